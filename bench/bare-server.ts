@@ -5,8 +5,9 @@ import Koa from 'koa';
 import { openBareTable } from './bare-table.ts';
 
 /**
- * What claims are measured against: a Koa server that does nothing but read a JSON body, commit one row to SQLite
- * (WAL, synchronous=FULL) and answer 201. `bare-server PATH MODE`; tells its parent the port.
+ * What claims are measured against: a Koa server that does nothing but read a JSON body, commit one
+ * row to SQLite (WAL, synchronous=FULL) and answer 201. `bare-server PATH MODE`; tells its parent
+ * the port.
  */
 export type BareMode =
   /** A transaction a request, on the main thread. */
@@ -32,13 +33,20 @@ const gathered = (path: string): Commit => {
     const ids = table.insertAll(batch.map(({ body }) => body));
     batch.forEach(({ settle }, at) => settle(ids[at] ?? 0));
   };
-  return (body) => new Promise((settle) => {
-    if (waiting.push({ body, settle }) === 1) setImmediate(commit);
-  });
+  return (body) =>
+    new Promise((settle) => {
+      if (waiting.push({ body, settle }) === 1) setImmediate(commit);
+    });
 };
 
 const inWorker = (path: string): Commit => {
-  const worker = new Worker(new URL(`./bare-worker${import.meta.url.slice(import.meta.url.lastIndexOf('.'))}`, import.meta.url), { workerData: path });
+  const worker = new Worker(
+    new URL(
+      `./bare-worker${import.meta.url.slice(import.meta.url.lastIndexOf('.'))}`,
+      import.meta.url,
+    ),
+    { workerData: path },
+  );
   const waiting = new Map<number, (id: number) => void>();
   let ticket = 0;
   worker.on('message', (answers: readonly number[]) => {
@@ -48,19 +56,21 @@ const inWorker = (path: string): Commit => {
       waiting.delete(number);
     }
   });
-  return (body) => new Promise((settle) => {
-    const number = ticket++;
-    waiting.set(number, settle);
-    worker.postMessage([number, body]);
-  });
+  return (body) =>
+    new Promise((settle) => {
+      const number = ticket++;
+      waiting.set(number, settle);
+      worker.postMessage([number, body]);
+    });
 };
 
-const readBody = (request: IncomingMessage): Promise<string> => new Promise((resolve, reject) => {
-  const chunks: Buffer[] = [];
-  request.on('data', (chunk: Buffer) => chunks.push(chunk));
-  request.on('end', () => resolve(String(Buffer.concat(chunks))));
-  request.on('error', reject);
-});
+const readBody = (request: IncomingMessage): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => resolve(String(Buffer.concat(chunks))));
+    request.on('error', reject);
+  });
 
 const serve = (path: string, mode: BareMode): void => {
   const commit = { direct, gathered, worker: inWorker }[mode](path);
@@ -74,7 +84,9 @@ const serve = (path: string, mode: BareMode): void => {
   });
   const server = createServer({ noDelay: true });
   const handle = app.callback();
-  server.on('request', (request, response) => { void handle(request, response); });
+  server.on('request', (request, response) => {
+    void handle(request, response);
+  });
   server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port));
 };
 

@@ -7,10 +7,14 @@ export interface BareTable {
   insertAll(bodies: readonly string[]): readonly number[];
 }
 
-/** A table with one column, in a file of its own; the library and settings are those of the daemon. */
+/**
+ * A table with one column, in a file of its own; the library and settings are those of the daemon.
+ */
 export const openBareTable = (path: string): BareTable => {
   const connection = connect(path, { busyTimeoutMs: 100 });
-  connection.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
+  connection.exec(
+    'PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL',
+  );
   connection.exec('CREATE TABLE IF NOT EXISTS claims (id INTEGER PRIMARY KEY, body TEXT NOT NULL)');
   const statement = connection.prepare('INSERT INTO claims (body) VALUES (?)');
   const insert = (body: string): number => Number(statement.run(body).lastInsertRowid);

@@ -1,4 +1,9 @@
-import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
+import {
+  parentPort,
+  receiveMessageOnPort,
+  workerData,
+  type MessagePort,
+} from 'node:worker_threads';
 import { openBareTable } from './bare-table.ts';
 
 /** The bare server's database thread: all rows that wait go into one commit. */
@@ -9,7 +14,8 @@ const work = (port: MessagePort): void => {
   const table = openBareTable(String(workerData));
   port.on('message', (first: Order) => {
     const orders = [first];
-    for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) orders.push(next.message as Order);
+    for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port))
+      orders.push(next.message as Order);
     const ids = table.insertAll(orders.map(([, body]) => body));
     port.postMessage(orders.flatMap(([ticket], at) => [ticket, ids[at] ?? 0]));
   });

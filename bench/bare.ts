@@ -20,16 +20,29 @@ export class Bare {
   }
 
   static async start(folder: string, mode: BareMode): Promise<Bare> {
-    const bare = new Bare(mode, new Child<never, number>('bare-server', { args: [join(folder, `bare-${mode}-${performance.now()}.db`), mode] }));
+    const bare = new Bare(
+      mode,
+      new Child<never, number>('bare-server', {
+        args: [join(folder, `bare-${mode}-${performance.now()}.db`), mode],
+      }),
+    );
     bare.#port = await bare.#child.hear();
     return bare;
   }
 
-  get port(): number { return this.#port; }
-  get pid(): number { return this.#child.pid; }
+  get port(): number {
+    return this.#port;
+  }
+  get pid(): number {
+    return this.#child.pid;
+  }
 
   asks(count: number): readonly Ask[] {
-    return Array.from({ length: count }, () => ({ method: 'POST', path: '/', body: JSON.stringify({ poolName: 'bench' }) }));
+    return Array.from({ length: count }, () => ({
+      method: 'POST',
+      path: '/',
+      body: JSON.stringify({ poolName: 'bench' }),
+    }));
   }
 
   async stop(): Promise<void> {
@@ -44,8 +57,16 @@ export const warmBare = async (folder: string, load: Load, mode: BareMode): Prom
   return bare;
 };
 
-/** Starts one of each kind, tries them in turn, and keeps the one that is best at this load; the others end. */
-export const strongestBare = async (folder: string, load: Load, run: (bare: Bare) => Promise<LoadResult>, costOf: (result: LoadResult) => number): Promise<Bare> => {
+/**
+ * Starts one of each kind, tries them in turn, and keeps the one that is best at this load; the
+ * others end.
+ */
+export const strongestBare = async (
+  folder: string,
+  load: Load,
+  run: (bare: Bare) => Promise<LoadResult>,
+  costOf: (result: LoadResult) => number,
+): Promise<Bare> => {
   const all: Bare[] = [];
   for (const mode of BARE_MODES) all.push(await warmBare(folder, load, mode));
   const costs = new Map<Bare, number[]>(all.map((bare) => [bare, []]));
@@ -56,7 +77,9 @@ export const strongestBare = async (folder: string, load: Load, run: (bare: Bare
       costs.get(bare)?.push(costOf(result));
     }
   }
-  const [best, ...others] = [...all].sort((a, b) => median(costs.get(a) ?? []) - median(costs.get(b) ?? []));
+  const [best, ...others] = [...all].sort(
+    (a, b) => median(costs.get(a) ?? []) - median(costs.get(b) ?? []),
+  );
   await Promise.all(others.map((bare) => bare.stop()));
   if (!best) throw new Error('no bare server runs');
   return best;

@@ -17,9 +17,17 @@ export class Child<Order, Answer> {
   readonly process: ChildProcess;
   readonly #deadlineMs: number;
 
-  constructor(program: string, { args = [], execArgv = [], deadlineMs = DEADLINE_MS }: ChildOptions = {}) {
+  constructor(
+    program: string,
+    { args = [], execArgv = [], deadlineMs = DEADLINE_MS }: ChildOptions = {},
+  ) {
     const path = resolve(COMPILED, `${program}.js`);
-    this.process = fork(path, args, { execArgv: [...execArgv], serialization: 'advanced', detached: true, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+    this.process = fork(path, args, {
+      execArgv: [...execArgv],
+      serialization: 'advanced',
+      detached: true,
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
     this.#deadlineMs = deadlineMs;
   }
 
@@ -32,9 +40,14 @@ export class Child<Order, Answer> {
   async hear(): Promise<Answer> {
     const over = new AbortController();
     const signal = AbortSignal.any([over.signal, AbortSignal.timeout(this.#deadlineMs)]);
-    const ended = once(this.process, 'exit', { signal }).then(([code]) => { throw new Error(`the process ended with ${String(code)}`); });
+    const ended = once(this.process, 'exit', { signal }).then(([code]) => {
+      throw new Error(`the process ended with ${String(code)}`);
+    });
     try {
-      const [answer]: unknown[] = await Promise.race([once(this.process, 'message', { signal }), ended]);
+      const [answer]: unknown[] = await Promise.race([
+        once(this.process, 'message', { signal }),
+        ended,
+      ]);
       return answer as Answer;
     } finally {
       over.abort();

@@ -14,7 +14,16 @@ const READY_DEADLINE_MS = 20_000;
 
 /** So that limits meant for tenants don't stop a measurement. */
 export const BENCH_FLAGS: readonly string[] = [
-  '--metrics-listen', '127.0.0.1:0', '--default-pool-replicas', '0', '--quotas-sandboxes', '100000', '--quotas-pools', '1000', '--quotas-replicas', '100000',
+  '--metrics-listen',
+  '127.0.0.1:0',
+  '--default-pool-replicas',
+  '0',
+  '--quotas-sandboxes',
+  '100000',
+  '--quotas-pools',
+  '1000',
+  '--quotas-replicas',
+  '100000',
 ];
 
 interface StartTerms {
@@ -34,19 +43,43 @@ export class Daemon {
     this.service = service;
   }
 
-  /** On a new folder; `prepare` may put something in it first. `command` is another build's main file. */
-  static async start(load: Load, flags: readonly string[] = [], { prepare, command = COMMAND }: StartTerms = {}): Promise<Daemon> {
+  /**
+   * On a new folder; `prepare` may put something in it first. `command` is another build's main
+   * file.
+   */
+  static async start(
+    load: Load,
+    flags: readonly string[] = [],
+    { prepare, command = COMMAND }: StartTerms = {},
+  ): Promise<Daemon> {
     const dataDir = newDataDir();
     await prepare?.(dataDir);
     const log = openSync(join(dataDir, 'log'), 'w');
-    const child = spawn(process.execPath, [command, 'serve', '--data-dir', dataDir, '--listen', '127.0.0.1:0', ...BENCH_FLAGS, ...flags], {
-      stdio: ['ignore', 'pipe', log], detached: true, // an interrupt is for the bench, which then ends it in order
-    });
+    const child = spawn(
+      process.execPath,
+      [
+        command,
+        'serve',
+        '--data-dir',
+        dataDir,
+        '--listen',
+        '127.0.0.1:0',
+        ...BENCH_FLAGS,
+        ...flags,
+      ],
+      {
+        stdio: ['ignore', 'pipe', log],
+        detached: true, // an interrupt is for the bench, which then ends it in order
+      },
+    );
     closeSync(log);
     try {
       await ready(child);
     } catch (error) {
-      throw new Error(`the daemon did not start: ${readFileSync(join(dataDir, 'log'), 'utf8').slice(-2_000)}`, { cause: error });
+      throw new Error(
+        `the daemon did not start: ${readFileSync(join(dataDir, 'log'), 'utf8').slice(-2_000)}`,
+        { cause: error },
+      );
     }
     return new Daemon(dataDir, child, serviceOf(dataDir, load));
   }
@@ -78,10 +111,17 @@ export class Daemon {
 export const serviceOf = (dataDir: string, load: Load): Service => {
   const address = readDaemonNote(dataDir)?.address;
   if (address === undefined) throw new Error('the daemon left no note of its address');
-  return new Service(Number(new URL(address).port), readFileSync(join(dataDir, 'keys', 'tenant.key'), 'utf8').trim(), load);
+  return new Service(
+    Number(new URL(address).port),
+    readFileSync(join(dataDir, 'keys', 'tenant.key'), 'utf8').trim(),
+    load,
+  );
 };
 
-/** Ends the daemon of the folder, if it runs, and its sandboxes; removes the folder. May be repeated. */
+/**
+ * Ends the daemon of the folder, if it runs, and its sandboxes; removes the folder. May be
+ * repeated.
+ */
 export const endAll = async (dataDir: string): Promise<void> => {
   const ending = endings.get(dataDir) ?? stopAll(dataDir);
   endings.set(dataDir, ending);
@@ -95,11 +135,19 @@ export const endLiving = async (): Promise<void> => {
 };
 
 const stopAll = async (dataDir: string): Promise<void> => {
-  const child = spawn(process.execPath, [COMMAND, 'stop', '--all', '--data-dir', dataDir], { stdio: ['ignore', 'ignore', 'pipe'], detached: true });
+  const child = spawn(process.execPath, [COMMAND, 'stop', '--all', '--data-dir', dataDir], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    detached: true,
+  });
   let complaint = '';
-  child.stderr.on('data', (chunk: Buffer) => { complaint = (complaint + String(chunk)).slice(-1_000); });
+  child.stderr.on('data', (chunk: Buffer) => {
+    complaint = (complaint + String(chunk)).slice(-1_000);
+  });
   const [code]: unknown[] = await once(child, 'close');
-  if (code !== 0) throw new Error(`sandpool stop --all ended with ${String(code)}; its folder is ${dataDir}: ${complaint}`);
+  if (code !== 0)
+    throw new Error(
+      `sandpool stop --all ended with ${String(code)}; its folder is ${dataDir}: ${complaint}`,
+    );
   removeTemporaryFolder(dataDir);
 };
 
@@ -116,7 +164,9 @@ const living = new Set<string>();
 
 const ready = async (child: ChildProcess): Promise<void> => {
   const signal = AbortSignal.timeout(READY_DEADLINE_MS);
-  const ended = once(child, 'exit', { signal }).then(() => { throw new Error('it ended'); });
+  const ended = once(child, 'exit', { signal }).then(() => {
+    throw new Error('it ended');
+  });
   ended.catch(() => undefined);
   let said = '';
   while (!said.includes('Sandpool is ready')) {

@@ -18,10 +18,13 @@ export interface Figure {
 }
 
 /**
- * Runs both sides in each round, in turn, and the other one first in every second round. `before` runs ahead of each
- * side and isn't measured.
+ * Runs both sides in each round, in turn, and the other one first in every second round. `before`
+ * runs ahead of each side and isn't measured.
  */
-export const inPairs = async <T>(bench: Bench, sides: { readonly ours: () => Promise<T>; readonly theirs: () => Promise<T> }): Promise<{ ours: T[]; theirs: T[] }> => {
+export const inPairs = async <T>(
+  bench: Bench,
+  sides: { readonly ours: () => Promise<T>; readonly theirs: () => Promise<T> },
+): Promise<{ ours: T[]; theirs: T[] }> => {
   const results: { ours: T[]; theirs: T[] } = { ours: [], theirs: [] };
   for (let round = 0; round < bench.rounds; round += 1) {
     const order = round % 2 === 0 ? (['ours', 'theirs'] as const) : (['theirs', 'ours'] as const);

@@ -2,7 +2,10 @@ import { connect, type Socket } from 'node:net';
 import type { FloodOrder, FloodResult } from './flood-protocol.ts';
 import { encodeAsk } from './kept-connection.ts';
 
-/** Requests by the clock over a fixed number of connections; takes one order after the other from its parent. */
+/**
+ * Requests by the clock over a fixed number of connections; takes one order after the other from
+ * its parent.
+ */
 
 const TICK_MS = 2;
 /** For the answers that are still on their way when the time is over. */
@@ -39,10 +42,16 @@ class Flood {
       await pause(TICK_MS);
     }
     const deadline = performance.now() + LAST_ANSWERS_MS;
-    while (this.#ways.some(({ waiting }) => waiting > 0) && performance.now() < deadline) await pause(10);
+    while (this.#ways.some(({ waiting }) => waiting > 0) && performance.now() < deadline)
+      await pause(10);
     this.#over = true;
     for (const { socket } of this.#ways) socket.destroy();
-    return { sent: this.#sent, notSent: this.#notSent, statuses: this.#statuses, ended: this.#ended };
+    return {
+      sent: this.#sent,
+      notSent: this.#notSent,
+      statuses: this.#statuses,
+      ended: this.#ended,
+    };
   }
 
   /** What finds no connection with room is not sent. */
@@ -82,7 +91,9 @@ class Flood {
     socket.on('close', () => {
       if (this.#over) return;
       this.#ended += 1;
-      setTimeout(() => { if (!this.#over) this.#open(at); }, TICK_MS);
+      setTimeout(() => {
+        if (!this.#over) this.#open(at);
+      }, TICK_MS);
     });
   }
 
@@ -90,7 +101,9 @@ class Flood {
     for (;;) {
       const head = way.received.indexOf('\r\n\r\n');
       if (head < 0) return;
-      const length = Number(/\r\ncontent-length: (\d+)/i.exec(way.received.slice(0, head + 2))?.[1] ?? 0);
+      const length = Number(
+        /\r\ncontent-length: (\d+)/i.exec(way.received.slice(0, head + 2))?.[1] ?? 0,
+      );
       if (way.received.length < head + 4 + length) return;
       const status = way.received.slice(9, 12);
       this.#statuses[status] = (this.#statuses[status] ?? 0) + 1;
@@ -100,9 +113,15 @@ class Flood {
   }
 }
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => { setTimeout(resolve, ms); });
+const pause = (ms: number): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
 
 process.on('message', (order: FloodOrder) => {
-  new Flood(order).run().then((result) => process.send?.(result), () => process.exit(1));
+  new Flood(order).run().then(
+    (result) => process.send?.(result),
+    () => process.exit(1),
+  );
 });
 process.on('disconnect', () => process.exit(0));

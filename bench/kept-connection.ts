@@ -18,13 +18,16 @@ export interface RawAnswer {
 const ANSWER_WITHIN_MS = 60_000;
 
 /**
- * One HTTP/1.1 connection that is kept, one request at a time. It does as little as it can, so that client and server on
- * one machine measure the server: requests are encoded before, and of an answer only status, length and body are read.
+ * One HTTP/1.1 connection that is kept, one request at a time. It does as little as it can, so that
+ * client and server on one machine measure the server: requests are encoded before, and of an
+ * answer only status, length and body are read.
  */
 export class KeptConnection {
   readonly #socket: Socket;
   #received = '';
-  #waiting: { readonly settle: (answer: RawAnswer) => void; readonly fail: (error: Error) => void } | undefined;
+  #waiting:
+    | { readonly settle: (answer: RawAnswer) => void; readonly fail: (error: Error) => void }
+    | undefined;
 
   private constructor(socket: Socket) {
     this.#socket = socket;
@@ -46,16 +49,24 @@ export class KeptConnection {
     return new KeptConnection(socket);
   }
 
-  /** Rejects where the connection breaks first, no answer comes in a minute, or one is still waited for. */
+  /**
+   * Rejects where the connection breaks first, no answer comes in a minute, or one is still waited
+   * for.
+   */
   send(request: Buffer): Promise<RawAnswer> {
-    if (this.#waiting || this.#socket.destroyed) return Promise.reject(new Error(this.#waiting ? 'the connection is busy' : 'the connection is closed'));
+    if (this.#waiting || this.#socket.destroyed)
+      return Promise.reject(
+        new Error(this.#waiting ? 'the connection is busy' : 'the connection is closed'),
+      );
     return new Promise((settle, fail) => {
       this.#waiting = { settle, fail };
       this.#socket.write(request);
     });
   }
 
-  get isOpen(): boolean { return !this.#socket.destroyed; }
+  get isOpen(): boolean {
+    return !this.#socket.destroyed;
+  }
 
   close(): void {
     this.#socket.destroy();
@@ -66,9 +77,13 @@ export class KeptConnection {
     if (head < 0) return;
     const length = Number(/\r\ncontent-length: (\d+)/i.exec(this.#received)?.[1] ?? Number.NaN);
     const end = head + 4 + length;
-    if (Number.isNaN(length)) return this.#fail(new Error(`an answer without a length: ${this.#received.slice(0, head)}`));
+    if (Number.isNaN(length))
+      return this.#fail(new Error(`an answer without a length: ${this.#received.slice(0, head)}`));
     if (this.#received.length < end) return;
-    const answer = { status: Number(this.#received.slice(9, 12)), body: this.#received.slice(head + 4, end) };
+    const answer = {
+      status: Number(this.#received.slice(9, 12)),
+      body: this.#received.slice(head + 4, end),
+    };
     this.#received = this.#received.slice(end);
     const waiting = this.#waiting;
     this.#waiting = undefined;
@@ -82,11 +97,17 @@ export class KeptConnection {
   }
 }
 
-export const encodeAsk = ({ method, path, key, body, idempotencyKey }: Ask): Buffer => Buffer.from([
-  `${method} ${path} HTTP/1.1`,
-  'Host: 127.0.0.1',
-  ...(key === undefined ? [] : [`SERVICE-API-KEY: ${key}`]),
-  ...(idempotencyKey === undefined ? [] : [`Idempotency-Key: ${idempotencyKey}`]),
-  ...(body === undefined ? [] : ['Content-Type: application/json', `Content-Length: ${Buffer.byteLength(body)}`]),
-  '', body ?? '',
-].join('\r\n'));
+export const encodeAsk = ({ method, path, key, body, idempotencyKey }: Ask): Buffer =>
+  Buffer.from(
+    [
+      `${method} ${path} HTTP/1.1`,
+      'Host: 127.0.0.1',
+      ...(key === undefined ? [] : [`SERVICE-API-KEY: ${key}`]),
+      ...(idempotencyKey === undefined ? [] : [`Idempotency-Key: ${idempotencyKey}`]),
+      ...(body === undefined
+        ? []
+        : ['Content-Type: application/json', `Content-Length: ${Buffer.byteLength(body)}`]),
+      '',
+      body ?? '',
+    ].join('\r\n'),
+  );

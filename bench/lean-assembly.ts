@@ -2,16 +2,18 @@ import { cpSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } fro
 import { join, resolve } from 'node:path';
 
 /**
- * A copy of the built daemon without what it could answer a claim without: events, the check of the body and of fields that
- * it does not have, ETags. Answers its command line's main file. The copy is looked at by nothing but measurements.
+ * A copy of the built daemon without what it could answer a claim without: events, the check of the
+ * body and of fields that it does not have, ETags. Answers its command line's main file. The copy
+ * is looked at by nothing but measurements.
  */
 export const leanAssembly = (): string => assemblyWith('lean', LEAN);
 
 /**
- * A copy of the built daemon whose instances are there at once and are nothing: what it costs to have many, without what they cost themselves.
- * Those of a pool whose name begins with `claimed-` are claimed by its owner at once, as though another replica had answered.
- * SIGUSR2 has it collect its garbage and write the bytes of its heap into HEAP_FILE of its folder.
- * Answers its command line's main file.
+ * A copy of the built daemon whose instances are there at once and are nothing: what it costs to
+ * have many, without what they cost themselves. Those of a pool whose name begins with `claimed-`
+ * are claimed by its owner at once, as though another replica had answered. SIGUSR2 has it collect
+ * its garbage and write the bytes of its heap into HEAP_FILE of its folder. Answers its command
+ * line's main file.
  */
 export const scriptedAssembly = (): string => assemblyWith('scripted', SCRIPTED);
 
@@ -23,7 +25,8 @@ const assemblyWith = (name: string, modules: Readonly<Record<string, string>>): 
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder);
   cpSync(resolve('dist'), join(folder, 'dist'), { recursive: true });
-  for (const shared of ['package.json', 'config', 'native', 'bin']) symlinkSync(resolve(shared), join(folder, shared));
+  for (const shared of ['package.json', 'config', 'native', 'bin'])
+    symlinkSync(resolve(shared), join(folder, shared));
   for (const [module, text] of Object.entries(modules)) {
     const path = join(folder, 'dist', `${module}.js`);
     renameSync(path, path.replace(/\.js$/, '-whole.js'));

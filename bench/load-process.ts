@@ -2,7 +2,10 @@ import { encodeAsk, KeptConnection, type RawAnswer } from './kept-connection.ts'
 import type { LoadAnswer, LoadOrder, LoadResult } from './load-protocol.ts';
 import { until } from './schedule.ts';
 
-/** The client's side of every load, a process of its own: takes one order after the other from its parent. */
+/**
+ * The client's side of every load, a process of its own: takes one order after the other from its
+ * parent.
+ */
 
 const MAX_CONNECTIONS = 512;
 
@@ -24,9 +27,12 @@ class Run {
     await this.#connect(Math.min(inFlight, this.#requests.length));
     const began = performance.now();
     let next = 0;
-    await Promise.all(this.#all.map(async (connection) => {
-      for (let at = next++; at < this.#requests.length; at = next++) await this.#one(connection, at, performance.now());
-    }));
+    await Promise.all(
+      this.#all.map(async (connection) => {
+        for (let at = next++; at < this.#requests.length; at = next++)
+          await this.#one(connection, at, performance.now());
+      }),
+    );
     return this.#result(began);
   }
 
@@ -63,31 +69,46 @@ class Run {
   }
 
   async #connect(count: number): Promise<void> {
-    if (this.#all.length + count > MAX_CONNECTIONS) throw new Error(`more than ${MAX_CONNECTIONS} requests are unanswered`);
-    const opened = await Promise.all(Array.from({ length: count }, () => KeptConnection.open(this.#port)));
+    if (this.#all.length + count > MAX_CONNECTIONS)
+      throw new Error(`more than ${MAX_CONNECTIONS} requests are unanswered`);
+    const opened = await Promise.all(
+      Array.from({ length: count }, () => KeptConnection.open(this.#port)),
+    );
     this.#all.push(...opened);
     this.#idle.push(...opened);
   }
 
   #result(began: number): LoadResult {
     const tookMs = performance.now() - began;
-    return { tookMs, latencies: this.#latencies, statuses: this.#answers.map(({ status }) => status), bodies: this.#answers.map(({ body }) => body) };
+    return {
+      tookMs,
+      latencies: this.#latencies,
+      statuses: this.#answers.map(({ status }) => status),
+      bodies: this.#answers.map(({ body }) => body),
+    };
   }
 }
 
 const carryOut = async (order: LoadOrder): Promise<LoadResult> => {
   const run = new Run(order);
   try {
-    return await (order.mode.kind === 'closed' ? run.closed(order.mode.inFlight) : run.open(order.mode.perSecond));
+    return await (order.mode.kind === 'closed'
+      ? run.closed(order.mode.inFlight)
+      : run.open(order.mode.perSecond));
   } finally {
     run.close();
   }
 };
 
 process.on('message', (order: LoadOrder) => {
-  carryOut(order).then(
-    (result): LoadAnswer => ({ result }),
-    (error: unknown): LoadAnswer => ({ failed: String(error) }),
-  ).then((answer) => process.send?.(answer), () => undefined);
+  carryOut(order)
+    .then(
+      (result): LoadAnswer => ({ result }),
+      (error: unknown): LoadAnswer => ({ failed: String(error) }),
+    )
+    .then(
+      (answer) => process.send?.(answer),
+      () => undefined,
+    );
 });
 process.on('disconnect', () => process.exit(0));

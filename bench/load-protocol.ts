@@ -4,8 +4,13 @@ import type { Ask } from './kept-connection.ts';
 export interface LoadOrder {
   readonly port: number;
   readonly asks: readonly Ask[];
-  /** `closed`: so many in flight, the next one when an answer came. `open`: so many a second, whatever the answers do. */
-  readonly mode: { readonly kind: 'closed'; readonly inFlight: number } | { readonly kind: 'open'; readonly perSecond: number };
+  /**
+   * `closed`: so many in flight, the next one when an answer came. `open`: so many a second,
+   * whatever the answers do.
+   */
+  readonly mode:
+    | { readonly kind: 'closed'; readonly inFlight: number }
+    | { readonly kind: 'open'; readonly perSecond: number };
 }
 
 /** In the order of the asks. */

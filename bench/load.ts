@@ -28,5 +28,8 @@ export class Load {
 /** Throws unless each answer has the status. */
 export const expectAll = ({ statuses, bodies }: LoadResult, status: number): void => {
   const wrong = statuses.findIndex((each) => each !== status);
-  if (wrong >= 0) throw new Error(`an answer had status ${statuses[wrong]} instead of ${status}: ${bodies[wrong]?.slice(0, 300)}`);
+  if (wrong >= 0)
+    throw new Error(
+      `an answer had status ${statuses[wrong]} instead of ${status}: ${bodies[wrong]?.slice(0, 300)}`,
+    );
 };

@@ -30,7 +30,38 @@ import { waiting } from './figures/waiting.ts';
 import { runFigures } from './run-figures.ts';
 
 const FIGURES: readonly Figure[] = [
-  claim, throughput, fill, burst, exec, loop, memory, echo, ...neighbours, growth, image, endpoint, help, conventions, list, overload, slow, tenants, revoked, rollout, waiting, envs, scaling, series, telling, inside, idle,
+  claim,
+  throughput,
+  fill,
+  burst,
+  exec,
+  loop,
+  memory,
+  echo,
+  ...neighbours,
+  growth,
+  image,
+  endpoint,
+  help,
+  conventions,
+  list,
+  overload,
+  slow,
+  tenants,
+  revoked,
+  rollout,
+  waiting,
+  envs,
+  scaling,
+  series,
+  telling,
+  inside,
+  idle,
 ];
 
-await runFigures({ figures: FIGURES, arguments: process.argv.slice(2), deadlineMs: 300_000, endLiving });
+await runFigures({
+  figures: FIGURES,
+  arguments: process.argv.slice(2),
+  deadlineMs: 300_000,
+  endLiving,
+});

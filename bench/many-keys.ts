@@ -5,16 +5,29 @@ import type { Service } from './service.ts';
 const KEYS_IN_FLIGHT = 8;
 
 /** So many further keys of the service's user. */
-export const makeKeys = async (load: Load, service: Service, count: number): Promise<readonly string[]> => {
+export const makeKeys = async (
+  load: Load,
+  service: Service,
+  count: number,
+): Promise<readonly string[]> => {
   if (count <= 0) return [];
-  const asks = service.keyed(Array.from({ length: count }, (): Ask => ({ method: 'POST', path: '/api-keys', body: '{}' })));
+  const asks = service.keyed(
+    Array.from({ length: count }, (): Ask => ({ method: 'POST', path: '/api-keys', body: '{}' })),
+  );
   const made = await load.closed(service.port, asks, KEYS_IN_FLIGHT);
   expectAll(made, 201);
   return made.bodies.map((body) => (JSON.parse(body) as { readonly apiKey: string }).apiKey);
 };
 
 /** So many claims, each by the next key and from the next pool, beginning with the nth of each. */
-export const claimsBy = (keys: readonly string[], pools: readonly string[], { from, count }: { readonly from: number; readonly count: number }): readonly Ask[] =>
+export const claimsBy = (
+  keys: readonly string[],
+  pools: readonly string[],
+  { from, count }: { readonly from: number; readonly count: number },
+): readonly Ask[] =>
   Array.from({ length: count }, (_, n): Ask => ({
-    method: 'POST', path: '/sandboxes', key: keys[(from + n) % keys.length] ?? '', body: JSON.stringify({ poolName: pools[(from + n) % pools.length] ?? '' }),
+    method: 'POST',
+    path: '/sandboxes',
+    key: keys[(from + n) % keys.length] ?? '',
+    body: JSON.stringify({ poolName: pools[(from + n) % pools.length] ?? '' }),
   }));

@@ -29,20 +29,34 @@ export const verdictOf = (measure: Measure): Verdict => {
   return meets(reach) ? 'reached' : 'missed';
 };
 
-const COLUMNS = ['figure', 'ours', 'theirs', 'ratio (min-max)', 'reach', 'beyond', 'verdict'] as const;
+const COLUMNS = [
+  'figure',
+  'ours',
+  'theirs',
+  'ratio (min-max)',
+  'reach',
+  'beyond',
+  'verdict',
+] as const;
 
 /** A Markdown table, its columns aligned. */
 export const tableOf = (measures: readonly Measure[]): string => {
   const rows = [COLUMNS, COLUMNS.map(() => '---'), ...measures.map(rowOf)];
-  const widths = COLUMNS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  return rows.map((row) => `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`).join('\n');
+  const widths = COLUMNS.map((_, column) =>
+    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
+  );
+  return rows
+    .map((row) => `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`)
+    .join('\n');
 };
 
 const rowOf = (measure: Measure): readonly string[] => {
   const { name, unit, ours, theirs, reach, beyond } = measure;
   return [
     name,
-    theirs ? `${inShort(median(ours))} ${unit}` : `${inShort(median(ours))} ${unit} (${spread(ours)})`,
+    theirs
+      ? `${inShort(median(ours))} ${unit}`
+      : `${inShort(median(ours))} ${unit} (${spread(ours)})`,
     theirs ? `${inShort(median(theirs))} ${unit}` : '',
     theirs ? `${median(judgedOf(measure)).toFixed(2)} (${spread(judgedOf(measure))})` : '',
     reach === undefined ? '' : String(reach),
@@ -51,4 +65,5 @@ const rowOf = (measure: Measure): readonly string[] => {
   ];
 };
 
-const spread = (values: readonly number[]): string => `${inShort(Math.min(...values))}-${inShort(Math.max(...values))}`;
+const spread = (values: readonly number[]): string =>
+  `${inShort(Math.min(...values))}-${inShort(Math.max(...values))}`;

@@ -4,7 +4,10 @@ import { FLOODS, type Worst } from './neighbours/floods.ts';
 import type { NoisyAnswer, NoisyOrder } from './neighbours/noisy-protocol.ts';
 import { NoisyTenant } from './neighbours/noisy-tenant.ts';
 
-/** The noisy tenant, a process of its own. It comes last on the machine: a tenant's client is not where the daemon is. */
+/**
+ * The noisy tenant, a process of its own. It comes last on the machine: a tenant's client is not
+ * where the daemon is.
+ */
 setPriority(19);
 
 let tenant: NoisyTenant | undefined;
@@ -37,7 +40,13 @@ const carryOut = async (order: NoisyOrder): Promise<NoisyAnswer> => {
 
 process.on('message', (order: NoisyOrder) => {
   carryOut(order)
-    .catch((error: unknown): NoisyAnswer => ({ kind: 'failed', reason: error instanceof Error ? error.message : String(error) }))
-    .then((answer) => process.send?.(answer), () => undefined);
+    .catch((error: unknown): NoisyAnswer => ({
+      kind: 'failed',
+      reason: error instanceof Error ? error.message : String(error),
+    }))
+    .then(
+      (answer) => process.send?.(answer),
+      () => undefined,
+    );
 });
 process.on('disconnect', () => process.exit(0));

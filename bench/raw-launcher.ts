@@ -7,12 +7,18 @@ import type { InstanceDefinition } from '../src/model/template.ts';
 import { findCgroups, removeCgroups } from '../src/embedded/spawner/cgroups.ts';
 import { readNote } from '../src/embedded/spawner/notes.ts';
 import { joinOrder, startOrder } from '../src/embedded/spawner/orders.ts';
-import { bwrapOptions, environmentOf, prepareRootfs, writableMounts } from '../src/embedded/spawner/rootfs.ts';
+import {
+  bwrapOptions,
+  environmentOf,
+  prepareRootfs,
+  writableMounts,
+} from '../src/embedded/spawner/rootfs.ts';
 import { childrenOf, pause } from './process-facts.ts';
 
 /**
- * What launches and commands are measured against: a small process that does nothing but start the launcher, with the
- * same options as the spawner, and wait. No records, no notes, no uids to manage, nobody to tell.
+ * What launches and commands are measured against: a small process that does nothing but start the
+ * launcher, with the same options as the spawner, and wait. No records, no notes, no uids to
+ * manage, nobody to tell.
  */
 
 export interface RawStarts {
@@ -59,37 +65,64 @@ const starts = async (order: RawStarts): Promise<readonly number[]> => {
   const folders: string[] = [];
 
   const one = async (at: number): Promise<void> => {
-    const own = order.cgroups ? cgroups.create(`raw-${at}`, 'bench', { memoryBytes: container.memoryBytes, cpuCores: container.cpuCores, processes: PIDS_MAX }) : [];
+    const own = order.cgroups
+      ? cgroups.create(`raw-${at}`, 'bench', {
+          memoryBytes: container.memoryBytes,
+          cpuCores: container.cpuCores,
+          processes: PIDS_MAX,
+        })
+      : [];
     folders.push(...own);
     const file = join(orders, String(at));
-    writeFileSync(file, startOrder({
-      bwrap: '/usr/bin/bwrap', uid: order.firstUid === undefined ? undefined : order.firstUid + at, cgroups: own,
-      rlimits: [['nofile', '4096', '4096']], options: bwrapOptions(definition, container, rootfs),
-      tmpfs: writableMounts(container, rootfs, order.firstUid === undefined ? undefined : order.firstUid + at), argv: container.argv,
-    }));
+    writeFileSync(
+      file,
+      startOrder({
+        bwrap: '/usr/bin/bwrap',
+        uid: order.firstUid === undefined ? undefined : order.firstUid + at,
+        cgroups: own,
+        rlimits: [['nofile', '4096', '4096']],
+        options: bwrapOptions(definition, container, rootfs),
+        tmpfs: writableMounts(
+          container,
+          rootfs,
+          order.firstUid === undefined ? undefined : order.firstUid + at,
+        ),
+        argv: container.argv,
+      }),
+    );
     const [orderFd, info] = [openSync(file, 'r'), openSync('/dev/null', 'w')];
-    const child = spawn(rootfs.launcher, ['start'], { stdio: ['ignore', 'ignore', 'ignore', orderFd, info, 'pipe'], env: {}, cwd: '/' });
+    const child = spawn(rootfs.launcher, ['start'], {
+      stdio: ['ignore', 'ignore', 'ignore', orderFd, info, 'pipe'],
+      env: {},
+      cwd: '/',
+    });
     closeSync(orderFd);
     closeSync(info);
     const ended = once(child, 'exit');
     const pipes: readonly (Readable | Writable | null | undefined)[] = child.stdio;
     const executed = pipes[5];
-    if (child.pid === undefined || !executed || !('read' in executed)) throw new Error('the launcher could not be started');
+    if (child.pid === undefined || !executed || !('read' in executed))
+      throw new Error('the launcher could not be started');
     outer.push({ pid: child.pid, ended });
     let complaint = '';
-    executed.on('data', (bytes: Buffer) => { complaint += String(bytes); });
+    executed.on('data', (bytes: Buffer) => {
+      complaint += String(bytes);
+    });
     await once(executed, 'end');
     if (complaint !== '') throw new Error(`the command was not executed: ${complaint}`);
   };
 
   const began = performance.now();
   let next = 0;
-  await Promise.all(Array.from({ length: order.parallel }, async () => {
-    for (let at = next++; at < order.count; at = next++) await one(at);
-  }));
+  await Promise.all(
+    Array.from({ length: order.parallel }, async () => {
+      for (let at = next++; at < order.count; at = next++) await one(at);
+    }),
+  );
   const tookMs = performance.now() - began;
 
-  if (outer.some(({ pid }) => childrenOf(pid).length === 0)) throw new Error('not every sandbox runs');
+  if (outer.some(({ pid }) => childrenOf(pid).length === 0))
+    throw new Error('not every sandbox runs');
   for (const { pid } of outer) for (const init of childrenOf(pid)) process.kill(init, 'SIGKILL');
   await Promise.all(outer.map(({ ended }) => ended));
   await removed(folders);
@@ -101,7 +134,8 @@ const starts = async (order: RawStarts): Promise<readonly number[]> => {
 const removed = async (folders: readonly string[]): Promise<void> => {
   const deadline = performance.now() + KILL_DEADLINE_MS;
   while (!removeCgroups(folders)) {
-    if (performance.now() > deadline) throw new Error('the cgroups of ended sandboxes do not empty');
+    if (performance.now() > deadline)
+      throw new Error('the cgroups of ended sandboxes do not empty');
     await pause(10);
   }
 };
@@ -110,12 +144,25 @@ const joins = async (order: RawJoins): Promise<readonly number[]> => {
   const { note, running } = readNote(order.note, basename(order.note));
   if (!note || !running) throw new Error(`there is no sandbox behind ${order.note}`);
   const file = join(order.folder, 'raw-join');
-  writeFileSync(file, joinOrder({ init: running.init, cgroups: note.cgroups, cwd: note.workingDir, env: environmentOf(note.env), argv: order.argv }));
+  writeFileSync(
+    file,
+    joinOrder({
+      init: running.init,
+      cgroups: note.cgroups,
+      cwd: note.workingDir,
+      env: environmentOf(note.env),
+      argv: order.argv,
+    }),
+  );
   const tookMs: number[] = [];
   for (let at = 0; at < order.count; at += 1) {
     const began = performance.now();
     const orderFd = openSync(file, 'r');
-    const child = spawn(order.launcherPath, ['join'], { stdio: ['ignore', 'pipe', 'pipe', orderFd], env: {}, cwd: '/' });
+    const child = spawn(order.launcherPath, ['join'], {
+      stdio: ['ignore', 'pipe', 'pipe', orderFd],
+      env: {},
+      cwd: '/',
+    });
     closeSync(orderFd);
     child.stdout?.resume();
     child.stderr?.resume();
@@ -127,9 +174,14 @@ const joins = async (order: RawJoins): Promise<readonly number[]> => {
 };
 
 process.on('message', (order: RawOrder) => {
-  (order.kind === 'starts' ? starts(order) : joins(order)).then(
-    (tookMs): RawAnswer => ({ tookMs }),
-    (error: unknown): RawAnswer => ({ failed: String(error) }),
-  ).then((answer) => process.send?.(answer), () => undefined);
+  (order.kind === 'starts' ? starts(order) : joins(order))
+    .then(
+      (tookMs): RawAnswer => ({ tookMs }),
+      (error: unknown): RawAnswer => ({ failed: String(error) }),
+    )
+    .then(
+      (answer) => process.send?.(answer),
+      () => undefined,
+    );
 });
 process.on('disconnect', () => process.exit(0));

@@ -24,7 +24,10 @@ export class Service {
 
   async call(ask: Omit<Ask, 'key'>, status: number): Promise<string> {
     const answer = await this.answerTo(ask);
-    if (answer.status !== status) throw new Error(`${ask.method} ${ask.path} was answered with ${answer.status}: ${answer.body.slice(0, 300)}`);
+    if (answer.status !== status)
+      throw new Error(
+        `${ask.method} ${ask.path} was answered with ${answer.status}: ${answer.body.slice(0, 300)}`,
+      );
     return answer.body;
   }
 
@@ -35,18 +38,35 @@ export class Service {
   }
 
   async createPool(name: string, replicas: number, templateName = 'default'): Promise<void> {
-    await this.call({ method: 'POST', path: '/sandboxpools', body: JSON.stringify({ name, templateName, replicas }) }, 201);
+    await this.call(
+      {
+        method: 'POST',
+        path: '/sandboxpools',
+        body: JSON.stringify({ name, templateName, replicas }),
+      },
+      201,
+    );
   }
 
-  /** Resolves when so many of the pool are idle, or run. Asks as seldom as it can, so that asking costs the daemon little. */
-  async untilIdle(name: string, count: number, as: 'idleReplicas' | 'runningReplicas' = 'idleReplicas'): Promise<void> {
+  /**
+   * Resolves when so many of the pool are idle, or run. Asks as seldom as it can, so that asking
+   * costs the daemon little.
+   */
+  async untilIdle(
+    name: string,
+    count: number,
+    as: 'idleReplicas' | 'runningReplicas' = 'idleReplicas',
+  ): Promise<void> {
     const began = performance.now();
     for (;;) {
-      const pool = JSON.parse(await this.call({ method: 'GET', path: `/sandboxpools/${name}` }, 200)) as PoolAnswer;
+      const pool = JSON.parse(
+        await this.call({ method: 'GET', path: `/sandboxpools/${name}` }, 200),
+      ) as PoolAnswer;
       const there = pool.template.status[as];
       if (there >= count) return;
       const tookMs = performance.now() - began;
-      if (tookMs > FILL_DEADLINE_MS) throw new Error(`the pool did not fill: ${JSON.stringify(pool.template.status)}`);
+      if (tookMs > FILL_DEADLINE_MS)
+        throw new Error(`the pool did not fill: ${JSON.stringify(pool.template.status)}`);
       const restMs = there === 0 ? FIRST_LOOK_MS : (tookMs * (count - there)) / there;
       await pause(Math.min(Math.max(restMs / 2, LEAST_PAUSE_MS), MOST_PAUSE_MS));
     }
@@ -56,9 +76,14 @@ export class Service {
   async untilNone(name: string): Promise<void> {
     const deadline = performance.now() + FILL_DEADLINE_MS;
     for (;;) {
-      const { template: { status } } = JSON.parse(await this.call({ method: 'GET', path: `/sandboxpools/${name}` }, 200)) as PoolAnswer;
+      const {
+        template: { status },
+      } = JSON.parse(
+        await this.call({ method: 'GET', path: `/sandboxpools/${name}` }, 200),
+      ) as PoolAnswer;
       if (Object.values(status).every((count) => typeof count !== 'number' || count === 0)) return;
-      if (performance.now() > deadline) throw new Error(`the pool does not empty: ${JSON.stringify(status)}`);
+      if (performance.now() > deadline)
+        throw new Error(`the pool does not empty: ${JSON.stringify(status)}`);
       await pause(LOOK_EVERY_MS);
     }
   }
@@ -79,7 +104,12 @@ export class Service {
   }
 
   claims(pool: string, count: number): readonly Ask[] {
-    return Array.from({ length: count }, () => ({ method: 'POST', path: '/sandboxes', key: this.#key, body: JSON.stringify({ poolName: pool }) }));
+    return Array.from({ length: count }, () => ({
+      method: 'POST',
+      path: '/sandboxes',
+      key: this.#key,
+      body: JSON.stringify({ poolName: pool }),
+    }));
   }
 
   /** The same requests with the tenant's key. */
@@ -89,11 +119,19 @@ export class Service {
 
   /** So many times the same command in a sandbox. */
   commands(id: string, command: readonly string[], count: number): readonly Ask[] {
-    return Array.from({ length: count }, () => ({ method: 'POST', path: `/sandboxes/${id}/exec`, key: this.#key, body: JSON.stringify({ command }) }));
+    return Array.from({ length: count }, () => ({
+      method: 'POST',
+      path: `/sandboxes/${id}/exec`,
+      key: this.#key,
+      body: JSON.stringify({ command }),
+    }));
   }
 
   async claim(pool: string): Promise<string> {
-    const body = await this.call({ method: 'POST', path: '/sandboxes', body: JSON.stringify({ poolName: pool }) }, 201);
+    const body = await this.call(
+      { method: 'POST', path: '/sandboxes', body: JSON.stringify({ poolName: pool }) },
+      201,
+    );
     return (JSON.parse(body) as ClaimAnswer).sandbox.sandboxId;
   }
 
@@ -101,7 +139,11 @@ export class Service {
   async giveBack(claimed: LoadResult): Promise<void> {
     expectAll(claimed, 201);
     const ids = claimed.bodies.map((body) => (JSON.parse(body) as ClaimAnswer).sandbox.sandboxId);
-    const asks = ids.map((id): Ask => ({ method: 'DELETE', path: `/sandboxes/${id}`, key: this.#key }));
+    const asks = ids.map((id): Ask => ({
+      method: 'DELETE',
+      path: `/sandboxes/${id}`,
+      key: this.#key,
+    }));
     expectAll(await this.#load.closed(this.port, asks, DELETES_IN_FLIGHT), 200);
   }
 
@@ -111,7 +153,9 @@ export class Service {
 }
 
 interface PoolAnswer {
-  readonly template: { readonly status: { readonly idleReplicas: number; readonly runningReplicas: number } };
+  readonly template: {
+    readonly status: { readonly idleReplicas: number; readonly runningReplicas: number };
+  };
 }
 
 interface ClaimAnswer {

@@ -13,11 +13,17 @@ export class SlowConnections {
   constructor(port: number, count: number) {
     this.#port = port;
     for (let n = 0; n < count; n += 1) this.#open();
-    this.#timer = setInterval(() => { for (const socket of this.#sockets) socket.write('a'); }, DRIP_MS);
+    this.#timer = setInterval(() => {
+      for (const socket of this.#sockets) socket.write('a');
+    }, DRIP_MS);
   }
 
-  get open(): number { return [...this.#sockets].filter(({ readyState }) => readyState === 'open').length; }
-  get cut(): number { return this.#cut; }
+  get open(): number {
+    return [...this.#sockets].filter(({ readyState }) => readyState === 'open').length;
+  }
+  get cut(): number {
+    return this.#cut;
+  }
 
   close(): void {
     this.#over = true;

@@ -1,7 +1,11 @@
-/** The value that this share of the values does not exceed; 0.5 is the median. Throws where there are none. */
+/**
+ * The value that this share of the values does not exceed; 0.5 is the median. Throws where there
+ * are none.
+ */
 export const quantile = (values: readonly number[], share: number): number => {
   const sorted = [...values].sort((a, b) => a - b);
-  const value = sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(share * sorted.length) - 1))];
+  const value =
+    sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(share * sorted.length) - 1))];
   if (value === undefined) throw new Error('nothing was measured');
   return value;
 };

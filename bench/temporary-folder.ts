@@ -4,7 +4,10 @@ import { join } from 'node:path';
 
 const made = new Set<string>();
 
-/** Everything measured lies in such folders, ours and what it is compared with: on the same disk. Sandboxes' uids pass through it. */
+/**
+ * Everything measured lies in such folders, ours and what it is compared with: on the same disk.
+ * Sandboxes' uids pass through it.
+ */
 export const temporaryFolder = (): string => {
   const folder = mkdtempSync(join(tmpdir(), 'sandpool-bench-'));
   chmodSync(folder, 0o711);
@@ -17,4 +20,6 @@ export const removeTemporaryFolder = (folder: string): void => {
   made.delete(folder);
 };
 
-export const removeTemporaryFolders = (): void => { for (const folder of [...made]) removeTemporaryFolder(folder); };
+export const removeTemporaryFolders = (): void => {
+  for (const folder of [...made]) removeTemporaryFolder(folder);
+};

@@ -11,17 +11,47 @@ export interface Certificate {
   readonly key: string;
 }
 
-/** A self-signed certificate of 127.0.0.1 and localhost, good for so many days, in a folder for the caller to remove; undefined where there is no openssl. */
-export const aCertificate = ({ days = 2 }: { readonly days?: number } = {}): Certificate | undefined => {
+/**
+ * A self-signed certificate of 127.0.0.1 and localhost, good for so many days, in a folder for the
+ * caller to remove; undefined where there is no openssl.
+ */
+export const aCertificate = ({ days = 2 }: { readonly days?: number } = {}):
+  | Certificate
+  | undefined => {
   const folder = mkdtempSync(join(tmpdir(), 'sandpool-tls-'));
   const [certFile, keyFile] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
   try {
-    execFileSync('openssl', [
-      'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', String(days), '-subj', '/CN=localhost',
-      '-addext', 'subjectAltName=IP:127.0.0.1,DNS:localhost', '-keyout', keyFile, '-out', certFile,
-    ], { stdio: 'ignore' });
+    execFileSync(
+      'openssl',
+      [
+        'req',
+        '-x509',
+        '-newkey',
+        'ec',
+        '-pkeyopt',
+        'ec_paramgen_curve:prime256v1',
+        '-nodes',
+        '-days',
+        String(days),
+        '-subj',
+        '/CN=localhost',
+        '-addext',
+        'subjectAltName=IP:127.0.0.1,DNS:localhost',
+        '-keyout',
+        keyFile,
+        '-out',
+        certFile,
+      ],
+      { stdio: 'ignore' },
+    );
   } catch {
     return undefined;
   }
-  return { folder, certFile, keyFile, cert: readFileSync(certFile, 'utf8'), key: readFileSync(keyFile, 'utf8') };
+  return {
+    folder,
+    certFile,
+    keyFile,
+    cert: readFileSync(certFile, 'utf8'),
+    key: readFileSync(keyFile, 'utf8'),
+  };
 };

@@ -6,11 +6,16 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 const LOOK_MS = 250;
 const LOOK_WITHIN_MS = 1_000;
 
-interface Backend { readonly port: number; isReady: boolean; open: number }
+interface Backend {
+  readonly port: number;
+  isReady: boolean;
+  open: number;
+}
 
 /**
- * One address before several daemons of this machine, as a Kubernetes Service is: each new connection goes to the daemon that
- * is ready (`GET /readyz`) and has the fewest; one that has begun stays where it is.
+ * One address before several daemons of this machine, as a Kubernetes Service is: each new
+ * connection goes to the daemon that is ready (`GET /readyz`) and has the fewest; one that has
+ * begun stays where it is.
  */
 export class Balancer {
   readonly #backends: readonly Backend[];
@@ -20,17 +25,25 @@ export class Balancer {
 
   constructor(ports: readonly number[]) {
     this.#backends = ports.map((port) => ({ port, isReady: false, open: 0 }));
-    this.#server = createServer((client) => { this.#pass(client); });
+    this.#server = createServer((client) => {
+      this.#pass(client);
+    });
   }
 
-  get port(): number { return (this.#server.address() as AddressInfo).port; }
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
   /** The ports of the daemons that are ready, as last seen. */
-  get ready(): readonly number[] { return this.#backends.filter(({ isReady }) => isReady).map(({ port }) => port); }
+  get ready(): readonly number[] {
+    return this.#backends.filter(({ isReady }) => isReady).map(({ port }) => port);
+  }
 
   /** Resolves once it listens on 127.0.0.1 and has looked at each daemon. */
   async start(port = 0): Promise<void> {
     await this.#look();
-    this.#timer = setInterval(() => { void this.#look(); }, LOOK_MS);
+    this.#timer = setInterval(() => {
+      void this.#look();
+    }, LOOK_MS);
     this.#server.listen(port, '127.0.0.1');
     await once(this.#server, 'listening');
   }
@@ -46,24 +59,39 @@ export class Balancer {
 
   /** Never rejects. */
   async #look(): Promise<void> {
-    await Promise.all(this.#backends.map(async (backend) => { backend.isReady = await isReady(backend.port); }));
+    await Promise.all(
+      this.#backends.map(async (backend) => {
+        backend.isReady = await isReady(backend.port);
+      }),
+    );
   }
 
   #pass(client: Socket): void {
-    const [backend] = this.#backends.filter(({ isReady: is }) => is).sort((a, b) => a.open - b.open);
+    const [backend] = this.#backends
+      .filter(({ isReady: is }) => is)
+      .sort((a, b) => a.open - b.open);
     if (!backend) {
       client.on('error', () => undefined).resetAndDestroy();
       return;
     }
     const server = connect(backend.port, '127.0.0.1');
     backend.open += 1;
-    server.once('close', () => { backend.open -= 1; });
-    for (const [from, to] of [[client, server], [server, client]] as const) {
+    server.once('close', () => {
+      backend.open -= 1;
+    });
+    for (const [from, to] of [
+      [client, server],
+      [server, client],
+    ] as const) {
       this.#sockets.add(from);
-      from.on('error', () => { to.destroy(); }).once('close', () => {
-        this.#sockets.delete(from);
-        to.destroySoon();
-      });
+      from
+        .on('error', () => {
+          to.destroy();
+        })
+        .once('close', () => {
+          this.#sockets.delete(from);
+          to.destroySoon();
+        });
       from.pipe(to);
     }
   }
@@ -71,10 +99,21 @@ export class Balancer {
 
 const isReady = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
-    const asked = request({ port, host: '127.0.0.1', path: '/readyz', agent: false, signal: AbortSignal.timeout(LOOK_WITHIN_MS) }, (response) => {
-      response.resume();
-      resolve(response.statusCode === 200);
+    const asked = request(
+      {
+        port,
+        host: '127.0.0.1',
+        path: '/readyz',
+        agent: false,
+        signal: AbortSignal.timeout(LOOK_WITHIN_MS),
+      },
+      (response) => {
+        response.resume();
+        resolve(response.statusCode === 200);
+      },
+    );
+    asked.on('error', () => {
+      resolve(false);
     });
-    asked.on('error', () => { resolve(false); });
     asked.end();
   });

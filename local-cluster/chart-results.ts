@@ -3,19 +3,30 @@ import { fileURLToPath } from 'node:url';
 import { parse, stringify } from 'yaml';
 import { type Rendering, renderChart } from './chart.ts';
 
-const fileOf = (name: string): string => fileURLToPath(new URL(`../test/kubernetes/chart-cases/${name}`, import.meta.url));
+const fileOf = (name: string): string =>
+  fileURLToPath(new URL(`../test/kubernetes/chart-cases/${name}`, import.meta.url));
 
 /** The value files whose renderings are kept, by name. */
-export const CHART_CASES: readonly string[] = readdirSync(fileOf('')).filter((file) => file.endsWith('.values.yaml'))
-  .map((file) => file.replace('.values.yaml', '')).sort();
+export const CHART_CASES: readonly string[] = readdirSync(fileOf(''))
+  .filter((file) => file.endsWith('.values.yaml'))
+  .map((file) => file.replace('.values.yaml', ''))
+  .sort();
 
 /** Where the rendering is kept. */
 export const keptResult = (name: string): string => fileOf(`${name}.rendered.yaml`);
 
 /** What the chart makes of the value file, as YAML; what is drawn by lot for Secrets left out. */
 export const chartResult = (name: string): string => {
-  const values = parse(readFileSync(fileOf(`${name}.values.yaml`), 'utf8')) as NonNullable<Rendering['values']>;
+  const values = parse(readFileSync(fileOf(`${name}.values.yaml`), 'utf8')) as NonNullable<
+    Rendering['values']
+  >;
   return renderChart({ values })
-    .map(({ data, ...manifest }) => stringify(manifest.kind === 'Secret' ? { ...manifest, data: Object.keys(data as object) } : { ...manifest, ...(data === undefined ? {} : { data }) }))
+    .map(({ data, ...manifest }) =>
+      stringify(
+        manifest.kind === 'Secret'
+          ? { ...manifest, data: Object.keys(data as object) }
+          : { ...manifest, ...(data === undefined ? {} : { data }) },
+      ),
+    )
     .join('---\n');
 };

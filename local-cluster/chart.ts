@@ -10,7 +10,12 @@ const HELM_MS = 60_000;
 export interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;
-  readonly metadata: { readonly name: string; readonly namespace?: string; readonly labels?: Readonly<Record<string, string>>; readonly annotations?: Readonly<Record<string, string>> };
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
   readonly [part: string]: unknown;
 }
 
@@ -22,11 +27,27 @@ export interface Rendering {
 
 /** What helm prints; throws with its words where it refuses. */
 export const helm = (args: readonly string[], input = ''): string =>
-  execFileSync(findPrograms(['helm']).get('helm') ?? '', args, { input, encoding: 'utf8', timeout: HELM_MS, maxBuffer: 64 * 2 ** 20, stdio: ['pipe', 'pipe', 'pipe'] });
+  execFileSync(findPrograms(['helm']).get('helm') ?? '', args, {
+    input,
+    encoding: 'utf8',
+    timeout: HELM_MS,
+    maxBuffer: 64 * 2 ** 20,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
 
-/** What an installation of the chart would make, its custom resource definitions left out; with an image unless one is named. */
-export const renderChart = ({ release = 'sandpool', namespace = 'sandpool-system', values = {} }: Rendering = {}): readonly Manifest[] => {
-  const text = helm(['template', release, CHART, '--namespace', namespace, '--values', '-'], JSON.stringify({ ...values, image: { repository: 'sandpool', ...values.image } }));
+/**
+ * What an installation of the chart would make, its custom resource definitions left out; with an
+ * image unless one is named.
+ */
+export const renderChart = ({
+  release = 'sandpool',
+  namespace = 'sandpool-system',
+  values = {},
+}: Rendering = {}): readonly Manifest[] => {
+  const text = helm(
+    ['template', release, CHART, '--namespace', namespace, '--values', '-'],
+    JSON.stringify({ ...values, image: { repository: 'sandpool', ...values.image } }),
+  );
   return parseAllDocuments(text).flatMap((document) => {
     const value: unknown = document.toJS();
     return value === null ? [] : [value as Manifest];
@@ -34,8 +55,15 @@ export const renderChart = ({ release = 'sandpool', namespace = 'sandpool-system
 };
 
 /** The only one of a kind, or the one of that name. */
-export const manifestOf = (manifests: readonly Manifest[], kind: string, name?: string): Manifest => {
-  const [found, ...more] = manifests.filter((manifest) => manifest.kind === kind && (name === undefined || manifest.metadata.name === name));
-  if (!found || more.length > 0) throw new Error(`the chart has not exactly one ${kind} ${name ?? ''}`);
+export const manifestOf = (
+  manifests: readonly Manifest[],
+  kind: string,
+  name?: string,
+): Manifest => {
+  const [found, ...more] = manifests.filter(
+    (manifest) => manifest.kind === kind && (name === undefined || manifest.metadata.name === name),
+  );
+  if (!found || more.length > 0)
+    throw new Error(`the chart has not exactly one ${kind} ${name ?? ''}`);
   return found;
 };

@@ -1,12 +1,32 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { appendFileSync, chmodSync, chownSync, cpSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  cpSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { join } from 'node:path';
-import { type Authority, issueCertificate, makeAuthority, makeKeyPair } from './control-plane/certificates.ts';
+import {
+  type Authority,
+  issueCertificate,
+  makeAuthority,
+  makeKeyPair,
+} from './control-plane/certificates.ts';
 import { Cluster, type ClusterUser, kubeconfigText } from './control-plane/cluster.ts';
-import { argumentsOf, type Component, COMPONENTS, type Layout } from './control-plane/components.ts';
+import {
+  argumentsOf,
+  type Component,
+  COMPONENTS,
+  type Layout,
+} from './control-plane/components.ts';
 import { freePorts } from './control-plane/free-ports.ts';
 import { kwokConfig, NODE_ANNOTATION } from './control-plane/kwok-config.ts';
 import { Processes } from './control-plane/processes.ts';
@@ -36,12 +56,16 @@ const USERS: Readonly<Record<string, readonly string[]>> = {
   'kube-scheduler': [],
   kwok: ['system:masters'],
 };
-const SYSTEM_NAMES: Readonly<Record<string, string>> = { 'kube-controller-manager': 'system:kube-controller-manager', 'kube-scheduler': 'system:kube-scheduler' };
+const SYSTEM_NAMES: Readonly<Record<string, string>> = {
+  'kube-controller-manager': 'system:kube-controller-manager',
+  'kube-scheduler': 'system:kube-scheduler',
+};
 
 /**
- * A Kubernetes cluster on 127.0.0.1: the real etcd, API server, controller manager and scheduler, and kwok, which plays nodes and
- * their pods (kwok-config.ts says what a pod can be made to do). exec, attach, logs and port-forward work; the commands of exec
- * are processes of this machine. Nothing is left when this process ends, however it ends.
+ * A Kubernetes cluster on 127.0.0.1: the real etcd, API server, controller manager and scheduler,
+ * and kwok, which plays nodes and their pods (kwok-config.ts says what a pod can be made to do).
+ * exec, attach, logs and port-forward work; the commands of exec are processes of this machine.
+ * Nothing is left when this process ends, however it ends.
  */
 export class ControlPlane extends Cluster {
   readonly #layout: Layout;
@@ -51,19 +75,36 @@ export class ControlPlane extends Cluster {
   #realNode: RealNode | undefined;
 
   private constructor(layout: Layout, processes: Processes, programs: ReadonlyMap<string, string>) {
-    const kubeconfigs: Readonly<Record<ClusterUser, string>> = { admin: layout.kubeconfig('admin'), sandpool: layout.kubeconfig('sandpool') };
+    const kubeconfigs: Readonly<Record<ClusterUser, string>> = {
+      admin: layout.kubeconfig('admin'),
+      sandpool: layout.kubeconfig('sandpool'),
+    };
     const subject = { kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'sandpool' };
-    super({ kubectl: programs.get('kubectl') ?? '', kubeconfigs, subject }, { server: serverOf(layout), caPem: readFileSync(layout.authority.certFile, 'utf8') });
+    super(
+      { kubectl: programs.get('kubectl') ?? '', kubeconfigs, subject },
+      { server: serverOf(layout), caPem: readFileSync(layout.authority.certFile, 'utf8') },
+    );
     [this.#layout, this.#processes, this.#programs] = [layout, processes, programs];
   }
 
-  /** Resolves once pods would run; rejects, with nothing left, when a component does not come up. */
-  static async start({ realNode, nodes = realNode === undefined ? 3 : 0, durable = false, legible = false }: ControlPlaneOptions = {}): Promise<ControlPlane> {
+  /**
+   * Resolves once pods would run; rejects, with nothing left, when a component does not come up.
+   */
+  static async start({
+    realNode,
+    nodes = realNode === undefined ? 3 : 0,
+    durable = false,
+    legible = false,
+  }: ControlPlaneOptions = {}): Promise<ControlPlane> {
     const programs = findPrograms();
     const folder = watchedFolder('control-plane');
     const processes = new Processes(folder);
     try {
-      const controlPlane = new ControlPlane(await lay(folder, { durable, legible, leases: realNode !== undefined }), processes, programs);
+      const controlPlane = new ControlPlane(
+        await lay(folder, { durable, legible, leases: realNode !== undefined }),
+        processes,
+        programs,
+      );
       await controlPlane.#startAll(nodes);
       if (realNode !== undefined) await controlPlane.#startRealNode(realNode);
       return controlPlane;
@@ -77,14 +118,30 @@ export class ControlPlane extends Cluster {
   /** A kubeconfig whose user shows a client certificate instead of a token. */
   async certificateKubeconfig(user: ClusterUser): Promise<string> {
     const groups = USERS[user]?.[0];
-    return this.#writeCertificateKubeconfig(user, await issueCertificate(this.#layout.authority, `client-${user}`, { name: user, ...(groups === undefined ? {} : { organization: groups }) }));
+    return this.#writeCertificateKubeconfig(
+      user,
+      await issueCertificate(this.#layout.authority, `client-${user}`, {
+        name: user,
+        ...(groups === undefined ? {} : { organization: groups }),
+      }),
+    );
   }
 
-  #writeCertificateKubeconfig(name: string, { certFile, keyFile }: { readonly certFile: string; readonly keyFile: string }): string {
+  #writeCertificateKubeconfig(
+    name: string,
+    { certFile, keyFile }: { readonly certFile: string; readonly keyFile: string },
+  ): string {
     const { authority, folder } = this.#layout;
     const file = join(folder, `${name}-certificate.kubeconfig`);
-    const credential = { 'client-certificate-data': readFileSync(certFile).toString('base64'), 'client-key-data': readFileSync(keyFile).toString('base64') };
-    writeFileSync(file, kubeconfigText({ server: this.server, caFile: authority.certFile }, credential), { mode: 0o600 });
+    const credential = {
+      'client-certificate-data': readFileSync(certFile).toString('base64'),
+      'client-key-data': readFileSync(keyFile).toString('base64'),
+    };
+    writeFileSync(
+      file,
+      kubeconfigText({ server: this.server, caFile: authority.certFile }, credential),
+      { mode: 0o600 },
+    );
     return file;
   }
 
@@ -94,7 +151,9 @@ export class ControlPlane extends Cluster {
     await this.begin(component);
   }
 
-  /** Sends a signal. After SIGKILL, resolves once the component has ended; `begin` brings it back. */
+  /**
+   * Sends a signal. After SIGKILL, resolves once the component has ended; `begin` brings it back.
+   */
   async kill(component: Component, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
     if (signal === 'SIGKILL') await this.#processes.end(component, signal);
     else this.#processes.signal(component, signal);
@@ -102,7 +161,11 @@ export class ControlPlane extends Cluster {
 
   /** Starts a component that is not running; resolves once it is ready. */
   async begin(component: Component): Promise<void> {
-    this.#processes.start(component, this.#programs.get(component) ?? '', argumentsOf(component, this.#layout));
+    this.#processes.start(
+      component,
+      this.#programs.get(component) ?? '',
+      argumentsOf(component, this.#layout),
+    );
     const isReady = this.#readiness(component);
     if (isReady) await this.#until(component, isReady);
   }
@@ -150,8 +213,17 @@ export class ControlPlane extends Cluster {
   }
 
   /** A line that the log of every container shows from now on. */
-  print(line: string, { stream = 'stdout', time = new Date() }: { readonly stream?: 'stdout' | 'stderr'; readonly time?: Date } = {}): void {
-    appendFileSync(containerLog(this.#layout.folder), `${time.toISOString().replace('Z', '000000Z')} ${stream} F ${line}\n`);
+  print(
+    line: string,
+    {
+      stream = 'stdout',
+      time = new Date(),
+    }: { readonly stream?: 'stdout' | 'stderr'; readonly time?: Date } = {},
+  ): void {
+    appendFileSync(
+      containerLog(this.#layout.folder),
+      `${time.toISOString().replace('Z', '000000Z')} ${stream} F ${line}\n`,
+    );
   }
 
   /** What containers printed so far is no more. */
@@ -193,29 +265,53 @@ export class ControlPlane extends Cluster {
       ...clusterRights({ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'sandpool' }),
     ]);
     const become = async (component: Component, ...args: readonly string[]): Promise<void> => {
-      const { exitCode, stderr } = await this.kubectlAs('admin', ['wait', ...args, '--timeout=50s']);
+      const { exitCode, stderr } = await this.kubectlAs('admin', [
+        'wait',
+        ...args,
+        '--timeout=50s',
+      ]);
       if (exitCode !== 0) throw this.#notReady(component, stderr.trim());
     };
-    await become('kube-controller-manager', '--for=create', 'serviceaccount/default', '--namespace=default');
+    await become(
+      'kube-controller-manager',
+      '--for=create',
+      'serviceaccount/default',
+      '--namespace=default',
+    );
     if (nodes > 0) await become('kwok', '--for=condition=Ready', 'nodes', '--all');
   }
 
   async #startRealNode(programs: string): Promise<void> {
-    const { authority, folder, ports: { realKubelet: port } } = this.#layout;
+    const {
+      authority,
+      folder,
+      ports: { realKubelet: port },
+    } = this.#layout;
     const [client, serving] = await Promise.all([
-      issueCertificate(authority, 'real-node', { name: `system:node:${REAL_NODE}`, organization: 'system:nodes' }),
-      issueCertificate(authority, 'real-node-serving', { name: REAL_NODE, hosts: [`DNS:${REAL_NODE}`, 'IP:127.0.0.1'] }),
+      issueCertificate(authority, 'real-node', {
+        name: `system:node:${REAL_NODE}`,
+        organization: 'system:nodes',
+      }),
+      issueCertificate(authority, 'real-node-serving', {
+        name: REAL_NODE,
+        hosts: [`DNS:${REAL_NODE}`, 'IP:127.0.0.1'],
+      }),
     ]);
     const own = join(folder, 'real-node');
     mkdirSync(own, { mode: 0o711 });
     const kubeconfig = this.#writeCertificateKubeconfig('real-node', client);
     this.#realNode = new RealNode({
-      folder: own, programs, kubeconfig, port, kubelet: findPrograms(['kubelet']).get('kubelet') ?? '',
+      folder: own,
+      programs,
+      kubeconfig,
+      port,
+      kubelet: findPrograms(['kubelet']).get('kubelet') ?? '',
       tls: { ...serving, clientCaFile: authority.certFile },
     });
     try {
       await this.#realNode.start();
-      for (const wait of ['--for=create', '--for=condition=Ready']) await this.kubectl('wait', wait, `node/${REAL_NODE}`, '--timeout=50s');
+      for (const wait of ['--for=create', '--for=condition=Ready'])
+        await this.kubectl('wait', wait, `node/${REAL_NODE}`, '--timeout=50s');
     } catch (error) {
       const words = this.#realNode.lastWords();
       await this.#realNode.stop().catch(() => undefined);
@@ -229,20 +325,34 @@ export class ControlPlane extends Cluster {
     mkdirSync(workFolder, { recursive: true });
     if (process.getuid?.() === 0) chownSync(workFolder, 65_534, 65_534);
     appendFileSync(containerLog(folder), '');
-    writeFileSync(kwokConfigFile, kwokConfig({
-      port: ports.kubelet, ...serving, logFile: containerLog(folder), workFolder, forwards: this.#forwards,
-    }));
+    writeFileSync(
+      kwokConfigFile,
+      kwokConfig({
+        port: ports.kubelet,
+        ...serving,
+        logFile: containerLog(folder),
+        workFolder,
+        forwards: this.#forwards,
+      }),
+    );
   }
 
-  /** What shows that the component serves; the controller manager and the scheduler have nothing to ask. */
+  /**
+   * What shows that the component serves; the controller manager and the scheduler have nothing to
+   * ask.
+   */
   #readiness(component: Component): (() => Promise<boolean>) | undefined {
     const { ports, authority } = this.#layout;
     const ca = readFileSync(authority.certFile);
     switch (component) {
-      case 'etcd': return () => answersOk(`http://127.0.0.1:${ports.etcd}/health`);
-      case 'kube-apiserver': return () => answersOk(`${this.server}/readyz`, ca);
-      case 'kwok': return () => answersOk(`https://127.0.0.1:${ports.kubelet}/healthz`, ca);
-      default: return undefined;
+      case 'etcd':
+        return () => answersOk(`http://127.0.0.1:${ports.etcd}/health`);
+      case 'kube-apiserver':
+        return () => answersOk(`${this.server}/readyz`, ca);
+      case 'kwok':
+        return () => answersOk(`https://127.0.0.1:${ports.kubelet}/healthz`, ca);
+      default:
+        return undefined;
     }
   }
 
@@ -254,37 +364,72 @@ export class ControlPlane extends Cluster {
     try {
       await eventually(isSo, `${component} is ready`, READY_MS);
     } catch (error) {
-      throw this.#processes.isAlive(component) ? this.#notReady(component, `it was not ready within ${READY_MS / 1_000} s`) : error;
+      throw this.#processes.isAlive(component)
+        ? this.#notReady(component, `it was not ready within ${READY_MS / 1_000} s`)
+        : error;
     }
   }
 
   #notReady(component: Component, what: string): Error {
-    return new Error(`${component} did not start: ${what}. ${this.#processes.lastWordsOf(component)}`);
+    return new Error(
+      `${component} did not start: ${what}. ${this.#processes.lastWordsOf(component)}`,
+    );
   }
 }
 
 const serverOf = ({ ports }: Layout): string => `https://127.0.0.1:${ports.server}`;
 const containerLog = (folder: string): string => join(folder, 'container.log');
 
-const aNode = (name: string): object =>
-  ({ apiVersion: 'v1', kind: 'Node', metadata: { name, annotations: NODE_ANNOTATION, labels: { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux' } } });
+const aNode = (name: string): object => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: {
+    name,
+    annotations: NODE_ANNOTATION,
+    labels: { 'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux' },
+  },
+});
 
-/** Ports, certificates, tokens and kubeconfigs. The folder can be entered by the commands of exec, its files only by this user. */
-const lay = async (folder: string, kept: Pick<Layout, 'durable' | 'legible' | 'leases'>): Promise<Layout> => {
+/**
+ * Ports, certificates, tokens and kubeconfigs. The folder can be entered by the commands of exec,
+ * its files only by this user.
+ */
+const lay = async (
+  folder: string,
+  kept: Pick<Layout, 'durable' | 'legible' | 'leases'>,
+): Promise<Layout> => {
   chmodSync(folder, 0o711);
   const [etcd = 0, etcdPeer = 0, server = 0, kubelet = 0, realKubelet = 0] = await freePorts(5);
   const secrets = join(folder, 'certificates');
   mkdirSync(secrets, { mode: 0o700 });
   const authority = await makeAuthority(secrets);
   const [serving, kubeletClient, frontProxyClient, serviceAccount] = await Promise.all([
-    issueCertificate(authority, 'serving', { name: 'kube-apiserver', hosts: ['DNS:kubernetes', 'DNS:kubernetes.default.svc', 'DNS:localhost', 'IP:127.0.0.1', 'IP:10.0.0.1'] }),
-    issueCertificate(authority, 'kubelet-client', { name: 'kube-apiserver-kubelet-client', organization: 'system:masters' }),
+    issueCertificate(authority, 'serving', {
+      name: 'kube-apiserver',
+      hosts: [
+        'DNS:kubernetes',
+        'DNS:kubernetes.default.svc',
+        'DNS:localhost',
+        'IP:127.0.0.1',
+        'IP:10.0.0.1',
+      ],
+    }),
+    issueCertificate(authority, 'kubelet-client', {
+      name: 'kube-apiserver-kubelet-client',
+      organization: 'system:masters',
+    }),
     issueCertificate(authority, 'front-proxy', { name: 'front-proxy' }),
     makeKeyPair(secrets),
   ]);
   const tokens = writeTokens(folder, { server: `https://127.0.0.1:${server}`, authority });
   return {
-    folder, ...kept, authority, serving, kubeletClient, frontProxyClient, serviceAccount,
+    folder,
+    ...kept,
+    authority,
+    serving,
+    kubeletClient,
+    frontProxyClient,
+    serviceAccount,
     ports: { etcd, etcdPeer, server, kubelet, realKubelet },
     tokenFile: tokens.file,
     kwokConfigFile: join(folder, 'kwok.yaml'),
@@ -292,12 +437,19 @@ const lay = async (folder: string, kept: Pick<Layout, 'durable' | 'legible' | 'l
   };
 };
 
-const writeTokens = (folder: string, { server, authority }: { readonly server: string; readonly authority: Authority }): { readonly file: string; readonly kubeconfig: (user: string) => string } => {
+const writeTokens = (
+  folder: string,
+  { server, authority }: { readonly server: string; readonly authority: Authority },
+): { readonly file: string; readonly kubeconfig: (user: string) => string } => {
   const file = join(folder, 'tokens.csv');
   const kubeconfig = (user: string): string => join(folder, `${user}.kubeconfig`);
   const lines = Object.entries(USERS).map(([user, groups]) => {
     const token = randomBytes(16).toString('hex');
-    writeFileSync(kubeconfig(user), kubeconfigText({ server, caFile: authority.certFile }, { token }), { mode: 0o600 });
+    writeFileSync(
+      kubeconfig(user),
+      kubeconfigText({ server, caFile: authority.certFile }, { token }),
+      { mode: 0o600 },
+    );
     return `${token},${SYSTEM_NAMES[user] ?? user},${user},"${groups.join(',')}"\n`;
   });
   writeFileSync(file, lines.join(''), { mode: 0o600 });
@@ -306,7 +458,9 @@ const writeTokens = (folder: string, { server, authority }: { readonly server: s
 
 /** Whether it answers 200 within a second. */
 const answersOk = async (url: string, ca?: Buffer): Promise<boolean> => {
-  const request = ca ? httpsRequest(url, { ca, timeout: 1_000, agent: false }) : httpRequest(url, { timeout: 1_000, agent: false });
+  const request = ca
+    ? httpsRequest(url, { ca, timeout: 1_000, agent: false })
+    : httpRequest(url, { timeout: 1_000, agent: false });
   request.on('timeout', () => request.destroy(new Error('no answer')));
   const answered: Promise<{ statusCode?: number; resume(): void }[]> = once(request, 'response');
   request.end();

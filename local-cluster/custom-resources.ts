@@ -10,7 +10,15 @@ export const installCustomResources = async (cluster: Cluster): Promise<void> =>
   const files = readdirSync(FOLDER);
   await cluster.apply(files.map((file) => readFileSync(FOLDER + file, 'utf8')).join('---\n'));
   const kinds = files.map((file) => `${file.replace('.yaml', '')}.sandpool.dev`);
-  await cluster.kubectl('wait', '--for=condition=established', '--timeout=30s', ...kinds.map((kind) => `crd/${kind}`));
+  await cluster.kubectl(
+    'wait',
+    '--for=condition=established',
+    '--timeout=30s',
+    ...kinds.map((kind) => `crd/${kind}`),
+  );
   // Established, a kind's storage is made ready with its first use.
-  await eventually(async () => (await cluster.kubectlAs('admin', ['get', kinds.join(), '-A'])).exitCode === 0, 'the custom resources are served');
+  await eventually(
+    async () => (await cluster.kubectlAs('admin', ['get', kinds.join(), '-A'])).exitCode === 0,
+    'the custom resources are served',
+  );
 };

@@ -4,9 +4,13 @@ export class KeptOutput {
   #chunks: string[] = [];
   #size = 0;
 
-  constructor(most: number) { this.#most = most; }
+  constructor(most: number) {
+    this.#most = most;
+  }
 
-  get text(): string { return this.#chunks.join('').slice(-this.#most); }
+  get text(): string {
+    return this.#chunks.join('').slice(-this.#most);
+  }
 
   add(chunk: string): void {
     this.#chunks.push(chunk);

@@ -1,14 +1,20 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** A process that a run started and that is still there. `startTime` tells it from a later one of the same pid. */
+/**
+ * A process that a run started and that is still there. `startTime` tells it from a later one of
+ * the same pid.
+ */
 export interface Leftover {
   readonly pid: number;
   readonly startTime: string;
   readonly command: string;
 }
 
-/** Whether a process is one of those that are looked for; what it takes to tell is read when it is asked for. */
+/**
+ * Whether a process is one of those that are looked for; what it takes to tell is read when it is
+ * asked for.
+ */
 export type Belongs = (seen: {
   readonly session: number;
   readonly command: string;
@@ -18,30 +24,52 @@ export type Belongs = (seen: {
 }) => boolean;
 
 /**
- * The processes of a run: those of its session, and those that name its folder in their arguments or their
- * environment, stand in it, or have a file of it open. A daemon's helpers and sandboxes leave their session, but
- * keep files of their data folder open.
+ * The processes of a run: those of its session, and those that name its folder in their arguments
+ * or their environment, stand in it, or have a file of it open. A daemon's helpers and sandboxes
+ * leave their session, but keep files of their data folder open.
  */
-export const ofRun = (run: { readonly session: number; readonly folder: string }): Belongs => ({ session, command, environment, workingFolder, filesOpen }) =>
-  session === run.session || command.includes(run.folder) || environment().includes(run.folder) || workingFolder().startsWith(run.folder) || filesOpen().some((file) => file.startsWith(run.folder));
+export const ofRun =
+  (run: { readonly session: number; readonly folder: string }): Belongs =>
+  ({ session, command, environment, workingFolder, filesOpen }) =>
+    session === run.session ||
+    command.includes(run.folder) ||
+    environment().includes(run.folder) ||
+    workingFolder().startsWith(run.folder) ||
+    filesOpen().some((file) => file.startsWith(run.folder));
 
 /** Those that stand in the folder, and those with a variable that begins so. */
-export const standsIn = (folder: string, variable: string): Belongs => ({ environment, workingFolder }) =>
-  workingFolder().startsWith(folder) || environment().split('\0').some((each) => each.startsWith(variable));
+export const standsIn =
+  (folder: string, variable: string): Belongs =>
+  ({ environment, workingFolder }) =>
+    workingFolder().startsWith(folder) ||
+    environment()
+      .split('\0')
+      .some((each) => each.startsWith(variable));
 
 export const findLeftovers = (belongs: Belongs): readonly Leftover[] =>
-  readdirSync('/proc').filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid).flatMap((name) => {
-    const stat = statOf(name);
-    if (!stat || stat.state === 'Z' || stat.state === 'X') return [];
-    const command = read(`/proc/${name}/cmdline`).replaceAll('\0', ' ').trim();
-    const isOurs = belongs({
-      session: stat.session, command, environment: () => read(`/proc/${name}/environ`), workingFolder: () => linkOf(name, 'cwd'), filesOpen: () => filesOf(name),
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .flatMap((name) => {
+      const stat = statOf(name);
+      if (!stat || stat.state === 'Z' || stat.state === 'X') return [];
+      const command = read(`/proc/${name}/cmdline`).replaceAll('\0', ' ').trim();
+      const isOurs = belongs({
+        session: stat.session,
+        command,
+        environment: () => read(`/proc/${name}/environ`),
+        workingFolder: () => linkOf(name, 'cwd'),
+        filesOpen: () => filesOf(name),
+      });
+      return isOurs
+        ? [{ pid: Number(name), startTime: stat.startTime, command: command.slice(0, 160) }]
+        : [];
     });
-    return isOurs ? [{ pid: Number(name), startTime: stat.startTime, command: command.slice(0, 160) }] : [];
-  });
 
 /** Waits up to `graceMs` for them to end by themselves; kills and answers those that have not. */
-export const endLeftovers = async (belongs: Belongs, graceMs: number): Promise<readonly Leftover[]> => {
+export const endLeftovers = async (
+  belongs: Belongs,
+  graceMs: number,
+): Promise<readonly Leftover[]> => {
   const until = Date.now() + graceMs;
   let left = findLeftovers(belongs);
   while (left.length > 0 && Date.now() < until) {
@@ -50,7 +78,8 @@ export const endLeftovers = async (belongs: Belongs, graceMs: number): Promise<r
   }
   const stubborn = left;
   for (let round = 0; left.length > 0 && round < 50; round += 1) {
-    for (const { pid, startTime } of left) if (statOf(String(pid))?.startTime === startTime) kill(pid);
+    for (const { pid, startTime } of left)
+      if (statOf(String(pid))?.startTime === startTime) kill(pid);
     await pause(100);
     left = findLeftovers(belongs);
   }

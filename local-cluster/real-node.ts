@@ -8,7 +8,10 @@ import { fileURLToPath } from 'node:url';
 /** The parts of the node that can be ended and begun. */
 export type NodePart = 'kubelet' | 'containerd';
 
-/** `tls`: what the kubelet shows as a server, and by whom its clients are known. `images`: see `realNodeImage`. */
+/**
+ * `tls`: what the kubelet shows as a server, and by whom its clients are known. `images`: see
+ * `realNodeImage`.
+ */
 export interface RealNodePlace {
   readonly folder: string;
   /** What script/real-node names. */
@@ -17,7 +20,11 @@ export interface RealNodePlace {
   /** Of the user `system:node:localhost`. */
   readonly kubeconfig: string;
   readonly port: number;
-  readonly tls: { readonly certFile: string; readonly keyFile: string; readonly clientCaFile: string };
+  readonly tls: {
+    readonly certFile: string;
+    readonly keyFile: string;
+    readonly clientCaFile: string;
+  };
   /** What takes the orders instead of real-node/hold; for tests. */
   readonly hold?: string;
   /** How long an order and the end may take each; 60 s unless told. */
@@ -26,16 +33,21 @@ export interface RealNodePlace {
 
 /** The name of the only real node, by which the API server reaches it. */
 export const REAL_NODE = 'localhost';
-/** On every real node without a registry: `pause`; `busybox`; `tools`, with bash, coreutils and Python. */
-export const realNodeImage = (name: 'pause' | 'busybox' | 'tools'): string => `sandpool.test/${name}:1`;
+/**
+ * On every real node without a registry: `pause`; `busybox`; `tools`, with bash, coreutils and
+ * Python.
+ */
+export const realNodeImage = (name: 'pause' | 'busybox' | 'tools'): string =>
+  `sandpool.test/${name}:1`;
 
 const HOLD = fileURLToPath(new URL('real-node/hold', import.meta.url));
 const PATIENCE_MS = 60_000;
 const LOG_LINES = 8;
 
 /**
- * containerd and a kubelet on this machine, in namespaces of their own (real-node/hold says how). What they change of the machine
- * is put back at the end, also when this process is killed. There can be one at a time: its Pods' network is 10.88.0.0/16.
+ * containerd and a kubelet on this machine, in namespaces of their own (real-node/hold says how).
+ * What they change of the machine is put back at the end, also when this process is killed. There
+ * can be one at a time: its Pods' network is 10.88.0.0/16.
  */
 export class RealNode {
   readonly #place: RealNodePlace;
@@ -46,17 +58,26 @@ export class RealNode {
     this.#place = place;
   }
 
-  /** Resolves once both run; that the node is Ready, the API server tells later. Rejects, with nothing left, when one does not start. */
+  /**
+   * Resolves once both run; that the node is Ready, the API server tells later. Rejects, with
+   * nothing left, when one does not start.
+   */
   async start(): Promise<void> {
     const { folder, programs, kubelet, hold: program = HOLD } = this.#place;
     mkdirSync(join(folder, 'cni'), { recursive: true, mode: 0o711 });
     mkdirSync(join(folder, 'volume-plugins'), { recursive: true });
     writeFileSync(join(folder, 'cni/10-ptp.conflist'), JSON.stringify(network(folder)));
     writeFileSync(join(folder, 'containerd.toml'), containerdConfig(this.#place));
-    writeFileSync(join(folder, 'kubeconfig'), readFileSync(this.#place.kubeconfig), { mode: 0o600 });
+    writeFileSync(join(folder, 'kubeconfig'), readFileSync(this.#place.kubeconfig), {
+      mode: 0o600,
+    });
     this.configure();
     const log = openSync(join(folder, 'hold.log'), 'a', 0o600);
-    const hold = spawn(program, [folder, this.#cgroup, programs, kubelet], { cwd: '/', detached: true, stdio: ['pipe', 'pipe', log] });
+    const hold = spawn(program, [folder, this.#cgroup, programs, kubelet], {
+      cwd: '/',
+      detached: true,
+      stdio: ['pipe', 'pipe', log],
+    });
     closeSync(log);
     hold.on('error', () => undefined); // `answer` tells
     hold.stdin?.on('error', () => undefined);
@@ -72,48 +93,81 @@ export class RealNode {
 
   /** Writes the kubelet's settings anew, with changes to them; they hold from its next start on. */
   configure(changes: object = {}): void {
-    writeFileSync(join(this.#place.folder, 'kubelet.json'), JSON.stringify({ ...kubeletConfig(this.#place, this.#cgroup), ...changes }, undefined, 2));
+    writeFileSync(
+      join(this.#place.folder, 'kubelet.json'),
+      JSON.stringify({ ...kubeletConfig(this.#place, this.#cgroup), ...changes }, undefined, 2),
+    );
   }
 
   /** SIGTERM; resolves once it has ended. Containers go on. */
-  async end(part: NodePart): Promise<void> { await this.#order('end', part); }
+  async end(part: NodePart): Promise<void> {
+    await this.#order('end', part);
+  }
   /** SIGKILL; resolves once it has ended. */
-  async kill(part: NodePart): Promise<void> { await this.#order('kill', part); }
+  async kill(part: NodePart): Promise<void> {
+    await this.#order('kill', part);
+  }
   /** Starts what was ended; containerd answers then, the kubelet a moment later. */
-  async begin(part: NodePart): Promise<void> { await this.#order('begin', part); }
+  async begin(part: NodePart): Promise<void> {
+    await this.#order('begin', part);
+  }
   /** SIGSTOP, until `goOn`. */
-  async halt(part: NodePart): Promise<void> { await this.#order('stop', part); }
-  async goOn(part: NodePart): Promise<void> { await this.#order('cont', part); }
+  async halt(part: NodePart): Promise<void> {
+    await this.#order('stop', part);
+  }
+  async goOn(part: NodePart): Promise<void> {
+    await this.#order('cont', part);
+  }
 
   /**
-   * Ends it and its containers; resolves once the machine is as it was. Rejects where something is left; one that does not end in
-   * time is killed, and the next node of this machine puts back what it left.
+   * Ends it and its containers; resolves once the machine is as it was. Rejects where something is
+   * left; one that does not end in time is killed, and the next node of this machine puts back what
+   * it left.
    */
   async stop(): Promise<void> {
     const hold = this.#hold;
     if (!hold) return;
     this.#hold = undefined;
-    const ended = hasEnded(hold) ? undefined : once(hold, 'exit', { signal: AbortSignal.timeout(this.#patienceMs) });
+    const ended = hasEnded(hold)
+      ? undefined
+      : once(hold, 'exit', { signal: AbortSignal.timeout(this.#patienceMs) });
     hold.stdin?.end();
     await ended?.catch(() => this.#killAll(hold));
     this.#answers?.close();
-    if (hold.exitCode !== 0) throw new Error(`the real node did not end in order. ${this.lastWords()}`);
+    if (hold.exitCode !== 0)
+      throw new Error(`the real node did not end in order. ${this.lastWords()}`);
   }
 
   /** The files of the log of a Pod's container, those that were rotated away too. */
-  logFiles({ namespace, name, uid, container }: { readonly namespace: string; readonly name: string; readonly uid: string; readonly container: string }): readonly string[] {
-    return readdirSync(join(this.#place.folder, 'pod-logs', `${namespace}_${name}_${uid}`, container));
+  logFiles({
+    namespace,
+    name,
+    uid,
+    container,
+  }: {
+    readonly namespace: string;
+    readonly name: string;
+    readonly uid: string;
+    readonly container: string;
+  }): readonly string[] {
+    return readdirSync(
+      join(this.#place.folder, 'pod-logs', `${namespace}_${name}_${uid}`, container),
+    );
   }
 
   /** For an error: how its logs end. */
   lastWords(): string {
-    return ['hold', 'containerd', 'kubelet'].flatMap((name) => {
-      const file = join(this.#place.folder, `${name}.log`);
-      return [`${file} ends so:`, ...lastLines(file)];
-    }).join('\n');
+    return ['hold', 'containerd', 'kubelet']
+      .flatMap((name) => {
+        const file = join(this.#place.folder, `${name}.log`);
+        return [`${file} ends so:`, ...lastLines(file)];
+      })
+      .join('\n');
   }
 
-  get #cgroup(): string { return `sandpool-node-${process.pid}`; }
+  get #cgroup(): string {
+    return `sandpool-node-${process.pid}`;
+  }
 
   async #order(order: string, part: NodePart): Promise<void> {
     this.#hold?.stdin?.write(`${order} ${part}\n`);
@@ -130,12 +184,18 @@ export class RealNode {
       hasEnded(hold) ? 'it ended' : once(hold, 'exit', { signal }).then(() => 'it ended'),
     ]).catch((error: unknown) => String(error));
     over.abort();
-    if (line !== wanted) throw new Error(`the real node did not do as told: ${line}. ${this.lastWords()}`);
+    if (line !== wanted)
+      throw new Error(`the real node did not do as told: ${line}. ${this.lastWords()}`);
   }
 
-  get #patienceMs(): number { return this.#place.patienceMs ?? PATIENCE_MS; }
+  get #patienceMs(): number {
+    return this.#place.patienceMs ?? PATIENCE_MS;
+  }
 
-  /** It leads a group of its own, which has all that runs outside of its namespaces; what is inside ends with that. */
+  /**
+   * It leads a group of its own, which has all that runs outside of its namespaces; what is inside
+   * ends with that.
+   */
   async #killAll(hold: ChildProcess): Promise<void> {
     if (hasEnded(hold)) return;
     const ended = once(hold, 'exit');
@@ -144,11 +204,16 @@ export class RealNode {
   }
 }
 
-const hasEnded = ({ pid, exitCode, signalCode }: ChildProcess): boolean => pid === undefined || exitCode !== null || signalCode !== null;
+const hasEnded = ({ pid, exitCode, signalCode }: ChildProcess): boolean =>
+  pid === undefined || exitCode !== null || signalCode !== null;
 
 const lastLines = (file: string): readonly string[] => {
   try {
-    return readFileSync(file, 'utf8').trimEnd().split('\n').slice(-LOG_LINES).map((line) => `  ${line.slice(0, 400)}`);
+    return readFileSync(file, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .slice(-LOG_LINES)
+      .map((line) => `  ${line.slice(0, 400)}`);
   } catch {
     return ['  it is not there'];
   }
@@ -165,7 +230,11 @@ const kubeletConfig = ({ folder, port, tls }: RealNodePlace, cgroup: string): ob
   readOnlyPort: 0,
   tlsCertFile: tls.certFile,
   tlsPrivateKeyFile: tls.keyFile,
-  authentication: { anonymous: { enabled: false }, webhook: { enabled: false }, x509: { clientCAFile: tls.clientCaFile } },
+  authentication: {
+    anonymous: { enabled: false },
+    webhook: { enabled: false },
+    x509: { clientCAFile: tls.clientCaFile },
+  },
   authorization: { mode: 'AlwaysAllow' },
   containerRuntimeEndpoint: RUNTIME_SOCKET,
   cgroupRoot: `/${cgroup}`,
@@ -177,7 +246,12 @@ const kubeletConfig = ({ folder, port, tls }: RealNodePlace, cgroup: string): ob
   oomScoreAdj: 0,
   makeIPTablesUtilChains: false,
   localStorageCapacityIsolation: false,
-  evictionHard: { 'memory.available': '50Mi', 'nodefs.available': '1%', 'imagefs.available': '1%', 'nodefs.inodesFree': '1%' },
+  evictionHard: {
+    'memory.available': '50Mi',
+    'nodefs.available': '1%',
+    'imagefs.available': '1%',
+    'nodefs.inodesFree': '1%',
+  },
   imageGCHighThresholdPercent: 100,
   imageGCLowThresholdPercent: 99,
   imagePullCredentialsVerificationPolicy: 'NeverVerify',
@@ -224,5 +298,17 @@ state = "/run/containerd"
 const network = (folder: string): object => ({
   cniVersion: '0.4.0',
   name: 'sandpool-node',
-  plugins: [{ type: 'ptp', ipMasq: false, mtu: 1_400, ipam: { type: 'host-local', dataDir: join(folder, 'addresses'), ranges: [[{ subnet: '10.88.0.0/16' }]], routes: [{ dst: '0.0.0.0/0' }] } }],
+  plugins: [
+    {
+      type: 'ptp',
+      ipMasq: false,
+      mtu: 1_400,
+      ipam: {
+        type: 'host-local',
+        dataDir: join(folder, 'addresses'),
+        ranges: [[{ subnet: '10.88.0.0/16' }]],
+        routes: [{ dst: '0.0.0.0/0' }],
+      },
+    },
+  ],
 });

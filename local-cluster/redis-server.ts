@@ -8,12 +8,20 @@ import { freePorts } from './control-plane/free-ports.ts';
 import { eventually } from './eventually.ts';
 import { markOf, watchedFolder } from './watched-folder.ts';
 
-/** Debian's redis-server is a name for redis-check-rdb of redis-tools, which starts no service; the program goes by what it is called. */
-const PROGRAM = ['/usr/bin/redis-server', '/usr/local/bin/redis-server', '/usr/bin/redis-check-rdb'].find((path) => existsSync(path));
+/**
+ * Debian's redis-server is a name for redis-check-rdb of redis-tools, which starts no service; the
+ * program goes by what it is called.
+ */
+const PROGRAM = [
+  '/usr/bin/redis-server',
+  '/usr/local/bin/redis-server',
+  '/usr/bin/redis-check-rdb',
+].find((path) => existsSync(path));
 const START_MS = 10_000;
 const PASSWORD = 'only-for-tests';
 
-export const noRedis = PROGRAM === undefined ? 'needs Redis: script/bootstrap --tests installs it' : undefined;
+export const noRedis =
+  PROGRAM === undefined ? 'needs Redis: script/bootstrap --tests installs it' : undefined;
 
 export interface RedisServerOptions {
   /** With TLS, and a password for the user `sandpool`. */
@@ -50,17 +58,27 @@ export const startRedis = async (options: RedisServerOptions = {}): Promise<Redi
   writeFileSync(configFile, configOf(options, { folder, port, certificate }));
   let server = await run(configFile, port);
   const settings: RedisSettings = {
-    urls: [`${certificate ? 'rediss' : 'redis'}://127.0.0.1:${port}`], cluster: false, prefix: 'sandpool',
+    urls: [`${certificate ? 'rediss' : 'redis'}://127.0.0.1:${port}`],
+    cluster: false,
+    prefix: 'sandpool',
     ...(certificate ? { ca: certificate.cert, username: 'sandpool', password: PASSWORD } : {}),
   };
   const client = new Redis(port, '127.0.0.1', {
-    ...(certificate ? { tls: { ca: certificate.cert }, username: 'sandpool', password: PASSWORD } : {}), retryStrategy: () => 50, maxRetriesPerRequest: null,
+    ...(certificate
+      ? { tls: { ca: certificate.cert }, username: 'sandpool', password: PASSWORD }
+      : {}),
+    retryStrategy: () => 50,
+    maxRetriesPerRequest: null,
   });
   client.on('error', () => undefined);
   const [written, copy] = [join(folder, 'appendonlydir'), join(folder, 'copy')];
-  const restart = async (): Promise<void> => { server = await run(configFile, port); };
+  const restart = async (): Promise<void> => {
+    server = await run(configFile, port);
+  };
   return {
-    settings, client, restart,
+    settings,
+    client,
+    restart,
     kill: () => end(server),
     keepCopy: () => {
       rmSync(copy, { recursive: true, force: true });
@@ -71,11 +89,14 @@ export const startRedis = async (options: RedisServerOptions = {}): Promise<Redi
       cpSync(copy, written, { recursive: true });
       await restart();
     },
-    signal: (name) => { server.kill(name); },
+    signal: (name) => {
+      server.kill(name);
+    },
     stop: async () => {
       client.disconnect();
       await end(server);
-      for (const path of [folder, certificate?.folder]) if (path !== undefined) rmSync(path, { recursive: true, force: true });
+      for (const path of [folder, certificate?.folder])
+        if (path !== undefined) rmSync(path, { recursive: true, force: true });
     },
   };
 };
@@ -96,24 +117,50 @@ export const startRedisCluster = async (): Promise<RedisCluster> => {
     const [port = 0, bus = 0] = await freePorts(2);
     folders.push(folder);
     const configFile = join(folder, 'redis.conf');
-    writeFileSync(configFile, configOf({ config: ['cluster-enabled yes', `cluster-port ${bus}`, 'cluster-config-file nodes.conf', 'cluster-node-timeout 2000'] }, { folder, port, certificate: undefined }));
+    writeFileSync(
+      configFile,
+      configOf(
+        {
+          config: [
+            'cluster-enabled yes',
+            `cluster-port ${bus}`,
+            'cluster-config-file nodes.conf',
+            'cluster-node-timeout 2000',
+          ],
+        },
+        { folder, port, certificate: undefined },
+      ),
+    );
     servers.push(await run(configFile, port));
-    nodes.push(new Redis(port, '127.0.0.1', { maxRetriesPerRequest: null }).on('error', () => undefined));
+    nodes.push(
+      new Redis(port, '127.0.0.1', { maxRetriesPerRequest: null }).on('error', () => undefined),
+    );
     await nodes[0]?.call('CLUSTER', 'MEET', '127.0.0.1', String(port), String(bus));
   }
   for (const [n, node] of nodes.entries()) {
-    const [first, last] = [Math.ceil((n * SLOTS) / NODES), Math.ceil(((n + 1) * SLOTS) / NODES) - 1];
+    const [first, last] = [
+      Math.ceil((n * SLOTS) / NODES),
+      Math.ceil(((n + 1) * SLOTS) / NODES) - 1,
+    ];
     await node.call('CLUSTER', 'ADDSLOTSRANGE', String(first), String(last));
   }
   for (const node of nodes) {
-    await eventually(async () => {
-      const info = String(await node.call('CLUSTER', 'INFO'));
-      return info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${NODES}`);
-    }, 'the nodes of the Redis cluster find each other', START_MS);
+    await eventually(
+      async () => {
+        const info = String(await node.call('CLUSTER', 'INFO'));
+        return info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${NODES}`);
+      },
+      'the nodes of the Redis cluster find each other',
+      START_MS,
+    );
   }
   return {
     nodes,
-    settings: { urls: nodes.slice(0, 2).map(({ options }) => `redis://127.0.0.1:${options.port}`), cluster: true, prefix: 'sandpool' },
+    settings: {
+      urls: nodes.slice(0, 2).map(({ options }) => `redis://127.0.0.1:${options.port}`),
+      cluster: true,
+      prefix: 'sandpool',
+    },
     stop: async () => {
       for (const node of nodes) node.disconnect();
       await Promise.all(servers.map(end));
@@ -125,23 +172,52 @@ export const startRedisCluster = async (): Promise<RedisCluster> => {
 const NODES = 3;
 const SLOTS = 16_384;
 
-interface Place { readonly folder: string; readonly port: number; readonly certificate: Certificate | undefined }
+interface Place {
+  readonly folder: string;
+  readonly port: number;
+  readonly certificate: Certificate | undefined;
+}
 
-const configOf = ({ forgetful, config = [] }: RedisServerOptions, { folder, port, certificate }: Place): string => [
-  'bind 127.0.0.1', `dir ${folder}`, 'save ""', `appendonly ${forgetful ? 'no' : 'yes'}`, 'appendfsync everysec', 'enable-debug-command yes',
-  ...(certificate
-    ? ['port 0', `tls-port ${port}`, `tls-cert-file ${certificate.certFile}`, `tls-key-file ${certificate.keyFile}`, 'tls-auth-clients no',
-      'user default off', `user sandpool on >${PASSWORD} ~* &* +@all`]
-    : [`port ${port}`]),
-  ...config, '',
-].join('\n');
+const configOf = (
+  { forgetful, config = [] }: RedisServerOptions,
+  { folder, port, certificate }: Place,
+): string =>
+  [
+    'bind 127.0.0.1',
+    `dir ${folder}`,
+    'save ""',
+    `appendonly ${forgetful ? 'no' : 'yes'}`,
+    'appendfsync everysec',
+    'enable-debug-command yes',
+    ...(certificate
+      ? [
+          'port 0',
+          `tls-port ${port}`,
+          `tls-cert-file ${certificate.certFile}`,
+          `tls-key-file ${certificate.keyFile}`,
+          'tls-auth-clients no',
+          'user default off',
+          `user sandpool on >${PASSWORD} ~* &* +@all`,
+        ]
+      : [`port ${port}`]),
+    ...config,
+    '',
+  ].join('\n');
 
 const run = async (configFile: string, port: number): Promise<ChildProcess> => {
   if (PROGRAM === undefined) throw new Error(noRedis);
-  const server = spawn(PROGRAM, [configFile], { argv0: 'redis-server', detached: true, stdio: ['ignore', 'pipe', 'ignore'], env: markOf(dirname(configFile)) });
+  const server = spawn(PROGRAM, [configFile], {
+    argv0: 'redis-server',
+    detached: true,
+    stdio: ['ignore', 'pipe', 'ignore'],
+    env: markOf(dirname(configFile)),
+  });
   let printed = '';
   await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`Redis did not start on port ${port}: ${printed}`)), START_MS);
+    const timer = setTimeout(
+      () => reject(new Error(`Redis did not start on port ${port}: ${printed}`)),
+      START_MS,
+    );
     const settle = (done: () => void) => (): void => {
       clearTimeout(timer);
       done();
@@ -150,14 +226,24 @@ const run = async (configFile: string, port: number): Promise<ChildProcess> => {
       printed = (printed + text).slice(-4_000);
       if (printed.includes('Ready to accept connections')) settle(resolve)();
     });
-    server.once('exit', settle(() => reject(new Error(`Redis ended: ${printed}`)))).once('error', settle(() => reject(new Error(`no ${PROGRAM}`))));
+    server
+      .once(
+        'exit',
+        settle(() => reject(new Error(`Redis ended: ${printed}`))),
+      )
+      .once(
+        'error',
+        settle(() => reject(new Error(`no ${PROGRAM}`))),
+      );
   });
   return server;
 };
 
 const end = async (server: ChildProcess): Promise<void> => {
   if (server.exitCode !== null || server.signalCode !== null) return;
-  const ended = new Promise((resolve) => { server.once('exit', resolve); });
+  const ended = new Promise((resolve) => {
+    server.once('exit', resolve);
+  });
   server.kill('SIGKILL');
   await ended;
 };

@@ -37,7 +37,9 @@ export interface ReplicaOwn {
   readonly root?: string;
 }
 
-/** One daemon process on a cluster: `kill` is a kill -9, and `start` begins anew on the same port. */
+/**
+ * One daemon process on a cluster: `kill` is a kill -9, and `start` begins anew on the same port.
+ */
 export class Replica {
   readonly name: string;
   readonly #env: Readonly<Record<string, string>>;
@@ -53,57 +55,108 @@ export class Replica {
     this.#folder = watchedFolder(name);
   }
 
-  get port(): number { return this.#port; }
+  get port(): number {
+    return this.#port;
+  }
   /** Its data folder. */
-  get dataDir(): string { return this.#folder; }
-  get pid(): number | undefined { return this.#process?.pid; }
-  get isRunning(): boolean { return this.#process !== undefined && this.#process.exitCode === null && this.#process.signalCode === null; }
+  get dataDir(): string {
+    return this.#folder;
+  }
+  get pid(): number | undefined {
+    return this.#process?.pid;
+  }
+  get isRunning(): boolean {
+    return (
+      this.#process !== undefined &&
+      this.#process.exitCode === null &&
+      this.#process.signalCode === null
+    );
+  }
   /** Where its metrics are. */
-  get metricsAddress(): string { return readDaemonNote(this.#folder)?.metricsAddress ?? ''; }
+  get metricsAddress(): string {
+    return readDaemonNote(this.#folder)?.metricsAddress ?? '';
+  }
   /** What it logged lately. */
-  get log(): string { return this.#err.text; }
+  get log(): string {
+    return this.#err.text;
+  }
 
   /** Resolves once it is ready; rejects with what it said where it is not in time. */
   async start(own: ReplicaOwn = {}): Promise<void> {
     const { root = ROOT } = own;
-    const child = spawn(process.execPath, [join(root, 'dist/cli/main.js'), 'serve', '--config', join(root, 'config/kubernetes.yaml')], {
-      cwd: root, detached: true, stdio: ['ignore', 'pipe', 'pipe'],
-      env: {
-        PATH: process.env['PATH'] ?? '', HOME: this.#folder, SANDPOOL_DATA_DIR: this.#folder, SANDPOOL_REPLICA: this.name,
-        SANDPOOL_LISTEN: `127.0.0.1:${this.#port}`, SANDPOOL_METRICS_LISTEN: '127.0.0.1:0', SANDPOOL_LOG_LEVEL: 'info', SANDPOOL_SHUTDOWN_DELAY: '0s', ...this.#env, ...own.env, ...markOf(this.#folder),
+    const child = spawn(
+      process.execPath,
+      [join(root, 'dist/cli/main.js'), 'serve', '--config', join(root, 'config/kubernetes.yaml')],
+      {
+        cwd: root,
+        detached: true,
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env: {
+          PATH: process.env['PATH'] ?? '',
+          HOME: this.#folder,
+          SANDPOOL_DATA_DIR: this.#folder,
+          SANDPOOL_REPLICA: this.name,
+          SANDPOOL_LISTEN: `127.0.0.1:${this.#port}`,
+          SANDPOOL_METRICS_LISTEN: '127.0.0.1:0',
+          SANDPOOL_LOG_LEVEL: 'info',
+          SANDPOOL_SHUTDOWN_DELAY: '0s',
+          ...this.#env,
+          ...own.env,
+          ...markOf(this.#folder),
+        },
       },
-    });
+    );
     this.#process = child;
     this.#out = '';
-    child.stdout.on('data', (chunk: Buffer) => { this.#out += chunk.toString(); });
-    child.stderr.on('data', (chunk: Buffer) => { this.#err.add(chunk.toString()); });
+    child.stdout.on('data', (chunk: Buffer) => {
+      this.#out += chunk.toString();
+    });
+    child.stderr.on('data', (chunk: Buffer) => {
+      this.#err.add(chunk.toString());
+    });
     const deadline = performance.now() + READY_MS;
     while (!this.#out.includes('Sandpool is ready')) {
       if (child.exitCode !== null || child.signalCode !== null || performance.now() > deadline) {
         child.kill('SIGKILL');
-        throw new Error(`${this.name} did not start (exit code ${child.exitCode}): ${this.#out}${this.log.slice(-4_000)}`);
+        throw new Error(
+          `${this.name} did not start (exit code ${child.exitCode}): ${this.#out}${this.log.slice(-4_000)}`,
+        );
       }
       const signal = AbortSignal.timeout(1_000);
-      await Promise.race([once(child.stdout, 'data', { signal }), once(child, 'exit', { signal })]).catch(() => undefined);
+      await Promise.race([
+        once(child.stdout, 'data', { signal }),
+        once(child, 'exit', { signal }),
+      ]).catch(() => undefined);
     }
     this.#port = Number(new URL(readDaemonNote(this.#folder)?.address ?? '').port);
   }
 
-  client(key: string): SandpoolClient { return new SandpoolClient({ server: `http://127.0.0.1:${this.#port}`, apiKey: key }); }
+  client(key: string): SandpoolClient {
+    return new SandpoolClient({ server: `http://127.0.0.1:${this.#port}`, apiKey: key });
+  }
 
-  signal(name: NodeJS.Signals): void { this.#process?.kill(name); }
+  signal(name: NodeJS.Signals): void {
+    this.#process?.kill(name);
+  }
 
-  async kill(): Promise<void> { await this.#end('SIGKILL'); }
+  async kill(): Promise<void> {
+    await this.#end('SIGKILL');
+  }
 
   /** As an orchestrator does; answers the exit code. */
-  async stop(): Promise<number | null> { return await this.#end('SIGTERM'); }
+  async stop(): Promise<number | null> {
+    return await this.#end('SIGTERM');
+  }
 
-  remove(): void { rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 }); }
+  remove(): void {
+    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 });
+  }
 
   async #end(signal: NodeJS.Signals): Promise<number | null> {
     const child = this.#process;
     this.#process = undefined;
-    if (!child || child.exitCode !== null || child.signalCode !== null) return child?.exitCode ?? null;
+    if (!child || child.exitCode !== null || child.signalCode !== null)
+      return child?.exitCode ?? null;
     const ended = once(child, 'exit');
     child.kill('SIGCONT');
     child.kill(signal);
@@ -112,7 +165,10 @@ export class Replica {
   }
 }
 
-/** Replicas of one service as processes of the built daemon, on a cluster and a Redis that run already. */
+/**
+ * Replicas of one service as processes of the built daemon, on a cluster and a Redis that run
+ * already.
+ */
 export class Replicas {
   readonly list: readonly Replica[];
   readonly adminKey: string;
@@ -123,7 +179,14 @@ export class Replicas {
   readonly #secretsDir: string;
   readonly #namespaces = new Set<string>();
 
-  private constructor({ cluster, redis, count = 3, env = {}, own = () => ({}), namespacePrefix = `test-${randomBytes(3).toString('hex')}-` }: ReplicasOptions) {
+  private constructor({
+    cluster,
+    redis,
+    count = 3,
+    env = {},
+    own = () => ({}),
+    namespacePrefix = `test-${randomBytes(3).toString('hex')}-`,
+  }: ReplicasOptions) {
     this.#cluster = cluster;
     this.namespacePrefix = namespacePrefix;
     this.#secretsDir = watchedFolder('secrets');
@@ -132,10 +195,17 @@ export class Replicas {
     writeFileSync(join(this.#secretsDir, 'pepper'), this.pepper.toString('hex'), { mode: 0o600 });
     writeFileSync(join(this.#secretsDir, 'admin.key'), `${this.adminKey}\n`, { mode: 0o600 });
     const settings = {
-      SANDPOOL_KUBERNETES_KUBECONFIG: cluster.kubeconfig('sandpool'), SANDPOOL_KUBERNETES_TERMINATION_GRACE: '0s', SANDPOOL_SECRETS_DIR: this.#secretsDir,
-      SANDPOOL_NAMESPACE_PATTERN: `${this.namespacePrefix}{team}`, ...redisEnv(redis, this.#secretsDir), ...env,
+      SANDPOOL_KUBERNETES_KUBECONFIG: cluster.kubeconfig('sandpool'),
+      SANDPOOL_KUBERNETES_TERMINATION_GRACE: '0s',
+      SANDPOOL_SECRETS_DIR: this.#secretsDir,
+      SANDPOOL_NAMESPACE_PATTERN: `${this.namespacePrefix}{team}`,
+      ...redisEnv(redis, this.#secretsDir),
+      ...env,
     };
-    this.list = Array.from({ length: count }, (_, n) => new Replica(`replica-${n}`, { ...settings, ...own(n).env }));
+    this.list = Array.from(
+      { length: count },
+      (_, n) => new Replica(`replica-${n}`, { ...settings, ...own(n).env }),
+    );
   }
 
   /** Resolves once all are ready. */
@@ -162,7 +232,9 @@ export class Replicas {
     this.#namespaces.add(await this.#cluster.namespace(this.namespaceOf(team)));
   }
 
-  namespaceOf(team: string): string { return `${this.namespacePrefix}${team}`; }
+  namespaceOf(team: string): string {
+    return `${this.namespacePrefix}${team}`;
+  }
 
   /** The key of a new user of the team, whose namespace is made where it is missing. */
   async tenant(team: string, user: string): Promise<string> {
@@ -175,10 +247,21 @@ export class Replicas {
     }
   }
 
-  /** Ends the processes, and removes what they would find again: other replicas on the cluster must not. */
+  /**
+   * Ends the processes, and removes what they would find again: other replicas on the cluster must
+   * not.
+   */
   async stop(): Promise<void> {
     await Promise.all(this.list.map((replica) => replica.stop()));
-    for (const namespace of this.#namespaces) await this.#cluster.kubectl('delete', 'sandboxenvs,sandboxpools,sandboxes,apikeys,userquotas,pods', '--all', '--wait=false', '-n', namespace);
+    for (const namespace of this.#namespaces)
+      await this.#cluster.kubectl(
+        'delete',
+        'sandboxenvs,sandboxpools,sandboxes,apikeys,userquotas,pods',
+        '--all',
+        '--wait=false',
+        '-n',
+        namespace,
+      );
     for (const replica of this.list) replica.remove();
     rmSync(this.#secretsDir, { recursive: true, force: true });
   }
@@ -186,23 +269,42 @@ export class Replicas {
 
 /** A template for Pods that do nothing, for whoever needs one. */
 export const aPodTemplate = (name: string, part: object = {}): object => ({
-  apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name },
+  apiVersion: 'sandpool.dev/v1alpha1',
+  kind: 'SandboxTemplate',
+  metadata: { name },
   spec: {
-    containers: [{ name: 'main', image: 'registry.invalid/sandbox:1', command: ['sleep', 'infinity'], resources: { requests: { cpu: '10m', memory: '16Mi' }, limits: { cpu: '100m', memory: '64Mi' } } }],
+    containers: [
+      {
+        name: 'main',
+        image: 'registry.invalid/sandbox:1',
+        command: ['sleep', 'infinity'],
+        resources: {
+          requests: { cpu: '10m', memory: '16Mi' },
+          limits: { cpu: '100m', memory: '64Mi' },
+        },
+      },
+    ],
     ...part,
   },
 });
 
-const redisEnv = ({ urls, cluster, username, password, ca, prefix }: RedisSettings, folder: string): Readonly<Record<string, string>> => {
+const redisEnv = (
+  { urls, cluster, username, password, ca, prefix }: RedisSettings,
+  folder: string,
+): Readonly<Record<string, string>> => {
   mkdirSync(folder, { recursive: true });
   const file = (name: string, text: string): string => {
     writeFileSync(join(folder, name), text, { mode: 0o600 });
     return join(folder, name);
   };
   return {
-    SANDPOOL_REDIS_URLS: urls.join(','), SANDPOOL_REDIS_MODE: cluster ? 'cluster' : 'standalone', SANDPOOL_REDIS_PREFIX: prefix,
+    SANDPOOL_REDIS_URLS: urls.join(','),
+    SANDPOOL_REDIS_MODE: cluster ? 'cluster' : 'standalone',
+    SANDPOOL_REDIS_PREFIX: prefix,
     ...(username === undefined ? {} : { SANDPOOL_REDIS_USERNAME: username }),
-    ...(password === undefined ? {} : { SANDPOOL_REDIS_PASSWORD_FILE: file('redis.password', password) }),
+    ...(password === undefined
+      ? {}
+      : { SANDPOOL_REDIS_PASSWORD_FILE: file('redis.password', password) }),
     ...(ca === undefined ? {} : { SANDPOOL_REDIS_CA_FILE: file('redis.ca', ca) }),
   };
 };

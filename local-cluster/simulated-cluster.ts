@@ -1,6 +1,7 @@
 /**
- * A control plane and Redis, as replicas of Sandpool need them. Run by itself, it starts both, says how to reach them, and
- * waits for Ctrl-C: `node --import tsx local-cluster/simulated-cluster.ts [NODES]`.
+ * A control plane and Redis, as replicas of Sandpool need them. Run by itself, it starts both, says
+ * how to reach them, and waits for Ctrl-C: `node --import tsx local-cluster/simulated-cluster.ts
+ * [NODES]`.
  */
 import { fileURLToPath } from 'node:url';
 import { ControlPlane, type ControlPlaneOptions } from './control-plane.ts';
@@ -12,11 +13,19 @@ export interface SimulatedCluster {
   stop(): Promise<void>;
 }
 
-export const startSimulatedCluster = async (options: ControlPlaneOptions = {}): Promise<SimulatedCluster> => {
+export const startSimulatedCluster = async (
+  options: ControlPlaneOptions = {},
+): Promise<SimulatedCluster> => {
   const redis = await startRedis();
   try {
     const controlPlane = await ControlPlane.start(options);
-    return { controlPlane, redis, stop: async () => { await Promise.all([controlPlane.stop(), redis.stop()]); } };
+    return {
+      controlPlane,
+      redis,
+      stop: async () => {
+        await Promise.all([controlPlane.stop(), redis.stop()]);
+      },
+    };
   } catch (error) {
     await redis.stop();
     throw error;
@@ -27,13 +36,16 @@ const byHand = async (nodes: number): Promise<void> => {
   const cluster = await startSimulatedCluster({ nodes });
   const { controlPlane, redis } = cluster;
   const namespace = await controlPlane.namespace('team-a');
-  process.stdout.write([
-    `administrator   ${controlPlane.kubectlProgram} --kubeconfig=${controlPlane.kubeconfig('admin')}`,
-    `sandpool        ${controlPlane.kubeconfig('sandpool')}`,
-    `namespace       ${namespace}`,
-    `Redis           ${redis.settings.urls.join(' ')}`,
-    'Ctrl-C ends it.', '',
-  ].join('\n'));
+  process.stdout.write(
+    [
+      `administrator   ${controlPlane.kubectlProgram} --kubeconfig=${controlPlane.kubeconfig('admin')}`,
+      `sandpool        ${controlPlane.kubeconfig('sandpool')}`,
+      `namespace       ${namespace}`,
+      `Redis           ${redis.settings.urls.join(' ')}`,
+      'Ctrl-C ends it.',
+      '',
+    ].join('\n'),
+  );
   const timer = setInterval(() => undefined, 60_000);
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => {

@@ -10,15 +10,19 @@ const WATCHDOG = fileURLToPath(new URL('watchdog.ts', import.meta.url));
 const MARK = 'LOCAL_CLUSTER_FOLDER';
 
 /**
- * A new folder for a part of a local cluster. However this process ends, a watchdog then ends every process that has the mark of
- * such a folder, and removes the folders.
+ * A new folder for a part of a local cluster. However this process ends, a watchdog then ends every
+ * process that has the mark of such a folder, and removes the folders.
  */
-export const watchedFolder = (name: string): string => mkdtempSync(join(sharedFolder(), `${name}-`));
+export const watchedFolder = (name: string): string =>
+  mkdtempSync(join(sharedFolder(), `${name}-`));
 
 /** For the environment of a process that belongs to the folder; what it starts inherits it. */
 export const markOf = (folder: string): Readonly<Record<string, string>> => ({ [MARK]: folder });
 
-/** Ends every process with the mark of the folder, or of one within, and those that stand in it, and removes it. */
+/**
+ * Ends every process with the mark of the folder, or of one within, and those that stand in it, and
+ * removes it.
+ */
 export const clearFolder = async (folder: string): Promise<void> => {
   await endLeftovers(belongingTo(folder), 0);
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
@@ -29,12 +33,18 @@ export const belongingTo = (folder: string) => standsIn(folder, `${MARK}=${folde
 
 let shared: string | undefined;
 
-/** One for this process, as others' commands may pass through it; it has its watchdog from the first time on. */
+/**
+ * One for this process, as others' commands may pass through it; it has its watchdog from the first
+ * time on.
+ */
 const sharedFolder = (): string => {
   if (shared !== undefined) return shared;
   shared = mkdtempSync(join(tmpdir(), 'sandpool-local-'));
   chmodSync(shared, 0o711);
-  const watchdog = spawn(process.execPath, ['--import', TSX, WATCHDOG, shared], { detached: true, stdio: ['pipe', 'ignore', 'inherit'] });
+  const watchdog = spawn(process.execPath, ['--import', TSX, WATCHDOG, shared], {
+    detached: true,
+    stdio: ['pipe', 'ignore', 'inherit'],
+  });
   watchdog.stdin.on('error', () => undefined);
   watchdog.unref();
   return shared;

@@ -1,6 +1,7 @@
 /**
- * Writes docs/api.md from the route rows, their schemas and the error notes. With `--check` it writes nothing and ends
- * with 1 where the page is stale. An operation without a note, or a note of nothing, is a fault.
+ * Writes docs/api.md from the route rows, their schemas and the error notes. With `--check` it
+ * writes nothing and ends with 1 where the page is stale. An operation without a note, or a note of
+ * nothing, is a fault.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -22,26 +23,38 @@ interface Field {
 type Fields = ReadonlyMap<string, Field>;
 
 const PAGE = fileURLToPath(new URL('../docs/api.md', import.meta.url));
-const NO_OPERATIONS = {} as Operations; // a row calls its operation when it handles a request, not before
+// a row calls its operation when it handles a request, not before
+const NO_OPERATIONS = {} as Operations;
 
 /** The page as it should be. Throws where a note is missing or of nothing. */
 export const apiPage = (): string => {
   const rows = routesOf(NO_OPERATIONS);
   const shapes = shapesOf(rows);
-  return [
-    '<!-- Written by script/api-docs.ts from the route rows, their schemas and the notes in src/http/openapi. -->',
-    conventions.trim(),
-    '## Operations',
-    tableOf(['operation', 'access', ''], rows.map((row) => [linkTo(nameOf(row)), row.access, row.summary])),
-    ...rows.map(operationText),
-    '## Shapes',
-    ...[...shapes].map(([name, schema]) => shapeText(name, schema)),
-    terminal.trim(),
-    endpoints.trim(),
-    errorBody.trim(),
-    tableOf(['status', 'errorCode', 'when'], byStatus(Object.keys(ERROR_NOTES) as ErrorCode[]).map((code) =>
-      [String(statusOf(code)), `\`${code}\``, ERROR_NOTES[code].when])),
-  ].join('\n\n') + '\n';
+  return (
+    [
+      '<!-- Written by script/api-docs.ts from the route rows, their schemas and the notes in src/http/openapi. -->',
+      conventions.trim(),
+      '## Operations',
+      tableOf(
+        ['operation', 'access', ''],
+        rows.map((row) => [linkTo(nameOf(row)), row.access, row.summary]),
+      ),
+      ...rows.map(operationText),
+      '## Shapes',
+      ...[...shapes].map(([name, schema]) => shapeText(name, schema)),
+      terminal.trim(),
+      endpoints.trim(),
+      errorBody.trim(),
+      tableOf(
+        ['status', 'errorCode', 'when'],
+        byStatus(Object.keys(ERROR_NOTES) as ErrorCode[]).map((code) => [
+          String(statusOf(code)),
+          `\`${code}\``,
+          ERROR_NOTES[code].when,
+        ]),
+      ),
+    ].join('\n\n') + '\n'
+  );
 };
 
 export const apiPageIsFresh = (): boolean => readFileSync(PAGE, 'utf8') === apiPage();
@@ -50,7 +63,8 @@ const linkTo = (operation: string): string => `[\`${operation}\`](#${anchorOf(op
 
 const operationText = (row: Route): string => {
   const note = OPERATION_NOTES[row.operationId];
-  if (note === undefined) throw new Error(`no note on ${row.operationId} (src/http/openapi/operation-notes.ts)`);
+  if (note === undefined)
+    throw new Error(`no note on ${row.operationId} (src/http/openapi/operation-notes.ts)`);
   return [
     `### ${nameOf(row)}`,
     `${row.summary}. ${ACCESS[row.access]}${row.deprecated ? ` Deprecated: ${linkTo(`${row.deprecated.method} ${row.deprecated.successor}`)} replaces it; it goes on working.` : ''}`,
@@ -58,63 +72,115 @@ const operationText = (row: Route): string => {
     ...(row.query ? [inputText('Query', fieldsOf(row.query, 'query'))] : []),
     ...(row.body ? [inputText('Body', fieldsOf(row.body, 'input'))] : []),
     ...answersText(row),
-    `Refuses with ${errorCodesOf(row).filter((code) => !OF_ANY.has(code) || row.refusals.some((own) => own === code)).map((code) => `${statusOf(code)} \`${code}\``).join(', ')}.`,
+    `Refuses with ${errorCodesOf(row)
+      .filter((code) => !OF_ANY.has(code) || row.refusals.some((own) => own === code))
+      .map((code) => `${statusOf(code)} \`${code}\``)
+      .join(', ')}.`,
   ].join('\n\n');
 };
 
 /** What the page says once, under errors. */
-const OF_ANY: ReadonlySet<ErrorCode> = new Set(['REQUEST_TIMEOUT', 'REQUEST_HEADERS_TOO_LARGE', 'INTERNAL']);
+const OF_ANY: ReadonlySet<ErrorCode> = new Set([
+  'REQUEST_TIMEOUT',
+  'REQUEST_HEADERS_TOO_LARGE',
+  'INTERNAL',
+]);
 
 const ACCESS: Readonly<Record<Route['access'], string>> = {
-  open: 'Needs no key.', tenant: 'Needs a key.', admin: 'Needs a key with the admin role.',
+  open: 'Needs no key.',
+  tenant: 'Needs a key.',
+  admin: 'Needs a key with the admin role.',
 };
 
 const inputText = (what: string, fields: Fields): string =>
-  tableOf([what, 'type', 'default', ''], [...fields].map(([field, { schema, required }]) =>
-    [`\`${field}\``, typeOf(schema), required ? 'required' : defaultOf(schema), noteOf(schema)]));
+  tableOf(
+    [what, 'type', 'default', ''],
+    [...fields].map(([field, { schema, required }]) => [
+      `\`${field}\``,
+      typeOf(schema),
+      required ? 'required' : defaultOf(schema),
+      noteOf(schema),
+    ]),
+  );
 
 const answersText = (row: Route): readonly string[] => {
   const all = Object.entries(row.answers);
   const [first] = all;
-  if (!first || all.some(([, schema]) => schema !== first[1])) throw new Error(`${nameOf(row)}: this page shows one answer only`);
-  return [tableOf([`Answer ${all.map(([status]) => status).join(' or ')}`, 'type', ''], [...fieldsOf(first[1], 'output')].map(([field, { schema, required }]) =>
-    [`\`${field}\``, `${typeOf(schema)}${required ? '' : ', may be absent'}`, noteOf(schema)]))];
+  if (!first || all.some(([, schema]) => schema !== first[1]))
+    throw new Error(`${nameOf(row)}: this page shows one answer only`);
+  return [
+    tableOf(
+      [`Answer ${all.map(([status]) => status).join(' or ')}`, 'type', ''],
+      [...fieldsOf(first[1], 'output')].map(([field, { schema, required }]) => [
+        `\`${field}\``,
+        `${typeOf(schema)}${required ? '' : ', may be absent'}`,
+        noteOf(schema),
+      ]),
+    ),
+  ];
 };
 
 /** Every shape that an answer has in one of its fields, by name. */
-const shapesOf = (rows: readonly Route[]): ReadonlyMap<string, Schema> => new Map(rows.flatMap(({ answers }) => Object.values(answers)).flatMap((answer) => {
-  const { $ref, $defs = {} } = z.toJSONSchema(answer, { io: 'output', unrepresentable: 'any' });
-  return Object.entries($defs).filter(([name]) => $ref !== refTo(name));
-}));
+const shapesOf = (rows: readonly Route[]): ReadonlyMap<string, Schema> =>
+  new Map(
+    rows
+      .flatMap(({ answers }) => Object.values(answers))
+      .flatMap((answer) => {
+        const { $ref, $defs = {} } = z.toJSONSchema(answer, {
+          io: 'output',
+          unrepresentable: 'any',
+        });
+        return Object.entries($defs).filter(([name]) => $ref !== refTo(name));
+      }),
+  );
 
 const shapeText = (name: string, schema: Schema): string =>
-  [`### ${name}`, ...(schema.description === undefined ? [] : [schema.description]), tableOf(['field', 'type', ''], [...flattened(schema)].map(([field, { schema: type, required }]) =>
-    [`\`${field}\``, `${typeOf(type)}${required ? '' : ', may be absent'}`, noteOf(type)]))].join('\n\n');
+  [
+    `### ${name}`,
+    ...(schema.description === undefined ? [] : [schema.description]),
+    tableOf(
+      ['field', 'type', ''],
+      [...flattened(schema)].map(([field, { schema: type, required }]) => [
+        `\`${field}\``,
+        `${typeOf(type)}${required ? '' : ', may be absent'}`,
+        noteOf(type),
+      ]),
+    ),
+  ].join('\n\n');
 
 /** Of a schema's input; of a query's what its texts stand for, where JSON schema can say it. */
 const fieldsOf = (schema: z.ZodType, as: 'input' | 'output' | 'query'): Fields => {
   const json = (io: 'input' | 'output') => {
     const { $ref, $defs, ...own } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
-    return flattened($ref === undefined ? own : $defs?.[$ref.slice(REF.length)] ?? own);
+    return flattened($ref === undefined ? own : ($defs?.[$ref.slice(REF.length)] ?? own));
   };
   if (as !== 'query') return json(as);
   const read = json('output');
-  return new Map([...json('input')].map(([field, { schema: text, required }]) => {
-    const meant = read.get(field)?.schema;
-    return [field, { schema: meant?.type === undefined ? text : meant, required }];
-  }));
+  return new Map(
+    [...json('input')].map(([field, { schema: text, required }]) => {
+      const meant = read.get(field)?.schema;
+      return [field, { schema: meant?.type === undefined ? text : meant, required }];
+    }),
+  );
 };
 
 const REF = '#/$defs/';
 const refTo = (name: string): string => `${REF}${name}`;
 
-/** Every field of an object, with those of what is in it after it: `a.b` of an object, `a[].b` of a list's objects, `a.*.b` of a map's. */
+/**
+ * Every field of an object, with those of what is in it after it: `a.b` of an object, `a[].b` of a
+ * list's objects, `a.*.b` of a map's.
+ */
 const flattened = (schema: Schema): Fields => {
   const fields = new Map<string, Field>();
   const add = (path: string, of: Schema, required: boolean): void => {
     const known = fields.get(path);
     if (known === undefined) fields.set(path, { schema: of, required });
-    else if (typeOf(known.schema) !== typeOf(of)) fields.set(path, { schema: { ...known.schema, anyOf: [known.schema, of] }, required: known.required && required });
+    else if (typeOf(known.schema) !== typeOf(of))
+      fields.set(path, {
+        schema: { ...known.schema, anyOf: [known.schema, of] },
+        required: known.required && required,
+      });
   };
   const enter = (path: string, within: Schema): void => {
     for (const either of (within.anyOf ?? within.oneOf ?? []).filter(isSchema)) enter(path, either);
@@ -132,34 +198,54 @@ const flattened = (schema: Schema): Fields => {
 };
 
 const typeOf = (schema: Schema): string => {
-  if (schema.$ref !== undefined) return `[${schema.$ref.slice(REF.length)}](#${anchorOf(schema.$ref.slice(REF.length))})`;
+  if (schema.$ref !== undefined)
+    return `[${schema.$ref.slice(REF.length)}](#${anchorOf(schema.$ref.slice(REF.length))})`;
   if (schema.const !== undefined) return literal(schema.const);
   if (schema.enum) return schema.enum.map(literal).join(', ');
   const either = schema.anyOf ?? schema.oneOf;
   if (either) return [...new Set(either.filter(isSchema).map(typeOf))].join(' or ');
-  if (schema.type === 'array') return `array of ${schema.maxItems === undefined ? '' : `${schema.minItems ?? 0} to ${schema.maxItems} `}${isSchema(schema.items) ? typeOf(schema.items).replace(/^object$/, 'objects') : 'anything'}`;
+  if (schema.type === 'array')
+    return `array of ${schema.maxItems === undefined ? '' : `${schema.minItems ?? 0} to ${schema.maxItems} `}${isSchema(schema.items) ? typeOf(schema.items).replace(/^object$/, 'objects') : 'anything'}`;
   if (schema.type === 'object') return mapOrObject(schema);
-  if (schema.type === 'string') return schema.format === 'date-time' ? 'timestamp' : `text${bounds(schema.minLength, schema.maxLength, ' characters')}`;
-  if (schema.type === 'integer') return `integer${bounds(safe(schema.minimum), safe(schema.maximum), '', ' from ')}`;
+  if (schema.type === 'string')
+    return schema.format === 'date-time'
+      ? 'timestamp'
+      : `text${bounds(schema.minLength, schema.maxLength, ' characters')}`;
+  if (schema.type === 'integer')
+    return `integer${bounds(safe(schema.minimum), safe(schema.maximum), '', ' from ')}`;
   if (schema.type === 'boolean') return '`true`, `false`';
   return typeof schema.type === 'string' ? schema.type : 'anything';
 };
 
 const mapOrObject = ({ properties, additionalProperties: value }: Schema): string =>
-  (properties === undefined && isSchema(value) ? `map of text to ${typeOf(value)}` : 'object');
+  properties === undefined && isSchema(value) ? `map of text to ${typeOf(value)}` : 'object';
 
-const bounds = (least: number | undefined, most: number | undefined, unit: string, from = ' of '): string => {
+const bounds = (
+  least: number | undefined,
+  most: number | undefined,
+  unit: string,
+  from = ' of ',
+): string => {
   if (most === undefined) return '';
   return least === undefined ? ` of at most ${most}${unit}` : `${from}${least} to ${most}${unit}`;
 };
 
-const safe = (value: number | undefined): number | undefined => (value !== undefined && Number.isSafeInteger(value) && Math.abs(value) < Number.MAX_SAFE_INTEGER ? value : undefined);
+const safe = (value: number | undefined): number | undefined =>
+  value !== undefined && Number.isSafeInteger(value) && Math.abs(value) < Number.MAX_SAFE_INTEGER
+    ? value
+    : undefined;
 const literal = (value: unknown): string => `\`${JSON.stringify(value)}\``;
 const noteOf = ({ description = '' }: Schema): string => description.replaceAll('\n', ' ');
-const defaultOf = ({ default: value }: Schema): string => (value === undefined ? '–' : literal(value));
-const isSchema = (value: unknown): value is Schema => typeof value === 'object' && value !== null && !Array.isArray(value);
+const defaultOf = ({ default: value }: Schema): string =>
+  value === undefined ? '–' : literal(value);
+const isSchema = (value: unknown): value is Schema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 const nameOf = ({ method, path }: Route): string => `${method} ${path}`;
-const anchorOf = (heading: string): string => heading.toLowerCase().replaceAll(/[^a-z0-9 _-]/g, '').replaceAll(' ', '-');
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9 _-]/g, '')
+    .replaceAll(' ', '-');
 
 const tableOf = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
@@ -174,4 +260,5 @@ const main = (args: readonly string[]): number => {
   return 1;
 };
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) process.exitCode = main(process.argv.slice(2));
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  process.exitCode = main(process.argv.slice(2));

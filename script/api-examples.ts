@@ -1,10 +1,16 @@
 /**
- * Runs the lines of docs/api-by-example.md against a real daemon (build first), and writes what they answered into the page
- * and into src/http/openapi/examples.ts, from where the OpenAPI document has its examples.
+ * Runs the lines of docs/api-by-example.md against a real daemon (build first), and writes what
+ * they answered into the page and into src/http/openapi/examples.ts, from where the OpenAPI
+ * document has its examples.
  */
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  request as httpRequest,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { AS_SHIPPED, DaemonUnderTest } from '../test/support/a-daemon.ts';
@@ -16,15 +22,27 @@ import { masked, pageLines, withoutSecrets, withShown } from './page-lines.ts';
 const PAGE = fileURLToPath(new URL('../docs/api-by-example.md', import.meta.url));
 const FILE = fileURLToPath(new URL('../src/http/openapi/examples.ts', import.meta.url));
 
-interface Exchange { readonly method: string; readonly path: string; readonly request: string; readonly status: number; readonly type: string; readonly answer: string }
+interface Exchange {
+  readonly method: string;
+  readonly path: string;
+  readonly request: string;
+  readonly status: number;
+  readonly type: string;
+  readonly answer: string;
+}
 
 const main = async (): Promise<void> => {
   const daemon = await DaemonUnderTest.start([...AS_SHIPPED, '--replica', 'sandpool-0']);
   const exchanges: Exchange[] = [];
-  const recorder = createServer((request, response) => void relay(request, response, { port: daemon.run.port, exchanges }));
+  const recorder = createServer(
+    (request, response) => void relay(request, response, { port: daemon.run.port, exchanges }),
+  );
   recorder.listen(0, '127.0.0.1');
   await once(recorder, 'listening');
-  const session = new PageSession({ dataDir: daemon.dataDir, host: `127.0.0.1:${(recorder.address() as AddressInfo).port}` });
+  const session = new PageSession({
+    dataDir: daemon.dataDir,
+    host: `127.0.0.1:${(recorder.address() as AddressInfo).port}`,
+  });
   try {
     await stocked(daemon.client(), 4);
     const page = readFileSync(PAGE, 'utf8');
@@ -43,18 +61,28 @@ const main = async (): Promise<void> => {
 };
 
 /** Hands a request on to the daemon, and notes it with its answer. */
-const relay = async (request: IncomingMessage, response: ServerResponse, { port, exchanges }: { readonly port: number; readonly exchanges: Exchange[] }): Promise<void> => {
+const relay = async (
+  request: IncomingMessage,
+  response: ServerResponse,
+  { port, exchanges }: { readonly port: number; readonly exchanges: Exchange[] },
+): Promise<void> => {
   const sent = await bytesOf(request);
   const { method = 'GET', url: path = '/', headers } = request;
   const onward = httpRequest({ host: '127.0.0.1', port, method, path, headers });
   onward.end(sent);
   response.once('close', () => onward.destroy()); // a stream ends when the client has had enough
-  const [answer] = await once(onward, 'response') as [IncomingMessage];
+  const [answer] = (await once(onward, 'response')) as [IncomingMessage];
   response.writeHead(answer.statusCode ?? 0, answer.headers);
-  if (answer.headers['content-type']?.startsWith('text/event-stream')) return void answer.on('error', () => {}).pipe(response);
+  if (answer.headers['content-type']?.startsWith('text/event-stream'))
+    return void answer.on('error', () => {}).pipe(response);
   const body = await bytesOf(answer);
   exchanges.push({
-    method, path, request: sent.toString(), status: answer.statusCode ?? 0, type: answer.headers['content-type'] ?? '', answer: withoutSecrets(body.toString()),
+    method,
+    path,
+    request: sent.toString(),
+    status: answer.statusCode ?? 0,
+    type: answer.headers['content-type'] ?? '',
+    answer: withoutSecrets(body.toString()),
   });
   response.end(body);
 };
@@ -70,8 +98,18 @@ const examplesFile = (exchanges: readonly Exchange[]): string => {
   const examples = new Map<string, object>();
   for (const { method, path, request, status, type, answer } of exchanges) {
     const id = operationAt(method, path.split('?')[0] ?? '')?.operation['operationId'];
-    if (typeof id !== 'string' || examples.has(id) || status > 299 || !type.startsWith('application/json')) continue;
-    examples.set(id, { ...(request === '' ? {} : { request: JSON.parse(request) as unknown }), status, answer: JSON.parse(answer) as unknown });
+    if (
+      typeof id !== 'string' ||
+      examples.has(id) ||
+      status > 299 ||
+      !type.startsWith('application/json')
+    )
+      continue;
+    examples.set(id, {
+      ...(request === '' ? {} : { request: JSON.parse(request) as unknown }),
+      status,
+      answer: JSON.parse(answer) as unknown,
+    });
   }
   return [
     '/** Written by script/api-examples.ts from the answers of a real daemon to the lines of docs/api-by-example.md. */',

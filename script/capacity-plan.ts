@@ -1,16 +1,31 @@
-/** What a fleet needs for so many sandboxes: plain arithmetic over costs that `script/bench` measured. */
+/**
+ * What a fleet needs for so many sandboxes: plain arithmetic over costs that `script/bench`
+ * measured.
+ */
 
-/** Measured costs, the slowest machine's; processor time in ms, memory in KiB, of Kubernetes unless they say otherwise. */
+/**
+ * Measured costs, the slowest machine's; processor time in ms, memory in KiB, of Kubernetes unless
+ * they say otherwise.
+ */
 export const COSTS = {
-  /** Of the replica that answers: a sustained claim. Its release is taken for as much, which is not measured. */
+  /**
+   * Of the replica that answers: a sustained claim. Its release is taken for as much, which is not
+   * measured.
+   */
   claim: 1.03,
   /** Of the replica that leads the pool: an instance launched, seen to be ready and told of. */
   birth: 2.7,
-  /** Of every replica: one object's change read and known, by the start with 20,000 instances (6.1 s for 40,000 objects). */
+  /**
+   * Of every replica: one object's change read and known, by the start with 20,000 instances (6.1 s
+   * for 40,000 objects).
+   */
   change: 0.15,
   /** Writes of a claim, its release and its replacement: every replica reads each. */
   writes: 8,
-  /** Of API server, etcd, scheduler and controller manager: a Pod from its creation to its end, an instance's record, and the PUT of a claim. */
+  /**
+   * Of API server, etcd, scheduler and controller manager: a Pod from its creation to its end, an
+   * instance's record, and the PUT of a claim.
+   */
   control: 14 + 2.9 + 3.3,
   /** Of every replica: what it holds without any instance, and for each. */
   replicaMemory: 160 * 1024,
@@ -60,21 +75,45 @@ export interface Plan {
 
 /** One process has one core for its event loop. */
 const MOST_REPLICA_CORES = 1;
-export const planOf = ({ sandboxes, life, idle, replicas, pods, retention, use, writes: mostWrites }: Demand): Plan => {
+export const planOf = ({
+  sandboxes,
+  life,
+  idle,
+  replicas,
+  pods,
+  retention,
+  use,
+  writes: mostWrites,
+}: Demand): Plan => {
   const all = sandboxes * (1 + idle / 100);
   const clusters = Math.max(1, Math.ceil(all / pods));
   const instances = all / clusters;
   const claims = sandboxes / clusters / life;
   const writes = claims * COSTS.writes;
   const mirrored = (writes * COSTS.change) / 1_000 / use;
-  const led = (claims * (2 * COSTS.claim + COSTS.birth)) / 1_000 / use; // over all replicas, which share it out
+  // over all replicas, which share it out
+  const led = (claims * (2 * COSTS.claim + COSTS.birth)) / 1_000 / use;
   const replicaCores = led / replicas + mirrored;
   return {
-    clusters, instances, claims, writes, replicaCores, daemonCores: led + replicas * mirrored, controlCores: (claims * COSTS.control) / 1_000 / use,
-    replicaMemory: (COSTS.replicaMemory + instances * COSTS.instanceMemory) / 1024, start: (instances * COSTS.start) / 1_000, redisMemory: (claims * retention * COSTS.history) / 1024,
+    clusters,
+    instances,
+    claims,
+    writes,
+    replicaCores,
+    daemonCores: led + replicas * mirrored,
+    controlCores: (claims * COSTS.control) / 1_000 / use,
+    replicaMemory: (COSTS.replicaMemory + instances * COSTS.instanceMemory) / 1024,
+    start: (instances * COSTS.start) / 1_000,
+    redisMemory: (claims * retention * COSTS.history) / 1024,
     misfits: [
-      ...(replicaCores > MOST_REPLICA_CORES ? [`a replica needs ${replicaCores.toFixed(1)} cores, and its event loop has one`] : []),
-      ...(writes > mostWrites ? [`${Math.round(writes)} writes a second are more than the ${mostWrites} that a cluster is taken to bear`] : []),
+      ...(replicaCores > MOST_REPLICA_CORES
+        ? [`a replica needs ${replicaCores.toFixed(1)} cores, and its event loop has one`]
+        : []),
+      ...(writes > mostWrites
+        ? [
+            `${Math.round(writes)} writes a second are more than the ${mostWrites} that a cluster is taken to bear`,
+          ]
+        : []),
     ],
   };
 };

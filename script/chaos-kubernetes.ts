@@ -1,6 +1,7 @@
 /**
- * A chaos run in legs: each is a process of its own with a cluster, a seed and a verdict of its own, so that memory and disk stay
- * bounded however long it is. The folder has what each leg came to; with the same folder and seed it goes on after the last one.
+ * A chaos run in legs: each is a process of its own with a cluster, a seed and a verdict of its
+ * own, so that memory and disk stay bounded however long it is. The folder has what each leg came
+ * to; with the same folder and seed it goes on after the last one.
  */
 import { fork } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
@@ -37,18 +38,28 @@ interface Outcome {
   readonly isWhole: boolean;
 }
 
-/** Ctrl-C once: what was reached is judged. Once more, or by any other signal: all of it ends at once, by its watchdog. */
+/**
+ * Ctrl-C once: what was reached is judged. Once more, or by any other signal: all of it ends at
+ * once, by its watchdog.
+ */
 const enough = new AbortController();
 process.once('SIGINT', () => {
-  if (process.send === undefined) console.log('no more load and faults; what was reached is judged, which takes some minutes (once more: it ends at once)');
+  if (process.send === undefined)
+    console.log(
+      'no more load and faults; what was reached is judged, which takes some minutes (once more: it ends at once)',
+    );
   enough.abort();
 });
 /** A leg is told so by what started it, too: the signal may have been for that alone. */
-process.on('message', () => { enough.abort(); });
+process.on('message', () => {
+  enough.abort();
+});
 process.channel?.unref();
 
 /** A leg ends with what started it. */
-process.once('disconnect', () => { process.exit(1); });
+process.once('disconnect', () => {
+  process.exit(1);
+});
 
 const main = async (args: readonly string[]): Promise<number> => {
   const [first = '20000', ...rest] = args;
@@ -62,62 +73,101 @@ const main = async (args: readonly string[]): Promise<number> => {
   const legs = legsOf({ claims: Number(first), faults: Number(faults), seed, kinds });
   for (const [n, leg] of legs.entries()) {
     if (enough.signal.aborted) break;
-    await run(leg, { folder: join(folder, `leg-${leg.seed}`), title: `leg ${n + 1} of ${legs.length}` });
+    await run(leg, {
+      folder: join(folder, `leg-${leg.seed}`),
+      title: `leg ${n + 1} of ${legs.length}`,
+    });
   }
   return summary(legs, folder);
 };
 
 const legsOf = ({ claims, faults, seed, kinds }: Omit<Leg, 'replicas'>): readonly Leg[] => {
   const count = Math.max(1, Math.ceil(claims / LEG_CLAIMS));
-  const share = (all: number, n: number): number => Math.floor((all * (n + 1)) / count) - Math.floor((all * n) / count);
+  const share = (all: number, n: number): number =>
+    Math.floor((all * (n + 1)) / count) - Math.floor((all * n) / count);
   return Array.from({ length: count }, (_, n) => ({
-    seed: (seed + n) >>> 0, claims: share(claims, n), faults: share(faults, n), kinds, replicas: n % 3 === 2 ? MANY_REPLICAS : FEW_REPLICAS,
+    seed: (seed + n) >>> 0,
+    claims: share(claims, n),
+    faults: share(faults, n),
+    kinds,
+    replicas: n % 3 === 2 ? MANY_REPLICAS : FEW_REPLICAS,
   }));
 };
 
 const outcomeOf = (folder: string): Outcome | undefined => {
   const file = join(folder, 'outcome.json');
-  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) as Outcome : undefined;
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Outcome) : undefined;
 };
 
-const run = async (leg: Leg, { folder, title }: { readonly folder: string; readonly title: string }): Promise<void> => {
+const run = async (
+  leg: Leg,
+  { folder, title }: { readonly folder: string; readonly title: string },
+): Promise<void> => {
   if (outcomeOf(folder)?.isWhole) {
     console.log(`${title}, seed ${leg.seed}: done before`);
     return;
   }
-  console.log(`${title}: seed ${leg.seed}, ${leg.claims} claims, ${leg.faults} faults, ${leg.replicas} replicas`);
-  const child = fork(fileURLToPath(import.meta.url), ['leg', JSON.stringify(leg), folder], { stdio: 'inherit' });
-  const tell = (): void => { child.send('enough'); };
+  console.log(
+    `${title}: seed ${leg.seed}, ${leg.claims} claims, ${leg.faults} faults, ${leg.replicas} replicas`,
+  );
+  const child = fork(fileURLToPath(import.meta.url), ['leg', JSON.stringify(leg), folder], {
+    stdio: 'inherit',
+  });
+  const tell = (): void => {
+    child.send('enough');
+  };
   enough.signal.addEventListener('abort', tell);
-  await new Promise((resolve) => { child.once('exit', resolve); });
+  await new Promise((resolve) => {
+    child.once('exit', resolve);
+  });
   enough.signal.removeEventListener('abort', tell);
 };
 
-const oneLeg = async ({ seed, claims, faults, kinds, replicas }: Leg, folder: string): Promise<number> => {
+const oneLeg = async (
+  { seed, claims, faults, kinds, replicas }: Leg,
+  folder: string,
+): Promise<number> => {
   const report = await chaosRun({
-    seed, claims, faults, replicas, atMostMs: LEG_MS, ...(kinds === '' ? {} : { kinds: kinds.split(',') }),
-    enough: enough.signal, onStrike: (line) => { console.log(line); },
+    seed,
+    claims,
+    faults,
+    replicas,
+    atMostMs: LEG_MS,
+    ...(kinds === '' ? {} : { kinds: kinds.split(',') }),
+    enough: enough.signal,
+    onStrike: (line) => {
+      console.log(line);
+    },
   });
   console.table(countsOf(report));
-  for (const { promise, what } of report.violations.slice(0, MOST_SHOWN)) console.log(`${promise}: ${what.slice(0, 1_000)}`);
+  for (const { promise, what } of report.violations.slice(0, MOST_SHOWN))
+    console.log(`${promise}: ${what.slice(0, 1_000)}`);
   mkdirSync(folder, { recursive: true });
   if (report.violations.length > 0) {
     await keepEvidence(folder, report);
     console.log(`what is known of it: ${folder}`);
   }
   const outcome: Outcome = {
-    seed, replicas, claims: report.claims, calls: report.calls, faults: counted(report.disturbances.map(({ kind }) => kind)),
-    violations: counted(report.violations.map(({ promise }) => promise)), isWhole: report.claims >= claims && report.disturbances.length >= faults,
+    seed,
+    replicas,
+    claims: report.claims,
+    calls: report.calls,
+    faults: counted(report.disturbances.map(({ kind }) => kind)),
+    violations: counted(report.violations.map(({ promise }) => promise)),
+    isWhole: report.claims >= claims && report.disturbances.length >= faults,
   };
   writeFileSync(join(folder, 'outcome.json'), JSON.stringify(outcome, undefined, 1));
-  console.log(`seed ${seed}: ${report.claims} claims acknowledged, ${report.disturbances.length} faults, ${report.calls} calls, ${report.evidence.changes.length} changes of the store: ${report.violations.length} violations`);
+  console.log(
+    `seed ${seed}: ${report.claims} claims acknowledged, ${report.disturbances.length} faults, ${report.calls} calls, ${report.evidence.changes.length} changes of the store: ${report.violations.length} violations`,
+  );
   return report.violations.length === 0 && outcome.isWhole ? 0 : 1;
 };
 
 /** The verdict once more, on evidence that was kept. */
 const judge = async (folder: string): Promise<number> => {
   const violations = violationsOf(await keptEvidence(folder));
-  for (const { promise, what } of violations.slice(0, MOST_SHOWN)) console.log(`${promise}: ${what.slice(0, 1_000)}`);
+  for (const { promise, what } of violations.slice(0, MOST_SHOWN))
+    console.log(`${promise}: ${what.slice(0, 1_000)}`);
   console.log(`${violations.length} violations`);
   return violations.length === 0 ? 0 : 1;
 };
@@ -125,7 +175,8 @@ const judge = async (folder: string): Promise<number> => {
 const summary = (legs: readonly Leg[], folder: string): number => {
   const outcomes = legs.map(({ seed }) => outcomeOf(join(folder, `leg-${seed}`)));
   const known = outcomes.filter((outcome) => outcome !== undefined);
-  const total = (of: (outcome: Outcome) => number): number => known.reduce((all, outcome) => all + of(outcome), 0);
+  const total = (of: (outcome: Outcome) => number): number =>
+    known.reduce((all, outcome) => all + of(outcome), 0);
   const faults = added(known.map((outcome) => outcome.faults));
   const violations = added(known.map((outcome) => outcome.violations));
   console.log('\nfaults by kind');
@@ -133,25 +184,41 @@ const summary = (legs: readonly Leg[], folder: string): number => {
   if (sum(violations) > 0) {
     console.log('violations by promise');
     console.table(violations);
-    console.log(`seeds with violations: ${known.flatMap((outcome) => (sum(outcome.violations) > 0 ? [outcome.seed] : [])).join(' ')}`);
+    console.log(
+      `seeds with violations: ${known.flatMap((outcome) => (sum(outcome.violations) > 0 ? [outcome.seed] : [])).join(' ')}`,
+    );
   }
   const unfinished = legs.filter((_, n) => outcomes[n]?.isWhole !== true).map(({ seed }) => seed);
-  console.log(`seeds: ${legs.map(({ seed }) => seed).join(' ')}${unfinished.length === 0 ? '' : `; not finished: ${unfinished.join(' ')}`}`);
-  console.log(`${total(({ claims }) => claims)} claims acknowledged, ${sum(faults)} faults, ${total(({ calls }) => calls)} calls in ${known.length} legs: ${sum(violations)} violations`);
+  console.log(
+    `seeds: ${legs.map(({ seed }) => seed).join(' ')}${unfinished.length === 0 ? '' : `; not finished: ${unfinished.join(' ')}`}`,
+  );
+  console.log(
+    `${total(({ claims }) => claims)} claims acknowledged, ${sum(faults)} faults, ${total(({ calls }) => calls)} calls in ${known.length} legs: ${sum(violations)} violations`,
+  );
   return sum(violations) === 0 && unfinished.length === 0 ? 0 : 1;
 };
 
-const counted = (names: readonly string[]): Readonly<Record<string, number>> => added(names.map((name) => ({ [name]: 1 })));
+const counted = (names: readonly string[]): Readonly<Record<string, number>> =>
+  added(names.map((name) => ({ [name]: 1 })));
 
-const added = (all: readonly Readonly<Record<string, number>>[]): Readonly<Record<string, number>> => {
+const added = (
+  all: readonly Readonly<Record<string, number>>[],
+): Readonly<Record<string, number>> => {
   const counts: Record<string, number> = {};
-  for (const one of all) for (const [name, count] of Object.entries(one)) counts[name] = (counts[name] ?? 0) + count;
+  for (const one of all)
+    for (const [name, count] of Object.entries(one)) counts[name] = (counts[name] ?? 0) + count;
   return Object.fromEntries(Object.entries(counts).sort(([a], [b]) => a.localeCompare(b)));
 };
 
-const sum = (counts: Readonly<Record<string, number>>): number => Object.values(counts).reduce((all, count) => all + count, 0);
+const sum = (counts: Readonly<Record<string, number>>): number =>
+  Object.values(counts).reduce((all, count) => all + count, 0);
 
 const countsOf = ({ evidence }: ChaosReport): Readonly<Record<string, number>> =>
-  counted(evidence.calls.map(({ asked, answer }) => `${asked.what}: ${answer ? `${answer.status} ${answer.errorCode ?? answer.shows ?? ''}` : 'unknown'}`));
+  counted(
+    evidence.calls.map(
+      ({ asked, answer }) =>
+        `${asked.what}: ${answer ? `${answer.status} ${answer.errorCode ?? answer.shows ?? ''}` : 'unknown'}`,
+    ),
+  );
 
 process.exitCode = await main(process.argv.slice(2));

@@ -1,6 +1,7 @@
 /**
- * Writes docs/machines/*.md: each machine's state chart, read off its definition; and src/actors/inspection/machine-drawings.ts, the same
- * drawn. With `--check` it writes nothing, names what is stale, and ends with 1 if anything is.
+ * Writes docs/machines/*.md: each machine's state chart, read off its definition; and
+ * src/actors/inspection/machine-drawings.ts, the same drawn. With `--check` it writes nothing,
+ * names what is stale, and ends with 1 if anything is.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -9,7 +10,15 @@ import { instance } from '@viz-js/viz';
 import type { AnyStateMachine } from 'xstate';
 import { autoscalingGroupMachine } from '../src/machines/autoscaling-group-machine.ts';
 import { envMemberMachine } from '../src/machines/env-member-machine.ts';
-import { chartOf, type ChartNode, everyNode, idOf, labelOf, nameOf, waysOf } from '../src/machines/machine-chart.ts';
+import {
+  chartOf,
+  type ChartNode,
+  everyNode,
+  idOf,
+  labelOf,
+  nameOf,
+  waysOf,
+} from '../src/machines/machine-chart.ts';
 import { poolMachine } from '../src/machines/pool-machine.ts';
 import { sandboxMachine } from '../src/machines/sandbox-machine.ts';
 import { dotOf } from './machine-dot.ts';
@@ -18,54 +27,84 @@ import { autoscalingGroupProse, memberProse, poolProse, sandboxProse } from './c
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const FOLDER = join(ROOT, 'docs/machines');
 const DRAWINGS = join(ROOT, 'src/actors/inspection/machine-drawings.ts');
-const DRAWN = { sandbox: sandboxMachine, pool: poolMachine, member: envMemberMachine, group: autoscalingGroupMachine } as const;
+const DRAWN = {
+  sandbox: sandboxMachine,
+  pool: poolMachine,
+  member: envMemberMachine,
+  group: autoscalingGroupMachine,
+} as const;
 
 /** Every page by its file name. */
-export const pages = (): ReadonlyMap<string, string> => new Map([
-  ['sandbox.md', pageOf(sandboxMachine, sandboxProse)],
-  ['pool.md', pageOf(poolMachine, poolProse)],
-  ['autoscaling-group.md', pageOf(autoscalingGroupMachine, autoscalingGroupProse)],
-  ['env-member.md', pageOf(envMemberMachine, memberProse)],
-]);
+export const pages = (): ReadonlyMap<string, string> =>
+  new Map([
+    ['sandbox.md', pageOf(sandboxMachine, sandboxProse)],
+    ['pool.md', pageOf(poolMachine, poolProse)],
+    ['autoscaling-group.md', pageOf(autoscalingGroupMachine, autoscalingGroupProse)],
+    ['env-member.md', pageOf(envMemberMachine, memberProse)],
+  ]);
 
-export const drawingsAreFresh = async (): Promise<boolean> => contentOf(DRAWINGS) === await drawings();
+export const drawingsAreFresh = async (): Promise<boolean> =>
+  contentOf(DRAWINGS) === (await drawings());
 
 /** The pages that are not as they should be. */
 export const stalePages = (folder: string = FOLDER): readonly string[] =>
-  [...pages()].filter(([name, text]) => contentOf(join(folder, name)) !== text).map(([name]) => name);
+  [...pages()]
+    .filter(([name, text]) => contentOf(join(folder, name)) !== text)
+    .map(([name]) => name);
 
 /** The charts as SVG, without comments and what only a file of its own needs. */
 export const drawings = async (): Promise<string> => {
   const viz = await instance();
-  const svgOf = (machine: AnyStateMachine): string => viz.renderString(dotOf(machine), { format: 'svg' }).replace(/^[^]*?(?=<svg)/, '').replaceAll(/<!--[^]*?-->|<title>[^]*?<\/title>/g, '').replaceAll(/\n+/g, '');
+  const svgOf = (machine: AnyStateMachine): string =>
+    viz
+      .renderString(dotOf(machine), { format: 'svg' })
+      .replace(/^[^]*?(?=<svg)/, '')
+      .replaceAll(/<!--[^]*?-->|<title>[^]*?<\/title>/g, '')
+      .replaceAll(/\n+/g, '');
   return [
     '/** Written by script/charts.ts from the machines themselves: their charts as SVG, with `@n@` for how many actors stand in the n-th state. */',
-    'import type { ActorKind } from \'../../model/inspection.ts\';', '', 'export const MACHINE_DRAWINGS: Readonly<Record<ActorKind, string>> = {',
-    ...Object.entries(DRAWN).map(([kind, machine]) => `  ${kind}: ${quotedOnce(svgOf(machine))},`), '};', '',
+    "import type { ActorKind } from '../../model/inspection.ts';",
+    '',
+    'export const MACHINE_DRAWINGS: Readonly<Record<ActorKind, string>> = {',
+    ...Object.entries(DRAWN).map(([kind, machine]) => `  ${kind}: ${quotedOnce(svgOf(machine))},`),
+    '};',
+    '',
   ].join('\n');
 };
 
-const quotedOnce = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll('\'', '\\\'')}'`;
+const quotedOnce = (text: string): string =>
+  `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 
-const pageOf = (machine: AnyStateMachine, prose: string): string => [
-  '<!-- Written by script/charts.ts from the machine itself. -->',
-  prose.trim(),
-  `\`\`\`mermaid\n${chartOf(machine)}\n\`\`\``,
-  'Of several ways for one event the first whose guard holds is taken. A way without an event is taken as soon as its guard holds.',
-  '## State by state',
-  tableOf(machine.root),
-  '',
-].join('\n\n').trimEnd() + '\n';
+const pageOf = (machine: AnyStateMachine, prose: string): string =>
+  [
+    '<!-- Written by script/charts.ts from the machine itself. -->',
+    prose.trim(),
+    `\`\`\`mermaid\n${chartOf(machine)}\n\`\`\``,
+    'Of several ways for one event the first whose guard holds is taken. A way without an event is taken as soon as its guard holds.',
+    '## State by state',
+    tableOf(machine.root),
+    '',
+  ]
+    .join('\n\n')
+    .trimEnd() + '\n';
 
 const tableOf = (root: ChartNode): string => {
   const ways = waysOf(root);
   const rows = everyNode(root).flatMap(({ path, entry, type }) => {
     const own = ways.filter(({ from }) => idOf(from) === idOf(path));
-    const staying = own.filter(({ to }) => to === undefined).map((way) => `${labelOf(way, path.length)}: ${way.actions.join(', ')}`);
-    const leaving = own.filter(({ to }) => to).map((way) =>
-      `${labelOf({ ...way, from: [], to: [] }, 0)} → ${way.to?.join('.')}${way.actions.length > 0 ? `: ${way.actions.join(', ')}` : ''}`);
+    const staying = own
+      .filter(({ to }) => to === undefined)
+      .map((way) => `${labelOf(way, path.length)}: ${way.actions.join(', ')}`);
+    const leaving = own
+      .filter(({ to }) => to)
+      .map(
+        (way) =>
+          `${labelOf({ ...way, from: [], to: [] }, 0)} → ${way.to?.join('.')}${way.actions.length > 0 ? `: ${way.actions.join(', ')}` : ''}`,
+      );
     if (type !== 'final' && entry.length + own.length === 0) return [];
-    return [`| ${path.join('.') || 'everywhere'} | ${entry.map(nameOf).join(', ')} | ${[...leaving, ...staying].join('<br/>')} |`];
+    return [
+      `| ${path.join('.') || 'everywhere'} | ${entry.map(nameOf).join(', ')} | ${[...leaving, ...staying].join('<br/>')} |`,
+    ];
   });
   return ['| state | on entry | ways: actions |', '|---|---|---|', ...rows].join('\n');
 };
@@ -81,8 +120,12 @@ const contentOf = (file: string): string | undefined => {
 const main = async (args: readonly string[]): Promise<number> => {
   const drawn = await drawings();
   if (args.includes('--check')) {
-    const stale = [...stalePages().map((name) => join(FOLDER, name)), ...(contentOf(DRAWINGS) === drawn ? [] : [DRAWINGS])];
-    for (const file of stale) process.stderr.write(`${relative(ROOT, file)} is stale: run npx tsx script/charts.ts\n`);
+    const stale = [
+      ...stalePages().map((name) => join(FOLDER, name)),
+      ...(contentOf(DRAWINGS) === drawn ? [] : [DRAWINGS]),
+    ];
+    for (const file of stale)
+      process.stderr.write(`${relative(ROOT, file)} is stale: run npx tsx script/charts.ts\n`);
     return stale.length > 0 ? 1 : 0;
   }
   mkdirSync(FOLDER, { recursive: true });
@@ -91,4 +134,5 @@ const main = async (args: readonly string[]): Promise<number> => {
   return 0;
 };
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) process.exitCode = await main(process.argv.slice(2));
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  process.exitCode = await main(process.argv.slice(2));

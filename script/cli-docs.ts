@@ -1,4 +1,7 @@
-/** Writes docs/command-line.md from the help of every command. With `--check` it writes nothing and ends with 1 where the page is stale. */
+/**
+ * Writes docs/command-line.md from the help of every command. With `--check` it writes nothing and
+ * ends with 1 where the page is stale.
+ */
 import type { Command } from 'commander';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { Writable } from 'node:stream';
@@ -9,7 +12,11 @@ import { configFlags } from '../src/config.ts';
 
 const PAGE = fileURLToPath(new URL('../docs/command-line.md', import.meta.url));
 const WIDTH = 100;
-const SETTINGS = new Set(configFlags().map(({ flags }) => flags).filter((flags) => !/^--(config|data-dir|listen) /.test(flags)));
+const SETTINGS = new Set(
+  configFlags()
+    .map(({ flags }) => flags)
+    .filter((flags) => !/^--(config|data-dir|listen) /.test(flags)),
+);
 
 const PROSE = `
 <!-- Written by script/cli-docs.ts from the help of the commands. -->
@@ -42,26 +49,44 @@ export const cliPage = async (): Promise<string> => {
     const root = await program([name], nothing, { stdout, stderr: stdout });
     const command = root.commands.find((candidate) => candidate.name() === name);
     if (!command) throw new Error(`there is no command ${name}`);
-    sections.push(`## ${name}`, ...(membersOf(command).length === 0 ? [helpOf(command)] : [`${command.description()}.`, ...membersOf(command).flatMap((member) => memberSections(member, name))]));
+    sections.push(
+      `## ${name}`,
+      ...(membersOf(command).length === 0
+        ? [helpOf(command)]
+        : [
+            `${command.description()}.`,
+            ...membersOf(command).flatMap((member) => memberSections(member, name)),
+          ]),
+    );
   }
   return `${[PROSE.trim(), ...sections].join('\n\n')}\n`;
 };
 
-const membersOf = (command: Command): readonly Command[] => command.commands.filter((member) => member.name() !== 'help');
+const membersOf = (command: Command): readonly Command[] =>
+  command.commands.filter((member) => member.name() !== 'help');
 
 /** Of a group its members, under their whole names. */
 const memberSections = (member: Command, above: string): readonly string[] => {
   const name = `${above} ${member.name()}`;
-  return membersOf(member).length === 0 ? [`### ${name}`, helpOf(member)] : membersOf(member).flatMap((below) => memberSections(below, name));
+  return membersOf(member).length === 0
+    ? [`### ${name}`, helpOf(member)]
+    : membersOf(member).flatMap((below) => memberSections(below, name));
 };
 
-export const cliPageIsFresh = async (): Promise<boolean> => readFileSync(PAGE, 'utf8') === await cliPage();
+export const cliPageIsFresh = async (): Promise<boolean> =>
+  readFileSync(PAGE, 'utf8') === (await cliPage());
 
 /** Without the flags of settings, which have a page of their own and change more often. */
 const helpOf = (command: Command): string => {
   let text = '';
   for (const option of command.options) if (SETTINGS.has(option.flags)) option.hideHelp();
-  command.configureOutput({ writeOut: (part) => { text += part; }, getOutHelpWidth: () => WIDTH, getOutHasColors: () => false });
+  command.configureOutput({
+    writeOut: (part) => {
+      text += part;
+    },
+    getOutHelpWidth: () => WIDTH,
+    getOutHasColors: () => false,
+  });
   command.outputHelp();
   return `\`\`\`text\n${text.trim()}\n\`\`\``;
 };
@@ -76,4 +101,5 @@ const main = async (args: readonly string[]): Promise<number> => {
   return 1;
 };
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) process.exitCode = await main(process.argv.slice(2));
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  process.exitCode = await main(process.argv.slice(2));

@@ -1,6 +1,6 @@
 /**
- * Writes src/client/generated/api.ts, the types of the API for its client, from the OpenAPI document. With `--check` it
- * writes nothing and ends with 1 where the file is stale.
+ * Writes src/client/generated/api.ts, the types of the API for its client, from the OpenAPI
+ * document. With `--check` it writes nothing and ends with 1 where the file is stale.
  */
 import { compile } from 'json-schema-to-typescript';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -12,16 +12,23 @@ import type { Operations } from '../src/operations/operations.ts';
 type Json = Readonly<Record<string, unknown>>;
 
 const FILE = fileURLToPath(new URL('../src/client/generated/api.ts', import.meta.url));
-const NO_OPERATIONS = {} as Operations; // a row calls its operation when it handles a request, not before
+// a row calls its operation when it handles a request, not before
+const NO_OPERATIONS = {} as Operations;
 
 /** The file as it should be. */
 export const clientTypes = async (): Promise<string> => {
   const document = openApiDocument(routesOf(NO_OPERATIONS));
   const operations = operationsOf(document);
   const types = await compile(typesSchema(document, operations), 'Operations', {
-    additionalProperties: false, bannerComment: '', enableConstEnums: false, ignoreMinAndMaxItems: true, style: { singleQuote: true, printWidth: 140 },
+    additionalProperties: false,
+    bannerComment: '',
+    enableConstEnums: false,
+    ignoreMinAndMaxItems: true,
+    style: { singleQuote: true, printWidth: 140 },
   });
-  const table = operations.map(({ id, method, path }) => `  ${id}: { method: '${method}', path: '${path}' },`);
+  const table = operations.map(
+    ({ id, method, path }) => `  ${id}: { method: '${method}', path: '${path}' },`,
+  );
   return [
     '/** Written by script/client-types.ts from the OpenAPI document. What each operation takes and answers, and where it is. */',
     types.trim(),
@@ -33,7 +40,8 @@ export const clientTypes = async (): Promise<string> => {
   ].join('\n');
 };
 
-export const clientTypesAreFresh = async (): Promise<boolean> => readFileSync(FILE, 'utf8') === await clientTypes();
+export const clientTypesAreFresh = async (): Promise<boolean> =>
+  readFileSync(FILE, 'utf8') === (await clientTypes());
 
 interface Operation {
   readonly id: string;
@@ -42,9 +50,15 @@ interface Operation {
   readonly schema: Json;
 }
 
-const operationsOf = (document: OpenApiDocument): readonly Operation[] => Object.entries(document.paths).flatMap(([path, methods]) =>
-  Object.entries(methods).map(([method, operation]) =>
-    ({ id: String(operation['operationId']), method: method.toUpperCase(), path, schema: operationSchema(operation) })));
+const operationsOf = (document: OpenApiDocument): readonly Operation[] =>
+  Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      id: String(operation['operationId']),
+      method: method.toUpperCase(),
+      path,
+      schema: operationSchema(operation),
+    })),
+  );
 
 /** An operation as an object of what a call of it takes and what it answers. */
 const operationSchema = (operation: Json): Json => {
@@ -52,19 +66,43 @@ const operationSchema = (operation: Json): Json => {
   const query = parametersIn(operation, 'query');
   const body = schemaIn(operation['requestBody']);
   const properties = {
-    ...(params ? { params } : {}), ...(query ? { query } : {}), ...(body ? { body } : {}), answer: successOf(operation),
+    ...(params ? { params } : {}),
+    ...(query ? { query } : {}),
+    ...(body ? { body } : {}),
+    answer: successOf(operation),
   };
-  const required = ['answer', ...(params ? ['params'] : []), ...(isJson(operation['requestBody']) && operation['requestBody']['required'] === true ? ['body'] : [])];
-  return { type: 'object', description: String(operation['summary']), properties, required, additionalProperties: false };
+  const required = [
+    'answer',
+    ...(params ? ['params'] : []),
+    ...(isJson(operation['requestBody']) && operation['requestBody']['required'] === true
+      ? ['body']
+      : []),
+  ];
+  return {
+    type: 'object',
+    description: String(operation['summary']),
+    properties,
+    required,
+    additionalProperties: false,
+  };
 };
 
 const parametersIn = (operation: Json, where: 'path' | 'query'): Json | undefined => {
-  const all = Array.isArray(operation['parameters']) ? operation['parameters'].filter(isJson).filter((parameter) => parameter['in'] === where) : [];
+  const all = Array.isArray(operation['parameters'])
+    ? operation['parameters'].filter(isJson).filter((parameter) => parameter['in'] === where)
+    : [];
   if (all.length === 0) return undefined;
   return {
     type: 'object',
-    properties: Object.fromEntries(all.map(({ name, schema, description }) => [String(name), { ...(isJson(schema) ? withoutDefault(schema) : {}), description }])),
-    required: all.filter((parameter) => parameter['required'] === true).map(({ name }) => String(name)),
+    properties: Object.fromEntries(
+      all.map(({ name, schema, description }) => [
+        String(name),
+        { ...(isJson(schema) ? withoutDefault(schema) : {}), description },
+      ]),
+    ),
+    required: all
+      .filter((parameter) => parameter['required'] === true)
+      .map(({ name }) => String(name)),
     additionalProperties: false,
   };
 };
@@ -79,7 +117,9 @@ const successOf = (operation: Json): Json => {
 
 const schemaIn = (holder: unknown): Json | undefined => {
   const content = isJson(holder) ? holder['content'] : undefined;
-  const media = isJson(content) ? content['application/json'] ?? content['text/event-stream'] : undefined;
+  const media = isJson(content)
+    ? (content['application/json'] ?? content['text/event-stream'])
+    : undefined;
   return isJson(media) && isJson(media['schema']) ? media['schema'] : undefined;
 };
 
@@ -97,7 +137,8 @@ const typesSchema = (document: OpenApiDocument, operations: readonly Operation[]
 
 /** A parameter with a default may be left out, which `required` says already. */
 const withoutDefault = ({ default: _default, ...schema }: Json): Json => schema;
-const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isJson = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const main = async (args: readonly string[]): Promise<number> => {
   if (!args.includes('--check')) {
@@ -105,8 +146,11 @@ const main = async (args: readonly string[]): Promise<number> => {
     return 0;
   }
   if (await clientTypesAreFresh()) return 0;
-  process.stderr.write('src/client/generated/api.ts is stale: run npx tsx script/client-types.ts\n');
+  process.stderr.write(
+    'src/client/generated/api.ts is stale: run npx tsx script/client-types.ts\n',
+  );
   return 1;
 };
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) process.exitCode = await main(process.argv.slice(2));
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  process.exitCode = await main(process.argv.slice(2));

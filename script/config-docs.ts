@@ -1,4 +1,7 @@
-/** Writes docs/configuration.md from the settings and config/default.yaml. With `--check` it writes nothing and ends with 1 where the page is stale. */
+/**
+ * Writes docs/configuration.md from the settings and config/default.yaml. With `--check` it writes
+ * nothing and ends with 1 where the page is stale.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
@@ -40,16 +43,29 @@ URL), and their key by \`--key-file\`, \`SANDPOOL_API_KEY_FILE\` or \`SANDPOOL_A
 
 export const configPage = (): string => {
   const defaults: unknown = parse(readFileSync(DEFAULTS, 'utf8'));
-  const rows = listSettings().map(({ path, variable, flag, description }) =>
-    [`\`${path}\``, `\`${variable}\`<br>\`${flag}\``, shown(path, valueAt(defaults, path)), description]);
-  const table = [['YAML key', 'variable, flag', 'default', ''], ['---', '---', '---', '---'], ...rows];
+  const rows = listSettings().map(({ path, variable, flag, description }) => [
+    `\`${path}\``,
+    `\`${variable}\`<br>\`${flag}\``,
+    shown(path, valueAt(defaults, path)),
+    description,
+  ]);
+  const table = [
+    ['YAML key', 'variable, flag', 'default', ''],
+    ['---', '---', '---', '---'],
+    ...rows,
+  ];
   return `${PROSE.trim()}\n\n${table.map((cells) => `| ${cells.join(' | ')} |`).join('\n')}\n`;
 };
 
 export const configPageIsFresh = (): boolean => readFileSync(PAGE, 'utf8') === configPage();
 
 const valueAt = (tree: unknown, path: string): unknown =>
-  path.split('.').reduce<unknown>((at, key) => (typeof at === 'object' && at !== null ? Reflect.get(at, key) : undefined), tree);
+  path
+    .split('.')
+    .reduce<unknown>(
+      (at, key) => (typeof at === 'object' && at !== null ? Reflect.get(at, key) : undefined),
+      tree,
+    );
 
 const shown = (path: string, value: unknown): string => {
   if (path === 'dataDir') return '`/var/lib/sandpool` for root, else `~/.local/share/sandpool`';
@@ -70,4 +86,5 @@ const main = (args: readonly string[]): number => {
   return 1;
 };
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) process.exitCode = main(process.argv.slice(2));
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  process.exitCode = main(process.argv.slice(2));

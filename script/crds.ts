@@ -1,6 +1,6 @@
 /**
- * Writes deploy/helm/sandpool/crds from the schemas of the HTTP API and of the records: one source of every bound. With
- * `--check` it writes nothing and ends with 1 where a file is stale.
+ * Writes deploy/helm/sandpool/crds from the schemas of the HTTP API and of the records: one source
+ * of every bound. With `--check` it writes nothing and ends with 1 where a file is stale.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,11 @@ import { AdminCreateApiKeyBody } from '../src/http/schemas/api-keys.ts';
 import { access } from '../src/http/schemas/common.ts';
 import { EnvSpecFields } from '../src/http/schemas/env-fields.ts';
 import { RecordedPoolFields } from '../src/http/schemas/pool-source.ts';
-import { CreatePoolBody, PoolScaleFields, UpdateStrategyFields } from '../src/http/schemas/pools.ts';
+import {
+  CreatePoolBody,
+  PoolScaleFields,
+  UpdateStrategyFields,
+} from '../src/http/schemas/pools.ts';
 import { ApiKeySpecSchema } from '../src/k8s/api-key-resource.ts';
 import { ResolvedEnvSchema } from '../src/k8s/env-resource.ts';
 import { ResolvedPoolSchema } from '../src/k8s/pool-resource.ts';
@@ -25,8 +29,16 @@ import { structuralOf, type Structural } from './structural-schema.ts';
 const FOLDER = fileURLToPath(new URL('../deploy/helm/sandpool/crds/', import.meta.url));
 const HEADER = '# Written by script/crds.ts from the schemas of the HTTP API and of the records.\n';
 
-interface Rule { readonly rule: string; readonly message: string }
-interface Column { readonly name: string; readonly type: 'string' | 'integer' | 'date'; readonly jsonPath: string; readonly priority?: number }
+interface Rule {
+  readonly rule: string;
+  readonly message: string;
+}
+interface Column {
+  readonly name: string;
+  readonly type: 'string' | 'integer' | 'date';
+  readonly jsonPath: string;
+  readonly priority?: number;
+}
 
 interface Kind {
   readonly kind: string;
@@ -43,15 +55,34 @@ interface Kind {
 }
 
 const AGE: Column = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
-const PROBLEM: Column = { name: 'Problem', type: 'string', jsonPath: '.status.conditions[?(@.status=="False")].message' };
-const IS_LABEL: Rule = { rule: `self.metadata.name.matches('${DNS_LABEL_PATTERN}')`, message: 'the name must be a DNS-1123 label: 1 to 63 of a-z, 0-9 and inner hyphens' };
-const KEEPS_RESOLVED: Rule = { rule: '!has(oldSelf.resolved) || has(self.resolved)', message: 'resolved is filled in by Sandpool and must stay; use apply or edit, not replace' };
+const PROBLEM: Column = {
+  name: 'Problem',
+  type: 'string',
+  jsonPath: '.status.conditions[?(@.status=="False")].message',
+};
+const IS_LABEL: Rule = {
+  rule: `self.metadata.name.matches('${DNS_LABEL_PATTERN}')`,
+  message: 'the name must be a DNS-1123 label: 1 to 63 of a-z, 0-9 and inner hyphens',
+};
+const KEEPS_RESOLVED: Rule = {
+  rule: '!has(oldSelf.resolved) || has(self.resolved)',
+  message: 'resolved is filled in by Sandpool and must stay; use apply or edit, not replace',
+};
 /** Whoever takes a seal off would make the object look as if an earlier version had written it. */
-const KEEPS_SEAL: Rule = { rule: '!has(oldSelf.resolved) || !has(oldSelf.resolved.seal) || (has(self.resolved) && has(self.resolved.seal))', message: 'resolved.seal is filled in by Sandpool and must stay' };
-const KEEPS_OWN_SEAL: Rule = { rule: '!has(oldSelf.seal) || has(self.seal)', message: 'seal is filled in by Sandpool and must stay' };
+const KEEPS_SEAL: Rule = {
+  rule: '!has(oldSelf.resolved) || !has(oldSelf.resolved.seal) || (has(self.resolved) && has(self.resolved.seal))',
+  message: 'resolved.seal is filled in by Sandpool and must stay',
+};
+const KEEPS_OWN_SEAL: Rule = {
+  rule: '!has(oldSelf.seal) || has(self.seal)',
+  message: 'seal is filled in by Sandpool and must stay',
+};
 
 const fixed = (...fields: readonly string[]): readonly Rule[] =>
-  fields.map((field) => ({ rule: `self.${field} == oldSelf.${field}`, message: `${field} can not be changed` }));
+  fields.map((field) => ({
+    rule: `self.${field} == oldSelf.${field}`,
+    message: `${field} can not be changed`,
+  }));
 
 /** Adds rules at a place: `containers[].resources` */
 const ruled = (schema: Structural, place: string, extra: Structural): void => {
@@ -59,27 +90,42 @@ const ruled = (schema: Structural, place: string, extra: Structural): void => {
     const name = step.replace('[]', '');
     const next = (part['properties'] as Record<string, Structural> | undefined)?.[name];
     if (!next) throw new Error(`${place}: there is no ${name}`);
-    return step.endsWith('[]') ? next['items'] as Structural : next;
+    return step.endsWith('[]') ? (next['items'] as Structural) : next;
   }, schema);
   for (const [keyword, value] of Object.entries(extra)) {
     const before = node[keyword];
-    node[keyword] = Array.isArray(before) && Array.isArray(value) && keyword === 'x-kubernetes-validations' ? [...(before as unknown[]), ...(value as unknown[])] : value;
+    node[keyword] =
+      Array.isArray(before) && Array.isArray(value) && keyword === 'x-kubernetes-validations'
+        ? [...(before as unknown[]), ...(value as unknown[])]
+        : value;
   }
 };
 
-const byName: Structural = { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] };
-const validations = (...rules: readonly Rule[]): Structural => ({ 'x-kubernetes-validations': rules });
+const byName: Structural = {
+  'x-kubernetes-list-type': 'map',
+  'x-kubernetes-list-map-keys': ['name'],
+};
+const validations = (...rules: readonly Rule[]): Structural => ({
+  'x-kubernetes-validations': rules,
+});
 
 const ONE_ACTION: Rule = {
-  rule: '(has(self.exec) ? 1 : 0) + (has(self.httpGet) ? 1 : 0) + (has(self.tcpSocket) ? 1 : 0) == 1', message: 'must have exactly one of exec, httpGet, tcpSocket',
+  rule: '(has(self.exec) ? 1 : 0) + (has(self.httpGet) ? 1 : 0) + (has(self.tcpSocket) ? 1 : 0) == 1',
+  message: 'must have exactly one of exec, httpGet, tcpSocket',
 };
 const PROBE_PORTS: Rule = {
-  rule: '(!has(self.httpGet) || has(self.httpGet.port)) && (!has(self.tcpSocket) || has(self.tcpSocket.port))', message: 'port is required',
+  rule: '(!has(self.httpGet) || has(self.httpGet.port)) && (!has(self.tcpSocket) || has(self.tcpSocket.port))',
+  message: 'port is required',
 };
-const quantityWithin = (least: string, most: string, message: string): Rule =>
-  ({ rule: `isQuantity(self) && quantity(self).compareTo(quantity('${least}')) >= 0 && quantity(self).compareTo(quantity('${most}')) <= 0`, message });
+const quantityWithin = (least: string, most: string, message: string): Rule => ({
+  rule: `isQuantity(self) && quantity(self).compareTo(quantity('${least}')) >= 0 && quantity(self).compareTo(quantity('${most}')) <= 0`,
+  message,
+});
 
-const NO_PARENT: Rule = { rule: '!("/" + self + "/").contains("/../")', message: 'must be a path without ..' };
+const NO_PARENT: Rule = {
+  rule: '!("/" + self + "/").contains("/../")',
+  message: 'must be a path without ..',
+};
 
 const templateSpec = (): Structural => {
   const spec = structuralOf(SandboxTemplateSchema.shape.spec);
@@ -88,8 +134,16 @@ const templateSpec = (): Structural => {
   ruled(spec, 'containers[].readinessProbe', validations(ONE_ACTION, PROBE_PORTS));
   ruled(spec, 'endpoints[].readinessProbe', validations(ONE_ACTION));
   for (const part of ['requests', 'limits']) {
-    ruled(spec, `containers[].resources.${part}.cpu`, validations(quantityWithin('10m', '256', 'must be a cpu quantity from 10m to 256')));
-    ruled(spec, `containers[].resources.${part}.memory`, validations(quantityWithin('16Mi', '4Ti', 'must be a memory quantity from 16Mi to 4Ti')));
+    ruled(
+      spec,
+      `containers[].resources.${part}.cpu`,
+      validations(quantityWithin('10m', '256', 'must be a cpu quantity from 10m to 256')),
+    );
+    ruled(
+      spec,
+      `containers[].resources.${part}.memory`,
+      validations(quantityWithin('16Mi', '4Ti', 'must be a memory quantity from 16Mi to 4Ti')),
+    );
   }
   ruled(spec, 'containers[].workingDir', validations(NO_PARENT));
   return spec;
@@ -98,54 +152,94 @@ const templateSpec = (): Structural => {
 const poolSpec = (): Structural => {
   const { labels, annotations } = CreatePoolBody.shape;
   const { autoUpdate, maxUnavailable } = UpdateStrategyFields;
-  const updateStrategy = z.object({ autoUpdate: autoUpdate.default(DEFAULT_UPDATE_STRATEGY.autoUpdate), maxUnavailable: maxUnavailable.default(DEFAULT_UPDATE_STRATEGY.maxUnavailable) });
+  const updateStrategy = z.object({
+    autoUpdate: autoUpdate.default(DEFAULT_UPDATE_STRATEGY.autoUpdate),
+    maxUnavailable: maxUnavailable.default(DEFAULT_UPDATE_STRATEGY.maxUnavailable),
+  });
   const { replicas, minReplicas, maxReplicas } = PoolScaleFields;
-  const spec = structuralOf(z.object({
-    ...RecordedPoolFields, access: access.optional(), replicas: replicas.default(1), minReplicas, maxReplicas, updateStrategy: updateStrategy.optional(), labels, annotations,
-  }));
+  const spec = structuralOf(
+    z.object({
+      ...RecordedPoolFields,
+      access: access.optional(),
+      replicas: replicas.default(1),
+      minReplicas,
+      maxReplicas,
+      updateStrategy: updateStrategy.optional(),
+      labels,
+      annotations,
+    }),
+  );
   ruled(spec, 'templateName', { minLength: 1 });
-  for (const path of ['mountPath', 'subPath']) ruled(spec, `overrides.volumes[].${path}`, validations(NO_PARENT));
+  for (const path of ['mountPath', 'subPath'])
+    ruled(spec, `overrides.volumes[].${path}`, validations(NO_PARENT));
   ruled(spec, 'template', templateSpec());
   return { ...spec, ...validations(...WHAT_TO_RUN, ...REPLICA_BOUNDS) };
 };
 
 const envSpec = (): Structural => {
   const spec = structuralOf(z.object(EnvSpecFields));
-  for (const path of ['mountPath', 'subPath']) ruled(spec, `overrides.volumes[].${path}`, validations(NO_PARENT));
+  for (const path of ['mountPath', 'subPath'])
+    ruled(spec, `overrides.volumes[].${path}`, validations(NO_PARENT));
   for (const list of ['members', 'groups']) ruled(spec, list, byName);
   ruled(spec, 'groups[]', validations(GROUP_BOUNDS));
   return { ...spec, ...validations(MEMBERS_GROUPS, ...fixed('mode')) };
 };
 
-const GROUP_BOUNDS: Rule = { rule: 'self.minReplicas <= self.maxReplicas', message: 'minReplicas must be at most maxReplicas' };
+const GROUP_BOUNDS: Rule = {
+  rule: 'self.minReplicas <= self.maxReplicas',
+  message: 'minReplicas must be at most maxReplicas',
+};
 const MEMBERS_GROUPS: Rule = {
   rule: '!has(self.members) || self.members.all(m, !has(m.config) || !has(m.config.scalingGroup) || (has(self.groups) && self.groups.exists(g, g.name == m.config.scalingGroup)))',
   message: 'scalingGroup must be one of groups',
 };
 
 const WHAT_TO_RUN: readonly Rule[] = [
-  { rule: 'has(self.templateName) || has(self.template) || (has(self.overrides) && has(self.overrides.image))', message: 'templateName is required where there is neither template nor overrides.image' },
-  { rule: '!(has(self.templateName) && has(self.template))', message: 'template can not stand beside templateName' },
+  {
+    rule: 'has(self.templateName) || has(self.template) || (has(self.overrides) && has(self.overrides.image))',
+    message: 'templateName is required where there is neither template nor overrides.image',
+  },
+  {
+    rule: '!(has(self.templateName) && has(self.template))',
+    message: 'template can not stand beside templateName',
+  },
 ];
 const REPLICA_BOUNDS: readonly Rule[] = [
-  { rule: '!has(self.minReplicas) || self.replicas >= self.minReplicas', message: 'replicas must be at least minReplicas' },
-  { rule: '!has(self.maxReplicas) || self.replicas <= self.maxReplicas', message: 'replicas must be at most maxReplicas' },
+  {
+    rule: '!has(self.minReplicas) || self.replicas >= self.minReplicas',
+    message: 'replicas must be at least minReplicas',
+  },
+  {
+    rule: '!has(self.maxReplicas) || self.replicas <= self.maxReplicas',
+    message: 'replicas must be at most maxReplicas',
+  },
 ];
 
 const sandboxSpec = (): Structural => ({
   ...structuralOf(SandboxSpecSchema),
   ...validations(
-    { rule: "(self.state == 'claimed') == has(self.claim)", message: 'claim is there exactly where state is claimed' },
-    { rule: '!has(oldSelf.claim) || (has(self.claim) && self.claim.user == oldSelf.claim.user && self.claim.team == oldSelf.claim.team)', message: 'an instance is claimed at most once' },
+    {
+      rule: "(self.state == 'claimed') == has(self.claim)",
+      message: 'claim is there exactly where state is claimed',
+    },
+    {
+      rule: '!has(oldSelf.claim) || (has(self.claim) && self.claim.user == oldSelf.claim.user && self.claim.team == oldSelf.claim.team)',
+      message: 'an instance is claimed at most once',
+    },
     ...fixed('poolUid'),
   ),
 });
 
 const apiKeySpec = (): Structural => {
   const { description, team, user } = AdminCreateApiKeyBody.shape;
-  const spec = structuralOf(z.object({ ...ApiKeySpecSchema.shape, team, user, description: z.string() }));
+  const spec = structuralOf(
+    z.object({ ...ApiKeySpecSchema.shape, team, user, description: z.string() }),
+  );
   ruled(spec, 'description', structuralOf(description));
-  return { ...spec, ...validations(...fixed('keyId', 'hash', 'team', 'user', 'role'), KEEPS_OWN_SEAL) };
+  return {
+    ...spec,
+    ...validations(...fixed('keyId', 'hash', 'team', 'user', 'role'), KEEPS_OWN_SEAL),
+  };
 };
 
 const userQuotaSpec = (): Structural => {
@@ -155,53 +249,120 @@ const userQuotaSpec = (): Structural => {
 
 const kinds = (): readonly Kind[] => [
   {
-    kind: 'SandboxTemplate', plural: 'sandboxtemplates', shortNames: ['sbt'], scope: 'Cluster', description: 'What the instances of a pool are started from.',
-    spec: templateSpec(), resolved: structuralOf(ResolvedTemplateSchema), conditions: true, rules: [IS_LABEL, KEEPS_RESOLVED],
-    columns: [{ name: 'Version', type: 'string', jsonPath: '.resolved.version' }, { name: 'Description', type: 'string', jsonPath: '.spec.description', priority: 1 }, PROBLEM, AGE],
-  },
-  {
-    kind: 'SandboxPool', plural: 'sandboxpools', shortNames: ['sbp'], scope: 'Namespaced', description: 'Keeps a number of instances of a template ready to be claimed.',
-    spec: poolSpec(), resolved: structuralOf(ResolvedPoolSchema), conditions: true, rules: [IS_LABEL, KEEPS_RESOLVED, KEEPS_SEAL],
+    kind: 'SandboxTemplate',
+    plural: 'sandboxtemplates',
+    shortNames: ['sbt'],
+    scope: 'Cluster',
+    description: 'What the instances of a pool are started from.',
+    spec: templateSpec(),
+    resolved: structuralOf(ResolvedTemplateSchema),
+    conditions: true,
+    rules: [IS_LABEL, KEEPS_RESOLVED],
     columns: [
-      { name: 'Template', type: 'string', jsonPath: '.spec.templateName' }, { name: 'Replicas', type: 'integer', jsonPath: '.spec.replicas' },
-      { name: 'Team', type: 'string', jsonPath: '.resolved.team' }, { name: 'User', type: 'string', jsonPath: '.resolved.user' }, PROBLEM, AGE,
+      { name: 'Version', type: 'string', jsonPath: '.resolved.version' },
+      { name: 'Description', type: 'string', jsonPath: '.spec.description', priority: 1 },
+      PROBLEM,
+      AGE,
     ],
   },
   {
-    kind: 'SandboxEnv', plural: 'sandboxenvs', shortNames: ['sbe'], scope: 'Namespaced', description: 'A template with what differs from it, and the pools that are made and sized by it.',
-    spec: envSpec(), resolved: structuralOf(ResolvedEnvSchema), conditions: true, rules: [IS_LABEL, KEEPS_RESOLVED, KEEPS_SEAL],
+    kind: 'SandboxPool',
+    plural: 'sandboxpools',
+    shortNames: ['sbp'],
+    scope: 'Namespaced',
+    description: 'Keeps a number of instances of a template ready to be claimed.',
+    spec: poolSpec(),
+    resolved: structuralOf(ResolvedPoolSchema),
+    conditions: true,
+    rules: [IS_LABEL, KEEPS_RESOLVED, KEEPS_SEAL],
+    columns: [
+      { name: 'Template', type: 'string', jsonPath: '.spec.templateName' },
+      { name: 'Replicas', type: 'integer', jsonPath: '.spec.replicas' },
+      { name: 'Team', type: 'string', jsonPath: '.resolved.team' },
+      { name: 'User', type: 'string', jsonPath: '.resolved.user' },
+      PROBLEM,
+      AGE,
+    ],
+  },
+  {
+    kind: 'SandboxEnv',
+    plural: 'sandboxenvs',
+    shortNames: ['sbe'],
+    scope: 'Namespaced',
+    description:
+      'A template with what differs from it, and the pools that are made and sized by it.',
+    spec: envSpec(),
+    resolved: structuralOf(ResolvedEnvSchema),
+    conditions: true,
+    rules: [IS_LABEL, KEEPS_RESOLVED, KEEPS_SEAL],
     columns: [
       { name: 'Template', type: 'string', jsonPath: '.spec.templateRef.name' },
-      { name: 'Team', type: 'string', jsonPath: '.resolved.team' }, { name: 'User', type: 'string', jsonPath: '.resolved.user' }, PROBLEM, AGE,
+      { name: 'Team', type: 'string', jsonPath: '.resolved.team' },
+      { name: 'User', type: 'string', jsonPath: '.resolved.user' },
+      PROBLEM,
+      AGE,
     ],
   },
   {
-    kind: 'Sandbox', plural: 'sandboxes', shortNames: ['sbx'], scope: 'Namespaced', description: 'The record of one instance, from its birth to its end. Deleting it ends the sandbox.',
-    spec: sandboxSpec(), conditions: false, rules: [],
+    kind: 'Sandbox',
+    plural: 'sandboxes',
+    shortNames: ['sbx'],
+    scope: 'Namespaced',
+    description:
+      'The record of one instance, from its birth to its end. Deleting it ends the sandbox.',
+    spec: sandboxSpec(),
+    conditions: false,
+    rules: [],
     columns: [
-      { name: 'State', type: 'string', jsonPath: '.spec.state' }, { name: 'Pool', type: 'string', jsonPath: '.spec.poolName' },
-      { name: 'User', type: 'string', jsonPath: '.spec.claim.user' }, { name: 'Claimed', type: 'date', jsonPath: '.spec.claim.claimedAt' }, AGE,
+      { name: 'State', type: 'string', jsonPath: '.spec.state' },
+      { name: 'Pool', type: 'string', jsonPath: '.spec.poolName' },
+      { name: 'User', type: 'string', jsonPath: '.spec.claim.user' },
+      { name: 'Claimed', type: 'date', jsonPath: '.spec.claim.claimedAt' },
+      AGE,
     ],
   },
   {
-    kind: 'ApiKey', plural: 'apikeys', shortNames: ['sbk'], scope: 'Namespaced',
+    kind: 'ApiKey',
+    plural: 'apikeys',
+    shortNames: ['sbk'],
+    scope: 'Namespaced',
     description: 'An API key, without its secret. One that no daemon sealed is none.',
-    spec: apiKeySpec(), conditions: true, rules: [IS_LABEL],
+    spec: apiKeySpec(),
+    conditions: true,
+    rules: [IS_LABEL],
     columns: [
-      { name: 'Team', type: 'string', jsonPath: '.spec.team' }, { name: 'User', type: 'string', jsonPath: '.spec.user' }, { name: 'Role', type: 'string', jsonPath: '.spec.role' },
-      { name: 'Expires', type: 'string', jsonPath: '.spec.expiresAt' }, PROBLEM, AGE,
+      { name: 'Team', type: 'string', jsonPath: '.spec.team' },
+      { name: 'User', type: 'string', jsonPath: '.spec.user' },
+      { name: 'Role', type: 'string', jsonPath: '.spec.role' },
+      { name: 'Expires', type: 'string', jsonPath: '.spec.expiresAt' },
+      PROBLEM,
+      AGE,
     ],
   },
   {
-    kind: 'UserQuota', plural: 'userquotas', shortNames: ['sbq'], scope: 'Namespaced',
-    description: 'What one user of a team may have. A limit that is left out is what the daemons are configured with.',
-    spec: userQuotaSpec(), conditions: true,
-    rules: [{ rule: "self.metadata.name == self.spec.team + '.' + self.spec.user", message: 'the name must be {team}.{user}, as spec.team and spec.user say' }],
+    kind: 'UserQuota',
+    plural: 'userquotas',
+    shortNames: ['sbq'],
+    scope: 'Namespaced',
+    description:
+      'What one user of a team may have. A limit that is left out is what the daemons are configured with.',
+    spec: userQuotaSpec(),
+    conditions: true,
+    rules: [
+      {
+        rule: "self.metadata.name == self.spec.team + '.' + self.spec.user",
+        message: 'the name must be {team}.{user}, as spec.team and spec.user say',
+      },
+    ],
     columns: [
-      { name: 'Team', type: 'string', jsonPath: '.spec.team' }, { name: 'User', type: 'string', jsonPath: '.spec.user' },
-      { name: 'Sandboxes', type: 'integer', jsonPath: '.spec.sandboxes' }, { name: 'Pools', type: 'integer', jsonPath: '.spec.pools' },
-      { name: 'Replicas', type: 'integer', jsonPath: '.spec.replicas' }, { name: 'CPU', type: 'string', jsonPath: '.spec.cpu' },
-      { name: 'Memory', type: 'string', jsonPath: '.spec.memory' }, AGE,
+      { name: 'Team', type: 'string', jsonPath: '.spec.team' },
+      { name: 'User', type: 'string', jsonPath: '.spec.user' },
+      { name: 'Sandboxes', type: 'integer', jsonPath: '.spec.sandboxes' },
+      { name: 'Pools', type: 'integer', jsonPath: '.spec.pools' },
+      { name: 'Replicas', type: 'integer', jsonPath: '.spec.replicas' },
+      { name: 'CPU', type: 'string', jsonPath: '.spec.cpu' },
+      { name: 'Memory', type: 'string', jsonPath: '.spec.memory' },
+      AGE,
     ],
   },
 ];
@@ -210,49 +371,98 @@ const STATUS: Structural = {
   type: 'object',
   properties: {
     conditions: {
-      type: 'array', maxItems: 16, 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'],
+      type: 'array',
+      maxItems: 16,
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['type'],
       items: {
-        type: 'object', required: ['type', 'status', 'reason', 'message', 'lastTransitionTime'],
+        type: 'object',
+        required: ['type', 'status', 'reason', 'message', 'lastTransitionTime'],
         properties: {
-          type: { type: 'string', maxLength: 316 }, status: { type: 'string', enum: ['True', 'False', 'Unknown'] }, reason: { type: 'string', maxLength: 1_024 },
-          message: { type: 'string', maxLength: 32_768 }, observedGeneration: { type: 'integer', minimum: 0 }, lastTransitionTime: { type: 'string', format: 'date-time' },
+          type: { type: 'string', maxLength: 316 },
+          status: { type: 'string', enum: ['True', 'False', 'Unknown'] },
+          reason: { type: 'string', maxLength: 1_024 },
+          message: { type: 'string', maxLength: 32_768 },
+          observedGeneration: { type: 'integer', minimum: 0 },
+          lastTransitionTime: { type: 'string', format: 'date-time' },
         },
       },
     },
   },
 };
 
-const manifestOf = ({ kind, plural, shortNames, scope, description, spec, resolved, conditions, rules, columns }: Kind): object => ({
+const manifestOf = ({
+  kind,
+  plural,
+  shortNames,
+  scope,
+  description,
+  spec,
+  resolved,
+  conditions,
+  rules,
+  columns,
+}: Kind): object => ({
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
   metadata: { name: `${plural}.sandpool.dev` },
   spec: {
     group: 'sandpool.dev',
     scope,
-    names: { kind, listKind: `${kind}List`, plural, singular: kind.toLowerCase(), shortNames, categories: ['sandpool'] },
-    versions: [{
-      name: 'v1alpha1', served: true, storage: true,
-      ...(conditions ? { subresources: { status: {} } } : {}),
-      additionalPrinterColumns: columns,
-      schema: {
-        openAPIV3Schema: {
-          type: 'object', description, required: ['spec'],
-          properties: {
-            apiVersion: { type: 'string' }, kind: { type: 'string' }, metadata: { type: 'object' }, spec,
-            ...(resolved ? { resolved: { description: 'Filled in by Sandpool.', ...resolved } } : {}), ...(conditions ? { status: STATUS } : {}),
+    names: {
+      kind,
+      listKind: `${kind}List`,
+      plural,
+      singular: kind.toLowerCase(),
+      shortNames,
+      categories: ['sandpool'],
+    },
+    versions: [
+      {
+        name: 'v1alpha1',
+        served: true,
+        storage: true,
+        ...(conditions ? { subresources: { status: {} } } : {}),
+        additionalPrinterColumns: columns,
+        schema: {
+          openAPIV3Schema: {
+            type: 'object',
+            description,
+            required: ['spec'],
+            properties: {
+              apiVersion: { type: 'string' },
+              kind: { type: 'string' },
+              metadata: { type: 'object' },
+              spec,
+              ...(resolved
+                ? { resolved: { description: 'Filled in by Sandpool.', ...resolved } }
+                : {}),
+              ...(conditions ? { status: STATUS } : {}),
+            },
+            ...(rules.length > 0 ? validations(...rules) : {}),
           },
-          ...(rules.length > 0 ? validations(...rules) : {}),
         },
       },
-    }],
+    ],
   },
 });
 
 /** The files, by name. */
 export const crdFiles = (): ReadonlyMap<string, string> =>
-  new Map(kinds().map((kind) => [`${kind.plural}.yaml`, HEADER + stringify(manifestOf(kind), { version: '1.1', lineWidth: 140, aliasDuplicateObjects: false })]));
+  new Map(
+    kinds().map((kind) => [
+      `${kind.plural}.yaml`,
+      HEADER +
+        stringify(manifestOf(kind), {
+          version: '1.1',
+          lineWidth: 140,
+          aliasDuplicateObjects: false,
+        }),
+    ]),
+  );
 
-export const crdFilesAreFresh = (): boolean => [...crdFiles()].every(([name, text]) => read(name) === text);
+export const crdFilesAreFresh = (): boolean =>
+  [...crdFiles()].every(([name, text]) => read(name) === text);
 
 const read = (name: string): string | undefined => {
   try {

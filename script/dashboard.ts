@@ -1,10 +1,16 @@
-/** Writes deploy/grafana/sandpool.json, the dashboard. With `--check` it writes nothing and ends with 1 where the file is stale. */
+/**
+ * Writes deploy/grafana/sandpool.json, the dashboard. With `--check` it writes nothing and ends
+ * with 1 where the file is stale.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const FILE = fileURLToPath(new URL('../deploy/grafana/sandpool.json', import.meta.url));
 
-/** A time series of one or several expressions, each with its legend. `all` in them stands for what the variables choose. */
+/**
+ * A time series of one or several expressions, each with its legend. `all` in them stands for what
+ * the variables choose.
+ */
 interface Panel {
   readonly title: string;
   readonly about: string;
@@ -13,72 +19,365 @@ interface Panel {
 }
 
 const quantiles = (name: string, by: string, filter = ''): Panel['lines'] => [
-  [`histogram_quantile(0.5, sum by (${by}${by === '' ? '' : ', '}le) (rate(${name}_bucket{all${filter}}[$__rate_interval])))`, `p50${by === '' ? '' : ` {{${by}}}`}`],
-  [`histogram_quantile(0.99, sum by (${by}${by === '' ? '' : ', '}le) (rate(${name}_bucket{all${filter}}[$__rate_interval])))`, `p99${by === '' ? '' : ` {{${by}}}`}`],
+  [
+    `histogram_quantile(0.5, sum by (${by}${by === '' ? '' : ', '}le) (rate(${name}_bucket{all${filter}}[$__rate_interval])))`,
+    `p50${by === '' ? '' : ` {{${by}}}`}`,
+  ],
+  [
+    `histogram_quantile(0.99, sum by (${by}${by === '' ? '' : ', '}le) (rate(${name}_bucket{all${filter}}[$__rate_interval])))`,
+    `p99${by === '' ? '' : ` {{${by}}}`}`,
+  ],
 ];
-const rate = (name: string, by: string, filter = ''): readonly [string, string] => [`sum by (${by}) (rate(${name}{all${filter}}[$__rate_interval]))`, `{{${by}}}`];
+const rate = (name: string, by: string, filter = ''): readonly [string, string] => [
+  `sum by (${by}) (rate(${name}{all${filter}}[$__rate_interval]))`,
+  `{{${by}}}`,
+];
 /** Of what each replica mirrors. */
-const mirrored = (name: string, by: string): readonly [string, string] => [`max by (${by}) (${name}{all})`, by.split(', ').map((label) => `{{${label}}}`).join(' ')];
+const mirrored = (name: string, by: string): readonly [string, string] => [
+  `max by (${by}) (${name}{all})`,
+  by
+    .split(', ')
+    .map((label) => `{{${label}}}`)
+    .join(' '),
+];
 
 const ROWS: readonly (readonly [title: string, panels: readonly Panel[]])[] = [
-  ['Claims', [
-    { title: 'Claims', about: 'By how they ended.', unit: 'ops', lines: [rate('sandpool_claims_total', 'result')] },
-    { title: 'Latency of claims', about: 'Of those that got an instance, waiting included.', unit: 's', lines: quantiles('sandpool_claim_seconds', '', ', result="claimed"') },
-    { title: 'Steps of a claim', about: 'Where its time goes.', unit: 's', lines: quantiles('sandpool_claim_step_seconds', 'step') },
-    { title: 'Claims that wait', about: 'For an instance.', unit: 'short', lines: [['sum by (instance) (sandpool_claims_waiting{all})', '{{instance}}']] },
-  ]],
-  ['Pools', [
-    { title: 'Instances', about: 'Of all pools, by state.', unit: 'short', lines: [mirrored('sandpool_instances', 'state')] },
-    { title: 'Idle instances', about: 'Of the pools with the most replicas.', unit: 'short', lines: [['max by (pool_namespace, pool) (sandpool_pool_instances{all, state="idle"})', '{{pool_namespace}}/{{pool}}']] },
-    { title: 'Running and asked for', about: 'Of the pools with the most replicas.', unit: 'short', lines: [
-      ['max by (pool_namespace, pool) (sandpool_pool_instances{all, state="running"})', 'running {{pool_namespace}}/{{pool}}'], ['max by (pool_namespace, pool) (sandpool_pool_replicas{all})', 'replicas {{pool_namespace}}/{{pool}}'],
-    ] },
-    { title: 'Pools by phase', about: 'Degraded and Failed ones can not start instances.', unit: 'short', lines: [mirrored('sandpool_pools', 'phase'), ['max(sandpool_pools_without_idle{all})', 'without an idle one']] },
-    { title: 'Time to start', about: 'From the order until ready to claim.', unit: 's', lines: quantiles('sandpool_start_seconds', '') },
-    { title: 'Failed starts', about: 'By cause; and those put off for want of a place.', unit: 'ops', lines: [rate('sandpool_start_failures_total', 'cause'), ['sum(rate(sandpool_starts_deferred_total{all}[$__rate_interval]))', 'deferred']] },
-    { title: 'Decisions of autoscaling groups', about: 'By cause and direction.', unit: 'ops', lines: [['sum by (cause, direction) (rate(sandpool_autoscaling_decisions_total{all}[$__rate_interval]))', '{{cause}} {{direction}}']] },
-  ]],
-  ['Requests', [
-    { title: 'Requests', about: 'By status.', unit: 'reqps', lines: [rate('sandpool_http_requests_total', 'status')] },
-    { title: 'Latency of requests', about: 'The slowest in a hundred, of the routes with the most requests.', unit: 's', lines: [['topk(10, histogram_quantile(0.99, sum by (method, route, le) (rate(sandpool_http_seconds_bucket{all}[$__rate_interval]))))', '{{method}} {{route}}']] },
-    { title: 'Turned away', about: 'With 503, before anything was spent on them.', unit: 'reqps', lines: [rate('sandpool_http_turned_away_total', 'instance')] },
-    { title: 'Costly requests', about: 'Those that wait for their turn; those refused, a second.', unit: 'short', lines: [
-      ['sum by (instance) (sandpool_costly_waiting{all})', 'waiting {{instance}}'], ['sum by (instance) (rate(sandpool_costly_refused_total{all}[$__rate_interval]))', 'refused {{instance}}'],
-    ] },
-    { title: 'Event loop in costly requests', about: 'Share of the time of a replica.', unit: 'percentunit', lines: [rate('sandpool_costly_seconds_total', 'instance')] },
-  ]],
-  ['Below', [
-    { title: 'Latency of the store', about: 'SQLite; or Redis and the API server.', unit: 's', lines: quantiles('sandpool_store_seconds', 'store') },
-    { title: 'Failures of the store', about: 'Calls without a good answer.', unit: 'ops', lines: [['sum by (store, operation) (rate(sandpool_store_failures_total{all}[$__rate_interval]))', '{{store}} {{operation}}']] },
-    { title: 'Latency of what runs sandboxes', about: 'One call in a hundred takes so long.', unit: 's', lines: [['histogram_quantile(0.99, sum by (operation, le) (rate(sandpool_driver_seconds_bucket{all}[$__rate_interval])))', '{{operation}}']] },
-    { title: 'Conflicts, unknown and fenced writes', about: 'Another was first; no answer came; the lease was over.', unit: 'ops', lines: [
-      ['sum by (operation) (rate(sandpool_conflicts_total{all}[$__rate_interval]))', 'conflict {{operation}}'], ['sum by (operation) (rate(sandpool_driver_calls_total{all, outcome="unknown"}[$__rate_interval]))', 'unknown {{operation}}'],
-      ['sum(rate(sandpool_fenced_writes_total{all}[$__rate_interval]))', 'fenced'], ['sum(rate(sandpool_intents_dropped_total{all}[$__rate_interval]))', 'not begun'],
-    ] },
-    { title: 'History forgotten early', about: 'Before its time, since Redis ran short of memory.', unit: 'ops', lines: [['sum(rate(sandpool_history_forgotten_early_total{all}[$__rate_interval]))', 'forgotten']] },
-    { title: 'Silence of mirrors', about: 'Since when nothing was heard.', unit: 's', lines: [['max by (instance, mirror) (sandpool_mirror_silence_seconds{all})', '{{instance}} {{mirror}}']] },
-    { title: 'Restarts of mirrors', about: 'Watches that were cut.', unit: 'ops', lines: [rate('sandpool_mirror_restarts_total', 'mirror')] },
-  ]],
-  ['Replicas', [
-    { title: 'Ready', about: 'GET /readyz, and what gives less than it should.', unit: 'short', lines: [['sandpool_ready{all}', 'ready {{instance}}'], ['sandpool_readiness_warnings{all}', 'warnings {{instance}}']] },
-    { title: 'Shards led', about: '16 over all replicas.', unit: 'short', lines: [['sandpool_shards_led{all}', '{{instance}}']] },
-    { title: 'Lateness', about: 'Of the event loop, and of deadlines.', unit: 's', lines: [
-      ['nodejs_eventloop_lag_p99_seconds{all}', 'loop {{instance}}'], ['histogram_quantile(0.99, sum by (instance, le) (rate(sandpool_deadline_late_seconds_bucket{all}[$__rate_interval])))', 'deadlines {{instance}}'],
-    ] },
-    { title: 'Outbox', about: 'Intents under way, and the age of the oldest.', unit: 'short', lines: [['sum by (instance, host) (sandpool_outbox_intents{all})', '{{instance}} {{host}}'], ['max by (instance, host) (sandpool_outbox_oldest_seconds{all})', 'oldest (s) {{instance}} {{host}}']] },
-    { title: 'State machines', about: 'Hosted, and moves a second.', unit: 'short', lines: [['sum by (kind) (sandpool_actors{all})', '{{kind}}'], rate('sandpool_transitions_total', 'state')] },
-    { title: 'State machines that threw', about: 'Always a fault.', unit: 'short', lines: [['increase(sandpool_actors_rebuilt_total{all}[$__range])', '{{instance}}'], ['sum by (kind, instance) (sandpool_actors_broken{all})', 'left alone: {{kind}} {{instance}}']] },
-    { title: 'Audit', about: 'Lines that wait, are lost or missing, and for how long none could be written.', unit: 'short', lines: [
-      ['sum by (instance) (sandpool_audit_waiting_lines{all})', 'waiting {{instance}}'], ['increase(sandpool_audit_lines_total{all, outcome!="written"}[$__range])', '{{outcome}} {{instance}}'], ['sandpool_audit_unwritable_seconds{all}', 'unwritable (s) {{instance}}'],
-    ] },
-    { title: 'Processor', about: 'Cores in use.', unit: 'short', lines: [['rate(process_cpu_seconds_total{all}[$__rate_interval])', '{{instance}}']] },
-    { title: 'Memory', about: 'Of the process, and of its heap.', unit: 'bytes', lines: [['process_resident_memory_bytes{all}', 'process {{instance}}'], ['nodejs_heap_size_used_bytes{all}', 'heap {{instance}}']] },
-    { title: 'Memory for answers', about: 'What answers under way take, of what they may; and how many did not fit.', unit: 'bytes', lines: [
-      ['sandpool_answer_bytes{all}', 'taken {{instance}}'], ['sandpool_answer_bytes_most{all}', 'at most {{instance}}'],
-      ['increase(sandpool_answers_refused_total{all}[$__range])', 'refused (number) {{bound}} {{instance}}'],
-    ] },
-    { title: 'Versions', about: 'Side by side only during an upgrade.', unit: 'short', lines: [['count by (version, assembly) (sandpool_build_info{all})', '{{version}} {{assembly}}']] },
-  ]],
+  [
+    'Claims',
+    [
+      {
+        title: 'Claims',
+        about: 'By how they ended.',
+        unit: 'ops',
+        lines: [rate('sandpool_claims_total', 'result')],
+      },
+      {
+        title: 'Latency of claims',
+        about: 'Of those that got an instance, waiting included.',
+        unit: 's',
+        lines: quantiles('sandpool_claim_seconds', '', ', result="claimed"'),
+      },
+      {
+        title: 'Steps of a claim',
+        about: 'Where its time goes.',
+        unit: 's',
+        lines: quantiles('sandpool_claim_step_seconds', 'step'),
+      },
+      {
+        title: 'Claims that wait',
+        about: 'For an instance.',
+        unit: 'short',
+        lines: [['sum by (instance) (sandpool_claims_waiting{all})', '{{instance}}']],
+      },
+    ],
+  ],
+  [
+    'Pools',
+    [
+      {
+        title: 'Instances',
+        about: 'Of all pools, by state.',
+        unit: 'short',
+        lines: [mirrored('sandpool_instances', 'state')],
+      },
+      {
+        title: 'Idle instances',
+        about: 'Of the pools with the most replicas.',
+        unit: 'short',
+        lines: [
+          [
+            'max by (pool_namespace, pool) (sandpool_pool_instances{all, state="idle"})',
+            '{{pool_namespace}}/{{pool}}',
+          ],
+        ],
+      },
+      {
+        title: 'Running and asked for',
+        about: 'Of the pools with the most replicas.',
+        unit: 'short',
+        lines: [
+          [
+            'max by (pool_namespace, pool) (sandpool_pool_instances{all, state="running"})',
+            'running {{pool_namespace}}/{{pool}}',
+          ],
+          [
+            'max by (pool_namespace, pool) (sandpool_pool_replicas{all})',
+            'replicas {{pool_namespace}}/{{pool}}',
+          ],
+        ],
+      },
+      {
+        title: 'Pools by phase',
+        about: 'Degraded and Failed ones can not start instances.',
+        unit: 'short',
+        lines: [
+          mirrored('sandpool_pools', 'phase'),
+          ['max(sandpool_pools_without_idle{all})', 'without an idle one'],
+        ],
+      },
+      {
+        title: 'Time to start',
+        about: 'From the order until ready to claim.',
+        unit: 's',
+        lines: quantiles('sandpool_start_seconds', ''),
+      },
+      {
+        title: 'Failed starts',
+        about: 'By cause; and those put off for want of a place.',
+        unit: 'ops',
+        lines: [
+          rate('sandpool_start_failures_total', 'cause'),
+          ['sum(rate(sandpool_starts_deferred_total{all}[$__rate_interval]))', 'deferred'],
+        ],
+      },
+      {
+        title: 'Decisions of autoscaling groups',
+        about: 'By cause and direction.',
+        unit: 'ops',
+        lines: [
+          [
+            'sum by (cause, direction) (rate(sandpool_autoscaling_decisions_total{all}[$__rate_interval]))',
+            '{{cause}} {{direction}}',
+          ],
+        ],
+      },
+    ],
+  ],
+  [
+    'Requests',
+    [
+      {
+        title: 'Requests',
+        about: 'By status.',
+        unit: 'reqps',
+        lines: [rate('sandpool_http_requests_total', 'status')],
+      },
+      {
+        title: 'Latency of requests',
+        about: 'The slowest in a hundred, of the routes with the most requests.',
+        unit: 's',
+        lines: [
+          [
+            'topk(10, histogram_quantile(0.99, sum by (method, route, le) (rate(sandpool_http_seconds_bucket{all}[$__rate_interval]))))',
+            '{{method}} {{route}}',
+          ],
+        ],
+      },
+      {
+        title: 'Turned away',
+        about: 'With 503, before anything was spent on them.',
+        unit: 'reqps',
+        lines: [rate('sandpool_http_turned_away_total', 'instance')],
+      },
+      {
+        title: 'Costly requests',
+        about: 'Those that wait for their turn; those refused, a second.',
+        unit: 'short',
+        lines: [
+          ['sum by (instance) (sandpool_costly_waiting{all})', 'waiting {{instance}}'],
+          [
+            'sum by (instance) (rate(sandpool_costly_refused_total{all}[$__rate_interval]))',
+            'refused {{instance}}',
+          ],
+        ],
+      },
+      {
+        title: 'Event loop in costly requests',
+        about: 'Share of the time of a replica.',
+        unit: 'percentunit',
+        lines: [rate('sandpool_costly_seconds_total', 'instance')],
+      },
+    ],
+  ],
+  [
+    'Below',
+    [
+      {
+        title: 'Latency of the store',
+        about: 'SQLite; or Redis and the API server.',
+        unit: 's',
+        lines: quantiles('sandpool_store_seconds', 'store'),
+      },
+      {
+        title: 'Failures of the store',
+        about: 'Calls without a good answer.',
+        unit: 'ops',
+        lines: [
+          [
+            'sum by (store, operation) (rate(sandpool_store_failures_total{all}[$__rate_interval]))',
+            '{{store}} {{operation}}',
+          ],
+        ],
+      },
+      {
+        title: 'Latency of what runs sandboxes',
+        about: 'One call in a hundred takes so long.',
+        unit: 's',
+        lines: [
+          [
+            'histogram_quantile(0.99, sum by (operation, le) (rate(sandpool_driver_seconds_bucket{all}[$__rate_interval])))',
+            '{{operation}}',
+          ],
+        ],
+      },
+      {
+        title: 'Conflicts, unknown and fenced writes',
+        about: 'Another was first; no answer came; the lease was over.',
+        unit: 'ops',
+        lines: [
+          [
+            'sum by (operation) (rate(sandpool_conflicts_total{all}[$__rate_interval]))',
+            'conflict {{operation}}',
+          ],
+          [
+            'sum by (operation) (rate(sandpool_driver_calls_total{all, outcome="unknown"}[$__rate_interval]))',
+            'unknown {{operation}}',
+          ],
+          ['sum(rate(sandpool_fenced_writes_total{all}[$__rate_interval]))', 'fenced'],
+          ['sum(rate(sandpool_intents_dropped_total{all}[$__rate_interval]))', 'not begun'],
+        ],
+      },
+      {
+        title: 'History forgotten early',
+        about: 'Before its time, since Redis ran short of memory.',
+        unit: 'ops',
+        lines: [
+          ['sum(rate(sandpool_history_forgotten_early_total{all}[$__rate_interval]))', 'forgotten'],
+        ],
+      },
+      {
+        title: 'Silence of mirrors',
+        about: 'Since when nothing was heard.',
+        unit: 's',
+        lines: [
+          [
+            'max by (instance, mirror) (sandpool_mirror_silence_seconds{all})',
+            '{{instance}} {{mirror}}',
+          ],
+        ],
+      },
+      {
+        title: 'Restarts of mirrors',
+        about: 'Watches that were cut.',
+        unit: 'ops',
+        lines: [rate('sandpool_mirror_restarts_total', 'mirror')],
+      },
+    ],
+  ],
+  [
+    'Replicas',
+    [
+      {
+        title: 'Ready',
+        about: 'GET /readyz, and what gives less than it should.',
+        unit: 'short',
+        lines: [
+          ['sandpool_ready{all}', 'ready {{instance}}'],
+          ['sandpool_readiness_warnings{all}', 'warnings {{instance}}'],
+        ],
+      },
+      {
+        title: 'Shards led',
+        about: '16 over all replicas.',
+        unit: 'short',
+        lines: [['sandpool_shards_led{all}', '{{instance}}']],
+      },
+      {
+        title: 'Lateness',
+        about: 'Of the event loop, and of deadlines.',
+        unit: 's',
+        lines: [
+          ['nodejs_eventloop_lag_p99_seconds{all}', 'loop {{instance}}'],
+          [
+            'histogram_quantile(0.99, sum by (instance, le) (rate(sandpool_deadline_late_seconds_bucket{all}[$__rate_interval])))',
+            'deadlines {{instance}}',
+          ],
+        ],
+      },
+      {
+        title: 'Outbox',
+        about: 'Intents under way, and the age of the oldest.',
+        unit: 'short',
+        lines: [
+          ['sum by (instance, host) (sandpool_outbox_intents{all})', '{{instance}} {{host}}'],
+          [
+            'max by (instance, host) (sandpool_outbox_oldest_seconds{all})',
+            'oldest (s) {{instance}} {{host}}',
+          ],
+        ],
+      },
+      {
+        title: 'State machines',
+        about: 'Hosted, and moves a second.',
+        unit: 'short',
+        lines: [
+          ['sum by (kind) (sandpool_actors{all})', '{{kind}}'],
+          rate('sandpool_transitions_total', 'state'),
+        ],
+      },
+      {
+        title: 'State machines that threw',
+        about: 'Always a fault.',
+        unit: 'short',
+        lines: [
+          ['increase(sandpool_actors_rebuilt_total{all}[$__range])', '{{instance}}'],
+          [
+            'sum by (kind, instance) (sandpool_actors_broken{all})',
+            'left alone: {{kind}} {{instance}}',
+          ],
+        ],
+      },
+      {
+        title: 'Audit',
+        about: 'Lines that wait, are lost or missing, and for how long none could be written.',
+        unit: 'short',
+        lines: [
+          ['sum by (instance) (sandpool_audit_waiting_lines{all})', 'waiting {{instance}}'],
+          [
+            'increase(sandpool_audit_lines_total{all, outcome!="written"}[$__range])',
+            '{{outcome}} {{instance}}',
+          ],
+          ['sandpool_audit_unwritable_seconds{all}', 'unwritable (s) {{instance}}'],
+        ],
+      },
+      {
+        title: 'Processor',
+        about: 'Cores in use.',
+        unit: 'short',
+        lines: [['rate(process_cpu_seconds_total{all}[$__rate_interval])', '{{instance}}']],
+      },
+      {
+        title: 'Memory',
+        about: 'Of the process, and of its heap.',
+        unit: 'bytes',
+        lines: [
+          ['process_resident_memory_bytes{all}', 'process {{instance}}'],
+          ['nodejs_heap_size_used_bytes{all}', 'heap {{instance}}'],
+        ],
+      },
+      {
+        title: 'Memory for answers',
+        about: 'What answers under way take, of what they may; and how many did not fit.',
+        unit: 'bytes',
+        lines: [
+          ['sandpool_answer_bytes{all}', 'taken {{instance}}'],
+          ['sandpool_answer_bytes_most{all}', 'at most {{instance}}'],
+          [
+            'increase(sandpool_answers_refused_total{all}[$__range])',
+            'refused (number) {{bound}} {{instance}}',
+          ],
+        ],
+      },
+      {
+        title: 'Versions',
+        about: 'Side by side only during an upgrade.',
+        unit: 'short',
+        lines: [
+          ['count by (version, assembly) (sandpool_build_info{all})', '{{version}} {{assembly}}'],
+        ],
+      },
+    ],
+  ],
 ];
 
 const SOURCE = { type: 'prometheus', uid: '${source}' };
@@ -87,31 +386,100 @@ const [COLUMNS, HEIGHT] = [3, 8];
 export const dashboard = (): string => {
   let [id, y] = [0, 0];
   const panels = ROWS.flatMap(([title, row]) => {
-    const header = { id: ++id, type: 'row', title, collapsed: false, gridPos: { x: 0, y, w: 24, h: 1 }, panels: [] };
+    const header = {
+      id: ++id,
+      type: 'row',
+      title,
+      collapsed: false,
+      gridPos: { x: 0, y, w: 24, h: 1 },
+      panels: [],
+    };
     const top = y + 1;
     y = top + Math.ceil(row.length / COLUMNS) * HEIGHT;
-    return [header, ...row.map((panel, at) => panelOf(panel, ++id, { x: (at % COLUMNS) * (24 / COLUMNS), y: top + Math.floor(at / COLUMNS) * HEIGHT, w: 24 / COLUMNS, h: HEIGHT }))];
+    return [
+      header,
+      ...row.map((panel, at) =>
+        panelOf(panel, ++id, {
+          x: (at % COLUMNS) * (24 / COLUMNS),
+          y: top + Math.floor(at / COLUMNS) * HEIGHT,
+          w: 24 / COLUMNS,
+          h: HEIGHT,
+        }),
+      ),
+    ];
   });
-  const variable = { type: 'query', datasource: SOURCE, refresh: 2, sort: 1, includeAll: true, multi: true, current: { text: 'All', value: '$__all' } };
-  return `${JSON.stringify({
-    title: 'Sandpool', uid: 'sandpool', schemaVersion: 39, tags: ['sandpool'], editable: true, refresh: '30s', time: { from: 'now-3h', to: 'now' }, timezone: '', annotations: { list: [] },
-    templating: { list: [
-      { type: 'datasource', name: 'source', label: 'Prometheus', query: 'prometheus', current: {} },
-      { ...variable, name: 'job', label: 'Installation', query: 'label_values(sandpool_build_info, job)' },
-      { ...variable, name: 'instance', label: 'Replica', query: 'label_values(sandpool_build_info{job=~"$job"}, instance)' },
-    ] },
-    panels,
-  }, undefined, 1)}\n`;
+  const variable = {
+    type: 'query',
+    datasource: SOURCE,
+    refresh: 2,
+    sort: 1,
+    includeAll: true,
+    multi: true,
+    current: { text: 'All', value: '$__all' },
+  };
+  return `${JSON.stringify(
+    {
+      title: 'Sandpool',
+      uid: 'sandpool',
+      schemaVersion: 39,
+      tags: ['sandpool'],
+      editable: true,
+      refresh: '30s',
+      time: { from: 'now-3h', to: 'now' },
+      timezone: '',
+      annotations: { list: [] },
+      templating: {
+        list: [
+          {
+            type: 'datasource',
+            name: 'source',
+            label: 'Prometheus',
+            query: 'prometheus',
+            current: {},
+          },
+          {
+            ...variable,
+            name: 'job',
+            label: 'Installation',
+            query: 'label_values(sandpool_build_info, job)',
+          },
+          {
+            ...variable,
+            name: 'instance',
+            label: 'Replica',
+            query: 'label_values(sandpool_build_info{job=~"$job"}, instance)',
+          },
+        ],
+      },
+      panels,
+    },
+    undefined,
+    1,
+  )}\n`;
 };
 
 export const dashboardIsFresh = (): boolean => readFileSync(FILE, 'utf8') === dashboard();
 
 const panelOf = ({ title, about, unit, lines }: Panel, id: number, gridPos: object) => ({
-  id, type: 'timeseries', title, description: about, datasource: SOURCE, gridPos,
-  fieldConfig: { defaults: { unit, min: 0, custom: { fillOpacity: 8, showPoints: 'never' } }, overrides: [] },
-  options: { legend: { displayMode: 'list', placement: 'bottom' }, tooltip: { mode: 'multi', sort: 'desc' } },
+  id,
+  type: 'timeseries',
+  title,
+  description: about,
+  datasource: SOURCE,
+  gridPos,
+  fieldConfig: {
+    defaults: { unit, min: 0, custom: { fillOpacity: 8, showPoints: 'never' } },
+    overrides: [],
+  },
+  options: {
+    legend: { displayMode: 'list', placement: 'bottom' },
+    tooltip: { mode: 'multi', sort: 'desc' },
+  },
   targets: lines.map(([expression, legend], at) => ({
-    refId: String.fromCharCode(65 + at), datasource: SOURCE, expr: expression.replaceAll(/\{all(?=[,}])/g, '{job=~"$job", instance=~"$instance"'), legendFormat: legend,
+    refId: String.fromCharCode(65 + at),
+    datasource: SOURCE,
+    expr: expression.replaceAll(/\{all(?=[,}])/g, '{job=~"$job", instance=~"$instance"'),
+    legendFormat: legend,
   })),
 });
 
@@ -125,4 +493,5 @@ const main = (args: readonly string[]): number => {
   return 1;
 };
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) process.exitCode = main(process.argv.slice(2));
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  process.exitCode = main(process.argv.slice(2));

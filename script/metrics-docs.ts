@@ -1,4 +1,7 @@
-/** Writes docs/metrics.md from the catalogue of metrics. With `--check` it writes nothing and ends with 1 where the page is stale. */
+/**
+ * Writes docs/metrics.md from the catalogue of metrics. With `--check` it writes nothing and ends
+ * with 1 where the page is stale.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { METRICS, type MetricSpec } from '../src/contracts/metric-catalogue.ts';
@@ -18,9 +21,18 @@ event loop is.
 `;
 
 export const metricsPage = (): string => {
-  const rows = Object.entries<MetricSpec>(METRICS).map(([name, { kind, labels, most, help }]) =>
-    [`\`${name}\``, kind, labels.map((label) => `\`${label}\``).join(', ') || '–', labels.length === 0 ? '1' : String(most), help]);
-  const table = [['metric', 'kind', 'labels', 'series', ''], ['---', '---', '---', '---', '---'], ...rows];
+  const rows = Object.entries<MetricSpec>(METRICS).map(([name, { kind, labels, most, help }]) => [
+    `\`${name}\``,
+    kind,
+    labels.map((label) => `\`${label}\``).join(', ') || '–',
+    labels.length === 0 ? '1' : String(most),
+    help,
+  ]);
+  const table = [
+    ['metric', 'kind', 'labels', 'series', ''],
+    ['---', '---', '---', '---', '---'],
+    ...rows,
+  ];
   return `${PROSE.trim()}\n\n${table.map((cells) => `| ${cells.join(' | ')} |`).join('\n')}\n`;
 };
 
@@ -36,4 +48,5 @@ const main = (args: readonly string[]): number => {
   return 1;
 };
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) process.exitCode = main(process.argv.slice(2));
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  process.exitCode = main(process.argv.slice(2));

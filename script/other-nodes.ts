@@ -4,23 +4,53 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 
 /** The Nodes, besides the one at hand, that everything must work on. */
-export const OTHER_NODES: readonly number[] = [20, 22, 24].filter((major) => major !== Number(process.versions.node.split('.')[0]));
+export const OTHER_NODES: readonly number[] = [20, 22, 24].filter(
+  (major) => major !== Number(process.versions.node.split('.')[0]),
+);
 
-/** The program of that Node's newest version, from npm; kept in the user's cache. `cause`: why it can't be had. */
-export const otherNode = (major: number): { readonly program: string } | { readonly cause: string } => {
-  const folder = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'sandpool/node', String(major));
+/**
+ * The program of that Node's newest version, from npm; kept in the user's cache. `cause`: why it
+ * can't be had.
+ */
+export const otherNode = (
+  major: number,
+): { readonly program: string } | { readonly cause: string } => {
+  const folder = join(
+    process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'),
+    'sandpool/node',
+    String(major),
+  );
   const name = `node-linux-${process.arch}`; // x64 or arm64: packages with nothing but the program
   const program = join(folder, 'node_modules', name, 'bin/node');
   if (!existsSync(program)) {
     console.log(`\nfetching Node ${major} into ${folder}`);
     mkdirSync(folder, { recursive: true });
-    const args = ['install', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund', '--no-save', `${name}@${major}`];
+    const args = [
+      'install',
+      '--prefix',
+      folder,
+      '--ignore-scripts',
+      '--no-audit',
+      '--no-fund',
+      '--no-save',
+      `${name}@${major}`,
+    ];
     const { status, stderr } = spawnSync('npm', args, { encoding: 'utf8', timeout: 300_000 });
     if (status !== 0) return { cause: `npm can't fetch it: ${problemIn(stderr ?? '')}` };
   }
   const { status, stdout } = spawnSync(program, ['--version'], { encoding: 'utf8' });
-  return status === 0 && stdout.startsWith(`v${major}.`) ? { program } : { cause: `${program} does not run` };
+  return status === 0 && stdout.startsWith(`v${major}.`)
+    ? { program }
+    : { cause: `${program} does not run` };
 };
 
 /** Warnings come first. */
-const problemIn = (said: string): string => (said.match(/^npm error .*$/gm)?.slice(0, 3).join('; ') ?? said.trim().split('\n')[0] ?? '').slice(0, 400);
+const problemIn = (said: string): string =>
+  (
+    said
+      .match(/^npm error .*$/gm)
+      ?.slice(0, 3)
+      .join('; ') ??
+    said.trim().split('\n')[0] ??
+    ''
+  ).slice(0, 400);

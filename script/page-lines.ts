@@ -1,11 +1,17 @@
-/** The lines of a Markdown page that a reader may type: those of its code blocks that begin with `$ `, each with what it shows. */
+/**
+ * The lines of a Markdown page that a reader may type: those of its code blocks that begin with `$
+ * `, each with what it shows.
+ */
 
 export interface PageLine {
   /** As typed; a line that ends with a backslash goes on. */
   readonly command: string;
   /** What stands beneath it, up to the next prompt. */
   readonly shows: readonly string[];
-  /** What is then typed into the program itself, at a prompt of its own (`bash-5.2$ `), each with what it shows. */
+  /**
+   * What is then typed into the program itself, at a prompt of its own (`bash-5.2$ `), each with
+   * what it shows.
+   */
   readonly inside: readonly { readonly typed: string; readonly shows: readonly string[] }[];
   /** In the page, from 1. */
   readonly at: number;
@@ -22,9 +28,11 @@ export const pageLines = (page: string): readonly PageLine[] => {
       if (start === undefined) continue;
       const first = index;
       let command = start;
-      while (command.endsWith('\\') && index + 1 < lines.length) command = `${command}\n${lines[index += 1] ?? ''}`;
+      while (command.endsWith('\\') && index + 1 < lines.length)
+        command = `${command}\n${lines[(index += 1)] ?? ''}`;
       const below: string[] = [];
-      while (index + 1 < lines.length && !PROMPT.test(lines[index + 1] ?? '')) below.push(lines[index += 1] ?? '');
+      while (index + 1 < lines.length && !PROMPT.test(lines[index + 1] ?? ''))
+        below.push(lines[(index += 1)] ?? '');
       found.push({ command, ...split(below), at: at + first });
     }
   }
@@ -47,42 +55,61 @@ export const withShown = (page: string, shown: readonly string[]): string => {
 
 /** Secrets are shown by what they are. */
 export const withoutSecrets = (text: string): string =>
-  text.replaceAll(/"apiKey":"[^"]*"/g, '"apiKey":"<API_KEY>"').replaceAll(/"token":"[^"]*"/g, '"token":"<TOKEN>"');
+  text
+    .replaceAll(/"apiKey":"[^"]*"/g, '"apiKey":"<API_KEY>"')
+    .replaceAll(/"token":"[^"]*"/g, '"token":"<TOKEN>"');
 
 /** The text with all that differs from one run to the next replaced by its kind. */
-export const masked = (text: string): string => text
-  .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'ID')
-  .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, 'TIME')
-  .replaceAll(/"(durationMs|durationSeconds|idleReplicas|startingReplicas|stoppingReplicas|updatedReplicas|outdatedReplicas)":\d+/g, '"$1":N')
-  .replaceAll(/"(keyId|createdBy|isolation|phase)":"[^"]*"/g, '"$1":"X"')
-  .replaceAll(/("type":"\w+"),"status":"[^"]*","reason":"[^"]*","message":"(?:[^"\\]|\\.)*"/g, '$1,"status":"X","reason":"X","message":"X"')
-  .replaceAll(/"state":"[^"]*","since":.*,"seenBy"/g, '"state":"X","seenBy"')
-  .replaceAll(/"state":"[^"]*","since":"[^"]*","status":"[^"]*"\}/g, '"state":"X"}')
-  .replaceAll(/"next":"[^"]*"/g, '"next":"X"')
-  .replaceAll(/"outboxes":\{.*\}$/gm, '"outboxes":{}')
-  .replaceAll(/"work":\{[^}]*\}/g, '"work":{}')
-  .replaceAll(/"(actors|count)":\d+/g, '"$1":N')
-  .replaceAll(/"replica":"[^"]*"/g, '"replica":"X"')
-  .replaceAll(/"replicas":\[[^\]]*\]/g, '"replicas":[]')
-  .replaceAll(/"warnings":\[[^\]]*\]/g, '"warnings":[]')
-  .replaceAll(/"statistics":\{"total":\d+,"byStatus":\{[^}]*\},"byNamespace":\{[^}]*\}\}/g, '"statistics":{}')
-  .replaceAll(/"[^"\s]{0,64}-[0-9A-Za-z_-]{16,64}"/g, '"MARK"')
-  .replaceAll(/\b[0-9a-f]{64}\b/g, 'HASH')
-  .replaceAll(/\b[0-9a-f]{16}\b/g, 'REVISION')
-  .replaceAll(/^[0-9A-Za-z]{16}(?=\s|$)/gm, 'KEY')
-  .replaceAll(/\b\d+(\.\d+)?(ms|s)\b/g, 'DURATION')
-  .replaceAll(/^bash-[\d.]+\$ /gm, 'bash$ ')
-  .replaceAll(/[ \t]+/g, ' ')
-  .replaceAll(/ $/gm, '')
-  .trim();
+export const masked = (text: string): string =>
+  text
+    .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'ID')
+    .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, 'TIME')
+    .replaceAll(
+      /"(durationMs|durationSeconds|idleReplicas|startingReplicas|stoppingReplicas|updatedReplicas|outdatedReplicas)":\d+/g,
+      '"$1":N',
+    )
+    .replaceAll(/"(keyId|createdBy|isolation|phase)":"[^"]*"/g, '"$1":"X"')
+    .replaceAll(
+      /("type":"\w+"),"status":"[^"]*","reason":"[^"]*","message":"(?:[^"\\]|\\.)*"/g,
+      '$1,"status":"X","reason":"X","message":"X"',
+    )
+    .replaceAll(/"state":"[^"]*","since":.*,"seenBy"/g, '"state":"X","seenBy"')
+    .replaceAll(/"state":"[^"]*","since":"[^"]*","status":"[^"]*"\}/g, '"state":"X"}')
+    .replaceAll(/"next":"[^"]*"/g, '"next":"X"')
+    .replaceAll(/"outboxes":\{.*\}$/gm, '"outboxes":{}')
+    .replaceAll(/"work":\{[^}]*\}/g, '"work":{}')
+    .replaceAll(/"(actors|count)":\d+/g, '"$1":N')
+    .replaceAll(/"replica":"[^"]*"/g, '"replica":"X"')
+    .replaceAll(/"replicas":\[[^\]]*\]/g, '"replicas":[]')
+    .replaceAll(/"warnings":\[[^\]]*\]/g, '"warnings":[]')
+    .replaceAll(
+      /"statistics":\{"total":\d+,"byStatus":\{[^}]*\},"byNamespace":\{[^}]*\}\}/g,
+      '"statistics":{}',
+    )
+    .replaceAll(/"[^"\s]{0,64}-[0-9A-Za-z_-]{16,64}"/g, '"MARK"')
+    .replaceAll(/\b[0-9a-f]{64}\b/g, 'HASH')
+    .replaceAll(/\b[0-9a-f]{16}\b/g, 'REVISION')
+    .replaceAll(/^[0-9A-Za-z]{16}(?=\s|$)/gm, 'KEY')
+    .replaceAll(/\b\d+(\.\d+)?(ms|s)\b/g, 'DURATION')
+    .replaceAll(/^bash-[\d.]+\$ /gm, 'bash$ ')
+    .replaceAll(/[ \t]+/g, ' ')
+    .replaceAll(/ $/gm, '')
+    .trim();
 
-/** Whether a line shows what the page has, masks and all. A line `…` of the page stands for any lines. */
+/**
+ * Whether a line shows what the page has, masks and all. A line `…` of the page stands for any
+ * lines.
+ */
 export const showsAs = (shown: string, page: string): boolean => {
-  const pieces = masked(page).split(/^…$/m).map((piece) => piece.trim().replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  const pieces = masked(page)
+    .split(/^…$/m)
+    .map((piece) => piece.trim().replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
   return new RegExp(`^${pieces.join('[^]*')}$`).test(masked(shown));
 };
 
-const codeBlocks = (page: string): readonly { readonly lines: readonly string[]; readonly at: number }[] => {
+const codeBlocks = (
+  page: string,
+): readonly { readonly lines: readonly string[]; readonly at: number }[] => {
   const blocks: { lines: string[]; at: number }[] = [];
   let open: { lines: string[]; at: number } | undefined;
   for (const [index, line] of page.split('\n').entries()) {

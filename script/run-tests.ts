@@ -1,15 +1,25 @@
 /**
- * Runs what script/test asks for: the checks and every mocha suite (a folder of test/, a process each), or the test
- * files that are named; with `--nodes` the suites of what stands on Node's own modules on the other Nodes too; with `kubernetes` alone the suites that need a
- * control plane, with `kubernetes --real-node` those that need a real node too: neither runs otherwise, and no checks run with them. Two suites run beside each other, unless `--in-turn` is given: one
- * of real daemons, which mostly waits, and another. The last line printed is `N passed, N failed, N skipped`. Ends with 0, or with 10 after a
- * failure; any other code means that it crashed itself.
+ * Runs what script/test asks for: the checks and every mocha suite (a folder of test/, a process
+ * each), or the test files that are named; with `--nodes` the suites of what stands on Node's own
+ * modules on the other Nodes too; with `kubernetes` alone the suites that need a control plane,
+ * with `kubernetes --real-node` those that need a real node too: neither runs otherwise, and no
+ * checks run with them. Two suites run beside each other, unless `--in-turn` is given: one of real
+ * daemons, which mostly waits, and another. The last line printed is `N passed, N failed, N
+ * skipped`. Ends with 0, or with 10 after a failure; any other code means that it crashed itself.
  *
- * A check counts as failed, not as passed. A suite that crashes, runs no test, goes on after its last test or leaves
- * processes behind counts as failed.
+ * A check counts as failed, not as passed. A suite that crashes, runs no test, goes on after its
+ * last test or leaves processes behind counts as failed.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+} from 'node:fs';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join, resolve, sep } from 'node:path';
@@ -20,44 +30,108 @@ import { endLeftovers, ofRun } from '../local-cluster/leftovers.ts';
 import type { SuiteResult } from './test-reporter.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-/** For all suites together. They take about a quarter of an hour on two quiet cores, on three Nodes twice that; a noisy machine is slower. */
+/**
+ * For all suites together. They take about a quarter of an hour on two quiet cores, on three Nodes
+ * twice that; a noisy machine is slower.
+ */
 const RUN_DEADLINE_MS = 60 * 60_000;
 const KUBERNETES_DEADLINE_MS = 40 * 60_000;
 /** How long a suite's process may live after its last test, and what it started after that. */
 const END_GRACE_MS = 10_000;
 const LEFTOVER_GRACE_MS = 3_000;
-/** The suites of what needs a control plane, and a real node, and the arguments that ask for one of them. */
-const KUBERNETES: Readonly<Record<string, string>> = { kubernetes: 'kubernetes', 'kubernetes --real-node': 'real-node' };
+/**
+ * The suites of what needs a control plane, and a real node, and the arguments that ask for one of
+ * them.
+ */
+const KUBERNETES: Readonly<Record<string, string>> = {
+  kubernetes: 'kubernetes',
+  'kubernetes --real-node': 'real-node',
+};
 
 const CHECKS: readonly { readonly name: string; readonly command: readonly string[] }[] = [
   { name: 'build', command: [join(ROOT, 'script/build')] },
-  { name: 'type check', command: [process.execPath, join(ROOT, 'node_modules/typescript/bin/tsc'), '--noEmit', '-p', 'tsconfig.json'] },
-  { name: 'format', command: [process.execPath, join(ROOT, 'node_modules/oxfmt/bin/oxfmt'), '--check'] },
-  { name: 'lint', command: [process.execPath, join(ROOT, 'node_modules/oxlint/bin/oxlint'), '--type-aware', '--deny-warnings'] },
+  {
+    name: 'type check',
+    command: [
+      process.execPath,
+      join(ROOT, 'node_modules/typescript/bin/tsc'),
+      '--noEmit',
+      '-p',
+      'tsconfig.json',
+    ],
+  },
+  {
+    name: 'format',
+    command: [process.execPath, join(ROOT, 'node_modules/oxfmt/bin/oxfmt'), '--check'],
+  },
+  {
+    name: 'lint',
+    command: [
+      process.execPath,
+      join(ROOT, 'node_modules/oxlint/bin/oxlint'),
+      '--type-aware',
+      '--deny-warnings',
+    ],
+  },
 ];
 
-/** The suites that `--nodes` runs on the other Nodes too: those of code that stands on Node's own modules. The rest is the language alone, or takes long. */
-const ON_EVERY_NODE = new Set(['audit', 'cli', 'client', 'embedded', 'http', 'k8s', 'lib', 'process', 'redis', 'tracing']);
+/**
+ * The suites that `--nodes` runs on the other Nodes too: those of code that stands on Node's own
+ * modules. The rest is the language alone, or takes long.
+ */
+const ON_EVERY_NODE = new Set([
+  'audit',
+  'cli',
+  'client',
+  'embedded',
+  'http',
+  'k8s',
+  'lib',
+  'process',
+  'redis',
+  'tracing',
+]);
 
 /** `node`: the program that runs it; this one unless told. */
-interface Suite { readonly name: string; readonly files: readonly string[]; readonly node?: string }
-interface Started { readonly child: ChildProcess; readonly session: number }
+interface Suite {
+  readonly name: string;
+  readonly files: readonly string[];
+  readonly node?: string;
+}
+interface Started {
+  readonly child: ChildProcess;
+  readonly session: number;
+}
 
 /** What has daemons on the default ports, or is slow for what it waits for. */
 const OF_DAEMONS = new Set(['e2e', 'deploy', 'process']);
 
-/** Suites that run in turn, with a folder of their own for what they leave behind. Those of one that is `quiet` are shown when they are over. */
-interface Lane { readonly suites: readonly Suite[]; readonly folder: string; readonly quiet: boolean; current?: Started }
+/**
+ * Suites that run in turn, with a folder of their own for what they leave behind. Those of one that
+ * is `quiet` are shown when they are over.
+ */
+interface Lane {
+  readonly suites: readonly Suite[];
+  readonly folder: string;
+  readonly quiet: boolean;
+  current?: Started;
+}
 
 const main = async (args: readonly string[]): Promise<number> => {
   const folder = mkdtempSync(join(tmpdir(), 'sandpool-'));
-  chmodSync(folder, 0o711); // sandboxes run under uids of their own, and must reach their folders below it
+  // sandboxes run under uids of their own, and must reach their folders below it
+  chmodSync(folder, 0o711);
   const kubernetes = KUBERNETES[args.join(' ')];
-  const deadline = performance.now() + (kubernetes !== undefined ? KUBERNETES_DEADLINE_MS : RUN_DEADLINE_MS);
+  const deadline =
+    performance.now() + (kubernetes !== undefined ? KUBERNETES_DEADLINE_MS : RUN_DEADLINE_MS);
   const running: Lane[] = [];
   const abort = (signal: NodeJS.Signals): void => {
     for (const { current } of running) if (current) killSession(current);
-    void Promise.all(running.map(({ current, folder: own }) => endLeftovers(ofRun({ session: current?.session ?? -1, folder: own }), 0))).finally(() => {
+    void Promise.all(
+      running.map(({ current, folder: own }) =>
+        endLeftovers(ofRun({ session: current?.session ?? -1, folder: own }), 0),
+      ),
+    ).finally(() => {
       rmSync(folder, { recursive: true, force: true });
       process.exit(signal === 'SIGINT' ? 130 : 143);
     });
@@ -65,43 +139,75 @@ const main = async (args: readonly string[]): Promise<number> => {
   process.once('SIGINT', abort);
   process.once('SIGTERM', abort);
 
-  const files = kubernetes !== undefined ? [] : args.filter((arg) => arg !== '--nodes' && arg !== '--in-turn');
-  const checks = CHECKS.filter(({ name }) => files.length === 0 && (kubernetes === undefined || name === 'build'));
+  const files =
+    kubernetes !== undefined ? [] : args.filter((arg) => arg !== '--nodes' && arg !== '--in-turn');
+  const checks = CHECKS.filter(
+    ({ name }) => files.length === 0 && (kubernetes === undefined || name === 'build'),
+  );
   const results: SuiteResult[] = checks.map(runCheck);
-  const suites: readonly Suite[] = files.length === 0
-    ? suitesOf(join(ROOT, 'test')).filter(({ name }) => (Object.values(KUBERNETES).includes(name) ? name : undefined) === kubernetes)
-    : [{ name: 'the files named', files: files.map((file) => resolve(file)) }];
+  const suites: readonly Suite[] =
+    files.length === 0
+      ? suitesOf(join(ROOT, 'test')).filter(
+          ({ name }) =>
+            (Object.values(KUBERNETES).includes(name) ? name : undefined) === kubernetes,
+        )
+      : [{ name: 'the files named', files: files.map((file) => resolve(file)) }];
   const runAll = async (chosen: readonly Suite[]): Promise<void> => {
-    const of = args.includes('--in-turn') || files.length > 0 ? [chosen] : [chosen.filter(isOfDaemons), chosen.filter((suite) => !isOfDaemons(suite))];
-    const lanes = of.filter(({ length }) => length > 0).map((own, n): Lane => ({ suites: own, folder: join(folder, String(n)), quiet: n > 0 }));
+    const of =
+      args.includes('--in-turn') || files.length > 0
+        ? [chosen]
+        : [chosen.filter(isOfDaemons), chosen.filter((suite) => !isOfDaemons(suite))];
+    const lanes = of
+      .filter(({ length }) => length > 0)
+      .map((own, n): Lane => ({ suites: own, folder: join(folder, String(n)), quiet: n > 0 }));
     running.splice(0, running.length, ...lanes);
     results.push(...(await Promise.all(lanes.map((lane) => runLane(lane, deadline)))).flat());
   };
   await runAll(suites);
   for (const major of args.includes('--nodes') ? OTHER_NODES : []) {
     const node = otherNode(major);
-    if ('cause' in node) results.push({ passed: 0, failed: [], skipped: [`Node ${major}: ${node.cause}`] });
-    else await runAll(suites.filter(({ name }) => ON_EVERY_NODE.has(name)).map((suite) => ({ ...suite, name: `Node ${major}: ${suite.name}`, node: node.program })));
+    if ('cause' in node)
+      results.push({ passed: 0, failed: [], skipped: [`Node ${major}: ${node.cause}`] });
+    else
+      await runAll(
+        suites
+          .filter(({ name }) => ON_EVERY_NODE.has(name))
+          .map((suite) => ({ ...suite, name: `Node ${major}: ${suite.name}`, node: node.program })),
+      );
   }
   rmSync(folder, { recursive: true, force: true });
   return report(results);
 };
 
-const runCheck = ({ name, command: [program = '', ...args] }: (typeof CHECKS)[number]): SuiteResult => {
+const runCheck = ({
+  name,
+  command: [program = '', ...args],
+}: (typeof CHECKS)[number]): SuiteResult => {
   const started = performance.now();
-  const { status, stdout, stderr, error } = spawnSync(program, args, { cwd: ROOT, encoding: 'utf8', timeout: 180_000, maxBuffer: 16 * 2 ** 20 });
-  console.log(`${status === 0 ? 'ok    ' : 'FAILED'}  ${name} (${((performance.now() - started) / 1_000).toFixed(1)} s)`);
+  const { status, stdout, stderr, error } = spawnSync(program, args, {
+    cwd: ROOT,
+    encoding: 'utf8',
+    timeout: 180_000,
+    maxBuffer: 16 * 2 ** 20,
+  });
+  console.log(
+    `${status === 0 ? 'ok    ' : 'FAILED'}  ${name} (${((performance.now() - started) / 1_000).toFixed(1)} s)`,
+  );
   if (status === 0) return { passed: 0, failed: [], skipped: [] };
   console.log(`${stdout}${stderr}${error ? error.message : ''}`);
   return { passed: 0, failed: [name], skipped: [] };
 };
 
 const suitesOf = (folder: string): readonly Suite[] => {
-  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.test.ts')).sort();
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.test.ts'))
+    .sort();
   const names = [...new Set(files.map((file) => file.split(sep)[0] ?? ''))];
   return names.map((name) => ({
     name,
-    files: files.filter((file) => file === name || file.startsWith(name + sep)).map((file) => join(folder, file)),
+    files: files
+      .filter((file) => file === name || file.startsWith(name + sep))
+      .map((file) => join(folder, file)),
   }));
 };
 
@@ -122,7 +228,11 @@ const runLane = async (lane: Lane, deadline: number): Promise<readonly SuiteResu
 const runSuite = async (suite: Suite, lane: Lane, deadline: number): Promise<SuiteResult> => {
   const failed = (problem: string, result?: SuiteResult): SuiteResult => {
     console.log(`\n${suite.name}: ${problem}`);
-    return { passed: result?.passed ?? 0, failed: [...result?.failed ?? [], `${suite.name}: ${problem}`], skipped: result?.skipped ?? [] };
+    return {
+      passed: result?.passed ?? 0,
+      failed: [...(result?.failed ?? []), `${suite.name}: ${problem}`],
+      skipped: result?.skipped ?? [],
+    };
   };
   if (performance.now() > deadline) return failed('not run, the time for all suites is over');
   const file = join(lane.folder, 'result.json');
@@ -131,29 +241,60 @@ const runSuite = async (suite: Suite, lane: Lane, deadline: number): Promise<Sui
   const shown = shownAtItsEnd(suiteProcess.child);
   lane.current = suiteProcess;
   const end = await waitForEnd(suiteProcess, file, deadline);
-  const leftovers = await endLeftovers(ofRun({ session: suiteProcess.session, folder: lane.folder }), LEFTOVER_GRACE_MS);
+  const leftovers = await endLeftovers(
+    ofRun({ session: suiteProcess.session, folder: lane.folder }),
+    LEFTOVER_GRACE_MS,
+  );
   await shown();
 
   const found = readResult(file);
-  if (!found) return failed(end.late ? 'did not end in time' : `crashed before its end (${end.how})`);
+  if (!found)
+    return failed(end.late ? 'did not end in time' : `crashed before its end (${end.how})`);
   let result = found;
-  if (end.late) result = failed(`was still alive 10 s after its last test: something it opened was not closed (${found.open?.join(', ') ?? 'it does not say what'})`, result);
-  else if (end.how !== `exit code ${Math.min(found.failed.length, 255)}` && found.failed.length === 0) result = failed(`failed after its last test (${end.how})`, result);
-  if (found.passed + found.failed.length + found.skipped.length === 0) result = failed('ran no test', result);
+  if (end.late)
+    result = failed(
+      `was still alive 10 s after its last test: something it opened was not closed (${found.open?.join(', ') ?? 'it does not say what'})`,
+      result,
+    );
+  else if (
+    end.how !== `exit code ${Math.min(found.failed.length, 255)}` &&
+    found.failed.length === 0
+  )
+    result = failed(`failed after its last test (${end.how})`, result);
+  if (found.passed + found.failed.length + found.skipped.length === 0)
+    result = failed('ran no test', result);
   if (leftovers.length > 0) {
-    result = failed(`left processes behind: ${leftovers.map(({ pid, command }) => `${pid} ${command}`).join('; ')}`, result);
+    result = failed(
+      `left processes behind: ${leftovers.map(({ pid, command }) => `${pid} ${command}`).join('; ')}`,
+      result,
+    );
   }
   return result;
 };
 
-const startMocha = ({ files, node = process.execPath }: Suite, result: string, { folder, quiet }: Lane): Started => {
+const startMocha = (
+  { files, node = process.execPath }: Suite,
+  result: string,
+  { folder, quiet }: Lane,
+): Started => {
   const clean = Object.entries(process.env).filter(([name]) => !name.startsWith('SANDPOOL_'));
   const mocha = join(ROOT, 'node_modules/mocha/bin/mocha.js');
-  const options = ['--config', join(ROOT, '.mocharc.json'), '--reporter', join(ROOT, 'script/test-reporter.ts'), '--reporter-option', `result=${result}`];
+  const options = [
+    '--config',
+    join(ROOT, '.mocharc.json'),
+    '--reporter',
+    join(ROOT, 'script/test-reporter.ts'),
+    '--reporter-option',
+    `result=${result}`,
+  ];
   const child = spawn(node, [mocha, ...options, ...files], {
     cwd: ROOT,
     detached: true,
-    env: { ...Object.fromEntries(clean), TMPDIR: folder, PATH: `${dirname(node)}${delimiter}${process.env['PATH'] ?? ''}` },
+    env: {
+      ...Object.fromEntries(clean),
+      TMPDIR: folder,
+      PATH: `${dirname(node)}${delimiter}${process.env['PATH'] ?? ''}`,
+    },
     stdio: quiet ? ['ignore', 'pipe', 'pipe'] : ['ignore', 'inherit', 'inherit'],
   });
   child.on('error', (error) => console.log(`mocha can't be started: ${error.message}`));
@@ -163,18 +304,29 @@ const startMocha = ({ files, node = process.execPath }: Suite, result: string, {
 /** Keeps what it prints, where that is not on the terminal yet; the function shows it. */
 const shownAtItsEnd = ({ stdout, stderr }: ChildProcess): (() => Promise<void>) => {
   const parts: Buffer[] = [];
-  const ends = [stdout, stderr].filter((stream) => stream !== null).map(async (stream) => {
-    stream.on('data', (part: Buffer) => { parts.push(part); });
-    await once(stream, 'close');
-  });
+  const ends = [stdout, stderr]
+    .filter((stream) => stream !== null)
+    .map(async (stream) => {
+      stream.on('data', (part: Buffer) => {
+        parts.push(part);
+      });
+      await once(stream, 'close');
+    });
   return async () => {
     await Promise.race([Promise.all(ends), pause(LEFTOVER_GRACE_MS)]);
     process.stdout.write(Buffer.concat(parts));
   };
 };
 
-/** Resolves when the process has ended, by itself or killed: at the deadline, or when it lives on after its last test. */
-const waitForEnd = async (suiteProcess: Started, resultFile: string, deadline: number): Promise<{ readonly late: boolean; readonly how: string }> => {
+/**
+ * Resolves when the process has ended, by itself or killed: at the deadline, or when it lives on
+ * after its last test.
+ */
+const waitForEnd = async (
+  suiteProcess: Started,
+  resultFile: string,
+  deadline: number,
+): Promise<{ readonly late: boolean; readonly how: string }> => {
   const { child } = suiteProcess;
   let until = deadline;
   let finished = false;

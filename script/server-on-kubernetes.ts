@@ -1,6 +1,8 @@
 /**
- * What `script/server --kubernetes` runs: a simulated cluster and Redis on this machine, three replicas of the built daemon, and a
- * balancer before them. Where TEST_REAL_NODE names what script/real-node made, the cluster has a real node instead of simulated ones. All of it ends with this process, however that ends, and nothing is kept.
+ * What `script/server --kubernetes` runs: a simulated cluster and Redis on this machine, three
+ * replicas of the built daemon, and a balancer before them. Where TEST_REAL_NODE names what
+ * script/real-node made, the cluster has a real node instead of simulated ones. All of it ends with
+ * this process, however that ends, and nothing is kept.
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +14,10 @@ import { eventually } from '../local-cluster/eventually.ts';
 import { realNodeImage } from '../local-cluster/real-node.ts';
 import { noRedis } from '../local-cluster/redis-server.ts';
 import { Replicas } from '../local-cluster/replicas.ts';
-import { type SimulatedCluster, startSimulatedCluster } from '../local-cluster/simulated-cluster.ts';
+import {
+  type SimulatedCluster,
+  startSimulatedCluster,
+} from '../local-cluster/simulated-cluster.ts';
 import { watchedFolder } from '../local-cluster/watched-folder.ts';
 
 const NODES = 5;
@@ -22,38 +27,81 @@ const FIRST_POOL = { name: 'default', templateName: 'default', replicas: 4 };
 const serve = async (port: number): Promise<void> => {
   if (noRedis !== undefined) throw new Error(noRedis);
   const parts: (() => Promise<unknown>)[] = [];
-  const asked = new Promise<void>((resolve) => { for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => { resolve(); }); });
+  const asked = new Promise<void>((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const)
+      process.once(signal, () => {
+        resolve();
+      });
+  });
   const keep = <T>(part: T, stop: (part: T) => Promise<unknown>): T => {
     parts.push(() => stop(part));
     return part;
   };
   try {
     say('starting a control plane and Redis ...');
-    const cluster = keep(await startSimulatedCluster(REAL_NODE === undefined ? { nodes: NODES } : { realNode: REAL_NODE }), (part) => part.stop());
+    const cluster = keep(
+      await startSimulatedCluster(
+        REAL_NODE === undefined ? { nodes: NODES } : { realNode: REAL_NODE },
+      ),
+      (part) => part.stop(),
+    );
     say('starting three replicas ...');
     await installCustomResources(cluster.controlPlane);
     for (const name of ['default', 'web']) await cluster.controlPlane.apply(templateOf(name));
-    const replicas = keep(await Replicas.start({ cluster: cluster.controlPlane, redis: cluster.redis.settings, namespacePrefix: 'sandpool-' }), (part) => part.stop());
-    const keyFile = await firstPool(replicas, keep(watchedFolder('keys'), async (folder) => { rmSync(folder, { recursive: true }); }));
+    const replicas = keep(
+      await Replicas.start({
+        cluster: cluster.controlPlane,
+        redis: cluster.redis.settings,
+        namespacePrefix: 'sandpool-',
+      }),
+      (part) => part.stop(),
+    );
+    const keyFile = await firstPool(
+      replicas,
+      keep(watchedFolder('keys'), async (folder) => {
+        rmSync(folder, { recursive: true });
+      }),
+    );
     const balancer = new Balancer(replicas.list.map((replica) => replica.port));
     await keep(balancer, (part) => part.stop()).start(port);
     say(howTo({ cluster, replicas, port: balancer.port, keyFile }));
     await asked;
     say('stopping ...');
   } finally {
-    for (const stop of parts.toReversed()) await stop().catch((error: unknown) => { process.stderr.write(`${String(error)}\n`); });
+    for (const stop of parts.toReversed())
+      await stop().catch((error: unknown) => {
+        process.stderr.write(`${String(error)}\n`);
+      });
   }
 };
 
-/** The chart's, in an image that the node has. On a real one as little is set aside as can be: it has no more than this machine. */
+/**
+ * The chart's, in an image that the node has. On a real one as little is set aside as can be: it
+ * has no more than this machine.
+ */
 const templateOf = (name: string): object => {
   const manifest = manifestOf(renderChart(), 'SandboxTemplate', name);
   if (REAL_NODE === undefined) return manifest;
-  const { containers, ...spec } = manifest['spec'] as { readonly containers: readonly { readonly resources: object }[] };
-  return { ...manifest, spec: { ...spec, containers: containers.map((each) => ({ ...each, image: realNodeImage('tools'), resources: { ...each.resources, requests: { cpu: '50m', memory: '32Mi' } } })) } };
+  const { containers, ...spec } = manifest['spec'] as {
+    readonly containers: readonly { readonly resources: object }[];
+  };
+  return {
+    ...manifest,
+    spec: {
+      ...spec,
+      containers: containers.map((each) => ({
+        ...each,
+        image: realNodeImage('tools'),
+        resources: { ...each.resources, requests: { cpu: '50m', memory: '32Mi' } },
+      })),
+    },
+  };
 };
 
-/** Makes a tenant's key and a pool of its own; answers the file with the key, beside that of the admin's. */
+/**
+ * Makes a tenant's key and a pool of its own; answers the file with the key, beside that of the
+ * admin's.
+ */
 const firstPool = async (replicas: Replicas, folder: string): Promise<string> => {
   const key = await replicas.tenant('default', 'default');
   const keyFile = join(folder, 'tenant.key');
@@ -62,17 +110,34 @@ const firstPool = async (replicas: Replicas, folder: string): Promise<string> =>
   const client = replicas.replica(0).client(key);
   try {
     // Refused for a moment: the template is not known yet, usage is counted.
-    await eventually(() => client.createPool(FIRST_POOL).then(() => true, (error: unknown) => {
-      if (error instanceof ApiError) return false;
-      throw error;
-    }), 'a pool is made');
+    await eventually(
+      () =>
+        client.createPool(FIRST_POOL).then(
+          () => true,
+          (error: unknown) => {
+            if (error instanceof ApiError) return false;
+            throw error;
+          },
+        ),
+      'a pool is made',
+    );
   } finally {
     client.close();
   }
   return keyFile;
 };
 
-const howTo = ({ cluster: { controlPlane }, replicas, port, keyFile }: { readonly cluster: SimulatedCluster; readonly replicas: Replicas; readonly port: number; readonly keyFile: string }): string => `
+const howTo = ({
+  cluster: { controlPlane },
+  replicas,
+  port,
+  keyFile,
+}: {
+  readonly cluster: SimulatedCluster;
+  readonly replicas: Replicas;
+  readonly port: number;
+  readonly keyFile: string;
+}): string => `
 Sandpool is ready at http://127.0.0.1:${port}, before three replicas (pids ${replicas.list.map(({ pid }) => pid).join(', ')}).
 ${REAL_NODE === undefined ? 'The nodes are simulated: Pods have a status and no processes of their own; commands in them run on this machine.' : `The node is real: sandboxes are containers of this machine, from the image ${realNodeImage('tools')}.`}
 Try, from another terminal:
@@ -86,6 +151,8 @@ A key of Sandpool's admin lies beside the other: ${keyFile.replace('tenant.key',
 Ctrl-C ends all of it.
 `;
 
-const say = (text: string): void => { console.log(text); };
+const say = (text: string): void => {
+  console.log(text);
+};
 
 await serve(Number(process.argv[2] ?? 8_080));

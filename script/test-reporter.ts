@@ -4,7 +4,10 @@ import type { ChildProcess } from 'node:child_process';
 import { config } from 'chai';
 import mocha from 'mocha';
 
-/** What one mocha process found; written at its orderly end, and once more with `open` where it lives on. A skip without a cause counts as failed. */
+/**
+ * What one mocha process found; written at its orderly end, and once more with `open` where it
+ * lives on. A skip without a cause counts as failed.
+ */
 export interface SuiteResult {
   readonly passed: number;
   readonly failed: readonly string[];
@@ -21,7 +24,10 @@ const { EVENT_RUN_END, EVENT_TEST_PENDING } = mocha.Runner.constants;
 /** A list that should be empty is shown with what it holds. */
 config.truncateThreshold = 1_000;
 
-/** Mocha's `spec` listing with the cause below each skip. Writes a SuiteResult to the file of the option `result`. */
+/**
+ * Mocha's `spec` listing with the cause below each skip. Writes a SuiteResult to the file of the
+ * option `result`.
+ */
 export default class TestReporter extends mocha.reporters.Spec {
   constructor(runner: Mocha.Runner, options: Mocha.MochaOptions) {
     super(runner, options);
@@ -29,7 +35,9 @@ export default class TestReporter extends mocha.reporters.Spec {
     const causeless: string[] = [];
     runner.on(EVENT_TEST_PENDING, (test) => {
       const cause = causeOf(test);
-      mocha.reporters.Base.consoleLog(`      skipped: ${cause ?? 'no cause given (use skipBecause)'}`);
+      mocha.reporters.Base.consoleLog(
+        `      skipped: ${cause ?? 'no cause given (use skipBecause)'}`,
+      );
       if (cause === undefined) causeless.push(`${test.fullTitle()} (skipped without a cause)`);
       else skipped.push(`${test.fullTitle()}: ${cause}`);
     });
@@ -37,28 +45,52 @@ export default class TestReporter extends mocha.reporters.Spec {
       const file: unknown = options.reporterOptions?.result;
       if (typeof file !== 'string') return;
       const failed = this.failures.map((test) => `${test.fullTitle()}: ${firstLinesOf(test.err)}`);
-      const result: SuiteResult = { passed: this.stats.passes, failed: [...failed, ...causeless], skipped };
+      const result: SuiteResult = {
+        passed: this.stats.passes,
+        failed: [...failed, ...causeless],
+        skipped,
+      };
       writeFileSync(file, JSON.stringify(result));
-      setTimeout(() => { writeFileSync(file, JSON.stringify({ ...result, open: openNow() } satisfies SuiteResult)); }, LOOK_AFTER_MS).unref();
+      setTimeout(() => {
+        writeFileSync(file, JSON.stringify({ ...result, open: openNow() } satisfies SuiteResult));
+      }, LOOK_AFTER_MS).unref();
     });
   }
 }
 
-/** Enough to know the cause, or to repeat it, where the last lines of a run are all that there is: of a property's failure the seed stands in the second. */
-const firstLinesOf = (error: Error | undefined): string => (error?.message.split('\n', 2).join(' ') ?? 'no error').slice(0, 600);
+/**
+ * Enough to know the cause, or to repeat it, where the last lines of a run are all that there is:
+ * of a property's failure the seed stands in the second.
+ */
+const firstLinesOf = (error: Error | undefined): string =>
+  (error?.message.split('\n', 2).join(' ') ?? 'no error').slice(0, 600);
 
 /** Undocumented, and nothing else tells which they are. */
 const openNow = (): readonly string[] => {
-  const handles = (process as unknown as { _getActiveHandles(): readonly object[] })._getActiveHandles();
-  return [...process.getActiveResourcesInfo(), ...handles.map((handle) => {
-    const { spawnargs, pid, localPort, remotePort, connecting } = handle as Partial<ChildProcess & Socket>;
-    return `${handle.constructor.name} ${spawnargs ? `${pid} ${spawnargs.join(' ')}` : `${localPort ?? ''}-${remotePort ?? ''}${connecting === true ? ' connecting' : ''}`}`.slice(0, 200);
-  })];
+  const handles = (
+    process as unknown as { _getActiveHandles(): readonly object[] }
+  )._getActiveHandles();
+  return [
+    ...process.getActiveResourcesInfo(),
+    ...handles.map((handle) => {
+      const { spawnargs, pid, localPort, remotePort, connecting } = handle as Partial<
+        ChildProcess & Socket
+      >;
+      return `${handle.constructor.name} ${spawnargs ? `${pid} ${spawnargs.join(' ')}` : `${localPort ?? ''}-${remotePort ?? ''}${connecting === true ? ' connecting' : ''}`}`.slice(
+        0,
+        200,
+      );
+    }),
+  ];
 };
 
 /** As test/support/skip-because.ts leaves it on the test or on a suite around it. */
 const causeOf = (test: Mocha.Test): string | undefined => {
-  for (let node: (Mocha.Test | Mocha.Suite) & { skipCause?: string } | undefined = test; node; node = node.parent) {
+  for (
+    let node: ((Mocha.Test | Mocha.Suite) & { skipCause?: string }) | undefined = test;
+    node;
+    node = node.parent
+  ) {
     if (node.skipCause !== undefined) return node.skipCause;
   }
   return undefined;

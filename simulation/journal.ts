@@ -5,7 +5,13 @@ import type { Setting } from './world.ts';
 import type { SimulatedPool } from './simulated-pool.ts';
 
 /** How it stood at the end of one stretch of time, and how many were refused in it. */
-export interface Sample { readonly at: number; running: number; idle: number; desired: number; refused: number }
+export interface Sample {
+  readonly at: number;
+  running: number;
+  idle: number;
+  desired: number;
+  refused: number;
+}
 
 export interface Summary {
   readonly claims: number;
@@ -36,7 +42,9 @@ export class Journal {
   #missedAt: number | undefined;
   readonly #recoveries: number[] = [];
 
-  constructor(setting: Setting) { this.#setting = setting; }
+  constructor(setting: Setting) {
+    this.#setting = setting;
+  }
 
   advance(now: number, pool: SimulatedPool): void {
     const from = Math.max(this.#at, this.#setting.warmUpMs);
@@ -50,10 +58,14 @@ export class Journal {
     sample.desired = pool.replicas;
   }
 
-  served(now: number): void { if (this.#counts(now)) this.#claims += 1; }
+  served(now: number): void {
+    if (this.#counts(now)) this.#claims += 1;
+  }
 
   /** None was idle for a claim. */
-  missed(now: number): void { this.#missedAt ??= now; }
+  missed(now: number): void {
+    this.#missedAt ??= now;
+  }
 
   refused(now: number): void {
     if (!this.#counts(now)) return;
@@ -74,22 +86,37 @@ export class Journal {
     const { warmUpMs, endMs } = this.#setting;
     const span = endMs - warmUpMs;
     const counted = decisions.filter(({ at }) => at >= warmUpMs);
-    const directions = counted.map(({ changes }) => Math.sign(changes.reduce((sum, { from, to }) => sum + to - from, 0))).filter((sign) => sign !== 0);
+    const directions = counted
+      .map(({ changes }) => Math.sign(changes.reduce((sum, { from, to }) => sum + to - from, 0)))
+      .filter((sign) => sign !== 0);
     return {
-      claims: this.#claims, refused: this.#refused,
-      idleOnAverage: this.#idle / span, idleHours: this.#idle / 3_600_000, runningOnAverage: this.#running / span,
-      decisions: counted.length, flips: directions.filter((sign, index) => index > 0 && sign !== directions[index - 1]).length,
-      recoveriesMs: this.#recoveries, samples: this.#samples,
+      claims: this.#claims,
+      refused: this.#refused,
+      idleOnAverage: this.#idle / span,
+      idleHours: this.#idle / 3_600_000,
+      runningOnAverage: this.#running / span,
+      decisions: counted.length,
+      flips: directions.filter((sign, index) => index > 0 && sign !== directions[index - 1]).length,
+      recoveriesMs: this.#recoveries,
+      samples: this.#samples,
     };
   }
 
-  #counts(now: number): boolean { return now >= this.#setting.warmUpMs; }
+  #counts(now: number): boolean {
+    return now >= this.#setting.warmUpMs;
+  }
 
   #sample(now: number): Sample {
     const { warmUpMs, endMs } = this.#setting;
     const width = (endMs - warmUpMs) / SAMPLES;
     const index = Math.min(SAMPLES - 1, Math.floor((now - warmUpMs) / width));
-    while (this.#samples.length <= index) this.#samples.push({ ...NOTHING, ...this.#samples.at(-1), at: warmUpMs + this.#samples.length * width, refused: 0 });
+    while (this.#samples.length <= index)
+      this.#samples.push({
+        ...NOTHING,
+        ...this.#samples.at(-1),
+        at: warmUpMs + this.#samples.length * width,
+        refused: 0,
+      });
     const sample = this.#samples[index];
     if (!sample) throw new RangeError('no such sample');
     return sample;

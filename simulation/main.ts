@@ -5,7 +5,15 @@ import { SCALE_UP_MODES, type ScaleUpMode } from '../src/model/autoscaling-group
 import { momentsOf, recorded } from './demand.ts';
 import { plotOf } from './plot.ts';
 import { PLOTTED, plotOfDay } from './plots.ts';
-import { HOUR_MS, PRINCIPALS, SCENARIOS, settingOf, WARM_UP_MS, type Choice, type Scenario } from './scenarios.ts';
+import {
+  HOUR_MS,
+  PRINCIPALS,
+  SCENARIOS,
+  settingOf,
+  WARM_UP_MS,
+  type Choice,
+  type Scenario,
+} from './scenarios.ts';
 import { tableOf, type Row } from './table.ts';
 import { simulate } from './world.ts';
 
@@ -34,35 +42,92 @@ ${SCENARIOS.map(({ name, title }) => `  ${name.padEnd(12)} ${title}`).join('\n')
   --help
 `;
 
-const NUMBERS = { principals: 1_000_000, wait: 3_600, seeds: 100, hours: 24 * 31, max: 1_000_000, min: 1_000_000, cooldown: 86_400, 'idle-timeout': 86_400, stabilization: 86_400, protection: 86_400 } as const;
+const NUMBERS = {
+  principals: 1_000_000,
+  wait: 3_600,
+  seeds: 100,
+  hours: 24 * 31,
+  max: 1_000_000,
+  min: 1_000_000,
+  cooldown: 86_400,
+  'idle-timeout': 86_400,
+  stabilization: 86_400,
+  protection: 86_400,
+} as const;
 
 const main = (args: readonly string[]): number => {
   const { values, positionals } = parseArgs({
-    args: [...args], allowPositionals: true,
+    args: [...args],
+    allowPositionals: true,
     options: {
-      demand: { type: 'string' }, mode: { type: 'string' }, plot: { type: 'string' }, docs: { type: 'boolean' }, help: { type: 'boolean', short: 'h' },
-      principals: { type: 'string' }, wait: { type: 'string' }, seeds: { type: 'string' }, hours: { type: 'string' }, max: { type: 'string' }, min: { type: 'string' },
-      cooldown: { type: 'string' }, 'idle-timeout': { type: 'string' }, stabilization: { type: 'string' }, protection: { type: 'string' },
+      demand: { type: 'string' },
+      mode: { type: 'string' },
+      plot: { type: 'string' },
+      docs: { type: 'boolean' },
+      help: { type: 'boolean', short: 'h' },
+      principals: { type: 'string' },
+      wait: { type: 'string' },
+      seeds: { type: 'string' },
+      hours: { type: 'string' },
+      max: { type: 'string' },
+      min: { type: 'string' },
+      cooldown: { type: 'string' },
+      'idle-timeout': { type: 'string' },
+      stabilization: { type: 'string' },
+      protection: { type: 'string' },
     },
   });
   if (values.help) return said(HELP);
   if (values.docs) return writePlots(new URL('../docs/autoscaling/', import.meta.url).pathname);
   const number = (name: keyof typeof NUMBERS): number | undefined => numberOf(name, values[name]);
-  const modes = SCALE_UP_MODES.filter((mode) => values.mode === undefined || mode.toLowerCase() === values.mode.toLowerCase());
+  const modes = SCALE_UP_MODES.filter(
+    (mode) => values.mode === undefined || mode.toLowerCase() === values.mode.toLowerCase(),
+  );
   if (modes.length === 0) throw new RangeError(`--mode: one of ${SCALE_UP_MODES.join(', ')}`);
-  const moments = values.demand === undefined ? undefined : momentsOf(readFileSync(values.demand, 'utf8'));
-  const scenarios = (moments ? [{ ...QUIET, title: values.demand ?? '' }] : chosen(positionals))
-    .map((scenario) => ({ ...scenario, maxReplicas: number('max') ?? scenario.maxReplicas, minReplicas: number('min') ?? scenario.minReplicas ?? 0 }));
-  const hours = number('hours') ?? (moments ? Math.max(1, Math.ceil((moments.at(-1) ?? 0) / HOUR_MS)) : 24);
-  const choice = { waitSeconds: number('wait') ?? 0, hours, principals: number('principals') ?? PRINCIPALS, ...policies(number) };
+  const moments =
+    values.demand === undefined ? undefined : momentsOf(readFileSync(values.demand, 'utf8'));
+  const scenarios = (
+    moments ? [{ ...QUIET, title: values.demand ?? '' }] : chosen(positionals)
+  ).map((scenario) => ({
+    ...scenario,
+    maxReplicas: number('max') ?? scenario.maxReplicas,
+    minReplicas: number('min') ?? scenario.minReplicas ?? 0,
+  }));
+  const hours =
+    number('hours') ?? (moments ? Math.max(1, Math.ceil((moments.at(-1) ?? 0) / HOUR_MS)) : 24);
+  const choice = {
+    waitSeconds: number('wait') ?? 0,
+    hours,
+    principals: number('principals') ?? PRINCIPALS,
+    ...policies(number),
+  };
   const run = (scenario: Scenario, mode: ScaleUpMode): Row => ({
-    scenario: scenario.name, mode, wait: choice.waitSeconds,
+    scenario: scenario.name,
+    mode,
+    wait: choice.waitSeconds,
     summaries: Array.from({ length: number('seeds') ?? 3 }, (_, index) =>
-      simulate(settingOf(scenario, { ...choice, mode, seed: index + 1 }, moments && recorded(moments.map((moment) => moment + WARM_UP_MS))))),
+      simulate(
+        settingOf(
+          scenario,
+          { ...choice, mode, seed: index + 1 },
+          moments && recorded(moments.map((moment) => moment + WARM_UP_MS)),
+        ),
+      ),
+    ),
   });
   const rows = scenarios.flatMap((scenario) => {
     const ofIt = modes.map((mode) => run(scenario, mode));
-    if (values.plot !== undefined) save(values.plot, scenario.name, plotOf(scenario.title, ofIt.flatMap(({ mode, summaries }) => summaries.slice(0, 1).map((summary) => ({ title: mode, summary })))));
+    if (values.plot !== undefined)
+      save(
+        values.plot,
+        scenario.name,
+        plotOf(
+          scenario.title,
+          ofIt.flatMap(({ mode, summaries }) =>
+            summaries.slice(0, 1).map((summary) => ({ title: mode, summary })),
+          ),
+        ),
+      );
     return ofIt;
   });
   return said(`${tableOf(rows)}\n`);
@@ -70,25 +135,38 @@ const main = (args: readonly string[]): number => {
 
 const QUIET: Scenario = { name: 'recorded', title: '', rate: () => 0, peak: 1, maxReplicas: 1_000 };
 
-const chosen = (names: readonly string[]): readonly Scenario[] => names.length === 0 ? PLOTTED : names.map((name) => {
-  const found = SCENARIOS.find((scenario) => scenario.name === name);
-  if (!found) throw new RangeError(`no scenario ${name}: there are ${SCENARIOS.map((scenario) => scenario.name).join(', ')}`);
-  return found;
-});
+const chosen = (names: readonly string[]): readonly Scenario[] =>
+  names.length === 0
+    ? PLOTTED
+    : names.map((name) => {
+        const found = SCENARIOS.find((scenario) => scenario.name === name);
+        if (!found)
+          throw new RangeError(
+            `no scenario ${name}: there are ${SCENARIOS.map((scenario) => scenario.name).join(', ')}`,
+          );
+        return found;
+      });
 
 const policies = (number: (name: keyof typeof NUMBERS) => number | undefined): Partial<Choice> => {
-  const [cooldownSeconds, idleTimeoutSeconds, stabilizationSeconds, protectionWindowSeconds] =
-    [number('cooldown'), number('idle-timeout'), number('stabilization'), number('protection')];
+  const [cooldownSeconds, idleTimeoutSeconds, stabilizationSeconds, protectionWindowSeconds] = [
+    number('cooldown'),
+    number('idle-timeout'),
+    number('stabilization'),
+    number('protection'),
+  ];
   return {
-    ...(cooldownSeconds === undefined ? {} : { cooldownSeconds }), ...(idleTimeoutSeconds === undefined ? {} : { idleTimeoutSeconds }),
-    ...(stabilizationSeconds === undefined ? {} : { stabilizationSeconds }), ...(protectionWindowSeconds === undefined ? {} : { protectionWindowSeconds }),
+    ...(cooldownSeconds === undefined ? {} : { cooldownSeconds }),
+    ...(idleTimeoutSeconds === undefined ? {} : { idleTimeoutSeconds }),
+    ...(stabilizationSeconds === undefined ? {} : { stabilizationSeconds }),
+    ...(protectionWindowSeconds === undefined ? {} : { protectionWindowSeconds }),
   };
 };
 
 const numberOf = (name: keyof typeof NUMBERS, text: string | undefined): number | undefined => {
   if (text === undefined) return undefined;
   const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(value <= NUMBERS[name]) || (value === 0 && ['seeds', 'hours', 'principals'].includes(name))) throw new RangeError(`--${name}: a whole number up to ${NUMBERS[name]}`);
+  if (!(value <= NUMBERS[name]) || (value === 0 && ['seeds', 'hours', 'principals'].includes(name)))
+    throw new RangeError(`--${name}: a whole number up to ${NUMBERS[name]}`);
   return value;
 };
 

@@ -3,10 +3,16 @@ export class MomentHeap {
   #moments = new Float64Array(1_024);
   #size = 0;
 
-  get size(): number { return this.#size; }
+  get size(): number {
+    return this.#size;
+  }
 
   /** Infinity where there is none. */
-  get first(): number { return this.#size === 0 ? Number.POSITIVE_INFINITY : this.#moments[0] ?? Number.POSITIVE_INFINITY; }
+  get first(): number {
+    return this.#size === 0
+      ? Number.POSITIVE_INFINITY
+      : (this.#moments[0] ?? Number.POSITIVE_INFINITY);
+  }
 
   add(moment: number): void {
     if (this.#size === this.#moments.length) this.#grow();

@@ -4,13 +4,19 @@ export class MomentQueue {
   #start = 0;
   #size = 0;
 
-  get size(): number { return this.#size; }
+  get size(): number {
+    return this.#size;
+  }
 
   /** Infinity where there is none. */
-  get first(): number { return this.#size === 0 ? Number.POSITIVE_INFINITY : this.at(0); }
+  get first(): number {
+    return this.#size === 0 ? Number.POSITIVE_INFINITY : this.at(0);
+  }
 
   /** The one at that place, from 0. */
-  at(place: number): number { return this.#moments[(this.#start + place) & (this.#moments.length - 1)] ?? 0; }
+  at(place: number): number {
+    return this.#moments[(this.#start + place) & (this.#moments.length - 1)] ?? 0;
+  }
 
   add(moment: number): void {
     if (this.#size === this.#moments.length) this.#grow();

@@ -7,8 +7,17 @@ import { simulate } from './world.ts';
 export const PLOTTED: readonly Scenario[] = SCENARIOS.filter(({ name }) => name !== 'busy');
 
 /** A day of a scenario in each of the three modes, with the first seed, as the page shows it. */
-export const plotOfDay = (scenario: Scenario): string => plotOf(scenario.title, SCALE_UP_MODES.map((mode) => {
-  const summary = simulate(settingOf(scenario, { mode, seed: 1, waitSeconds: 0, hours: 24, principals: PRINCIPALS }));
-  const refused = ((100 * summary.refused) / Math.max(1, summary.claims)).toFixed(1);
-  return { title: `${mode}: ${refused} % refused, ${summary.idleOnAverage.toFixed(1)} idle on average`, summary };
-}));
+export const plotOfDay = (scenario: Scenario): string =>
+  plotOf(
+    scenario.title,
+    SCALE_UP_MODES.map((mode) => {
+      const summary = simulate(
+        settingOf(scenario, { mode, seed: 1, waitSeconds: 0, hours: 24, principals: PRINCIPALS }),
+      );
+      const refused = ((100 * summary.refused) / Math.max(1, summary.claims)).toFixed(1);
+      return {
+        title: `${mode}: ${refused} % refused, ${summary.idleOnAverage.toFixed(1)} idle on average`,
+        summary,
+      };
+    }),
+  );

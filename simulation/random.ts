@@ -10,5 +10,9 @@ export const randomOf = (seed: number): (() => number) => {
   };
 };
 
-/** Exponentially distributed, with that mean, and whole: so that nobody's last digit of a logarithm matters. */
-export const exponential = (random: () => number, mean: number): number => Math.round(-Math.log(1 - random()) * mean);
+/**
+ * Exponentially distributed, with that mean, and whole: so that nobody's last digit of a logarithm
+ * matters.
+ */
+export const exponential = (random: () => number, mean: number): number =>
+  Math.round(-Math.log(1 - random()) * mean);

@@ -1,6 +1,14 @@
 import { createActor, type Actor } from 'xstate';
-import type { GroupContext, GroupEvent, GroupIntent, GroupWords } from '../src/machines/autoscaling-group-events.ts';
-import { autoscalingGroupMachine, EVALUATION_MS } from '../src/machines/autoscaling-group-machine.ts';
+import type {
+  GroupContext,
+  GroupEvent,
+  GroupIntent,
+  GroupWords,
+} from '../src/machines/autoscaling-group-events.ts';
+import {
+  autoscalingGroupMachine,
+  EVALUATION_MS,
+} from '../src/machines/autoscaling-group-machine.ts';
 import type { ScalingDecision } from '../src/model/scaling-decision.ts';
 import type { SimulatedPool } from './simulated-pool.ts';
 
@@ -15,26 +23,38 @@ export class SimulatedGroup {
   constructor(words: GroupWords, pools: readonly SimulatedPool[], now: number) {
     this.#pools = pools;
     this.#actor = createActor(autoscalingGroupMachine, { input: words });
-    this.#actor.on('*', (intent) => { this.#asked.push(intent); });
+    this.#actor.on('*', (intent) => {
+      this.#asked.push(intent);
+    });
     this.#actor.start();
     this.#context = this.#actor.getSnapshot().context;
     this.#send({ type: 'LEAD', now });
   }
 
-  get context(): GroupContext { return this.#context; }
+  get context(): GroupContext {
+    return this.#context;
+  }
 
   /** When it is to be looked at: as where something always stirs; a disabled one never. */
   get deadline(): number {
     const { deadline, memory } = this.#context;
-    return deadline === undefined ? Number.POSITIVE_INFINITY : Math.min(deadline, memory.seenAt + EVALUATION_MS);
+    return deadline === undefined
+      ? Number.POSITIVE_INFINITY
+      : Math.min(deadline, memory.seenAt + EVALUATION_MS);
   }
 
   look(now: number): void {
     const protectionMs = this.#context.group.scaleDownPolicy.protectionWindowSeconds * 1_000;
-    this.#send({ type: 'OBSERVED', members: this.#pools.map((pool) => pool.observed(now, protectionMs)), now });
+    this.#send({
+      type: 'OBSERVED',
+      members: this.#pools.map((pool) => pool.observed(now, protectionMs)),
+      now,
+    });
   }
 
-  wake(now: number): void { this.#send({ type: 'WAKE', now }); }
+  wake(now: number): void {
+    this.#send({ type: 'WAKE', now });
+  }
 
   /** The owner has another word. */
   edit(words: Partial<GroupWords>, now: number): void {
@@ -45,12 +65,14 @@ export class SimulatedGroup {
   #send(event: GroupEvent): void {
     this.#actor.send(event);
     this.#context = this.#actor.getSnapshot().context;
-    for (let intent = this.#asked.shift(); intent; intent = this.#asked.shift()) this.#carryOut(intent, event.type === 'FOLLOW' ? 0 : event.now);
+    for (let intent = this.#asked.shift(); intent; intent = this.#asked.shift())
+      this.#carryOut(intent, event.type === 'FOLLOW' ? 0 : event.now);
   }
 
   #carryOut(intent: GroupIntent, now: number): void {
     switch (intent.type) {
-      case 'save': return this.#send({ type: 'SAVED', id: intent.id, now });
+      case 'save':
+        return this.#send({ type: 'SAVED', id: intent.id, now });
       case 'apply': {
         const pool = this.#pools.find(({ name }) => name === intent.change.member);
         if (pool && pool.decided < intent.id && pool.replicas === intent.change.from) {
@@ -58,10 +80,19 @@ export class SimulatedGroup {
           pool.decided = intent.id;
           pool.replan(now);
         }
-        return this.#send({ type: 'CHANGED', id: intent.id, member: intent.change.member, outcome: { kind: 'done' }, now });
+        return this.#send({
+          type: 'CHANGED',
+          id: intent.id,
+          member: intent.change.member,
+          outcome: { kind: 'done' },
+          now,
+        });
       }
-      case 'tell': this.decisions.push(intent.decision); return;
-      case 'remember': return; // nobody takes over
+      case 'tell':
+        this.decisions.push(intent.decision);
+        return;
+      case 'remember':
+        return; // nobody takes over
     }
   }
 }

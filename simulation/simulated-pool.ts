@@ -1,4 +1,9 @@
-import { afterFailure, planScale, type PoolPolicy, type TokenBucket } from '../src/machines/pool-arithmetic.ts';
+import {
+  afterFailure,
+  planScale,
+  type PoolPolicy,
+  type TokenBucket,
+} from '../src/machines/pool-arithmetic.ts';
 import type { MemberObservation } from '../src/machines/autoscaling-observation.ts';
 import { CLOSED_BREAKER, NO_INSTANCES, type BreakerStatus } from '../src/model/pool.ts';
 import { MomentHeap } from './moment-heap.ts';
@@ -6,15 +11,25 @@ import { MomentQueue } from './moment-queue.ts';
 
 /** As the product's defaults are. */
 export const POLICY: PoolPolicy = {
-  replicaSemantics: 'total', refill: { perSecond: 200, burst: 200, inFlight: 128 }, breaker: { failures: 3, firstPauseMs: 5_000, maxPauseMs: 300_000 },
+  replicaSemantics: 'total',
+  refill: { perSecond: 200, burst: 200, inFlight: 128 },
+  breaker: { failures: 3, firstPauseMs: 5_000, maxPauseMs: 300_000 },
 };
 
-export interface PoolMakeup { readonly name: string; readonly replicas: number; readonly startMs: number; readonly startsAtOnce: number }
+export interface PoolMakeup {
+  readonly name: string;
+  readonly replicas: number;
+  readonly startMs: number;
+  readonly startsAtOnce: number;
+}
 
 /** How long a refused claim counts as asked for, where nothing was served since. */
 const REFUSED_MS = 60_000;
 
-/** A pool of instances that are moments alone: filled and paced by the pool's own arithmetic, in virtual time. */
+/**
+ * A pool of instances that are moments alone: filled and paced by the pool's own arithmetic, in
+ * virtual time.
+ */
 export class SimulatedPool {
   readonly name: string;
   readonly ends = new MomentHeap();
@@ -44,7 +59,9 @@ export class SimulatedPool {
     this.#policy = { ...POLICY, refill: { ...POLICY.refill, inFlight: startsAtOnce } };
   }
 
-  get running(): number { return this.ends.size; }
+  get running(): number {
+    return this.ends.size;
+  }
 
   /** Whether one was handed out; it ends at `end`. */
   claim(who: number, now: number, end: number): boolean {
@@ -99,8 +116,23 @@ export class SimulatedPool {
       this.wakeAt = Number.POSITIVE_INFINITY;
       return;
     }
-    const counts = { ...NO_INSTANCES, running: this.ends.size, idle: this.idle.size, starting: this.starts.size };
-    const plan = planScale({ replicas: this.replicas, counts, ordered: 0, bucket: this.#bucket, breaker: this.#breaker, now }, this.#policy);
+    const counts = {
+      ...NO_INSTANCES,
+      running: this.ends.size,
+      idle: this.idle.size,
+      starting: this.starts.size,
+    };
+    const plan = planScale(
+      {
+        replicas: this.replicas,
+        counts,
+        ordered: 0,
+        bucket: this.#bucket,
+        breaker: this.#breaker,
+        now,
+      },
+      this.#policy,
+    );
     this.#bucket = plan.bucket;
     this.wakeAt = plan.wakeAt ?? Number.POSITIVE_INFINITY;
     for (let launched = 0; launched < plan.launch; launched++) this.starts.add(now + this.#startMs);
@@ -118,8 +150,30 @@ export class SimulatedPool {
     }
     const failing = this.#breaker.failures >= POLICY.breaker.failures;
     const owed = Math.max(0, desired - running - idle.size);
-    const seen = { name, desired, running, idle: idle.size, unavailable: 0, settled: this.#settled(now - protectionMs), pending: waiting.size + this.#refused.size, waiting: waiting.size, claimedAt, reachable: true, decided };
-    return failing && owed > 0 ? { ...seen, trouble: { reason: 'start failures', count: owed, since: this.failedAt, until: this.#breaker.pausedUntil } } : seen;
+    const seen = {
+      name,
+      desired,
+      running,
+      idle: idle.size,
+      unavailable: 0,
+      settled: this.#settled(now - protectionMs),
+      pending: waiting.size + this.#refused.size,
+      waiting: waiting.size,
+      claimedAt,
+      reachable: true,
+      decided,
+    };
+    return failing && owed > 0
+      ? {
+          ...seen,
+          trouble: {
+            reason: 'start failures',
+            count: owed,
+            since: this.failedAt,
+            until: this.#breaker.pausedUntil,
+          },
+        }
+      : seen;
   }
 
   #serve(who: number, end: number): void {
@@ -128,7 +182,10 @@ export class SimulatedPool {
     this.#refused.delete(who);
   }
 
-  /** How many were born by then; the idle queue is in the order of birth, all starts being equally long. */
+  /**
+   * How many were born by then; the idle queue is in the order of birth, all starts being equally
+   * long.
+   */
   #settled(by: number): number {
     let [low, high] = [0, this.idle.size];
     while (low < high) {

@@ -7,7 +7,10 @@ import { SimulatedGroup } from './simulated-group.ts';
 import { SimulatedPool } from './simulated-pool.ts';
 
 /** Something that happens to the world from outside at a moment (ms). */
-export interface Edit { readonly at: number; readonly group: (group: AutoscalingGroup) => AutoscalingGroup }
+export interface Edit {
+  readonly at: number;
+  readonly group: (group: AutoscalingGroup) => AutoscalingGroup;
+}
 
 export interface Setting {
   readonly group: AutoscalingGroup;
@@ -33,7 +36,13 @@ export const simulate = (setting: Setting): Summary => {
   const { group, meanLifeMs, principals, waitMs, arrivals, edits, fails, endMs } = setting;
   const random = randomOf(setting.seed);
   const pool = new SimulatedPool({ ...setting, name: 'pool' });
-  const rule = { name: 'pool', minReplicas: 0, maxReplicas: Number.MAX_SAFE_INTEGER, scaleUpPriority: 0, scaleDownPriority: 0 };
+  const rule = {
+    name: 'pool',
+    minReplicas: 0,
+    maxReplicas: Number.MAX_SAFE_INTEGER,
+    scaleUpPriority: 0,
+    scaleDownPriority: 0,
+  };
   const scaler = new SimulatedGroup({ group, rules: [rule], memory: NO_MEMORY }, [pool], 0);
   const journal = new Journal(setting);
   const lifeFrom = (now: number): number => now + exponential(random, meanLifeMs);
@@ -44,7 +53,16 @@ export const simulate = (setting: Setting): Summary => {
   for (;;) {
     const { starts, ends, waiting } = pool;
     const editAt = edits[edit]?.at ?? Number.POSITIVE_INFINITY;
-    const now = Math.min(arrival, starts.first, ends.first, waiting.first, pool.wakeAt, scaler.deadline, editAt, endMs);
+    const now = Math.min(
+      arrival,
+      starts.first,
+      ends.first,
+      waiting.first,
+      pool.wakeAt,
+      scaler.deadline,
+      editAt,
+      endMs,
+    );
     journal.advance(now, pool);
     if (now >= endMs) return journal.summary(scaler.decisions);
     if (now === ends.first) pool.ended(now);

@@ -47,7 +47,10 @@ export interface Assembly {
   readonly pepper: Buffer;
   /** Makes the keys to begin with, where they are not there. The mirror knows every key by then. */
   readonly ensureFirstKeys: (apiKeys: ApiKeyMirror) => Promise<void>;
-  /** How many instances of one pool may be starting at a time: enough to keep all that starts them busy, few enough to time each fairly. */
+  /**
+   * How many instances of one pool may be starting at a time: enough to keep all that starts them
+   * busy, few enough to time each fairly.
+   */
   readonly startsAtOnce: number;
   /** Whether a first start makes a pool, for whoever tries it. */
   readonly makesDefaultPool: boolean;
@@ -55,13 +58,22 @@ export interface Assembly {
   readonly backup: (signal: AbortSignal) => Promise<Readable>;
   /** Those that mirror what others write; none where nobody else does. */
   readonly reflectors: () => readonly MirrorReport[];
-  /** What keeps this replica from its work besides what driver and coordination say, one sentence each. */
+  /**
+   * What keeps this replica from its work besides what driver and coordination say, one sentence
+   * each.
+   */
   readonly problems: () => readonly string[];
   /** What works, but gives less than it should, besides what driver and coordination say. */
   readonly warnings: () => readonly string[];
-  /** Reports that a later version wrote something, from which on this replica must lead nothing; and undefined, once there is nothing of it any more. */
+  /**
+   * Reports that a later version wrote something, from which on this replica must lead nothing; and
+   * undefined, once there is nothing of it any more.
+   */
   readonly onOutdated: (report: (why: string | undefined) => void) => void;
-  /** Says by whom pools that were made or resized by hand are granted; until then none is. Once, before pools are followed. */
+  /**
+   * Says by whom pools that were made or resized by hand are granted; until then none is. Once,
+   * before pools are followed.
+   */
   readonly grantBy: (grants: Grants<PoolRecord>) => void;
   /** Settles when a part can't go on and the daemon must start again, with the cause. */
   readonly failed: Promise<Error>;

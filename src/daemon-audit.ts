@@ -7,10 +7,28 @@ import type { Log } from './contracts/log.ts';
 import { version } from './version.ts';
 
 /** Undefined where nothing is to be taken down. */
-export const openAudit = ({ audit, dataDir }: Config, { parts, log, replica }: { readonly parts: Assembly; readonly log: Log; readonly replica: string }): AuditTrail | undefined => {
+export const openAudit = (
+  { audit, dataDir }: Config,
+  {
+    parts,
+    log,
+    replica,
+  }: { readonly parts: Assembly; readonly log: Log; readonly replica: string },
+): AuditTrail | undefined => {
   if (audit.mode === 'off') return undefined;
   const { folder = join(dataDir, 'audit'), fileBytes, files } = audit;
   const { clock, recentAudit: recent } = parts;
-  const anchor = audit.anchor === undefined ? undefined : new AuditAnchor({ place: anchorPlace(audit.anchor), replica, clock, log });
-  return new AuditTrail({ files: { folder, fileBytes, files }, replica, version: version(), clock, log, recent, anchor });
+  const anchor =
+    audit.anchor === undefined
+      ? undefined
+      : new AuditAnchor({ place: anchorPlace(audit.anchor), replica, clock, log });
+  return new AuditTrail({
+    files: { folder, fileBytes, files },
+    replica,
+    version: version(),
+    clock,
+    log,
+    recent,
+    anchor,
+  });
 };

@@ -7,18 +7,28 @@ import type { Assembly } from './assembly.ts';
 import type { EnvParts } from './daemon-envs.ts';
 
 export interface InspectionParts {
-  readonly parts: Pick<Assembly, 'driver'> & { readonly records: Pick<Assembly['records'], 'pools' | 'envs'> };
+  readonly parts: Pick<Assembly, 'driver'> & {
+    readonly records: Pick<Assembly['records'], 'pools' | 'envs'>;
+  };
   readonly supervisor: Supervisor;
   readonly envs: Pick<EnvParts, 'mirror' | 'members' | 'groups'>;
 }
 
 /** The actors of a daemon, for whoever looks inside. */
-export const inspectedKinds = ({ parts: { driver, records }, supervisor, envs: { mirror, members, groups } }: InspectionParts): InspectedKinds => {
+export const inspectedKinds = ({
+  parts: { driver, records },
+  supervisor,
+  envs: { mirror, members, groups },
+}: InspectionParts): InspectedKinds => {
   const { pools } = supervisor;
   const ofEnvs = { envs: mirror, records: records.envs, pools };
   return {
     sandbox: inspectedSandboxes({ supervisor, driver }),
-    pool: inspectedPools({ pools, records: records.pools, pendingOf: (uid) => supervisor.pendingOfPool(uid) }),
+    pool: inspectedPools({
+      pools,
+      records: records.pools,
+      pendingOf: (uid) => supervisor.pendingOfPool(uid),
+    }),
     member: inspectedMembers({ ...ofEnvs, members }),
     group: inspectedGroups({ ...ofEnvs, groups }),
   };

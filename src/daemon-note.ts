@@ -2,8 +2,9 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * `daemon.json` in the data folder: where the running daemon listens, for the command line and for a second start. It
- * is a hint and not a lock: one that a killed daemon left behind is told by its process, and counts as absent.
+ * `daemon.json` in the data folder: where the running daemon listens, for the command line and for
+ * a second start. It is a hint and not a lock: one that a killed daemon left behind is told by its
+ * process, and counts as absent.
  */
 export interface DaemonNote {
   /** `http://127.0.0.1:8080` */
@@ -17,8 +18,18 @@ export interface DaemonNote {
 }
 
 /** Writes the note of this very process, whole or not at all. */
-export const writeDaemonNote = (dataDir: string, address: string, metricsAddress?: string): void => {
-  const note: DaemonNote = { address, ...(metricsAddress === undefined ? {} : { metricsAddress }), pid: process.pid, startTime: startTimeOf(process.pid) ?? '', bootId: bootId() };
+export const writeDaemonNote = (
+  dataDir: string,
+  address: string,
+  metricsAddress?: string,
+): void => {
+  const note: DaemonNote = {
+    address,
+    ...(metricsAddress === undefined ? {} : { metricsAddress }),
+    pid: process.pid,
+    startTime: startTimeOf(process.pid) ?? '',
+    bootId: bootId(),
+  };
   const next = join(dataDir, `.daemon.json.${process.pid}`);
   writeFileSync(next, `${JSON.stringify(note)}\n`, { mode: 0o644 });
   renameSync(next, join(dataDir, 'daemon.json'));
@@ -35,20 +46,41 @@ export const readDaemonNote = (dataDir: string): DaemonNote | undefined => {
 };
 
 /** Whether the very daemon that wrote the note is alive. */
-export const isRunning = (note: DaemonNote): boolean => note.bootId === bootId() && startTimeOf(note.pid) === note.startTime;
+export const isRunning = (note: DaemonNote): boolean =>
+  note.bootId === bootId() && startTimeOf(note.pid) === note.startTime;
 
 /** Removes the note if it is this process's. */
 export const removeDaemonNote = (dataDir: string): void => {
-  if (readDaemonNote(dataDir)?.pid === process.pid) rmSync(join(dataDir, 'daemon.json'), { force: true });
+  if (readDaemonNote(dataDir)?.pid === process.pid)
+    rmSync(join(dataDir, 'daemon.json'), { force: true });
 };
 
-/** By hand: the command line reads this at every start, and a schema library would double its time. */
+/**
+ * By hand: the command line reads this at every start, and a schema library would double its time.
+ */
 const noteOf = (value: unknown): DaemonNote | undefined => {
-  if (typeof value !== 'object' || value === null || !('address' in value && 'pid' in value && 'startTime' in value && 'bootId' in value)) return undefined;
+  if (
+    typeof value !== 'object' ||
+    value === null ||
+    !('address' in value && 'pid' in value && 'startTime' in value && 'bootId' in value)
+  )
+    return undefined;
   const { address, pid, startTime, bootId: boot } = value;
-  const metricsAddress = 'metricsAddress' in value && typeof value.metricsAddress === 'string' ? { metricsAddress: value.metricsAddress } : {};
-  return typeof address === 'string' && /^https?:/.test(address) && URL.canParse(address) && typeof pid === 'number' && Number.isSafeInteger(pid) && pid > 0
-    && typeof startTime === 'string' && startTime !== '' && typeof boot === 'string' ? { address, ...metricsAddress, pid, startTime, bootId: boot } : undefined;
+  const metricsAddress =
+    'metricsAddress' in value && typeof value.metricsAddress === 'string'
+      ? { metricsAddress: value.metricsAddress }
+      : {};
+  return typeof address === 'string' &&
+    /^https?:/.test(address) &&
+    URL.canParse(address) &&
+    typeof pid === 'number' &&
+    Number.isSafeInteger(pid) &&
+    pid > 0 &&
+    typeof startTime === 'string' &&
+    startTime !== '' &&
+    typeof boot === 'string'
+    ? { address, ...metricsAddress, pid, startTime, bootId: boot }
+    : undefined;
 };
 
 const bootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();

@@ -3,7 +3,10 @@ import type { Config } from './config.ts';
 import type { PoolPolicy } from './machines/pool-arithmetic.ts';
 
 /** The pools' policy as configuration and assembly have it. */
-export const policyOf = (config: Config, { startsAtOnce }: Pick<Assembly, 'startsAtOnce'>): PoolPolicy => ({
+export const policyOf = (
+  config: Config,
+  { startsAtOnce }: Pick<Assembly, 'startsAtOnce'>,
+): PoolPolicy => ({
   replicaSemantics: config.pool.replicaSemantics,
   refill: { ...config.refill, inFlight: startsAtOnce },
   breaker: {

@@ -43,16 +43,19 @@ export const STOP_DEADLINE_MS = 10_000;
 export const START_GRACE_MS = 2_000;
 
 /**
- * Starts the daemon and resolves with the process's exit code once it has stopped: 0 after SIGINT or SIGTERM, 1 after a
- * failure of its own. The first signal stops it in order, also while it starts; a second one, or the deadline, ends the process at once.
- * Rejects where it can't start; what it opened is stopped by then.
+ * Starts the daemon and resolves with the process's exit code once it has stopped: 0 after SIGINT
+ * or SIGTERM, 1 after a failure of its own. The first signal stops it in order, also while it
+ * starts; a second one, or the deadline, ends the process at once. Rejects where it can't start;
+ * what it opened is stopped by then.
  */
 export const runDaemon = async (daemon: RunnableDaemon, deps: ProcessDeps): Promise<number> => {
   const { log, signals } = deps;
   let signalled: NodeJS.Signals | undefined;
   let askToStop: (() => void) | undefined;
   let disarm = (): void => {};
-  const asked = new Promise<void>((resolve) => { askToStop = resolve; });
+  const asked = new Promise<void>((resolve) => {
+    askToStop = resolve;
+  });
   const armDeadline = (): void => {
     disarm();
     const deadlineMs = STOP_DEADLINE_MS + deps.shutdownDelayMs;
@@ -92,8 +95,15 @@ export const runDaemon = async (daemon: RunnableDaemon, deps: ProcessDeps): Prom
   }
 };
 
-/** Resolves when it is time to stop: with the daemon's failure, or without one when it was asked. */
-const startAndWait = async (daemon: RunnableDaemon, deps: ProcessDeps, asked: Promise<void>, armDeadline: () => void): Promise<Error | undefined> => {
+/**
+ * Resolves when it is time to stop: with the daemon's failure, or without one when it was asked.
+ */
+const startAndWait = async (
+  daemon: RunnableDaemon,
+  deps: ProcessDeps,
+  asked: Promise<void>,
+  armDeadline: () => void,
+): Promise<Error | undefined> => {
   try {
     if (deps.signalled?.()) return undefined;
     const started = await unlessGivenUp(daemon.start(), asked, deps);
@@ -102,19 +112,34 @@ const startAndWait = async (daemon: RunnableDaemon, deps: ProcessDeps, asked: Pr
     deps.onReady(started);
   } catch (cause) {
     armDeadline();
-    await daemon.stop().catch((error: unknown) => { deps.log.warn({ error }, 'stop after a failed start failed too'); });
+    await daemon.stop().catch((error: unknown) => {
+      deps.log.warn({ error }, 'stop after a failed start failed too');
+    });
     throw cause;
   }
   return Promise.race([asked.then(() => undefined), daemon.failed]);
 };
 
-/** A start may wait for others, for as long as it takes: some time after the signal it is given up, and answers nothing. */
-const unlessGivenUp = async <T>(starting: Promise<T>, asked: Promise<void>, { after }: ProcessDeps): Promise<T | undefined> => {
+/**
+ * A start may wait for others, for as long as it takes: some time after the signal it is given up,
+ * and answers nothing.
+ */
+const unlessGivenUp = async <T>(
+  starting: Promise<T>,
+  asked: Promise<void>,
+  { after }: ProcessDeps,
+): Promise<T | undefined> => {
   let isOver = false;
   let cancel = (): void => undefined;
-  const givenUp = asked.then(() => new Promise<undefined>((resolve) => {
-    if (!isOver) cancel = after(START_GRACE_MS, () => { resolve(undefined); });
-  }));
+  const givenUp = asked.then(
+    () =>
+      new Promise<undefined>((resolve) => {
+        if (!isOver)
+          cancel = after(START_GRACE_MS, () => {
+            resolve(undefined);
+          });
+      }),
+  );
   try {
     return await Promise.race([starting, givenUp]);
   } finally {

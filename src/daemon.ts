@@ -51,7 +51,13 @@ import { grantPools } from './operations/grant-pools.ts';
 import { hostNetworkWarning } from './operations/host-network.ts';
 import { instanceTypes } from './operations/instance-types.ts';
 import { isReady } from './operations/is-ready.ts';
-import { deleteApiKey, deleteApiKeyByName, deleteApiKeysOf, listAllApiKeys, listApiKeys } from './operations/list-api-keys.ts';
+import {
+  deleteApiKey,
+  deleteApiKeyByName,
+  deleteApiKeysOf,
+  listAllApiKeys,
+  listApiKeys,
+} from './operations/list-api-keys.ts';
 import { listAudit } from './operations/list-audit.ts';
 import { listSandboxes } from './operations/list-sandboxes.ts';
 import { listShards } from './operations/list-shards.ts';
@@ -79,20 +85,30 @@ import { updatePool } from './operations/update-pool.ts';
 export interface DaemonTerms {
   readonly log: LevelledLog;
   readonly replica: string;
-  /** Whether the address of the metrics was asked for, and is no mere default: then the daemon does not start without it. */
+  /**
+   * Whether the address of the metrics was asked for, and is no mere default: then the daemon does
+   * not start without it.
+   */
   readonly metricsGiven?: boolean;
   /** Aborts once the process is told to stop; of no more use once this has resolved. */
   readonly stopped: AbortSignal;
 }
 
 /**
- * The composition root: which parts make a daemon is chosen here and nowhere else. Rejects with the reason of `stopped` where
- * it still waited for a part. `start` resolves once requests are
+ * The composition root: which parts make a daemon is chosen here and nowhere else. Rejects with the
+ * reason of `stopped` where it still waited for a part. `start` resolves once requests are
  * answered; `stop` takes no more, drains what is under way and leaves the sandboxes running.
  */
-export const createDaemon = async (config: Config, process: DaemonTerms): Promise<RunnableDaemon> => {
+export const createDaemon = async (
+  config: Config,
+  process: DaemonTerms,
+): Promise<RunnableDaemon> => {
   const { log, replica } = process;
-  const types = instanceTypes(config.instanceTypes.provider === 'none' ? undefined : readInstanceTypes(config.instanceTypes.file));
+  const types = instanceTypes(
+    config.instanceTypes.provider === 'none'
+      ? undefined
+      : readInstanceTypes(config.instanceTypes.file),
+  );
   const measuring = openMetrics(config, log, process.metricsGiven ?? false);
   const { metrics } = measuring;
   const tls = openTls(config.tls, log);
@@ -101,43 +117,152 @@ export const createDaemon = async (config: Config, process: DaemonTerms): Promis
   const { clock, driver, coordination, history, records } = parts;
   const audit = openAudit(config, { ...process, parts });
   const apiKeys = new ApiKeyMirror({ apiKeys: records.apiKeys, clock, revocations: coordination });
-  const quotaLimits = new QuotaLimits({ quotas: records.quotas, clock, defaults: quotaDefaults(config.quotas) });
+  const quotaLimits = new QuotaLimits({
+    quotas: records.quotas,
+    clock,
+    defaults: quotaDefaults(config.quotas),
+  });
   const templates = new TemplateCatalog({ templates: records.templates, clock });
   const events = new EventFeed({ clock, log, history, coordination });
   const supervisor = new Supervisor({
-    driver, pools: records.pools, pullSecrets: parts.pullSecrets, isEnv: async (uid) => envs.mirror.get(uid) !== undefined || (await records.envs.list()).some((env) => env.uid === uid), history, coordination, clock, log, events, metrics, policy: policyOf(config, parts), newId: () => idAt(clock.now()), replica,
+    driver,
+    pools: records.pools,
+    pullSecrets: parts.pullSecrets,
+    isEnv: async (uid) =>
+      envs.mirror.get(uid) !== undefined ||
+      (await records.envs.list()).some((env) => env.uid === uid),
+    history,
+    coordination,
+    clock,
+    log,
+    events,
+    metrics,
+    policy: policyOf(config, parts),
+    newId: () => idAt(clock.now()),
+    replica,
     alongside: {
       lead: (shard) => {
         renewal.lead(shard);
         envs.lead(shard);
       },
-      follow: (shard) => { envs.follow(shard); },
-      claimed: (poolUid, last) => { envs.claimed(poolUid, last); },
-      startFailed: (poolUid) => { envs.startFailed(poolUid); },
-      poolChanged: (record) => { envs.poolChanged(record); },
-      caughtUp: async () => { await Promise.all([envs.caughtUp(), records.templates.caughtUp()]); },
+      follow: (shard) => {
+        envs.follow(shard);
+      },
+      claimed: (poolUid, last) => {
+        envs.claimed(poolUid, last);
+      },
+      startFailed: (poolUid) => {
+        envs.startFailed(poolUid);
+      },
+      poolChanged: (record) => {
+        envs.poolChanged(record);
+      },
+      caughtUp: async () => {
+        await Promise.all([envs.caughtUp(), records.templates.caughtUp()]);
+      },
       drained: () => envs.drained(),
     },
   });
-  const rendering = { templates, types, volumes: parts.volumes, driver, terms: sourceTerms(config) };
-  const renewal = new PoolRenewal({ supervisor, clock, log, coordination, quotaLimits, ...rendering });
+  const rendering = {
+    templates,
+    types,
+    volumes: parts.volumes,
+    driver,
+    terms: sourceTerms(config),
+  };
+  const renewal = new PoolRenewal({
+    supervisor,
+    clock,
+    log,
+    coordination,
+    quotaLimits,
+    ...rendering,
+  });
   const envs: EnvParts = openEnvs(new EnvMirror({ envs: records.envs, clock, log }), {
-    parts, log, metrics, supervisor, quotaLimits, ...rendering, renewed: renewedPool({ log, ...rendering }), clusterId: config.clusterId, newUid: () => idAt(clock.now()),
+    parts,
+    log,
+    metrics,
+    supervisor,
+    quotaLimits,
+    ...rendering,
+    renewed: renewedPool({ log, ...rendering }),
+    clusterId: config.clusterId,
+    newUid: () => idAt(clock.now()),
   });
   const life = { started: false, stopping: false };
   const tracer = await openTracing(config, { log, clock, replica });
-  const operations = operationsOf(config, log, { parts, tls, audit, life, replica, apiKeys, quotaLimits, templates, types, supervisor, events, envs, metrics });
-  tellStanding(metrics, { supervisor, envs, readiness: operations.readiness, audit, apiKeys, tls, clock });
-  const terminals = terminalUpgrades({ operations, log, clock, audit, clusterId: config.clusterId, allowedOrigins: config.terminal.allowedOrigins, frames: framesOf(config.terminal) });
-  const clients = clientsOf({ operations, clock, limits: coordination, log, trustedProxies: config.trustedProxies });
-  const gateway = createGateway({ operations, clients, log, clock, metrics, audit, clusterId: config.clusterId });
-  const upgrade: typeof terminals.upgrade = (request, socket, head) => (gateway.takes(request) ? gateway : terminals).upgrade(request, socket, head);
+  const operations = operationsOf(config, log, {
+    parts,
+    tls,
+    audit,
+    life,
+    replica,
+    apiKeys,
+    quotaLimits,
+    templates,
+    types,
+    supervisor,
+    events,
+    envs,
+    metrics,
+  });
+  tellStanding(metrics, {
+    supervisor,
+    envs,
+    readiness: operations.readiness,
+    audit,
+    apiKeys,
+    tls,
+    clock,
+  });
+  const terminals = terminalUpgrades({
+    operations,
+    log,
+    clock,
+    audit,
+    clusterId: config.clusterId,
+    allowedOrigins: config.terminal.allowedOrigins,
+    frames: framesOf(config.terminal),
+  });
+  const clients = clientsOf({
+    operations,
+    clock,
+    limits: coordination,
+    log,
+    trustedProxies: config.trustedProxies,
+  });
+  const gateway = createGateway({
+    operations,
+    clients,
+    log,
+    clock,
+    metrics,
+    audit,
+    clusterId: config.clusterId,
+  });
+  const upgrade: typeof terminals.upgrade = (request, socket, head) =>
+    (gateway.takes(request) ? gateway : terminals).upgrade(request, socket, head);
   const http = createHttpServer({
-    operations, log, clock, metrics, tracer, traceScope: parts.traceScope, audit, requests: coordination, gateway, upgrade,
-    clusterId: config.clusterId, sunset: httpDate(config.deprecation.sunset),
-    tls: tls?.identity, clients, answers: answerBudget(config, metrics),
+    operations,
+    log,
+    clock,
+    metrics,
+    tracer,
+    traceScope: parts.traceScope,
+    audit,
+    requests: coordination,
+    gateway,
+    upgrade,
+    clusterId: config.clusterId,
+    sunset: httpDate(config.deprecation.sunset),
+    tls: tls?.identity,
+    clients,
+    answers: answerBudget(config, metrics),
     keyRates: new KeyRates(config.keys.requestsPerSecond),
-    limits: { maxConnections: config.connections.most, maxConnectionsPerAddress: config.connections.mostPerAddress },
+    limits: {
+      maxConnections: config.connections.most,
+      maxConnectionsPerAddress: config.connections.mostPerAddress,
+    },
   });
 
   const control = new ControlServer({ dataDir: config.dataDir, backup: parts.backup, log, audit });
@@ -150,7 +275,13 @@ export const createDaemon = async (config: Config, process: DaemonTerms): Promis
       await audit?.start();
       await Promise.all([apiKeys.start(), quotaLimits.start()]);
       const firstStart = apiKeys.size === 0;
-      await loadTemplates({ source: parts.templates, templates: records.templates, clock, log, check: (definition) => driver.check(definition) });
+      await loadTemplates({
+        source: parts.templates,
+        templates: records.templates,
+        clock,
+        log,
+        check: (definition) => driver.check(definition),
+      });
       await records.templates.watch((change) => {
         templates.learn(change);
         renewal.template(change.record.name);
@@ -168,17 +299,27 @@ export const createDaemon = async (config: Config, process: DaemonTerms): Promis
       await envs.mirror.start();
       await supervisor.start();
       await envs.start();
-      await records.pools.watch(({ kind, record }) => { if (kind === 'put') renewal.consider(record.uid); });
-      for (const { document } of templates.list(TEMPLATE_LIMIT)) driver.expect(renderDefinition(document.spec));
+      await records.pools.watch(({ kind, record }) => {
+        if (kind === 'put') renewal.consider(record.uid);
+      });
+      for (const { document } of templates.list(TEMPLATE_LIMIT))
+        driver.expect(renderDefinition(document.spec));
       const { isolation, warnings } = driver.describe();
       for (const warning of warnings) log.warn({ isolation }, warning);
-      if (firstStart && parts.makesDefaultPool) await makeDefaultEnv({ config, pools: supervisor.pools.index, operations });
+      if (firstStart && parts.makesDefaultPool)
+        await makeDefaultEnv({ config, pools: supervisor.pools.index, operations });
       await parts.ensureFirstKeys(apiKeys);
       await control.start();
       const { host, port } = await http.start(config.listen);
-      tls?.start(clock, (identity) => { http.renew(identity); });
+      tls?.start(clock, (identity) => {
+        http.renew(identity);
+      });
       life.started = true;
-      return { address: `${config.tls.certFile === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`, firstStart, ...(metricsAddress === undefined ? {} : { metricsAddress }) };
+      return {
+        address: `${config.tls.certFile === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`,
+        firstStart,
+        ...(metricsAddress === undefined ? {} : { metricsAddress }),
+      };
     },
     stop: async () => {
       life.stopping = true;
@@ -187,8 +328,21 @@ export const createDaemon = async (config: Config, process: DaemonTerms): Promis
       envs.stop();
       http.leave();
       supervisor.idle.lines.stop();
-      if (life.started) await new Promise<void>((resolve) => { clock.at(clock.now() + config.shutdownDelay, resolve); });
-      const stopped = await stopAll({ parts, supervisor, events, http, terminals, gateway, control, measuring, audit });
+      if (life.started)
+        await new Promise<void>((resolve) => {
+          clock.at(clock.now() + config.shutdownDelay, resolve);
+        });
+      const stopped = await stopAll({
+        parts,
+        supervisor,
+        events,
+        http,
+        terminals,
+        gateway,
+        control,
+        measuring,
+        audit,
+      });
       await tracer?.stop();
       return stopped;
     },
@@ -211,10 +365,32 @@ interface Parts {
   readonly metrics: Metrics;
 }
 
-const operationsOf = (config: Config, log: LevelledLog, { parts, tls, audit, life, replica, apiKeys, quotaLimits, templates, types, supervisor, events, envs, metrics }: Parts): Operations => {
+const operationsOf = (
+  config: Config,
+  log: LevelledLog,
+  {
+    parts,
+    tls,
+    audit,
+    life,
+    replica,
+    apiKeys,
+    quotaLimits,
+    templates,
+    types,
+    supervisor,
+    events,
+    envs,
+    metrics,
+  }: Parts,
+): Operations => {
   const { clock, driver, coordination, history, records, pepper } = parts;
   const keys = {
-    apiKeys, quotaLimits, pepper, clock, coordination,
+    apiKeys,
+    quotaLimits,
+    pepper,
+    clock,
+    coordination,
     namespaceOf: (team: string) => namespaceOf(config.namespacePattern, team),
     defaultLifetimeMs: config.keys.defaultLifetime,
     maxLifetimeMs: config.keys.maxLifetime,
@@ -222,10 +398,18 @@ const operationsOf = (config: Config, log: LevelledLog, { parts, tls, audit, lif
   };
   const unsettled = new UnsettledRequests();
   const common = { supervisor, driver, coordination, clock, quotaLimits, envs: envs.mirror };
-  const rendering = { templates, types, volumes: parts.volumes, driver, terms: sourceTerms(config) };
+  const rendering = {
+    templates,
+    types,
+    volumes: parts.volumes,
+    driver,
+    terms: sourceTerms(config),
+  };
   const syncing = { ...common, ...rendering };
   const background = (name: string, work: Promise<void>): void => {
-    work.catch((error: unknown) => { log.error({ work: name, error }, 'background work failed'); });
+    work.catch((error: unknown) => {
+      log.error({ work: name, error }, 'background work failed');
+    });
   };
   return {
     ...authentication(keys),
@@ -250,10 +434,22 @@ const operationsOf = (config: Config, log: LevelledLog, { parts, tls, audit, lif
     sandboxEvents: sandboxEvents({ ...common, history, events }),
     followEvents: followEvents({ events }),
     createExecToken: createExecToken({ ...common, apiKeys, clusterId: config.clusterId }),
-    openTerminal: openTerminal({ ...common, apiKeys, clusterId: config.clusterId, mostOfTenant: config.limits.terminalsOfTenant }),
+    openTerminal: openTerminal({
+      ...common,
+      apiKeys,
+      clusterId: config.clusterId,
+      mostOfTenant: config.limits.terminalsOfTenant,
+    }),
     isReady: isReady(common),
     openEndpoint: openEndpoint(common),
-    createPool: createPool({ ...common, ...rendering, pools: records.pools, newUid: () => idAt(common.clock.now()), pullSecrets: parts.pullSecrets, background }),
+    createPool: createPool({
+      ...common,
+      ...rendering,
+      pools: records.pools,
+      newUid: () => idAt(common.clock.now()),
+      pullSecrets: parts.pullSecrets,
+      background,
+    }),
     createdPoolUnder: createdPoolUnder(common),
     getPool: getPool(common),
     listPools: listPools(common),
@@ -270,15 +466,30 @@ const operationsOf = (config: Config, log: LevelledLog, { parts, tls, audit, lif
     createTemplate: createTemplate({ ...records, ...common }),
     updateTemplate: updateTemplate({ ...records, ...common }),
     deleteTemplate: deleteTemplate({ ...records, ...common }),
-    ...catalogue({ instanceTypes: types, volumes: parts.volumes, clock, clusterId: config.clusterId }),
+    ...catalogue({
+      instanceTypes: types,
+      volumes: parts.volumes,
+      clock,
+      clusterId: config.clusterId,
+    }),
     sandboxStatistics: sandboxStatistics({ supervisor, history }),
     listAudit: listAudit({ recent: audit && parts.recentAudit }),
     shards: listShards({ ...common, replica }),
     ...debug({
-      ...common, replica, members: envs.members, groups: envs.groups, reflectors: () => parts.reflectors(), kinds: inspectedKinds({ parts, supervisor, envs }),
+      ...common,
+      replica,
+      members: envs.members,
+      groups: envs.groups,
+      reflectors: () => parts.reflectors(),
+      kinds: inspectedKinds({ parts, supervisor, envs }),
     }),
     ...logLevels({ log, clock, replica }),
-    readiness: () => readinessOf(parts, [audit?.problem, tls?.problem, hostNetworkWarning(supervisor)], life.stopping),
+    readiness: () =>
+      readinessOf(
+        parts,
+        [audit?.problem, tls?.problem, hostNetworkWarning(supervisor)],
+        life.stopping,
+      ),
   };
 };
 
@@ -291,7 +502,17 @@ interface Served extends Pick<Parts, 'parts' | 'supervisor' | 'events'> {
   readonly audit: AuditTrail | undefined;
 }
 
-const stopAll = async ({ parts, supervisor, events, http, terminals, gateway, control, measuring, audit }: Served) => {
+const stopAll = async ({
+  parts,
+  supervisor,
+  events,
+  http,
+  terminals,
+  gateway,
+  control,
+  measuring,
+  audit,
+}: Served) => {
   const sandboxesLeft = supervisor.size;
   await Promise.all([terminals.stop(), http.stop(STOP_GRACE_MS), control.stop()]);
   gateway.stop();
@@ -308,42 +529,93 @@ const framesOf = (terminal: Config['terminal']): FrameBudgetTerms => ({
   tenant: { frames: terminal.tenantFramesPerSecond, bytes: terminal.tenantBytesPerSecond },
 });
 
-const answerBudget = ({ answers: { memoryPercent, tenantPercent } }: Config, metrics: Metrics): AnswerBudget =>
-  new AnswerBudget({ mostBytes: Math.floor(getHeapStatistics().heap_size_limit * memoryPercent / 100), tenantPercent, metrics });
+const answerBudget = (
+  { answers: { memoryPercent, tenantPercent } }: Config,
+  metrics: Metrics,
+): AnswerBudget =>
+  new AnswerBudget({
+    mostBytes: Math.floor((getHeapStatistics().heap_size_limit * memoryPercent) / 100),
+    tenantPercent,
+    metrics,
+  });
 
 /** Throws where a file can't be read. */
 const openTls = ({ certFile, keyFile }: Config['tls'], log: LevelledLog): TlsFiles | undefined =>
-  (certFile === undefined || keyFile === undefined ? undefined : new TlsFiles({ certFile, keyFile, log }));
+  certFile === undefined || keyFile === undefined
+    ? undefined
+    : new TlsFiles({ certFile, keyFile, log });
 
-const httpDate = (timestamp: string | undefined): string | undefined => (timestamp === undefined ? undefined : new Date(timestamp).toUTCString());
+const httpDate = (timestamp: string | undefined): string | undefined =>
+  timestamp === undefined ? undefined : new Date(timestamp).toUTCString();
 
 const STOP_GRACE_MS = 3_000;
 /** Whose images are made ready at the start. */
 const TEMPLATE_LIMIT = 256;
 
-const ASSEMBLIES: Readonly<Record<Config['assembly'], (config: Config, terms: AssemblyTerms) => Promise<Assembly>>> = {
+const ASSEMBLIES: Readonly<
+  Record<Config['assembly'], (config: Config, terms: AssemblyTerms) => Promise<Assembly>>
+> = {
   embedded: openEmbedded,
   kubernetes: openKubernetes,
 };
 
-/** Answers under the daemon's own address why it is not ready, for as long as the assembly waits. */
-const openedAssembly = async (config: Config, terms: Omit<AssemblyTerms, 'waits'>, tls: TlsIdentity | undefined): Promise<Assembly> => {
+/**
+ * Answers under the daemon's own address why it is not ready, for as long as the assembly waits.
+ */
+const openedAssembly = async (
+  config: Config,
+  terms: Omit<AssemblyTerms, 'waits'>,
+  tls: TlsIdentity | undefined,
+): Promise<Assembly> => {
   const { log } = terms;
-  const waiting = new WaitingServer({ listen: config.listen, tls, said: (outcome) => { log.info(outcome, 'says that it waits'); } });
+  const waiting = new WaitingServer({
+    listen: config.listen,
+    tls,
+    said: (outcome) => {
+      log.info(outcome, 'says that it waits');
+    },
+  });
   try {
-    return await ASSEMBLIES[config.assembly](config, { ...terms, waits: (problem) => { waiting.say(problem); } });
+    return await ASSEMBLIES[config.assembly](config, {
+      ...terms,
+      waits: (problem) => {
+        waiting.say(problem);
+      },
+    });
   } finally {
     await waiting.stop();
   }
 };
 
-/** Where only what is shared is away, reads and deletions go on: a warning, or nobody would be sent here any more. */
-const readinessOf = ({ driver, coordination, problems: problemsOf, warnings: warningsOf }: Assembly, problemsBeside: readonly (string | undefined)[], stopping: boolean): Readiness => {
+/**
+ * Where only what is shared is away, reads and deletions go on: a warning, or nobody would be sent
+ * here any more.
+ */
+const readinessOf = (
+  { driver, coordination, problems: problemsOf, warnings: warningsOf }: Assembly,
+  problemsBeside: readonly (string | undefined)[],
+  stopping: boolean,
+): Readiness => {
   const { isolation, problems, warnings } = driver.describe();
   const shared = coordination.describe();
-  const all = [...(stopping ? ['the daemon is about to stop'] : []), ...problems.map((problem) => `sandboxes: ${problem}`), ...problemsOf()];
+  const all = [
+    ...(stopping ? ['the daemon is about to stop'] : []),
+    ...problems.map((problem) => `sandboxes: ${problem}`),
+    ...problemsOf(),
+  ];
   const beside = problemsBeside.filter((problem) => problem !== undefined);
-  return { ready: all.length === 0, problems: all, warnings: [...warnings, ...warningsOf(), ...beside, ...shared.problems.map((problem) => `${problem}: what is new is refused until then`), ...shared.warnings], isolation };
+  return {
+    ready: all.length === 0,
+    problems: all,
+    warnings: [
+      ...warnings,
+      ...warningsOf(),
+      ...beside,
+      ...shared.problems.map((problem) => `${problem}: what is new is refused until then`),
+      ...shared.warnings,
+    ],
+    isolation,
+  };
 };
 
 /** What an id tells of its time is the assembly's clock's, whatever the machine's says. */

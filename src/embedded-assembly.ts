@@ -22,8 +22,18 @@ import { NO_METRICS } from './contracts/metrics.ts';
 import { ensureFirstKeys, readOrMakePepper } from './first-start.ts';
 import { namespaceOf } from './namespaces.ts';
 
-/** Everything on this one machine: bubblewrap for the sandboxes, one SQLite file for the truth. Rejects where the data folder is in use. */
-export const openEmbedded = async (config: Config, { log, replica, metrics = NO_METRICS }: Pick<AssemblyTerms, 'log' | 'replica'> & Partial<Pick<AssemblyTerms, 'metrics'>>): Promise<Assembly> => {
+/**
+ * Everything on this one machine: bubblewrap for the sandboxes, one SQLite file for the truth.
+ * Rejects where the data folder is in use.
+ */
+export const openEmbedded = async (
+  config: Config,
+  {
+    log,
+    replica,
+    metrics = NO_METRICS,
+  }: Pick<AssemblyTerms, 'log' | 'replica'> & Partial<Pick<AssemblyTerms, 'metrics'>>,
+): Promise<Assembly> => {
   const { dataDir } = config;
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const lock = lockDataDir(dataDir);
@@ -31,12 +41,28 @@ export const openEmbedded = async (config: Config, { log, replica, metrics = NO_
   try {
     const pepper = readOrMakePepper(dataDir);
     const database = await openDatabase(join(dataDir, 'sandpool.db'), { log, clock, metrics });
-    const history = sqliteHistory(database, { clock, log, metrics, bounds: config.history, retentionMs: config.history.retention });
-    const answers = new KeptAnswers({ rows: sqliteAnswerRows(database), clock, log, bounds: config.keptAnswers });
+    const history = sqliteHistory(database, {
+      clock,
+      log,
+      metrics,
+      bounds: config.history,
+      retentionMs: config.history.retention,
+    });
+    const answers = new KeptAnswers({
+      rows: sqliteAnswerRows(database),
+      clock,
+      log,
+      bounds: config.keptAnswers,
+    });
     const pullSecrets = sqlitePullSecrets(database, pepper);
-    const volumes = new VolumeDirectories(config.volumes.provider === 'none' ? [] : config.volumes.directories);
+    const volumes = new VolumeDirectories(
+      config.volumes.provider === 'none' ? [] : config.volumes.directories,
+    );
     const driver = new EmbeddedSandboxDriver({
-      dataDir, log, clock, volumes,
+      dataDir,
+      log,
+      clock,
+      volumes,
       records: sqliteInstanceRecords(database),
       launcherPath: fileURLToPath(new URL('../native/build-output/launcher', import.meta.url)),
       bwrapPath: '/usr/bin/bwrap',
@@ -47,15 +73,32 @@ export const openEmbedded = async (config: Config, { log, replica, metrics = NO_
       logs: { ...config.logs, retentionMs: config.history.retention },
       spawnerEntry: { command: [process.execPath, ...loaderFlags(), programOf('spawner')] },
       images: {
-        directories: config.images.directories, unpackedDir: config.images.unpackedDir, maxBytes: config.images.maxBytes, unusedAfterMs: config.images.unusedAfter,
+        directories: config.images.directories,
+        unpackedDir: config.images.unpackedDir,
+        maxBytes: config.images.maxBytes,
+        unusedAfterMs: config.images.unusedAfter,
         unpackerCommand: [process.execPath, ...loaderFlags(), programOf('images/unpacker')],
       },
     });
     return {
-      clock, driver, history, pepper,
+      clock,
+      driver,
+      history,
+      pepper,
       ensureFirstKeys: async (apiKeys) => {
-        const tenant = { namespace: namespaceOf(config.namespacePattern, 'default'), team: 'default', user: 'default' };
-        await ensureFirstKeys({ dataDir, apiKeys, pepper, now: clock.now(), lifetimeMs: config.keys.defaultLifetime, tenant });
+        const tenant = {
+          namespace: namespaceOf(config.namespacePattern, 'default'),
+          team: 'default',
+          user: 'default',
+        };
+        await ensureFirstKeys({
+          dataDir,
+          apiKeys,
+          pepper,
+          now: clock.now(),
+          lifetimeMs: config.keys.defaultLifetime,
+          tenant,
+        });
       },
       startsAtOnce: 32,
       makesDefaultPool: true,
@@ -67,7 +110,8 @@ export const openEmbedded = async (config: Config, { log, replica, metrics = NO_
       records: sqliteRecordStore(database, log),
       coordination: inProcessCoordination(clock, answers, replica),
       templates: templateFolder(config.templatesDir),
-      volumes, pullSecrets,
+      volumes,
+      pullSecrets,
       recentAudit: new RecentAuditRing(),
       backup: embeddedBackup({ database, dataDir, clock }),
       failed: database.failed,
@@ -94,7 +138,10 @@ export const openEmbedded = async (config: Config, { log, replica, metrics = NO_
 /** A process of its own, from the files beside this one, built or not, run as this process is. */
 const programOf = (folder: string): string => {
   const here = import.meta.url;
-  return fileURLToPath(new URL(`./embedded/${folder}/main${here.slice(here.lastIndexOf('.'))}`, here));
+  return fileURLToPath(
+    new URL(`./embedded/${folder}/main${here.slice(here.lastIndexOf('.'))}`, here),
+  );
 };
 
-const loaderFlags = (): readonly string[] => (import.meta.url.endsWith('.ts') ? ['--import', import.meta.resolve('tsx')] : []);
+const loaderFlags = (): readonly string[] =>
+  import.meta.url.endsWith('.ts') ? ['--import', import.meta.resolve('tsx')] : [];

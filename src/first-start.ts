@@ -1,11 +1,24 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync, openSync, fsyncSync, closeSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+  openSync,
+  fsyncSync,
+  closeSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseApiKey } from './model/api-key-text.ts';
 import type { Role, Tenant } from './model/tenant.ts';
 import { mintApiKey, secretMatches, type ApiKeyMirror } from './operations/api-keys.ts';
 
-/** What a data folder holds before its first request: the pepper, and one key file for each of admin and tenant. */
+/**
+ * What a data folder holds before its first request: the pepper, and one key file for each of admin
+ * and tenant.
+ */
 export interface FirstKeysDeps {
   readonly dataDir: string;
   readonly apiKeys: ApiKeyMirror;
@@ -21,33 +34,52 @@ export const readOrMakePepper = (dataDir: string): Buffer => {
   const file = join(dataDir, 'keys', 'pepper');
   if (!existsSync(file)) writePrivate(file, randomBytes(32).toString('hex'));
   const pepper = Buffer.from(readFileSync(file, 'utf8').trim(), 'hex');
-  if (pepper.length !== 32) throw new Error(`${file} is damaged: restore it from a backup, or delete it together with the keys beside it to begin with new keys`);
+  if (pepper.length !== 32)
+    throw new Error(
+      `${file} is damaged: restore it from a backup, or delete it together with the keys beside it to begin with new keys`,
+    );
   return pepper;
 };
 
-/** Makes `keys/admin.key` and `keys/tenant.key` (mode 0600) where they are missing or no longer stand for a valid key. One that has lived for more than half of its time lives on, since what it makes ends with it. */
+/**
+ * Makes `keys/admin.key` and `keys/tenant.key` (mode 0600) where they are missing or no longer
+ * stand for a valid key. One that has lived for more than half of its time lives on, since what it
+ * makes ends with it.
+ */
 export const ensureFirstKeys = async (deps: FirstKeysDeps): Promise<void> => {
   await ensureKey(deps, 'admin');
   await ensureKey(deps, 'user');
 };
 
-const ensureKey = async ({ dataDir, apiKeys, pepper, now, lifetimeMs, tenant }: FirstKeysDeps, role: Role): Promise<void> => {
+const ensureKey = async (
+  { dataDir, apiKeys, pepper, now, lifetimeMs, tenant }: FirstKeysDeps,
+  role: Role,
+): Promise<void> => {
   const name = role === 'admin' ? 'admin' : 'tenant';
   const file = join(dataDir, 'keys', `${name}.key`);
   const held = existsSync(file) ? parseApiKey(readFileSync(file, 'utf8').trim()) : undefined;
   const record = held && apiKeys.find(held.keyId);
-  if (record && record.role === role && record.expiresAt > now && secretMatches(held.secret, record, pepper)) {
-    if (record.expiresAt - now < lifetimeMs / 2) await apiKeys.renew({ ...record, expiresAt: now + lifetimeMs });
+  if (
+    record &&
+    record.role === role &&
+    record.expiresAt > now &&
+    secretMatches(held.secret, record, pepper)
+  ) {
+    if (record.expiresAt - now < lifetimeMs / 2)
+      await apiKeys.renew({ ...record, expiresAt: now + lifetimeMs });
     return;
   }
-  const minted = mintApiKey({
-    tenant,
-    role,
-    shortName: `${name}-${randomBytes(4).toString('hex')}`,
-    description: `made by the daemon for ${name}.key`,
-    issuedAt: now,
-    expiresAt: now + lifetimeMs,
-  }, pepper);
+  const minted = mintApiKey(
+    {
+      tenant,
+      role,
+      shortName: `${name}-${randomBytes(4).toString('hex')}`,
+      description: `made by the daemon for ${name}.key`,
+      issuedAt: now,
+      expiresAt: now + lifetimeMs,
+    },
+    pepper,
+  );
   await apiKeys.create(minted.record);
   writePrivate(file, `${minted.apiKey}\n`);
 };

@@ -26,10 +26,14 @@ import { ensureAdminKey, readSharedSecrets, sealKeyOf } from './shared-secrets.t
 import { version } from './version.ts';
 
 /**
- * One of several replicas: sandboxes are Pods, the API server is the truth, Redis holds what is shared and short-lived.
- * Waits for the API server. Rejects where the configuration can't be used or the API server refuses the daemon.
+ * One of several replicas: sandboxes are Pods, the API server is the truth, Redis holds what is
+ * shared and short-lived. Waits for the API server. Rejects where the configuration can't be used
+ * or the API server refuses the daemon.
  */
-export const openKubernetes = async (config: Config, { log, replica, types, metrics, waits, stopped }: AssemblyTerms): Promise<Assembly> => {
+export const openKubernetes = async (
+  config: Config,
+  { log, replica, types, metrics, waits, stopped }: AssemblyTerms,
+): Promise<Assembly> => {
   const secrets = readSharedSecrets(config.secretsDir ?? '');
   const settings = redisSettings(config.redis);
   const access = await readClusterAccess(accessSource(config.kubernetes), log);
@@ -37,27 +41,84 @@ export const openKubernetes = async (config: Config, { log, replica, types, metr
   const traceScope = new AsyncScope<OngoingTrace>();
   const api = apiServer({ access, version: version(), clock, metrics, traceScope });
   const background = api.lane('background');
-  await untilAnswering({ api: background, server: access.server.origin, log, waits, stopped }).catch(async (error: unknown) => {
+  await untilAnswering({
+    api: background,
+    server: access.server.origin,
+    log,
+    waits,
+    stopped,
+  }).catch(async (error: unknown) => {
     await api.close();
     throw error;
   }); // from here on it is known what time it is
   const outdated = new Outdated();
-  const seals = new Seals({ key: sealKeyOf(secrets), since: sealedSince(config.kubernetes), now: () => clock.now() });
+  const seals = new Seals({
+    key: sealKeyOf(secrets),
+    since: sealedSince(config.kubernetes),
+    now: () => clock.now(),
+  });
   const ownersOf = teamsOf(config.namespacePattern);
   const streams = new PodStreams({ access, api: api.lane('claims'), log, version: version() });
-  const volumes = new BoundVolumes({ api: background, clock, provided: config.volumes.provider !== 'none' });
+  const volumes = new BoundVolumes({
+    api: background,
+    clock,
+    provided: config.volumes.provider !== 'none',
+  });
   const driver = new KubernetesSandboxDriver({
-    api, volumes, seals, teamOf: ownersOf, streams, clock, log, metrics, outdated: outdated.note,
-    pods: { runAsUser: config.kubernetes.runAsUser, terminationGraceSeconds: Math.ceil(config.kubernetes.terminationGrace / 1_000) },
+    api,
+    volumes,
+    seals,
+    teamOf: ownersOf,
+    streams,
+    clock,
+    log,
+    metrics,
+    outdated: outdated.note,
+    pods: {
+      runAsUser: config.kubernetes.runAsUser,
+      terminationGraceSeconds: Math.ceil(config.kubernetes.terminationGrace / 1_000),
+    },
   });
   const granting = new LateGrants();
   const records = new KubernetesRecordStore({
-    grants: granting, api, log, metrics, seals, outdated: outdated.note, clusterId: config.clusterId, now: () => clock.now(), instanceType: (name) => types.get(name), terms: sourceTerms(config), check: (definition) => { driver.check(definition); }, teamOf: ownersOf,
+    grants: granting,
+    api,
+    log,
+    metrics,
+    seals,
+    outdated: outdated.note,
+    clusterId: config.clusterId,
+    now: () => clock.now(),
+    instanceType: (name) => types.get(name),
+    terms: sourceTerms(config),
+    check: (definition) => {
+      driver.check(definition);
+    },
+    teamOf: ownersOf,
   });
-  const redis = redisCoordination({ settings, replica, usage: usageRecords(background, records.pools), keptAnswers: config.keptAnswers, clock, log, metrics });
-  const history = new RedisHistory({ settings, clock, log, metrics, bounds: config.history, retentionMs: config.history.retention });
+  const redis = redisCoordination({
+    settings,
+    replica,
+    usage: usageRecords(background, records.pools),
+    keptAnswers: config.keptAnswers,
+    clock,
+    log,
+    metrics,
+  });
+  const history = new RedisHistory({
+    settings,
+    clock,
+    log,
+    metrics,
+    bounds: config.history,
+    retentionMs: config.history.retention,
+  });
   return {
-    clock, driver, records, history, traceScope,
+    clock,
+    driver,
+    records,
+    history,
+    traceScope,
     coordination: redis.coordination,
     templates: { read: async () => [] },
     pullSecrets: new PodPullSecrets(background),
@@ -65,17 +126,37 @@ export const openKubernetes = async (config: Config, { log, replica, types, metr
     pepper: secrets.pepper,
     recentAudit: redis.recentAudit,
     ensureFirstKeys: async (apiKeys) => {
-      const tenant = { namespace: namespaceOf(config.namespacePattern, 'default'), team: 'default', user: 'default' };
-      await ensureAdminKey({ apiKeys, secrets, clock, lifetimeMs: config.keys.maxLifetime, tenant });
+      const tenant = {
+        namespace: namespaceOf(config.namespacePattern, 'default'),
+        team: 'default',
+        user: 'default',
+      };
+      await ensureAdminKey({
+        apiKeys,
+        secrets,
+        clock,
+        lifetimeMs: config.keys.maxLifetime,
+        tenant,
+      });
     },
     startsAtOnce: 128, // a Pod waits for its node most of the time
     makesDefaultPool: false,
-    backup: async () => { throw new Error('on Kubernetes the truth is in the API server: back up its etcd, and the append-only file of Redis'); },
+    backup: async () => {
+      throw new Error(
+        'on Kubernetes the truth is in the API server: back up its etcd, and the append-only file of Redis',
+      );
+    },
     reflectors: () => [...driver.reflectors(), ...records.reflectors()],
     warnings: () => history.warnings(),
-    problems: () => [...new Set([...records.problems, ...(outdated.why === undefined ? [] : [outdated.why])])],
-    grantBy: (grants) => { granting.by = grants; },
-    onOutdated: (report) => { outdated.follow(report); },
+    problems: () => [
+      ...new Set([...records.problems, ...(outdated.why === undefined ? [] : [outdated.why])]),
+    ],
+    grantBy: (grants) => {
+      granting.by = grants;
+    },
+    onOutdated: (report) => {
+      outdated.follow(report);
+    },
     failed: new Promise<Error>(() => undefined),
     start: async () => {
       await Promise.all([redis.start(), history.start(), records.start()]);
@@ -94,13 +175,18 @@ export const openKubernetes = async (config: Config, { log, replica, types, metr
 class LateGrants implements Grants<PoolRecord> {
   by: Grants<PoolRecord> | undefined;
 
-  async ask(...[next, before]: Parameters<Grants<PoolRecord>['ask']>): ReturnType<Grants<PoolRecord>['ask']> {
+  async ask(
+    ...[next, before]: Parameters<Grants<PoolRecord>['ask']>
+  ): ReturnType<Grants<PoolRecord>['ask']> {
     if (!this.by) throw unavailable('nothing can be granted yet');
     return await this.by.ask(next, before);
   }
 }
 
-/** What a later version wrote that this one does not understand: while there is any of it, who leads is the later version's. */
+/**
+ * What a later version wrote that this one does not understand: while there is any of it, who leads
+ * is the later version's.
+ */
 class Outdated {
   readonly #objects = new Map<string, string>();
   #report: (why: string | undefined) => void = () => undefined;
@@ -125,13 +211,25 @@ class Outdated {
 }
 
 /** ms since the epoch; unset: there never were records without. */
-const sealedSince = ({ sealedSince: since }: Config['kubernetes']): number => (since === undefined ? Number.NEGATIVE_INFINITY : Date.parse(since));
+const sealedSince = ({ sealedSince: since }: Config['kubernetes']): number =>
+  since === undefined ? Number.NEGATIVE_INFINITY : Date.parse(since);
 
-const accessSource = ({ kubeconfig, context }: Config['kubernetes']): AccessSource =>
-  ({ ...(kubeconfig === undefined ? {} : { kubeconfig }), ...(context === undefined ? {} : { context }) });
+const accessSource = ({ kubeconfig, context }: Config['kubernetes']): AccessSource => ({
+  ...(kubeconfig === undefined ? {} : { kubeconfig }),
+  ...(context === undefined ? {} : { context }),
+});
 
-const redisSettings = ({ urls, mode, username, passwordFile, caFile, prefix }: Config['redis']): RedisSettings => ({
-  urls, cluster: mode === 'cluster', prefix,
+const redisSettings = ({
+  urls,
+  mode,
+  username,
+  passwordFile,
+  caFile,
+  prefix,
+}: Config['redis']): RedisSettings => ({
+  urls,
+  cluster: mode === 'cluster',
+  prefix,
   ...(username === undefined ? {} : { username }),
   ...(passwordFile === undefined ? {} : { password: readFileSync(passwordFile, 'utf8').trim() }),
   ...(caFile === undefined ? {} : { ca: readFileSync(caFile, 'utf8') }),

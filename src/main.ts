@@ -1,7 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { type Config, ConfigFaults, dataDirFrom, loadConfig, type LoadedConfig, type NamedTexts } from './config.ts';
+import {
+  type Config,
+  ConfigFaults,
+  dataDirFrom,
+  loadConfig,
+  type LoadedConfig,
+  type NamedTexts,
+} from './config.ts';
 import { environment } from './config/environment.ts';
 import { createDaemon, type DaemonTerms } from './daemon.ts';
 import { readDaemonNote, removeDaemonNote, writeDaemonNote } from './daemon-note.ts';
@@ -16,8 +23,9 @@ export interface ServeOptions {
 }
 
 /**
- * Runs the daemon in this process until it is told to stop, then ends the process: with 0 after SIGINT or SIGTERM, with
- * 1 where it can't start or go on. What a person should read goes to standard output, errors and logs to standard error.
+ * Runs the daemon in this process until it is told to stop, then ends the process: with 0 after
+ * SIGINT or SIGTERM, with 1 where it can't start or go on. What a person should read goes to
+ * standard output, errors and logs to standard error.
  */
 export const serve = async ({ argvOptions }: ServeOptions): Promise<void> => {
   const loaded = configOrFaults(argvOptions);
@@ -27,24 +35,39 @@ export const serve = async ({ argvOptions }: ServeOptions): Promise<void> => {
   }
   const { config, origins } = loaded;
   const replica = `${config.replica ?? hostname()}-${randomBytes(3).toString('hex')}`;
-  const log = createLog(config.logLevel === 'auto' ? (process.stderr.isTTY ? 'warn' : 'info') : config.logLevel, { replica });
+  const log = createLog(
+    config.logLevel === 'auto' ? (process.stderr.isTTY ? 'warn' : 'info') : config.logLevel,
+    { replica },
+  );
   const exit = (code: number): never => {
     log.flush();
     process.exit(code);
   };
-  const crash = (event: string) => (error: unknown): void => {
-    log.error({ error }, event);
-    if (endFaulty(error)) return;
-    process.stderr.write(`Sandpool stops: ${messageOf(error)}\n`);
-    exit(1);
-  };
+  const crash =
+    (event: string) =>
+    (error: unknown): void => {
+      log.error({ error }, event);
+      if (endFaulty(error)) return;
+      process.stderr.write(`Sandpool stops: ${messageOf(error)}\n`);
+      exit(1);
+    };
   process.on('uncaughtException', crash('uncaught exception'));
   process.on('unhandledRejection', crash('unhandled rejection'));
   process.stdout.on('error', () => undefined); // its reader is gone; the daemon goes on without
-  exit(await run(config, { log, replica, metricsGiven: origins['metrics.listen'] !== 'default', exit }));
+  exit(
+    await run(config, {
+      log,
+      replica,
+      metricsGiven: origins['metrics.listen'] !== 'default',
+      exit,
+    }),
+  );
 };
 
-interface RunTerms extends Omit<DaemonTerms, 'stopped'> { readonly log: ProcessLog; readonly exit: (code: number) => never }
+interface RunTerms extends Omit<DaemonTerms, 'stopped'> {
+  readonly log: ProcessLog;
+  readonly exit: (code: number) => never;
+}
 
 /** Notes signals from its making to `end`, so that what waits meanwhile can be called off. */
 class EarlySignals {
@@ -55,11 +78,17 @@ class EarlySignals {
   };
   first: NodeJS.Signals | undefined;
 
-  constructor() { process.on('SIGINT', this.#onSignal).on('SIGTERM', this.#onSignal); }
+  constructor() {
+    process.on('SIGINT', this.#onSignal).on('SIGTERM', this.#onSignal);
+  }
 
-  get stopped(): AbortSignal { return this.#controller.signal; }
+  get stopped(): AbortSignal {
+    return this.#controller.signal;
+  }
 
-  end(): void { process.off('SIGINT', this.#onSignal).off('SIGTERM', this.#onSignal); }
+  end(): void {
+    process.off('SIGINT', this.#onSignal).off('SIGTERM', this.#onSignal);
+  }
 }
 
 const run = async (config: Config, { exit, ...terms }: RunTerms): Promise<number> => {
@@ -68,7 +97,12 @@ const run = async (config: Config, { exit, ...terms }: RunTerms): Promise<number
   const early = new EarlySignals();
   try {
     const daemon = await createDaemon(config, { ...terms, stopped: early.stopped });
-    daemon.failed.then((error: Error) => { process.stderr.write(`Sandpool stops: ${error.message}\n`); }, () => undefined);
+    daemon.failed.then(
+      (error: Error) => {
+        process.stderr.write(`Sandpool stops: ${error.message}\n`);
+      },
+      () => undefined,
+    );
     let startUp: StartUp | undefined;
     return await runDaemon(daemon, {
       log,
@@ -81,7 +115,9 @@ const run = async (config: Config, { exit, ...terms }: RunTerms): Promise<number
       shutdownDelayMs: config.shutdownDelay,
       after: (ms, due) => {
         const timer = setTimeout(due, ms);
-        return () => { clearTimeout(timer); };
+        return () => {
+          clearTimeout(timer);
+        };
       },
       onReady: ({ address, metricsAddress }) => {
         writeDaemonNote(dataDir, address, metricsAddress);
@@ -100,9 +136,12 @@ const run = async (config: Config, { exit, ...terms }: RunTerms): Promise<number
     }
     const other = readDaemonNote(dataDir);
     if (other && other.pid !== process.pid) {
-      process.stderr.write(`A daemon already runs on ${dataDir}: ${other.address} (pid ${other.pid})\n`);
+      process.stderr.write(
+        `A daemon already runs on ${dataDir}: ${other.address} (pid ${other.pid})\n`,
+      );
     } else {
-      if (!process.stderr.isTTY) log.error({ error }, 'start failed'); // a person gets the line below
+      // a person gets the line below
+      if (!process.stderr.isTTY) log.error({ error }, 'start failed');
       process.stderr.write(`Sandpool can't start: ${messageOf(error)}\n`);
     }
     return 1;
@@ -131,4 +170,5 @@ const startUpOf = (config: Config, address: string): StartUp => ({
   ...(config.secretsDir === undefined ? {} : { secretsDir: config.secretsDir }),
 });
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);

@@ -1,6 +1,7 @@
 /** Namespaces of teams by `namespacePattern`, in which {team} stands for the team's name. */
 
-export const namespaceOf = (pattern: string, team: string): string => pattern.replaceAll('{team}', team);
+export const namespaceOf = (pattern: string, team: string): string =>
+  pattern.replaceAll('{team}', team);
 
 /** Undefined where the pattern makes no such namespace. */
 export const teamOf = (pattern: string, namespace: string): string | undefined => {

@@ -15,17 +15,30 @@ export interface SharedSecrets {
   readonly adminKey: ApiKeyText;
 }
 
-/** Throws with what to do where a file is missing or isn't what it should be; its content is never quoted. */
+/**
+ * Throws with what to do where a file is missing or isn't what it should be; its content is never
+ * quoted.
+ */
 export const readSharedSecrets = (folder: string): SharedSecrets => {
   const pepper = Buffer.from(textOf(join(folder, 'pepper')), 'hex');
-  if (pepper.length !== 32) throw new Error(`${join(folder, 'pepper')} must hold 64 hexadecimal digits, such as "openssl rand -hex 32" prints`);
+  if (pepper.length !== 32)
+    throw new Error(
+      `${join(folder, 'pepper')} must hold 64 hexadecimal digits, such as "openssl rand -hex 32" prints`,
+    );
   const adminKey = parseApiKey(textOf(join(folder, 'admin.key')));
-  if (!adminKey) throw new Error(`${join(folder, 'admin.key')} must hold an API key, such as "sandpool keys mint" prints`);
+  if (!adminKey)
+    throw new Error(
+      `${join(folder, 'admin.key')} must hold an API key, such as "sandpool keys mint" prints`,
+    );
   return { pepper, adminKey };
 };
 
-/** Of what daemons write beside what others may write: for that alone, so that no hash of an API key's secret is ever a seal. */
-export const sealKeyOf = ({ pepper }: Pick<SharedSecrets, 'pepper'>): Buffer => Buffer.from(hkdfSync('sha256', pepper, '', 'sandpool seals of records', 32));
+/**
+ * Of what daemons write beside what others may write: for that alone, so that no hash of an API
+ * key's secret is ever a seal.
+ */
+export const sealKeyOf = ({ pepper }: Pick<SharedSecrets, 'pepper'>): Buffer =>
+  Buffer.from(hkdfSync('sha256', pepper, '', 'sandpool seals of records', 32));
 
 export interface AdminKeyDeps {
   readonly apiKeys: ApiKeyMirror;
@@ -36,20 +49,39 @@ export interface AdminKeyDeps {
   readonly tenant: Tenant;
 }
 
-/** Has the given admin key work: several replicas may do so at one time. Throws where its id is taken by another key. */
-export const ensureAdminKey = async ({ apiKeys, secrets: { pepper, adminKey }, clock, lifetimeMs, tenant }: AdminKeyDeps): Promise<void> => {
+/**
+ * Has the given admin key work: several replicas may do so at one time. Throws where its id is
+ * taken by another key.
+ */
+export const ensureAdminKey = async ({
+  apiKeys,
+  secrets: { pepper, adminKey },
+  clock,
+  lifetimeMs,
+  tenant,
+}: AdminKeyDeps): Promise<void> => {
   const { keyId, secret } = adminKey;
   const now = clock.now();
   const expiresAt = now + lifetimeMs;
   const known = apiKeys.find(keyId);
   if (known) {
-    if (known.role !== 'admin' || !secretMatches(secret, known, pepper)) throw new Error('admin.key is not the key that goes by its id, or the pepper is another one than when it was made');
-    if (known.expiresAt - now < lifetimeMs / 2) await apiKeys.renew({ ...known, expiresAt }).catch(ignoreLostRace);
+    if (known.role !== 'admin' || !secretMatches(secret, known, pepper))
+      throw new Error(
+        'admin.key is not the key that goes by its id, or the pepper is another one than when it was made',
+      );
+    if (known.expiresAt - now < lifetimeMs / 2)
+      await apiKeys.renew({ ...known, expiresAt }).catch(ignoreLostRace);
     return;
   }
   const record: Omit<ApiKeyRecord, 'revision'> = {
-    ...tenant, keyId, role: 'admin', shortName: `admin-${keyId.toLowerCase()}`, description: 'given to the daemon as admin.key',
-    hash: hashOf(secret, pepper).toString('hex'), issuedAt: now, expiresAt,
+    ...tenant,
+    keyId,
+    role: 'admin',
+    shortName: `admin-${keyId.toLowerCase()}`,
+    description: 'given to the daemon as admin.key',
+    hash: hashOf(secret, pepper).toString('hex'),
+    issuedAt: now,
+    expiresAt,
   };
   await apiKeys.create(record).catch(ignoreLostRace);
 };
@@ -63,6 +95,9 @@ const textOf = (file: string): string => {
   try {
     return readFileSync(file, 'utf8').trim();
   } catch (error) {
-    throw new Error(`${file} can't be read: ${error instanceof Error && 'code' in error ? String(error.code) : 'unknown'}; see docs/kubernetes.md`, { cause: error });
+    throw new Error(
+      `${file} can't be read: ${error instanceof Error && 'code' in error ? String(error.code) : 'unknown'}; see docs/kubernetes.md`,
+      { cause: error },
+    );
   }
 };

@@ -15,7 +15,8 @@ export interface StartUp {
 
 /** What a person reads once the daemon is ready: the address, the key files, some lines to try. */
 export const readyText = (startUp: StartUp): string => {
-  if (startUp.secretsDir !== undefined) return replicaText(startUp.address, join(startUp.secretsDir, 'admin.key'));
+  if (startUp.secretsDir !== undefined)
+    return replicaText(startUp.address, join(startUp.secretsDir, 'admin.key'));
   const sandpool = commandOf(startUp);
   const keys = join(startUp.dataDir, 'keys');
   return [
@@ -30,13 +31,14 @@ export const readyText = (startUp: StartUp): string => {
   ].join('\n');
 };
 
-const replicaText = (address: string, adminKey: string): string => [
-  '',
-  `Sandpool is ready at ${address}`,
-  `Admin key: ${adminKey}. A key for a user of a team, whose namespace must be there:`,
-  `  curl -H "SERVICE-API-KEY: $(cat ${quoted(adminKey)})" -H 'content-type: application/json' -d '{"team":"TEAM","user":"USER"}' ${address}/admin/api-keys`,
-  '',
-].join('\n');
+const replicaText = (address: string, adminKey: string): string =>
+  [
+    '',
+    `Sandpool is ready at ${address}`,
+    `Admin key: ${adminKey}. A key for a user of a team, whose namespace must be there:`,
+    `  curl -H "SERVICE-API-KEY: $(cat ${quoted(adminKey)})" -H 'content-type: application/json' -d '{"team":"TEAM","user":"USER"}' ${address}/admin/api-keys`,
+    '',
+  ].join('\n');
 
 /** What a person reads when the daemon has stopped. */
 export const stoppedText = (sandboxesLeft: number, startUp: StartUp): string =>
@@ -50,4 +52,5 @@ const commandOf = ({ command, workingDir, dataDir, usualDataDir }: StartUp): str
   return usualDataDir ? program : `SANDPOOL_DATA_DIR=${quoted(dataDir)} ${program}`;
 };
 
-const quoted = (text: string): string => (/^[A-Za-z0-9_./@%+=:,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`);
+const quoted = (text: string): string =>
+  /^[A-Za-z0-9_./@%+=:,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;

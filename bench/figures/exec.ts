@@ -21,19 +21,41 @@ export const exec: Figure = {
       await service.createFullPool('bench', 1);
       const id = await service.claim('bench');
       const overRest = async (): Promise<readonly number[]> => {
-        const result = await bench.load.closed(service.port, service.commands(id, ARGV, COMMANDS), 1);
+        const result = await bench.load.closed(
+          service.port,
+          service.commands(id, ARGV, COMMANDS),
+          1,
+        );
         expectAll(result, 200);
-        if (result.bodies.some((body) => !body.includes('"exitCode":0,'))) throw new Error(`a command failed: ${result.bodies[0] ?? ''}`);
+        if (result.bodies.some((body) => !body.includes('"exitCode":0,')))
+          throw new Error(`a command failed: ${result.bodies[0] ?? ''}`);
         return result.latencies;
       };
       const alone = (): Promise<readonly number[]> =>
-        rawTimes(raw, { kind: 'joins', launcherPath: LAUNCHER, note: join(daemon.dataDir, 'run', id), folder: bench.folder, argv: ARGV, count: COMMANDS });
+        rawTimes(raw, {
+          kind: 'joins',
+          launcherPath: LAUNCHER,
+          note: join(daemon.dataDir, 'run', id),
+          folder: bench.folder,
+          argv: ARGV,
+          count: COMMANDS,
+        });
       await overRest();
       await alone();
       const { ours, theirs } = await inPairs(bench, { ours: overRest, theirs: alone });
-      const at = (share: number) => ({ ours: ours.map((times) => quantile(times, share)), theirs: theirs.map((times) => quantile(times, share)) });
+      const at = (share: number) => ({
+        ours: ours.map((times) => quantile(times, share)),
+        theirs: theirs.map((times) => quantile(times, share)),
+      });
       return [
-        { name: 'exec of true, p50', unit: 'ms', better: 'less', reach: 1.3, beyond: 1.1, ...at(0.5) },
+        {
+          name: 'exec of true, p50',
+          unit: 'ms',
+          better: 'less',
+          reach: 1.3,
+          beyond: 1.1,
+          ...at(0.5),
+        },
         { name: 'exec of true, p99', unit: 'ms', better: 'less', ...at(0.99) },
       ];
     } finally {

@@ -17,16 +17,27 @@ export const LAUNCHER = resolve('native/build-output/launcher');
 
 export const fill: Figure = {
   name: 'fill',
-  about: 'time until a pool of 100 is filled, against as many raw starts of bubblewrap, 4 at a time on both sides',
+  about:
+    'time until a pool of 100 is filled, against as many raw starts of bubblewrap, 4 at a time on both sides',
   run: async (bench) => {
-    const template = SandboxTemplateSchema.parse(JSON.parse(readFileSync('config/templates/default.json', 'utf8')));
+    const template = SandboxTemplateSchema.parse(
+      JSON.parse(readFileSync('config/templates/default.json', 'utf8')),
+    );
     const raw = new Child<RawOrder, RawAnswer>('raw-launcher');
     const daemon = await Daemon.start(bench.load, ['--parallel-starts', String(PARALLEL)]);
     try {
-      const rawStarts = (cgroups: boolean) => async (): Promise<number> => await onlyTime(raw, {
-        kind: 'starts', launcherPath: LAUNCHER, rootfs: pathsOf(daemon.dataDir).rootfs, folder: bench.folder, definition: renderDefinition(template.spec),
-        count: SANDBOXES, parallel: PARALLEL, cgroups, ...(process.getuid?.() === 0 ? { firstUid: FIRST_UID } : {}),
-      });
+      const rawStarts = (cgroups: boolean) => async (): Promise<number> =>
+        await onlyTime(raw, {
+          kind: 'starts',
+          launcherPath: LAUNCHER,
+          rootfs: pathsOf(daemon.dataDir).rootfs,
+          folder: bench.folder,
+          definition: renderDefinition(template.spec),
+          count: SANDBOXES,
+          parallel: PARALLEL,
+          cgroups,
+          ...(process.getuid?.() === 0 ? { firstUid: FIRST_UID } : {}),
+        });
       const fillOne = async (): Promise<number> => {
         const began = performance.now();
         await daemon.service.createFullPool('bench', SANDBOXES);
@@ -39,8 +50,20 @@ export const fill: Figure = {
       const plain = await inPairs(bench, { ours: fillOne, theirs: rawStarts(false) });
       const withCgroups = await inPairs(bench, { ours: fillOne, theirs: rawStarts(true) });
       return [
-        { name: `pool of ${SANDBOXES} filled`, unit: 'ms', better: 'less', reach: 1.2, beyond: 1.05, ...plain },
-        { name: 'the same, raw starts with cgroups too', unit: 'ms', better: 'less', ...withCgroups },
+        {
+          name: `pool of ${SANDBOXES} filled`,
+          unit: 'ms',
+          better: 'less',
+          reach: 1.2,
+          beyond: 1.05,
+          ...plain,
+        },
+        {
+          name: 'the same, raw starts with cgroups too',
+          unit: 'ms',
+          better: 'less',
+          ...withCgroups,
+        },
       ];
     } finally {
       await daemon.dispose();
@@ -49,13 +72,19 @@ export const fill: Figure = {
   },
 };
 
-export const onlyTime = async (raw: Child<RawOrder, RawAnswer>, order: RawOrder): Promise<number> => {
+export const onlyTime = async (
+  raw: Child<RawOrder, RawAnswer>,
+  order: RawOrder,
+): Promise<number> => {
   const [tookMs] = await rawTimes(raw, order);
   if (tookMs === undefined) throw new Error('nothing was measured');
   return tookMs;
 };
 
-export const rawTimes = async (raw: Child<RawOrder, RawAnswer>, order: RawOrder): Promise<readonly number[]> => {
+export const rawTimes = async (
+  raw: Child<RawOrder, RawAnswer>,
+  order: RawOrder,
+): Promise<readonly number[]> => {
   const answer = await raw.ask(order);
   if ('failed' in answer) throw new Error(`the raw side failed: ${answer.failed}`);
   return answer.tookMs;

@@ -29,7 +29,10 @@ export const help: Figure = {
 /** From the start of the process until all that it wrote was read, in ms. */
 const timeOf = async (args: readonly string[]): Promise<number> => {
   const began = performance.now();
-  const child = spawn(process.execPath, [...args], { stdio: ['ignore', 'pipe', 'inherit'], env: { PATH: process.env['PATH'] ?? '' } });
+  const child = spawn(process.execPath, [...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { PATH: process.env['PATH'] ?? '' },
+  });
   child.stdout.resume();
   const [code] = await once(child, 'close');
   if (code !== 0) throw new Error(`${args.join(' ')} ended with ${String(code)}`);

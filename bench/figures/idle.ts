@@ -19,8 +19,10 @@ export const idle: Figure = {
   run: async (bench) => {
     const daemon = await Daemon.start(bench.load, SCRIPTED_FLAGS, { command: scriptedAssembly() });
     try {
-      for (let pool = 0; pool < POOLS; pool += 1) await daemon.service.createPool(`idle-${pool}`, SIZE);
-      for (let pool = 0; pool < POOLS; pool += 1) await daemon.service.untilIdle(`idle-${pool}`, SIZE);
+      for (let pool = 0; pool < POOLS; pool += 1)
+        await daemon.service.createPool(`idle-${pool}`, SIZE);
+      for (let pool = 0; pool < POOLS; pool += 1)
+        await daemon.service.untilIdle(`idle-${pool}`, SIZE);
       await pause(CALM_MS); // what was made has settled
       const shares: number[] = [];
       for (let round = 0; round < Math.min(bench.rounds, MOST_ROUNDS); round += 1) {
@@ -32,8 +34,20 @@ export const idle: Figure = {
       await daemon.service.createFullPool('more', MORE);
       await pause(CALM_MS);
       return [
-        { name: `${POOLS} pools of ${SIZE} instances, idle: share of a processor`, unit: '%', better: 'less', reach: 2, beyond: 1, ours: shares },
-        { name: 'heap of the daemon for each idle instance', unit: 'KB', better: 'less', ours: [(await heapOf(daemon) - before) / MORE / 1_024] },
+        {
+          name: `${POOLS} pools of ${SIZE} instances, idle: share of a processor`,
+          unit: '%',
+          better: 'less',
+          reach: 2,
+          beyond: 1,
+          ours: shares,
+        },
+        {
+          name: 'heap of the daemon for each idle instance',
+          unit: 'KB',
+          better: 'less',
+          ours: [((await heapOf(daemon)) - before) / MORE / 1_024],
+        },
       ];
     } finally {
       await daemon.dispose();

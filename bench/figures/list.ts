@@ -24,16 +24,31 @@ export const list: Figure = {
       const side = (offset: number) => async (): Promise<number> => {
         const [page] = service.keyed([{ method: 'GET', path: `/sandboxes?offset=${offset}` }]);
         if (!page) throw new Error('there is nothing to ask');
-        const result = await bench.load.closed(service.port, Array.from({ length: PAGES }, () => page), 1);
+        const result = await bench.load.closed(
+          service.port,
+          Array.from({ length: PAGES }, () => page),
+          1,
+        );
         expectAll(result, 200);
-        const { items, total } = JSON.parse(result.bodies[0] ?? '') as { items: readonly unknown[]; total: number };
-        if (items.length !== 20 || total !== FINISHED) throw new Error(`a page had ${items.length} of ${total}`);
+        const { items, total } = JSON.parse(result.bodies[0] ?? '') as {
+          items: readonly unknown[];
+          total: number;
+        };
+        if (items.length !== 20 || total !== FINISHED)
+          throw new Error(`a page had ${items.length} of ${total}`);
         return quantile(result.latencies, 0.5);
       };
       for (const offset of [0, ...OFFSETS, 0, ...OFFSETS]) await side(offset)();
       const measures = [];
       for (const offset of OFFSETS) {
-        measures.push({ name: `list at offset ${offset} / 0, p50`, unit: 'ms', better: 'less' as const, reach: 5, beyond: 1.5, ...await inPairs(bench, { ours: side(offset), theirs: side(0) }) });
+        measures.push({
+          name: `list at offset ${offset} / 0, p50`,
+          unit: 'ms',
+          better: 'less' as const,
+          reach: 5,
+          beyond: 1.5,
+          ...(await inPairs(bench, { ours: side(offset), theirs: side(0) })),
+        });
       }
       return measures;
     } finally {
@@ -44,21 +59,45 @@ export const list: Figure = {
 
 /** As many finished sandboxes of the tenant that the first start makes a key for. */
 const fillHistory = async (dataDir: string): Promise<void> => {
-  const { openDatabase } = await built<typeof import('../../src/embedded/database.ts')>('embedded/database');
-  const { sqliteHistory } = await built<typeof import('../../src/embedded/history.ts')>('embedded/history');
-  const { systemClock } = await built<typeof import('../../src/embedded/system-clock.ts')>('embedded/system-clock');
+  const { openDatabase } =
+    await built<typeof import('../../src/embedded/database.ts')>('embedded/database');
+  const { sqliteHistory } =
+    await built<typeof import('../../src/embedded/history.ts')>('embedded/history');
+  const { systemClock } =
+    await built<typeof import('../../src/embedded/system-clock.ts')>('embedded/system-clock');
   const clock = systemClock();
   const database = await openDatabase(join(dataDir, 'sandpool.db'), { log: silentLog, clock });
-  const history = sqliteHistory(database, { clock, log: silentLog, retentionMs: Number.MAX_SAFE_INTEGER, bounds: { totalBytes: Number.MAX_SAFE_INTEGER, tenantBytes: Number.MAX_SAFE_INTEGER } });
-  const [owner, from] = [{ namespace: 'default', team: 'default', user: 'default' }, clock.now() - HOURS * 3_600_000];
+  const history = sqliteHistory(database, {
+    clock,
+    log: silentLog,
+    retentionMs: Number.MAX_SAFE_INTEGER,
+    bounds: { totalBytes: Number.MAX_SAFE_INTEGER, tenantBytes: Number.MAX_SAFE_INTEGER },
+  });
+  const [owner, from] = [
+    { namespace: 'default', team: 'default', user: 'default' },
+    clock.now() - HOURS * 3_600_000,
+  ];
   for (let at = 0; at < FINISHED; at += AT_ONCE) {
-    await Promise.all(Array.from({ length: AT_ONCE }, (_, n) => {
-      const claimedAt = from + Math.floor(((at + n) * HOURS * 3_600_000) / FINISHED);
-      return history.record({
-        id: v7(), poolUid: 'bench', poolName: 'bench', owner, claimedAt, startedAt: claimedAt - 1_000, terminatedAt: claimedAt + 60_000, recycledAt: claimedAt + 60_000,
-        cpu: '1', memory: '256Mi', containerImages: { main: 'host' }, endReason: 'deleted', exitCode: null,
-      });
-    }));
+    await Promise.all(
+      Array.from({ length: AT_ONCE }, (_, n) => {
+        const claimedAt = from + Math.floor(((at + n) * HOURS * 3_600_000) / FINISHED);
+        return history.record({
+          id: v7(),
+          poolUid: 'bench',
+          poolName: 'bench',
+          owner,
+          claimedAt,
+          startedAt: claimedAt - 1_000,
+          terminatedAt: claimedAt + 60_000,
+          recycledAt: claimedAt + 60_000,
+          cpu: '1',
+          memory: '256Mi',
+          containerImages: { main: 'host' },
+          endReason: 'deleted',
+          exitCode: null,
+        });
+      }),
+    );
   }
   await database.close();
 };

@@ -15,9 +15,11 @@ export const loop: Figure = {
   run: async (bench) => {
     const dataDir = newDataDir();
     const options = { ...optionsOf(BENCH_FLAGS), dataDir, listen: '127.0.0.1:0' };
-    const probed = new Child<ProbeOrder, ProbeAnswer>('daemon-with-probe', { args: [JSON.stringify(options)] });
+    const probed = new Child<ProbeOrder, ProbeAnswer>('daemon-with-probe', {
+      args: [JSON.stringify(options)],
+    });
     try {
-      if (await probed.hear() !== 'ready') throw new Error('the daemon did not start');
+      if ((await probed.hear()) !== 'ready') throw new Error('the daemon did not start');
       const service = serviceOf(dataDir, bench.load);
       await service.createFullPool('claimed', CLAIMS);
       const delays: { p99: number; max: number }[] = [];
@@ -37,8 +39,20 @@ export const loop: Figure = {
       }
       await service.close();
       return [
-        { name: `event-loop delay p99, ${PER_SECOND} claims/s and a fill`, unit: 'ms', better: 'less', reach: 20, beyond: 10, ours: delays.map(({ p99 }) => p99) },
-        { name: 'the same, longest', unit: 'ms', better: 'less', ours: delays.map(({ max }) => max) },
+        {
+          name: `event-loop delay p99, ${PER_SECOND} claims/s and a fill`,
+          unit: 'ms',
+          better: 'less',
+          reach: 20,
+          beyond: 10,
+          ours: delays.map(({ p99 }) => p99),
+        },
+        {
+          name: 'the same, longest',
+          unit: 'ms',
+          better: 'less',
+          ours: delays.map(({ max }) => max),
+        },
       ];
     } finally {
       await probed.stop();
@@ -48,5 +62,16 @@ export const loop: Figure = {
 };
 
 /** `['--quotas-pools', '5']` as the configuration takes it from a command line. */
-const optionsOf = (flags: readonly string[]): Readonly<Record<string, string>> => Object.fromEntries(flags.flatMap((flag, at) =>
-  (at % 2 === 0 ? [[flag.slice(2).replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase()), flags[at + 1] ?? '']] : [])));
+const optionsOf = (flags: readonly string[]): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    flags.flatMap((flag, at) =>
+      at % 2 === 0
+        ? [
+            [
+              flag.slice(2).replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase()),
+              flags[at + 1] ?? '',
+            ],
+          ]
+        : [],
+    ),
+  );

@@ -17,16 +17,25 @@ export const memory: Figure = {
         await daemon.service.createFullPool('bench', IDLE);
         await daemon.calm();
         ours.push(residentMbOf(daemon.pid));
-        const watch = childrenOf(daemon.spawnerPid).filter((pid) => residentMbOf(pid) > 0 && childrenOf(pid).length === 0);
+        const watch = childrenOf(daemon.spawnerPid).filter(
+          (pid) => residentMbOf(pid) > 0 && childrenOf(pid).length === 0,
+        );
         spawners.push(residentMbOf(daemon.spawnerPid) + Math.max(0, ...watch.map(residentMbOf)));
       } finally {
         await daemon.dispose();
       }
     }
     return [
-      { name: `daemon memory, ${IDLE} idle sandboxes`, unit: 'MB', better: 'less', reach: 150, beyond: 110, ours },
+      {
+        name: `daemon memory, ${IDLE} idle sandboxes`,
+        unit: 'MB',
+        better: 'less',
+        reach: 150,
+        beyond: 110,
+        ours,
+      },
       { name: 'the same, without any', unit: 'MB', better: 'less', ours: fresh },
-      { name: 'the spawner\'s beside it', unit: 'MB', better: 'less', ours: spawners },
+      { name: "the spawner's beside it", unit: 'MB', better: 'less', ours: spawners },
     ];
   },
 };

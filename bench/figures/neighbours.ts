@@ -7,7 +7,17 @@ import { beside } from '../neighbours/beside.ts';
 import { FLOODS } from '../neighbours/floods.ts';
 
 /** What the quiet tenant's pool is made from where the flood is one of readiness probes. */
-const PROBED = { template: { containers: [{ name: 'main', image: 'host', readinessProbe: { exec: { command: ['/bin/true'] }, timeoutSeconds: 30 } }] } };
+const PROBED = {
+  template: {
+    containers: [
+      {
+        name: 'main',
+        image: 'host',
+        readinessProbe: { exec: { command: ['/bin/true'] }, timeoutSeconds: 30 },
+      },
+    ],
+  },
+};
 
 /** A row of figures for each flood, on a daemon of its own. */
 export const neighbours: readonly Figure[] = FLOODS.map((flood): Figure => ({
@@ -19,7 +29,12 @@ export const neighbours: readonly Figure[] = FLOODS.map((flood): Figure => ({
       return await beside(bench, flood, {
         quiet: daemon.service,
         quietSource: flood.probed ? PROBED : { templateName: 'default' },
-        noisy: { port: daemon.service.port, key: await keyOfAnother(daemon), template: 'default', image: 'host' },
+        noisy: {
+          port: daemon.service.port,
+          key: await keyOfAnother(daemon),
+          template: 'default',
+          image: 'host',
+        },
         calm: () => daemon.calm(),
       });
     } finally {
@@ -32,8 +47,16 @@ const keyOfAnother = async ({ dataDir, service: { port } }: Daemon): Promise<str
   const key = readFileSync(join(dataDir, 'keys', 'admin.key'), 'utf8').trim();
   const connection = await KeptConnection.open(port);
   try {
-    const { status, body } = await connection.send(encodeAsk({ method: 'POST', path: '/admin/api-keys', key, body: '{"team":"noisy","user":"noisy"}' }));
-    if (status !== 201) throw new Error(`the noisy tenant's key was answered with ${status}: ${body}`);
+    const { status, body } = await connection.send(
+      encodeAsk({
+        method: 'POST',
+        path: '/admin/api-keys',
+        key,
+        body: '{"team":"noisy","user":"noisy"}',
+      }),
+    );
+    if (status !== 201)
+      throw new Error(`the noisy tenant's key was answered with ${status}: ${body}`);
     return (JSON.parse(body) as { readonly apiKey: string }).apiKey;
   } finally {
     connection.close();

@@ -33,15 +33,42 @@ export const overload: Figure = {
       const sustainable = await sustainableOf(bench, service.port, asks);
       const runs: Run[] = [];
       for (let round = 0; round < Math.min(bench.rounds, MOST_ROUNDS); round += 1) {
-        const run = await one(service.port, flood, { asks, perSecond: TIMES * sustainable, list: service.keyed([LIST])[0] ?? LIST });
-        bench.say(`offered ${Math.round(TIMES * sustainable)}/s; sent ${run.flood.sent}, not sent for want of room ${run.flood.notSent}, answers ${JSON.stringify(run.flood.statuses)}, connections ended ${run.flood.ended}`);
+        const run = await one(service.port, flood, {
+          asks,
+          perSecond: TIMES * sustainable,
+          list: service.keyed([LIST])[0] ?? LIST,
+        });
+        bench.say(
+          `offered ${Math.round(TIMES * sustainable)}/s; sent ${run.flood.sent}, not sent for want of room ${run.flood.notSent}, answers ${JSON.stringify(run.flood.statuses)}, connections ended ${run.flood.ended}`,
+        );
         runs.push(run);
         await daemon.calm();
       }
       return [
-        { name: `answers other than 2xx, 429, 503 at ${TIMES} times the load`, unit: '', better: 'less', reach: 0, beyond: 0, ours: runs.map(({ flood: { statuses } }) => othersIn(statuses)) },
-        { name: '/healthz meanwhile, longest', unit: 'ms', better: 'less', reach: 500, beyond: 100, ours: runs.map(({ healthMs }) => healthMs) },
-        { name: 'until lists take what they took before', unit: 's', better: 'less', reach: 5, beyond: 2, ours: runs.map(({ normalS }) => normalS) },
+        {
+          name: `answers other than 2xx, 429, 503 at ${TIMES} times the load`,
+          unit: '',
+          better: 'less',
+          reach: 0,
+          beyond: 0,
+          ours: runs.map(({ flood: { statuses } }) => othersIn(statuses)),
+        },
+        {
+          name: '/healthz meanwhile, longest',
+          unit: 'ms',
+          better: 'less',
+          reach: 500,
+          beyond: 100,
+          ours: runs.map(({ healthMs }) => healthMs),
+        },
+        {
+          name: 'until lists take what they took before',
+          unit: 's',
+          better: 'less',
+          reach: 5,
+          beyond: 2,
+          ours: runs.map(({ normalS }) => normalS),
+        },
       ];
     } finally {
       await flood.stop();
@@ -55,13 +82,23 @@ const LIST: Ask = { method: 'GET', path: '/sandboxes' };
 
 /** Reads, refused claims, and writes that are committed. */
 const mixOf = (id: string): readonly Ask[] => [
-  LIST, { method: 'GET', path: `/sandboxes/${id}` }, LIST, { method: 'GET', path: '/sandboxpools/used' }, { method: 'GET', path: '/sandboxpools' },
-  { method: 'POST', path: '/sandboxes', body: '{"poolName":"empty"}' }, { method: 'POST', path: '/sandboxes', body: '{"poolName":"used"}' },
+  LIST,
+  { method: 'GET', path: `/sandboxes/${id}` },
+  LIST,
+  { method: 'GET', path: '/sandboxpools/used' },
+  { method: 'GET', path: '/sandboxpools' },
   { method: 'POST', path: '/sandboxes', body: '{"poolName":"empty"}' },
-  { method: 'PUT', path: `/sandboxes/${id}/idle-timeout`, body: '{"idleTimeout":"1h"}' }, { method: 'PUT', path: `/sandboxes/${id}/idle-timeout`, body: '{"idleTimeout":"2h"}' },
+  { method: 'POST', path: '/sandboxes', body: '{"poolName":"used"}' },
+  { method: 'POST', path: '/sandboxes', body: '{"poolName":"empty"}' },
+  { method: 'PUT', path: `/sandboxes/${id}/idle-timeout`, body: '{"idleTimeout":"1h"}' },
+  { method: 'PUT', path: `/sandboxes/${id}/idle-timeout`, body: '{"idleTimeout":"2h"}' },
 ];
 
-interface Run { readonly flood: FloodResult; readonly healthMs: number; readonly normalS: number }
+interface Run {
+  readonly flood: FloodResult;
+  readonly healthMs: number;
+  readonly normalS: number;
+}
 
 /** Requests a second that are answered with so many in flight. */
 const sustainableOf = async (bench: Bench, port: number, asks: readonly Ask[]): Promise<number> => {
@@ -71,18 +108,34 @@ const sustainableOf = async (bench: Bench, port: number, asks: readonly Ask[]): 
   return (ASKS / tookMs) * 1_000;
 };
 
-const one = async (port: number, flood: Child<FloodOrder, FloodResult>, { asks, perSecond, list }: { asks: readonly Ask[]; perSecond: number; list: Ask }): Promise<Run> => {
+const one = async (
+  port: number,
+  flood: Child<FloodOrder, FloodResult>,
+  { asks, perSecond, list }: { asks: readonly Ask[]; perSecond: number; list: Ask },
+): Promise<Run> => {
   const connection = await KeptConnection.open(port);
   const timed = async (ask: Ask): Promise<number> => {
     const began = performance.now();
     const { status } = await connection.send(encodeAsk(ask));
-    if (ask.path === HEALTH.path && status !== 200) throw new Error(`${ask.path} was answered ${status}`);
+    if (ask.path === HEALTH.path && status !== 200)
+      throw new Error(`${ask.path} was answered ${status}`);
     return status === 200 ? performance.now() - began : Number.POSITIVE_INFINITY;
   };
   try {
     const before = await medianOf(() => timed(list));
     let over = false;
-    const flooded = flood.ask({ port, asks, perSecond, forMs: FOR_MS, connections: CONNECTIONS, mostWaiting: MOST_WAITING }).finally(() => { over = true; });
+    const flooded = flood
+      .ask({
+        port,
+        asks,
+        perSecond,
+        forMs: FOR_MS,
+        connections: CONNECTIONS,
+        mostWaiting: MOST_WAITING,
+      })
+      .finally(() => {
+        over = true;
+      });
     let healthMs = 0;
     while (!over) {
       healthMs = Math.max(healthMs, await timed(HEALTH));
@@ -90,7 +143,11 @@ const one = async (port: number, flood: Child<FloodOrder, FloodResult>, { asks, 
     }
     const result = await flooded;
     const ended = performance.now();
-    while (await medianOf(() => timed(list)) > 2 * before && performance.now() - ended < NORMAL_DEADLINE_MS) await pause(LOOK_EVERY_MS);
+    while (
+      (await medianOf(() => timed(list))) > 2 * before &&
+      performance.now() - ended < NORMAL_DEADLINE_MS
+    )
+      await pause(LOOK_EVERY_MS);
     return { flood: result, healthMs, normalS: (performance.now() - ended) / 1_000 };
   } finally {
     connection.close();
@@ -106,4 +163,7 @@ const medianOf = async (timed: () => Promise<number>): Promise<number> => {
 };
 
 const othersIn = (statuses: FloodResult['statuses']): number =>
-  Object.entries(statuses).reduce((sum, [status, count]) => sum + (/^2\d\d$|^429$|^503$/.test(status) ? 0 : count), 0);
+  Object.entries(statuses).reduce(
+    (sum, [status, count]) => sum + (/^2\d\d$|^429$|^503$/.test(status) ? 0 : count),
+    0,
+  );

@@ -10,7 +10,12 @@ const SAMPLE_MS = 50;
 const DEADLINE_MS = 60_000;
 const POOL = 'rolled';
 
-interface PoolStatus { readonly idleReplicas: number; readonly updateRevision: string; readonly updatedReplicas: number; readonly outdatedReplicas: number }
+interface PoolStatus {
+  readonly idleReplicas: number;
+  readonly updateRevision: string;
+  readonly updatedReplicas: number;
+  readonly outdatedReplicas: number;
+}
 
 export const rollout: Figure = {
   name: 'rollout',
@@ -26,7 +31,14 @@ export const rollout: Figure = {
         await daemon.calm();
         const began = performance.now();
         const before = await statusOf(service);
-        await service.call({ method: 'PUT', path: `/sandboxpools/${POOL}`, body: JSON.stringify({ overrides: { defaultIdleTimeout: `${100 + edits++}m` } }) }, 200);
+        await service.call(
+          {
+            method: 'PUT',
+            path: `/sandboxpools/${POOL}`,
+            body: JSON.stringify({ overrides: { defaultIdleTimeout: `${100 + edits++}m` } }),
+          },
+          200,
+        );
         tooFew.push(await samplesBelow(service, before.updateRevision));
         return performance.now() - began;
       };
@@ -43,8 +55,22 @@ export const rollout: Figure = {
       tooFew.length = 0;
       const { ours, theirs } = await inPairs(bench, { ours: rollOut, theirs: fillOne });
       return [
-        { name: `rollout of ${SANDBOXES} idle / a pool of ${SANDBOXES} filled`, unit: 'ms', better: 'less', reach: 1.5, beyond: 1.2, ours, theirs },
-        { name: `samples with less than ${LEAST_IDLE} idle, each ${SAMPLE_MS} ms`, unit: '', better: 'less', reach: 0, ours: tooFew },
+        {
+          name: `rollout of ${SANDBOXES} idle / a pool of ${SANDBOXES} filled`,
+          unit: 'ms',
+          better: 'less',
+          reach: 1.5,
+          beyond: 1.2,
+          ours,
+          theirs,
+        },
+        {
+          name: `samples with less than ${LEAST_IDLE} idle, each ${SAMPLE_MS} ms`,
+          unit: '',
+          better: 'less',
+          reach: 0,
+          ours: tooFew,
+        },
       ];
     } finally {
       await daemon.dispose();
@@ -58,10 +84,20 @@ const samplesBelow = async (service: Service, earlier: string): Promise<number> 
   for (let below = 0; ; await pause(SAMPLE_MS)) {
     const status = await statusOf(service);
     if (status.idleReplicas < LEAST_IDLE) below += 1;
-    if (status.updateRevision !== earlier && status.outdatedReplicas === 0 && status.idleReplicas === SANDBOXES) return below;
-    if (performance.now() > deadline) throw new Error(`the rollout does not end: ${JSON.stringify(status)}`);
+    if (
+      status.updateRevision !== earlier &&
+      status.outdatedReplicas === 0 &&
+      status.idleReplicas === SANDBOXES
+    )
+      return below;
+    if (performance.now() > deadline)
+      throw new Error(`the rollout does not end: ${JSON.stringify(status)}`);
   }
 };
 
 const statusOf = async (service: Service): Promise<PoolStatus> =>
-  (JSON.parse(await service.call({ method: 'GET', path: `/sandboxpools/${POOL}` }, 200)) as { template: { status: PoolStatus } }).template.status;
+  (
+    JSON.parse(await service.call({ method: 'GET', path: `/sandboxpools/${POOL}` }, 200)) as {
+      template: { status: PoolStatus };
+    }
+  ).template.status;

@@ -42,17 +42,47 @@ export const scaling: Figure = {
       await idle.dispose();
     }
     return [
-      { name: 'refused claim to the first new instance, p50', unit: 'ms', better: 'less', reach: 100, beyond: 20, ours: reactions },
-      { name: `${ENVS} envs with ${MEMBERS} members each, idle: share of a processor`, unit: '%', better: 'less', reach: 3, beyond: 1, ours: shares },
+      {
+        name: 'refused claim to the first new instance, p50',
+        unit: 'ms',
+        better: 'less',
+        reach: 100,
+        beyond: 20,
+        ours: reactions,
+      },
+      {
+        name: `${ENVS} envs with ${MEMBERS} members each, idle: share of a processor`,
+        unit: '%',
+        better: 'less',
+        reach: 3,
+        beyond: 1,
+        ours: shares,
+      },
     ];
   },
 };
 
 const fill = async (load: Load, service: Service): Promise<void> => {
   const names = Array.from({ length: ENVS }, (_, at) => `env-${at}`);
-  const all = async (asks: readonly Ask[]): Promise<void> => { expectAll(await load.closed(service.port, service.keyed(asks), IN_FLIGHT), 201); };
-  await all(names.map((name) => ({ method: 'POST', path: '/envs', key: '', body: JSON.stringify({ name, templateRef: { name: 'default' } }) })));
+  const all = async (asks: readonly Ask[]): Promise<void> => {
+    expectAll(await load.closed(service.port, service.keyed(asks), IN_FLIGHT), 201);
+  };
+  await all(
+    names.map((name) => ({
+      method: 'POST',
+      path: '/envs',
+      key: '',
+      body: JSON.stringify({ name, templateRef: { name: 'default' } }),
+    })),
+  );
   for (let member = 0; member < MEMBERS; member += 1) {
-    await all(names.map((name) => ({ method: 'POST', path: `/envs/${name}/sandboxpools`, key: '', body: JSON.stringify({ name: `${name}-${member}`, replicas: 0, maxReplicas: 8 }) })));
+    await all(
+      names.map((name) => ({
+        method: 'POST',
+        path: `/envs/${name}/sandboxpools`,
+        key: '',
+        body: JSON.stringify({ name: `${name}-${member}`, replicas: 0, maxReplicas: 8 }),
+      })),
+    );
   }
 };

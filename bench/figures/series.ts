@@ -9,14 +9,20 @@ const FILLED = 60;
 
 export const series: Figure = {
   name: 'series',
-  about: 'series of metrics with 1,000 pools, after requests of many kinds; and the time to write them out',
+  about:
+    'series of metrics with 1,000 pools, after requests of many kinds; and the time to write them out',
   run: async (bench) => {
     const daemon = await Daemon.start(bench.load, ['--quotas-pools', String(2 * POOLS)]);
     try {
       const { service } = daemon;
-      for (let pool = 0; pool < POOLS; pool += 1) await service.createPool(`p${pool}`, pool < FILLED ? 1 : 0);
+      for (let pool = 0; pool < POOLS; pool += 1)
+        await service.createPool(`p${pool}`, pool < FILLED ? 1 : 0);
       for (let pool = 0; pool < FILLED; pool += 1) await service.untilIdle(`p${pool}`, 1);
-      const claimed = await bench.load.closed(service.port, Array.from({ length: FILLED }, (_, pool) => service.claims(`p${pool}`, 1)).flat(), 4);
+      const claimed = await bench.load.closed(
+        service.port,
+        Array.from({ length: FILLED }, (_, pool) => service.claims(`p${pool}`, 1)).flat(),
+        4,
+      );
       expectAll(claimed, 201);
       for (const path of PATHS) await service.answerTo({ method: 'GET', path });
       await service.giveBack(claimed);
@@ -31,7 +37,14 @@ export const series: Figure = {
         counts.push(text.split('\n').filter((line) => line !== '' && !line.startsWith('#')).length);
       }
       return [
-        { name: `series of metrics, ${POOLS} pools`, unit: '', better: 'less', reach: 3_000, beyond: 1_500, ours: counts },
+        {
+          name: `series of metrics, ${POOLS} pools`,
+          unit: '',
+          better: 'less',
+          reach: 3_000,
+          beyond: 1_500,
+          ours: counts,
+        },
         { name: 'GET /metrics there', unit: 'ms', better: 'less', ours: times },
       ];
     } finally {
@@ -42,6 +55,26 @@ export const series: Figure = {
 
 /** What else clients ask for, some of it in vain. */
 const PATHS = [
-  '/sandboxes', '/sandboxes/none', '/sandboxpools', '/sandboxpools/none', '/sandboxenvs', '/sandboxenvs/none', '/sandboxtemplates', '/sandboxtemplates/default', '/instancetypes', '/volumes',
-  '/clusters', '/feature-gates', '/quotas', '/api-keys', '/admin/api-keys', '/admin/statistics/sandboxes', '/debug/shards', '/healthz', '/readyz', '/openapi.json', '/docs', '/made-up',
+  '/sandboxes',
+  '/sandboxes/none',
+  '/sandboxpools',
+  '/sandboxpools/none',
+  '/sandboxenvs',
+  '/sandboxenvs/none',
+  '/sandboxtemplates',
+  '/sandboxtemplates/default',
+  '/instancetypes',
+  '/volumes',
+  '/clusters',
+  '/feature-gates',
+  '/quotas',
+  '/api-keys',
+  '/admin/api-keys',
+  '/admin/statistics/sandboxes',
+  '/debug/shards',
+  '/healthz',
+  '/readyz',
+  '/openapi.json',
+  '/docs',
+  '/made-up',
 ];

@@ -21,7 +21,11 @@ export const slow: Figure = {
       const [get] = service.keyed([{ method: 'GET', path: '/sandboxpools/bench' }]);
       if (!get) throw new Error('there is nothing to ask');
       const p99 = async (): Promise<number> => {
-        const result = await bench.load.open(service.port, Array.from({ length: GETS }, () => get), PER_SECOND);
+        const result = await bench.load.open(
+          service.port,
+          Array.from({ length: GETS }, () => get),
+          PER_SECOND,
+        );
         expectAll(result, 200);
         return quantile(result.latencies, 0.99);
       };
@@ -30,7 +34,8 @@ export const slow: Figure = {
         try {
           const deadline = performance.now() + OPEN_DEADLINE_MS;
           while (connections.open < CONNECTIONS) {
-            if (performance.now() > deadline) throw new Error(`only ${connections.open} connections are open`);
+            if (performance.now() > deadline)
+              throw new Error(`only ${connections.open} connections are open`);
             await pause(10);
           }
           return await p99();
@@ -39,7 +44,16 @@ export const slow: Figure = {
         }
       };
       await p99();
-      return [{ name: `GET p99, beside ${CONNECTIONS} slow connections / alone`, unit: 'ms', better: 'less', reach: 3, beyond: 1.5, ...await inPairs(bench, { ours: beside, theirs: p99 }) }];
+      return [
+        {
+          name: `GET p99, beside ${CONNECTIONS} slow connections / alone`,
+          unit: 'ms',
+          better: 'less',
+          reach: 3,
+          beyond: 1.5,
+          ...(await inPairs(bench, { ours: beside, theirs: p99 })),
+        },
+      ];
     } finally {
       await daemon.dispose();
     }

@@ -11,7 +11,14 @@ const SLICE = 20;
 const POOL = 'bench';
 /** Rounds before anything counts, until the code is compiled. */
 const WARM_UP = 4;
-const SILENT: readonly string[] = ['--metrics-listen', 'none', '--audit-mode', 'off', '--log-level', 'error'];
+const SILENT: readonly string[] = [
+  '--metrics-listen',
+  'none',
+  '--audit-mode',
+  'off',
+  '--log-level',
+  'error',
+];
 
 export const telling: Figure = {
   name: 'telling',
@@ -23,11 +30,21 @@ export const telling: Figure = {
       try {
         for (const { service } of [whole, silent]) await service.createFullPool(POOL, CLAIMS);
         const found: (readonly [Sample, Sample])[] = [];
-        for (let round = 0; round < WARM_UP + bench.rounds; round += 1) found.push(await inSlices(bench, whole, silent));
+        for (let round = 0; round < WARM_UP + bench.rounds; round += 1)
+          found.push(await inSlices(bench, whole, silent));
         const pairs = found.slice(WARM_UP);
         const row = (name: string, of: (sample: Sample) => number) =>
-          ({ name: `claim ${name}, with logs, metrics and audit / without`, unit: 'ms', better: 'less', ours: pairs.map(([ours]) => of(ours)), theirs: pairs.map(([, theirs]) => of(theirs)) } as const);
-        return [{ ...row('p50', ({ p50 }) => p50), reach: 1.15, beyond: 1.05 }, row('processor time', ({ cpuMs }) => cpuMs)];
+          ({
+            name: `claim ${name}, with logs, metrics and audit / without`,
+            unit: 'ms',
+            better: 'less',
+            ours: pairs.map(([ours]) => of(ours)),
+            theirs: pairs.map(([, theirs]) => of(theirs)),
+          }) as const;
+        return [
+          { ...row('p50', ({ p50 }) => p50), reach: 1.15, beyond: 1.05 },
+          row('processor time', ({ cpuMs }) => cpuMs),
+        ];
       } finally {
         await silent.dispose();
       }
@@ -37,10 +54,20 @@ export const telling: Figure = {
   },
 };
 
-interface Sample { readonly p50: number; readonly cpuMs: number }
+interface Sample {
+  readonly p50: number;
+  readonly cpuMs: number;
+}
 
-/** Claims both pools, one claim after the other, then gives all back and waits until nothing is under way. */
-const inSlices = async (bench: Bench, whole: Daemon, silent: Daemon): Promise<readonly [Sample, Sample]> => {
+/**
+ * Claims both pools, one claim after the other, then gives all back and waits until nothing is
+ * under way.
+ */
+const inSlices = async (
+  bench: Bench,
+  whole: Daemon,
+  silent: Daemon,
+): Promise<readonly [Sample, Sample]> => {
   const [ours, theirs] = [new Side(bench, whole), new Side(bench, silent)];
   for (let slice = 0; slice < CLAIMS / SLICE; slice += 1) {
     for (const side of slice % 2 === 0 ? [ours, theirs] : [theirs, ours]) await side.claimSome();
@@ -64,7 +91,15 @@ class Side {
     this.#daemon = daemon;
   }
 
-  get sample(): Sample { return { p50: quantile(this.#claimed.flatMap(({ latencies }) => latencies), 0.5), cpuMs: this.#cpuMs / CLAIMS }; }
+  get sample(): Sample {
+    return {
+      p50: quantile(
+        this.#claimed.flatMap(({ latencies }) => latencies),
+        0.5,
+      ),
+      cpuMs: this.#cpuMs / CLAIMS,
+    };
+  }
 
   async claimSome(): Promise<void> {
     const { service, pid } = this.#daemon;

@@ -26,14 +26,27 @@ export const tenants: Figure = {
         await oneSide();
       }
       const pairs = await inPairs(bench, { ours: manySide, theirs: oneSide });
-      return [{ name: `claim p50 with ${KEYS} keys and ${POOLS} pools / with one of each`, unit: 'ms', better: 'less', reach: 1.1, beyond: 1.03, ...pairs }];
+      return [
+        {
+          name: `claim p50 with ${KEYS} keys and ${POOLS} pools / with one of each`,
+          unit: 'ms',
+          better: 'less',
+          reach: 1.1,
+          beyond: 1.03,
+          ...pairs,
+        },
+      ];
     } finally {
       await Promise.all([many.dispose(), one.dispose()]);
     }
   },
 };
 
-const sideOf = async (load: Load, daemon: Daemon, count: { readonly keys: number; readonly pools: number }): Promise<() => Promise<number>> => {
+const sideOf = async (
+  load: Load,
+  daemon: Daemon,
+  count: { readonly keys: number; readonly pools: number },
+): Promise<() => Promise<number>> => {
   const { service } = daemon;
   const keys = await makeKeys(load, service, count.keys - 2); // the first start made two
   const pools = Array.from({ length: count.pools }, (_, n) => `pool-${n}`);
@@ -44,12 +57,16 @@ const sideOf = async (load: Load, daemon: Daemon, count: { readonly keys: number
   return async () => {
     const latencies: number[] = [];
     for (let turn = 0; turn < TURNS; turn += 1) {
-      const asks = keys.length === 0 ? service.claims('pool-0', CLAIMS) : claimsBy(keys, pools, { from, count: CLAIMS });
+      const asks =
+        keys.length === 0
+          ? service.claims('pool-0', CLAIMS)
+          : claimsBy(keys, pools, { from, count: CLAIMS });
       const result = await load.closed(service.port, asks, 1);
       expectAll(result, 201);
       latencies.push(...result.latencies);
       await service.giveBack(result);
-      for (let n = 0; n < CLAIMS; n += 1) await service.untilIdle(pools[(from + n) % pools.length] ?? '', idle);
+      for (let n = 0; n < CLAIMS; n += 1)
+        await service.untilIdle(pools[(from + n) % pools.length] ?? '', idle);
       from += CLAIMS;
       await daemon.calm();
     }

@@ -13,7 +13,8 @@ const WARM_UP = 2;
 
 export const throughput: Figure = {
   name: 'throughput',
-  about: 'claims a second with 32 in flight until a pool of 1,000 is empty, against the bare server that commits each request, and the one that shares commits',
+  about:
+    'claims a second with 32 in flight until a pool of 1,000 is empty, against the bare server that commits each request, and the one that shares commits',
   run: async (bench) => {
     const daemon = await Daemon.start(bench.load);
     try {
@@ -25,19 +26,31 @@ export const throughput: Figure = {
       };
       const claimAll = async (): Promise<Sample> => {
         await full();
-        const sample = await sampleOf(daemon.pid, () => bench.load.closed(service.port, service.claims(POOL, CLAIMS), IN_FLIGHT));
+        const sample = await sampleOf(daemon.pid, () =>
+          bench.load.closed(service.port, service.claims(POOL, CLAIMS), IN_FLIGHT),
+        );
         await service.giveBack(sample.result);
         return sample;
       };
       const askAll = async (bare: Bare): Promise<Sample> => {
         await full();
-        return await sampleOf(bare.pid, () => bench.load.closed(bare.port, bare.asks(CLAIMS), IN_FLIGHT));
+        return await sampleOf(bare.pid, () =>
+          bench.load.closed(bare.port, bare.asks(CLAIMS), IN_FLIGHT),
+        );
       };
       await service.createPool(POOL, CLAIMS);
       for (let round = 0; round < WARM_UP; round += 1) await claimAll();
-      const strongest = await strongestBare(bench.folder, bench.load, async (bare) => (await askAll(bare)).result, ({ tookMs }) => tookMs);
+      const strongest = await strongestBare(
+        bench.folder,
+        bench.load,
+        async (bare) => (await askAll(bare)).result,
+        ({ tookMs }) => tookMs,
+      );
       bench.say(`${IN_FLIGHT} in flight: the strongest bare server commits ${strongest.mode}`);
-      const direct = strongest.mode === 'direct' ? strongest : await warmBare(bench.folder, bench.load, 'direct');
+      const direct =
+        strongest.mode === 'direct'
+          ? strongest
+          : await warmBare(bench.folder, bench.load, 'direct');
       const [ours, theirs, alone]: [Sample[], Sample[], Sample[]] = [[], [], []];
       for (let round = 0; round < bench.rounds; round += 1) {
         theirs.push(await askAll(strongest));
@@ -45,14 +58,29 @@ export const throughput: Figure = {
         alone.push(await askAll(direct));
       }
       await Promise.all([...new Set([strongest, direct])].map((bare) => bare.stop()));
-      const row = (name: string, others: readonly Sample[]) =>
-        ({ name, unit: '/s', better: 'more' as const, ours: ours.map(({ rate }) => rate), theirs: others.map(({ rate }) => rate) });
+      const row = (name: string, others: readonly Sample[]) => ({
+        name,
+        unit: '/s',
+        better: 'more' as const,
+        ours: ours.map(({ rate }) => rate),
+        theirs: others.map(({ rate }) => rate),
+      });
       return [
-        { ...row(`claims/s, ${IN_FLIGHT} in flight, pool of ${CLAIMS}, against a commit a request`, alone), reach: 0.6, beyond: 0.8 },
+        {
+          ...row(
+            `claims/s, ${IN_FLIGHT} in flight, pool of ${CLAIMS}, against a commit a request`,
+            alone,
+          ),
+          reach: 0.6,
+          beyond: 0.8,
+        },
         row('the same, against a bare server that shares commits', theirs),
         {
-          name: `claim processor time, ${IN_FLIGHT} in flight`, unit: 'ms', better: 'less',
-          ours: ours.map(({ cpuMs }) => cpuMs), theirs: theirs.map(({ cpuMs }) => cpuMs),
+          name: `claim processor time, ${IN_FLIGHT} in flight`,
+          unit: 'ms',
+          better: 'less',
+          ours: ours.map(({ cpuMs }) => cpuMs),
+          theirs: theirs.map(({ cpuMs }) => cpuMs),
         },
       ];
     } finally {

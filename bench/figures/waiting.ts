@@ -22,10 +22,19 @@ export const waiting: Figure = {
       const rounds: { p50: number; p99: number }[] = [];
       for (let round = 0; round <= bench.rounds; round += 1) {
         const latencies = await oneRound(service);
-        if (round > 0) rounds.push({ p50: quantile(latencies, 0.5), p99: quantile(latencies, 0.99) }); // the first warms up
+        if (round > 0)
+          // the first warms up
+          rounds.push({ p50: quantile(latencies, 0.5), p99: quantile(latencies, 0.99) });
       }
       return [
-        { name: 'waiting claim: instance idle to answer, p50', unit: 'ms', better: 'less', reach: 20, beyond: 5, ours: rounds.map(({ p50 }) => p50) },
+        {
+          name: 'waiting claim: instance idle to answer, p50',
+          unit: 'ms',
+          better: 'less',
+          reach: 20,
+          beyond: 5,
+          ours: rounds.map(({ p50 }) => p50),
+        },
         { name: 'the same, p99', unit: 'ms', better: 'less', ours: rounds.map(({ p99 }) => p99) },
       ];
     } finally {
@@ -34,23 +43,36 @@ export const waiting: Figure = {
   },
 };
 
-/** `startedAt` is the daemon's clock, set by the machine's when it started, in whole milliseconds. */
+/**
+ * `startedAt` is the daemon's clock, set by the machine's when it started, in whole milliseconds.
+ */
 const oneRound = async (service: Service): Promise<readonly number[]> => {
   const latencies: number[] = [];
   let before = await service.claim(POOL);
   const connection = await KeptConnection.open(service.port);
   try {
     for (let n = 0; n < CLAIMS; n += 1) {
-      const [ask] = service.keyed([{ method: 'POST', path: '/sandboxes', key: '', body: JSON.stringify({ poolName: POOL, waitTimeoutSeconds: 30 }) }]);
+      const [ask] = service.keyed([
+        {
+          method: 'POST',
+          path: '/sandboxes',
+          key: '',
+          body: JSON.stringify({ poolName: POOL, waitTimeoutSeconds: 30 }),
+        },
+      ]);
       if (!ask) throw new Error('there is one');
       const asked = connection.send(encodeAsk(ask));
       await pause(STANDS_MS);
       await service.call({ method: 'DELETE', path: `/sandboxes/${before}` }, 200);
       const answer = await asked;
       const answeredAt = performance.timeOrigin + performance.now();
-      if (answer.status !== 201) throw new Error(`a waiting claim was answered with ${answer.status}: ${answer.body.slice(0, 300)}`);
-      before = (JSON.parse(answer.body) as { readonly sandbox: { readonly sandboxId: string } }).sandbox.sandboxId;
-      latencies.push(answeredAt - await startedAt(service, before));
+      if (answer.status !== 201)
+        throw new Error(
+          `a waiting claim was answered with ${answer.status}: ${answer.body.slice(0, 300)}`,
+        );
+      before = (JSON.parse(answer.body) as { readonly sandbox: { readonly sandboxId: string } })
+        .sandbox.sandboxId;
+      latencies.push(answeredAt - (await startedAt(service, before)));
     }
   } finally {
     connection.close();
@@ -61,7 +83,9 @@ const oneRound = async (service: Service): Promise<readonly number[]> => {
 };
 
 const startedAt = async (service: Service, id: string): Promise<number> => {
-  const { items } = JSON.parse(await service.call({ method: 'GET', path: `/sandboxes?poolName=${POOL}&phase=Running` }, 200)) as { readonly items: readonly { readonly sandboxId: string; readonly startedAt: string }[] };
+  const { items } = JSON.parse(
+    await service.call({ method: 'GET', path: `/sandboxes?poolName=${POOL}&phase=Running` }, 200),
+  ) as { readonly items: readonly { readonly sandboxId: string; readonly startedAt: string }[] };
   const found = items.find(({ sandboxId }) => sandboxId === id);
   if (!found) throw new Error('the list does not show it');
   return Date.parse(found.startedAt);

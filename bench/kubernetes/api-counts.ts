@@ -6,15 +6,28 @@ export type ApiCounts = ReadonlyMap<string, number>;
 const WRITES = new Set(['POST', 'PUT', 'PATCH', 'APPLY', 'DELETE', 'DELETECOLLECTION']);
 const READS = new Set(['GET', 'LIST']);
 /** What comes and goes with time, whatever Sandpool does. */
-const BESIDE = new Set(['leases', 'nodes', 'tokenreviews', 'subjectaccessreviews', 'selfsubjectaccessreviews']);
+const BESIDE = new Set([
+  'leases',
+  'nodes',
+  'tokenreviews',
+  'subjectaccessreviews',
+  'selfsubjectaccessreviews',
+]);
 
-/** From the API server's own metrics, so that what scheduler, kubelet and controllers write counts too. */
+/**
+ * From the API server's own metrics, so that what scheduler, kubelet and controllers write counts
+ * too.
+ */
 export const apiCounts = async (cluster: Cluster): Promise<ApiCounts> => {
   const counts = new Map<string, number>();
   for (const line of (await cluster.kubectl('get', '--raw', '/metrics')).split('\n')) {
     if (!line.startsWith('apiserver_request_total{')) continue;
-    const label = (name: string): string => new RegExp(`[{,]${name}="([^"]*)"`).exec(line)?.[1] ?? '';
-    const resource = label('subresource') === '' ? label('resource') : `${label('resource')}/${label('subresource')}`;
+    const label = (name: string): string =>
+      new RegExp(`[{,]${name}="([^"]*)"`).exec(line)?.[1] ?? '';
+    const resource =
+      label('subresource') === ''
+        ? label('resource')
+        : `${label('resource')}/${label('subresource')}`;
     const refused = label('code') >= '400' ? ` (${label('code')})` : '';
     const key = `${label('verb')} ${resource}${refused}`;
     counts.set(key, (counts.get(key) ?? 0) + Number(line.slice(line.lastIndexOf(' ') + 1)));

@@ -16,11 +16,16 @@ const LOOK_MS = 1_000;
 const MOST_CONNECTIONS = 16;
 
 /** `looks`: on connections of its own, so that it waits for no request. */
-interface Way { readonly port: number; readonly requests: Agent; readonly looks: Agent }
+interface Way {
+  readonly port: number;
+  readonly requests: Agent;
+  readonly looks: Agent;
+}
 
 /**
- * A client as a balancer is one: it spreads requests over the replicas that say that they are ready, looked at five times a
- * second, goes to the next one where a connection is refused, and repeats nothing that may have been read.
+ * A client as a balancer is one: it spreads requests over the replicas that say that they are
+ * ready, looked at five times a second, goes to the next one where a connection is refused, and
+ * repeats nothing that may have been read.
  */
 export class BalancedClient {
   readonly #ways: readonly Way[];
@@ -34,7 +39,9 @@ export class BalancedClient {
     this.#ways = replicas.map(({ port }) => ({ port, requests: agent(), looks: agent() }));
     this.#key = key;
     for (const { port } of this.#ways) this.#ready.add(port);
-    this.#timer = setInterval(() => { void this.#look(); }, LOOK_EVERY_MS);
+    this.#timer = setInterval(() => {
+      void this.#look();
+    }, LOOK_EVERY_MS);
   }
 
   async send(method: string, path: string, body?: unknown): Promise<Outcome> {
@@ -42,11 +49,18 @@ export class BalancedClient {
     let text = 'no replica is ready';
     for (const { port, requests } of this.#inTurn()) {
       try {
-        const answer = await this.#exchange({ port, agent: requests, method, path, ...(body === undefined ? {} : { body }) });
+        const answer = await this.#exchange({
+          port,
+          agent: requests,
+          method,
+          path,
+          ...(body === undefined ? {} : { body }),
+        });
         return { port, began, ended: performance.now(), ...answer };
       } catch (error) {
         text = error instanceof Error ? error.message : String(error);
-        if (!text.includes('ECONNREFUSED')) return { port, began, ended: performance.now(), status: 0, text };
+        if (!text.includes('ECONNREFUSED'))
+          return { port, began, ended: performance.now(), status: 0, text };
         this.#ready.delete(port);
       }
     }
@@ -55,7 +69,8 @@ export class BalancedClient {
 
   stop(): void {
     clearInterval(this.#timer);
-    for (const { requests, looks } of this.#ways) for (const agent of [requests, looks]) agent.destroy();
+    for (const { requests, looks } of this.#ways)
+      for (const agent of [requests, looks]) agent.destroy();
   }
 
   #inTurn(): readonly Way[] {
@@ -65,30 +80,62 @@ export class BalancedClient {
   }
 
   async #look(): Promise<void> {
-    await Promise.all(this.#ways.map(async ({ port, looks }) => {
-      const ready = await this.#exchange({ port, agent: looks, method: 'GET', path: '/readyz', signal: AbortSignal.timeout(LOOK_MS) }).then(({ status }) => status === 200, () => false);
-      if (ready) this.#ready.add(port);
-      else this.#ready.delete(port);
-    }));
+    await Promise.all(
+      this.#ways.map(async ({ port, looks }) => {
+        const ready = await this.#exchange({
+          port,
+          agent: looks,
+          method: 'GET',
+          path: '/readyz',
+          signal: AbortSignal.timeout(LOOK_MS),
+        }).then(
+          ({ status }) => status === 200,
+          () => false,
+        );
+        if (ready) this.#ready.add(port);
+        else this.#ready.delete(port);
+      }),
+    );
   }
 
   /** Rejects where no whole answer came. */
-  #exchange({ body, ...asked }: Exchange): Promise<{ readonly status: number; readonly text: string }> {
+  #exchange({
+    body,
+    ...asked
+  }: Exchange): Promise<{ readonly status: number; readonly text: string }> {
     const payload = body === undefined ? undefined : JSON.stringify(body);
-    const headers = { 'SERVICE-API-KEY': this.#key, ...(payload === undefined ? {} : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(payload) }) };
+    const headers = {
+      'SERVICE-API-KEY': this.#key,
+      ...(payload === undefined
+        ? {}
+        : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(payload) }),
+    };
     return new Promise((resolve, reject) => {
       const sent = request({ host: '127.0.0.1', ...asked, headers }, (response) => {
         let text = '';
-        response.setEncoding('utf8').on('data', (chunk: string) => { text += chunk; });
-        response.on('error', reject).on('end', () => { resolve({ status: response.statusCode ?? 0, text }); });
+        response.setEncoding('utf8').on('data', (chunk: string) => {
+          text += chunk;
+        });
+        response.on('error', reject).on('end', () => {
+          resolve({ status: response.statusCode ?? 0, text });
+        });
       });
       sent.on('error', reject).end(payload);
     });
   }
 }
 
-interface Exchange { readonly port: number; readonly agent: Agent; readonly method: string; readonly path: string; readonly body?: unknown; readonly signal?: AbortSignal }
+interface Exchange {
+  readonly port: number;
+  readonly agent: Agent;
+  readonly method: string;
+  readonly path: string;
+  readonly body?: unknown;
+  readonly signal?: AbortSignal;
+}
 
 /** The sandbox that was claimed, where one was. */
 export const claimedId = ({ status, text }: Outcome): string | undefined =>
-  status === 201 ? (JSON.parse(text) as { readonly sandbox: { readonly sandboxId: string } }).sandbox.sandboxId : undefined;
+  status === 201
+    ? (JSON.parse(text) as { readonly sandbox: { readonly sandboxId: string } }).sandbox.sandboxId
+    : undefined;

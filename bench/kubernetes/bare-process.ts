@@ -10,8 +10,9 @@ import type { BareAnswer, BareOrder } from './bare-protocol.ts';
 import { RawRecords } from './raw-records.ts';
 
 /**
- * The least that could promise what a claim does: a Koa server that reads a JSON body, counts a seat by one EVALSHA, claims a
- * record by one conditional PUT over a kept connection, and answers 201. It watches nothing and chooses nothing.
+ * The least that could promise what a claim does: a Koa server that reads a JSON body, counts a
+ * seat by one EVALSHA, claims a record by one conditional PUT over a kept connection, and answers
+ * 201. It watches nothing and chooses nothing.
  */
 
 const SEAT = `
@@ -31,13 +32,22 @@ interface Parts {
 
 let parts: Parts | undefined;
 
-const open = async ({ kubeconfig, redisPort, namespace, count }: Extract<BareOrder, { kind: 'open' }>): Promise<number> => {
+const open = async ({
+  kubeconfig,
+  redisPort,
+  namespace,
+  count,
+}: Extract<BareOrder, { kind: 'open' }>): Promise<number> => {
   const access = await readClusterAccess({ kubeconfig }, silentLog);
   const redis = new Redis(redisPort, '127.0.0.1');
   const api = apiServer({ access, version: 'bench' }).lane('claims');
   parts = {
-    api, redis, seat: String(await redis.script('LOAD', SEAT)), records: await RawRecords.make(api, namespace, count),
-    pool: new Pool(access.server.origin, { connections: 32, pipelining: 1, connect: access.tls }), authorization: access.authorization() ?? '',
+    api,
+    redis,
+    seat: String(await redis.script('LOAD', SEAT)),
+    records: await RawRecords.make(api, namespace, count),
+    pool: new Pool(access.server.origin, { connections: 32, pipelining: 1, connect: access.tls }),
+    authorization: access.authorization() ?? '',
   };
   const app = new Koa({ env: 'production' });
   app.use(async (context) => {
@@ -49,28 +59,43 @@ const open = async ({ kubeconfig, redisPort, namespace, count }: Extract<BareOrd
   });
   const server = createServer({ noDelay: true });
   const handle = app.callback();
-  server.on('request', (request, response) => { void handle(request, response); });
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve); });
+  server.on('request', (request, response) => {
+    void handle(request, response);
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
   return (server.address() as AddressInfo).port;
 };
 
 const claim = async (): Promise<unknown> => {
   if (!parts) throw new Error('it is not open');
   const { path, body, done } = parts.records.next({ lean: false });
-  if (await parts.redis.evalsha(parts.seat, 1, 'bench:seats', path, 1_000_000) !== 'ok') throw new Error('no seat');
-  const answer = await parts.pool.request({ method: 'PUT', path, headers: { 'content-type': 'application/json', accept: 'application/json', authorization: parts.authorization }, body: JSON.stringify(body) });
+  if ((await parts.redis.evalsha(parts.seat, 1, 'bench:seats', path, 1_000_000)) !== 'ok')
+    throw new Error('no seat');
+  const answer = await parts.pool.request({
+    method: 'PUT',
+    path,
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json',
+      authorization: parts.authorization,
+    },
+    body: JSON.stringify(body),
+  });
   const record: unknown = JSON.parse(await answer.body.text());
   if (answer.statusCode !== 200) throw new Error(`the PUT was answered with ${answer.statusCode}`);
   done(record);
   return body;
 };
 
-const readBody = (request: IncomingMessage): Promise<string> => new Promise((resolve, reject) => {
-  const chunks: Buffer[] = [];
-  request.on('data', (chunk: Buffer) => chunks.push(chunk));
-  request.on('end', () => resolve(String(Buffer.concat(chunks))));
-  request.on('error', reject);
-});
+const readBody = (request: IncomingMessage): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => resolve(String(Buffer.concat(chunks))));
+    request.on('error', reject);
+  });
 
 const carryOut = async (order: BareOrder): Promise<number> => {
   if (order.kind === 'open') return await open(order);
@@ -79,9 +104,14 @@ const carryOut = async (order: BareOrder): Promise<number> => {
 };
 
 process.on('message', (order: BareOrder) => {
-  carryOut(order).then(
-    (port): BareAnswer => ({ port }),
-    (error: unknown): BareAnswer => ({ failed: String(error) }),
-  ).then((answer) => process.send?.(answer), () => undefined);
+  carryOut(order)
+    .then(
+      (port): BareAnswer => ({ port }),
+      (error: unknown): BareAnswer => ({ failed: String(error) }),
+    )
+    .then(
+      (answer) => process.send?.(answer),
+      () => undefined,
+    );
 });
 process.on('disconnect', () => process.exit(0));

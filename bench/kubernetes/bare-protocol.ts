@@ -1,5 +1,11 @@
 export type BareOrder =
-  | { readonly kind: 'open'; readonly kubeconfig: string; readonly redisPort: number; readonly namespace: string; readonly count: number }
+  | {
+      readonly kind: 'open';
+      readonly kubeconfig: string;
+      readonly redisPort: number;
+      readonly namespace: string;
+      readonly count: number;
+    }
   /** Makes its records idle again. */
   | { readonly kind: 'give back' };
 

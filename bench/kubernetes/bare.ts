@@ -17,18 +17,39 @@ export class Bare {
     const child = new Child<BareOrder, BareAnswer>('kubernetes/bare-process');
     const redisPort = Number(new URL(redis.settings.urls[0] ?? '').port);
     const namespace = await controlPlane.namespace('bench-bare');
-    return new Bare(child, portOf(await child.ask({ kind: 'open', kubeconfig: controlPlane.kubeconfig('sandpool'), redisPort, namespace, count })));
+    return new Bare(
+      child,
+      portOf(
+        await child.ask({
+          kind: 'open',
+          kubeconfig: controlPlane.kubeconfig('sandpool'),
+          redisPort,
+          namespace,
+          count,
+        }),
+      ),
+    );
   }
 
-  get pid(): number { return this.#child.pid; }
+  get pid(): number {
+    return this.#child.pid;
+  }
 
   asks(count: number): readonly Ask[] {
-    return Array.from({ length: count }, () => ({ method: 'POST', path: '/sandboxes', body: JSON.stringify({ poolName: 'bench' }) }));
+    return Array.from({ length: count }, () => ({
+      method: 'POST',
+      path: '/sandboxes',
+      body: JSON.stringify({ poolName: 'bench' }),
+    }));
   }
 
-  async giveBack(): Promise<void> { portOf(await this.#child.ask({ kind: 'give back' })); }
+  async giveBack(): Promise<void> {
+    portOf(await this.#child.ask({ kind: 'give back' }));
+  }
 
-  async stop(): Promise<void> { await this.#child.stop(); }
+  async stop(): Promise<void> {
+    await this.#child.stop();
+  }
 }
 
 const portOf = (answer: BareAnswer): number => {

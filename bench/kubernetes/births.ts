@@ -10,15 +10,23 @@ export class Births {
   static async begin(api: ApiServer, namespace: string): Promise<Births> {
     const births = new Births();
     const path = sandboxesPath(namespace);
-    const { metadata: { resourceVersion } } = await api.lane('background').list(path, { limit: 1 }) as { readonly metadata: { readonly resourceVersion: string } };
+    const {
+      metadata: { resourceVersion },
+    } = (await api.lane('background').list(path, { limit: 1 })) as {
+      readonly metadata: { readonly resourceVersion: string };
+    };
     births.#follow(api, path, resourceVersion).catch(() => undefined);
     return births;
   }
 
-  stop(): void { this.#over.abort(); }
+  stop(): void {
+    this.#over.abort();
+  }
 
   /** How many there were. */
-  get count(): number { return this.#moments.length; }
+  get count(): number {
+    return this.#moments.length;
+  }
 
   /** The longest time in ms without one, from then on. */
   longestPause(from: number): number {
@@ -29,8 +37,11 @@ export class Births {
   async #follow(api: ApiServer, path: string, from: string): Promise<void> {
     let seen = from;
     while (!this.#over.signal.aborted) {
-      for await (const { type, object } of api.lane('watches').watch(path, { resourceVersion: seen, timeoutSeconds: 300 }, this.#over.signal)) {
-        seen = (object as { readonly metadata: { readonly resourceVersion: string } }).metadata.resourceVersion;
+      for await (const { type, object } of api
+        .lane('watches')
+        .watch(path, { resourceVersion: seen, timeoutSeconds: 300 }, this.#over.signal)) {
+        seen = (object as { readonly metadata: { readonly resourceVersion: string } }).metadata
+          .resourceVersion;
         if (type === 'ADDED') this.#moments.push(performance.now());
       }
     }

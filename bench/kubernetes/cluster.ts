@@ -15,10 +15,17 @@ import { RAW_GROUP } from './raw-records.ts';
 
 export const TEMPLATE = 'bench';
 /** So that limits meant for tenants don't stop a measurement. */
-const SETTINGS = { SANDPOOL_QUOTAS_SANDBOXES: '1000000', SANDPOOL_QUOTAS_POOLS: '1000', SANDPOOL_QUOTAS_REPLICAS: '1000000', SANDPOOL_LOG_LEVEL: 'warn' };
+const SETTINGS = {
+  SANDPOOL_QUOTAS_SANDBOXES: '1000000',
+  SANDPOOL_QUOTAS_POOLS: '1000',
+  SANDPOOL_QUOTAS_REPLICAS: '1000000',
+  SANDPOOL_LOG_LEVEL: 'warn',
+};
 const NODES = 10;
 
-/** A cluster of its own for each figure, whose etcd waits for the disk, with Redis and a raw client. */
+/**
+ * A cluster of its own for each figure, whose etcd waits for the disk, with Redis and a raw client.
+ */
 export interface BenchCluster {
   readonly bench: Bench;
   readonly controlPlane: ControlPlane;
@@ -27,7 +34,10 @@ export interface BenchCluster {
   /** Where the raw client may write. */
   readonly namespace: string;
   /** Stopped with the cluster. */
-  readonly startReplicas: (count: number, env?: Readonly<Record<string, string>>) => Promise<BenchReplicas>;
+  readonly startReplicas: (
+    count: number,
+    env?: Readonly<Record<string, string>>,
+  ) => Promise<BenchReplicas>;
 }
 
 export interface BenchReplicas {
@@ -39,8 +49,13 @@ export interface BenchReplicas {
   readonly tenantKey: string;
 }
 
-export const onACluster = (name: string, about: string, measure: (cluster: BenchCluster) => Promise<readonly Measure[]>): Figure => ({
-  name, about,
+export const onACluster = (
+  name: string,
+  about: string,
+  measure: (cluster: BenchCluster) => Promise<readonly Measure[]>,
+): Figure => ({
+  name,
+  about,
   run: async (bench) => {
     const cluster = await startCluster(bench);
     try {
@@ -52,32 +67,71 @@ export const onACluster = (name: string, about: string, measure: (cluster: Bench
 });
 
 /** `realNode`: with a real node in place of those that kwok plays; what script/real-node names. */
-export const startCluster = async (bench: Bench, { realNode }: { readonly realNode?: string } = {}): Promise<BenchCluster & { readonly end: () => Promise<void> }> => {
-  const [redis, controlPlane] = await Promise.all([startRedis(), ControlPlane.start({ ...(realNode === undefined ? { nodes: NODES } : { realNode }), durable: true })]);
+export const startCluster = async (
+  bench: Bench,
+  { realNode }: { readonly realNode?: string } = {},
+): Promise<BenchCluster & { readonly end: () => Promise<void> }> => {
+  const [redis, controlPlane] = await Promise.all([
+    startRedis(),
+    ControlPlane.start({
+      ...(realNode === undefined ? { nodes: NODES } : { realNode }),
+      durable: true,
+    }),
+  ]);
   const raw = new RawClient();
-  const ends: (() => Promise<void>)[] = [() => raw.stop(), () => controlPlane.stop(), () => redis.stop()];
+  const ends: (() => Promise<void>)[] = [
+    () => raw.stop(),
+    () => controlPlane.stop(),
+    () => redis.stop(),
+  ];
   const end = async (): Promise<void> => {
     living.delete(end);
-    for (const each of ends.splice(0)) await each().catch((error: unknown) => { bench.say(`not ended: ${String(error)}`); });
+    for (const each of ends.splice(0))
+      await each().catch((error: unknown) => {
+        bench.say(`not ended: ${String(error)}`);
+      });
   };
   living.add(end);
   try {
     await installCustomResources(controlPlane);
     const namespace = await controlPlane.namespace('bench-raw');
     await controlPlane.apply([...rawKind(), aPodTemplate(TEMPLATE)]);
-    await controlPlane.kubectl('wait', '--for=condition=established', '--timeout=30s', `crd/sandboxes.${RAW_GROUP}`);
-    await eventually(async () => (await controlPlane.kubectlAs('admin', ['get', `sandboxes.${RAW_GROUP}`, '-A'])).exitCode === 0, 'the raw kind is served');
+    await controlPlane.kubectl(
+      'wait',
+      '--for=condition=established',
+      '--timeout=30s',
+      `crd/sandboxes.${RAW_GROUP}`,
+    );
+    await eventually(
+      async () =>
+        (await controlPlane.kubectlAs('admin', ['get', `sandboxes.${RAW_GROUP}`, '-A']))
+          .exitCode === 0,
+      'the raw kind is served',
+    );
     await raw.ask({ kind: 'open', kubeconfig: controlPlane.kubeconfig('sandpool') });
     const startReplicas: BenchCluster['startReplicas'] = async (count, env = {}) => {
-      const replicas = await Replicas.start({ cluster: controlPlane, redis: redis.settings, count, env: { ...SETTINGS, ...env } });
+      const replicas = await Replicas.start({
+        cluster: controlPlane,
+        redis: redis.settings,
+        count,
+        env: { ...SETTINGS, ...env },
+      });
       ends.unshift(() => replicas.stop());
       const key = await replicas.tenant('bench', 'bench');
       const services = replicas.list.map(({ port }) => new Service(port, key, bench.load));
-      ends.unshift(async () => { await Promise.all(services.map((each) => each.close().catch(() => undefined))); });
+      ends.unshift(async () => {
+        await Promise.all(services.map((each) => each.close().catch(() => undefined)));
+      });
       const [service] = services;
       const replica = replicas.replica(0);
       if (!service || replica.pid === undefined) throw new Error('no replica runs');
-      return { replicas, services, first: { replica, service, pid: replica.pid }, tenantNamespace: replicas.namespaceOf('bench'), tenantKey: key };
+      return {
+        replicas,
+        services,
+        first: { replica, service, pid: replica.pid },
+        tenantNamespace: replicas.namespaceOf('bench'),
+        tenantKey: key,
+      };
     };
     return { bench, controlPlane, redis, raw, namespace, startReplicas, end };
   } catch (error) {
@@ -89,45 +143,92 @@ export const startCluster = async (bench: Bench, { realNode }: { readonly realNo
 const living = new Set<() => Promise<void>>();
 
 /** For a bench that is interrupted. */
-export const endLiving = async (): Promise<void> => { for (const end of [...living]) await end(); };
+export const endLiving = async (): Promise<void> => {
+  for (const end of [...living]) await end();
+};
 
-/** Repeats what is refused for a moment after the start: the template is not known yet, usage is counted. */
-export const createPool = async (service: Service, name: string, replicas: number): Promise<void> => {
+/**
+ * Repeats what is refused for a moment after the start: the template is not known yet, usage is
+ * counted.
+ */
+export const createPool = async (
+  service: Service,
+  name: string,
+  replicas: number,
+): Promise<void> => {
   await eventually(async () => {
-    const { status, body } = await service.answerTo({ method: 'POST', path: '/sandboxpools', body: JSON.stringify({ name, templateName: TEMPLATE, replicas }) });
-    if (status !== 201 && status !== 503 && status !== 404) throw new Error(`the pool was answered with ${status}: ${body}`);
+    const { status, body } = await service.answerTo({
+      method: 'POST',
+      path: '/sandboxpools',
+      body: JSON.stringify({ name, templateName: TEMPLATE, replicas }),
+    });
+    if (status !== 201 && status !== 503 && status !== 404)
+      throw new Error(`the pool was answered with ${status}: ${body}`);
     return status === 201;
   }, 'the pool is made');
 };
 
 /** Resolves once none of the cluster's parts has anything left to do. */
 export const calm = async ({ controlPlane }: Pick<BenchCluster, 'controlPlane'>): Promise<void> => {
-  await untilCalm(COMPONENTS.flatMap((component) => controlPlane.pidOf(component) ?? []), CALM_SHARE);
+  await untilCalm(
+    COMPONENTS.flatMap((component) => controlPlane.pidOf(component) ?? []),
+    CALM_SHARE,
+  );
 };
 
 /** Processor time so far of the cluster's parts, and of who asks them. */
-export const cpuMsWith = ({ controlPlane }: Pick<BenchCluster, 'controlPlane'>, asking: number): number =>
-  COMPONENTS.reduce((sum, component) => sum + cpuMsOf(controlPlane.pidOf(component) ?? 0), cpuMsOf(asking));
+export const cpuMsWith = (
+  { controlPlane }: Pick<BenchCluster, 'controlPlane'>,
+  asking: number,
+): number =>
+  COMPONENTS.reduce(
+    (sum, component) => sum + cpuMsOf(controlPlane.pidOf(component) ?? 0),
+    cpuMsOf(asking),
+  );
 
 /** etcd and the API server are never quite still. */
 const CALM_SHARE = 0.15;
 
 /** Resolves once each replica shows so many idle ones of the pool. */
-export const untilIdleOnAll = async (services: readonly Service[], pool: string, count: number): Promise<void> => {
+export const untilIdleOnAll = async (
+  services: readonly Service[],
+  pool: string,
+  count: number,
+): Promise<void> => {
   for (const service of services) await service.untilIdle(pool, count);
 };
 
-/** A copy of our record's kind that no replica watches, and the right to write it for whom the daemon is. */
+/**
+ * A copy of our record's kind that no replica watches, and the right to write it for whom the
+ * daemon is.
+ */
 const rawKind = (): readonly object[] => {
   const RBAC = 'rbac.authorization.k8s.io';
   return [
-    parse(readFileSync('deploy/helm/sandpool/crds/sandboxes.yaml', 'utf8').replaceAll('sandpool.dev', RAW_GROUP)) as object,
-    { apiVersion: `${RBAC}/v1`, kind: 'ClusterRole', metadata: { name: 'bench' }, rules: [
-      { apiGroups: [RAW_GROUP], resources: ['sandboxes'], verbs: ['get', 'list', 'watch', 'create', 'update', 'delete'] },
-      { apiGroups: [''], resources: ['pods'], verbs: ['patch'] },
-    ] },
+    parse(
+      readFileSync('deploy/helm/sandpool/crds/sandboxes.yaml', 'utf8').replaceAll(
+        'sandpool.dev',
+        RAW_GROUP,
+      ),
+    ) as object,
     {
-      apiVersion: `${RBAC}/v1`, kind: 'ClusterRoleBinding', metadata: { name: 'bench' }, subjects: [{ kind: 'User', apiGroup: RBAC, name: 'sandpool' }],
+      apiVersion: `${RBAC}/v1`,
+      kind: 'ClusterRole',
+      metadata: { name: 'bench' },
+      rules: [
+        {
+          apiGroups: [RAW_GROUP],
+          resources: ['sandboxes'],
+          verbs: ['get', 'list', 'watch', 'create', 'update', 'delete'],
+        },
+        { apiGroups: [''], resources: ['pods'], verbs: ['patch'] },
+      ],
+    },
+    {
+      apiVersion: `${RBAC}/v1`,
+      kind: 'ClusterRoleBinding',
+      metadata: { name: 'bench' },
+      subjects: [{ kind: 'User', apiGroup: RBAC, name: 'sandpool' }],
       roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: 'bench' },
     },
   ];

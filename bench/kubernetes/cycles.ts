@@ -12,7 +12,9 @@ export class Cycles {
     this.#client = client;
     this.#pool = pool;
     this.#timer = setInterval(() => {
-      const one = this.#one().finally(() => { this.#running.delete(one); });
+      const one = this.#one().finally(() => {
+        this.#running.delete(one);
+      });
       this.#running.add(one);
     }, 1_000 / perSecond);
   }

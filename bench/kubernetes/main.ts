@@ -24,7 +24,34 @@ import { throughput } from './figures/throughput.ts';
 import { waiting } from './figures/waiting.ts';
 import { writes } from './figures/writes.ts';
 
-const FIGURES: readonly Figure[] = [writes, claim, throughput, conflicts, scale, refill, takeover, kill, rolling, paused, led, refused, tenants, revoked, waiting, ...neighbours, scaling, looksOfThree, looksOfTen, history, recount];
+const FIGURES: readonly Figure[] = [
+  writes,
+  claim,
+  throughput,
+  conflicts,
+  scale,
+  refill,
+  takeover,
+  kill,
+  rolling,
+  paused,
+  led,
+  refused,
+  tenants,
+  revoked,
+  waiting,
+  ...neighbours,
+  scaling,
+  looksOfThree,
+  looksOfTen,
+  history,
+  recount,
+];
 const programs = process.env['TEST_REAL_NODE'];
 
-await runFigures({ figures: programs === undefined ? FIGURES : [realNode(programs), realNodePools(programs)], arguments: process.argv.slice(2), deadlineMs: 1_200_000, endLiving });
+await runFigures({
+  figures: programs === undefined ? FIGURES : [realNode(programs), realNodePools(programs)],
+  arguments: process.argv.slice(2),
+  deadlineMs: 1_200_000,
+  endLiving,
+});

@@ -2,7 +2,9 @@ import { eventually } from '../../local-cluster/eventually.ts';
 import type { ApiServer } from '../../src/k8s/api-client.ts';
 import { podsPath } from '../../src/k8s/pod-resource.ts';
 
-interface SeenPod { readonly metadata: { readonly name: string; readonly resourceVersion: string } }
+interface SeenPod {
+  readonly metadata: { readonly name: string; readonly resourceVersion: string };
+}
 
 /** Which Pods of a namespace a watch has told to be gone. */
 export class PodEnds {
@@ -14,18 +16,27 @@ export class PodEnds {
   static async begin(api: ApiServer, namespace: string): Promise<PodEnds> {
     const ends = new PodEnds();
     const path = podsPath(namespace);
-    const { metadata: { resourceVersion } } = await api.lane('background').list(path, { limit: 1 }) as { readonly metadata: { readonly resourceVersion: string } };
-    ends.#follow(api, path, resourceVersion).catch(() => undefined); // whoever waits finds that it takes too long
+    const {
+      metadata: { resourceVersion },
+    } = (await api.lane('background').list(path, { limit: 1 })) as {
+      readonly metadata: { readonly resourceVersion: string };
+    };
+    // whoever waits finds that it takes too long
+    ends.#follow(api, path, resourceVersion).catch(() => undefined);
     return ends;
   }
 
-  stop(): void { this.#over.abort(); }
+  stop(): void {
+    this.#over.abort();
+  }
 
   /** Resolves at the moment of the word. */
   async until(name: string): Promise<void> {
     if (this.#gone.has(name)) return;
     await Promise.race([
-      new Promise<void>((resolve) => { this.#waiting.set(name, resolve); }),
+      new Promise<void>((resolve) => {
+        this.#waiting.set(name, resolve);
+      }),
       eventually(() => this.#gone.has(name), `${name} is gone`, 60_000),
     ]);
   }
@@ -33,7 +44,9 @@ export class PodEnds {
   async #follow(api: ApiServer, path: string, from: string): Promise<void> {
     let seen = from;
     while (!this.#over.signal.aborted) {
-      for await (const { type, object } of api.lane('watches').watch(path, { resourceVersion: seen, timeoutSeconds: 300 }, this.#over.signal)) {
+      for await (const { type, object } of api
+        .lane('watches')
+        .watch(path, { resourceVersion: seen, timeoutSeconds: 300 }, this.#over.signal)) {
         const { metadata } = object as SeenPod;
         seen = metadata.resourceVersion;
         if (type !== 'DELETED') continue;

@@ -6,8 +6,9 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 /**
- * Loaded into a replica by NODE_OPTIONS: answers on the Unix socket that BENCH_PROBE names. `/report`: heap after a collection, and
- * the longest time that the event loop was held since the last report. `/profile?FILE`: begins a CPU profile, or ends it and writes it.
+ * Loaded into a replica by NODE_OPTIONS: answers on the Unix socket that BENCH_PROBE names.
+ * `/report`: heap after a collection, and the longest time that the event loop was held since the
+ * last report. `/profile?FILE`: begins a CPU profile, or ends it and writes it.
  */
 
 export interface ProbeReport {
@@ -73,7 +74,17 @@ if (socket !== undefined) {
   rmSync(socket, { force: true }); // of the process before this one
   createServer((request, response) => {
     const [path, file = ''] = (request.url ?? '').split('?');
-    (path === '/report' ? Promise.resolve(JSON.stringify(report())) : profile(decodeURIComponent(file)))
-      .then((text) => response.end(text), (error: unknown) => { response.statusCode = 500; response.end(String(error)); });
-  }).listen(socket).unref();
+    (path === '/report'
+      ? Promise.resolve(JSON.stringify(report()))
+      : profile(decodeURIComponent(file))
+    ).then(
+      (text) => response.end(text),
+      (error: unknown) => {
+        response.statusCode = 500;
+        response.end(String(error));
+      },
+    );
+  })
+    .listen(socket)
+    .unref();
 }

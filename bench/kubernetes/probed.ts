@@ -4,7 +4,9 @@ import { pathToFileURL } from 'node:url';
 import { temporaryFolder } from '../temporary-folder.ts';
 import type { ProbeReport } from './probe.ts';
 
-/** What a replica is started with to be asked from within; its measured time is not to be trusted. */
+/**
+ * What a replica is started with to be asked from within; its measured time is not to be trusted.
+ */
 export interface Probe {
   readonly env: Readonly<Record<string, string>>;
   readonly report: () => Promise<ProbeReport>;
@@ -14,14 +16,28 @@ export interface Probe {
 
 export const aProbe = (): Probe => {
   const socketPath = join(temporaryFolder(), 'probe');
-  const ask = (path: string): Promise<string> => new Promise((settle, fail) => {
-    request({ socketPath, path }, (response) => {
-      let text = '';
-      response.setEncoding('utf8').on('data', (chunk: string) => { text += chunk; }).on('end', () => { settle(text); }).on('error', fail);
-    }).on('error', fail).end();
-  });
+  const ask = (path: string): Promise<string> =>
+    new Promise((settle, fail) => {
+      request({ socketPath, path }, (response) => {
+        let text = '';
+        response
+          .setEncoding('utf8')
+          .on('data', (chunk: string) => {
+            text += chunk;
+          })
+          .on('end', () => {
+            settle(text);
+          })
+          .on('error', fail);
+      })
+        .on('error', fail)
+        .end();
+    });
   return {
-    env: { BENCH_PROBE: socketPath, NODE_OPTIONS: `--import=${pathToFileURL(resolve('node_modules/.sandpool-bench/bench/kubernetes/probe.js')).href}` },
+    env: {
+      BENCH_PROBE: socketPath,
+      NODE_OPTIONS: `--import=${pathToFileURL(resolve('node_modules/.sandpool-bench/bench/kubernetes/probe.js')).href}`,
+    },
     report: async () => JSON.parse(await ask('/report')) as ProbeReport,
     profile: (file) => ask(`/profile?${encodeURIComponent(file)}`),
   };

@@ -3,9 +3,13 @@ import type { RawAnswer, RawOrder, RawResult } from './raw-protocol.ts';
 
 /** The raw client's process, as figures use it. */
 export class RawClient {
-  readonly #child = new Child<RawOrder, RawAnswer>('kubernetes/raw-process', { deadlineMs: 300_000 });
+  readonly #child = new Child<RawOrder, RawAnswer>('kubernetes/raw-process', {
+    deadlineMs: 300_000,
+  });
 
-  get pid(): number { return this.#child.pid; }
+  get pid(): number {
+    return this.#child.pid;
+  }
 
   async ask(order: RawOrder): Promise<RawResult> {
     const answer = await this.#child.ask(order);
@@ -13,5 +17,7 @@ export class RawClient {
     return answer.result;
   }
 
-  async stop(): Promise<void> { await this.#child.stop(); }
+  async stop(): Promise<void> {
+    await this.#child.stop();
+  }
 }

@@ -4,14 +4,22 @@ import { podNameOf } from '../../src/model/identifiers.ts';
 import type { Claim, InstanceRecord } from '../../src/model/sandbox.ts';
 import { inParallel } from './in-parallel.ts';
 
-/** A copy of our record's kind in a group of its own, which no replica watches: cluster-objects.ts makes it. */
+/**
+ * A copy of our record's kind in a group of its own, which no replica watches: cluster-objects.ts
+ * makes it.
+ */
 export const RAW_GROUP = 'bench.sandpool.dev';
 
-interface Entry { uid: string; record: InstanceRecord }
+interface Entry {
+  uid: string;
+  record: InstanceRecord;
+}
 
 const WRITERS = 16;
 
-/** Records as the product's are, that are claimed and given back by nothing but a conditional PUT. */
+/**
+ * Records as the product's are, that are claimed and given back by nothing but a conditional PUT.
+ */
 export class RawRecords {
   readonly #entries: readonly Entry[];
   readonly #namespace: string;
@@ -31,15 +39,29 @@ export class RawRecords {
     return new RawRecords(namespace, entries);
   }
 
-  /** The next idle one. Throws where there is none. `lean`: as the product puts it, without the list of who wrote which field. */
-  next({ lean }: { readonly lean: boolean }): { readonly path: string; readonly body: object; readonly done: (answer: unknown) => void } {
+  /**
+   * The next idle one. Throws where there is none. `lean`: as the product puts it, without the list
+   * of who wrote which field.
+   */
+  next({ lean }: { readonly lean: boolean }): {
+    readonly path: string;
+    readonly body: object;
+    readonly done: (answer: unknown) => void;
+  } {
     const entry = this.#entries[this.#next++];
     if (!entry) throw new Error('there are no more idle records');
-    const body = ours(rewritten({ ...entry.record, state: 'claimed', claim: CLAIM(this.#namespace) }, { uid: entry.uid, podUid: POD_UID }));
+    const body = ours(
+      rewritten(
+        { ...entry.record, state: 'claimed', claim: CLAIM(this.#namespace) },
+        { uid: entry.uid, podUid: POD_UID },
+      ),
+    );
     return {
       path: `${pathOf(this.#namespace)}/${podNameOf(entry.record.id)}`,
       body: lean ? body : plain(body),
-      done: (answer) => { Object.assign(entry, entryOf(answer)); },
+      done: (answer) => {
+        Object.assign(entry, entryOf(answer));
+      },
     };
   }
 
@@ -50,29 +72,47 @@ export class RawRecords {
       const entry = this.#entries[n];
       if (!entry) return;
       await api.remove(`${path}/${podNameOf(entry.record.id)}`, { uid: entry.uid });
-      Object.assign(entry, entryOf(await api.create(path, ours(bornSandbox(birthOf(this.#namespace, n))))));
+      Object.assign(
+        entry,
+        entryOf(await api.create(path, ours(bornSandbox(birthOf(this.#namespace, n))))),
+      );
     });
     this.#next = 0;
   }
 }
 
-const pathOf = (namespace: string): string => `/apis/${RAW_GROUP}/v1alpha1/namespaces/${namespace}/sandboxes`;
+const pathOf = (namespace: string): string =>
+  `/apis/${RAW_GROUP}/v1alpha1/namespaces/${namespace}/sandboxes`;
 
 const ours = (object: object): object => ({ ...object, apiVersion: `${RAW_GROUP}/v1alpha1` });
 
 const plain = (object: object): object => {
-  const { metadata: { managedFields: _managedFields, ...metadata } } = object as { readonly metadata: { readonly managedFields?: unknown } };
+  const {
+    metadata: { managedFields: _managedFields, ...metadata },
+  } = object as { readonly metadata: { readonly managedFields?: unknown } };
   return { ...object, metadata };
 };
 
 const POD_UID = '3b1d5a52-6c1f-4d0e-9c0a-2f6f0f1f7f10';
 
-const CLAIM = (namespace: string): Claim => ({ owner: { namespace, team: 'bench', user: 'bench' }, claimedAt: Math.round(performance.timeOrigin + performance.now()), idleTimeoutMs: 600_000, maxLifetimeMs: 0 });
+const CLAIM = (namespace: string): Claim => ({
+  owner: { namespace, team: 'bench', user: 'bench' },
+  claimedAt: Math.round(performance.timeOrigin + performance.now()),
+  idleTimeoutMs: 600_000,
+  maxLifetimeMs: 0,
+});
 
 const birthOf = (namespace: string, n: number) => ({
-  id: `01932d5a-${String(n).padStart(4, '0')}-7a01-8000-0242ac120002`, poolUid: '01932d5a-7d81-7a01-8000-0242ac120002', poolName: 'bench',
-  poolOwner: { namespace, team: 'bench', user: 'bench' }, createdAt: Math.round(performance.timeOrigin), updateRevision: '6b86b273ff34fce1',
-  cpu: '10m', memory: '16Mi', containerImages: { main: 'registry.invalid/sandbox:1' }, startupTimeoutMs: 60_000,
+  id: `01932d5a-${String(n).padStart(4, '0')}-7a01-8000-0242ac120002`,
+  poolUid: '01932d5a-7d81-7a01-8000-0242ac120002',
+  poolName: 'bench',
+  poolOwner: { namespace, team: 'bench', user: 'bench' },
+  createdAt: Math.round(performance.timeOrigin),
+  updateRevision: '6b86b273ff34fce1',
+  cpu: '10m',
+  memory: '16Mi',
+  containerImages: { main: 'registry.invalid/sandbox:1' },
+  startupTimeoutMs: 60_000,
 });
 
 const entryOf = (answer: unknown): Entry => {

@@ -4,7 +4,9 @@ import { eventually } from '../../local-cluster/eventually.ts';
 
 interface SeenPod {
   readonly metadata: { readonly name: string; readonly resourceVersion: string };
-  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+  readonly status?: {
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+  };
 }
 
 /** When the API server told a watch that Pods of a namespace are ready. */
@@ -16,12 +18,18 @@ export class ReadyPods {
   /** From now on. */
   static async begin(api: ApiServer, namespace: string): Promise<ReadyPods> {
     const ready = new ReadyPods();
-    const { metadata: { resourceVersion } } = await api.lane('background').list(podsPath(namespace), { limit: 1 }) as { readonly metadata: { readonly resourceVersion: string } };
+    const {
+      metadata: { resourceVersion },
+    } = (await api.lane('background').list(podsPath(namespace), { limit: 1 })) as {
+      readonly metadata: { readonly resourceVersion: string };
+    };
     ready.#follow(api, podsPath(namespace), resourceVersion).catch(() => undefined);
     return ready;
   }
 
-  stop(): void { this.#over.abort(); }
+  stop(): void {
+    this.#over.abort();
+  }
 
   /** Waits for the word, which may come after whoever acted on it. */
   async momentOf(name: string): Promise<number> {
@@ -32,11 +40,16 @@ export class ReadyPods {
   async #follow(api: ApiServer, path: string, from: string): Promise<void> {
     let seen = from;
     while (!this.#over.signal.aborted) {
-      for await (const { object } of api.lane('watches').watch(path, { resourceVersion: seen, timeoutSeconds: 300 }, this.#over.signal)) {
+      for await (const { object } of api
+        .lane('watches')
+        .watch(path, { resourceVersion: seen, timeoutSeconds: 300 }, this.#over.signal)) {
         const { metadata, status } = object as SeenPod;
         seen = metadata.resourceVersion;
-        const isReady = status?.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True');
-        if (isReady && !this.#moments.has(metadata.name)) this.#moments.set(metadata.name, performance.now());
+        const isReady = status?.conditions?.some(
+          (condition) => condition.type === 'Ready' && condition.status === 'True',
+        );
+        if (isReady && !this.#moments.has(metadata.name))
+          this.#moments.set(metadata.name, performance.now());
       }
     }
   }

@@ -34,18 +34,35 @@ const LOOK_EVERY_MS = 5;
 const UNHURRIED_MS = 250;
 const RATIOS = { p99: { reach: 3, beyond: 1.5 }, refill: { reach: 2.5, beyond: 1.5 } };
 
-interface Side { readonly getMs: number; readonly claimMs: number; readonly refillMs: number; readonly refused: readonly string[] }
+interface Side {
+  readonly getMs: number;
+  readonly claimMs: number;
+  readonly refillMs: number;
+  readonly refused: readonly string[];
+}
 
 /** What the quiet tenant has beside the flood, against what it has alone, in turn. */
-export const beside = async (bench: Bench, flood: Flood, { quiet, quietSource, noisy, calm }: Neighbourhood): Promise<readonly Measure[]> => {
+export const beside = async (
+  bench: Bench,
+  flood: Flood,
+  { quiet, quietSource, noisy, calm }: Neighbourhood,
+): Promise<readonly Measure[]> => {
   const other = new Child<NoisyOrder, NoisyAnswer>('neighbour-process');
   const tell = async (order: NoisyOrder): Promise<Readonly<Record<string, number>>> => {
     const answer = await other.ask(order);
-    if (answer.kind === 'failed') throw new Error(`the flood ${flood.name} could not be made: ${answer.reason}`);
+    if (answer.kind === 'failed')
+      throw new Error(`the flood ${flood.name} could not be made: ${answer.reason}`);
     return answer.statuses;
   };
   try {
-    await quiet.call({ method: 'POST', path: '/sandboxpools', body: JSON.stringify({ name: POOL, replicas: IDLE, ...quietSource }) }, 201);
+    await quiet.call(
+      {
+        method: 'POST',
+        path: '/sandboxpools',
+        body: JSON.stringify({ name: POOL, replicas: IDLE, ...quietSource }),
+      },
+      201,
+    );
     await quiet.untilIdle(POOL, IDLE);
     await quiet.createFullPool(OWN_POOL, 1, noisy.template);
     const own = await quiet.claim(OWN_POOL);
@@ -53,61 +70,117 @@ export const beside = async (bench: Bench, flood: Flood, { quiet, quietSource, n
     const alone = async (): Promise<Side> => {
       await calm();
       const side = await sideOf(bench, quiet, own);
-      if (side.refillMs >= REFILL_DEADLINE_MS || side.refused.length > 0) throw new Error(`the other tenant is not served when it is alone: ${side.refused[0] ?? 'its pool does not fill in time'}`);
+      if (side.refillMs >= REFILL_DEADLINE_MS || side.refused.length > 0)
+        throw new Error(
+          `the other tenant is not served when it is alone: ${side.refused[0] ?? 'its pool does not fill in time'}`,
+        );
       return side;
     };
     await alone(); // warms up
-    const { ours, theirs } = await inPairs({ ...bench, rounds: Math.min(bench.rounds, MOST_ROUNDS) }, {
-      ours: async () => {
-        await calm();
-        await tell({ kind: 'begin' });
-        await pause(ONSET_MS);
-        const side = await sideOf(bench, quiet, own);
-        const statuses = await tell({ kind: 'end' });
-        bench.say(`the noisy tenant's answers so far: ${JSON.stringify(statuses)}${side.refused.length === 0 ? '' : `; the other's refusals: ${side.refused.slice(0, 5).join('; ')}`}`);
-        return side;
+    const { ours, theirs } = await inPairs(
+      { ...bench, rounds: Math.min(bench.rounds, MOST_ROUNDS) },
+      {
+        ours: async () => {
+          await calm();
+          await tell({ kind: 'begin' });
+          await pause(ONSET_MS);
+          const side = await sideOf(bench, quiet, own);
+          const statuses = await tell({ kind: 'end' });
+          bench.say(
+            `the noisy tenant's answers so far: ${JSON.stringify(statuses)}${side.refused.length === 0 ? '' : `; the other's refusals: ${side.refused.slice(0, 5).join('; ')}`}`,
+          );
+          return side;
+        },
+        theirs: alone,
       },
-      theirs: alone,
+    );
+    const row = (
+      what: string,
+      of: (side: Side) => number,
+      marks: { readonly reach: number; readonly beyond: number },
+    ): Measure => ({
+      name: `${what} beside ${flood.name} / alone`,
+      unit: 'ms',
+      better: 'less',
+      ours: ours.map(of),
+      theirs: theirs.map(of),
+      ...marks,
     });
-    const row = (what: string, of: (side: Side) => number, marks: { readonly reach: number; readonly beyond: number }): Measure =>
-      ({ name: `${what} beside ${flood.name} / alone`, unit: 'ms', better: 'less', ours: ours.map(of), theirs: theirs.map(of), ...marks });
     return [
       row('GET p99', ({ getMs }) => getMs, RATIOS.p99),
       row('claim p99', ({ claimMs }) => claimMs, RATIOS.p99),
       row('refill', ({ refillMs }) => refillMs, RATIOS.refill),
-      { name: `refused beside ${flood.name}`, unit: '', better: 'less', reach: 0, beyond: 0, ours: ours.map(({ refused }) => refused.length) },
+      {
+        name: `refused beside ${flood.name}`,
+        unit: '',
+        better: 'less',
+        reach: 0,
+        beyond: 0,
+        ours: ours.map(({ refused }) => refused.length),
+      },
     ];
   } finally {
     await other.stop();
   }
 };
 
-/** Reads and claims by the clock with a little of all else beside them; then a burst, and how soon the pool is full again. */
+/**
+ * Reads and claims by the clock with a little of all else beside them; then a burst, and how soon
+ * the pool is full again.
+ */
 const sideOf = async (bench: Bench, service: Service, own: string): Promise<Side> => {
   await untilFull(service);
   const get = { method: 'GET', path: `/sandboxpools/${POOL}`, key: '' };
-  const claim = { method: 'POST', path: '/sandboxes', key: '', body: JSON.stringify({ poolName: POOL }) };
-  const asks = service.keyed(Array.from({ length: REQUESTS }, (_, n) => (isClaim(n) ? claim : get)));
+  const claim = {
+    method: 'POST',
+    path: '/sandboxes',
+    key: '',
+    body: JSON.stringify({ poolName: POOL }),
+  };
+  const asks = service.keyed(
+    Array.from({ length: REQUESTS }, (_, n) => (isClaim(n) ? claim : get)),
+  );
   const refused: string[] = [];
   let over = false;
   const unhurried = aLittleOfAll(service, { own, refused, over: () => over });
-  const { latencies, statuses, bodies } = await bench.load.open(service.port, asks, PER_SECOND).finally(() => { over = true; });
+  const { latencies, statuses, bodies } = await bench.load
+    .open(service.port, asks, PER_SECOND)
+    .finally(() => {
+      over = true;
+    });
   await unhurried;
-  statuses.forEach((status, n) => { if (status >= 300) refused.push(`${asks[n]?.method} ${status} ${bodies[n]?.slice(0, 120)}`); });
-  await endAll(bench, service, { claims: bodies.filter((_, n) => isClaim(n) && statuses[n] === 201), refused });
+  statuses.forEach((status, n) => {
+    if (status >= 300) refused.push(`${asks[n]?.method} ${status} ${bodies[n]?.slice(0, 120)}`);
+  });
+  await endAll(bench, service, {
+    claims: bodies.filter((_, n) => isClaim(n) && statuses[n] === 201),
+    refused,
+  });
   const refillMs = await refill(bench, service, refused);
-  const p99 = (which: (n: number) => boolean): number => quantile(latencies.filter((_, n) => which(n)), 0.99);
+  const p99 = (which: (n: number) => boolean): number =>
+    quantile(
+      latencies.filter((_, n) => which(n)),
+      0.99,
+    );
   return { getMs: p99((n) => !isClaim(n)), claimMs: p99(isClaim), refillMs, refused };
 };
 
 const isClaim = (n: number): boolean => n % CLAIM_EVERY === 0;
 
-/** From the moment at which a burst of sandboxes is given back until the pool is full again; the deadline where it is not by then. */
+/**
+ * From the moment at which a burst of sandboxes is given back until the pool is full again; the
+ * deadline where it is not by then.
+ */
 const refill = async (bench: Bench, service: Service, refused: string[]): Promise<number> => {
-  if (!await untilFull(service)) return REFILL_DEADLINE_MS;
+  if (!(await untilFull(service))) return REFILL_DEADLINE_MS;
   const burst = await bench.load.closed(service.port, service.claims(POOL, BURST), BURST);
-  burst.statuses.forEach((status, n) => { if (status !== 201) refused.push(`claim ${status} ${burst.bodies[n]?.slice(0, 120)}`); });
-  await endAll(bench, service, { claims: burst.bodies.filter((_, n) => burst.statuses[n] === 201), refused });
+  burst.statuses.forEach((status, n) => {
+    if (status !== 201) refused.push(`claim ${status} ${burst.bodies[n]?.slice(0, 120)}`);
+  });
+  await endAll(bench, service, {
+    claims: burst.bodies.filter((_, n) => burst.statuses[n] === 201),
+    refused,
+  });
   const began = performance.now();
   await untilFull(service);
   return performance.now() - began;
@@ -117,31 +190,60 @@ const refill = async (bench: Bench, service: Service, refused: string[]): Promis
 const untilFull = async (service: Service): Promise<boolean> => {
   const deadline = performance.now() + REFILL_DEADLINE_MS;
   while (performance.now() < deadline) {
-    const pool = JSON.parse(await service.call({ method: 'GET', path: `/sandboxpools/${POOL}` }, 200)) as { readonly template: { readonly status: { readonly idleReplicas: number } } };
+    const pool = JSON.parse(
+      await service.call({ method: 'GET', path: `/sandboxpools/${POOL}` }, 200),
+    ) as { readonly template: { readonly status: { readonly idleReplicas: number } } };
     if (pool.template.status.idleReplicas >= IDLE) return true;
     await pause(LOOK_EVERY_MS);
   }
   return false;
 };
 
-const endAll = async (bench: Bench, service: Service, { claims, refused }: { readonly claims: readonly string[]; readonly refused: string[] }): Promise<void> => {
-  const ids = claims.map((body) => (JSON.parse(body) as { readonly sandbox: { readonly sandboxId: string } }).sandbox.sandboxId);
+const endAll = async (
+  bench: Bench,
+  service: Service,
+  { claims, refused }: { readonly claims: readonly string[]; readonly refused: string[] },
+): Promise<void> => {
+  const ids = claims.map(
+    (body) =>
+      (JSON.parse(body) as { readonly sandbox: { readonly sandboxId: string } }).sandbox.sandboxId,
+  );
   const asks = service.keyed(ids.map((id) => ({ method: 'DELETE', path: `/sandboxes/${id}` })));
   const { statuses, bodies } = await bench.load.closed(service.port, asks, BURST);
-  statuses.forEach((status, n) => { if (status !== 200) refused.push(`DELETE ${status} ${bodies[n]?.slice(0, 120)}`); });
+  statuses.forEach((status, n) => {
+    if (status !== 200) refused.push(`DELETE ${status} ${bodies[n]?.slice(0, 120)}`);
+  });
 };
 
-/** What else a flood could take from others: tokens, commands, kept answers, logs; counted where it is refused, not timed. */
-const aLittleOfAll = async (service: Service, { own, refused, over }: { readonly own: string; readonly refused: string[]; readonly over: () => boolean }): Promise<void> => {
+/**
+ * What else a flood could take from others: tokens, commands, kept answers, logs; counted where it
+ * is refused, not timed.
+ */
+const aLittleOfAll = async (
+  service: Service,
+  {
+    own,
+    refused,
+    over,
+  }: { readonly own: string; readonly refused: string[]; readonly over: () => boolean },
+): Promise<void> => {
   for (let n = 0; !over(); n += 1) {
     for (const ask of [
       { method: 'POST', path: `/sandboxes/${own}/exec-token`, body: '{}' },
       { method: 'POST', path: `/sandboxes/${own}/exec`, body: '{"command":["/bin/echo","here"]}' },
-      { method: 'PUT', path: `/sandboxes/${own}/idle-timeout`, body: '{"idleTimeout":"1h"}', idempotencyKey: `quiet-${process.pid}-${performance.now()}` },
+      {
+        method: 'PUT',
+        path: `/sandboxes/${own}/idle-timeout`,
+        body: '{"idleTimeout":"1h"}',
+        idempotencyKey: `quiet-${process.pid}-${performance.now()}`,
+      },
       { method: 'POST', path: `/sandboxpools/${POOL}/sync-template/preview`, body: '{}' },
     ]) {
       const answer = await service.answerTo(ask);
-      if (answer.status >= 300) refused.push(`${ask.method} ${ask.path.replace(own, 'ID')} ${answer.status} ${answer.body.slice(0, 120)}`);
+      if (answer.status >= 300)
+        refused.push(
+          `${ask.method} ${ask.path.replace(own, 'ID')} ${answer.status} ${answer.body.slice(0, 120)}`,
+        );
       await pause(UNHURRIED_MS);
     }
   }

@@ -1,4 +1,7 @@
-/** What the process of the noisy tenant is told: which flood, and as whom. Then `begin` and `end`, as often as wanted. */
+/**
+ * What the process of the noisy tenant is told: which flood, and as whom. Then `begin` and `end`,
+ * as often as wanted.
+ */
 export interface NoisyTerms {
   readonly flood: string;
   readonly port: number;
@@ -9,7 +12,10 @@ export interface NoisyTerms {
   readonly image: string;
 }
 
-export type NoisyOrder = { readonly kind: 'prepare'; readonly terms: NoisyTerms } | { readonly kind: 'begin' } | { readonly kind: 'end' };
+export type NoisyOrder =
+  | { readonly kind: 'prepare'; readonly terms: NoisyTerms }
+  | { readonly kind: 'begin' }
+  | { readonly kind: 'end' };
 
 export type NoisyAnswer =
   | { readonly kind: 'done'; readonly statuses: Readonly<Record<string, number>> }

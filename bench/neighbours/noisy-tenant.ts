@@ -12,10 +12,16 @@ export interface NoisyAsk {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-interface Answer { readonly status: number; readonly body: string }
+interface Answer {
+  readonly status: number;
+  readonly body: string;
+}
 
 const MOST_CONNECTIONS = 2_048;
-/** After an answer that is no success, so that one who is refused asks as a client does that does not give up, not as fast as a machine can. */
+/**
+ * After an answer that is no success, so that one who is refused asks as a client does that does
+ * not give up, not as fast as a machine can.
+ */
 const REFUSED_REST_MS = 20;
 const PREPARED_WITHIN_MS = 60_000;
 const TERMINAL_WITHIN_MS = 10_000;
@@ -29,11 +35,16 @@ export class NoisyTenant {
   readonly statuses: Record<string, number> = {};
   readonly #agent = new Agent({ keepAlive: true, maxSockets: MOST_CONNECTIONS });
 
-  constructor(terms: NoisyTerms) { this.terms = terms; }
+  constructor(terms: NoisyTerms) {
+    this.terms = terms;
+  }
 
   /** Counts as status 0 where the connection breaks, or the signal ends it. */
   async ask({ method, path, body, headers = {} }: NoisyAsk, signal?: AbortSignal): Promise<Answer> {
-    const answer = await this.#exchange({ method, path, headers, ...(body === undefined ? {} : { body }) }, signal).catch(() => ({ status: 0, body: '' }));
+    const answer = await this.#exchange(
+      { method, path, headers, ...(body === undefined ? {} : { body }) },
+      signal,
+    ).catch(() => ({ status: 0, body: '' }));
     if (answer.status !== 0 || signal?.aborted !== true) this.#count(String(answer.status));
     return answer;
   }
@@ -44,28 +55,43 @@ export class NoisyTenant {
     for (;;) {
       const { status, body } = await this.#exchange(ask);
       if (status < 300) return body;
-      if (![404, 409, 429, 503].includes(status) || performance.now() > deadline) throw new Error(`${ask.method} ${ask.path} was answered with ${status}: ${body.slice(0, 300)}`);
+      if (![404, 409, 429, 503].includes(status) || performance.now() > deadline)
+        throw new Error(
+          `${ask.method} ${ask.path} was answered with ${status}: ${body.slice(0, 300)}`,
+        );
       await pause(100);
     }
   }
 
   /** So many at a time, each the next as soon as it was answered, until the signal. */
-  async keepAsking(next: (n: number) => NoisyAsk | undefined, { atOnce, signal }: { readonly atOnce: number; readonly signal: AbortSignal }): Promise<void> {
+  async keepAsking(
+    next: (n: number) => NoisyAsk | undefined,
+    { atOnce, signal }: { readonly atOnce: number; readonly signal: AbortSignal },
+  ): Promise<void> {
     let n = 0;
-    await Promise.all(Array.from({ length: atOnce }, async () => {
-      while (!signal.aborted) {
-        const ask = next(n++);
-        if (!ask) return;
-        const { status } = await this.ask(ask, signal);
-        if (status < 200 || status >= 300) await pause(REFUSED_REST_MS);
-      }
-    }));
+    await Promise.all(
+      Array.from({ length: atOnce }, async () => {
+        while (!signal.aborted) {
+          const ask = next(n++);
+          if (!ask) return;
+          const { status } = await this.ask(ask, signal);
+          if (status < 200 || status >= 300) await pause(REFUSED_REST_MS);
+        }
+      }),
+    );
   }
 
   /** A pool of this definition; by a stored template unless it names what is its own. */
   async makePool(name: string, replicas: number, main?: object): Promise<void> {
-    const source = main === undefined ? { templateName: this.terms.template } : { template: { containers: [{ name: 'main', image: this.terms.image, ...main }] } };
-    await this.expect({ method: 'POST', path: '/sandboxpools', body: { name, replicas, ...source } });
+    const source =
+      main === undefined
+        ? { templateName: this.terms.template }
+        : { template: { containers: [{ name: 'main', image: this.terms.image, ...main }] } };
+    await this.expect({
+      method: 'POST',
+      path: '/sandboxpools',
+      body: { name, replicas, ...source },
+    });
   }
 
   async scale(name: string, replicas: number): Promise<void> {
@@ -76,9 +102,16 @@ export class NoisyTenant {
   async untilIdle(name: string, count: number): Promise<void> {
     const deadline = performance.now() + PREPARED_WITHIN_MS;
     for (;;) {
-      const { template: { status } } = JSON.parse(await this.expect({ method: 'GET', path: `/sandboxpools/${name}` })) as { readonly template: { readonly status: { readonly idleReplicas: number } } };
+      const {
+        template: { status },
+      } = JSON.parse(await this.expect({ method: 'GET', path: `/sandboxpools/${name}` })) as {
+        readonly template: { readonly status: { readonly idleReplicas: number } };
+      };
       if (count === 0 ? status.idleReplicas === 0 : status.idleReplicas >= count) return;
-      if (performance.now() > deadline) throw new Error(`the pool ${name} of the noisy tenant is not as it should be: ${JSON.stringify(status)}`);
+      if (performance.now() > deadline)
+        throw new Error(
+          `the pool ${name} of the noisy tenant is not as it should be: ${JSON.stringify(status)}`,
+        );
       await pause(50);
     }
   }
@@ -90,8 +123,15 @@ export class NoisyTenant {
     await this.untilIdle(name, count);
     const ids: string[] = [];
     for (let n = 0; n < count; n += 1) {
-      const body = await this.expect({ method: 'POST', path: '/sandboxes', body: { poolName: name } });
-      ids.push((JSON.parse(body) as { readonly sandbox: { readonly sandboxId: string } }).sandbox.sandboxId);
+      const body = await this.expect({
+        method: 'POST',
+        path: '/sandboxes',
+        body: { poolName: name },
+      });
+      ids.push(
+        (JSON.parse(body) as { readonly sandbox: { readonly sandboxId: string } }).sandbox
+          .sandboxId,
+      );
     }
     await this.scale(name, 0);
     return ids;
@@ -99,12 +139,24 @@ export class NoisyTenant {
 
   /** Undefined where the token or the terminal was refused, which is counted. */
   async terminal(sandboxId: string): Promise<TerminalConnection | undefined> {
-    const { status, body } = await this.ask({ method: 'POST', path: `/sandboxes/${sandboxId}/exec-token`, body: {} });
+    const { status, body } = await this.ask({
+      method: 'POST',
+      path: `/sandboxes/${sandboxId}/exec-token`,
+      body: {},
+    });
     if (status !== 200) return undefined;
     const { token } = JSON.parse(body) as { readonly token: string };
     const server = new URL(`http://127.0.0.1:${this.terms.port}`);
     try {
-      const opened = await openTerminal({ server, clusterId: 'local', sandboxId, token, cols: 80, rows: 24, deadlineMs: TERMINAL_WITHIN_MS });
+      const opened = await openTerminal({
+        server,
+        clusterId: 'local',
+        sandboxId,
+        token,
+        cols: 80,
+        rows: 24,
+        deadlineMs: TERMINAL_WITHIN_MS,
+      });
       opened.stream.on('error', () => undefined).resume();
       this.#count('terminal');
       return opened;
@@ -114,21 +166,39 @@ export class NoisyTenant {
     }
   }
 
-  #count(what: string): void { this.statuses[what] = (this.statuses[what] ?? 0) + 1; }
+  #count(what: string): void {
+    this.statuses[what] = (this.statuses[what] ?? 0) + 1;
+  }
 
   #exchange({ method, path, body, headers = {} }: NoisyAsk, signal?: AbortSignal): Promise<Answer> {
     const text = body === undefined ? undefined : JSON.stringify(body);
     return new Promise((resolve, reject) => {
-      const sent = request({
-        host: '127.0.0.1', port: this.terms.port, method, path, agent: this.#agent, ...(signal === undefined ? {} : { signal }),
-        headers: { 'SERVICE-API-KEY': this.terms.key, ...(text === undefined ? {} : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) }), ...headers },
-      }, (response) => {
-        let kept = '';
-        response.setEncoding('latin1');
-        response.on('data', (chunk: string) => { if (kept.length < KEPT_CHARACTERS) kept += chunk; });
-        response.on('end', () => resolve({ status: response.statusCode ?? 0, body: kept }));
-        response.on('error', reject);
-      });
+      const sent = request(
+        {
+          host: '127.0.0.1',
+          port: this.terms.port,
+          method,
+          path,
+          agent: this.#agent,
+          ...(signal === undefined ? {} : { signal }),
+          headers: {
+            'SERVICE-API-KEY': this.terms.key,
+            ...(text === undefined
+              ? {}
+              : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) }),
+            ...headers,
+          },
+        },
+        (response) => {
+          let kept = '';
+          response.setEncoding('latin1');
+          response.on('data', (chunk: string) => {
+            if (kept.length < KEPT_CHARACTERS) kept += chunk;
+          });
+          response.on('end', () => resolve({ status: response.statusCode ?? 0, body: kept }));
+          response.on('error', reject);
+        },
+      );
       sent.on('error', reject);
       sent.end(text);
     });

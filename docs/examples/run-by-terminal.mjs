@@ -8,7 +8,10 @@ const key = readFileSync(process.env.SANDPOOL_API_KEY_FILE, 'utf8').trim();
 const [sandbox, ...command] = process.argv.slice(2);
 
 // 1. A token, which opens one terminal within 30 seconds.
-const answer = await fetch(`${server}/sandboxes/${sandbox}/exec-token`, { method: 'POST', headers: { 'SERVICE-API-KEY': key } });
+const answer = await fetch(`${server}/sandboxes/${sandbox}/exec-token`, {
+  method: 'POST',
+  headers: { 'SERVICE-API-KEY': key },
+});
 if (!answer.ok) throw new Error(`no token: ${await answer.text()}`);
 const { token } = await answer.json();
 
@@ -17,7 +20,9 @@ const { token } = await answer.json();
 // since a shell's line editor would take a tab or an é for a key. A line is at most 4,096 bytes.
 const quoted = (word) => `'${word.replaceAll("'", "'\\''")}'`;
 const script = `stty -echo -opost; printf '\\036'; exec ${command.map(quoted).join(' ')}`;
-const octal = [...Buffer.from(script)].map((byte) => `\\0${byte.toString(8).padStart(3, '0')}`).join('');
+const octal = [...Buffer.from(script)]
+  .map((byte) => `\\0${byte.toString(8).padStart(3, '0')}`)
+  .join('');
 const line = ` exec /bin/sh -c "$(printf %b '${octal}')"\r`;
 
 // 3. The terminal. Binary frames are bytes of the terminal; text frames are JSON, and the last one has the exit code.

@@ -10,7 +10,10 @@ export interface Authority {
   readonly keyFile: string;
 }
 
-/** `organization`: the group that the API server sees. `hosts`: names and addresses, as openssl writes them (`DNS:…`, `IP:…`). */
+/**
+ * `organization`: the group that the API server sees. `hosts`: names and addresses, as openssl
+ * writes them (`DNS:…`, `IP:…`).
+ */
 export interface Subject {
   readonly name: string;
   readonly organization?: string;
@@ -23,27 +26,72 @@ const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-node
 
 export const makeAuthority = async (folder: string): Promise<Authority> => {
   const [certFile, keyFile] = [join(folder, 'ca.crt'), join(folder, 'ca.key')];
-  await openssl(['req', '-x509', ...KEY, '-days', '30', '-subj', '/CN=control-plane-ca', '-keyout', keyFile, '-out', certFile]);
+  await openssl([
+    'req',
+    '-x509',
+    ...KEY,
+    '-days',
+    '30',
+    '-subj',
+    '/CN=control-plane-ca',
+    '-keyout',
+    keyFile,
+    '-out',
+    certFile,
+  ]);
   return { folder, certFile, keyFile };
 };
 
 /** Writes FILE.crt and FILE.key into the authority's folder; good for a server and for a client. */
-export const issueCertificate = async (authority: Authority, file: string, subject: Subject): Promise<{ readonly certFile: string; readonly keyFile: string }> => {
+export const issueCertificate = async (
+  authority: Authority,
+  file: string,
+  subject: Subject,
+): Promise<{ readonly certFile: string; readonly keyFile: string }> => {
   const at = (extension: string): string => join(authority.folder, `${file}.${extension}`);
   const group = subject.organization === undefined ? '' : `/O=${subject.organization}`;
-  await openssl(['req', '-new', ...KEY, '-subj', `${group}/CN=${subject.name}`, '-keyout', at('key'), '-out', at('csr')]);
+  await openssl([
+    'req',
+    '-new',
+    ...KEY,
+    '-subj',
+    `${group}/CN=${subject.name}`,
+    '-keyout',
+    at('key'),
+    '-out',
+    at('csr'),
+  ]);
   const hosts = subject.hosts ? [`subjectAltName=${subject.hosts.join(',')}`] : [];
   writeFileSync(at('ext'), ['extendedKeyUsage=serverAuth,clientAuth', ...hosts, ''].join('\n'));
   await openssl([
-    'x509', '-req', '-days', '30', '-in', at('csr'), '-extfile', at('ext'), '-CA', authority.certFile, '-CAkey', authority.keyFile,
-    '-set_serial', `0x${Buffer.from(file).toString('hex').slice(0, 38)}`, '-out', at('crt'),
+    'x509',
+    '-req',
+    '-days',
+    '30',
+    '-in',
+    at('csr'),
+    '-extfile',
+    at('ext'),
+    '-CA',
+    authority.certFile,
+    '-CAkey',
+    authority.keyFile,
+    '-set_serial',
+    `0x${Buffer.from(file).toString('hex').slice(0, 38)}`,
+    '-out',
+    at('crt'),
   ]);
   return { certFile: at('crt'), keyFile: at('key') };
 };
 
 /** The key pair that signs service-account tokens. */
-export const makeKeyPair = async (folder: string): Promise<{ readonly publicFile: string; readonly privateFile: string }> => {
-  const [publicFile, privateFile] = [join(folder, 'service-account.pub'), join(folder, 'service-account.key')];
+export const makeKeyPair = async (
+  folder: string,
+): Promise<{ readonly publicFile: string; readonly privateFile: string }> => {
+  const [publicFile, privateFile] = [
+    join(folder, 'service-account.pub'),
+    join(folder, 'service-account.key'),
+  ];
   await openssl(['ecparam', '-name', 'prime256v1', '-genkey', '-noout', '-out', privateFile]);
   await openssl(['ec', '-in', privateFile, '-pubout', '-out', publicFile]);
   return { publicFile, privateFile };

@@ -3,7 +3,10 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { type RightsSubject, tenantNamespace } from './sandpool-rights.ts';
 
-/** `admin` may do everything; `sandpool` has the daemon's rights, in the namespaces that `namespace` made. */
+/**
+ * `admin` may do everything; `sandpool` has the daemon's rights, in the namespaces that `namespace`
+ * made.
+ */
 export type ClusterUser = 'admin' | 'sandpool';
 
 export interface KubectlAnswer {
@@ -61,49 +64,100 @@ export abstract class Cluster {
     this.#printed(args, await this.kubectlAs('admin', args, manifestText(manifests)));
   }
 
-  /** Makes a tenant's namespace as the chart does, in which pods can be made at once, and answers its name. */
+  /**
+   * Makes a tenant's namespace as the chart does, in which pods can be made at once, and answers
+   * its name.
+   */
   async namespace(name = `test-${randomBytes(4).toString('hex')}`): Promise<string> {
     this.#namespaces.push(name);
     await this.apply(tenantNamespace(name, this.#access.subject));
-    await this.kubectl('wait', '--for=create', 'serviceaccount/default', '-n', name, '--timeout=30s');
+    await this.kubectl(
+      'wait',
+      '--for=create',
+      'serviceaccount/default',
+      '-n',
+      name,
+      '--timeout=30s',
+    );
     return name;
   }
 
   /** Those that `namespace` made; does not wait until they are gone. */
   async removeNamespaces(): Promise<void> {
     const names = this.#namespaces.splice(0);
-    if (names.length > 0) await this.kubectl('delete', 'namespace', '--ignore-not-found', '--wait=false', ...names);
+    if (names.length > 0)
+      await this.kubectl('delete', 'namespace', '--ignore-not-found', '--wait=false', ...names);
   }
 
   #printed(args: readonly string[], { exitCode, stdout, stderr }: KubectlAnswer): string {
-    if (exitCode !== 0) throw new Error(`kubectl ${args.join(' ')} ended with ${exitCode ?? 'a signal'}: ${stderr.trim()}`);
+    if (exitCode !== 0)
+      throw new Error(
+        `kubectl ${args.join(' ')} ended with ${exitCode ?? 'a signal'}: ${stderr.trim()}`,
+      );
     return stdout;
   }
 }
 
-export const runKubectl = (program: string, kubeconfig: string, args: readonly string[], input: string): Promise<KubectlAnswer> =>
+export const runKubectl = (
+  program: string,
+  kubeconfig: string,
+  args: readonly string[],
+  input: string,
+): Promise<KubectlAnswer> =>
   new Promise((resolve, reject) => {
-    const options = { timeout: KUBECTL_MS, killSignal: 'SIGKILL', maxBuffer: 64 * 2 ** 20 } as const;
-    const child = execFile(program, [`--kubeconfig=${kubeconfig}`, `--cache-dir=${kubeconfig}.cache`, ...args], options, (error, stdout, stderr) => {
-      const exitCode = error ? error.code ?? undefined : 0;
-      if (typeof exitCode === 'string') reject(new Error(`kubectl did not run, or printed too much: ${exitCode}`));
-      else resolve({ exitCode, stdout, stderr });
-    });
+    const options = {
+      timeout: KUBECTL_MS,
+      killSignal: 'SIGKILL',
+      maxBuffer: 64 * 2 ** 20,
+    } as const;
+    const child = execFile(
+      program,
+      [`--kubeconfig=${kubeconfig}`, `--cache-dir=${kubeconfig}.cache`, ...args],
+      options,
+      (error, stdout, stderr) => {
+        const exitCode = error ? (error.code ?? undefined) : 0;
+        if (typeof exitCode === 'string')
+          reject(new Error(`kubectl did not run, or printed too much: ${exitCode}`));
+        else resolve({ exitCode, stdout, stderr });
+      },
+    );
     child.stdin?.on('error', () => undefined); // it ended without reading
     child.stdin?.end(input);
   });
 
 /** As `kubectl -f -` reads them. */
 export const manifestText = (manifests: string | object | readonly object[]): string =>
-  typeof manifests === 'string' ? manifests : JSON.stringify(Array.isArray(manifests) ? { apiVersion: 'v1', kind: 'List', items: manifests } : manifests);
+  typeof manifests === 'string'
+    ? manifests
+    : JSON.stringify(
+        Array.isArray(manifests) ? { apiVersion: 'v1', kind: 'List', items: manifests } : manifests,
+      );
 
-/** A cluster as kubectl and every client library read it; a token or a client certificate says who it is. */
-export const kubeconfigText = (place: { readonly server: string; readonly caFile: string }, user: object): string =>
-  JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'test', cluster: { server: place.server, 'certificate-authority-data': readFileSync(place.caFile).toString('base64') } }],
-    users: [{ name: 'user', user }],
-    contexts: [{ name: 'test', context: { cluster: 'test', user: 'user' } }],
-    'current-context': 'test',
-  }, undefined, 2);
+/**
+ * A cluster as kubectl and every client library read it; a token or a client certificate says who
+ * it is.
+ */
+export const kubeconfigText = (
+  place: { readonly server: string; readonly caFile: string },
+  user: object,
+): string =>
+  JSON.stringify(
+    {
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [
+        {
+          name: 'test',
+          cluster: {
+            server: place.server,
+            'certificate-authority-data': readFileSync(place.caFile).toString('base64'),
+          },
+        },
+      ],
+      users: [{ name: 'user', user }],
+      contexts: [{ name: 'test', context: { cluster: 'test', user: 'user' } }],
+      'current-context': 'test',
+    },
+    undefined,
+    2,
+  );

@@ -1,13 +1,15 @@
 /**
- * What kwok plays: nodes that are up, and pods that run. The label `test.sandpool.dev/stage` of a pod, or an image of that
- * name in its first container, chooses another fate; the annotation `test.sandpool.dev/delay` (`250ms`, `3s`) says how long it takes.
+ * What kwok plays: nodes that are up, and pods that run. The label `test.sandpool.dev/stage` of a
+ * pod, or an image of that name in its first container, chooses another fate; the annotation
+ * `test.sandpool.dev/delay` (`250ms`, `3s`) says how long it takes.
  *
  * | stage | what happens to the pod |
  * | --- | --- |
  * | none | Running as soon as it has a node |
  * | `slow` | Running after 3 s |
  * | `stuck` | stays Pending |
- * | `unpullable`, `unpulled`, `unnamable` | Pending, its containers wait with ImagePullBackOff, ErrImagePull, InvalidImageName |
+ * | `unpullable`, `unpulled`, `unnamable` | Pending, its containers wait with ImagePullBackOff,
+ *   ErrImagePull, InvalidImageName |
  * | `fails` | Failed, exit code 1, without ever running |
  * | `exits` | Running, then Succeeded, exit code 0 |
  * | `crashes` | Running, then Failed after 1 s: OOMKilled, exit code 137 |
@@ -37,14 +39,18 @@ export interface KwokSettings {
 
 /** The documents of kwok's configuration file; JSON is YAML too. */
 export const kwokConfig = (settings: KwokSettings): string =>
-  [options(settings), ...rules(settings), ...nodeStages(settings), ...podStages()].map((document) => JSON.stringify(document)).join('\n---\n');
+  [options(settings), ...rules(settings), ...nodeStages(settings), ...podStages()]
+    .map((document) => JSON.stringify(document))
+    .join('\n---\n');
 
 const options = ({ port, certFile, keyFile }: KwokSettings): object => ({
   apiVersion: 'config.kwok.x-k8s.io/v1alpha1',
   kind: 'KwokConfiguration',
   metadata: { name: 'kwok' },
   options: {
-    manageNodesWithAnnotationSelector: Object.entries(NODE_ANNOTATION).map((pair) => pair.join('=')).join(','),
+    manageNodesWithAnnotationSelector: Object.entries(NODE_ANNOTATION)
+      .map((pair) => pair.join('='))
+      .join(','),
     nodeIP: '127.0.0.1',
     nodePort: port,
     // Addresses of pods stay on this machine: a probe of one never leaves it.
@@ -63,15 +69,41 @@ const options = ({ port, certFile, keyFile }: KwokSettings): object => ({
 const CONTAINER_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 const rules = ({ logFile, workFolder, forwards }: KwokSettings): readonly object[] => {
-  const rule = (kind: string, spec: object): object => ({ apiVersion: 'kwok.x-k8s.io/v1alpha1', kind, metadata: { name: 'every-pod' }, spec });
-  const nobody = process.getuid?.() === 0 ? { securityContext: { runAsUser: 65_534, runAsGroup: 65_534 } } : {};
+  const rule = (kind: string, spec: object): object => ({
+    apiVersion: 'kwok.x-k8s.io/v1alpha1',
+    kind,
+    metadata: { name: 'every-pod' },
+    spec,
+  });
+  const nobody =
+    process.getuid?.() === 0 ? { securityContext: { runAsUser: 65_534, runAsGroup: 65_534 } } : {};
   return [
-    rule('ClusterExec', { execs: [{ local: { workDir: workFolder, envs: [{ name: 'HOME', value: workFolder }, { name: 'PATH', value: CONTAINER_PATH }], ...nobody } }] }),
+    rule('ClusterExec', {
+      execs: [
+        {
+          local: {
+            workDir: workFolder,
+            envs: [
+              { name: 'HOME', value: workFolder },
+              { name: 'PATH', value: CONTAINER_PATH },
+            ],
+            ...nobody,
+          },
+        },
+      ],
+    }),
     rule('ClusterAttach', { attaches: [{ logsFile: logFile }] }),
     rule('ClusterLogs', { logs: [{ logsFile: logFile, followLogs: true }] }),
-    ...(forwards.size === 0 ? [] : [rule('ClusterPortForward', {
-      forwards: [...forwards].map(([port, target]) => ({ ports: [port], target: { address: '127.0.0.1', port: target } })),
-    })]),
+    ...(forwards.size === 0
+      ? []
+      : [
+          rule('ClusterPortForward', {
+            forwards: [...forwards].map(([port, target]) => ({
+              ports: [port],
+              target: { address: '127.0.0.1', port: target },
+            })),
+          }),
+        ]),
   ];
 };
 
@@ -90,19 +122,47 @@ const stage = ({ name, kind, when, next, delayMs }: Stage): object => ({
   spec: {
     resourceRef: { apiGroup: 'v1', kind },
     selector: { matchExpressions: when },
-    ...(delayMs === undefined ? {} : { delay: { durationMilliseconds: delayMs, durationFrom: { expressionFrom: `.metadata.annotations["${DELAY_ANNOTATION}"]` } } }),
+    ...(delayMs === undefined
+      ? {}
+      : {
+          delay: {
+            durationMilliseconds: delayMs,
+            durationFrom: { expressionFrom: `.metadata.annotations["${DELAY_ANNOTATION}"]` },
+          },
+        }),
     next,
   },
 });
 
-const labelled = (operator: 'In' | 'NotIn', ...values: readonly string[]): object => ({ key: `.metadata.labels["${STAGE_LABEL}"]`, operator, values });
-const staged = (operator: 'In' | 'NotIn', ...values: readonly string[]): object =>
-  ({ key: `.metadata.labels["${STAGE_LABEL}"] // .spec.containers[0].image`, operator, values });
-const ready = (operator: 'In' | 'NotIn', value: string): object =>
-  ({ key: '.status.conditions.[] | select( .type == "Ready" ) | .status', operator, values: [value] });
-const phase = (value: string): object => ({ key: '.status.phase', operator: 'In', values: [value] });
-/** Without grace the API server removes a pod itself, and a kubelet, which looks before it deletes, finds it gone. */
-const endsInTime = { key: '.metadata.deletionGracePeriodSeconds > 0', operator: 'In', values: ['true'] };
+const labelled = (operator: 'In' | 'NotIn', ...values: readonly string[]): object => ({
+  key: `.metadata.labels["${STAGE_LABEL}"]`,
+  operator,
+  values,
+});
+const staged = (operator: 'In' | 'NotIn', ...values: readonly string[]): object => ({
+  key: `.metadata.labels["${STAGE_LABEL}"] // .spec.containers[0].image`,
+  operator,
+  values,
+});
+const ready = (operator: 'In' | 'NotIn', value: string): object => ({
+  key: '.status.conditions.[] | select( .type == "Ready" ) | .status',
+  operator,
+  values: [value],
+});
+const phase = (value: string): object => ({
+  key: '.status.phase',
+  operator: 'In',
+  values: [value],
+});
+/**
+ * Without grace the API server removes a pod itself, and a kubelet, which looks before it deletes,
+ * finds it gone.
+ */
+const endsInTime = {
+  key: '.metadata.deletionGracePeriodSeconds > 0',
+  operator: 'In',
+  values: ['true'],
+};
 const stays = { key: '.metadata.deletionTimestamp', operator: 'DoesNotExist' };
 
 const nodeStages = ({ port }: KwokSettings): readonly object[] => {
@@ -120,13 +180,25 @@ capacity: ${room}
 phase: Running
 `;
   return [
-    stage({ name: 'node-up', kind: 'Node', when: [labelled('NotIn', 'unready'), ready('NotIn', 'True')], next: { statusTemplate: status('True') } }),
-    stage({ name: 'node-unready', kind: 'Node', when: [labelled('In', 'unready'), ready('NotIn', 'False')], next: { statusTemplate: status('False') } }),
+    stage({
+      name: 'node-up',
+      kind: 'Node',
+      when: [labelled('NotIn', 'unready'), ready('NotIn', 'True')],
+      next: { statusTemplate: status('True') },
+    }),
+    stage({
+      name: 'node-unready',
+      kind: 'Node',
+      when: [labelled('In', 'unready'), ready('NotIn', 'False')],
+      next: { statusTemplate: status('False') },
+    }),
   ];
 };
 
 const IMAGE_TROUBLE: Readonly<Record<string, readonly [reason: string, message: string]>> = {
-  unpullable: ['ImagePullBackOff', 'Back-off pulling image'], unpulled: ['ErrImagePull', 'not found'], unnamable: ['InvalidImageName', 'it can not be parsed'],
+  unpullable: ['ImagePullBackOff', 'Back-off pulling image'],
+  unpulled: ['ErrImagePull', 'not found'],
+  unnamable: ['InvalidImageName', 'it can not be parsed'],
 };
 
 const podStages = (): readonly object[] => {
@@ -134,17 +206,59 @@ const podStages = (): readonly object[] => {
   const running = [stays, phase('Running')];
   const up = podStatus('Running', 'waiting: null, running: { startedAt: {{ $now | Quote }} }');
   const ended = (phase: 'Failed' | 'Succeeded', exitCode: number, reason: string): string =>
-    podStatus(phase, `running: null, waiting: null, terminated: { exitCode: ${exitCode}, reason: ${reason}, startedAt: {{ $now | Quote }}, finishedAt: {{ $now | Quote }} }`);
+    podStatus(
+      phase,
+      `running: null, waiting: null, terminated: { exitCode: ${exitCode}, reason: ${reason}, startedAt: {{ $now | Quote }}, finishedAt: {{ $now | Quote }} }`,
+    );
   const pod = (name: string, when: readonly object[], next: object, delayMs?: number): object =>
-    stage({ name: `pod-${name}`, kind: 'Pod', when, next, ...(delayMs === undefined ? {} : { delayMs }) });
+    stage({
+      name: `pod-${name}`,
+      kind: 'Pod',
+      when,
+      next,
+      ...(delayMs === undefined ? {} : { delayMs }),
+    });
   return [
-    pod('up', [...starting, staged('NotIn', 'slow', 'stuck', ...Object.keys(IMAGE_TROUBLE), 'fails')], { statusTemplate: up }),
+    pod(
+      'up',
+      [...starting, staged('NotIn', 'slow', 'stuck', ...Object.keys(IMAGE_TROUBLE), 'fails')],
+      { statusTemplate: up },
+    ),
     pod('slow', [...starting, staged('In', 'slow')], { statusTemplate: up }, 3_000),
-    ...Object.entries(IMAGE_TROUBLE).map(([name, [reason, message]]) => pod(name, [...starting, staged('In', name), { key: '.status.containerStatuses', operator: 'DoesNotExist' }],
-      { statusTemplate: podStatus('Pending', `waiting: { reason: ${reason}, message: "${message}" }`) })),
-    pod('fails', [...starting, staged('In', 'fails')], { statusTemplate: ended('Failed', 1, 'Error') }, 0),
-    pod('exits', [...running, staged('In', 'exits')], { statusTemplate: ended('Succeeded', 0, 'Completed') }, 0),
-    pod('crashes', [...running, staged('In', 'crashes')], { statusTemplate: ended('Failed', 137, 'OOMKilled') }, 1_000),
+    ...Object.entries(IMAGE_TROUBLE).map(([name, [reason, message]]) =>
+      pod(
+        name,
+        [
+          ...starting,
+          staged('In', name),
+          { key: '.status.containerStatuses', operator: 'DoesNotExist' },
+        ],
+        {
+          statusTemplate: podStatus(
+            'Pending',
+            `waiting: { reason: ${reason}, message: "${message}" }`,
+          ),
+        },
+      ),
+    ),
+    pod(
+      'fails',
+      [...starting, staged('In', 'fails')],
+      { statusTemplate: ended('Failed', 1, 'Error') },
+      0,
+    ),
+    pod(
+      'exits',
+      [...running, staged('In', 'exits')],
+      { statusTemplate: ended('Succeeded', 0, 'Completed') },
+      0,
+    ),
+    pod(
+      'crashes',
+      [...running, staged('In', 'crashes')],
+      { statusTemplate: ended('Failed', 137, 'OOMKilled') },
+      1_000,
+    ),
     pod('vanishes', [...running, staged('In', 'vanishes')], { delete: true }, 1_000),
     pod('gone', [endsInTime, staged('NotIn', 'lingers', 'late')], { delete: true }),
     pod('late', [endsInTime, staged('In', 'late')], { delete: true }, 4_000),
@@ -154,7 +268,8 @@ const podStages = (): readonly object[] => {
 /** One PATCH takes a pod there: phase, conditions, addresses and a status of each container. */
 const podStatus = (to: 'Pending' | 'Running' | 'Failed' | 'Succeeded', state: string): string => {
   const isUp = to === 'Running';
-  const condition = (type: string, holds: boolean): string => `- { type: ${type}, status: "${holds ? 'True' : 'False'}", lastTransitionTime: {{ $now | Quote }} }`;
+  const condition = (type: string, holds: boolean): string =>
+    `- { type: ${type}, status: "${holds ? 'True' : 'False'}", lastTransitionTime: {{ $now | Quote }} }`;
   return `
 {{ $now := Now }}
 phase: ${to}

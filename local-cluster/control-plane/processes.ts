@@ -8,8 +8,9 @@ const STOP_MS = 5_000;
 const LOG_LINES = 15;
 
 /**
- * The processes of one control plane, by name. Each is in a session of its own, so that a Ctrl-C reaches this process alone, and
- * none outlives this process, however it ends: their folder is a watched one.
+ * The processes of one control plane, by name. Each is in a session of its own, so that a Ctrl-C
+ * reaches this process alone, and none outlives this process, however it ends: their folder is a
+ * watched one.
  */
 export class Processes {
   readonly #folder: string;
@@ -25,7 +26,11 @@ export class Processes {
       cwd: this.#folder,
       detached: true,
       // The mark goes to what `exec` starts too.
-      env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin', HOME: this.#folder, ...markOf(this.#folder) },
+      env: {
+        PATH: process.env['PATH'] ?? '/usr/bin:/bin',
+        HOME: this.#folder,
+        ...markOf(this.#folder),
+      },
       stdio: ['ignore', log, log],
     });
     closeSync(log);
@@ -65,7 +70,9 @@ export class Processes {
   /** For an error: where the log is, and how it ends. */
   lastWordsOf(name: string): string {
     const lines = readFileSync(this.logOf(name), 'utf8').trimEnd().split('\n').slice(-LOG_LINES);
-    return [`${this.logOf(name)} ends so:`, ...lines.map((line) => `  ${line.slice(0, 400)}`)].join('\n');
+    return [`${this.logOf(name)} ends so:`, ...lines.map((line) => `  ${line.slice(0, 400)}`)].join(
+      '\n',
+    );
   }
 
   /** Ends what is left, also what `exec` started, and removes the folder. */

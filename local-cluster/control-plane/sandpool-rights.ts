@@ -10,7 +10,9 @@ const RIGHTS = new Set(['ClusterRole', 'ClusterRoleBinding']);
 
 /** The chart's roles, and the binding of what holds everywhere. */
 export const clusterRights = (subject: RightsSubject): readonly object[] =>
-  rendered().filter(({ kind }) => RIGHTS.has(kind)).map((manifest) => boundTo(subject, manifest));
+  rendered()
+    .filter(({ kind }) => RIGHTS.has(kind))
+    .map((manifest) => boundTo(subject, manifest));
 
 /** The chart's admission policy, with `user` for the daemon. */
 export const admissionPolicy = (user: string): readonly object[] => {
@@ -22,12 +24,19 @@ export const admissionPolicy = (user: string): readonly object[] => {
 /** A tenant's namespace as the chart makes it, with what the daemon may do there. */
 export const tenantNamespace = (namespace: string, subject: RightsSubject): readonly object[] =>
   rendered().flatMap((manifest) => {
-    if (manifest.kind === 'Namespace') return [{ ...manifest, metadata: { ...manifest.metadata, name: namespace } }];
-    return manifest.metadata.namespace === TENANT ? [boundTo(subject, { ...manifest, metadata: { ...manifest.metadata, namespace } })] : [];
+    if (manifest.kind === 'Namespace')
+      return [{ ...manifest, metadata: { ...manifest.metadata, name: namespace } }];
+    return manifest.metadata.namespace === TENANT
+      ? [boundTo(subject, { ...manifest, metadata: { ...manifest.metadata, namespace } })]
+      : [];
   });
 
-const boundTo = (subject: RightsSubject, manifest: Manifest): Manifest => ('subjects' in manifest ? { ...manifest, subjects: [subject] } : manifest);
+const boundTo = (subject: RightsSubject, manifest: Manifest): Manifest =>
+  'subjects' in manifest ? { ...manifest, subjects: [subject] } : manifest;
 
 let known: readonly Manifest[] | undefined;
-const rendered = (): readonly Manifest[] => (known ??= renderChart({ release: RELEASE, values: { namespacePattern: 'the-{team}', teams: ['default', 'tenant'] } })
-  .filter(({ kind, metadata }) => kind !== 'Namespace' || metadata.name === TENANT));
+const rendered = (): readonly Manifest[] =>
+  (known ??= renderChart({
+    release: RELEASE,
+    values: { namespacePattern: 'the-{team}', teams: ['default', 'tenant'] },
+  }).filter(({ kind, metadata }) => kind !== 'Namespace' || metadata.name === TENANT));

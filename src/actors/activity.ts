@@ -3,7 +3,10 @@ import type { SandboxContext, SandboxEvent } from '../machines/sandbox-events.ts
 
 /** What counts as activity in a sandbox. */
 const ACTIVITY: ReadonlySet<SandboxEvent['type']> = new Set<SandboxEvent['type']>([
-  'ACTIVE', 'WORK_BEGAN', 'WORK_ENDED', 'AMENDED',
+  'ACTIVE',
+  'WORK_BEGAN',
+  'WORK_ENDED',
+  'AMENDED',
 ]);
 
 export interface Happened {

@@ -1,14 +1,18 @@
 import type { Clock } from '../contracts/clock.ts';
 
-interface Armed { readonly at: number; readonly key: string }
+interface Armed {
+  readonly at: number;
+  readonly key: string;
+}
 
 const SLICE_MS = 5;
 const SLACK = 64;
 
 /**
- * One absolute deadline a key, in one heap with one timer. A deadline that moves later leaves its old entry behind as a
- * harmless early call; the heap is rebuilt when such leftovers outnumber the living. What is due is handed out in slices
- * of about 5 ms, so that a thousand deadlines at once don't block the loop.
+ * One absolute deadline a key, in one heap with one timer. A deadline that moves later leaves its
+ * old entry behind as a harmless early call; the heap is rebuilt when such leftovers outnumber the
+ * living. What is due is handed out in slices of about 5 ms, so that a thousand deadlines at once
+ * don't block the loop.
  */
 export class Deadlines {
   readonly #clock: Clock;
@@ -20,13 +24,19 @@ export class Deadlines {
   #slice: NodeJS.Immediate | undefined;
   #stopped = false;
 
-  constructor(clock: Clock, due: (key: string, now: number, at: number) => void, sliceMs = SLICE_MS) {
+  constructor(
+    clock: Clock,
+    due: (key: string, now: number, at: number) => void,
+    sliceMs = SLICE_MS,
+  ) {
     this.#clock = clock;
     this.#sliceMs = sliceMs;
     this.#due = due;
   }
 
-  get size(): number { return this.#current.size; }
+  get size(): number {
+    return this.#current.size;
+  }
 
   /** How many are armed; `next`: when the timer is due. */
   get armed(): { readonly count: number; readonly next?: number } {
@@ -58,7 +68,13 @@ export class Deadlines {
     const next = this.#heap[0];
     if (!next || this.#slice || (this.#timer && this.#timer.at <= next.at)) return;
     this.#timer?.cancel();
-    this.#timer = { at: next.at, cancel: this.#clock.at(next.at, () => { this.#timer = undefined; this.#handOut(); }) };
+    this.#timer = {
+      at: next.at,
+      cancel: this.#clock.at(next.at, () => {
+        this.#timer = undefined;
+        this.#handOut();
+      }),
+    };
   }
 
   #handOut(): void {
@@ -103,7 +119,8 @@ export class Deadlines {
     for (;;) {
       let child = 2 * i + 1;
       if (child >= heap.length) break;
-      if (child + 1 < heap.length && heap[child + 1]!.at < heap[child]!.at) child += 1; // both in range
+      // both in range
+      if (child + 1 < heap.length && heap[child + 1]!.at < heap[child]!.at) child += 1;
       if (heap[child]!.at >= last.at) break;
       heap[i] = heap[child]!;
       i = child;

@@ -97,7 +97,8 @@ export class Endings {
     const pause = this.#pauses.get(poolUid) ?? { failed: new Set<string>(), ms: 0, until: 0 };
     pause.failed.add(id);
     // Those that were told together fail together.
-    if (now >= pause.until) pause.ms = Math.min(Math.max(2 * pause.ms, FIRST_PAUSE_MS), LAST_PAUSE_MS);
+    if (now >= pause.until)
+      pause.ms = Math.min(Math.max(2 * pause.ms, FIRST_PAUSE_MS), LAST_PAUSE_MS);
     pause.until = now + pause.ms;
     this.#pauses.delete(poolUid);
     this.#pauses.set(poolUid, pause);

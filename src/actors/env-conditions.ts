@@ -24,7 +24,10 @@ const EVERY_MS = 10_000;
 /** One change seldom comes alone. */
 const SETTLING_MS = 1_000;
 
-/** What is to be said of envs. The leader saves it where it has changed, at most once in 10 s for each. */
+/**
+ * What is to be said of envs. The leader saves it where it has changed, at most once in 10 s for
+ * each.
+ */
 export class EnvConditions {
   readonly #deps: EnvConditionsDeps;
   /** What was said last, by env, also where it is not saved yet: so that times stand still. */
@@ -34,9 +37,14 @@ export class EnvConditions {
   readonly #savedAt = new Map<string, number>();
   #stopped = false;
 
-  constructor(deps: EnvConditionsDeps) { this.#deps = deps; }
+  constructor(deps: EnvConditionsDeps) {
+    this.#deps = deps;
+  }
 
-  /** As it is now. Where another replica leads, what failed and since when is known from what that one saved. */
+  /**
+   * As it is now. Where another replica leads, what failed and since when is known from what that
+   * one saved.
+   */
   now(record: EnvRecord): readonly EnvCondition[] {
     const { clock, envs, members } = this.#deps;
     const said = this.#said.get(record.uid) ?? [];
@@ -54,14 +62,23 @@ export class EnvConditions {
       this.#said.delete(uid);
     }
     if (this.#stopped || this.#due.has(uid) || !members.leads(uid)) return;
-    const at = Math.max(clock.now() + SETTLING_MS, (this.#savedAt.get(uid) ?? Number.NEGATIVE_INFINITY) + EVERY_MS);
-    this.#due.set(uid, clock.at(at, () => {
-      this.#due.delete(uid);
-      this.#save(uid).catch((error: unknown) => {
-        this.#deps.log.warn({ entity: 'env', uid, error }, 'conditions of an env could not be saved');
-        this.consider(uid);
-      });
-    }));
+    const at = Math.max(
+      clock.now() + SETTLING_MS,
+      (this.#savedAt.get(uid) ?? Number.NEGATIVE_INFINITY) + EVERY_MS,
+    );
+    this.#due.set(
+      uid,
+      clock.at(at, () => {
+        this.#due.delete(uid);
+        this.#save(uid).catch((error: unknown) => {
+          this.#deps.log.warn(
+            { entity: 'env', uid, error },
+            'conditions of an env could not be saved',
+          );
+          this.consider(uid);
+        });
+      }),
+    );
   }
 
   stop(): void {
@@ -86,14 +103,29 @@ export class EnvConditions {
     const standing = template(name);
     return envConditionsOf({
       deleting: record.deleting !== false,
-      template: standing ? { found: true, kept: version === undefined || specOfVersion(standing, version) !== undefined, newest: standing.version } : { found: false, kept: false },
-      templateRef: record.templateRef, groups: record.groups, led: members.leads(record.uid), saved: record.conditions,
+      template: standing
+        ? {
+            found: true,
+            kept: version === undefined || specOfVersion(standing, version) !== undefined,
+            newest: standing.version,
+          }
+        : { found: false, kept: false },
+      templateRef: record.templateRef,
+      groups: record.groups,
+      led: members.leads(record.uid),
+      saved: record.conditions,
       members: record.members.map((member) => {
         const snapshot = members.member(record.uid, member.name);
         const pool = snapshot?.fact.pool && pools.get(snapshot.fact.pool.uid);
         return {
-          name: member.name, config: member.config, state: snapshot?.state ?? 'Pending', trouble: snapshot?.trouble,
-          synced: snapshot !== undefined && isSynced(snapshot.fact) && snapshot.fact.pool?.unresolved === undefined,
+          name: member.name,
+          config: member.config,
+          state: snapshot?.state ?? 'Pending',
+          trouble: snapshot?.trouble,
+          synced:
+            snapshot !== undefined &&
+            isSynced(snapshot.fact) &&
+            snapshot.fact.pool?.unresolved === undefined,
           moving: pool !== undefined && MOVING.has(pool.phase),
         };
       }),

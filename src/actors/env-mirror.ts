@@ -29,11 +29,15 @@ export class EnvMirror {
 
   /** Reads every env, and follows what anybody changes from then on. */
   async start(): Promise<void> {
-    await this.#deps.envs.watch((change) => { this.#learn(change); });
+    await this.#deps.envs.watch((change) => {
+      this.#learn(change);
+    });
   }
 
   /** Resolves once every env that was written before this call has been taken in. */
-  async caughtUp(): Promise<void> { await this.#deps.envs.caughtUp(); }
+  async caughtUp(): Promise<void> {
+    await this.#deps.envs.caughtUp();
+  }
 
   /** Told of each change after it was taken in, and of what stands already. */
   follow(follower: (change: RecordChange<EnvRecord>) => void): void {
@@ -41,7 +45,9 @@ export class EnvMirror {
     for (const record of this.#records.values()) follower({ kind: 'put', record });
   }
 
-  get(uid: string): EnvRecord | undefined { return this.#records.get(uid); }
+  get(uid: string): EnvRecord | undefined {
+    return this.#records.get(uid);
+  }
 
   named(namespace: string, name: string): EnvRecord | undefined {
     const uid = this.index.uidOf(namespace, name);
@@ -53,17 +59,26 @@ export class EnvMirror {
     await this.#deps.envs.get(`${namespace}/${name}`);
   }
 
-  /** The same for one that the mirror doesn't show: read at most once in 250 ms, for all who miss it. */
+  /**
+   * The same for one that the mirror doesn't show: read at most once in 250 ms, for all who miss
+   * it.
+   */
   async lookUp(namespace: string, name: string): Promise<void> {
     await this.#reads.read(`${namespace}/${name}`);
   }
 
   /** Writes a change of an env's record, as RecordTurns does. */
-  async change(uid: string, change: (record: EnvRecord) => EnvRecord | Promise<EnvRecord>): Promise<EnvRecord | undefined> {
+  async change(
+    uid: string,
+    change: (record: EnvRecord) => EnvRecord | Promise<EnvRecord>,
+  ): Promise<EnvRecord | undefined> {
     return await this.#turns.change(uid, change);
   }
 
-  /** Removes it as it stands, where `mayGo` still says so. Rejects with RecordConflict or OutcomeUnknown. */
+  /**
+   * Removes it as it stands, where `mayGo` still says so. Rejects with RecordConflict or
+   * OutcomeUnknown.
+   */
   async remove(uid: string, mayGo: (record: EnvRecord) => boolean): Promise<void> {
     await this.#turns.inTurn(uid, async () => {
       const record = this.#records.get(uid);
@@ -88,7 +103,10 @@ export class EnvMirror {
       try {
         follower({ kind, record });
       } catch (error) {
-        this.#deps.log.error({ entity: 'env', uid: record.uid, error }, 'a change of an env could not be taken in');
+        this.#deps.log.error(
+          { entity: 'env', uid: record.uid, error },
+          'a change of an env could not be taken in',
+        );
       }
     }
   }

@@ -15,7 +15,10 @@ export interface EventSink {
 }
 
 export interface Noted {
-  /** Names it, alike on each replica that notes it; undefined where each sees one of its own: then the leader alone tells it. */
+  /**
+   * Names it, alike on each replica that notes it; undefined where each sees one of its own: then
+   * the leader alone tells it.
+   */
   readonly key: string | undefined;
   /** Of the pool. */
   readonly shard: number;
@@ -41,12 +44,16 @@ export const WRITE_DELAY_MS = 500;
 export const HELD_MS = 15_000;
 const MOST_HELD = 4_096;
 
-interface Held extends Noted { readonly event: EventRecord; readonly at: number }
+interface Held extends Noted {
+  readonly event: EventRecord;
+  readonly at: number;
+}
 
 /**
- * What happens: told to those who follow, on every replica, and written behind, in batches, where it is kept. Every replica
- * notes what it sees, and the shard's leader tells it; who leads next tells what the last one did not come to. What was
- * noted in the last half second before a crash may be missing from a sandbox's list; the records themselves show the rest.
+ * What happens: told to those who follow, on every replica, and written behind, in batches, where
+ * it is kept. Every replica notes what it sees, and the shard's leader tells it; who leads next
+ * tells what the last one did not come to. What was noted in the last half second before a crash
+ * may be missing from a sandbox's list; the records themselves show the rest.
  */
 export class EventFeed implements EventSink {
   readonly #deps: EventFeedDeps;
@@ -56,7 +63,9 @@ export class EventFeed implements EventSink {
   #cancelWrite: (() => void) | undefined;
   #writing: Promise<void> = Promise.resolve();
 
-  constructor(deps: EventFeedDeps) { this.#deps = deps; }
+  constructor(deps: EventFeedDeps) {
+    this.#deps = deps;
+  }
 
   note(event: EventRecord, noted: Noted): void {
     if (noted.ours) this.#tell(event, noted);
@@ -67,7 +76,8 @@ export class EventFeed implements EventSink {
     const held = this.#held;
     this.#held = held.filter((each) => each.shard !== shard);
     const since = this.#deps.clock.now() - HELD_MS;
-    for (const each of held) if (each.shard === shard && each.at >= since) this.#tell(each.event, each);
+    for (const each of held)
+      if (each.shard === shard && each.at >= since) this.#tell(each.event, each);
   }
 
   /** What was kept of one sandbox, the oldest first. */
@@ -77,7 +87,11 @@ export class EventFeed implements EventSink {
   }
 
   /** See EventLog. */
-  follow(owner: Tenant | undefined, after: string | undefined, signal: AbortSignal): AsyncGenerator<EventBatch, void, undefined> {
+  follow(
+    owner: Tenant | undefined,
+    after: string | undefined,
+    signal: AbortSignal,
+  ): AsyncGenerator<EventBatch, void, undefined> {
     return this.#deps.coordination.followEvents(owner, after, signal);
   }
 
@@ -91,28 +105,47 @@ export class EventFeed implements EventSink {
 
   #hold(held: Held): void {
     if (this.#held.length >= MOST_HELD || (this.#held[0]?.at ?? held.at) < held.at - 2 * HELD_MS) {
-      this.#held = this.#held.slice(this.#held.length >> 1).filter(({ at }) => at >= held.at - HELD_MS);
+      this.#held = this.#held
+        .slice(this.#held.length >> 1)
+        .filter(({ at }) => at >= held.at - HELD_MS);
     }
     this.#held.push(held);
   }
 
   #tell(event: EventRecord, noted: Noted): void {
-    if (event.reason !== 'Completed' || event.end.reason !== 'lost') return this.#publish(event, noted);
+    if (event.reason !== 'Completed' || event.end.reason !== 'lost')
+      return this.#publish(event, noted);
     // Another replica may have been asked to end it, and knows why.
-    this.#deps.coordination.ended(event.sandboxId ?? '').catch(() => undefined)
-      .then((end) => { this.#publish(end ? { ...event, end } : event, noted); })
-      .catch((error: unknown) => { this.#deps.log.error({ error }, 'event not told'); });
+    this.#deps.coordination
+      .ended(event.sandboxId ?? '')
+      .catch(() => undefined)
+      .then((end) => {
+        this.#publish(end ? { ...event, end } : event, noted);
+      })
+      .catch((error: unknown) => {
+        this.#deps.log.error({ error }, 'event not told');
+      });
   }
 
   #publish(event: EventRecord, { key, kept }: Noted): void {
-    this.#deps.coordination.publishEvent(event, key ?? randomUUID(), kept ? (id) => { this.#write({ id, event }); } : undefined);
+    this.#deps.coordination.publishEvent(
+      event,
+      key ?? randomUUID(),
+      kept
+        ? (id) => {
+            this.#write({ id, event });
+          }
+        : undefined,
+    );
   }
 
   #write(numbered: NumberedEvent): void {
     const { clock } = this.#deps;
     if (this.#unwritten.length >= MOST_UNWRITTEN) return;
     this.#unwritten.push(numbered);
-    this.#cancelWrite ??= clock.at(clock.now() + WRITE_DELAY_MS, () => { void this.flush(); });
+    this.#cancelWrite ??= clock.at(clock.now() + WRITE_DELAY_MS, () => {
+      void this.flush();
+    });
   }
 
   async #writeAll(): Promise<void> {

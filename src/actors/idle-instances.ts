@@ -23,13 +23,19 @@ export interface IdleInstancesDeps {
   readonly freed: (poolUid: string) => void;
 }
 
-/** What a look came to: how many it found ready, and the one that was acquired of them, if others did not get them all. */
+/**
+ * What a look came to: how many it found ready, and the one that was acquired of them, if others
+ * did not get them all.
+ */
 export interface Found {
   readonly ready: number;
   readonly instance: HeldInstance | undefined;
 }
 
-/** The idle instances of all pools, for claims. One that a claim holds is nobody else's in this process until it is released. */
+/**
+ * The idle instances of all pools, for claims. One that a claim holds is nobody else's in this
+ * process until it is released.
+ */
 export class IdleInstances {
   /** The claims that wait for one. */
   readonly lines: WaitingLines;
@@ -37,7 +43,10 @@ export class IdleInstances {
 
   constructor(deps: IdleInstancesDeps) {
     this.#deps = deps;
-    this.lines = new WaitingLines({ clock: deps.clock, acquire: (poolUid) => this.acquire(poolUid) });
+    this.lines = new WaitingLines({
+      clock: deps.clock,
+      acquire: (poolUid) => this.acquire(poolUid),
+    });
   }
 
   /** Acquires the longest idle instance of the pool, of its revision before others. */
@@ -45,22 +54,30 @@ export class IdleInstances {
     const { index, revisionOf, ownBuckets } = this.#deps;
     const id = index.acquire(poolUid, revisionOf(poolUid), ownBuckets());
     if (id === undefined) return undefined;
-    return new HeldInstance({ id, idle: index.idleIn(poolUid) + 1, release: () => { this.#release(poolUid, id); } });
+    return new HeldInstance({
+      id,
+      idle: index.idleIn(poolUid) + 1,
+      release: () => {
+        this.#release(poolUid, id);
+      },
+    });
   }
 
   /**
-   * Acquires one after an uncached look at what the mirror may not show yet, of which `atLeast` so many are to be known. Refuses
-   * with `unavailable` where the truth is out of reach.
+   * Acquires one after an uncached look at what the mirror may not show yet, of which `atLeast` so
+   * many are to be known. Refuses with `unavailable` where the truth is out of reach.
    */
   async find(poolUid: string, namespace: string, atLeast: number): Promise<Found> {
     const ready = await this.look(poolUid, namespace, atLeast);
-    if (ready === undefined) throw unavailable('whether an instance is idle can not be told now; try again');
+    if (ready === undefined)
+      throw unavailable('whether an instance is idle can not be told now; try again');
     return { ready, instance: this.acquire(poolUid) };
   }
 
   /**
-   * Looks uncached: what is idle, and not shown so yet, turns idle here. Returns how many were found to be; fewer than `atLeast`: there
-   * were no others. Never rejects; undefined where the truth is out of reach.
+   * Looks uncached: what is idle, and not shown so yet, turns idle here. Returns how many were
+   * found to be; fewer than `atLeast`: there were no others. Never rejects; undefined where the
+   * truth is out of reach.
    */
   async look(poolUid: string, namespace: string, atLeast = 1): Promise<number | undefined> {
     const { driver, log, learn } = this.#deps;
@@ -75,8 +92,8 @@ export class IdleInstances {
   }
 
   /**
-   * Waits until the one of the pool's that claims of this process have held the longest is released or gone, and returns its
-   * id; undefined, at once, where there is none.
+   * Waits until the one of the pool's that claims of this process have held the longest is released
+   * or gone, and returns its id; undefined, at once, where there is none.
    */
   async untilReleased(poolUid: string, until: number): Promise<string | undefined> {
     const { index, waiters } = this.#deps;

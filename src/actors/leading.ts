@@ -24,10 +24,11 @@ const START_MS = 250;
 const TELL_MS = 100;
 
 /**
- * Knows which shards this replica leads. A lease alone is not enough: the replica leads once its mirror has caught up with
- * what the last leader wrote, so that nothing is launched twice. A replica whose mirror stays behind gives the lease up,
- * and takes none until it has caught up, so that another one leads. A lease that is wanted elsewhere is given up in order:
- * the replica stops deciding, what is under way is finished, then the lease goes.
+ * Knows which shards this replica leads. A lease alone is not enough: the replica leads once its
+ * mirror has caught up with what the last leader wrote, so that nothing is launched twice. A
+ * replica whose mirror stays behind gives the lease up, and takes none until it has caught up, so
+ * that another one leads. A lease that is wanted elsewhere is given up in order: the replica stops
+ * deciding, what is under way is finished, then the lease goes.
  */
 export class Leading {
   readonly #deps: LeadingDeps;
@@ -44,9 +45,14 @@ export class Leading {
   #paused = false;
   #handedOver: Promise<void> = Promise.resolve();
 
-  constructor(deps: LeadingDeps) { this.#deps = deps; }
+  constructor(deps: LeadingDeps) {
+    this.#deps = deps;
+  }
 
-  /** Resolves once every shard whose lease is held now is led, or a moment later. Does nothing once it was stopped; while it pauses it starts later. */
+  /**
+   * Resolves once every shard whose lease is held now is led, or a moment later. Does nothing once
+   * it was stopped; while it pauses it starts later.
+   */
   async start(): Promise<void> {
     this.#started = true;
     if (this.#over || this.#paused) return;
@@ -57,30 +63,43 @@ export class Leading {
         const gained = this.#gain(shard);
         if (starting) first.push(gained);
       },
-      lost: (shard, because) => { this.#lose(shard, because); },
+      lost: (shard, because) => {
+        this.#lose(shard, because);
+      },
     });
     starting = false;
     await Promise.race([Promise.all(first), this.#pause(START_MS)]);
   }
 
-  leads(shard: number): boolean { return this.#led.has(shard) && this.#deps.leases.lease(shard)?.held() === true; }
+  leads(shard: number): boolean {
+    return this.#led.has(shard) && this.#deps.leases.lease(shard)?.held() === true;
+  }
 
-  get shards(): readonly number[] { return [...this.#led].sort((a, b) => a - b); }
+  get shards(): readonly number[] {
+    return [...this.#led].sort((a, b) => a - b);
+  }
 
   /** Stops deciding for all shards until `resume`, and gives them up in order. */
   pause(): void {
     if (this.#paused || this.#over) return;
     this.#paused = true;
     this.#leaveAll();
-    this.#handedOver = this.#deps.drained().then(() => this.giveUp())
-      .catch((error: unknown) => { this.#deps.log.error({ error }, 'shards could not be given up'); });
+    this.#handedOver = this.#deps
+      .drained()
+      .then(() => this.giveUp())
+      .catch((error: unknown) => {
+        this.#deps.log.error({ error }, 'shards could not be given up');
+      });
   }
 
   /** Takes leases again, and decides where it gets them. */
   resume(): void {
     this.#paused = false;
-    this.#handedOver.then(() => (this.#paused || this.#over ? undefined : this.#comeBack()))
-      .catch((error: unknown) => { this.#deps.log.error({ error }, 'nothing is led again'); });
+    this.#handedOver
+      .then(() => (this.#paused || this.#over ? undefined : this.#comeBack()))
+      .catch((error: unknown) => {
+        this.#deps.log.error({ error }, 'nothing is led again');
+      });
   }
 
   async #comeBack(): Promise<void> {
@@ -88,7 +107,9 @@ export class Leading {
     if (this.#started && !this.#unfollow) await this.start();
   }
 
-  /** Stops deciding for all shards, for good. What is under way goes on; `giveUp` comes after it. */
+  /**
+   * Stops deciding for all shards, for good. What is under way goes on; `giveUp` comes after it.
+   */
   stop(): void {
     this.#over = true;
     this.#leaveAll();
@@ -97,7 +118,9 @@ export class Leading {
   async giveUp(): Promise<void> {
     this.#epochs.clear();
     const { leases } = this.#deps;
-    const held = Array.from({ length: SHARDS }, (_, shard) => shard).filter((shard) => leases.lease(shard) !== undefined);
+    const held = Array.from({ length: SHARDS }, (_, shard) => shard).filter(
+      (shard) => leases.lease(shard) !== undefined,
+    );
     await Promise.all(held.map((shard) => leases.giveUp(shard)));
   }
 
@@ -116,11 +139,12 @@ export class Leading {
     const lease = leases.lease(shard);
     if (!lease) return;
     this.#epochs.set(shard, lease.epoch);
-    const still = (): boolean => this.#unfollow !== undefined && this.#epochs.get(shard) === lease.epoch && lease.held();
+    const still = (): boolean =>
+      this.#unfollow !== undefined && this.#epochs.get(shard) === lease.epoch && lease.held();
     // The listener may be called before `follow` has returned.
     await Promise.resolve();
     const until = clock.now() + CATCH_UP_MS;
-    while (!await this.#hasCaughtUp(until - clock.now(), { shard, epoch: lease.epoch })) {
+    while (!(await this.#hasCaughtUp(until - clock.now(), { shard, epoch: lease.epoch }))) {
       if (!still()) return;
       // What shows for one shard holds for those that were gained meanwhile.
       if (this.#behind || clock.now() >= until) return await this.#standBack(shard);
@@ -137,7 +161,9 @@ export class Leading {
     const { caughtUp, clock, log } = this.#deps;
     let cancel = (): void => undefined;
     const late = new Promise<void>((_, reject) => {
-      cancel = clock.at(clock.now() + withinMs, () => { reject(new Error(`not within ${withinMs} ms`)); });
+      cancel = clock.at(clock.now() + withinMs, () => {
+        reject(new Error(`not within ${withinMs} ms`));
+      });
     });
     try {
       await Promise.race([caughtUp(), late]);
@@ -150,7 +176,10 @@ export class Leading {
     }
   }
 
-  /** Leaves the shard to another replica, and takes no lease until the mirror has caught up. Never rejects. */
+  /**
+   * Leaves the shard to another replica, and takes no lease until the mirror has caught up. Never
+   * rejects.
+   */
   async #standBack(shard: number): Promise<void> {
     const { leases } = this.#deps;
     this.#epochs.delete(shard);
@@ -160,7 +189,7 @@ export class Leading {
     await leases.giveUp(shard);
     if (!isFirst) return;
     do await this.#pause(CATCH_UP_AGAIN_MS);
-    while (!this.#over && !await this.#hasCaughtUp(CATCH_UP_MS, {}));
+    while (!this.#over && !(await this.#hasCaughtUp(CATCH_UP_MS, {})));
     this.#behind = false;
     if (!this.#over && !this.#paused) leases.join();
   }
@@ -170,7 +199,10 @@ export class Leading {
     try {
       report(shard);
     } catch (error) {
-      this.#deps.log.error({ shard, error: String(error) }, 'whoever acts for a shard threw as its leader changed');
+      this.#deps.log.error(
+        { shard, error: String(error) },
+        'whoever acts for a shard threw as its leader changed',
+      );
     }
   }
 
@@ -180,7 +212,13 @@ export class Leading {
     if (this.#untold.size > 1) return;
     const { clock, log } = this.#deps;
     clock.at(clock.now() + TELL_MS, () => {
-      log.info({ shards: rangesOf([...this.#untold.keys()]), newestEpoch: Math.max(...this.#untold.values()) }, 'shards led');
+      log.info(
+        {
+          shards: rangesOf([...this.#untold.keys()]),
+          newestEpoch: Math.max(...this.#untold.values()),
+        },
+        'shards led',
+      );
       this.#untold.clear();
     });
   }
@@ -197,13 +235,22 @@ export class Leading {
   /** Gives the lease up once what is under way is done, or a moment later. Never rejects. */
   async #handOver(shard: number): Promise<void> {
     const { leases, drained, log } = this.#deps;
-    const done = (async () => { await drained(); })().catch((error: unknown) => { log.error({ shard, error: String(error) }, 'a shard is handed over before what was under way is done'); });
+    const done = (async () => {
+      await drained();
+    })().catch((error: unknown) => {
+      log.error(
+        { shard, error: String(error) },
+        'a shard is handed over before what was under way is done',
+      );
+    });
     await Promise.race([done, this.#pause(DRAIN_MS)]);
     await leases.giveUp(shard);
   }
 
   #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => { this.#deps.clock.at(this.#deps.clock.now() + ms, resolve); });
+    return new Promise((resolve) => {
+      this.#deps.clock.at(this.#deps.clock.now() + ms, resolve);
+    });
   }
 }
 

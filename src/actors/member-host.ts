@@ -3,7 +3,13 @@ import type { Clock } from '../contracts/clock.ts';
 import type { Leases } from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
 import type { RecordChange } from '../contracts/record-store.ts';
-import type { MemberContext, MemberEvent, MemberFact, MemberIntent, MemberTrouble } from '../machines/env-member-events.ts';
+import type {
+  MemberContext,
+  MemberEvent,
+  MemberFact,
+  MemberIntent,
+  MemberTrouble,
+} from '../machines/env-member-events.ts';
 import { envMemberMachine } from '../machines/env-member-machine.ts';
 import type { EnvRecord, MemberState } from '../model/env.ts';
 import type { PendingIntent } from '../model/inspection.ts';
@@ -31,13 +37,13 @@ export class MemberFailure extends Error {
 }
 
 /**
- * What members ask for. Resolves once it is durable, or is not to be done any more, with the pool as it stands then. Rejects
- * with MemberFailure for what a person should hear of.
+ * What members ask for. Resolves once it is durable, or is not to be done any more, with the pool
+ * as it stands then. Rejects with MemberFailure for what a person should hear of.
  */
 export interface MemberEffects {
   readonly 'make-pool': (env: EnvRecord, member: string) => Promise<PoolRecord | undefined>;
   readonly 'settle-pool': (env: EnvRecord, member: string) => Promise<PoolRecord | undefined>;
-  readonly 'forget': (env: EnvRecord, member: string) => Promise<undefined>;
+  readonly forget: (env: EnvRecord, member: string) => Promise<undefined>;
   readonly 'end-pool': (pool: PoolRecord, force: boolean) => Promise<PoolRecord | undefined>;
   readonly 'remove-env': (env: EnvRecord) => Promise<void>;
 }
@@ -55,14 +61,25 @@ export interface MemberHostDeps {
 }
 
 /** All of it, for whoever looks inside. */
-export interface MemberActorView { readonly state: string; readonly context: MemberContext }
+export interface MemberActorView {
+  readonly state: string;
+  readonly context: MemberContext;
+}
 
-export interface MemberSnapshot { readonly name: string; readonly state: MemberState; readonly fact: MemberFact; readonly trouble: MemberContext['trouble'] }
+export interface MemberSnapshot {
+  readonly name: string;
+  readonly state: MemberState;
+  readonly fact: MemberFact;
+  readonly trouble: MemberContext['trouble'];
+}
 
 const REMOVE_AGAIN_MS = 5_000;
 const MOST_GONE = 1_000;
 
-/** Hosts one actor for each member of each env, also for a pool that names an env which does not list it. */
+/**
+ * Hosts one actor for each member of each env, also for a pool that names an env which does not
+ * list it.
+ */
 export class MemberHost {
   readonly trails: ActorTrails<MemberEvent | { readonly type: 'FOUND' | 'THREW' }>;
   readonly #deps: MemberHostDeps;
@@ -80,8 +97,19 @@ export class MemberHost {
   constructor(deps: MemberHostDeps) {
     this.#deps = deps;
     this.#outbox = new Outbox(deps.log);
-    this.trails = new ActorTrails({ kind: 'member', clock: deps.clock, log: deps.log, causeOf: (event) => (event.type === 'NOT_CARRIED_OUT' ? event.reason : '') });
-    this.#rebuilds = new Rebuilds({ ...deps, entity: 'env-member', outbox: this.#outbox, measures: deps.measures, trails: this.trails });
+    this.trails = new ActorTrails({
+      kind: 'member',
+      clock: deps.clock,
+      log: deps.log,
+      causeOf: (event) => (event.type === 'NOT_CARRIED_OUT' ? event.reason : ''),
+    });
+    this.#rebuilds = new Rebuilds({
+      ...deps,
+      entity: 'env-member',
+      outbox: this.#outbox,
+      measures: deps.measures,
+      trails: this.trails,
+    });
     this.#deadlines = new Deadlines(deps.clock, (key, now) => {
       const at = key.indexOf('/');
       if (at < 0) this.#endEnv(key);
@@ -89,7 +117,9 @@ export class MemberHost {
     });
   }
 
-  /** Envs and pools are known; from here on every change comes by `pool`, and by the mirror of envs. */
+  /**
+   * Envs and pools are known; from here on every change comes by `pool`, and by the mirror of envs.
+   */
   start(): void {
     this.#deps.envs.follow(({ kind, record }) => {
       for (const name of this.#namesOf(record.uid, record)) this.#look(record.uid, name);
@@ -124,7 +154,9 @@ export class MemberHost {
 
   /** In the order of the env; also pools that it does not list any more. */
   members(envUid: string): readonly MemberSnapshot[] {
-    return this.#namesOf(envUid, this.#deps.envs.get(envUid)).flatMap((name) => this.member(envUid, name) ?? []);
+    return this.#namesOf(envUid, this.#deps.envs.get(envUid)).flatMap(
+      (name) => this.member(envUid, name) ?? [],
+    );
   }
 
   member(envUid: string, name: string): MemberSnapshot | undefined {
@@ -140,7 +172,9 @@ export class MemberHost {
     return snapshot && { state: String(snapshot.value), context: snapshot.context };
   }
 
-  pendingOf(envUid: string, name: string): readonly PendingIntent[] { return this.#outbox.pendingOf(`${envUid}/${name}`); }
+  pendingOf(envUid: string, name: string): readonly PendingIntent[] {
+    return this.#outbox.pendingOf(`${envUid}/${name}`);
+  }
 
   /** Makes the member's actor anew from what is known of env and pool, also one that is broken. */
   rebuild(envUid: string, name: string): void {
@@ -151,14 +185,19 @@ export class MemberHost {
   }
 
   /** All that name the env. */
-  pools(envUid: string): Iterable<PoolRecord> { return this.#pools.get(envUid)?.values() ?? []; }
+  pools(envUid: string): Iterable<PoolRecord> {
+    return this.#pools.get(envUid)?.values() ?? [];
+  }
 
-  leads(envUid: string): boolean { return this.#led.has(shardOf(envUid)); }
+  leads(envUid: string): boolean {
+    return this.#led.has(shardOf(envUid));
+  }
 
   lead(shard: number): void {
     this.#led.add(shard);
     this.#tellAll(shard, { type: 'LEAD', now: this.#deps.clock.now() });
-    for (const uid of this.#deps.envs.index.list(undefined, 0, Number.POSITIVE_INFINITY).ids) if (shardOf(uid) === shard) this.#endEnv(uid);
+    for (const uid of this.#deps.envs.index.list(undefined, 0, Number.POSITIVE_INFINITY).ids)
+      if (shardOf(uid) === shard) this.#endEnv(uid);
   }
 
   follow(shard: number): void {
@@ -166,14 +205,22 @@ export class MemberHost {
     this.#tellAll(shard, { type: 'FOLLOW' });
   }
 
-  get outbox(): Pick<Outbox, 'underWay' | 'oldestMs' | 'dropped' | 'report'> { return this.#outbox; }
+  get outbox(): Pick<Outbox, 'underWay' | 'oldestMs' | 'dropped' | 'report'> {
+    return this.#outbox;
+  }
 
   /** Resolves once what was under way at the call is done. */
-  drained(): Promise<void> { return this.#outbox.drained(); }
+  drained(): Promise<void> {
+    return this.#outbox.drained();
+  }
 
   /** Those whose actors threw again and again, as `{env uid}/{name}`. */
-  get broken(): readonly string[] { return this.#rebuilds.broken; }
-  isBroken(envUid: string, name: string): boolean { return this.#rebuilds.isBroken(`${envUid}/${name}`); }
+  get broken(): readonly string[] {
+    return this.#rebuilds.broken;
+  }
+  isBroken(envUid: string, name: string): boolean {
+    return this.#rebuilds.isBroken(`${envUid}/${name}`);
+  }
 
   stop(): void {
     this.#deadlines.stop();
@@ -181,18 +228,30 @@ export class MemberHost {
   }
 
   #tellAll(shard: number, event: MemberEvent): void {
-    for (const [uid, actors] of this.#actors) if (shardOf(uid) === shard) for (const name of [...actors.keys()]) this.#send(uid, name, event);
+    for (const [uid, actors] of this.#actors)
+      if (shardOf(uid) === shard)
+        for (const name of [...actors.keys()]) this.#send(uid, name, event);
   }
 
   #namesOf(envUid: string, env: EnvRecord | undefined): readonly string[] {
-    const broken = this.broken.flatMap((key) => (key.startsWith(`${envUid}/`) ? [key.slice(envUid.length + 1)] : []));
+    const broken = this.broken.flatMap((key) =>
+      key.startsWith(`${envUid}/`) ? [key.slice(envUid.length + 1)] : [],
+    );
     const named = env?.members.map(({ name }) => name) ?? [];
-    return [...new Set([...named, ...this.#pools.get(envUid)?.keys() ?? [], ...this.#actors.get(envUid)?.keys() ?? [], ...broken])];
+    return [
+      ...new Set([
+        ...named,
+        ...(this.#pools.get(envUid)?.keys() ?? []),
+        ...(this.#actors.get(envUid)?.keys() ?? []),
+        ...broken,
+      ]),
+    ];
   }
 
   #look(envUid: string, name: string): void {
     const fact = this.#factOf(envUid, name);
-    if (this.#actors.get(envUid)?.has(name)) this.#send(envUid, name, { type: 'FACT', fact, now: this.#deps.clock.now() });
+    if (this.#actors.get(envUid)?.has(name))
+      this.#send(envUid, name, { type: 'FACT', fact, now: this.#deps.clock.now() });
     else if (!fact.pool && !(fact.env && fact.member)) this.#rebuilds.forget(`${envUid}/${name}`);
     else if (!this.#rebuilds.has(`${envUid}/${name}`)) this.#host(envUid, name, fact);
   }
@@ -200,24 +259,37 @@ export class MemberHost {
   #factOf(envUid: string, name: string): MemberFact {
     const env = this.#deps.envs.get(envUid);
     return {
-      env, member: env?.members.find((member) => member.name === name), pool: this.#pools.get(envUid)?.get(name),
+      env,
+      member: env?.members.find((member) => member.name === name),
+      pool: this.#pools.get(envUid)?.get(name),
       saturatedUntil: this.#saturated.get(`${envUid}/${name}`) ?? 0,
     };
   }
 
   #host(envUid: string, name: string, fact: MemberFact): void {
     const { clock, clusterId, leases } = this.#deps;
-    const actor = createActor(envMemberMachine, { input: { fact, localCluster: clusterId, now: clock.now() } });
-    actor.on('*', (intent) => this.#outbox.put({
-      name: `member ${intent.type}`, of: `${envUid}/${name}`, lease: leases.lease(shardOf(envUid)) ?? LOST_LEASE,
-      act: () => this.#carryOut(envUid, name, intent),
-    }));
-    actor.subscribe({ error: () => undefined }); // looked at after each send; unobserved it would end the process
+    const actor = createActor(envMemberMachine, {
+      input: { fact, localCluster: clusterId, now: clock.now() },
+    });
+    actor.on('*', (intent) =>
+      this.#outbox.put({
+        name: `member ${intent.type}`,
+        of: `${envUid}/${name}`,
+        lease: leases.lease(shardOf(envUid)) ?? LOST_LEASE,
+        act: () => this.#carryOut(envUid, name, intent),
+      }),
+    );
+    // looked at after each send; unobserved it would end the process
+    actor.subscribe({ error: () => undefined });
     const actors = this.#actors.get(envUid) ?? new Map<string, Actor<typeof envMemberMachine>>();
     actors.set(name, actor);
     this.#actors.set(envUid, actors);
     actor.start();
-    this.trails.moved(`${envUid}/${name}`, String(actor.getSnapshot().value), { event: { type: 'FOUND' }, group: envUid, born: fact.member?.createdAt ?? 0 });
+    this.trails.moved(`${envUid}/${name}`, String(actor.getSnapshot().value), {
+      event: { type: 'FOUND' },
+      group: envUid,
+      born: fact.member?.createdAt ?? 0,
+    });
     if (this.leads(envUid)) this.#send(envUid, name, { type: 'LEAD', now: clock.now() });
   }
 
@@ -233,7 +305,18 @@ export class MemberHost {
     this.#deadlines.arm(key, status === 'active' ? context.deadline : undefined);
     this.#deps.measures?.moved('member', before, String(value));
     if (String(value) !== before) {
-      this.#deps.log.info({ entity: 'env-member', env: context.fact.env?.name, name, event: event.type, from: before, to: String(value), ...(context.trouble ? { why: context.trouble.why } : {}) }, 'member moved');
+      this.#deps.log.info(
+        {
+          entity: 'env-member',
+          env: context.fact.env?.name,
+          name,
+          event: event.type,
+          from: before,
+          to: String(value),
+          ...(context.trouble ? { why: context.trouble.why } : {}),
+        },
+        'member moved',
+      );
       this.#deps.changed(envUid);
     }
     if (status !== 'active') {
@@ -241,7 +324,13 @@ export class MemberHost {
       if (actors.size === 0) this.#actors.delete(envUid);
       this.#saturated.delete(key);
       this.trails.ended(key);
-      if (status === 'error') this.#rebuilds.threw(key, error, { group: envUid, make: () => { this.#look(envUid, name); } });
+      if (status === 'error')
+        this.#rebuilds.threw(key, error, {
+          group: envUid,
+          make: () => {
+            this.#look(envUid, name);
+          },
+        });
       else this.#rebuilds.forget(key);
     }
     this.#outbox.drain();
@@ -258,13 +347,22 @@ export class MemberHost {
     const { clock, effects, log } = this.#deps;
     const { env, pool } = this.#factOf(envUid, name);
     try {
-      const record = intent.type === 'end-pool' ? await (pool && effects['end-pool'](pool, intent.force)) : await (env && effects[intent.type](env, name));
+      const record =
+        intent.type === 'end-pool'
+          ? await (pool && effects['end-pool'](pool, intent.force))
+          : await (env && effects[intent.type](env, name));
       if (record) this.#answered(record);
       this.#send(envUid, name, { type: 'CARRIED_OUT', now: clock.now() });
     } catch (error) {
       const reason = error instanceof MemberFailure ? error.reason : 'Unavailable';
-      log.warn({ entity: 'env-member', env: env?.name, name, intent: intent.type, error }, 'a member could not be served');
-      const why = error instanceof MemberFailure ? error.message : 'it could not be written; it is tried again';
+      log.warn(
+        { entity: 'env-member', env: env?.name, name, intent: intent.type, error },
+        'a member could not be served',
+      );
+      const why =
+        error instanceof MemberFailure
+          ? error.message
+          : 'it could not be written; it is tried again';
       this.#send(envUid, name, { type: 'NOT_CARRIED_OUT', reason, why, now: clock.now() });
     }
   }
@@ -272,13 +370,29 @@ export class MemberHost {
   /** An env that is to go goes when nothing is left of it. */
   #endEnv(uid: string): void {
     const env = this.#deps.envs.get(uid);
-    if (!env || env.deleting === false || env.members.length > 0 || this.#pools.has(uid) || !this.leads(uid)) return;
+    if (
+      !env ||
+      env.deleting === false ||
+      env.members.length > 0 ||
+      this.#pools.has(uid) ||
+      !this.leads(uid)
+    )
+      return;
     this.#deadlines.arm(uid, this.#deps.clock.now() + REMOVE_AGAIN_MS);
-    this.#outbox.put({ name: 'env remove', lease: this.#deps.leases.lease(shardOf(uid)) ?? LOST_LEASE, act: () => this.#deps.effects['remove-env'](env) });
+    this.#outbox.put({
+      name: 'env remove',
+      lease: this.#deps.leases.lease(shardOf(uid)) ?? LOST_LEASE,
+      act: () => this.#deps.effects['remove-env'](env),
+    });
     this.#outbox.drain();
   }
 }
 
 const STATES: Readonly<Record<string, MemberState>> = {
-  pending: 'Pending', active: 'Active', saturated: 'Saturated', draining: 'Draining', unreachable: 'Unreachable', error: 'Error',
+  pending: 'Pending',
+  active: 'Active',
+  saturated: 'Saturated',
+  draining: 'Draining',
+  unreachable: 'Unreachable',
+  error: 'Error',
 };

@@ -1,21 +1,31 @@
 /** What an index orders by: a moment first, then the id. */
-export interface OrderedEntry { readonly at: number; readonly id: string }
+export interface OrderedEntry {
+  readonly at: number;
+  readonly id: string;
+}
 
-/** One array of 20,000 took 20 µs for each removal at its front, and a claim removes from sixteen. */
+/**
+ * One array of 20,000 took 20 µs for each removal at its front, and a claim removes from sixteen.
+ */
 const MOST_IN_BLOCK = 512;
 
 /**
- * A sorted set of ids, oldest first, in blocks that are sorted too: none is empty, and each is older than the next. Adding at the
- * end, and reading at either, cost O(page); adding or removing elsewhere O(log n) and a move within one block.
+ * A sorted set of ids, oldest first, in blocks that are sorted too: none is empty, and each is
+ * older than the next. Adding at the end, and reading at either, cost O(page); adding or removing
+ * elsewhere O(log n) and a move within one block.
  */
 export class OrderedIndex {
   readonly #blocks: OrderedEntry[][] = [];
   readonly #most: number;
   #size = 0;
 
-  constructor(mostInBlock = MOST_IN_BLOCK) { this.#most = mostInBlock; }
+  constructor(mostInBlock = MOST_IN_BLOCK) {
+    this.#most = mostInBlock;
+  }
 
-  get size(): number { return this.#size; }
+  get size(): number {
+    return this.#size;
+  }
 
   /** False where it is there already. */
   add(entry: OrderedEntry): boolean {
@@ -30,7 +40,8 @@ export class OrderedIndex {
     const { number, block, at, isThere } = this.#placeOf(entry);
     if (isThere) return false;
     block.splice(at, 0, entry);
-    if (block.length > this.#most) this.#blocks.splice(number + 1, 0, block.splice(this.#most >> 1));
+    if (block.length > this.#most)
+      this.#blocks.splice(number + 1, 0, block.splice(this.#most >> 1));
     this.#size += 1;
     return true;
   }
@@ -45,7 +56,9 @@ export class OrderedIndex {
     return true;
   }
 
-  first(): OrderedEntry | undefined { return this.#blocks[0]?.[0]; }
+  first(): OrderedEntry | undefined {
+    return this.#blocks[0]?.[0];
+  }
 
   /** Oldest first. */
   oldest(most: number): readonly OrderedEntry[] {
@@ -57,14 +70,22 @@ export class OrderedIndex {
     return found;
   }
 
-  /** Those after the entry, which need not be in it, oldest first; from the oldest on where there is none. */
+  /**
+   * Those after the entry, which need not be in it, oldest first; from the oldest on where there is
+   * none.
+   */
   after(entry: OrderedEntry | undefined, most: number): readonly OrderedEntry[] {
     if (!entry) return this.oldest(most);
     const found: OrderedEntry[] = [];
     const { number, at, isThere } = this.#placeOf(entry);
     let from = at + (isThere ? 1 : 0);
-    for (let later = number; later < this.#blocks.length && found.length < most; later++, from = 0) {
-      found.push(...this.#blocks[later]!.slice(from, from + most - found.length)); // later is in range
+    for (
+      let later = number;
+      later < this.#blocks.length && found.length < most;
+      later++, from = 0
+    ) {
+      // later is in range
+      found.push(...this.#blocks[later]!.slice(from, from + most - found.length));
     }
     return found;
   }
@@ -75,7 +96,8 @@ export class OrderedIndex {
     let skipped = offset;
     for (let number = this.#blocks.length - 1; number >= 0 && ids.length < limit; number--) {
       const block = this.#blocks[number]!; // number is in range
-      for (let at = block.length - 1 - skipped; at >= 0 && ids.length < limit; at--) ids.push(block[at]!.id); // at is in range
+      for (let at = block.length - 1 - skipped; at >= 0 && ids.length < limit; at--)
+        ids.push(block[at]!.id); // at is in range
       skipped = Math.max(0, skipped - block.length);
     }
     return ids;
@@ -85,24 +107,36 @@ export class OrderedIndex {
   newerThan(entry: OrderedEntry): number {
     const { number, block, at, isThere } = this.#placeOf(entry);
     let newer = block.length - at - (isThere ? 1 : 0);
-    for (let later = number + 1; later < this.#blocks.length; later++) newer += this.#blocks[later]!.length; // later is in range
+    for (let later = number + 1; later < this.#blocks.length; later++)
+      newer += this.#blocks[later]!.length; // later is in range
     return newer;
   }
 
   /** The ids of the oldest, oldest first. */
-  ids(most: number): readonly string[] { return this.oldest(most).map((entry) => entry.id); }
+  ids(most: number): readonly string[] {
+    return this.oldest(most).map((entry) => entry.id);
+  }
 
   /** Where the entry stands, or would: in the first block that does not end before it. */
   #placeOf(entry: OrderedEntry): Place {
-    const number = firstFrom(this.#blocks.length, (n) => compare(this.#blocks[n]!.at(-1)!, entry) >= 0); // n is in range, no block is empty
+    const number = firstFrom(
+      this.#blocks.length,
+      (n) => compare(this.#blocks[n]!.at(-1)!, entry) >= 0,
+    ); // n is in range, no block is empty
     const block = this.#blocks[number];
     if (!block) return { number, block: [], at: 0, isThere: false };
     const at = firstFrom(block.length, (n) => compare(block[n]!, entry) >= 0); // n is in range
-    return { number, block, at, isThere: compare(block[at]!, entry) === 0 }; // the block does not end before it
+    // the block does not end before it
+    return { number, block, at, isThere: compare(block[at]!, entry) === 0 };
   }
 }
 
-interface Place { readonly number: number; readonly block: OrderedEntry[]; readonly at: number; readonly isThere: boolean }
+interface Place {
+  readonly number: number;
+  readonly block: OrderedEntry[];
+  readonly at: number;
+  readonly isThere: boolean;
+}
 
 /** The first number below `count` from which on it is so; `count` where there is none. */
 const firstFrom = (count: number, isSo: (n: number) => boolean): number => {

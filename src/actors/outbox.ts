@@ -13,13 +13,20 @@ interface Entry {
   readonly dropped?: () => void;
 }
 
-interface Running { readonly entry: Entry; readonly since: number }
+interface Running {
+  readonly entry: Entry;
+  readonly since: number;
+}
 
-export interface OutboxReport { readonly queued: number; readonly running: Readonly<Record<string, { readonly count: number; readonly oldestMs: number }>> }
+export interface OutboxReport {
+  readonly queued: number;
+  readonly running: Readonly<Record<string, { readonly count: number; readonly oldestMs: number }>>;
+}
 
 /**
- * The intents that machines have put out, carried out in order after the event that caused them. What carries a lease
- * is dropped when the lease is no longer held. What runs on in the background is kept track of, so that it can be drained.
+ * The intents that machines have put out, carried out in order after the event that caused them.
+ * What carries a lease is dropped when the lease is no longer held. What runs on in the background
+ * is kept track of, so that it can be drained.
  */
 export class Outbox {
   readonly #log: Log;
@@ -29,10 +36,14 @@ export class Outbox {
   #dropped = 0;
   #draining = false;
 
-  constructor(log: Log) { this.#log = log; }
+  constructor(log: Log) {
+    this.#log = log;
+  }
 
   /** How many are being carried out. */
-  get underWay(): number { return this.#running.size; }
+  get underWay(): number {
+    return this.#running.size;
+  }
 
   /** For how long the oldest of them has been, in ms; 0 where there is none. */
   get oldestMs(): number {
@@ -41,16 +52,24 @@ export class Outbox {
   }
 
   /** How many were dropped, ever, because their lease was over. */
-  get dropped(): number { return this.#dropped; }
+  get dropped(): number {
+    return this.#dropped;
+  }
 
-  put(entry: Entry): void { this.#queue.push(entry); }
+  put(entry: Entry): void {
+    this.#queue.push(entry);
+  }
 
-  /** Carries out all that is there, and what that adds. Not re-entrant: an inner call leaves it to the outer one. */
+  /**
+   * Carries out all that is there, and what that adds. Not re-entrant: an inner call leaves it to
+   * the outer one.
+   */
   drain(): void {
     if (this.#draining) return;
     this.#draining = true;
     try {
-      for (let entry = this.#queue.shift(); entry; entry = this.#queue.shift()) this.#carryOut(entry);
+      for (let entry = this.#queue.shift(); entry; entry = this.#queue.shift())
+        this.#carryOut(entry);
     } finally {
       this.#draining = false;
     }
@@ -69,15 +88,23 @@ export class Outbox {
   /** What that actor asked for and is under way. Searches all that is. */
   pendingOf(actor: string): readonly PendingIntent[] {
     const now = performance.now();
-    return [...this.#running.values()].filter(({ entry }) => entry.of === actor).map(({ entry, since }) =>
-      ({ intent: entry.name, forMs: Math.round(now - since), ...(entry.lease ? { epoch: entry.lease.epoch } : {}) }));
+    return [...this.#running.values()]
+      .filter(({ entry }) => entry.of === actor)
+      .map(({ entry, since }) => ({
+        intent: entry.name,
+        forMs: Math.round(now - since),
+        ...(entry.lease ? { epoch: entry.lease.epoch } : {}),
+      }));
   }
 
   /** What is under way in all: how many of each name, and how long the oldest of them has been. */
   report(): OutboxReport {
     const now = performance.now();
     const names = new Map<string, { count: number; oldestMs: number }>();
-    for (const { entry: { name }, since } of this.#running.values()) {
+    for (const {
+      entry: { name },
+      since,
+    } of this.#running.values()) {
       const { count, oldestMs } = names.get(name) ?? { count: 0, oldestMs: 0 };
       names.set(name, { count: count + 1, oldestMs: Math.max(oldestMs, Math.round(now - since)) });
     }
@@ -92,12 +119,23 @@ export class Outbox {
       dropped?.();
       return;
     }
-    if (this.#log.detailed) this.#log.trace({ intent: name, ...(of === undefined ? {} : { of }), ...(lease ? { epoch: lease.epoch } : {}), ...requestNow() }, 'intent');
+    if (this.#log.detailed)
+      this.#log.trace(
+        {
+          intent: name,
+          ...(of === undefined ? {} : { of }),
+          ...(lease ? { epoch: lease.epoch } : {}),
+          ...requestNow(),
+        },
+        'intent',
+      );
     try {
       const running = act();
       if (!running) return;
       const tracked: Promise<void> = running
-        .catch((error: unknown) => this.#log.error({ intent: name, error: String(error) }, 'intent failed'))
+        .catch((error: unknown) =>
+          this.#log.error({ intent: name, error: String(error) }, 'intent failed'),
+        )
         .finally(() => this.#running.delete(tracked));
       this.#running.set(tracked, { entry, since: performance.now() });
     } catch (error) {

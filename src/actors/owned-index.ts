@@ -2,7 +2,11 @@ import { mayUse, sameTenant, tenantKey, type Shared, type Tenant } from '../mode
 import { OrderedIndex } from './ordered-index.ts';
 
 /** Of pools, of envs. A name is unique in its owner's namespace. */
-export interface Owned extends Shared { readonly uid: string; readonly name: string; readonly createdAt: number }
+export interface Owned extends Shared {
+  readonly uid: string;
+  readonly name: string;
+  readonly createdAt: number;
+}
 
 /** Owned records by name and by owner. */
 export class OwnedIndex {
@@ -15,7 +19,9 @@ export class OwnedIndex {
   readonly #shared = new Map<string, Map<string, Owned>>();
 
   /** Those who have any. */
-  get owners(): Iterable<Tenant> { return this.#owners.values(); }
+  get owners(): Iterable<Tenant> {
+    return this.#owners.values();
+  }
 
   add(record: Owned): void {
     this.#byName.set(nameKey(record.owner.namespace, record.name), record.uid);
@@ -32,9 +38,13 @@ export class OwnedIndex {
 
   /** Notes whether what is known is shared now. */
   share(record: Owned): void {
-    const { uid, owner: { namespace } } = record;
+    const {
+      uid,
+      owner: { namespace },
+    } = record;
     const shared = this.#shared.get(namespace);
-    if (record.access === 'team') this.#shared.set(namespace, (shared ?? new Map<string, Owned>()).set(uid, record));
+    if (record.access === 'team')
+      this.#shared.set(namespace, (shared ?? new Map<string, Owned>()).set(uid, record));
     else if (shared?.delete(uid) && shared.size === 0) this.#shared.delete(namespace);
   }
 
@@ -55,24 +65,43 @@ export class OwnedIndex {
     this.#owners.delete(key);
   }
 
-  uidOf(namespace: string, name: string): string | undefined { return this.#byName.get(nameKey(namespace, name)); }
+  uidOf(namespace: string, name: string): string | undefined {
+    return this.#byName.get(nameKey(namespace, name));
+  }
 
   /** Whether any namespace has one of the name. */
-  existsAnywhere(name: string): boolean { return this.#named.has(name); }
+  existsAnywhere(name: string): boolean {
+    return this.#named.has(name);
+  }
 
   /** A page of uids, newest first; all where no owner is given. */
-  list(owner: Tenant | undefined, offset: number, limit: number): { readonly ids: readonly string[]; readonly total: number } {
+  list(
+    owner: Tenant | undefined,
+    offset: number,
+    limit: number,
+  ): { readonly ids: readonly string[]; readonly total: number } {
     const index = owner ? this.#byOwner.get(tenantKey(owner)) : this.#all;
     return { ids: index?.newest(offset, limit) ?? [], total: index?.size ?? 0 };
   }
 
-  /** A page of uids that the tenant may use, own and shared ones, newest first; all where no tenant is given. */
-  listFor(tenant: Tenant | undefined, offset: number, limit: number): { readonly ids: readonly string[]; readonly total: number } {
-    const all = tenant ? [...this.#shared.get(tenant.namespace)?.values() ?? []] : [];
-    const shared = all.filter((each) => tenant && mayUse(each, tenant) && !sameTenant(each.owner, tenant));
+  /**
+   * A page of uids that the tenant may use, own and shared ones, newest first; all where no tenant
+   * is given.
+   */
+  listFor(
+    tenant: Tenant | undefined,
+    offset: number,
+    limit: number,
+  ): { readonly ids: readonly string[]; readonly total: number } {
+    const all = tenant ? [...(this.#shared.get(tenant.namespace)?.values() ?? [])] : [];
+    const shared = all.filter(
+      (each) => tenant && mayUse(each, tenant) && !sameTenant(each.owner, tenant),
+    );
     if (!tenant || shared.length === 0) return this.list(tenant, offset, limit);
     const usable = new OrderedIndex();
-    for (const entry of this.#byOwner.get(tenantKey(tenant))?.oldest(Number.POSITIVE_INFINITY) ?? []) usable.add(entry);
+    for (const entry of this.#byOwner.get(tenantKey(tenant))?.oldest(Number.POSITIVE_INFINITY) ??
+      [])
+      usable.add(entry);
     for (const { createdAt, uid } of shared) usable.add({ at: createdAt, id: uid });
     return { ids: usable.newest(offset, limit), total: usable.size };
   }

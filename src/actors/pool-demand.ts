@@ -10,7 +10,10 @@ export interface PoolDemandDeps {
   readonly lacking: (poolUid: string) => void;
 }
 
-/** Pools of which something is known, and principals of one of them; what was touched longest ago goes. */
+/**
+ * Pools of which something is known, and principals of one of them; what was touched longest ago
+ * goes.
+ */
 const MOST_POOLS = 10_000;
 const MOST_PRINCIPALS = 1_000;
 /** One who claims again and again is told of so often. */
@@ -26,20 +29,33 @@ interface Demand {
   readonly refused: Map<string, number>;
 }
 
-/** What claims lacked lately, by pool, on all replicas: each tells the others, so that whoever leads knows. */
+/**
+ * What claims lacked lately, by pool, on all replicas: each tells the others, so that whoever leads
+ * knows.
+ */
 export class PoolDemand {
   readonly #deps: PoolDemandDeps;
   readonly #pools = new Map<string, Demand>();
   #forget: (() => void) | undefined;
 
-  constructor(deps: PoolDemandDeps) { this.#deps = deps; }
+  constructor(deps: PoolDemandDeps) {
+    this.#deps = deps;
+  }
 
-  start(): void { this.#forget ??= this.#deps.coordination.followDemand((word) => { this.#hear(word); }); }
+  start(): void {
+    this.#forget ??= this.#deps.coordination.followDemand((word) => {
+      this.#hear(word);
+    });
+  }
 
-  stop(): void { this.#forget?.(); }
+  stop(): void {
+    this.#forget?.();
+  }
 
   /** A claim waits from now on, in the order that all replicas share. */
-  waits(poolUid: string, principal: string): void { this.#deps.coordination.tellDemand({ kind: 'waits', poolUid, principal }); }
+  waits(poolUid: string, principal: string): void {
+    this.#deps.coordination.tellDemand({ kind: 'waits', poolUid, principal });
+  }
 
   /** A claim was refused because none is idle. */
   refused(poolUid: string, principal: string): void {
@@ -50,31 +66,50 @@ export class PoolDemand {
 
   /** A claim got its instance; told where that ends a want. */
   served(poolUid: string, principal: string): void {
-    if (this.#pools.get(poolUid)?.refused.has(principal)) this.#deps.coordination.tellDemand({ kind: 'served', poolUid, principal });
+    if (this.#pools.get(poolUid)?.refused.has(principal))
+      this.#deps.coordination.tellDemand({ kind: 'served', poolUid, principal });
   }
 
   /** One of the pool's was seen to be claimed. */
-  came(poolUid: string): void { this.#of(poolUid).cameAt = this.#deps.clock.now(); }
-
-  /** When a claim last came, as far as is known here (ms); 0: none did. */
-  cameAt(poolUid: string): number { return this.#pools.get(poolUid)?.cameAt ?? 0; }
-
-  /** Asks how many wait now for those of the pools of which it was said that somebody does. Never rejects: what can't be told stays as it was. */
-  async look(pools: readonly WaitedPool[]): Promise<void> {
-    await Promise.all(pools.map(async (pool) => {
-      const demand = this.#pools.get(pool.uid);
-      const waitsAt = demand?.waitsAt;
-      if (!demand || waitsAt === undefined) return;
-      try {
-        demand.waiting = await this.#deps.coordination.waiting({ uid: pool.uid, owner: pool.owner });
-        if (demand.waiting === 0 && demand.waitsAt === waitsAt) demand.waitsAt = undefined;
-      } catch (error) {
-        this.#deps.log.debug({ poolUid: pool.uid, error: String(error) }, 'how many wait could not be told');
-      }
-    }));
+  came(poolUid: string): void {
+    this.#of(poolUid).cameAt = this.#deps.clock.now();
   }
 
-  /** Claims that waited at the last look, and principals refused within the window and not served since. */
+  /** When a claim last came, as far as is known here (ms); 0: none did. */
+  cameAt(poolUid: string): number {
+    return this.#pools.get(poolUid)?.cameAt ?? 0;
+  }
+
+  /**
+   * Asks how many wait now for those of the pools of which it was said that somebody does. Never
+   * rejects: what can't be told stays as it was.
+   */
+  async look(pools: readonly WaitedPool[]): Promise<void> {
+    await Promise.all(
+      pools.map(async (pool) => {
+        const demand = this.#pools.get(pool.uid);
+        const waitsAt = demand?.waitsAt;
+        if (!demand || waitsAt === undefined) return;
+        try {
+          demand.waiting = await this.#deps.coordination.waiting({
+            uid: pool.uid,
+            owner: pool.owner,
+          });
+          if (demand.waiting === 0 && demand.waitsAt === waitsAt) demand.waitsAt = undefined;
+        } catch (error) {
+          this.#deps.log.debug(
+            { poolUid: pool.uid, error: String(error) },
+            'how many wait could not be told',
+          );
+        }
+      }),
+    );
+  }
+
+  /**
+   * Claims that waited at the last look, and principals refused within the window and not served
+   * since.
+   */
   pending(poolUid: string, windowMs: number): number {
     const demand = this.#pools.get(poolUid);
     if (!demand) return 0;
@@ -85,7 +120,9 @@ export class PoolDemand {
   }
 
   /** Claims that waited at the last look. */
-  waiting(poolUid: string): number { return this.#pools.get(poolUid)?.waiting ?? 0; }
+  waiting(poolUid: string): number {
+    return this.#pools.get(poolUid)?.waiting ?? 0;
+  }
 
   #hear({ kind, poolUid, principal }: DemandWord): void {
     const demand = this.#of(poolUid);
@@ -106,7 +143,12 @@ export class PoolDemand {
   }
 
   #of(poolUid: string): Demand {
-    const demand = this.#pools.get(poolUid) ?? { cameAt: 0, waitsAt: undefined, waiting: 0, refused: new Map<string, number>() };
+    const demand = this.#pools.get(poolUid) ?? {
+      cameAt: 0,
+      waitsAt: undefined,
+      waiting: 0,
+      refused: new Map<string, number>(),
+    };
     this.#pools.delete(poolUid);
     this.#pools.set(poolUid, demand);
     dropFirst(this.#pools, MOST_POOLS);

@@ -40,15 +40,28 @@ export class PoolHost {
 
   constructor(deps: PoolHostDeps) {
     this.#deps = deps;
-    this.trails = new ActorTrails({ kind: 'pool', clock: deps.clock, log: deps.log, causeOf: () => '' });
+    this.trails = new ActorTrails({
+      kind: 'pool',
+      clock: deps.clock,
+      log: deps.log,
+      causeOf: () => '',
+    });
     this.#rebuilds = new Rebuilds({ ...deps, entity: 'pool', trails: this.trails });
-    this.#retirements = new PoolRetirements({ ...deps, contextOf: (uid) => this.#actors.get(uid)?.getSnapshot().context });
+    this.#retirements = new PoolRetirements({
+      ...deps,
+      contextOf: (uid) => this.#actors.get(uid)?.getSnapshot().context,
+    });
     this.#reads = new SharedReads({ clock: deps.clock, read: (name) => deps.pools.get(name) });
-    this.#turns = new RecordTurns({ records: deps.pools, current: (uid) => this.#actors.get(uid)?.getSnapshot().context.record });
+    this.#turns = new RecordTurns({
+      records: deps.pools,
+      current: (uid) => this.#actors.get(uid)?.getSnapshot().context.record,
+    });
   }
 
   /** What `replicas` counts. */
-  get semantics(): ReplicaSemantics { return this.#deps.policy.replicaSemantics; }
+  get semantics(): ReplicaSemantics {
+    return this.#deps.policy.replicaSemantics;
+  }
 
   get(uid: string): PoolSnapshot | undefined {
     const actor = this.#actors.get(uid);
@@ -61,10 +74,16 @@ export class PoolHost {
     return actor && startTroubleOf(actor.getSnapshot().context, this.#deps.clock.now());
   }
 
-  get size(): number { return this.#actors.size; }
+  get size(): number {
+    return this.#actors.size;
+  }
 
   /** All of them. */
-  snapshots(): readonly PoolSnapshot[] { return [...this.#actors.values()].map((actor) => shown(actor.getSnapshot().context, this.#deps.policy)); }
+  snapshots(): readonly PoolSnapshot[] {
+    return [...this.#actors.values()].map((actor) =>
+      shown(actor.getSnapshot().context, this.#deps.policy),
+    );
+  }
 
   /** All of a pool's actor, for whoever looks inside. */
   whole(uid: string): PoolActorView | undefined {
@@ -82,21 +101,32 @@ export class PoolHost {
   }
 
   /** The pools whose actors threw again and again, by uid. */
-  get broken(): readonly string[] { return this.#rebuilds.broken; }
-  isBroken(uid: string): boolean { return this.#rebuilds.isBroken(uid); }
+  get broken(): readonly string[] {
+    return this.#rebuilds.broken;
+  }
+  isBroken(uid: string): boolean {
+    return this.#rebuilds.isBroken(uid);
+  }
   /** The record of a pool, whether it has an actor or not. */
-  recordOf(uid: string): PoolRecord | undefined { return this.get(uid)?.record ?? this.#unhosted.get(uid); }
+  recordOf(uid: string): PoolRecord | undefined {
+    return this.get(uid)?.record ?? this.#unhosted.get(uid);
+  }
 
   /** The pool of that name if there is one, and it has no actor now. */
   unhosted(namespace: string, name: string): PoolRecord | undefined {
-    const isIt = ({ owner, ...record }: PoolRecord): boolean => record.name === name && owner.namespace === namespace;
+    const isIt = ({ owner, ...record }: PoolRecord): boolean =>
+      record.name === name && owner.namespace === namespace;
     return [...this.#unhosted.values()].find(isIt);
   }
 
-  stop(): void { this.#rebuilds.stop(); }
+  stop(): void {
+    this.#rebuilds.stop();
+  }
 
   /** The updateRevision of what a pool launches; none of one that is not known. */
-  revisionOf(uid: string): string { return this.#actors.get(uid)?.getSnapshot().context.record.updateRevision ?? ''; }
+  revisionOf(uid: string): string {
+    return this.#actors.get(uid)?.getSnapshot().context.record.updateRevision ?? '';
+  }
 
   /** An instance of a pool counts elsewhere than before; `ordered`: the pool had asked for it. */
   moved(move: Move, ordered: boolean): void {
@@ -104,7 +134,8 @@ export class PoolHost {
     if (!this.#hears) return;
     this.#count(move.poolUid, ordered);
     // It was retiring when its pool was removed, and that failed.
-    if (move.from === 'retiring' && move.to !== undefined && !this.#actors.has(move.poolUid)) this.#deps.orphaned(move.poolUid);
+    if (move.from === 'retiring' && move.to !== undefined && !this.#actors.has(move.poolUid))
+      this.#deps.orphaned(move.poolUid);
   }
 
   /** All that there was is found: each pool hears of it in one, and of every move from now on. */
@@ -114,13 +145,23 @@ export class PoolHost {
   }
 
   #count(uid: string, ordered: boolean): void {
-    this.send(uid, { type: 'INSTANCE_MOVED', tallied: this.#tally.tallied(uid, this.revisionOf(uid)), ordered, now: this.#deps.clock.now() });
+    this.send(uid, {
+      type: 'INSTANCE_MOVED',
+      tallied: this.#tally.tallied(uid, this.revisionOf(uid)),
+      ordered,
+      now: this.#deps.clock.now(),
+    });
   }
 
-  /** Reads every pool, with what its owner's quota counts, and follows what anybody changes from then on. */
+  /**
+   * Reads every pool, with what its owner's quota counts, and follows what anybody changes from
+   * then on.
+   */
   async start(): Promise<void> {
     let restored: Promise<unknown> | undefined;
-    await this.#deps.pools.watch((change) => { this.#learn(change); });
+    await this.#deps.pools.watch((change) => {
+      this.#learn(change);
+    });
     for (const actor of this.#actors.values()) {
       const { record } = actor.getSnapshot().context;
       const { uid, owner } = record;
@@ -128,7 +169,12 @@ export class PoolHost {
       restored = Promise.all([
         restored,
         this.#deps.coordination.restore(owner, 'pools', { name: uid, amount: 1 }),
-        ...SIZED_RESOURCES.map((resource) => this.#deps.coordination.restore(owner, resource, { name: uid, amount: amounts[resource] })),
+        ...SIZED_RESOURCES.map((resource) =>
+          this.#deps.coordination.restore(owner, resource, {
+            name: uid,
+            amount: amounts[resource],
+          }),
+        ),
       ]);
     }
     await restored;
@@ -139,7 +185,10 @@ export class PoolHost {
     await this.#deps.pools.get(`${namespace}/${name}`);
   }
 
-  /** The same for one that the mirror doesn't show: read at most once in 250 ms, for all who miss it. */
+  /**
+   * The same for one that the mirror doesn't show: read at most once in 250 ms, for all who miss
+   * it.
+   */
   async lookUp(namespace: string, name: string): Promise<PoolRecord | undefined> {
     return await this.#reads.read(`${namespace}/${name}`);
   }
@@ -148,7 +197,8 @@ export class PoolHost {
   async recorded(owner: Tenant, uid: string): Promise<PoolRecord | undefined> {
     const name = this.get(uid)?.record.name;
     // One that no mirror shows is known by its uid alone.
-    if (name === undefined) return (await this.#deps.pools.list()).find((record) => record.uid === uid);
+    if (name === undefined)
+      return (await this.#deps.pools.list()).find((record) => record.uid === uid);
     await this.freshen(owner.namespace, name);
     return this.get(uid)?.record;
   }
@@ -187,7 +237,8 @@ export class PoolHost {
   /** Begins to decide for each pool of the shard. */
   lead(shard: number): void {
     this.#led.add(shard);
-    for (const uid of this.#in(shard)) this.send(uid, { type: 'LEAD', now: this.#deps.clock.now() });
+    for (const uid of this.#in(shard))
+      this.send(uid, { type: 'LEAD', now: this.#deps.clock.now() });
   }
 
   follow(shard: number): void {
@@ -196,7 +247,11 @@ export class PoolHost {
   }
 
   /** Writes a change of a pool's record, as RecordTurns does. */
-  async change(uid: string, change: (record: PoolRecord) => PoolRecord | Promise<PoolRecord>, permitted?: () => boolean): Promise<PoolRecord | undefined> {
+  async change(
+    uid: string,
+    change: (record: PoolRecord) => PoolRecord | Promise<PoolRecord>,
+    permitted?: () => boolean,
+  ): Promise<PoolRecord | undefined> {
     return await this.#turns.change(uid, change, permitted);
   }
 
@@ -204,14 +259,30 @@ export class PoolHost {
     const { uid } = record;
     this.#unhosted.delete(uid);
     const tallied = this.#tally.tallied(uid, record.updateRevision);
-    const actor = createActor(poolMachine, { input: { record, policy: this.#deps.policy, now: this.#deps.clock.now(), tallied } });
-    actor.on('*', (intent) => this.#deps.outbox.put({
-      name: `pool ${intent.type}`, of: `p${uid}`,
-      lease: this.#deps.coordination.lease(shardOf(uid)) ?? LOST_LEASE,
-      act: () => this.#carryOut(uid, intent),
-      ...(intent.type === 'launch' ? { dropped: () => { this.send(uid, { type: 'LAUNCHES_DROPPED', count: intent.count, now: this.#deps.clock.now() }); } } : {}),
-    }));
-    actor.subscribe({ error: () => undefined }); // looked at after each send; unobserved it would end the process
+    const actor = createActor(poolMachine, {
+      input: { record, policy: this.#deps.policy, now: this.#deps.clock.now(), tallied },
+    });
+    actor.on('*', (intent) =>
+      this.#deps.outbox.put({
+        name: `pool ${intent.type}`,
+        of: `p${uid}`,
+        lease: this.#deps.coordination.lease(shardOf(uid)) ?? LOST_LEASE,
+        act: () => this.#carryOut(uid, intent),
+        ...(intent.type === 'launch'
+          ? {
+              dropped: () => {
+                this.send(uid, {
+                  type: 'LAUNCHES_DROPPED',
+                  count: intent.count,
+                  now: this.#deps.clock.now(),
+                });
+              },
+            }
+          : {}),
+      }),
+    );
+    // looked at after each send; unobserved it would end the process
+    actor.subscribe({ error: () => undefined });
     this.#actors.set(uid, actor);
     this.index.add(record);
     actor.start();
@@ -220,30 +291,58 @@ export class PoolHost {
   }
 
   #trace(actor: Actor<typeof poolMachine>, event: PoolEvent | { readonly type: 'FOUND' }): void {
-    const { value, context: { record: { uid, createdAt } } } = actor.getSnapshot();
+    const {
+      value,
+      context: {
+        record: { uid, createdAt },
+      },
+    } = actor.getSnapshot();
     this.trails.moved(uid, pathOf(value), { event, group: '', born: createdAt });
   }
 
-  #in(shard: number): readonly string[] { return [...this.#actors.keys()].filter((uid) => shardOf(uid) === shard); }
+  #in(shard: number): readonly string[] {
+    return [...this.#actors.keys()].filter((uid) => shardOf(uid) === shard);
+  }
 
-  #changed(uid: string, actor: Actor<typeof poolMachine>, { before, event }: { readonly before: PoolContext; readonly event: PoolEvent }): void {
+  #changed(
+    uid: string,
+    actor: Actor<typeof poolMachine>,
+    { before, event }: { readonly before: PoolContext; readonly event: PoolEvent },
+  ): void {
     const snapshot = actor.getSnapshot();
     if (snapshot.status === 'error') {
       this.#drop(before.record);
       this.#unhosted.set(uid, before.record);
-      this.#rebuilds.threw(uid, snapshot.error, { group: '', make: () => { this.#hostAgain(uid); } });
+      this.#rebuilds.threw(uid, snapshot.error, {
+        group: '',
+        make: () => {
+          this.#hostAgain(uid);
+        },
+      });
       return;
     }
     this.#trace(actor, event);
     const phase = phaseOf(snapshot.context, this.#deps.policy);
     const phaseBefore = phaseOf(before, this.#deps.policy);
     this.#deps.measures.moved('pool', phaseBefore, phase);
-    if (phase !== phaseBefore) this.#deps.log.info({ entity: 'pool', uid, name: before.record.name, from: phaseBefore, to: phase, ...startFailureOf(snapshot.context) }, 'pool moved');
+    if (phase !== phaseBefore)
+      this.#deps.log.info(
+        {
+          entity: 'pool',
+          uid,
+          name: before.record.name,
+          from: phaseBefore,
+          to: phase,
+          ...startFailureOf(snapshot.context),
+        },
+        'pool moved',
+      );
     this.#tell(before, snapshot.context);
     this.#deps.arm(uid, snapshot.context.deadline);
     this.index.share(snapshot.context.record);
     this.#deps.changed(snapshot.context.record);
-    if (snapshot.context.record.deleting !== false || snapshot.matches({ lifecycle: 'removed' })) this.#deps.ending(uid);
+    if (snapshot.context.record.deleting !== false || snapshot.matches({ lifecycle: 'removed' }))
+      this.#deps.ending(uid);
     if (snapshot.matches({ lifecycle: 'removed' })) {
       this.#drop(before.record);
       this.#forgotten(before.record);
@@ -266,15 +365,31 @@ export class PoolHost {
 
   #tell(before: PoolContext, { breaker, record }: PoolContext): void {
     const pausedBefore = before.breaker.pausedUntil;
-    if (breaker.pausedUntil === pausedBefore || record.updateRevision !== before.record.updateRevision) return;
+    if (
+      breaker.pausedUntil === pausedBefore ||
+      record.updateRevision !== before.record.updateRevision
+    )
+      return;
     const base = { at: this.#deps.clock.now(), owner: record.owner, poolName: record.name };
     const shard = shardOf(record.uid);
-    const noted = { shard, ours: this.#led.has(shard), kept: false, key: `${record.uid}/${pausedBefore}/${breaker.pausedUntil}` };
-    if (breaker.pausedUntil > 0) this.#deps.events.note({ ...base, reason: 'BackOff', why: breaker.reason, until: breaker.pausedUntil }, noted);
+    const noted = {
+      shard,
+      ours: this.#led.has(shard),
+      kept: false,
+      key: `${record.uid}/${pausedBefore}/${breaker.pausedUntil}`,
+    };
+    if (breaker.pausedUntil > 0)
+      this.#deps.events.note(
+        { ...base, reason: 'BackOff', why: breaker.reason, until: breaker.pausedUntil },
+        noted,
+      );
     else this.#deps.events.note({ ...base, reason: 'Recovered' }, noted);
   }
 
-  /** Whoever removed it, its part of the quota goes, and its registry passwords; the leader sees to it. */
+  /**
+   * Whoever removed it, its part of the quota goes, and its registry passwords; the leader sees to
+   * it.
+   */
   #forgotten({ uid, owner, source }: PoolRecord): void {
     this.#rebuilds.forget(uid);
     if (!this.#led.has(shardOf(uid))) return;
@@ -285,20 +400,39 @@ export class PoolHost {
     };
     outbox.put({ name: 'pool release quota', lease: undefined, act });
     this.#deps.settleLater(owner);
-    if (source.overrides?.imagePullSecretConfigured) outbox.put({ name: 'pool forget passwords', lease: undefined, act: () => pullSecrets?.forget({ namespace: owner.namespace, uid }) });
+    if (source.overrides?.imagePullSecretConfigured)
+      outbox.put({
+        name: 'pool forget passwords',
+        lease: undefined,
+        act: () => pullSecrets?.forget({ namespace: owner.namespace, uid }),
+      });
     this.#deps.orphaned(uid);
   }
 
   #carryOut(uid: string, intent: PoolIntent): void | Promise<void> {
     switch (intent.type) {
-      case 'launch': return this.#launch(uid, intent.count);
-      case 'trim': return this.#retirements.trim(uid);
-      case 'renew': return this.#retirements.renew(uid);
-      case 'end-running': return this.#retirements.endRunning(uid);
-      case 'replace': return this.#retirements.replace(uid);
-      case 'save-breaker': return this.change(uid, (record) => (record.updateRevision === intent.revision ? { ...record, breaker: intent.breaker } : record)).then(() => undefined);
-      case 'save-conditions': return this.change(uid, (record) => ({ ...record, conditions: intent.conditions })).then(() => undefined);
-      case 'remove': return this.#turns.inTurn(uid, () => this.#remove(uid));
+      case 'launch':
+        return this.#launch(uid, intent.count);
+      case 'trim':
+        return this.#retirements.trim(uid);
+      case 'renew':
+        return this.#retirements.renew(uid);
+      case 'end-running':
+        return this.#retirements.endRunning(uid);
+      case 'replace':
+        return this.#retirements.replace(uid);
+      case 'save-breaker':
+        return this.change(uid, (record) =>
+          record.updateRevision === intent.revision
+            ? { ...record, breaker: intent.breaker }
+            : record,
+        ).then(() => undefined);
+      case 'save-conditions':
+        return this.change(uid, (record) => ({ ...record, conditions: intent.conditions })).then(
+          () => undefined,
+        );
+      case 'remove':
+        return this.#turns.inTurn(uid, () => this.#remove(uid));
     }
   }
 
@@ -327,5 +461,7 @@ export class PoolHost {
 /** What no replica holds: an intent that carries it is dropped. */
 export const LOST_LEASE: Lease = { epoch: 0, held: () => false };
 
-const startFailureOf = ({ breaker: { reason, failures } }: PoolContext): { readonly startFailure?: string; readonly startFailures?: number } =>
-  (reason === '' ? {} : { startFailure: reason, startFailures: failures });
+const startFailureOf = ({
+  breaker: { reason, failures },
+}: PoolContext): { readonly startFailure?: string; readonly startFailures?: number } =>
+  reason === '' ? {} : { startFailure: reason, startFailures: failures };

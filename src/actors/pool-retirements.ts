@@ -6,8 +6,10 @@ import { UNCLAIMED } from './sandbox-index.ts';
 /** A surplus that is too young to go is looked at again after this. */
 const TRIM_AGAIN_MS = 5_000;
 
-export interface PoolRetirementsDeps
-  extends Pick<PoolHostDeps, 'endings' | 'instances' | 'tell' | 'clock' | 'planAt'> {
+export interface PoolRetirementsDeps extends Pick<
+  PoolHostDeps,
+  'endings' | 'instances' | 'tell' | 'clock' | 'planAt'
+> {
   /** What the pool's actor knows. */
   readonly contextOf: (uid: string) => PoolContext | undefined;
 }
@@ -29,7 +31,8 @@ export class PoolRetirements {
     };
     const candidates = (_: string, most: number) => this.#dismissable(uid, most);
     endings.end(uid, candidates, (id) => surplus() && this.#retire(id));
-    if (surplus() && this.#dismissable(uid, 1).length === 0) planAt(uid, clock.now() + TRIM_AGAIN_MS);
+    if (surplus() && this.#dismissable(uid, 1).length === 0)
+      planAt(uid, clock.now() + TRIM_AGAIN_MS);
   }
 
   /** Asks anew how many may go before each one: what goes is replaced at once. */
@@ -46,11 +49,14 @@ export class PoolRetirements {
     }
   }
 
-  /** Retires one that has not been ready for as long as a start may take: it is replaced at once. */
+  /**
+   * Retires one that has not been ready for as long as a start may take: it is replaced at once.
+   */
   renew(uid: string): void {
     const { endings, instances, clock, contextOf } = this.#deps;
     const candidates = (): readonly string[] => {
-      const timeout = contextOf(uid)?.record.definition.startupTimeoutMs ?? Number.POSITIVE_INFINITY;
+      const timeout =
+        contextOf(uid)?.record.definition.startupTimeoutMs ?? Number.POSITIVE_INFINITY;
       const longest = instances.longestUnready(uid, clock.now() - timeout);
       return longest === undefined ? [] : [longest];
     };
@@ -65,7 +71,9 @@ export class PoolRetirements {
   endRunning(uid: string): void {
     const { endings, instances, tell, clock } = this.#deps;
     const candidates = (_: string, most: number) => instances.claimedIn(uid, most);
-    endings.end(uid, candidates, (id) => tell(id, { type: 'END', reason: 'force-deleted', now: clock.now() }));
+    endings.end(uid, candidates, (id) =>
+      tell(id, { type: 'END', reason: 'force-deleted', now: clock.now() }),
+    );
   }
 
   #retire(id: string): boolean {
@@ -82,6 +90,8 @@ export class PoolRetirements {
     const sparesMs = record?.deleting === false ? record.decided?.sparesMs : undefined;
     const revision = record?.updateRevision ?? '';
     if (sparesMs === undefined) return instances.dismissable(uid, revision, most);
-    return instances.bornBy('idle', uid, { revision, moment: clock.now() - sparesMs }).slice(0, most);
+    return instances
+      .bornBy('idle', uid, { revision, moment: clock.now() - sparesMs })
+      .slice(0, most);
   }
 }

@@ -6,7 +6,11 @@ import type { PoolCondition } from '../model/pool-condition.ts';
 import type { PoolPhase, PoolRecord } from '../model/pool.ts';
 import { pathOf } from './state-path.ts';
 
-export interface PoolSnapshot extends Tallied { readonly record: PoolRecord; readonly phase: PoolPhase; readonly conditions: readonly PoolCondition[] }
+export interface PoolSnapshot extends Tallied {
+  readonly record: PoolRecord;
+  readonly phase: PoolPhase;
+  readonly conditions: readonly PoolCondition[];
+}
 
 export const shown = (context: PoolContext, policy: PoolPolicy): PoolSnapshot => ({
   record: context.record,
@@ -17,7 +21,11 @@ export const shown = (context: PoolContext, policy: PoolPolicy): PoolSnapshot =>
 });
 
 /** All of it, for whoever looks inside. */
-export interface PoolActorView { readonly context: PoolContext; readonly phase: PoolPhase; readonly state: string }
+export interface PoolActorView {
+  readonly context: PoolContext;
+  readonly phase: PoolPhase;
+  readonly state: string;
+}
 
 export const wholeOf = (actor: Actor<typeof poolMachine>, policy: PoolPolicy): PoolActorView => {
   const { context, value } = actor.getSnapshot();

@@ -68,7 +68,9 @@ export class Rebuilds {
     return this.#dead.get(key)?.state === 'broken';
   }
 
-  /** Whether the entity's actor threw, and no other has been made yet. Nobody else is to make one. */
+  /**
+   * Whether the entity's actor threw, and no other has been made yet. Nobody else is to make one.
+   */
   has(key: string): boolean {
     const dead = this.#dead.get(key);
     return dead !== undefined && dead.state !== 'made';

@@ -12,19 +12,29 @@ export interface RecordTurnsDeps<T> {
 /** Writes of one change, each at the revision that was read last. */
 const MOST_ATTEMPTS = 4;
 
-/** Changes of mirrored records, one at a time for each, so that none of this process conflicts with another of it. */
+/**
+ * Changes of mirrored records, one at a time for each, so that none of this process conflicts with
+ * another of it.
+ */
 export class RecordTurns<T extends Owned & { readonly revision: Revision }> {
   readonly #deps: RecordTurnsDeps<T>;
   readonly #writing = new Map<string, Promise<unknown>>();
 
-  constructor(deps: RecordTurnsDeps<T>) { this.#deps = deps; }
+  constructor(deps: RecordTurnsDeps<T>) {
+    this.#deps = deps;
+  }
 
   /**
-   * Writes a change, which the store reports to the mirror; a change to the same record is not written. Where somebody else's write
-   * came first, or where the write was no longer permitted (see Records), `change` is asked again. Answers the new record, or
-   * undefined for an unknown one. Rejects with RecordConflict, LeaseLost or OutcomeUnknown.
+   * Writes a change, which the store reports to the mirror; a change to the same record is not
+   * written. Where somebody else's write came first, or where the write was no longer permitted
+   * (see Records), `change` is asked again. Answers the new record, or undefined for an unknown
+   * one. Rejects with RecordConflict, LeaseLost or OutcomeUnknown.
    */
-  async change(uid: string, change: (record: T) => T | Promise<T>, permitted?: () => boolean): Promise<T | undefined> {
+  async change(
+    uid: string,
+    change: (record: T) => T | Promise<T>,
+    permitted?: () => boolean,
+  ): Promise<T | undefined> {
     const { records, current } = this.#deps;
     return await this.inTurn(uid, async () => {
       for (let attempt = 1; ; attempt++) {
@@ -35,7 +45,11 @@ export class RecordTurns<T extends Owned & { readonly revision: Revision }> {
           if (changed === before) return before;
           return await records.update(changed, permitted);
         } catch (error) {
-          if (!(error instanceof RecordConflict || error instanceof LeaseLost) || attempt === MOST_ATTEMPTS) throw error;
+          if (
+            !(error instanceof RecordConflict || error instanceof LeaseLost) ||
+            attempt === MOST_ATTEMPTS
+          )
+            throw error;
           if (error instanceof RecordConflict) await this.readAgain(before);
         }
       }
@@ -53,5 +67,7 @@ export class RecordTurns<T extends Owned & { readonly revision: Revision }> {
   }
 
   /** Somebody else's write came first: what is read is reported to who mirrors it. */
-  async readAgain({ owner, name }: T): Promise<void> { await this.#deps.records.get(`${owner.namespace}/${name}`); }
+  async readAgain({ owner, name }: T): Promise<void> {
+    await this.#deps.records.get(`${owner.namespace}/${name}`);
+  }
 }

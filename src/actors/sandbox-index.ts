@@ -22,14 +22,22 @@ export interface LiveCounts {
 export const UNCLAIMED = ['starting', 'unavailable', 'idle'] as const;
 export type Unclaimed = (typeof UNCLAIMED)[number];
 
-interface RevisionShelf { readonly starting: OrderedIndex; readonly idle: IdleShelf; readonly unavailable: OrderedIndex }
+interface RevisionShelf {
+  readonly starting: OrderedIndex;
+  readonly idle: IdleShelf;
+  readonly unavailable: OrderedIndex;
+}
 
 /** `unclaimed`: by updateRevision. */
-interface PoolShelf { readonly unclaimed: Map<string, RevisionShelf>; readonly claimed: OrderedIndex; readonly held: Set<string> }
+interface PoolShelf {
+  readonly unclaimed: Map<string, RevisionShelf>;
+  readonly claimed: OrderedIndex;
+  readonly held: Set<string>;
+}
 
 /**
- * The live instances by pool, tenant and phase, kept up to date by each change: nothing here is ever searched. Lists are
- * by claimedAt, else createdAt.
+ * The live instances by pool, tenant and phase, kept up to date by each change: nothing here is
+ * ever searched. Lists are by claimedAt, else createdAt.
  */
 export class SandboxIndex {
   readonly #placements = new Map<string, Placement>();
@@ -39,9 +47,13 @@ export class SandboxIndex {
   readonly #byNamespace = new Map<string, number>();
   readonly #listKeys = new Map<string, readonly string[]>();
 
-  get size(): number { return this.#placements.size; }
+  get size(): number {
+    return this.#placements.size;
+  }
 
-  placementOf(id: string): Placement | undefined { return this.#placements.get(id); }
+  placementOf(id: string): Placement | undefined {
+    return this.#placements.get(id);
+  }
 
   /** Sets where an instance stands now; answers where it stood before. */
   place(next: Placement): Placement | undefined {
@@ -60,7 +72,8 @@ export class SandboxIndex {
     const before = this.#placements.get(id);
     if (!before) return undefined;
     this.#placements.delete(id);
-    if (before.mark !== undefined && this.#byMark.get(before.mark) === id) this.#byMark.delete(before.mark);
+    if (before.mark !== undefined && this.#byMark.get(before.mark) === id)
+      this.#byMark.delete(before.mark);
     this.#unshelve(before);
     this.#relist(before, undefined);
     this.#recount(before, undefined);
@@ -69,10 +82,14 @@ export class SandboxIndex {
   }
 
   /**
-   * Acquires the longest idle instance of the pool, of this revision before others and of these buckets before others. It is the
-   * asker's until it is released, wherever it moves meanwhile.
+   * Acquires the longest idle instance of the pool, of this revision before others and of these
+   * buckets before others. It is the asker's until it is released, wherever it moves meanwhile.
    */
-  acquire(poolUid: string, revision: string, preferred: readonly number[] = ALL_BUCKETS): string | undefined {
+  acquire(
+    poolUid: string,
+    revision: string,
+    preferred: readonly number[] = ALL_BUCKETS,
+  ): string | undefined {
     const shelf = this.#shelves.get(poolUid);
     if (!shelf) return undefined;
     let idle = shelf.unclaimed.get(revision)?.idle;
@@ -111,7 +128,10 @@ export class SandboxIndex {
     return placement !== undefined && this.#shelves.get(placement.poolUid)?.held.has(id) === true;
   }
 
-  /** Ends what `acquire` began. Answers whether the instance is unclaimed now, and so in its place again. */
+  /**
+   * Ends what `acquire` began. Answers whether the instance is unclaimed now, and so in its place
+   * again.
+   */
   release(poolUid: string, id: string): boolean {
     if (!this.#shelves.get(poolUid)?.held.delete(id)) return false;
     const placement = this.#placements.get(id);
@@ -120,7 +140,10 @@ export class SandboxIndex {
     return placement?.status === 'Idle';
   }
 
-  /** Unclaimed and not held: starting ones first, newest first; then the unavailable; then the longest idle. Of each those of other revisions before those of this one. */
+  /**
+   * Unclaimed and not held: starting ones first, newest first; then the unavailable; then the
+   * longest idle. Of each those of other revisions before those of this one.
+   */
   dismissable(poolUid: string, revision: string, most: number): readonly string[] {
     const shelf = this.#shelves.get(poolUid);
     if (!shelf) return [];
@@ -130,36 +153,62 @@ export class SandboxIndex {
   }
 
   /** Of those the ones born at that moment or before, in the same order. */
-  bornBy(as: Unclaimed, poolUid: string, { revision, moment }: { readonly revision: string; readonly moment: number }): readonly string[] {
+  bornBy(
+    as: Unclaimed,
+    poolUid: string,
+    { revision, moment }: { readonly revision: string; readonly moment: number },
+  ): readonly string[] {
     const shelf = this.#shelves.get(poolUid);
     if (!shelf) return [];
     const current = shelf.unclaimed.get(revision);
-    return [...others(shelf, revision), ...(current ? [current] : [])].flatMap((one) => idsOf(one, as, one[as].size))
+    return [...others(shelf, revision), ...(current ? [current] : [])]
+      .flatMap((one) => idsOf(one, as, one[as].size))
       .filter((id) => (this.#placements.get(id)?.createdAt ?? Number.POSITIVE_INFINITY) <= moment);
   }
 
-  /** The one that has not been ready for the longest, of those that have not been since that moment or before. */
+  /**
+   * The one that has not been ready for the longest, of those that have not been since that moment
+   * or before.
+   */
   longestUnready(poolUid: string, moment: number): string | undefined {
-    const unavailable = [...this.#shelves.get(poolUid)?.unclaimed.values() ?? []].flatMap(({ unavailable: all }) => all.ids(all.size));
-    const unready = unavailable.flatMap((id) => this.#placements.get(id) ?? []).filter(({ unreadyAt }) => unreadyAt !== undefined && unreadyAt <= moment);
+    const unavailable = [...(this.#shelves.get(poolUid)?.unclaimed.values() ?? [])].flatMap(
+      ({ unavailable: all }) => all.ids(all.size),
+    );
+    const unready = unavailable
+      .flatMap((id) => this.#placements.get(id) ?? [])
+      .filter(({ unreadyAt }) => unreadyAt !== undefined && unreadyAt <= moment);
     return unready.sort((a, b) => (a.unreadyAt ?? 0) - (b.unreadyAt ?? 0))[0]?.id;
   }
 
   /** Those of other revisions than this one, in the same order. */
-  stale(poolUid: string, revision: string, { as, most }: { readonly as: Unclaimed; readonly most: number }): readonly string[] {
+  stale(
+    poolUid: string,
+    revision: string,
+    { as, most }: { readonly as: Unclaimed; readonly most: number },
+  ): readonly string[] {
     const shelf = this.#shelves.get(poolUid);
-    return shelf ? others(shelf, revision).flatMap((one) => idsOf(one, as, most)).slice(0, most) : [];
+    return shelf
+      ? others(shelf, revision)
+          .flatMap((one) => idsOf(one, as, most))
+          .slice(0, most)
+      : [];
   }
 
   /** The pool's instances that are starting. */
   startingIn(poolUid: string): readonly string[] {
-    return [...this.#shelves.get(poolUid)?.unclaimed.values() ?? []].flatMap(({ starting }) => starting.newest(0, starting.size));
+    return [...(this.#shelves.get(poolUid)?.unclaimed.values() ?? [])].flatMap(({ starting }) =>
+      starting.newest(0, starting.size),
+    );
   }
 
   /** Of the pools that have instances. */
-  poolUids(): readonly string[] { return [...this.#shelves.keys()]; }
+  poolUids(): readonly string[] {
+    return [...this.#shelves.keys()];
+  }
 
-  claimedIn(poolUid: string, most: number): readonly string[] { return this.#shelves.get(poolUid)?.claimed.ids(most) ?? []; }
+  claimedIn(poolUid: string, most: number): readonly string[] {
+    return this.#shelves.get(poolUid)?.claimed.ids(most) ?? [];
+  }
 
   /** When the newest of its claims that live was made; 0: there is none. */
   lastClaimedAt(poolUid: string): number {
@@ -168,10 +217,16 @@ export class SandboxIndex {
   }
 
   /** What a request with an Idempotency-Key claimed, as long as it lives. */
-  claimedUnder(mark: string): string | undefined { return this.#byMark.get(mark); }
+  claimedUnder(mark: string): string | undefined {
+    return this.#byMark.get(mark);
+  }
 
   /** A page of ids, newest first, and how many there are. */
-  list(filter: LiveFilter, offset: number, limit: number): { readonly ids: readonly string[]; readonly total: number } {
+  list(
+    filter: LiveFilter,
+    offset: number,
+    limit: number,
+  ): { readonly ids: readonly string[]; readonly total: number } {
     const index = this.#lists.get(listKey(scopeOf(filter), filter.poolName, filter.phase));
     return { ids: index?.newest(offset, limit) ?? [], total: index?.size ?? 0 };
   }
@@ -187,15 +242,30 @@ export class SandboxIndex {
 
   /** How many of that list are newer than the entry. */
   newerThan(filter: LiveFilter, entry: OrderedEntry): number {
-    return this.#lists.get(listKey(scopeOf(filter), filter.poolName, filter.phase))?.newerThan(entry) ?? 0;
+    return (
+      this.#lists.get(listKey(scopeOf(filter), filter.poolName, filter.phase))?.newerThan(entry) ??
+      0
+    );
   }
 
   #shelve(placement: Placement): void {
     let shelf = this.#shelves.get(placement.poolUid);
-    if (!shelf) this.#shelves.set(placement.poolUid, shelf = { unclaimed: new Map(), claimed: new OrderedIndex(), held: new Set() });
-    if (placement.status === 'Idle' && shelf.held.has(placement.id)) return; // also where it died meanwhile: whoever holds it will see
-    if ((placement.status === 'Starting' || placement.status === 'Idle') && !shelf.unclaimed.has(placement.updateRevision)) {
-      shelf.unclaimed.set(placement.updateRevision, { starting: new OrderedIndex(), idle: new IdleShelf(), unavailable: new OrderedIndex() });
+    if (!shelf)
+      this.#shelves.set(
+        placement.poolUid,
+        (shelf = { unclaimed: new Map(), claimed: new OrderedIndex(), held: new Set() }),
+      );
+    // also where it died meanwhile: whoever holds it will see
+    if (placement.status === 'Idle' && shelf.held.has(placement.id)) return;
+    if (
+      (placement.status === 'Starting' || placement.status === 'Idle') &&
+      !shelf.unclaimed.has(placement.updateRevision)
+    ) {
+      shelf.unclaimed.set(placement.updateRevision, {
+        starting: new OrderedIndex(),
+        idle: new IdleShelf(),
+        unavailable: new OrderedIndex(),
+      });
     }
     shelfOf(shelf, placement)?.add(shelfEntry(placement));
   }
@@ -212,7 +282,12 @@ export class SandboxIndex {
 
   #dropBare(poolUid: string): void {
     const shelf = this.#shelves.get(poolUid);
-    if (shelf && shelf.claimed.size + shelf.held.size === 0 && [...shelf.unclaimed.values()].every(isBare)) this.#shelves.delete(poolUid);
+    if (
+      shelf &&
+      shelf.claimed.size + shelf.held.size === 0 &&
+      [...shelf.unclaimed.values()].every(isBare)
+    )
+      this.#shelves.delete(poolUid);
   }
 
   #recount(before: Placement | undefined, next: Placement | undefined): void {
@@ -228,27 +303,33 @@ export class SandboxIndex {
   #relist(before: Placement | undefined, next: Placement | undefined): void {
     const oldKeys = before ? this.#keysOf(before) : [];
     const newKeys = next ? this.#keysOf(next) : [];
-    if (oldKeys === newKeys && before && next && listEntry(before).at === listEntry(next).at) return;
+    if (oldKeys === newKeys && before && next && listEntry(before).at === listEntry(next).at)
+      return;
     const moved = before && next && listEntry(before).at !== listEntry(next).at;
     const entry = next && listEntry(next); // one for all its lists: there are sixteen
-    for (const key of oldKeys) if (moved || !newKeys.includes(key)) this.#unlist(key, listEntry(before!)); // there are keys, so there is one
+    for (const key of oldKeys)
+      // there are keys, so there is one
+      if (moved || !newKeys.includes(key)) this.#unlist(key, listEntry(before!));
     for (const key of newKeys) if (moved || !oldKeys.includes(key)) this.#enlist(key, entry!);
   }
 
-  /** The same array for all that stand on the same lists: making the keys costs more than the lists do. */
+  /**
+   * The same array for all that stand on the same lists: making the keys costs more than the lists
+   * do.
+   */
   #keysOf(placement: Placement): readonly string[] {
     const { owner, poolName, status, claimedAt } = placement;
     const group = `${tenantKey(owner)} ${poolName} ${status} ${claimedAt === undefined ? '' : 'claimed'}`;
     let keys = this.#listKeys.get(group);
     if (keys) return keys;
     if (this.#listKeys.size >= MOST_GROUPS) this.#listKeys.clear();
-    this.#listKeys.set(group, keys = listKeys(placement));
+    this.#listKeys.set(group, (keys = listKeys(placement)));
     return keys;
   }
 
   #enlist(key: string, entry: OrderedEntry): void {
     let list = this.#lists.get(key);
-    if (!list) this.#lists.set(key, list = new OrderedIndex());
+    if (!list) this.#lists.set(key, (list = new OrderedIndex()));
     list.add(entry);
   }
 
@@ -261,46 +342,76 @@ export class SandboxIndex {
 
 /** Where it counts; nowhere once it has completed, when history counts it. */
 const namespaceOf = (placement: Placement | undefined): string | undefined =>
-  (placement === undefined || placement.status === 'Completed' ? undefined : placement.owner.namespace);
+  placement === undefined || placement.status === 'Completed'
+    ? undefined
+    : placement.owner.namespace;
 
 /** Owners' groups whose list keys are remembered. */
 const MOST_GROUPS = 1_000;
 
-const shelfOf = ({ unclaimed, claimed }: PoolShelf, placement: Placement): Pick<OrderedIndex, 'add' | 'remove'> | IdleShelf | undefined => {
+const shelfOf = (
+  { unclaimed, claimed }: PoolShelf,
+  placement: Placement,
+): Pick<OrderedIndex, 'add' | 'remove'> | IdleShelf | undefined => {
   const own = unclaimed.get(placement.updateRevision);
   switch (placement.status) {
-    case 'Starting': return own?.starting;
-    case 'Idle': return placement.availableAt === undefined ? own?.unavailable : own?.idle;
-    case 'Running': return claimed;
-    default: return undefined;
+    case 'Starting':
+      return own?.starting;
+    case 'Idle':
+      return placement.availableAt === undefined ? own?.unavailable : own?.idle;
+    case 'Running':
+      return claimed;
+    default:
+      return undefined;
   }
 };
 
 const idsOf = (shelf: RevisionShelf, as: Unclaimed, most: number): readonly string[] =>
-  (as === 'starting' ? shelf.starting.newest(0, most) : shelf[as].ids(most));
+  as === 'starting' ? shelf.starting.newest(0, most) : shelf[as].ids(most);
 
-const isBare = ({ starting, idle, unavailable }: RevisionShelf): boolean => starting.size + idle.size + unavailable.size === 0;
+const isBare = ({ starting, idle, unavailable }: RevisionShelf): boolean =>
+  starting.size + idle.size + unavailable.size === 0;
 
 const others = ({ unclaimed }: PoolShelf, revision: string): readonly RevisionShelf[] =>
   [...unclaimed].flatMap(([own, shelf]) => (own === revision ? [] : [shelf]));
 
-const shelfEntry = (placement: Placement): OrderedEntry =>
-  ({ at: placement.claimedAt ?? placement.availableAt ?? placement.createdAt, id: placement.id });
+const shelfEntry = (placement: Placement): OrderedEntry => ({
+  at: placement.claimedAt ?? placement.availableAt ?? placement.createdAt,
+  id: placement.id,
+});
 
-const listEntry = (placement: Placement): OrderedEntry => ({ at: placement.claimedAt ?? placement.createdAt, id: placement.id });
+const listEntry = (placement: Placement): OrderedEntry => ({
+  at: placement.claimedAt ?? placement.createdAt,
+  id: placement.id,
+});
 
-const listKey = (scope: string, poolName = '', phase = ''): string => `${scope} ${poolName} ${phase}`;
+const listKey = (scope: string, poolName = '', phase = ''): string =>
+  `${scope} ${poolName} ${phase}`;
 
 /** One scope for each combination of an owner's three names that can be asked for. */
-const scopeOf = ({ namespace = '', team = '', user = '' }: LiveFilter): string => `${namespace}/${team}/${user}`;
+const scopeOf = ({ namespace = '', team = '', user = '' }: LiveFilter): string =>
+  `${namespace}/${team}/${user}`;
 
 const listKeys = (placement: Placement): readonly string[] => {
   if (placement.status === 'Completed') return [];
   const { namespace, team, user } = placement.owner;
   const keys: string[] = [];
-  for (const scope of [tenantKey(placement.owner), '//', `${namespace}//`, `/${team}/`, `//${user}`, `/${team}/${user}`, `${namespace}/${team}/`, `${namespace}//${user}`]) {
-    keys.push(listKey(scope, '', placement.status), listKey(scope, placement.poolName, placement.status));
-    if (placement.claimedAt !== undefined) keys.push(listKey(scope), listKey(scope, placement.poolName));
+  for (const scope of [
+    tenantKey(placement.owner),
+    '//',
+    `${namespace}//`,
+    `/${team}/`,
+    `//${user}`,
+    `/${team}/${user}`,
+    `${namespace}/${team}/`,
+    `${namespace}//${user}`,
+  ]) {
+    keys.push(
+      listKey(scope, '', placement.status),
+      listKey(scope, placement.poolName, placement.status),
+    );
+    if (placement.claimedAt !== undefined)
+      keys.push(listKey(scope), listKey(scope, placement.poolName));
   }
   return keys;
 };

@@ -18,20 +18,36 @@ export interface SandboxNotesDeps {
 export class SandboxNotes {
   readonly #deps: SandboxNotesDeps;
 
-  constructor(deps: SandboxNotesDeps) { this.#deps = deps; }
+  constructor(deps: SandboxNotesDeps) {
+    this.#deps = deps;
+  }
 
-  moved(before: Moment, { value, context, status }: SnapshotFrom<typeof sandboxMachine>, event: SandboxEvent): void {
+  moved(
+    before: Moment,
+    { value, context, status }: SnapshotFrom<typeof sandboxMachine>,
+    event: SandboxEvent,
+  ): void {
     if (status === 'error') return;
-    for (const happening of happeningsOf(before, { state: stateOf(value), context }, event)) this.note(context, happening, { done: !SEEN.has(event.type), known: before.context });
+    for (const happening of happeningsOf(before, { state: stateOf(value), context }, event))
+      this.note(context, happening, { done: !SEEN.has(event.type), known: before.context });
   }
 
   /** `done`: here, and not only seen. `known`: what was known before. */
-  note(context: SandboxContext, happening: Happening, { done, known }: { readonly done: boolean; readonly known?: SandboxContext }): void {
+  note(
+    context: SandboxContext,
+    happening: Happening,
+    { done, known }: { readonly done: boolean; readonly known?: SandboxContext },
+  ): void {
     const { events, clock, leads } = this.#deps;
     const event = eventOf(happening, context, clock.now());
     if (!event) return;
     const shard = shardOf(context.poolUid);
-    events.note(event, { shard, key: keyOf(happening, context, known), kept: isKept(happening, context), ours: done || leads(shard) });
+    events.note(event, {
+      shard,
+      key: keyOf(happening, context, known),
+      kept: isKept(happening, context),
+      ours: done || leads(shard),
+    });
   }
 }
 

@@ -22,7 +22,8 @@ export const shown = (actor: Actor<typeof sandboxMachine>): SandboxSnapshot => {
 };
 
 /** Its record, or what that will be. */
-export const recordIn = ({ record, birth }: SandboxContext): Birth['record'] | undefined => record ?? birth?.record;
+export const recordIn = ({ record, birth }: SandboxContext): Birth['record'] | undefined =>
+  record ?? birth?.record;
 
 /** The name of the top-level state. */
 export const stateOf = (value: StateValue): string => {

@@ -24,10 +24,14 @@ export class SandboxTruth {
   readonly #deps: SandboxTruthDeps;
   readonly #ended = new RecentSet(MOST_ENDED);
 
-  constructor(deps: SandboxTruthDeps) { this.#deps = deps; }
+  constructor(deps: SandboxTruthDeps) {
+    this.#deps = deps;
+  }
 
   /** Its actor has come to its end. */
-  ended(id: InstanceId): void { this.#ended.add(id); }
+  ended(id: InstanceId): void {
+    this.#ended.add(id);
+  }
 
   /** Takes what a read found, some time ago perhaps: what has ended since does not come back. */
   learn(fact: InstanceFact): void {
@@ -35,14 +39,16 @@ export class SandboxTruth {
   }
 
   /**
-   * Makes sure that what is shown of the sandbox is no older than this call, unless it is good news: it runs, and nobody
-   * said that it ended. Refuses with `unavailable` where the truth is out of reach.
+   * Makes sure that what is shown of the sandbox is no older than this call, unless it is good
+   * news: it runs, and nobody said that it ended. Refuses with `unavailable` where the truth is out
+   * of reach.
    */
   async freshen(id: InstanceId, namespace: string, unless: 'it runs' | 'never'): Promise<void> {
     const { driver, log } = this.#deps;
     const shown = this.#deps.shown(id);
     if (shown && !shown.context.record) return; // its birth is under way here
-    if (unless === 'it runs' && shown?.status === 'Running' && !await this.#mayHaveEnded(id)) return;
+    if (unless === 'it runs' && shown?.status === 'Running' && !(await this.#mayHaveEnded(id)))
+      return;
     let fact: InstanceFact | undefined;
     try {
       fact = await driver.confirm(id, namespace);
@@ -54,13 +60,13 @@ export class SandboxTruth {
   }
 
   /**
-   * The record as it stands; where it is idle no claim that was sent before lands any more. Undefined: there is none, and
-   * never will be. Rejects where that can't be told.
+   * The record as it stands; where it is idle no claim that was sent before lands any more.
+   * Undefined: there is none, and never will be. Rejects where that can't be told.
    */
   async fence(id: InstanceId, namespace: string): Promise<InstanceRecord | undefined> {
     const { driver } = this.#deps;
     for (let attempt = 1; ; attempt++) {
-      const fact = await driver.confirm(id, namespace) ?? await driver.read(id);
+      const fact = (await driver.confirm(id, namespace)) ?? (await driver.read(id));
       this.learn(fact);
       if (fact.record?.state !== 'idle') return fact.record;
       try {
@@ -74,7 +80,10 @@ export class SandboxTruth {
     }
   }
 
-  /** Makes sure that what a request with an Idempotency-Key claimed before this call is shown. Refuses with `unavailable` where that can't be told. */
+  /**
+   * Makes sure that what a request with an Idempotency-Key claimed before this call is shown.
+   * Refuses with `unavailable` where that can't be told.
+   */
   async freshenClaimsUnder(markKey: string, namespace: string): Promise<void> {
     const { driver, log } = this.#deps;
     try {
@@ -87,6 +96,9 @@ export class SandboxTruth {
 
   /** Another replica ended it a moment ago, or nobody can tell. */
   async #mayHaveEnded(id: InstanceId): Promise<boolean> {
-    return await this.#deps.coordination.ended(id).then((end) => end !== undefined, () => true);
+    return await this.#deps.coordination.ended(id).then(
+      (end) => end !== undefined,
+      () => true,
+    );
   }
 }

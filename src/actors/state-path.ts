@@ -1,6 +1,9 @@
 import type { StateValue } from 'xstate';
 
-/** `stopping.releasing` and the like, in full; of parallel regions each by itself, with spaces between them. */
+/**
+ * `stopping.releasing` and the like, in full; of parallel regions each by itself, with spaces
+ * between them.
+ */
 export const pathOf = (value: StateValue): string => {
   if (typeof value === 'string') return value;
   let path = '';

@@ -29,6 +29,9 @@ export interface SupervisorDeps {
   readonly metrics?: Metrics;
   /** Those of pools that are gone, or were never made, are forgotten. */
   readonly pullSecrets?: Pick<PullSecrets, 'forget'>;
-  /** Whether there is an env of this uid, uncached: one that is made with passwords is noted like a pool until then. */
+  /**
+   * Whether there is an env of this uid, uncached: one that is made with passwords is noted like a
+   * pool until then.
+   */
   readonly isEnv?: (uid: string) => Promise<boolean>;
 }

@@ -30,9 +30,10 @@ const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 30_000;
 
 /**
- * What a replica does when it begins to lead a shard. First its mirrors catch up with what the last leader wrote. Then it
- * clears away what that one left unfinished: records whose process never comes, and instances whose pool is no more. That a
- * pool is no more it never concludes from its mirror: it looks at the pool uncached first.
+ * What a replica does when it begins to lead a shard. First its mirrors catch up with what the last
+ * leader wrote. Then it clears away what that one left unfinished: records whose process never
+ * comes, and instances whose pool is no more. That a pool is no more it never concludes from its
+ * mirror: it looks at the pool uncached first.
  */
 export class Takeover {
   readonly #deps: TakeoverDeps;
@@ -45,9 +46,14 @@ export class Takeover {
   readonly #failures = new Map<string, { readonly count: number; readonly until: number }>();
   #catchingUp: Promise<void> | undefined;
 
-  constructor(deps: TakeoverDeps) { this.#deps = deps; }
+  constructor(deps: TakeoverDeps) {
+    this.#deps = deps;
+  }
 
-  /** Resolves once all mirrors show what was written before this call. Shards that are gained at the same time share it. */
+  /**
+   * Resolves once all mirrors show what was written before this call. Shards that are gained at the
+   * same time share it.
+   */
   caughtUp(): Promise<void> {
     this.#catchingUp ??= Promise.resolve().then(async () => {
       this.#catchingUp = undefined;
@@ -65,7 +71,10 @@ export class Takeover {
     for (const uid of uids) this.retirePoolless(uid);
   }
 
-  /** Retires what is left of a pool that is no more, if this replica leads its shard. May be called at any time. */
+  /**
+   * Retires what is left of a pool that is no more, if this replica leads its shard. May be called
+   * at any time.
+   */
   retirePoolless(uid: string): void {
     const { pools, index, leads, endings, retire } = this.#deps;
     const [left] = pools.get(uid) || !leads(shardOf(uid)) ? [] : index.dismissable(uid, '', 1);
@@ -73,8 +82,10 @@ export class Takeover {
       this.#failures.delete(uid);
       return;
     }
-    if (this.#gone.has(uid)) return endings.end(uid, (_, most) => index.dismissable(uid, '', most), retire);
-    if (this.#looking.has(uid) || (this.#failures.get(uid)?.until ?? 0) > this.#deps.clock.now()) return;
+    if (this.#gone.has(uid))
+      return endings.end(uid, (_, most) => index.dismissable(uid, '', most), retire);
+    if (this.#looking.has(uid) || (this.#failures.get(uid)?.until ?? 0) > this.#deps.clock.now())
+      return;
     if (this.#looking.size >= MOST_LOOKS) {
       this.#waiting.add(uid);
       return;
@@ -87,22 +98,27 @@ export class Takeover {
   async #look(uid: string, instance: Placement | undefined): Promise<void> {
     const { pools, clock, log, lookAt } = this.#deps;
     try {
-      const found = instance && await pools.lookUp(instance.owner.namespace, instance.poolName);
+      const found = instance && (await pools.lookUp(instance.owner.namespace, instance.poolName));
       if (found?.uid !== uid) this.#gone.add(uid);
       else if (!pools.get(uid)) throw new Error('it is there, and not known here yet');
       this.#failures.delete(uid);
     } catch (error) {
       const { count } = this.#failures.get(uid) ?? { count: 0 };
-      const until = clock.now() + Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(count, 16));
+      const until =
+        clock.now() + Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(count, 16));
       this.#failures.set(uid, { count: count + 1, until });
-      log.warn({ poolUid: uid, error }, 'a pool could not be read: its instances stay until it is known to be gone');
+      log.warn(
+        { poolUid: uid, error },
+        'a pool could not be read: its instances stay until it is known to be gone',
+      );
       lookAt(uid, until);
     }
     this.#looking.delete(uid);
     if (this.#gone.has(uid)) this.retirePoolless(uid);
     for (const next of this.#waiting) {
       if (this.#looking.size >= MOST_LOOKS) break;
-      this.#waiting.delete(next); // what needs no look any more leaves the place to the one after it
+      // what needs no look any more leaves the place to the one after it
+      this.#waiting.delete(next);
       this.retirePoolless(next);
     }
   }

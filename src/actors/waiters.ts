@@ -1,15 +1,26 @@
 import type { Clock } from '../contracts/clock.ts';
 
-interface Waiter { readonly look: () => boolean; readonly done: () => void }
+interface Waiter {
+  readonly look: () => boolean;
+  readonly done: () => void;
+}
 
-/** Requests that wait for an entity to get somewhere, each with a deadline. Looked at after each change of the entity. */
+/**
+ * Requests that wait for an entity to get somewhere, each with a deadline. Looked at after each
+ * change of the entity.
+ */
 export class Waiters {
   readonly #clock: Clock;
   readonly #waiting = new Map<string, Set<Waiter>>();
 
-  constructor(clock: Clock) { this.#clock = clock; }
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
 
-  /** Resolves once `look` answers true, or at the moment `until`. `look` is called at once, and after each change. */
+  /**
+   * Resolves once `look` answers true, or at the moment `until`. `look` is called at once, and
+   * after each change.
+   */
   async until(key: string, look: () => boolean, until: number): Promise<void> {
     if (look()) return;
     await new Promise<void>((resolve) => {

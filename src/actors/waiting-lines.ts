@@ -14,8 +14,9 @@ const FIRST_PAUSE_MS = 25;
 const LAST_PAUSE_MS = 250;
 
 /**
- * The claims of this process that wait for an instance, by pool, in their order: what turns idle is handed to the first who has
- * none, at once. Whose turn it is over all replicas the admission says; where it says no, the line pauses for a moment.
+ * The claims of this process that wait for an instance, by pool, in their order: what turns idle is
+ * handed to the first who has none, at once. Whose turn it is over all replicas the admission says;
+ * where it says no, the line pauses for a moment.
  */
 export class WaitingLines {
   readonly #deps: WaitingLinesDeps;
@@ -27,10 +28,14 @@ export class WaitingLines {
   }
 
   /** Whether claims are told to go elsewhere. */
-  get stopping(): boolean { return this.#stopping; }
+  get stopping(): boolean {
+    return this.#stopping;
+  }
 
   /** How many claims wait for the pool in this process. */
-  waiting(poolUid: string): number { return this.#lines.get(poolUid)?.standing.size ?? 0; }
+  waiting(poolUid: string): number {
+    return this.#lines.get(poolUid)?.standing.size ?? 0;
+  }
 
   /** How many claims wait in this process. */
   get size(): number {
@@ -41,13 +46,19 @@ export class WaitingLines {
 
   /** The last place in this process; to be left. */
   stand(poolUid: string): PlaceInLine {
-    const line = this.#lines.get(poolUid) ?? { standing: new Set<Standing>(), pauseMs: 0, cancelPause: undefined };
+    const line = this.#lines.get(poolUid) ?? {
+      standing: new Set<Standing>(),
+      pauseMs: 0,
+      cancelPause: undefined,
+    };
     this.#lines.set(poolUid, line);
     const standing: Standing = { hand: undefined };
     line.standing.add(standing);
     return {
       next: (until, signal) => this.#next(poolUid, standing, { until, signal }),
-      pause: () => { this.#pause(poolUid); },
+      pause: () => {
+        this.#pause(poolUid);
+      },
       leave: () => {
         line.standing.delete(standing);
         if (line.standing.size > 0 || this.#lines.get(poolUid) !== line) return;
@@ -88,7 +99,11 @@ export class WaitingLines {
     for (const poolUid of [...this.#lines.keys()]) this.end(poolUid, 'stopping');
   }
 
-  async #next(poolUid: string, standing: Standing, { until, signal }: { readonly until: number; readonly signal: AbortSignal | undefined }): Promise<HeldInstance | EndOfWaiting> {
+  async #next(
+    poolUid: string,
+    standing: Standing,
+    { until, signal }: { readonly until: number; readonly signal: AbortSignal | undefined },
+  ): Promise<HeldInstance | EndOfWaiting> {
     if (this.#stopping) return 'stopping';
     if (signal?.aborted) return 'gone';
     return await new Promise((resolve) => {
@@ -98,8 +113,12 @@ export class WaitingLines {
         signal?.removeEventListener('abort', gone);
         resolve(end);
       };
-      const gone = (): void => { hand('gone'); };
-      const cancel = this.#deps.clock.at(until, () => { hand('over'); });
+      const gone = (): void => {
+        hand('gone');
+      };
+      const cancel = this.#deps.clock.at(until, () => {
+        hand('over');
+      });
       signal?.addEventListener('abort', gone);
       standing.hand = hand;
       this.offer(poolUid);
@@ -111,7 +130,9 @@ export class WaitingLines {
     if (!line || line.cancelPause) return;
     const { clock } = this.#deps;
     line.pauseMs = Math.min(Math.max(2 * line.pauseMs, FIRST_PAUSE_MS), LAST_PAUSE_MS);
-    line.cancelPause = clock.at(clock.now() + line.pauseMs, () => { this.#resume(poolUid, line); });
+    line.cancelPause = clock.at(clock.now() + line.pauseMs, () => {
+      this.#resume(poolUid, line);
+    });
   }
 
   #resume(poolUid: string, line: Line): void {
@@ -122,13 +143,25 @@ export class WaitingLines {
 }
 
 /** `hand`: while it has nothing to try. */
-interface Standing { hand: ((end: HeldInstance | EndOfWaiting) => void) | undefined }
-interface Line { readonly standing: Set<Standing>; pauseMs: number; cancelPause: (() => void) | undefined }
+interface Standing {
+  hand: ((end: HeldInstance | EndOfWaiting) => void) | undefined;
+}
+interface Line {
+  readonly standing: Set<Standing>;
+  pauseMs: number;
+  cancelPause: (() => void) | undefined;
+}
 
 /** Of one claim, which calls `next` again where what it was handed was lost to another. */
 export interface PlaceInLine {
-  readonly next: (until: number, signal: AbortSignal | undefined) => Promise<HeldInstance | EndOfWaiting>;
-  /** It was not its turn: nobody of the line tries for a moment, unless another turns idle. To be called before the instance is released. */
+  readonly next: (
+    until: number,
+    signal: AbortSignal | undefined,
+  ) => Promise<HeldInstance | EndOfWaiting>;
+  /**
+   * It was not its turn: nobody of the line tries for a moment, unless another turns idle. To be
+   * called before the instance is released.
+   */
   readonly pause: () => void;
   readonly leave: () => void;
 }

@@ -1,6 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
-import type { AuditEntry, AuditLine, AuditSink, CountedEntry, RecentAudit } from '../contracts/audit.ts';
+import type {
+  AuditEntry,
+  AuditLine,
+  AuditSink,
+  CountedEntry,
+  RecentAudit,
+} from '../contracts/audit.ts';
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import type { AuditAnchor } from './audit-anchor.ts';
@@ -47,8 +53,9 @@ export interface AuditTally {
 }
 
 /**
- * The audit of one daemon: every write is a line of a chain, in files of a folder that is this process's alone. Requests do not wait for it:
- * lines are in the file about 50 ms later and on the disk within about a second. What can't be written is kept and tried again, 10,000 lines of it; of
+ * The audit of one daemon: every write is a line of a chain, in files of a folder that is this
+ * process's alone. Requests do not wait for it: lines are in the file about 50 ms later and on the
+ * disk within about a second. What can't be written is kept and tried again, 10,000 lines of it; of
  * what came after those the chain has the count.
  */
 export class AuditTrail implements AuditSink {
@@ -69,10 +76,15 @@ export class AuditTrail implements AuditSink {
 
   constructor(options: AuditTrailOptions) {
     this.#options = options;
-    this.#minute = new MinuteLines(options.clock, (line) => { this.#push(line); });
+    this.#minute = new MinuteLines(options.clock, (line) => {
+      this.#push(line);
+    });
   }
 
-  /** Why lines can't be written now, and how many wait, or the anchor can't be told; undefined when all is well. */
+  /**
+   * Why lines can't be written now, and how many wait, or the anchor can't be told; undefined when
+   * all is well.
+   */
   get problem(): string | undefined {
     if (this.#failing === undefined) return this.#options.anchor?.problem;
     const lost = this.#lost ? `, and ${this.#lost.count} are lost` : '';
@@ -80,7 +92,11 @@ export class AuditTrail implements AuditSink {
   }
 
   get tally(): AuditTally {
-    return { ...this.#counts, waiting: this.#unwritten.length, unwritableMs: this.#failing ? this.#options.clock.now() - this.#failing.since : 0 };
+    return {
+      ...this.#counts,
+      waiting: this.#unwritten.length,
+      unwritableMs: this.#failing ? this.#options.clock.now() - this.#failing.since : 0,
+    };
   }
 
   /** Goes on with the chain of the folder. Rejects where the folder can't be used. */
@@ -96,20 +112,33 @@ export class AuditTrail implements AuditSink {
     this.#writer = await AuditWriter.open(files, missing > 0 ? undefined : tail.file);
     recent.restore(tail.lines);
     this.#push({
-      kind: 'begin', boot: bootId(), version, pid: process.pid,
-      ...(seq === 0 ? {} : { after: missing > 0 ? 'missing' : tail.endKind === 'end' ? 'end' : 'crash' }), ...(missing > 0 ? { missing } : {}),
+      kind: 'begin',
+      boot: bootId(),
+      version,
+      pid: process.pid,
+      ...(seq === 0
+        ? {}
+        : { after: missing > 0 ? 'missing' : tail.endKind === 'end' ? 'end' : 'crash' }),
+      ...(missing > 0 ? { missing } : {}),
     });
     await this.#write();
   }
 
   note(entry: AuditEntry): void {
     if (this.#stopped || !this.#minute.letIn(entry)) return;
-    const { caller, via, requestId, operation, params, target, status, errorCode, replayed } = entry;
+    const { caller, via, requestId, operation, params, target, status, errorCode, replayed } =
+      entry;
     this.#push({
-      kind: 'write', requestId, ...(via === undefined ? {} : { via }),
+      kind: 'write',
+      requestId,
+      ...(via === undefined ? {} : { via }),
       ...whoOf(caller),
-      operation, ...(params === undefined ? {} : { params }), ...(target === undefined ? {} : { target }),
-      status, ...(errorCode === undefined ? {} : { errorCode }), ...(replayed ? { replayed } : {}),
+      operation,
+      ...(params === undefined ? {} : { params }),
+      ...(target === undefined ? {} : { target }),
+      status,
+      ...(errorCode === undefined ? {} : { errorCode }),
+      ...(replayed ? { replayed } : {}),
     });
   }
 
@@ -118,7 +147,9 @@ export class AuditTrail implements AuditSink {
   }
 
   /** Resolves when no write is under way. */
-  async settled(): Promise<void> { await this.#writing; }
+  async settled(): Promise<void> {
+    await this.#writing;
+  }
 
   /** Ends the chain in order; waits 2 s at most for what is not written yet. May be repeated. */
   async stop(): Promise<void> {
@@ -132,13 +163,19 @@ export class AuditTrail implements AuditSink {
     const until = clock.now() + STOP_MS;
     await this.#write();
     while (this.#unwritten.length > 0 && clock.now() < until) {
-      await new Promise<void>((resolve) => { clock.at(Math.min(until, clock.now() + AGAIN_MS / 10), resolve); });
+      await new Promise<void>((resolve) => {
+        clock.at(Math.min(until, clock.now() + AGAIN_MS / 10), resolve);
+      });
       await this.#write();
     }
     this.#cancelWrite?.();
     this.#cancelSync?.();
     await this.#syncing;
-    if (this.#unwritten.length > 0) log.error({ lines: this.#unwritten.length, why: this.#failing?.why }, 'the end of the audit could not be written');
+    if (this.#unwritten.length > 0)
+      log.error(
+        { lines: this.#unwritten.length, why: this.#failing?.why },
+        'the end of the audit could not be written',
+      );
     else await this.#sync();
     await this.#writer.close();
     await this.#options.anchor?.stop();
@@ -166,15 +203,19 @@ export class AuditTrail implements AuditSink {
 
   /** Never rejects. */
   async #write(): Promise<void> {
-    this.#writing ??= this.#writeAll().finally(() => { this.#writing = undefined; });
+    this.#writing ??= this.#writeAll().finally(() => {
+      this.#writing = undefined;
+    });
     await this.#writing;
-    if (this.#unwritten.length > 0 && !this.#stopped) this.#writeAfter(this.#failing === undefined ? WRITE_DELAY_MS : AGAIN_MS);
+    if (this.#unwritten.length > 0 && !this.#stopped)
+      this.#writeAfter(this.#failing === undefined ? WRITE_DELAY_MS : AGAIN_MS);
   }
 
   async #writeAll(): Promise<void> {
     const { log, recent, clock } = this.#options;
     try {
-      for (let left = this.#unwritten.length; left > 0; left -= WRITTEN_AT_ONCE) { // what comes meanwhile waits for the next time
+      for (let left = this.#unwritten.length; left > 0; left -= WRITTEN_AT_ONCE) {
+        // what comes meanwhile waits for the next time
         const batch = this.#unwritten.slice(0, Math.min(left, WRITTEN_AT_ONCE));
         const { lines, end } = this.#chained(batch);
         await this.#writer?.append(lines, this.#end.seq + 1, end);
@@ -185,15 +226,23 @@ export class AuditTrail implements AuditSink {
         this.#tellOfLost();
         this.#syncSoon();
       }
-      if (this.#failing !== undefined) log.info({ seq: this.#end.seq }, 'the audit is written again');
+      if (this.#failing !== undefined)
+        log.info({ seq: this.#end.seq }, 'the audit is written again');
       this.#failing = undefined;
     } catch (error) {
-      if (this.#failing === undefined) log.error({ error, lines: this.#unwritten.length }, 'the audit can not be written');
-      this.#failing = { why: error instanceof Error && 'code' in error ? String(error.code) : String(error), since: this.#failing?.since ?? clock.now() };
+      if (this.#failing === undefined)
+        log.error({ error, lines: this.#unwritten.length }, 'the audit can not be written');
+      this.#failing = {
+        why: error instanceof Error && 'code' in error ? String(error.code) : String(error),
+        since: this.#failing?.since ?? clock.now(),
+      };
     }
   }
 
-  #chained(batch: readonly Fields[]): { readonly lines: readonly AuditLine[]; readonly end: ChainEnd } {
+  #chained(batch: readonly Fields[]): {
+    readonly lines: readonly AuditLine[];
+    readonly end: ChainEnd;
+  } {
     let end = this.#end;
     const lines = batch.map((fields) => {
       const next = chainLine(end, fields);
@@ -208,7 +257,12 @@ export class AuditTrail implements AuditSink {
     if (!this.#lost || this.#unwritten.length >= MOST_UNWRITTEN) return;
     const { count, since } = this.#lost;
     this.#lost = undefined;
-    this.#push({ kind: 'lost', count, since: new Date(since).toISOString(), why: this.#failing?.why ?? 'too many at once' });
+    this.#push({
+      kind: 'lost',
+      count,
+      since: new Date(since).toISOString(),
+      why: this.#failing?.why ?? 'too many at once',
+    });
   }
 
   #syncSoon(): void {

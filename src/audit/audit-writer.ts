@@ -13,8 +13,8 @@ export interface AuditFiles {
 }
 
 /**
- * The files of one audit: lines go to the end of the last, all of a call or none. One call at a time. After a call that rejected, the next
- * one begins where the last good one ended.
+ * The files of one audit: lines go to the end of the last, all of a call or none. One call at a
+ * time. After a call that rejected, the next one begins where the last good one ended.
  */
 export class AuditWriter {
   readonly #options: AuditFiles;
@@ -28,8 +28,16 @@ export class AuditWriter {
   }
 
   /** Goes on in the file that is named, as long as it was. */
-  static async open(options: AuditFiles, last: { readonly path: string; readonly bytes: number } | undefined): Promise<AuditWriter> {
-    const writer = new AuditWriter(options, await open(join(options.folder, HEAD_FILE), 'r+').catch(async () => await open(join(options.folder, HEAD_FILE), 'w+', 0o600)));
+  static async open(
+    options: AuditFiles,
+    last: { readonly path: string; readonly bytes: number } | undefined,
+  ): Promise<AuditWriter> {
+    const writer = new AuditWriter(
+      options,
+      await open(join(options.folder, HEAD_FILE), 'r+').catch(
+        async () => await open(join(options.folder, HEAD_FILE), 'w+', 0o600),
+      ),
+    );
     if (last) {
       writer.#file = await open(last.path, 'r+');
       writer.#bytes = last.bytes;
@@ -39,13 +47,18 @@ export class AuditWriter {
 
   /** In the file, though perhaps not yet on the disk, when it resolves. */
   async append(lines: readonly AuditLine[], firstSeq: number, end: ChainEnd): Promise<void> {
-    const file = this.#file !== undefined && this.#bytes < this.#options.fileBytes ? this.#file : await this.#next(firstSeq);
+    const file =
+      this.#file !== undefined && this.#bytes < this.#options.fileBytes
+        ? this.#file
+        : await this.#next(firstSeq);
     const text = Buffer.from(`${lines.join('\n')}\n`);
     try {
-      for (let at = 0; at < text.length;) at += (await file.write(text, at, text.length - at, this.#bytes + at)).bytesWritten;
+      for (let at = 0; at < text.length;)
+        at += (await file.write(text, at, text.length - at, this.#bytes + at)).bytesWritten;
       await this.#head.write(headText(end), 0, 'latin1');
     } catch (error) {
-      await file.truncate(this.#bytes).catch(() => undefined); // written over by the next call anyway
+      // written over by the next call anyway
+      await file.truncate(this.#bytes).catch(() => undefined);
       throw error;
     }
     this.#bytes += text.length;

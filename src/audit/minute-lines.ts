@@ -14,17 +14,24 @@ interface OfKey {
   uncounted: number;
 }
 
-/** Lines of a minute for what one key, or all without a good key, was refused; and as many for what a key looks at. */
+/**
+ * Lines of a minute for what one key, or all without a good key, was refused; and as many for what
+ * a key looks at.
+ */
 const MOST_A_MINUTE = 60;
 /** Beyond so many in one minute keys share a bound … */
 const MOST_KEYS = 1_000;
-/** … and all have no more lines for what they look at: the end of a minute does not write more than waits to be written anyway. */
+/**
+ * … and all have no more lines for what they look at: the end of a minute does not write more than
+ * waits to be written anyway.
+ */
 const MOST_COUNTED = 2_000;
 const MINUTE_MS = 60_000;
 
 /**
- * What costs its client nothing and can come without end: the first 60 refusals of a key in a minute have a line each, the others are
- * counted in one, so that nobody can push out of the files what others did. What is only looked at is counted, by key and by what it was.
+ * What costs its client nothing and can come without end: the first 60 refusals of a key in a
+ * minute have a line each, the others are counted in one, so that nobody can push out of the files
+ * what others did. What is only looked at is counted, by key and by what it was.
  */
 export class MinuteLines {
   readonly #clock: Clock;
@@ -70,18 +77,32 @@ export class MinuteLines {
     for (const { who, refused, counted, uncounted } of keys) {
       for (const { fields, count } of counted.values()) this.#tell({ ...fields, ...who, count });
       const omitted = refused - MOST_A_MINUTE;
-      if (omitted > 0) this.#tell({ kind: 'omitted', ...who, count: omitted, why: who === undefined ? 'no good key' : 'refused' });
+      if (omitted > 0)
+        this.#tell({
+          kind: 'omitted',
+          ...who,
+          count: omitted,
+          why: who === undefined ? 'no good key' : 'refused',
+        });
       if (uncounted > 0) this.#tell({ kind: 'omitted', ...who, count: uncounted, why: 'reads' });
     }
   }
 
   #of(caller: AuditEntry['caller']): OfKey {
-    this.#cancel ??= this.#clock.at(this.#clock.now() + MINUTE_MS, () => { this.stop(); });
+    this.#cancel ??= this.#clock.at(this.#clock.now() + MINUTE_MS, () => {
+      this.stop();
+    });
     const id = caller?.keyId ?? '';
-    const known = this.#keys.get(id) ?? (this.#keys.size < MOST_KEYS ? undefined : this.#keys.get(SHARED));
+    const known =
+      this.#keys.get(id) ?? (this.#keys.size < MOST_KEYS ? undefined : this.#keys.get(SHARED));
     if (known) return known;
     const isShared = this.#keys.size >= MOST_KEYS;
-    const made: OfKey = { who: isShared ? undefined : whoOf(caller), refused: 0, counted: new Map(), uncounted: 0 };
+    const made: OfKey = {
+      who: isShared ? undefined : whoOf(caller),
+      refused: 0,
+      counted: new Map(),
+      uncounted: 0,
+    };
     this.#keys.set(isShared ? SHARED : id, made);
     return made;
   }

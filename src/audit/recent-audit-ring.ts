@@ -1,4 +1,9 @@
-import { type AuditLine, type RecentAudit, type RecentAuditLine, RECENT_AUDIT_LINES } from '../contracts/audit.ts';
+import {
+  type AuditLine,
+  type RecentAudit,
+  type RecentAuditLine,
+  RECENT_AUDIT_LINES,
+} from '../contracts/audit.ts';
 
 /** The last lines of the only daemon there is. */
 export class RecentAuditRing implements RecentAudit {
@@ -13,13 +18,19 @@ export class RecentAuditRing implements RecentAudit {
     this.#lines = this.#lines.slice(-RECENT_AUDIT_LINES);
   }
 
-  restore(lines: readonly AuditLine[]): void { this.add(lines.slice(-RECENT_AUDIT_LINES)); }
+  restore(lines: readonly AuditLine[]): void {
+    this.add(lines.slice(-RECENT_AUDIT_LINES));
+  }
 
   async before(cursor: string | undefined, most: number): Promise<readonly RecentAuditLine[]> {
     const oldest = Math.max(0, this.#lines.length - RECENT_AUDIT_LINES);
-    const end = cursor === undefined ? this.#lines.length : Math.min(Number(cursor) - this.#number, this.#lines.length);
+    const end =
+      cursor === undefined
+        ? this.#lines.length
+        : Math.min(Number(cursor) - this.#number, this.#lines.length);
     const found: RecentAuditLine[] = [];
-    for (let at = end - 1; at >= oldest && found.length < most; at -= 1) found.push({ cursor: String(this.#number + at), line: this.#lines[at] ?? '' });
+    for (let at = end - 1; at >= oldest && found.length < most; at -= 1)
+      found.push({ cursor: String(this.#number + at), line: this.#lines[at] ?? '' });
     return found;
   }
 }

@@ -5,8 +5,9 @@ import { readChainLine } from './audit-chain.ts';
 import { firstSeqOf } from './audit-folder.ts';
 
 /**
- * `cut`: the end is gone. `changed`: a line is not what was written. `missing`: lines are gone. `reordered`: a line or file is not in its
- * place. `lost`: the daemon itself says that it could not write some.
+ * `cut`: the end is gone. `changed`: a line is not what was written. `missing`: lines are gone.
+ * `reordered`: a line or file is not in its place. `lost`: the daemon itself says that it could not
+ * write some.
  */
 export interface AuditFinding {
   readonly kind: 'cut' | 'changed' | 'missing' | 'reordered' | 'lost';
@@ -19,7 +20,10 @@ export interface AuditFinding {
 export interface AuditReport {
   readonly files: number;
   readonly lines: number;
-  /** Of the first and the last line; where `first` is more than 1, what came before was rotated away, or removed. */
+  /**
+   * Of the first and the last line; where `first` is more than 1, what came before was rotated
+   * away, or removed.
+   */
   readonly first?: number;
   readonly last?: ChainEnd;
   /** Runs that did not end in order: what they did in their last moments may have no line. */
@@ -31,10 +35,14 @@ export interface AuditReport {
 export const MOST_FINDINGS = 1_000;
 
 /**
- * Reads the files of one chain in the order given. `known` is where the chain is known to have been, such as by the file `head`, or by lines
- * of its anchor: what does not reach that far was cut. Rejects where a file can't be read.
+ * Reads the files of one chain in the order given. `known` is where the chain is known to have
+ * been, such as by the file `head`, or by lines of its anchor: what does not reach that far was
+ * cut. Rejects where a file can't be read.
  */
-export const verifyAudit = async (files: readonly string[], known: readonly ChainEnd[] = []): Promise<AuditReport> => {
+export const verifyAudit = async (
+  files: readonly string[],
+  known: readonly ChainEnd[] = [],
+): Promise<AuditReport> => {
   const verifier = new Verifier(known);
   for (const file of files) {
     verifier.begin(file);
@@ -62,7 +70,7 @@ class Verifier {
 
   constructor(known: readonly ChainEnd[]) {
     for (const { seq, hash } of known) {
-      this.#known.set(seq, [...this.#known.get(seq) ?? [], hash]);
+      this.#known.set(seq, [...(this.#known.get(seq) ?? []), hash]);
       this.#furthest = Math.max(this.#furthest, seq);
     }
   }
@@ -77,7 +85,10 @@ class Verifier {
     this.#lines += 1;
     const line = text.length > MOST_LINE ? undefined : readChainLine(text);
     if (!line) {
-      this.#find(ended ? 'changed' : 'cut', ended ? 'this is no line of an audit' : 'the file ends within a line');
+      this.#find(
+        ended ? 'changed' : 'cut',
+        ended ? 'this is no line of an audit' : 'the file ends within a line',
+      );
       this.#afterGarbage = true;
       return;
     }
@@ -85,7 +96,11 @@ class Verifier {
     if (!line.whole) this.#find('changed', `line ${line.seq} was changed: its hash is another`);
     this.#place(line);
     this.#checkKnown(line);
-    if (line.kind === 'lost') this.#find('lost', `the daemon could not write ${String(line.fields['count'])} lines (${String(line.fields['why'])})`);
+    if (line.kind === 'lost')
+      this.#find(
+        'lost',
+        `the daemon could not write ${String(line.fields['count'])} lines (${String(line.fields['why'])})`,
+      );
     if (line.kind === 'begin' && line.fields['after'] === 'crash') this.#crashes += 1;
     this.#first ??= line.seq;
     this.#last = { seq: line.seq, hash: line.hash };
@@ -94,21 +109,37 @@ class Verifier {
 
   report(files: readonly string[]): AuditReport {
     const last = this.#last;
-    if ((last?.seq ?? 0) < this.#furthest) this.#find('cut', `the chain ends with line ${last?.seq ?? 0}, and is known to have gone on to line ${this.#furthest}`);
+    if ((last?.seq ?? 0) < this.#furthest)
+      this.#find(
+        'cut',
+        `the chain ends with line ${last?.seq ?? 0}, and is known to have gone on to line ${this.#furthest}`,
+      );
     return {
-      files: files.length, lines: this.#lines, crashes: this.#crashes, findings: this.#findings,
-      ...(this.#first === undefined ? {} : { first: this.#first }), ...(last ? { last } : {}),
+      files: files.length,
+      lines: this.#lines,
+      crashes: this.#crashes,
+      findings: this.#findings,
+      ...(this.#first === undefined ? {} : { first: this.#first }),
+      ...(last ? { last } : {}),
     };
   }
 
   #place({ seq, prev }: { readonly seq: number; readonly prev: string }): void {
     const before = this.#last;
     const named = this.#line === 1 ? firstSeqOf(basename(this.#file)) : undefined;
-    if (named !== undefined && named !== seq) this.#find('reordered', `the file's name says that it begins with line ${named}, and it begins with line ${seq}`);
+    if (named !== undefined && named !== seq)
+      this.#find(
+        'reordered',
+        `the file's name says that it begins with line ${named}, and it begins with line ${seq}`,
+      );
     if (!before) return;
     if (seq <= before.seq) this.#find('reordered', `line ${seq} comes after line ${before.seq}`);
     else if (seq > before.seq + 1) this.#find('missing', this.#gap(before.seq + 1, seq - 1));
-    else if (prev !== before.hash && !this.#afterGarbage) this.#find('changed', `line ${seq} does not follow from line ${before.seq}: one of them was changed`);
+    else if (prev !== before.hash && !this.#afterGarbage)
+      this.#find(
+        'changed',
+        `line ${seq} does not follow from line ${before.seq}: one of them was changed`,
+      );
   }
 
   #gap(from: number, to: number): string {
@@ -116,16 +147,23 @@ class Verifier {
   }
 
   #checkKnown({ seq, hash }: ChainEnd): void {
-    if (this.#known.get(seq)?.some((known) => known !== hash)) this.#find('changed', `line ${seq} is known to have had another hash: it, or what comes before it, was written anew`);
+    if (this.#known.get(seq)?.some((known) => known !== hash))
+      this.#find(
+        'changed',
+        `line ${seq} is known to have had another hash: it, or what comes before it, was written anew`,
+      );
   }
 
   #find(kind: AuditFinding['kind'], problem: string): void {
-    if (this.#findings.length < MOST_FINDINGS) this.#findings.push({ kind, file: this.#file, line: this.#line, problem });
+    if (this.#findings.length < MOST_FINDINGS)
+      this.#findings.push({ kind, file: this.#file, line: this.#line, problem });
   }
 }
 
 /** Lines longer than MOST_LINE come cut. */
-async function* linesOf(file: string): AsyncGenerator<{ readonly text: string; readonly ended: boolean }, void, undefined> {
+async function* linesOf(
+  file: string,
+): AsyncGenerator<{ readonly text: string; readonly ended: boolean }, void, undefined> {
   let rest = '';
   for await (const chunk of createReadStream(file, { encoding: 'utf8' }) as AsyncIterable<string>) {
     const lines = (rest + chunk).split('\n');

@@ -1,15 +1,33 @@
 import type { SandpoolClient } from '../client/sandpool-client.ts';
 import type { CliContext } from './context.ts';
 
-/** What a command does: answers its exit code. Operands as commander hands them: text, lists of text, or undefined. */
-type Work<Options> = (context: CliContext, operands: readonly unknown[], options: Options) => Promise<number>;
+/**
+ * What a command does: answers its exit code. Operands as commander hands them: text, lists of
+ * text, or undefined.
+ */
+type Work<Options> = (
+  context: CliContext,
+  operands: readonly unknown[],
+  options: Options,
+) => Promise<number>;
 
-/** Makes commander's action of a command's work; what it throws is explained, and ends with `failureExit`. */
-export type Action = <Options>(failureExit: number, work: Work<Options>) => (...args: unknown[]) => Promise<void>;
+/**
+ * Makes commander's action of a command's work; what it throws is explained, and ends with
+ * `failureExit`.
+ */
+export type Action = <Options>(
+  failureExit: number,
+  work: Work<Options>,
+) => (...args: unknown[]) => Promise<void>;
 
 /** The same for a command that is a call or two of the service; fails with 1. */
 export type ServiceAction = <Options>(
-  work: (api: SandpoolClient, context: CliContext, operands: readonly unknown[], options: Options) => Promise<void>,
+  work: (
+    api: SandpoolClient,
+    context: CliContext,
+    operands: readonly unknown[],
+    options: Options,
+  ) => Promise<void>,
 ) => (...args: unknown[]) => Promise<void>;
 
 export interface Actions {

@@ -16,11 +16,15 @@ const GIVE_BACK_TRIES = 3;
 const RETRY_MS = 300;
 
 /**
- * Claims a sandbox, uses it, and gives it back whatever happens: errors, signals (which abort the use's signal and end
- * in 128 + n), a claim that was interrupted. Answers what `use` answers.
+ * Claims a sandbox, uses it, and gives it back whatever happens: errors, signals (which abort the
+ * use's signal and end in 128 + n), a claim that was interrupted. Answers what `use` answers.
  */
 export const withBorrowedSandbox = async (
-  { api, context, borrowing }: { readonly api: SandpoolClient; readonly context: CliContext; readonly borrowing: Borrowing },
+  {
+    api,
+    context,
+    borrowing,
+  }: { readonly api: SandpoolClient; readonly context: CliContext; readonly borrowing: Borrowing },
   use: (sandbox: Sandbox, signal: AbortSignal) => Promise<number>,
 ): Promise<number> => {
   let sandbox: Sandbox | undefined;
@@ -30,7 +34,13 @@ export const withBorrowedSandbox = async (
   });
   try {
     // Never called off: a claim that lands unseen would leave a sandbox behind.
-    sandbox = await api.claimSandbox({ poolName: borrowing.poolName, ...given({ idleTimeout: borrowing.idleTimeout, waitTimeoutSeconds: borrowing.waitTimeoutSeconds }) });
+    sandbox = await api.claimSandbox({
+      poolName: borrowing.poolName,
+      ...given({
+        idleTimeout: borrowing.idleTimeout,
+        waitTimeoutSeconds: borrowing.waitTimeoutSeconds,
+      }),
+    });
     interrupts.signal.throwIfAborted();
     return await use(sandbox, interrupts.signal);
   } catch (error) {
@@ -43,7 +53,9 @@ export const withBorrowedSandbox = async (
 };
 
 /** Uses a sandbox that stays where it is; signals end the use alone. */
-export const withInterrupts = async (use: (signal: AbortSignal) => Promise<number>): Promise<number> => {
+export const withInterrupts = async (
+  use: (signal: AbortSignal) => Promise<number>,
+): Promise<number> => {
   const interrupts = catchInterrupts((exitCode) => process.exit(exitCode));
   try {
     return await use(interrupts.signal);
@@ -55,7 +67,11 @@ export const withInterrupts = async (use: (signal: AbortSignal) => Promise<numbe
   }
 };
 
-const giveBack = async (api: SandpoolClient, sandbox: Sandbox, context: CliContext): Promise<void> => {
+const giveBack = async (
+  api: SandpoolClient,
+  sandbox: Sandbox,
+  context: CliContext,
+): Promise<void> => {
   for (let attempt = 1; ; attempt += 1) {
     try {
       await api.deleteSandbox(sandbox.sandboxId);
@@ -66,13 +82,16 @@ const giveBack = async (api: SandpoolClient, sandbox: Sandbox, context: CliConte
         await say(context, leftBehind(sandbox), ...explain(error));
         return;
       }
-      await new Promise((resolve) => { setTimeout(resolve, RETRY_MS); });
+      await new Promise((resolve) => {
+        setTimeout(resolve, RETRY_MS);
+      });
     }
   }
 };
 
 const mayPass = (error: unknown): boolean =>
-  (error instanceof ConnectionFailed && error.code !== 'DEADLINE') || (error instanceof ApiError && error.status >= 500);
+  (error instanceof ConnectionFailed && error.code !== 'DEADLINE') ||
+  (error instanceof ApiError && error.status >= 500);
 
 const leftBehind = ({ sandboxId }: Sandbox): string =>
   `sandbox ${sandboxId} could not be given back; end it with: sandpool sandboxes delete ${sandboxId}`;

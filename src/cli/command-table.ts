@@ -1,7 +1,10 @@
 import type { Command } from 'commander';
 import type { Actions } from './action.ts';
 
-/** A command of the first level. Its module is loaded when it is asked for, so that the others cost it nothing. */
+/**
+ * A command of the first level. Its module is loaded when it is asked for, so that the others cost
+ * it nothing.
+ */
 export interface CommandEntry {
   readonly name: string;
   /** As the command's own help has it. */
@@ -11,119 +14,164 @@ export interface CommandEntry {
 
 export const COMMANDS: readonly CommandEntry[] = [
   {
-    name: 'serve', summary: 'Runs the daemon until SIGINT or SIGTERM',
+    name: 'serve',
+    summary: 'Runs the daemon until SIGINT or SIGTERM',
     load: async ({ action }) => (await import('./commands/serve.ts')).serveLeaf(action),
   },
   {
-    name: 'run', summary: 'Runs a command in a sandbox of its own, which is given back afterwards',
+    name: 'run',
+    summary: 'Runs a command in a sandbox of its own, which is given back afterwards',
     load: async ({ action }) => (await import('./commands/run.ts')).runLeaf(action),
   },
   {
-    name: 'exec', summary: 'Runs a command in a running sandbox',
+    name: 'exec',
+    summary: 'Runs a command in a running sandbox',
     load: async ({ action }) => (await import('./commands/exec.ts')).execLeaf(action),
   },
   {
-    name: 'shell', summary: 'Opens a shell in a sandbox',
+    name: 'shell',
+    summary: 'Opens a shell in a sandbox',
     load: async ({ action }) => (await import('./commands/shell.ts')).shellLeaf(action),
   },
   {
-    name: 'sandboxes', summary: 'Lists, claims and gives back sandboxes',
-    load: async ({ serviceAction }) => (await import('./commands/sandboxes.ts')).sandboxesGroup(serviceAction),
+    name: 'sandboxes',
+    summary: 'Lists, claims and gives back sandboxes',
+    load: async ({ serviceAction }) =>
+      (await import('./commands/sandboxes.ts')).sandboxesGroup(serviceAction),
   },
   {
-    name: 'pools', summary: 'Lists, makes, changes and deletes pools',
-    load: async ({ serviceAction }) => (await import('./commands/pools.ts')).poolsGroup(serviceAction),
+    name: 'pools',
+    summary: 'Lists, makes, changes and deletes pools',
+    load: async ({ serviceAction }) =>
+      (await import('./commands/pools.ts')).poolsGroup(serviceAction),
   },
   {
-    name: 'envs', summary: 'Lists, makes, changes and deletes envs, with their members and autoscaling groups',
-    load: async ({ serviceAction }) => (await import('./commands/envs.ts')).envsGroup(serviceAction),
+    name: 'envs',
+    summary: 'Lists, makes, changes and deletes envs, with their members and autoscaling groups',
+    load: async ({ serviceAction }) =>
+      (await import('./commands/envs.ts')).envsGroup(serviceAction),
   },
   {
-    name: 'templates', summary: 'Lists, makes, changes and deletes templates of pools',
-    load: async ({ serviceAction }) => (await import('./commands/templates.ts')).templatesGroup(serviceAction),
+    name: 'templates',
+    summary: 'Lists, makes, changes and deletes templates of pools',
+    load: async ({ serviceAction }) =>
+      (await import('./commands/templates.ts')).templatesGroup(serviceAction),
   },
   {
-    name: 'logs', summary: 'Prints what a sandbox’s main process has printed',
+    name: 'logs',
+    summary: 'Prints what a sandbox’s main process has printed',
     load: async ({ action }) => (await import('./commands/logs.ts')).logsLeaf(action),
   },
   {
-    name: 'events', summary: 'Shows what happened to a sandbox, the oldest first',
+    name: 'events',
+    summary: 'Shows what happened to a sandbox, the oldest first',
     load: async ({ action }) => (await import('./commands/events.ts')).eventsLeaf(action),
   },
   {
-    name: 'cp', summary: 'Copies a file or a folder into a running sandbox or out of it',
+    name: 'cp',
+    summary: 'Copies a file or a folder into a running sandbox or out of it',
     load: async ({ action }) => (await import('./commands/cp.ts')).cpLeaf(action),
   },
   {
-    name: 'wait', summary: 'Waits until a sandbox runs or has ended, or a pool is ready',
+    name: 'wait',
+    summary: 'Waits until a sandbox runs or has ended, or a pool is ready',
     load: async ({ serviceAction }) => (await import('./commands/wait.ts')).waitLeaf(serviceAction),
   },
   {
-    name: 'keys', summary: 'Lists, makes and revokes API keys',
+    name: 'keys',
+    summary: 'Lists, makes and revokes API keys',
     load: async (actions) => (await import('./commands/keys.ts')).keysGroup(actions),
   },
   {
-    name: 'quotas', summary: 'Shows and sets how much a user may have',
-    load: async ({ serviceAction }) => (await import('./commands/quotas.ts')).quotasGroup(serviceAction),
+    name: 'quotas',
+    summary: 'Shows and sets how much a user may have',
+    load: async ({ serviceAction }) =>
+      (await import('./commands/quotas.ts')).quotasGroup(serviceAction),
   },
   {
-    name: 'instance-types', summary: 'Lists the instance types that pools may name',
-    load: async ({ serviceAction }) => (await import('./commands/catalogue.ts')).instanceTypesLeaf(serviceAction),
+    name: 'instance-types',
+    summary: 'Lists the instance types that pools may name',
+    load: async ({ serviceAction }) =>
+      (await import('./commands/catalogue.ts')).instanceTypesLeaf(serviceAction),
   },
   {
-    name: 'volumes', summary: 'Lists the volumes that your sandboxes may mount',
-    load: async ({ serviceAction }) => (await import('./commands/catalogue.ts')).volumesLeaf(serviceAction),
+    name: 'volumes',
+    summary: 'Lists the volumes that your sandboxes may mount',
+    load: async ({ serviceAction }) =>
+      (await import('./commands/catalogue.ts')).volumesLeaf(serviceAction),
   },
   {
-    name: 'clusters', summary: 'Lists the clusters there are',
-    load: async ({ serviceAction }) => (await import('./commands/catalogue.ts')).clustersLeaf(serviceAction),
+    name: 'clusters',
+    summary: 'Lists the clusters there are',
+    load: async ({ serviceAction }) =>
+      (await import('./commands/catalogue.ts')).clustersLeaf(serviceAction),
   },
   {
-    name: 'features', summary: 'Shows which optional features this deployment has',
-    load: async ({ serviceAction }) => (await import('./commands/catalogue.ts')).featuresLeaf(serviceAction),
+    name: 'features',
+    summary: 'Shows which optional features this deployment has',
+    load: async ({ serviceAction }) =>
+      (await import('./commands/catalogue.ts')).featuresLeaf(serviceAction),
   },
   {
-    name: 'stats', summary: 'Counts everybody’s sandboxes, for an admin',
-    load: async ({ serviceAction }) => (await import('./commands/catalogue.ts')).statsLeaf(serviceAction),
+    name: 'stats',
+    summary: 'Counts everybody’s sandboxes, for an admin',
+    load: async ({ serviceAction }) =>
+      (await import('./commands/catalogue.ts')).statsLeaf(serviceAction),
   },
   {
-    name: 'top', summary: 'Shows the busiest pools with what is idle, starting and running, and what waits, for an admin',
+    name: 'top',
+    summary:
+      'Shows the busiest pools with what is idle, starting and running, and what waits, for an admin',
     load: async ({ serviceAction }) => (await import('./commands/top.ts')).topLeaf(serviceAction),
   },
   {
-    name: 'replicas', summary: 'Lists the replicas with the shards that each leads, and under which epoch, for an admin',
-    load: async ({ serviceAction }) => (await import('./commands/replicas.ts')).replicasLeaf(serviceAction),
+    name: 'replicas',
+    summary:
+      'Lists the replicas with the shards that each leads, and under which epoch, for an admin',
+    load: async ({ serviceAction }) =>
+      (await import('./commands/replicas.ts')).replicasLeaf(serviceAction),
   },
   {
-    name: 'debug', summary: 'Looks into a sandbox, a pool, or a member or group of an env, for an admin',
+    name: 'debug',
+    summary: 'Looks into a sandbox, a pool, or a member or group of an env, for an admin',
     load: async ({ action }) => (await import('./commands/debug.ts')).debugGroup(action),
   },
   {
-    name: 'audit', summary: 'Shows who changed what, and verifies that the record of it is whole',
+    name: 'audit',
+    summary: 'Shows who changed what, and verifies that the record of it is whole',
     load: async (actions) => (await import('./commands/audit.ts')).auditGroup(actions),
   },
   {
-    name: 'log-level', summary: 'Shows or changes how much the running daemon logs, for an admin',
-    load: async ({ serviceAction }) => (await import('./commands/log-level.ts')).logLevelLeaf(serviceAction),
+    name: 'log-level',
+    summary: 'Shows or changes how much the running daemon logs, for an admin',
+    load: async ({ serviceAction }) =>
+      (await import('./commands/log-level.ts')).logLevelLeaf(serviceAction),
   },
   {
-    name: 'config', summary: 'Shows and checks the daemon’s settings',
+    name: 'config',
+    summary: 'Shows and checks the daemon’s settings',
     load: async ({ action }) => (await import('./commands/config.ts')).configGroup(action),
   },
   {
-    name: 'doctor', summary: 'Looks for what keeps the daemon from working on this machine, and says what to do',
+    name: 'doctor',
+    summary: 'Looks for what keeps the daemon from working on this machine, and says what to do',
     load: async ({ action }) => await (await import('./commands/doctor.ts')).doctorLeaf(action),
   },
   {
-    name: 'backup', summary: 'Writes a backup of the running local daemon to a file: its database as it is now, and its keys',
+    name: 'backup',
+    summary:
+      'Writes a backup of the running local daemon to a file: its database as it is now, and its keys',
     load: async ({ action }) => (await import('./commands/backup.ts')).backupLeaf(action),
   },
   {
-    name: 'stop', summary: 'Ends the local daemon and its helpers',
+    name: 'stop',
+    summary: 'Ends the local daemon and its helpers',
     load: async ({ action }) => (await import('./commands/stop.ts')).stopLeaf(action),
   },
   {
-    name: 'completion', summary: 'Prints what makes a shell complete sandpool’s commands, options, and the names of pools and sandboxes',
+    name: 'completion',
+    summary:
+      'Prints what makes a shell complete sandpool’s commands, options, and the names of pools and sandboxes',
     load: async ({ action }) => (await import('./commands/completion.ts')).completionLeaf(action),
   },
 ];

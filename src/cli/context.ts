@@ -12,7 +12,9 @@ export interface CliContext {
 /** Resolves once the text was handed on; a reader that has left is no fault of ours. */
 export const print = async (stream: Writable, text: string): Promise<void> => {
   if (text === '') return;
-  await new Promise<void>((resolve) => { stream.write(text, () => resolve()); });
+  await new Promise<void>((resolve) => {
+    stream.write(text, () => resolve());
+  });
 };
 
 export const say = async ({ stderr }: CliContext, ...lines: readonly string[]): Promise<void> => {

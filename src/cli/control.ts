@@ -5,21 +5,44 @@ import { CliFailure, START_HINT } from './failure.ts';
 
 const FIRST_ANSWER_MS = 15 * 60_000;
 
-/** Asks the daemon of a data folder, over its socket there; the answer's stream. Rejects with CliFailure where it says no, or is away. */
-export const askDaemon = async (dataDir: string, path: string, signal: AbortSignal): Promise<IncomingMessage> => {
+/**
+ * Asks the daemon of a data folder, over its socket there; the answer's stream. Rejects with
+ * CliFailure where it says no, or is away.
+ */
+export const askDaemon = async (
+  dataDir: string,
+  path: string,
+  signal: AbortSignal,
+): Promise<IncomingMessage> => {
   const folder = openFolder(dataDir);
   try {
     // By the open folder, since the path of a socket may have 107 bytes only.
-    const asking = request({ socketPath: `/proc/self/fd/${folder}/control.sock`, method: 'POST', path, signal, timeout: FIRST_ANSWER_MS });
+    const asking = request({
+      socketPath: `/proc/self/fd/${folder}/control.sock`,
+      method: 'POST',
+      path,
+      signal,
+      timeout: FIRST_ANSWER_MS,
+    });
     asking.once('timeout', () => asking.destroy(new Error('the daemon gave no answer'))).end();
-    const [answer] = await once(asking, 'response') as [IncomingMessage];
+    const [answer] = (await once(asking, 'response')) as [IncomingMessage];
     if (answer.statusCode === 200) return answer;
     throw new CliFailure(`the daemon says: ${await refusalOf(answer)}`);
   } catch (error) {
     signal.throwIfAborted();
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    if (code === 'ENOENT' || code === 'ECONNREFUSED') throw new CliFailure(`no daemon runs on the data folder ${dataDir}`, [START_HINT, 'or name another folder with --data-dir DIR'], { cause: error });
-    if (code === 'EACCES') throw new CliFailure(`the daemon of ${dataDir} belongs to another user`, ['run this as that user'], { cause: error });
+    if (code === 'ENOENT' || code === 'ECONNREFUSED')
+      throw new CliFailure(
+        `no daemon runs on the data folder ${dataDir}`,
+        [START_HINT, 'or name another folder with --data-dir DIR'],
+        { cause: error },
+      );
+    if (code === 'EACCES')
+      throw new CliFailure(
+        `the daemon of ${dataDir} belongs to another user`,
+        ['run this as that user'],
+        { cause: error },
+      );
     throw error;
   } finally {
     closeSync(folder);
@@ -30,13 +53,18 @@ const openFolder = (dataDir: string): number => {
   try {
     return openSync(dataDir, 'r');
   } catch (error) {
-    throw new CliFailure(`${dataDir} can’t be read: ${error instanceof Error && 'code' in error ? String(error.code) : String(error)}`, ['name the data folder with --data-dir DIR, and run this as the daemon’s user'], { cause: error });
+    throw new CliFailure(
+      `${dataDir} can’t be read: ${error instanceof Error && 'code' in error ? String(error.code) : String(error)}`,
+      ['name the data folder with --data-dir DIR, and run this as the daemon’s user'],
+      { cause: error },
+    );
   }
 };
 
 const refusalOf = async (answer: IncomingMessage): Promise<string> => {
   let text = '';
-  for await (const chunk of answer.setEncoding('utf8') as AsyncIterable<string>) text = (text + chunk).slice(0, 4_096);
+  for await (const chunk of answer.setEncoding('utf8') as AsyncIterable<string>)
+    text = (text + chunk).slice(0, 4_096);
   try {
     const body: unknown = JSON.parse(text);
     return typeof body === 'object' && body !== null && 'error' in body ? String(body.error) : text;

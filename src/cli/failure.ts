@@ -23,16 +23,22 @@ export const explain = (error: unknown): readonly string[] => {
 
 const connectionHints = ({ code }: ConnectionFailed): readonly string[] => {
   if (code === 'ECONNREFUSED') return [`no daemon listens there; ${START_HINT}`];
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return ['check the name in --server or SANDPOOL_SERVER'];
-  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return ['name the daemon with --server by a name that its certificate has'];
-  if (/CERT|VERIFY/.test(code)) return ['if its certificate is of an authority of your own: NODE_EXTRA_CA_CERTS=CA_FILE sandpool …'];
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
+    return ['check the name in --server or SANDPOOL_SERVER'];
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return ['name the daemon with --server by a name that its certificate has'];
+  if (/CERT|VERIFY/.test(code))
+    return [
+      'if its certificate is of an authority of your own: NODE_EXTRA_CA_CERTS=CA_FILE sandpool …',
+    ];
   if (code === 'DEADLINE') return ['the daemon is busy or stuck; its log may say why'];
   return [];
 };
 
 const apiMessage = (error: ApiError): string => {
   const code = error.errorCode === undefined ? '' : ` (${error.errorCode})`;
-  const request = error.status >= 500 && error.requestId !== undefined ? `, request ${error.requestId}` : '';
+  const request =
+    error.status >= 500 && error.requestId !== undefined ? `, request ${error.requestId}` : '';
   return `${error.message}${code}${request}`;
 };
 
@@ -45,45 +51,83 @@ const apiHints = (error: ApiError): readonly string[] => {
   const pools = namesOf(detail?.['pools']);
   if (pools.length > 0) hints.unshift(`pools of it: ${pools.join(', ')}`);
   hints.push(...failuresOf(detail?.['failed']));
-  if (error.errorCode === 'CONFLICT' && typeof detail?.['env'] === 'string') hints.push(`change it there: sandpool envs members update ${detail['env']} ${typeof detail['member'] === 'string' ? detail['member'] : 'MEMBER'}`);
+  if (error.errorCode === 'CONFLICT' && typeof detail?.['env'] === 'string')
+    hints.push(
+      `change it there: sandpool envs members update ${detail['env']} ${typeof detail['member'] === 'string' ? detail['member'] : 'MEMBER'}`,
+    );
   if (typeof detail?.['message'] === 'string') hints.push(detail['message']);
   if (hints.length === 0 && typeof detail?.['hint'] === 'string') hints.push(detail['hint']);
   return hints;
 };
 
 /** What the service advises, in terms of this command line where that can carry it out. */
-const exhaustedHints = ({ problem, problemSince, hint, running, starting }: Readonly<Record<string, unknown>>): readonly string[] => {
+const exhaustedHints = ({
+  problem,
+  problemSince,
+  hint,
+  running,
+  starting,
+}: Readonly<Record<string, unknown>>): readonly string[] => {
   const advice = typeof hint === 'string' ? hint : '';
-  if (typeof problem === 'string') return [`its instances do not start${typeof problemSince === 'string' ? `, since ${problemSince}` : ''}: ${problem}`, advice];
+  if (typeof problem === 'string')
+    return [
+      `its instances do not start${typeof problemSince === 'string' ? `, since ${problemSince}` : ''}: ${problem}`,
+      advice,
+    ];
   const enlarge = ENLARGE.flatMap(([request, words]) => {
     const named = request.exec(advice)?.groups;
     return named ? [words(named)] : [];
   });
   return [
-    ...(typeof running === 'number' ? [`${running} of the pool's sandboxes are running, ${Number(starting ?? 0)} are starting`] : []),
-    ...(enlarge.length > 0 ? ['give one back:       sandpool sandboxes list, then: sandpool sandboxes delete SANDBOX', ...enlarge] : [advice]),
+    ...(typeof running === 'number'
+      ? [`${running} of the pool's sandboxes are running, ${Number(starting ?? 0)} are starting`]
+      : []),
+    ...(enlarge.length > 0
+      ? [
+          'give one back:       sandpool sandboxes list, then: sandpool sandboxes delete SANDBOX',
+          ...enlarge,
+        ]
+      : [advice]),
   ];
 };
 
 /** How the service says that a pool can be enlarged, and how this command line does. */
-const ENLARGE: readonly (readonly [RegExp, (named: Readonly<Record<string, string>>) => string])[] = [
-  [/PUT \/v1\/sandboxpools\/(?<pool>[^;,\s]+)/, ({ pool }) => `or enlarge the pool: sandpool pools update ${pool} --replicas N`],
-  [/PUT \/v1\/envs\/(?<env>[^/]+)\/sandboxpools\/(?<member>[^;,\s]+)/, ({ env, member }) => `or enlarge the env:  sandpool envs members update ${env} ${member} --max-replicas N; sandpool envs explain ${env} says what keeps it as it is`],
-  [/\bhave (?<owner>\S+), whose pool it is/, ({ owner }) => `or have ${owner}, whose pool it is, enlarge it`],
-];
+const ENLARGE: readonly (readonly [RegExp, (named: Readonly<Record<string, string>>) => string])[] =
+  [
+    [
+      /PUT \/v1\/sandboxpools\/(?<pool>[^;,\s]+)/,
+      ({ pool }) => `or enlarge the pool: sandpool pools update ${pool} --replicas N`,
+    ],
+    [
+      /PUT \/v1\/envs\/(?<env>[^/]+)\/sandboxpools\/(?<member>[^;,\s]+)/,
+      ({ env, member }) =>
+        `or enlarge the env:  sandpool envs members update ${env} ${member} --max-replicas N; sandpool envs explain ${env} says what keeps it as it is`,
+    ],
+    [
+      /\bhave (?<owner>\S+), whose pool it is/,
+      ({ owner }) => `or have ${owner}, whose pool it is, enlarge it`,
+    ],
+  ];
 
 /** In terms of this command line; the service's own hints are in terms of its API. */
 const OWN_HINTS: Readonly<Record<string, readonly string[]>> = {
-  INVALID_API_KEY: ['name another key with --key-file FILE, SANDPOOL_API_KEY_FILE or SANDPOOL_API_KEY'],
+  INVALID_API_KEY: [
+    'name another key with --key-file FILE, SANDPOOL_API_KEY_FILE or SANDPOOL_API_KEY',
+  ],
   API_KEY_REQUIRED: ['name a key with --key-file FILE, SANDPOOL_API_KEY_FILE or SANDPOOL_API_KEY'],
   ADMIN_REQUIRED: ['use the admin key: --admin, or --key-file FILE'],
-  QUOTA_EXCEEDED: ['see what you have and may have: sandpool quotas', 'an admin can raise it: sandpool quotas set TEAM USER --admin'],
+  QUOTA_EXCEEDED: [
+    'see what you have and may have: sandpool quotas',
+    'an admin can raise it: sandpool quotas set TEAM USER --admin',
+  ],
   ENV_NOT_FOUND: ['see which there are: sandpool envs list'],
   ENV_MEMBER_NOT_FOUND: ['see which there are: sandpool envs members list ENV'],
   AUTOSCALING_GROUP_NOT_FOUND: ['see which there are: sandpool envs groups list ENV'],
   ENV_HAS_RUNNING_SANDBOXES: ['end them with it: sandpool envs delete ENV --force'],
   ENV_SYNC_PARTIAL: ['what was synced stays; do the rest: sandpool envs sync ENV'],
-  TEMPLATE_IN_USE: ['delete them, or give them another: sandpool pools update POOL --template TEMPLATE'],
+  TEMPLATE_IN_USE: [
+    'delete them, or give them another: sandpool pools update POOL --template TEMPLATE',
+  ],
   SANDBOX_TEMPLATE_NOT_FOUND: ['see which there are: sandpool templates list'],
   POOL_NOT_OWNED: ['create one of your own: sandpool pools create NAME --template TEMPLATE'],
 };
@@ -92,11 +136,20 @@ const OWN_HINTS: Readonly<Record<string, readonly string[]>> = {
 const failuresOf = (failed: unknown): readonly string[] =>
   Array.isArray(failed)
     ? failed.flatMap((one: unknown) =>
-      typeof one === 'object' && one !== null && 'member' in one && 'error' in one ? [`${String(one.member)}: ${String(one.error)}`] : [])
+        typeof one === 'object' && one !== null && 'member' in one && 'error' in one
+          ? [`${String(one.member)}: ${String(one.error)}`]
+          : [],
+      )
     : [];
 
 const namesOf = (choices: unknown): readonly string[] =>
   Array.isArray(choices)
     ? choices.flatMap((choice: unknown) =>
-      typeof choice === 'object' && choice !== null && 'name' in choice && typeof choice.name === 'string' ? [choice.name] : [])
+        typeof choice === 'object' &&
+        choice !== null &&
+        'name' in choice &&
+        typeof choice.name === 'string'
+          ? [choice.name]
+          : [],
+      )
     : [];

@@ -8,10 +8,13 @@ export interface Following<T> {
 }
 
 /**
- * A stream of events that goes on where it was when its connection breaks, or when the service ends it to be asked again.
- * Throws where the service says no, and where it stays away.
+ * A stream of events that goes on where it was when its connection breaks, or when the service ends
+ * it to be asked again. Throws where the service says no, and where it stays away.
  */
-export async function* followed<T extends object>({ open, signal }: Following<T>): AsyncGenerator<T, void, undefined> {
+export async function* followed<T extends object>({
+  open,
+  signal,
+}: Following<T>): AsyncGenerator<T, void, undefined> {
   let lastEventId: string | undefined;
   for (let tries = 0; ; tries += 1) {
     try {

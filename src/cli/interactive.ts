@@ -12,18 +12,23 @@ const REPEAT_END_MS = 500;
 /** How long a typed command may take to begin before its terminal is shown as it is. */
 const MARK_WITHIN_MS = 10_000;
 
-export const terminalSize = ({ stdout }: CliContext): { readonly cols: number; readonly rows: number } => ({
+export const terminalSize = ({
+  stdout,
+}: CliContext): { readonly cols: number; readonly rows: number } => ({
   cols: side(stdout.columns, DEFAULT_SIZE.cols),
   rows: side(stdout.rows, DEFAULT_SIZE.rows),
 });
 
 /**
- * Ties this process's terminal to the sandbox's until that one ends, and answers its exit code. The own terminal is
- * raw meanwhile and put back whatever happens. With `typed`, that line goes in first and what comes before its
- * command's output stays hidden. An abort hangs up and rejects with its reason.
+ * Ties this process's terminal to the sandbox's until that one ends, and answers its exit code. The
+ * own terminal is raw meanwhile and put back whatever happens. With `typed`, that line goes in
+ * first and what comes before its command's output stays hidden. An abort hangs up and rejects with
+ * its reason.
  */
 export const interact = async (
-  terminal: TerminalConnection, context: CliContext, { signal, typed }: { readonly signal: AbortSignal; readonly typed?: string },
+  terminal: TerminalConnection,
+  context: CliContext,
+  { signal, typed }: { readonly signal: AbortSignal; readonly typed?: string },
 ): Promise<number> => {
   const modes = new TerminalModes();
   const leave = enterRawMode(context);
@@ -56,11 +61,14 @@ export const interact = async (
 /** Also put back when the process ends by something that nobody catches. */
 const enterRawMode = ({ stdin }: CliContext): (() => void) => {
   if (!stdin.isTTY || !stdin.setRawMode) return () => {};
-  const leave = (): void => { stdin.setRawMode?.(false); };
+  const leave = (): void => {
+    stdin.setRawMode?.(false);
+  };
   const enter = (): void => {
     leave(); // else Node takes the terminal for raw already and does nothing
     stdin.setRawMode?.(true);
-    // Node's raw mode still turns each line feed into carriage return and line feed, which garbles full-screen programs.
+    // Node's raw mode still turns each line feed into carriage return and line feed, which garbles
+    // full-screen programs.
     spawnSync('stty', ['-opost'], { stdio: ['inherit', 'ignore', 'ignore'] });
   };
   enter();
@@ -74,13 +82,20 @@ const enterRawMode = ({ stdin }: CliContext): (() => void) => {
 };
 
 const attachInput = ({ stream }: TerminalConnection, { stdin }: CliContext): (() => void) => {
-  const onData = (chunk: Buffer): void => { if (stream.writable && !stream.write(chunk)) stdin.pause(); };
-  const onDrain = (): void => { stdin.resume(); };
+  const onData = (chunk: Buffer): void => {
+    if (stream.writable && !stream.write(chunk)) stdin.pause();
+  };
+  const onDrain = (): void => {
+    stdin.resume();
+  };
   let ending: NodeJS.Timeout | undefined;
   const onEnd = (): void => {
-    const say = (): void => { if (stream.writable) stream.write(END_OF_INPUT); };
+    const say = (): void => {
+      if (stream.writable) stream.write(END_OF_INPUT);
+    };
     say();
-    ending ??= setInterval(say, REPEAT_END_MS); // one that comes before the shell is ready to read is lost on it
+    // one that comes before the shell is ready to read is lost on it
+    ending ??= setInterval(say, REPEAT_END_MS);
   };
   stdin.on('data', onData).on('end', onEnd);
   stream.on('drain', onDrain);
@@ -93,7 +108,9 @@ const attachInput = ({ stream }: TerminalConnection, { stdin }: CliContext): (()
 
 /** Answers how to detach: resolves once all output was handed on. */
 const attachOutput = (
-  { stream }: TerminalConnection, { stdout }: CliContext, { modes, hide }: { readonly modes: TerminalModes; readonly hide: boolean },
+  { stream }: TerminalConnection,
+  { stdout }: CliContext,
+  { modes, hide }: { readonly modes: TerminalModes; readonly hide: boolean },
 ): (() => Promise<void>) => {
   const after = hide ? new OutputAfterMark() : undefined;
   const show = (bytes: Buffer): void => {
@@ -105,7 +122,10 @@ const attachOutput = (
   };
   const giveUp = after && setTimeout(() => show(after.flush()), MARK_WITHIN_MS);
   const finished = new Promise<void>((resolve) => {
-    stream.once('end', () => resolve()).once('close', () => resolve()).once('error', () => resolve());
+    stream
+      .once('end', () => resolve())
+      .once('close', () => resolve())
+      .once('error', () => resolve());
     stdout.once('error', () => resolve()).once('close', () => resolve()); // nobody reads any more
   });
   stream.on('data', (chunk: Buffer) => show(after ? after.feed(chunk) : chunk));

@@ -18,12 +18,15 @@ export interface Interrupts {
 
 const SIGNALS: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGQUIT: 3, SIGTERM: 15 };
 
-/** One cause often sends its signal twice: a shell that ends, and the terminal that goes with it. */
+/**
+ * One cause often sends its signal twice: a shell that ends, and the terminal that goes with it.
+ */
 const ECHO_MS = 1_000;
 
 /**
- * Catches the signals that would end this process, so that what was borrowed is given back. One more, later than an
- * echo of the first, calls `insist` with the exit code: whoever sent it does not want to wait.
+ * Catches the signals that would end this process, so that what was borrowed is given back. One
+ * more, later than an echo of the first, calls `insist` with the exit code: whoever sent it does
+ * not want to wait.
  */
 export const catchInterrupts = (insist: (exitCode: number) => void): Interrupts => {
   const abort = new AbortController();
@@ -39,5 +42,10 @@ export const catchInterrupts = (insist: (exitCode: number) => void): Interrupts 
   };
   const names = Object.keys(SIGNALS) as NodeJS.Signals[]; // the table's own names
   for (const name of names) process.on(name, caught);
-  return { signal: abort.signal, dispose: () => { for (const name of names) process.off(name, caught); } };
+  return {
+    signal: abort.signal,
+    dispose: () => {
+      for (const name of names) process.off(name, caught);
+    },
+  };
 };

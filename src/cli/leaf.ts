@@ -1,6 +1,9 @@
 import { Command, CommanderError } from 'commander';
 
-/** The command line was wrong, or only help or the version was asked for; what there is to say has been said. */
+/**
+ * The command line was wrong, or only help or the version was asked for; what there is to say has
+ * been said.
+ */
 export class UsageEnd extends Error {
   override readonly name = 'UsageEnd';
   readonly exitCode: number;
@@ -13,7 +16,9 @@ export class UsageEnd extends Error {
 
 /** For a wrong command line. */
 export const USAGE_EXIT = 2;
-/** For `run`, `exec` and `shell`, whose other codes are the command's own: Sandpool itself failed. */
+/**
+ * For `run`, `exec` and `shell`, whose other codes are the command's own: Sandpool itself failed.
+ */
 export const SANDPOOL_FAILED = 125;
 
 export interface LeafOptions {
@@ -27,11 +32,22 @@ export interface LeafOptions {
 }
 
 /** A command without its action, with examples in its help. */
-export const leaf = ({ usage, summary, examples, usageExit = USAGE_EXIT }: LeafOptions): Command => {
+export const leaf = ({
+  usage,
+  summary,
+  examples,
+  usageExit = USAGE_EXIT,
+}: LeafOptions): Command => {
   const [name = '', ...operands] = usage.split(' ');
-  const command = new Command(name).summary((summary.split(/[.;] /, 1)[0] ?? '').replace(/\.$/, '')).description(summary).showHelpAfterError('(--help shows what there is)');
+  const command = new Command(name)
+    .summary((summary.split(/[.;] /, 1)[0] ?? '').replace(/\.$/, ''))
+    .description(summary)
+    .showHelpAfterError('(--help shows what there is)');
   for (const operand of operands) command.argument(operand);
-  return withUsageExit(command, usageExit).addHelpText('after', `\nExamples:\n${examples.map((line) => `  $ ${line}\n`).join('')}`);
+  return withUsageExit(command, usageExit).addHelpText(
+    'after',
+    `\nExamples:\n${examples.map((line) => `  $ ${line}\n`).join('')}`,
+  );
 };
 
 /** A name under which other commands stand. */
@@ -42,4 +58,6 @@ export const group = (name: string, summary: string, members: readonly Command[]
 };
 
 export const withUsageExit = (command: Command, usageExit: number): Command =>
-  command.exitOverride((error: CommanderError) => { throw new UsageEnd(error.exitCode === 0 ? 0 : usageExit); });
+  command.exitOverride((error: CommanderError) => {
+    throw new UsageEnd(error.exitCode === 0 ? 0 : usageExit);
+  });

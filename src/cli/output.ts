@@ -7,16 +7,27 @@ export interface OutputOptions {
   readonly output: OutputForm;
 }
 
-/** What a command answers: the service's own words, and a text for people; `wide` asks for more columns. */
+/**
+ * What a command answers: the service's own words, and a text for people; `wide` asks for more
+ * columns.
+ */
 export interface Shown {
   readonly value: unknown;
   readonly text: (wide: boolean) => string;
 }
 
 export const addOutputOption = (command: Command): Command =>
-  command.addOption(new Option('-o, --output <form>', 'the form of what is printed').choices(['table', 'wide', 'json', 'yaml']).default('table'));
+  command.addOption(
+    new Option('-o, --output <form>', 'the form of what is printed')
+      .choices(['table', 'wide', 'json', 'yaml'])
+      .default('table'),
+  );
 
-export const show = async ({ stdout }: CliContext, { output }: OutputOptions, shown: Shown): Promise<void> => {
+export const show = async (
+  { stdout }: CliContext,
+  { output }: OutputOptions,
+  shown: Shown,
+): Promise<void> => {
   await print(stdout, await textOf(output, shown));
 };
 

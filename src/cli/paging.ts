@@ -10,13 +10,22 @@ export interface PageOptions extends OutputOptions {
   readonly offset?: number;
 }
 
-export const addPageOptions = (command: Command): Command => command
-  .option('--limit <n>', 'at most so many, 20 unless told', wholeNumber(1, 1_000))
-  .option('--offset <n>', 'leave out the first so many', wholeNumber(0, 999_999_999));
+export const addPageOptions = (command: Command): Command =>
+  command
+    .option('--limit <n>', 'at most so many, 20 unless told', wholeNumber(1, 1_000))
+    .option('--offset <n>', 'leave out the first so many', wholeNumber(0, 999_999_999));
 
 /** Says so where the list has more than the page. */
-export const showPage = async <T>(context: CliContext, options: OutputOptions, { page, table }: { readonly page: Page<T>; readonly table: (items: readonly T[], wide: boolean) => string }): Promise<void> => {
+export const showPage = async <T>(
+  context: CliContext,
+  options: OutputOptions,
+  {
+    page,
+    table,
+  }: { readonly page: Page<T>; readonly table: (items: readonly T[], wide: boolean) => string },
+): Promise<void> => {
   await show(context, options, { value: page, text: (wide) => table(page.items, wide) });
   const { items, total, offset } = page;
-  if (offset + items.length < total) await say(context, `${items.length} of ${total} shown; --limit and --offset show others`);
+  if (offset + items.length < total)
+    await say(context, `${items.length} of ${total} shown; --limit and --offset show others`);
 };

@@ -28,10 +28,14 @@ export interface PoolOptions extends SizedOptions {
 
 export type Switch = 'on' | 'off';
 
-export const switchOption = (flag: string, description: string): Option => new Option(`${flag} <whether>`, description).choices(['on', 'off']);
+export const switchOption = (flag: string, description: string): Option =>
+  new Option(`${flag} <whether>`, description).choices(['on', 'off']);
 
 export const addFileOption = (command: Command): Command =>
-  command.option('-f, --file <file>', 'YAML or JSON with the fields of the REST API; - is standard input. Options count before it');
+  command.option(
+    '-f, --file <file>',
+    'YAML or JSON with the fields of the REST API; - is standard input. Options count before it',
+  );
 
 export const addInstanceTypeOptions = (command: Command): Command =>
   command
@@ -41,34 +45,74 @@ export const addInstanceTypeOptions = (command: Command): Command =>
 /** `waitsFor`: what brings changes where they are not followed. */
 export const addRolloutOptions = (command: Command, waitsFor: string): Command =>
   command
-    .addOption(switchOption('--auto-update', `off: changes of what instances are made from wait for ${waitsFor}`))
-    .option('--max-unavailable <n>', 'how many idle instances a rollout may leave away at a time, such as 2 or 25%')
-    .option('--label <name=value>', 'a label; repeatable, and together instead of those there are', nameAndValue);
+    .addOption(
+      switchOption(
+        '--auto-update',
+        `off: changes of what instances are made from wait for ${waitsFor}`,
+      ),
+    )
+    .option(
+      '--max-unavailable <n>',
+      'how many idle instances a rollout may leave away at a time, such as 2 or 25%',
+    )
+    .option(
+      '--label <name=value>',
+      'a label; repeatable, and together instead of those there are',
+      nameAndValue,
+    );
 
 export const addPoolOptions = (command: Command): Command =>
-  addRolloutOptions(addInstanceTypeOptions(addFileOption(command)
-    .option('--template <name>', 'the template of its instances')
-    .addOption(new Option('--access <who>', 'who claims from it: user is you alone, team every user of your team').choices(['user', 'team']))
-    .option('--image <image>', 'the image of the first container, instead of the template’s'))
-    .option('--cpu <quantity>', 'of the first container, such as 500m')
-    .option('--memory <quantity>', 'of the first container, such as 256Mi')
-    .option('--replicas <n>', 'instances, idle and running together; 1 unless told', replicaCount)
-    .option('--min-replicas <n>', 'the least that replicas may become', replicaCount)
-    .option('--max-replicas <n>', 'the most that replicas may become', replicaCount), 'sync-template');
+  addRolloutOptions(
+    addInstanceTypeOptions(
+      addFileOption(command)
+        .option('--template <name>', 'the template of its instances')
+        .addOption(
+          new Option(
+            '--access <who>',
+            'who claims from it: user is you alone, team every user of your team',
+          ).choices(['user', 'team']),
+        )
+        .option('--image <image>', 'the image of the first container, instead of the template’s'),
+    )
+      .option('--cpu <quantity>', 'of the first container, such as 500m')
+      .option('--memory <quantity>', 'of the first container, such as 256Mi')
+      .option('--replicas <n>', 'instances, idle and running together; 1 unless told', replicaCount)
+      .option('--min-replicas <n>', 'the least that replicas may become', replicaCount)
+      .option('--max-replicas <n>', 'the most that replicas may become', replicaCount),
+    'sync-template',
+  );
 
-/** The fields of a pool that file and options name: of an object in both, those of the options count. */
-export const poolFieldsOf = async (context: CliContext, options: PoolOptions): Promise<FileDocument> => {
+/**
+ * The fields of a pool that file and options name: of an object in both, those of the options
+ * count.
+ */
+export const poolFieldsOf = async (
+  context: CliContext,
+  options: PoolOptions,
+): Promise<FileDocument> => {
   const file = options.file === undefined ? {} : await readDocument(context, options.file);
   const overrides = given({ image: options.image });
   return {
     ...file,
     ...given({
-      templateName: options.template, access: options.access, instanceType: options.instanceType, multiplier: options.multiplier, cpu: options.cpu, memory: options.memory,
-      replicas: options.replicas, minReplicas: options.minReplicas, maxReplicas: options.maxReplicas, labels: options.label,
+      templateName: options.template,
+      access: options.access,
+      instanceType: options.instanceType,
+      multiplier: options.multiplier,
+      cpu: options.cpu,
+      memory: options.memory,
+      replicas: options.replicas,
+      minReplicas: options.minReplicas,
+      maxReplicas: options.maxReplicas,
+      labels: options.label,
     }),
-    ...within('overrides', file, overrides), ...within('updateStrategy', file, strategyOf(options)),
+    ...within('overrides', file, overrides),
+    ...within('updateStrategy', file, strategyOf(options)),
   };
 };
 
-export const strategyOf = ({ autoUpdate, maxUnavailable }: Pick<PoolOptions, 'autoUpdate' | 'maxUnavailable'>): object =>
+export const strategyOf = ({
+  autoUpdate,
+  maxUnavailable,
+}: Pick<PoolOptions, 'autoUpdate' | 'maxUnavailable'>): object =>
   given({ autoUpdate: autoUpdate === undefined ? undefined : autoUpdate === 'on', maxUnavailable });

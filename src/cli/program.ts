@@ -9,31 +9,46 @@ import { version } from '../version.ts';
 
 const FAILED = 1;
 
-/** Runs one command line, without the program's own name, and answers its exit code. Never rejects. */
-export const runCommandLine = async (argv: readonly string[], context: CliContext): Promise<number> => {
+/**
+ * Runs one command line, without the program's own name, and answers its exit code. Never rejects.
+ */
+export const runCommandLine = async (
+  argv: readonly string[],
+  context: CliContext,
+): Promise<number> => {
   let exitCode = 0;
-  const action: Action = (failureExit, work) => async (...args) => {
-    const [options, operands] = [args.at(-2), args.slice(0, -2)];
-    try {
-      exitCode = await work(context, operands, options as Parameters<typeof work>[2]);
-    } catch (error) {
-      await say(context, ...explain(error));
-      exitCode = failureExit;
-    }
-  };
-  const serviceAction: ServiceAction = (work) => action(FAILED, async (_context, operands, options) => {
-    const { connect } = await import('./connection.ts');
-    const api = await connect(options as ConnectionOptions, context);
-    try {
-      await work(api, context, operands, options as Parameters<typeof work>[3]);
-      return 0;
-    } finally {
-      api.close();
-    }
-  });
+  const action: Action =
+    (failureExit, work) =>
+    async (...args) => {
+      const [options, operands] = [args.at(-2), args.slice(0, -2)];
+      try {
+        exitCode = await work(context, operands, options as Parameters<typeof work>[2]);
+      } catch (error) {
+        await say(context, ...explain(error));
+        exitCode = failureExit;
+      }
+    };
+  const serviceAction: ServiceAction = (work) =>
+    action(FAILED, async (_context, operands, options) => {
+      const { connect } = await import('./connection.ts');
+      const api = await connect(options as ConnectionOptions, context);
+      try {
+        await work(api, context, operands, options as Parameters<typeof work>[3]);
+        return 0;
+      } finally {
+        api.close();
+      }
+    });
   try {
-    if (argv[0] === '__complete') return await answerCompletion(argv.slice(argv[1] === '--' ? 2 : 1), { action, serviceAction }, context);
-    await (await program(argv, { action, serviceAction }, context)).parseAsync(argv, { from: 'user' });
+    if (argv[0] === '__complete')
+      return await answerCompletion(
+        argv.slice(argv[1] === '--' ? 2 : 1),
+        { action, serviceAction },
+        context,
+      );
+    await (
+      await program(argv, { action, serviceAction }, context)
+    ).parseAsync(argv, { from: 'user' });
     return exitCode;
   } catch (error) {
     if (error instanceof UsageEnd) return error.exitCode;
@@ -43,17 +58,36 @@ export const runCommandLine = async (argv: readonly string[], context: CliContex
 };
 
 /** `__complete -- WORDS...`: what a shell asks at a TAB (see completion/scripts.ts). */
-const answerCompletion = async (words: readonly string[], actions: Actions, context: CliContext): Promise<number> => {
+const answerCompletion = async (
+  words: readonly string[],
+  actions: Actions,
+  context: CliContext,
+): Promise<number> => {
   const { complete } = await import('./completion/complete.ts');
   const { liveNames } = await import('./completion/live-names.ts');
-  const { candidates, files, noSpace } = await complete(await program(words, actions, context), words, liveNames(words, context));
-  const lines = candidates.map(({ word, about = '' }) => `${word}\t${about}`.replace(/[^\P{Cc}\t]/gu, ' '));
-  await print(context.stdout, [...(files ? [':files'] : []), ...(noSpace ? [':nospace'] : []), ...lines].map((line) => `${line}\n`).join(''));
+  const { candidates, files, noSpace } = await complete(
+    await program(words, actions, context),
+    words,
+    liveNames(words, context),
+  );
+  const lines = candidates.map(({ word, about = '' }) =>
+    `${word}\t${about}`.replace(/[^\P{Cc}\t]/gu, ' '),
+  );
+  await print(
+    context.stdout,
+    [...(files ? [':files'] : []), ...(noSpace ? [':nospace'] : []), ...lines]
+      .map((line) => `${line}\n`)
+      .join(''),
+  );
   return 0;
 };
 
 /** With the whole of the commands that the line names, and of the others their summaries. */
-export const program = async (argv: readonly string[], actions: Actions, { stdout, stderr }: Pick<CliContext, 'stdout' | 'stderr'>): Promise<Command> => {
+export const program = async (
+  argv: readonly string[],
+  actions: Actions,
+  { stdout, stderr }: Pick<CliContext, 'stdout' | 'stderr'>,
+): Promise<Command> => {
   const root = withUsageExit(new Command('sandpool'), USAGE_EXIT)
     .description('Hands out isolated, pre-started sandboxes.')
     .version(version())
@@ -61,8 +95,12 @@ export const program = async (argv: readonly string[], actions: Actions, { stdou
     .configureHelp({ subcommandTerm: (command) => command.name() })
     .addHelpText('after', EXAMPLES);
   const named = argv.slice(0, 2); // of `help run` the second
-  for (const entry of COMMANDS) root.addCommand(named.includes(entry.name) ? await entry.load(actions) : outlineOf(entry));
-  const output = { writeOut: (text: string) => void stdout.write(text), writeErr: (text: string) => void stderr.write(text) };
+  for (const entry of COMMANDS)
+    root.addCommand(named.includes(entry.name) ? await entry.load(actions) : outlineOf(entry));
+  const output = {
+    writeOut: (text: string) => void stdout.write(text),
+    writeErr: (text: string) => void stderr.write(text),
+  };
   for (const command of withMembers(root)) command.configureOutput(output);
   return root;
 };
@@ -77,4 +115,7 @@ Examples:
   $ sandpool COMMAND --help
 `;
 
-const withMembers = (command: Command): readonly Command[] => [command, ...command.commands.flatMap(withMembers)];
+const withMembers = (command: Command): readonly Command[] => [
+  command,
+  ...command.commands.flatMap(withMembers),
+];

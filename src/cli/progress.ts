@@ -1,7 +1,10 @@
 import type { CliContext } from './context.ts';
 import { printable } from './printable.ts';
 
-/** What a person sees while something takes long: one line on standard error that is written over. Silent where that is no terminal. */
+/**
+ * What a person sees while something takes long: one line on standard error that is written over.
+ * Silent where that is no terminal.
+ */
 export interface Progress {
   /** Shown at most ten times a second. */
   readonly tell: (text: string) => void;
@@ -34,9 +37,12 @@ export const progressOn = ({ stderr }: CliContext): Progress => {
 
 /** `1.5 MiB of 12.0 MiB, 12 %`; without the rest where the whole is not known. */
 export const byteProgress = (done: number, whole: number | undefined): string =>
-  (whole === undefined || whole === 0 ? bytes(done) : `${bytes(done)} of ${bytes(whole)}, ${Math.min(100, Math.floor((done / whole) * 100))} %`);
+  whole === undefined || whole === 0
+    ? bytes(done)
+    : `${bytes(done)} of ${bytes(whole)}, ${Math.min(100, Math.floor((done / whole) * 100))} %`;
 
 export const bytes = (count: number): string => {
-  const [unit, size] = count >= 2 ** 30 ? ['GiB', 2 ** 30] : count >= 2 ** 20 ? ['MiB', 2 ** 20] : ['KiB', 2 ** 10];
+  const [unit, size] =
+    count >= 2 ** 30 ? ['GiB', 2 ** 30] : count >= 2 ** 20 ? ['MiB', 2 ** 20] : ['KiB', 2 ** 10];
   return count < 1_024 ? `${count} B` : `${(count / Number(size)).toFixed(1)} ${String(unit)}`;
 };

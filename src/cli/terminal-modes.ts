@@ -1,8 +1,14 @@
-/** What programs switch on in a terminal and must switch off again: cursor keys, mouse, pasting, the other screen; and the cursor off. */
+/**
+ * What programs switch on in a terminal and must switch off again: cursor keys, mouse, pasting, the
+ * other screen; and the cursor off.
+ */
 const TRACKED = /\x1b\[\?(1|25|47|1000|1002|1003|1004|1005|1006|1015|1047|1049|2004)([hl])/g;
 const LONGEST = 8;
 
-/** Follows which modes the output leaves switched, so that they can be undone when its program can't any more. */
+/**
+ * Follows which modes the output leaves switched, so that they can be undone when its program can't
+ * any more.
+ */
 export class TerminalModes {
   readonly #switched = new Map<string, 'h' | 'l'>();
   #tail = '';

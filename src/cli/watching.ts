@@ -10,7 +10,11 @@ export type Standing =
   | { readonly kind: 'stopped'; readonly why: string; readonly hints: readonly string[] };
 
 /** What is shown at one look: the text for a person, the value for a program. */
-export interface Looked { readonly value: unknown; readonly text: string; readonly standing: Standing }
+export interface Looked {
+  readonly value: unknown;
+  readonly text: string;
+  readonly standing: Standing;
+}
 
 export interface WatchOptions extends OutputOptions {
   /** Text of a duration. */
@@ -19,21 +23,36 @@ export interface WatchOptions extends OutputOptions {
 
 const LOOK_EVERY_MS = 200;
 
-/** Shows each change, until it is done. Rejects where it has stopped, and as `late` says once the time is over. Rides out a daemon that is away. */
-export const watch = async (context: CliContext, options: WatchOptions, { look, late }: { readonly look: () => Promise<Looked>; readonly late: () => CliFailure }): Promise<void> => {
+/**
+ * Shows each change, until it is done. Rejects where it has stopped, and as `late` says once the
+ * time is over. Rides out a daemon that is away.
+ */
+export const watch = async (
+  context: CliContext,
+  options: WatchOptions,
+  { look, late }: { readonly look: () => Promise<Looked>; readonly late: () => CliFailure },
+): Promise<void> => {
   const deadline = performance.now() + (parseDuration(options.timeout) ?? 0);
   const next = lasting(context, look);
   let told = '';
   for (;;) {
     const { value, text, standing } = await next();
-    if (text !== told) await print(context.stdout, options.output === 'json' || options.output === 'yaml' ? `${JSON.stringify(value)}\n` : text);
+    if (text !== told)
+      await print(
+        context.stdout,
+        options.output === 'json' || options.output === 'yaml'
+          ? `${JSON.stringify(value)}\n`
+          : text,
+      );
     told = text;
     if (standing.kind === 'done') return;
     failWhereStopped(standing);
     if (context.stdout.destroyed) return;
     const left = deadline - performance.now();
     if (left <= 0) throw late();
-    await new Promise((resolve) => { setTimeout(resolve, Math.min(LOOK_EVERY_MS, left)); });
+    await new Promise((resolve) => {
+      setTimeout(resolve, Math.min(LOOK_EVERY_MS, left));
+    });
   }
 };
 

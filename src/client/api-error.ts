@@ -18,7 +18,10 @@ export class ApiError extends Error {
   }
 }
 
-/** There was no answer: nobody listens, the connection broke, or the deadline passed. What was asked may have happened. */
+/**
+ * There was no answer: nobody listens, the connection broke, or the deadline passed. What was asked
+ * may have happened.
+ */
 export class ConnectionFailed extends Error {
   override readonly name = 'ConnectionFailed';
   /** `ECONNREFUSED`, `ENOTFOUND`, … or `DEADLINE`. */
@@ -39,7 +42,11 @@ export interface ErrorAnswer {
 }
 
 /** The error that an answer's body tells of; an answer that isn't ours is told by its status. */
-export const apiErrorFrom = (status: number, headers: Readonly<Record<string, string | string[] | undefined>>, body: string): ApiError => {
+export const apiErrorFrom = (
+  status: number,
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+  body: string,
+): ApiError => {
   const { error, errorCode, detail } = fieldsOf(body);
   const requestId = headers['x-request-id'];
   const retryAfter = Number(headers['retry-after']);

@@ -1,9 +1,30 @@
-import type { CallOptions, OperationAnswer, OperationId, OperationInput } from './operation-request.ts';
+import type {
+  CallOptions,
+  OperationAnswer,
+  OperationId,
+  OperationInput,
+} from './operation-request.ts';
 import type { ReceivedEvent } from './server-events.ts';
-import type { ActorKind, ActorNews, ActorReport, ActorTransition, MachineReport, QueuesReport, ShardReport } from './wire.ts';
+import type {
+  ActorKind,
+  ActorNews,
+  ActorReport,
+  ActorTransition,
+  MachineReport,
+  QueuesReport,
+  ShardReport,
+} from './wire.ts';
 
-type Call = <K extends OperationId>(id: K, input: OperationInput<K>, options?: CallOptions) => Promise<OperationAnswer<K>>;
-type Open = <K extends OperationId>(id: K, input: OperationInput<K>, options: CallOptions) => Promise<AsyncGenerator<ReceivedEvent, void, undefined>>;
+type Call = <K extends OperationId>(
+  id: K,
+  input: OperationInput<K>,
+  options?: CallOptions,
+) => Promise<OperationAnswer<K>>;
+type Open = <K extends OperationId>(
+  id: K,
+  input: OperationInput<K>,
+  options: CallOptions,
+) => Promise<AsyncGenerator<ReceivedEvent, void, undefined>>;
 
 /** What operators look at, with a key that has the admin role. */
 export class DebugCalls {
@@ -16,13 +37,21 @@ export class DebugCalls {
     this.#open = open;
   }
 
-  /** Its moves from now on, as the replica sees them that leads it. Without `end` the service has ended the stream, and can be asked again. */
-  async *follow(kind: ActorKind, key: string, options: CallOptions = {}): AsyncGenerator<ActorNews, void, undefined> {
+  /**
+   * Its moves from now on, as the replica sees them that leads it. Without `end` the service has
+   * ended the stream, and can be asked again.
+   */
+  async *follow(
+    kind: ActorKind,
+    key: string,
+    options: CallOptions = {},
+  ): AsyncGenerator<ActorNews, void, undefined> {
     const events = await this.#open('followActor', { params: { kind, key } }, options);
     yield { type: 'open' };
     for await (const { event, data } of events) {
       if (event === 'message') yield { type: 'transition', transition: data as ActorTransition };
-      else if (event === 'seen-by') yield { type: event, ...(data as { replica: string; note?: string }) };
+      else if (event === 'seen-by')
+        yield { type: event, ...(data as { replica: string; note?: string }) };
       else if (event === 'reset' || event === 'end') yield { type: event };
     }
   }
@@ -42,6 +71,10 @@ export class DebugCalls {
 
   /** Of the replica that answers, unless one is named. */
   async queues(replica?: string, options?: CallOptions): Promise<QueuesReport> {
-    return await this.#call('getQueues', replica === undefined ? {} : { query: { replica } }, options);
+    return await this.#call(
+      'getQueues',
+      replica === undefined ? {} : { query: { replica } },
+      options,
+    );
   }
 }

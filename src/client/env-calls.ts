@@ -1,16 +1,46 @@
-import type { CallOptions, OperationAnswer, OperationId, OperationInput } from './operation-request.ts';
 import type {
-  AddMemberRequest, AutoscalingGroupChange, AutoscalingGroupDeletion, AutoscalingGroupEnvelope, AutoscalingGroupList, CreateEnvRequest, Env, EnvChange, EnvDeletion,
-  EnvEnvelope, EnvFilter, EnvReplacement, MemberChange, MemberEnvelope, MemberList, NarrowEnv, Page, ScalingDecisionList,
+  CallOptions,
+  OperationAnswer,
+  OperationId,
+  OperationInput,
+} from './operation-request.ts';
+import type {
+  AddMemberRequest,
+  AutoscalingGroupChange,
+  AutoscalingGroupDeletion,
+  AutoscalingGroupEnvelope,
+  AutoscalingGroupList,
+  CreateEnvRequest,
+  Env,
+  EnvChange,
+  EnvDeletion,
+  EnvEnvelope,
+  EnvFilter,
+  EnvReplacement,
+  MemberChange,
+  MemberEnvelope,
+  MemberList,
+  NarrowEnv,
+  Page,
+  ScalingDecisionList,
 } from './wire.ts';
 
-type Call = <K extends OperationId>(id: K, input: OperationInput<K>, options?: CallOptions) => Promise<OperationAnswer<K>>;
+type Call = <K extends OperationId>(
+  id: K,
+  input: OperationInput<K>,
+  options?: CallOptions,
+) => Promise<OperationAnswer<K>>;
 
-/** The operations of envs, their members and their autoscaling groups, as SandpoolClient has the others. */
+/**
+ * The operations of envs, their members and their autoscaling groups, as SandpoolClient has the
+ * others.
+ */
 export class EnvCalls {
   readonly #call: Call;
 
-  constructor(call: Call) { this.#call = call; }
+  constructor(call: Call) {
+    this.#call = call;
+  }
 
   async create(request: CreateEnvRequest, options?: CallOptions): Promise<EnvEnvelope> {
     return await this.#call('createEnv', { body: request }, options);
@@ -35,8 +65,15 @@ export class EnvCalls {
   }
 
   /** With `force` its running sandboxes end too; else it is refused while any runs. */
-  async delete(name: string, { force = false, ...options }: CallOptions & { readonly force?: boolean } = {}): Promise<EnvDeletion> {
-    return await this.#call('deleteEnv', { params: { name }, query: force ? { force } : {} }, options);
+  async delete(
+    name: string,
+    { force = false, ...options }: CallOptions & { readonly force?: boolean } = {},
+  ): Promise<EnvDeletion> {
+    return await this.#call(
+      'deleteEnv',
+      { params: { name }, query: force ? { force } : {} },
+      options,
+    );
   }
 
   /** Renders every member anew. */
@@ -48,39 +85,73 @@ export class EnvCalls {
     return await this.#call('listMembers', { params: { name } }, options);
   }
 
-  async addMember(name: string, request: AddMemberRequest, options?: CallOptions): Promise<MemberEnvelope> {
+  async addMember(
+    name: string,
+    request: AddMemberRequest,
+    options?: CallOptions,
+  ): Promise<MemberEnvelope> {
     return await this.#call('addMember', { params: { name }, body: request }, options);
   }
 
-  async updateMember(name: string, pool: string, change: MemberChange, options?: CallOptions): Promise<MemberEnvelope> {
+  async updateMember(
+    name: string,
+    pool: string,
+    change: MemberChange,
+    options?: CallOptions,
+  ): Promise<MemberEnvelope> {
     return await this.#call('updateMember', { params: { name, pool }, body: change }, options);
   }
 
   /** With `force` its running sandboxes end too. */
-  async removeMember(name: string, pool: string, { force = false, ...options }: CallOptions & { readonly force?: boolean } = {}): Promise<EnvDeletion> {
-    return await this.#call('deleteMember', { params: { name, pool }, query: force ? { force } : {} }, options);
+  async removeMember(
+    name: string,
+    pool: string,
+    { force = false, ...options }: CallOptions & { readonly force?: boolean } = {},
+  ): Promise<EnvDeletion> {
+    return await this.#call(
+      'deleteMember',
+      { params: { name, pool }, query: force ? { force } : {} },
+      options,
+    );
   }
 
   async groups(name: string, options?: CallOptions): Promise<AutoscalingGroupList> {
     return await this.#call('listGroups', { params: { name } }, options);
   }
 
-  async group(name: string, groupName: string, options?: CallOptions): Promise<AutoscalingGroupEnvelope> {
+  async group(
+    name: string,
+    groupName: string,
+    options?: CallOptions,
+  ): Promise<AutoscalingGroupEnvelope> {
     return await this.#call('getGroup', { params: { name, groupName } }, options);
   }
 
   /** What is not named stays. */
-  async setGroup(name: string, groupName: string, change: AutoscalingGroupChange, options?: CallOptions): Promise<AutoscalingGroupEnvelope> {
+  async setGroup(
+    name: string,
+    groupName: string,
+    change: AutoscalingGroupChange,
+    options?: CallOptions,
+  ): Promise<AutoscalingGroupEnvelope> {
     return await this.#call('updateGroup', { params: { name, groupName }, body: change }, options);
   }
 
   /** Its members keep their size. */
-  async deleteGroup(name: string, groupName: string, options?: CallOptions): Promise<AutoscalingGroupDeletion> {
+  async deleteGroup(
+    name: string,
+    groupName: string,
+    options?: CallOptions,
+  ): Promise<AutoscalingGroupDeletion> {
     return await this.#call('deleteGroup', { params: { name, groupName } }, options);
   }
 
   /** What it decided lately, the newest first. */
-  async decisions(name: string, groupName: string, options?: CallOptions): Promise<ScalingDecisionList> {
+  async decisions(
+    name: string,
+    groupName: string,
+    options?: CallOptions,
+  ): Promise<ScalingDecisionList> {
     return await this.#call('listDecisions', { params: { name, groupName } }, options);
   }
 }

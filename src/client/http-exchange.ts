@@ -19,8 +19,8 @@ export interface Exchange {
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /**
- * JSON over HTTP, one answer a call. Node's own client and not fetch, which gives up on answers that take 300 s, as a
- * command may. Follows no redirect, so the key goes nowhere else.
+ * JSON over HTTP, one answer a call. Node's own client and not fetch, which gives up on answers
+ * that take 300 s, as a command may. Follows no redirect, so the key goes nowhere else.
  */
 export class HttpExchanges {
   readonly #server: URL;
@@ -33,10 +33,16 @@ export class HttpExchanges {
     this.#server = server;
     this.#apiKey = apiKey;
     this.#warn = warn;
-    this.#agent = server.protocol === 'https:' ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true });
+    this.#agent =
+      server.protocol === 'https:'
+        ? new HttpsAgent({ keepAlive: true })
+        : new HttpAgent({ keepAlive: true });
   }
 
-  /** The parsed body of a success. Rejects with ApiError, with ConnectionFailed, or with the signal's reason. */
+  /**
+   * The parsed body of a success. Rejects with ApiError, with ConnectionFailed, or with the
+   * signal's reason.
+   */
   async call(exchange: Exchange): Promise<unknown> {
     exchange.signal?.throwIfAborted();
     const deadline = AbortSignal.timeout(exchange.deadlineMs);
@@ -50,7 +56,11 @@ export class HttpExchanges {
       return parsed(text, this.#server);
     } catch (error) {
       exchange.signal?.throwIfAborted();
-      if (deadline.aborted) throw new ConnectionFailed(`no answer from ${this.#server.origin} within ${exchange.deadlineMs / 1_000} s`, 'DEADLINE');
+      if (deadline.aborted)
+        throw new ConnectionFailed(
+          `no answer from ${this.#server.origin} within ${exchange.deadlineMs / 1_000} s`,
+          'DEADLINE',
+        );
       throw asConnectionFailure(error, this.#server);
     }
   }
@@ -60,15 +70,22 @@ export class HttpExchanges {
     exchange.signal?.throwIfAborted();
     const deadline = new AbortController();
     const timer = setTimeout(() => deadline.abort(), exchange.deadlineMs);
-    const signal = exchange.signal ? AbortSignal.any([exchange.signal, deadline.signal]) : deadline.signal;
+    const signal = exchange.signal
+      ? AbortSignal.any([exchange.signal, deadline.signal])
+      : deadline.signal;
     try {
       const response = await this.#send(exchange, signal);
       const status = response.statusCode ?? 0;
-      if (status < 200 || status > 299) throw apiErrorFrom(status, response.headers, await readAll(response));
+      if (status < 200 || status > 299)
+        throw apiErrorFrom(status, response.headers, await readAll(response));
       return response;
     } catch (error) {
       exchange.signal?.throwIfAborted();
-      if (deadline.signal.aborted) throw new ConnectionFailed(`no answer from ${this.#server.origin} within ${exchange.deadlineMs / 1_000} s`, 'DEADLINE');
+      if (deadline.signal.aborted)
+        throw new ConnectionFailed(
+          `no answer from ${this.#server.origin} within ${exchange.deadlineMs / 1_000} s`,
+          'DEADLINE',
+        );
       throw asConnectionFailure(error, this.#server);
     } finally {
       clearTimeout(timer);
@@ -79,18 +96,30 @@ export class HttpExchanges {
     this.#agent.destroy();
   }
 
-  #send({ method, path, body, accept = 'application/json', lastEventId }: Exchange, signal: AbortSignal): Promise<IncomingMessage> {
+  #send(
+    { method, path, body, accept = 'application/json', lastEventId }: Exchange,
+    signal: AbortSignal,
+  ): Promise<IncomingMessage> {
     const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
     const send = this.#server.protocol === 'https:' ? httpsRequest : httpRequest;
     return new Promise((resolve, reject) => {
-      const request = send(new URL(`${this.#server.href.replace(/\/+$/, '')}${path}`), {
-        method, signal, agent: this.#agent,
-        headers: {
-          accept, 'SERVICE-API-KEY': this.#apiKey,
-          ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
-          ...(bytes ? { 'content-type': 'application/json', 'content-length': bytes.length } : {}),
+      const request = send(
+        new URL(`${this.#server.href.replace(/\/+$/, '')}${path}`),
+        {
+          method,
+          signal,
+          agent: this.#agent,
+          headers: {
+            accept,
+            'SERVICE-API-KEY': this.#apiKey,
+            ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
+            ...(bytes
+              ? { 'content-type': 'application/json', 'content-length': bytes.length }
+              : {}),
+          },
         },
-      }, resolve);
+        resolve,
+      );
       request.on('error', reject);
       request.end(bytes);
     });
@@ -102,13 +131,18 @@ export const asConnectionFailure = (error: unknown, server: URL): Error => {
   if (!(error instanceof Error)) return new Error(String(error));
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
   if (code === undefined || error instanceof ConnectionFailed) return error;
-  if (code.startsWith('ERR_HTTP_INVALID') || code === 'ERR_INVALID_CHAR') return new Error(`there is no API key that can be sent: ${error.message}`);
-  return new ConnectionFailed(`no connection to ${server.origin}: ${error.message || code}`, code, { cause: error });
+  if (code.startsWith('ERR_HTTP_INVALID') || code === 'ERR_INVALID_CHAR')
+    return new Error(`there is no API key that can be sent: ${error.message}`);
+  return new ConnectionFailed(`no connection to ${server.origin}: ${error.message || code}`, code, {
+    cause: error,
+  });
 };
 
 /** The texts of a `Warning` header: `299 - "text"`, several with commas between. */
 const warningsIn = (header = ''): readonly string[] =>
-  [...header.matchAll(/\d{3} \S+ "((?:[^"\\]|\\.)*)"/g)].map(([, text = '']) => text.replaceAll(/\\(.)/g, '$1'));
+  [...header.matchAll(/\d{3} \S+ "((?:[^"\\]|\\.)*)"/g)].map(([, text = '']) =>
+    text.replaceAll(/\\(.)/g, '$1'),
+  );
 
 const readAll = async (response: IncomingMessage): Promise<string> => {
   const chunks: Buffer[] = [];
@@ -125,6 +159,8 @@ const parsed = (text: string, server: URL): unknown => {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new Error(`${server.origin} did not answer JSON; is it a Sandpool daemon?`, { cause: error });
+    throw new Error(`${server.origin} did not answer JSON; is it a Sandpool daemon?`, {
+      cause: error,
+    });
   }
 };

@@ -20,20 +20,34 @@ export interface TerminalAddress {
 const CLOSE_WITHIN_MS = 3_000;
 const MAX_REFUSAL_BYTES = 64 * 1024;
 
-/** Rejects with ApiError where the upgrade is refused, with ConnectionFailed where there was no answer. */
+/**
+ * Rejects with ApiError where the upgrade is refused, with ConnectionFailed where there was no
+ * answer.
+ */
 export const openTerminal = async (address: TerminalAddress): Promise<TerminalConnection> => {
   const { server, clusterId, sandboxId, token, cols, rows } = address;
   const base = `${server.href.replace(/^http/, 'ws').replace(/\/+$/, '')}`;
   const path = `/ws/clusters/${encodeURIComponent(clusterId)}/sandboxes/${encodeURIComponent(sandboxId)}/terminal`;
   const options = {
-    perMessageDeflate: false, maxPayload: MAX_OUTPUT_BYTES, handshakeTimeout: address.deadlineMs, followRedirects: false, closeTimeout: CLOSE_WITHIN_MS,
+    perMessageDeflate: false,
+    maxPayload: MAX_OUTPUT_BYTES,
+    handshakeTimeout: address.deadlineMs,
+    followRedirects: false,
+    closeTimeout: CLOSE_WITHIN_MS,
   };
-  const ws = new WebSocket(`${base}${path}?cols=${cols}&rows=${rows}`, ['sandpool.terminal.v1', `sandpool.token.${token}`], options);
-  const connection = new TerminalConnection(ws); // listens from the start, so that no frame is missed
+  const ws = new WebSocket(
+    `${base}${path}?cols=${cols}&rows=${rows}`,
+    ['sandpool.terminal.v1', `sandpool.token.${token}`],
+    options,
+  );
+  // listens from the start, so that no frame is missed
+  const connection = new TerminalConnection(ws);
   const refusal = new Promise<never>((_resolve, reject) => {
     ws.once('unexpected-response', (_request, response: IncomingMessage) => {
       readSome(response)
-        .then((body) => { throw apiErrorFrom(response.statusCode ?? 0, response.headers, body); })
+        .then((body) => {
+          throw apiErrorFrom(response.statusCode ?? 0, response.headers, body);
+        })
         .catch(reject)
         .finally(() => ws.terminate());
     });
@@ -43,7 +57,11 @@ export const openTerminal = async (address: TerminalAddress): Promise<TerminalCo
     await Promise.race([once(ws, 'open'), refusal]);
   } catch (error) {
     if (error instanceof Error && error.message === 'Opening handshake has timed out') {
-      throw new ConnectionFailed(`no answer from ${server.origin} within ${address.deadlineMs / 1_000} s`, 'DEADLINE', { cause: error });
+      throw new ConnectionFailed(
+        `no answer from ${server.origin} within ${address.deadlineMs / 1_000} s`,
+        'DEADLINE',
+        { cause: error },
+      );
     }
     throw asConnectionFailure(error, server);
   }

@@ -3,7 +3,11 @@ import { OPERATIONS, type Operations } from './generated/api.ts';
 export type OperationId = keyof Operations;
 
 /** What is sent may be anything that can be read: nothing of it is changed. */
-export type Sent<T> = T extends readonly (infer E)[] ? readonly Sent<E>[] : T extends object ? { readonly [K in keyof T]: Sent<T[K]> } : T;
+export type Sent<T> = T extends readonly (infer E)[]
+  ? readonly Sent<E>[]
+  : T extends object
+    ? { readonly [K in keyof T]: Sent<T[K]> }
+    : T;
 
 /** What a call takes: the parts of its path, its query, its body. */
 interface CallParts {
@@ -30,13 +34,25 @@ export interface OperationRequest {
 const NAMES_POOL_OR_ENV = /^\/(?:sandboxpools|envs)\/\{name\}/;
 
 /** The request that calls the operation. `namespace`: of the pool or env that it names. */
-export const operationRequest = (id: OperationId, { params = {}, query = {}, body }: CallParts, namespace?: string): OperationRequest => {
+export const operationRequest = (
+  id: OperationId,
+  { params = {}, query = {}, body }: CallParts,
+  namespace?: string,
+): OperationRequest => {
   const { method, path } = OPERATIONS[id];
-  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
-  return { method, path: `${filled}${queryText(NAMES_POOL_OR_ENV.test(path) ? { ...query, namespace } : query)}`, body };
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(params[name] ?? ''),
+  );
+  return {
+    method,
+    path: `${filled}${queryText(NAMES_POOL_OR_ENV.test(path) ? { ...query, namespace } : query)}`,
+    body,
+  };
 };
 
 const queryText = (query: object): string => {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined).map(([name, value]): [string, string] => [name, String(value)]);
+  const given = Object.entries(query)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]): [string, string] => [name, String(value)]);
   return given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`;
 };

@@ -2,14 +2,61 @@ import type { IncomingMessage } from 'node:http';
 import { DebugCalls } from './debug-calls.ts';
 import { EnvCalls } from './env-calls.ts';
 import { asConnectionFailure, HttpExchanges } from './http-exchange.ts';
-import { type CallOptions, type OperationAnswer, type OperationId, type OperationInput, operationRequest } from './operation-request.ts';
+import {
+  type CallOptions,
+  type OperationAnswer,
+  type OperationId,
+  type OperationInput,
+  operationRequest,
+} from './operation-request.ts';
 import { readServerEvents, type ReceivedEvent } from './server-events.ts';
 import type { TerminalConnection } from './terminal-connection.ts';
 import type {
-  AdminApiKeyRequest, ApiKey, ApiKeyDeletion, ApiKeysDeletion, Cascade, DeletedKeysQuery, ApiKeyPromotion, ApiKeyRequest, AuditPage, AuditQuery, ClaimRequest, ClusterList, CreatePoolRequest, Event, EventList,
-  ExecRequest, ExecResult, FeatureGates, FollowedEvent, InstanceTypeList, IssuedApiKey, LogEvent, LogLevelReport, LogLevelRequest, LogsQuery, Page, PageRequest, Pool, PoolChange,
-  PoolDeletion, PoolFilter, PoolSyncPreview, QuotaChange, QuotaList, Readiness, Sandbox, SandboxDeletion, SandboxFilter, SandboxLogs, SandboxStatistics,
-  Template, TemplateChange, TemplateDeletion, TemplateRequest, VolumeList,
+  AdminApiKeyRequest,
+  ApiKey,
+  ApiKeyDeletion,
+  ApiKeysDeletion,
+  Cascade,
+  DeletedKeysQuery,
+  ApiKeyPromotion,
+  ApiKeyRequest,
+  AuditPage,
+  AuditQuery,
+  ClaimRequest,
+  ClusterList,
+  CreatePoolRequest,
+  Event,
+  EventList,
+  ExecRequest,
+  ExecResult,
+  FeatureGates,
+  FollowedEvent,
+  InstanceTypeList,
+  IssuedApiKey,
+  LogEvent,
+  LogLevelReport,
+  LogLevelRequest,
+  LogsQuery,
+  Page,
+  PageRequest,
+  Pool,
+  PoolChange,
+  PoolDeletion,
+  PoolFilter,
+  PoolSyncPreview,
+  QuotaChange,
+  QuotaList,
+  Readiness,
+  Sandbox,
+  SandboxDeletion,
+  SandboxFilter,
+  SandboxLogs,
+  SandboxStatistics,
+  Template,
+  TemplateChange,
+  TemplateDeletion,
+  TemplateRequest,
+  VolumeList,
 } from './wire.ts';
 
 export interface SandpoolClientOptions {
@@ -18,7 +65,10 @@ export interface SandpoolClientOptions {
   readonly apiKey: string;
   /** Of a sandbox whose id names no cluster; `local` unless told. */
   readonly clusterId?: string;
-  /** Of the pools and envs that calls name, where it is not the key's own; for a key with the admin role. */
+  /**
+   * Of the pools and envs that calls name, where it is not the key's own; for a key with the admin
+   * role.
+   */
   readonly namespace?: string;
   /** Milliseconds that a call may take; 30 s unless told. A command gets its own time on top. */
   readonly deadlineMs?: number;
@@ -35,8 +85,9 @@ const DEADLINE_MS = 30_000;
 const MAX_EXEC_SECONDS = 300;
 
 /**
- * The service's operations, one method each. Every call ends by its deadline. Rejects with ApiError for an answer that
- * says no, with ConnectionFailed where there was none. Nothing is tried again here.
+ * The service's operations, one method each. Every call ends by its deadline. Rejects with ApiError
+ * for an answer that says no, with ConnectionFailed where there was none. Nothing is tried again
+ * here.
  */
 export class SandpoolClient {
   readonly #server: URL;
@@ -44,7 +95,10 @@ export class SandpoolClient {
   readonly #clusterId: string;
   readonly #namespace: string | undefined;
   readonly #deadlineMs: number;
-  readonly debug = new DebugCalls((id, input, options) => this.#call(id, input, options), (id, input, options) => this.#opened(id, input, options));
+  readonly debug = new DebugCalls(
+    (id, input, options) => this.#call(id, input, options),
+    (id, input, options) => this.#opened(id, input, options),
+  );
   readonly envs = new EnvCalls((id, input, options) => this.#call(id, input, options));
 
   constructor(options: SandpoolClientOptions) {
@@ -57,7 +111,8 @@ export class SandpoolClient {
 
   async claimSandbox(request: ClaimRequest, options?: CallOptions): Promise<Sandbox> {
     const deadlineMs = (request.waitTimeoutSeconds ?? 0) * 1_000 + this.#deadlineMs;
-    return (await this.#call('claimSandbox', { body: request }, { deadlineMs, ...options })).sandbox;
+    return (await this.#call('claimSandbox', { body: request }, { deadlineMs, ...options }))
+      .sandbox;
   }
 
   async getSandbox(sandboxId: string, options?: CallOptions): Promise<Sandbox> {
@@ -73,24 +128,54 @@ export class SandpoolClient {
   }
 
   /** `idleTimeout` as text such as `30m`; `0` switches it off. */
-  async setIdleTimeout(sandboxId: string, idleTimeout: string, options?: CallOptions): Promise<Sandbox> {
-    return (await this.#call('setIdleTimeout', { params: { sandboxId }, body: { idleTimeout } }, options)).sandbox;
+  async setIdleTimeout(
+    sandboxId: string,
+    idleTimeout: string,
+    options?: CallOptions,
+  ): Promise<Sandbox> {
+    return (
+      await this.#call('setIdleTimeout', { params: { sandboxId }, body: { idleTimeout } }, options)
+    ).sandbox;
   }
 
   async exec(sandboxId: string, request: ExecRequest, options?: CallOptions): Promise<ExecResult> {
     const deadlineMs = (request.timeoutSeconds ?? MAX_EXEC_SECONDS) * 1_000 + this.#deadlineMs;
-    return await this.#call('execInSandbox', { params: { sandboxId }, body: request }, { deadlineMs, ...options });
+    return await this.#call(
+      'execInSandbox',
+      { params: { sandboxId }, body: request },
+      { deadlineMs, ...options },
+    );
   }
 
   /** The end of what a sandbox printed. */
-  async logs(sandboxId: string, query: LogsQuery = {}, options?: CallOptions): Promise<SandboxLogs> {
+  async logs(
+    sandboxId: string,
+    query: LogsQuery = {},
+    options?: CallOptions,
+  ): Promise<SandboxLogs> {
     return await this.#call('getSandboxLogs', { params: { sandboxId }, query }, options);
   }
 
-  /** The same and then what it prints, until `end`; without that the service has ended the stream, and can be asked again. */
-  async *followLogs(sandboxId: string, query: LogsQuery = {}, options: FollowOptions = {}): AsyncGenerator<LogEvent, void, undefined> {
-    for await (const { event, id = '', data } of await this.#opened('getSandboxLogs', { params: { sandboxId }, query: { ...query, follow: true } }, options)) {
-      if (event === 'message') yield { type: 'line', id, ...(data as { line: string; timestamp?: string; partial?: boolean }) };
+  /**
+   * The same and then what it prints, until `end`; without that the service has ended the stream,
+   * and can be asked again.
+   */
+  async *followLogs(
+    sandboxId: string,
+    query: LogsQuery = {},
+    options: FollowOptions = {},
+  ): AsyncGenerator<LogEvent, void, undefined> {
+    for await (const { event, id = '', data } of await this.#opened(
+      'getSandboxLogs',
+      { params: { sandboxId }, query: { ...query, follow: true } },
+      options,
+    )) {
+      if (event === 'message')
+        yield {
+          type: 'line',
+          id,
+          ...(data as { line: string; timestamp?: string; partial?: boolean }),
+        };
       else if (event === 'reset' || event === 'end') yield { type: event };
     }
   }
@@ -100,8 +185,14 @@ export class SandpoolClient {
     return await this.#call('listSandboxEvents', { params: { sandboxId } }, options);
   }
 
-  /** What happens to the caller's sandboxes and pools from now on, or after `lastEventId`; with `all`, which is an admin's, to everybody's. `open` comes first: nothing is missed from then on. */
-  async *followEvents(filter: { readonly all?: boolean } = {}, options: FollowOptions = {}): AsyncGenerator<FollowedEvent, void, undefined> {
+  /**
+   * What happens to the caller's sandboxes and pools from now on, or after `lastEventId`; with
+   * `all`, which is an admin's, to everybody's. `open` comes first: nothing is missed from then on.
+   */
+  async *followEvents(
+    filter: { readonly all?: boolean } = {},
+    options: FollowOptions = {},
+  ): AsyncGenerator<FollowedEvent, void, undefined> {
     const events = await this.#opened('followEvents', { query: filter }, options);
     yield { type: 'open' };
     for await (const { event, id = '', data } of events) {
@@ -116,12 +207,23 @@ export class SandpoolClient {
   }
 
   /** A shell in a Running sandbox. */
-  async terminal(sandboxId: string, size: { readonly cols: number; readonly rows: number }): Promise<TerminalConnection> {
-    const { openTerminal } = await import('./open-terminal.ts'); // a WebSocket library that other calls do not need
+  async terminal(
+    sandboxId: string,
+    size: { readonly cols: number; readonly rows: number },
+  ): Promise<TerminalConnection> {
+    // a WebSocket library that other calls do not need
+    const { openTerminal } = await import('./open-terminal.ts');
     const token = await this.createExecToken(sandboxId);
     const dot = sandboxId.indexOf('.');
     const clusterId = dot > 0 ? sandboxId.slice(0, dot) : this.#clusterId;
-    return await openTerminal({ server: this.#server, clusterId, sandboxId, token, ...size, deadlineMs: this.#deadlineMs });
+    return await openTerminal({
+      server: this.#server,
+      clusterId,
+      sandboxId,
+      token,
+      ...size,
+      deadlineMs: this.#deadlineMs,
+    });
   }
 
   async createPool(request: CreatePoolRequest, options?: CallOptions): Promise<Pool> {
@@ -141,11 +243,20 @@ export class SandpoolClient {
   }
 
   /** With `force` its running sandboxes end too. */
-  async deletePool(name: string, { force = false, ...options }: CallOptions & { readonly force?: boolean } = {}): Promise<PoolDeletion> {
-    return await this.#call('deletePool', { params: { name }, query: force ? { force } : {} }, options);
+  async deletePool(
+    name: string,
+    { force = false, ...options }: CallOptions & { readonly force?: boolean } = {},
+  ): Promise<PoolDeletion> {
+    return await this.#call(
+      'deletePool',
+      { params: { name }, query: force ? { force } : {} },
+      options,
+    );
   }
 
-  /** Takes its template over as it is now; not needed where changes reach the pool by themselves. */
+  /**
+   * Takes its template over as it is now; not needed where changes reach the pool by themselves.
+   */
   async syncPool(name: string, options?: CallOptions): Promise<Pool> {
     return (await this.#call('syncPool', { params: { name } }, options)).template;
   }
@@ -168,8 +279,13 @@ export class SandpoolClient {
     return (await this.#call('createTemplate', { body: request }, options)).template;
   }
 
-  async updateTemplate(name: string, change: TemplateChange, options?: CallOptions): Promise<Template> {
-    return (await this.#call('updateTemplate', { params: { name }, body: change }, options)).template;
+  async updateTemplate(
+    name: string,
+    change: TemplateChange,
+    options?: CallOptions,
+  ): Promise<Template> {
+    return (await this.#call('updateTemplate', { params: { name }, body: change }, options))
+      .template;
   }
 
   async deleteTemplate(name: string, options?: CallOptions): Promise<TemplateDeletion> {
@@ -181,7 +297,10 @@ export class SandpoolClient {
   }
 
   /** Needs a key with the admin role. */
-  async createApiKeyForTenant(request: AdminApiKeyRequest, options?: CallOptions): Promise<IssuedApiKey> {
+  async createApiKeyForTenant(
+    request: AdminApiKeyRequest,
+    options?: CallOptions,
+  ): Promise<IssuedApiKey> {
     return await this.#call('createApiKeyForTenant', { body: request }, options);
   }
 
@@ -207,12 +326,20 @@ export class SandpoolClient {
     return await this.#call('setLogLevel', { body: request }, options);
   }
 
-  async deleteApiKey(keyId: string, query: Cascade = {}, options?: CallOptions): Promise<ApiKeyDeletion> {
+  async deleteApiKey(
+    keyId: string,
+    query: Cascade = {},
+    options?: CallOptions,
+  ): Promise<ApiKeyDeletion> {
     return await this.#call('deleteApiKey', { params: { keyId }, query }, options);
   }
 
   /** `{namespace}/{shortName}` */
-  async deleteApiKeyByName(name: string, query: Cascade = {}, options?: CallOptions): Promise<ApiKeyDeletion> {
+  async deleteApiKeyByName(
+    name: string,
+    query: Cascade = {},
+    options?: CallOptions,
+  ): Promise<ApiKeyDeletion> {
     return await this.#call('deleteApiKeyByName', { params: { name }, query }, options);
   }
 
@@ -237,7 +364,12 @@ export class SandpoolClient {
   }
 
   /** What is not named stays. */
-  async setQuotasOf(team: string, user: string, change: QuotaChange, options?: CallOptions): Promise<QuotaList> {
+  async setQuotasOf(
+    team: string,
+    user: string,
+    change: QuotaChange,
+    options?: CallOptions,
+  ): Promise<QuotaList> {
     return await this.#call('setQuotasOf', { params: { team, user }, body: change }, options);
   }
 
@@ -273,12 +405,25 @@ export class SandpoolClient {
     this.#exchanges.close();
   }
 
-  async #opened<K extends OperationId>(id: K, input: OperationInput<K>, { signal, lastEventId }: FollowOptions): Promise<AsyncGenerator<ReceivedEvent, void, undefined>> {
-    const exchange = { ...operationRequest(id, input), deadlineMs: this.#deadlineMs, signal, accept: 'text/event-stream', lastEventId };
+  async #opened<K extends OperationId>(
+    id: K,
+    input: OperationInput<K>,
+    { signal, lastEventId }: FollowOptions,
+  ): Promise<AsyncGenerator<ReceivedEvent, void, undefined>> {
+    const exchange = {
+      ...operationRequest(id, input),
+      deadlineMs: this.#deadlineMs,
+      signal,
+      accept: 'text/event-stream',
+      lastEventId,
+    };
     return this.#received(await this.#exchanges.open(exchange), signal);
   }
 
-  async *#received(response: IncomingMessage, signal: AbortSignal | undefined): AsyncGenerator<ReceivedEvent, void, undefined> {
+  async *#received(
+    response: IncomingMessage,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<ReceivedEvent, void, undefined> {
     try {
       yield* readServerEvents(response);
     } catch (error) {
@@ -288,8 +433,14 @@ export class SandpoolClient {
   }
 
   async #call<K extends OperationId>(
-    id: K, input: OperationInput<K>, { deadlineMs = this.#deadlineMs, signal }: CallOptions & { readonly deadlineMs?: number } = {},
+    id: K,
+    input: OperationInput<K>,
+    { deadlineMs = this.#deadlineMs, signal }: CallOptions & { readonly deadlineMs?: number } = {},
   ): Promise<OperationAnswer<K>> {
-    return (await this.#exchanges.call({ ...operationRequest(id, input, this.#namespace), deadlineMs, signal })) as OperationAnswer<K>;
+    return (await this.#exchanges.call({
+      ...operationRequest(id, input, this.#namespace),
+      deadlineMs,
+      signal,
+    })) as OperationAnswer<K>;
   }
 }

@@ -9,11 +9,18 @@ export interface ReceivedEvent {
   readonly data: unknown;
 }
 
-/** The events of an answer, until it ends. Reads no faster than they are taken. Throws where the connection breaks. */
-export async function* readServerEvents(response: IncomingMessage): AsyncGenerator<ReceivedEvent, void, undefined> {
+/**
+ * The events of an answer, until it ends. Reads no faster than they are taken. Throws where the
+ * connection breaks.
+ */
+export async function* readServerEvents(
+  response: IncomingMessage,
+): AsyncGenerator<ReceivedEvent, void, undefined> {
   const received: ReceivedEvent[] = [];
   const parser = createParser({
-    onEvent: ({ event = 'message', id, data }) => { received.push({ event, id, data: JSON.parse(data) }); },
+    onEvent: ({ event = 'message', id, data }) => {
+      received.push({ event, id, data: JSON.parse(data) });
+    },
   });
   const decoder = new TextDecoder();
   try {

@@ -5,7 +5,10 @@ import { WebSocket } from 'ws';
 export interface TerminalEnd {
   /** The shell's; undefined where it did not end by itself. */
   readonly exitCode: number | undefined;
-  /** The close code: 1000 the shell ended, 1006 the connection broke, 1012 the daemon stops, 4001 the key was revoked, 4004 the sandbox ended, 4008 too slow. */
+  /**
+   * The close code: 1000 the shell ended, 1006 the connection broke, 1012 the daemon stops, 4001
+   * the key was revoked, 4004 the sandbox ended, 4008 too slow.
+   */
   readonly code: number;
   readonly reason: string;
 }
@@ -17,7 +20,10 @@ const MESSAGE_BYTES = 32 * 1024;
 /** The longest message that is taken from the server. */
 export const MAX_OUTPUT_BYTES = 1024 * 1024;
 
-/** A terminal in a sandbox, in the framing `sandpool.terminal.v1`. Its stream carries bytes and obeys back-pressure both ways. */
+/**
+ * A terminal in a sandbox, in the framing `sandpool.terminal.v1`. Its stream carries bytes and
+ * obeys back-pressure both ways.
+ */
 export class TerminalConnection {
   readonly stream: Duplex;
   /** Settles once, when the connection is gone; never rejects. */
@@ -37,8 +43,11 @@ export class TerminalConnection {
         done(error);
       },
     });
-    ws.on('message', (data, isBinary) => this.#onMessage(data as Buffer, isBinary)); // binaryType is nodebuffer
-    ws.on('error', (error) => { this.#complaint = error.message; });
+    // binaryType is nodebuffer
+    ws.on('message', (data, isBinary) => this.#onMessage(data as Buffer, isBinary));
+    ws.on('error', (error) => {
+      this.#complaint = error.message;
+    });
     this.ended = this.#untilEnded();
   }
 
@@ -62,10 +71,14 @@ export class TerminalConnection {
     if (this.#ws.readyState === WebSocket.OPEN) this.#ws.send(JSON.stringify(frame));
   }
 
-  /** Done once the socket took it; a send that fails means that the connection goes, which `ended` tells. */
+  /**
+   * Done once the socket took it; a send that fails means that the connection goes, which `ended`
+   * tells.
+   */
   #write(chunk: Buffer, done: () => void): void {
     let from = 0;
-    for (; from + MESSAGE_BYTES < chunk.length; from += MESSAGE_BYTES) this.#ws.send(chunk.subarray(from, from + MESSAGE_BYTES), { binary: true });
+    for (; from + MESSAGE_BYTES < chunk.length; from += MESSAGE_BYTES)
+      this.#ws.send(chunk.subarray(from, from + MESSAGE_BYTES), { binary: true });
     this.#ws.send(chunk.subarray(from), { binary: true }, () => done());
   }
 

@@ -1,16 +1,70 @@
 import type * as api from './generated/api.ts';
 import type { OperationInput } from './operation-request.ts';
 
-/** What goes over the wire, by the names that a caller of the client uses. Timestamps are ISO 8601 in UTC; what is absent was left out. */
+/**
+ * What goes over the wire, by the names that a caller of the client uses. Timestamps are ISO 8601
+ * in UTC; what is absent was left out.
+ */
 
 export type {
-  ActorReport, ActorTransition, ApiKey, ApiKeyDeletion, ApiKeyPromotion, ApiKeysDeletion, AuditPage, AuditRecord, AutoscalingGroup, AutoscalingGroupDeletion, AutoscalingGroupEnvelope, AutoscalingGroupList, Cluster, ClusterList, Env,
-  EnvCondition, EnvDeletion, EnvEditable, EnvEnvelope, Event, EventList, ExecResult, FeatureGates, InstanceType, InstanceTypeList, IssuedApiKey, LogLevelReport, MachineReport, MemberEnvelope, MemberList,
-  NarrowEnv, ObservedMember, Pool, PoolDeletion, PoolSyncPreview, QueuesReport, Quota, QuotaList, ScalingDecision, ScalingDecisionList, SandboxDeletion, SandboxLogs, SandboxStatistics, ShardReport, Template, TemplateDeletion, Volume, VolumeList,
+  ActorReport,
+  ActorTransition,
+  ApiKey,
+  ApiKeyDeletion,
+  ApiKeyPromotion,
+  ApiKeysDeletion,
+  AuditPage,
+  AuditRecord,
+  AutoscalingGroup,
+  AutoscalingGroupDeletion,
+  AutoscalingGroupEnvelope,
+  AutoscalingGroupList,
+  Cluster,
+  ClusterList,
+  Env,
+  EnvCondition,
+  EnvDeletion,
+  EnvEditable,
+  EnvEnvelope,
+  Event,
+  EventList,
+  ExecResult,
+  FeatureGates,
+  InstanceType,
+  InstanceTypeList,
+  IssuedApiKey,
+  LogLevelReport,
+  MachineReport,
+  MemberEnvelope,
+  MemberList,
+  NarrowEnv,
+  ObservedMember,
+  Pool,
+  PoolDeletion,
+  PoolSyncPreview,
+  QueuesReport,
+  Quota,
+  QuotaList,
+  ScalingDecision,
+  ScalingDecisionList,
+  SandboxDeletion,
+  SandboxLogs,
+  SandboxStatistics,
+  ShardReport,
+  Template,
+  TemplateDeletion,
+  Volume,
+  VolumeList,
 } from './generated/api.ts';
 
 /** A sandbox as any of the answers shows it. */
-export type Sandbox = api.Sandbox & Partial<Omit<api.SandboxRecord & api.SandboxWithEndpoints & api.SandboxWithIdleTimeout, keyof api.Sandbox>>;
+export type Sandbox = api.Sandbox &
+  Partial<
+    Omit<
+      api.SandboxRecord & api.SandboxWithEndpoints & api.SandboxWithIdleTimeout,
+      keyof api.Sandbox
+    >
+  >;
 
 export type ActorKind = api.ActorReport['kind'];
 export type Readiness = api.ReadinessReport;
@@ -42,21 +96,33 @@ export type LogLevel = LogLevelRequest['level'];
 
 export type LogsQuery = Omit<NonNullable<OperationInput<'getSandboxLogs'>['query']>, 'follow'>;
 
-/** `end`: the sandbox has ended, and this was all. `reset`: something before the next line is no longer kept. */
+/**
+ * `end`: the sandbox has ended, and this was all. `reset`: something before the next line is no
+ * longer kept.
+ */
 export type LogEvent =
-  | { readonly type: 'line'; readonly id: string; readonly line: string; readonly timestamp?: string; readonly partial?: boolean }
+  | {
+      readonly type: 'line';
+      readonly id: string;
+      readonly line: string;
+      readonly timestamp?: string;
+      readonly partial?: boolean;
+    }
   | { readonly type: 'reset' }
   | { readonly type: 'end' };
 
-/** `open`: nothing that happens from now on is missed. `reset`: events before the next one are no longer known; look at the lists anew. */
+/**
+ * `open`: nothing that happens from now on is missed. `reset`: events before the next one are no
+ * longer known; look at the lists anew.
+ */
 export type FollowedEvent =
   | { readonly type: 'open' }
   | { readonly type: 'event'; readonly id: string; readonly event: api.Event }
   | { readonly type: 'reset' };
 
 /**
- * `open`: nothing that the actor does from now on is missed. `seen-by`: whose view follows. `reset`: moves before the next one are not known any more.
- * `end`: the actor is no more.
+ * `open`: nothing that the actor does from now on is missed. `seen-by`: whose view follows.
+ * `reset`: moves before the next one are not known any more. `end`: the actor is no more.
  */
 export type ActorNews =
   | { readonly type: 'open' | 'reset' | 'end' }

@@ -8,12 +8,18 @@ export type NamedTexts = Readonly<Record<string, string | undefined>>;
 export const environment = (): NamedTexts => process.env;
 
 /** A variable that is set and not empty. */
-export const variable = (env: NamedTexts, name: string): string | undefined => (env[name] === '' ? undefined : env[name]);
+export const variable = (env: NamedTexts, name: string): string | undefined =>
+  env[name] === '' ? undefined : env[name];
 
 export const defaultDataDir = (env: NamedTexts): string =>
-  process.getuid?.() === 0 ? '/var/lib/sandpool' : resolve(variable(env, 'HOME') ?? homedir(), '.local/share/sandpool');
+  process.getuid?.() === 0
+    ? '/var/lib/sandpool'
+    : resolve(variable(env, 'HOME') ?? homedir(), '.local/share/sandpool');
 
-/** The data folder by flag, SANDPOOL_DATA_DIR or default; undefined where a file of settings has to be asked. */
+/**
+ * The data folder by flag, SANDPOOL_DATA_DIR or default; undefined where a file of settings has to
+ * be asked.
+ */
 export const plainDataDir = (env: NamedTexts, flag?: string): string | undefined => {
   const named = flag ?? variable(env, 'SANDPOOL_DATA_DIR');
   if (named !== undefined) return resolve(named);

@@ -5,14 +5,20 @@ import type { NamedTexts } from './environment.ts';
 import type { Setting } from './settings.ts';
 import { suggestionFor } from './suggestion.ts';
 
-/** One thing that is wrong with the configuration. `origin` says where: a file, a variable or a flag. */
+/**
+ * One thing that is wrong with the configuration. `origin` says where: a file, a variable or a
+ * flag.
+ */
 export interface Fault {
   readonly setting: string;
   readonly origin: string;
   readonly problem: string;
 }
 
-/** What one source says: a value per setting's path, where each came from, and what could not be read. */
+/**
+ * What one source says: a value per setting's path, where each came from, and what could not be
+ * read.
+ */
 export interface Layer {
   readonly values: ReadonlyMap<string, { readonly value: unknown; readonly origin: string }>;
   readonly faults: readonly Fault[];
@@ -27,35 +33,62 @@ export const fileLayer = (file: string, settings: readonly Setting[]): Layer => 
   try {
     text = readFileSync(file, 'utf8');
   } catch (cause) {
-    return { values: new Map(), faults: [fault('', `can't be read: ${cause instanceof Error ? cause.message : String(cause)}`)] };
+    return {
+      values: new Map(),
+      faults: [
+        fault('', `can't be read: ${cause instanceof Error ? cause.message : String(cause)}`),
+      ],
+    };
   }
-  if (text.length > FILE_LIMIT_BYTES) return { values: new Map(), faults: [fault('', 'is larger than 1 MiB')] };
+  if (text.length > FILE_LIMIT_BYTES)
+    return { values: new Map(), faults: [fault('', 'is larger than 1 MiB')] };
   const document = parseDocument(text, { prettyErrors: true });
   // Only the first line of a YAML error: the others quote the file.
-  const broken = document.errors.map((error) => fault('', error.message.split('\n')[0] ?? 'is not YAML'));
+  const broken = document.errors.map((error) =>
+    fault('', error.message.split('\n')[0] ?? 'is not YAML'),
+  );
   if (broken.length > 0) return { values: new Map(), faults: broken };
   return treeLayer(document.toJS({ maxAliasCount: 50 }), settings, file);
 };
 
-/** Variables `SANDPOOL_*`. An empty one counts as absent, unless it is a list. One that no setting has is a fault, unless something else is known to set it. */
-export const environmentLayer = (env: NamedTexts, settings: readonly Setting[], others: RegExp): Layer => {
+/**
+ * Variables `SANDPOOL_*`. An empty one counts as absent, unless it is a list. One that no setting
+ * has is a fault, unless something else is known to set it.
+ */
+export const environmentLayer = (
+  env: NamedTexts,
+  settings: readonly Setting[],
+  others: RegExp,
+): Layer => {
   const known = new Map(settings.map((setting) => [setting.variable, setting]));
-  const found = Object.entries(env).filter(([name, value]) => value !== undefined && name.startsWith('SANDPOOL_') && !others.test(name));
+  const found = Object.entries(env).filter(
+    ([name, value]) => value !== undefined && name.startsWith('SANDPOOL_') && !others.test(name),
+  );
   return {
-    values: new Map(found.flatMap(([name, value]) => {
-      const setting = known.get(name);
-      return setting && value !== undefined && (value !== '' || setting.kind === 'list') ? [[setting.path, { value: readText(setting, value), origin: name }]] : [];
-    })),
-    faults: found.filter(([name]) => !known.has(name)).map(([name]) => unknownKey(name, [...known.keys()], 'the environment')),
+    values: new Map(
+      found.flatMap(([name, value]) => {
+        const setting = known.get(name);
+        return setting && value !== undefined && (value !== '' || setting.kind === 'list')
+          ? [[setting.path, { value: readText(setting, value), origin: name }]]
+          : [];
+      }),
+    ),
+    faults: found
+      .filter(([name]) => !known.has(name))
+      .map(([name]) => unknownKey(name, [...known.keys()], 'the environment')),
   };
 };
 
 /** A command's options, by name; what is not a setting is the command's own. */
 export const flagLayer = (options: NamedTexts, settings: readonly Setting[]): Layer => ({
-  values: new Map(settings.flatMap((setting) => {
-    const value = options[setting.option];
-    return value === undefined ? [] : [[setting.path, { value: readText(setting, value), origin: setting.flag }]];
-  })),
+  values: new Map(
+    settings.flatMap((setting) => {
+      const value = options[setting.option];
+      return value === undefined
+        ? []
+        : [[setting.path, { value: readText(setting, value), origin: setting.flag }]];
+    }),
+  ),
   faults: [],
 });
 
@@ -67,14 +100,16 @@ const treeLayer = (tree: unknown, settings: readonly Setting[], file: string): L
     if (node === null || node === undefined) return;
     const setting = known.get(path);
     if (setting) {
-      const value = setting.kind === 'path' && typeof node === 'string' ? resolve(dirname(file), node) : node;
+      const value =
+        setting.kind === 'path' && typeof node === 'string' ? resolve(dirname(file), node) : node;
       values.set(path, { value, origin: file });
     } else if (typeof node !== 'object' || Array.isArray(node)) {
       faults.push({ setting: path, origin: file, problem: 'must be a group of settings' });
     } else {
       for (const [key, child] of Object.entries(node)) {
         const below = path === '' ? key : `${path}.${key}`;
-        if (known.has(below) || settings.some(({ path: name }) => name.startsWith(`${below}.`))) visit(child, below);
+        if (known.has(below) || settings.some(({ path: name }) => name.startsWith(`${below}.`)))
+          visit(child, below);
         else faults.push(unknownKey(below, [...known.keys()], file));
       }
     }
@@ -85,15 +120,23 @@ const treeLayer = (tree: unknown, settings: readonly Setting[], file: string): L
 
 const unknownKey = (setting: string, known: readonly string[], origin: string): Fault => {
   const meant = suggestionFor(setting, known);
-  return { setting, origin, problem: `is no setting${meant === undefined ? '' : `; did you mean ${meant}?`}` };
+  return {
+    setting,
+    origin,
+    problem: `is no setting${meant === undefined ? '' : `; did you mean ${meant}?`}`,
+  };
 };
 
 /** What a text that is no number stands for is left to the schema to refuse. */
 const readText = (setting: Setting, text: string): unknown => {
   switch (setting.kind) {
-    case 'number': return /^-?\d{1,15}$/.test(text) ? Number(text) : text;
-    case 'list': return text === '' ? [] : text.split(',').map((part) => part.trim());
-    case 'path': return text === '' ? text : resolve(text);
-    case 'text': return text;
+    case 'number':
+      return /^-?\d{1,15}$/.test(text) ? Number(text) : text;
+    case 'list':
+      return text === '' ? [] : text.split(',').map((part) => part.trim());
+    case 'path':
+      return text === '' ? text : resolve(text);
+    case 'text':
+      return text;
   }
 };

@@ -5,8 +5,9 @@ import { parseVolumeDirectory } from '../model/volume-directory.ts';
 import { HIGHEST_LIMIT, sizeLimitOf } from '../model/quota.ts';
 
 /**
- * Every setting: its form, bounds and one sentence about it, which config/default.yaml and `serve --help` repeat word
- * for word. Defaults stand in config/default.yaml alone. Durations are text here and whole milliseconds once parsed.
+ * Every setting: its form, bounds and one sentence about it, which config/default.yaml and `serve
+ * --help` repeat word for word. Defaults stand in config/default.yaml alone. Durations are text
+ * here and whole milliseconds once parsed.
  */
 
 const DAY_MS = 24 * 3_600_000;
@@ -14,10 +15,16 @@ const DAY_MS = 24 * 3_600_000;
 const label = (description: string) =>
   z.string('must be text').refine(isDnsLabel, DNS_LABEL_FORM).meta({ description });
 
-/** A relative one is taken from the folder of the file that names it, else from the working folder. */
+/**
+ * A relative one is taken from the folder of the file that names it, else from the working folder.
+ */
 const path = (description: string) =>
-  z.string('must be text').min(1, 'must not be empty').max(4_096)
-    .refine((value) => !value.includes('\0'), 'must not hold a NUL').meta({ description, kind: 'path' });
+  z
+    .string('must be text')
+    .min(1, 'must not be empty')
+    .max(4_096)
+    .refine((value) => !value.includes('\0'), 'must not hold a NUL')
+    .meta({ description, kind: 'path' });
 
 const whole = (least: number, most: number, description: string) => {
   const error = `must be a whole number from ${least} to ${most}`;
@@ -25,33 +32,53 @@ const whole = (least: number, most: number, description: string) => {
 };
 
 const sizeQuota = (resource: 'cpu' | 'memory', description: string) =>
-  z.string('must be a quantity, in quotes').refine((text) => sizeLimitOf(resource, text) !== undefined, resource === 'cpu' ? 'must be a cpu quantity such as "64" or 500m' : 'must be a memory quantity such as 256Gi')
+  z
+    .string('must be a quantity, in quotes')
+    .refine(
+      (text) => sizeLimitOf(resource, text) !== undefined,
+      resource === 'cpu'
+        ? 'must be a cpu quantity such as "64" or 500m'
+        : 'must be a memory quantity such as 256Gi',
+    )
     .meta({ description });
 
 const duration = (least: number, most: number, description: string) =>
-  z.string('must be a duration such as 90s, 30m or 1h30m').transform((value, context) => {
-    const milliseconds = parseDuration(value);
-    if (milliseconds === undefined) context.addIssue('must be a duration such as 90s, 30m or 1h30m');
-    else if (milliseconds < least || milliseconds > most) context.addIssue(`must be a duration from ${least / 1_000}s to ${most / 1_000}s`);
-    else return milliseconds;
-    return z.NEVER;
-  }).meta({ description });
+  z
+    .string('must be a duration such as 90s, 30m or 1h30m')
+    .transform((value, context) => {
+      const milliseconds = parseDuration(value);
+      if (milliseconds === undefined)
+        context.addIssue('must be a duration such as 90s, 30m or 1h30m');
+      else if (milliseconds < least || milliseconds > most)
+        context.addIssue(`must be a duration from ${least / 1_000}s to ${most / 1_000}s`);
+      else return milliseconds;
+      return z.NEVER;
+    })
+    .meta({ description });
 
 const choice = <const T extends readonly [string, ...string[]]>(allowed: T, description: string) =>
   z.enum(allowed, `must be one of ${allowed.join(', ')}`).meta({ description });
 
 const listener = (description: string) =>
-  z.string('must be HOST:PORT, in quotes').transform((value, context) => {
-    const match = /^(?:\[([0-9a-fA-F:.]{2,45})\]|([A-Za-z0-9.-]{1,253})):(\d{1,5})$/.exec(value);
-    const host = match?.[1] ?? match?.[2];
-    if (host !== undefined && Number(match?.[3]) <= 65_535) return { host, port: Number(match?.[3]) };
-    context.addIssue('must be HOST:PORT, an IPv6 host in brackets, port 0 to 65535');
-    return z.NEVER;
-  }).meta({ description });
+  z
+    .string('must be HOST:PORT, in quotes')
+    .transform((value, context) => {
+      const match = /^(?:\[([0-9a-fA-F:.]{2,45})\]|([A-Za-z0-9.-]{1,253})):(\d{1,5})$/.exec(value);
+      const host = match?.[1] ?? match?.[2];
+      if (host !== undefined && Number(match?.[3]) <= 65_535)
+        return { host, port: Number(match?.[3]) };
+      context.addIssue('must be HOST:PORT, an IPv6 host in brackets, port 0 to 65535');
+      return z.NEVER;
+    })
+    .meta({ description });
 
-const listenerOrNone = (description: string) => z.union([z.literal('none'), listener(description)], 'must be HOST:PORT, in quotes, or none').meta({ description });
+const listenerOrNone = (description: string) =>
+  z
+    .union([z.literal('none'), listener(description)], 'must be HOST:PORT, in quotes, or none')
+    .meta({ description });
 
-const parseUrl = (value: string): URL | undefined => (URL.canParse(value) ? new URL(value) : undefined);
+const parseUrl = (value: string): URL | undefined =>
+  URL.canParse(value) ? new URL(value) : undefined;
 
 const origin = z.string().refine((value) => {
   const url = parseUrl(value);
@@ -60,182 +87,454 @@ const origin = z.string().refine((value) => {
 
 const redisUrl = z.string().refine((value) => {
   const url = parseUrl(value);
-  return url !== undefined && /^rediss?:$/.test(url.protocol) && url.hostname !== '' && url.username === '' && url.password === '' && /^\/?$/.test(url.pathname);
+  return (
+    url !== undefined &&
+    /^rediss?:$/.test(url.protocol) &&
+    url.hostname !== '' &&
+    url.username === '' &&
+    url.password === '' &&
+    /^\/?$/.test(url.pathname)
+  );
 }, 'must be URLs such as rediss://redis.example.com:6379, without credentials');
 
 const collectorUrl = z.string('must be text').refine((value) => {
   const url = parseUrl(value);
-  return url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '' && url.search === '' && url.hash === '';
+  return (
+    url !== undefined &&
+    /^https?:$/.test(url.protocol) &&
+    url.username === '' &&
+    url.password === '' &&
+    url.search === '' &&
+    url.hash === ''
+  );
 }, 'must be a URL such as http://127.0.0.1:4318, without credentials');
 
-const volumeDirectory = z.string('must be text').max(4_400).transform((value, context) => {
-  const directory = parseVolumeDirectory(value);
-  if (directory) return directory;
-  context.addIssue('must be NAMESPACE/CLAIM=/PATH: two DNS-1123 labels, and an absolute path without ..');
-  return z.NEVER;
-});
+const volumeDirectory = z
+  .string('must be text')
+  .max(4_400)
+  .transform((value, context) => {
+    const directory = parseVolumeDirectory(value);
+    if (directory) return directory;
+    context.addIssue(
+      'must be NAMESPACE/CLAIM=/PATH: two DNS-1123 labels, and an absolute path without ..',
+    );
+    return z.NEVER;
+  });
 
-export const ConfigSchema = z.strictObject({
-  assembly: choice(['embedded', 'kubernetes'], 'embedded runs sandboxes on this machine; kubernetes as Pods of a cluster, with any number of replicas.'),
-  replica: label('Name of this replica in logs; a random ending is added. Unset: the host name.').optional(),
-  listen: listener('Address and port that the REST API listens on.'),
-  metrics: z.strictObject({
-    listen: listenerOrNone('Address and port that GET /metrics is answered on, to whoever can reach it; none measures nothing.'),
-  }),
-  tracing: z.strictObject({
-    endpoint: collectorUrl.optional().meta({ description: 'Collector of traces, by OTLP over HTTP. Unset: OTEL_EXPORTER_OTLP_ENDPOINT; without it no traces are recorded.' }),
-    samplePercent: whole(0, 100, 'Of the requests whose client records no trace, how many are recorded, in percent.'),
-  }),
-  dataDir: path('Folder of all that the daemon keeps: database, keys, sandboxes.'),
-  secretsDir: path('Folder with the files pepper and admin.key, the same for every replica; read at the start, never written.').optional(),
-  shutdownDelay: duration(0, 60_000, 'How long a daemon that is told to stop says that it is not ready before it takes no more requests.'),
-  templatesDir: path('Folder of the sandbox templates (*.json) that are read at every start.'),
-  instanceTypes: z.strictObject({
-    provider: choice(['file', 'none'], 'Where instance types come from: file reads instanceTypes.file; none has no instance types.'),
-    file: path('File (YAML) of the instance types that pools may name; read at the start.'),
-  }),
-  volumes: z.strictObject({
-    provider: choice(['auto', 'none'], 'auto offers tenants the volumes there are: directories on one machine, bound claims on Kubernetes; none offers no volumes.'),
-    directories: z.array(volumeDirectory, 'must be a list of NAMESPACE/CLAIM=/PATH').max(1_000)
-      .refine((given) => new Set(given.map(({ namespace, claimName }) => `${namespace}/${claimName}`)).size === given.length, 'must not name a claim twice')
-      .meta({ description: 'Directories that sandboxes of a namespace may mount as volumes, as NAMESPACE/CLAIM=/PATH; on one machine alone.' }),
-  }),
-  logLevel: choice(['auto', 'trace', 'debug', 'info', 'warn', 'error'], 'Least level that is logged; auto is warn on a terminal, else info.'),
-  clusterId: label('Name of this cluster in paths and in a fleet.'),
-  namespacePattern: z.string('must be text').refine((value) => value.includes('{team}') && isDnsLabel(value.replaceAll('{team}', 'team')),
-    'must hold {team}, and be a DNS-1123 label once it is filled in').meta({ description: 'Namespace of a team.' }),
-  isolation: choice(['auto', 'none'], 'auto isolates by bubblewrap and refuses to start without it; none runs bare processes, for trials only.'),
-  uidRange: z.strictObject({
-    first: whole(1_000, 4_294_000_000, 'First host uid for sandboxes, when the daemon is root.'),
-    count: whole(1, 1_000_000, 'How many host uids; at most this many sandboxes live at once.'),
-  }),
-  images: z.strictObject({
-    directories: z.array(z.string('must be text').min(1, 'must not be empty').max(4_096).refine((value) => value.startsWith('/') && !value.includes('\0'), 'must be absolute paths'), 'must be a list of absolute paths').max(16)
-      .meta({ description: 'Folders whose entries templates name as dir:NAME (a root file system) and oci:NAME (an OCI image layout).' }),
-    allowed: z.array(
-      z.string('must be text').min(1, 'must not be empty').max(512)
-        .regex(/^[!-~]+$/, 'must be printable and without spaces'),
-      'must be a list of prefixes',
-    ).max(256)
-      .meta({ description: 'Prefixes of the images that pools may name themselves; empty: any image.' }),
-    unpackedDir: path('Folder that OCI images are unpacked into; every uid must be able to pass through to it.').optional(),
-    maxBytes: whole(1_048_576, 1_099_511_627_776, 'Bytes that one image may have unpacked.'),
-    unusedAfter: duration(60_000, 3_650 * DAY_MS, 'An unpacked image that no template and no sandbox uses is removed after so long.'),
-  }),
-  limits: z.strictObject({
-    inlineTemplates: choice(
-      ['everyone', 'nobody'],
-      'Who may give a pool a template of its own: everyone, or nobody, so that pools name a stored one.',
+export const ConfigSchema = z
+  .strictObject({
+    assembly: choice(
+      ['embedded', 'kubernetes'],
+      'embedded runs sandboxes on this machine; kubernetes as Pods of a cluster, with any number of replicas.',
     ),
-    terminalsOfTenant: whole(1, 4_096, 'Terminals that a tenant may have open at one time, on one replica.'),
-  }),
-  pidsMax: whole(8, 32_768, 'Processes and threads that one sandbox may have.'),
-  parallelStarts: whole(1, 64, 'Sandboxes that are started at the same time.'),
-  refill: z.strictObject({
-    perSecond: whole(1, 10_000, 'Launches per second of one pool.'),
-    burst: whole(1, 10_000, 'Launches at once after a quiet time.'),
-  }),
-  pool: z.strictObject({
-    replicaSemantics: choice(['total', 'idle'], 'What replicas counts: total is idle, starting and running; idle is the unclaimed ones.'),
-  }),
-  breaker: z.strictObject({
-    failures: whole(1, 100, 'Start failures in a row after which a pool stops starting for a while.'),
-    firstPauseSeconds: whole(1, 3_600, 'The first pause; each further one is twice as long.'),
-    maxPauseSeconds: whole(1, 86_400, 'The longest pause. After launches that were refused it is at most 8 s.'),
-  }).refine((group) => group.firstPauseSeconds <= group.maxPauseSeconds, { path: ['firstPauseSeconds'], error: 'must not exceed breaker.maxPauseSeconds' }),
-  quotas: z.strictObject({
-    sandboxes: whole(0, HIGHEST_LIMIT.sandboxes, 'Running sandboxes that one user may have.'),
-    pools: whole(0, HIGHEST_LIMIT.pools, 'Pools that one user may have.'),
-    replicas: whole(0, HIGHEST_LIMIT.replicas, 'Replicas that one user may ask for, over all pools.'),
-    cpu: sizeQuota('cpu', 'Cores that all instances which the pools of one user ask for may have, such as "64". Unset: any number.').optional(),
-    memory: sizeQuota('memory', 'Memory of the same, such as 256Gi. Unset: any amount.').optional(),
-  }),
-  keys: z.strictObject({
-    defaultLifetime: duration(60_000, 3_650 * DAY_MS, 'How long an API key lives that was made without expiresAt.'),
-    maxLifetime: duration(60_000, 3_650 * DAY_MS, 'The longest that an API key may live.'),
-    creation: choice(['everyone', 'admins'], 'Who may make API keys: everyone, so that tenants make further ones of their own, or admins alone.'),
-    requestsPerSecond: whole(0, 1_000_000, 'Requests that one API key may send to one replica in a second; 0: as many as it likes.'),
-  }).refine((group) => group.defaultLifetime <= group.maxLifetime, { path: ['defaultLifetime'], error: 'must not exceed keys.maxLifetime' }),
-  history: z.strictObject({
-    listWindow: duration(0, 3_650 * DAY_MS, 'How long a finished sandbox shows in lists that do not ask for a phase.'),
-    retention: duration(60_000, 3_650 * DAY_MS, 'How long a finished sandbox is kept.'),
-    totalBytes: whole(16_777_216, 1_125_899_906_842_624, 'Bytes of finished sandboxes with their events; the oldest of the user with most go first.'),
-    tenantBytes: whole(16_777_216, 1_125_899_906_842_624, 'What one user may have of them; beyond it the user\'s own oldest go.'),
-  }).refine((group) => group.listWindow <= group.retention, { path: ['listWindow'], error: 'must not exceed history.retention' }),
-  logs: z.strictObject({
-    fileBytes: whole(65_536, 1_073_741_824, 'Bytes of one file of what a sandbox prints; two are kept of each sandbox.'),
-    totalBytes: whole(1_048_576, 1_125_899_906_842_624, 'Bytes of all these files together; the oldest of whoever has most go first.'),
-  }),
-  answers: z.strictObject({
-    memoryPercent: whole(1, 400, 'Memory that answers under way may take, in percent of the limit of V8\'s heap, which --max-old-space-size sets.'),
-    tenantPercent: whole(1, 100, 'What one tenant may have of what the others leave of it, in percent.'),
-  }),
-  keptAnswers: z.strictObject({
-    totalBytes: whole(1_048_576, 1_125_899_906_842_624, 'Bytes of the answers that are kept for requests with an Idempotency-Key; the oldest of the user with most go first.'),
-    tenantBytes: whole(262_144, 1_125_899_906_842_624, 'What one user may have of them; beyond it the user\'s own oldest go.'),
-  }),
-  audit: z.strictObject({
-    mode: choice(['on', 'off'], 'Whether every write over the API is taken down: who, what, and how it went.'),
-    folder: path('Folder of the audit\'s files, of this daemon alone. Unset: audit in dataDir.').optional(),
-    fileBytes: whole(65_536, 1_073_741_824, 'Bytes of one file of the audit; then the next one begins.'),
-    files: whole(2, 10_000, 'Files of the audit that are kept; the oldest go.'),
-    anchor: z.string('must be text').regex(/^(?:syslog|(?:file|command):\/[^\0]{1,4095})$/, 'must be syslog, file:/PATH or command:/PATH')
-      .meta({ description: 'Where the audit\'s last hash is told each minute, so that a chain that was written anew is found: file:/PATH, syslog, or command:/PATH, a program that reads it. Unset: nowhere.' }).optional(),
-  }),
-  tls: z.strictObject({
-    certFile: path('Certificate chain (PEM) of the REST API; with it and tls.keyFile it speaks HTTPS alone.').optional(),
-    keyFile: path('Private key (PEM) of the certificate.').optional(),
-  }).refine((group) => (group.certFile === undefined) === (group.keyFile === undefined), { path: ['keyFile'], error: 'must be set beside tls.certFile, and only then' }),
-  trustedProxies: z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], 'must be an IP address or a CIDR range'), 'must be a list of IP addresses and CIDR ranges')
-    .meta({ description: 'Proxies (addresses, CIDR ranges) whose X-Forwarded-For, X-Forwarded-Proto and Forwarded headers count.' }),
-  connections: z.strictObject({
-    most: whole(10, 1_000_000, 'Connections that are open at the same time.'),
-    mostPerAddress: whole(1, 1_000_000, 'Connections of one address (IPv6: one /64); trusted proxies are not counted.'),
-  }),
-  deprecation: z.strictObject({
-    sunset: z.iso.datetime('must be a timestamp in UTC such as 2030-01-31T00:00:00Z').optional()
-      .meta({ description: 'When deprecated operations are to go; told in their Sunset header.' }),
-  }),
-  terminal: z.strictObject({
-    allowedOrigins: z.array(origin, 'must be a list of origins').max(64)
-      .meta({ description: 'Origins of web pages that may open terminals, besides the daemon itself.' }),
-    framesPerSecond: whole(10, 1_000_000, 'Frames that the client of one terminal may send in a second; one that sends more is read from later.'),
-    bytesPerSecond: whole(65_536, 1_073_741_824, 'Bytes in these frames; the same.'),
-    tenantFramesPerSecond: whole(10, 1_000_000, 'Frames in a second to all terminals of one tenant on one replica.'),
-    tenantBytesPerSecond: whole(65_536, 1_073_741_824, 'Bytes in these frames.'),
-  }),
-  kubernetes: z.strictObject({
-    kubeconfig: path('How the API server is reached. Unset: as the service account of the Pod that the daemon runs in.').optional(),
-    context: z.string('must be text').min(1, 'must not be empty').max(253).optional().meta({ description: 'Context of the kubeconfig. Unset: its current one.' }),
-    runAsUser: whole(1, 2_147_483_647, 'User and group that everything in a sandbox runs as.'),
-    terminationGrace: duration(0, 3_600_000, 'Between the polite and the hard end of a sandbox.'),
-    sealedSince: z.iso.datetime('must be a timestamp in UTC such as 2030-01-31T00:00:00Z').optional()
-      .meta({ description: 'Records made before this moment may be without a seal, as earlier versions wrote them; they are sealed then. Unset: every record must have one.' }),
-  }),
-  redis: z.strictObject({
-    urls: z.array(redisUrl, 'must be a list of URLs').max(16)
-      .meta({ description: 'Where Redis is (redis://HOST:PORT, or rediss:// with TLS): one, or some nodes of a cluster.' }),
-    mode: choice(['standalone', 'cluster'], 'Whether it is one Redis or a Redis cluster.'),
-    username: z.string('must be text').min(1, 'must not be empty').max(128).optional().meta({ description: 'User of Redis.' }),
-    passwordFile: path('File with the password of Redis; read at the start.').optional(),
-    caFile: path('File (PEM) of who must have signed the certificate of Redis. Unset: whom Node trusts.').optional(),
-    prefix: label('With which every key in Redis begins, so that several services can share one.'),
-  }).refine((group) => group.mode === 'cluster' || group.urls.length <= 1, { path: ['urls'], error: 'must be one, unless redis.mode is cluster' }),
-  endpoints: z.strictObject({
-    mode: choice(['gateway', 'direct'], 'gateway shows URLs under the daemon; direct a loopback address, where the sandbox has the host\'s network.'),
-  }),
-  defaultPool: z.strictObject({
-    name: label('Pool that the first start makes for the tenant key, and the env that sizes it.'),
-    replicas: whole(0, 10_000, 'Its replicas at first, and the least that it shrinks to.'),
-    maxReplicas: whole(0, 10_000, 'The most that it grows to. Where that is not more than replicas: a pool without an env, which keeps its size.'),
-    template: label('Its template.'),
-  }),
-}).superRefine(({ assembly, secretsDir, redis }, context) => {
-  if (assembly === 'embedded') return;
-  const needed = `must be set where assembly is ${assembly}`;
-  if (secretsDir === undefined) context.addIssue({ code: 'custom', path: ['secretsDir'], message: needed });
-  if (redis.urls.length === 0) context.addIssue({ code: 'custom', path: ['redis', 'urls'], message: needed });
-});
+    replica: label(
+      'Name of this replica in logs; a random ending is added. Unset: the host name.',
+    ).optional(),
+    listen: listener('Address and port that the REST API listens on.'),
+    metrics: z.strictObject({
+      listen: listenerOrNone(
+        'Address and port that GET /metrics is answered on, to whoever can reach it; none measures nothing.',
+      ),
+    }),
+    tracing: z.strictObject({
+      endpoint: collectorUrl.optional().meta({
+        description:
+          'Collector of traces, by OTLP over HTTP. Unset: OTEL_EXPORTER_OTLP_ENDPOINT; without it no traces are recorded.',
+      }),
+      samplePercent: whole(
+        0,
+        100,
+        'Of the requests whose client records no trace, how many are recorded, in percent.',
+      ),
+    }),
+    dataDir: path('Folder of all that the daemon keeps: database, keys, sandboxes.'),
+    secretsDir: path(
+      'Folder with the files pepper and admin.key, the same for every replica; read at the start, never written.',
+    ).optional(),
+    shutdownDelay: duration(
+      0,
+      60_000,
+      'How long a daemon that is told to stop says that it is not ready before it takes no more requests.',
+    ),
+    templatesDir: path('Folder of the sandbox templates (*.json) that are read at every start.'),
+    instanceTypes: z.strictObject({
+      provider: choice(
+        ['file', 'none'],
+        'Where instance types come from: file reads instanceTypes.file; none has no instance types.',
+      ),
+      file: path('File (YAML) of the instance types that pools may name; read at the start.'),
+    }),
+    volumes: z.strictObject({
+      provider: choice(
+        ['auto', 'none'],
+        'auto offers tenants the volumes there are: directories on one machine, bound claims on Kubernetes; none offers no volumes.',
+      ),
+      directories: z
+        .array(volumeDirectory, 'must be a list of NAMESPACE/CLAIM=/PATH')
+        .max(1_000)
+        .refine(
+          (given) =>
+            new Set(given.map(({ namespace, claimName }) => `${namespace}/${claimName}`)).size ===
+            given.length,
+          'must not name a claim twice',
+        )
+        .meta({
+          description:
+            'Directories that sandboxes of a namespace may mount as volumes, as NAMESPACE/CLAIM=/PATH; on one machine alone.',
+        }),
+    }),
+    logLevel: choice(
+      ['auto', 'trace', 'debug', 'info', 'warn', 'error'],
+      'Least level that is logged; auto is warn on a terminal, else info.',
+    ),
+    clusterId: label('Name of this cluster in paths and in a fleet.'),
+    namespacePattern: z
+      .string('must be text')
+      .refine(
+        (value) => value.includes('{team}') && isDnsLabel(value.replaceAll('{team}', 'team')),
+        'must hold {team}, and be a DNS-1123 label once it is filled in',
+      )
+      .meta({ description: 'Namespace of a team.' }),
+    isolation: choice(
+      ['auto', 'none'],
+      'auto isolates by bubblewrap and refuses to start without it; none runs bare processes, for trials only.',
+    ),
+    uidRange: z.strictObject({
+      first: whole(1_000, 4_294_000_000, 'First host uid for sandboxes, when the daemon is root.'),
+      count: whole(1, 1_000_000, 'How many host uids; at most this many sandboxes live at once.'),
+    }),
+    images: z.strictObject({
+      directories: z
+        .array(
+          z
+            .string('must be text')
+            .min(1, 'must not be empty')
+            .max(4_096)
+            .refine(
+              (value) => value.startsWith('/') && !value.includes('\0'),
+              'must be absolute paths',
+            ),
+          'must be a list of absolute paths',
+        )
+        .max(16)
+        .meta({
+          description:
+            'Folders whose entries templates name as dir:NAME (a root file system) and oci:NAME (an OCI image layout).',
+        }),
+      allowed: z
+        .array(
+          z
+            .string('must be text')
+            .min(1, 'must not be empty')
+            .max(512)
+            .regex(/^[!-~]+$/, 'must be printable and without spaces'),
+          'must be a list of prefixes',
+        )
+        .max(256)
+        .meta({
+          description: 'Prefixes of the images that pools may name themselves; empty: any image.',
+        }),
+      unpackedDir: path(
+        'Folder that OCI images are unpacked into; every uid must be able to pass through to it.',
+      ).optional(),
+      maxBytes: whole(1_048_576, 1_099_511_627_776, 'Bytes that one image may have unpacked.'),
+      unusedAfter: duration(
+        60_000,
+        3_650 * DAY_MS,
+        'An unpacked image that no template and no sandbox uses is removed after so long.',
+      ),
+    }),
+    limits: z.strictObject({
+      inlineTemplates: choice(
+        ['everyone', 'nobody'],
+        'Who may give a pool a template of its own: everyone, or nobody, so that pools name a stored one.',
+      ),
+      terminalsOfTenant: whole(
+        1,
+        4_096,
+        'Terminals that a tenant may have open at one time, on one replica.',
+      ),
+    }),
+    pidsMax: whole(8, 32_768, 'Processes and threads that one sandbox may have.'),
+    parallelStarts: whole(1, 64, 'Sandboxes that are started at the same time.'),
+    refill: z.strictObject({
+      perSecond: whole(1, 10_000, 'Launches per second of one pool.'),
+      burst: whole(1, 10_000, 'Launches at once after a quiet time.'),
+    }),
+    pool: z.strictObject({
+      replicaSemantics: choice(
+        ['total', 'idle'],
+        'What replicas counts: total is idle, starting and running; idle is the unclaimed ones.',
+      ),
+    }),
+    breaker: z
+      .strictObject({
+        failures: whole(
+          1,
+          100,
+          'Start failures in a row after which a pool stops starting for a while.',
+        ),
+        firstPauseSeconds: whole(1, 3_600, 'The first pause; each further one is twice as long.'),
+        maxPauseSeconds: whole(
+          1,
+          86_400,
+          'The longest pause. After launches that were refused it is at most 8 s.',
+        ),
+      })
+      .refine((group) => group.firstPauseSeconds <= group.maxPauseSeconds, {
+        path: ['firstPauseSeconds'],
+        error: 'must not exceed breaker.maxPauseSeconds',
+      }),
+    quotas: z.strictObject({
+      sandboxes: whole(0, HIGHEST_LIMIT.sandboxes, 'Running sandboxes that one user may have.'),
+      pools: whole(0, HIGHEST_LIMIT.pools, 'Pools that one user may have.'),
+      replicas: whole(
+        0,
+        HIGHEST_LIMIT.replicas,
+        'Replicas that one user may ask for, over all pools.',
+      ),
+      cpu: sizeQuota(
+        'cpu',
+        'Cores that all instances which the pools of one user ask for may have, such as "64". Unset: any number.',
+      ).optional(),
+      memory: sizeQuota(
+        'memory',
+        'Memory of the same, such as 256Gi. Unset: any amount.',
+      ).optional(),
+    }),
+    keys: z
+      .strictObject({
+        defaultLifetime: duration(
+          60_000,
+          3_650 * DAY_MS,
+          'How long an API key lives that was made without expiresAt.',
+        ),
+        maxLifetime: duration(60_000, 3_650 * DAY_MS, 'The longest that an API key may live.'),
+        creation: choice(
+          ['everyone', 'admins'],
+          'Who may make API keys: everyone, so that tenants make further ones of their own, or admins alone.',
+        ),
+        requestsPerSecond: whole(
+          0,
+          1_000_000,
+          'Requests that one API key may send to one replica in a second; 0: as many as it likes.',
+        ),
+      })
+      .refine((group) => group.defaultLifetime <= group.maxLifetime, {
+        path: ['defaultLifetime'],
+        error: 'must not exceed keys.maxLifetime',
+      }),
+    history: z
+      .strictObject({
+        listWindow: duration(
+          0,
+          3_650 * DAY_MS,
+          'How long a finished sandbox shows in lists that do not ask for a phase.',
+        ),
+        retention: duration(60_000, 3_650 * DAY_MS, 'How long a finished sandbox is kept.'),
+        totalBytes: whole(
+          16_777_216,
+          1_125_899_906_842_624,
+          'Bytes of finished sandboxes with their events; the oldest of the user with most go first.',
+        ),
+        tenantBytes: whole(
+          16_777_216,
+          1_125_899_906_842_624,
+          "What one user may have of them; beyond it the user's own oldest go.",
+        ),
+      })
+      .refine((group) => group.listWindow <= group.retention, {
+        path: ['listWindow'],
+        error: 'must not exceed history.retention',
+      }),
+    logs: z.strictObject({
+      fileBytes: whole(
+        65_536,
+        1_073_741_824,
+        'Bytes of one file of what a sandbox prints; two are kept of each sandbox.',
+      ),
+      totalBytes: whole(
+        1_048_576,
+        1_125_899_906_842_624,
+        'Bytes of all these files together; the oldest of whoever has most go first.',
+      ),
+    }),
+    answers: z.strictObject({
+      memoryPercent: whole(
+        1,
+        400,
+        "Memory that answers under way may take, in percent of the limit of V8's heap, which --max-old-space-size sets.",
+      ),
+      tenantPercent: whole(
+        1,
+        100,
+        'What one tenant may have of what the others leave of it, in percent.',
+      ),
+    }),
+    keptAnswers: z.strictObject({
+      totalBytes: whole(
+        1_048_576,
+        1_125_899_906_842_624,
+        'Bytes of the answers that are kept for requests with an Idempotency-Key; the oldest of the user with most go first.',
+      ),
+      tenantBytes: whole(
+        262_144,
+        1_125_899_906_842_624,
+        "What one user may have of them; beyond it the user's own oldest go.",
+      ),
+    }),
+    audit: z.strictObject({
+      mode: choice(
+        ['on', 'off'],
+        'Whether every write over the API is taken down: who, what, and how it went.',
+      ),
+      folder: path(
+        "Folder of the audit's files, of this daemon alone. Unset: audit in dataDir.",
+      ).optional(),
+      fileBytes: whole(
+        65_536,
+        1_073_741_824,
+        'Bytes of one file of the audit; then the next one begins.',
+      ),
+      files: whole(2, 10_000, 'Files of the audit that are kept; the oldest go.'),
+      anchor: z
+        .string('must be text')
+        .regex(
+          /^(?:syslog|(?:file|command):\/[^\0]{1,4095})$/,
+          'must be syslog, file:/PATH or command:/PATH',
+        )
+        .meta({
+          description:
+            "Where the audit's last hash is told each minute, so that a chain that was written anew is found: file:/PATH, syslog, or command:/PATH, a program that reads it. Unset: nowhere.",
+        })
+        .optional(),
+    }),
+    tls: z
+      .strictObject({
+        certFile: path(
+          'Certificate chain (PEM) of the REST API; with it and tls.keyFile it speaks HTTPS alone.',
+        ).optional(),
+        keyFile: path('Private key (PEM) of the certificate.').optional(),
+      })
+      .refine((group) => (group.certFile === undefined) === (group.keyFile === undefined), {
+        path: ['keyFile'],
+        error: 'must be set beside tls.certFile, and only then',
+      }),
+    trustedProxies: z
+      .array(
+        z.union(
+          [z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()],
+          'must be an IP address or a CIDR range',
+        ),
+        'must be a list of IP addresses and CIDR ranges',
+      )
+      .meta({
+        description:
+          'Proxies (addresses, CIDR ranges) whose X-Forwarded-For, X-Forwarded-Proto and Forwarded headers count.',
+      }),
+    connections: z.strictObject({
+      most: whole(10, 1_000_000, 'Connections that are open at the same time.'),
+      mostPerAddress: whole(
+        1,
+        1_000_000,
+        'Connections of one address (IPv6: one /64); trusted proxies are not counted.',
+      ),
+    }),
+    deprecation: z.strictObject({
+      sunset: z.iso
+        .datetime('must be a timestamp in UTC such as 2030-01-31T00:00:00Z')
+        .optional()
+        .meta({
+          description: 'When deprecated operations are to go; told in their Sunset header.',
+        }),
+    }),
+    terminal: z.strictObject({
+      allowedOrigins: z.array(origin, 'must be a list of origins').max(64).meta({
+        description: 'Origins of web pages that may open terminals, besides the daemon itself.',
+      }),
+      framesPerSecond: whole(
+        10,
+        1_000_000,
+        'Frames that the client of one terminal may send in a second; one that sends more is read from later.',
+      ),
+      bytesPerSecond: whole(65_536, 1_073_741_824, 'Bytes in these frames; the same.'),
+      tenantFramesPerSecond: whole(
+        10,
+        1_000_000,
+        'Frames in a second to all terminals of one tenant on one replica.',
+      ),
+      tenantBytesPerSecond: whole(65_536, 1_073_741_824, 'Bytes in these frames.'),
+    }),
+    kubernetes: z.strictObject({
+      kubeconfig: path(
+        'How the API server is reached. Unset: as the service account of the Pod that the daemon runs in.',
+      ).optional(),
+      context: z
+        .string('must be text')
+        .min(1, 'must not be empty')
+        .max(253)
+        .optional()
+        .meta({ description: 'Context of the kubeconfig. Unset: its current one.' }),
+      runAsUser: whole(1, 2_147_483_647, 'User and group that everything in a sandbox runs as.'),
+      terminationGrace: duration(0, 3_600_000, 'Between the polite and the hard end of a sandbox.'),
+      sealedSince: z.iso
+        .datetime('must be a timestamp in UTC such as 2030-01-31T00:00:00Z')
+        .optional()
+        .meta({
+          description:
+            'Records made before this moment may be without a seal, as earlier versions wrote them; they are sealed then. Unset: every record must have one.',
+        }),
+    }),
+    redis: z
+      .strictObject({
+        urls: z.array(redisUrl, 'must be a list of URLs').max(16).meta({
+          description:
+            'Where Redis is (redis://HOST:PORT, or rediss:// with TLS): one, or some nodes of a cluster.',
+        }),
+        mode: choice(['standalone', 'cluster'], 'Whether it is one Redis or a Redis cluster.'),
+        username: z
+          .string('must be text')
+          .min(1, 'must not be empty')
+          .max(128)
+          .optional()
+          .meta({ description: 'User of Redis.' }),
+        passwordFile: path('File with the password of Redis; read at the start.').optional(),
+        caFile: path(
+          'File (PEM) of who must have signed the certificate of Redis. Unset: whom Node trusts.',
+        ).optional(),
+        prefix: label(
+          'With which every key in Redis begins, so that several services can share one.',
+        ),
+      })
+      .refine((group) => group.mode === 'cluster' || group.urls.length <= 1, {
+        path: ['urls'],
+        error: 'must be one, unless redis.mode is cluster',
+      }),
+    endpoints: z.strictObject({
+      mode: choice(
+        ['gateway', 'direct'],
+        "gateway shows URLs under the daemon; direct a loopback address, where the sandbox has the host's network.",
+      ),
+    }),
+    defaultPool: z.strictObject({
+      name: label('Pool that the first start makes for the tenant key, and the env that sizes it.'),
+      replicas: whole(0, 10_000, 'Its replicas at first, and the least that it shrinks to.'),
+      maxReplicas: whole(
+        0,
+        10_000,
+        'The most that it grows to. Where that is not more than replicas: a pool without an env, which keeps its size.',
+      ),
+      template: label('Its template.'),
+    }),
+  })
+  .superRefine(({ assembly, secretsDir, redis }, context) => {
+    if (assembly === 'embedded') return;
+    const needed = `must be set where assembly is ${assembly}`;
+    if (secretsDir === undefined)
+      context.addIssue({ code: 'custom', path: ['secretsDir'], message: needed });
+    if (redis.urls.length === 0)
+      context.addIssue({ code: 'custom', path: ['redis', 'urls'], message: needed });
+  });
 
 /** Durations in milliseconds; `dataDir` and `templatesDir` absolute. */
 export type Config = z.infer<typeof ConfigSchema>;

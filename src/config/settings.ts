@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import { ConfigSchema } from './schema.ts';
 
-/** One setting and its three forms: the YAML key, the environment variable, the flag. All derive from the key's path. */
+/**
+ * One setting and its three forms: the YAML key, the environment variable, the flag. All derive
+ * from the key's path.
+ */
 export interface Setting {
   /** `uidRange.first` */
   readonly path: string;
@@ -33,8 +36,17 @@ const settingOf = (path: readonly string[], schema: z.core.$ZodType): Setting =>
     path: path.join('.'),
     variable: `SANDPOOL_${words.join('_').toUpperCase()}`,
     flag: `--${words.join('-')}`,
-    option: words.map((word, index) => (index === 0 ? word : word.charAt(0).toUpperCase() + word.slice(1))).join(''),
-    kind: kind === 'path' ? 'path' : type === 'integer' || type === 'number' ? 'number' : type === 'array' ? 'list' : 'text',
+    option: words
+      .map((word, index) => (index === 0 ? word : word.charAt(0).toUpperCase() + word.slice(1)))
+      .join(''),
+    kind:
+      kind === 'path'
+        ? 'path'
+        : type === 'integer' || type === 'number'
+          ? 'number'
+          : type === 'array'
+            ? 'list'
+            : 'text',
     description: description ?? '',
     secret: secret === true,
   };

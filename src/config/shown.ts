@@ -11,7 +11,10 @@ export interface GivenSetting {
 
 const MASK = '********';
 
-/** A file of settings with an origin behind each value. It can be read back, where nothing is masked. */
+/**
+ * A file of settings with an origin behind each value. It can be read back, where nothing is
+ * masked.
+ */
 export const configYaml = (given: readonly GivenSetting[]): string => {
   const document = new Document({});
   for (const { setting, value, origin } of given) {
@@ -25,23 +28,37 @@ export const configYaml = (given: readonly GivenSetting[]): string => {
 };
 
 /** `{settings: [{name, value, origin, variable, flag}]}` */
-export const configJson = (given: readonly GivenSetting[]): string => `${JSON.stringify({
-  settings: given.map(({ setting, value, origin }) => ({
-    name: setting.path, value: masked(setting, value) ?? null, origin, variable: setting.variable, flag: setting.flag,
-  })),
-}, undefined, 2)}\n`;
+export const configJson = (given: readonly GivenSetting[]): string =>
+  `${JSON.stringify(
+    {
+      settings: given.map(({ setting, value, origin }) => ({
+        name: setting.path,
+        value: masked(setting, value) ?? null,
+        origin,
+        variable: setting.variable,
+        flag: setting.flag,
+      })),
+    },
+    undefined,
+    2,
+  )}\n`;
 
 /** A secret's own text, and the password of an address, never show. */
 export const masked = ({ secret }: Pick<Setting, 'secret'>, value: unknown): unknown => {
   if (Array.isArray(value)) return value.map((part: unknown) => masked({ secret }, part));
   if (secret && value !== undefined && value !== null && value !== '') return MASK;
-  return typeof value === 'string' ? value.replace(/^([a-z][a-z0-9+.-]*:\/\/[^/@:\s]*:)[^/@\s]+@/i, `$1${MASK}@`) : value;
+  return typeof value === 'string'
+    ? value.replace(/^([a-z][a-z0-9+.-]*:\/\/[^/@:\s]*:)[^/@\s]+@/i, `$1${MASK}@`)
+    : value;
 };
 
 /** A list has no place of its own for a comment: it stands above. */
 const commentKey = (document: Document, path: readonly string[], origin: string): void => {
   const map = path.length === 1 ? document.contents : document.getIn(path.slice(0, -1), true);
   if (!isMap(map)) return;
-  const pair = map.items.find((item): item is Pair => isScalar(item.key) ? item.key.value === path.at(-1) : item.key === path.at(-1));
-  if (pair) pair.key = Object.assign(document.createNode(path.at(-1)), { commentBefore: ` ${origin}` });
+  const pair = map.items.find((item): item is Pair =>
+    isScalar(item.key) ? item.key.value === path.at(-1) : item.key === path.at(-1),
+  );
+  if (pair)
+    pair.key = Object.assign(document.createNode(path.at(-1)), { commentBefore: ` ${origin}` });
 };

@@ -2,5 +2,10 @@ import type { SourceTerms } from '../model/source-terms.ts';
 import type { Config } from './schema.ts';
 
 /** What owners of pools may say themselves. */
-export const sourceTerms = ({ images, limits }: Pick<Config, 'images' | 'limits'>): SourceTerms =>
-  ({ inlineTemplates: limits.inlineTemplates, images: images.allowed });
+export const sourceTerms = ({
+  images,
+  limits,
+}: Pick<Config, 'images' | 'limits'>): SourceTerms => ({
+  inlineTemplates: limits.inlineTemplates,
+  images: images.allowed,
+});

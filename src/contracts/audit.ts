@@ -1,8 +1,19 @@
 /** One write that was asked for, and how it went. Never a secret, never a body. */
 export interface AuditEntry {
   readonly requestId: string;
-  /** Who asked: of a good key. Absent where there was none, and of what the owner of the machine does. */
-  readonly caller?: { readonly namespace: string; readonly team: string; readonly user: string; readonly role: string; readonly keyId: string } | undefined;
+  /**
+   * Who asked: of a good key. Absent where there was none, and of what the owner of the machine
+   * does.
+   */
+  readonly caller?:
+    | {
+        readonly namespace: string;
+        readonly team: string;
+        readonly user: string;
+        readonly role: string;
+        readonly keyId: string;
+      }
+    | undefined;
   /** Not over the API with a key, but by this way. */
   readonly via?: 'control-socket';
   /** The operation's name, as the API's document has it. */
@@ -17,15 +28,22 @@ export interface AuditEntry {
   readonly replayed?: true;
 }
 
-/** What changes nothing, and is worth a count: a read by an admin, a request to an endpoint of a sandbox. */
-export interface CountedEntry extends Required<Pick<AuditEntry, 'operation'>>, Pick<AuditEntry, 'params'> {
+/**
+ * What changes nothing, and is worth a count: a read by an admin, a request to an endpoint of a
+ * sandbox.
+ */
+export interface CountedEntry
+  extends Required<Pick<AuditEntry, 'operation'>>, Pick<AuditEntry, 'params'> {
   readonly kind: 'read' | 'open';
   readonly caller: NonNullable<AuditEntry['caller']>;
 }
 
 /** Takes down every write, and counts of what was looked at. Nothing here throws or waits. */
 export interface AuditSink {
-  /** Takes the moment with it. What can't be kept is counted, and the count is kept; so are refusals of one key beyond 60 in a minute. */
+  /**
+   * Takes the moment with it. What can't be kept is counted, and the count is kept; so are refusals
+   * of one key beyond 60 in a minute.
+   */
   note(entry: AuditEntry): void;
   /** One line tells all of a minute that are alike. */
   count(entry: CountedEntry): void;
@@ -45,12 +63,23 @@ export const RECENT_AUDIT_LINES = 5_000;
 /** The most of one reading. */
 export const MOST_AUDIT_LINES_READ = 500;
 
-/** The last lines of all replicas, RECENT_AUDIT_LINES of them, for those who ask over the API; the files are the truth. */
+/**
+ * The last lines of all replicas, RECENT_AUDIT_LINES of them, for those who ask over the API; the
+ * files are the truth.
+ */
 export interface RecentAudit {
-  /** This replica's own, in order, when they are in its file. Never throws, never waits; where they can't be told they are missing here. */
+  /**
+   * This replica's own, in order, when they are in its file. Never throws, never waits; where they
+   * can't be told they are missing here.
+   */
   add(lines: readonly AuditLine[]): void;
-  /** The same, of earlier runs, at the start. Does nothing where what was told outlives the replica. */
+  /**
+   * The same, of earlier runs, at the start. Does nothing where what was told outlives the replica.
+   */
   restore(lines: readonly AuditLine[]): void;
-  /** Those before the cursor, or the last, the newest first; none: there are no more. Rejects with `unavailable` where they are out of reach. */
+  /**
+   * Those before the cursor, or the last, the newest first; none: there are no more. Rejects with
+   * `unavailable` where they are out of reach.
+   */
   before(cursor: string | undefined, most: number): Promise<readonly RecentAuditLine[]>;
 }

@@ -1,4 +1,6 @@
-/** Why a record gets no more than it has; `reason` is a word in CamelCase, as conditions have it. */
+/**
+ * Why a record gets no more than it has; `reason` is a word in CamelCase, as conditions have it.
+ */
 export interface Denial {
   readonly reason: string;
   readonly message: string;
@@ -10,12 +12,18 @@ export interface Grant<T> {
   permitted(): boolean;
   /** Counts what was written. Never rejects: what could not be told is settled later. */
   landed(record: T): Promise<void>;
-  /** Gives back what this attempt reserved, unless its write may have landed: then it is settled later. Never rejects. */
+  /**
+   * Gives back what this attempt reserved, unless its write may have landed: then it is settled
+   * later. Never rejects.
+   */
   failed(error: unknown): Promise<void>;
 }
 
 /** Lets records that somebody made or edited by hand take what their owner's quotas allow. */
 export interface Grants<T> {
-  /** Reserves what `next` takes beyond `before`, which is undefined for a new one. Giving back is never denied. */
+  /**
+   * Reserves what `next` takes beyond `before`, which is undefined for a new one. Giving back is
+   * never denied.
+   */
   ask(next: Omit<T, 'revision'>, before: T | undefined): Promise<Grant<T> | Denial>;
 }

@@ -14,7 +14,14 @@ export interface Log {
 }
 
 /** Writes nothing. */
-export const silentLog: Log = { detailed: false, trace: () => {}, debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+export const silentLog: Log = {
+  detailed: false,
+  trace: () => {},
+  debug: () => {},
+  info: () => {},
+  warn: () => {},
+  error: () => {},
+};
 
 /** The log of a process, whose level may change while it runs. */
 export interface LevelledLog extends Log {

@@ -8,11 +8,15 @@ export interface PullSecretOwner {
   readonly uid: string;
 }
 
-/** The registry passwords of pools and envs: apart from the records, never given back, gone with their owner. */
+/**
+ * The registry passwords of pools and envs: apart from the records, never given back, gone with
+ * their owner.
+ */
 export interface PullSecrets {
   /**
-   * Replaces what is kept for the owner; durable when it resolves, and used by what is started from then on. Comes before the
-   * owner's record, so that nothing starts without; `keep` again, once the record is there, ties them to its life.
+   * Replaces what is kept for the owner; durable when it resolves, and used by what is started from
+   * then on. Comes before the owner's record, so that nothing starts without; `keep` again, once
+   * the record is there, ties them to its life.
    */
   keep(owner: PullSecretOwner, registries: readonly RegistryCredentials[]): Promise<void>;
   /** Of one that was never made, is no more, or has none any more. May be repeated. */

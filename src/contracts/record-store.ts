@@ -10,23 +10,27 @@ export class RecordExists extends Error {
   override readonly name = 'RecordExists';
 }
 
-/** `put`: made or changed; the record as it stands. `gone`: removed; the record as it was last seen. */
+/**
+ * `put`: made or changed; the record as it stands. `gone`: removed; the record as it was last seen.
+ */
 export interface RecordChange<T> {
   readonly kind: 'put' | 'gone';
   readonly record: T;
 }
 
 /**
- * The durable records of one kind. Every write is durable when it resolves and moves the revision. `update` and `remove`
- * are conditional on the revision seen and reject with RecordConflict (see sandbox-driver.ts) when it moved, with
- * OutcomeUnknown when they may have landed. `permitted` is asked right before the write is sent: where it answers false, nothing
- * is written, and the call rejects with LeaseLost; one that it permits lands within WRITE_MS, or never.
+ * The durable records of one kind. Every write is durable when it resolves and moves the revision.
+ * `update` and `remove` are conditional on the revision seen and reject with RecordConflict (see
+ * sandbox-driver.ts) when it moved, with OutcomeUnknown when they may have landed. `permitted` is
+ * asked right before the write is sent: where it answers false, nothing is written, and the call
+ * rejects with LeaseLost; one that it permits lands within WRITE_MS, or never.
  */
 export interface Records<T extends { readonly revision: Revision }> {
   list(): Promise<readonly T[]>;
   /**
-   * The record as it stands in the store, uncached; undefined where there is none. By the first key that RecordStore names.
-   * What it finds is reported to those who watch before it resolves, where it is news to them.
+   * The record as it stands in the store, uncached; undefined where there is none. By the first key
+   * that RecordStore names. What it finds is reported to those who watch before it resolves, where
+   * it is news to them.
    */
   get(key: string): Promise<T | undefined>;
   /** Rejects with RecordExists where the key is taken. */
@@ -34,17 +38,25 @@ export interface Records<T extends { readonly revision: Revision }> {
   update(record: T, permitted?: () => boolean): Promise<T>;
   remove(record: T): Promise<void>;
   /**
-   * Reports every record once, then each change that anybody makes, one's own too, until the store is closed; resolves when
-   * the first pass is complete. In order of each record: never an older state after a newer one, nor any after its end, but
-   * perhaps the same one twice. What changed twice in a short while may be reported once. One's own change is reported before
-   * the call that made it resolves: so who follows has nothing to learn from answers. What `report` throws is the store's to log.
+   * Reports every record once, then each change that anybody makes, one's own too, until the store
+   * is closed; resolves when the first pass is complete. In order of each record: never an older
+   * state after a newer one, nor any after its end, but perhaps the same one twice. What changed
+   * twice in a short while may be reported once. One's own change is reported before the call that
+   * made it resolves: so who follows has nothing to learn from answers. What `report` throws is the
+   * store's to log.
    */
   watch(report: (change: RecordChange<T>) => void): Promise<void>;
-  /** Resolves once everything that was written before this call has been reported. Rejects where that takes too long. */
+  /**
+   * Resolves once everything that was written before this call has been reported. Rejects where
+   * that takes too long.
+   */
   caughtUp(): Promise<void>;
 }
 
-/** Keys: a template's name; a pool's and an env's `namespace/name`, and its uid; an API key's keyId, and its `namespace/shortName`, of which `get` takes either; a user's tenantKey. */
+/**
+ * Keys: a template's name; a pool's and an env's `namespace/name`, and its uid; an API key's keyId,
+ * and its `namespace/shortName`, of which `get` takes either; a user's tenantKey.
+ */
 export interface RecordStore {
   readonly templates: Records<TemplateRecord>;
   readonly pools: Records<PoolRecord>;

@@ -15,7 +15,10 @@ export interface RetentionOptions {
 export interface RetentionSteps {
   /** Forgets some of what ended before the moment; answers whether there may be more. */
   forget(before: number): Promise<boolean>;
-  /** Where the tenant with most, or all together, have more than the bounds: forgets some of that tenant's that ended first; answers how many. */
+  /**
+   * Where the tenant with most, or all together, have more than the bounds: forgets some of that
+   * tenant's that ended first; answers how many.
+   */
   trim(bounds: ByteBounds): Promise<number>;
   /** A step rejected; the next one comes in its time. */
   failed(error: unknown): void;
@@ -27,8 +30,9 @@ export const SWEEP_PAUSE_MS = 60_000;
 const LOOK_RECORDS = 200;
 
 /**
- * Has a history forget what is older than retention, or more than the bounds, from `start()` to `stop()`: one step, the next one soon while there is more,
- * else in a minute, or after some 200 records.
+ * Has a history forget what is older than retention, or more than the bounds, from `start()` to
+ * `stop()`: one step, the next one soon while there is more, else in a minute, or after some 200
+ * records.
  */
 export class Retention {
   readonly #options: RetentionOptions;
@@ -67,7 +71,9 @@ export class Retention {
   #stepIn(delayMs: number): void {
     if (!this.#running) return;
     const { clock } = this.#options;
-    this.#cancel = clock.at(clock.now() + delayMs, () => { this.#step = this.#forget(); });
+    this.#cancel = clock.at(clock.now() + delayMs, () => {
+      this.#step = this.#forget();
+    });
   }
 
   /** Never rejects. */
@@ -77,7 +83,10 @@ export class Retention {
     this.#cancel = undefined;
     this.#recorded = 0;
     try {
-      const [more, trimmed] = await Promise.all([this.#steps.forget(clock.now() - retentionMs), this.#steps.trim(bounds)]);
+      const [more, trimmed] = await Promise.all([
+        this.#steps.forget(clock.now() - retentionMs),
+        this.#steps.trim(bounds),
+      ]);
       if (trimmed > 0) metrics.count('sandpool_history_forgotten_early_total', {}, trimmed);
       if (more || trimmed > 0 || this.#recorded >= LOOK_RECORDS) pause = STEP_PAUSE_MS;
     } catch (error) {

@@ -13,12 +13,17 @@ export class OutcomeUnknown extends Error {
   override readonly name: string = 'OutcomeUnknown';
 }
 
-/** The permission to write ended before the write. Nothing more was written than is known already. */
+/**
+ * The permission to write ended before the write. Nothing more was written than is known already.
+ */
 export class LeaseLost extends Error {
   override readonly name = 'LeaseLost';
 }
 
-/** Where the instance was to be there is no place for it now; nothing was made, and it is not the definition's fault. `message` says why. */
+/**
+ * Where the instance was to be there is no place for it now; nothing was made, and it is not the
+ * definition's fault. `message` says why.
+ */
 export class NoPlace extends Error {
   override readonly name = 'NoPlace';
 }
@@ -57,7 +62,10 @@ export interface ExecRequest {
   readonly timeoutMs: number;
   /** Bytes kept of each stream; the rest is read and dropped. */
   readonly outputLimit: number;
-  /** Told of each piece that is to be kept, of either stream, before the next one comes. What it throws ends the command, and is the rejection. */
+  /**
+   * Told of each piece that is to be kept, of either stream, before the next one comes. What it
+   * throws ends the command, and is the rejection.
+   */
   readonly gathered?: (bytes: Buffer) => void;
 }
 
@@ -78,7 +86,9 @@ export interface TerminalRequest {
   readonly container?: string;
 }
 
-/** A pty inside a sandbox. The stream carries its bytes both ways and obeys back-pressure both ways. */
+/**
+ * A pty inside a sandbox. The stream carries its bytes both ways and obeys back-pressure both ways.
+ */
 export interface Terminal {
   readonly stream: Duplex;
   resize(cols: number, rows: number): void;
@@ -90,7 +100,9 @@ export interface Terminal {
   close(): void;
 }
 
-/** What an instance printed is not kept any more; `message` says where to look instead, if anywhere. */
+/**
+ * What an instance printed is not kept any more; `message` says where to look instead, if anywhere.
+ */
 export class LogsGone extends Error {
   override readonly name = 'LogsGone';
 }
@@ -119,7 +131,10 @@ export interface LogRequest {
 
 export interface LogTail {
   readonly lines: readonly LogLine[];
-  /** Older lines were asked for than are given: by their number, by the limit, or because they are not kept any more. */
+  /**
+   * Older lines were asked for than are given: by their number, by the limit, or because they are
+   * not kept any more.
+   */
   readonly truncated: boolean;
   /** For `followLogs`: where the log went on at that moment. */
   readonly next: string;
@@ -137,101 +152,132 @@ export interface LogBatch {
 }
 
 /**
- * A place that runs instances. Calls may be repeated: the same instance id never makes a second instance, and what is
- * already done counts as done. Drivers report facts; what a fact means is for the machines. Nothing here retries or decides.
+ * A place that runs instances. Calls may be repeated: the same instance id never makes a second
+ * instance, and what is already done counts as done. Drivers report facts; what a fact means is for
+ * the machines. Nothing here retries or decides.
  *
- * Deliberately absent: listing (the supervisor's indexes answer), pools and tenants (a record carries them as data).
+ * Deliberately absent: listing (the supervisor's indexes answer), pools and tenants (a record
+ * carries them as data).
  */
 export interface SandboxDriver {
   /** The isolation in force, for readiness: its name and what it does not give. */
   describe(): DriverDescription;
   /**
-   * Reports every instance once, then every change, in order per instance; resolves when the first pass is complete.
-   * An instance with readiness probes is `starting` until all of them pass, then `available`, and `unavailable` while one fails.
-   * A record without a process is reported as `gone`, or as `starting` and `unlaunched` where another replica may be about to
-   * start it. A process without a record is ended by the driver, not reported.
+   * Reports every instance once, then every change, in order per instance; resolves when the first
+   * pass is complete. An instance with readiness probes is `starting` until all of them pass, then
+   * `available`, and `unavailable` while one fails. A record without a process is reported as
+   * `gone`, or as `starting` and `unlaunched` where another replica may be about to start it. A
+   * process without a record is ended by the driver, not reported.
    */
   watch(report: (fact: InstanceFact) => void): Promise<void>;
   /** Throws DefinitionRefused where this driver can't run it. No I/O. */
   check(definition: InstanceDefinition): void;
-  /** It will be launched sooner or later: what it needs may be made ready in the background. What is wrong shows at launch. */
+  /**
+   * It will be launched sooner or later: what it needs may be made ready in the background. What is
+   * wrong shows at launch.
+   */
   expect(definition: InstanceDefinition): void;
   /**
-   * Writes the record, then starts the process. Resolves with the record once both are under way; `available` or `gone`
-   * comes as a fact. `permitted` is asked right before each write; where it answers false: LeaseLost. Rejects with
-   * OutcomeUnknown, with NoPlace, or with another error that says why it can't be started; then its record may be there yet.
+   * Writes the record, then starts the process. Resolves with the record once both are under way;
+   * `available` or `gone` comes as a fact. `permitted` is asked right before each write; where it
+   * answers false: LeaseLost. Rejects with OutcomeUnknown, with NoPlace, or with another error that
+   * says why it can't be started; then its record may be there yet.
    */
   launch(birth: Birth, permitted: () => boolean): Promise<InstanceRecord>;
   /**
-   * Resolves with the record once the claim is durable. Rejects with RecordConflict where the record is no more as seen, or OutcomeUnknown.
-   * `permitted` is asked right before the write is sent: where it answers false: LeaseLost. What it permits lands within WRITE_MS, or never.
+   * Resolves with the record once the claim is durable. Rejects with RecordConflict where the
+   * record is no more as seen, or OutcomeUnknown. `permitted` is asked right before the write is
+   * sent: where it answers false: LeaseLost. What it permits lands within WRITE_MS, or never.
    */
   claim(seen: InstanceRecord, claim: Claim, permitted?: () => boolean): Promise<InstanceRecord>;
-  /** Changes the idle timeout of a claimed record. Rejects with RecordConflict or OutcomeUnknown. */
-  amend(id: InstanceId, change: { readonly idleTimeoutMs: number }, seen: Revision): Promise<InstanceRecord>;
   /**
-   * Moves the revision of an unclaimed record and changes nothing else: what was sent before, and has not landed, never
-   * does. Rejects with RecordConflict or OutcomeUnknown.
+   * Changes the idle timeout of a claimed record. Rejects with RecordConflict or OutcomeUnknown.
+   */
+  amend(
+    id: InstanceId,
+    change: { readonly idleTimeoutMs: number },
+    seen: Revision,
+  ): Promise<InstanceRecord>;
+  /**
+   * Moves the revision of an unclaimed record and changes nothing else: what was sent before, and
+   * has not landed, never does. Rejects with RecordConflict or OutcomeUnknown.
    */
   bump(id: InstanceId, seen: Revision): Promise<InstanceRecord>;
   /**
-   * Deletes the record of an unclaimed instance if it has not moved, then ends the process. Resolves when the record is
-   * gone, so that nobody can claim it any more; `gone` comes as a fact. Rejects with RecordConflict or OutcomeUnknown.
-   * `namespace`: where the record is, for a driver whose mirror may not show it.
+   * Deletes the record of an unclaimed instance if it has not moved, then ends the process.
+   * Resolves when the record is gone, so that nobody can claim it any more; `gone` comes as a fact.
+   * Rejects with RecordConflict or OutcomeUnknown. `namespace`: where the record is, for a driver
+   * whose mirror may not show it.
    */
   retire(id: InstanceId, seen: Revision, namespace: string): Promise<void>;
   /**
-   * Notes durably that the claimed instance ends, whatever its revision, and ends the process. Resolves once noted;
-   * `gone` comes as a fact. The first end noted stands. An unknown id counts as done.
+   * Notes durably that the claimed instance ends, whatever its revision, and ends the process.
+   * Resolves once noted; `gone` comes as a fact. The first end noted stands. An unknown id counts
+   * as done.
    */
   release(id: InstanceId, end: End): Promise<void>;
   /** Removes the record of an instance whose process is gone. An unknown id counts as done. */
   forget(id: InstanceId): Promise<void>;
-  /** Record and process as they stand now, uncached: never older than what another call had answered before this one is. */
+  /**
+   * Record and process as they stand now, uncached: never older than what another call had answered
+   * before this one is.
+   */
   read(id: InstanceId): Promise<InstanceFact>;
   /**
-   * `read`, where what was reported so far may be behind what was written before this call; undefined where it can't be.
-   * What is answered by id from reports alone is checked by this, unless it is good news. One that was never reported is
-   * looked for in `namespace`.
+   * `read`, where what was reported so far may be behind what was written before this call;
+   * undefined where it can't be. What is answered by id from reports alone is checked by this,
+   * unless it is good news. One that was never reported is looked for in `namespace`.
    */
   confirm(id: InstanceId, namespace: string): Promise<InstanceFact | undefined>;
   /**
-   * Idle instances of the pool that reports may not have shown yet, read uncached after this call came; bounded. It may
-   * end once it has found `atLeast`. Those who ask at the same time share one reading. None where reports are never behind.
+   * Idle instances of the pool that reports may not have shown yet, read uncached after this call
+   * came; bounded. It may end once it has found `atLeast`. Those who ask at the same time share one
+   * reading. None where reports are never behind.
    */
   idle(poolUid: string, namespace: string, atLeast: number): Promise<readonly InstanceFact[]>;
   /**
-   * What a request with an Idempotency-Key claimed in the namespace, by its mark's key, that reports may not have shown yet: read
-   * uncached after this call came, by the mark on the record; bounded. None where reports are never behind.
+   * What a request with an Idempotency-Key claimed in the namespace, by its mark's key, that
+   * reports may not have shown yet: read uncached after this call came, by the mark on the record;
+   * bounded. None where reports are never behind.
    */
   claimedUnder(markKey: string, namespace: string): Promise<readonly InstanceFact[]>;
-  /** Resolves once everything that was written before this call has been reported. Rejects where that takes too long. */
+  /**
+   * Resolves once everything that was written before this call has been reported. Rejects where
+   * that takes too long.
+   */
   caughtUp(): Promise<void>;
-  /** Rejects with InstanceGone, ContainerGone, NotJoinable, or OutcomeUnknown where the command was cut off. An abort kills the command, and rejects with its reason. */
+  /**
+   * Rejects with InstanceGone, ContainerGone, NotJoinable, or OutcomeUnknown where the command was
+   * cut off. An abort kills the command, and rejects with its reason.
+   */
   exec(id: InstanceId, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome>;
   /** Rejects with InstanceGone, ContainerGone, NotJoinable or OutcomeUnknown. */
   attach(id: InstanceId, request: TerminalRequest): Promise<Terminal>;
   /**
-   * The end of what the instance printed, also after it is gone, for as long as it is kept; nothing where it printed
-   * nothing. A line is whole, however it was written. Rejects with LogsGone, or with NotJoinable where it can't be read now.
-   * Who may read it is not asked here, nor whether there ever was such an instance.
+   * The end of what the instance printed, also after it is gone, for as long as it is kept; nothing
+   * where it printed nothing. A line is whole, however it was written. Rejects with LogsGone, or
+   * with NotJoinable where it can't be read now. Who may read it is not asked here, nor whether
+   * there ever was such an instance.
    */
   logs(id: InstanceId, request: LogRequest): Promise<LogTail>;
   /**
-   * What the instance prints from `after` on (a `next` of its container), in order and soon; ends once it is gone and all
-   * was given, or at an abort. Reads no faster than it is asked. Rejects with LogsGone; what `after` no place is counts as the beginning.
+   * What the instance prints from `after` on (a `next` of its container), in order and soon; ends
+   * once it is gone and all was given, or at an abort. Reads no faster than it is asked. Rejects
+   * with LogsGone; what `after` no place is counts as the beginning.
    */
   followLogs(id: InstanceId, from: LogFollowing, signal: AbortSignal): AsyncIterable<LogBatch>;
   /**
-   * Runs the readiness probes of the instance, container's and endpoints', once and now; those who ask at the same time may
-   * share a run. Changes nothing of what it is said to be. Rejects with InstanceGone, NotJoinable or OutcomeUnknown.
+   * Runs the readiness probes of the instance, container's and endpoints', once and now; those who
+   * ask at the same time may share a run. Changes nothing of what it is said to be. Rejects with
+   * InstanceGone, NotJoinable or OutcomeUnknown.
    */
   probe(id: InstanceId): Promise<readonly ProbeOutcome[]>;
   /**
-   * A connection to a TCP port of the sandbox's own loopback, and of nobody else's: where it has the host's network, what
-   * another process listens on is refused. The stream obeys back-pressure both ways and ends with the sandbox. It may be
-   * given before the port has taken it; what is written waits until then. Rejects with InstanceGone, NotJoinable or
-   * OutcomeUnknown; rejects or fails with PortUnreachable where nothing takes it, or with the signal's reason.
+   * A connection to a TCP port of the sandbox's own loopback, and of nobody else's: where it has
+   * the host's network, what another process listens on is refused. The stream obeys back-pressure
+   * both ways and ends with the sandbox. It may be given before the port has taken it; what is
+   * written waits until then. Rejects with InstanceGone, NotJoinable or OutcomeUnknown; rejects or
+   * fails with PortUnreachable where nothing takes it, or with the signal's reason.
    */
   dial(id: InstanceId, port: number, signal: AbortSignal): Promise<PortConnection>;
   stop(): Promise<void>;
@@ -241,15 +287,19 @@ export type PortConnection = Duplex & Partial<PortTraits>;
 
 /** What a connection may have beside its stream. */
 export interface PortTraits {
-  /** Resolves once the port has taken it; rejects with what the stream then fails with. Absent where it has. */
+  /**
+   * Resolves once the port has taken it; rejects with what the stream then fails with. Absent where
+   * it has.
+   */
   readonly taken: Promise<void>;
   /** From now on what comes is offered to `take` first. */
   readonly divert: (take: Taker) => void;
 }
 
 /**
- * Is given bytes in memory that is used again: it calls `done` when it no longer needs them, before which no more comes.
- * Answers false where it does not want them; then they are to be read from the stream.
+ * Is given bytes in memory that is used again: it calls `done` when it no longer needs them, before
+ * which no more comes. Answers false where it does not want them; then they are to be read from the
+ * stream.
  */
 export type Taker = (bytes: Buffer, done: () => void) => boolean;
 

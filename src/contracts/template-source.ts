@@ -5,7 +5,10 @@ export interface TemplateFile {
   readonly text: string;
 }
 
-/** A place that templates are read from at start, in a stable order. Rejects where the place can't be read. */
+/**
+ * A place that templates are read from at start, in a stable order. Rejects where the place can't
+ * be read.
+ */
 export interface TemplateSource {
   read(): Promise<readonly TemplateFile[]>;
 }

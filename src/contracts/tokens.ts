@@ -15,8 +15,9 @@ export interface TokenHolder {
 
 export interface Tokens {
   /**
-   * A one-time token of at least 128 random bits that stands for `value` until it is redeemed or `ttlMs` has passed.
-   * Refuses with RATE_LIMITED where the sandbox or the tenant has as many as may wait, with UNAVAILABLE where all have.
+   * A one-time token of at least 128 random bits that stands for `value` until it is redeemed or
+   * `ttlMs` has passed. Refuses with RATE_LIMITED where the sandbox or the tenant has as many as
+   * may wait, with UNAVAILABLE where all have.
    */
   issueToken(value: string, ttlMs: number, holder: TokenHolder): Promise<string>;
   /** Returns what `redeemToken` would, and leaves the token as it is. */

@@ -17,7 +17,10 @@ export interface OngoingTrace {
   call(name: string): OutgoingCall;
 }
 
-/** Says, where a request to another service is made, which request of ours it is made for. Costs nothing as long as none is traced. */
+/**
+ * Says, where a request to another service is made, which request of ours it is made for. Costs
+ * nothing as long as none is traced.
+ */
 export interface TraceScope {
   /** What `work` does until it has settled is a part of the trace; what it leaves behind is not. */
   within(trace: OngoingTrace, work: () => Promise<void>): Promise<void>;
@@ -35,11 +38,20 @@ export interface RequestSpan extends OngoingTrace {
   readonly sampled: boolean;
   readonly step: TellStep;
   /** `attributes` hold nothing that a client made up but ids. */
-  end(name: string, attributes: Readonly<Record<string, string | number>>, outcome: 'good' | 'failed'): void;
+  end(
+    name: string,
+    attributes: Readonly<Record<string, string | number>>,
+    outcome: 'good' | 'failed',
+  ): void;
 }
 
-/** Records what requests took, for a collector of traces. Nothing of it throws, waits, or does I/O on the way of a request. */
+/**
+ * Records what requests took, for a collector of traces. Nothing of it throws, waits, or does I/O
+ * on the way of a request.
+ */
 export interface Tracer {
-  /** Within the client's trace, and recorded where the client records; else in a trace of its own. */
+  /**
+   * Within the client's trace, and recorded where the client records; else in a trace of its own.
+   */
   begin(parent: TraceParent | undefined): RequestSpan;
 }

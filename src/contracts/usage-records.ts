@@ -2,7 +2,10 @@ import type { Revision } from '../model/identifiers.ts';
 import type { QuotaResource } from '../model/quota.ts';
 import type { Tenant } from '../model/tenant.ts';
 
-/** A record's part of its owner's usage. `revision`: from which on it says so, where that is compared (Quotas.confirm). */
+/**
+ * A record's part of its owner's usage. `revision`: from which on it says so, where that is
+ * compared (Quotas.confirm).
+ */
 export interface RecordedPart {
   readonly name: string;
   readonly amount: number;
@@ -13,7 +16,10 @@ export type TenantUsage = Readonly<Record<QuotaResource, readonly RecordedPart[]
 
 /** What the records say that tenants use. */
 export interface UsageRecords {
-  /** By tenantKey; one who uses nothing may be left out. Read uncached, after the call came. Costs little more for many than for one. */
+  /**
+   * By tenantKey; one who uses nothing may be left out. Read uncached, after the call came. Costs
+   * little more for many than for one.
+   */
   of(tenants: readonly Tenant[]): Promise<ReadonlyMap<string, TenantUsage>>;
   /** Those who use something, as far as is known without asking. */
   tenants(): Iterable<Tenant>;

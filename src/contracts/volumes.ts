@@ -10,10 +10,19 @@ export interface Volume {
   readonly phase: 'Bound';
 }
 
-/** The volumes of a namespace. Whose namespace it is, is for the caller to know: it is the boundary between tenants. */
+/**
+ * The volumes of a namespace. Whose namespace it is, is for the caller to know: it is the boundary
+ * between tenants.
+ */
 export interface Volumes {
-  /** Whether the deployment has volumes at all; where not, every list is empty and the gate `volumes` is off. */
+  /**
+   * Whether the deployment has volumes at all; where not, every list is empty and the gate
+   * `volumes` is off.
+   */
   readonly provided: boolean;
-  /** Those that are bound and can be mounted, by claimName, at most 1,000. Rejects with `unavailable` where that can't be told now. */
+  /**
+   * Those that are bound and can be mounted, by claimName, at most 1,000. Rejects with
+   * `unavailable` where that can't be told now.
+   */
   list(namespace: string): Promise<readonly Volume[]>;
 }

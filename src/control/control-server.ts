@@ -15,8 +15,9 @@ export interface ControlDeps {
 }
 
 /**
- * What whoever owns the data folder may ask of its daemon, by HTTP over the socket `control.sock` in it. No key is needed: the
- * folder is its owner's alone. `POST /backup` answers a backup as gzipped tar, or 409 while another is under way.
+ * What whoever owns the data folder may ask of its daemon, by HTTP over the socket `control.sock`
+ * in it. No key is needed: the folder is its owner's alone. `POST /backup` answers a backup as
+ * gzipped tar, or 409 while another is under way.
  */
 export class ControlServer {
   readonly #deps: ControlDeps;
@@ -37,7 +38,9 @@ export class ControlServer {
     this.#server.maxConnections = MOST_CONNECTIONS;
   }
 
-  /** The folder must be this process's alone: a socket that a killed daemon left behind is replaced. */
+  /**
+   * The folder must be this process's alone: a socket that a killed daemon left behind is replaced.
+   */
   async start(): Promise<void> {
     const { dataDir } = this.#deps;
     this.#folder = openSync(dataDir, 'r');
@@ -62,14 +65,20 @@ export class ControlServer {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     request.resume();
-    if (request.method !== 'POST' || request.url !== '/backup') return refuse(response, 404, 'there is nothing at this path');
+    if (request.method !== 'POST' || request.url !== '/backup')
+      return refuse(response, 404, 'there is nothing at this path');
     if (this.#busy) return refuse(response, 409, 'a backup is under way already');
     this.#busy = true;
     try {
       const gone = new AbortController();
       response.once('close', () => gone.abort());
       const backup = await this.#deps.backup(AbortSignal.any([gone.signal, this.#stopping.signal]));
-      this.#deps.audit?.note({ requestId: randomUUID(), via: 'control-socket', operation: 'backup', status: 200 });
+      this.#deps.audit?.note({
+        requestId: randomUUID(),
+        via: 'control-socket',
+        operation: 'backup',
+        status: 200,
+      });
       this.#deps.log.info({}, 'backup begun');
       response.writeHead(200, { 'content-type': 'application/gzip' });
       await pipeline(backup, response);

@@ -14,14 +14,27 @@ export const daemonHealth: Check = async ({ daemon, config: { dataDir } }) => {
   if (!daemon) return ok('daemon', `none runs on ${dataDir}`);
   const at = `${daemon.address} (pid ${daemon.pid})`;
   const health = await ask(`${daemon.address}/healthz`);
-  if (health.status !== 200) return problem('daemon', `${at} does not answer: ${health.status ?? health.text}`, 'its log may say why; kill -9 loses nothing that it acknowledged, and sandpool serve starts it again');
+  if (health.status !== 200)
+    return problem(
+      'daemon',
+      `${at} does not answer: ${health.status ?? health.text}`,
+      'its log may say why; kill -9 loses nothing that it acknowledged, and sandpool serve starts it again',
+    );
   const readiness = await ask(`${daemon.address}/readyz`);
   const { problems, warnings, isolation } = readinessIn(readiness.text);
   const findings: Finding[] = [...ok('daemon', at)];
-  if (problems.length > 0 || readiness.status !== 200) findings.push(...problem('spawner', problems.join('; ') || `not ready: ${readiness.status ?? readiness.text}`, `it is started again within seconds; if not, see ${join(dataDir, 'spawner.err')}`));
+  if (problems.length > 0 || readiness.status !== 200)
+    findings.push(
+      ...problem(
+        'spawner',
+        problems.join('; ') || `not ready: ${readiness.status ?? readiness.text}`,
+        `it is started again within seconds; if not, see ${join(dataDir, 'spawner.err')}`,
+      ),
+    );
   else findings.push(...ok('spawner', 'ready'));
   if (warnings.length === 0) findings.push(...ok('isolation', isolation));
-  for (const text of warnings) findings.push(...warning('isolation', text, 'see docs/security.md, levels'));
+  for (const text of warnings)
+    findings.push(...warning('isolation', text, 'see docs/security.md, levels'));
   return findings;
 };
 
@@ -32,10 +45,20 @@ export const firstKey: Check = async ({ daemon, config: { dataDir } }) => {
   try {
     key = readFileSync(join(dataDir, 'keys/tenant.key'), 'utf8').trim();
   } catch (error) {
-    return warning('tenant key', `keys/tenant.key can’t be read: ${codeOf(error) ?? ''}`, 'name a key of your own with --key-file FILE');
+    return warning(
+      'tenant key',
+      `keys/tenant.key can’t be read: ${codeOf(error) ?? ''}`,
+      'name a key of your own with --key-file FILE',
+    );
   }
   const { status } = await ask(`${daemon.address}/sandboxpools?limit=1`, key);
-  return status === 401 ? problem('tenant key', 'the daemon does not know it, or it has expired', 'start the daemon again: it makes a new one') : ok('tenant key', 'good');
+  return status === 401
+    ? problem(
+        'tenant key',
+        'the daemon does not know it, or it has expired',
+        'start the daemon again: it makes a new one',
+      )
+    : ok('tenant key', 'good');
 };
 
 /** Whether the daemon's addresses are free, where none runs. */
@@ -49,38 +72,78 @@ export const ports: Check = async ({ daemon, config: { listen } }) => {
     return ok('port', `${name} is free`);
   } catch (error) {
     const code = codeOf(error);
-    if (code === 'EADDRINUSE') return problem('port', `another process listens at ${name}`, `find it: ss -ltnp 'sport = :${listen.port}'; or choose another address with --listen`);
-    if (code === 'EACCES') return problem('port', `this user may not listen at ${name}`, 'choose a port above 1023 with --listen');
-    return problem('port', `nobody can listen at ${name}: ${code ?? String(error)}`, 'choose an address of this machine with --listen');
+    if (code === 'EADDRINUSE')
+      return problem(
+        'port',
+        `another process listens at ${name}`,
+        `find it: ss -ltnp 'sport = :${listen.port}'; or choose another address with --listen`,
+      );
+    if (code === 'EACCES')
+      return problem(
+        'port',
+        `this user may not listen at ${name}`,
+        'choose a port above 1023 with --listen',
+      );
+    return problem(
+      'port',
+      `nobody can listen at ${name}: ${code ?? String(error)}`,
+      'choose an address of this machine with --listen',
+    );
   } finally {
     if (server.listening) server.close();
   }
 };
 
-interface Reply { readonly status?: number; readonly text: string }
+interface Reply {
+  readonly status?: number;
+  readonly text: string;
+}
 
 /** TLS is taken as it comes: the address is that of a process which we know, on this machine. */
 const ask = async (url: string, key?: string): Promise<Reply> => {
-  const options = { timeout: ANSWER_MS, rejectUnauthorized: false, signal: AbortSignal.timeout(ANSWER_MS), headers: key === undefined ? {} : { 'SERVICE-API-KEY': key } };
+  const options = {
+    timeout: ANSWER_MS,
+    rejectUnauthorized: false,
+    signal: AbortSignal.timeout(ANSWER_MS),
+    headers: key === undefined ? {} : { 'SERVICE-API-KEY': key },
+  };
   try {
     const asking = (url.startsWith('https:') ? secureRequest : request)(url, options);
     asking.end();
-    const [answer] = await once(asking, 'response') as [IncomingMessage];
+    const [answer] = (await once(asking, 'response')) as [IncomingMessage];
     let text = '';
-    for await (const chunk of answer.setEncoding('utf8') as AsyncIterable<string>) text = (text + chunk).slice(0, MOST_BYTES);
+    for await (const chunk of answer.setEncoding('utf8') as AsyncIterable<string>)
+      text = (text + chunk).slice(0, MOST_BYTES);
     return { status: answer.statusCode ?? 0, text };
   } catch (error) {
-    return { text: error instanceof Error && error.name === 'AbortError' ? `no answer in ${ANSWER_MS / 1_000} s` : codeOf(error) ?? String(error) };
+    return {
+      text:
+        error instanceof Error && error.name === 'AbortError'
+          ? `no answer in ${ANSWER_MS / 1_000} s`
+          : (codeOf(error) ?? String(error)),
+    };
   }
 };
 
-const readinessIn = (text: string): { readonly problems: readonly string[]; readonly warnings: readonly string[]; readonly isolation: string } => {
+const readinessIn = (
+  text: string,
+): {
+  readonly problems: readonly string[];
+  readonly warnings: readonly string[];
+  readonly isolation: string;
+} => {
   try {
     const body: unknown = JSON.parse(text);
-    const field = (name: string): unknown => (typeof body === 'object' && body !== null ? Reflect.get(body, name) : undefined);
-    const texts = (value: unknown): readonly string[] => (Array.isArray(value) ? value.map(String) : []);
+    const field = (name: string): unknown =>
+      typeof body === 'object' && body !== null ? Reflect.get(body, name) : undefined;
+    const texts = (value: unknown): readonly string[] =>
+      Array.isArray(value) ? value.map(String) : [];
     const isolation = field('isolation');
-    return { problems: texts(field('problems')), warnings: texts(field('warnings')), isolation: typeof isolation === 'string' ? isolation : 'unknown' };
+    return {
+      problems: texts(field('problems')),
+      warnings: texts(field('warnings')),
+      isolation: typeof isolation === 'string' ? isolation : 'unknown',
+    };
   } catch {
     return { problems: [], warnings: [], isolation: 'unknown' };
   }

@@ -7,8 +7,18 @@ import { type Check, codeOf, type Finding, ok, problem, warning } from './findin
 const LEAST_BYTES = 100 * 2 ** 20;
 const ENOUGH_BYTES = 2 ** 30;
 const LEAST_FILES = 1_000;
-/** What statfs calls file systems of other machines: their locks and their fsync are not to be relied on. */
-const REMOTE: ReadonlyMap<number, string> = new Map([[0x6969, 'NFS'], [0xff534d42, 'CIFS'], [0xfe534d42, 'SMB'], [0x517b, 'SMB'], [0x65735546, 'FUSE'], [0x01021997, '9P']]);
+/**
+ * What statfs calls file systems of other machines: their locks and their fsync are not to be
+ * relied on.
+ */
+const REMOTE: ReadonlyMap<number, string> = new Map([
+  [0x6969, 'NFS'],
+  [0xff534d42, 'CIFS'],
+  [0xfe534d42, 'SMB'],
+  [0x517b, 'SMB'],
+  [0x65735546, 'FUSE'],
+  [0x01021997, '9P'],
+]);
 const SKEW_MS = 60_000;
 /** No machine that runs this has an honest clock before it. */
 const EARLIEST = Date.parse('2025-01-01T00:00:00Z');
@@ -16,9 +26,20 @@ const EARLIEST = Date.parse('2025-01-01T00:00:00Z');
 export const dataFolder: Check = ({ config: { dataDir } }) => {
   const found = statOf(dataDir);
   if (!found) return ok('data folder', `${dataDir} is not there yet: the first start makes it`);
-  if (!found.isDirectory()) return problem('data folder', `${dataDir} is no folder`, 'name another with --data-dir DIR');
-  if (found.uid !== process.getuid?.()) return problem('data folder', `${dataDir} belongs to another user (uid ${found.uid})`, 'run this, and the daemon, as that user');
-  if ((found.mode & 0o077) !== 0) return warning('data folder', `${dataDir} is open to others (mode ${(found.mode & 0o777).toString(8)})`, `chmod 700 ${dataDir}`);
+  if (!found.isDirectory())
+    return problem('data folder', `${dataDir} is no folder`, 'name another with --data-dir DIR');
+  if (found.uid !== process.getuid?.())
+    return problem(
+      'data folder',
+      `${dataDir} belongs to another user (uid ${found.uid})`,
+      'run this, and the daemon, as that user',
+    );
+  if ((found.mode & 0o077) !== 0)
+    return warning(
+      'data folder',
+      `${dataDir} is open to others (mode ${(found.mode & 0o777).toString(8)})`,
+      `chmod 700 ${dataDir}`,
+    );
   return ok('data folder', dataDir);
 };
 
@@ -27,11 +48,27 @@ export const diskSpace: Check = ({ config: { dataDir } }) => {
   const free = bavail * bsize;
   const findings: Finding[] = [];
   const remote = REMOTE.get(type);
-  if (remote !== undefined) findings.push(...warning('disk', `${dataDir} lies on ${remote}`, 'the data folder must lie on a local disk: choose another'));
+  if (remote !== undefined)
+    findings.push(
+      ...warning(
+        'disk',
+        `${dataDir} lies on ${remote}`,
+        'the data folder must lie on a local disk: choose another',
+      ),
+    );
   const left = `${(free / 2 ** 30).toFixed(1)} GiB free`;
-  if (free < LEAST_BYTES) findings.push(...problem('disk', `${left} at ${dataDir}`, 'make room: a full disk stops the daemon'));
-  else if (files > 0 && ffree < LEAST_FILES) findings.push(...problem('disk', `only ${ffree} more files at ${dataDir}`, 'make room: remove files'));
-  else if (free < ENOUGH_BYTES) findings.push(...warning('disk', `${left} at ${dataDir}`, 'make room: a full disk stops the daemon'));
+  if (free < LEAST_BYTES)
+    findings.push(
+      ...problem('disk', `${left} at ${dataDir}`, 'make room: a full disk stops the daemon'),
+    );
+  else if (files > 0 && ffree < LEAST_FILES)
+    findings.push(
+      ...problem('disk', `only ${ffree} more files at ${dataDir}`, 'make room: remove files'),
+    );
+  else if (free < ENOUGH_BYTES)
+    findings.push(
+      ...warning('disk', `${left} at ${dataDir}`, 'make room: a full disk stops the daemon'),
+    );
   else findings.push(...ok('disk', left));
   return findings;
 };
@@ -45,36 +82,85 @@ export const store: Check = ({ config: { dataDir }, daemon }) => {
     const lock = lockDataDir(dataDir);
     try {
       const { size, fault } = inspectDatabase(file);
-      return fault === undefined ? ok('store', `${(size / 2 ** 20).toFixed(1)} MiB, sound`) : problem('store', `${file}: ${fault}`, 'restore a backup: see docs/operating.md');
+      return fault === undefined
+        ? ok('store', `${(size / 2 ** 20).toFixed(1)} MiB, sound`)
+        : problem('store', `${file}: ${fault}`, 'restore a backup: see docs/operating.md');
     } finally {
       lock.release();
     }
   } catch (error) {
-    if (error instanceof DataDirTaken) return problem('store', `another process holds ${dataDir}, which is no daemon that answers`, `look for it: fuser -v ${join(dataDir, 'lock.db')}`);
-    if (codeOf(error) === 'EACCES' || codeOf(error) === 'ERR_SQLITE_ERROR') return problem('store', `${file} can’t be opened: ${error instanceof Error ? error.message : String(error)}`, 'run this as the daemon’s user');
+    if (error instanceof DataDirTaken)
+      return problem(
+        'store',
+        `another process holds ${dataDir}, which is no daemon that answers`,
+        `look for it: fuser -v ${join(dataDir, 'lock.db')}`,
+      );
+    if (codeOf(error) === 'EACCES' || codeOf(error) === 'ERR_SQLITE_ERROR')
+      return problem(
+        'store',
+        `${file} can’t be opened: ${error instanceof Error ? error.message : String(error)}`,
+        'run this as the daemon’s user',
+      );
     throw error;
   }
 };
 
 export const keyFiles: Check = ({ config: { dataDir } }) => {
   const folder = join(dataDir, 'keys');
-  if (!existsSync(folder)) return existsSync(join(dataDir, 'sandpool.db')) ? problem('keys', `${folder} is missing: no key is valid`, 'restore it from a backup; else the next start makes new first keys, and all others are void') : [];
+  if (!existsSync(folder))
+    return existsSync(join(dataDir, 'sandpool.db'))
+      ? problem(
+          'keys',
+          `${folder} is missing: no key is valid`,
+          'restore it from a backup; else the next start makes new first keys, and all others are void',
+        )
+      : [];
   const names = readdirSync(folder);
   const missing = ['pepper', 'admin.key', 'tenant.key'].filter((name) => !names.includes(name));
-  if (missing.includes('pepper')) return problem('keys', `${folder}/pepper is missing: no key is valid`, 'restore it from a backup; else delete the folder, and the next start makes new first keys');
+  if (missing.includes('pepper'))
+    return problem(
+      'keys',
+      `${folder}/pepper is missing: no key is valid`,
+      'restore it from a backup; else delete the folder, and the next start makes new first keys',
+    );
   const open = names.filter((name) => ((statOf(join(folder, name))?.mode ?? 0) & 0o077) !== 0);
-  if (open.length > 0) return problem('keys', `${open.join(', ')} in ${folder} can be read by others`, `chmod 600 ${folder}/*, and revoke what may have been read`);
-  if (missing.length > 0) return warning('keys', `${missing.join(', ')} is missing in ${folder}`, 'the next start makes it anew');
+  if (open.length > 0)
+    return problem(
+      'keys',
+      `${open.join(', ')} in ${folder} can be read by others`,
+      `chmod 600 ${folder}/*, and revoke what may have been read`,
+    );
+  if (missing.length > 0)
+    return warning(
+      'keys',
+      `${missing.join(', ')} is missing in ${folder}`,
+      'the next start makes it anew',
+    );
   return ok('keys', folder);
 };
 
 /** Lifetimes of keys, timeouts and the order of lists go by the clock. */
 export const clock: Check = ({ config: { dataDir } }) => {
   const now = Date.now();
-  if (now < EARLIEST) return problem('clock', `it says ${new Date(now).toISOString()}`, 'set it: timedatectl set-ntp true');
-  const latest = Math.max(0, ...['sandpool.db', 'sandpool.db-wal', 'daemon.json', 'keys/pepper'].map((name) => statOf(join(dataDir, name))?.mtimeMs ?? 0));
+  if (now < EARLIEST)
+    return problem(
+      'clock',
+      `it says ${new Date(now).toISOString()}`,
+      'set it: timedatectl set-ntp true',
+    );
+  const latest = Math.max(
+    0,
+    ...['sandpool.db', 'sandpool.db-wal', 'daemon.json', 'keys/pepper'].map(
+      (name) => statOf(join(dataDir, name))?.mtimeMs ?? 0,
+    ),
+  );
   const ahead = latest - now;
-  if (ahead > SKEW_MS) return warning('clock', `it says ${new Date(now).toISOString()}, and the data folder was written ${Math.round(ahead / 1_000)} s later than that`, 'let NTP keep it: timedatectl set-ntp true');
+  if (ahead > SKEW_MS)
+    return warning(
+      'clock',
+      `it says ${new Date(now).toISOString()}, and the data folder was written ${Math.round(ahead / 1_000)} s later than that`,
+      'let NTP keep it: timedatectl set-ntp true',
+    );
   return ok('clock', new Date(now).toISOString());
 };
 
@@ -87,4 +173,5 @@ const statOf = (path: string): Stats | undefined => {
   }
 };
 
-const nearest = (path: string): string => (existsSync(path) || dirname(path) === path ? path : nearest(dirname(path)));
+const nearest = (path: string): string =>
+  existsSync(path) || dirname(path) === path ? path : nearest(dirname(path));

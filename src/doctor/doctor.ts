@@ -1,12 +1,36 @@
-import { bubblewrap, cgroups, launcher, namespaces, nodeVersion, openFiles, sharedLimits, trialSandbox, uidRange } from './machine-checks.ts';
+import {
+  bubblewrap,
+  cgroups,
+  launcher,
+  namespaces,
+  nodeVersion,
+  openFiles,
+  sharedLimits,
+  trialSandbox,
+  uidRange,
+} from './machine-checks.ts';
 import { daemonHealth, firstKey, ports } from './daemon-checks.ts';
 import { clock, dataFolder, diskSpace, keyFiles, store } from './data-checks.ts';
 import { type Check, type Finding, type Patient, problem } from './finding.ts';
 
 const CHECKS: readonly (readonly [name: string, check: Check])[] = [
-  ['node', nodeVersion], ['launcher', launcher], ['bubblewrap', bubblewrap], ['namespaces', namespaces], ['sandboxes', trialSandbox], ['cgroups', cgroups],
-  ['uid range', uidRange], ['shared limits', sharedLimits], ['open files', openFiles], ['clock', clock], ['data folder', dataFolder], ['disk', diskSpace], ['keys', keyFiles], ['store', store],
-  ['port', ports], ['daemon', daemonHealth], ['tenant key', firstKey],
+  ['node', nodeVersion],
+  ['launcher', launcher],
+  ['bubblewrap', bubblewrap],
+  ['namespaces', namespaces],
+  ['sandboxes', trialSandbox],
+  ['cgroups', cgroups],
+  ['uid range', uidRange],
+  ['shared limits', sharedLimits],
+  ['open files', openFiles],
+  ['clock', clock],
+  ['data folder', dataFolder],
+  ['disk', diskSpace],
+  ['keys', keyFiles],
+  ['store', store],
+  ['port', ports],
+  ['daemon', daemonHealth],
+  ['tenant key', firstKey],
 ];
 const CHECK_MS = 30_000;
 
@@ -15,9 +39,15 @@ export const examine = async (patient: Patient): Promise<readonly Finding[]> => 
   const findings: Finding[] = [];
   for (const [name, check] of CHECKS) {
     try {
-      findings.push(...await withinTime(Promise.resolve(check(patient))));
+      findings.push(...(await withinTime(Promise.resolve(check(patient)))));
     } catch (error) {
-      findings.push(...problem(name, error instanceof Error ? error.message : String(error), 'this could not be looked at; run it as the daemon’s user'));
+      findings.push(
+        ...problem(
+          name,
+          error instanceof Error ? error.message : String(error),
+          'this could not be looked at; run it as the daemon’s user',
+        ),
+      );
     }
   }
   return findings;
@@ -25,6 +55,8 @@ export const examine = async (patient: Patient): Promise<readonly Finding[]> => 
 
 const withinTime = async <T>(work: Promise<T>): Promise<T> => {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => { timer = setTimeout(() => reject(new Error(`no result in ${CHECK_MS / 1_000} s`)), CHECK_MS); });
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no result in ${CHECK_MS / 1_000} s`)), CHECK_MS);
+  });
   return await Promise.race([work, late]).finally(() => clearTimeout(timer));
 };

@@ -1,7 +1,10 @@
 import type { Config } from '../config.ts';
 import type { DaemonNote } from '../daemon-note.ts';
 
-/** What one look at the machine found. `problem`: the daemon does not work so. `warning`: it works, with less. */
+/**
+ * What one look at the machine found. `problem`: the daemon does not work so. `warning`: it works,
+ * with less.
+ */
 export interface Finding {
   readonly name: string;
   readonly status: 'ok' | 'warning' | 'problem';
@@ -26,9 +29,17 @@ export interface Patient {
 /** Changes nothing on the machine. What it throws counts as a problem. */
 export type Check = (patient: Patient) => Promise<readonly Finding[]> | readonly Finding[];
 
-export const ok = (name: string, message: string): readonly Finding[] => [{ name, status: 'ok', message }];
-export const warning = (name: string, message: string, advice: string): readonly Finding[] => [{ name, status: 'warning', message, advice }];
-export const problem = (name: string, message: string, advice: string): readonly Finding[] => [{ name, status: 'problem', message, advice }];
+export const ok = (name: string, message: string): readonly Finding[] => [
+  { name, status: 'ok', message },
+];
+export const warning = (name: string, message: string, advice: string): readonly Finding[] => [
+  { name, status: 'warning', message, advice },
+];
+export const problem = (name: string, message: string, advice: string): readonly Finding[] => [
+  { name, status: 'problem', message, advice },
+];
 
 export const codeOf = (error: unknown): string | undefined =>
-  (error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined);
+  error instanceof Error && 'code' in error && typeof error.code === 'string'
+    ? error.code
+    : undefined;

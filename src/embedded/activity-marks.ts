@@ -6,7 +6,10 @@ import type { End } from '../model/sandbox.ts';
 const ENDED_MS = 60_000;
 const MOST_MARKS = 100_000;
 
-/** When something last happened in a sandbox, and which ended within a minute. Of each at most 100,000; the oldest go first. */
+/**
+ * When something last happened in a sandbox, and which ended within a minute. Of each at most
+ * 100,000; the oldest go first.
+ */
 export class ActivityMarks {
   readonly #clock: Clock;
   readonly #since: number;
@@ -33,10 +36,15 @@ export class ActivityMarks {
     else this.#working.delete(id);
   }
 
-  expire(id: InstanceId, { idleTimeoutMs, claimedAt }: { readonly idleTimeoutMs: number; readonly claimedAt: number }): Expiry {
+  expire(
+    id: InstanceId,
+    { idleTimeoutMs, claimedAt }: { readonly idleTimeoutMs: number; readonly claimedAt: number },
+  ): Expiry {
     if (this.#working.has(id)) return { expired: false, activeAt: this.#clock.now() };
     const activeAt = Math.max(claimedAt, this.#activeAt.get(id) ?? 0, this.#since);
-    return this.#clock.now() - activeAt >= idleTimeoutMs ? { expired: true } : { expired: false, activeAt };
+    return this.#clock.now() - activeAt >= idleTimeoutMs
+      ? { expired: true }
+      : { expired: false, activeAt };
   }
 
   markEnded(id: InstanceId, end: End): void {

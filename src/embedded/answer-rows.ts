@@ -12,8 +12,9 @@ export interface AnswerEntry {
 }
 
 /**
- * Where the answers to requests with an Idempotency-Key lie, found by number alone: an index by key would cost each claim
- * another page. Writes are durable when they resolve, and land in the order of the calls.
+ * Where the answers to requests with an Idempotency-Key lie, found by number alone: an index by key
+ * would cost each claim another page. Writes are durable when they resolve, and land in the order
+ * of the calls.
  */
 export interface AnswerRows {
   page(after: number, limit: number): Promise<readonly AnswerEntry[]>;
@@ -23,8 +24,16 @@ export interface AnswerRows {
 }
 
 export const sqliteAnswerRows = (database: Database): AnswerRows => ({
-  page: async (after, limit) => (await database.run('answers.page', after, limit)).map(([seq, key, tenant, expiresAt, bytes]) =>
-    ({ seq: Number(seq), key: String(key), tenant: String(tenant), expiresAt: Number(expiresAt), bytes: Number(bytes) })),
+  page: async (after, limit) =>
+    (await database.run('answers.page', after, limit)).map(
+      ([seq, key, tenant, expiresAt, bytes]) => ({
+        seq: Number(seq),
+        key: String(key),
+        tenant: String(tenant),
+        expiresAt: Number(expiresAt),
+        bytes: Number(bytes),
+      }),
+    ),
   read: async (seq) => {
     const [row] = await database.run('answers.read', seq);
     return row && { body: String(row[0]), answer: String(row[1]) };
@@ -32,5 +41,7 @@ export const sqliteAnswerRows = (database: Database): AnswerRows => ({
   keep: async ({ seq, key, tenant, expiresAt }, body, answer) => {
     await database.runSoon('answers.keep', seq, key, tenant, body, expiresAt, answer);
   },
-  forget: async (seq) => { await database.runSoon('answers.forget', seq); },
+  forget: async (seq) => {
+    await database.runSoon('answers.forget', seq);
+  },
 });

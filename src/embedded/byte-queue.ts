@@ -4,8 +4,8 @@ const FIRST_BLOCK = 1_024;
 const LONGEST_BLOCK = 16_384;
 
 /**
- * Bytes that wait, in order. Short pieces are copied together: a sandbox may print each byte by itself, and a piece costs
- * a hundred bytes of its own besides what it was cut from.
+ * Bytes that wait, in order. Short pieces are copied together: a sandbox may print each byte by
+ * itself, and a piece costs a hundred bytes of its own besides what it was cut from.
  */
 export class ByteQueue {
   readonly #blocks: Buffer[] = [];
@@ -20,7 +20,10 @@ export class ByteQueue {
       return;
     }
     if (this.#open.length - this.#filled < bytes.length) {
-      const size = Math.min(LONGEST_BLOCK, Math.max(FIRST_BLOCK, bytes.length, 2 * this.#open.length));
+      const size = Math.min(
+        LONGEST_BLOCK,
+        Math.max(FIRST_BLOCK, bytes.length, 2 * this.#open.length),
+      );
       this.#seal();
       this.#open = Buffer.allocUnsafeSlow(size);
     }

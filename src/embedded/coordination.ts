@@ -1,5 +1,13 @@
 import type { Clock } from '../contracts/clock.ts';
-import type { Claims, Coordination, DemandWord, DemandWords, EventLog, Lease, Revocations } from '../contracts/coordination.ts';
+import type {
+  Claims,
+  Coordination,
+  DemandWord,
+  DemandWords,
+  EventLog,
+  Lease,
+  Revocations,
+} from '../contracts/coordination.ts';
 import type { KeptAnswers } from './kept-answers.ts';
 import { ActivityMarks } from './activity-marks.ts';
 import { EVENT_NUMBERS_PER_MS, EventRing } from '../model/event-ring.ts';
@@ -10,10 +18,14 @@ import { inProcessQuotas, Usages } from './usages.ts';
 import { WaitingOrder } from './waiting-order.ts';
 
 /**
- * Coordination for the one replica there is: in memory, gone with the process, but for the answers that are kept. Usage is
- * restored from the records by whoever starts it.
+ * Coordination for the one replica there is: in memory, gone with the process, but for the answers
+ * that are kept. Usage is restored from the records by whoever starts it.
  */
-export const inProcessCoordination = (clock: Clock, answers: KeptAnswers, replica = 'local'): Coordination => {
+export const inProcessCoordination = (
+  clock: Clock,
+  answers: KeptAnswers,
+  replica = 'local',
+): Coordination => {
   const tokens = new TokenDrawer(clock);
   const activity = new ActivityMarks(clock);
   const windows = new RateWindows(clock);
@@ -62,18 +74,32 @@ const inProcessClaims = (usages: Usages, answers: KeptAnswers): Claims => {
   const order = new WaitingOrder();
   return {
     joinWaiting: async (pool) => order.join(pool),
-    leaveWaiting: async (place) => { order.leave(place); },
+    leaveWaiting: async (place) => {
+      order.leave(place);
+    },
     waiting: async ({ uid }) => order.size(uid),
-    admitClaim: async ({ pool, owner = pool.owner, instance, limit, idle, place, from, request, open, ...entry }) => {
+    admitClaim: async ({
+      pool,
+      owner = pool.owner,
+      instance,
+      limit,
+      idle,
+      place,
+      from,
+      request,
+      open,
+      ...entry
+    }) => {
       const attempt = entry.attempt === undefined ? {} : { attempt: entry.attempt };
-      const opened = request && open && await answers.open(request);
+      const opened = request && open && (await answers.open(request));
       if (opened && opened.kind !== 'new') return { opened };
       if (from !== undefined) usages.withdraw(owner, 'sandboxes', { ...attempt, name: from });
       if (order.before(pool.uid, place) >= idle) {
         if (place) order.comeBack(place);
         return 'not-its-turn';
       }
-      if (!usages.reserve(owner, 'sandboxes', { ...attempt, name: instance, amount: 1, limit })) return 'full';
+      if (!usages.reserve(owner, 'sandboxes', { ...attempt, name: instance, amount: 1, limit }))
+        return 'full';
       if (place) order.leave(place);
       return 'admitted';
     },
@@ -106,10 +132,14 @@ const inProcessDemand = (): DemandWords => {
 const inProcessChannel = <T>() => {
   const followers = new Set<(word: T) => void>();
   return {
-    tell: (word: T): void => { for (const report of followers) report(word); },
+    tell: (word: T): void => {
+      for (const report of followers) report(word);
+    },
     follow: (report: (word: T) => void): (() => void) => {
       followers.add(report);
-      return () => { followers.delete(report); };
+      return () => {
+        followers.delete(report);
+      };
     },
   };
 };

@@ -12,8 +12,9 @@ export interface DataLock {
 }
 
 /**
- * Takes the data folder for this process alone, until `release()` or the process's end, however that comes: it is a
- * lock of the kernel's on `lock.db`, so none is ever left behind. The folder must exist. Throws DataDirTaken.
+ * Takes the data folder for this process alone, until `release()` or the process's end, however
+ * that comes: it is a lock of the kernel's on `lock.db`, so none is ever left behind. The folder
+ * must exist. Throws DataDirTaken.
  *
  * Hazard: opening and closing `lock.db` in this process by anything but SQLite drops the lock.
  */
@@ -24,7 +25,10 @@ export const lockDataDir = (dataDir: string): DataLock => {
   } catch (error) {
     connection.close();
     if (sqliteCode(error) !== SQLITE_BUSY) throw error;
-    throw new DataDirTaken(`another process holds ${dataDir}: a sandpool daemon already runs on this data folder`, { cause: error });
+    throw new DataDirTaken(
+      `another process holds ${dataDir}: a sandpool daemon already runs on this data folder`,
+      { cause: error },
+    );
   }
   held.add(connection);
   return {

@@ -1,5 +1,14 @@
 import { chmodSync, closeSync, existsSync, openSync } from 'node:fs';
-import { connect, SQLITE_BUSY, SQLITE_LOCKED, SQLITE_NOTADB, sqliteCode, type Connection, type SqlValue, type Statement } from './database-library.ts';
+import {
+  connect,
+  SQLITE_BUSY,
+  SQLITE_LOCKED,
+  SQLITE_NOTADB,
+  sqliteCode,
+  type Connection,
+  type SqlValue,
+  type Statement,
+} from './database-library.ts';
 import type { Call, CheckpointOrder, EngineOptions, Results, Row } from './database-protocol.ts';
 import { STATEMENTS } from './database-statements.ts';
 import { DatabaseRefused, migrate } from './migrations.ts';
@@ -7,22 +16,30 @@ import { DatabaseRefused, migrate } from './migrations.ts';
 /** Calls in one transaction. */
 export const MAX_BATCH = 256;
 
-/** The one connection to the file, and its prepared statements. Blocks its thread for as long as the disk takes. */
+/**
+ * The one connection to the file, and its prepared statements. Blocks its thread for as long as the
+ * disk takes.
+ */
 export interface DatabaseEngine {
   /**
-   * Runs the calls in one transaction; durable when it returns. A statement that fails is answered with its reason and
-   * leaves the others alone. Throws where the transaction failed: what was written is then known only to
-   * who reads the file afresh, so the process must end, and with it the locks.
+   * Runs the calls in one transaction; durable when it returns. A statement that fails is answered
+   * with its reason and leaves the others alone. Throws where the transaction failed: what was
+   * written is then known only to who reads the file afresh, so the process must end, and with it
+   * the locks.
    */
   run(calls: readonly Call[]): Results;
-  /** `hold`: from now on the database file itself is not written, and holds all that was committed; what follows goes to the log beside it. `allow` ends that. */
+  /**
+   * `hold`: from now on the database file itself is not written, and holds all that was committed;
+   * what follows goes to the log beside it. `allow` ends that.
+   */
   checkpoints(order: CheckpointOrder): void;
   close(): void;
 }
 
 /**
- * Opens or makes the file, mode 0600, brings it to this daemon's schema, and keeps all others out. Throws DatabaseRefused
- * where another process holds it, a later version wrote it, or it is no database of ours.
+ * Opens or makes the file, mode 0600, brings it to this daemon's schema, and keeps all others out.
+ * Throws DatabaseRefused where another process holds it, a later version wrote it, or it is no
+ * database of ours.
  */
 export const openEngine = (options: EngineOptions): DatabaseEngine => {
   try {
@@ -30,8 +47,16 @@ export const openEngine = (options: EngineOptions): DatabaseEngine => {
     const prepared = prepareAll(connection);
     return {
       run: (calls) => runBatch(prepared, calls),
-      checkpoints: (order) => { connection.exec(order === 'hold' ? 'PRAGMA wal_autocheckpoint = 0; PRAGMA wal_checkpoint(TRUNCATE)' : 'PRAGMA wal_autocheckpoint = 1000'); },
-      close: () => { close(connection); },
+      checkpoints: (order) => {
+        connection.exec(
+          order === 'hold'
+            ? 'PRAGMA wal_autocheckpoint = 0; PRAGMA wal_checkpoint(TRUNCATE)'
+            : 'PRAGMA wal_autocheckpoint = 1000',
+        );
+      },
+      close: () => {
+        close(connection);
+      },
     };
   } catch (error) {
     throw refusalOf(error, options.path);
@@ -39,7 +64,9 @@ export const openEngine = (options: EngineOptions): DatabaseEngine => {
 };
 
 const BUSY_TIMEOUT_MS = 100;
-const STATEMENT_FAULTS = new Set([18 /* TOOBIG */, 19 /* CONSTRAINT */, 20 /* MISMATCH */, 25 /* RANGE */]);
+const STATEMENT_FAULTS = new Set([
+  18 /* TOOBIG */, 19 /* CONSTRAINT */, 20 /* MISMATCH */, 25 /* RANGE */,
+]);
 
 interface Prepared {
   readonly begin: Statement;
@@ -50,13 +77,20 @@ interface Prepared {
 const runBatch = ({ begin, commit, runs }: Prepared, calls: readonly Call[]): Results => {
   const results: (number | readonly Row[] | string)[] = [];
   begin.run();
-  for (const [ticket, index, ...parameters] of calls) results.push(ticket, runOne(runs[index], parameters));
+  for (const [ticket, index, ...parameters] of calls)
+    results.push(ticket, runOne(runs[index], parameters));
   commit.run();
   return results;
 };
 
-/** The rows, or the reason of a fault that is this statement's own. Throws what endangers the transaction, such as a full disk. */
-const runOne = (run: Prepared['runs'][number] | undefined, parameters: readonly SqlValue[]): readonly Row[] | string => {
+/**
+ * The rows, or the reason of a fault that is this statement's own. Throws what endangers the
+ * transaction, such as a full disk.
+ */
+const runOne = (
+  run: Prepared['runs'][number] | undefined,
+  parameters: readonly SqlValue[],
+): readonly Row[] | string => {
   try {
     return run ? run(parameters) : 'no such statement';
   } catch (error) {
@@ -67,8 +101,9 @@ const runOne = (run: Prepared['runs'][number] | undefined, parameters: readonly 
 };
 
 /**
- * A read answers all its rows. A write answers its first: `get`, since the errors of `all` come without SQLite's code in
- * the package for Node 20. `get` hides a failure to commit, so it must never run outside a transaction.
+ * A read answers all its rows. A write answers its first: `get`, since the errors of `all` come
+ * without SQLite's code in the package for Node 20. `get` hides a failure to commit, so it must
+ * never run outside a transaction.
  */
 const prepareAll = (connection: Connection): Prepared => ({
   begin: connection.prepare('BEGIN IMMEDIATE'),
@@ -85,14 +120,19 @@ const prepareAll = (connection: Connection): Prepared => ({
 });
 
 const open = ({ path, maxPages }: EngineOptions): Connection => {
-  // Never opened here when it exists: closing any descriptor of the file would drop the locks that this process has on it.
+  // Never opened here when it exists: closing any descriptor of the file would drop the locks that
+  // this process has on it.
   if (existsSync(path)) chmodSync(path, 0o600);
   else closeSync(openSync(path, 'a', 0o600));
   const connection = connect(path, { busyTimeoutMs: BUSY_TIMEOUT_MS });
   try {
-    connection.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF');
+    connection.exec(
+      'PRAGMA locking_mode = EXCLUSIVE; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF',
+    );
     connection.exec('BEGIN EXCLUSIVE; COMMIT');
-    connection.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 16777216');
+    connection.exec(
+      'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 16777216',
+    );
     if (maxPages > 0) connection.exec(`PRAGMA max_page_count = ${maxPages}`);
     migrate(connection, path);
     return connection;
@@ -103,11 +143,13 @@ const open = ({ path, maxPages }: EngineOptions): Connection => {
 };
 
 /**
- * Without its locks: the package for Node 20 has no way to end a prepared statement, so SQLite keeps the connection until
- * the statements are garbage. The write-ahead log has to go for that.
+ * Without its locks: the package for Node 20 has no way to end a prepared statement, so SQLite
+ * keeps the connection until the statements are garbage. The write-ahead log has to go for that.
  */
 const close = (connection: Connection): void => {
-  connection.exec('PRAGMA journal_mode = DELETE; PRAGMA locking_mode = NORMAL; BEGIN; SELECT 1 FROM sqlite_schema; COMMIT');
+  connection.exec(
+    'PRAGMA journal_mode = DELETE; PRAGMA locking_mode = NORMAL; BEGIN; SELECT 1 FROM sqlite_schema; COMMIT',
+  );
   connection.close();
 };
 
@@ -124,10 +166,15 @@ const refusalOf = (error: unknown, path: string): DatabaseRefused => {
   if (error instanceof DatabaseRefused) return error;
   const code = sqliteCode(error);
   if (code === SQLITE_BUSY || code === SQLITE_LOCKED) {
-    return new DatabaseRefused('locked', `${path} is in use by another process: a sandpool daemon already runs on this data folder`);
+    return new DatabaseRefused(
+      'locked',
+      `${path} is in use by another process: a sandpool daemon already runs on this data folder`,
+    );
   }
-  if (code === SQLITE_NOTADB) return new DatabaseRefused('foreign', `${path} is not a database: choose another data folder`);
+  if (code === SQLITE_NOTADB)
+    return new DatabaseRefused('foreign', `${path} is not a database: choose another data folder`);
   return new DatabaseRefused('broken', `${path} can't be opened: ${messageOf(error)}`);
 };
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);

@@ -4,8 +4,8 @@ import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 export type SqlValue = string | number | null;
 
 /**
- * A connection. Hazard: it closes when it is garbage collected, even while its statements are in use: keep it referenced
- * for as long as it must live.
+ * A connection. Hazard: it closes when it is garbage collected, even while its statements are in
+ * use: keep it referenced for as long as it must live.
  */
 export type Connection = DatabaseSyncInstance;
 export type Statement = ReturnType<Connection['prepare']>;
@@ -15,15 +15,22 @@ interface Library {
   readonly StatementSync: { readonly prototype: object };
 }
 
-/** Opens by Node's own SQLite where it has what we use (22.16 and later), else by the package with the same interface. */
+/**
+ * Opens by Node's own SQLite where it has what we use (22.16 and later), else by the package with
+ * the same interface.
+ */
 export const connect = (path: string, options: { readonly busyTimeoutMs: number }): Connection => {
   const { DatabaseSync } = library();
   return new DatabaseSync(path, { timeout: options.busyTimeoutMs });
 };
 
-/** SQLite's primary result code, 1 where the library keeps it to itself; undefined where the error isn't SQLite's, such as a bad parameter. */
+/**
+ * SQLite's primary result code, 1 where the library keeps it to itself; undefined where the error
+ * isn't SQLite's, such as a bad parameter.
+ */
 export const sqliteCode = (error: unknown): number | undefined => {
-  if (!(error instanceof Error) || !('code' in error) || error.code !== 'ERR_SQLITE_ERROR') return undefined;
+  if (!(error instanceof Error) || !('code' in error) || error.code !== 'ERR_SQLITE_ERROR')
+    return undefined;
   return 'errcode' in error && typeof error.errcode === 'number' ? error.errcode & 0xff : 1;
 };
 
@@ -37,11 +44,15 @@ const library = (): Library => {
   return isLibrary(builtIn) ? builtIn : require('@photostructure/sqlite');
 };
 
-/** Node 22 calls its SQLite experimental on standard error, where a person reads; every other warning passes. */
+/**
+ * Node 22 calls its SQLite experimental on standard error, where a person reads; every other
+ * warning passes.
+ */
 const withoutItsWarning = <T>(load: () => T): T => {
   const emitWarning = process.emitWarning.bind(process);
   process.emitWarning = (...args: readonly unknown[]): void => {
-    if (!(args[1] === 'ExperimentalWarning' && String(args[0]).startsWith('SQLite is'))) Reflect.apply(emitWarning, undefined, args);
+    if (!(args[1] === 'ExperimentalWarning' && String(args[0]).startsWith('SQLite is')))
+      Reflect.apply(emitWarning, undefined, args);
   };
   try {
     return load();
@@ -51,5 +62,8 @@ const withoutItsWarning = <T>(load: () => T): T => {
 };
 
 const isLibrary = (module: unknown): module is Library =>
-  typeof module === 'object' && module !== null && 'StatementSync' in module && typeof module.StatementSync === 'function'
-  && 'setReturnArrays' in module.StatementSync.prototype;
+  typeof module === 'object' &&
+  module !== null &&
+  'StatementSync' in module &&
+  typeof module.StatementSync === 'function' &&
+  'setReturnArrays' in module.StatementSync.prototype;

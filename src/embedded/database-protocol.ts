@@ -1,6 +1,9 @@
 import type { SqlValue } from './database-library.ts';
 
-/** What the database's client, its engine and the thread that may host it say to each other. Flat arrays: a thread copies them on every call. */
+/**
+ * What the database's client, its engine and the thread that may host it say to each other. Flat
+ * arrays: a thread copies them on every call.
+ */
 
 /** Ticket, index of the statement, its parameters. */
 export type Call = readonly [ticket: number, statement: number, ...parameters: SqlValue[]];
@@ -9,7 +12,10 @@ export type ToWorker = Call | CheckpointOrder | 'close';
 
 export type Row = readonly SqlValue[];
 
-/** Of a whole batch: ticket and result in turn. A result is the rows, or why this one statement failed. */
+/**
+ * Of a whole batch: ticket and result in turn. A result is the rows, or why this one statement
+ * failed.
+ */
 export type Results = readonly (number | readonly Row[] | string)[];
 
 export type FromWorker =
@@ -22,6 +28,9 @@ export type FromWorker =
 
 export interface EngineOptions {
   readonly path: string;
-  /** The file never grows beyond this many pages of 4 KiB; a write that needs more counts as a full disk. 0: no limit. */
+  /**
+   * The file never grows beyond this many pages of 4 KiB; a write that needs more counts as a full
+   * disk. 0: no limit.
+   */
   readonly maxPages: number;
 }

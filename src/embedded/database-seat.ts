@@ -1,15 +1,28 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { MAX_BATCH, type DatabaseEngine } from './database-engine.ts';
-import type { Call, CheckpointOrder, EngineOptions, FromWorker, Results, ToWorker } from './database-protocol.ts';
+import type {
+  Call,
+  CheckpointOrder,
+  EngineOptions,
+  FromWorker,
+  Results,
+  ToWorker,
+} from './database-protocol.ts';
 import { threadModule } from '../lib/thread-module.ts';
 
-/** Where calls are committed. What it was given is answered in order, or `failed` is called, once, and nothing more. */
+/**
+ * Where calls are committed. What it was given is answered in order, or `failed` is called, once,
+ * and nothing more.
+ */
 export interface DatabaseSeat {
   submit(call: Call): void;
   /** See DatabaseEngine; one order at a time. */
   checkpoints(order: CheckpointOrder): Promise<void>;
-  /** Finishes what was submitted, `withinMs` at most, then lets go of the file. Rejects where that took longer, or failed. */
+  /**
+   * Finishes what was submitted, `withinMs` at most, then lets go of the file. Rejects where that
+   * took longer, or failed.
+   */
   close(withinMs: number): Promise<void>;
 }
 
@@ -20,8 +33,8 @@ export interface SeatListener {
 }
 
 /**
- * The daemon's own thread: calls of one turn of the loop share a commit. The way with the least delay, as long as the
- * disk answers fast: a transaction blocks the loop.
+ * The daemon's own thread: calls of one turn of the loop share a commit. The way with the least
+ * delay, as long as the disk answers fast: a transaction blocks the loop.
  */
 export class OwnThread implements DatabaseSeat {
   readonly #engine: DatabaseEngine;
@@ -76,35 +89,54 @@ export class OwnThread implements DatabaseSeat {
 export class WaitingRoom implements DatabaseSeat {
   readonly calls: Call[] = [];
 
-  submit(call: Call): void { this.calls.push(call); }
+  submit(call: Call): void {
+    this.calls.push(call);
+  }
 
-  checkpoints(): Promise<void> { return Promise.reject(new Error('the file is on its way')); }
+  checkpoints(): Promise<void> {
+    return Promise.reject(new Error('the file is on its way'));
+  }
 
-  close(): Promise<void> { return Promise.resolve(); }
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
 }
 
-/** A thread for the database alone: what waits there shares a commit. Each call costs two wake-ups, and a slow disk blocks nobody. */
+/**
+ * A thread for the database alone: what waits there shares a commit. Each call costs two wake-ups,
+ * and a slow disk blocks nobody.
+ */
 export class ThreadSeat implements DatabaseSeat {
   readonly #worker: Worker;
   #ordered: (() => void) | undefined;
   #closing = false;
 
   constructor(options: EngineOptions, { answered, failed }: SeatListener) {
-    this.#worker = new Worker(threadModule('./database-worker', import.meta.url), { name: 'database', workerData: options });
+    this.#worker = new Worker(threadModule('./database-worker', import.meta.url), {
+      name: 'database',
+      workerData: options,
+    });
     this.#worker.on('message', (message: FromWorker) => {
       if (message.kind === 'answered') answered(message.results, message.ms);
       else if (message.kind === 'failed') failed(new Error(message.message));
       else this.#ordered?.();
     });
     this.#worker.on('error', failed);
-    this.#worker.on('exit', () => { if (!this.#closing) failed(new Error('the database thread ended')); });
+    this.#worker.on('exit', () => {
+      if (!this.#closing) failed(new Error('the database thread ended'));
+    });
   }
 
-  submit(call: Call): void { this.#send(call); }
+  submit(call: Call): void {
+    this.#send(call);
+  }
 
   checkpoints(order: CheckpointOrder): Promise<void> {
     return new Promise((resolve, reject) => {
-      const late = setTimeout(() => reject(new Error('the database gave no answer')), ORDER_DEADLINE_MS);
+      const late = setTimeout(
+        () => reject(new Error('the database gave no answer')),
+        ORDER_DEADLINE_MS,
+      );
       this.#ordered = () => {
         clearTimeout(late);
         resolve();
@@ -124,7 +156,9 @@ export class ThreadSeat implements DatabaseSeat {
     });
   }
 
-  #send(message: ToWorker): void { this.#worker.postMessage(message); }
+  #send(message: ToWorker): void {
+    this.#worker.postMessage(message);
+  }
 }
 
 const ORDER_DEADLINE_MS = 30_000;

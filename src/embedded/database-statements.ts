@@ -1,17 +1,26 @@
 /**
- * Every statement that the database runs, by name. Each is a single statement, so that one that fails undoes itself and
- * nothing else of its batch. A write answers one row (RETURNING) where it took effect, and none where its condition failed.
+ * Every statement that the database runs, by name. Each is a single statement, so that one that
+ * fails undoes itself and nothing else of its batch. A write answers one row (RETURNING) where it
+ * took effect, and none where its condition failed.
  */
 
 const INSTANCE = `id, revision, state, owner_namespace, owner_team, owner_user, claimed_at, idle_timeout_ms, max_lifetime_ms,
   end_reason, exit_code, birth, mark`;
 const NEXT_REVISION = '(SELECT last + 1 FROM record_revision)';
 
-/** Of namespace, team, user, pool and moment (?1 to ?5). An owner's groups are found by index, others by a pass over all: one row per owner and pool. */
-const OWNER_GROUPS = 'namespace = ?1 AND team = ?2 AND user = ?3 AND (?4 IS NULL OR pool_name = ?4)';
-const ANY_GROUPS = '(?1 IS NULL OR namespace = ?1) AND (?2 IS NULL OR team = ?2) AND (?3 IS NULL OR user = ?3) AND (?4 IS NULL OR pool_name = ?4)';
+/**
+ * Of namespace, team, user, pool and moment (?1 to ?5). An owner's groups are found by index,
+ * others by a pass over all: one row per owner and pool.
+ */
+const OWNER_GROUPS =
+  'namespace = ?1 AND team = ?2 AND user = ?3 AND (?4 IS NULL OR pool_name = ?4)';
+const ANY_GROUPS =
+  '(?1 IS NULL OR namespace = ?1) AND (?2 IS NULL OR team = ?2) AND (?3 IS NULL OR user = ?3) AND (?4 IS NULL OR pool_name = ?4)';
 
-/** What ended at or after ?5: whole ten minutes by their counts, the part before them counted. (Numbers are bound as REAL.) */
+/**
+ * What ended at or after ?5: whole ten minutes by their counts, the part before them counted.
+ * (Numbers are bound as REAL.)
+ */
 const totalSince = (groups: string): string => `SELECT COALESCE(SUM(finished), 0) FROM (
   SELECT SUM(finished) AS finished FROM history_groups JOIN history_counts USING (group_id) WHERE ${groups} AND bucket > CAST(?5 AS INTEGER) / 600000
   UNION ALL
@@ -19,9 +28,10 @@ const totalSince = (groups: string): string => `SELECT COALESCE(SUM(finished), 0
   WHERE ${groups} AND terminated_at >= ?5 AND terminated_at < (CAST(?5 AS INTEGER) / 600000 + 1) * 600000)`;
 
 /**
- * One step of a walk, newest claim first: looks at no more than ?8 index entries after the one claimed at ?6 with id ?7.
- * First row: entries looked at, how many of them match, claim and id of the last. Then the bodies of the matching ones,
- * ?9 of them left out, at most ?10. (CROSS: else some versions of SQLite read all of history to find a page's bodies.)
+ * One step of a walk, newest claim first: looks at no more than ?8 index entries after the one
+ * claimed at ?6 with id ?7. First row: entries looked at, how many of them match, claim and id of
+ * the last. Then the bodies of the matching ones, ?9 of them left out, at most ?10. (CROSS: else
+ * some versions of SQLite read all of history to find a page's bodies.)
  */
 const walk = (inOwner: string, groups: string): string => `
   WITH step AS MATERIALIZED (
@@ -35,8 +45,9 @@ const walk = (inOwner: string, groups: string): string => `
   SELECT * FROM (SELECT body, NULL, NULL, NULL FROM page CROSS JOIN history USING (seq) ORDER BY claimed_at DESC, id DESC)`;
 
 /**
- * Where a walk may begin to leave out ?6: answers a moment such that those claimed at or after it are at most ?6, and how
- * many they are. Only claims later than ?5 are counted, which end later still. Of coarse buckets to fine ones.
+ * Where a walk may begin to leave out ?6: answers a moment such that those claimed at or after it
+ * are at most ?6, and how many they are. Only claims later than ?5 are counted, which end later
+ * still. Of coarse buckets to fine ones.
  */
 const seek = (groups: string): string => {
   const level = (name: string, bits: number, above: string | undefined): string => `
@@ -92,7 +103,8 @@ export const STATEMENTS = {
   'envs.update': `UPDATE envs SET revision = ${NEXT_REVISION}, body = ? WHERE uid = ? AND revision = ? RETURNING revision`,
   'envs.remove': 'DELETE FROM envs WHERE uid = ? AND revision = ? RETURNING revision',
   'apiKeys.list': 'SELECT revision, body FROM api_keys ORDER BY key_id',
-  'apiKeys.get': 'SELECT revision, body FROM api_keys WHERE key_id = ? OR (namespace = ? AND short_name = ?)',
+  'apiKeys.get':
+    'SELECT revision, body FROM api_keys WHERE key_id = ? OR (namespace = ? AND short_name = ?)',
   'apiKeys.create': `INSERT INTO api_keys (key_id, namespace, short_name, revision, body) VALUES (?, ?, ?, ${NEXT_REVISION}, ?) ON CONFLICT DO NOTHING RETURNING revision`,
   'apiKeys.update': `UPDATE api_keys SET revision = ${NEXT_REVISION}, body = ? WHERE key_id = ? AND revision = ? RETURNING revision`,
   'apiKeys.remove': 'DELETE FROM api_keys WHERE key_id = ? AND revision = ? RETURNING revision',
@@ -102,12 +114,16 @@ export const STATEMENTS = {
   'quotas.update': `UPDATE user_quotas SET revision = ${NEXT_REVISION}, body = ? WHERE tenant = ? AND revision = ? RETURNING revision`,
   'quotas.remove': 'DELETE FROM user_quotas WHERE tenant = ? AND revision = ? RETURNING revision',
 
-  'pullSecrets.keep': 'INSERT INTO pull_secrets (pool_uid, sealed) VALUES (?, ?) ON CONFLICT DO UPDATE SET sealed = excluded.sealed',
+  'pullSecrets.keep':
+    'INSERT INTO pull_secrets (pool_uid, sealed) VALUES (?, ?) ON CONFLICT DO UPDATE SET sealed = excluded.sealed',
   'pullSecrets.forget': 'DELETE FROM pull_secrets WHERE pool_uid = ?',
-  'pullSecrets.sweep': 'DELETE FROM pull_secrets WHERE pool_uid NOT IN (SELECT uid FROM pools UNION ALL SELECT uid FROM envs)',
-  'answers.page': 'SELECT seq, key, principal, expires_at, length(CAST(answer AS BLOB)) FROM kept_answers WHERE seq > ? ORDER BY seq LIMIT ?',
+  'pullSecrets.sweep':
+    'DELETE FROM pull_secrets WHERE pool_uid NOT IN (SELECT uid FROM pools UNION ALL SELECT uid FROM envs)',
+  'answers.page':
+    'SELECT seq, key, principal, expires_at, length(CAST(answer AS BLOB)) FROM kept_answers WHERE seq > ? ORDER BY seq LIMIT ?',
   'answers.read': 'SELECT body_hash, answer FROM kept_answers WHERE seq = ?',
-  'answers.keep': 'INSERT INTO kept_answers (seq, key, principal, body_hash, expires_at, answer) VALUES (?, ?, ?, ?, ?, ?)',
+  'answers.keep':
+    'INSERT INTO kept_answers (seq, key, principal, body_hash, expires_at, answer) VALUES (?, ?, ?, ?, ?, ?)',
   'answers.forget': 'DELETE FROM kept_answers WHERE seq = ?',
 
   'history.record': `INSERT INTO finished_sandboxes (id, namespace, team, user, pool_name, claimed_at, terminated_at, body)
@@ -119,7 +135,8 @@ export const STATEMENTS = {
   'events.of': 'SELECT body FROM sandbox_events WHERE sandbox_id = ? ORDER BY id',
   'decisions.record': `INSERT INTO scaling_decisions (env_uid, group_name, id, body) VALUES (?, ?, ?, ?)
     ON CONFLICT DO UPDATE SET body = excluded.body`,
-  'decisions.of': 'SELECT body FROM scaling_decisions WHERE env_uid = ? AND group_name = ? ORDER BY id DESC',
+  'decisions.of':
+    'SELECT body FROM scaling_decisions WHERE env_uid = ? AND group_name = ? ORDER BY id DESC',
   'history.totalOfOwner': totalSince(OWNER_GROUPS),
   'history.totalOfAny': totalSince(ANY_GROUPS),
   'history.seekOfOwner': seek(OWNER_GROUPS),

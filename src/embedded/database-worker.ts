@@ -1,13 +1,27 @@
-import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
+import {
+  parentPort,
+  receiveMessageOnPort,
+  workerData,
+  type MessagePort,
+} from 'node:worker_threads';
 import { MAX_BATCH, openEngine, type DatabaseEngine } from './database-engine.ts';
-import type { Call, CheckpointOrder, EngineOptions, FromWorker, ToWorker } from './database-protocol.ts';
+import type {
+  Call,
+  CheckpointOrder,
+  EngineOptions,
+  FromWorker,
+  ToWorker,
+} from './database-protocol.ts';
 
 /**
- * The thread that commits while the disk is slow. It takes every call that is waiting, runs them in one transaction, and
- * answers them all after its commit. A transaction that fails ends this thread's work for good.
+ * The thread that commits while the disk is slow. It takes every call that is waiting, runs them in
+ * one transaction, and answers them all after its commit. A transaction that fails ends this
+ * thread's work for good.
  */
 const work = (port: MessagePort, options: EngineOptions): void => {
-  const say = (message: FromWorker): void => { port.postMessage(message); };
+  const say = (message: FromWorker): void => {
+    port.postMessage(message);
+  };
   let engine: DatabaseEngine;
   try {
     engine = openEngine(options);
@@ -19,7 +33,11 @@ const work = (port: MessagePort, options: EngineOptions): void => {
     const calls: Call[] = [];
     const orders: CheckpointOrder[] = [];
     let closing = false;
-    for (let next: ToWorker | undefined = first; next !== undefined; next = calls.length < MAX_BATCH ? waiting(port) : undefined) {
+    for (
+      let next: ToWorker | undefined = first;
+      next !== undefined;
+      next = calls.length < MAX_BATCH ? waiting(port) : undefined
+    ) {
       if (next === 'close') closing = true;
       else if (typeof next === 'string') orders.push(next);
       else calls.push(next);
@@ -48,7 +66,10 @@ const work = (port: MessagePort, options: EngineOptions): void => {
 const waiting = (port: MessagePort): ToWorker | undefined => receiveMessageOnPort(port)?.message;
 
 const fail = (port: MessagePort, error: unknown): void => {
-  const message: FromWorker = { kind: 'failed', message: error instanceof Error ? error.message : String(error) };
+  const message: FromWorker = {
+    kind: 'failed',
+    message: error instanceof Error ? error.message : String(error),
+  };
   port.postMessage(message);
   port.close();
 };

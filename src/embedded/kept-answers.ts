@@ -1,5 +1,10 @@
 import type { Clock } from '../contracts/clock.ts';
-import { KEPT_ANSWER_OVERHEAD, MAX_KEPT_ANSWER, type OpenedRequest, type RequestOwner } from '../contracts/coordination.ts';
+import {
+  KEPT_ANSWER_OVERHEAD,
+  MAX_KEPT_ANSWER,
+  type OpenedRequest,
+  type RequestOwner,
+} from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
 import { ByteShares, type ByteBounds } from '../model/byte-shares.ts';
 import type { RequestMark } from '../model/request-mark.ts';
@@ -15,8 +20,9 @@ export interface KeptAnswersDeps {
 }
 
 /**
- * Requests under an Idempotency-Key. Those in flight are known to this process alone, and gone with it; answers lie in the
- * rows, and which keys have one is known here (about 0.2 KB each), so that a new key needs no read.
+ * Requests under an Idempotency-Key. Those in flight are known to this process alone, and gone with
+ * it; answers lie in the rows, and which keys have one is known here (about 0.2 KB each), so that a
+ * new key needs no read.
  */
 export class KeptAnswers {
   readonly #deps: KeptAnswersDeps;
@@ -50,7 +56,9 @@ export class KeptAnswers {
     this.#sweep();
   }
 
-  stop(): void { this.#cancelSweep?.(); }
+  stop(): void {
+    this.#cancelSweep?.();
+  }
 
   async open(mark: RequestMark): Promise<OpenedRequest> {
     const body = this.#inFlight.get(mark.key);
@@ -62,7 +70,9 @@ export class KeptAnswers {
       const found = await this.#deps.rows.read(kept.seq);
       if (!found) return { kind: 'new' };
       this.#inFlight.delete(mark.key);
-      return found.body === mark.body ? { kind: 'answered', answer: found.answer } : { kind: 'reused' };
+      return found.body === mark.body
+        ? { kind: 'answered', answer: found.answer }
+        : { kind: 'reused' };
     } catch (error) {
       this.#inFlight.delete(mark.key);
       throw error;
@@ -73,14 +83,23 @@ export class KeptAnswers {
     this.#inFlight.delete(mark.key);
     if (answer.length > MAX_KEPT_ANSWER) return;
     this.#forget(mark.key);
-    const entry = { seq: ++this.#seq, key: mark.key, tenant: tenantKey(tenant), expiresAt: this.#deps.clock.now() + ttlMs, bytes: Buffer.byteLength(answer) };
+    const entry = {
+      seq: ++this.#seq,
+      key: mark.key,
+      tenant: tenantKey(tenant),
+      expiresAt: this.#deps.clock.now() + ttlMs,
+      bytes: Buffer.byteLength(answer),
+    };
     this.#note(entry);
     const written = this.#deps.rows.keep(entry, mark.body, answer);
-    this.#makeRoom(entry.tenant); // what goes may be this very answer: its row is to be there by then
+    // what goes may be this very answer: its row is to be there by then
+    this.#makeRoom(entry.tenant);
     await written;
   }
 
-  giveUp(mark: RequestMark): void { this.#inFlight.delete(mark.key); }
+  giveUp(mark: RequestMark): void {
+    this.#inFlight.delete(mark.key);
+  }
 
   #note(entry: AnswerEntry): void {
     this.#kept.set(entry.key, entry);
@@ -90,7 +109,11 @@ export class KeptAnswers {
   }
 
   #makeRoom(tenant: string): void {
-    for (let over = this.#shares.over(tenant); over !== undefined; over = this.#shares.over(tenant)) {
+    for (
+      let over = this.#shares.over(tenant);
+      over !== undefined;
+      over = this.#shares.over(tenant)
+    ) {
       const [oldest] = this.#ofTenant.get(over) ?? [];
       if (oldest === undefined) return;
       this.#forget(oldest);
@@ -105,8 +128,11 @@ export class KeptAnswers {
     const own = this.#ofTenant.get(kept.tenant);
     own?.delete(kept.key);
     if (own?.size === 0) this.#ofTenant.delete(kept.tenant);
-    // A row that stays for want of this write is found at the next start, and is past its time or forgotten then.
-    this.#deps.rows.forget(kept.seq).catch((error: unknown) => { this.#deps.log.warn({ error }, 'kept answer not forgotten'); });
+    // A row that stays for want of this write is found at the next start, and is past its time or
+    // forgotten then.
+    this.#deps.rows.forget(kept.seq).catch((error: unknown) => {
+      this.#deps.log.warn({ error }, 'kept answer not forgotten');
+    });
   }
 
   /** The oldest hundred whose time has passed; soon again while there are more. */
@@ -118,7 +144,10 @@ export class KeptAnswers {
       this.#forget(key);
       forgotten += 1;
     }
-    this.#cancelSweep = clock.at(clock.now() + (forgotten === SWEEP_STEP ? STEP_PAUSE_MS : SWEEP_PAUSE_MS), this.#sweep);
+    this.#cancelSweep = clock.at(
+      clock.now() + (forgotten === SWEEP_STEP ? STEP_PAUSE_MS : SWEEP_PAUSE_MS),
+      this.#sweep,
+    );
   };
 }
 

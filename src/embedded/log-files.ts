@@ -1,7 +1,12 @@
 import { watch, type FSWatcher } from 'node:fs';
 import { access, open, readdir, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { LogsGone, type LogBatch, type LogRequest, type LogTail } from '../contracts/sandbox-driver.ts';
+import {
+  LogsGone,
+  type LogBatch,
+  type LogRequest,
+  type LogTail,
+} from '../contracts/sandbox-driver.ts';
 import { lastWithin } from '../model/last-within.ts';
 import { parseRecords, wholeLines } from './log-records.ts';
 import { pipesIn } from './spawner/log-pump.ts';
@@ -34,8 +39,9 @@ interface Follow {
 }
 
 /**
- * Reads the logs that `launcher logs` writes (native/logs.h): a folder for each sandbox that printed something, and a fifo
- * for each that may print more. A place in a log is the number of bytes before it, also of those that were removed.
+ * Reads the logs that `launcher logs` writes (native/logs.h): a folder for each sandbox that
+ * printed something, and a fifo for each that may print more. A place in a log is the number of
+ * bytes before it, also of those that were removed.
  */
 export class LogFiles {
   readonly #folder: string;
@@ -55,7 +61,10 @@ export class LogFiles {
         // What a file begins with is a record; what a block begins with may be the end of one.
         const cut = from === log.begin ? 0 : bytes.indexOf(NEWLINE) + 1;
         const lines = wholeLines(parseRecords(bytes.subarray(cut), from + cut).lines);
-        const enough = lines.length > tailLines || size >= 2 * limitBytes || (lines[0] !== undefined && lines[0].time < oldest);
+        const enough =
+          lines.length > tailLines ||
+          size >= 2 * limitBytes ||
+          (lines[0] !== undefined && lines[0].time < oldest);
         if (!enough && from > log.begin) continue;
         const wanted = lines.filter(({ time }) => time >= oldest);
         const kept = lastWithin(wanted.slice(-tailLines), limitBytes);
@@ -68,7 +77,11 @@ export class LogFiles {
     }
   }
 
-  async *follow(id: string, after: string, { signal, ended }: Follow): AsyncGenerator<LogBatch, void, undefined> {
+  async *follow(
+    id: string,
+    after: string,
+    { signal, ended }: Follow,
+  ): AsyncGenerator<LogBatch, void, undefined> {
     const changes = new Changes(join(this.#folder, id), signal);
     let at = /^\d{1,15}$/.test(after) ? Number(after) : 0;
     let lastWords: number | undefined;
@@ -76,7 +89,10 @@ export class LogFiles {
       while (!signal.aborted) {
         changes.begin();
         // Looked at before the log is read: what was written before the end is read then.
-        const over = ended() && (await this.#isOver(id) || (lastWords ??= performance.now() + LAST_WORDS_MS) < performance.now());
+        const over =
+          ended() &&
+          ((await this.#isOver(id)) ||
+            (lastWords ??= performance.now() + LAST_WORDS_MS) < performance.now());
         at = yield* this.#from(id, at);
         if (over) return;
         await changes.next(ended() ? FIRST_LOOK_MS : LOOK_MS);
@@ -106,7 +122,7 @@ export class LogFiles {
 
   /** Nothing can be written any more, and all that was printed is in the files. */
   async #isOver(id: string): Promise<boolean> {
-    return !await exists(join(pipesIn(this.#folder), id));
+    return !(await exists(join(pipesIn(this.#folder), id)));
   }
 }
 
@@ -127,14 +143,19 @@ class Log {
   static async open(folder: string, id: string): Promise<Log> {
     for (;;) {
       const listed = await filesOf(join(folder, id));
-      if (listed?.length === 0 && await wasRemoved(folder, id)) throw new LogsGone('what this sandbox printed was removed to make room for newer logs');
+      if (listed?.length === 0 && (await wasRemoved(folder, id)))
+        throw new LogsGone('what this sandbox printed was removed to make room for newer logs');
       const files: OpenLogFile[] = [];
       try {
         for (const file of listed ?? []) {
           const handle = await open(file.path, 'r');
           files.push({ ...file, handle, size: 0 });
         }
-        return new Log(await Promise.all(files.map(async (file) => ({ ...file, size: (await file.handle.stat()).size }))));
+        return new Log(
+          await Promise.all(
+            files.map(async (file) => ({ ...file, size: (await file.handle.stat()).size })),
+          ),
+        );
       } catch (error) {
         for (const { handle } of files) await handle.close();
         // Removed since it was listed: there is a newer one.
@@ -150,7 +171,12 @@ class Log {
       const from = Math.max(position, begins);
       const to = Math.min(position + length, begins + size);
       if (to <= from) continue;
-      const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafe(to - from), 0, to - from, from - begins);
+      const { buffer, bytesRead } = await handle.read(
+        Buffer.allocUnsafe(to - from),
+        0,
+        to - from,
+        from - begins,
+      );
       parts.push(buffer.subarray(0, bytesRead));
     }
     return Buffer.concat(parts);
@@ -163,22 +189,29 @@ class Log {
 
 /** The folder of one that may still print is empty for a moment before its first line. */
 const wasRemoved = async (folder: string, id: string): Promise<boolean> =>
-  !await exists(join(pipesIn(folder), id)) && (await filesOf(join(folder, id)))?.length === 0;
+  !(await exists(join(pipesIn(folder), id))) && (await filesOf(join(folder, id)))?.length === 0;
 
-const exists = (path: string): Promise<boolean> => access(path).then(() => true, () => false);
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
 
 /** In order; undefined where nothing was ever printed. */
 const filesOf = async (folder: string): Promise<readonly LogFile[] | undefined> => {
   try {
     const names = (await readdir(folder)).filter((name) => /^\d{1,15}$/.test(name)).map(Number);
-    return names.toSorted((a, b) => a - b).map((begins) => ({ begins, path: join(folder, String(begins)) }));
+    return names
+      .toSorted((a, b) => a - b)
+      .map((begins) => ({ begins, path: join(folder, String(begins)) }));
   } catch (error) {
     if (isAbsent(error)) return undefined;
     throw error;
   }
 };
 
-const isAbsent = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT';
+const isAbsent = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'ENOENT';
 
 /** Tells that something in a folder changed, which need not exist yet. */
 class Changes {
@@ -198,7 +231,10 @@ class Changes {
     this.#changed = false;
     if (this.#watcher) return;
     try {
-      this.#watcher = watch(this.#folder, () => { this.#changed = true; this.#wake(); });
+      this.#watcher = watch(this.#folder, () => {
+        this.#changed = true;
+        this.#wake();
+      });
       this.#watcher.on('error', () => this.end());
     } catch {
       // There is no folder yet.

@@ -1,8 +1,8 @@
 import type { LogLine } from '../contracts/sandbox-driver.ts';
 
 /**
- * What `launcher logs` writes, in the format of container runtimes (CRI): `TIME stdout F text`, one record a line; with P
- * for F the line goes on in the next record.
+ * What `launcher logs` writes, in the format of container runtimes (CRI): `TIME stdout F text`, one
+ * record a line; with P for F the line goes on in the next record.
  */
 const HEAD = '2026-01-31T12:00:00.000000000Z stdout F '.length;
 const TIME_LENGTH = '2026-01-31T12:00:00.000000000Z'.length;
@@ -15,7 +15,10 @@ export interface LogRecords {
   readonly used: number;
 }
 
-/** The whole records in these bytes, which begin at `position` of the log. What is no record, torn by a crash, is passed over. */
+/**
+ * The whole records in these bytes, which begin at `position` of the log. What is no record, torn
+ * by a crash, is passed over.
+ */
 export const parseRecords = (bytes: Buffer, position: number): LogRecords => {
   const lines: LogLine[] = [];
   let from = 0;
@@ -30,7 +33,12 @@ export const parseRecords = (bytes: Buffer, position: number): LogRecords => {
 const parseRecord = (record: Buffer, next: number): LogLine | undefined => {
   const kind = record[KIND_AT];
   if (record.length < HEAD || (kind !== 0x46 && kind !== 0x50)) return undefined;
-  return { time: record.toString('latin1', 0, TIME_LENGTH), text: record.subarray(HEAD), partial: kind === 0x50, next: String(next) };
+  return {
+    time: record.toString('latin1', 0, TIME_LENGTH),
+    text: record.subarray(HEAD),
+    partial: kind === 0x50,
+    next: String(next),
+  };
 };
 
 /** Parts joined to the lines they are of. The last may be partial still. */
@@ -48,4 +56,10 @@ export const wholeLines = (records: readonly LogLine[]): readonly LogLine[] => {
 };
 
 const joined = (parts: readonly LogLine[], last: LogLine): LogLine =>
-  parts.length === 1 ? last : { ...last, time: parts[0]?.time ?? last.time, text: Buffer.concat(parts.map(({ text }) => text)) };
+  parts.length === 1
+    ? last
+    : {
+        ...last,
+        time: parts[0]?.time ?? last.time,
+        text: Buffer.concat(parts.map(({ text }) => text)),
+      };

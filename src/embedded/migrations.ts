@@ -1,6 +1,9 @@
 import type { Connection } from './database-library.ts';
 
-/** `locked`: another process holds it. `newer`: a later version wrote it. `foreign`: no database of ours. `broken`: the rest. */
+/**
+ * `locked`: another process holds it. `newer`: a later version wrote it. `foreign`: no database of
+ * ours. `broken`: the rest.
+ */
 export type RefusalToOpen = 'locked' | 'newer' | 'foreign' | 'broken';
 
 /** The file can't be used by this daemon. The message says what to do. */
@@ -15,20 +18,26 @@ export class DatabaseRefused extends Error {
 }
 
 /**
- * Brings the file to this daemon's schema version, one transaction per step. Throws DatabaseRefused for a file of a
- * later version, or one that isn't ours. `upTo` stops early, to build a file as an older daemon left it.
+ * Brings the file to this daemon's schema version, one transaction per step. Throws DatabaseRefused
+ * for a file of a later version, or one that isn't ours. `upTo` stops early, to build a file as an
+ * older daemon left it.
  */
 export const migrate = (connection: Connection, path: string, upTo = MIGRATIONS.length): void => {
   const version = versionOf(connection, path);
   if (version > MIGRATIONS.length) {
-    throw new DatabaseRefused('newer', `${path} has schema version ${version}, and this sandpool knows up to ${MIGRATIONS.length}: `
-      + 'start the newer sandpool that wrote it, or choose another data folder');
+    throw new DatabaseRefused(
+      'newer',
+      `${path} has schema version ${version}, and this sandpool knows up to ${MIGRATIONS.length}: ` +
+        'start the newer sandpool that wrote it, or choose another data folder',
+    );
   }
   for (let next = version; next < upTo; next += 1) {
     connection.exec('BEGIN IMMEDIATE');
     try {
       connection.exec(MIGRATIONS[next] ?? '');
-      connection.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${next + 1}`);
+      connection.exec(
+        `PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${next + 1}`,
+      );
       connection.exec('COMMIT');
     } catch (error) {
       if (connection.isTransaction) connection.exec('ROLLBACK');
@@ -42,10 +51,15 @@ const APPLICATION_ID = 0x53_50_64_62;
 
 const versionOf = (connection: Connection, path: string): number => {
   const version = pragma(connection, 'user_version');
-  const objects = Number(Object.values(connection.prepare('SELECT COUNT(*) FROM sqlite_schema').get())[0]);
+  const objects = Number(
+    Object.values(connection.prepare('SELECT COUNT(*) FROM sqlite_schema').get())[0],
+  );
   const ours = pragma(connection, 'application_id') === APPLICATION_ID;
   if (!ours && (version !== 0 || objects > 0)) {
-    throw new DatabaseRefused('foreign', `${path} is a database, but not one of sandpool: choose another data folder`);
+    throw new DatabaseRefused(
+      'foreign',
+      `${path} is a database, but not one of sandpool: choose another data folder`,
+    );
   }
   return version;
 };
@@ -53,12 +67,22 @@ const versionOf = (connection: Connection, path: string): number => {
 const pragma = (connection: Connection, name: string): number =>
   Number(Object.values(connection.prepare(`PRAGMA ${name}`).get())[0]);
 
-/** What history_bytes counts: whose a row is, and what it counts in bytes, where its columns have this prefix. */
+/**
+ * What history_bytes counts: whose a row is, and what it counts in bytes, where its columns have
+ * this prefix.
+ */
 const COUNTED = [
-  { table: 'history', owner: (row: string) => `${row}owner`, bytes: (row: string) => `length(CAST(${row}body AS BLOB)) + 400` },
+  {
+    table: 'history',
+    owner: (row: string) => `${row}owner`,
+    bytes: (row: string) => `length(CAST(${row}body AS BLOB)) + 400`,
+  },
   {
     table: 'sandbox_events',
-    owner: (row: string) => ['namespace', 'team', 'user'].map((part) => `(${row}body ->> '$.owner.${part}')`).join(` || '/' || `),
+    owner: (row: string) =>
+      ['namespace', 'team', 'user']
+        .map((part) => `(${row}body ->> '$.owner.${part}')`)
+        .join(` || '/' || `),
     bytes: (row: string) => `length(CAST(${row}body AS BLOB)) + 100`,
   },
 ] as const;
@@ -97,10 +121,18 @@ const MIGRATIONS: readonly string[] = [
     namespace TEXT NOT NULL, short_name TEXT NOT NULL, body TEXT NOT NULL,
     UNIQUE (namespace, short_name)
   ) STRICT;
-  ${['templates', 'pools', 'api_keys'].map((table) => ['INSERT', 'UPDATE'].map((event) => `
+  ${['templates', 'pools', 'api_keys']
+    .map((table) =>
+      ['INSERT', 'UPDATE']
+        .map(
+          (event) => `
   CREATE TRIGGER ${table}_revision_on_${event.toLowerCase()} AFTER ${event} ON ${table} BEGIN
     UPDATE record_revision SET last = NEW.revision WHERE last < NEW.revision;
-  END;`).join('')).join('')}
+  END;`,
+        )
+        .join(''),
+    )
+    .join('')}
   `,
   `
   -- One row per owner and pool.
@@ -207,10 +239,14 @@ const MIGRATIONS: readonly string[] = [
   CREATE TABLE user_quotas (
     tenant TEXT NOT NULL PRIMARY KEY, revision INTEGER NOT NULL, body TEXT NOT NULL
   ) STRICT;
-  ${['INSERT', 'UPDATE'].map((event) => `
+  ${['INSERT', 'UPDATE']
+    .map(
+      (event) => `
   CREATE TRIGGER user_quotas_revision_on_${event.toLowerCase()} AFTER ${event} ON user_quotas BEGIN
     UPDATE record_revision SET last = NEW.revision WHERE last < NEW.revision;
-  END;`).join('')}
+  END;`,
+    )
+    .join('')}
   `,
   `
   -- How many of a namespace there are. owner begins with the namespace.
@@ -246,10 +282,14 @@ const MIGRATIONS: readonly string[] = [
     namespace TEXT NOT NULL, name TEXT NOT NULL, body TEXT NOT NULL,
     UNIQUE (namespace, name)
   ) STRICT;
-  ${['INSERT', 'UPDATE'].map((event) => `
+  ${['INSERT', 'UPDATE']
+    .map(
+      (event) => `
   CREATE TRIGGER envs_revision_on_${event.toLowerCase()} AFTER ${event} ON envs BEGIN
     UPDATE record_revision SET last = NEW.revision WHERE last < NEW.revision;
-  END;`).join('')}
+  END;`,
+    )
+    .join('')}
   -- Registry passwords are an env's too: pool_uid is the uid of either.
   CREATE TRIGGER pull_secrets_of_envs_forgotten AFTER DELETE ON envs BEGIN
     DELETE FROM pull_secrets WHERE pool_uid = OLD.uid;
@@ -276,14 +316,16 @@ const MIGRATIONS: readonly string[] = [
   INSERT INTO history_bytes SELECT owner, SUM(bytes) FROM (
     ${COUNTED.map(({ table, owner, bytes }) => `SELECT ${owner('')} AS owner, ${bytes('')} AS bytes FROM ${table}`).join(' UNION ALL ')}
   ) GROUP BY owner;
-  ${COUNTED.map(({ table, owner, bytes }) => `
+  ${COUNTED.map(
+    ({ table, owner, bytes }) => `
   CREATE TRIGGER ${table}_bytes_counted AFTER INSERT ON ${table} BEGIN
     INSERT INTO history_bytes VALUES (${owner('NEW.')}, ${bytes('NEW.')}) ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes;
   END;
   CREATE TRIGGER ${table}_bytes_uncounted AFTER DELETE ON ${table} BEGIN
     UPDATE history_bytes SET bytes = bytes - (${bytes('OLD.')}) WHERE owner = ${owner('OLD.')};
     DELETE FROM history_bytes WHERE owner = ${owner('OLD.')} AND bytes <= 0;
-  END;`).join('')}
+  END;`,
+  ).join('')}
   `,
 ];
 

@@ -18,10 +18,13 @@ export class Ports {
     this.#forward = forward;
   }
 
-  /** Rejects with what `forward` rejects with, or as the stream fails: with PortUnreachable, or the signal's reason. */
+  /**
+   * Rejects with what `forward` rejects with, or as the stream fails: with PortUnreachable, or the
+   * signal's reason.
+   */
   async dial(id: InstanceId, port: number, signal: AbortSignal): Promise<PortConnection> {
     signal.throwIfAborted();
-    const socket = this.#take(id) ?? await this.#open(id, signal);
+    const socket = this.#take(id) ?? (await this.#open(id, signal));
     socket.choose(port, signal);
     setImmediate(() => void this.#prepare(id));
     return socket;
@@ -52,12 +55,17 @@ export class Ports {
     return opened;
   }
 
-  /** Connections come in rows: the next one finds its way to the forwarder open. Nothing in the sandbox sees it. Never rejects. */
+  /**
+   * Connections come in rows: the next one finds its way to the forwarder open. Nothing in the
+   * sandbox sees it. Never rejects.
+   */
   async #prepare(id: InstanceId): Promise<void> {
     const path = this.#sockets.get(id);
     if (path === undefined || this.#ready.has(id) || this.#preparing.has(id)) return;
     this.#preparing.add(id);
-    const socket = await openWay(path, AbortSignal.timeout(READY_MS), unreachable).catch(() => undefined);
+    const socket = await openWay(path, AbortSignal.timeout(READY_MS), unreachable).catch(
+      () => undefined,
+    );
     this.#preparing.delete(id);
     if (!socket) return;
     if (this.#sockets.get(id) !== path) return void socket.destroy();

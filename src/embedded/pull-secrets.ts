@@ -3,14 +3,24 @@ import type { PullSecrets } from '../contracts/pull-secrets.ts';
 import type { Database } from './database.ts';
 
 /**
- * Registry passwords in SQLite, sealed (AES-256-GCM: nonce, tag, text) under a key that is derived from the pepper, which is
- * in no backup of the database alone. Images come from this machine's own folders, so nothing opens them.
+ * Registry passwords in SQLite, sealed (AES-256-GCM: nonce, tag, text) under a key that is derived
+ * from the pepper, which is in no backup of the database alone. Images come from this machine's own
+ * folders, so nothing opens them.
  */
-export const sqlitePullSecrets = (database: Database, pepper: Buffer): PullSecrets & { start(): Promise<void> } => ({
+export const sqlitePullSecrets = (
+  database: Database,
+  pepper: Buffer,
+): PullSecrets & { start(): Promise<void> } => ({
   /** Those of pools whose making was cut short go. */
-  start: async () => { await database.run('pullSecrets.sweep'); },
-  keep: async ({ uid }, registries) => { await database.run('pullSecrets.keep', uid, sealed(JSON.stringify(registries), uid, pepper)); },
-  forget: async ({ uid }) => { await database.run('pullSecrets.forget', uid); },
+  start: async () => {
+    await database.run('pullSecrets.sweep');
+  },
+  keep: async ({ uid }, registries) => {
+    await database.run('pullSecrets.keep', uid, sealed(JSON.stringify(registries), uid, pepper));
+  },
+  forget: async ({ uid }) => {
+    await database.run('pullSecrets.forget', uid);
+  },
 });
 
 const NONCE_BYTES = 12;

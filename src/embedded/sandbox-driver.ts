@@ -1,8 +1,22 @@
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
 import {
-  LeaseLost, NoPlace, OutcomeUnknown, RecordConflict,
-  type DriverDescription, type ExecOutcome, type ExecRequest, type LogBatch, type LogFollowing, type LogRequest, type LogTail, type PortConnection, type ProbeOutcome, type SandboxDriver, type Terminal, type TerminalRequest,
+  LeaseLost,
+  NoPlace,
+  OutcomeUnknown,
+  RecordConflict,
+  type DriverDescription,
+  type ExecOutcome,
+  type ExecRequest,
+  type LogBatch,
+  type LogFollowing,
+  type LogRequest,
+  type LogTail,
+  type PortConnection,
+  type ProbeOutcome,
+  type SandboxDriver,
+  type Terminal,
+  type TerminalRequest,
 } from '../contracts/sandbox-driver.ts';
 import type { InstanceId, Revision } from '../model/identifiers.ts';
 import type { Birth, Claim, End, InstanceFact, InstanceRecord, Vitals } from '../model/sandbox.ts';
@@ -14,7 +28,12 @@ import { Images } from './images/images.ts';
 import type { InstanceRecords } from './instance-records.ts';
 import { LogFiles } from './log-files.ts';
 import { Ports } from './ports.ts';
-import { pathsOf, type InstanceReport, type SpawnerConfig, type StartTerms } from './spawner/protocol.ts';
+import {
+  pathsOf,
+  type InstanceReport,
+  type SpawnerConfig,
+  type StartTerms,
+} from './spawner/protocol.ts';
 import { SpawnerClient } from './spawner-client.ts';
 import { checkPrograms } from './spawner-process.ts';
 import { hostMountsOf, type VolumePlaces } from './volume-mounts.ts';
@@ -25,7 +44,10 @@ export interface EmbeddedDriverOptions extends SpawnerConfig {
   readonly records: InstanceRecords;
   readonly clock: Clock;
   readonly log: Log;
-  /** Program and arguments that run src/embedded/spawner/main; the data folder is added. Paths absolute. */
+  /**
+   * Program and arguments that run src/embedded/spawner/main; the data folder is added. Paths
+   * absolute.
+   */
   readonly spawnerEntry: { readonly command: readonly string[] };
   /** Absent: `host` is the only image. */
   readonly images?: ImageSettings;
@@ -81,7 +103,15 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     this.#options = options;
     this.#records = options.records;
     this.#log = options.log;
-    const { launcherPath, bwrapPath, uidRange, pidsMax, parallelStarts, isolation = 'auto', logs } = options;
+    const {
+      launcherPath,
+      bwrapPath,
+      uidRange,
+      pidsMax,
+      parallelStarts,
+      isolation = 'auto',
+      logs,
+    } = options;
     this.#logs = new LogFiles(pathsOf(options.dataDir).logs);
     this.#images = imagesOf(options);
     this.#client = new SpawnerClient({
@@ -97,16 +127,31 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
 
   describe(): DriverDescription {
     const { hello, silent } = this.#client;
-    const problem = silent ? 'the spawner does not answer; it is replaced within half a minute' : 'the spawner is away';
-    return { isolation: hello?.isolation ?? 'unknown', warnings: hello?.warnings ?? [], problems: hello && !silent ? [] : [problem], work: { instances: this.#known.size, ending: this.#ending.size } };
+    const problem = silent
+      ? 'the spawner does not answer; it is replaced within half a minute'
+      : 'the spawner is away';
+    return {
+      isolation: hello?.isolation ?? 'unknown',
+      warnings: hello?.warnings ?? [],
+      problems: hello && !silent ? [] : [problem],
+      work: { instances: this.#known.size, ending: this.#ending.size },
+    };
   }
 
-  /** Rejects with SpawnerUnusable where sandboxes can't be run here; its message says what to do. */
+  /**
+   * Rejects with SpawnerUnusable where sandboxes can't be run here; its message says what to do.
+   */
   async watch(report: (fact: InstanceFact) => void): Promise<void> {
     checkPrograms(this.#options);
     const all = await this.#records.all();
     for (const { record } of all) {
-      this.#known.set(record.id, { vitals: { kind: 'starting' }, reported: false, ordered: false, unwanted: record.state === 'ending', record });
+      this.#known.set(record.id, {
+        vitals: { kind: 'starting' },
+        reported: false,
+        ordered: false,
+        unwanted: record.state === 'ending',
+        record,
+      });
     }
     this.#report = report;
     await this.#client.start();
@@ -116,23 +161,38 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
 
   check(definition: InstanceDefinition): void {
     const { isolation, machine = thisMachine() } = this.#options;
-    checkDefinition(definition, { isBare: isolation === 'none', machine, refusalOfImage: (image) => this.#images.refusalOf(image) });
+    checkDefinition(definition, {
+      isBare: isolation === 'none',
+      machine,
+      refusalOfImage: (image) => this.#images.refusalOf(image),
+    });
   }
 
   expect(definition: InstanceDefinition): void {
     for (const { image } of definition.containers) if (image !== 'host') this.#images.expect(image);
   }
 
-  async launch({ record: unborn, definition }: Birth, permitted: () => boolean): Promise<InstanceRecord> {
+  async launch(
+    { record: unborn, definition }: Birth,
+    permitted: () => boolean,
+  ): Promise<InstanceRecord> {
     this.check(definition);
     if (!permitted()) throw new LeaseLost('another replica launches');
     const { id } = unborn;
     const { record, found } = await this.#birth(unborn, definition);
     if (found && (record.state !== 'idle' || this.#known.has(id))) return record;
-    const known: Known = { vitals: { kind: 'starting' }, reported: true, ordered: true, unwanted: false, record };
+    const known: Known = {
+      vitals: { kind: 'starting' },
+      reported: true,
+      ordered: true,
+      unwanted: false,
+      record,
+    };
     this.#known.set(id, known);
     this.#report({ id, record, vitals: known.vitals });
-    const terms = await this.#termsOf(record, definition, known).catch((error: unknown) => (error instanceof Error ? error.message : String(error)));
+    const terms = await this.#termsOf(record, definition, known).catch((error: unknown) =>
+      error instanceof Error ? error.message : String(error),
+    );
     // Its start took too long for somebody, and it was ended meanwhile.
     if (this.#known.get(id) !== known) return record;
     if (typeof terms === 'string') {
@@ -140,7 +200,9 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
       return record;
     }
     const outcome = await this.#client.startInstance(id, terms).catch((error: unknown) => {
-      throw new OutcomeUnknown('the daemon stops: the instance may or may not start', { cause: error });
+      throw new OutcomeUnknown('the daemon stops: the instance may or may not start', {
+        cause: error,
+      });
     });
     known.ordered = false;
     if (outcome === 'full') this.#turnedAway(id, known);
@@ -152,7 +214,11 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     return this.#records.claim(seen, claim);
   }
 
-  amend(id: InstanceId, change: { readonly idleTimeoutMs: number }, seen: Revision): Promise<InstanceRecord> {
+  amend(
+    id: InstanceId,
+    change: { readonly idleTimeoutMs: number },
+    seen: Revision,
+  ): Promise<InstanceRecord> {
     return this.#records.amend(id, change.idleTimeoutMs, seen);
   }
 
@@ -176,15 +242,31 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
 
   async read(id: InstanceId): Promise<InstanceFact> {
     const stored = await this.#records.read(id);
-    return { id, record: stored?.record, vitals: this.#known.get(id)?.vitals ?? { kind: 'gone', exitCode: null, reason: 'there is no such process' } };
+    return {
+      id,
+      record: stored?.record,
+      vitals: this.#known.get(id)?.vitals ?? {
+        kind: 'gone',
+        exitCode: null,
+        reason: 'there is no such process',
+      },
+    };
   }
 
   /** The one daemon there is has reported what it wrote. */
-  confirm(): Promise<undefined> { return Promise.resolve(undefined); }
-  idle(): Promise<readonly InstanceFact[]> { return Promise.resolve([]); }
+  confirm(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+  idle(): Promise<readonly InstanceFact[]> {
+    return Promise.resolve([]);
+  }
 
-  claimedUnder(): Promise<readonly InstanceFact[]> { return Promise.resolve([]); }
-  caughtUp(): Promise<void> { return Promise.resolve(); }
+  claimedUnder(): Promise<readonly InstanceFact[]> {
+    return Promise.resolve([]);
+  }
+  caughtUp(): Promise<void> {
+    return Promise.resolve();
+  }
 
   exec(id: InstanceId, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
     return this.#client.exec(id, request, signal);
@@ -198,7 +280,11 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     return this.#logs.tail(id, request);
   }
 
-  followLogs(id: InstanceId, { after }: LogFollowing, signal: AbortSignal): AsyncIterable<LogBatch> {
+  followLogs(
+    id: InstanceId,
+    { after }: LogFollowing,
+    signal: AbortSignal,
+  ): AsyncIterable<LogBatch> {
     return this.#logs.follow(id, after, { signal, ended: () => !this.#known.has(id) });
   }
 
@@ -216,33 +302,55 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     await Promise.all([this.#client.stop(), this.#images.stop()]);
   }
 
-  async #birth(unborn: Birth['record'], definition: InstanceDefinition): Promise<{ readonly record: InstanceRecord; readonly found: boolean }> {
+  async #birth(
+    unborn: Birth['record'],
+    definition: InstanceDefinition,
+  ): Promise<{ readonly record: InstanceRecord; readonly found: boolean }> {
     try {
       return { record: await this.#records.birth(unborn, definition), found: false };
     } catch (error) {
-      const stored = error instanceof RecordConflict ? await this.#records.read(unborn.id) : undefined;
+      const stored =
+        error instanceof RecordConflict ? await this.#records.read(unborn.id) : undefined;
       if (!stored) throw error;
       return { record: stored.record, found: true };
     }
   }
 
   /** With its image, which is then held for it. Rejects where that can't be had. */
-  async #termsOf({ poolOwner }: InstanceRecord, definition: InstanceDefinition, known: Known): Promise<StartTerms> {
+  async #termsOf(
+    { poolOwner }: InstanceRecord,
+    definition: InstanceDefinition,
+    known: Known,
+  ): Promise<StartTerms> {
     const [container] = definition.containers;
     const tenant = tenantKey(poolOwner);
-    const mounts = hostMountsOf(definition.volumes ?? [], poolOwner.namespace, this.#options.volumes);
+    const mounts = hostMountsOf(
+      definition.volumes ?? [],
+      poolOwner.namespace,
+      this.#options.volumes,
+    );
     if (!container || container.image === 'host') return { tenant, definition, mounts };
     known.preparing = true;
     const image = await this.#images.prepare(container.image);
     known.preparing = false;
     if (known.over) this.#images.release(image.key);
     else known.image = image.key;
-    return { tenant, definition: { ...definition, containers: [withImageConfig(container, image)] }, image, mounts };
+    return {
+      tenant,
+      definition: { ...definition, containers: [withImageConfig(container, image)] },
+      image,
+      mounts,
+    };
   }
 
   /** Too many wait to be started, which is no fault of the instance's. */
   #turnedAway(id: InstanceId, known: Known): void {
-    if (known.unwanted) return this.#fact(id, { kind: 'gone', exitCode: null, reason: 'it was ended before it was started' });
+    if (known.unwanted)
+      return this.#fact(id, {
+        kind: 'gone',
+        exitCode: null,
+        reason: 'it was ended before it was started',
+      });
     if (known.image !== undefined) this.#images.release(known.image);
     known.over = true;
     this.#known.delete(id);
@@ -252,16 +360,28 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
   #end(id: InstanceId): void {
     const known = this.#known.get(id);
     if (known) known.unwanted = true;
-    if (known?.preparing) this.#fact(id, { kind: 'gone', exitCode: null, reason: 'it was ended while its image was made ready' });
+    if (known?.preparing)
+      this.#fact(id, {
+        kind: 'gone',
+        exitCode: null,
+        reason: 'it was ended while its image was made ready',
+      });
     else this.#client.kill(id);
   }
 
-  /** What the spawner has, against what is known: differences are reported, and processes without a record ended. */
+  /**
+   * What the spawner has, against what is known: differences are reported, and processes without a
+   * record ended.
+   */
   #reconcile(instances: readonly InstanceReport[]): void {
     const listed = new Map(instances.map((report) => [report.id, report.vitals]));
     for (const { id, image } of instances) this.#holdImage(id, image);
     for (const [id, known] of this.#known) {
-      const vitals = listed.get(id) ?? (known.ordered ? known.vitals : { kind: 'gone' as const, exitCode: null, reason: 'its process is gone' });
+      const vitals =
+        listed.get(id) ??
+        (known.ordered
+          ? known.vitals
+          : { kind: 'gone' as const, exitCode: null, reason: 'its process is gone' });
       this.#fact(id, vitals);
       if (known.unwanted && listed.has(id)) this.#client.kill(id);
     }
@@ -293,11 +413,21 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     this.#report({ id, record, vitals });
   }
 
-  /** Its readiness changed after it was available: the record is read, since it may have been claimed since. */
+  /**
+   * Its readiness changed after it was available: the record is read, since it may have been
+   * claimed since.
+   */
   #moved(id: InstanceId, known: Known): void {
     const reported = this.#records.read(id).then(
-      (stored) => { if (this.#known.get(id) === known) this.#report({ id, record: stored?.record, vitals: known.vitals }); },
-      (error: unknown) => this.#log.error({ id, error }, 'the readiness of a sandbox can not be reported: its record can not be read'),
+      (stored) => {
+        if (this.#known.get(id) === known)
+          this.#report({ id, record: stored?.record, vitals: known.vitals });
+      },
+      (error: unknown) =>
+        this.#log.error(
+          { id, error },
+          'the readiness of a sandbox can not be reported: its record can not be read',
+        ),
     );
     this.#ending.add(reported);
     void reported.finally(() => this.#ending.delete(reported));
@@ -312,21 +442,30 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     this.#ports.forget(id);
     const reported = this.#records.read(id).then(
       (stored) => this.#report({ id, record: stored?.record, vitals }),
-      (error: unknown) => this.#log.error({ id, error }, 'the end of a sandbox can not be reported: its record can not be read'),
+      (error: unknown) =>
+        this.#log.error(
+          { id, error },
+          'the end of a sandbox can not be reported: its record can not be read',
+        ),
     );
     this.#ending.add(reported);
     void reported.finally(() => this.#ending.delete(reported));
   }
 }
 
-const imagesOf = ({ dataDir, bwrapPath, clock, log, images }: EmbeddedDriverOptions): Images => new Images({
-  directories: images?.directories ?? [],
-  folder: images?.unpackedDir ?? pathsOf(dataDir).images,
-  maxBytes: images?.maxBytes ?? 0,
-  unusedAfterMs: images?.unusedAfterMs ?? 0,
-  unpackerCommand: images?.unpackerCommand ?? [],
-  bwrapPath, clock, log,
-});
+const imagesOf = ({ dataDir, bwrapPath, clock, log, images }: EmbeddedDriverOptions): Images =>
+  new Images({
+    directories: images?.directories ?? [],
+    folder: images?.unpackedDir ?? pathsOf(dataDir).images,
+    maxBytes: images?.maxBytes ?? 0,
+    unusedAfterMs: images?.unusedAfterMs ?? 0,
+    unpackerCommand: images?.unpackerCommand ?? [],
+    bwrapPath,
+    clock,
+    log,
+  });
 
-const sameVitals = (a: Vitals, b: Vitals): boolean => a.kind === b.kind && reasonOf(a) === reasonOf(b);
-const reasonOf = (vitals: Vitals): string | undefined => (vitals.kind === 'starting' ? vitals.reason : undefined);
+const sameVitals = (a: Vitals, b: Vitals): boolean =>
+  a.kind === b.kind && reasonOf(a) === reasonOf(b);
+const reasonOf = (vitals: Vitals): string | undefined =>
+  vitals.kind === 'starting' ? vitals.reason : undefined;

@@ -1,11 +1,28 @@
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
-import type { ExecOutcome, ExecRequest, Terminal, TerminalRequest } from '../contracts/sandbox-driver.ts';
+import type {
+  ExecOutcome,
+  ExecRequest,
+  Terminal,
+  TerminalRequest,
+} from '../contracts/sandbox-driver.ts';
 import type { Vitals } from '../model/sandbox.ts';
-import { PROTOCOL, type InstanceReport, type SpawnerConfig, type StartTerms } from './spawner/protocol.ts';
+import {
+  PROTOCOL,
+  type InstanceReport,
+  type SpawnerConfig,
+  type StartTerms,
+} from './spawner/protocol.ts';
 import type { ProbeReport } from './spawner/readiness.ts';
 import { SpawnerLink, SpawnerLost, type SpawnerHello } from './spawner-link.ts';
-import { connectSpawner, killSpawner, SpawnerSilent, SpawnerUnusable, spawnerStandsStill, type SpawnerProcessOptions } from './spawner-process.ts';
+import {
+  connectSpawner,
+  killSpawner,
+  SpawnerSilent,
+  SpawnerUnusable,
+  spawnerStandsStill,
+  type SpawnerProcessOptions,
+} from './spawner-process.ts';
 
 export interface SpawnerClientOptions {
   readonly process: SpawnerProcessOptions;
@@ -13,7 +30,9 @@ export interface SpawnerClientOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly fact: (id: string, vitals: Vitals) => void;
-  /** A spawner is connected, for the first time or again: all that it has. Facts come after this. */
+  /**
+   * A spawner is connected, for the first time or again: all that it has. Facts come after this.
+   */
   readonly connected: (instances: readonly InstanceReport[]) => void;
 }
 
@@ -26,7 +45,10 @@ const LEAVE_PATIENCE_MS = 10_000;
 /** To find one that speaks this version, and neither stands still nor ends meanwhile. */
 const MAX_TRIES = 3;
 
-/** Keeps one spawner connected: should it end, another is started within about a second; should it say nothing, within some 20 s. */
+/**
+ * Keeps one spawner connected: should it end, another is started within about a second; should it
+ * say nothing, within some 20 s.
+ */
 export class SpawnerClient {
   readonly #options: SpawnerClientOptions;
   #link: SpawnerLink | undefined;
@@ -117,8 +139,14 @@ export class SpawnerClient {
       });
       if (!hello) continue;
       if (hello.protocol === PROTOCOL) return this.#take(link, hello);
-      if (tries === MAX_TRIES) throw new SpawnerUnusable(`a spawner of another version (${hello.protocol}) does not leave`);
-      this.#options.log.info({ theirs: hello.protocol, ours: PROTOCOL }, 'a spawner of another version is asked to leave');
+      if (tries === MAX_TRIES)
+        throw new SpawnerUnusable(
+          `a spawner of another version (${hello.protocol}) does not leave`,
+        );
+      this.#options.log.info(
+        { theirs: hello.protocol, ours: PROTOCOL },
+        'a spawner of another version is asked to leave',
+      );
       link.leave();
       await this.#gone(link);
     }
@@ -129,7 +157,8 @@ export class SpawnerClient {
     try {
       return await link.greet(this.#options.config);
     } catch (error) {
-      const still = error instanceof SpawnerSilent && spawnerStandsStill(this.#options.process.dataDir);
+      const still =
+        error instanceof SpawnerSilent && spawnerStandsStill(this.#options.process.dataDir);
       if (still) this.#end(link);
       else link.close();
       throw still ? new SpawnerLost('a spawner that stood still was ended') : error;
@@ -139,19 +168,23 @@ export class SpawnerClient {
   async #open(): Promise<SpawnerLink> {
     const socket = await connectSpawner(this.#options.process);
     const { clock, log } = this.#options;
-    const link = new SpawnerLink(socket, { clock, log, events: {
-      fact: (id, vitals) => {
-        if (this.#early) this.#early.push({ id, vitals });
-        else this.#options.fact(id, vitals);
+    const link = new SpawnerLink(socket, {
+      clock,
+      log,
+      events: {
+        fact: (id, vitals) => {
+          if (this.#early) this.#early.push({ id, vitals });
+          else this.#options.fact(id, vitals);
+        },
+        silent: () => log.warn({}, 'the spawner does not answer'),
+        back: () => this.#isBack(link),
+        givenUp: () => {
+          log.error({}, 'the spawner does not come back; it is ended, and another is started');
+          this.#end(link);
+        },
+        lost: () => this.#lost(link),
       },
-      silent: () => log.warn({}, 'the spawner does not answer'),
-      back: () => this.#isBack(link),
-      givenUp: () => {
-        log.error({}, 'the spawner does not come back; it is ended, and another is started');
-        this.#end(link);
-      },
-      lost: () => this.#lost(link),
-    } });
+    });
     this.#early = [];
     return link;
   }
@@ -228,7 +261,9 @@ export class SpawnerClient {
         if (link) resolve(link);
         else reject(new SpawnerLost('the spawner is away'));
       };
-      const timer = Number.isFinite(patienceMs) ? setTimeout(() => give(undefined), patienceMs) : undefined;
+      const timer = Number.isFinite(patienceMs)
+        ? setTimeout(() => give(undefined), patienceMs)
+        : undefined;
       this.#waiting.add(give);
     });
   }

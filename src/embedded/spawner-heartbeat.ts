@@ -19,8 +19,8 @@ const SILENT_AFTER = 4;
 const GIVEN_UP_AFTER = 40;
 
 /**
- * Notices that a peer stands still. It counts beats of this process, not time: one that stood still itself has missed
- * beats too, and must read what came meanwhile before it blames the other.
+ * Notices that a peer stands still. It counts beats of this process, not time: one that stood still
+ * itself has missed beats too, and must read what came meanwhile before it blames the other.
  */
 export class Heartbeat {
   readonly #clock: Clock;

@@ -1,11 +1,32 @@
 import type { Socket } from 'node:net';
 import type { Clock } from '../contracts/clock.ts';
 import type { Log } from '../contracts/log.ts';
-import { InstanceGone, NotJoinable, OutcomeUnknown, type ExecOutcome, type ExecRequest, type Terminal, type TerminalRequest } from '../contracts/sandbox-driver.ts';
+import {
+  InstanceGone,
+  NotJoinable,
+  OutcomeUnknown,
+  type ExecOutcome,
+  type ExecRequest,
+  type Terminal,
+  type TerminalRequest,
+} from '../contracts/sandbox-driver.ts';
 import type { Vitals } from '../model/sandbox.ts';
 import { ByteQueue } from './byte-queue.ts';
-import { encodeFrame, encodeMessage, FRAME_KINDS, FrameReader, type Frame } from './spawner/frames.ts';
-import { PROTOCOL, type DaemonMessage, type InstanceReport, type SpawnerConfig, type SpawnerMessage, type StartTerms } from './spawner/protocol.ts';
+import {
+  encodeFrame,
+  encodeMessage,
+  FRAME_KINDS,
+  FrameReader,
+  type Frame,
+} from './spawner/frames.ts';
+import {
+  PROTOCOL,
+  type DaemonMessage,
+  type InstanceReport,
+  type SpawnerConfig,
+  type SpawnerMessage,
+  type StartTerms,
+} from './spawner/protocol.ts';
 import type { ProbeReport } from './spawner/readiness.ts';
 import { Heartbeat } from './spawner-heartbeat.ts';
 import { SpawnerSilent, SpawnerUnusable } from './spawner-process.ts';
@@ -67,10 +88,22 @@ export class SpawnerLink {
   readonly #log: Log;
   readonly #heartbeat: Heartbeat;
   readonly #reader = new FrameReader();
-  readonly #lists = new Map<number, { settle: (instances: readonly InstanceReport[]) => void; fail: (error: Error) => void }>();
-  readonly #starts = new Map<number, { settle: (outcome: 'under-way' | 'full') => void; fail: (error: Error) => void }>();
-  readonly #forwards = new Map<number, { settle: (socket: string) => void; fail: (error: Error) => void }>();
-  readonly #probes = new Map<number, { settle: (reports: readonly ProbeReport[]) => void; fail: (error: Error) => void }>();
+  readonly #lists = new Map<
+    number,
+    { settle: (instances: readonly InstanceReport[]) => void; fail: (error: Error) => void }
+  >();
+  readonly #starts = new Map<
+    number,
+    { settle: (outcome: 'under-way' | 'full') => void; fail: (error: Error) => void }
+  >();
+  readonly #forwards = new Map<
+    number,
+    { settle: (socket: string) => void; fail: (error: Error) => void }
+  >();
+  readonly #probes = new Map<
+    number,
+    { settle: (reports: readonly ProbeReport[]) => void; fail: (error: Error) => void }
+  >();
   readonly #running = new Map<number, Running>();
   readonly #attaching = new Map<number, Attaching>();
   readonly #terminals = new Map<number, TerminalChannel>();
@@ -95,9 +128,14 @@ export class SpawnerLink {
     socket.once('close', () => this.#lose());
   }
 
-  /** Rejects with SpawnerUnusable where it can't work with this configuration, with SpawnerSilent where it says nothing. */
+  /**
+   * Rejects with SpawnerUnusable where it can't work with this configuration, with SpawnerSilent
+   * where it says nothing.
+   */
   async greet(config: SpawnerConfig): Promise<SpawnerHello> {
-    const callOff = this.#clock.at(this.#clock.now() + HELLO_PATIENCE_MS, () => this.#greeting?.fail(new SpawnerSilent('the spawner does not answer')));
+    const callOff = this.#clock.at(this.#clock.now() + HELLO_PATIENCE_MS, () =>
+      this.#greeting?.fail(new SpawnerSilent('the spawner does not answer')),
+    );
     try {
       const hello = await new Promise<SpawnerHello>((settle, fail) => {
         this.#greeting = { settle, fail };
@@ -168,10 +206,18 @@ export class SpawnerLink {
     const channel = this.#number();
     const { argv, cwd, env, stdin, timeoutMs, outputLimit, gathered = () => {} } = request;
     return new Promise<ExecOutcome>((resolve, reject) => {
-      const cut = (why: unknown): void => { end(); this.#send({ type: 'close', channel }); reject(why); };
-      const abort = (): void => { cut(signal.reason); };
+      const cut = (why: unknown): void => {
+        end();
+        this.#send({ type: 'close', channel });
+        reject(why);
+      };
+      const abort = (): void => {
+        cut(signal.reason);
+      };
       const dueAt = this.#clock.now() + timeoutMs;
-      const callOff = this.#clock.at(dueAt + EXEC_GRACE_MS, () => { cut(new SpawnerLost('the spawner does not answer')); });
+      const callOff = this.#clock.at(dueAt + EXEC_GRACE_MS, () => {
+        cut(new SpawnerLost('the spawner does not answer'));
+      });
       const end = (): void => {
         callOff();
         signal.removeEventListener('abort', abort);
@@ -179,13 +225,30 @@ export class SpawnerLink {
       };
       signal.addEventListener('abort', abort, { once: true });
       this.#running.set(channel, {
-        dueAt, stdout: new ByteQueue(), stderr: new ByteQueue(), gathered, cut,
-        settle: (outcome) => { end(); resolve(outcome); },
-        fail: (error) => { end(); reject(error); },
+        dueAt,
+        stdout: new ByteQueue(),
+        stderr: new ByteQueue(),
+        gathered,
+        cut,
+        settle: (outcome) => {
+          end();
+          resolve(outcome);
+        },
+        fail: (error) => {
+          end();
+          reject(error);
+        },
       });
       this.#send({
-        type: 'exec', channel, id, argv, timeoutMs, outputLimit,
-        ...(cwd === undefined ? {} : { cwd }), ...(env === undefined ? {} : { env }), ...(stdin === undefined ? {} : { stdin }),
+        type: 'exec',
+        channel,
+        id,
+        argv,
+        timeoutMs,
+        outputLimit,
+        ...(cwd === undefined ? {} : { cwd }),
+        ...(env === undefined ? {} : { env }),
+        ...(stdin === undefined ? {} : { stdin }),
       });
     });
   }
@@ -210,7 +273,8 @@ export class SpawnerLink {
 
   #cutOverdue(): void {
     const overdue = this.#clock.now() - SILENT_GRACE_MS;
-    for (const { dueAt, cut } of [...this.#running.values()]) if (dueAt <= overdue) cut(new SpawnerLost('the spawner does not answer'));
+    for (const { dueAt, cut } of [...this.#running.values()])
+      if (dueAt <= overdue) cut(new SpawnerLost('the spawner does not answer'));
   }
 
   #read(chunk: Buffer): void {
@@ -224,7 +288,8 @@ export class SpawnerLink {
   }
 
   #take({ kind, channel, payload }: Frame): void {
-    if (kind === FRAME_KINDS.message) return this.#hear(JSON.parse(String(payload)) as SpawnerMessage);
+    if (kind === FRAME_KINDS.message)
+      return this.#hear(JSON.parse(String(payload)) as SpawnerMessage);
     const running = this.#running.get(channel);
     if (running) gather(running, kind, payload);
     else this.#terminals.get(channel)?.output(payload);
@@ -232,20 +297,42 @@ export class SpawnerLink {
 
   #hear(message: SpawnerMessage): void {
     switch (message.type) {
-      case 'hello': return this.#greeting?.settle(message);
-      case 'unusable': return this.#greeting?.fail(new SpawnerUnusable(message.reason));
-      case 'alive': return;
-      case 'listed': this.#lists.get(message.request)?.settle(message.instances); this.#lists.delete(message.request); return;
-      case 'started': this.#starts.get(message.request)?.settle(message.outcome); this.#starts.delete(message.request); return;
-      case 'forwarded': this.#forwards.get(message.request)?.settle(message.socket); this.#forwards.delete(message.request); return;
-      case 'probed': this.#probes.get(message.request)?.settle(message.reports); this.#probes.delete(message.request); return;
-      case 'unreachable': return this.#unreachable(message);
-      case 'fact': return this.#events.fact(message.id, message.vitals);
-      case 'attached': return this.#attached(message.channel);
-      case 'refused': return this.#refused(message);
-      case 'exited': return this.#exited(message);
-      case 'credit': return this.#terminals.get(message.channel)?.granted(message.bytes);
-      case 'log': return this.#log[message.level]({ ...message.fields, from: 'spawner' }, message.event);
+      case 'hello':
+        return this.#greeting?.settle(message);
+      case 'unusable':
+        return this.#greeting?.fail(new SpawnerUnusable(message.reason));
+      case 'alive':
+        return;
+      case 'listed':
+        this.#lists.get(message.request)?.settle(message.instances);
+        this.#lists.delete(message.request);
+        return;
+      case 'started':
+        this.#starts.get(message.request)?.settle(message.outcome);
+        this.#starts.delete(message.request);
+        return;
+      case 'forwarded':
+        this.#forwards.get(message.request)?.settle(message.socket);
+        this.#forwards.delete(message.request);
+        return;
+      case 'probed':
+        this.#probes.get(message.request)?.settle(message.reports);
+        this.#probes.delete(message.request);
+        return;
+      case 'unreachable':
+        return this.#unreachable(message);
+      case 'fact':
+        return this.#events.fact(message.id, message.vitals);
+      case 'attached':
+        return this.#attached(message.channel);
+      case 'refused':
+        return this.#refused(message);
+      case 'exited':
+        return this.#exited(message);
+      case 'credit':
+        return this.#terminals.get(message.channel)?.granted(message.bytes);
+      case 'log':
+        return this.#log[message.level]({ ...message.fields, from: 'spawner' }, message.event);
     }
   }
 
@@ -256,7 +343,9 @@ export class SpawnerLink {
     const terminal = new TerminalChannel({
       channel,
       send: (message) => this.#send(message),
-      input: (bytes) => { if (!this.#over) this.#socket.write(encodeFrame(FRAME_KINDS.input, channel, bytes)); },
+      input: (bytes) => {
+        if (!this.#over) this.#socket.write(encodeFrame(FRAME_KINDS.input, channel, bytes));
+      },
       released: () => this.#terminals.delete(channel),
     });
     this.#terminals.set(channel, terminal);
@@ -272,15 +361,30 @@ export class SpawnerLink {
   }
 
   #refused({ channel, gone, reason }: Extract<SpawnerMessage, { type: 'refused' }>): void {
-    const error = gone ? new InstanceGone(reason) : new NotJoinable(`nothing could be run in the sandbox: ${reason}`);
+    const error = gone
+      ? new InstanceGone(reason)
+      : new NotJoinable(`nothing could be run in the sandbox: ${reason}`);
     this.#running.get(channel)?.fail(error);
     this.#attaching.get(channel)?.fail(error);
     this.#attaching.delete(channel);
   }
 
-  #exited({ channel, exitCode, timedOut, truncated, durationMs }: Extract<SpawnerMessage, { type: 'exited' }>): void {
+  #exited({
+    channel,
+    exitCode,
+    timedOut,
+    truncated,
+    durationMs,
+  }: Extract<SpawnerMessage, { type: 'exited' }>): void {
     const running = this.#running.get(channel);
-    running?.settle({ stdout: running.stdout.takeAll(), stderr: running.stderr.takeAll(), exitCode, timedOut, truncated, durationMs });
+    running?.settle({
+      stdout: running.stdout.takeAll(),
+      stderr: running.stderr.takeAll(),
+      exitCode,
+      timedOut,
+      truncated,
+      durationMs,
+    });
     this.#terminals.get(channel)?.exited(exitCode);
   }
 
@@ -291,14 +395,35 @@ export class SpawnerLink {
     this.#socket.destroy();
     const error = new SpawnerLost('the spawner ended; what it ran for this request is lost');
     this.#greeting?.fail(error);
-    for (const waiting of [...this.#lists.values(), ...this.#starts.values(), ...this.#forwards.values(), ...this.#probes.values(), ...this.#running.values(), ...this.#attaching.values()]) waiting.fail(error);
+    for (const waiting of [
+      ...this.#lists.values(),
+      ...this.#starts.values(),
+      ...this.#forwards.values(),
+      ...this.#probes.values(),
+      ...this.#running.values(),
+      ...this.#attaching.values(),
+    ])
+      waiting.fail(error);
     for (const terminal of [...this.#terminals.values()]) terminal.lost();
-    for (const map of [this.#lists, this.#starts, this.#forwards, this.#probes, this.#running, this.#attaching, this.#terminals]) map.clear();
+    for (const map of [
+      this.#lists,
+      this.#starts,
+      this.#forwards,
+      this.#probes,
+      this.#running,
+      this.#attaching,
+      this.#terminals,
+    ])
+      map.clear();
     this.#events.lost();
   }
 }
 
-const gather = ({ stdout, stderr, gathered, cut }: Running, kind: Frame['kind'], payload: Buffer): void => {
+const gather = (
+  { stdout, stderr, gathered, cut }: Running,
+  kind: Frame['kind'],
+  payload: Buffer,
+): void => {
   try {
     gathered(payload);
   } catch (error) {

@@ -9,10 +9,16 @@ export interface MachineTime {
   readonly bootId: string;
 }
 
-export const machineTime = (): MachineTime =>
-  ({ wall: Date.now(), uptimeMs: uptime() * 1_000, bootId: readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim() });
+export const machineTime = (): MachineTime => ({
+  wall: Date.now(),
+  uptimeMs: uptime() * 1_000,
+  bootId: readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(),
+});
 
-/** The machine's monotonic clock, set once: to `startAt`, else to the wall clock when the process started. Whole milliseconds. A moment waited for doesn't keep the process alive. */
+/**
+ * The machine's monotonic clock, set once: to `startAt`, else to the wall clock when the process
+ * started. Whole milliseconds. A moment waited for doesn't keep the process alive.
+ */
 export const systemClock = (startAt?: number): Clock => {
   const origin = startAt === undefined ? performance.timeOrigin : startAt - performance.now();
   const now = (): number => Math.floor(origin + performance.now());
@@ -27,7 +33,9 @@ export const systemClock = (startAt?: number): Clock => {
       else arm();
     };
     arm();
-    return () => { clearTimeout(timer); };
+    return () => {
+      clearTimeout(timer);
+    };
   };
   return { now, at };
 };

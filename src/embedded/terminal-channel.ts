@@ -17,8 +17,9 @@ export interface ChannelLink {
 }
 
 /**
- * The daemon's end of a terminal. At most a window of bytes waits in either direction: a reader that stalls stops the
- * terminal, a terminal that takes nothing stops the writer. Its stream ends after the last output, `exit` settles then.
+ * The daemon's end of a terminal. At most a window of bytes waits in either direction: a reader
+ * that stalls stops the terminal, a terminal that takes nothing stops the writer. Its stream ends
+ * after the last output, `exit` settles then.
  */
 export class TerminalChannel implements Terminal {
   readonly stream: Duplex;
@@ -35,13 +36,26 @@ export class TerminalChannel implements Terminal {
 
   constructor(link: ChannelLink) {
     this.#link = link;
-    this.exit = new Promise((resolve) => { this.#settle = resolve; });
+    this.exit = new Promise((resolve) => {
+      this.#settle = resolve;
+    });
     this.stream = new Duplex({
-      readableHighWaterMark: BUFFER, writableHighWaterMark: BUFFER, allowHalfOpen: false,
-      read: () => { this.#wanted = true; this.#deliver(); },
-      write: (chunk: Buffer, _encoding, done) => { this.#outgoing = { bytes: chunk, done }; this.#send(); },
+      readableHighWaterMark: BUFFER,
+      writableHighWaterMark: BUFFER,
+      allowHalfOpen: false,
+      read: () => {
+        this.#wanted = true;
+        this.#deliver();
+      },
+      write: (chunk: Buffer, _encoding, done) => {
+        this.#outgoing = { bytes: chunk, done };
+        this.#send();
+      },
       final: (done) => done(),
-      destroy: (_error, done) => { this.#hangUp(); done(null); },
+      destroy: (_error, done) => {
+        this.#hangUp();
+        done(null);
+      },
     });
     this.stream.once('end', () => this.#settleExit());
   }
@@ -126,7 +140,8 @@ export class TerminalChannel implements Terminal {
 
   #hangUp(): void {
     if (this.#closed) return;
-    if (this.#exitCode === undefined) this.#link.send({ type: 'close', channel: this.#link.channel });
+    if (this.#exitCode === undefined)
+      this.#link.send({ type: 'close', channel: this.#link.channel });
     this.#closed = true;
     this.#incoming.takeAll();
     if (this.#exitCode !== undefined) this.#settleExit();

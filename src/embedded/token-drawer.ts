@@ -1,6 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../contracts/clock.ts';
-import { MAX_TOKENS, MAX_TOKENS_OF_SANDBOX, MAX_TOKENS_OF_TENANT, type TokenHolder } from '../contracts/tokens.ts';
+import {
+  MAX_TOKENS,
+  MAX_TOKENS_OF_SANDBOX,
+  MAX_TOKENS_OF_TENANT,
+  type TokenHolder,
+} from '../contracts/tokens.ts';
 import { tokensAllTaken, tooManyTokens } from '../model/refusals.ts';
 import { tenantKey } from '../model/tenant.ts';
 
@@ -24,8 +29,10 @@ export class TokenDrawer {
 
   issue(value: string, ttlMs: number, { sandbox, tenant }: TokenHolder): string {
     const groups = [`sandbox ${sandbox}`, `tenant ${tenantKey(tenant)}`] as const;
-    if (!this.#hasRoom(groups[0], MAX_TOKENS_OF_SANDBOX)) throw tooManyTokens('the sandbox has', MAX_TOKENS_OF_SANDBOX);
-    if (!this.#hasRoom(groups[1], MAX_TOKENS_OF_TENANT)) throw tooManyTokens('you have', MAX_TOKENS_OF_TENANT);
+    if (!this.#hasRoom(groups[0], MAX_TOKENS_OF_SANDBOX))
+      throw tooManyTokens('the sandbox has', MAX_TOKENS_OF_SANDBOX);
+    if (!this.#hasRoom(groups[1], MAX_TOKENS_OF_TENANT))
+      throw tooManyTokens('you have', MAX_TOKENS_OF_TENANT);
     if (this.#tokens.size >= MAX_TOKENS) this.#sweep(this.#tokens.keys());
     if (this.#tokens.size >= MAX_TOKENS) throw tokensAllTaken();
     const token = randomBytes(32).toString('base64url');

@@ -1,4 +1,8 @@
-import { MAX_WAITING_OF_POOL, type WaitedPool, type WaitingPlace } from '../contracts/coordination.ts';
+import {
+  MAX_WAITING_OF_POOL,
+  type WaitedPool,
+  type WaitingPlace,
+} from '../contracts/coordination.ts';
 import { tooManyWaiting } from '../model/refusals.ts';
 
 /** Who waits for which pool, each by the number under which it came. */
@@ -7,7 +11,8 @@ export class WaitingOrder {
   #last = 0;
 
   join(pool: WaitedPool): WaitingPlace {
-    if (this.size(pool.uid) >= MAX_WAITING_OF_POOL) throw tooManyWaiting('for this pool', MAX_WAITING_OF_POOL);
+    if (this.size(pool.uid) >= MAX_WAITING_OF_POOL)
+      throw tooManyWaiting('for this pool', MAX_WAITING_OF_POOL);
     this.#last += 1;
     const place = { pool, id: String(this.#last) };
     this.comeBack(place);
@@ -25,7 +30,9 @@ export class WaitingOrder {
     if (waiting?.size === 0) this.#pools.delete(uid);
   }
 
-  size(uid: string): number { return this.#pools.get(uid)?.size ?? 0; }
+  size(uid: string): number {
+    return this.#pools.get(uid)?.size ?? 0;
+  }
 
   /** How many wait before it; before one that does not wait all do. */
   before(uid: string, place: WaitingPlace | undefined): number {

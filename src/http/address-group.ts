@@ -1,7 +1,8 @@
 import { isIPv6 } from 'node:net';
 
 /** An IPv4 address that came through an IPv6 socket as what it is. */
-export const plainAddress = (address: string): string => (/^::ffff:\d+\.\d+\.\d+\.\d+$/i.test(address) ? address.slice(7) : address);
+export const plainAddress = (address: string): string =>
+  /^::ffff:\d+\.\d+\.\d+\.\d+$/i.test(address) ? address.slice(7) : address;
 
 /** What counts as one client: an IPv4 address, or the /64 that an IPv6 address is of. */
 export const addressGroup = (address: string): string => {
@@ -9,7 +10,12 @@ export const addressGroup = (address: string): string => {
   const [head = '', tail = ''] = address.toLowerCase().split('%')[0]?.split('::') ?? [];
   const before = head === '' ? [] : head.split(':');
   const after = tail === '' ? [] : tail.split(':');
-  const missing = address.includes('::') ? 8 - before.length - after.length - (address.includes('.') ? 1 : 0) : 0;
+  const missing = address.includes('::')
+    ? 8 - before.length - after.length - (address.includes('.') ? 1 : 0)
+    : 0;
   const groups = [...before, ...Array.from({ length: Math.max(0, missing) }, () => '0'), ...after];
-  return `${groups.slice(0, 4).map((group) => group.replace(/^0+(?=.)/, '')).join(':')}::/64`;
+  return `${groups
+    .slice(0, 4)
+    .map((group) => group.replace(/^0+(?=.)/, ''))
+    .join(':')}::/64`;
 };

@@ -12,8 +12,8 @@ export const parseAddressRange = (text: string): AddressRange | undefined => {
   const [address = '', prefix, ...more] = text.split('/');
   const version = isIP(address);
   const longest = version === 6 ? 128 : 32;
-  if (version === 0 || more.length > 0 || (prefix !== undefined && !/^\d{1,3}$/.test(prefix))) return undefined;
+  if (version === 0 || more.length > 0 || (prefix !== undefined && !/^\d{1,3}$/.test(prefix)))
+    return undefined;
   const bits = prefix === undefined ? longest : Number(prefix);
   return bits > longest ? undefined : { address, bits, family: version === 6 ? 'ipv6' : 'ipv4' };
 };
-

@@ -36,7 +36,13 @@ import { quotaRoutes } from './routes/quota-routes.ts';
 import { sandboxRoutes } from './routes/sandbox-routes.ts';
 import { templateRoutes } from './routes/template-routes.ts';
 
-export interface AppDeps extends Pick<RouterDeps, 'clients' | 'gate' | 'arriving' | 'streams' | 'answers' | 'unread' | 'keyRates'>, Partial<Pick<RouterDeps, 'clusterId' | 'sunset' | 'costly'>> {
+export interface AppDeps
+  extends
+    Pick<
+      RouterDeps,
+      'clients' | 'gate' | 'arriving' | 'streams' | 'answers' | 'unread' | 'keyRates'
+    >,
+    Partial<Pick<RouterDeps, 'clusterId' | 'sunset' | 'costly'>> {
   readonly operations: Operations;
   readonly log: Log;
   readonly clock: Clock;
@@ -56,13 +62,20 @@ export interface AppDeps extends Pick<RouterDeps, 'clients' | 'gate' | 'arriving
 }
 
 /** Every operation of the API. */
-export const routesOf = (operations: Operations, previews = new PoolPreviews()): readonly Route[] => [
+export const routesOf = (
+  operations: Operations,
+  previews = new PoolPreviews(),
+): readonly Route[] => [
   ...healthRoutes(operations),
   ...sandboxRoutes(operations),
   ...execRoutes(operations),
   ...logRoutes(operations),
   ...eventRoutes(operations),
-  ...[...poolRoutes(operations, previews), ...envRoutes(operations), ...envMemberRoutes(operations)].map(inNamespace),
+  ...[
+    ...poolRoutes(operations, previews),
+    ...envRoutes(operations),
+    ...envMemberRoutes(operations),
+  ].map(inNamespace),
   ...templateRoutes(operations),
   ...apiKeyRoutes(operations),
   ...quotaRoutes(operations),
@@ -73,7 +86,19 @@ export const routesOf = (operations: Operations, previews = new PoolPreviews()):
   ...logLevelRoutes(operations),
 ];
 
-export const createApp = ({ operations, log, clock, stopping, clusterId = 'local', sunset, metrics = NO_METRICS, tracer, traceScope, audit, ...deps }: AppDeps): Koa<RequestState> => {
+export const createApp = ({
+  operations,
+  log,
+  clock,
+  stopping,
+  clusterId = 'local',
+  sunset,
+  metrics = NO_METRICS,
+  tracer,
+  traceScope,
+  audit,
+  ...deps
+}: AppDeps): Koa<RequestState> => {
   const app = new Koa<RequestState>({ env: 'production' });
   app.use(requestId(log));
   app.use(traced(tracer, traceScope));
@@ -84,7 +109,16 @@ export const createApp = ({ operations, log, clock, stopping, clusterId = 'local
   app.use(admit(stopping));
   const routes = routesOf(operations, new PoolPreviews({ metrics }));
   app.use(pages(routes));
-  app.use(routerOf(routes, { costly: new CostlyTurns({ metrics }), loopTurns: new LoopTurns({ metrics }), ...deps, log, clusterId, sunset }));
+  app.use(
+    routerOf(routes, {
+      costly: new CostlyTurns({ metrics }),
+      loopTurns: new LoopTurns({ metrics }),
+      ...deps,
+      log,
+      clusterId,
+      sunset,
+    }),
+  );
   app.use(nothingMatched);
   // What comes here is past the error body: a connection that broke while the answer was written.
   app.on('error', (error: unknown) => log.debug({ error }, 'answer failed'));

@@ -1,6 +1,6 @@
 /**
- * What the bodies that are still arriving hold together. Past `mostBytes` the oldest are refused: a client that sends
- * slowly on many connections gives way to those that send at once.
+ * What the bodies that are still arriving hold together. Past `mostBytes` the oldest are refused: a
+ * client that sends slowly on many connections gives way to those that send at once.
  */
 export class ArrivingBodies {
   readonly #mostBytes: number;
@@ -30,4 +30,6 @@ export class ArrivingBodies {
   }
 }
 
-export interface Arriving { readonly refuse: () => void }
+export interface Arriving {
+  readonly refuse: () => void;
+}

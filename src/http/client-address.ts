@@ -3,7 +3,10 @@ import { BlockList, isIP } from 'node:net';
 import { parseAddressRange } from './address-range.ts';
 import { plainAddress } from './address-group.ts';
 
-/** Who asks, and under which address: of the connection itself, and behind a trusted proxy of the one that it forwards for. */
+/**
+ * Who asks, and under which address: of the connection itself, and behind a trusted proxy of the
+ * one that it forwards for.
+ */
 export interface ClientAddresses {
   /** An IP address; empty where the connection is gone already. */
   readonly of: (request: IncomingMessage) => string;
@@ -14,15 +17,20 @@ export interface ClientAddresses {
 }
 
 /**
- * `trustedProxies` are addresses or CIDR ranges. From them alone X-Forwarded-For and X-Forwarded-Proto count, or Forwarded
- * (RFC 7239) where there is no X-Forwarded-For; of several addresses the last one that is no trusted proxy's.
+ * `trustedProxies` are addresses or CIDR ranges. From them alone X-Forwarded-For and
+ * X-Forwarded-Proto count, or Forwarded (RFC 7239) where there is no X-Forwarded-For; of several
+ * addresses the last one that is no trusted proxy's.
  */
 export const clientAddresses = (trustedProxies: readonly string[]): ClientAddresses => {
   const trusted = blockListOf(trustedProxies);
   const isProxy = (remoteAddress: string | undefined): boolean => {
     const address = plainAddress(remoteAddress ?? '');
     const version = isIP(address);
-    return trustedProxies.length > 0 && version !== 0 && trusted.check(address, version === 6 ? 'ipv6' : 'ipv4');
+    return (
+      trustedProxies.length > 0 &&
+      version !== 0 &&
+      trusted.check(address, version === 6 ? 'ipv6' : 'ipv4')
+    );
   };
   return {
     isProxy,
@@ -41,14 +49,19 @@ export const clientAddresses = (trustedProxies: readonly string[]): ClientAddres
       const hop = isProxy(request.socket.remoteAddress) ? hopsOf(request).at(-1) : undefined;
       const protocol = hop?.protocol ?? ('encrypted' in request.socket ? 'https' : 'http');
       const host = hop?.host ?? request.headers.host;
-      if (host !== undefined && HOST.test(host) && URL.canParse(`${protocol}://${host}`)) return `${protocol}://${host}`;
+      if (host !== undefined && HOST.test(host) && URL.canParse(`${protocol}://${host}`))
+        return `${protocol}://${host}`;
       const { localAddress = '127.0.0.1', localPort = 0 } = request.socket;
       return `${protocol}://${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
     },
   };
 };
 
-interface Hop { readonly address: string; readonly protocol: string | undefined; readonly host: string | undefined }
+interface Hop {
+  readonly address: string;
+  readonly protocol: string | undefined;
+  readonly host: string | undefined;
+}
 
 /** Of a request or an address: a name or an IP address, perhaps with a port. */
 export const HOST = /^(?:\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(?::\d{1,5})?$/;
@@ -59,19 +72,33 @@ const hopsOf = ({ headers }: IncomingMessage): readonly Hop[] => {
   const forwardedFor = headers['x-forwarded-for'];
   if (forwardedFor === undefined) return partsOf(headers.forwarded).map(forwardedHop);
   const protocol = protocolOf(partsOf(headers['x-forwarded-proto']).at(-1));
-  return partsOf(forwardedFor).map((address) => ({ address: plainAddress(withoutPort(address)), protocol, host: undefined }));
+  return partsOf(forwardedFor).map((address) => ({
+    address: plainAddress(withoutPort(address)),
+    protocol,
+    host: undefined,
+  }));
 };
 
 const partsOf = (header: string | readonly string[] | undefined): readonly string[] =>
-  (typeof header === 'string' ? header : (header ?? []).join(',')).split(',').map((part) => part.trim()).filter((part) => part !== '').slice(-MOST_HOPS);
+  (typeof header === 'string' ? header : (header ?? []).join(','))
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+    .slice(-MOST_HOPS);
 
 /** One element of Forwarded: `for=192.0.2.1;proto=https;host=example.com`. */
 const forwardedHop = (element: string): Hop => {
-  const pairs = new Map(element.split(';').map((pair) => {
-    const [name = '', value = ''] = pair.split('=', 2);
-    return [name.trim().toLowerCase(), value.trim().replace(/^"(.*)"$/, '$1')];
-  }));
-  return { address: plainAddress(withoutPort(pairs.get('for') ?? '')), protocol: protocolOf(pairs.get('proto')), host: pairs.get('host') };
+  const pairs = new Map(
+    element.split(';').map((pair) => {
+      const [name = '', value = ''] = pair.split('=', 2);
+      return [name.trim().toLowerCase(), value.trim().replace(/^"(.*)"$/, '$1')];
+    }),
+  );
+  return {
+    address: plainAddress(withoutPort(pairs.get('for') ?? '')),
+    protocol: protocolOf(pairs.get('proto')),
+    host: pairs.get('host'),
+  };
 };
 
 const protocolOf = (text: string | undefined): string | undefined => {
@@ -80,7 +107,8 @@ const protocolOf = (text: string | undefined): string | undefined => {
 };
 
 /** `[2001:db8::1]:4711` and `192.0.2.1:4711` without their ports. */
-const withoutPort = (text: string): string => /^\[([^\]]+)\]/.exec(text)?.[1] ?? text.replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1');
+const withoutPort = (text: string): string =>
+  /^\[([^\]]+)\]/.exec(text)?.[1] ?? text.replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1');
 
 const blockListOf = (ranges: readonly string[]): BlockList => {
   const list = new BlockList();

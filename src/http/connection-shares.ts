@@ -2,8 +2,9 @@ import type { Socket } from 'node:net';
 import { addressGroup, plainAddress } from './address-group.ts';
 
 /**
- * Counts the open connections of each address, an IPv6 one by its /64, and cuts one that is over the share: one client
- * can't take all there are. A trusted proxy speaks for many, so it has no share.
+ * Counts the open connections of each address, an IPv6 one by its /64, and cuts one that is over
+ * the share: one client can't take all there are. A trusted proxy speaks for many, so it has no
+ * share.
  */
 export class ConnectionShares {
   readonly #most: number;
@@ -11,7 +12,10 @@ export class ConnectionShares {
   readonly #seen = new WeakSet<Socket>();
   readonly #open = new Map<string, number>();
 
-  constructor(options: { readonly most: number; readonly isProxy: (address: string | undefined) => boolean }) {
+  constructor(options: {
+    readonly most: number;
+    readonly isProxy: (address: string | undefined) => boolean;
+  }) {
     this.#most = options.most;
     this.#isProxy = options.isProxy;
   }

@@ -2,7 +2,10 @@ import { createHash } from 'node:crypto';
 import type { Revision } from '../model/identifiers.ts';
 import type { IfMatch } from '../model/if-match.ts';
 
-/** Times that run while nothing changes, or that replicas know differently: left out of the hash. No text can look so, since its quotes are escaped. */
+/**
+ * Times that run while nothing changes, or that replicas know differently: left out of the hash. No
+ * text can look so, since its quotes are escaped.
+ */
 const RUNNING = /"durationSeconds":\d+|"(?:lastSnapshotTime|idleExpiresAt)":"[^"]*"/g;
 
 /** `"<revision>-<hash of the view>"` (RFC 9110 section 8.8.3). The hash is of 16 hex digits. */
@@ -11,7 +14,9 @@ export const entityTag = (revision: Revision, text: string): string =>
 
 /** Whether If-None-Match names this very view, weakly or not. */
 export const namesView = (ifNoneMatch: string | undefined, tag: string): boolean =>
-  ifNoneMatch !== undefined && (ifNoneMatch.trim() === '*' || tagsOf(ifNoneMatch).some((each) => each.replace(/^W\//, '') === tag));
+  ifNoneMatch !== undefined &&
+  (ifNoneMatch.trim() === '*' ||
+    tagsOf(ifNoneMatch).some((each) => each.replace(/^W\//, '') === tag));
 
 /** The revisions that If-Match names; a weak tag, or one that is not ours, names none. */
 export const revisionsOf = (ifMatch: string | undefined): IfMatch | undefined => {

@@ -1,7 +1,16 @@
 import { NotDone } from '../contracts/not-done.ts';
 import { RecordExists } from '../contracts/record-store.ts';
 import {
-  ContainerGone, DefinitionRefused, InstanceGone, LeaseLost, LogsGone, NoPlace, NotJoinable, OutcomeUnknown, PortUnreachable, RecordConflict,
+  ContainerGone,
+  DefinitionRefused,
+  InstanceGone,
+  LeaseLost,
+  LogsGone,
+  NoPlace,
+  NotJoinable,
+  OutcomeUnknown,
+  PortUnreachable,
+  RecordConflict,
 } from '../contracts/sandbox-driver.ts';
 import { Refusal, type RefusalCode, unavailable } from '../model/refusals.ts';
 
@@ -78,16 +87,23 @@ export const statusOf = (code: ErrorCode): number => STATUS[code];
 /** Says what the client is told of a failure of one class; undefined of any other error. */
 type FailureRow = (error: unknown) => Refusal | undefined;
 
-const row = <T extends Error>(failure: abstract new (...args: never) => T, told: (error: T) => string): FailureRow =>
-  (error) => (error instanceof failure ? unavailable(told(error)) : undefined);
+const row =
+  <T extends Error>(
+    failure: abstract new (...args: never) => T,
+    told: (error: T) => string,
+  ): FailureRow =>
+  (error) =>
+    error instanceof failure ? unavailable(told(error)) : undefined;
 
 /**
- * What drivers, stores and coordination reject with, and what it means where an operation has no better answer: that the
- * client may try again. Not one of them is a fault of the daemon's own. What comes last is what operations answer themselves.
+ * What drivers, stores and coordination reject with, and what it means where an operation has no
+ * better answer: that the client may try again. Not one of them is a fault of the daemon's own.
+ * What comes last is what operations answer themselves.
  */
 const FAILURES: readonly FailureRow[] = [
   row(OutcomeUnknown, () => 'it is not known whether this took effect; look before you repeat it'),
-  (error) => (error instanceof NotDone ? unavailable(error.told, error.retryAfterSeconds) : undefined),
+  (error) =>
+    error instanceof NotDone ? unavailable(error.told, error.retryAfterSeconds) : undefined,
   row(NotJoinable, ({ message }) => message),
   row(RecordConflict, () => 'it was changed meanwhile; try again'),
   row(RecordExists, () => 'it was made meanwhile; try again'),
@@ -113,22 +129,38 @@ export const refusalOf = (error: unknown): Refusal | undefined => {
 /** The answer to anything thrown. What is a fault shows the request id and nothing of itself. */
 export const errorAnswer = (error: unknown, requestId: string): ErrorAnswer => {
   const refusal = refusalOf(error);
-  if (!refusal) return answer('INTERNAL', { error: 'internal error', errorCode: 'INTERNAL', detail: { requestId } });
+  if (!refusal)
+    return answer('INTERNAL', {
+      error: 'internal error',
+      errorCode: 'INTERNAL',
+      detail: { requestId },
+    });
   const { code, message, detail, retryAfter } = refusal;
   // A missing key has a null detail; elsewhere an absent one is left out.
   const shown = code === 'API_KEY_REQUIRED' ? null : detail;
-  return answer(code, { error: message, errorCode: code, ...(shown === undefined ? {} : { detail: shown }) }, retryAfter);
+  return answer(
+    code,
+    { error: message, errorCode: code, ...(shown === undefined ? {} : { detail: shown }) },
+    retryAfter,
+  );
 };
 
-export const edgeAnswer = (code: EdgeCode, message: string): ErrorAnswer => answer(code, { error: message, errorCode: code });
+export const edgeAnswer = (code: EdgeCode, message: string): ErrorAnswer =>
+  answer(code, { error: message, errorCode: code });
 
 const answer = (code: ErrorCode, body: ErrorBody, retryAfter = 1): ErrorAnswer => {
   const status = STATUS[code];
   return { status, headers: headersOf(code, status, retryAfter), body };
 };
 
-const headersOf = (code: ErrorCode, status: number, retryAfter: number): Readonly<Record<string, string>> => {
-  if (status === 429 || status === 503 || code === 'IDEMPOTENCY_IN_FLIGHT') return { 'Retry-After': String(Math.max(1, Math.ceil(retryAfter))) };
-  if (code === 'API_KEY_REQUIRED' || code === 'INVALID_API_KEY') return { 'WWW-Authenticate': 'ApiKeyAuth header="SERVICE-API-KEY"' };
+const headersOf = (
+  code: ErrorCode,
+  status: number,
+  retryAfter: number,
+): Readonly<Record<string, string>> => {
+  if (status === 429 || status === 503 || code === 'IDEMPOTENCY_IN_FLIGHT')
+    return { 'Retry-After': String(Math.max(1, Math.ceil(retryAfter))) };
+  if (code === 'API_KEY_REQUIRED' || code === 'INVALID_API_KEY')
+    return { 'WWW-Authenticate': 'ApiKeyAuth header="SERVICE-API-KEY"' };
   return {};
 };

@@ -44,7 +44,10 @@ const HEARTBEAT_MS = 15_000;
 /** When a client that lost the stream comes again. */
 const RETRY_MS = 1_000;
 
-/** Sends event streams, no faster than their clients read, with a comment every 15 s so that nobody in between thinks them dead. */
+/**
+ * Sends event streams, no faster than their clients read, with a comment every 15 s so that nobody
+ * in between thinks them dead.
+ */
 export class EventStreams {
   readonly #options: EventStreamsOptions;
   readonly #open = new Set<AbortController>();
@@ -53,9 +56,14 @@ export class EventStreams {
     this.#options = options;
   }
 
-  get size(): number { return this.#open.size; }
+  get size(): number {
+    return this.#open.size;
+  }
 
-  /** Takes the response over; the stream is under way when this returns. It ends with its caller's key. */
+  /**
+   * Takes the response over; the stream is under way when this returns. It ends with its caller's
+   * key.
+   */
   open(context: Context, stream: EventStream, followKey: FollowKey): void {
     const { res: response } = context;
     const controller = new AbortController();
@@ -66,7 +74,10 @@ export class EventStreams {
     context.respond = false;
     response.shouldKeepAlive = false;
     response.writeHead(200, {
-      'Content-Type': 'text/event-stream; charset=utf-8', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no', 'X-Content-Type-Options': 'nosniff',
+      'Content-Type': 'text/event-stream; charset=utf-8',
+      'Cache-Control': 'no-store',
+      'X-Accel-Buffering': 'no',
+      'X-Content-Type-Options': 'nosniff',
     });
     if (context.method === 'HEAD') controller.abort();
     else response.write(`retry: ${RETRY_MS}\n\n`);
@@ -87,11 +98,13 @@ export class EventStreams {
     const cancelHeartbeat = this.#heartbeat(() => {
       if (!response.writableNeedDrain) response.write(':\n\n');
     });
-    const forgetKey = followKey(() => { controller.abort(); });
+    const forgetKey = followKey(() => {
+      controller.abort();
+    });
     try {
       for await (const event of stream.events(signal)) {
         if (signal.aborted) break;
-        if (!response.write(textOf(event)) && !await this.#drained(response, signal)) {
+        if (!response.write(textOf(event)) && !(await this.#drained(response, signal))) {
           this.#options.log.info({}, 'event-stream-cut');
           response.destroy();
         }

@@ -11,10 +11,14 @@ export interface FlowTerms {
 }
 
 /**
- * Passes on what comes, as fast as it is taken, and notices who takes nothing any more. Ends are for the caller. Answers a
- * function that stops it; what comes after that is dropped.
+ * Passes on what comes, as fast as it is taken, and notices who takes nothing any more. Ends are
+ * for the caller. Answers a function that stops it; what comes after that is dropped.
  */
-export const flow = (from: Readable, to: Writable, { clock, moved, stalled, stallMs }: FlowTerms): (() => void) => {
+export const flow = (
+  from: Readable,
+  to: Writable,
+  { clock, moved, stalled, stallMs }: FlowTerms,
+): (() => void) => {
   let callOff: (() => void) | undefined;
   const pass = (chunk: Buffer): void => {
     moved();

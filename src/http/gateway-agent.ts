@@ -26,13 +26,22 @@ export class GatewayAgent extends Agent {
     return `${sandboxId}:${port}:${scheme}`;
   }
 
-  override createConnection(options: EndpointOptions, callback: (error: Error | null, stream: Duplex) => void): undefined {
+  override createConnection(
+    options: EndpointOptions,
+    callback: (error: Error | null, stream: Duplex) => void,
+  ): undefined {
     connectEndpoint(options, callback);
   }
 }
 
-/** For the agent, or a request of its own. An endpoint of https is spoken to without looking at its certificate: who it is, is known. */
-export const connectEndpoint = ({ endpoint }: EndpointOptions, give: (error: Error | null, stream: Duplex) => void): void => {
+/**
+ * For the agent, or a request of its own. An endpoint of https is spoken to without looking at its
+ * certificate: who it is, is known.
+ */
+export const connectEndpoint = (
+  { endpoint }: EndpointOptions,
+  give: (error: Error | null, stream: Duplex) => void,
+): void => {
   const failed = (error: unknown): void => {
     // Node's callback type has a stream at all times; beside an error it is not looked at.
     give(error instanceof Error ? error : new Error(String(error)), undefined as unknown as Duplex);

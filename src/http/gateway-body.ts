@@ -18,15 +18,22 @@ export interface AnswerTerms {
 const LONG_BYTES = 512 * 1024;
 
 /** Passes on an answer's body. What breaks is for the caller. */
-export const passBody = (answer: IncomingMessage, response: ServerResponse, terms: AnswerTerms): void => {
+export const passBody = (
+  answer: IncomingMessage,
+  response: ServerResponse,
+  terms: AnswerTerms,
+): void => {
   let read = 0;
-  const count = (bytes: Buffer): void => { read += bytes.length; };
+  const count = (bytes: Buffer): void => {
+    read += bytes.length;
+  };
   answer.on('data', count);
   const stop = flow(answer, response, terms);
   answer.once('end', terms.whole);
   const length = lengthOf(answer);
   const connection: PortConnection = answer.socket;
-  if (length < LONG_BYTES || response.req.method === 'HEAD' || connection.divert === undefined) return;
+  if (length < LONG_BYTES || response.req.method === 'HEAD' || connection.divert === undefined)
+    return;
   // Past the parser, which would give each piece memory of its own for the collector to find.
   let left: number | undefined;
   let callOff = (): void => {};

@@ -1,7 +1,17 @@
-import { request as httpRequest, type ClientRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  request as httpRequest,
+  type ClientRequest,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http';
 import type { Clock } from '../contracts/clock.ts';
 import { InstanceGone, PortUnreachable } from '../contracts/sandbox-driver.ts';
-import { endpointTimeout, endpointUnreachable, Refusal, sandboxNotRunning } from '../model/refusals.ts';
+import {
+  endpointTimeout,
+  endpointUnreachable,
+  Refusal,
+  sandboxNotRunning,
+} from '../model/refusals.ts';
 import type { OpenEndpoint } from '../operations/operations.ts';
 import { flow } from './flow.ts';
 import { passBody } from './gateway-body.ts';
@@ -31,10 +41,15 @@ const KEEP_ALIVE_MS = 30_000;
 const HEAD_MS = 5;
 
 /**
- * Forwards one request and its answer, both as they come. Resolves once the answer is complete; rejects where none of it was
- * given, with a Refusal, or with ClientGone where nobody waits for it any more. What breaks after that cuts the connection.
+ * Forwards one request and its answer, both as they come. Resolves once the answer is complete;
+ * rejects where none of it was given, with a Refusal, or with ClientGone where nobody waits for it
+ * any more. What breaks after that cuts the connection.
  */
-export const exchange = async (request: IncomingMessage, response: ServerResponse, terms: ExchangeTerms): Promise<void> => {
+export const exchange = async (
+  request: IncomingMessage,
+  response: ServerResponse,
+  terms: ExchangeTerms,
+): Promise<void> => {
   // What only reads may be asked twice: a kept connection can end at the very moment when it is used.
   const repeatable = !hasBody(request) && SAFE.has(request.method ?? '');
   try {
@@ -52,7 +67,11 @@ class StaleConnection extends Error {
   override readonly name = 'StaleConnection';
 }
 
-const attempt = (request: IncomingMessage, response: ServerResponse, terms: ExchangeTerms & { readonly kept: boolean }): Promise<void> =>
+const attempt = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  terms: ExchangeTerms & { readonly kept: boolean },
+): Promise<void> =>
   new Promise((resolve, reject) => {
     const { clock, endpoint } = terms;
     const asked = ask(request, terms);
@@ -80,12 +99,20 @@ const attempt = (request: IncomingMessage, response: ServerResponse, terms: Exch
       callOff();
       callOff = clock.at(clock.now() + ANSWER_MS, tooLong);
     };
-    const stopBody = sendBody(request, asked, { clock, moved: sent, stalled: () => fail(endpointTimeout('it takes nothing of the request')) });
+    const stopBody = sendBody(request, asked, {
+      clock,
+      moved: sent,
+      stalled: () => fail(endpointTimeout('it takes nothing of the request')),
+    });
     response.once('close', gone);
     // Once it answers, what it no longer reads of the request is no failure.
-    asked.on('error', (error) => { if (!answered) fail(failureOf(error, terms.kept && asked.reusedSocket)); });
+    asked.on('error', (error) => {
+      if (!answered) fail(failureOf(error, terms.kept && asked.reusedSocket));
+    });
     // Without an error where it changes the protocol unasked.
-    asked.once('close', () => { if (!answered) fail(endpointUnreachable('it ended the connection without an answer')); });
+    asked.once('close', () => {
+      if (!answered) fail(endpointUnreachable('it ended the connection without an answer'));
+    });
     asked.once('continue', () => response.writeContinue());
     asked.once('response', (answer) => {
       answered = true;
@@ -93,15 +120,29 @@ const attempt = (request: IncomingMessage, response: ServerResponse, terms: Exch
       try {
         passOn(answer, response, { ...terms, fail });
       } catch (error) {
-        fail(endpointUnreachable(`its answer can not be passed on: ${error instanceof Error ? error.message : String(error)}`));
+        fail(
+          endpointUnreachable(
+            `its answer can not be passed on: ${error instanceof Error ? error.message : String(error)}`,
+          ),
+        );
       }
     });
   });
 
-const ask = (request: IncomingMessage, terms: ExchangeTerms & { readonly kept: boolean }): ClientRequest => {
+const ask = (
+  request: IncomingMessage,
+  terms: ExchangeTerms & { readonly kept: boolean },
+): ClientRequest => {
   const options: EndpointOptions = {
-    endpoint: terms.endpoint, method: request.method, path: terms.target.path, maxHeaderSize: MAX_ANSWER_HEADER_BYTES,
-    headers: forwardedHeaders(request, { ...terms, upgrade: false, awaitsContinue: awaitsContinue.has(request) }),
+    endpoint: terms.endpoint,
+    method: request.method,
+    path: terms.target.path,
+    maxHeaderSize: MAX_ANSWER_HEADER_BYTES,
+    headers: forwardedHeaders(request, {
+      ...terms,
+      upgrade: false,
+      awaitsContinue: awaitsContinue.has(request),
+    }),
     ...(terms.kept ? { agent: terms.agent } : { createConnection }),
   };
   return httpRequest(options);
@@ -114,7 +155,11 @@ const createConnection: NonNullable<EndpointOptions['createConnection']> = (opti
 };
 
 /** Answers a function that stops it. */
-const sendBody = (request: IncomingMessage, asked: ClientRequest, terms: { readonly clock: Clock; readonly moved: () => void; readonly stalled: () => void }): (() => void) => {
+const sendBody = (
+  request: IncomingMessage,
+  asked: ClientRequest,
+  terms: { readonly clock: Clock; readonly moved: () => void; readonly stalled: () => void },
+): (() => void) => {
   if (!hasBody(request)) {
     asked.end();
     return () => {};
@@ -122,8 +167,10 @@ const sendBody = (request: IncomingMessage, asked: ClientRequest, terms: { reado
   if (awaitsContinue.has(request)) asked.flushHeaders();
   const end = (): void => {
     const trailers: [string, string][] = [];
-    for (let at = 0; at + 1 < request.rawTrailers.length; at += 2) trailers.push([request.rawTrailers[at] ?? '', request.rawTrailers[at + 1] ?? '']);
-    if (trailers.length > 0) asked.addTrailers(trailers.filter(([name]) => !FRAMING.has(name.toLowerCase())));
+    for (let at = 0; at + 1 < request.rawTrailers.length; at += 2)
+      trailers.push([request.rawTrailers[at] ?? '', request.rawTrailers[at + 1] ?? '']);
+    if (trailers.length > 0)
+      asked.addTrailers(trailers.filter(([name]) => !FRAMING.has(name.toLowerCase())));
     asked.end();
   };
   request.once('end', end);
@@ -134,9 +181,20 @@ const sendBody = (request: IncomingMessage, asked: ClientRequest, terms: { reado
   };
 };
 
-const FRAMING: ReadonlySet<string> = new Set(['transfer-encoding', 'content-length', 'host', 'cookie', 'service-api-key', 'trailer']);
+const FRAMING: ReadonlySet<string> = new Set([
+  'transfer-encoding',
+  'content-length',
+  'host',
+  'cookie',
+  'service-api-key',
+  'trailer',
+]);
 
-export const passOn = (answer: IncomingMessage, response: ServerResponse, terms: ExchangeTerms & { readonly fail: (error: Error) => void }): void => {
+export const passOn = (
+  answer: IncomingMessage,
+  response: ServerResponse,
+  terms: ExchangeTerms & { readonly fail: (error: Error) => void },
+): void => {
   const { endpoint, clock, fail } = terms;
   response.writeHead(answer.statusCode ?? 0, answeredHeaders(answer, { ...terms, upgrade: false }));
   flushHead(answer, response);
@@ -150,10 +208,15 @@ export const passOn = (answer: IncomingMessage, response: ServerResponse, terms:
   };
   const stalled = (): void => fail(endpointTimeout('its client takes nothing of the answer'));
   passBody(answer, response, { clock, moved: endpoint.touch, stalled, stallMs: STALL_MS, whole });
-  answer.on('error', (error) => { if (!complete) fail(error); });
+  answer.on('error', (error) => {
+    if (!complete) fail(error);
+  });
 };
 
-/** A head goes out in one piece with the first of its body, where that comes soon. A stream of events says at once that it is there. */
+/**
+ * A head goes out in one piece with the first of its body, where that comes soon. A stream of
+ * events says at once that it is there.
+ */
 const flushHead = (answer: IncomingMessage, response: ServerResponse): void => {
   const flush = (): void => {
     if (response.writableEnded || response.destroyed) return;
@@ -166,14 +229,21 @@ const flushHead = (answer: IncomingMessage, response: ServerResponse): void => {
 };
 
 /** `reused`: over a connection that was kept, which may have ended before the request came. */
-export const failureOf = (error: Error & { readonly code?: string | number }, reused: boolean): Error => {
+export const failureOf = (
+  error: Error & { readonly code?: string | number },
+  reused: boolean,
+): Error => {
   const code = String(error.code ?? '');
-  if (reused && STALE.has(code)) return new StaleConnection('a kept connection ended', { cause: error });
+  if (reused && STALE.has(code))
+    return new StaleConnection('a kept connection ended', { cause: error });
   if (error instanceof PortUnreachable) return endpointUnreachable(error.message);
   if (error instanceof InstanceGone) return sandboxNotRunning('Stopping');
   if (error.name === 'TimeoutError') return endpointTimeout('it takes no connection');
   if (error instanceof Refusal || code === '') return error;
-  return endpointUnreachable(WORDS[code] ?? (code.startsWith('HPE_') ? 'what it says is not valid HTTP' : 'the connection broke'));
+  return endpointUnreachable(
+    WORDS[code] ??
+      (code.startsWith('HPE_') ? 'what it says is not valid HTTP' : 'the connection broke'),
+  );
 };
 
 const STALE: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE']);

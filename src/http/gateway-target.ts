@@ -10,7 +10,10 @@ export interface EndpointTarget {
 
 const FORM = /^((?:\/v1)?\/sandboxes\/([^/?]+)\/endpoints\/([^/?]+))(\/[^?]*)?(\?.*)?$/;
 
-/** Undefined where the path is no endpoint's. Nothing of it is decoded: names hold no escapes, and the rest is the sandbox's own. */
+/**
+ * Undefined where the path is no endpoint's. Nothing of it is decoded: names hold no escapes, and
+ * the rest is the sandbox's own.
+ */
 export const readTarget = (url: string): EndpointTarget | undefined => {
   const match = url.includes('/endpoints/') ? FORM.exec(url) : undefined;
   if (!match) return undefined;

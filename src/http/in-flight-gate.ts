@@ -2,8 +2,9 @@ import { unavailable, type Refusal } from '../model/refusals.ts';
 import { Seats } from '../operations/seats.ts';
 
 /**
- * How many operations may be under way at once; of one tenant at most half of them, of one kind a quarter. Past that,
- * requests are told to come back, so that those under way end soon. Operations that mostly wait (a command, a stream) hold no place.
+ * How many operations may be under way at once; of one tenant at most half of them, of one kind a
+ * quarter. Past that, requests are told to come back, so that those under way end soon. Operations
+ * that mostly wait (a command, a stream) hold no place.
  */
 export class InFlightGate {
   readonly #most: number;
@@ -17,10 +18,15 @@ export class InFlightGate {
     this.#ofTenant = new Seats(Math.ceil(most / 2));
   }
 
-  get full(): boolean { return this.#underWay >= this.#most; }
+  get full(): boolean {
+    return this.#underWay >= this.#most;
+  }
 
   /** Refuses with UNAVAILABLE where there is no place for it. */
-  async pass<T>({ operation, tenant }: { readonly operation: string; readonly tenant: string }, work: () => Promise<T> | T): Promise<T> {
+  async pass<T>(
+    { operation, tenant }: { readonly operation: string; readonly tenant: string },
+    work: () => Promise<T> | T,
+  ): Promise<T> {
     const kind = `${operation} ${tenant}`;
     if (this.full || !this.#ofKind.take(kind)) throw overloaded();
     if (!this.#ofTenant.take(tenant)) {
@@ -38,4 +44,5 @@ export class InFlightGate {
   }
 }
 
-export const overloaded = (): Refusal => unavailable('too many requests are under way; try again shortly');
+export const overloaded = (): Refusal =>
+  unavailable('too many requests are under way; try again shortly');

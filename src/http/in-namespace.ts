@@ -6,21 +6,30 @@ import { maybe, MAX_REFERENCE, text } from './schemas/common.ts';
 import { ADMINS_ALONE } from './schemas/sandboxes.ts';
 
 const NAMESPACE = {
-  namespace: maybe(text(MAX_REFERENCE)).describe(`The namespace of what the path names, as lists show it; without it, that of the key. ${ADMINS_ALONE}`),
+  namespace: maybe(text(MAX_REFERENCE)).describe(
+    `The namespace of what the path names, as lists show it; without it, that of the key. ${ADMINS_ALONE}`,
+  ),
 };
 
 type Request = RouteRequest<'tenant', unknown, { readonly namespace?: string }, unknown>;
 
-/** A row about one named pool or env, which an admin may name in any namespace: `?namespace=`. A name that none has names nothing. */
+/**
+ * A row about one named pool or env, which an admin may name in any namespace: `?namespace=`. A
+ * name that none has names nothing.
+ */
 export const inNamespace = (row: Route): Route => {
   if (!row.path.includes('{name}')) return row;
   const { earlier, handle } = row;
   return {
     ...row,
     query: queryWith(row),
-    refusals: row.refusals.includes('ADMIN_REQUIRED') ? row.refusals : [...row.refusals, 'ADMIN_REQUIRED'],
+    refusals: row.refusals.includes('ADMIN_REQUIRED')
+      ? row.refusals
+      : [...row.refusals, 'ADMIN_REQUIRED'],
     handle: (request) => handle(moved(request as Request)),
-    ...(earlier ? { earlier: (request, mark, instance) => earlier(moved(request as Request), mark, instance) } : {}),
+    ...(earlier
+      ? { earlier: (request, mark, instance) => earlier(moved(request as Request), mark, instance) }
+      : {}),
   };
 };
 
@@ -31,7 +40,14 @@ const queryWith = ({ query, operationId }: Route): z.ZodType => {
 };
 
 const moved = (request: Request): Request => {
-  const { caller, query: { namespace, ...query } } = request;
+  const {
+    caller,
+    query: { namespace, ...query },
+  } = request;
   refuseAdminFields(caller, { namespace }, ['namespace']);
-  return { ...request, query, caller: namespace === undefined ? caller : { ...caller, namespace } satisfies Caller };
+  return {
+    ...request,
+    query,
+    caller: namespace === undefined ? caller : ({ ...caller, namespace } satisfies Caller),
+  };
 };

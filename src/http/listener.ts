@@ -1,9 +1,17 @@
-import { createServer as createHttp, type RequestListener, type Server, type ServerOptions } from 'node:http';
+import {
+  createServer as createHttp,
+  type RequestListener,
+  type Server,
+  type ServerOptions,
+} from 'node:http';
 import { createServer as createHttps, Server as HttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
 /** Certificate chain and private key, PEM. */
-export interface TlsIdentity { readonly cert: string; readonly key: string }
+export interface TlsIdentity {
+  readonly cert: string;
+  readonly key: string;
+}
 
 export interface ListenerLimits {
   /** Until the last header is in, and until the last byte of the body is. Milliseconds. */
@@ -16,8 +24,14 @@ export interface ListenerLimits {
 
 export const MAX_HEADER_BYTES = 16_384;
 
-/** Speaks HTTP/1.1, over TLS 1.2 or later where it is given an identity. Throws where that is none. */
-export const createListener = (limits: ListenerLimits, tls: TlsIdentity | undefined, onRequest: RequestListener): Server => {
+/**
+ * Speaks HTTP/1.1, over TLS 1.2 or later where it is given an identity. Throws where that is none.
+ */
+export const createListener = (
+  limits: ListenerLimits,
+  tls: TlsIdentity | undefined,
+  onRequest: RequestListener,
+): Server => {
   const options: ServerOptions = {
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
@@ -28,7 +42,16 @@ export const createListener = (limits: ListenerLimits, tls: TlsIdentity | undefi
     noDelay: true,
   };
   const server = tls
-    ? createHttps({ ...options, ...tls, minVersion: LEAST_TLS, handshakeTimeout: limits.headersTimeoutMs, ALPNProtocols: ['http/1.1'] }, onRequest)
+    ? createHttps(
+        {
+          ...options,
+          ...tls,
+          minVersion: LEAST_TLS,
+          handshakeTimeout: limits.headersTimeoutMs,
+          ALPNProtocols: ['http/1.1'],
+        },
+        onRequest,
+      )
     : createHttp(options, onRequest);
   server.maxConnections = limits.maxConnections;
   return server;
@@ -36,15 +59,22 @@ export const createListener = (limits: ListenerLimits, tls: TlsIdentity | undefi
 
 const LEAST_TLS = 'TLSv1.2';
 
-/** Serves connections that are made from now on with another identity; those that there are stay as they are. Throws where it is none. */
+/**
+ * Serves connections that are made from now on with another identity; those that there are stay as
+ * they are. Throws where it is none.
+ */
 export const renewIdentity = (server: Server, tls: TlsIdentity): void => {
   if (server instanceof HttpsServer) server.setSecureContext({ ...tls, minVersion: LEAST_TLS });
 };
 
 /** The event with which the server takes a connection that is ready for HTTP. */
-export const readyEvent = (tls: TlsIdentity | undefined): 'connection' | 'secureConnection' => (tls ? 'secureConnection' : 'connection');
+export const readyEvent = (tls: TlsIdentity | undefined): 'connection' | 'secureConnection' =>
+  tls ? 'secureConnection' : 'connection';
 
-export const startListening = (server: Server, listen: { readonly host: string; readonly port: number }) =>
+export const startListening = (
+  server: Server,
+  listen: { readonly host: string; readonly port: number },
+) =>
   new Promise<{ host: string; port: number }>((resolve, reject) => {
     server.once('error', reject);
     server.listen(listen.port, listen.host, () => {

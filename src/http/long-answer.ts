@@ -8,17 +8,26 @@ export const LONG_BYTES = 16 << 10;
 /** A body of the API whose text may be bytes. */
 export type TextAsBytes<Wire> = { readonly [Name in keyof Wire]: Wire[Name] | TextBytes };
 
-/** The body of an answer that holds text of any length as bytes (TextBytes): sent piece by piece where that is long. */
+/**
+ * The body of an answer that holds text of any length as bytes (TextBytes): sent piece by piece
+ * where that is long.
+ */
 export class LongAnswer {
   readonly fields: Readonly<Record<string, unknown>>;
 
-  constructor(fields: object) { this.fields = { ...fields }; }
-
-  get isLong(): boolean {
-    return Object.values(this.fields).some((value) => value instanceof TextBytes && value.bytes.length > LONG_BYTES);
+  constructor(fields: object) {
+    this.fields = { ...fields };
   }
 
-  toJSON(): object { return this.fields; }
+  get isLong(): boolean {
+    return Object.values(this.fields).some(
+      (value) => value instanceof TextBytes && value.bytes.length > LONG_BYTES,
+    );
+  }
+
+  toJSON(): object {
+    return this.fields;
+  }
 
   /** The JSON, made no faster than it is read, and with a turn of the loop for each piece. */
   stream(): Readable {

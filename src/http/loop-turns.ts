@@ -16,9 +16,10 @@ export const MOST_OF_TENANT = 2;
 const MOST_OF_WAITING = 16;
 
 /**
- * Shares out the turns of the event loop among tenants: while others are about, one turn begins two requests of a tenant, and
- * what has come beyond waits for the next turns, tenants in turn. So whoever asks seldom finds the loop free after a moment,
- * however many requests of another one have come. Who is alone waits for nothing.
+ * Shares out the turns of the event loop among tenants: while others are about, one turn begins two
+ * requests of a tenant, and what has come beyond waits for the next turns, tenants in turn. So
+ * whoever asks seldom finds the loop free after a moment, however many requests of another one have
+ * come. Who is alone waits for nothing.
  */
 export class LoopTurns {
   readonly #about: TenantsAbout;
@@ -30,14 +31,21 @@ export class LoopTurns {
   #waitingInAll = 0;
   #refused = 0;
 
-  constructor({ metrics = NO_METRICS, now = () => performance.now(), mostWaitingOfTenant = 4_096 }: LoopTurnsTerms = {}) {
+  constructor({
+    metrics = NO_METRICS,
+    now = () => performance.now(),
+    mostWaitingOfTenant = 4_096,
+  }: LoopTurnsTerms = {}) {
     this.#about = new TenantsAbout(now);
     this.#mostWaitingOfTenant = mostWaitingOfTenant;
     metrics.read('sandpool_costly_waiting', () => [{ labels: {}, value: this.#waitingInAll }]);
     metrics.read('sandpool_costly_refused_total', () => [{ labels: {}, value: this.#refused }]);
   }
 
-  /** Undefined: the request may begin now. Else resolves when it may. Rejects with RATE_LIMITED where too many of the tenant's wait. */
+  /**
+   * Undefined: the request may begin now. Else resolves when it may. Rejects with RATE_LIMITED
+   * where too many of the tenant's wait.
+   */
   take(tenant: string): Promise<void> | undefined {
     this.#about.note(tenant);
     const own = this.#waiting.get(tenant);

@@ -14,14 +14,21 @@ const MOST_HOLD_MS = 1_000;
 
 const HEALTH = /^(?:\/v1)?\/(?:healthz|readyz)(?:\?|$)/;
 
-/** How many requests one turn of the loop takes in any case, and for how long it takes more, in ms. (Another process may have the processor meanwhile.) */
-export interface TurnLimits { readonly leastPerTurn: number; readonly maxTurnMs: number }
+/**
+ * How many requests one turn of the loop takes in any case, and for how long it takes more, in ms.
+ * (Another process may have the processor meanwhile.)
+ */
+export interface TurnLimits {
+  readonly leastPerTurn: number;
+  readonly maxTurnMs: number;
+}
 
 /**
- * Turns requests away before anything is spent on them. Health excepted: while all places of the gate are taken, and once
- * one turn of the event loop has taken so many requests for so long, so that whoever comes next need not wait for all. Such
- * a connection is not read from for a while, so that turning away leaves time for work. And where one connection sends on
- * and on without waiting for answers, which ends it.
+ * Turns requests away before anything is spent on them. Health excepted: while all places of the
+ * gate are taken, and once one turn of the event loop has taken so many requests for so long, so
+ * that whoever comes next need not wait for all. Such a connection is not read from for a while, so
+ * that turning away leaves time for work. And where one connection sends on and on without waiting
+ * for answers, which ends it.
  */
 export class Overload {
   readonly #gate: InFlightGate;
@@ -35,7 +42,9 @@ export class Overload {
   #turnedAway = 0;
 
   constructor(gate: InFlightGate, turn: TurnLimits, metrics: Metrics = NO_METRICS) {
-    metrics.read('sandpool_http_turned_away_total', () => [{ labels: {}, value: this.#turnedAway }]);
+    metrics.read('sandpool_http_turned_away_total', () => [
+      { labels: {}, value: this.#turnedAway },
+    ]);
     this.#gate = gate;
     this.#turn = turn;
   }

@@ -17,24 +17,32 @@ interface Page {
 }
 
 /**
- * What is open to everyone and never changes while the daemon runs: the API as an OpenAPI document, `/openapi.json`, and
- * `/docs`, which shows it in a browser. Each is made at its first request and then kept. Browsers may keep it too, but
- * ask whether it is still the same. The pages reach no other host, and run no code but their own files.
+ * What is open to everyone and never changes while the daemon runs: the API as an OpenAPI document,
+ * `/openapi.json`, and `/docs`, which shows it in a browser. Each is made at its first request and
+ * then kept. Browsers may keep it too, but ask whether it is still the same. The pages reach no
+ * other host, and run no code but their own files.
  */
 export const pages = (routes: readonly Route[]) => {
   const made = new Map<string, Promise<Page>>();
   const makers: Readonly<Record<string, () => Page | Promise<Page>>> = {
-    '/openapi.json': () => pageOf('application/json; charset=utf-8', JSON.stringify(openApiDocument(routes))),
+    '/openapi.json': () =>
+      pageOf('application/json; charset=utf-8', JSON.stringify(openApiDocument(routes))),
     '/docs': () => pageOf('text/html; charset=utf-8', DOCS_HTML),
     '/docs/start.js': () => pageOf('text/javascript; charset=utf-8', DOCS_START),
     '/docs/swagger-ui.css': () => viewerFile('swagger-ui.css', 'text/css; charset=utf-8'),
-    '/docs/swagger-ui-bundle.js': () => viewerFile('swagger-ui-bundle.js', 'text/javascript; charset=utf-8'),
+    '/docs/swagger-ui-bundle.js': () =>
+      viewerFile('swagger-ui-bundle.js', 'text/javascript; charset=utf-8'),
   };
-  const makerOf = new Map(BASES.flatMap((base) => Object.entries(makers).map(([path, make]) => [base + path, { path, make }] as const)));
+  const makerOf = new Map(
+    BASES.flatMap((base) =>
+      Object.entries(makers).map(([path, make]) => [base + path, { path, make }] as const),
+    ),
+  );
   return async (context: Context, next: Next): Promise<void> => {
     const found = makerOf.get(context.path);
     if (!found) return next();
-    if (context.method !== 'GET' && context.method !== 'HEAD') return methodNotAllowed(context, ['GET', 'HEAD']);
+    if (context.method !== 'GET' && context.method !== 'HEAD')
+      return methodNotAllowed(context, ['GET', 'HEAD']);
     const page = made.get(found.path) ?? Promise.resolve(found.make());
     made.set(found.path, page);
     context.state.route = found.path;
@@ -43,8 +51,9 @@ export const pages = (routes: readonly Route[]) => {
 };
 
 const answer = (context: Context, { type, bytes, etag }: Page): void => {
-  context.set({ 'ETag': etag, 'Cache-Control': 'no-cache', 'X-Content-Type-Options': 'nosniff' });
-  if (type.startsWith('text/html')) context.set({ 'Content-Security-Policy': POLICY, 'Referrer-Policy': 'no-referrer' });
+  context.set({ ETag: etag, 'Cache-Control': 'no-cache', 'X-Content-Type-Options': 'nosniff' });
+  if (type.startsWith('text/html'))
+    context.set({ 'Content-Security-Policy': POLICY, 'Referrer-Policy': 'no-referrer' });
   context.status = 200;
   if (context.fresh) {
     context.status = 304;
@@ -66,8 +75,14 @@ const viewerFile = async (name: string, type: string): Promise<Page> => {
 
 /** `data:` images are the viewer's own icons, which its style sheet holds. */
 const POLICY = [
-  "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:", "connect-src 'self'", "base-uri 'none'",
-  "form-action 'none'", "frame-ancestors 'none'",
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
 ].join('; ');
 
 /** Addresses are relative, so that it works under `/v1` and behind a proxy's path too. */

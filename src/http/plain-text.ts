@@ -1,4 +1,7 @@
-/** The body of an answer that is no JSON: bytes of text, in UTF-8 as far as whoever wrote them kept to it. */
+/**
+ * The body of an answer that is no JSON: bytes of text, in UTF-8 as far as whoever wrote them kept
+ * to it.
+ */
 export class PlainText {
   readonly bytes: Buffer;
   readonly mediaType: string;

@@ -3,10 +3,24 @@ import { invalidArgument } from '../model/refusals.ts';
 import type { PoolWishes } from '../operations/operations.ts';
 import type { PoolWishesBody } from './schemas/pools.ts';
 
-/** What a body asks of a pool. The registries' passwords go a way of their own; whether there are any is not the client's to say. */
+/**
+ * What a body asks of a pool. The registries' passwords go a way of their own; whether there are
+ * any is not the client's to say.
+ */
 export const poolWishesOf = (body: PoolWishesBody): PoolWishes => {
-  const { access, replicas, minReplicas, maxReplicas, updateStrategy, labels, annotations, overrides, ...rest } = body;
-  if (rest.templateName !== undefined && rest.template !== undefined) throw invalidArgument('template', 'can not stand beside templateName');
+  const {
+    access,
+    replicas,
+    minReplicas,
+    maxReplicas,
+    updateStrategy,
+    labels,
+    annotations,
+    overrides,
+    ...rest
+  } = body;
+  if (rest.templateName !== undefined && rest.template !== undefined)
+    throw invalidArgument('template', 'can not stand beside templateName');
   const { imagePullSecret, imagePullSecretConfigured: _, ...others } = overrides ?? {};
   const source = sourceOf({ ...rest, ...(overrides ? { overrides: others } : {}) });
   return {

@@ -2,7 +2,10 @@ import { invalidArgument } from '../model/refusals.ts';
 
 const NO_QUERY: Readonly<Record<string, string>> = Object.freeze({});
 
-/** The parameters of a query string, each at most once. Names that no schema asks for are let pass; a `Warning` names them. */
+/**
+ * The parameters of a query string, each at most once. Names that no schema asks for are let pass;
+ * a `Warning` names them.
+ */
 export const readQuery = (text: string): Readonly<Record<string, string>> => {
   if (text === '') return NO_QUERY;
   const query = new Map<string, string>();

@@ -3,7 +3,10 @@ import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { ErrorAnswer } from './error-table.ts';
 
-/** An error answer as bytes, for where there is no response object: bytes that are no request, and upgrades refused. It ends the connection. */
+/**
+ * An error answer as bytes, for where there is no response object: bytes that are no request, and
+ * upgrades refused. It ends the connection.
+ */
 export const rawAnswer = ({ status, headers, body }: ErrorAnswer, requestId: string): string => {
   const text = JSON.stringify(body);
   const lines = [

@@ -12,16 +12,22 @@ export class ClientGone extends Error {
 }
 
 /**
- * The JSON object of a request; a request without a body is `{}`. Refuses what is too large, not JSON by its content
- * type, encoded, or against the rules of strict-json. A body too large is read on, and dropped, for a short while, so
- * that the client gets to see the answer; the connection is then closed.
+ * The JSON object of a request; a request without a body is `{}`. Refuses what is too large, not
+ * JSON by its content type, encoded, or against the rules of strict-json. A body too large is read
+ * on, and dropped, for a short while, so that the client gets to see the answer; the connection is
+ * then closed.
  */
-export const readJsonBody = async (request: IncomingMessage, response: ServerResponse, { arriving, turn, mergePatch = false }: BodyTerms): Promise<JsonBody> => {
+export const readJsonBody = async (
+  request: IncomingMessage,
+  response: ServerResponse,
+  { arriving, turn, mergePatch = false }: BodyTerms,
+): Promise<JsonBody> => {
   if (!hasBody(request)) {
     await turn();
     return { value: {}, bytes: NO_BYTES };
   }
-  if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) await refuseTooLarge(request, response);
+  if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES)
+    await refuseTooLarge(request, response);
   checkEncoding(request);
   if (awaitsContinue.has(request)) response.writeContinue();
   const bytes = await readBytes(request, response, arriving);
@@ -52,13 +58,16 @@ const NO_BYTES = Buffer.alloc(0);
 export const awaitsContinue = new WeakSet<IncomingMessage>();
 
 export const hasBody = ({ headers }: IncomingMessage): boolean =>
-  headers['transfer-encoding'] !== undefined || (headers['content-length'] !== undefined && headers['content-length'] !== '0');
+  headers['transfer-encoding'] !== undefined ||
+  (headers['content-length'] !== undefined && headers['content-length'] !== '0');
 
 const checkEncoding = ({ headers }: IncomingMessage): void => {
   const content = headers['content-encoding'];
-  if (content !== undefined && content.toLowerCase() !== 'identity') throw unsupported('the body must not be encoded (Content-Encoding)');
+  if (content !== undefined && content.toLowerCase() !== 'identity')
+    throw unsupported('the body must not be encoded (Content-Encoding)');
   const transfer = headers['transfer-encoding'];
-  if (transfer !== undefined && transfer.toLowerCase() !== 'chunked') throw unsupported('the body must not be encoded (Transfer-Encoding)');
+  if (transfer !== undefined && transfer.toLowerCase() !== 'chunked')
+    throw unsupported('the body must not be encoded (Transfer-Encoding)');
 };
 
 const MERGE_PATCH_TYPE = /^application\/merge-patch\+json[ \t]*(;.*)?$/i;
@@ -66,10 +75,15 @@ const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*charset="?utf-?8"?[ \t]*)?;?$
 
 const checkContentType = ({ headers }: IncomingMessage, mergePatch: boolean): void => {
   if (mergePatch && MERGE_PATCH_TYPE.test(headers['content-type'] ?? '')) return;
-  if (!JSON_TYPE.test(headers['content-type'] ?? '')) throw unsupported('the body must be application/json in UTF-8');
+  if (!JSON_TYPE.test(headers['content-type'] ?? ''))
+    throw unsupported('the body must be application/json in UTF-8');
 };
 
-const readBytes = (request: IncomingMessage, response: ServerResponse, arriving: ArrivingBodies): Promise<Buffer> =>
+const readBytes = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  arriving: ArrivingBodies,
+): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
@@ -106,11 +120,17 @@ const readBytes = (request: IncomingMessage, response: ServerResponse, arriving:
     request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
   });
 
-/** What is read and dropped of a body too large, so that a client that only writes first gets its answer. */
+/**
+ * What is read and dropped of a body too large, so that a client that only writes first gets its
+ * answer.
+ */
 const DRAIN_BYTES = 8 * MAX_BODY_BYTES;
 const DRAIN_MS = 1_000;
 
-const refuseTooLarge = async (request: IncomingMessage, response: ServerResponse): Promise<never> => {
+const refuseTooLarge = async (
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<never> => {
   response.shouldKeepAlive = false;
   const declared = Number(request.headers['content-length'] ?? 0);
   if (declared <= DRAIN_BYTES && !awaitsContinue.has(request)) await drain(request);
@@ -122,7 +142,12 @@ const drain = (request: IncomingMessage): Promise<void> =>
     let size = 0;
     const finish = (): void => {
       clearTimeout(timer);
-      request.off('data', onData).off('end', finish).off('error', finish).off('close', finish).pause();
+      request
+        .off('data', onData)
+        .off('end', finish)
+        .off('error', finish)
+        .off('close', finish)
+        .pause();
       resolve();
     };
     const onData = (chunk: Buffer): void => {

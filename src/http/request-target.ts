@@ -2,11 +2,14 @@ import type { IncomingMessage } from 'node:http';
 import { HOST } from './client-address.ts';
 
 /**
- * Makes a request's target path and query alone, so that whoever reads it reads the same: of the absolute form
- * (RFC 9112, 3.2.2) the host goes where a host is looked for. False where the target is none: it has a fragment, another
- * scheme, user information or a malformed host, or is `*` without OPTIONS. Such a request is no HTTP, and nothing of it must be read.
+ * Makes a request's target path and query alone, so that whoever reads it reads the same: of the
+ * absolute form (RFC 9112, 3.2.2) the host goes where a host is looked for. False where the target
+ * is none: it has a fragment, another scheme, user information or a malformed host, or is `*`
+ * without OPTIONS. Such a request is no HTTP, and nothing of it must be read.
  */
-export const takeTarget = (request: Pick<IncomingMessage, 'method' | 'url' | 'headers'>): boolean => {
+export const takeTarget = (
+  request: Pick<IncomingMessage, 'method' | 'url' | 'headers'>,
+): boolean => {
   const target = request.url ?? '';
   if (target.includes('#')) return false;
   if (target.startsWith('/')) return true;

@@ -9,7 +9,13 @@ import type { Context, RequestState } from './context.ts';
 import type { CostlyRequest, CostlyTurns } from './costly-turns.ts';
 import { entityTag, namesView, revisionsOf } from './entity-tag.ts';
 import { EventStream, type EventStreams, type FollowKey } from './event-streams.ts';
-import { answerOnce, markOf, seedOf, type IdempotencyDeps, type WrittenAnswer } from './idempotency.ts';
+import {
+  answerOnce,
+  markOf,
+  seedOf,
+  type IdempotencyDeps,
+  type WrittenAnswer,
+} from './idempotency.ts';
 import type { InFlightGate } from './in-flight-gate.ts';
 import { localName } from './local-names.ts';
 import type { LoopTurns } from './loop-turns.ts';
@@ -41,16 +47,28 @@ export interface RouterDeps extends IdempotencyDeps {
   readonly sunset: string | undefined;
 }
 
-/** The middleware that finds a request's row, and takes it through it: key, path, query, body, operation, answer. */
+/**
+ * The middleware that finds a request's row, and takes it through it: key, path, query, body,
+ * operation, answer.
+ */
 export const routerOf = (routes: readonly Route[], deps: RouterDeps) => {
   const router = new Router<RequestState>({ strict: true, sensitive: true });
   for (const each of routes) {
-    const row = each.method === 'POST' && !each.body ? { ...each, body: NoFields } : each; // what it is sent is held to the same rules
+    // what it is sent is held to the same rules
+    const row = each.method === 'POST' && !each.body ? { ...each, body: NoFields } : each;
     const warningsOf = row.body && unknownFieldWarnings(row.body);
-    const served: ServedRoute = { ...row, queryWarningsOf: unknownQueryWarnings(row.query), ...(warningsOf ? { warningsOf } : {}) };
+    const served: ServedRoute = {
+      ...row,
+      queryWarningsOf: unknownQueryWarnings(row.query),
+      ...(warningsOf ? { warningsOf } : {}),
+    };
     const pattern = row.path.replaceAll(/\{(\w+)\}/g, ':$1');
     for (const base of BASES) {
-      router.register(base + pattern, [row.method], (context: Context & { params: Record<string, string> }) => answerRow(served, deps, context));
+      router.register(
+        base + pattern,
+        [row.method],
+        (context: Context & { params: Record<string, string> }) => answerRow(served, deps, context),
+      );
     }
   }
   return router.routes();
@@ -60,9 +78,12 @@ export const routerOf = (routes: readonly Route[], deps: RouterDeps) => {
 const POOL_WITH_IMAGE = /^(?:\/v1)?\/sandboxpools\/[^/]+\/\//;
 
 /** What no row answered: 405 where the path has other methods, else 404. */
-export const nothingMatched = (context: Context & { matched?: readonly { readonly methods: readonly string[] }[] }): never => {
+export const nothingMatched = (
+  context: Context & { matched?: readonly { readonly methods: readonly string[] }[] },
+): never => {
   const allowed = new Set((context.matched ?? []).flatMap((layer) => layer.methods));
-  if (allowed.size === 0 && POOL_WITH_IMAGE.test(context.path)) throw invalidArgument('name', 'must not hold //; an image is not chosen here');
+  if (allowed.size === 0 && POOL_WITH_IMAGE.test(context.path))
+    throw invalidArgument('name', 'must not hold //; an image is not chosen here');
   if (allowed.size === 0) throw new Refusal('NOT_FOUND', 'there is nothing at this path');
   return methodNotAllowed(context, [...allowed]);
 };
@@ -72,13 +93,20 @@ export const methodNotAllowed = (context: Context, allowed: readonly string[]): 
   throw new Refusal('METHOD_NOT_ALLOWED', `${context.method.slice(0, 32)} is not possible here`);
 };
 
-/** A row with what it says of fields that its body does not have, and of parameters that its query does not have. */
+/**
+ * A row with what it says of fields that its body does not have, and of parameters that its query
+ * does not have.
+ */
 interface ServedRoute extends Route {
   readonly warningsOf?: (body: unknown) => readonly string[];
   readonly queryWarningsOf: (query: string) => readonly string[];
 }
 
-const answerRow = async (row: ServedRoute, deps: RouterDeps, context: Context & { params: Record<string, string> }): Promise<void> => {
+const answerRow = async (
+  row: ServedRoute,
+  deps: RouterDeps,
+  context: Context & { params: Record<string, string> },
+): Promise<void> => {
   context.state.route = row.path;
   context.state.operation = row.operationId;
   if (row.deprecated) announceDeprecation(row.deprecated, context, deps.sunset);
@@ -97,15 +125,29 @@ const answerRow = async (row: ServedRoute, deps: RouterDeps, context: Context & 
   warnOfUnknown(row, context, value);
   context.state.asked = body;
   const request: Request = {
-    caller, params, query, body, mark: undefined, opening: undefined, seed: undefined, step: context.state.step,
+    caller,
+    params,
+    query,
+    body,
+    mark: undefined,
+    opening: undefined,
+    seed: undefined,
+    step: context.state.step,
     signal: () => abortOf(context, caller && ((ended) => deps.clients.followKey(caller, ended))),
     base: () => baseOf(context, deps.clients),
     room: roomOf(context, deps.answers, caller),
-    localPool: (poolName) => localName('pool', poolName, { clusterId: deps.clusterId, field: 'poolName' }),
-    ifMatch: (row.method === 'PUT' || row.method === 'PATCH') && row.versioned ? revisionsOf(context.req.headers['if-match']) : undefined,
+    localPool: (poolName) =>
+      localName('pool', poolName, { clusterId: deps.clusterId, field: 'poolName' }),
+    ifMatch:
+      (row.method === 'PUT' || row.method === 'PATCH') && row.versioned
+        ? revisionsOf(context.req.headers['if-match'])
+        : undefined,
     ...negotiation(context),
   };
-  const key = row.method === 'POST' && row.idempotencyKey !== 'ignored' ? context.req.headers['idempotency-key'] : undefined;
+  const key =
+    row.method === 'POST' && row.idempotencyKey !== 'ignored'
+      ? context.req.headers['idempotency-key']
+      : undefined;
   if (typeof key === 'string' && caller) {
     const marked = await answerMarked(row, deps, { context, request, caller, key, bytes });
     context.state.answered = marked.text;
@@ -114,9 +156,13 @@ const answerRow = async (row: ServedRoute, deps: RouterDeps, context: Context & 
   const answer = await carryOut(row, deps, request);
   work?.working();
   context.state.answered = answer.body;
-  if (answer.body instanceof EventStream) return deps.streams.open(context, answer.body, (ended) => (caller ? deps.clients.followKey(caller, ended) : () => undefined));
+  if (answer.body instanceof EventStream)
+    return deps.streams.open(context, answer.body, (ended) =>
+      caller ? deps.clients.followKey(caller, ended) : () => undefined,
+    );
   if (answer.body instanceof PlainText) return givePlainly(context, answer.body, request.room);
-  if (answer.body instanceof LongAnswer && answer.body.isLong) return givePieces(context, { ...answer, body: answer.body }, deps.unread);
+  if (answer.body instanceof LongAnswer && answer.body.isLong)
+    return givePieces(context, { ...answer, body: answer.body }, deps.unread);
   const text = JSON.stringify(answer.body);
   give(context, { status: answer.status, headers: answer.headers, text }, request.room);
   if (answer.revision !== undefined) tagView(context, entityTag(answer.revision, text));
@@ -125,15 +171,27 @@ const answerRow = async (row: ServedRoute, deps: RouterDeps, context: Context & 
 /** Says which view this is; a GET that knows it already gets no body. */
 const tagView = (context: Context, tag: string): void => {
   context.set('ETag', tag);
-  if ((context.method !== 'GET' && context.method !== 'HEAD') || !namesView(context.req.headers['if-none-match'], tag)) return;
+  if (
+    (context.method !== 'GET' && context.method !== 'HEAD') ||
+    !namesView(context.req.headers['if-none-match'], tag)
+  )
+    return;
   context.body = null;
   context.status = 304;
   context.remove('Content-Type');
 };
 
-interface TextAnswer { readonly status: number; readonly headers: Answer['headers']; readonly text: string }
+interface TextAnswer {
+  readonly status: number;
+  readonly headers: Answer['headers'];
+  readonly text: string;
+}
 
-const give = (context: Context, { status, headers, text }: TextAnswer, room: () => AnswerRoom): void => {
+const give = (
+  context: Context,
+  { status, headers, text }: TextAnswer,
+  room: () => AnswerRoom,
+): void => {
   count(context, Buffer.byteLength(text), room);
   context.status = status;
   for (const name in headers) context.set(name, headers[name] ?? '');
@@ -152,7 +210,11 @@ const count = ({ method }: Context, bytes: number, room: () => AnswerRoom): void
 const PIPED_LISTENERS = 20;
 
 /** The operation that made it has taken room for it. */
-const givePieces = (context: Context, { status, headers, body }: Answer & { readonly body: LongAnswer }, unread: UnreadAnswers): void => {
+const givePieces = (
+  context: Context,
+  { status, headers, body }: Answer & { readonly body: LongAnswer },
+  unread: UnreadAnswers,
+): void => {
   context.status = status;
   for (const name in headers) context.set(name, headers[name] ?? '');
   context.set('Content-Type', 'application/json; charset=utf-8');
@@ -161,7 +223,11 @@ const givePieces = (context: Context, { status, headers, body }: Answer & { read
   unread.watch(context.res);
 };
 
-const givePlainly = (context: Context, { bytes, mediaType }: PlainText, room: () => AnswerRoom): void => {
+const givePlainly = (
+  context: Context,
+  { bytes, mediaType }: PlainText,
+  room: () => AnswerRoom,
+): void => {
   count(context, bytes.length, room);
   context.status = 200;
   context.set('Content-Type', `${mediaType}; charset=utf-8`);
@@ -178,38 +244,84 @@ const elsewhere = (query: unknown): string => {
   return namespace === undefined ? '' : `?namespace=${namespace}`;
 };
 
-const answerMarked = (row: ServedRoute, deps: RouterDeps, from: { context: Context; request: Request; caller: Caller; key: string; bytes: Buffer }): Promise<WrittenAnswer> => {
+const answerMarked = (
+  row: ServedRoute,
+  deps: RouterDeps,
+  from: { context: Context; request: Request; caller: Caller; key: string; bytes: Buffer },
+): Promise<WrittenAnswer> => {
   const { context, request, caller, key, bytes } = from;
-  const mark = markOf(caller, { method: row.method, path: withoutBase(context.path) + elsewhere(request.query), key, body: bytes });
+  const mark = markOf(caller, {
+    method: row.method,
+    path: withoutBase(context.path) + elsewhere(request.query),
+    key,
+    body: bytes,
+  });
   const { earlier } = row;
   const credential = String(context.req.headers['service-api-key']);
   return answerOnce(deps, {
-    mark, caller, credential, opensItself: row.opensItself === true,
-    earlier: earlier && (async (instance) => {
-      const answer = await earlier(request, mark, instance);
-      return answer && written(answer);
-    }),
+    mark,
+    caller,
+    credential,
+    opensItself: row.opensItself === true,
+    earlier:
+      earlier &&
+      (async (instance) => {
+        const answer = await earlier(request, mark, instance);
+        return answer && written(answer);
+      }),
     unsettled: () => row.unsettled?.(mark),
-    carryOut: async (opening) => written(await carryOut(row, deps, { ...request, mark, opening, seed: () => seedOf(mark, credential) })),
+    carryOut: async (opening) =>
+      written(
+        await carryOut(row, deps, {
+          ...request,
+          mark,
+          opening,
+          seed: () => seedOf(mark, credential),
+        }),
+      ),
   });
 };
 
 /** One of the places that the gate has, unless the operation mostly waits. */
-const carryOut = (row: ServedRoute, { gate }: RouterDeps, request: Request): Promise<Answer> | Answer =>
-  row.waits === true || row.waits?.(request) || !request.caller ? row.handle(request)
-    : gate.pass({ operation: row.operationId, tenant: tenantKey(request.caller) }, () => row.handle(request));
+const carryOut = (
+  row: ServedRoute,
+  { gate }: RouterDeps,
+  request: Request,
+): Promise<Answer> | Answer =>
+  row.waits === true || row.waits?.(request) || !request.caller
+    ? row.handle(request)
+    : gate.pass({ operation: row.operationId, tenant: tenantKey(request.caller) }, () =>
+        row.handle(request),
+      );
 
-const written = ({ status, body, headers = {}, secret = false }: Answer): WrittenAnswer => ({ status, headers, text: JSON.stringify(body), secret });
+const written = ({ status, body, headers = {}, secret = false }: Answer): WrittenAnswer => ({
+  status,
+  headers,
+  text: JSON.stringify(body),
+  secret,
+});
 
 const withoutBase = (path: string): string => path.slice(askedBase(path).length);
 
 const NO_BODY: JsonBody = { value: undefined, bytes: Buffer.alloc(0) };
 
-const bodyOf = ({ method }: ServedRoute, { arriving }: RouterDeps, { context, work }: { readonly context: Context; readonly work: CostlyRequest | undefined }): Promise<JsonBody> =>
-  readJsonBody(context.req, context.res, { arriving, mergePatch: method === 'PATCH', turn: () => work?.begin() });
+const bodyOf = (
+  { method }: ServedRoute,
+  { arriving }: RouterDeps,
+  { context, work }: { readonly context: Context; readonly work: CostlyRequest | undefined },
+): Promise<JsonBody> =>
+  readJsonBody(context.req, context.res, {
+    arriving,
+    mergePatch: method === 'PATCH',
+    turn: () => work?.begin(),
+  });
 
 /** Once query and body are found good: what refuses a field names it already. */
-const warnOfUnknown = ({ warningsOf, queryWarningsOf }: ServedRoute, context: Context, value: unknown): void => {
+const warnOfUnknown = (
+  { warningsOf, queryWarningsOf }: ServedRoute,
+  context: Context,
+  value: unknown,
+): void => {
   const warnings = [...queryWarningsOf(context.querystring), ...(warningsOf?.(value) ?? [])];
   if (warnings.length > 0) context.append('Warning', warnings);
 };
@@ -217,27 +329,53 @@ const warnOfUnknown = ({ warningsOf, queryWarningsOf }: ServedRoute, context: Co
 /** At once where the key is known here. */
 const authorize = (row: Route, clients: Clients, context: Context): Caller | Promise<Caller> => {
   const caller = clients.authenticate(context.req);
-  return caller instanceof Promise ? caller.then((known) => admit(row, known, { context, clients })) : admit(row, caller, { context, clients });
+  return caller instanceof Promise
+    ? caller.then((known) => admit(row, known, { context, clients }))
+    : admit(row, caller, { context, clients });
 };
 
-const admit = (row: Route, caller: Caller, { context, clients }: { readonly context: Context; readonly clients: Clients }): Caller => {
+const admit = (
+  row: Route,
+  caller: Caller,
+  { context, clients }: { readonly context: Context; readonly clients: Clients },
+): Caller => {
   context.state.caller = caller;
   const endsAt = clients.keyEndOf(caller);
-  if (endsAt !== undefined) context.set('Warning', `299 - "this API key ends at ${new Date(endsAt).toISOString()}; make another one in time"`);
+  if (endsAt !== undefined)
+    context.set(
+      'Warning',
+      `299 - "this API key ends at ${new Date(endsAt).toISOString()}; make another one in time"`,
+    );
   if (row.access === 'admin' && caller.role !== 'admin') throw adminRequired();
   return caller;
 };
 
-const paramsOf = (params: NonNullable<Route['params']>, given: Record<string, string>, clusterId: string): unknown => {
+const paramsOf = (
+  params: NonNullable<Route['params']>,
+  given: Record<string, string>,
+  clusterId: string,
+): unknown => {
   const local = { ...given };
-  for (const name in params.names) local[name] = localName(params.names[name] ?? 'sandbox', given[name] ?? '', { clusterId, field: name });
+  for (const name in params.names)
+    local[name] = localName(params.names[name] ?? 'sandbox', given[name] ?? '', {
+      clusterId,
+      field: name,
+    });
   const result = params.schema.safeParse(local);
   if (!result.success) throw params.otherwise();
   return result.data;
 };
 
-const announceDeprecation = ({ since, successor }: Deprecation, context: Context & { params: Record<string, string> }, sunset: string | undefined): void => {
-  const link = askedBase(context.path) + successor.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(context.params[name] ?? ''));
+const announceDeprecation = (
+  { since, successor }: Deprecation,
+  context: Context & { params: Record<string, string> },
+  sunset: string | undefined,
+): void => {
+  const link =
+    askedBase(context.path) +
+    successor.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+      encodeURIComponent(context.params[name] ?? ''),
+    );
   context.set('Deprecation', `@${since}`);
   context.set('Link', `<${link}>; rel="successor-version"`);
   if (sunset !== undefined) context.set('Sunset', sunset);
@@ -254,30 +392,43 @@ const negotiation = (context: Context): Pick<Request, 'header' | 'accepts'> => (
   },
 });
 /** As the client sees this daemon, and under `/v1` where it asked there. */
-const baseOf = ({ req, path }: Context, clients: Clients): string => clients.base(req) + askedBase(path);
+const baseOf = ({ req, path }: Context, clients: Clients): string =>
+  clients.base(req) + askedBase(path);
 
 /** `/v1` where the client asked there, else nothing. */
-const askedBase = (path: string): string => BASES.find((base) => base !== '' && path.startsWith(`${base}/`)) ?? '';
+const askedBase = (path: string): string =>
+  BASES.find((base) => base !== '' && path.startsWith(`${base}/`)) ?? '';
 
-const roomOf = ({ res }: Context, answers: AnswerBudget, caller: Caller | undefined): (() => AnswerRoom) => {
+const roomOf = (
+  { res }: Context,
+  answers: AnswerBudget,
+  caller: Caller | undefined,
+): (() => AnswerRoom) => {
   let room: AnswerRoom | undefined;
   return () => {
     if (room) return room;
-    const taken = room = answers.room(caller ? tenantKey(caller) : '');
+    const taken = (room = answers.room(caller ? tenantKey(caller) : ''));
     if (res.destroyed) taken.release();
-    else res.once('close', () => { taken.release(); });
+    else
+      res.once('close', () => {
+        taken.release();
+      });
     return taken;
   };
 };
 
 const abortOf = ({ res }: Context, followKey: FollowKey | undefined): AbortSignal => {
   const controller = new AbortController();
-  const gone = (): void => { controller.abort(new ClientGone('the client left')); };
+  const gone = (): void => {
+    controller.abort(new ClientGone('the client left'));
+  };
   if (res.destroyed) {
     gone();
     return controller.signal;
   }
-  const forgetKey = followKey?.(() => { controller.abort(invalidApiKey()); });
+  const forgetKey = followKey?.(() => {
+    controller.abort(invalidApiKey());
+  });
   res.once('close', () => {
     forgetKey?.();
     if (!res.writableFinished || wasCutShort(res)) gone();

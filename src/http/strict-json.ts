@@ -8,9 +8,10 @@ const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor',
 const LONGEST_FIELD = 256;
 
 /**
- * The value of a JSON text, in linear time and bounded stack. Refused with INVALID_ARGUMENT, by field: bytes that are not
- * UTF-8, what is not JSON, nesting beyond 64, duplicate keys, `__proto__`, `constructor` and `prototype` as keys, lone
- * surrogates, and numbers that a double can't hold (whole ones beyond 2^53 - 1, any beyond 1.8e308).
+ * The value of a JSON text, in linear time and bounded stack. Refused with INVALID_ARGUMENT, by
+ * field: bytes that are not UTF-8, what is not JSON, nesting beyond 64, duplicate keys,
+ * `__proto__`, `constructor` and `prototype` as keys, lone surrogates, and numbers that a double
+ * can't hold (whole ones beyond 2^53 - 1, any beyond 1.8e308).
  */
 export const parseStrictJson = (bytes: Buffer): unknown => {
   if (!isUtf8(bytes)) throw invalidArgument('body', 'must be UTF-8');
@@ -37,8 +38,8 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /**
- * Walks over the text once and refuses what JSON.parse would let pass. It is exact for valid JSON; of what is not JSON it
- * may see anything, which JSON.parse then refuses.
+ * Walks over the text once and refuses what JSON.parse would let pass. It is exact for valid JSON;
+ * of what is not JSON it may see anything, which JSON.parse then refuses.
  */
 const checkStructure = (text: string): void => {
   const frames: Frame[] = [];
@@ -54,7 +55,8 @@ const checkStructure = (text: string): void => {
       }
       case 0x7b: // {
       case 0x5b: // [
-        if (frames.length === MAX_DEPTH) throw invalidArgument(fieldOf(frames), `nesting is deeper than ${MAX_DEPTH}`);
+        if (frames.length === MAX_DEPTH)
+          throw invalidArgument(fieldOf(frames), `nesting is deeper than ${MAX_DEPTH}`);
         top = openFrame(text.charCodeAt(at) === 0x7b);
         frames.push(top);
         break;
@@ -68,7 +70,16 @@ const checkStructure = (text: string): void => {
         else if (top) top.index += 1;
         break;
       case 0x2d: // -
-      case 0x30: case 0x31: case 0x32: case 0x33: case 0x34: case 0x35: case 0x36: case 0x37: case 0x38: case 0x39: {
+      case 0x30:
+      case 0x31:
+      case 0x32:
+      case 0x33:
+      case 0x34:
+      case 0x35:
+      case 0x36:
+      case 0x37:
+      case 0x38:
+      case 0x39: {
         const end = endOfNumber(text, at);
         checkNumber(text.slice(at, end), frames);
         at = end - 1;
@@ -80,7 +91,9 @@ const checkStructure = (text: string): void => {
 };
 
 const openFrame = (isObject: boolean): Frame =>
-  isObject ? { keys: new Set(), key: '', expectsKey: true, index: 0 } : { keys: undefined, key: '', expectsKey: false, index: 0 };
+  isObject
+    ? { keys: new Set(), key: '', expectsKey: true, index: 0 }
+    : { keys: undefined, key: '', expectsKey: false, index: 0 };
 
 const noteKey = (frames: readonly Frame[], top: Frame, key: string): void => {
   top.key = key;
@@ -110,7 +123,8 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 const stringAt = (text: string, start: number, end: number, frames: readonly Frame[]): string => {
   if (!hasEscape(text, start, end)) return text.slice(start + 1, end);
   const value = unescaped(text.slice(start, end + 1));
-  if (LONE_SURROGATE.test(value)) throw invalidArgument(fieldOf(frames), 'holds half a surrogate pair');
+  if (LONE_SURROGATE.test(value))
+    throw invalidArgument(fieldOf(frames), 'holds half a surrogate pair');
   return value;
 };
 
@@ -126,7 +140,13 @@ const endOfNumber = (text: string, start: number): number => {
   let at = start + 1;
   for (; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
-    const isPart = (code >= 0x30 && code <= 0x39) || code === 0x2e || code === 0x2b || code === 0x2d || code === 0x65 || code === 0x45;
+    const isPart =
+      (code >= 0x30 && code <= 0x39) ||
+      code === 0x2e ||
+      code === 0x2b ||
+      code === 0x2d ||
+      code === 0x65 ||
+      code === 0x45;
     if (!isPart) break;
   }
   return at;
@@ -142,7 +162,10 @@ const checkNumber = (literal: string, frames: readonly Frame[]): void => {
 const fieldOf = (frames: readonly Frame[]): string => {
   let field = '';
   for (const frame of frames) {
-    if (frame.keys) field += frame.expectsKey ? '' : `${field === '' ? '' : '.'}${frame.key.slice(0, LONGEST_FIELD)}`;
+    if (frame.keys)
+      field += frame.expectsKey
+        ? ''
+        : `${field === '' ? '' : '.'}${frame.key.slice(0, LONGEST_FIELD)}`;
     else field += `[${frame.index}]`;
   }
   return field === '' ? 'body' : field.slice(0, LONGEST_FIELD);

@@ -7,7 +7,10 @@ export interface TenantLineTerms {
   /** That wait: of one tenant, and of all. */
   readonly mostWaitingOfTenant: number;
   readonly mostWaiting: number;
-  /** For how long the answer to what is refused is held back, so that refusing leaves time for work. In ms. */
+  /**
+   * For how long the answer to what is refused is held back, so that refusing leaves time for work.
+   * In ms.
+   */
   readonly holdMs: number;
 }
 
@@ -23,7 +26,10 @@ export class TenantLine {
     this.#holdMs = holdMs;
   }
 
-  /** Resolves with what ends the turn, once it has come. Rejects with RATE_LIMITED where too much waits already. */
+  /**
+   * Resolves with what ends the turn, once it has come. Rejects with RATE_LIMITED where too much
+   * waits already.
+   */
   turn(tenant: string): Promise<() => void> {
     this.waiting += 1;
     return new Promise((resolve, reject) => {
@@ -34,7 +40,9 @@ export class TenantLine {
       if (taken) return;
       this.waiting -= 1;
       this.refused += 1;
-      setTimeout(() => { reject(tooMuchWaits()); }, this.#holdMs).unref();
+      setTimeout(() => {
+        reject(tooMuchWaits());
+      }, this.#holdMs).unref();
     });
   }
 }

@@ -9,7 +9,9 @@ export class TenantsAbout {
   #before = { tenant: '', at: -ABOUT_MS };
 
   /** `now`: milliseconds that only grow. */
-  constructor(now: () => number) { this.#now = now; }
+  constructor(now: () => number) {
+    this.#now = now;
+  }
 
   note(tenant: string): void {
     const at = this.#now();

@@ -10,13 +10,18 @@ export interface TerminalInputDeps {
   readonly liveness: Pick<Liveness, 'deaf' | 'listening'>;
 }
 
-/** Stops reading from a terminal's client while its pty takes no more, or while more came than its budget has; nothing is lost. */
+/**
+ * Stops reading from a terminal's client while its pty takes no more, or while more came than its
+ * budget has; nothing is lost.
+ */
 export class TerminalInput {
   readonly #deps: TerminalInputDeps;
   readonly #holds = new Set<'pty' | 'budget'>();
   #callOff: () => void = () => {};
 
-  constructor(deps: TerminalInputDeps) { this.#deps = deps; }
+  constructor(deps: TerminalInputDeps) {
+    this.#deps = deps;
+  }
 
   /** Counts a frame of any kind. */
   count(bytes: number): void {
@@ -25,9 +30,13 @@ export class TerminalInput {
     if (!this.#holds.has('budget')) this.#waitForBudget();
   }
 
-  ptyIsFull(): void { this.#hold('pty'); }
+  ptyIsFull(): void {
+    this.#hold('pty');
+  }
 
-  ptyTakesMore(): void { this.#release('pty'); }
+  ptyTakesMore(): void {
+    this.#release('pty');
+  }
 
   /** Nothing is held any more, for good. */
   stop(): void {
@@ -40,7 +49,9 @@ export class TerminalInput {
     const waitMs = budget.waitMs();
     if (waitMs === 0) return this.#release('budget');
     this.#hold('budget');
-    this.#callOff = clock.at(clock.now() + waitMs, () => { this.#waitForBudget(); });
+    this.#callOff = clock.at(clock.now() + waitMs, () => {
+      this.#waitForBudget();
+    });
   }
 
   #hold(why: 'pty' | 'budget'): void {
@@ -59,7 +70,10 @@ export class TerminalInput {
 /** Sizes are applied at most so often; of those between, the last. Milliseconds. */
 const RESIZE_EVERY_MS = 50;
 
-/** Applies the sizes that a client asks for: the first at once, the last in the end, and few between. */
+/**
+ * Applies the sizes that a client asks for: the first at once, the last in the end, and few
+ * between.
+ */
 export class Resizes {
   readonly #clock: Clock;
   readonly #apply: (cols: number, rows: number) => void;
@@ -85,5 +99,7 @@ export class Resizes {
     this.#apply(cols, rows);
   }
 
-  stop(): void { this.#callOff?.(); }
+  stop(): void {
+    this.#callOff?.();
+  }
 }

@@ -11,13 +11,17 @@ export interface LivenessVerdicts {
 const PING_EVERY_MS = 20_000;
 const PONG_WITHIN_MS = 10_000;
 const STALL_MS = 60_000;
-/** Output without a pong after it, in bytes, beyond which a silent peer counts as a reader that stalls, not as dead. */
+/**
+ * Output without a pong after it, in bytes, beyond which a silent peer counts as a reader that
+ * stalls, not as dead.
+ */
 const OWED_BYTES = 64 * 1024;
 
 /**
- * Tells a dead peer (closed within 30 s) from a reader that stalls (60 s without progress). A stalled reader can't
- * answer a ping: the ping waits behind the output that it does not read. So silence means death only where little
- * output is on its way, and only what the peer's side demonstrably took counts as progress.
+ * Tells a dead peer (closed within 30 s) from a reader that stalls (60 s without progress). A
+ * stalled reader can't answer a ping: the ping waits behind the output that it does not read. So
+ * silence means death only where little output is on its way, and only what the peer's side
+ * demonstrably took counts as progress.
  */
 export class Liveness {
   readonly #clock: Clock;
@@ -52,7 +56,9 @@ export class Liveness {
     this.#sent += bytes;
   }
 
-  /** Any frame proves that the peer lives; a pong also that it read what was sent before the ping. */
+  /**
+   * Any frame proves that the peer lives; a pong also that it read what was sent before the ping.
+   */
   heard(what: 'frame' | 'pong'): void {
     if (what === 'pong' && this.#pingedAt !== undefined) this.#confirmed = this.#sentAtPing;
     this.#pingedAt = undefined;
@@ -108,11 +114,16 @@ export class Liveness {
   }
 
   #mayPing(): boolean {
-    return this.#pingedAt === undefined && this.#congestedAt === undefined && this.#deafSince === undefined;
+    return (
+      this.#pingedAt === undefined &&
+      this.#congestedAt === undefined &&
+      this.#deafSince === undefined
+    );
   }
 
   #judgedAt(): { readonly at: number; readonly verdict: () => void } | undefined {
-    if (this.#congestedAt !== undefined) return { at: this.#congestedAt + STALL_MS, verdict: this.#verdicts.stalled };
+    if (this.#congestedAt !== undefined)
+      return { at: this.#congestedAt + STALL_MS, verdict: this.#verdicts.stalled };
     if (this.#pingedAt === undefined || this.#deafSince !== undefined) return undefined;
     return this.#sent - this.#confirmed > OWED_BYTES
       ? { at: this.#pingedAt + STALL_MS, verdict: this.#verdicts.stalled }

@@ -3,7 +3,9 @@ import { invalidArgument, invalidToken, type Refusal } from '../model/refusals.t
 import type { OpenTerminalRequest } from '../operations/operations.ts';
 import { badHandshake, foreignOrigin, unknownCluster, unknownPath } from './terminal-refusals.ts';
 
-/** Text frames are JSON, binary frames bytes. Without it, every frame is input and output is binary. */
+/**
+ * Text frames are JSON, binary frames bytes. Without it, every frame is input and output is binary.
+ */
 export const TERMINAL_PROTOCOL = 'sandpool.terminal.v1';
 const TOKEN_PROTOCOL = 'sandpool.token.';
 /** The most columns or rows of a terminal. */
@@ -12,24 +14,35 @@ export const MAX_SIDE = 1_000;
 export interface TerminalRules {
   /** Absent: whatever cluster the path names goes to the operation. */
   readonly clusterId?: string;
-  /** Origins besides the daemon's own whose pages may open terminals, such as `https://console.example`. */
+  /**
+   * Origins besides the daemon's own whose pages may open terminals, such as
+   * `https://console.example`.
+   */
   readonly allowedOrigins?: readonly string[];
 }
 
 /** What an upgrade asks for, or why it is refused before its single-use token is touched. */
 export const readTerminalRequest = (
-  request: IncomingMessage, rules: TerminalRules,
+  request: IncomingMessage,
+  rules: TerminalRules,
 ): { readonly ask: OpenTerminalRequest } | { readonly refusal: Refusal } => {
   const target = readTarget(request.url ?? '');
   if (!target) return { refusal: unknownPath() };
-  if (rules.clusterId !== undefined && target.clusterId !== rules.clusterId) return { refusal: unknownCluster() };
+  if (rules.clusterId !== undefined && target.clusterId !== rules.clusterId)
+    return { refusal: unknownCluster() };
   if (!originAllowed(request, rules.allowedOrigins ?? [])) return { refusal: foreignOrigin() };
   const handshake = handshakeProblem(request);
   if (handshake !== undefined) return { refusal: badHandshake(handshake) };
   const cols = readSide(target.query, 'cols', 80);
-  if (cols === undefined) return { refusal: invalidArgument('cols', `must be a whole number from 1 to ${MAX_SIDE}, given once`) };
+  if (cols === undefined)
+    return {
+      refusal: invalidArgument('cols', `must be a whole number from 1 to ${MAX_SIDE}, given once`),
+    };
   const rows = readSide(target.query, 'rows', 24);
-  if (rows === undefined) return { refusal: invalidArgument('rows', `must be a whole number from 1 to ${MAX_SIDE}, given once`) };
+  if (rows === undefined)
+    return {
+      refusal: invalidArgument('rows', `must be a whole number from 1 to ${MAX_SIDE}, given once`),
+    };
   const token = readToken(target.query, offeredProtocols(request));
   if (token === undefined) return { refusal: invalidToken() };
   const [prefix, ...rest] = target.sandboxId.split('.');
@@ -38,7 +51,10 @@ export const readTerminalRequest = (
   return { ask: { clusterId: target.clusterId, sandboxId, token, cols, rows } };
 };
 
-/** The subprotocol to answer with. One that only carries the token is echoed, since browsers insist on an answer. */
+/**
+ * The subprotocol to answer with. One that only carries the token is echoed, since browsers insist
+ * on an answer.
+ */
 export const chooseProtocol = (offered: Set<string>): string | false => {
   if (offered.has(TERMINAL_PROTOCOL)) return TERMINAL_PROTOCOL;
   for (const protocol of offered) if (protocol.startsWith(TOKEN_PROTOCOL)) return protocol;
@@ -47,7 +63,11 @@ export const chooseProtocol = (offered: Set<string>): string | false => {
 
 const PATH = /^(?:\/v1)?\/ws\/clusters\/([^/]+)\/sandboxes\/([^/]+)\/terminal$/;
 
-const readTarget = (url: string): { readonly clusterId: string; readonly sandboxId: string; readonly query: URLSearchParams } | undefined => {
+const readTarget = (
+  url: string,
+):
+  | { readonly clusterId: string; readonly sandboxId: string; readonly query: URLSearchParams }
+  | undefined => {
   const cut = url.indexOf('?');
   const match = PATH.exec(cut < 0 ? url : url.slice(0, cut));
   const clusterId = decoded(match?.[1]);
@@ -65,7 +85,10 @@ const decoded = (segment: string | undefined): string | undefined => {
   }
 };
 
-/** Browsers always send an Origin; what sends none is no page. A page's own daemon is the host that it asked. */
+/**
+ * Browsers always send an Origin; what sends none is no page. A page's own daemon is the host that
+ * it asked.
+ */
 const originAllowed = (request: IncomingMessage, allowed: readonly string[]): boolean => {
   const { origin, host } = request.headers;
   if (origin === undefined) return true;
@@ -83,7 +106,8 @@ const KEY = /^[+/0-9A-Za-z]{22}==$/;
 const handshakeProblem = (request: IncomingMessage): string | undefined => {
   if (request.method !== 'GET') return 'an upgrade must be a GET';
   if (request.headers.upgrade?.toLowerCase() !== 'websocket') return 'Upgrade must be websocket';
-  if (!KEY.test(request.headers['sec-websocket-key'] ?? '')) return 'Sec-WebSocket-Key is missing or malformed';
+  if (!KEY.test(request.headers['sec-websocket-key'] ?? ''))
+    return 'Sec-WebSocket-Key is missing or malformed';
   if (request.headers['sec-websocket-version'] !== '13') return 'Sec-WebSocket-Version must be 13';
   return undefined;
 };
@@ -105,7 +129,9 @@ const TOKEN = /^[\x21-\x7e]{1,512}$/;
 const readToken = (query: URLSearchParams, offered: readonly string[]): string | undefined => {
   const given = new Set([
     ...query.getAll('token'),
-    ...offered.filter((protocol) => protocol.startsWith(TOKEN_PROTOCOL)).map((protocol) => protocol.slice(TOKEN_PROTOCOL.length)),
+    ...offered
+      .filter((protocol) => protocol.startsWith(TOKEN_PROTOCOL))
+      .map((protocol) => protocol.slice(TOKEN_PROTOCOL.length)),
   ]);
   const [token] = given;
   return given.size === 1 && token !== undefined && TOKEN.test(token) ? token : undefined;

@@ -9,7 +9,10 @@ import { Liveness } from './terminal-liveness.ts';
 
 /** The longest message that is taken; a longer one closes with 1009. */
 export const MAX_MESSAGE_BYTES = 64 * 1024;
-/** Output waiting for the reader, in bytes, at which the terminal pauses; well under the 1 MiB that is allowed. */
+/**
+ * Output waiting for the reader, in bytes, at which the terminal pauses; well under the 1 MiB that
+ * is allowed.
+ */
 const PAUSE_BYTES = 128 * 1024;
 const RESUME_BYTES = 32 * 1024;
 const FRAME_BYTES = 32 * 1024;
@@ -37,7 +40,10 @@ export interface TerminalSessionOptions {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** One WebSocket and one terminal, tied together until either ends. Pauses whichever side is faster; drops no byte. */
+/**
+ * One WebSocket and one terminal, tied together until either ends. Pauses whichever side is faster;
+ * drops no byte.
+ */
 export class TerminalSession {
   /** Resolves once the connection is gone and the terminal given back. */
   readonly closed: Promise<void>;
@@ -66,38 +72,60 @@ export class TerminalSession {
     this.#clock = options.clock;
     this.#log = options.log;
     this.#fields = options.fields;
-    this.closed = new Promise((resolve) => { this.#settleClosed = resolve; });
+    this.closed = new Promise((resolve) => {
+      this.#settleClosed = resolve;
+    });
     this.#liveness = new Liveness(options.clock, {
       ping: () => this.#ws.ping(),
       dead: () => this.#cut(),
       stalled: () => this.close(4008, 'too slow'),
     });
     this.#input = new TerminalInput({ ...options, liveness: this.#liveness });
-    this.#resizes = new Resizes(options.clock, (cols, rows) => { this.#control('resize', (terminal) => terminal.resize(cols, rows)); });
+    this.#resizes = new Resizes(options.clock, (cols, rows) => {
+      this.#control('resize', (terminal) => terminal.resize(cols, rows));
+    });
   }
 
   start(): void {
     const { stream, exit } = this.#opened.terminal;
     this.#log.info({ ...this.#fields }, 'terminal opened');
-    this.#ws.on('message', (data, isBinary) => this.#onMessage(data as Buffer, isBinary)); // binaryType is nodebuffer
+    // binaryType is nodebuffer
+    this.#ws.on('message', (data, isBinary) => this.#onMessage(data as Buffer, isBinary));
     this.#ws.on('ping', (data) => this.#onPing(data));
     this.#ws.on('pong', (data) => this.#onPong(data));
-    this.#ws.on('error', (error) => this.#log.info({ ...this.#fields, error: error.message }, 'terminal connection failed'));
+    this.#ws.on('error', (error) =>
+      this.#log.info({ ...this.#fields, error: error.message }, 'terminal connection failed'),
+    );
     this.#ws.on('close', (code) => this.#onClosed(code));
     stream.on('data', this.#onOutput);
     stream.on('drain', () => this.#input.ptyTakesMore());
-    stream.once('end', () => { this.#outputEnded = true; });
-    stream.once('close', () => { this.#outputEnded = true; });
-    stream.on('error', (error) => this.#log.info({ ...this.#fields, error: error.message }, 'terminal stream failed'));
-    exit.then((code) => this.#onExit(code), () => this.#onExit(null));
-    this.#opened.ended.then((why) => {
-      if (why === 'key-revoked') this.close(4001, 'the key was revoked');
-      else this.close(4004, 'the sandbox ended');
-    }, () => this.close(4004, 'the sandbox ended'));
+    stream.once('end', () => {
+      this.#outputEnded = true;
+    });
+    stream.once('close', () => {
+      this.#outputEnded = true;
+    });
+    stream.on('error', (error) =>
+      this.#log.info({ ...this.#fields, error: error.message }, 'terminal stream failed'),
+    );
+    exit.then(
+      (code) => this.#onExit(code),
+      () => this.#onExit(null),
+    );
+    this.#opened.ended.then(
+      (why) => {
+        if (why === 'key-revoked') this.close(4001, 'the key was revoked');
+        else this.close(4004, 'the sandbox ended');
+      },
+      () => this.close(4004, 'the sandbox ended'),
+    );
     this.#liveness.start();
   }
 
-  /** Hangs up, and closes the connection with the code; cuts it where the peer does not follow. May be repeated. */
+  /**
+   * Hangs up, and closes the connection with the code; cuts it where the peer does not follow. May
+   * be repeated.
+   */
   close(code: number, reason: string): void {
     if (this.#closing && code !== 1012) return;
     this.#arm('cut', code === 1000 ? SLOW_CLOSE_MS : CLOSE_GRACE_MS, () => this.#ws.terminate());
@@ -224,7 +252,10 @@ export class TerminalSession {
     else this.#finishAfterOutput(exitCode);
   }
 
-  /** Everything that the shell wrote goes out first; what its leftover processes still hold open does not hold us. */
+  /**
+   * Everything that the shell wrote goes out first; what its leftover processes still hold open
+   * does not hold us.
+   */
   #finishAfterOutput(exitCode: number | null): void {
     if (this.#closing) return;
     const silent = !this.#outputPaused && this.#clock.now() - this.#outputAt >= DRAIN_QUIET_MS;

@@ -14,7 +14,12 @@ import { refusalOf, statusOf } from './error-table.ts';
 import { requestIdFrom } from './request-id.ts';
 import { DEFAULT_FRAMES, FrameBudgets, type FrameBudgetTerms } from './frame-budget.ts';
 import { badHandshake, draining, openingFailure, refuseUpgrade } from './terminal-refusals.ts';
-import { chooseProtocol, readTerminalRequest, TERMINAL_PROTOCOL, type TerminalRules } from './terminal-request.ts';
+import {
+  chooseProtocol,
+  readTerminalRequest,
+  TERMINAL_PROTOCOL,
+  type TerminalRules,
+} from './terminal-request.ts';
 import { MAX_MESSAGE_BYTES, SLOW_CLOSE_MS, TerminalSession } from './terminal-session.ts';
 
 export interface TerminalDeps extends TerminalRules {
@@ -28,9 +33,15 @@ export interface TerminalDeps extends TerminalRules {
 }
 
 export interface TerminalUpgrades {
-  /** For the server's `upgrade` event: opens a terminal, or answers why not and closes the socket. Never throws. */
+  /**
+   * For the server's `upgrade` event: opens a terminal, or answers why not and closes the socket.
+   * Never throws.
+   */
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
-  /** Ends every terminal with 1012 and refuses new ones; resolves when all are closed, in about 3 s at most. May be repeated. */
+  /**
+   * Ends every terminal with 1012 and refuses new ones; resolves when all are closed, in about 3 s
+   * at most. May be repeated.
+   */
   readonly stop: () => Promise<void>;
 }
 
@@ -42,9 +53,15 @@ const KEEP_ALIVE_MS = 20_000;
 /** The WebSocket terminal: `GET /ws/clusters/{clusterID}/sandboxes/{sandboxId}/terminal`. */
 export const terminalUpgrades = (deps: TerminalDeps): TerminalUpgrades => {
   const options = {
-    noServer: true, clientTracking: false, perMessageDeflate: false, maxPayload: MAX_MESSAGE_BYTES,
-    autoPong: false, closeTimeout: SLOW_CLOSE_MS, handleProtocols: chooseProtocol,
-    allowSynchronousEvents: false, // one frame of each connection in a turn of the loop, however many came at once
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    maxPayload: MAX_MESSAGE_BYTES,
+    autoPong: false,
+    closeTimeout: SLOW_CLOSE_MS,
+    handleProtocols: chooseProtocol,
+    // one frame of each connection in a turn of the loop, however many came at once
+    allowSynchronousEvents: false,
   };
   const server = new WebSocketServer(options);
   const sessions = new Set<TerminalSession>();
@@ -53,20 +70,43 @@ export const terminalUpgrades = (deps: TerminalDeps): TerminalUpgrades => {
   const budgets = new FrameBudgets(deps.frames ?? DEFAULT_FRAMES, () => deps.clock.now());
   let stopping = false;
 
-  server.on('headers', (headers, request) => headers.push(`X-Request-Id: ${requestIds.get(request) ?? requestIdFrom(request.headers['x-request-id'])}`));
-  server.on('wsClientError', (error, socket, request) => refuse(request, socket, badHandshake(error.message)));
+  server.on('headers', (headers, request) =>
+    headers.push(
+      `X-Request-Id: ${requestIds.get(request) ?? requestIdFrom(request.headers['x-request-id'])}`,
+    ),
+  );
+  server.on('wsClientError', (error, socket, request) =>
+    refuse(request, socket, badHandshake(error.message)),
+  );
 
   const refuse = (request: IncomingMessage, socket: Duplex, error: unknown): void => {
     const requestId = requestIds.get(request) ?? requestIdFrom(request.headers['x-request-id']);
     const refusal = refusalOf(error);
     const cause = error instanceof Refusal ? {} : { error };
-    if (refusal) deps.log.info({ entity: 'terminal', requestId, errorCode: refusal.code, ...cause }, 'terminal refused');
-    else deps.log.error({ entity: 'terminal', requestId, error: String(error) }, 'terminal did not open');
+    if (refusal)
+      deps.log.info(
+        { entity: 'terminal', requestId, errorCode: refusal.code, ...cause },
+        'terminal refused',
+      );
+    else
+      deps.log.error(
+        { entity: 'terminal', requestId, error: String(error) },
+        'terminal did not open',
+      );
     refuseUpgrade(socket, error, { requestId, clock: deps.clock });
   };
 
-  const note = (request: IncomingMessage, { sandboxId }: OpenTerminalRequest, outcome: Pick<AuditEntry, 'status' | 'caller' | 'errorCode'>): void => {
-    deps.audit?.note({ requestId: requestIds.get(request) ?? '', operation: 'openTerminal', params: { sandboxId: blankApiKeys(sandboxId.slice(0, 256)) }, ...outcome });
+  const note = (
+    request: IncomingMessage,
+    { sandboxId }: OpenTerminalRequest,
+    outcome: Pick<AuditEntry, 'status' | 'caller' | 'errorCode'>,
+  ): void => {
+    deps.audit?.note({
+      requestId: requestIds.get(request) ?? '',
+      operation: 'openTerminal',
+      params: { sandboxId: blankApiKeys(sandboxId.slice(0, 256)) },
+      ...outcome,
+    });
   };
 
   const serve = async (request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> => {
@@ -100,7 +140,11 @@ export const terminalUpgrades = (deps: TerminalDeps): TerminalUpgrades => {
       joined = true;
       const { caller } = way.opened;
       const budget = budgets.join(caller && tenantKey(caller));
-      const session = new TerminalSession({ ...sessionOptions(deps, ws, way), budget, fields: fieldsOf(way, requestIds.get(way.request) ?? '') });
+      const session = new TerminalSession({
+        ...sessionOptions(deps, ws, way),
+        budget,
+        fields: fieldsOf(way, requestIds.get(way.request) ?? ''),
+      });
       sessions.add(session);
       void session.closed.then(() => sessions.delete(session));
       session.start();
@@ -111,9 +155,17 @@ export const terminalUpgrades = (deps: TerminalDeps): TerminalUpgrades => {
   const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     socket.on('error', () => socket.destroy());
     requestIds.set(request, requestIdFrom(request.headers['x-request-id']));
-    const serving = containFaults(() => { socket.destroy(); }, () => serve(request, socket, head));
+    const serving = containFaults(
+      () => {
+        socket.destroy();
+      },
+      () => serve(request, socket, head),
+    );
     serving.catch((error: unknown) => {
-      deps.log.error({ entity: 'terminal', requestId: requestIds.get(request), error: String(error) }, 'terminal upgrade failed');
+      deps.log.error(
+        { entity: 'terminal', requestId: requestIds.get(request), error: String(error) },
+        'terminal upgrade failed',
+      );
       socket.destroy();
     });
   };
@@ -135,10 +187,19 @@ interface Way {
   readonly opened: OpenTerminal;
 }
 
-const sessionOptions = ({ clock, log }: TerminalDeps, ws: WebSocket, { opened }: Way) =>
-  ({ ws, opened, framed: ws.protocol === TERMINAL_PROTOCOL, clock, log });
+const sessionOptions = ({ clock, log }: TerminalDeps, ws: WebSocket, { opened }: Way) => ({
+  ws,
+  opened,
+  framed: ws.protocol === TERMINAL_PROTOCOL,
+  clock,
+  log,
+});
 
-const fieldsOf = ({ ask }: Way, requestId: string) => ({ entity: 'terminal', sandboxId: ask.sandboxId, requestId });
+const fieldsOf = ({ ask }: Way, requestId: string) => ({
+  entity: 'terminal',
+  sandboxId: ask.sandboxId,
+  requestId,
+});
 
 /** Opens within the deadline; a terminal that comes later is closed again. */
 const open = async (deps: TerminalDeps, ask: OpenTerminalRequest): Promise<OpenTerminal> => {
@@ -150,7 +211,10 @@ const open = async (deps: TerminalDeps, ask: OpenTerminalRequest): Promise<OpenT
     const opening = deps.operations.openTerminal(ask);
     const opened = await Promise.race([opening, deadline]);
     if (opened) return opened;
-    opening.then((late) => late.close(), () => {});
+    opening.then(
+      (late) => late.close(),
+      () => {},
+    );
     throw unavailable('the terminal did not open in time');
   } finally {
     callOff();

@@ -4,8 +4,9 @@ const MOST_NAMED = 16;
 const LONGEST_NAME = 64;
 
 /**
- * Names the fields of a body that its schema does not know, those of objects inside too, as values of the `Warning` header.
- * They are let pass and nothing of them is kept: a client of a richer service is served, and told. At most 16 are named.
+ * Names the fields of a body that its schema does not know, those of objects inside too, as values
+ * of the `Warning` header. They are let pass and nothing of them is kept: a client of a richer
+ * service is served, and told. At most 16 are named.
  */
 export const unknownFieldWarnings = (schema: z.ZodType): ((body: unknown) => readonly string[]) => {
   const known = knownIn(schema);
@@ -17,33 +18,56 @@ export const unknownFieldWarnings = (schema: z.ZodType): ((body: unknown) => rea
 };
 
 /**
- * Names the parameters of a query string that its schema does not know, as values of the `Warning` header; 16 at most.
- * Without a schema none is known; of a schema that is no object every one is.
+ * Names the parameters of a query string that its schema does not know, as values of the `Warning`
+ * header; 16 at most. Without a schema none is known; of a schema that is no object every one is.
  */
-export const unknownQueryWarnings = (schema: z.ZodType = z.object({})): ((query: string) => readonly string[]) => {
+export const unknownQueryWarnings = (
+  schema: z.ZodType = z.object({}),
+): ((query: string) => readonly string[]) => {
   const known = knownIn(schema);
   if (known?.kind !== 'object') return () => [];
   return (query) => {
     if (query === '') return [];
-    const names = new Set([...new URLSearchParams(query).keys()].filter((name) => !known.fields.has(name)));
-    return [...names].slice(0, MOST_NAMED).map((name) => `299 - "unknown query parameter ${printable(name)}"`);
+    const names = new Set(
+      [...new URLSearchParams(query).keys()].filter((name) => !known.fields.has(name)),
+    );
+    return [...names]
+      .slice(0, MOST_NAMED)
+      .map((name) => `299 - "unknown query parameter ${printable(name)}"`);
   };
 };
 
 /** What a schema knows the fields of; undefined: of nothing. */
-type Known = { readonly kind: 'object'; readonly fields: ReadonlyMap<string, Known | undefined> } | { readonly kind: 'list'; readonly items: Known };
+type Known =
+  | { readonly kind: 'object'; readonly fields: ReadonlyMap<string, Known | undefined> }
+  | { readonly kind: 'list'; readonly items: Known };
 
 const knownIn = (schema: unknown): Known | undefined => {
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodNullable) return knownIn(schema.unwrap());
-  if (schema instanceof z.ZodObject) return { kind: 'object', fields: new Map(Object.entries(schema.shape).map(([name, part]) => [name, knownIn(part)])) };
+  if (
+    schema instanceof z.ZodOptional ||
+    schema instanceof z.ZodDefault ||
+    schema instanceof z.ZodNullable
+  )
+    return knownIn(schema.unwrap());
+  if (schema instanceof z.ZodObject)
+    return {
+      kind: 'object',
+      fields: new Map(Object.entries(schema.shape).map(([name, part]) => [name, knownIn(part)])),
+    };
   const items = schema instanceof z.ZodArray ? knownIn(schema.element) : undefined;
   return items && { kind: 'list', items };
 };
 
 const collect = (value: unknown, known: Known, path: string, names: string[]): void => {
-  if (typeof value !== 'object' || value === null || Array.isArray(value) !== (known.kind === 'list')) return;
+  if (
+    typeof value !== 'object' ||
+    value === null ||
+    Array.isArray(value) !== (known.kind === 'list')
+  )
+    return;
   if (known.kind === 'list') {
-    for (const [index, item] of Object.entries(value)) collect(item, known.items, `${path}[${index}]`, names);
+    for (const [index, item] of Object.entries(value))
+      collect(item, known.items, `${path}[${index}]`, names);
     return;
   }
   for (const [name, part] of Object.entries(value)) {
@@ -56,4 +80,8 @@ const collect = (value: unknown, known: Known, path: string, names: string[]): v
 };
 
 /** Fit for a quoted string of a header. */
-const printable = (name: string): string => name.slice(0, LONGEST_NAME).replaceAll(/[^\x20-\x7e]/g, '?').replaceAll(/["\\]/g, '\\$&');
+const printable = (name: string): string =>
+  name
+    .slice(0, LONGEST_NAME)
+    .replaceAll(/[^\x20-\x7e]/g, '?')
+    .replaceAll(/["\\]/g, '\\$&');

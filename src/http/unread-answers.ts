@@ -1,12 +1,14 @@
 import type { ServerResponse } from 'node:http';
 import type { Log } from '../contracts/log.ts';
 
-/** Shorter answers wait in the connection; they are few bytes, and as many as there are connections. */
+/**
+ * Shorter answers wait in the connection; they are few bytes, and as many as there are connections.
+ */
 const LONG_BYTES = 64 * 1024;
 
 /**
- * Answers that their clients don't read: one that makes no progress for `stallMs` is cut. A command's output is
- * megabytes, and any tenant may ask and never read.
+ * Answers that their clients don't read: one that makes no progress for `stallMs` is cut. A
+ * command's output is megabytes, and any tenant may ask and never read.
  */
 export class UnreadAnswers {
   readonly #stallMs: number;

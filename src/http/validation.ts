@@ -11,13 +11,17 @@ export const check = <T>(schema: z.ZodType<T>, value: unknown): T => {
   const issue = result.error.issues[0];
   if (!issue) throw invalidArgument('body', 'is not valid');
   const field = fieldOf(issue.path);
-  if (valueAt(value, issue.path) === undefined && issue.code !== 'custom') throw invalidArgument(field, 'is required');
+  if (valueAt(value, issue.path) === undefined && issue.code !== 'custom')
+    throw invalidArgument(field, 'is required');
   throw invalidArgument(field, problemOf(issue), allowedOf(issue));
 };
 
 type Issue = z.core.$ZodIssue;
 
-/** zod compares the `length` of whatever stands in the place of text or a list, and throws where that is an object. */
+/**
+ * zod compares the `length` of whatever stands in the place of text or a list, and throws where
+ * that is an object.
+ */
 const parsed = <T>(schema: z.ZodType<T>, value: unknown): z.ZodSafeParseResult<T> => {
   try {
     return schema.safeParse(value);
@@ -31,25 +35,45 @@ const parsed = <T>(schema: z.ZodType<T>, value: unknown): z.ZodSafeParseResult<T
 const withoutOddLengths = (value: unknown): unknown => {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(withoutOddLengths);
-  const kept = Object.entries(value).filter(([name, part]) => name !== 'length' || typeof part !== 'object');
+  const kept = Object.entries(value).filter(
+    ([name, part]) => name !== 'length' || typeof part !== 'object',
+  );
   return Object.fromEntries(kept.map(([name, part]) => [name, withoutOddLengths(part)]));
 };
 
 /** Where unknown fields are refused, first those that are unsafe, by their own path. */
 const refuseUnknown = (issues: readonly Issue[], value: unknown): void => {
-  const unknown = issues.flatMap((issue) => (issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...issue.path.map(asKey), key]) : []));
+  const unknown = issues.flatMap((issue) =>
+    issue.code === 'unrecognized_keys'
+      ? issue.keys.map((key) => [...issue.path.map(asKey), key])
+      : [],
+  );
   for (const path of unknown) {
-    const unsafe = unsafeFieldIn({ [String(path.at(-1))]: valueAt(value, path) }, path.slice(0, -1));
+    const unsafe = unsafeFieldIn(
+      { [String(path.at(-1))]: valueAt(value, path) },
+      path.slice(0, -1),
+    );
     if (unsafe) throw invalidArgument(fieldOf(unsafe.path), unsafe.problem);
   }
   const [first] = unknown;
-  if (first && issues[0]?.code === 'unrecognized_keys') throw invalidArgument(fieldOf(first), `unknown field ${fieldOf(first.slice(first[0] === 'crdJson' ? 1 : 0))}`);
+  if (first && issues[0]?.code === 'unrecognized_keys')
+    throw invalidArgument(
+      fieldOf(first),
+      `unknown field ${fieldOf(first.slice(first[0] === 'crdJson' ? 1 : 0))}`,
+    );
 };
 
-const asKey = (part: PropertyKey): string | number => (typeof part === 'symbol' ? String(part) : part);
+const asKey = (part: PropertyKey): string | number =>
+  typeof part === 'symbol' ? String(part) : part;
 
 const NOUNS: Readonly<Record<string, string>> = {
-  string: 'a string', number: 'a number', int: 'an integer', boolean: 'true or false', object: 'an object', record: 'an object', array: 'an array',
+  string: 'a string',
+  number: 'a number',
+  int: 'an integer',
+  boolean: 'true or false',
+  object: 'an object',
+  record: 'an object',
+  array: 'an array',
 };
 
 const problemOf = (issue: Issue): string => {
@@ -76,7 +100,8 @@ const allowedOf = (issue: Issue): readonly string[] | undefined =>
   issue.code === 'invalid_value' ? valuesOf(issue.values) : undefined;
 
 /** A flag's empty value need not be told of. */
-const valuesOf = (values: readonly unknown[]): readonly string[] => values.map(String).filter((value) => value !== '');
+const valuesOf = (values: readonly unknown[]): readonly string[] =>
+  values.map(String).filter((value) => value !== '');
 
 const fieldOf = (path: readonly PropertyKey[]): string => fieldPath(path).slice(0, 256) || 'body';
 

@@ -3,8 +3,14 @@ import { stringify } from 'yaml';
 import { threadModule } from '../lib/thread-module.ts';
 
 /** To the thread, and back. */
-export interface YamlOrder { readonly id: number; readonly json: string }
-export interface YamlText { readonly id: number; readonly text: string }
+export interface YamlOrder {
+  readonly id: number;
+  readonly json: string;
+}
+export interface YamlText {
+  readonly id: number;
+  readonly text: string;
+}
 
 /** Of JSON; what is shorter takes less than a millisecond. */
 const SHORT = 8_192;
@@ -16,7 +22,10 @@ interface Awaited {
   readonly reject: (cause: Error) => void;
 }
 
-/** Writes YAML of large documents in a thread of its own, which is there while it is needed: 270 KB of it take 30 ms. */
+/**
+ * Writes YAML of large documents in a thread of its own, which is there while it is needed: 270 KB
+ * of it take 30 ms.
+ */
 export class YamlThread {
   readonly #awaited = new Map<number, Awaited>();
   #worker: Worker | undefined;
@@ -28,9 +37,11 @@ export class YamlThread {
     const json = JSON.stringify(document);
     if (json.length <= SHORT) return stringify(document, { aliasDuplicateObjects: false });
     clearTimeout(this.#idle);
-    const worker = this.#worker ??= this.#start();
-    const id = this.#lastId += 1;
-    const text = new Promise<string>((resolve, reject) => { this.#awaited.set(id, { resolve, reject }); });
+    const worker = (this.#worker ??= this.#start());
+    const id = (this.#lastId += 1);
+    const text = new Promise<string>((resolve, reject) => {
+      this.#awaited.set(id, { resolve, reject });
+    });
     const order: YamlOrder = { id, json };
     worker.postMessage(order);
     return await text;
@@ -42,10 +53,16 @@ export class YamlThread {
       this.#awaited.get(id)?.resolve(text);
       this.#awaited.delete(id);
       if (this.#awaited.size > 0) return;
-      this.#idle = setTimeout(() => { this.#end(worker); }, IDLE_MS);
+      this.#idle = setTimeout(() => {
+        this.#end(worker);
+      }, IDLE_MS);
     });
-    worker.on('error', (cause) => { this.#broke(worker, cause instanceof Error ? cause : new Error(String(cause))); });
-    worker.on('exit', () => { this.#broke(worker, new Error('the YAML thread ended')); });
+    worker.on('error', (cause) => {
+      this.#broke(worker, cause instanceof Error ? cause : new Error(String(cause)));
+    });
+    worker.on('exit', () => {
+      this.#broke(worker, new Error('the YAML thread ended'));
+    });
     return worker;
   }
 

@@ -20,8 +20,8 @@ export interface CallOptions {
 
 export interface WriteOptions extends CallOptions {
   /**
-   * Asked right before the first byte is written: where it answers false nothing is, and the write rejects with LeaseLost. What it
-   * permits is given up by both sides after WRITE_MS.
+   * Asked right before the first byte is written: where it answers false nothing is, and the write
+   * rejects with LeaseLost. What it permits is given up by both sides after WRITE_MS.
    */
   readonly permitted?: (() => boolean) | undefined;
 }
@@ -63,16 +63,21 @@ export interface WatchEvent {
   readonly object: unknown;
 }
 
-export type PatchType = 'application/merge-patch+json' | 'application/json-patch+json' | 'application/apply-patch+yaml' | 'application/strategic-merge-patch+json';
+export type PatchType =
+  | 'application/merge-patch+json'
+  | 'application/json-patch+json'
+  | 'application/apply-patch+yaml'
+  | 'application/strategic-merge-patch+json';
 
 /**
- * The API server's REST interface over kept connections. Paths are absolute and encoded; objects go in and come out as
- * plain JSON, which the functions of each kind parse.
+ * The API server's REST interface over kept connections. Paths are absolute and encoded; objects go
+ * in and come out as plain JSON, which the functions of each kind parse.
  *
- * Rejects with ApiRefused at an answer of 400 or more, with NotSent where nothing was written at all (refused connection, no
- * free connection by the deadline). Reads reject with ApiUnreachable where no whole answer came; writes with OutcomeUnknown,
- * also at an answer of 500 or more (its `cause` is the ApiRefused): the API server gives those too when its own write may
- * have landed. No write is ever repeated here.
+ * Rejects with ApiRefused at an answer of 400 or more, with NotSent where nothing was written at
+ * all (refused connection, no free connection by the deadline). Reads reject with ApiUnreachable
+ * where no whole answer came; writes with OutcomeUnknown, also at an answer of 500 or more (its
+ * `cause` is the ApiRefused): the API server gives those too when its own write may have landed. No
+ * write is ever repeated here.
  */
 export interface ApiClient {
   get(path: string, options?: CallOptions): Promise<unknown>;
@@ -81,21 +86,31 @@ export interface ApiClient {
   /** PUT: conditional where the body has a `metadata.resourceVersion`. */
   replace(path: string, body: object, options?: WriteOptions): Promise<unknown>;
   patch(path: string, type: PatchType, body: object, options?: CallOptions): Promise<unknown>;
-  /** Refused with 409 where the object has another uid or resourceVersion, with 404 where there is none. */
+  /**
+   * Refused with 409 where the object has another uid or resourceVersion, with 404 where there is
+   * none.
+   */
   remove(path: string, removal?: Removal, options?: CallOptions): Promise<unknown>;
   /**
-   * What happens to a collection after a revision, bookmarks included. Ends when the API server ends it, or at an abort;
-   * an error in the stream is an ApiRefused too (410: the revision is too old). Faster than its reader it stops at the socket.
+   * What happens to a collection after a revision, bookmarks included. Ends when the API server
+   * ends it, or at an abort; an error in the stream is an ApiRefused too (410: the revision is too
+   * old). Faster than its reader it stops at the socket.
    */
   watch(path: string, query: WatchQuery, signal: AbortSignal): AsyncIterable<WatchEvent>;
 }
 
-/** What shares connections. Claims never wait for refill, and each watch has a connection of its own. */
+/**
+ * What shares connections. Claims never wait for refill, and each watch has a connection of its
+ * own.
+ */
 export type LaneName = 'claims' | 'background' | 'watches';
 
 export interface ApiServer {
   lane(name: LaneName): ApiClient;
-  /** Resolves once the lane is at most half in use, or after a second: for what others' requests are not to wait for. */
+  /**
+   * Resolves once the lane is at most half in use, or after a second: for what others' requests are
+   * not to wait for.
+   */
   calm(name: LaneName): Promise<void>;
   /** Cuts every connection. */
   close(): Promise<void>;
@@ -108,7 +123,10 @@ export interface ApiServerDeps {
   /** Told the time of each answer. */
   readonly clock?: ServerClock;
   readonly metrics?: Metrics;
-  /** Requests that are made for one of ours carry its `traceparent`; watches, which are nobody's, do not. */
+  /**
+   * Requests that are made for one of ours carry its `traceparent`; watches, which are nobody's, do
+   * not.
+   */
   readonly traceScope?: TraceScope;
 }
 
@@ -118,7 +136,10 @@ const CONNECTIONS: Readonly<Record<LaneName, number>> = { claims: 36, background
 const MOST_WAITING = 4_096;
 const DEFAULT_DEADLINE_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 3_000;
-/** Below a minute, at which balancers commonly close; the API server itself keeps idle connections for 90 s. */
+/**
+ * Below a minute, at which balancers commonly close; the API server itself keeps idle connections
+ * for 90 s.
+ */
 const KEEP_ALIVE_MS = 50_000;
 /** Refill goes on all the same, or claims that never pause would find nothing. */
 const CALM_MS = 1_000;
@@ -128,11 +149,17 @@ const WATCH_SILENCE_MS = 35_000;
 
 /** Opens nothing yet. */
 export const apiServer = (deps: ApiServerDeps): ApiServer => {
-  const lanes = { claims: new Lane(deps, CONNECTIONS.claims), background: new Lane(deps, CONNECTIONS.background), watches: new Lane(deps, CONNECTIONS.watches) };
+  const lanes = {
+    claims: new Lane(deps, CONNECTIONS.claims),
+    background: new Lane(deps, CONNECTIONS.background),
+    watches: new Lane(deps, CONNECTIONS.watches),
+  };
   return {
     lane: (name) => lanes[name],
     calm: (name) => lanes[name].turns.calm(CALM_MS),
-    close: async () => { await Promise.all(Object.values(lanes).map((lane) => lane.close())); },
+    close: async () => {
+      await Promise.all(Object.values(lanes).map((lane) => lane.close()));
+    },
   };
 };
 
@@ -151,7 +178,12 @@ class Lane implements ApiClient {
     this.turns = new Turns(connections, MOST_WAITING);
     // The deadline of each exchange stands in for undici's own timeouts.
     this.#pool = new Pool(server.origin, {
-      connections, pipelining: 1, keepAliveTimeout: KEEP_ALIVE_MS, keepAliveMaxTimeout: KEEP_ALIVE_MS, headersTimeout: 0, bodyTimeout: 0,
+      connections,
+      pipelining: 1,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      keepAliveMaxTimeout: KEEP_ALIVE_MS,
+      headersTimeout: 0,
+      bodyTimeout: 0,
       connect: { ...tls, timeout: CONNECT_TIMEOUT_MS },
     });
   }
@@ -160,8 +192,16 @@ class Lane implements ApiClient {
     return this.#read(path + queryText(query), deadlineMs);
   }
 
-  list(path: string, query: ListQuery, { deadlineMs, metadataOnly = false }: ListOptions = {}): Promise<unknown> {
-    return this.#read(path + queryText({ ...query }), deadlineMs, metadataOnly ? METADATA_ONLY : JSON_TYPE);
+  list(
+    path: string,
+    query: ListQuery,
+    { deadlineMs, metadataOnly = false }: ListOptions = {},
+  ): Promise<unknown> {
+    return this.#read(
+      path + queryText({ ...query }),
+      deadlineMs,
+      metadataOnly ? METADATA_ONLY : JSON_TYPE,
+    );
   }
 
   create(path: string, body: object, options: WriteOptions = {}): Promise<unknown> {
@@ -176,8 +216,18 @@ class Lane implements ApiClient {
     return this.#write({ method: 'PATCH', path, body, type, options });
   }
 
-  remove(path: string, { uid, resourceVersion, gracePeriodSeconds, propagationPolicy }: Removal = {}, options: CallOptions = {}): Promise<unknown> {
-    const body = { kind: 'DeleteOptions', apiVersion: 'v1', gracePeriodSeconds, propagationPolicy, preconditions: { uid, resourceVersion } };
+  remove(
+    path: string,
+    { uid, resourceVersion, gracePeriodSeconds, propagationPolicy }: Removal = {},
+    options: CallOptions = {},
+  ): Promise<unknown> {
+    const body = {
+      kind: 'DeleteOptions',
+      apiVersion: 'v1',
+      gracePeriodSeconds,
+      propagationPolicy,
+      preconditions: { uid, resourceVersion },
+    };
     return this.#write({ method: 'DELETE', path, body, type: 'application/json', options });
   }
 
@@ -185,8 +235,14 @@ class Lane implements ApiClient {
     const { silenceMs = WATCH_SILENCE_MS, ...rest } = query;
     const sentAt = performance.now();
     const lines = watchLines(this.#pool, {
-      path: this.#prefix + path + queryText({ ...rest, watch: true, allowWatchBookmarks: true }), headers: this.#headers(),
-      deadlineMs: DEFAULT_DEADLINE_MS, silenceMs, signal, answered: (headers) => { this.#noteDate(headers, sentAt); },
+      path: this.#prefix + path + queryText({ ...rest, watch: true, allowWatchBookmarks: true }),
+      headers: this.#headers(),
+      deadlineMs: DEFAULT_DEADLINE_MS,
+      silenceMs,
+      signal,
+      answered: (headers) => {
+        this.#noteDate(headers, sentAt);
+      },
     });
     for await (const line of lines) yield watchEventOf(path, line);
   }
@@ -195,65 +251,119 @@ class Lane implements ApiClient {
     await this.#pool.destroy();
   }
 
-  async #read(path: string, deadlineMs = DEFAULT_DEADLINE_MS, accept = JSON_TYPE): Promise<unknown> {
+  async #read(
+    path: string,
+    deadlineMs = DEFAULT_DEADLINE_MS,
+    accept = JSON_TYPE,
+  ): Promise<unknown> {
     const began = performance.now();
     try {
       return await this.#settle({ method: 'GET', path, deadlineMs }, { accept });
     } catch (error) {
-      // A kept connection may have been closed at the other end a moment before it was used: once more, on another one.
+      // A kept connection may have been closed at the other end a moment before it was used: once more,
+      // on another one.
       const left = deadlineMs - (performance.now() - began);
       if (!(error instanceof ApiUnreachable) || !isCut(error.cause) || left <= 0) throw error;
       return await this.#settle({ method: 'GET', path, deadlineMs: left }, { accept });
     }
   }
 
-  async #write({ method, path, body, type, options }: { method: 'POST' | 'PUT' | 'PATCH' | 'DELETE'; path: string; body: object; type: string; options: WriteOptions }): Promise<unknown> {
+  async #write({
+    method,
+    path,
+    body,
+    type,
+    options,
+  }: {
+    method: 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+    path: string;
+    body: object;
+    type: string;
+    options: WriteOptions;
+  }): Promise<unknown> {
     const { query: asked, deadlineMs = DEFAULT_DEADLINE_MS, permitted } = options;
     const query = permitted ? { ...asked, timeout: `${WRITE_MS}ms` } : asked;
     try {
-      return await this.#settle({ method, path: path + queryText(query), body: JSON.stringify(body), deadlineMs, ...(permitted ? { permission: { permitted, answeredWithinMs: WRITE_MS } } : {}) }, { 'content-type': type });
+      return await this.#settle(
+        {
+          method,
+          path: path + queryText(query),
+          body: JSON.stringify(body),
+          deadlineMs,
+          ...(permitted ? { permission: { permitted, answeredWithinMs: WRITE_MS } } : {}),
+        },
+        { 'content-type': type },
+      );
     } catch (error) {
-      if (error instanceof ApiUnreachable || (error instanceof ApiRefused && error.status >= 500)) throw new OutcomeUnknown(error.message, { cause: error });
+      if (error instanceof ApiUnreachable || (error instanceof ApiRefused && error.status >= 500))
+        throw new OutcomeUnknown(error.message, { cause: error });
       throw error;
     }
   }
 
-  async #settle(wanted: Omit<Exchange, 'headers'>, headers: Readonly<Record<string, string>>): Promise<unknown> {
+  async #settle(
+    wanted: Omit<Exchange, 'headers'>,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<unknown> {
     const { metrics = NO_METRICS, traceScope } = this.#deps;
     const about = { store: 'api-server', operation: `${wanted.method} ${kindIn(wanted.path)}` };
     const began = performance.now();
     const call = traceScope?.current()?.call(about.operation);
     try {
-      const answered = await this.#answered(wanted, call ? { ...headers, traceparent: call.traceparent } : headers);
+      const answered = await this.#answered(
+        wanted,
+        call ? { ...headers, traceparent: call.traceparent } : headers,
+      );
       call?.ended('good', {});
       return answered;
     } catch (error) {
-      if (!(error instanceof ApiRefused) || error.status >= 500 || error.status === 429) metrics.count('sandpool_store_failures_total', about);
-      call?.ended('failed', error instanceof ApiRefused ? { 'http.response.status_code': error.status } : {});
+      if (!(error instanceof ApiRefused) || error.status >= 500 || error.status === 429)
+        metrics.count('sandpool_store_failures_total', about);
+      call?.ended(
+        'failed',
+        error instanceof ApiRefused ? { 'http.response.status_code': error.status } : {},
+      );
       throw error;
     } finally {
       metrics.observe('sandpool_store_seconds', about, (performance.now() - began) / 1_000);
     }
   }
 
-  async #answered(wanted: Omit<Exchange, 'headers'>, headers: Readonly<Record<string, string>>): Promise<unknown> {
+  async #answered(
+    wanted: Omit<Exchange, 'headers'>,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<unknown> {
     const turn = await this.turns.take(namespaceIn(wanted.path), wanted.deadlineMs);
     const sentAt = performance.now();
     let answer: Answer;
     try {
-      answer = await exchange(this.#pool, { ...wanted, path: this.#prefix + wanted.path, headers: this.#headers(headers), deadlineMs: wanted.deadlineMs - turn.waitedMs });
+      answer = await exchange(this.#pool, {
+        ...wanted,
+        path: this.#prefix + wanted.path,
+        headers: this.#headers(headers),
+        deadlineMs: wanted.deadlineMs - turn.waitedMs,
+      });
     } finally {
       turn.done();
     }
     this.#noteDate(answer.headers, sentAt);
-    if (answer.status < 400) return parsed(answer, `${wanted.method} ${wanted.path.split('?', 1)[0] ?? ''}`);
+    if (answer.status < 400)
+      return parsed(answer, `${wanted.method} ${wanted.path.split('?', 1)[0] ?? ''}`);
     if (answer.status === 401) this.#deps.access.rejected();
     const retryAfter = answer.headers['retry-after'];
-    throw refusedBy(answer.status, answer.body, typeof retryAfter === 'string' ? retryAfter : undefined);
+    throw refusedBy(
+      answer.status,
+      answer.body,
+      typeof retryAfter === 'string' ? retryAfter : undefined,
+    );
   }
 
   #headers(given: Readonly<Record<string, string>> = {}): Record<string, string> {
-    const headers: Record<string, string> = { 'accept': JSON_TYPE, 'user-agent': this.#agent, ...given };
+    const headers: Record<string, string> = {
+      accept: JSON_TYPE,
+      'user-agent': this.#agent,
+      ...given,
+    };
     const authorization = this.#deps.access.authorization();
     if (authorization !== undefined) headers['authorization'] = authorization;
     return headers;
@@ -276,11 +386,16 @@ const namespaceIn = (path: string): string => NAMESPACE_IN_PATH.exec(path)?.[1] 
 
 const queryText = (query: Query | undefined): string => {
   if (!query) return '';
-  const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`]));
+  const given = Object.entries(query).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`],
+  );
   return given.length === 0 ? '' : `?${given.join('&')}`;
 };
 
-/** An answer that is no JSON came from something between us and the API server: what it did is as unknown as without it. */
+/**
+ * An answer that is no JSON came from something between us and the API server: what it did is as
+ * unknown as without it.
+ */
 const parsed = ({ body }: Answer, what: string): unknown => {
   try {
     return JSON.parse(body) as unknown;
@@ -292,10 +407,20 @@ const parsed = ({ body }: Answer, what: string): unknown => {
 const CUT_CODES = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 
 const isCut = (cause: unknown): boolean =>
-  typeof cause === 'object' && cause !== null && 'code' in cause && typeof cause.code === 'string' && CUT_CODES.has(cause.code);
+  typeof cause === 'object' &&
+  cause !== null &&
+  'code' in cause &&
+  typeof cause.code === 'string' &&
+  CUT_CODES.has(cause.code);
 
-const isWatchEvent = (event: { readonly type?: unknown; readonly object?: unknown }): event is WatchEvent =>
-  event.type === 'ADDED' || event.type === 'MODIFIED' || event.type === 'DELETED' || event.type === 'BOOKMARK';
+const isWatchEvent = (event: {
+  readonly type?: unknown;
+  readonly object?: unknown;
+}): event is WatchEvent =>
+  event.type === 'ADDED' ||
+  event.type === 'MODIFIED' ||
+  event.type === 'DELETED' ||
+  event.type === 'BOOKMARK';
 
 const watchEventOf = (path: string, line: string): WatchEvent => {
   let event: unknown;
@@ -304,7 +429,8 @@ const watchEventOf = (path: string, line: string): WatchEvent => {
   } catch (error) {
     throw new ApiUnreachable(`watch ${path}: a line that is no JSON`, { cause: error });
   }
-  if (typeof event !== 'object' || event === null) throw new ApiUnreachable(`watch ${path}: a line that is no event`);
+  if (typeof event !== 'object' || event === null)
+    throw new ApiUnreachable(`watch ${path}: a line that is no event`);
   const { type, object } = event as { readonly type?: unknown; readonly object?: unknown };
   if (type === 'ERROR') throw refusedBy(codeOf(object), JSON.stringify(object ?? null), undefined);
   if (!isWatchEvent(event)) throw new ApiUnreachable(`watch ${path}: an event of unknown type`);
@@ -313,6 +439,7 @@ const watchEventOf = (path: string, line: string): WatchEvent => {
 
 /** Of a `Status` object. */
 const codeOf = (status: unknown): number => {
-  const code: unknown = typeof status === 'object' && status !== null && 'code' in status ? status.code : undefined;
+  const code: unknown =
+    typeof status === 'object' && status !== null && 'code' in status ? status.code : undefined;
   return typeof code === 'number' && code >= 400 ? code : 500;
 };

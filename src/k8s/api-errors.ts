@@ -10,7 +10,10 @@ export interface RefusalCause {
 
 export interface Refused {
   readonly status: number;
-  /** Kubernetes' machine-readable word, such as `Conflict`, `AlreadyExists`, `Expired`; empty where the answer has none. */
+  /**
+   * Kubernetes' machine-readable word, such as `Conflict`, `AlreadyExists`, `Expired`; empty where
+   * the answer has none.
+   */
   readonly reason: string;
   readonly message: string;
   readonly causes: readonly RefusalCause[];
@@ -45,14 +48,19 @@ export class ApiRefused extends NotDone implements Refused {
   }
 }
 
-export const isRefused = (error: unknown, status: number): boolean => error instanceof ApiRefused && error.status === status;
+export const isRefused = (error: unknown, status: number): boolean =>
+  error instanceof ApiRefused && error.status === status;
 
 /**
- * Whether the API server said that there is no such object, of that kind where one is given. Any other answer of 404 says nothing of
- * it: it may be a proxy's, or that of an API server that lacks the kind.
+ * Whether the API server said that there is no such object, of that kind where one is given. Any
+ * other answer of 404 says nothing of it: it may be a proxy's, or that of an API server that lacks
+ * the kind.
  */
 export const isAbsent = (error: unknown, kind?: string): boolean =>
-  error instanceof ApiRefused && error.status === 404 && error.missing !== undefined && error.missing.kind === (kind ?? error.missing.kind);
+  error instanceof ApiRefused &&
+  error.status === 404 &&
+  error.missing !== undefined &&
+  error.missing.kind === (kind ?? error.missing.kind);
 
 /** For `catch`: nothing where there is no such object; else the error goes on. */
 export const notFound = (error: unknown): undefined => {
@@ -78,17 +86,31 @@ export class ApiUnreachable extends NotDone {
 export class LinkLate extends ApiUnreachable {}
 
 /** What a client may repeat later; anything else is passed on. */
-export const asRefusal = (error: unknown): unknown => (error instanceof NotDone ? unavailable(error.told, error.retryAfterSeconds) : error);
+export const asRefusal = (error: unknown): unknown =>
+  error instanceof NotDone ? unavailable(error.told, error.retryAfterSeconds) : error;
 
-/** What an answer of 400 or more says: a `Status` object, or whatever stands between us and the API server put there. */
-export const refusedBy = (status: number, body: string, retryAfter: string | undefined): ApiRefused => {
+/**
+ * What an answer of 400 or more says: a `Status` object, or whatever stands between us and the API
+ * server put there.
+ */
+export const refusedBy = (
+  status: number,
+  body: string,
+  retryAfter: string | undefined,
+): ApiRefused => {
   const said = statusIn(body);
   const { reason, message, details } = said ?? {};
-  const seconds = typeof details?.retryAfterSeconds === 'number' ? details.retryAfterSeconds : Number(retryAfter ?? Number.NaN);
+  const seconds =
+    typeof details?.retryAfterSeconds === 'number'
+      ? details.retryAfterSeconds
+      : Number(retryAfter ?? Number.NaN);
   return new ApiRefused({
     status,
     reason: typeof reason === 'string' ? reason : '',
-    message: typeof message === 'string' && message !== '' ? message.slice(0, LONGEST_MESSAGE) : `status ${status}: ${body.slice(0, LONGEST_FOREIGN_TEXT)}`,
+    message:
+      typeof message === 'string' && message !== ''
+        ? message.slice(0, LONGEST_MESSAGE)
+        : `status ${status}: ${body.slice(0, LONGEST_FOREIGN_TEXT)}`,
     causes: Array.isArray(details?.causes) ? details.causes.slice(0, MOST_CAUSES).map(causeOf) : [],
     retryAfterSeconds: Number.isFinite(seconds) && seconds >= 0 ? seconds : undefined,
     missing: said ? missingIn(said) : undefined,
@@ -99,12 +121,24 @@ interface StatusObject {
   readonly kind?: unknown;
   readonly reason?: unknown;
   readonly message?: unknown;
-  readonly details?: { readonly causes?: unknown; readonly retryAfterSeconds?: unknown; readonly kind?: unknown; readonly name?: unknown } | null;
+  readonly details?: {
+    readonly causes?: unknown;
+    readonly retryAfterSeconds?: unknown;
+    readonly kind?: unknown;
+    readonly name?: unknown;
+  } | null;
 }
 
 /** Of a kind that it does not know the API server says NotFound too, and names nothing. */
 const missingIn = ({ kind, reason, details }: StatusObject): Refused['missing'] => {
-  if (kind !== 'Status' || reason !== 'NotFound' || typeof details?.kind !== 'string' || typeof details.name !== 'string' || details.name === '') return undefined;
+  if (
+    kind !== 'Status' ||
+    reason !== 'NotFound' ||
+    typeof details?.kind !== 'string' ||
+    typeof details.name !== 'string' ||
+    details.name === ''
+  )
+    return undefined;
   return { kind: details.kind, name: details.name };
 };
 
@@ -122,7 +156,11 @@ const statusIn = (body: string): StatusObject | undefined => {
 };
 
 const causeOf = (cause: unknown): RefusalCause => {
-  const { reason, field, message } = (typeof cause === 'object' && cause !== null ? cause : {}) as { reason?: unknown; field?: unknown; message?: unknown };
+  const { reason, field, message } = (typeof cause === 'object' && cause !== null ? cause : {}) as {
+    reason?: unknown;
+    field?: unknown;
+    message?: unknown;
+  };
   const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
   return { reason: textOf(reason), field: textOf(field), message: textOf(message) };
 };

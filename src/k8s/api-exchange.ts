@@ -9,7 +9,10 @@ export interface Exchange {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly deadlineMs: number;
-  /** Asked right before the first byte is written; from then on the answer is waited for so long at most. */
+  /**
+   * Asked right before the first byte is written; from then on the answer is waited for so long at
+   * most.
+   */
   readonly permission?: { readonly permitted: () => boolean; readonly answeredWithinMs: number };
 }
 
@@ -22,11 +25,16 @@ export interface Answer {
 export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /**
- * One request and its whole answer, of at most 64 MiB. Rejects with NotSent where not one byte was written by the deadline,
- * with LeaseLost where that was no longer permitted, and with ApiUnreachable from then on: what was written may have been read, however soon the link was cut.
- * undici never repeats a request on its own here: without pipelining, the one on a connection that closes fails.
+ * One request and its whole answer, of at most 64 MiB. Rejects with NotSent where not one byte was
+ * written by the deadline, with LeaseLost where that was no longer permitted, and with
+ * ApiUnreachable from then on: what was written may have been read, however soon the link was cut.
+ * undici never repeats a request on its own here: without pipelining, the one on a connection that
+ * closes fails.
  */
-export const exchange = (pool: Dispatcher, { method, path, headers, body, deadlineMs, permission }: Exchange): Promise<Answer> =>
+export const exchange = (
+  pool: Dispatcher,
+  { method, path, headers, body, deadlineMs, permission }: Exchange,
+): Promise<Answer> =>
   new Promise((resolve, reject) => {
     let begun: Dispatcher.DispatchController | undefined;
     let overdue = false;
@@ -39,11 +47,12 @@ export const exchange = (pool: Dispatcher, { method, path, headers, body, deadli
       const message = `${method} ${pathOf(path)}: ${why}`;
       reject(begun ? new ApiUnreachable(message, { cause }) : new NotSent(message, { cause }));
     };
-    const endIn = (ms: number): NodeJS.Timeout => setTimeout(() => {
-      overdue = true;
-      failed(`no answer within ${ms} ms`);
-      begun?.abort(new ApiUnreachable('overdue'));
-    }, ms);
+    const endIn = (ms: number): NodeJS.Timeout =>
+      setTimeout(() => {
+        overdue = true;
+        failed(`no answer within ${ms} ms`);
+        begun?.abort(new ApiUnreachable('overdue'));
+      }, ms);
     const dueAt = performance.now() + deadlineMs;
     let timer = endIn(deadlineMs);
     const handler: Dispatcher.DispatchHandler = {
@@ -63,7 +72,9 @@ export const exchange = (pool: Dispatcher, { method, path, headers, body, deadli
         begun = controller;
         if (!permission) return;
         clearTimeout(timer);
-        timer = endIn(Math.min(permission.answeredWithinMs, Math.max(0, dueAt - performance.now())));
+        timer = endIn(
+          Math.min(permission.answeredWithinMs, Math.max(0, dueAt - performance.now())),
+        );
       },
       onResponseStart: (_controller, statusCode, given) => {
         status = statusCode;
@@ -77,13 +88,22 @@ export const exchange = (pool: Dispatcher, { method, path, headers, body, deadli
       onResponseEnd: () => {
         clearTimeout(timer);
         const [only] = chunks;
-        resolve({ status, headers: answerHeaders, body: (chunks.length === 1 && only ? only : Buffer.concat(chunks)).toString('utf8') });
+        resolve({
+          status,
+          headers: answerHeaders,
+          body: (chunks.length === 1 && only ? only : Buffer.concat(chunks)).toString('utf8'),
+        });
       },
-      onResponseError: (_controller, error) => { failed(error.message, error); },
+      onResponseError: (_controller, error) => {
+        failed(error.message, error);
+      },
     };
     // undici answers a faulty request by its own handler too; nothing is thrown after that.
     // `reset: false` keeps the connection after a DELETE with a body too.
-    pool.dispatch({ method, path, headers, reset: false, ...(body === undefined ? {} : { body }) }, handler);
+    pool.dispatch(
+      { method, path, headers, reset: false, ...(body === undefined ? {} : { body }) },
+      handler,
+    );
   });
 
 const LONGEST_ANSWER = 64 * 2 ** 20;

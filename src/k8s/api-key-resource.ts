@@ -8,7 +8,10 @@ import type { Seals } from './seals.ts';
 
 export const KEY_LABEL = 'sandpool.dev/key-id';
 
-/** The spec of an `ApiKey`, named like the key: never its secret, only the HMAC of it under the pepper. All of it is the daemons'. */
+/**
+ * The spec of an `ApiKey`, named like the key: never its secret, only the HMAC of it under the
+ * pepper. All of it is the daemons'.
+ */
 export const ApiKeySpecSchema = z.object({
   format: z.int().min(1).max(FORMAT),
   keyId: z.string().regex(/^[0-9A-Za-z]{12,64}$/),
@@ -19,7 +22,10 @@ export const ApiKeySpecSchema = z.object({
   hash: z.string().regex(/^[0-9a-f]{64}$/),
   global: z.boolean().optional(),
   /** The keyId of the key that made it. */
-  createdBy: z.string().regex(/^[0-9A-Za-z]{12,64}$/).optional(),
+  createdBy: z
+    .string()
+    .regex(/^[0-9A-Za-z]{12,64}$/)
+    .optional(),
   issuedAt: z.iso.datetime(),
   expiresAt: z.iso.datetime(),
   /** When the object was made. */
@@ -38,7 +44,11 @@ export interface ApiKeyResourceDeps {
 
 const KIND = 'ApiKey';
 
-export const apiKeyResource = ({ seals, teamOf, now }: ApiKeyResourceDeps): Resource<ApiKeyRecord> => ({
+export const apiKeyResource = ({
+  seals,
+  teamOf,
+  now,
+}: ApiKeyResourceDeps): Resource<ApiKeyRecord> => ({
   kind: KIND,
   plural: 'apikeys',
   place: ({ namespace, shortName }) => ({ namespace, name: shortName }),
@@ -47,36 +57,95 @@ export const apiKeyResource = ({ seals, teamOf, now }: ApiKeyResourceDeps): Reso
     return name === undefined ? { labelSelector: `${KEY_LABEL}=${key}` } : { namespace, name };
   },
   unique: ({ keyId }) => `${KEY_LABEL}=${keyId}`,
-  write: ({ namespace, shortName, keyId, team, user, role, description, hash, global, createdBy, issuedAt, expiresAt }, before) => {
+  write: (
+    {
+      namespace,
+      shortName,
+      keyId,
+      team,
+      user,
+      role,
+      description,
+      hash,
+      global,
+      createdBy,
+      issuedAt,
+      expiresAt,
+    },
+    before,
+  ) => {
     const content: ApiKeySpec = {
-      format: FORMAT, keyId, team, user, role, description, hash, ...(global === undefined ? {} : { global }),
+      format: FORMAT,
+      keyId,
+      team,
+      user,
+      role,
+      description,
+      hash,
+      ...(global === undefined ? {} : { global }),
       ...(createdBy === undefined ? {} : { createdBy }),
-      issuedAt: new Date(issuedAt).toISOString(), expiresAt: new Date(expiresAt).toISOString(),
+      issuedAt: new Date(issuedAt).toISOString(),
+      expiresAt: new Date(expiresAt).toISOString(),
       bornAt: (before?.spec as ApiKeySpec | undefined)?.bornAt ?? new Date(now()).toISOString(),
     };
-    return { labels: { [KEY_LABEL]: keyId }, spec: seals.sealed(KIND, { namespace, name: shortName }, { uid: before?.metadata.uid, content }) };
+    return {
+      labels: { [KEY_LABEL]: keyId },
+      spec: seals.sealed(
+        KIND,
+        { namespace, name: shortName },
+        { uid: before?.metadata.uid, content },
+      ),
+    };
   },
   read: (object) => {
     if (teamOf(object.metadata.namespace ?? '') === undefined) return { kind: 'ignored' };
     const spec = object.spec as ApiKeySpec;
     const verdict = seals.judge(object, spec);
-    if (spec.format > FORMAT) return verdict === 'bound' || verdict === 'unbound' ? { kind: 'too-new', format: spec.format } : laterFormat(object, spec.format);
-    if (verdict === 'forged' || (verdict === 'unbound' && !isBornNow(object))) return { kind: 'wrong', object, fault: NOT_SEALED };
-    return { kind: 'record', record: recordOf(object), ...mendedOf(object), ...unsealedIn(object, { verdict, seals }) };
+    if (spec.format > FORMAT)
+      return verdict === 'bound' || verdict === 'unbound'
+        ? { kind: 'too-new', format: spec.format }
+        : laterFormat(object, spec.format);
+    if (verdict === 'forged' || (verdict === 'unbound' && !isBornNow(object)))
+      return { kind: 'wrong', object, fault: NOT_SEALED };
+    return {
+      kind: 'record',
+      record: recordOf(object),
+      ...mendedOf(object),
+      ...unsealedIn(object, { verdict, seals }),
+    };
   },
 });
 
-const NOT_SEALED = { reason: 'NotSealed', message: 'no daemon of this installation wrote it as it stands: it is no key' };
+const NOT_SEALED = {
+  reason: 'NotSealed',
+  message: 'no daemon of this installation wrote it as it stands: it is no key',
+};
 
 /** Whether it is the object that the key was written for, and none that was made later. */
 const isBornNow = ({ metadata, spec }: ResourceObject): boolean =>
-  Math.abs(Date.parse((spec as ApiKeySpec).bornAt ?? '') - Date.parse(metadata.creationTimestamp)) <= BIRTH_TOLERANCE_MS;
+  Math.abs(
+    Date.parse((spec as ApiKeySpec).bornAt ?? '') - Date.parse(metadata.creationTimestamp),
+  ) <= BIRTH_TOLERANCE_MS;
 
 const recordOf = ({ metadata, spec: given }: ResourceObject): ApiKeyRecord => {
-  const { format: _format, seal: _seal, bornAt: _bornAt, issuedAt, expiresAt, global, createdBy, ...spec } = given as ApiKeySpec;
+  const {
+    format: _format,
+    seal: _seal,
+    bornAt: _bornAt,
+    issuedAt,
+    expiresAt,
+    global,
+    createdBy,
+    ...spec
+  } = given as ApiKeySpec;
   return {
-    ...spec, ...(global === undefined ? {} : { global }), ...(createdBy === undefined ? {} : { createdBy }),
-    namespace: metadata.namespace ?? '', shortName: metadata.name, revision: metadata.resourceVersion,
-    issuedAt: Date.parse(issuedAt), expiresAt: Date.parse(expiresAt),
+    ...spec,
+    ...(global === undefined ? {} : { global }),
+    ...(createdBy === undefined ? {} : { createdBy }),
+    namespace: metadata.namespace ?? '',
+    shortName: metadata.name,
+    revision: metadata.resourceVersion,
+    issuedAt: Date.parse(issuedAt),
+    expiresAt: Date.parse(expiresAt),
   };
 };

@@ -16,7 +16,10 @@ const MOST_VOLUMES = 1_000;
 /** What people are to read in place of a claim's name. */
 export const DISPLAY_NAME_ANNOTATION = 'sandpool.dev/display-name';
 
-/** The Bound persistent volume claims of a namespace, read from the API server when they are asked for, at most once in 250 ms. */
+/**
+ * The Bound persistent volume claims of a namespace, read from the API server when they are asked
+ * for, at most once in 250 ms.
+ */
 export class BoundVolumes implements Volumes {
   readonly provided: boolean;
   readonly #reads: SharedReads<readonly Volume[]>;
@@ -27,7 +30,7 @@ export class BoundVolumes implements Volumes {
   }
 
   async list(namespace: string): Promise<readonly Volume[]> {
-    return this.provided ? await this.#reads.read(namespace) ?? [] : [];
+    return this.provided ? ((await this.#reads.read(namespace)) ?? []) : [];
   }
 }
 
@@ -35,8 +38,14 @@ const boundIn = async (api: ApiClient, namespace: string): Promise<readonly Volu
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/persistentvolumeclaims`;
   const volumes: Volume[] = [];
   try {
-    for (let next: string | undefined, first = true; (first || next !== undefined) && volumes.length < MOST_VOLUMES; first = false) {
-      const page = listPageOf(await api.list(path, { limit: PAGE, ...(next === undefined ? {} : { continue: next }) }));
+    for (
+      let next: string | undefined, first = true;
+      (first || next !== undefined) && volumes.length < MOST_VOLUMES;
+      first = false
+    ) {
+      const page = listPageOf(
+        await api.list(path, { limit: PAGE, ...(next === undefined ? {} : { continue: next }) }),
+      );
       for (const claim of page.items) volumes.push(...volumeIn(claim as PersistentVolumeClaim));
       next = page.next;
     }
@@ -48,19 +57,29 @@ const boundIn = async (api: ApiClient, namespace: string): Promise<readonly Volu
 
 /** As much as is read of one. */
 interface PersistentVolumeClaim {
-  readonly metadata: { readonly name: string; readonly deletionTimestamp?: string; readonly annotations?: Readonly<Record<string, string>> };
+  readonly metadata: {
+    readonly name: string;
+    readonly deletionTimestamp?: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
   readonly spec?: { readonly storageClassName?: string; readonly accessModes?: readonly string[] };
-  readonly status?: { readonly phase?: string; readonly capacity?: Readonly<Record<string, string>>; readonly accessModes?: readonly string[] };
+  readonly status?: {
+    readonly phase?: string;
+    readonly capacity?: Readonly<Record<string, string>>;
+    readonly accessModes?: readonly string[];
+  };
 }
 
 const volumeIn = ({ metadata, spec, status }: PersistentVolumeClaim): readonly Volume[] => {
   if (status?.phase !== 'Bound' || metadata.deletionTimestamp !== undefined) return [];
-  return [{
-    claimName: metadata.name,
-    displayName: metadata.annotations?.[DISPLAY_NAME_ANNOTATION] ?? metadata.name,
-    capacity: status.capacity?.['storage'] ?? '',
-    accessModes: status.accessModes ?? spec?.accessModes ?? [],
-    storageClass: spec?.storageClassName ?? '',
-    phase: 'Bound',
-  }];
+  return [
+    {
+      claimName: metadata.name,
+      displayName: metadata.annotations?.[DISPLAY_NAME_ANNOTATION] ?? metadata.name,
+      capacity: status.capacity?.['storage'] ?? '',
+      accessModes: status.accessModes ?? spec?.accessModes ?? [],
+      storageClass: spec?.storageClassName ?? '',
+      phase: 'Bound',
+    },
+  ];
 };

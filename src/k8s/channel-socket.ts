@@ -4,10 +4,15 @@ import { WebSocket } from 'ws';
 import { ApiUnreachable, LinkLate, NotSent, refusedBy } from './api-errors.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 
-/** Of commands and terminals; of port-forwards, bytes of SPDY or, where the API server is older than 1.31, channels. */
+/**
+ * Of commands and terminals; of port-forwards, bytes of SPDY or, where the API server is older than
+ * 1.31, channels.
+ */
 export type Subprotocol = 'v5.channel.k8s.io' | 'SPDY-3.1+portforward.k8s.io' | 'v4.channel.k8s.io';
 
-/** SPDY goes by a name that is none by the standard of WebSockets, so that `ws` would not take it. */
+/**
+ * SPDY goes by a name that is none by the standard of WebSockets, so that `ws` would not take it.
+ */
 const TUNNEL = 'SPDY-3.1+portforward.k8s.io' satisfies Subprotocol;
 const TUNNEL_ON_THE_WIRE = 'SPDY/3.1+portforward.k8s.io';
 /** What `ws` says of its `handshakeTimeout`. */
@@ -32,7 +37,9 @@ interface Closing {
 }
 
 export interface ChannelEvents extends Closing {
-  /** What a channel brought. Still called a few times after `pause()`, for what had arrived already. */
+  /**
+   * What a channel brought. Still called a few times after `pause()`, for what had arrived already.
+   */
   data(channel: number, bytes: Buffer): void;
 }
 
@@ -49,16 +56,19 @@ const PING_EVERY_MS = 15_000;
 const KEEP_ALIVE_MS = 30_000;
 /** From closing the link to cutting it. */
 const CLOSE_GRACE_MS = 2_000;
-/** Input since the last pong beyond which a silent peer need not be dead: it reads our pings after the input, which the container may not take. */
+/**
+ * Input since the last pong beyond which a silent peer need not be dead: it reads our pings after
+ * the input, which the container may not take.
+ */
 const OWED_BYTES = 4_096;
 const LONGEST_REFUSAL = 64 << 10;
 const CLOSE_CHANNEL = 255;
 const NORMAL = 1_000;
 
 /**
- * A WebSocket to the API server that carries numbered channels, as exec and port-forward have them. A peer that is gone
- * without a word is found by pings, within two of their periods; while the reader pauses, or where much input waits to be
- * taken, only the kernel's own timeouts find it.
+ * A WebSocket to the API server that carries numbered channels, as exec and port-forward have them.
+ * A peer that is gone without a word is found by pings, within two of their periods; while the
+ * reader pauses, or where much input waits to be taken, only the kernel's own timeouts find it.
  */
 export class ChannelSocket {
   readonly #ws: WebSocket;
@@ -78,18 +88,30 @@ export class ChannelSocket {
 
   private constructor(ws: WebSocket, pingEveryMs: number) {
     this.#ws = ws;
-    this.closed = new Promise((resolve) => { this.#settle = resolve; });
+    this.closed = new Promise((resolve) => {
+      this.#settle = resolve;
+    });
     this.pause();
-    this.#pings = setInterval(() => { this.#look(); }, pingEveryMs);
-    ws.on('message', (data: Buffer) => { this.#heard(data); }); // binaryType is nodebuffer
-    ws.on('pong', () => { this.#answered(); });
-    ws.on('error', (error) => { this.#why ||= error.message; });
-    ws.on('close', (code, reason) => { this.#closed(this.#why || String(reason) || `closed with ${code}`, code === NORMAL); });
+    this.#pings = setInterval(() => {
+      this.#look();
+    }, pingEveryMs);
+    ws.on('message', (data: Buffer) => {
+      this.#heard(data);
+    }); // binaryType is nodebuffer
+    ws.on('pong', () => {
+      this.#answered();
+    });
+    ws.on('error', (error) => {
+      this.#why ||= error.message;
+    });
+    ws.on('close', (code, reason) => {
+      this.#closed(this.#why || String(reason) || `closed with ${code}`, code === NORMAL);
+    });
   }
 
   /**
-   * Nothing is read before `listen`. Rejects with ApiRefused where the API server says no, with NotSent where it was not
-   * reached, with ApiUnreachable where no answer came.
+   * Nothing is read before `listen`. Rejects with ApiRefused where the API server says no, with
+   * NotSent where it was not reached, with ApiUnreachable where no answer came.
    */
   static open(terms: ChannelSocketTerms): Promise<ChannelSocket> {
     const { server, tls } = terms.access;
@@ -98,29 +120,48 @@ export class ChannelSocket {
     const authorization = terms.access.authorization();
     const session = sessions.get(terms.access);
     const ws = new WebSocket(url, [...terms.subprotocols], {
-      ...tls, ...(session === undefined ? {} : { session }), maxPayload: MAX_PAYLOAD, handshakeTimeout: terms.openWithinMs ?? OPEN_WITHIN_MS, perMessageDeflate: false, followRedirects: false,
+      ...tls,
+      ...(session === undefined ? {} : { session }),
+      maxPayload: MAX_PAYLOAD,
+      handshakeTimeout: terms.openWithinMs ?? OPEN_WITHIN_MS,
+      perMessageDeflate: false,
+      followRedirects: false,
       finishRequest: (request) => {
         keepSession(terms.access, request);
-        request.setHeader('Sec-WebSocket-Protocol', terms.subprotocols.join(',').replace(TUNNEL, TUNNEL_ON_THE_WIRE));
+        request.setHeader(
+          'Sec-WebSocket-Protocol',
+          terms.subprotocols.join(',').replace(TUNNEL, TUNNEL_ON_THE_WIRE),
+        );
         request.end();
       },
-      headers: { 'user-agent': terms.agent, ...(authorization === undefined ? {} : { authorization }) },
+      headers: {
+        'user-agent': terms.agent,
+        ...(authorization === undefined ? {} : { authorization }),
+      },
     });
     const what = url.pathname;
     return new Promise((resolve, reject) => {
       const failed = (error: Error): void => {
-        const Failure = isUnsent(error) ? NotSent : error.message === HANDSHAKE_LATE ? LinkLate : ApiUnreachable;
+        const Failure = isUnsent(error)
+          ? NotSent
+          : error.message === HANDSHAKE_LATE
+            ? LinkLate
+            : ApiUnreachable;
         reject(new Failure(`${what}: ${error.message}`, { cause: error }));
       };
       ws.on('error', failed);
       ws.once('upgrade', (response) => {
         response.socket.setKeepAlive(true, KEEP_ALIVE_MS);
         const { headers } = response;
-        if (headers['sec-websocket-protocol'] === TUNNEL_ON_THE_WIRE) headers['sec-websocket-protocol'] = TUNNEL;
+        if (headers['sec-websocket-protocol'] === TUNNEL_ON_THE_WIRE)
+          headers['sec-websocket-protocol'] = TUNNEL;
       });
       ws.once('unexpected-response', (_request, response) => {
         if (response.statusCode === 401) terms.access.rejected();
-        refusalIn(response).then((refusal) => { ws.terminate(); reject(refusal); }, failed);
+        refusalIn(response).then((refusal) => {
+          ws.terminate();
+          reject(refusal);
+        }, failed);
       });
       ws.once('open', () => {
         ws.off('error', failed);
@@ -130,19 +171,29 @@ export class ChannelSocket {
   }
 
   /** The one that was agreed on. */
-  get subprotocol(): string { return this.#ws.protocol; }
+  get subprotocol(): string {
+    return this.#ws.protocol;
+  }
 
   listen(events: ChannelEvents): void {
     const frame = (bytes: Buffer): void => {
       const channel = bytes[0];
       if (channel !== undefined) events.data(channel, bytes.subarray(1));
     };
-    this.listenToFrames({ frame, closed: (why, clean) => { events.closed(why, clean); } });
+    this.listenToFrames({
+      frame,
+      closed: (why, clean) => {
+        events.closed(why, clean);
+      },
+    });
   }
 
   listenToFrames(events: FrameEvents): void {
     this.#events = events;
-    if (this.#over) queueMicrotask(() => { events.closed(this.#why, this.#clean); });
+    if (this.#over)
+      queueMicrotask(() => {
+        events.closed(this.#why, this.#clean);
+      });
     else this.resume();
   }
 
@@ -158,7 +209,9 @@ export class ChannelSocket {
       return;
     }
     this.#owed += bytes.length;
-    this.#ws.send(bytes, () => { sent(); });
+    this.#ws.send(bytes, () => {
+      sent();
+    });
   }
 
   /** Nothing more comes on the channel; the other side sees its end. With v5 alone. */
@@ -194,7 +247,9 @@ export class ChannelSocket {
     if (this.#over) return;
     this.resume(); // else the peer's own close frame would never be read
     this.#ws.close(NORMAL);
-    setTimeout(() => { this.#ws.terminate(); }, CLOSE_GRACE_MS).unref();
+    setTimeout(() => {
+      this.#ws.terminate();
+    }, CLOSE_GRACE_MS).unref();
   }
 
   /** Ends it at once, as if the link had been cut; `why` is what its events tell. */
@@ -238,20 +293,31 @@ export class ChannelSocket {
 }
 
 /**
- * The last TLS session of each access. A link that resumes it is spared the certificates of both sides, 5 of some 60 ms of a
- * command (RFC 8446, 2.2). An API server that does not know it any more shakes hands in full.
+ * The last TLS session of each access. A link that resumes it is spared the certificates of both
+ * sides, 5 of some 60 ms of a command (RFC 8446, 2.2). An API server that does not know it any more
+ * shakes hands in full.
  */
 const sessions = new WeakMap<ClusterAccess, Buffer>();
 
 const keepSession = (access: ClusterAccess, request: ClientRequest): void => {
   request.once('socket', (socket) => {
-    if (socket instanceof TLSSocket) socket.on('session', (session) => { sessions.set(access, session); });
+    if (socket instanceof TLSSocket)
+      socket.on('session', (session) => {
+        sessions.set(access, session);
+      });
   });
 };
 
-const UNSENT_CODES = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
+const UNSENT_CODES = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+]);
 
-const isUnsent = (error: Error): boolean => 'code' in error && typeof error.code === 'string' && UNSENT_CODES.has(error.code);
+const isUnsent = (error: Error): boolean =>
+  'code' in error && typeof error.code === 'string' && UNSENT_CODES.has(error.code);
 
 const refusalIn = async (response: IncomingMessage): Promise<Error> => {
   let body = '';

@@ -9,8 +9,9 @@ const BUFFER = 32 << 10;
 const CHUNK = 32 << 10;
 
 /**
- * One channel of a socket as a stream that carries bytes both ways: while its reader is behind nothing is read from the
- * socket, and a writer waits until the kernel has taken what it wrote. `left` is called once it is destroyed.
+ * One channel of a socket as a stream that carries bytes both ways: while its reader is behind
+ * nothing is read from the socket, and a writer waits until the kernel has taken what it wrote.
+ * `left` is called once it is destroyed.
  */
 export class ChannelStream extends SocketStream {
   readonly #socket: Channels;

@@ -18,12 +18,21 @@ const RULES: readonly (readonly [RegExp, string])[] = [
   [/\brpc error: code = \w+ desc = /g, ''],
   // A registry's URL says what the image's name says.
   [/\b(Get|Head|Post|Put) "(?!https?:\/\/[^/"]+\/v2\/)[^"]*"/g, '$1'],
-  [/\b(dial|read|write) (?:unix(?:packet|gram)?|tcp|udp|ip)[46]?(?! (?:127\.|\[::1\]))(?: [^\s:]*?(?:\[[^\]]*\])?(?::\d+)?(?:->\S+?)?)?: /g, '$1: '],
+  [
+    /\b(dial|read|write) (?:unix(?:packet|gram)?|tcp|udp|ip)[46]?(?! (?:127\.|\[::1\]))(?: [^\s:]*?(?:\[[^\]]*\])?(?::\d+)?(?:->\S+?)?)?: /g,
+    '$1: ',
+  ],
   [/\blookup (\S+) on \S+: /g, 'lookup $1: '],
   [/\bunix:\/\/\S*?(?=[\s"':,]|$)/g, PATH],
-  [/(?<![\w/.])\/(?:(?:var\/)?run\/(?:netns|containerd|crio|docker|k3s|kubelet)|var\/lib\/(?:kubelet|containerd|containers|docker|rancher|cni)|var\/log\/(?:pods|containers)|(?:etc|opt)\/cni|sys\/fs\/cgroup|proc\/\d+\/ns)[^\s"',:]*/g, PATH],
+  [
+    /(?<![\w/.])\/(?:(?:var\/)?run\/(?:netns|containerd|crio|docker|k3s|kubelet)|var\/lib\/(?:kubelet|containerd|containers|docker|rancher|cni)|var\/log\/(?:pods|containers)|(?:etc|opt)\/cni|sys\/fs\/cgroup|proc\/\d+\/ns)[^\s"',:]*/g,
+    PATH,
+  ],
   [/(?<![\w/.])\/[^\s"',:]*\.sock\b/g, PATH],
-  [/(?<!\/[\w./-]{0,256}:)(?<![\w.-])(?!127\.|0\.0\.0\.0)(?:\d{1,3}\.){3}\d{1,3}(?::\d{1,5})?(?![\w.-])/g, ADDRESS],
+  [
+    /(?<!\/[\w./-]{0,256}:)(?<![\w.-])(?!127\.|0\.0\.0\.0)(?:\d{1,3}\.){3}\d{1,3}(?::\d{1,5})?(?![\w.-])/g,
+    ADDRESS,
+  ],
   [/\bnodes? (["'])[^"']*\1/g, NODE],
   [/\bnode (?=[\w.-]*[\d.-])[\w.-]*\w/g, NODE],
   [/\bUser "[^"]*"/g, 'the daemon'],
@@ -32,20 +41,30 @@ const RULES: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * Cleans what a kubelet, scheduler, container runtime or API server says before a tenant may read it:
- * the cause stays, and of nodes, addresses, sockets, accounts and paths outside of the sandbox no
- * name. `node`: the one that the sandbox runs on, where that is known.
+ * Cleans what a kubelet, scheduler, container runtime or API server says before a tenant may read
+ * it: the cause stays, and of nodes, addresses, sockets, accounts and paths outside of the sandbox
+ * no name. `node`: the one that the sandbox runs on, where that is known.
  */
 export const cleaned = (message: string, node?: string): string => {
   let text = message.slice(0, LONGEST);
   for (const [pattern, replacement] of RULES) text = text.replace(pattern, replacement);
-  text = text.replace(/\[?[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(?:%\w+)?(?:\](?::\d{1,5})?)?/g, withoutIPv6);
-  if (node !== undefined && node !== '') text = text.replace(new RegExp(`(?<![\\w.-])${node.replaceAll(/[^\w-]/g, '\\$&')}(?![\\w-]|\\.\\w)`, 'g'), NODE);
+  text = text.replace(
+    /\[?[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(?:%\w+)?(?:\](?::\d{1,5})?)?/g,
+    withoutIPv6,
+  );
+  if (node !== undefined && node !== '')
+    text = text.replace(
+      new RegExp(`(?<![\\w.-])${node.replaceAll(/[^\w-]/g, '\\$&')}(?![\\w-]|\\.\\w)`, 'g'),
+      NODE,
+    );
   return text.replaceAll(/\s+/g, ' ').trim();
 };
 
 const withoutIPv6 = (candidate: string): string => {
-  const address = candidate.replace(/^\[/, '').replace(/\](?::\d+)?$/, '').replace(/%\w+$/, '');
+  const address = candidate
+    .replace(/^\[/, '')
+    .replace(/\](?::\d+)?$/, '')
+    .replace(/%\w+$/, '');
   const end = /[:.]$/.test(address) && !address.endsWith('::') ? address.slice(-1) : '';
   const bare = end === '' ? address : address.slice(0, -1);
   return isIPv6(bare) && bare !== '::1' && bare !== '::' ? `${ADDRESS}${end}` : candidate;

@@ -15,16 +15,19 @@ export interface DoubtedPodsDeps {
   readonly log: Log;
 }
 
-/** Looks at once; those that are not looked at yet wait, and one that finds no place looks later. */
+/**
+ * Looks at once; those that are not looked at yet wait, and one that finds no place looks later.
+ */
 const MOST_LOOKS = 8;
 const MOST_WAITING = 100_000;
 const PATIENCE_MS = 60_000;
 const AGAIN_MS = 5_000;
 
 /**
- * Looks at Pods that the watch says no more of, and that nobody was seen to end: they are gone, or somebody took the label
- * off by which Pods are watched. That is put back. Until the watch tells of such a Pod again it is looked at every 5 s, and only
- * a look that finds none says that it is gone: a label ends no sandbox.
+ * Looks at Pods that the watch says no more of, and that nobody was seen to end: they are gone, or
+ * somebody took the label off by which Pods are watched. That is put back. Until the watch tells of
+ * such a Pod again it is looked at every 5 s, and only a look that finds none says that it is gone:
+ * a label ends no sandbox.
  */
 export class DoubtedPods {
   readonly #deps: DoubtedPodsDeps;
@@ -32,11 +35,15 @@ export class DoubtedPods {
   readonly #cancels = new Map<string, () => void>();
   #stopped = false;
 
-  constructor(deps: DoubtedPodsDeps) { this.#deps = deps; }
+  constructor(deps: DoubtedPodsDeps) {
+    this.#deps = deps;
+  }
 
   start(): void {
     const { pods } = this.#deps.mirror;
-    pods.onDoubt((key) => { this.#look(key); });
+    pods.onDoubt((key) => {
+      this.#look(key);
+    });
     for (const key of pods.doubted) this.#look(key);
   }
 
@@ -49,18 +56,24 @@ export class DoubtedPods {
   #look(key: string): void {
     if (this.#stopped || this.#cancels.has(key)) return;
     this.#cancels.set(key, () => undefined);
-    this.#resolve(key).catch((error: unknown) => {
-      if (!this.#stopped) this.#deps.log.warn({ key, error }, 'a Pod of which the watch tells nothing more could not be looked at');
-    }).finally(() => {
-      this.#cancels.delete(key);
-      if (this.#stopped || !this.#deps.mirror.pods.isDoubted(key)) return;
-      const { clock } = this.#deps;
-      const cancel = clock.at(clock.now() + AGAIN_MS, () => {
+    this.#resolve(key)
+      .catch((error: unknown) => {
+        if (!this.#stopped)
+          this.#deps.log.warn(
+            { key, error },
+            'a Pod of which the watch tells nothing more could not be looked at',
+          );
+      })
+      .finally(() => {
         this.#cancels.delete(key);
-        if (this.#deps.mirror.pods.isDoubted(key)) this.#look(key);
+        if (this.#stopped || !this.#deps.mirror.pods.isDoubted(key)) return;
+        const { clock } = this.#deps;
+        const cancel = clock.at(clock.now() + AGAIN_MS, () => {
+          this.#cancels.delete(key);
+          if (this.#deps.mirror.pods.isDoubted(key)) this.#look(key);
+        });
+        this.#cancels.set(key, cancel);
       });
-      this.#cancels.set(key, cancel);
-    });
   }
 
   async #resolve(key: string): Promise<void> {
@@ -84,7 +97,17 @@ export class DoubtedPods {
     const pod = mirror.pods.get(key);
     const poolUid = pod && mirror.sandbox(pod.id)?.record.poolUid;
     if (!pod?.isUnlabelled || poolUid === undefined) return;
-    log.warn({ id: pod.id, namespace, label: POOL_LABEL }, 'a Pod lacked the label by which it is watched; it is put back');
-    mirror.pods.learn(versionOf(await api.patch(path, 'application/merge-patch+json', { metadata: { uid: pod.uid, labels: { [POOL_LABEL]: poolUid } } }), storedPodOf));
+    log.warn(
+      { id: pod.id, namespace, label: POOL_LABEL },
+      'a Pod lacked the label by which it is watched; it is put back',
+    );
+    mirror.pods.learn(
+      versionOf(
+        await api.patch(path, 'application/merge-patch+json', {
+          metadata: { uid: pod.uid, labels: { [POOL_LABEL]: poolUid } },
+        }),
+        storedPodOf,
+      ),
+    );
   }
 }

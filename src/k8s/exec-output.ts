@@ -21,7 +21,9 @@ class Kept {
     const wanted = bytes.subarray(0, this.#limit - this.#length);
     if (wanted.length < bytes.length) this.truncated = true;
     if (this.#length + wanted.length > this.#buffer.length) {
-      const larger = Buffer.allocUnsafe(Math.min(this.#limit, Math.max(FIRST_BLOCK, 2 * (this.#length + wanted.length))));
+      const larger = Buffer.allocUnsafe(
+        Math.min(this.#limit, Math.max(FIRST_BLOCK, 2 * (this.#length + wanted.length))),
+      );
       this.#buffer.copy(larger, 0, 0, this.#length);
       this.#buffer = larger;
     }
@@ -29,7 +31,9 @@ class Kept {
     this.#length += wanted.length;
   }
 
-  get bytes(): Buffer { return this.#buffer.subarray(0, this.#length); }
+  get bytes(): Buffer {
+    return this.#buffer.subarray(0, this.#length);
+  }
 }
 
 const FIRST_BLOCK = 1_024;
@@ -86,6 +90,10 @@ export class ExecOutput {
   taken(): { readonly stdout: Buffer; readonly stderr: Buffer; readonly truncated: boolean } {
     this.#stderr.keep(this.#tail); // a few bytes, and nobody is left to refuse them to
     this.#tail = Buffer.alloc(0);
-    return { stdout: this.#stdout.bytes, stderr: this.#stderr.bytes, truncated: this.#stdout.truncated || this.#stderr.truncated };
+    return {
+      stdout: this.#stdout.bytes,
+      stderr: this.#stderr.bytes,
+      truncated: this.#stdout.truncated || this.#stderr.truncated,
+    };
   }
 }

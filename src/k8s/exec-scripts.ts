@@ -1,14 +1,18 @@
 /**
- * What runs inside containers, by a POSIX /bin/sh with its builtins alone. Nothing is ever put into the text of a script:
- * what is particular comes as arguments, or by standard input, which no API server logs.
+ * What runs inside containers, by a POSIX /bin/sh with its builtins alone. Nothing is ever put into
+ * the text of a script: what is particular comes as arguments, or by standard input, which no API
+ * server logs.
  */
 
-/** Names the character encoding that every sandbox has, unless the image or the template named one. */
+/**
+ * Names the character encoding that every sandbox has, unless the image or the template named one.
+ */
 const LANG = ': "${LANG:=C.UTF-8}"; export LANG';
 
 /**
- * Prints its process id, reads an order from its input (`execOrder`), runs the command with what is left of the input, and
- * at its end prints the order's token and the exit code to the errors: background processes may hold those open for long.
+ * Prints its process id, reads an order from its input (`execOrder`), runs the command with what is
+ * left of the input, and at its end prints the order's token and the exit code to the errors:
+ * background processes may hold those open for long.
  */
 export const EXEC_SCRIPT = `echo "$$"
 ${LANG}
@@ -32,12 +36,16 @@ while IFS= read -r sandpool_kind && IFS= read -r sandpool_more && IFS= read -r s
 done
 exit 125`;
 
-/** Prints its process id, and becomes the command that its arguments are, in the terminal that clients show. */
+/**
+ * Prints its process id, and becomes the command that its arguments are, in the terminal that
+ * clients show.
+ */
 export const TERMINAL_SCRIPT = `echo "$$"; ${LANG}; TERM=xterm-256color; export TERM; exec "$@"`;
 
 /**
- * Arguments: a process, and the signal that it gets first, or KILL. Ends the process and all that descends from it, or is of
- * its session: what the signal leaves after a second is killed, until nothing is left.
+ * Arguments: a process, and the signal that it gets first, or KILL. Ends the process and all that
+ * descends from it, or is of its session: what the signal leaves after a second is killed, until
+ * nothing is left.
  */
 export const END_SCRIPT = `root=$1 sign=$2 tree=" $1 " rounds=0
 while [ "$rounds" -lt 30 ]; do
@@ -62,7 +70,10 @@ while [ "$rounds" -lt 30 ]; do
 done 2>/dev/null
 exit 1`;
 
-/** Arguments: a shell with a terminal, and a signal for what runs in its foreground; for itself where no terminal is its own. */
+/**
+ * Arguments: a shell with a terminal, and a signal for what runs in its foreground; for itself
+ * where no terminal is its own.
+ */
 export const SIGNAL_SCRIPT = `text=
 while IFS= read -r line; do text="$text $line"; done <"/proc/$1/stat"
 pid=$1 sign=$2
@@ -77,7 +88,10 @@ export interface ExecOrder {
   readonly token: string;
 }
 
-/** The order as EXEC_SCRIPT reads it: of each part its kind, its number of line ends, and itself. Throws at a NUL. */
+/**
+ * The order as EXEC_SCRIPT reads it: of each part its kind, its number of line ends, and itself.
+ * Throws at a NUL.
+ */
 export const execOrder = ({ argv, cwd, env = {}, token }: ExecOrder): Buffer => {
   const parts: (readonly [string, string])[] = [
     ...(cwd === undefined ? [] : [['cwd', cwd] as const]),
@@ -85,6 +99,9 @@ export const execOrder = ({ argv, cwd, env = {}, token }: ExecOrder): Buffer => 
     ...argv.map((argument) => ['arg', argument] as const),
     ['run', token],
   ];
-  if (parts.some(([, value]) => value.includes('\0'))) throw new Error('a command, its folder or its environment holds a NUL');
-  return Buffer.from(parts.map(([kind, value]) => `${kind}\n${value.split('\n').length - 1}\n${value}\n`).join(''));
+  if (parts.some(([, value]) => value.includes('\0')))
+    throw new Error('a command, its folder or its environment holds a NUL');
+  return Buffer.from(
+    parts.map(([kind, value]) => `${kind}\n${value.split('\n').length - 1}\n${value}\n`).join(''),
+  );
 };

@@ -9,14 +9,29 @@ export interface ForeignMetadata {
 const OURS = 'sandpool.dev/';
 
 /** Undefined where there is none of it, as almost always. */
-export const foreignMetadataOf = ({ labels, annotations, finalizers = [], ownerReferences = [] }: ForeignMetadata): ForeignMetadata | undefined => {
+export const foreignMetadataOf = ({
+  labels,
+  annotations,
+  finalizers = [],
+  ownerReferences = [],
+}: ForeignMetadata): ForeignMetadata | undefined => {
   const [others, notes] = [notOurs(labels), notOurs(annotations)];
-  if (!others && !notes && finalizers.length === 0 && ownerReferences.length === 0) return undefined;
-  return { ...(others ? { labels: others } : {}), ...(notes ? { annotations: notes } : {}), finalizers, ownerReferences };
+  if (!others && !notes && finalizers.length === 0 && ownerReferences.length === 0)
+    return undefined;
+  return {
+    ...(others ? { labels: others } : {}),
+    ...(notes ? { annotations: notes } : {}),
+    finalizers,
+    ownerReferences,
+  };
 };
 
-const notOurs = (words: Readonly<Record<string, string>> | undefined): Readonly<Record<string, string>> | undefined => {
+const notOurs = (
+  words: Readonly<Record<string, string>> | undefined,
+): Readonly<Record<string, string>> | undefined => {
   if (!words) return undefined;
-  for (const name in words) if (!name.startsWith(OURS)) return Object.fromEntries(Object.entries(words).filter(([key]) => !key.startsWith(OURS)));
+  for (const name in words)
+    if (!name.startsWith(OURS))
+      return Object.fromEntries(Object.entries(words).filter(([key]) => !key.startsWith(OURS)));
   return undefined;
 };

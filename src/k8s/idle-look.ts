@@ -4,7 +4,13 @@ import { SharedReads } from '../model/shared-reads.ts';
 import type { ApiClient } from './api-client.ts';
 import { listPageOf } from './api-objects.ts';
 import type { InstanceMirror } from './instance-mirror.ts';
-import { POOL_LABEL, sandboxesPath, STATE_LABEL, storedSandboxOf, type StoredSandbox } from './sandbox-resource.ts';
+import {
+  POOL_LABEL,
+  sandboxesPath,
+  STATE_LABEL,
+  storedSandboxOf,
+  type StoredSandbox,
+} from './sandbox-resource.ts';
 
 export interface IdleLookDeps {
   readonly api: ApiClient;
@@ -25,10 +31,12 @@ const REACHED_MS = 250;
 const MOST_READ = 20;
 
 /**
- * Idle records of a pool as the API server has them now: one list of at most 20 at a time, gone on with for 10 pages while
- * fewer than were asked for are ready, as the mirror says. Its word stands once it has all that stood when the list was made;
- * where it does not come to that soon, the 20 oldest of their Pods are read too. Of those that only their node keeps, the nodes are read,
- * at most 20. At most one look in 250 ms for so many of a pool, shared by all who asked before it began.
+ * Idle records of a pool as the API server has them now: one list of at most 20 at a time, gone on
+ * with for 10 pages while fewer than were asked for are ready, as the mirror says. Its word stands
+ * once it has all that stood when the list was made; where it does not come to that soon, the 20
+ * oldest of their Pods are read too. Of those that only their node keeps, the nodes are read, at
+ * most 20. At most one look in 250 ms for so many of a pool, shared by all who asked before it
+ * began.
  */
 export class IdleLook {
   readonly #deps: IdleLookDeps;
@@ -39,8 +47,12 @@ export class IdleLook {
     this.#reads = new SharedReads({ clock: deps.clock, read: (key) => this.#list(key) });
   }
 
-  async look(poolUid: string, namespace: string, atLeast: number): Promise<readonly InstanceFact[]> {
-    return await this.#reads.read(`${namespace}/${poolUid}/${atLeast}`) ?? [];
+  async look(
+    poolUid: string,
+    namespace: string,
+    atLeast: number,
+  ): Promise<readonly InstanceFact[]> {
+    return (await this.#reads.read(`${namespace}/${poolUid}/${atLeast}`)) ?? [];
   }
 
   async #list(key: string): Promise<readonly InstanceFact[]> {
@@ -50,11 +62,17 @@ export class IdleLook {
     let revision = '';
     let rest: string | undefined;
     for (let page = 0; page < MOST_PAGES; page++) {
-      const { items, resourceVersion, next } = listPageOf(await this.#deps.api.list(sandboxesPath(namespace), {
-        labelSelector: `${POOL_LABEL}=${poolUid},${STATE_LABEL}=idle`, limit: PAGE, ...(rest === undefined ? {} : { continue: rest }),
-      }));
+      const { items, resourceVersion, next } = listPageOf(
+        await this.#deps.api.list(sandboxesPath(namespace), {
+          labelSelector: `${POOL_LABEL}=${poolUid},${STATE_LABEL}=idle`,
+          limit: PAGE,
+          ...(rest === undefined ? {} : { continue: rest }),
+        }),
+      );
       if (page === 0) revision = resourceVersion;
-      const shown = items.flatMap((item) => storedSandboxOf(item) ?? []).filter(({ terminating, record }) => !terminating && !record.claim);
+      const shown = items
+        .flatMap((item) => storedSandboxOf(item) ?? [])
+        .filter(({ terminating, record }) => !terminating && !record.claim);
       await Promise.all(shown.map((stored) => this.#read(stored)));
       late.push(...shown.filter((stored) => isLate(this.#known(stored))));
       all.push(...shown);
@@ -70,14 +88,20 @@ export class IdleLook {
   /** At those that the mirror does not have as ready: it may be behind. */
   async #lookAgain(late: readonly StoredSandbox[], revision: string): Promise<void> {
     const { mirror, podsReached, lookAtNode } = this.#deps;
-    if (!await podsReached(revision, REACHED_MS)) await this.#readOldest(late);
+    if (!(await podsReached(revision, REACHED_MS))) await this.#readOldest(late);
     if (this.#ready(late).length > 0) return;
-    const nodes = new Set(late.flatMap(({ record }) => mirror.pod(record.id)).flatMap((pod) => (pod?.vitals.kind === 'available' ? pod.nodeName ?? [] : [])));
+    const nodes = new Set(
+      late
+        .flatMap(({ record }) => mirror.pod(record.id))
+        .flatMap((pod) => (pod?.vitals.kind === 'available' ? (pod.nodeName ?? []) : [])),
+    );
     await Promise.all([...nodes].slice(0, MOST_READ).map(lookAtNode));
   }
 
   async #readOldest(late: readonly StoredSandbox[]): Promise<void> {
-    const oldest = [...late].sort((a, b) => a.record.createdAt - b.record.createdAt).slice(0, MOST_READ);
+    const oldest = [...late]
+      .sort((a, b) => a.record.createdAt - b.record.createdAt)
+      .slice(0, MOST_READ);
     await Promise.all(oldest.map((stored) => this.#deps.read(stored)));
   }
 
@@ -89,10 +113,15 @@ export class IdleLook {
   }
 
   /** As known now: what was read a moment ago may have changed. */
-  #known({ record: { id } }: StoredSandbox): InstanceFact | undefined { return this.#deps.mirror.fact(id); }
+  #known({ record: { id } }: StoredSandbox): InstanceFact | undefined {
+    return this.#deps.mirror.fact(id);
+  }
 
-  #ready(of: readonly StoredSandbox[]): readonly InstanceFact[] { return of.flatMap((stored) => this.#known(stored) ?? []).filter(isReady); }
+  #ready(of: readonly StoredSandbox[]): readonly InstanceFact[] {
+    return of.flatMap((stored) => this.#known(stored) ?? []).filter(isReady);
+  }
 }
 
 const isReady = ({ vitals }: InstanceFact): boolean => vitals.kind === 'available';
-const isLate = (fact: InstanceFact | undefined): boolean => fact?.vitals.kind === 'starting' || fact?.vitals.kind === 'unavailable';
+const isLate = (fact: InstanceFact | undefined): boolean =>
+  fact?.vitals.kind === 'starting' || fact?.vitals.kind === 'unavailable';

@@ -20,16 +20,22 @@ const IMAGE_ID = /^[0-9a-f]{64}$/;
 export const imageFaultOf = (image: string): string | undefined => {
   const [tagged = '', digest, ...others] = image.split('@', SEVERAL);
   if (others.length > 0) return 'has more than one digest';
-  if (digest !== undefined && !DIGEST.test(digest)) return 'must have a digest such as sha256:, and 64 digits from 0-9 and a-f';
+  if (digest !== undefined && !DIGEST.test(digest))
+    return 'must have a digest such as sha256:, and 64 digits from 0-9 and a-f';
   const { domain, rest } = withoutDomain(tagged);
-  if (domain !== undefined && !DOMAIN.test(domain)) return 'must begin with a registry\'s host, and its port if need be, or none';
+  if (domain !== undefined && !DOMAIN.test(domain))
+    return "must begin with a registry's host, and its port if need be, or none";
   const colon = rest.indexOf(':');
   const name = colon < 0 ? rest : rest.slice(0, colon);
   const fault = nameFaultOf(name);
   if (fault !== undefined) return fault;
-  if (colon >= 0 && !TAG.test(rest.slice(colon + 1))) return 'must have a tag of at most 128 letters, digits, ".", "_" and "-", which begins with none of "." and "-"';
-  if (withDomain(domain, name).length > LONGEST_NAME) return `must be at most ${LONGEST_NAME} characters long, registry included, tag and digest aside`;
-  return IMAGE_ID.test(name) && domain === undefined ? 'must be a name, not an image\'s id' : undefined;
+  if (colon >= 0 && !TAG.test(rest.slice(colon + 1)))
+    return 'must have a tag of at most 128 letters, digits, ".", "_" and "-", which begins with none of "." and "-"';
+  if (withDomain(domain, name).length > LONGEST_NAME)
+    return `must be at most ${LONGEST_NAME} characters long, registry included, tag and digest aside`;
+  return IMAGE_ID.test(name) && domain === undefined
+    ? "must be a name, not an image's id"
+    : undefined;
 };
 
 const nameFaultOf = (name: string): string | undefined => {
@@ -37,16 +43,23 @@ const nameFaultOf = (name: string): string | undefined => {
   const parts = name.split('/');
   if (parts.includes('..') || parts.includes('.')) return 'must have no part ".." or "."';
   if (/[A-Z]/.test(name)) return 'must be lower case, tag and registry aside';
-  return parts.every((part) => NAME.test(part)) ? undefined
+  return parts.every((part) => NAME.test(part))
+    ? undefined
     : 'must be the name of a container image: parts of a-z and 0-9, with ".", "_", "__" or "-" between them, joined by "/"';
 };
 
 /** The first part is a domain where it has a dot, a port or brackets, or is `localhost`. */
-const withoutDomain = (text: string): { readonly domain: string | undefined; readonly rest: string } => {
+const withoutDomain = (
+  text: string,
+): { readonly domain: string | undefined; readonly rest: string } => {
   const slash = text.indexOf('/');
   const first = text.slice(0, Math.max(slash, 0));
-  return slash > 0 && first !== '.' && first !== '..' && (/[.:]/.test(first) || first === 'localhost')
-    ? { domain: first, rest: text.slice(slash + 1) } : { domain: undefined, rest: text };
+  return slash > 0 &&
+    first !== '.' &&
+    first !== '..' &&
+    (/[.:]/.test(first) || first === 'localhost')
+    ? { domain: first, rest: text.slice(slash + 1) }
+    : { domain: undefined, rest: text };
 };
 
 const withDomain = (domain: string | undefined, name: string): string =>

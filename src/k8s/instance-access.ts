@@ -1,7 +1,16 @@
 import {
-  InstanceGone, LogsGone,
-  type ExecOutcome, type ExecRequest, type LogBatch, type LogFollowing, type LogRequest, type LogTail,
-  type PortConnection, type ProbeOutcome, type Terminal, type TerminalRequest,
+  InstanceGone,
+  LogsGone,
+  type ExecOutcome,
+  type ExecRequest,
+  type LogBatch,
+  type LogFollowing,
+  type LogRequest,
+  type LogTail,
+  type PortConnection,
+  type ProbeOutcome,
+  type Terminal,
+  type TerminalRequest,
 } from '../contracts/sandbox-driver.ts';
 import { podNameOf, type InstanceId } from '../model/identifiers.ts';
 import type { ApiClient } from './api-client.ts';
@@ -11,7 +20,10 @@ import { PodProbes } from './pod-probes.ts';
 import type { PodStreams as RealPodStreams } from './pod-streams.ts';
 import type { SilentNodes } from './silent-nodes.ts';
 
-/** What a Pod's inside is reached by; `PodStreams` of pod-streams.ts. The driver tells it what ends, and stops it. */
+/**
+ * What a Pod's inside is reached by; `PodStreams` of pod-streams.ts. The driver tells it what ends,
+ * and stops it.
+ */
 export type PodStreams = Pick<RealPodStreams, keyof RealPodStreams>;
 
 export interface InstanceAccessDeps {
@@ -23,7 +35,10 @@ export interface InstanceAccessDeps {
   readonly read: (id: InstanceId) => Promise<unknown>;
 }
 
-/** The ways into the Pods of instances, as `SandboxDriver` promises them. Notes which nodes answer; of those that don't, `PodStreams` tells. */
+/**
+ * The ways into the Pods of instances, as `SandboxDriver` promises them. Notes which nodes answer;
+ * of those that don't, `PodStreams` tells.
+ */
 export class InstanceAccess {
   readonly #deps: InstanceAccessDeps;
   readonly #probes: PodProbes;
@@ -34,7 +49,9 @@ export class InstanceAccess {
   }
 
   exec(id: InstanceId, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
-    return this.#enter(id, request.container, (pod) => this.#deps.streams.exec(pod, request, signal));
+    return this.#enter(id, request.container, (pod) =>
+      this.#deps.streams.exec(pod, request, signal),
+    );
   }
 
   attach(id: InstanceId, request: TerminalRequest): Promise<Terminal> {
@@ -55,18 +72,27 @@ export class InstanceAccess {
     return await this.#deps.streams.logs(await this.#logged(id, request.container), request);
   }
 
-  async *followLogs(id: InstanceId, { after, container }: LogFollowing, signal: AbortSignal): AsyncIterable<LogBatch> {
+  async *followLogs(
+    id: InstanceId,
+    { after, container }: LogFollowing,
+    signal: AbortSignal,
+  ): AsyncIterable<LogBatch> {
     yield* this.#deps.streams.followLogs(await this.#logged(id, container), after, signal);
   }
 
   #dialKept(id: InstanceId, port: number, signal: AbortSignal): PortConnection | undefined {
     const { mirror, streams } = this.#deps;
     const uid = mirror.pod(id)?.uid;
-    if (uid === undefined || mirror.isPodGone(id) || mirror.sandbox(id)?.record.state === 'ending') return undefined;
+    if (uid === undefined || mirror.isPodGone(id) || mirror.sandbox(id)?.record.state === 'ending')
+      return undefined;
     return streams.dialKept(uid, port, signal);
   }
 
-  async #enter<T>(id: InstanceId, container: string | undefined, way: (pod: PodTarget) => Promise<T>): Promise<T> {
+  async #enter<T>(
+    id: InstanceId,
+    container: string | undefined,
+    way: (pod: PodTarget) => Promise<T>,
+  ): Promise<T> {
     const target = await this.#target(id, container);
     if (!target) throw new InstanceGone('its Pod is gone');
     const { silentNodes } = this.#deps;
@@ -77,18 +103,29 @@ export class InstanceAccess {
 
   async #logged(id: InstanceId, container: string | undefined): Promise<PodTarget> {
     const target = await this.#target(id, container);
-    if (!target) throw new LogsGone('a sandbox\'s log ends with its Pod; look in the cluster\'s own log store');
+    if (!target)
+      throw new LogsGone("a sandbox's log ends with its Pod; look in the cluster's own log store");
     return target;
   }
 
   /** Undefined where its Pod is gone. One that no watch has told of yet is looked for. */
   async #target(id: InstanceId, container: string | undefined): Promise<PodTarget | undefined> {
     const { mirror, read } = this.#deps;
-    if (!mirror.pod(id) && !mirror.isPodGone(id)) await read(id).catch((error: unknown) => { throw unjoinable(error); });
+    if (!mirror.pod(id) && !mirror.isPodGone(id))
+      await read(id).catch((error: unknown) => {
+        throw unjoinable(error);
+      });
     const pod = mirror.pod(id);
-    const first = pod?.containers?.[0] ?? Object.keys(mirror.sandbox(id)?.record.containerImages ?? {})[0];
+    const first =
+      pod?.containers?.[0] ?? Object.keys(mirror.sandbox(id)?.record.containerImages ?? {})[0];
     const wanted = container ?? first;
     if (!pod || wanted === undefined || mirror.isPodGone(id)) return undefined;
-    return { namespace: pod.namespace, name: podNameOf(id), uid: pod.uid, container: wanted, node: pod.nodeName };
+    return {
+      namespace: pod.namespace,
+      name: podNameOf(id),
+      uid: pod.uid,
+      container: wanted,
+      node: pod.nodeName,
+    };
   }
 }

@@ -9,7 +9,14 @@ import type { InstanceMirror } from './instance-mirror.ts';
 import { NODES_PATH, storedNodeOf, UNKNOWN_NODE, type StoredNode } from './node-resource.ts';
 import { podsPath, storedPodOf, type StoredPod } from './pod-resource.ts';
 import { Reflector } from './reflector.ts';
-import { type LaterSandbox, laterSandboxOf, POOL_LABEL, sandboxesPath, storedSandboxOf, type StoredSandbox } from './sandbox-resource.ts';
+import {
+  type LaterSandbox,
+  laterSandboxOf,
+  POOL_LABEL,
+  sandboxesPath,
+  storedSandboxOf,
+  type StoredSandbox,
+} from './sandbox-resource.ts';
 import type { Seals } from './seals.ts';
 import { sharedValues } from './shared-values.ts';
 
@@ -42,15 +49,48 @@ export class InstanceReflectors {
     const reflect = { api: api.lane('background'), watches: api.lane('watches'), log, metrics };
     const share = sharedValues();
     this.#sandboxes = new Reflector({
-      ...reflect, path: sandboxesPath(), mirror: mirror.sandboxes, trim: (object) => {
-        const { metadata: { namespace } } = object as { readonly metadata: { readonly namespace: string } };
-        return deps.teamOf(namespace) === undefined ? undefined : laterSandboxOf(object, deps.seals) ?? storedSandboxOf(object, share);
+      ...reflect,
+      path: sandboxesPath(),
+      mirror: mirror.sandboxes,
+      trim: (object) => {
+        const {
+          metadata: { namespace },
+        } = object as { readonly metadata: { readonly namespace: string } };
+        return deps.teamOf(namespace) === undefined
+          ? undefined
+          : (laterSandboxOf(object, deps.seals) ?? storedSandboxOf(object, share));
       },
     });
-    this.#pods = new Reflector({ ...reflect, path: podsPath(), labelSelector: POOL_LABEL, mirror: mirror.pods, trim: storedPodOf });
-    this.#nodes = new Reflector({ ...reflect, path: NODES_PATH, mirror: new Mirror({ report: ({ record }) => { mirror.nodeChanged(record.name); } }), trim: storedNodeOf });
-    this.#nodeLooks = new SharedReads({ clock, read: (name) => this.#nodes.look(name, `${NODES_PATH}/${encodeURIComponent(name)}`) });
-    this.#catchUps = new SharedReads({ clock, read: async () => { await Promise.all([this.#sandboxes.caughtUp(CATCH_UP_MS), this.#pods.caughtUp(CATCH_UP_MS)]); } });
+    this.#pods = new Reflector({
+      ...reflect,
+      path: podsPath(),
+      labelSelector: POOL_LABEL,
+      mirror: mirror.pods,
+      trim: storedPodOf,
+    });
+    this.#nodes = new Reflector({
+      ...reflect,
+      path: NODES_PATH,
+      mirror: new Mirror({
+        report: ({ record }) => {
+          mirror.nodeChanged(record.name);
+        },
+      }),
+      trim: storedNodeOf,
+    });
+    this.#nodeLooks = new SharedReads({
+      clock,
+      read: (name) => this.#nodes.look(name, `${NODES_PATH}/${encodeURIComponent(name)}`),
+    });
+    this.#catchUps = new SharedReads({
+      clock,
+      read: async () => {
+        await Promise.all([
+          this.#sandboxes.caughtUp(CATCH_UP_MS),
+          this.#pods.caughtUp(CATCH_UP_MS),
+        ]);
+      },
+    });
   }
 
   /** Resolves once all that stood at some moment is in the mirror, which reports from then on. */
@@ -69,20 +109,32 @@ export class InstanceReflectors {
   }
 
   /** Whether every change of Pods up to the revision is reported within so many ms. */
-  async podsReached(revision: string, withinMs: number): Promise<boolean> { return await this.#pods.reached(revision, withinMs); }
+  async podsReached(revision: string, withinMs: number): Promise<boolean> {
+    return await this.#pods.reached(revision, withinMs);
+  }
 
-  /** Reads the node uncached, where the mirror says that it is in trouble; at most one look in 250 ms and node. */
+  /**
+   * Reads the node uncached, where the mirror says that it is in trouble; at most one look in 250
+   * ms and node.
+   */
   async lookAtNode(name: string): Promise<void> {
     if (this.nodeTrouble(name) !== undefined) await this.#nodeLooks.read(name);
   }
 
   /** Why the mirror can't be relied on. */
   problems(): readonly string[] {
-    return [['sandboxes', this.#sandboxes.stale], ['Pods', this.#pods.stale], ['nodes', this.#nodes.stale]]
-      .flatMap(([kind, stale]) => (stale === undefined ? [] : [`the mirror of ${kind} is stale: ${stale}`]));
+    return [
+      ['sandboxes', this.#sandboxes.stale],
+      ['Pods', this.#pods.stale],
+      ['nodes', this.#nodes.stale],
+    ].flatMap(([kind, stale]) =>
+      stale === undefined ? [] : [`the mirror of ${kind} is stale: ${stale}`],
+    );
   }
 
-  reports(): readonly MirrorReport[] { return this.#all.map((reflector) => reflector.report()); }
+  reports(): readonly MirrorReport[] {
+    return this.#all.map((reflector) => reflector.report());
+  }
 
   /** Why what runs on the node can't be relied on. */
   nodeTrouble(name: string): string | undefined {
@@ -94,5 +146,12 @@ export class InstanceReflectors {
     await Promise.all(this.#all.map((reflector) => reflector.stop()));
   }
 
-  get #all(): readonly { start(): void; synced(): Promise<void>; stop(): Promise<void>; report(): MirrorReport }[] { return [this.#sandboxes, this.#pods, this.#nodes]; }
+  get #all(): readonly {
+    start(): void;
+    synced(): Promise<void>;
+    stop(): Promise<void>;
+    report(): MirrorReport;
+  }[] {
+    return [this.#sandboxes, this.#pods, this.#nodes];
+  }
 }

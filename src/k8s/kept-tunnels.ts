@@ -6,7 +6,10 @@ const KEPT_MS = 30_000;
 const MOST_OF_POD = 4;
 const MOST = 256;
 
-/** Links into Pods that wait for the next connection. Nothing in a Pod sees them. They end with their Pod: `PodLinks` cuts them. */
+/**
+ * Links into Pods that wait for the next connection. Nothing in a Pod sees them. They end with
+ * their Pod: `PodLinks` cuts them.
+ */
 export class KeptTunnels {
   readonly #ofPod = new Map<string, PortTunnel[]>();
   /** The oldest first, with what closes each in time. */
@@ -23,7 +26,12 @@ export class KeptTunnels {
     const ofPod = this.#ofPod.get(uid) ?? [];
     if (ofPod.length >= MOST_OF_POD) return tunnel.close();
     this.#ofPod.set(uid, [...ofPod, tunnel]);
-    this.#all.set(tunnel, { uid, timer: setTimeout(() => { this.#close(tunnel); }, KEPT_MS).unref() });
+    this.#all.set(tunnel, {
+      uid,
+      timer: setTimeout(() => {
+        this.#close(tunnel);
+      }, KEPT_MS).unref(),
+    });
     const [oldest] = this.#all.keys();
     if (oldest && this.#all.size > MOST) this.#close(oldest);
   }

@@ -1,12 +1,20 @@
-/** Cuts a stream of bytes into lines. Keeps what is not yet a whole line, at most `longest` bytes of it. */
+/**
+ * Cuts a stream of bytes into lines. Keeps what is not yet a whole line, at most `longest` bytes of
+ * it.
+ */
 export class LineSplitter {
   readonly #longest: number;
   #rest: Buffer[] = [];
   #size = 0;
 
-  constructor(longest: number) { this.#longest = longest; }
+  constructor(longest: number) {
+    this.#longest = longest;
+  }
 
-  /** The lines that the chunk completes, without their ends. Throws a RangeError at a line that is too long. */
+  /**
+   * The lines that the chunk completes, without their ends. Throws a RangeError at a line that is
+   * too long.
+   */
   push(chunk: Buffer): string[] {
     const lines: string[] = [];
     let from = 0;
@@ -22,13 +30,16 @@ export class LineSplitter {
   #keep(part: Buffer): void {
     if (part.length === 0) return;
     this.#size += part.length;
-    if (this.#size > this.#longest) throw new RangeError(`a line of more than ${this.#longest} bytes`);
+    if (this.#size > this.#longest)
+      throw new RangeError(`a line of more than ${this.#longest} bytes`);
     this.#rest.push(part);
   }
 
   #take(): string {
     const [only] = this.#rest;
-    const line = (this.#rest.length === 1 && only ? only : Buffer.concat(this.#rest)).toString('utf8');
+    const line = (this.#rest.length === 1 && only ? only : Buffer.concat(this.#rest)).toString(
+      'utf8',
+    );
     this.#rest = [];
     this.#size = 0;
     return line;

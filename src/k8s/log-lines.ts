@@ -7,10 +7,16 @@ const LONGEST_TEXT = 64 << 10;
 const LONGEST_TIME = '2026-01-31T12:00:00.000000000+02:00'.length;
 const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/;
 
-/** Cuts what `GET …/log?timestamps=true` answers into lines. What has no time the container did not print, and is passed over. */
+/**
+ * Cuts what `GET …/log?timestamps=true` answers into lines. What has no time the container did not
+ * print, and is passed over.
+ */
 export class LogLines {
   #rest: Buffer = Buffer.alloc(0);
-  /** Of the line that is being read in parts; '' where it is passed over, undefined at the beginning of a line. */
+  /**
+   * Of the line that is being read in parts; '' where it is passed over, undefined at the beginning
+   * of a line.
+   */
   #time: string | undefined;
 
   push(chunk: Buffer): readonly LogPiece[] {
@@ -44,6 +50,7 @@ export class LogLines {
 const utcOf = (text: string): string => {
   const [, seconds, fraction = '', zone] = TIME.exec(text) ?? [];
   if (seconds === undefined || zone === undefined) return '';
-  const utc = zone === 'Z' ? seconds : new Date(`${seconds}${zone}`).toISOString().slice(0, seconds.length);
+  const utc =
+    zone === 'Z' ? seconds : new Date(`${seconds}${zone}`).toISOString().slice(0, seconds.length);
   return `${utc}.${fraction.padEnd(9, '0')}Z`;
 };

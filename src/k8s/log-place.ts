@@ -8,8 +8,8 @@ export interface LogPiece {
 }
 
 /**
- * A place in a log that has no numbers of its own: after all lines before `time`, after `count` of those that have that
- * very time, and after so many bytes of the next one of them.
+ * A place in a log that has no numbers of its own: after all lines before `time`, after `count` of
+ * those that have that very time, and after so many bytes of the next one of them.
  */
 export interface LogPlace {
   readonly time: string;
@@ -25,16 +25,25 @@ export const placeOf = (text: string): LogPlace => {
   return time === undefined ? BEGINNING : { time, count: Number(count), bytes: Number(bytes) };
 };
 
-export const placeText = ({ time, count, bytes }: LogPlace): string => (time === '' ? '0' : `${time}_${count}_${bytes}`);
+export const placeText = ({ time, count, bytes }: LogPlace): string =>
+  time === '' ? '0' : `${time}_${count}_${bytes}`;
 
-/** The place after the piece, where it follows this one. Lines that two streams wrote out of order by some microseconds move nothing. */
+/**
+ * The place after the piece, where it follows this one. Lines that two streams wrote out of order
+ * by some microseconds move nothing.
+ */
 export const placeAfter = (place: LogPlace, { time, text, partial }: LogPiece): LogPlace => {
   if (time < place.time) return place;
   const { count, bytes } = time === place.time ? place : BEGINNING;
-  return partial ? { time, count, bytes: bytes + text.length } : { time, count: count + 1, bytes: 0 };
+  return partial
+    ? { time, count, bytes: bytes + text.length }
+    : { time, count: count + 1, bytes: 0 };
 };
 
-/** Lets through what comes after a place, of a log that is read again from the beginning of that place's second. */
+/**
+ * Lets through what comes after a place, of a log that is read again from the beginning of that
+ * place's second.
+ */
 export class LogResumption {
   readonly #from: LogPlace;
   #count = 0;
@@ -42,7 +51,9 @@ export class LogResumption {
   /** What stood right before the place is not kept any more. */
   isBroken = false;
 
-  constructor(from: LogPlace) { this.#from = from; }
+  constructor(from: LogPlace) {
+    this.#from = from;
+  }
 
   /** The piece, or what is left of it; undefined where it was given before. */
   admit(piece: LogPiece): LogPiece | undefined {

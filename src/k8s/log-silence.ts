@@ -1,6 +1,7 @@
 /**
- * Notices where lines of a followed log do not come though they are there: kubelets lose track of a log at times as they rotate it, and links die. A log
- * that is only quiet keeps its link: one that is opened anew can't tell whether the file before the newest had more.
+ * Notices where lines of a followed log do not come though they are there: kubelets lose track of a
+ * log at times as they rotate it, and links die. A log that is only quiet keeps its link: one that
+ * is opened anew can't tell whether the file before the newest had more.
  */
 export class LogSilence {
   readonly #afterMs: number;
@@ -17,12 +18,16 @@ export class LogSilence {
   }
 
   /** Aborts when lines are missed. */
-  get missed(): AbortSignal { return this.#missed.signal; }
+  get missed(): AbortSignal {
+    return this.#missed.signal;
+  }
 
   /** Lines are waited for from now on. */
   begin(): void {
     this.end();
-    this.#timer = setTimeout(() => { void this.#look(); }, this.#afterMs).unref();
+    this.#timer = setTimeout(() => {
+      void this.#look();
+    }, this.#afterMs).unref();
   }
 
   /** Lines came, or nobody waits for them. */

@@ -15,7 +15,10 @@ export interface LogSourceTerms {
 const ANSWER_WITHIN_MS = 10_000;
 const LONGEST_REFUSAL = 64 << 10;
 
-/** What kubelets have of containers' output, over connections of its own: as many as are read at a time. */
+/**
+ * What kubelets have of containers' output, over connections of its own: as many as are read at a
+ * time.
+ */
 export class LogSource {
   readonly #access: ClusterAccess;
   readonly #agent: string;
@@ -25,21 +28,36 @@ export class LogSource {
     this.#access = access;
     this.#agent = agent;
     this.#pool = new Pool(access.server.origin, {
-      connections: null, pipelining: 1, headersTimeout: ANSWER_WITHIN_MS, bodyTimeout: 0, connect: { ...access.tls, timeout: ANSWER_WITHIN_MS },
+      connections: null,
+      pipelining: 1,
+      headersTimeout: ANSWER_WITHIN_MS,
+      bodyTimeout: 0,
+      connect: { ...access.tls, timeout: ANSWER_WITHIN_MS },
     });
   }
 
   /**
-   * Reads no faster than it is asked, until the answer ends or the signal aborts: it has no deadline of its own, as a followed log may be
-   * quiet for hours. Rejects with ApiRefused, or with another error where nothing is answered or the answer breaks off.
+   * Reads no faster than it is asked, until the answer ends or the signal aborts: it has no
+   * deadline of its own, as a followed log may be quiet for hours. Rejects with ApiRefused, or with
+   * another error where nothing is answered or the answer breaks off.
    */
-  async *read(target: PodTarget, query: Query, signal: AbortSignal): AsyncGenerator<readonly LogPiece[], void, undefined> {
+  async *read(
+    target: PodTarget,
+    query: Query,
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly LogPiece[], void, undefined> {
     const parameters = new URLSearchParams({ container: target.container, timestamps: 'true' });
-    for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, String(value));
+    for (const [name, value] of Object.entries(query))
+      if (value !== undefined) parameters.set(name, String(value));
     const authorization = this.#access.authorization();
     const { statusCode, body } = await this.#pool.request({
-      method: 'GET', path: `${this.#access.server.pathname.replace(/\/$/, '')}${podPath(target.namespace, target.name)}/log?${parameters.toString()}`, signal,
-      headers: { 'user-agent': this.#agent, ...(authorization === undefined ? {} : { authorization }) },
+      method: 'GET',
+      path: `${this.#access.server.pathname.replace(/\/$/, '')}${podPath(target.namespace, target.name)}/log?${parameters.toString()}`,
+      signal,
+      headers: {
+        'user-agent': this.#agent,
+        ...(authorization === undefined ? {} : { authorization }),
+      },
     });
     try {
       if (statusCode >= 400) throw await this.#refusal(statusCode, body);

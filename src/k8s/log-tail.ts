@@ -24,7 +24,15 @@ export class LogTailWindow {
   size = 0;
 
   /** `since`: ISO 8601 in UTC; lines before it don't count. */
-  constructor({ tailLines, limitBytes, since }: { readonly tailLines: number; readonly limitBytes: number; readonly since: string }) {
+  constructor({
+    tailLines,
+    limitBytes,
+    since,
+  }: {
+    readonly tailLines: number;
+    readonly limitBytes: number;
+    readonly since: string;
+  }) {
     this.#tailLines = tailLines;
     this.#limitBytes = limitBytes;
     this.#since = since;
@@ -38,7 +46,11 @@ export class LogTailWindow {
     if (piece.time < this.#since) return;
     this.#pieces.push({ ...piece, place: this.#place });
     this.#bytes += piece.text.length + 1;
-    for (let first = this.#pieces[this.#from]; first && this.#bytes - first.text.length - 1 >= this.#limitBytes; first = this.#pieces[this.#from]) {
+    for (
+      let first = this.#pieces[this.#from];
+      first && this.#bytes - first.text.length - 1 >= this.#limitBytes;
+      first = this.#pieces[this.#from]
+    ) {
       this.#bytes -= first.text.length + 1;
       this.#from += 1;
       this.truncated = true;
@@ -50,20 +62,30 @@ export class LogTailWindow {
   }
 
   /** The earliest time of what was pushed; '' where it was nothing. */
-  get leastTime(): string { return this.#leastTime; }
+  get leastTime(): string {
+    return this.#leastTime;
+  }
 
   /** After what was pushed; `BEGINNING` where it was nothing. */
-  get place(): LogPlace { return this.#place; }
+  get place(): LogPlace {
+    return this.#place;
+  }
 
-  /** Older lines of the very same time may not have been pushed, so that the place counts too few. */
-  get isPlaceUnsure(): boolean { return this.#place !== BEGINNING && this.#firstTime === this.#place.time; }
+  /**
+   * Older lines of the very same time may not have been pushed, so that the place counts too few.
+   */
+  get isPlaceUnsure(): boolean {
+    return this.#place !== BEGINNING && this.#firstTime === this.#place.time;
+  }
 
   /** `next`: where a follower is to begin. */
   tail(next: string): LogTail {
     const lines = this.#lines();
     const wanted = lastWithin(lines.slice(-this.#tailLines), this.#limitBytes);
     return {
-      lines: wanted, next, truncated: this.truncated || wanted.length < lines.length || wanted[0] !== lines[0],
+      lines: wanted,
+      next,
+      truncated: this.truncated || wanted.length < lines.length || wanted[0] !== lines[0],
     };
   }
 
@@ -83,5 +105,10 @@ export class LogTailWindow {
 
 const FORGET_AT = 1_024;
 
-const joined = (parts: readonly Kept[], { time, partial, place }: Kept): LogLine =>
-  ({ time, text: parts.length === 1 && parts[0] ? parts[0].text : Buffer.concat(parts.map(({ text }) => text)), partial, next: placeText(place) });
+const joined = (parts: readonly Kept[], { time, partial, place }: Kept): LogLine => ({
+  time,
+  text:
+    parts.length === 1 && parts[0] ? parts[0].text : Buffer.concat(parts.map(({ text }) => text)),
+  partial,
+  next: placeText(place),
+});

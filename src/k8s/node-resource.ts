@@ -11,8 +11,18 @@ export interface StoredNode {
 
 interface NodeObject {
   readonly metadata: { readonly name: string; readonly deletionTimestamp?: string };
-  readonly spec?: { readonly unschedulable?: boolean; readonly taints?: readonly { readonly key: string }[] };
-  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string; readonly reason?: string; readonly message?: string }[] };
+  readonly spec?: {
+    readonly unschedulable?: boolean;
+    readonly taints?: readonly { readonly key: string }[];
+  };
+  readonly status?: {
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly reason?: string;
+      readonly message?: string;
+    }[];
+  };
 }
 
 /** By it the cluster's autoscaler says that it is about to drain the node. */
@@ -21,7 +31,10 @@ const MOST_TEXT = 200;
 
 export const storedNodeOf = (object: unknown): StoredNode => {
   const { metadata, spec, status } = object as NodeObject;
-  return { name: metadata.name, trouble: troubleOf({ metadata, ...(spec ? { spec } : {}), ...(status ? { status } : {}) }) };
+  return {
+    name: metadata.name,
+    trouble: troubleOf({ metadata, ...(spec ? { spec } : {}), ...(status ? { status } : {}) }),
+  };
 };
 
 /** What nobody has seen: it comes, or is gone. */
@@ -30,7 +43,8 @@ export const UNKNOWN_NODE = 'its node is not there';
 const troubleOf = ({ metadata, spec, status }: NodeObject): string | undefined => {
   if (metadata.deletionTimestamp !== undefined) return 'its node is being removed';
   if (spec?.unschedulable === true) return 'its node is cordoned';
-  if (spec?.taints?.some(({ key }) => key === DOOMED_TAINT)) return 'its node is about to be removed';
+  if (spec?.taints?.some(({ key }) => key === DOOMED_TAINT))
+    return 'its node is about to be removed';
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
   if (ready?.status === 'True') return undefined;
   return `its node is not ready: ${ready?.reason ?? 'it has not reported yet'}${ready?.message ? ` (${cleaned(ready.message, metadata.name).slice(0, MOST_TEXT)})` : ''}`;

@@ -16,25 +16,38 @@ export interface Command {
 }
 
 /**
- * Runs a command in a container, with its channels. Its arguments are part of the address, which API servers write to their
- * audit logs: nothing secret may be in them. As ChannelSocket.open.
+ * Runs a command in a container, with its channels. Its arguments are part of the address, which
+ * API servers write to their audit logs: nothing secret may be in them. As ChannelSocket.open.
  */
-export const openCommand = (links: PodLinks, target: PodTarget, command: Command): Promise<ChannelSocket> => {
+export const openCommand = (
+  links: PodLinks,
+  target: PodTarget,
+  command: Command,
+): Promise<ChannelSocket> => {
   const query = new URLSearchParams([
-    ['container', target.container], ['stdin', String(command.stdin)], ['stdout', 'true'], ['stderr', String(!command.tty)], ['tty', String(command.tty)],
+    ['container', target.container],
+    ['stdin', String(command.stdin)],
+    ['stdout', 'true'],
+    ['stderr', String(!command.tty)],
+    ['tty', String(command.tty)],
     ...command.argv.map((argument): [string, string] => ['command', argument]),
   ]);
   return links.open(target, `exec?${query.toString()}`, 'v5.channel.k8s.io');
 };
 
-/** How a command ended; or why it was not begun, or broke off, in the words of kubelet or container runtime. */
+/**
+ * How a command ended; or why it was not begun, or broke off, in the words of kubelet or container
+ * runtime.
+ */
 export type CommandStatus = { readonly exitCode: number } | { readonly failure: string };
 
 interface StatusObject {
   readonly status?: unknown;
   readonly reason?: unknown;
   readonly message?: unknown;
-  readonly details?: { readonly causes?: readonly { readonly reason?: unknown; readonly message?: unknown }[] } | null;
+  readonly details?: {
+    readonly causes?: readonly { readonly reason?: unknown; readonly message?: unknown }[];
+  } | null;
 }
 
 const LONGEST_STATUS = 64 << 10;
@@ -50,32 +63,55 @@ export class StatusReader {
     try {
       status = JSON.parse(this.#text) as StatusObject;
     } catch {
-      return this.#text.length < LONGEST_STATUS ? undefined : { failure: this.#text.slice(0, 1_000) };
+      return this.#text.length < LONGEST_STATUS
+        ? undefined
+        : { failure: this.#text.slice(0, 1_000) };
     }
     if (status.status === 'Success') return { exitCode: 0 };
-    const code = Number(status.details?.causes?.find(({ reason }) => reason === 'ExitCode')?.message);
+    const code = Number(
+      status.details?.causes?.find(({ reason }) => reason === 'ExitCode')?.message,
+    );
     if (status.reason === 'NonZeroExitCode' && Number.isInteger(code)) return { exitCode: code };
-    return { failure: typeof status.message === 'string' ? status.message.slice(0, 1_000) : 'no reason given' };
+    return {
+      failure:
+        typeof status.message === 'string' ? status.message.slice(0, 1_000) : 'no reason given',
+    };
   }
 }
 
 const SCRIPT_DEADLINE_MS = 15_000;
 
-/** Runs a script of ours to its end. Answers its exit code; undefined where that isn't known within 15 s, or it could not be run. */
-export const runScript = async (links: PodLinks, target: PodTarget, script: string, args: readonly string[]): Promise<number | undefined> => {
+/**
+ * Runs a script of ours to its end. Answers its exit code; undefined where that isn't known within
+ * 15 s, or it could not be run.
+ */
+export const runScript = async (
+  links: PodLinks,
+  target: PodTarget,
+  script: string,
+  args: readonly string[],
+): Promise<number | undefined> => {
   const reader = new StatusReader();
   let status: CommandStatus | undefined;
   let finish = (): void => {};
-  const over = new Promise<void>((resolve) => { finish = resolve; });
+  const over = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
   const timer = setTimeout(finish, SCRIPT_DEADLINE_MS);
   try {
-    const socket = await openCommand(links, target, { argv: ['/bin/sh', '-c', script, 'sh', ...args], stdin: false, tty: false });
+    const socket = await openCommand(links, target, {
+      argv: ['/bin/sh', '-c', script, 'sh', ...args],
+      stdin: false,
+      tty: false,
+    });
     socket.listen({
       data: (channel, bytes) => {
         if (channel === STATUS) status ??= reader.push(bytes);
         if (status) finish();
       },
-      closed: () => { finish(); },
+      closed: () => {
+        finish();
+      },
     });
     await over;
     socket.close();

@@ -1,17 +1,44 @@
 import { randomBytes } from 'node:crypto';
-import { ContainerGone, InstanceGone, NotJoinable, OutcomeUnknown, type ExecOutcome, type ExecRequest } from '../contracts/sandbox-driver.ts';
+import {
+  ContainerGone,
+  InstanceGone,
+  NotJoinable,
+  OutcomeUnknown,
+  type ExecOutcome,
+  type ExecRequest,
+} from '../contracts/sandbox-driver.ts';
 import type { ChannelSocket } from './channel-socket.ts';
 import { cleaned } from './cleaned-message.ts';
 import { ExecOutput } from './exec-output.ts';
 import { END_SCRIPT, EXEC_SCRIPT, execOrder } from './exec-scripts.ts';
-import { openCommand, runScript, STATUS, STDERR, STDIN, STDOUT, StatusReader, type Command, type CommandStatus } from './pod-command.ts';
+import {
+  openCommand,
+  runScript,
+  STATUS,
+  STDERR,
+  STDIN,
+  STDOUT,
+  StatusReader,
+  type Command,
+  type CommandStatus,
+} from './pod-command.ts';
 import type { PodLinks } from './pod-links.ts';
-import { enterPod, enterWhileLooking, isNodeSilent, NodeSilent, requireJoinable, type PodTarget } from './pod-presence.ts';
+import {
+  enterPod,
+  enterWhileLooking,
+  isNodeSilent,
+  NodeSilent,
+  requireJoinable,
+  type PodTarget,
+} from './pod-presence.ts';
 
 const TIMED_OUT = 124;
 /** Longest that a command takes to begin. */
 const BEGIN_MS = 30_000;
-/** After the command's end background processes may hold its output open: its last words are waited for until they pause so long … */
+/**
+ * After the command's end background processes may hold its output open: its last words are waited
+ * for until they pause so long …
+ */
 const QUIET_MS = 300;
 /** … and no longer than this. */
 const LAST_WORDS_MS = 3_000;
@@ -19,17 +46,25 @@ const LAST_WORDS_MS = 3_000;
 const CHUNK = 64 << 10;
 
 /**
- * One command in a container, as `SandboxDriver.exec` promises it. It runs below a small shell script, to which argv, folder,
- * environment and input come by standard input: of the command nothing is in the address, thus nothing in audit logs. A
- * command that is cut off is ended, where it can still be reached.
+ * One command in a container, as `SandboxDriver.exec` promises it. It runs below a small shell
+ * script, to which argv, folder, environment and input come by standard input: of the command
+ * nothing is in the address, thus nothing in audit logs. A command that is cut off is ended, where
+ * it can still be reached.
  *
- * In an image without /bin/sh the command runs by itself: then its arguments are in the address, folder and environment
- * can't be set, and after a timeout or an abort it goes on.
+ * In an image without /bin/sh the command runs by itself: then its arguments are in the address,
+ * folder and environment can't be set, and after a timeout or an abort it goes on.
  */
-export const execInPod = async (links: PodLinks, target: PodTarget, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> => {
+export const execInPod = async (
+  links: PodLinks,
+  target: PodTarget,
+  request: ExecRequest,
+  signal: AbortSignal,
+): Promise<ExecOutcome> => {
   signal.throwIfAborted();
   const execution = new Execution(links, target, request);
-  const abort = (): void => { execution.abort(signal.reason); };
+  const abort = (): void => {
+    execution.abort(signal.reason);
+  };
   signal.addEventListener('abort', abort, { once: true });
   try {
     return await execution.run();
@@ -47,28 +82,48 @@ export interface Leftover {
 /** Between two attempts to end it, where the first could not be made … */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 5_000;
-/** … and how many there are: some 50 s, in which a kubelet or API server that starts again has come back. */
+/**
+ * … and how many there are: some 50 s, in which a kubelet or API server that starts again has come
+ * back.
+ */
 const MOST_ATTEMPTS = 12;
 
 /**
  * Ends a command or terminal that was begun, and all that came of it. Resolves after the first
- * attempt: what cut it off may keep this from reaching it, too, so that it goes on in the background.
+ * attempt: what cut it off may keep this from reaching it, too, so that it goes on in the
+ * background.
  */
-export const endTree = async (links: PodLinks, target: PodTarget, left: Leftover): Promise<void> => {
-  if (await runScript(links, target, END_SCRIPT, [left.pid, left.signal]) !== 0) links.background(endLater(links, target, left));
+export const endTree = async (
+  links: PodLinks,
+  target: PodTarget,
+  left: Leftover,
+): Promise<void> => {
+  if ((await runScript(links, target, END_SCRIPT, [left.pid, left.signal])) !== 0)
+    links.background(endLater(links, target, left));
 };
 
-const endLater = async (links: PodLinks, target: PodTarget, { pid, signal }: Leftover): Promise<void> => {
+const endLater = async (
+  links: PodLinks,
+  target: PodTarget,
+  { pid, signal }: Leftover,
+): Promise<void> => {
   let pauseMs = FIRST_PAUSE_MS;
-  for (let attempt = 2; attempt <= MOST_ATTEMPTS && await links.pause(pauseMs); attempt++) {
-    if (await isOver(links, target) || await runScript(links, target, END_SCRIPT, [pid, signal]) === 0) return;
+  for (let attempt = 2; attempt <= MOST_ATTEMPTS && (await links.pause(pauseMs)); attempt++) {
+    if (
+      (await isOver(links, target)) ||
+      (await runScript(links, target, END_SCRIPT, [pid, signal])) === 0
+    )
+      return;
     pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
   }
   links.log.info({ pod: target.name, pid }, 'a command in the Pod could not be ended for sure');
 };
 
 const isOver = ({ api }: PodLinks, target: PodTarget): Promise<boolean> =>
-  requireJoinable(api, target).then(() => false, (error: unknown) => error instanceof InstanceGone || error instanceof ContainerGone);
+  requireJoinable(api, target).then(
+    () => false,
+    (error: unknown) => error instanceof InstanceGone || error instanceof ContainerGone,
+  );
 
 class Execution {
   readonly #links: PodLinks;
@@ -105,9 +160,15 @@ class Execution {
   }
 
   async run(): Promise<ExecOutcome> {
-    this.#after(this.#request.timeoutMs, () => { this.#timeOut(); });
-    this.#after(BEGIN_MS, () => { if (!this.#begun) this.#fail(new NotJoinable('the command did not begin in time')); });
-    this.#begin().catch((error: unknown) => { this.#fail(error); });
+    this.#after(this.#request.timeoutMs, () => {
+      this.#timeOut();
+    });
+    this.#after(BEGIN_MS, () => {
+      if (!this.#begun) this.#fail(new NotJoinable('the command did not begin in time'));
+    });
+    this.#begin().catch((error: unknown) => {
+      this.#fail(error);
+    });
     try {
       return await this.#settled;
     } finally {
@@ -125,12 +186,18 @@ class Execution {
 
   async #begin(): Promise<void> {
     // The shell does nothing without its order, which is sent once the Pod was read.
-    await this.#open({ argv: ['/bin/sh', '-c', EXEC_SCRIPT, 'sh'], stdin: true }, enterWhileLooking);
+    await this.#open(
+      { argv: ['/bin/sh', '-c', EXEC_SCRIPT, 'sh'], stdin: true },
+      enterWhileLooking,
+    );
   }
 
   async #beginBare(): Promise<void> {
     const { argv, cwd, env = {}, stdin } = this.#request;
-    if (cwd !== undefined || Object.keys(env).length > 0) throw new NotJoinable('the image has no /bin/sh, without which a command gets neither folder nor environment');
+    if (cwd !== undefined || Object.keys(env).length > 0)
+      throw new NotJoinable(
+        'the image has no /bin/sh, without which a command gets neither folder nor environment',
+      );
     this.#bare = true;
     this.#output.pid = '';
     this.#reader = new StatusReader();
@@ -145,8 +212,12 @@ class Execution {
     if (this.#over) return socket.close();
     this.#socket = socket;
     socket.listen({
-      data: (channel, bytes) => { this.#take(channel, bytes); },
-      closed: (why) => { if (socket === this.#socket) this.#cut(why); },
+      data: (channel, bytes) => {
+        this.#take(channel, bytes);
+      },
+      closed: (why) => {
+        if (socket === this.#socket) this.#cut(why);
+      },
     });
   }
 
@@ -176,25 +247,34 @@ class Execution {
 
   #sendInput(text = ''): void {
     const bytes = Buffer.from(text);
-    for (let at = 0; at < bytes.length; at += CHUNK) this.#socket?.send(STDIN, bytes.subarray(at, at + CHUNK));
+    for (let at = 0; at < bytes.length; at += CHUNK)
+      this.#socket?.send(STDIN, bytes.subarray(at, at + CHUNK));
     this.#socket?.end(STDIN);
   }
 
   #awaitLastWords(exitCode: number): void {
-    if (!this.#pause) this.#after(LAST_WORDS_MS, () => { this.#finish(exitCode); });
+    if (!this.#pause)
+      this.#after(LAST_WORDS_MS, () => {
+        this.#finish(exitCode);
+      });
     clearTimeout(this.#pause);
-    this.#pause = setTimeout(() => { this.#finish(exitCode); }, QUIET_MS);
+    this.#pause = setTimeout(() => {
+      this.#finish(exitCode);
+    }, QUIET_MS);
   }
 
   #ended(status: CommandStatus): void {
     if (this.#output.exitCode !== undefined) return this.#finish(this.#output.exitCode);
     if (this.#begun && !this.#bare) return this.#endedUnsaid(status);
-    if (this.#bare) return 'exitCode' in status ? this.#finish(status.exitCode) : this.#notBegun(status.failure);
+    if (this.#bare)
+      return 'exitCode' in status ? this.#finish(status.exitCode) : this.#notBegun(status.failure);
     // Some runtimes answer exit codes of their own where there is no such program.
     if ('exitCode' in status || status.failure.includes('/bin/sh')) {
       this.#socket?.close();
       this.#socket = undefined;
-      this.#beginBare().catch((error: unknown) => { this.#fail(error); });
+      this.#beginBare().catch((error: unknown) => {
+        this.#fail(error);
+      });
     } else {
       this.#notBegun(status.failure);
     }
@@ -219,8 +299,12 @@ class Execution {
       return this.#fail(new NodeSilent({ cause: new Error(failure) }));
     }
     requireJoinable(this.#links.api, this.#target).then(
-      () => { this.#fail(new NotJoinable(`nothing could be run in the sandbox: ${cleaned(failure)}`)); },
-      (error: unknown) => { this.#fail(error); },
+      () => {
+        this.#fail(new NotJoinable(`nothing could be run in the sandbox: ${cleaned(failure)}`));
+      },
+      (error: unknown) => {
+        this.#fail(error);
+      },
     );
   }
 
@@ -237,13 +321,16 @@ class Execution {
     if (!this.#begun) return this.#fail(new NotJoinable('the command did not begin in time'));
     this.#timedOut = true;
     this.#end();
-    this.#after(LAST_WORDS_MS, () => { this.#finish(TIMED_OUT); });
+    this.#after(LAST_WORDS_MS, () => {
+      this.#finish(TIMED_OUT);
+    });
   }
 
   /** In the background: whoever waits has been answered, or is when it has ended. */
   #end(): void {
     const pid = this.#output.pid;
-    if (this.#begun && pid !== undefined && pid !== '') this.#links.background(endTree(this.#links, this.#target, { pid, signal: 'KILL' }));
+    if (this.#begun && pid !== undefined && pid !== '')
+      this.#links.background(endTree(this.#links, this.#target, { pid, signal: 'KILL' }));
   }
 
   #finish(exitCode: number, complaint = ''): void {
@@ -251,8 +338,12 @@ class Execution {
     this.#over = true;
     const { stdout, stderr, truncated } = this.#output.taken();
     this.#resolve({
-      stdout, stderr: complaint === '' ? stderr : Buffer.from(`${cleaned(complaint)}\n`), exitCode: this.#timedOut ? TIMED_OUT : exitCode,
-      timedOut: this.#timedOut, truncated, durationMs: Math.round(performance.now() - this.#startedAt),
+      stdout,
+      stderr: complaint === '' ? stderr : Buffer.from(`${cleaned(complaint)}\n`),
+      exitCode: this.#timedOut ? TIMED_OUT : exitCode,
+      timedOut: this.#timedOut,
+      truncated,
+      durationMs: Math.round(performance.now() - this.#startedAt),
     });
   }
 

@@ -31,27 +31,52 @@ export class PodLinks {
   #silent: (node: string) => void = () => {};
   readonly #stopping = new AbortController();
 
-  constructor({ access, api, log, agent, pingEveryMs, openWithinMs, answerWithinMs }: PodLinksDeps) {
+  constructor({
+    access,
+    api,
+    log,
+    agent,
+    pingEveryMs,
+    openWithinMs,
+    answerWithinMs,
+  }: PodLinksDeps) {
     this.answerWithinMs = answerWithinMs;
     this.api = api;
     this.log = log;
-    this.#terms = { access, agent, ...(pingEveryMs === undefined ? {} : { pingEveryMs }), ...(openWithinMs === undefined ? {} : { openWithinMs }) };
+    this.#terms = {
+      access,
+      agent,
+      ...(pingEveryMs === undefined ? {} : { pingEveryMs }),
+      ...(openWithinMs === undefined ? {} : { openWithinMs }),
+    };
   }
 
   /** `what` goes on after the Pod's own path. Rejects as ChannelSocket.open does. */
-  async open({ namespace, name, uid }: PodTarget, what: string, ...subprotocols: readonly Subprotocol[]): Promise<ChannelSocket> {
-    const socket = await ChannelSocket.open({ ...this.#terms, path: `${podPath(namespace, name)}/${what}`, subprotocols });
+  async open(
+    { namespace, name, uid }: PodTarget,
+    what: string,
+    ...subprotocols: readonly Subprotocol[]
+  ): Promise<ChannelSocket> {
+    const socket = await ChannelSocket.open({
+      ...this.#terms,
+      path: `${podPath(namespace, name)}/${what}`,
+      subprotocols,
+    });
     const sockets = this.#open.get(uid) ?? new Set();
     this.#open.set(uid, sockets.add(socket));
-    this.background(socket.closed.then(() => {
-      sockets.delete(socket);
-      if (sockets.size === 0 && this.#open.get(uid) === sockets) this.#open.delete(uid);
-    }));
+    this.background(
+      socket.closed.then(() => {
+        sockets.delete(socket);
+        if (sockets.size === 0 && this.#open.get(uid) === sockets) this.#open.delete(uid);
+      }),
+    );
     return socket;
   }
 
   /** `told` is called with each node that does not answer. */
-  whenSilent(told: (node: string) => void): void { this.#silent = told; }
+  whenSilent(told: (node: string) => void): void {
+    this.#silent = told;
+  }
 
   readonly silent = ({ node }: PodTarget): void => {
     if (node !== undefined) this.#silent(node);
@@ -64,7 +89,9 @@ export class PodLinks {
 
   /** `work` never rejects. */
   background(work: Promise<void>): void {
-    const kept = work.finally(() => { this.#background.delete(kept); });
+    const kept = work.finally(() => {
+      this.#background.delete(kept);
+    });
     this.#background.add(kept);
   }
 
@@ -77,7 +104,8 @@ export class PodLinks {
   /** Cuts every link; resolves once what was to be ended in Pods has been, or can't be. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    for (const sockets of this.#open.values()) for (const socket of sockets) socket.cut('the daemon stops');
+    for (const sockets of this.#open.values())
+      for (const socket of sockets) socket.cut('the daemon stops');
     while (this.#background.size > 0) await Promise.all(this.#background);
   }
 }

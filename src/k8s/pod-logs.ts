@@ -1,9 +1,24 @@
 import type { Log } from '../contracts/log.ts';
-import { LogsGone, NotJoinable, type LogBatch, type LogLine, type LogRequest, type LogTail } from '../contracts/sandbox-driver.ts';
+import {
+  LogsGone,
+  NotJoinable,
+  type LogBatch,
+  type LogLine,
+  type LogRequest,
+  type LogTail,
+} from '../contracts/sandbox-driver.ts';
 import type { ApiClient } from './api-client.ts';
 import { ApiRefused, isAbsent } from './api-errors.ts';
 import { cleaned } from './cleaned-message.ts';
-import { BEGINNING, LogResumption, placeAfter, placeOf, placeText, type LogPiece, type LogPlace } from './log-place.ts';
+import {
+  BEGINNING,
+  LogResumption,
+  placeAfter,
+  placeOf,
+  placeText,
+  type LogPiece,
+  type LogPlace,
+} from './log-place.ts';
 import { LogSilence } from './log-silence.ts';
 import { LogSource, type LogSourceTerms } from './log-source.ts';
 import { LogTailWindow } from './log-tail.ts';
@@ -13,7 +28,9 @@ import { SeenLogs } from './seen-logs.ts';
 export interface PodLogsDeps extends LogSourceTerms {
   readonly api: ApiClient;
   readonly log: Log;
-  /** Without a line after which it is looked whether a followed log has more; 20,000 where unset. */
+  /**
+   * Without a line after which it is looked whether a followed log has more; 20,000 where unset.
+   */
   readonly silenceMs?: number;
 }
 
@@ -26,8 +43,9 @@ const LONGEST_PAUSE_MS = 5_000;
 const SILENCE_MS = 20_000;
 
 /**
- * Reads the logs of Pods from their kubelets, through the API server. They are kept as long as the Pod is there, of a busy one
- * the last file (10 MiB as kubelets are set by default): what was rotated away is told where this replica has read of it.
+ * Reads the logs of Pods from their kubelets, through the API server. They are kept as long as the
+ * Pod is there, of a busy one the last file (10 MiB as kubelets are set by default): what was
+ * rotated away is told where this replica has read of it.
  */
 export class PodLogs {
   readonly #api: ApiClient;
@@ -51,22 +69,39 @@ export class PodLogs {
       const { state, why } = await presenceOf(this.#api, target);
       if (state === 'gone') throw gone(why);
       const window = state === 'waiting' ? undefined : await this.#window(target, request);
-      const beginning = request.since === undefined ? BEGINNING : { ...BEGINNING, time: timeOf(request.since) };
+      const beginning =
+        request.since === undefined ? BEGINNING : { ...BEGINNING, time: timeOf(request.since) };
       if (!window) return { lines: [], truncated: false, next: placeText(beginning) };
       const span = { first: window.leastTime, last: window.place.time };
-      if (this.#seen.lacks(target, { since: beginning.time, first: span.first })) window.truncated = true;
+      if (this.#seen.lacks(target, { since: beginning.time, first: span.first }))
+        window.truncated = true;
       this.#seen.saw(target, span);
-      if (window.place === BEGINNING) return { lines: [], truncated: window.truncated, next: placeText(beginning) };
-      return window.tail(placeText(window.isPlaceUnsure ? await this.#lastPlace(target, window.place) : window.place));
+      if (window.place === BEGINNING)
+        return { lines: [], truncated: window.truncated, next: placeText(beginning) };
+      return window.tail(
+        placeText(
+          window.isPlaceUnsure ? await this.#lastPlace(target, window.place) : window.place,
+        ),
+      );
     } catch (error) {
       if (error instanceof LogsGone) throw error;
       if (isAbsent(error, 'pods')) throw await this.#absent(target, error);
-      throw new NotJoinable(`the sandbox's log can't be read now: ${cleaned(error instanceof Error ? error.message : String(error))}`, { cause: error });
+      throw new NotJoinable(
+        `the sandbox's log can't be read now: ${cleaned(error instanceof Error ? error.message : String(error))}`,
+        { cause: error },
+      );
     }
   }
 
-  /** As `SandboxDriver.followLogs`. Goes on through failures of the link, without doubling or dropping a line. */
-  async *follow(target: PodTarget, after: string, signal: AbortSignal): AsyncGenerator<LogBatch, void, undefined> {
+  /**
+   * As `SandboxDriver.followLogs`. Goes on through failures of the link, without doubling or
+   * dropping a line.
+   */
+  async *follow(
+    target: PodTarget,
+    after: string,
+    signal: AbortSignal,
+  ): AsyncGenerator<LogBatch, void, undefined> {
     let place = placeOf(after);
     let pauseMs = FIRST_PAUSE_MS;
     for (let isFirst = true; !signal.aborted; isFirst = false) {
@@ -80,7 +115,10 @@ export class PodLogs {
       try {
         if (presence && presence.state !== 'waiting') {
           silence.begin();
-          for await (const step of this.#from(place, target, { follow: !isOver, signal: isOver ? AbortSignal.any([signal, silence.missed]) : either })) {
+          for await (const step of this.#from(place, target, {
+            follow: !isOver,
+            signal: isOver ? AbortSignal.any([signal, silence.missed]) : either,
+          })) {
             place = step.place;
             pauseMs = FIRST_PAUSE_MS;
             silence.end();
@@ -91,7 +129,8 @@ export class PodLogs {
         }
         await pause(pauseMs, either);
       } catch (error) {
-        if (!either.aborted) this.#log.debug({ pod: target.name, error }, 'a log is not followed for the moment');
+        if (!either.aborted)
+          this.#log.debug({ pod: target.name, error }, 'a log is not followed for the moment');
         await pause(pauseMs, either);
       } finally {
         silence.end();
@@ -110,7 +149,10 @@ export class PodLogs {
     await this.#source.stop();
   }
 
-  async #window(target: PodTarget, { tailLines, since, limitBytes }: LogRequest): Promise<LogTailWindow> {
+  async #window(
+    target: PodTarget,
+    { tailLines, since, limitBytes }: LogRequest,
+  ): Promise<LogTailWindow> {
     const signal = AbortSignal.timeout(TAIL_WITHIN_MS);
     const from = since === undefined ? '' : timeOf(since);
     for (let lines = tailLines; ; lines = Math.ceil(lines / 10)) {
@@ -136,7 +178,11 @@ export class PodLogs {
   /** The place after the lines of that time, with all of them counted. */
   async #lastPlace(target: PodTarget, { time }: LogPlace): Promise<LogPlace> {
     const all = new LogTailWindow({ tailLines: 1, limitBytes: 1, since: '' });
-    for await (const pieces of this.#source.read(target, { sinceTime: secondOf(time) }, AbortSignal.timeout(TAIL_WITHIN_MS))) {
+    for await (const pieces of this.#source.read(
+      target,
+      { sinceTime: secondOf(time) },
+      AbortSignal.timeout(TAIL_WITHIN_MS),
+    )) {
       for (const piece of pieces) if (piece.time <= time) all.push(piece);
       if (all.size > MOST_READ) break;
     }
@@ -147,7 +193,12 @@ export class PodLogs {
   async #hasMore(target: PodTarget, { time }: LogPlace): Promise<boolean> {
     try {
       let last = '';
-      for await (const pieces of this.#source.read(target, { tailLines: 1 }, AbortSignal.timeout(TAIL_WITHIN_MS))) last = pieces.at(-1)?.time ?? last;
+      for await (const pieces of this.#source.read(
+        target,
+        { tailLines: 1 },
+        AbortSignal.timeout(TAIL_WITHIN_MS),
+      ))
+        last = pieces.at(-1)?.time ?? last;
       return last > time;
     } catch (error) {
       return error instanceof ApiRefused;
@@ -165,7 +216,11 @@ export class PodLogs {
   }
 
   /** What comes after the place, until the answer ends or breaks off. */
-  async *#from(from: LogPlace, target: PodTarget, { follow, signal }: { readonly follow: boolean; readonly signal: AbortSignal }): AsyncGenerator<{ readonly batch: LogBatch; readonly place: LogPlace }, void, undefined> {
+  async *#from(
+    from: LogPlace,
+    target: PodTarget,
+    { follow, signal }: { readonly follow: boolean; readonly signal: AbortSignal },
+  ): AsyncGenerator<{ readonly batch: LogBatch; readonly place: LogPlace }, void, undefined> {
     const resumption = new LogResumption(from);
     const query = { follow, ...(from.time === '' ? {} : { sinceTime: secondOf(from.time) }) };
     let place = from;
@@ -179,13 +234,16 @@ export class PodLogs {
         lines.push({ ...admitted, next: placeText(place) });
       }
       this.#seen.saw(target, { first: lines[0]?.time ?? '', last: place.time });
-      if (lines.length > 0) yield { batch: { lines, skipped: resumption.isBroken && !wasBroken }, place };
+      if (lines.length > 0)
+        yield { batch: { lines, skipped: resumption.isBroken && !wasBroken }, place };
     }
   }
 
   #wakeable(uid: string): { readonly woken: AbortSignal; leave(): void } {
     const controller = new AbortController();
-    const wake = (): void => { controller.abort(); };
+    const wake = (): void => {
+      controller.abort();
+    };
     const wakers = this.#wakers.get(uid) ?? new Set();
     this.#wakers.set(uid, wakers.add(wake));
     const leave = (): void => {
@@ -196,7 +254,8 @@ export class PodLogs {
   }
 }
 
-const gone = (why: string): LogsGone => new LogsGone(`a sandbox's log ends with its Pod (${why}); look in the cluster's own log store`);
+const gone = (why: string): LogsGone =>
+  new LogsGone(`a sandbox's log ends with its Pod (${why}); look in the cluster's own log store`);
 
 const timeOf = (since: number): string => new Date(since).toISOString().replace('Z', '000000Z');
 
@@ -204,13 +263,14 @@ const timeOf = (since: number): string => new Date(since).toISOString().replace(
 const secondOf = (time: string): string => `${time.slice(0, '2026-01-31T12:00:00'.length)}Z`;
 
 /** Ends early at the signal. */
-const pause = (ms: number, signal: AbortSignal): Promise<void> => new Promise((resolve) => {
-  if (signal.aborted) return resolve();
-  const done = (): void => {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', done);
-    resolve();
-  };
-  const timer = setTimeout(done, ms);
-  signal.addEventListener('abort', done, { once: true });
-});
+const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const done = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', done, { once: true });
+  });

@@ -29,21 +29,35 @@ export class PodRemoval {
   /** By uid. */
   readonly #hurried = new Set<string>();
 
-  constructor(deps: PodRemovalDeps) { this.#deps = deps; }
+  constructor(deps: PodRemovalDeps) {
+    this.#deps = deps;
+  }
 
   /** Resolves once it is told to end; one that is not there counts as done. */
-  async remove(pod: OnePod): Promise<void> { await this.#remove(pod, this.#deps.soon, this.#deps.graceSeconds); }
+  async remove(pod: OnePod): Promise<void> {
+    await this.#remove(pod, this.#deps.soon, this.#deps.graceSeconds);
+  }
 
   /** The same, behind what requests wait for. */
   removeLater(pod: OnePod): void {
     // Without this the cluster's garbage collection would come to it, later.
-    this.#deps.run('delete a retired Pod', this.#remove(pod, this.#deps.background, this.#deps.graceSeconds));
+    this.#deps.run(
+      'delete a retired Pod',
+      this.#remove(pod, this.#deps.background, this.#deps.graceSeconds),
+    );
   }
 
-  async #remove({ namespace, id, uid }: OnePod, api: ApiClient, graceSeconds: number): Promise<void> {
+  async #remove(
+    { namespace, id, uid }: OnePod,
+    api: ApiClient,
+    graceSeconds: number,
+  ): Promise<void> {
     const { mirror, gone } = this.#deps;
     try {
-      await api.remove(podPath(namespace, podNameOf(id)), { uid, gracePeriodSeconds: graceSeconds });
+      await api.remove(podPath(namespace, podNameOf(id)), {
+        uid,
+        gracePeriodSeconds: graceSeconds,
+      });
       if (graceSeconds > 0) return;
     } catch (error) {
       // Another Pod of its name is none of ours.
@@ -56,12 +70,23 @@ export class PodRemoval {
   }
 
   /**
-   * One that outlives its end is ended without grace: its node is slow, or lost. From then on it counts as gone, though what
-   * a lost node runs may run on.
+   * One that outlives its end is ended without grace: its node is slow, or lost. From then on it
+   * counts as gone, though what a lost node runs may run on.
    */
   hurry({ namespace, id, uid, endsBy, isForced }: StoredPod): void {
-    if (endsBy === undefined || isForced || this.#hurried.has(uid) || this.#deps.clock.now() < endsBy + OVERTIME_MS) return;
+    if (
+      endsBy === undefined ||
+      isForced ||
+      this.#hurried.has(uid) ||
+      this.#deps.clock.now() < endsBy + OVERTIME_MS
+    )
+      return;
     this.#hurried.add(uid);
-    this.#deps.run('end a Pod that outlives its end', this.#remove({ namespace, id, uid }, this.#deps.background, 0).finally(() => { this.#hurried.delete(uid); }));
+    this.#deps.run(
+      'end a Pod that outlives its end',
+      this.#remove({ namespace, id, uid }, this.#deps.background, 0).finally(() => {
+        this.#hurried.delete(uid);
+      }),
+    );
   }
 }

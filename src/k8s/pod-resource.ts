@@ -7,11 +7,16 @@ import { placedProbes } from './probe-places.ts';
 import { pullSecretNameOf } from './pull-secrets.ts';
 import { POOL_LABEL } from './sandbox-resource.ts';
 
-export const podsPath = (namespace?: string): string => `/api/v1${namespace === undefined ? '' : `/namespaces/${namespace}`}/pods`;
+export const podsPath = (namespace?: string): string =>
+  `/api/v1${namespace === undefined ? '' : `/namespaces/${namespace}`}/pods`;
 
-export const podPath = (namespace: string, name: string): string => `${podsPath(namespace)}/${name}`;
+export const podPath = (namespace: string, name: string): string =>
+  `${podsPath(namespace)}/${name}`;
 
-/** Every Pod has it: by it the chart's NetworkPolicy closes sandboxes to and from the network. No definition decides it. */
+/**
+ * Every Pod has it: by it the chart's NetworkPolicy closes sandboxes to and from the network. No
+ * definition decides it.
+ */
 const CLOSED_NETWORK = { 'sandpool.dev/network': 'none' } as const;
 
 export interface PodSettings {
@@ -25,14 +30,25 @@ export interface PodSettings {
 const ENDPOINT_PROBE = 'probe.sandpool.dev/';
 
 /** The endpoint that the container's probe belongs to; undefined where it is its own. */
-export const endpointProbeOf = (annotations: Readonly<Record<string, string>> | undefined, container: string): string | undefined =>
-  annotations?.[`${ENDPOINT_PROBE}${container}`];
+export const endpointProbeOf = (
+  annotations: Readonly<Record<string, string>> | undefined,
+  container: string,
+): string | undefined => annotations?.[`${ENDPOINT_PROBE}${container}`];
 
-/** The Pod of an instance, owned by its record so that it never outlives it. Restricted Pod Security, no service account. */
-export const podOf = ({ record, definition }: Birth, ownerUid: string, settings: PodSettings): object => {
+/**
+ * The Pod of an instance, owned by its record so that it never outlives it. Restricted Pod
+ * Security, no service account.
+ */
+export const podOf = (
+  { record, definition }: Birth,
+  ownerUid: string,
+  settings: PodSettings,
+): object => {
   const { byContainer } = placedProbes(definition);
   const mounts = definition.volumes ?? [];
-  const ofEndpoints = [...byContainer].flatMap(([container, { endpoint }]) => (endpoint === undefined ? [] : [[`${ENDPOINT_PROBE}${container}`, endpoint]]));
+  const ofEndpoints = [...byContainer].flatMap(([container, { endpoint }]) =>
+    endpoint === undefined ? [] : [[`${ENDPOINT_PROBE}${container}`, endpoint]],
+  );
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -41,7 +57,16 @@ export const podOf = ({ record, definition }: Birth, ownerUid: string, settings:
       namespace: record.poolOwner.namespace,
       labels: { [POOL_LABEL]: record.poolUid, ...CLOSED_NETWORK },
       ...(ofEndpoints.length === 0 ? {} : { annotations: Object.fromEntries(ofEndpoints) }),
-      ownerReferences: [{ apiVersion: 'sandpool.dev/v1alpha1', kind: 'Sandbox', name: podNameOf(record.id), uid: ownerUid, controller: true, blockOwnerDeletion: false }],
+      ownerReferences: [
+        {
+          apiVersion: 'sandpool.dev/v1alpha1',
+          kind: 'Sandbox',
+          name: podNameOf(record.id),
+          uid: ownerUid,
+          controller: true,
+          blockOwnerDeletion: false,
+        },
+      ],
     },
     spec: {
       ...definition.placement,
@@ -49,10 +74,26 @@ export const podOf = ({ record, definition }: Birth, ownerUid: string, settings:
       automountServiceAccountToken: false,
       enableServiceLinks: false,
       terminationGracePeriodSeconds: settings.terminationGraceSeconds,
-      // The pause container is pid 1 then: it reaps orphans, and a main process without handlers heeds SIGTERM. Several containers stay apart.
+      // The pause container is pid 1 then: it reaps orphans, and a main process without handlers heeds
+      // SIGTERM. Several containers stay apart.
       ...(definition.containers.length === 1 ? { shareProcessNamespace: true } : {}),
-      securityContext: { runAsNonRoot: true, runAsUser: settings.runAsUser, runAsGroup: settings.runAsUser, seccompProfile: { type: 'RuntimeDefault' } },
-      ...(definition.imagePullSecret ? { imagePullSecrets: [{ name: pullSecretNameOf(definition.imagePullSecret === true ? record.poolUid : definition.imagePullSecret) }] } : {}),
+      securityContext: {
+        runAsNonRoot: true,
+        runAsUser: settings.runAsUser,
+        runAsGroup: settings.runAsUser,
+        seccompProfile: { type: 'RuntimeDefault' },
+      },
+      ...(definition.imagePullSecret
+        ? {
+            imagePullSecrets: [
+              {
+                name: pullSecretNameOf(
+                  definition.imagePullSecret === true ? record.poolUid : definition.imagePullSecret,
+                ),
+              },
+            ],
+          }
+        : {}),
       containers: definition.containers.map((container) => ({
         ...containerOf(container, byContainer.get(container.name)?.probe, mounts),
         // What is on the node may be there by another tenant's password.
@@ -63,7 +104,11 @@ export const podOf = ({ record, definition }: Birth, ownerUid: string, settings:
   };
 };
 
-const containerOf = (container: ContainerDefinition, probe: ReadinessProbe | undefined, mounts: readonly VolumeMount[]): object => ({
+const containerOf = (
+  container: ContainerDefinition,
+  probe: ReadinessProbe | undefined,
+  mounts: readonly VolumeMount[],
+): object => ({
   name: container.name,
   image: container.image,
   command: container.given?.command,
@@ -73,36 +118,82 @@ const containerOf = (container: ContainerDefinition, probe: ReadinessProbe | und
   ports: Object.entries(container.ports).map(([name, containerPort]) => ({ name, containerPort })),
   resources: resourcesOf(container),
   readinessProbe: probe && probeOf(probe),
-  ...(mounts.length === 0 ? {} : { volumeMounts: mounts.map(({ claimName, mountPath, subPath, readOnly }) => ({ name: volumeNameOf(mounts, claimName), mountPath, subPath, readOnly })) }),
+  ...(mounts.length === 0
+    ? {}
+    : {
+        volumeMounts: mounts.map(({ claimName, mountPath, subPath, readOnly }) => ({
+          name: volumeNameOf(mounts, claimName),
+          mountPath,
+          subPath,
+          readOnly,
+        })),
+      }),
   securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
 });
 
 const resourcesOf = (container: ContainerDefinition): object => {
   const { extendedResources = {}, ephemeralStorageBytes } = container;
-  const devices = Object.fromEntries(Object.entries(extendedResources).map(([name, amount]) => [name, String(amount)]));
-  const alike = { ...devices, ...(ephemeralStorageBytes === undefined ? {} : { 'ephemeral-storage': String(ephemeralStorageBytes) }) };
+  const devices = Object.fromEntries(
+    Object.entries(extendedResources).map(([name, amount]) => [name, String(amount)]),
+  );
+  const alike = {
+    ...devices,
+    ...(ephemeralStorageBytes === undefined
+      ? {}
+      : { 'ephemeral-storage': String(ephemeralStorageBytes) }),
+  };
   return {
-    requests: { ...amountsOf(container.requests ?? container), ...alike }, limits: { ...amountsOf(container), ...alike },
+    requests: { ...amountsOf(container.requests ?? container), ...alike },
+    limits: { ...amountsOf(container), ...alike },
   };
 };
 
-const amountsOf = ({ cpuCores, memoryBytes }: { readonly cpuCores: number; readonly memoryBytes: number }): object =>
-  ({ cpu: `${Math.ceil(cpuCores * 1_000)}m`, memory: String(memoryBytes) });
+const amountsOf = ({
+  cpuCores,
+  memoryBytes,
+}: {
+  readonly cpuCores: number;
+  readonly memoryBytes: number;
+}): object => ({ cpu: `${Math.ceil(cpuCores * 1_000)}m`, memory: String(memoryBytes) });
 
 /** One for each claim, however often it is mounted. */
 const volumesOf = (mounts: readonly VolumeMount[]): readonly object[] =>
-  [...new Set(mounts.map(({ claimName }) => claimName))].map((claimName) => ({ name: volumeNameOf(mounts, claimName), persistentVolumeClaim: { claimName } }));
+  [...new Set(mounts.map(({ claimName }) => claimName))].map((claimName) => ({
+    name: volumeNameOf(mounts, claimName),
+    persistentVolumeClaim: { claimName },
+  }));
 
 /** A claim's name may be longer than that of a volume. */
-const volumeNameOf = (mounts: readonly VolumeMount[], claimName: string): string => `claim-${mounts.findIndex((mount) => mount.claimName === claimName)}`;
+const volumeNameOf = (mounts: readonly VolumeMount[], claimName: string): string =>
+  `claim-${mounts.findIndex((mount) => mount.claimName === claimName)}`;
 
-const probeOf = ({ action, initialDelayMs, periodMs, timeoutMs, successThreshold, failureThreshold }: ReadinessProbe): object => {
+const probeOf = ({
+  action,
+  initialDelayMs,
+  periodMs,
+  timeoutMs,
+  successThreshold,
+  failureThreshold,
+}: ReadinessProbe): object => {
   const seconds = (ms: number): number => Math.ceil(ms / 1_000);
   return {
     ...(action.kind === 'exec' ? { exec: { command: action.argv } } : {}),
-    ...(action.kind === 'http' ? { httpGet: { port: action.port, path: action.path, scheme: action.secure ? 'HTTPS' : 'HTTP', httpHeaders: action.headers.map(([name, value]) => ({ name, value })) } } : {}),
+    ...(action.kind === 'http'
+      ? {
+          httpGet: {
+            port: action.port,
+            path: action.path,
+            scheme: action.secure ? 'HTTPS' : 'HTTP',
+            httpHeaders: action.headers.map(([name, value]) => ({ name, value })),
+          },
+        }
+      : {}),
     ...(action.kind === 'tcp' ? { tcpSocket: { port: action.port } } : {}),
-    initialDelaySeconds: seconds(initialDelayMs), periodSeconds: seconds(periodMs), timeoutSeconds: seconds(timeoutMs), successThreshold, failureThreshold,
+    initialDelaySeconds: seconds(initialDelayMs),
+    periodSeconds: seconds(periodMs),
+    timeoutSeconds: seconds(timeoutMs),
+    successThreshold,
+    failureThreshold,
   };
 };
 
@@ -131,11 +222,22 @@ export interface StoredPod {
 
 interface PodObject {
   readonly metadata: {
-    readonly namespace: string; readonly name: string; readonly uid: string; readonly resourceVersion: string; readonly deletionTimestamp?: string; readonly deletionGracePeriodSeconds?: number;
+    readonly namespace: string;
+    readonly name: string;
+    readonly uid: string;
+    readonly resourceVersion: string;
+    readonly deletionTimestamp?: string;
+    readonly deletionGracePeriodSeconds?: number;
     readonly ownerReferences?: readonly { readonly kind: string; readonly uid: string }[];
     readonly labels?: Readonly<Record<string, string>>;
   };
-  readonly spec?: { readonly nodeName?: string; readonly containers?: readonly { readonly name: string; readonly readinessProbe?: { readonly httpGet?: object; readonly tcpSocket?: object } }[] };
+  readonly spec?: {
+    readonly nodeName?: string;
+    readonly containers?: readonly {
+      readonly name: string;
+      readonly readinessProbe?: { readonly httpGet?: object; readonly tcpSocket?: object };
+    }[];
+  };
   readonly status?: PodStatus;
 }
 
@@ -144,10 +246,15 @@ export const storedPodOf = (object: unknown): StoredPod | undefined => {
   const { metadata, spec, status } = object as PodObject;
   const id = idOfPodName(metadata.name);
   if (id === undefined) return undefined;
-  const endsBy = metadata.deletionTimestamp === undefined ? undefined : Date.parse(metadata.deletionTimestamp);
+  const endsBy =
+    metadata.deletionTimestamp === undefined ? undefined : Date.parse(metadata.deletionTimestamp);
   const containers = spec?.containers?.map(({ name }) => name) ?? [];
   return {
-    namespace: metadata.namespace, id, uid: metadata.uid, revision: metadata.resourceVersion, nodeName: spec?.nodeName,
+    namespace: metadata.namespace,
+    id,
+    uid: metadata.uid,
+    revision: metadata.resourceVersion,
+    nodeName: spec?.nodeName,
     ownerUid: metadata.ownerReferences?.find(({ kind }) => kind === 'Sandbox')?.uid,
     ...(metadata.labels?.[POOL_LABEL] === undefined ? { isUnlabelled: true } : {}),
     ...(containers.length > 1 ? { containers } : {}),
@@ -159,4 +266,7 @@ export const storedPodOf = (object: unknown): StoredPod | undefined => {
 };
 
 const isAsked = (spec: PodObject['spec']): boolean =>
-  spec?.containers?.some(({ readinessProbe }) => readinessProbe?.httpGet !== undefined || readinessProbe?.tcpSocket !== undefined) ?? false;
+  spec?.containers?.some(
+    ({ readinessProbe }) =>
+      readinessProbe?.httpGet !== undefined || readinessProbe?.tcpSocket !== undefined,
+  ) ?? false;

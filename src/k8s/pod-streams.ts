@@ -1,4 +1,13 @@
-import type { ExecOutcome, ExecRequest, LogBatch, LogRequest, LogTail, PortConnection, Terminal, TerminalRequest } from '../contracts/sandbox-driver.ts';
+import type {
+  ExecOutcome,
+  ExecRequest,
+  LogBatch,
+  LogRequest,
+  LogTail,
+  PortConnection,
+  Terminal,
+  TerminalRequest,
+} from '../contracts/sandbox-driver.ts';
 import { PodPorts } from './pod-dial.ts';
 import { execInPod } from './pod-exec.ts';
 import { PodLinks, type PodLinksDeps } from './pod-links.ts';
@@ -6,14 +15,16 @@ import { PodLogs, type PodLogsDeps } from './pod-logs.ts';
 import type { PodTarget } from './pod-presence.ts';
 import { attachToPod } from './pod-terminal.ts';
 
-export interface PodStreamsDeps extends Omit<PodLinksDeps, 'agent'>, Pick<PodLogsDeps, 'silenceMs'> {
+export interface PodStreamsDeps
+  extends Omit<PodLinksDeps, 'agent'>, Pick<PodLogsDeps, 'silenceMs'> {
   /** Of Sandpool, for the user agent. */
   readonly version: string;
 }
 
 /**
- * What goes into Pods and comes out of them, as the methods of SandboxDriver promise it, for a Pod whose uid is known. That
- * uid is read right before; exec, port-forward and log can't make it a condition.
+ * What goes into Pods and comes out of them, as the methods of SandboxDriver promise it, for a Pod
+ * whose uid is known. That uid is read right before; exec, port-forward and log can't make it a
+ * condition.
  */
 export class PodStreams {
   readonly #links: PodLinks;
@@ -27,8 +38,13 @@ export class PodStreams {
     this.#logs = new PodLogs({ ...deps, agent });
   }
 
-  /** `told` is called with a node whenever it did not answer, also where whoever asked has left by then. */
-  whenSilent(told: (node: string) => void): void { this.#links.whenSilent(told); }
+  /**
+   * `told` is called with a node whenever it did not answer, also where whoever asked has left by
+   * then.
+   */
+  whenSilent(told: (node: string) => void): void {
+    this.#links.whenSilent(told);
+  }
 
   exec(pod: PodTarget, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
     return execInPod(this.#links, meant(pod, request.container), request, signal);
@@ -42,7 +58,9 @@ export class PodStreams {
     return this.#ports.dial(pod, port, signal);
   }
 
-  /** Over a link into the Pod that an earlier connection has left; undefined where there is none. */
+  /**
+   * Over a link into the Pod that an earlier connection has left; undefined where there is none.
+   */
   dialKept(uid: string, port: number, signal: AbortSignal): PortConnection | undefined {
     return this.#ports.dialKept(uid, port, signal);
   }
@@ -56,17 +74,24 @@ export class PodStreams {
     return this.#logs.follow(pod, after, signal);
   }
 
-  /** The Pod is over: commands, terminals and connections into it end now, whether its kubelet says so or not, and logs soon. */
+  /**
+   * The Pod is over: commands, terminals and connections into it end now, whether its kubelet says
+   * so or not, and logs soon.
+   */
   gone(uid: string): void {
     this.#logs.gone(uid);
     this.#ports.gone(uid);
     this.#links.cut(uid);
   }
 
-  /** Cuts commands, terminals and connections. Resolves once what they ran has been ended, or can't be; at most some 15 s. */
+  /**
+   * Cuts commands, terminals and connections. Resolves once what they ran has been ended, or can't
+   * be; at most some 15 s.
+   */
   async stop(): Promise<void> {
     await Promise.all([this.#links.stop(), this.#logs.stop()]);
   }
 }
 
-const meant = (pod: PodTarget, container: string | undefined): PodTarget => (container === undefined ? pod : { ...pod, container });
+const meant = (pod: PodTarget, container: string | undefined): PodTarget =>
+  container === undefined ? pod : { ...pod, container };

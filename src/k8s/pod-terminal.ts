@@ -1,32 +1,74 @@
 import type { Duplex } from 'node:stream';
-import { NotJoinable, OutcomeUnknown, type Terminal, type TerminalRequest } from '../contracts/sandbox-driver.ts';
+import {
+  NotJoinable,
+  OutcomeUnknown,
+  type Terminal,
+  type TerminalRequest,
+} from '../contracts/sandbox-driver.ts';
 import { ApiUnreachable, LinkLate } from './api-errors.ts';
 import type { ChannelSocket } from './channel-socket.ts';
 import { ChannelStream } from './channel-stream.ts';
 import { cleaned } from './cleaned-message.ts';
 import { SIGNAL_SCRIPT, TERMINAL_SCRIPT } from './exec-scripts.ts';
-import { openCommand, RESIZE, runScript, STATUS, STDIN, STDOUT, StatusReader, type CommandStatus } from './pod-command.ts';
+import {
+  openCommand,
+  RESIZE,
+  runScript,
+  STATUS,
+  STDIN,
+  STDOUT,
+  StatusReader,
+  type CommandStatus,
+} from './pod-command.ts';
 import { endTree } from './pod-exec.ts';
 import type { PodLinks } from './pod-links.ts';
-import { enterPod, isNodeSilent, NodeSilent, requireJoinable, type PodTarget } from './pod-presence.ts';
+import {
+  enterPod,
+  isNodeSilent,
+  NodeSilent,
+  requireJoinable,
+  type PodTarget,
+} from './pod-presence.ts';
 
 const BEGIN_MS = 30_000;
 /** From the end of a shell that was hung up until its exit code doesn't matter any more. */
 const STATUS_MS = 500;
-const SIGNALS = new Set(['INT', 'TERM', 'HUP', 'QUIT', 'KILL', 'TSTP', 'CONT', 'WINCH', 'USR1', 'USR2']);
+const SIGNALS = new Set([
+  'INT',
+  'TERM',
+  'HUP',
+  'QUIT',
+  'KILL',
+  'TSTP',
+  'CONT',
+  'WINCH',
+  'USR1',
+  'USR2',
+]);
 const NEWLINE = 10;
 
 /**
- * A terminal in a container, as `SandboxDriver.attach` promises it. argv is part of the address, thus of audit logs. Signals
- * and the hang-up are commands of their own in the container, some ten milliseconds each: a signal goes to the foreground
- * process group of its terminal as that stands then.
+ * A terminal in a container, as `SandboxDriver.attach` promises it. argv is part of the address,
+ * thus of audit logs. Signals and the hang-up are commands of their own in the container, some ten
+ * milliseconds each: a signal goes to the foreground process group of its terminal as that stands
+ * then.
  */
-export const attachToPod = async (links: PodLinks, target: PodTarget, { argv, cols, rows }: TerminalRequest): Promise<Terminal> => {
+export const attachToPod = async (
+  links: PodLinks,
+  target: PodTarget,
+  { argv, cols, rows }: TerminalRequest,
+): Promise<Terminal> => {
   if (argv.some((argument) => argument.includes('\0'))) throw new Error('a command holds a NUL');
   await requireJoinable(links.api, target);
-  const command = { argv: ['/bin/sh', '-c', TERMINAL_SCRIPT, 'sh', ...argv], stdin: true, tty: true };
+  const command = {
+    argv: ['/bin/sh', '-c', TERMINAL_SCRIPT, 'sh', ...argv],
+    stdin: true,
+    tty: true,
+  };
   const opening = openCommand(links, target, command).catch((error: unknown) => {
-    throw error instanceof ApiUnreachable && !(error instanceof LinkLate) ? new OutcomeUnknown('the API server does not answer', { cause: error }) : error;
+    throw error instanceof ApiUnreachable && !(error instanceof LinkLate)
+      ? new OutcomeUnknown('the API server does not answer', { cause: error })
+      : error;
   });
   const socket = await enterPod(links, target, opening);
   const terminal = new PodTerminal(links, target, socket);
@@ -58,18 +100,30 @@ class PodTerminal implements Terminal {
     this.#links = links;
     this.#target = target;
     this.#socket = socket;
-    this.exit = new Promise((resolve) => { this.#settle = resolve; });
-    this.#channel = new ChannelStream(socket, STDIN, () => { this.#hangUp(); });
+    this.exit = new Promise((resolve) => {
+      this.#settle = resolve;
+    });
+    this.#channel = new ChannelStream(socket, STDIN, () => {
+      this.#hangUp();
+    });
     this.stream = this.#channel;
   }
 
   /** Resolves once the shell runs. */
   async begin(cols: number, rows: number): Promise<void> {
-    const begun = new Promise<void>((resolve, reject) => { this.#beginning = { resolve, reject }; });
-    const timer = setTimeout(() => { this.#notBegun(new OutcomeUnknown('the terminal did not begin in time')); }, BEGIN_MS);
+    const begun = new Promise<void>((resolve, reject) => {
+      this.#beginning = { resolve, reject };
+    });
+    const timer = setTimeout(() => {
+      this.#notBegun(new OutcomeUnknown('the terminal did not begin in time'));
+    }, BEGIN_MS);
     this.#socket.listen({
-      data: (channel, bytes) => { this.#heard(channel, bytes); },
-      closed: (why) => { this.#lost(why); },
+      data: (channel, bytes) => {
+        this.#heard(channel, bytes);
+      },
+      closed: (why) => {
+        this.#lost(why);
+      },
     });
     this.resize(cols, rows);
     try {
@@ -100,14 +154,18 @@ class PodTerminal implements Terminal {
     const size = this.#size;
     this.#size = undefined;
     this.#resizing = size !== undefined;
-    if (size) this.#socket.send(RESIZE, Buffer.from(JSON.stringify(size)), () => { this.#sendSize(); });
+    if (size)
+      this.#socket.send(RESIZE, Buffer.from(JSON.stringify(size)), () => {
+        this.#sendSize();
+      });
   }
 
   async #sendSignals(): Promise<void> {
     this.#signalling = true;
     for (const name of this.#signals) {
       this.#signals.delete(name);
-      if (!this.#over && this.#pid !== undefined) await runScript(this.#links, this.#target, SIGNAL_SCRIPT, [this.#pid, name]);
+      if (!this.#over && this.#pid !== undefined)
+        await runScript(this.#links, this.#target, SIGNAL_SCRIPT, [this.#pid, name]);
     }
     this.#signalling = false;
   }
@@ -138,24 +196,32 @@ class PodTerminal implements Terminal {
     this.#finish();
     if (this.#closed || this.#channel.readableEnded) return this.#settle(status.exitCode);
     // After the last output, or when nobody wants it.
-    this.#channel.once('close', () => { this.#settle(status.exitCode); });
-    this.#channel.once('end', () => { this.#settle(status.exitCode); });
+    this.#channel.once('close', () => {
+      this.#settle(status.exitCode);
+    });
+    this.#channel.once('end', () => {
+      this.#settle(status.exitCode);
+    });
     this.#channel.push(null);
   }
 
   /** What is left of it in the container has nobody to talk to. */
   #lost(why: string): void {
     if (this.#over) return;
-    if (this.#pid === undefined) return this.#notBegun(new OutcomeUnknown(`the terminal was cut off: ${why}`));
+    if (this.#pid === undefined)
+      return this.#notBegun(new OutcomeUnknown(`the terminal was cut off: ${why}`));
     this.#finish();
     this.#settle(null);
-    if (!this.#closed) this.#links.background(endTree(this.#links, this.#target, { pid: this.#pid, signal: 'HUP' }));
+    if (!this.#closed)
+      this.#links.background(endTree(this.#links, this.#target, { pid: this.#pid, signal: 'HUP' }));
     this.#channel.destroy();
   }
 
   #unopened(status: CommandStatus): NotJoinable {
-    if (!('failure' in status)) return new NotJoinable('no terminal could be opened: the image has no /bin/sh');
-    if (!isNodeSilent(status.failure)) return new NotJoinable(`no terminal could be opened: ${cleaned(status.failure)}`);
+    if (!('failure' in status))
+      return new NotJoinable('no terminal could be opened: the image has no /bin/sh');
+    if (!isNodeSilent(status.failure))
+      return new NotJoinable(`no terminal could be opened: ${cleaned(status.failure)}`);
     this.#links.silent(this.#target);
     return new NodeSilent({ cause: new Error(status.failure) });
   }
@@ -164,7 +230,14 @@ class PodTerminal implements Terminal {
     this.#finish();
     this.#settle(null);
     this.#channel.destroy();
-    requireJoinable(this.#links.api, this.#target).then(() => { this.#beginning?.reject(error); }, (gone: unknown) => { this.#beginning?.reject(gone); });
+    requireJoinable(this.#links.api, this.#target).then(
+      () => {
+        this.#beginning?.reject(error);
+      },
+      (gone: unknown) => {
+        this.#beginning?.reject(gone);
+      },
+    );
   }
 
   #hangUp(): void {
@@ -172,7 +245,13 @@ class PodTerminal implements Terminal {
     if (this.#over || this.#pid === undefined) return;
     this.#socket.resume(); // what it still prints is dropped
     const ended = endTree(this.#links, this.#target, { pid: this.#pid, signal: 'HUP' });
-    this.#links.background(ended.then(() => { setTimeout(() => { this.#lost('nobody waits for it any more'); }, STATUS_MS); }));
+    this.#links.background(
+      ended.then(() => {
+        setTimeout(() => {
+          this.#lost('nobody waits for it any more');
+        }, STATUS_MS);
+      }),
+    );
   }
 
   #finish(): void {

@@ -8,13 +8,29 @@ const PREFIX_BYTES = 2;
 const LONGEST_FAILURE = 1_024;
 
 /** `silent` as in `PortCarrier`. */
-export type PortTerms = Omit<PortStreamTerms, 'carrier' | 'channel'> & Pick<PortStreamTerms['carrier'], 'silent'>;
+export type PortTerms = Omit<PortStreamTerms, 'carrier' | 'channel'> &
+  Pick<PortStreamTerms['carrier'], 'silent'>;
 
-/** The one connection that a link has where the API server can't tunnel SPDY; it ends with the link. */
-export const portOverChannels = (socket: ChannelSocket, { silent, ...terms }: PortTerms): PortStream => {
+/**
+ * The one connection that a link has where the API server can't tunnel SPDY; it ends with the link.
+ */
+export const portOverChannels = (
+  socket: ChannelSocket,
+  { silent, ...terms }: PortTerms,
+): PortStream => {
   const carrier = {
-    send: socket.send.bind(socket), pause: () => { socket.pause(); }, resume: () => { socket.resume(); },
-    roundTrip: () => socket.roundTrip(), left: () => { socket.close(); }, silent,
+    send: socket.send.bind(socket),
+    pause: () => {
+      socket.pause();
+    },
+    resume: () => {
+      socket.resume();
+    },
+    roundTrip: () => socket.roundTrip(),
+    left: () => {
+      socket.close();
+    },
+    silent,
   };
   const stream = new PortStream({ carrier, channel: DATA, ...terms });
   const prefixes = { [DATA]: PREFIX_BYTES, [FAILURE]: PREFIX_BYTES };

@@ -3,7 +3,10 @@ import { PortUnreachable, type PortTraits } from '../contracts/sandbox-driver.ts
 import { ChannelStream, type Channels } from './channel-stream.ts';
 import { cleaned } from './cleaned-message.ts';
 
-/** Container runtimes say that a port refused, never that it took: it counts as taken when one has said nothing for so long … */
+/**
+ * Container runtimes say that a port refused, never that it took: it counts as taken when one has
+ * said nothing for so long …
+ */
 const REFUSAL_WITHIN_MS = 50;
 /** … or, where answers take long, for so many times an answer; 1 s at most. */
 const REFUSAL_WITHIN_ANSWERS = 5;
@@ -31,8 +34,9 @@ export interface PortStreamTerms {
 }
 
 /**
- * A connection to a port of a Pod, as `SandboxDriver.dial` promises it: what is written goes on its way at once. Half-closing
- * isn't carried: the port sees no end of what is written before the whole connection is over.
+ * A connection to a port of a Pod, as `SandboxDriver.dial` promises it: what is written goes on its
+ * way at once. Half-closing isn't carried: the port sees no end of what is written before the whole
+ * connection is over.
  */
 export class PortStream extends ChannelStream implements Pick<PortTraits, 'taken'> {
   readonly #terms: PortStreamTerms;
@@ -45,13 +49,21 @@ export class PortStream extends ChannelStream implements Pick<PortTraits, 'taken
   #isAsked = false;
 
   constructor(terms: PortStreamTerms) {
-    super(terms.carrier, terms.channel, () => { terms.carrier.left(); });
+    super(terms.carrier, terms.channel, () => {
+      terms.carrier.left();
+    });
     this.#terms = terms;
-    this.#taken = new Promise((resolve, reject) => { this.#settle = { resolve, reject }; });
+    this.#taken = new Promise((resolve, reject) => {
+      this.#settle = { resolve, reject };
+    });
     this.#taken.catch(() => undefined); // whoever asks is told
     this.on('error', () => undefined); // where nobody has it yet
-    this.#abort = () => { this.destroy(asError(terms.signal.reason)); };
-    this.#timer = setTimeout(() => { this.#unanswered(); }, terms.answerWithinMs ?? ANSWER_WITHIN_MS);
+    this.#abort = () => {
+      this.destroy(asError(terms.signal.reason));
+    };
+    this.#timer = setTimeout(() => {
+      this.#unanswered();
+    }, terms.answerWithinMs ?? ANSWER_WITHIN_MS);
     terms.signal.addEventListener('abort', this.#abort, { once: true });
     if (terms.signal.aborted) this.#abort();
   }
@@ -85,7 +97,9 @@ export class PortStream extends ChannelStream implements Pick<PortTraits, 'taken
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     this.#disarm();
-    this.#settle?.reject(error ?? new PortUnreachable(`port ${this.#terms.port}: the connection was closed`));
+    this.#settle?.reject(
+      error ?? new PortUnreachable(`port ${this.#terms.port}: the connection was closed`),
+    );
     super._destroy(error, done);
   }
 
@@ -111,4 +125,5 @@ export class PortStream extends ChannelStream implements Pick<PortTraits, 'taken
   }
 }
 
-const asError = (reason: unknown): Error => (reason instanceof Error ? reason : new Error(String(reason)));
+const asError = (reason: unknown): Error =>
+  reason instanceof Error ? reason : new Error(String(reason));

@@ -1,6 +1,14 @@
 import type { ChannelSocket } from './channel-socket.ts';
 import { PortStream } from './port-stream.ts';
-import { dataFrame, endStream, openStream, pingFrame, resetStream, SpdyReader, type SpdyEvent } from './spdy-frames.ts';
+import {
+  dataFrame,
+  endStream,
+  openStream,
+  pingFrame,
+  resetStream,
+  SpdyReader,
+  type SpdyEvent,
+} from './spdy-frames.ts';
 
 /** On one link; then it is closed, whatever the other side may have kept of them. */
 const MOST_CONNECTIONS = 1_000;
@@ -31,13 +39,16 @@ export interface PortTunnelTerms {
 }
 
 /**
- * A link to one Pod that leads to ports of it, for one connection after the other: a reader that is behind stops the whole link,
- * and nobody else's connection. A link on which anything failed is closed.
+ * A link to one Pod that leads to ports of it, for one connection after the other: a reader that is
+ * behind stops the whole link, and nobody else's connection. A link on which anything failed is
+ * closed.
  */
 export class PortTunnel {
   readonly #socket: ChannelSocket;
   readonly #terms: PortTunnelTerms;
-  readonly #reader = new SpdyReader((event) => { this.#heard(event); });
+  readonly #reader = new SpdyReader((event) => {
+    this.#heard(event);
+  });
   readonly #pings = new Map<number, () => void>();
   #current: Tunnelled | undefined;
   #nextStream = 1;
@@ -48,34 +59,71 @@ export class PortTunnel {
   constructor(socket: ChannelSocket, terms: PortTunnelTerms) {
     this.#socket = socket;
     this.#terms = terms;
-    socket.listenToFrames({ frame: (bytes) => { this.#read(bytes); }, closed: (why) => { this.#closed(why); } });
+    socket.listenToFrames({
+      frame: (bytes) => {
+        this.#read(bytes);
+      },
+      closed: (why) => {
+        this.#closed(why);
+      },
+    });
   }
 
   /** Resolves once it is over. */
-  get closed(): Promise<void> { return this.#socket.closed; }
+  get closed(): Promise<void> {
+    return this.#socket.closed;
+  }
 
-  /** Only while no other connection has it. Sends at once, together with what is written at once. */
+  /**
+   * Only while no other connection has it. Sends at once, together with what is written at once.
+   */
   connect(port: number, signal: AbortSignal): PortStream {
     if (this.#current) throw new Error('the link has a connection');
     const failure = this.#nextStream;
     const data = failure + 2;
     this.#nextStream += 4;
     const carrier = {
-      send: (_stream: number, bytes: Buffer, sent?: () => void) => { this.#send(data, bytes, sent); },
-      pause: () => { this.#socket.pause(); },
-      resume: () => { this.#socket.resume(); },
+      send: (_stream: number, bytes: Buffer, sent?: () => void) => {
+        this.#send(data, bytes, sent);
+      },
+      pause: () => {
+        this.#socket.pause();
+      },
+      resume: () => {
+        this.#socket.resume();
+      },
       roundTrip: () => this.#roundTrip(),
-      left: () => { this.#left(data); },
+      left: () => {
+        this.#left(data);
+      },
       silent: this.#terms.silent,
     };
     const headers = { port: String(port), requestid: String(failure) };
     const opening = Buffer.concat([
-      openStream(failure, { ...headers, streamtype: 'error' }, { first: !this.#hasBegun }), endStream(failure),
+      openStream(failure, { ...headers, streamtype: 'error' }, { first: !this.#hasBegun }),
+      endStream(failure),
       openStream(data, { ...headers, streamtype: 'data' }, { first: false }),
     ]);
-    const stream = new PortStream({ carrier, channel: data, port, signal, answerWithinMs: this.#terms.answerWithinMs });
-    this.#current = { data, failure, stream, opening, isBegun: false, isDataOver: false, isFailureOver: false, hasFailed: false };
-    setImmediate(() => { this.#open(data); });
+    const stream = new PortStream({
+      carrier,
+      channel: data,
+      port,
+      signal,
+      answerWithinMs: this.#terms.answerWithinMs,
+    });
+    this.#current = {
+      data,
+      failure,
+      stream,
+      opening,
+      isBegun: false,
+      isDataOver: false,
+      isFailureOver: false,
+      hasFailed: false,
+    };
+    setImmediate(() => {
+      this.#open(data);
+    });
     return stream;
   }
 
@@ -90,7 +138,8 @@ export class PortTunnel {
     const { opening } = current;
     current.opening = undefined;
     this.#hasBegun ||= opening !== undefined;
-    if (opening || more.length > 0) this.#socket.sendFrame(opening ? Buffer.concat([opening, more]) : more, sent);
+    if (opening || more.length > 0)
+      this.#socket.sendFrame(opening ? Buffer.concat([opening, more]) : more, sent);
     else sent?.();
   }
 
@@ -103,7 +152,8 @@ export class PortTunnel {
     if (current?.data !== data) return;
     this.#current = undefined;
     if (this.#isOver) return;
-    if (current.opening === undefined) this.#socket.sendFrame(current.isDataOver ? endStream(data) : resetStream(data));
+    if (current.opening === undefined)
+      this.#socket.sendFrame(current.isDataOver ? endStream(data) : resetStream(data));
     this.#socket.resume();
     const isSound = current.opening !== undefined || (current.isBegun && !current.hasFailed);
     if (isSound && this.#nextStream < 4 * MOST_CONNECTIONS) this.#terms.freed(this);
@@ -130,11 +180,16 @@ export class PortTunnel {
 
   #heard(event: SpdyEvent): void {
     switch (event.type) {
-      case 'data': return this.#heardData(event);
-      case 'reply': return this.#heardReply(event.stream);
-      case 'reset': return this.#heardReset(event.stream);
-      case 'ping': return this.#heardPing(event.id);
-      case 'go-away': this.#nextStream = 4 * MOST_CONNECTIONS;
+      case 'data':
+        return this.#heardData(event);
+      case 'reply':
+        return this.#heardReply(event.stream);
+      case 'reset':
+        return this.#heardReset(event.stream);
+      case 'ping':
+        return this.#heardPing(event.id);
+      case 'go-away':
+        this.#nextStream = 4 * MOST_CONNECTIONS;
     }
   }
 
@@ -161,7 +216,8 @@ export class PortTunnel {
 
   #heardReset(stream: number): void {
     const current = this.#current;
-    if (current?.data === stream || current?.failure === stream) this.#fail(current, 'the connection was reset');
+    if (current?.data === stream || current?.failure === stream)
+      this.#fail(current, 'the connection was reset');
   }
 
   #heardPing(id: number): void {

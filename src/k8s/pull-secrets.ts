@@ -9,11 +9,16 @@ import { POOL_LABEL } from './sandbox-resource.ts';
 /** Of a pool's uid or an env's. */
 export const pullSecretNameOf = (ownerUid: string): string => `sandpool-pull-${ownerUid}`;
 
-/** Registry passwords as Secrets beside the Pods, owned by the object of their pool or env once there is one. They are never read. */
+/**
+ * Registry passwords as Secrets beside the Pods, owned by the object of their pool or env once
+ * there is one. They are never read.
+ */
 export class PodPullSecrets implements PullSecrets {
   readonly #api: ApiClient;
 
-  constructor(api: ApiClient) { this.#api = api; }
+  constructor(api: ApiClient) {
+    this.#api = api;
+  }
 
   async keep(owner: PullSecretOwner, registries: readonly RegistryCredentials[]): Promise<void> {
     try {
@@ -38,8 +43,12 @@ export class PodPullSecrets implements PullSecrets {
   /** Of the owner's object, where it is that owner's. */
   async #uidOf({ kind, namespace, name, uid }: PullSecretOwner): Promise<string | undefined> {
     try {
-      const { metadata } = await this.#api.get(objectPath(OWNERS[kind].plural, { namespace, name })) as ResourceObject;
-      return metadata.labels?.[OWNERS[kind].label] === uid || metadata.uid === uid ? metadata.uid : undefined;
+      const { metadata } = (await this.#api.get(
+        objectPath(OWNERS[kind].plural, { namespace, name }),
+      )) as ResourceObject;
+      return metadata.labels?.[OWNERS[kind].label] === uid || metadata.uid === uid
+        ? metadata.uid
+        : undefined;
     } catch (error) {
       if (isAbsent(error)) return undefined;
       throw error;
@@ -52,19 +61,46 @@ const OWNERS = {
   env: { kind: 'SandboxEnv', plural: 'sandboxenvs', label: ENV_LABEL },
 } as const;
 
-const secretsPath = (namespace: string): string => `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets`;
-const secretPath = ({ namespace, uid }: Pick<PullSecretOwner, 'namespace' | 'uid'>): string => `${secretsPath(namespace)}/${pullSecretNameOf(uid)}`;
+const secretsPath = (namespace: string): string =>
+  `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets`;
+const secretPath = ({ namespace, uid }: Pick<PullSecretOwner, 'namespace' | 'uid'>): string =>
+  `${secretsPath(namespace)}/${pullSecretNameOf(uid)}`;
 
-const secretOf = ({ kind, namespace, name, uid }: PullSecretOwner, registries: readonly RegistryCredentials[], ownerUid: string | undefined): object => ({
+const secretOf = (
+  { kind, namespace, name, uid }: PullSecretOwner,
+  registries: readonly RegistryCredentials[],
+  ownerUid: string | undefined,
+): object => ({
   apiVersion: 'v1',
   kind: 'Secret',
   metadata: {
-    name: pullSecretNameOf(uid), namespace, labels: { [OWNERS[kind].label]: uid },
-    ...(ownerUid === undefined ? {} : { ownerReferences: [{ apiVersion: API_VERSION, kind: OWNERS[kind].kind, name, uid: ownerUid, controller: false, blockOwnerDeletion: false }] }),
+    name: pullSecretNameOf(uid),
+    namespace,
+    labels: { [OWNERS[kind].label]: uid },
+    ...(ownerUid === undefined
+      ? {}
+      : {
+          ownerReferences: [
+            {
+              apiVersion: API_VERSION,
+              kind: OWNERS[kind].kind,
+              name,
+              uid: ownerUid,
+              controller: false,
+              blockOwnerDeletion: false,
+            },
+          ],
+        }),
   },
   type: 'kubernetes.io/dockerconfigjson',
-  data: { '.dockerconfigjson': Buffer.from(JSON.stringify({ auths: Object.fromEntries(registries.map(authOf)) })).toString('base64') },
+  data: {
+    '.dockerconfigjson': Buffer.from(
+      JSON.stringify({ auths: Object.fromEntries(registries.map(authOf)) }),
+    ).toString('base64'),
+  },
 });
 
-const authOf = ({ registry, username, password }: RegistryCredentials): [string, object] =>
-  [registry, { username, password, auth: Buffer.from(`${username}:${password}`).toString('base64') }];
+const authOf = ({ registry, username, password }: RegistryCredentials): [string, object] => [
+  registry,
+  { username, password, auth: Buffer.from(`${username}:${password}`).toString('base64') },
+];

@@ -43,9 +43,10 @@ export interface KubernetesRecordStoreDeps {
 }
 
 /**
- * Templates, pools, envs, API keys and users' quotas as custom resources. What is made by kubectl is taken in like what is made over REST, once a
- * replica has filled in what only a daemon knows; a pool waits for its template. Writes reject with a Refusal where the API
- * server is out of reach or the namespace is missing.
+ * Templates, pools, envs, API keys and users' quotas as custom resources. What is made by kubectl
+ * is taken in like what is made over REST, once a replica has filled in what only a daemon knows; a
+ * pool waits for its template. Writes reject with a Refusal where the API server is out of reach or
+ * the namespace is missing.
  */
 export class KubernetesRecordStore implements RecordStore {
   readonly templates: ResourceRecords<TemplateRecord>;
@@ -54,33 +55,78 @@ export class KubernetesRecordStore implements RecordStore {
   readonly apiKeys: ResourceRecords<ApiKeyRecord>;
   readonly quotas: ResourceRecords<UserQuota>;
 
-  constructor({ check, teamOf, instanceType, terms, clusterId, seals, grants, ...deps }: KubernetesRecordStoreDeps) {
+  constructor({
+    check,
+    teamOf,
+    instanceType,
+    terms,
+    clusterId,
+    seals,
+    grants,
+    ...deps
+  }: KubernetesRecordStoreDeps) {
     this.templates = new ResourceRecords({ ...deps, resource: templateResource({ check }) });
     const template = (name: string): TemplateRecord | undefined => this.templates.shown(name);
-    this.pools = new ResourceRecords({ ...deps, resource: poolResource({ template, instanceType, ...(terms ? { terms } : {}), check, teamOf, seals, grants, now: deps.now }) });
-    this.envs = new ResourceRecords({ ...deps, resource: envResource({ teamOf, clusterId, seals, now: deps.now }) });
-    this.apiKeys = new ResourceRecords({ ...deps, resource: apiKeyResource({ seals, teamOf, now: deps.now }) });
+    this.pools = new ResourceRecords({
+      ...deps,
+      resource: poolResource({
+        template,
+        instanceType,
+        ...(terms ? { terms } : {}),
+        check,
+        teamOf,
+        seals,
+        grants,
+        now: deps.now,
+      }),
+    });
+    this.envs = new ResourceRecords({
+      ...deps,
+      resource: envResource({ teamOf, clusterId, seals, now: deps.now }),
+    });
+    this.apiKeys = new ResourceRecords({
+      ...deps,
+      resource: apiKeyResource({ seals, teamOf, now: deps.now }),
+    });
     this.quotas = new ResourceRecords({ ...deps, resource: userQuotaResource({ teamOf }) });
   }
 
   /** Resolves once templates and quotas are known; pools made by hand need them. */
   async start(): Promise<void> {
     await Promise.all([
-      this.templates.watch(() => { this.pools.lookAgain(); }),
-      this.quotas.watch(({ record }) => { this.pools.lookAgain(record.namespace); }),
+      this.templates.watch(() => {
+        this.pools.lookAgain();
+      }),
+      this.quotas.watch(({ record }) => {
+        this.pools.lookAgain(record.namespace);
+      }),
     ]);
   }
 
   /** Why this replica must not be relied on, for readiness. */
   get problems(): readonly string[] {
-    return [...this.templates.problems, ...this.pools.problems, ...this.envs.problems, ...this.apiKeys.problems, ...this.quotas.problems];
+    return [
+      ...this.templates.problems,
+      ...this.pools.problems,
+      ...this.envs.problems,
+      ...this.apiKeys.problems,
+      ...this.quotas.problems,
+    ];
   }
 
   reflectors(): readonly MirrorReport[] {
-    return [this.templates, this.pools, this.envs, this.apiKeys, this.quotas].map((records) => records.report());
+    return [this.templates, this.pools, this.envs, this.apiKeys, this.quotas].map((records) =>
+      records.report(),
+    );
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.templates.stop(), this.pools.stop(), this.envs.stop(), this.apiKeys.stop(), this.quotas.stop()]);
+    await Promise.all([
+      this.templates.stop(),
+      this.pools.stop(),
+      this.envs.stop(),
+      this.apiKeys.stop(),
+      this.quotas.stop(),
+    ]);
   }
 }

@@ -10,4 +10,10 @@ export interface ReflectorTimings {
   readonly longestPauseMs: number;
 }
 
-export const TIMINGS: ReflectorTimings = { watchSeconds: 30, silenceMs: 35_000, pageDeadlineMs: 15_000, firstPauseMs: 200, longestPauseMs: 5_000 };
+export const TIMINGS: ReflectorTimings = {
+  watchSeconds: 30,
+  silenceMs: 35_000,
+  pageDeadlineMs: 15_000,
+  firstPauseMs: 200,
+  longestPauseMs: 5_000,
+};

@@ -18,12 +18,26 @@ export class Waiters {
   readonly #deps: WaitersDeps;
   readonly #waiters = new Set<Waiter>();
 
-  constructor(deps: WaitersDeps) { this.#deps = deps; }
+  constructor(deps: WaitersDeps) {
+    this.#deps = deps;
+  }
 
-  get areHurried(): boolean { return [...this.#waiters].some(({ isHurried }) => isHurried); }
+  get areHurried(): boolean {
+    return [...this.#waiters].some(({ isHurried }) => isHurried);
+  }
 
-  /** Looks whether it is so, now and at each `look`. After `patienceMs`, if given, it hurries. Rejects with ApiUnreachable at the deadline. */
-  async until(isSo: () => boolean, { what, deadlineMs, patienceMs }: { readonly what: string; readonly deadlineMs: number; readonly patienceMs?: number }): Promise<void> {
+  /**
+   * Looks whether it is so, now and at each `look`. After `patienceMs`, if given, it hurries.
+   * Rejects with ApiUnreachable at the deadline.
+   */
+  async until(
+    isSo: () => boolean,
+    {
+      what,
+      deadlineMs,
+      patienceMs,
+    }: { readonly what: string; readonly deadlineMs: number; readonly patienceMs?: number },
+  ): Promise<void> {
     if (isSo()) return;
     await new Promise<void>((resolve, reject) => {
       const end = (failure?: Error): void => {
@@ -34,18 +48,27 @@ export class Waiters {
         else resolve();
       };
       const waiter: Waiter = { isSo, end, isHurried: false };
-      const timer = setTimeout(() => { end(new ApiUnreachable(`${this.#deps.of}: ${what} not reached within the deadline`)); }, deadlineMs);
-      const impatience = patienceMs === undefined ? undefined : setTimeout(() => {
-        waiter.isHurried = true;
-        this.#deps.hurry();
-      }, patienceMs);
+      const timer = setTimeout(() => {
+        end(new ApiUnreachable(`${this.#deps.of}: ${what} not reached within the deadline`));
+      }, deadlineMs);
+      const impatience =
+        patienceMs === undefined
+          ? undefined
+          : setTimeout(() => {
+              waiter.isHurried = true;
+              this.#deps.hurry();
+            }, patienceMs);
       this.#waiters.add(waiter);
     });
   }
 
   /** The mirror has changed. */
-  look(): void { for (const waiter of this.#waiters) if (waiter.isSo()) waiter.end(); }
+  look(): void {
+    for (const waiter of this.#waiters) if (waiter.isSo()) waiter.end();
+  }
 
   /** Nothing comes any more. */
-  end(failure: Error): void { for (const waiter of this.#waiters) waiter.end(failure); }
+  end(failure: Error): void {
+    for (const waiter of this.#waiters) waiter.end(failure);
+  }
 }

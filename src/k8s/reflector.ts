@@ -5,7 +5,13 @@ import type { ApiClient, WatchEvent } from './api-client.ts';
 import type { Log } from '../contracts/log.ts';
 import type { Mirror, Version } from '../model/mirror.ts';
 import { ApiRefused, ApiUnreachable, notFound } from './api-errors.ts';
-import { identityOf, listPageOf, resourceVersionOf, versionOf, type ListPage } from './api-objects.ts';
+import {
+  identityOf,
+  listPageOf,
+  resourceVersionOf,
+  versionOf,
+  type ListPage,
+} from './api-objects.ts';
 import { compareVersions } from './resource-version.ts';
 import { Slices } from './slices.ts';
 import { TIMINGS, type ReflectorTimings } from './reflector-timings.ts';
@@ -17,7 +23,10 @@ export interface ReflectorDeps<T> {
   readonly path: string;
   /** Is told what the lists and watches tell. */
   readonly mirror: Mirror<T>;
-  /** What is kept of an object; undefined: nothing, as if it were not there. What it throws counts as no change. */
+  /**
+   * What is kept of an object; undefined: nothing, as if it were not there. What it throws counts
+   * as no change.
+   */
   readonly trim: (object: unknown) => T | undefined;
   readonly log: Log;
   readonly api: Pick<ApiClient, 'list' | 'get'>;
@@ -46,12 +55,20 @@ export interface ReflectorCounters {
 }
 
 /**
- * Follows one kind of the API server's objects for ever: lists it in pages, watches from the list's revision, resumes from
- * the last revision seen after whatever cut the watch short, and lists anew where the API server has forgotten that
- * revision, or its store went back to an older copy. Tells the mirror the trimmed records alone. Never holds the event loop longer than a slice and the parsing of a page.
+ * Follows one kind of the API server's objects for ever: lists it in pages, watches from the list's
+ * revision, resumes from the last revision seen after whatever cut the watch short, and lists anew
+ * where the API server has forgotten that revision, or its store went back to an older copy. Tells
+ * the mirror the trimmed records alone. Never holds the event loop longer than a slice and the
+ * parsing of a page.
  */
 export class Reflector<T> {
-  readonly counters: ReflectorCounters = { lists: 0, relists: 0, restarts: 0, events: 0, mishaps: 0 };
+  readonly counters: ReflectorCounters = {
+    lists: 0,
+    relists: 0,
+    restarts: 0,
+    events: 0,
+    mishaps: 0,
+  };
   readonly #deps: ReflectorDeps<T>;
   readonly #timings: ReflectorTimings;
   readonly #random: () => number;
@@ -60,7 +77,10 @@ export class Reflector<T> {
   readonly #waiters: Waiters;
   readonly #firstPass: Promise<void>;
   #endFirstPass: (failure?: Error) => void = () => undefined;
-  /** Nothing may be resumed from the revision: it was never reached, or is forgotten. `afresh`: it is another store's. */
+  /**
+   * Nothing may be resumed from the revision: it was never reached, or is forgotten. `afresh`: it
+   * is another store's.
+   */
   #listDue: { readonly afresh: boolean } | undefined = { afresh: false };
   /** Why the last watch may have been one of an older store, of which it tells nothing. */
   #doubt: 'silent' | 'cut' | undefined;
@@ -75,16 +95,32 @@ export class Reflector<T> {
     this.#random = deps.random ?? Math.random;
     this.#mirror = deps.mirror;
     // The API server sends bookmarks shortly before a watch ends: one that ends soon tells soon.
-    this.#waiters = new Waiters({ of: deps.path, hurry: () => { if (this.#watch && !this.#watch.short) this.#watch.controller.abort(); } });
-    deps.mirror.onWentBack((why) => { this.#storeWentBack(why); });
-    deps.mirror.onFailed((error, key) => { this.#mishap(error, key, 'a change that was not taken in'); });
+    this.#waiters = new Waiters({
+      of: deps.path,
+      hurry: () => {
+        if (this.#watch && !this.#watch.short) this.#watch.controller.abort();
+      },
+    });
+    deps.mirror.onWentBack((why) => {
+      this.#storeWentBack(why);
+    });
+    deps.mirror.onFailed((error, key) => {
+      this.#mishap(error, key, 'a change that was not taken in');
+    });
     this.#firstPass = new Promise((resolve, reject) => {
-      this.#endFirstPass = (failure) => { if (failure) reject(failure); else resolve(); };
+      this.#endFirstPass = (failure) => {
+        if (failure) reject(failure);
+        else resolve();
+      };
     });
     this.#firstPass.catch(() => undefined); // whoever waits for it hears of it
     const labels = { mirror: deps.path.slice(deps.path.lastIndexOf('/') + 1) };
-    deps.metrics?.read('sandpool_mirror_silence_seconds', () => (this.revision === '' ? [] : [{ labels, value: (performance.now() - this.#heardAt) / 1_000 }]));
-    deps.metrics?.read('sandpool_mirror_restarts_total', () => [{ labels, value: this.counters.restarts }]);
+    deps.metrics?.read('sandpool_mirror_silence_seconds', () =>
+      this.revision === '' ? [] : [{ labels, value: (performance.now() - this.#heardAt) / 1_000 }],
+    );
+    deps.metrics?.read('sandpool_mirror_restarts_total', () => [
+      { labels, value: this.counters.restarts },
+    ]);
   }
 
   start(): void {
@@ -100,32 +136,54 @@ export class Reflector<T> {
   }
 
   /** Resolves once all that stood at one moment was reported. Rejects when it is stopped before. */
-  synced(): Promise<void> { return this.#firstPass; }
+  synced(): Promise<void> {
+    return this.#firstPass;
+  }
 
-  /** Why the mirror can't be relied on: it never was complete, or the API server has been silent; undefined where it can. */
+  /**
+   * Why the mirror can't be relied on: it never was complete, or the API server has been silent;
+   * undefined where it can.
+   */
   get stale(): string | undefined {
     const silentMs = performance.now() - this.#heardAt;
     return silentMs > this.#timings.silenceMs ? this.#problem : undefined;
   }
 
   /** All changes up to it were reported; empty before the first list. */
-  get revision(): string { return this.#mirror.revision; }
+  get revision(): string {
+    return this.#mirror.revision;
+  }
 
-  get size(): number { return this.#mirror.size; }
+  get size(): number {
+    return this.#mirror.size;
+  }
 
   /** How it stands, for whoever looks inside. */
   report(): MirrorReport {
     const { path } = this.#deps;
-    const heard = this.#heardAt === Number.NEGATIVE_INFINITY ? {} : { silentMs: Math.round(performance.now() - this.#heardAt) };
-    return { name: path.slice(path.lastIndexOf('/') + 1), objects: this.size, revision: this.revision, ...heard, ...(this.stale === undefined ? {} : { stale: this.stale }), ...this.counters };
+    const heard =
+      this.#heardAt === Number.NEGATIVE_INFINITY
+        ? {}
+        : { silentMs: Math.round(performance.now() - this.#heardAt) };
+    return {
+      name: path.slice(path.lastIndexOf('/') + 1),
+      objects: this.size,
+      revision: this.revision,
+      ...heard,
+      ...(this.stale === undefined ? {} : { stale: this.stale }),
+      ...this.counters,
+    };
   }
 
-  get(key: string): T | undefined { return this.#mirror.get(key); }
+  get(key: string): T | undefined {
+    return this.#mirror.get(key);
+  }
 
   /**
-   * Resolves once all that was written before this call was reported. A small collection is listed anew, without what its
-   * objects say, and compared: some 50 ms. Of a large one that nobody writes to it takes a bookmark, which the API server is
-   * made to send in about two seconds. Rejects with ApiUnreachable after `deadlineMs`.
+   * Resolves once all that was written before this call was reported. A small collection is listed
+   * anew, without what its objects say, and compared: some 50 ms. Of a large one that nobody writes
+   * to it takes a bookmark, which the API server is made to send in about two seconds. Rejects with
+   * ApiUnreachable after `deadlineMs`.
    */
   async caughtUp(deadlineMs: number): Promise<void> {
     const until = performance.now() + deadlineMs;
@@ -133,27 +191,52 @@ export class Reflector<T> {
     const before = this.revision;
     if (this.size > this.#mostCompared) {
       const revision = resourceVersionOf(await api.list(path, { limit: 1 }, { deadlineMs }));
-      if (isOlder(revision, before)) this.#storeWentBack(`it went back from revision ${before} to ${revision}`);
-      await this.#waiters.until(() => this.#hasReached(revision), { what: `revision ${revision}`, deadlineMs: until - performance.now(), patienceMs: 0 });
+      if (isOlder(revision, before))
+        this.#storeWentBack(`it went back from revision ${before} to ${revision}`);
+      await this.#waiters.until(() => this.#hasReached(revision), {
+        what: `revision ${revision}`,
+        deadlineMs: until - performance.now(),
+        patienceMs: 0,
+      });
       return;
     }
-    const now = await versionsNow(api, this.#deps, deadlineMs), { revision } = now;
-    if (isOlder(revision, before)) this.#storeWentBack(`it went back from revision ${before} to ${revision}`);
+    const now = await versionsNow(api, this.#deps, deadlineMs),
+      { revision } = now;
+    if (isOlder(revision, before))
+      this.#storeWentBack(`it went back from revision ${before} to ${revision}`);
     const missing = new Set([...now.versions.keys(), ...this.#mirror.keys()]);
     const hasShown = (): boolean => {
       if (this.#listDue?.afresh) return false;
       for (const key of missing) if (isShown(this.#mirror, now, key)) missing.delete(key);
       return missing.size === 0 || this.#hasReached(revision);
     };
-    await this.#waiters.until(hasShown, { what: `revision ${revision}`, deadlineMs: until - performance.now(), patienceMs: PATIENCE_MS });
+    await this.#waiters.until(hasShown, {
+      what: `revision ${revision}`,
+      deadlineMs: until - performance.now(),
+      patienceMs: PATIENCE_MS,
+    });
   }
 
-  /** Whether every change up to the revision is reported within so many ms; the API server is not made to hurry. */
+  /**
+   * Whether every change up to the revision is reported within so many ms; the API server is not
+   * made to hurry.
+   */
   async reached(revision: string, withinMs: number): Promise<boolean> {
-    return await this.#waiters.until(() => this.#hasReached(revision), { what: `revision ${revision}`, deadlineMs: withinMs }).then(() => true, () => false);
+    return await this.#waiters
+      .until(() => this.#hasReached(revision), {
+        what: `revision ${revision}`,
+        deadlineMs: withinMs,
+      })
+      .then(
+        () => true,
+        () => false,
+      );
   }
 
-  /** Reads one object uncached and tells the mirror. Rejects as the API server does, but for an object that isn't there. */
+  /**
+   * Reads one object uncached and tells the mirror. Rejects as the API server does, but for an
+   * object that isn't there.
+   */
   async look(key: string, path: string): Promise<void> {
     const found = this.#mirror.read(key);
     const object = await this.#deps.api.get(path).catch(notFound);
@@ -168,7 +251,8 @@ export class Reflector<T> {
         if (this.#doubt) await this.#verify(this.#doubt);
         const end = this.#listDue ? 'cut' : await this.#follow();
         // One that the API server ends at once, again and again, is no better than one that fails.
-        failures = end === 'ended' && performance.now() - began < ENDS_AT_ONCE_MS ? failures + 1 : 0;
+        failures =
+          end === 'ended' && performance.now() - began < ENDS_AT_ONCE_MS ? failures + 1 : 0;
       } catch (error) {
         if (this.#stopped.signal.aborted) return;
         failures = performance.now() - began > CALM_MS ? 1 : failures + 1;
@@ -181,16 +265,23 @@ export class Reflector<T> {
   #failed(error: unknown): void {
     const { path, log } = this.#deps;
     this.counters.restarts += 1;
-    if (error instanceof ApiRefused && error.status === FORGOTTEN) this.#listDue ??= { afresh: false };
+    if (error instanceof ApiRefused && error.status === FORGOTTEN)
+      this.#listDue ??= { afresh: false };
     this.#doubt ??= 'cut';
-    if (!this.#listDue?.afresh) this.#problem = error instanceof Error ? error.message : String(error);
-    log.warn({ path, error, revision: this.revision, relist: this.#listDue !== undefined }, 'reflector restarts');
+    if (!this.#listDue?.afresh)
+      this.#problem = error instanceof Error ? error.message : String(error);
+    log.warn(
+      { path, error, revision: this.revision, relist: this.#listDue !== undefined },
+      'reflector restarts',
+    );
   }
 
   async #pause(failures: number): Promise<void> {
     const { firstPauseMs, longestPauseMs } = this.#timings;
     const most = Math.min(firstPauseMs * 2 ** Math.min(failures - 1, 16), longestPauseMs);
-    await delay(most * (0.5 + this.#random() / 2), undefined, { signal: this.#stopped.signal }).catch(() => undefined);
+    await delay(most * (0.5 + this.#random() / 2), undefined, {
+      signal: this.#stopped.signal,
+    }).catch(() => undefined);
   }
 
   /** Reports what stands, page by page, and then what has disappeared. */
@@ -202,7 +293,13 @@ export class Reflector<T> {
     const list = this.#mirror.list(due);
     const query = { limit: pageSize, ...(labelSelector === undefined ? {} : { labelSelector }) };
     const read = async (next?: string): Promise<ListPage> =>
-      listPageOf(await api.list(path, { ...query, ...(next === undefined ? {} : { continue: next }) }, { deadlineMs: this.#timings.pageDeadlineMs }));
+      listPageOf(
+        await api.list(
+          path,
+          { ...query, ...(next === undefined ? {} : { continue: next }) },
+          { deadlineMs: this.#timings.pageDeadlineMs },
+        ),
+      );
     for (let reading = read(); ;) {
       const { items, next, resourceVersion } = await reading;
       if (next !== undefined) {
@@ -255,16 +352,25 @@ export class Reflector<T> {
     const { watchSeconds, silenceMs } = this.#timings;
     const short = this.#waiters.areHurried;
     const controller = new AbortController();
-    const abort = (): void => { controller.abort(); };
+    const abort = (): void => {
+      controller.abort();
+    };
     this.#stopped.signal.addEventListener('abort', abort, { once: true });
     if (this.#stopped.signal.aborted) abort();
     this.#watch = { controller, short };
-    const timeoutSeconds = short ? Math.min(SHORT_WATCH_SECONDS, watchSeconds) : Math.ceil(watchSeconds * (1 - this.#random() / 5));
+    const timeoutSeconds = short
+      ? Math.min(SHORT_WATCH_SECONDS, watchSeconds)
+      : Math.ceil(watchSeconds * (1 - this.#random() / 5));
     try {
       const slices = new Slices(SLICE_MS);
       const began = performance.now();
       let isSilent = true;
-      const query = { resourceVersion: this.revision, timeoutSeconds, silenceMs, ...(labelSelector === undefined ? {} : { labelSelector }) };
+      const query = {
+        resourceVersion: this.revision,
+        timeoutSeconds,
+        silenceMs,
+        ...(labelSelector === undefined ? {} : { labelSelector }),
+      };
       for await (const event of watches.watch(path, query, controller.signal)) {
         if (controller.signal.aborted) return 'cut';
         this.#take(event);
@@ -282,10 +388,18 @@ export class Reflector<T> {
     }
   }
 
-  /** After a watch that told nothing, or was cut short, which may have been of another store than the one before. */
+  /**
+   * After a watch that told nothing, or was cut short, which may have been of another store than
+   * the one before.
+   */
   async #verify(doubt: 'silent' | 'cut'): Promise<void> {
     const { api, mirror } = this.#deps;
-    const found = await checked(mirror, api, this.#deps, doubt === 'silent' && this.size <= this.#mostCompared ? 'objects' : 'revision');
+    const found = await checked(
+      mirror,
+      api,
+      this.#deps,
+      doubt === 'silent' && this.size <= this.#mostCompared ? 'objects' : 'revision',
+    );
     if (this.#listDue) return;
     this.#doubt = undefined;
     if (found.wentBack !== undefined) this.#storeWentBack(found.wentBack);
@@ -293,7 +407,9 @@ export class Reflector<T> {
     else this.#heard();
   }
 
-  get #mostCompared(): number { return this.#deps.mostCompared ?? MOST_COMPARED; }
+  get #mostCompared(): number {
+    return this.#deps.mostCompared ?? MOST_COMPARED;
+  }
 
   #take({ type, object }: WatchEvent): void {
     const [before, revision] = [this.revision, resourceVersionOf(object)];
@@ -304,7 +420,8 @@ export class Reflector<T> {
     if (type !== 'BOOKMARK') {
       this.counters.events += 1;
       const version = this.#read(object);
-      if (type === 'DELETED') this.#mirror.toldGone(version ?? versionOf<T>(object, () => undefined));
+      if (type === 'DELETED')
+        this.#mirror.toldGone(version ?? versionOf<T>(object, () => undefined));
       else if (version) this.#mirror.told(version);
     }
     this.#heard();
@@ -319,11 +436,16 @@ export class Reflector<T> {
     this.#doubt = undefined;
     this.#heardAt = Number.NEGATIVE_INFINITY;
     this.#problem = `the API server's store is another one than before: ${why}`;
-    this.#deps.log.error({ path: this.#deps.path, why }, 'the store of the API server went back; everything is listed anew');
+    this.#deps.log.error(
+      { path: this.#deps.path, why },
+      'the store of the API server went back; everything is listed anew',
+    );
     this.#watch?.controller.abort();
   }
 
-  #heard(): void { this.#heardAt = performance.now(); }
+  #heard(): void {
+    this.#heardAt = performance.now();
+  }
 
   #advance(revision: string): void {
     this.#mirror.advance(revision);

@@ -10,7 +10,16 @@ import type { ApiClient, ApiServer, ListQuery } from './api-client.ts';
 import { asRefusal, isAbsent, isRefused, notFound } from './api-errors.ts';
 import { keyOf, listPageOf, versionOf } from './api-objects.ts';
 import { Reflector } from './reflector.ts';
-import { API_VERSION, collectionPath, objectPath, overwritten, type Place, type Reading, type Resource, type ResourceObject } from './resource.ts';
+import {
+  API_VERSION,
+  collectionPath,
+  objectPath,
+  overwritten,
+  type Place,
+  type Reading,
+  type Resource,
+  type ResourceObject,
+} from './resource.ts';
 import { Settler } from './settler.ts';
 
 export interface ResourceRecordsDeps<T> {
@@ -20,7 +29,10 @@ export interface ResourceRecordsDeps<T> {
   readonly metrics?: Metrics;
   /** Of the API server. */
   readonly now: () => number;
-  /** Told of each object of a later version, before anybody hears of it otherwise; `why` is undefined once it is there no more. */
+  /**
+   * Told of each object of a later version, before anybody hears of it otherwise; `why` is
+   * undefined once it is there no more.
+   */
   readonly outdated: OutdatedReport;
 }
 
@@ -35,9 +47,10 @@ const SECOND_MS = 1_000;
 const MOST_LABELLED = 16;
 
 /**
- * The records of one kind as objects of the API server, in all namespaces. A revision is the object's resourceVersion. What
- * is no record is not shown: an object made or edited by hand is first settled, a wrong one is told what is wrong, one of a
- * later version is left alone and counted among the problems, one in a namespace of no team is somebody else's.
+ * The records of one kind as objects of the API server, in all namespaces. A revision is the
+ * object's resourceVersion. What is no record is not shown: an object made or edited by hand is
+ * first settled, a wrong one is told what is wrong, one of a later version is left alone and
+ * counted among the problems, one in a namespace of no team is somebody else's.
  */
 export class ResourceRecords<T extends { readonly revision: Revision }> implements Records<T> {
   readonly #resource: Resource<T>;
@@ -62,9 +75,18 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
     this.#api = api.lane('claims'); // requests wait for it
     const background = api.lane('background');
     this.#settler = new Settler({ api: background, resource, log, now });
-    this.#mirror = new Mirror({ report: ({ type, key, record }) => { this.#learn(key, type === 'put' ? record : undefined); } });
+    this.#mirror = new Mirror({
+      report: ({ type, key, record }) => {
+        this.#learn(key, type === 'put' ? record : undefined);
+      },
+    });
     this.#reflector = new Reflector<Reading<T>>({
-      api: background, watches: api.lane('watches'), path: collectionPath(resource.plural), log, metrics, mirror: this.#mirror,
+      api: background,
+      watches: api.lane('watches'),
+      path: collectionPath(resource.plural),
+      log,
+      metrics,
+      mirror: this.#mirror,
       trim: (object) => this.#reading(object),
     });
   }
@@ -73,7 +95,12 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
   async list(namespace?: string): Promise<readonly T[]> {
     const records: T[] = [];
     for (let next: string | undefined, first = true; first || next !== undefined; first = false) {
-      const page = listPageOf(await this.#listed({ limit: PAGE, ...(next === undefined ? {} : { continue: next }) }, namespace));
+      const page = listPageOf(
+        await this.#listed(
+          { limit: PAGE, ...(next === undefined ? {} : { continue: next }) },
+          namespace,
+        ),
+      );
       for (const object of page.items) records.push(...this.#recordIn(object));
       next = page.next;
     }
@@ -93,10 +120,21 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
   async create(draft: Omit<T, 'revision'>, permitted?: () => boolean): Promise<T> {
     const { kind, plural, unique } = this.#resource;
     const { namespace, name } = this.#resource.place(draft);
-    const taken = (): RecordExists => new RecordExists(`${kind} ${namespace === undefined ? '' : `${namespace}/`}${name} is taken`);
-    if (unique && listPageOf(await this.#listed({ labelSelector: unique(draft), limit: 1 })).items.length > 0) throw taken();
+    const taken = (): RecordExists =>
+      new RecordExists(`${kind} ${namespace === undefined ? '' : `${namespace}/`}${name} is taken`);
+    if (
+      unique &&
+      listPageOf(await this.#listed({ labelSelector: unique(draft), limit: 1 })).items.length > 0
+    )
+      throw taken();
     const { labels, spec, resolved } = this.#resource.write(draft);
-    const body = { apiVersion: API_VERSION, kind, metadata: { name, namespace, labels }, spec, resolved };
+    const body = {
+      apiVersion: API_VERSION,
+      kind,
+      metadata: { name, namespace, labels },
+      spec,
+      resolved,
+    };
     const made = this.#mirror.creates();
     try {
       const object = await this.#api.create(collectionPath(plural, namespace), body, { permitted });
@@ -104,18 +142,34 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
       return await this.#sealed(object);
     } catch (error) {
       if (isRefused(error, 409)) throw taken();
-      throw isAbsent(error, 'namespaces') ? unavailable(`the namespace ${namespace ?? ''} does not exist`) : asRefusal(error);
+      throw isAbsent(error, 'namespaces')
+        ? unavailable(`the namespace ${namespace ?? ''} does not exist`)
+        : asRefusal(error);
     }
   }
 
-  /** Of an object that was just made; now that it has a uid its seal can say so. What fails here the settlers do later. */
+  /**
+   * Of an object that was just made; now that it has a uid its seal can say so. What fails here the
+   * settlers do later.
+   */
   async #sealed(object: unknown): Promise<T> {
     const created = this.#written(object);
     const reading = this.#resource.read(object as ResourceObject);
-    if (reading.kind !== 'record' || !reading.unsealed || reading.unsealed.due > this.#now() + SECOND_MS) return created;
+    if (
+      reading.kind !== 'record' ||
+      !reading.unsealed ||
+      reading.unsealed.due > this.#now() + SECOND_MS
+    )
+      return created;
     const path = objectPath(this.#resource.plural, this.#resource.place(created));
-    const sealed = overwritten(object as ResourceObject, this.#resource.write(created, object as ResourceObject));
-    return await this.#api.replace(path, sealed).then((stored) => this.#written(stored), () => created);
+    const sealed = overwritten(
+      object as ResourceObject,
+      this.#resource.write(created, object as ResourceObject),
+    );
+    return await this.#api.replace(path, sealed).then(
+      (stored) => this.#written(stored),
+      () => created,
+    );
   }
 
   /** Reads the object first: what others put on it stays. */
@@ -125,7 +179,11 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
     const object = await this.#read(place);
     if (object?.metadata.resourceVersion !== record.revision) throw this.#conflict(record);
     try {
-      return this.#written(await this.#api.replace(path, overwritten(object, this.#resource.write(record, object)), { permitted }));
+      return this.#written(
+        await this.#api.replace(path, overwritten(object, this.#resource.write(record, object)), {
+          permitted,
+        }),
+      );
     } catch (error) {
       throw isRefused(error, 409) || isAbsent(error) ? this.#conflict(record) : asRefusal(error);
     }
@@ -134,7 +192,9 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
   async remove(record: T): Promise<void> {
     const place = this.#resource.place(record);
     try {
-      await this.#api.remove(objectPath(this.#resource.plural, place), { resourceVersion: record.revision });
+      await this.#api.remove(objectPath(this.#resource.plural, place), {
+        resourceVersion: record.revision,
+      });
     } catch (error) {
       throw isRefused(error, 409) || isAbsent(error) ? this.#conflict(record) : asRefusal(error);
     }
@@ -148,25 +208,38 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
       try {
         report(change);
       } catch (error) {
-        this.#log.error({ kind: this.#resource.kind, error }, 'a change of a record could not be taken in');
+        this.#log.error(
+          { kind: this.#resource.kind, error },
+          'a change of a record could not be taken in',
+        );
       }
     };
     for (const record of this.#shown.values()) follower({ kind: 'put', record });
     this.#followers.add(follower);
   }
 
-  caughtUp(): Promise<void> { return this.#reflector.caughtUp(CATCH_UP_MS); }
+  caughtUp(): Promise<void> {
+    return this.#reflector.caughtUp(CATCH_UP_MS);
+  }
 
   /** All records as they were last reported. */
-  mirrored(): Iterable<T> { return this.#shown.values(); }
+  mirrored(): Iterable<T> {
+    return this.#shown.values();
+  }
 
   /** The record as it was last reported, by the object's key. */
-  shown(key: string): T | undefined { return this.#shown.get(key); }
+  shown(key: string): T | undefined {
+    return this.#shown.get(key);
+  }
 
   /** What was wrong before may be right now; `namespace`: in there alone. */
-  lookAgain(namespace?: string): void { this.#settler.lookAgain(namespace); }
+  lookAgain(namespace?: string): void {
+    this.#settler.lookAgain(namespace);
+  }
 
-  report(): MirrorReport { return this.#reflector.report(); }
+  report(): MirrorReport {
+    return this.#reflector.report();
+  }
 
   /** Why this replica must not be relied on. */
   get problems(): readonly string[] {
@@ -182,8 +255,12 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
   #learn(key: string, reading: Reading<T> | undefined): void {
     if (reading?.kind === 'too-new') {
       this.#tooNew.add(key);
-      this.#outdated(`${this.#resource.plural}: ${key}`, `was written by a later version (format ${reading.format})`);
-    } else if (this.#tooNew.delete(key)) this.#outdated(`${this.#resource.plural}: ${key}`, undefined);
+      this.#outdated(
+        `${this.#resource.plural}: ${key}`,
+        `was written by a later version (format ${reading.format})`,
+      );
+    } else if (this.#tooNew.delete(key))
+      this.#outdated(`${this.#resource.plural}: ${key}`, undefined);
     this.#settler.consider(key, reading);
     const before = this.#shown.get(key);
     if (reading?.kind === 'record') {
@@ -199,11 +276,18 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
     for (const follower of this.#followers) follower(change);
   }
 
-  #reading(object: unknown): Reading<T> { return this.#resource.read(object as ResourceObject); }
+  #reading(object: unknown): Reading<T> {
+    return this.#resource.read(object as ResourceObject);
+  }
 
-  #versionOf(object: unknown): Version<Reading<T>> { return versionOf(object, (given) => this.#reading(given)); }
+  #versionOf(object: unknown): Version<Reading<T>> {
+    return versionOf(object, (given) => this.#reading(given));
+  }
 
-  /** What is shown already as it was read at this revision is not read again: seals and schemas cost more than the rest. */
+  /**
+   * What is shown already as it was read at this revision is not read again: seals and schemas cost
+   * more than the rest.
+   */
   #recordIn(object: unknown): readonly T[] {
     const { namespace, name, resourceVersion } = (object as ResourceObject).metadata;
     const shown = this.#shown.get(keyOf({ namespace, name }));
@@ -221,13 +305,18 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
   /** What the API server answered to a write of ours. */
   #written(object: unknown): T {
     const record = this.#learnt(object);
-    if (!record) throw new Error(`the API server's ${this.#resource.kind} is not the one that was written; its schema may be an older one`);
+    if (!record)
+      throw new Error(
+        `the API server's ${this.#resource.kind} is not the one that was written; its schema may be an older one`,
+      );
     return record;
   }
 
   #conflict(record: T): RecordConflict {
     const { namespace, name } = this.#resource.place(record);
-    return new RecordConflict(`${this.#resource.kind} ${namespace === undefined ? '' : `${namespace}/`}${name} has moved on or is gone`);
+    return new RecordConflict(
+      `${this.#resource.kind} ${namespace === undefined ? '' : `${namespace}/`}${name} has moved on or is gone`,
+    );
   }
 
   async #listed(query: ListQuery, namespace?: string): Promise<unknown> {

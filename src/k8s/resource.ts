@@ -3,10 +3,17 @@ import type { Grants } from '../contracts/grants.ts';
 /** What one object of a kind says. */
 export type Reading<T> =
   /**
-   * `mended`: the object, where a condition on it still says that something is wrong. `unsealed`: the object, where it has
-   * no seal of its own yet. `asked`: the record as somebody asks for it by hand, where that was not granted yet.
+   * `mended`: the object, where a condition on it still says that something is wrong. `unsealed`:
+   * the object, where it has no seal of its own yet. `asked`: the record as somebody asks for it by
+   * hand, where that was not granted yet.
    */
-  | { readonly kind: 'record'; readonly record: T; readonly asked?: Asked<T>; readonly mended?: ResourceObject; readonly unsealed?: Unsealed }
+  | {
+      readonly kind: 'record';
+      readonly record: T;
+      readonly asked?: Asked<T>;
+      readonly mended?: ResourceObject;
+      readonly unsealed?: Unsealed;
+    }
   /** Made or edited by hand: what a daemon fills in is missing, or no longer true. */
   | { readonly kind: 'unsettled'; readonly object: ResourceObject }
   | { readonly kind: 'wrong'; readonly object: ResourceObject; readonly fault: Fault }
@@ -20,7 +27,10 @@ export interface Asked<T> {
   readonly record: T;
 }
 
-/** An object made by hand, with what is missing of it filled in; `record`: what that says, where it is to be granted first. */
+/**
+ * An object made by hand, with what is missing of it filled in; `record`: what that says, where it
+ * is to be granted first.
+ */
 export interface Settled<T> extends Written {
   readonly record?: Omit<T, 'revision'>;
 }
@@ -39,7 +49,10 @@ export interface Fault {
   readonly message: string;
 }
 
-/** What the API server guarantees of an object of ours: its metadata, and a spec that passed the schema. */
+/**
+ * What the API server guarantees of an object of ours: its metadata, and a spec that passed the
+ * schema.
+ */
 export interface ResourceObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -107,20 +120,38 @@ export const API_VERSION = `${GROUP}/v1alpha1`;
 export const collectionPath = (plural: string, namespace?: string): string =>
   `/apis/${API_VERSION}${namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`}/${plural}`;
 
-export const objectPath = (plural: string, { namespace, name }: Place): string => `${collectionPath(plural, namespace)}/${encodeURIComponent(name)}`;
+export const objectPath = (plural: string, { namespace, name }: Place): string =>
+  `${collectionPath(plural, namespace)}/${encodeURIComponent(name)}`;
 
 /** The condition by which an object tells whether it is used. */
 export const READY = 'Ready';
 
-export const readyOf = ({ status }: ResourceObject): Condition | undefined => status?.conditions?.find(({ type }) => type === READY);
+export const readyOf = ({ status }: ResourceObject): Condition | undefined =>
+  status?.conditions?.find(({ type }) => type === READY);
 
 /** Where a condition says that an object can't be used, which can. */
-export const mendedOf = (object: ResourceObject): { readonly mended?: ResourceObject } => (readyOf(object)?.status === 'False' ? { mended: object } : {});
+export const mendedOf = (object: ResourceObject): { readonly mended?: ResourceObject } =>
+  readyOf(object)?.status === 'False' ? { mended: object } : {};
 
-/** An object of a later format than this version knows, which no daemon of this installation wrote. */
-export const laterFormat = (object: ResourceObject, format: number): Reading<never> =>
-  ({ kind: 'wrong', object, fault: { reason: 'LaterFormat', message: `it has the format ${format}, which this version does not know and no later version of this installation wrote` } });
+/**
+ * An object of a later format than this version knows, which no daemon of this installation wrote.
+ */
+export const laterFormat = (object: ResourceObject, format: number): Reading<never> => ({
+  kind: 'wrong',
+  object,
+  fault: {
+    reason: 'LaterFormat',
+    message: `it has the format ${format}, which this version does not know and no later version of this installation wrote`,
+  },
+});
 
 /** The object with our part of it exchanged; others' labels, annotations and finalizers stay. */
-export const overwritten = (object: ResourceObject, { labels, spec, resolved }: Written): object =>
-  ({ ...object, metadata: { ...object.metadata, labels: { ...object.metadata.labels, ...labels } }, spec, resolved });
+export const overwritten = (
+  object: ResourceObject,
+  { labels, spec, resolved }: Written,
+): object => ({
+  ...object,
+  metadata: { ...object.metadata, labels: { ...object.metadata.labels, ...labels } },
+  spec,
+  resolved,
+});

@@ -1,10 +1,11 @@
 import type { Clock } from '../contracts/clock.ts';
 
 /**
- * Time as the API server tells it, carried on by the machine's monotonic clock, so that a jump of the local clock changes
- * nothing. Each answer's `Date` says in which second it was made; what many of them leave open narrows from a second to
- * some milliseconds. The first one sets the clock. Later corrections are made by going up to a tenth faster or slower: it
- * never runs backwards and never jumps, not even where the server's time does. Whole milliseconds.
+ * Time as the API server tells it, carried on by the machine's monotonic clock, so that a jump of
+ * the local clock changes nothing. Each answer's `Date` says in which second it was made; what many
+ * of them leave open narrows from a second to some milliseconds. The first one sets the clock.
+ * Later corrections are made by going up to a tenth faster or slower: it never runs backwards and
+ * never jumps, not even where the server's time does. Whole milliseconds.
  */
 export class ServerClock implements Clock {
   readonly #monotonic: () => number;
@@ -12,16 +13,24 @@ export class ServerClock implements Clock {
   #least = Number.NEGATIVE_INFINITY;
   #most = Number.POSITIVE_INFINITY;
   #observedAt = 0;
-  /** In force at `#since`; from there it moves towards the nearest offset that is possible. Undefined before the first answer. */
+  /**
+   * In force at `#since`; from there it moves towards the nearest offset that is possible.
+   * Undefined before the first answer.
+   */
   #offset: number | undefined;
   #since = 0;
   #lastDate = '';
   #lastSecond = 0;
 
   /** Milliseconds that only go forward, from anywhere. */
-  constructor(monotonic: () => number = () => performance.now()) { this.#monotonic = monotonic; }
+  constructor(monotonic: () => number = () => performance.now()) {
+    this.#monotonic = monotonic;
+  }
 
-  /** Told the `Date` of an answer that has just come to a request sent at `sentAt` of the monotonic clock. One that can't be read changes nothing. */
+  /**
+   * Told the `Date` of an answer that has just come to a request sent at `sentAt` of the monotonic
+   * clock. One that can't be read changes nothing.
+   */
   observe(date: string, sentAt: number): void {
     const second = this.#secondOf(date);
     if (Number.isNaN(second)) return;
@@ -33,7 +42,8 @@ export class ServerClock implements Clock {
     this.#observedAt = now;
     this.#least = Math.max(this.#least - drift, least);
     this.#most = Math.min(this.#most + drift, most);
-    if (this.#least > this.#most) [this.#least, this.#most] = [least, most]; // the server's own clock was set, or another server answers
+    // the server's own clock was set, or another server answers
+    if (this.#least > this.#most) [this.#least, this.#most] = [least, most];
     this.#offset ??= (least + most) / 2;
   }
 
@@ -56,7 +66,9 @@ export class ServerClock implements Clock {
       else arm();
     };
     arm();
-    return () => { clearTimeout(timer); };
+    return () => {
+      clearTimeout(timer);
+    };
   }
 
   #offsetAt(now: number, offset: number): number {

@@ -1,6 +1,9 @@
 const MOST_VALUES = 20_000;
 
-/** Gives equal texts and plain values one place in memory: thousands of records of one pool say the same. Bounded. */
+/**
+ * Gives equal texts and plain values one place in memory: thousands of records of one pool say the
+ * same. Bounded.
+ */
 export const sharedValues = (): (<T>(value: T) => T) => {
   const values = new Map<string, unknown>();
   return <T>(value: T): T => {

@@ -26,7 +26,10 @@ export class SilentNodes {
     this.#deps = deps;
   }
 
-  /** Why what is idle on the node is not to be handed out; undefined where nothing speaks against it. */
+  /**
+   * Why what is idle on the node is not to be handed out; undefined where nothing speaks against
+   * it.
+   */
   trouble(nodeName: string): string | undefined {
     return this.#marks.has(nodeName) ? 'its node does not answer' : undefined;
   }
@@ -36,9 +39,17 @@ export class SilentNodes {
     if (!known && this.#marks.size >= MOST_NODES) return;
     known?.();
     const { clock, log, changed } = this.#deps;
-    this.#marks.set(nodeName, clock.at(clock.now() + SILENT_MS, () => { this.answered(nodeName); }));
+    this.#marks.set(
+      nodeName,
+      clock.at(clock.now() + SILENT_MS, () => {
+        this.answered(nodeName);
+      }),
+    );
     if (known) return;
-    log.warn({ node: nodeName, forMs: SILENT_MS }, 'a node does not answer; nothing idle there is handed out for now');
+    log.warn(
+      { node: nodeName, forMs: SILENT_MS },
+      'a node does not answer; nothing idle there is handed out for now',
+    );
     changed(nodeName);
   }
 

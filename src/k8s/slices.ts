@@ -5,10 +5,14 @@ export class Slices {
   readonly #longestMs: number;
   #began = performance.now();
 
-  constructor(longestMs: number) { this.#longestMs = longestMs; }
+  constructor(longestMs: number) {
+    this.#longestMs = longestMs;
+  }
 
   /** Whether the slice is used up; then `next` is to be awaited. */
-  get usedUp(): boolean { return performance.now() - this.#began >= this.#longestMs; }
+  get usedUp(): boolean {
+    return performance.now() - this.#began >= this.#longestMs;
+  }
 
   async next(): Promise<void> {
     await setImmediate();

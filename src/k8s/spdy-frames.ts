@@ -1,11 +1,17 @@
 /**
- * SPDY/3.1, as far as a port-forward's client speaks it. Nothing is compressed: the headers that it sends are stored as they
- * are, which is a valid form of what the protocol asks for, and those of answers say nothing.
+ * SPDY/3.1, as far as a port-forward's client speaks it. Nothing is compressed: the headers that it
+ * sends are stored as they are, which is a valid form of what the protocol asks for, and those of
+ * answers say nothing.
  */
 
 export type SpdyEvent =
   /** `last`: the stream's other side sends nothing more. */
-  | { readonly type: 'data'; readonly stream: number; readonly bytes: Buffer; readonly last: boolean }
+  | {
+      readonly type: 'data';
+      readonly stream: number;
+      readonly bytes: Buffer;
+      readonly last: boolean;
+    }
   /** The other side has taken the stream on. */
   | { readonly type: 'reply'; readonly stream: number }
   | { readonly type: 'reset'; readonly stream: number }
@@ -42,23 +48,42 @@ const words = (...values: readonly number[]): Buffer => {
   return bytes;
 };
 
-const sized = (text: string): Buffer => Buffer.concat([words(Buffer.byteLength(text)), Buffer.from(text)]);
+const sized = (text: string): Buffer =>
+  Buffer.concat([words(Buffer.byteLength(text)), Buffer.from(text)]);
 
 /**
- * Begins a stream. `first`: of all that this side begins on the link. Streams' numbers are odd and grow; names of headers are in
- * lower case; headers are at most 64 KiB.
+ * Begins a stream. `first`: of all that this side begins on the link. Streams' numbers are odd and
+ * grow; names of headers are in lower case; headers are at most 64 KiB.
  */
-export const openStream = (stream: number, headers: Readonly<Record<string, string>>, { first }: { readonly first: boolean }): Buffer => {
+export const openStream = (
+  stream: number,
+  headers: Readonly<Record<string, string>>,
+  { first }: { readonly first: boolean },
+): Buffer => {
   const entries = Object.entries(headers);
-  const block = Buffer.concat([words(entries.length), ...entries.flatMap(([name, value]) => [sized(name), sized(value)])]);
+  const block = Buffer.concat([
+    words(entries.length),
+    ...entries.flatMap(([name, value]) => [sized(name), sized(value)]),
+  ]);
   const stored = Buffer.alloc(5);
   stored.writeUInt16LE(block.length, 1);
   stored.writeUInt16LE(~block.length & 0xffff, 3);
   const priority = Buffer.alloc(2);
-  return control(SYN_STREAM, Buffer.concat([words(stream, 0), priority, ...(first ? [COMPRESSED_BEGINS] : []), stored, block, FLUSH]));
+  return control(
+    SYN_STREAM,
+    Buffer.concat([
+      words(stream, 0),
+      priority,
+      ...(first ? [COMPRESSED_BEGINS] : []),
+      stored,
+      block,
+      FLUSH,
+    ]),
+  );
 };
 
-export const dataFrame = (stream: number, bytes: Buffer): Buffer => Buffer.concat([words(stream, bytes.length), bytes]);
+export const dataFrame = (stream: number, bytes: Buffer): Buffer =>
+  Buffer.concat([words(stream, bytes.length), bytes]);
 
 /** This side sends nothing more on the stream. */
 export const endStream = (stream: number): Buffer => {
@@ -73,7 +98,10 @@ export const resetStream = (stream: number): Buffer => control(RST_STREAM, words
 /** Odd ids are this side's, which the other answers with the same. */
 export const pingFrame = (id: number): Buffer => control(PING, words(id));
 
-/** Parts what comes on a link into frames, however it is cut. Bytes of streams are passed on as they come. */
+/**
+ * Parts what comes on a link into frames, however it is cut. Bytes of streams are passed on as they
+ * come.
+ */
 export class SpdyReader {
   readonly #heard: (event: SpdyEvent) => void;
   #head = Buffer.alloc(0);
@@ -81,7 +109,9 @@ export class SpdyReader {
   #left = 0;
   #last = false;
 
-  constructor(heard: (event: SpdyEvent) => void) { this.#heard = heard; }
+  constructor(heard: (event: SpdyEvent) => void) {
+    this.#heard = heard;
+  }
 
   /** Throws at what is no SPDY; then it must be given nothing more. */
   push(bytes: Buffer): void {
@@ -92,7 +122,12 @@ export class SpdyReader {
   #passData(bytes: Buffer): Buffer {
     const part = bytes.subarray(0, this.#left);
     this.#left -= part.length;
-    this.#heard({ type: 'data', stream: this.#stream, bytes: part, last: this.#last && this.#left === 0 });
+    this.#heard({
+      type: 'data',
+      stream: this.#stream,
+      bytes: part,
+      last: this.#last && this.#left === 0,
+    });
     return bytes.subarray(part.length);
   }
 
@@ -114,13 +149,20 @@ export class SpdyReader {
     this.#stream = head.readUInt32BE(0);
     this.#left = head.readUIntBE(5, 3);
     this.#last = (head.readUInt8(4) & LAST) !== 0;
-    if (this.#left === 0) this.#heard({ type: 'data', stream: this.#stream, bytes: head.subarray(0, 0), last: this.#last });
+    if (this.#left === 0)
+      this.#heard({
+        type: 'data',
+        stream: this.#stream,
+        bytes: head.subarray(0, 0),
+        last: this.#last,
+      });
   }
 
   #hearControl(frame: Buffer): void {
     const type = frame.readUInt16BE(2);
     if (type === GO_AWAY) return this.#heard({ type: 'go-away' });
-    if (type !== SYN_REPLY && type !== RST_STREAM && type !== PING) return; // settings and windows are not heeded by runtimes either
+    // settings and windows are not heeded by runtimes either
+    if (type !== SYN_REPLY && type !== RST_STREAM && type !== PING) return;
     if (frame.length < HEAD_BYTES + 4) throw new Error('a frame of the port-forward is too short');
     const id = frame.readUInt32BE(HEAD_BYTES);
     if (type === PING) this.#heard({ type: 'ping', id });
@@ -134,6 +176,7 @@ const isControl = (head: Buffer): boolean => head.readUInt8(0) >= 0x80;
 const sizeOf = (head: Buffer): number => {
   if (!isControl(head)) return HEAD_BYTES;
   const length = head.readUIntBE(5, 3);
-  if (head.readUInt16BE(0) !== CONTROL || length > LONGEST_CONTROL) throw new Error('what comes on the port-forward is no SPDY');
+  if (head.readUInt16BE(0) !== CONTROL || length > LONGEST_CONTROL)
+    throw new Error('what comes on the port-forward is no SPDY');
   return HEAD_BYTES + length;
 };

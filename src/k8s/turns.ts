@@ -12,9 +12,9 @@ export interface Turn {
 }
 
 /**
- * At most `most` at once; others wait their turn, at most `mostWaiting` of them, half of those of one namespace. Namespaces
- * that wait have one turn each, and none has all of them: however much is asked for in one, another's next request waits
- * for one answer.
+ * At most `most` at once; others wait their turn, at most `mostWaiting` of them, half of those of
+ * one namespace. Namespaces that wait have one turn each, and none has all of them: however much is
+ * asked for in one, another's next request waits for one answer.
  */
 export class Turns {
   readonly #slots: FairSlots;
@@ -27,11 +27,17 @@ export class Turns {
     this.#most = most;
     this.#mostWaiting = mostWaiting;
     this.#slots = new FairSlots({
-      most: () => most, mostOfTenant: () => most - Math.floor(most / KEPT_FOR_OTHERS), mostWaiting, mostWaitingOfTenant: Math.ceil(mostWaiting / 2),
+      most: () => most,
+      mostOfTenant: () => most - Math.floor(most / KEPT_FOR_OTHERS),
+      mostWaiting,
+      mostWaitingOfTenant: Math.ceil(mostWaiting / 2),
     });
   }
 
-  /** `namespace`: '' of what is of none. Rejects with NotSent where no turn came within `patienceMs`, or too many wait. */
+  /**
+   * `namespace`: '' of what is of none. Rejects with NotSent where no turn came within
+   * `patienceMs`, or too many wait.
+   */
   async take(namespace: string, patienceMs: number): Promise<Turn> {
     const began = performance.now();
     return await new Promise<Turn>((resolve, reject) => {
@@ -46,7 +52,11 @@ export class Turns {
       });
       if (takeBack) return;
       clearTimeout(timer);
-      reject(new NotSent(`too many requests wait for a connection already, at most ${this.#mostWaiting}, half of them of one namespace`));
+      reject(
+        new NotSent(
+          `too many requests wait for a connection already, at most ${this.#mostWaiting}, half of them of one namespace`,
+        ),
+      );
     });
   }
 

@@ -19,8 +19,9 @@ export interface UntilAnsweringDeps {
 const SAY_AGAIN_MS = 30_000;
 
 /**
- * Resolves once the API server answers, however long that takes, and says in the log what it waits for. Rejects where the
- * API server refuses the daemon, which waiting does not mend, and with the signal's reason.
+ * Resolves once the API server answers, however long that takes, and says in the log what it waits
+ * for. Rejects where the API server refuses the daemon, which waiting does not mend, and with the
+ * signal's reason.
  */
 export const untilAnswering = async (deps: UntilAnsweringDeps): Promise<void> => {
   const { log, server, waits, stopped, pauses = { firstMs: 250, mostMs: 2_000 } } = deps;
@@ -32,7 +33,8 @@ export const untilAnswering = async (deps: UntilAnsweringDeps): Promise<void> =>
     const error = await Promise.race([problemOf(deps.api), end]);
     const waitedMs = Math.round(performance.now() - began);
     if (error === undefined) {
-      if (saidAt > Number.NEGATIVE_INFINITY) log.info({ server, waitedMs }, 'the API server answers');
+      if (saidAt > Number.NEGATIVE_INFINITY)
+        log.info({ server, waitedMs }, 'the API server answers');
       return;
     }
     const why = error instanceof Error ? error.message : 'no error said why';
@@ -50,23 +52,36 @@ export const untilAnswering = async (deps: UntilAnsweringDeps): Promise<void> =>
 
 const problemOf = async (api: Pick<ApiClient, 'get'>): Promise<unknown> => {
   try {
-    await api.get('/version'); // whoever may speak to it may ask for this, and its answer tells the time
+    // whoever may speak to it may ask for this, and its answer tells the time
+    await api.get('/version');
     return undefined;
   } catch (error) {
     return error;
   }
 };
 
-const aborted = (signal: AbortSignal): Promise<never> => new Promise((_, reject) => {
-  if (signal.aborted) reject(signal.reason as Error);
-  else signal.addEventListener('abort', () => { reject(signal.reason as Error); }, { once: true });
-});
+const aborted = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason as Error);
+    else
+      signal.addEventListener(
+        'abort',
+        () => {
+          reject(signal.reason as Error);
+        },
+        { once: true },
+      );
+  });
 
 const pause = async (ms: number, end: Promise<never>): Promise<void> => {
   let cancel = (): void => undefined;
   const over = new Promise<void>((resolve) => {
     const timer = setTimeout(resolve, ms);
-    cancel = () => { clearTimeout(timer); };
+    cancel = () => {
+      clearTimeout(timer);
+    };
   });
-  await Promise.race([over, end]).finally(() => { cancel(); });
+  await Promise.race([over, end]).finally(() => {
+    cancel();
+  });
 };

@@ -7,9 +7,18 @@ import { FORMAT } from './sandbox-resource.ts';
 const limit = (most: number) => z.int().min(0).max(most).optional();
 
 /** A quantity. */
-const sizeLimit = (resource: 'cpu' | 'memory') => z.string().max(32).refine((text) => sizeLimitOf(resource, text) !== undefined).meta({ pattern: QUANTITY_PATTERN }).optional();
+const sizeLimit = (resource: 'cpu' | 'memory') =>
+  z
+    .string()
+    .max(32)
+    .refine((text) => sizeLimitOf(resource, text) !== undefined)
+    .meta({ pattern: QUANTITY_PATTERN })
+    .optional();
 
-/** The spec of a `UserQuota`, named `{team}.{user}`. A limit that is left out is what the configuration says. */
+/**
+ * The spec of a `UserQuota`, named `{team}.{user}`. A limit that is left out is what the
+ * configuration says.
+ */
 export const UserQuotaSpecSchema = z.object({
   format: z.int().min(1).max(FORMAT).optional(),
   team: z.string(),
@@ -23,7 +32,11 @@ export const UserQuotaSpecSchema = z.object({
 type UserQuotaSpec = z.infer<typeof UserQuotaSpecSchema>;
 
 /** Made by hand as well as by daemons: whoever may write these says what users may have. */
-export const userQuotaResource = ({ teamOf }: { readonly teamOf: (namespace: string) => string | undefined }): Resource<UserQuota> => ({
+export const userQuotaResource = ({
+  teamOf,
+}: {
+  readonly teamOf: (namespace: string) => string | undefined;
+}): Resource<UserQuota> => ({
   kind: 'UserQuota',
   plural: 'userquotas',
   place: ({ namespace, team, user }) => ({ namespace, name: `${team}.${user}` }),
@@ -33,16 +46,47 @@ export const userQuotaResource = ({ teamOf }: { readonly teamOf: (namespace: str
   },
   write: ({ team, user, limits: { cpu, memory, ...limits } }) => ({
     spec: {
-      format: FORMAT, team, user, ...limits, ...(cpu === undefined ? {} : { cpu: sizeLimitText('cpu', cpu) }), ...(memory === undefined ? {} : { memory: sizeLimitText('memory', memory) }),
+      format: FORMAT,
+      team,
+      user,
+      ...limits,
+      ...(cpu === undefined ? {} : { cpu: sizeLimitText('cpu', cpu) }),
+      ...(memory === undefined ? {} : { memory: sizeLimitText('memory', memory) }),
     } satisfies UserQuotaSpec,
   }),
   read: (object) => {
     const { metadata, spec: given } = object;
     if (teamOf(metadata.namespace ?? '') === undefined) return { kind: 'ignored' };
-    const { format = FORMAT, team, user, sandboxes, pools, replicas, ...sizes } = given as UserQuotaSpec;
+    const {
+      format = FORMAT,
+      team,
+      user,
+      sandboxes,
+      pools,
+      replicas,
+      ...sizes
+    } = given as UserQuotaSpec;
     if (format > FORMAT) return laterFormat(object, format);
-    const [cpu, memory] = (['cpu', 'memory'] as const).map((resource) => (sizes[resource] === undefined ? undefined : sizeLimitOf(resource, sizes[resource])));
-    const limits = { ...(cpu === undefined ? {} : { cpu }), ...(memory === undefined ? {} : { memory }), ...(sandboxes === undefined ? {} : { sandboxes }), ...(pools === undefined ? {} : { pools }), ...(replicas === undefined ? {} : { replicas }) };
-    return { kind: 'record', record: { namespace: metadata.namespace ?? '', team, user, limits, revision: metadata.resourceVersion }, ...mendedOf(object) };
+    const [cpu, memory] = (['cpu', 'memory'] as const).map((resource) =>
+      sizes[resource] === undefined ? undefined : sizeLimitOf(resource, sizes[resource]),
+    );
+    const limits = {
+      ...(cpu === undefined ? {} : { cpu }),
+      ...(memory === undefined ? {} : { memory }),
+      ...(sandboxes === undefined ? {} : { sandboxes }),
+      ...(pools === undefined ? {} : { pools }),
+      ...(replicas === undefined ? {} : { replicas }),
+    };
+    return {
+      kind: 'record',
+      record: {
+        namespace: metadata.namespace ?? '',
+        team,
+        user,
+        limits,
+        revision: metadata.resourceVersion,
+      },
+      ...mendedOf(object),
+    };
   },
 });

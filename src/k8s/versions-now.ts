@@ -13,15 +13,28 @@ export interface VersionsNow {
 
 const PAGE = 500;
 
-export interface Collection { readonly path: string; readonly labelSelector?: string }
+export interface Collection {
+  readonly path: string;
+  readonly labelSelector?: string;
+}
 
 /** Lists a collection uncached, nothing but the metadata of its objects. */
-export const versionsNow = async (api: Pick<ApiClient, 'list'>, { path, labelSelector }: Collection, deadlineMs: number): Promise<VersionsNow> => {
+export const versionsNow = async (
+  api: Pick<ApiClient, 'list'>,
+  { path, labelSelector }: Collection,
+  deadlineMs: number,
+): Promise<VersionsNow> => {
   const versions = new Map<string, string>();
   const until = performance.now() + deadlineMs;
   const query = { limit: PAGE, ...(labelSelector === undefined ? {} : { labelSelector }) };
   for (let next: string | undefined; ;) {
-    const page = listPageOf(await api.list(path, { ...query, ...(next === undefined ? {} : { continue: next }) }, { deadlineMs: Math.max(1, until - performance.now()), metadataOnly: true }));
+    const page = listPageOf(
+      await api.list(
+        path,
+        { ...query, ...(next === undefined ? {} : { continue: next }) },
+        { deadlineMs: Math.max(1, until - performance.now()), metadataOnly: true },
+      ),
+    );
     for (const object of page.items) {
       const { key, resourceVersion } = identityOf(object);
       versions.set(key, resourceVersion);
@@ -32,7 +45,11 @@ export const versionsNow = async (api: Pick<ApiClient, 'list'>, { path, labelSel
 };
 
 /** Whether the mirror shows of the object what stood then, or something newer. */
-export const isShown = <T>(mirror: Mirror<T>, { revision, versions }: VersionsNow, key: string): boolean => {
+export const isShown = <T>(
+  mirror: Mirror<T>,
+  { revision, versions }: VersionsNow,
+  key: string,
+): boolean => {
   const [known, listed] = [mirror.revisionOf(key), versions.get(key)];
   if (listed === undefined) return known === undefined || isOlder(revision, known);
   return known !== undefined && !isOlder(known, listed);
@@ -49,26 +66,44 @@ export interface MirrorCheck {
 const CHECK_MS = 15_000;
 
 /**
- * Compares a mirror with the store by a few uncached reads. A watch from a revision that the store has not reached, since
- * it was restored from an older copy, tells nothing, and not even that; once the store has passed the revision it tells on,
- * and what was written in between is missed. `by`: with `objects` that is found too.
+ * Compares a mirror with the store by a few uncached reads. A watch from a revision that the store
+ * has not reached, since it was restored from an older copy, tells nothing, and not even that; once
+ * the store has passed the revision it tells on, and what was written in between is missed. `by`:
+ * with `objects` that is found too.
  */
-export const checked = async <T>(mirror: Mirror<T>, api: Pick<ApiClient, 'list'>, collection: Collection, by: 'objects' | 'revision'): Promise<MirrorCheck> => {
+export const checked = async <T>(
+  mirror: Mirror<T>,
+  api: Pick<ApiClient, 'list'>,
+  collection: Collection,
+  by: 'objects' | 'revision',
+): Promise<MirrorCheck> => {
   const before = mirror.revision;
   if (by === 'revision') {
-    const revision = resourceVersionOf(await api.list(collection.path, { limit: 1 }, { metadataOnly: true }));
-    return isOlder(revision, before) ? { wentBack: `it went back from revision ${before} to ${revision}` } : {};
+    const revision = resourceVersionOf(
+      await api.list(collection.path, { limit: 1 }, { metadataOnly: true }),
+    );
+    return isOlder(revision, before)
+      ? { wentBack: `it went back from revision ${before} to ${revision}` }
+      : {};
   }
   const { revision, versions } = await versionsNow(api, collection, CHECK_MS);
-  if (isOlder(revision, before)) return { wentBack: `it went back from revision ${before} to ${revision}` };
+  if (isOlder(revision, before))
+    return { wentBack: `it went back from revision ${before} to ${revision}` };
   let differs = false;
   for (const key of new Set([...versions.keys(), ...mirror.keys()])) {
     const [known, stands = before] = [mirror.revisionOf(key), versions.get(key)];
-    if (known !== undefined && versions.has(key) && isOlder(stands, known) && !isOlder(before, known)) return { wentBack: `${key} is of revision ${stands}, and was of ${known}` };
+    if (
+      known !== undefined &&
+      versions.has(key) &&
+      isOlder(stands, known) &&
+      !isOlder(before, known)
+    )
+      return { wentBack: `${key} is of revision ${stands}, and was of ${known}` };
     differs ||= known !== versions.get(key) && !isOlder(before, stands);
   }
   return { differs };
 };
 
 /** Whether a revision is from before another. */
-export const isOlder = (revision: string, than: string): boolean => compareVersions(revision, than) < 0;
+export const isOlder = (revision: string, than: string): boolean =>
+  compareVersions(revision, than) < 0;

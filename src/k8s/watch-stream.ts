@@ -16,16 +16,28 @@ export interface WatchRequest {
 }
 
 /**
- * The lines of one endless answer, on a connection of its own. What arrives faster than it is read stops at the socket past
- * 1 MiB. Ends when the API server ends it or at an abort; throws ApiRefused, NotSent or ApiUnreachable.
+ * The lines of one endless answer, on a connection of its own. What arrives faster than it is read
+ * stops at the socket past 1 MiB. Ends when the API server ends it or at an abort; throws
+ * ApiRefused, NotSent or ApiUnreachable.
  */
 export async function* watchLines(pool: Dispatcher, request: WatchRequest): AsyncGenerator<string> {
   const reader = new WatchReader(request);
-  const abort = (): void => { reader.end(); };
+  const abort = (): void => {
+    reader.end();
+  };
   if (request.signal.aborted) return;
   request.signal.addEventListener('abort', abort, { once: true });
   try {
-    pool.dispatch({ method: 'GET', path: request.path, headers: request.headers, headersTimeout: 0, bodyTimeout: 0 }, reader);
+    pool.dispatch(
+      {
+        method: 'GET',
+        path: request.path,
+        headers: request.headers,
+        headersTimeout: 0,
+        bodyTimeout: 0,
+      },
+      reader,
+    );
     for (;;) {
       const line = reader.next();
       if (line !== undefined) yield line;
@@ -60,10 +72,15 @@ class WatchReader implements Dispatcher.DispatchHandler {
 
   constructor(request: WatchRequest) {
     this.#request = request;
-    this.#timer = setTimeout(() => { this.#overdue(); }, request.deadlineMs);
+    this.#timer = setTimeout(() => {
+      this.#overdue();
+    }, request.deadlineMs);
   }
 
-  /** The next whole line; undefined where there is none now. Throws once all were given, if the watch failed. */
+  /**
+   * The next whole line; undefined where there is none now. Throws once all were given, if the
+   * watch failed.
+   */
   next(): string | undefined {
     const line = this.#lines[this.#at];
     if (line === undefined) {
@@ -83,7 +100,9 @@ class WatchReader implements Dispatcher.DispatchHandler {
 
   /** Resolves when there is something to look at. */
   more(): Promise<void> {
-    return new Promise((resolve) => { this.#wake = resolve; });
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
   }
 
   /** Takes no more, and lets go of the connection. */
@@ -101,11 +120,17 @@ class WatchReader implements Dispatcher.DispatchHandler {
     else this.#controller = controller;
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: AnswerHeaders): void {
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: AnswerHeaders,
+  ): void {
     this.#status = status;
     this.#headers = headers;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => { this.#silent(); }, this.#request.silenceMs);
+    this.#timer = setTimeout(() => {
+      this.#silent();
+    }, this.#request.silenceMs);
     this.#request.answered(headers);
   }
 
@@ -131,18 +156,34 @@ class WatchReader implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     const retryAfter = this.#headers['retry-after'];
-    this.end(this.#status >= 400 ? refusedBy(this.#status, this.#refusal, typeof retryAfter === 'string' ? retryAfter : undefined) : undefined);
+    this.end(
+      this.#status >= 400
+        ? refusedBy(
+            this.#status,
+            this.#refusal,
+            typeof retryAfter === 'string' ? retryAfter : undefined,
+          )
+        : undefined,
+    );
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.end(this.#controller ? this.#unreachable(error.message, error) : new NotSent(`watch ${this.#path}: ${error.message}`, { cause: error }));
+    this.end(
+      this.#controller
+        ? this.#unreachable(error.message, error)
+        : new NotSent(`watch ${this.#path}: ${error.message}`, { cause: error }),
+    );
   }
 
-  get #path(): string { return this.#request.path.split('?', 1)[0] ?? ''; }
+  get #path(): string {
+    return this.#request.path.split('?', 1)[0] ?? '';
+  }
 
   #overdue(): void {
     const why = `no answer within ${this.#request.deadlineMs} ms`;
-    this.end(this.#controller ? this.#unreachable(why) : new NotSent(`watch ${this.#path}: ${why}`));
+    this.end(
+      this.#controller ? this.#unreachable(why) : new NotSent(`watch ${this.#path}: ${why}`),
+    );
   }
 
   #silent(): void {

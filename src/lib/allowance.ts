@@ -1,7 +1,13 @@
 /** `perSecond` come back, up to `most`. */
-export interface AllowanceTerms { readonly perSecond: number; readonly most: number }
+export interface AllowanceTerms {
+  readonly perSecond: number;
+  readonly most: number;
+}
 
-/** A budget that time refills (a token bucket). What was spent may exceed what there was: the debt is waited for. Moments are in ms. */
+/**
+ * A budget that time refills (a token bucket). What was spent may exceed what there was: the debt
+ * is waited for. Moments are in ms.
+ */
 export class Allowance {
   readonly #terms: AllowanceTerms;
   #left: number;
@@ -21,7 +27,7 @@ export class Allowance {
   /** Until nothing is owed any more, in ms; 0 where nothing is. */
   waitMs(now: number): number {
     this.#refill(now);
-    return this.#left >= 0 ? 0 : Math.ceil(-this.#left * 1_000 / this.#terms.perSecond);
+    return this.#left >= 0 ? 0 : Math.ceil((-this.#left * 1_000) / this.#terms.perSecond);
   }
 
   /** Nothing is missing: another one would be the same. */
@@ -31,7 +37,7 @@ export class Allowance {
   }
 
   #refill(now: number): void {
-    const gained = Math.max(0, now - this.#at) * this.#terms.perSecond / 1_000;
+    const gained = (Math.max(0, now - this.#at) * this.#terms.perSecond) / 1_000;
     this.#left = Math.min(this.#terms.most, this.#left + gained);
     this.#at = Math.max(this.#at, now);
   }

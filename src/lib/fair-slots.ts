@@ -8,14 +8,16 @@ export interface FairSlotsLimits {
   readonly mostWaitingOfTenant: number;
 }
 
-/** Called when its turn has come, with what gives the slot back; repeated calls of that do nothing. */
+/**
+ * Called when its turn has come, with what gives the slot back; repeated calls of that do nothing.
+ */
 export type Begin = (release: () => void) => void;
 
 /**
- * A few slots that tenants share. Tasks that wait are begun tenant by tenant, one of each in turn, and
- * those of one tenant in their order: however many tasks one has, each other's next task waits for one
- * slot. Nobody holds all slots while the limit of a tenant is lower, so that tasks that hang hold up
- * their own tenant alone.
+ * A few slots that tenants share. Tasks that wait are begun tenant by tenant, one of each in turn,
+ * and those of one tenant in their order: however many tasks one has, each other's next task waits
+ * for one slot. Nobody holds all slots while the limit of a tenant is lower, so that tasks that
+ * hang hold up their own tenant alone.
  */
 export class FairSlots {
   readonly #limits: FairSlotsLimits;
@@ -31,8 +33,8 @@ export class FairSlots {
   }
 
   /**
-   * Begins the task, now if there is a slot for it. Returns what takes back one that has not begun, and
-   * undefined, without any effect, where too many wait already. `begin` must not throw.
+   * Begins the task, now if there is a slot for it. Returns what takes back one that has not begun,
+   * and undefined, without any effect, where too many wait already. `begin` must not throw.
    */
   request(tenant: string, begin: Begin): (() => void) | undefined {
     const own = this.#waiting.get(tenant);
@@ -41,16 +43,22 @@ export class FairSlots {
       return () => undefined;
     }
     const { mostWaiting, mostWaitingOfTenant } = this.#limits;
-    if (this.#waitingInAll >= mostWaiting || (own?.size ?? 0) >= mostWaitingOfTenant) return undefined;
-    const mine: Begin = (release) => { begin(release); };
+    if (this.#waitingInAll >= mostWaiting || (own?.size ?? 0) >= mostWaitingOfTenant)
+      return undefined;
+    const mine: Begin = (release) => {
+      begin(release);
+    };
     if (own) own.add(mine);
     else this.#waiting.set(tenant, new Set([mine]));
     this.#waitingInAll += 1;
-    return () => { this.#remove(tenant, mine); };
+    return () => {
+      this.#remove(tenant, mine);
+    };
   }
 
   #serve(): void {
-    if (this.#isServing) return; // by a task that was over as soon as it began: the loop goes on with the next one
+    // by a task that was over as soon as it began: the loop goes on with the next one
+    if (this.#isServing) return;
     this.#isServing = true;
     for (let next = this.#next(); next; next = this.#next()) {
       const [tenant, begin] = next;
@@ -68,13 +76,16 @@ export class FairSlots {
   /** At most as many tenants are passed over as there are slots: each of those holds one. */
   #next(): [tenant: string, begin: Begin] | undefined {
     if (this.#underWay >= this.#limits.most()) return undefined;
-    for (const [tenant, [first]] of this.#waiting) if (first && this.#hasRoom(tenant)) return [tenant, first];
+    for (const [tenant, [first]] of this.#waiting)
+      if (first && this.#hasRoom(tenant)) return [tenant, first];
     return undefined;
   }
 
   #hasRoom(tenant: string): boolean {
     const most = this.#limits.most();
-    return this.#underWay < most && (this.#underWayOf.get(tenant) ?? 0) < this.#limits.mostOfTenant(most);
+    return (
+      this.#underWay < most && (this.#underWayOf.get(tenant) ?? 0) < this.#limits.mostOfTenant(most)
+    );
   }
 
   #begin(tenant: string, begin: Begin): void {

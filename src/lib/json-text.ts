@@ -2,16 +2,20 @@
 const PIECE = 32 << 10;
 const LONGEST_CHARACTER = 4;
 
-/** Returns how many bytes these are inside a JSON string, or a few more where they begin or end within a character. */
+/**
+ * Returns how many bytes these are inside a JSON string, or a few more where they begin or end
+ * within a character.
+ */
 export const jsonLength = (bytes: Buffer): number => {
   let length = 0;
-  for (const piece of piecesOf(bytes)) length += Buffer.byteLength(JSON.stringify(piece.toString('utf8'))) - 2;
+  for (const piece of piecesOf(bytes))
+    length += Buffer.byteLength(JSON.stringify(piece.toString('utf8'))) - 2;
   return length;
 };
 
 /**
- * Text as bytes, to be a value in JSON without ever being one large string. Bytes that are not UTF-8 become U+FFFD. `cut`: the
- * last character may have lost its end, and is left out then.
+ * Text as bytes, to be a value in JSON without ever being one large string. Bytes that are not
+ * UTF-8 become U+FFFD. `cut`: the last character may have lost its end, and is left out then.
  */
 export class TextBytes {
   readonly bytes: Buffer;
@@ -56,7 +60,8 @@ function* piecesOf(bytes: Buffer): Generator<Buffer, void, undefined> {
 
 /** Returns the last place up to `end` before which no character can be cut in two. */
 const betweenCharacters = (bytes: Buffer, end: number): number => {
-  for (let at = end; at > end - LONGEST_CHARACTER; at -= 1) if (!isContinuation(bytes[at] ?? 0)) return at;
+  for (let at = end; at > end - LONGEST_CHARACTER; at -= 1)
+    if (!isContinuation(bytes[at] ?? 0)) return at;
   return end;
 };
 

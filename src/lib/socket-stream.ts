@@ -15,7 +15,9 @@ export abstract class SocketStream extends Duplex {
 
   constructor(options: DuplexOptions) {
     super(options);
-    this.once('close', () => { clearTimeout(this.#idle); });
+    this.once('close', () => {
+      clearTimeout(this.#idle);
+    });
   }
 
   /** Emits `timeout` once nothing moved for so many ms, and ends nothing by itself. */
@@ -28,17 +30,28 @@ export abstract class SocketStream extends Duplex {
       return this;
     }
     if (listener) this.once('timeout', listener);
-    if (!this.destroyed) this.#idle = setTimeout(() => { this.emit('timeout'); }, ms).unref();
+    if (!this.destroyed)
+      this.#idle = setTimeout(() => {
+        this.emit('timeout');
+      }, ms).unref();
     return this;
   }
 
-  setNoDelay(): this { return this; }
+  setNoDelay(): this {
+    return this;
+  }
 
-  setKeepAlive(): this { return this; }
+  setKeepAlive(): this {
+    return this;
+  }
 
-  ref(): this { return this; }
+  ref(): this {
+    return this;
+  }
 
-  unref(): this { return this; }
+  unref(): this {
+    return this;
+  }
 
   /** Destroys it once all that was written has gone out. */
   destroySoon(): void {
@@ -46,9 +59,13 @@ export abstract class SocketStream extends Duplex {
       this.destroy();
       return;
     }
-    this.once('finish', () => { this.destroy(); });
+    this.once('finish', () => {
+      this.destroy();
+    });
     if (this.writable) this.end();
   }
 
-  protected moved(): void { this.#idle?.refresh(); }
+  protected moved(): void {
+    this.#idle?.refresh();
+  }
 }

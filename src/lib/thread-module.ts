@@ -1,11 +1,16 @@
 /**
- * Where a thread's program lies: the module beside the one that asks, built or not. Threads don't take over the loader
- * that runs TypeScript where Node itself doesn't, so that is registered first.
+ * Where a thread's program lies: the module beside the one that asks, built or not. Threads don't
+ * take over the loader that runs TypeScript where Node itself doesn't, so that is registered first.
  */
 export const threadModule = (name: string, beside: string): URL => {
   if (!beside.endsWith('.ts')) return new URL(`${name}.js`, beside);
   const source = new URL(`${name}.ts`, beside);
   if ('typescript' in process.features && process.features.typescript !== false) return source;
-  return new URL(`data:text/javascript,import { register } from 'node:module';
-    register('tsx/esm', { parentURL: '${source.href}', data: {} }); await import('${source.href}');`.replaceAll('\n', ' '));
+  return new URL(
+    `data:text/javascript,import { register } from 'node:module';
+    register('tsx/esm', { parentURL: '${source.href}', data: {} }); await import('${source.href}');`.replaceAll(
+      '\n',
+      ' ',
+    ),
+  );
 };

@@ -6,7 +6,17 @@ import { looking, recommending, type GroupMemory } from './autoscaling-memory.ts
 import { neededIdle, type Moment } from './autoscaling-modes.ts';
 import type { MemberObservation, MemberRules } from './autoscaling-observation.ts';
 import { countsDown, mayShrink, recommendationOf, shrunk } from './autoscaling-shrinkage.ts';
-import { boundsOf, changesOf, countsOf, isSettled, raised, roomOf, slotsOf, sumOf, type Slot } from './autoscaling-slots.ts';
+import {
+  boundsOf,
+  changesOf,
+  countsOf,
+  isSettled,
+  raised,
+  roomOf,
+  slotsOf,
+  sumOf,
+  type Slot,
+} from './autoscaling-slots.ts';
 
 export interface GroupInput {
   readonly group: AutoscalingGroup;
@@ -28,7 +38,10 @@ export interface Outlook {
   readonly countsDown: boolean;
   /** When time alone allows what demand asks for; undefined: it does not, or nobody knows. */
   readonly retryAt: number | undefined;
-  /** Time alone leads to no decision: as long as nothing of the members moves there is nothing to look at. */
+  /**
+   * Time alone leads to no decision: as long as nothing of the members moves there is nothing to
+   * look at.
+   */
   readonly atRest: boolean;
   /** By member: how many more it may have. */
   readonly headroom: Readonly<Record<string, number>>;
@@ -42,9 +55,10 @@ export interface Evaluation {
 }
 
 /**
- * What a group should do now. In this order: the failed part of a scale-up is taken back and its member left alone; bounds
- * that somebody changed are kept at once; what demand asks for is added; what was idle all through the windows goes. Running
- * instances are never counted away, and what is only starting is never a reason to add.
+ * What a group should do now. In this order: the failed part of a scale-up is taken back and its
+ * member left alone; bounds that somebody changed are kept at once; what demand asks for is added;
+ * what was idle all through the windows goes. Running instances are never counted away, and what is
+ * only starting is never a reason to add.
  */
 export const evaluateGroup = (input: GroupInput): Evaluation => {
   const { group, now } = input;
@@ -55,37 +69,80 @@ export const evaluateGroup = (input: GroupInput): Evaluation => {
   const seen = countsOf(bounded.slots);
   const growth = growthOf(bounded.slots, seen, { group, memory: settled.memory, now });
   const grown = growth.add > 0 ? raised(bounded.slots, growth.add) : bounded.slots;
-  const recommendation = recommendationOf(seen, sumOf(grown, ({ to }) => to), { group, memory: settled.memory, now });
-  const memory = recommending({ ...settled.memory, lowSince: growth.lowSince }, recommendation, group, now);
+  const recommendation = recommendationOf(
+    seen,
+    sumOf(grown, ({ to }) => to),
+    { group, memory: settled.memory, now },
+  );
+  const memory = recommending(
+    { ...settled.memory, lowSince: growth.lowSince },
+    recommendation,
+    group,
+    now,
+  );
   const moment = { group, memory, now };
   const calm = growth.missing <= 0 && changesOf(grown).length === 0;
   const end = calm ? shrunk(grown, seen, moment) : { slots: grown, limitedBy: [] };
   const buffer = neededIdle(seen, moment);
   const limitedBy = [...growth.limitedBy, ...end.limitedBy];
   const wanted = seen.running + seen.pending + buffer;
-  const outlook = { at: now, seen, wanted, limitedBy, countsDown: countsDown(grown, seen, moment), retryAt: growth.retryAt, atRest: (growth.missing <= 0 || isQuiet(seen, moment)) && isAtRest(end.slots, seen, moment), headroom: headroomOf(end.slots, group) };
+  const outlook = {
+    at: now,
+    seen,
+    wanted,
+    limitedBy,
+    countsDown: countsDown(grown, seen, moment),
+    retryAt: growth.retryAt,
+    atRest: (growth.missing <= 0 || isQuiet(seen, moment)) && isAtRest(end.slots, seen, moment),
+    headroom: headroomOf(end.slots, group),
+  };
   const changes = changesOf(end.slots);
   if (changes.length === 0) return { decision: undefined, memory, outlook };
   const words = [...settled.words, ...bounded.words];
   const decision: ScalingDecision = {
-    id: Math.max(now, memory.last + 1, ...found.map(({ seen: { decided } }) => decided + 1)), at: now,
-    cause: settled.words.length > 0 ? 'failure' : growth.add > 0 ? 'demand' : bounded.words.length > 0 ? 'limits' : 'surplus',
-    changes, seen, wanted, limitedBy,
-    reason: [...words, ...(growth.add > 0 ? [demandWords(seen, group, buffer)] : calm ? [surplusWords(group)] : [])].join('; '),
+    id: Math.max(now, memory.last + 1, ...found.map(({ seen: { decided } }) => decided + 1)),
+    at: now,
+    cause:
+      settled.words.length > 0
+        ? 'failure'
+        : growth.add > 0
+          ? 'demand'
+          : bounded.words.length > 0
+            ? 'limits'
+            : 'surplus',
+    changes,
+    seen,
+    wanted,
+    limitedBy,
+    reason: [
+      ...words,
+      ...(growth.add > 0 ? [demandWords(seen, group, buffer)] : calm ? [surplusWords(group)] : []),
+    ].join('; '),
   };
   return { decision, memory, outlook };
 };
 
-const demandWords = ({ running, idle, starting, pending }: GroupCounts, { scaleUpPolicy: { mode } }: AutoscalingGroup, buffer: number): string =>
+const demandWords = (
+  { running, idle, starting, pending }: GroupCounts,
+  { scaleUpPolicy: { mode } }: AutoscalingGroup,
+  buffer: number,
+): string =>
   `${running} running, ${idle} idle, ${starting} starting, ${pending} asked for; ${mode} wants ${buffer} idle`;
 
-const surplusWords = ({ scaleDownPolicy: { idleTimeoutSeconds } }: AutoscalingGroup): string => `not needed for ${idleTimeoutSeconds} s`;
+const surplusWords = ({ scaleDownPolicy: { idleTimeoutSeconds } }: AutoscalingGroup): string =>
+  `not needed for ${idleTimeoutSeconds} s`;
 
 /** All members have what they should, within all bounds, and nothing goes with time. */
 const isAtRest = (slots: readonly Slot[], seen: GroupCounts, moment: Moment): boolean =>
-  slots.every(isSettled) && seen.starting === 0 && seen.desired >= boundsOf(slots, moment.group).least && !mayShrink(slots, seen, moment);
+  slots.every(isSettled) &&
+  seen.starting === 0 &&
+  seen.desired >= boundsOf(slots, moment.group).least &&
+  !mayShrink(slots, seen, moment);
 
-const headroomOf = (slots: readonly Slot[], group: AutoscalingGroup): Readonly<Record<string, number>> => {
+const headroomOf = (
+  slots: readonly Slot[],
+  group: AutoscalingGroup,
+): Readonly<Record<string, number>> => {
   const left = Math.max(0, boundsOf(slots, group).most - sumOf(slots, ({ to }) => to));
   return Object.fromEntries(slots.map((slot) => [slot.name, Math.min(left, roomOf(slot))]));
 };

@@ -4,7 +4,10 @@ import type { TroubleReason } from '../model/scaling-decision.ts';
 export interface Trouble {
   readonly reason: TroubleReason;
   readonly count: number;
-  /** When it last showed (ms). What showed before the member was last scaled up says nothing of that. */
+  /**
+   * When it last showed (ms). What showed before the member was last scaled up says nothing of
+   * that.
+   */
   readonly since: number;
   /** Until when nothing is tried anyhow, as a breaker's pause. */
   readonly until?: number;

@@ -3,18 +3,32 @@ import { neededIdle, type Moment } from './autoscaling-modes.ts';
 import { boundsOf, cut, sumOf, type Slot } from './autoscaling-slots.ts';
 import { extremeOf } from './autoscaling-window.ts';
 
-/** The size that the idle counts of the window speak for: what was never needed in it is not counted. */
+/**
+ * The size that the idle counts of the window speak for: what was never needed in it is not
+ * counted.
+ */
 export const recommendationOf = (seen: GroupCounts, desired: number, moment: Moment): number => {
-  const { group: { scaleDownPolicy: { idleTimeoutSeconds } }, memory, now } = moment;
-  const least = idleTimeoutSeconds > 0 ? extremeOf(memory.idle, now, idleTimeoutSeconds * 1_000) : undefined;
+  const {
+    group: {
+      scaleDownPolicy: { idleTimeoutSeconds },
+    },
+    memory,
+    now,
+  } = moment;
+  const least =
+    idleTimeoutSeconds > 0 ? extremeOf(memory.idle, now, idleTimeoutSeconds * 1_000) : undefined;
   return least === undefined ? desired : desired - Math.max(0, least - neededIdle(seen, moment));
 };
 
 /**
- * Takes away what the highest recommendation of the stabilization window leaves over, and says what keeps it from more. Never below
- * what demand asks for: that would be added again.
+ * Takes away what the highest recommendation of the stabilization window leaves over, and says what
+ * keeps it from more. Never below what demand asks for: that would be added again.
  */
-export const shrunk = (slots: readonly Slot[], seen: GroupCounts, moment: Moment): { readonly slots: readonly Slot[]; readonly limitedBy: readonly string[] } => {
+export const shrunk = (
+  slots: readonly Slot[],
+  seen: GroupCounts,
+  moment: Moment,
+): { readonly slots: readonly Slot[]; readonly limitedBy: readonly string[] } => {
   const { group, memory, now } = moment;
   const { stabilizationSeconds, protectionWindowSeconds } = group.scaleDownPolicy;
   const desired = sumOf(slots, ({ to }) => to);
@@ -27,15 +41,26 @@ export const shrunk = (slots: readonly Slot[], seen: GroupCounts, moment: Moment
   }
   const fewer = cut(slots, excess, spareOf);
   const kept = excess - (desired - sumOf(fewer, ({ to }) => to));
-  return { slots: fewer, limitedBy: kept > 0 ? [`${kept} more are younger than ${protectionWindowSeconds} s, or their member's least`] : [] };
+  return {
+    slots: fewer,
+    limitedBy:
+      kept > 0
+        ? [`${kept} more are younger than ${protectionWindowSeconds} s, or their member's least`]
+        : [],
+  };
 };
 
 /** Whether what is idle now may go once the windows are over. */
 export const countsDown = (slots: readonly Slot[], seen: GroupCounts, moment: Moment): boolean =>
-  moment.group.scaleDownPolicy.idleTimeoutSeconds > 0 && seen.idle > neededIdle(seen, moment) && seen.desired > boundsOf(slots, moment.group).least;
+  moment.group.scaleDownPolicy.idleTimeoutSeconds > 0 &&
+  seen.idle > neededIdle(seen, moment) &&
+  seen.desired > boundsOf(slots, moment.group).least;
 
 /** Whether what is idle now may go, or may once nobody has used the group for long. */
 export const mayShrink = (slots: readonly Slot[], seen: GroupCounts, moment: Moment): boolean =>
-  moment.group.scaleDownPolicy.idleTimeoutSeconds > 0 && seen.desired > boundsOf(slots, moment.group).least && (seen.running === 0 || seen.idle > neededIdle(seen, moment));
+  moment.group.scaleDownPolicy.idleTimeoutSeconds > 0 &&
+  seen.desired > boundsOf(slots, moment.group).least &&
+  (seen.running === 0 || seen.idle > neededIdle(seen, moment));
 
-const spareOf = ({ seen, to, floor }: Slot): number => (seen.reachable ? Math.min(seen.settled, to - floor, to - seen.running) : 0);
+const spareOf = ({ seen, to, floor }: Slot): number =>
+  seen.reachable ? Math.min(seen.settled, to - floor, to - seen.running) : 0;

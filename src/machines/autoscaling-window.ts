@@ -1,21 +1,35 @@
 /**
- * The least, or the most, of a number over the last so many milliseconds. It is kept as steps: `[from, value]` says that
- * `value` is the extreme of all that was seen since `from`, for every moment up to the next step. A number that does not change
- * leaves the window as it is. At most `MOST_STEPS + 2` steps: a new one begins a share of the span after the one before it, and
- * what comes earlier counts as the extreme before it.
+ * The least, or the most, of a number over the last so many milliseconds. It is kept as steps:
+ * `[from, value]` says that `value` is the extreme of all that was seen since `from`, for every
+ * moment up to the next step. A number that does not change leaves the window as it is. At most
+ * `MOST_STEPS + 2` steps: a new one begins a share of the span after the one before it, and what
+ * comes earlier counts as the extreme before it.
  */
 export type SlidingWindow = readonly (readonly [from: number, value: number])[];
 
-export interface WindowRule { readonly extreme: 'least' | 'most'; readonly spanMs: number }
+export interface WindowRule {
+  readonly extreme: 'least' | 'most';
+  readonly spanMs: number;
+}
 
 const MOST_STEPS = 20;
 
 /** The window with one more sample; the same object where that says nothing new. */
-export const sampled = (window: SlidingWindow, value: number, now: number, rule: WindowRule): SlidingWindow => {
+export const sampled = (
+  window: SlidingWindow,
+  value: number,
+  now: number,
+  rule: WindowRule,
+): SlidingWindow => {
   const kept = withoutExpired(window, now - rule.spanMs);
-  const first = kept.findIndex(([, earlier]) => (rule.extreme === 'least' ? earlier >= value : earlier <= value));
+  const first = kept.findIndex(([, earlier]) =>
+    rule.extreme === 'least' ? earlier >= value : earlier <= value,
+  );
   const overruled = kept[first];
-  if (overruled) return overruled[1] === value && first === kept.length - 1 ? kept : [...kept.slice(0, first), [overruled[0], value]];
+  if (overruled)
+    return overruled[1] === value && first === kept.length - 1
+      ? kept
+      : [...kept.slice(0, first), [overruled[0], value]];
   const last = kept.at(-1);
   return last && now - last[0] < rule.spanMs / MOST_STEPS ? kept : [...kept, [now, value]];
 };

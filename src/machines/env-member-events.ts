@@ -1,7 +1,10 @@
 import type { EnvMember, EnvRecord } from '../model/env.ts';
 import type { PoolRecord } from '../model/pool.ts';
 
-/** What is known of a member: what its env says of it, and its pool. Without either there is no member. */
+/**
+ * What is known of a member: what its env says of it, and its pool. Without either there is no
+ * member.
+ */
 export interface MemberFact {
   /** Undefined: it is no more. */
   readonly env: EnvRecord | undefined;
@@ -14,19 +17,36 @@ export interface MemberFact {
 }
 
 /** `localCluster`: the one whose pools can be reached from here. */
-export interface MemberInput { readonly fact: MemberFact; readonly localCluster: string; readonly now: number }
+export interface MemberInput {
+  readonly fact: MemberFact;
+  readonly localCluster: string;
+  readonly now: number;
+}
 
 export type MemberEvent =
   | { readonly type: 'FACT'; readonly fact: MemberFact; readonly now: number }
   | { readonly type: 'LEAD'; readonly now: number }
   | { readonly type: 'FOLLOW' }
-  /** What the last intent asked for is done, or was not to be done any more; facts tell what came of it. */
+  /**
+   * What the last intent asked for is done, or was not to be done any more; facts tell what came of
+   * it.
+   */
   | { readonly type: 'CARRIED_OUT'; readonly now: number }
   /** `why` is for people, and tells nothing secret. */
-  | { readonly type: 'NOT_CARRIED_OUT'; readonly why: string; readonly reason: MemberTrouble; readonly now: number }
+  | {
+      readonly type: 'NOT_CARRIED_OUT';
+      readonly why: string;
+      readonly reason: MemberTrouble;
+      readonly now: number;
+    }
   | { readonly type: 'DEADLINE'; readonly now: number };
 
-export const MEMBER_TROUBLES = ['QuotaExceeded', 'NameTaken', 'NotRendered', 'Unavailable'] as const;
+export const MEMBER_TROUBLES = [
+  'QuotaExceeded',
+  'NameTaken',
+  'NotRendered',
+  'Unavailable',
+] as const;
 export type MemberTrouble = (typeof MEMBER_TROUBLES)[number];
 
 /** One at a time; the next comes once the last was answered. */
@@ -43,7 +63,9 @@ export interface MemberContext {
   readonly localCluster: string;
   readonly now: number;
   readonly leading: boolean;
-  readonly trouble: { readonly reason: MemberTrouble; readonly why: string; readonly times: number } | undefined;
+  readonly trouble:
+    | { readonly reason: MemberTrouble; readonly why: string; readonly times: number }
+    | undefined;
   readonly troubledAt: number;
   /** The last intent that was carried out. */
   readonly done: { readonly type: MemberIntent['type']; readonly at: number } | undefined;

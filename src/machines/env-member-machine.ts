@@ -4,9 +4,10 @@ import { decisionOf, isGone, isLeaving, isRemote } from './env-member-decisions.
 import type { MemberContext, MemberEvent, MemberInput, MemberIntent } from './env-member-events.ts';
 
 /**
- * One member of an env: pending (no pool yet), active, saturated (can't grow for now), draining (to go, its pool first),
- * unreachable (of a cluster that is away), error (what it needs failed, and is tried again), gone. The env is the truth about
- * it: while it leads it has its pool made, kept as the env asks, and ended, with one intent at a time.
+ * One member of an env: pending (no pool yet), active, saturated (can't grow for now), draining (to
+ * go, its pool first), unreachable (of a cluster that is away), error (what it needs failed, and is
+ * tried again), gone. The env is the truth about it: while it leads it has its pool made, kept as
+ * the env asks, and ended, with one intent at a time.
  */
 export const envMemberMachine = setup({
   types: {
@@ -22,22 +23,44 @@ export const envMemberMachine = setup({
     troubled: ({ context }) => context.trouble !== undefined,
     poolless: ({ context }) => context.fact.pool === undefined,
     saturated: ({ context }) => context.fact.saturatedUntil > context.now,
-    due: ({ context, event }) => event.type === 'DEADLINE' && context.deadline !== undefined && event.now >= context.deadline,
+    due: ({ context, event }) =>
+      event.type === 'DEADLINE' && context.deadline !== undefined && event.now >= context.deadline,
   },
   actions: {
     lead: assign({ leading: true }),
     // Whoever leads next begins with what there is.
     follow: assign({ leading: false, asked: undefined, deadline: undefined }),
     // Another word of the owner's may be carried out where the last one could not.
-    keepFact: assign(({ context, event }) => event.type !== 'FACT' ? {} : {
-      fact: event.fact, ...(asksOtherwise(context, event.fact) ? { trouble: undefined, done: undefined } : {}),
-    }),
-    noteDone: assign(({ context, event }) => event.type !== 'CARRIED_OUT' ? {} : {
-      asked: undefined, trouble: undefined, done: context.asked === undefined ? undefined : { type: context.asked, at: event.now },
-    }),
-    noteTrouble: assign(({ context, event }) => event.type !== 'NOT_CARRIED_OUT' ? {} : {
-      asked: undefined, trouble: { reason: event.reason, why: event.why, times: (context.trouble?.times ?? 0) + 1 }, troubledAt: event.now,
-    }),
+    keepFact: assign(({ context, event }) =>
+      event.type !== 'FACT'
+        ? {}
+        : {
+            fact: event.fact,
+            ...(asksOtherwise(context, event.fact) ? { trouble: undefined, done: undefined } : {}),
+          },
+    ),
+    noteDone: assign(({ context, event }) =>
+      event.type !== 'CARRIED_OUT'
+        ? {}
+        : {
+            asked: undefined,
+            trouble: undefined,
+            done: context.asked === undefined ? undefined : { type: context.asked, at: event.now },
+          },
+    ),
+    noteTrouble: assign(({ context, event }) =>
+      event.type !== 'NOT_CARRIED_OUT'
+        ? {}
+        : {
+            asked: undefined,
+            trouble: {
+              reason: event.reason,
+              why: event.why,
+              times: (context.trouble?.times ?? 0) + 1,
+            },
+            troubledAt: event.now,
+          },
+    ),
     decide: enqueueActions(({ context, event, enqueue }) => {
       if (!('now' in event)) return;
       const { intent, deadline } = decisionOf(context, event.now);
@@ -47,7 +70,17 @@ export const envMemberMachine = setup({
   },
 }).createMachine({
   id: 'env-member',
-  context: ({ input: { fact, localCluster, now } }) => ({ fact, localCluster, now, leading: false, asked: undefined, done: undefined, trouble: undefined, troubledAt: 0, deadline: undefined }),
+  context: ({ input: { fact, localCluster, now } }) => ({
+    fact,
+    localCluster,
+    now,
+    leading: false,
+    asked: undefined,
+    done: undefined,
+    trouble: undefined,
+    troubledAt: 0,
+    deadline: undefined,
+  }),
   initial: 'judged',
   on: {
     LEAD: { target: '.judged', actions: ['lead', 'decide'] },
@@ -80,5 +113,7 @@ export const envMemberMachine = setup({
   },
 });
 
-const asksOtherwise = ({ fact: { env, member, pool } }: MemberContext, next: MemberContext['fact']): boolean =>
-  next.pool?.uid !== pool?.uid || !saysTheSame({ env, member }, next);
+const asksOtherwise = (
+  { fact: { env, member, pool } }: MemberContext,
+  next: MemberContext['fact'],
+): boolean => next.pool?.uid !== pool?.uid || !saysTheSame({ env, member }, next);

@@ -1,23 +1,38 @@
 import type { AnyStateMachine, StateNode } from 'xstate';
 
-export type ChartNode = Pick<StateNode, 'id' | 'key' | 'path' | 'type' | 'states' | 'initial' | 'entry' | 'transitions' | 'always'>;
+export type ChartNode = Pick<
+  StateNode,
+  'id' | 'key' | 'path' | 'type' | 'states' | 'initial' | 'entry' | 'transitions' | 'always'
+>;
 
 /** One transition as it is drawn: from the event, or without one where it is taken at once. */
-export interface Way { readonly from: readonly string[]; readonly to: readonly string[] | undefined; readonly event: string; readonly guard: string | undefined; readonly actions: readonly string[] }
+export interface Way {
+  readonly from: readonly string[];
+  readonly to: readonly string[] | undefined;
+  readonly event: string;
+  readonly guard: string | undefined;
+  readonly actions: readonly string[];
+}
 
 /**
- * The machine's chart as a Mermaid stateDiagram-v2. Mermaid draws no line between the insides of two composite states:
- * such a line joins the outermost states that it leaves and enters, and its label names the inner ones.
+ * The machine's chart as a Mermaid stateDiagram-v2. Mermaid draws no line between the insides of
+ * two composite states: such a line joins the outermost states that it leaves and enters, and its
+ * label names the inner ones.
  */
 export const chartOf = (machine: AnyStateMachine, noteOf: NoteOf = () => ''): string => {
   const { root } = machine;
-  return ['stateDiagram-v2', ...insideOf(root, { ways: waysOf(root), noteOf }).map(indent)].join('\n');
+  return ['stateDiagram-v2', ...insideOf(root, { ways: waysOf(root), noteOf }).map(indent)].join(
+    '\n',
+  );
 };
 
 /** What is said of a state beside its name. */
 export type NoteOf = (path: string) => string;
 
-interface Drawing { readonly ways: readonly Way[]; readonly noteOf: NoteOf }
+interface Drawing {
+  readonly ways: readonly Way[];
+  readonly noteOf: NoteOf;
+}
 
 const insideOf = (node: ChartNode, drawing: Drawing): readonly string[] => {
   const children = Object.values(node.states);
@@ -61,13 +76,17 @@ const linesWithin = (node: ChartNode, ways: readonly Way[]): readonly string[] =
 };
 
 export const labelOf = ({ from, to, event, guard }: Way, depth: number): string => {
-  const what = [event, guard === undefined ? '' : `[${guard}]`].filter(Boolean).join(' ') || 'otherwise';
+  const what =
+    [event, guard === undefined ? '' : `[${guard}]`].filter(Boolean).join(' ') || 'otherwise';
   const before = from.slice(depth).join('.');
   const after = to?.slice(depth).join('.') ?? '';
   return `${before ? `in ${before} – ` : ''}${what}${after ? ` → ${after}` : ''}`;
 };
 
-/** How deep the innermost state is that a way doesn't leave. A way into a state's own inside stays within that state. */
+/**
+ * How deep the innermost state is that a way doesn't leave. A way into a state's own inside stays
+ * within that state.
+ */
 const commonDepth = ({ from, to = [] }: Way): number => {
   let depth = 0;
   while (depth < from.length && depth < to.length && from[depth] === to[depth]) depth += 1;
@@ -77,23 +96,41 @@ const commonDepth = ({ from, to = [] }: Way): number => {
 export const waysOf = (node: ChartNode): readonly Way[] => {
   const mine = [...[...node.transitions.values()].flat(), ...(node.always ?? [])];
   const ways = mine.flatMap(({ eventType, guard, target, actions }): readonly Way[] => {
-    const common = { from: node.path, event: eventType, guard: guardName(guard), actions: actions.map(nameOf) };
-    return target ? target.map(({ path }) => ({ ...common, to: path })) : [{ ...common, to: undefined }];
+    const common = {
+      from: node.path,
+      event: eventType,
+      guard: guardName(guard),
+      actions: actions.map(nameOf),
+    };
+    return target
+      ? target.map(({ path }) => ({ ...common, to: path }))
+      : [{ ...common, to: undefined }];
   });
   return [...ways, ...Object.values(node.states).flatMap(waysOf)];
 };
 
-export const everyNode = (node: ChartNode): readonly ChartNode[] => [node, ...Object.values(node.states).flatMap(everyNode)];
+export const everyNode = (node: ChartNode): readonly ChartNode[] => [
+  node,
+  ...Object.values(node.states).flatMap(everyNode),
+];
 
-const guardName = (guard: unknown): string | undefined => guard === undefined ? undefined : nameOf(guard);
+const guardName = (guard: unknown): string | undefined =>
+  guard === undefined ? undefined : nameOf(guard);
 
 /** As it was given to `setup`; `…` for what has no name. */
 export const nameOf = (named: unknown): string => {
   if (typeof named === 'string') return named;
-  if (typeof named === 'object' && named !== null && 'type' in named && typeof named.type === 'string') return named.type;
+  if (
+    typeof named === 'object' &&
+    named !== null &&
+    'type' in named &&
+    typeof named.type === 'string'
+  )
+    return named.type;
   return '…';
 };
 
 export const idOf = (path: readonly string[]): string => path.join('_');
 const indent = (line: string): string => `  ${line}`;
-const startsWith = (path: readonly string[], start: readonly string[]): boolean => start.every((key, index) => path[index] === key);
+const startsWith = (path: readonly string[], start: readonly string[]): boolean =>
+  start.every((key, index) => path[index] === key);

@@ -2,7 +2,9 @@ import { maxUnavailableOf } from '../model/max-unavailable.ts';
 import type { BreakerStatus, PoolCounts } from '../model/pool.ts';
 import { unclaimedOf, type PoolPolicy, type TokenBucket } from './pool-arithmetic.ts';
 
-/** `current`: all that is unclaimed has the pool's revision; `blocked`: that revision can't start. */
+/**
+ * `current`: all that is unclaimed has the pool's revision; `blocked`: that revision can't start.
+ */
 export type RolloutState = 'current' | 'progressing' | 'blocked';
 
 export interface RolloutInput {
@@ -21,7 +23,10 @@ export interface RolloutInput {
   readonly breaker: BreakerStatus;
   /** Instances of the pool's revision are known to live. */
   readonly proven: boolean;
-  /** By then it is known whether the last one that became ready, after failures or while `proven` is not so, lives. */
+  /**
+   * By then it is known whether the last one that became ready, after failures or while `proven` is
+   * not so, lives.
+   */
   readonly provenAt: number;
   readonly now: number;
 }
@@ -35,15 +40,16 @@ export interface RolloutPlan {
   readonly wakeAt: number | undefined;
 }
 
-export const staleOf = (counts: PoolCounts, updated: PoolCounts): number => unclaimedOf(counts) - unclaimedOf(updated);
+export const staleOf = (counts: PoolCounts, updated: PoolCounts): number =>
+  unclaimedOf(counts) - unclaimedOf(updated);
 
 /**
- * What a rollout may take away now. Nothing goes that a launch can't follow at once: none while the breaker pauses, and
- * as many as there are tokens and room for starts. Ready ones go as long as no more than `maxUnavailable` of those wanted
- * are missing, starting or unavailable, or of a revision that has not shown yet that it lives; what isn't ready anyhow goes
- * as long as no more than so many are being launched.
- * A revision whose starts failed in a row gets one instance after the pause, where none is missing, and no other before
- * that one has shown whether it lives.
+ * What a rollout may take away now. Nothing goes that a launch can't follow at once: none while the
+ * breaker pauses, and as many as there are tokens and room for starts. Ready ones go as long as no
+ * more than `maxUnavailable` of those wanted are missing, starting or unavailable, or of a revision
+ * that has not shown yet that it lives; what isn't ready anyhow goes as long as no more than so
+ * many are being launched. A revision whose starts failed in a row gets one instance after the
+ * pause, where none is missing, and no other before that one has shown whether it lives.
  */
 export const planRollout = (input: RolloutInput, policy: PoolPolicy): RolloutPlan => {
   const { counts, updated, ordered, missing, bucket, breaker, now } = input;
@@ -52,7 +58,11 @@ export const planRollout = (input: RolloutInput, policy: PoolPolicy): RolloutPla
   const tripped = breaker.failures >= policy.breaker.failures;
   if (tripped && input.provenAt > now) return { ...NOTHING, wakeAt: input.provenAt };
   const tokens = Math.floor(bucket.tokens);
-  if (tokens < 1) return { ...NOTHING, wakeAt: now + Math.ceil(((1 - bucket.tokens) * 1_000) / policy.refill.perSecond) };
+  if (tokens < 1)
+    return {
+      ...NOTHING,
+      wakeAt: now + Math.ceil(((1 - bucket.tokens) * 1_000) / policy.refill.perSecond),
+    };
   const most = maxUnavailableOf(input.maxUnavailable, input.wanted);
   const slots = tripped ? 1 : policy.refill.inFlight;
   const room = atLeast0(Math.min(slots - counts.starting - ordered, tokens) - missing);

@@ -1,5 +1,15 @@
 import type { Revision } from '../model/identifiers.ts';
-import type { Birth, Claim, End, EndReason, FinishedSandbox, Gone, InstanceFact, InstanceRecord, StartHindrance } from '../model/sandbox.ts';
+import type {
+  Birth,
+  Claim,
+  End,
+  EndReason,
+  FinishedSandbox,
+  Gone,
+  InstanceFact,
+  InstanceRecord,
+  StartHindrance,
+} from '../model/sandbox.ts';
 
 /** An actor begins with a birth that was ordered, or with a fact that the driver reported. */
 export type SandboxInput =
@@ -44,18 +54,33 @@ export type SandboxIntent =
   | { readonly type: 'launch'; readonly birth: Birth }
   | { readonly type: 'claim'; readonly claim: Claim; readonly seen: InstanceRecord }
   /** `asked`: a request of this replica waits for it; else it is the leader's to carry out. */
-  | { readonly type: 'retire'; readonly seen: Revision; readonly namespace: string; readonly asked: boolean }
+  | {
+      readonly type: 'retire';
+      readonly seen: Revision;
+      readonly namespace: string;
+      readonly asked: boolean;
+    }
   | { readonly type: 'release'; readonly end: End; readonly asked: boolean }
   /** Answered by EXPIRED or STILL_ACTIVE. */
   | { readonly type: 'confirm-expiry'; readonly reason: EndReason; readonly claim: Claim }
-  /** An uncached look; answered by FACT. `patient`: nothing waits for it, so that it is the leader's to carry out. */
+  /**
+   * An uncached look; answered by FACT. `patient`: nothing waits for it, so that it is the leader's
+   * to carry out.
+   */
   | { readonly type: 'look'; readonly patient?: true }
   /** History, then the quota, then the record; `finished` is absent where nobody ever held it. */
   | { readonly type: 'close'; readonly finished?: FinishedSandbox }
-  | { readonly type: 'report-start'; readonly outcome: 'started' | 'failed' | 'refused' | 'deferred'; readonly reason: string };
+  | {
+      readonly type: 'report-start';
+      readonly outcome: 'started' | 'failed' | 'refused' | 'deferred';
+      readonly reason: string;
+    };
 
 /** When and how its main process ended; see `Gone`. */
-export type Ended = { readonly at: number } & Pick<Gone, 'exitCode' | 'removed' | 'outOfMemory' | 'remains'>;
+export type Ended = { readonly at: number } & Pick<
+  Gone,
+  'exitCode' | 'removed' | 'outOfMemory' | 'remains'
+>;
 
 export interface SandboxContext {
   readonly id: string;
@@ -65,7 +90,10 @@ export interface SandboxContext {
   readonly record: InstanceRecord | undefined;
   readonly startedAt: number | undefined;
   readonly availableAt: number | undefined;
-  /** Since when this replica has seen it not ready while its node is well; undefined: it is ready, or its node is in trouble. */
+  /**
+   * Since when this replica has seen it not ready while its node is well; undefined: it is ready,
+   * or its node is in trouble.
+   */
   readonly unreadyAt?: number | undefined;
   /** When its readiness last changed, as was noted where it runs. */
   readonly since?: number;
@@ -80,7 +108,9 @@ export interface SandboxContext {
   /** It is told to end, and is ended by force at that moment. */
   readonly endsBy?: number;
   /** A claim under way, when its request gives up, and whether it was written a second time. */
-  readonly claiming: { readonly claim: Claim; readonly until: number; readonly repeated: boolean } | undefined;
+  readonly claiming:
+    | { readonly claim: Claim; readonly until: number; readonly repeated: boolean }
+    | undefined;
   readonly activeAt: number;
   /** Commands under way: while there are any, it is not idle. */
   readonly working: number;

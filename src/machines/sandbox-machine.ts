@@ -8,22 +8,27 @@ const SEEN_BORN = [
 ] as const;
 
 /**
- * One instance, from launch to end: starting → idle (available, unavailable) → claiming → running → stopping → completed.
+ * One instance, from launch to end: starting → idle (available, unavailable) → claiming → running →
+ * stopping → completed.
  *
- * Claimed at most once: CLAIM is legal in `idle.available` alone, and `running` is entered only by CLAIMED, the driver's
- * word that the durable write went through, or by a fact that shows it. Running is left only by END, by its own expiry,
- * or by a fact that it is gone. END is legal in every state, and never forgotten. A claim or retirement of unknown outcome
- * is looked at uncached; past its request's deadline a claim is settled by the conditional retirement, so that it can't
+ * Claimed at most once: CLAIM is legal in `idle.available` alone, and `running` is entered only by
+ * CLAIMED, the driver's word that the durable write went through, or by a fact that shows it.
+ * Running is left only by END, by its own expiry, or by a fact that it is gone. END is legal in
+ * every state, and never forgotten. A claim or retirement of unknown outcome is looked at uncached;
+ * past its request's deadline a claim is settled by the conditional retirement, so that it can't
  * land later.
  *
- * Every replica has this actor. What a request of the replica asks for it carries out itself; all else is the leader's, and
- * NOT_LEADING says so: then it waits for the facts that show what the leader did.
+ * Every replica has this actor. What a request of the replica asks for it carries out itself; all
+ * else is the leader's, and NOT_LEADING says so: then it waits for the facts that show what the
+ * leader did.
  */
 export const sandboxMachine = sandboxSetup.createMachine({
   id: 'sandbox',
-  context: ({ input }) => 'birth' in input ? ordered(input.birth, input.now) : restored(input.fact, input.now),
+  context: ({ input }) =>
+    'birth' in input ? ordered(input.birth, input.now) : restored(input.fact, input.now),
   initial: 'arriving',
-  // A late or repeated answer that no state asks for changes nothing; what is observed is always learned.
+  // A late or repeated answer that no state asks for changes nothing; what is observed is always
+  // learned.
   on: { FACT: { actions: 'learn' }, WORK_ENDED: { actions: 'endWork' } },
   states: {
     arriving: {
@@ -40,25 +45,40 @@ export const sandboxMachine = sandboxSetup.createMachine({
     starting: {
       initial: 'booting',
       states: {
-        /** The birth is ordered and may or may not have landed; repeated under the same id until it is known. */
+        /**
+         * The birth is ordered and may or may not have landed; repeated under the same id until it
+         * is known.
+         */
         ordered: {
           initial: 'launching',
           states: {
             launching: {
               entry: ['awaitLaunch', 'launch'],
-              on: { LAUNCH_UNKNOWN: { target: 'uncertain' }, DEADLINE: { guard: 'due', target: 'uncertain' }, NOT_LEADING: { target: 'abandoned' }, FACT: SEEN_BORN },
+              on: {
+                LAUNCH_UNKNOWN: { target: 'uncertain' },
+                DEADLINE: { guard: 'due', target: 'uncertain' },
+                NOT_LEADING: { target: 'abandoned' },
+                FACT: SEEN_BORN,
+              },
             },
             uncertain: {
               entry: 'awaitRetry',
               on: { DEADLINE: { guard: 'due', target: 'launching' }, FACT: SEEN_BORN },
             },
-            /** Another replica leads now, and launches what is missing: it is gone on with only if it landed. */
+            /**
+             * Another replica leads now, and launches what is missing: it is gone on with only if
+             * it landed.
+             */
             abandoned: {
               entry: ['awaitRetry', 'look'],
               on: {
                 FACT: [
                   { guard: 'neverBorn', target: '#sandbox.completed', actions: 'learn' },
-                  { guard: 'recordGone', target: '#sandbox.stopping.waiting', actions: ['learn', 'dropRecord'] },
+                  {
+                    guard: 'recordGone',
+                    target: '#sandbox.stopping.waiting',
+                    actions: ['learn', 'dropRecord'],
+                  },
                   { target: '#sandbox.starting.booting', actions: ['learn', 'dropBirth'] },
                 ],
                 DEADLINE: { guard: 'due', target: 'abandoned', reenter: true },
@@ -70,7 +90,11 @@ export const sandboxMachine = sandboxSetup.createMachine({
               on: {
                 FACT: [
                   { guard: 'neverBorn', target: '#sandbox.completed', actions: 'learn' },
-                  { guard: 'recordGone', target: '#sandbox.stopping.waiting', actions: ['learn', 'dropRecord'] },
+                  {
+                    guard: 'recordGone',
+                    target: '#sandbox.stopping.waiting',
+                    actions: ['learn', 'dropRecord'],
+                  },
                   { target: '#sandbox.stopping', actions: 'learn' },
                 ],
                 DEADLINE: { guard: 'due', target: 'refused', reenter: true },
@@ -91,20 +115,36 @@ export const sandboxMachine = sandboxSetup.createMachine({
           always: [
             { guard: 'ending', target: '#sandbox.stopping' },
             { guard: 'claimed', target: '#sandbox.running', actions: 'beginRunning' },
-            { guard: 'gone', target: '#sandbox.stopping', actions: ['startFailed', 'reportFailed'] },
-            { guard: 'broken', target: '#sandbox.stopping', actions: ['startFailed', 'reportFailed'] },
+            {
+              guard: 'gone',
+              target: '#sandbox.stopping',
+              actions: ['startFailed', 'reportFailed'],
+            },
+            {
+              guard: 'broken',
+              target: '#sandbox.stopping',
+              actions: ['startFailed', 'reportFailed'],
+            },
             { guard: 'available', target: '#sandbox.idle.available' },
           ],
           on: {
             FACT: [
-              { guard: 'recordGone', target: '#sandbox.stopping.waiting', actions: ['learn', 'dropRecord', 'died'] },
+              {
+                guard: 'recordGone',
+                target: '#sandbox.stopping.waiting',
+                actions: ['learn', 'dropRecord', 'died'],
+              },
               { actions: 'learn' },
             ],
             // Whoever wrote its record does not launch it any more, which is no failed start.
             LEADING: { guard: 'unlaunched', target: '#sandbox.stopping', actions: 'noteEnd' },
             DEADLINE: [
               { guard: 'dueUnlaunched', target: '#sandbox.stopping', actions: 'noteEnd' },
-              { guard: 'due', target: '#sandbox.stopping', actions: ['startTimedOut', 'reportFailed'] },
+              {
+                guard: 'due',
+                target: '#sandbox.stopping',
+                actions: ['startTimedOut', 'reportFailed'],
+              },
             ],
             RETIRE: { target: '#sandbox.stopping', actions: 'noteEnd' },
             END: { target: '#sandbox.stopping', actions: 'noteEnd' },
@@ -112,7 +152,10 @@ export const sandboxMachine = sandboxSetup.createMachine({
         },
       },
     },
-    /** Its start counts as such once it has lived for a while, or is claimed; one that dies before has failed to start. */
+    /**
+     * Its start counts as such once it has lived for a while, or is claimed; one that dies before
+     * has failed to start.
+     */
     idle: {
       initial: 'available',
       entry: 'awaitSteady',
@@ -129,17 +172,27 @@ export const sandboxMachine = sandboxSetup.createMachine({
         DEADLINE: { guard: 'due', actions: ['reportStarted', 'awaitNothing'] },
         FACT: [
           // No record means dead, never free.
-          { guard: 'recordGone', target: 'stopping.waiting', actions: ['learn', 'dropRecord', 'died'] },
+          {
+            guard: 'recordGone',
+            target: 'stopping.waiting',
+            actions: ['learn', 'dropRecord', 'died'],
+          },
           { actions: 'learn' },
         ],
       },
       states: {
         available: {
           always: { guard: 'unavailable', target: 'unavailable' },
-          on: { CLAIM: [
-            { guard: 'unsteady', target: '#sandbox.claiming.writing', actions: ['reportStarted', 'beginClaim'] },
-            { target: '#sandbox.claiming.writing', actions: 'beginClaim' },
-          ] },
+          on: {
+            CLAIM: [
+              {
+                guard: 'unsteady',
+                target: '#sandbox.claiming.writing',
+                actions: ['reportStarted', 'beginClaim'],
+              },
+              { target: '#sandbox.claiming.writing', actions: 'beginClaim' },
+            ],
+          },
         },
         unavailable: { always: { guard: 'available', target: 'available' } },
       },
@@ -158,7 +211,10 @@ export const sandboxMachine = sandboxSetup.createMachine({
           entry: 'claim',
           on: {
             // Ours, or somebody else's: then ours can't land any more.
-            FACT: [{ guard: 'shownClaimed', target: 'judging', actions: 'learn' }, { actions: 'learn' }],
+            FACT: [
+              { guard: 'shownClaimed', target: 'judging', actions: 'learn' },
+              { actions: 'learn' },
+            ],
             CLAIM_UNSETTLED: { target: 'looking' },
             DEADLINE: { guard: 'due', target: 'looking' },
           },
@@ -168,7 +224,11 @@ export const sandboxMachine = sandboxSetup.createMachine({
           entry: ['awaitRetry', 'look'],
           on: {
             FACT: [
-              { guard: 'recordGone', target: '#sandbox.stopping.waiting', actions: ['learn', 'dropRecord', 'died'] },
+              {
+                guard: 'recordGone',
+                target: '#sandbox.stopping.waiting',
+                actions: ['learn', 'dropRecord', 'died'],
+              },
               { target: 'judging', actions: 'learn' },
             ],
             DEADLINE: { guard: 'due', target: 'looking', reenter: true },
@@ -184,7 +244,10 @@ export const sandboxMachine = sandboxSetup.createMachine({
             { target: 'writing', actions: 'awaitRequest' },
           ],
         },
-        /** Still idle: the same conditional write is repeated, the second time after a pause, and lands once or not at all. */
+        /**
+         * Still idle: the same conditional write is repeated, the second time after a pause, and
+         * lands once or not at all.
+         */
         unwritten: {
           entry: 'awaitRepeat',
           on: {
@@ -234,7 +297,11 @@ export const sandboxMachine = sandboxSetup.createMachine({
         judging: {
           always: [
             { guard: 'unclaimed', target: 'retiring' },
-            { guard: 'mayRunOn', target: '#sandbox.running', actions: ['beginRunning', 'forgetEnd'] },
+            {
+              guard: 'mayRunOn',
+              target: '#sandbox.running',
+              actions: ['beginRunning', 'forgetEnd'],
+            },
             { target: 'releasing' },
           ],
         },
@@ -266,7 +333,10 @@ export const sandboxMachine = sandboxSetup.createMachine({
             DEADLINE: { guard: 'due', target: 'looking', reenter: true },
           },
         },
-        /** What lives, and was only not needed, is as if nothing were: whoever decided that decides anew. */
+        /**
+         * What lives, and was only not needed, is as if nothing were: whoever decided that decides
+         * anew.
+         */
         unretired: {
           entry: 'awaitRetry',
           on: {
@@ -297,7 +367,10 @@ export const sandboxMachine = sandboxSetup.createMachine({
           entry: 'awaitRetry',
           on: { DEADLINE: { guard: 'due', target: 'releasing' }, RELEASED: { target: 'waiting' } },
         },
-        /** Until nothing of it runs any more, which comes as a fact; who leads looks only where none comes in time. */
+        /**
+         * Until nothing of it runs any more, which comes as a fact; who leads looks only where none
+         * comes in time.
+         */
         waiting: {
           entry: 'awaitGone',
           always: { guard: 'goneEntirely', target: 'closing' },
@@ -331,7 +404,10 @@ export const sandboxMachine = sandboxSetup.createMachine({
         },
         unclosed: {
           entry: 'awaitRetry',
-          on: { DEADLINE: { guard: 'due', target: 'closing' }, CLOSED: { target: '#sandbox.completed' } },
+          on: {
+            DEADLINE: { guard: 'due', target: 'closing' },
+            CLOSED: { target: '#sandbox.completed' },
+          },
         },
       },
     },

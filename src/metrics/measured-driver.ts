@@ -1,5 +1,11 @@
 import type { Metrics } from '../contracts/metrics.ts';
-import { LeaseLost, NoPlace, OutcomeUnknown, RecordConflict, type SandboxDriver } from '../contracts/sandbox-driver.ts';
+import {
+  LeaseLost,
+  NoPlace,
+  OutcomeUnknown,
+  RecordConflict,
+  type SandboxDriver,
+} from '../contracts/sandbox-driver.ts';
 
 /** The same driver; its calls are timed and counted by how they ended. */
 export const measuredDriver = (driver: SandboxDriver, metrics: Metrics): SandboxDriver => {
@@ -7,7 +13,11 @@ export const measuredDriver = (driver: SandboxDriver, metrics: Metrics): Sandbox
     const began = performance.now();
     const ended = (outcome: string): void => {
       metrics.count('sandpool_driver_calls_total', { operation, outcome });
-      metrics.observe('sandpool_driver_seconds', { operation }, (performance.now() - began) / 1_000);
+      metrics.observe(
+        'sandpool_driver_seconds',
+        { operation },
+        (performance.now() - began) / 1_000,
+      );
     };
     try {
       const result = await work();
@@ -24,8 +34,12 @@ export const measuredDriver = (driver: SandboxDriver, metrics: Metrics): Sandbox
   return {
     describe: () => driver.describe(),
     watch: (report) => driver.watch(report),
-    check: (definition) => { driver.check(definition); },
-    expect: (definition) => { driver.expect(definition); },
+    check: (definition) => {
+      driver.check(definition);
+    },
+    expect: (definition) => {
+      driver.expect(definition);
+    },
     launch: (birth, permitted) => timed('launch', () => driver.launch(birth, permitted)),
     claim: (...call) => timed('claim', () => driver.claim(...call)),
     amend: (id, change, seen) => timed('amend', () => driver.amend(id, change, seen)),

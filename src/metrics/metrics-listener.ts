@@ -18,12 +18,20 @@ const REQUEST_TIMEOUT_MS = 10_000;
 export class MetricsListener {
   readonly #metrics: PrometheusMetrics;
   readonly #log: Log;
-  readonly #server = createServer({ headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS, connectionsCheckingInterval: 1_000, maxHeaderSize: 8_192 }, (request, response) => {
-    this.#answer(request, response).catch((error: unknown) => {
-      this.#log.error({ error }, 'metrics could not be written');
-      response.destroy();
-    });
-  });
+  readonly #server = createServer(
+    {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      connectionsCheckingInterval: 1_000,
+      maxHeaderSize: 8_192,
+    },
+    (request, response) => {
+      this.#answer(request, response).catch((error: unknown) => {
+        this.#log.error({ error }, 'metrics could not be written');
+        response.destroy();
+      });
+    },
+  );
 
   constructor(metrics: PrometheusMetrics, log: Log) {
     this.#metrics = metrics;
@@ -32,8 +40,8 @@ export class MetricsListener {
   }
 
   /**
-   * Resolves with the address of the metrics once it listens. Where that address is taken it rejects, or, where nobody asked for it,
-   * resolves without one: several daemons share a machine.
+   * Resolves with the address of the metrics once it listens. Where that address is taken it
+   * rejects, or, where nobody asked for it, resolves without one: several daemons share a machine.
    */
   async start({ host, port, given }: MetricsListen): Promise<string | undefined> {
     const shown = `${host.includes(':') ? `[${host}]` : host}`;
@@ -41,8 +49,12 @@ export class MetricsListener {
       await this.#listen(host, port);
     } catch (cause) {
       const why = cause instanceof Error ? cause.message : String(cause);
-      if (given || !isTaken(cause)) throw new Error(`metrics.listen: ${shown}:${port} can't be listened on: ${why}`, { cause });
-      this.#log.warn({ address: `${shown}:${port}` }, 'metrics are not served: another program has their port; metrics.listen names another one');
+      if (given || !isTaken(cause))
+        throw new Error(`metrics.listen: ${shown}:${port} can't be listened on: ${why}`, { cause });
+      this.#log.warn(
+        { address: `${shown}:${port}` },
+        'metrics are not served: another program has their port; metrics.listen names another one',
+      );
       return undefined;
     }
     const address = `http://${shown}:${(this.#server.address() as AddressInfo).port}/metrics`;
@@ -53,7 +65,11 @@ export class MetricsListener {
   /** May be repeated, and come before `start`. */
   async stop(): Promise<void> {
     if (!this.#server.listening) return;
-    const closed = new Promise<void>((resolve) => { this.#server.close(() => { resolve(); }); });
+    const closed = new Promise<void>((resolve) => {
+      this.#server.close(() => {
+        resolve();
+      });
+    });
     this.#server.closeAllConnections();
     await closed;
   }
@@ -63,14 +79,17 @@ export class MetricsListener {
       this.#server.once('error', reject);
       this.#server.listen(port, host, () => {
         this.#server.off('error', reject);
-        this.#server.on('error', (error) => { this.#log.warn({ error }, 'the listener of the metrics failed'); });
+        this.#server.on('error', (error) => {
+          this.#log.warn({ error }, 'the listener of the metrics failed');
+        });
         resolve();
       });
     });
   }
 
   async #answer({ method, url }: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (url?.split('?', 1)[0] !== '/metrics') return end(response, 404, 'there is /metrics alone\n');
+    if (url?.split('?', 1)[0] !== '/metrics')
+      return end(response, 404, 'there is /metrics alone\n');
     if (method !== 'GET' && method !== 'HEAD') {
       response.setHeader('Allow', 'GET, HEAD');
       return end(response, 405, 'GET alone is possible here\n');
@@ -83,8 +102,12 @@ export class MetricsListener {
 }
 
 const end = (response: ServerResponse, status: number, text: string): void => {
-  response.writeHead(status, { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Options': 'nosniff' });
+  response.writeHead(status, {
+    'Content-Type': 'text/plain; charset=utf-8',
+    'X-Content-Type-Options': 'nosniff',
+  });
   response.end(text);
 };
 
-const isTaken = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
+const isTaken = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';

@@ -1,12 +1,22 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { METRICS, type CounterName, type GaugeName, type HistogramName, type LabelsOf, type MetricSpec } from '../contracts/metric-catalogue.ts';
+import {
+  METRICS,
+  type CounterName,
+  type GaugeName,
+  type HistogramName,
+  type LabelsOf,
+  type MetricSpec,
+} from '../contracts/metric-catalogue.ts';
 import type { Metrics, Sample } from '../contracts/metrics.ts';
 import { SeriesBound } from './series-bound.ts';
 
 type Labels = Readonly<Record<string, string>>;
 type Reader = () => Iterable<{ readonly labels: Labels; readonly value: number }>;
 
-/** Keeps the catalogue's metrics, and those of Node and the process, and writes them out in the text format of Prometheus. */
+/**
+ * Keeps the catalogue's metrics, and those of Node and the process, and writes them out in the text
+ * format of Prometheus.
+ */
 export class PrometheusMetrics implements Metrics {
   readonly #registry = new Registry();
   readonly #counters = new Map<string, Counter>();
@@ -34,42 +44,76 @@ export class PrometheusMetrics implements Metrics {
   }
 
   read<Name extends CounterName | GaugeName>(name: Name, read: () => Iterable<Sample<Name>>): void {
-    this.#readers.set(name, [...this.#readers.get(name) ?? [], read]);
+    this.#readers.set(name, [...(this.#readers.get(name) ?? []), read]);
   }
 
   /** Of the text. */
-  get contentType(): string { return this.#registry.contentType; }
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
 
   /** All of it as it stands; asked for while it is being written, it is written once. */
   text(): Promise<string> {
-    this.#text ??= this.#registry.metrics().finally(() => { this.#text = undefined; });
+    this.#text ??= this.#registry.metrics().finally(() => {
+      this.#text = undefined;
+    });
     return this.#text;
   }
 
-  #bounded(name: string, labels: Labels): Labels { return this.#bounds.get(name)?.of(labels) ?? labels; }
+  #bounded(name: string, labels: Labels): Labels {
+    return this.#bounds.get(name)?.of(labels) ?? labels;
+  }
 
   #addCounter(name: string, { help, labels, known = [] }: MetricSpec): void {
     const readAnew = (metric: Counter): void => {
       const readers = this.#readers.get(name);
       if (!readers) return;
       metric.reset();
-      for (const read of readers) for (const sample of read()) metric.inc(this.#bounded(name, sample.labels), sample.value);
+      for (const read of readers)
+        for (const sample of read()) metric.inc(this.#bounded(name, sample.labels), sample.value);
     };
-    const metric: Counter = new Counter({ name, help, labelNames: [...labels], registers: [this.#registry], collect() { readAnew(this); } });
+    const metric: Counter = new Counter({
+      name,
+      help,
+      labelNames: [...labels],
+      registers: [this.#registry],
+      collect() {
+        readAnew(this);
+      },
+    });
     this.#counters.set(name, metric);
-    for (const value of known) for (const label of labels) metric.inc(this.#bounded(name, { [label]: value }), 0);
+    for (const value of known)
+      for (const label of labels) metric.inc(this.#bounded(name, { [label]: value }), 0);
   }
 
   #addGauge(name: string, { help, labels }: MetricSpec): void {
     const readAnew = (metric: Gauge): void => {
       metric.reset();
       this.#bounds.get(name)?.forget();
-      for (const read of this.#readers.get(name) ?? []) for (const sample of read()) metric.inc(this.#bounded(name, sample.labels), sample.value);
+      for (const read of this.#readers.get(name) ?? [])
+        for (const sample of read()) metric.inc(this.#bounded(name, sample.labels), sample.value);
     };
-    new Gauge({ name, help, labelNames: [...labels], registers: [this.#registry], collect() { readAnew(this); } });
+    new Gauge({
+      name,
+      help,
+      labelNames: [...labels],
+      registers: [this.#registry],
+      collect() {
+        readAnew(this);
+      },
+    });
   }
 
   #addHistogram(name: string, { help, labels, buckets = [] }: MetricSpec): void {
-    this.#histograms.set(name, new Histogram({ name, help, labelNames: [...labels], buckets: [...buckets], registers: [this.#registry] }));
+    this.#histograms.set(
+      name,
+      new Histogram({
+        name,
+        help,
+        labelNames: [...labels],
+        buckets: [...buckets],
+        registers: [this.#registry],
+      }),
+    );
   }
 }

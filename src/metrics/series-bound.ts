@@ -4,8 +4,9 @@ type Labels = Readonly<Record<string, string>>;
 const MOST_OTHERS = 40;
 
 /**
- * Tells so many combinations of labels apart, the first ones; all others are one, `other`. Where a label is named that stays, there is
- * one for each of its values: what an alert asks for can't be hidden by whoever uses the combinations up.
+ * Tells so many combinations of labels apart, the first ones; all others are one, `other`. Where a
+ * label is named that stays, there is one for each of its values: what an alert asks for can't be
+ * hidden by whoever uses the combinations up.
  */
 export class SeriesBound {
   readonly #names: readonly string[];
@@ -33,7 +34,9 @@ export class SeriesBound {
   }
 
   /** Of what is read anew. */
-  forget(): void { this.#known.clear(); }
+  forget(): void {
+    this.#known.clear();
+  }
 
   #otherOf(labels: Labels): Labels {
     const value = this.#stays === undefined ? undefined : labels[this.#stays];

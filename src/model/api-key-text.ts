@@ -1,8 +1,9 @@
 import { crc32 } from 'node:zlib';
 
 /**
- * The text of an API key: `spk_<id>_<secret><checksum>`, all base62. The checksum (six characters, CRC-32 of what stands
- * before it) tells a mistyped or cut key from a real one without asking anything.
+ * The text of an API key: `spk_<id>_<secret><checksum>`, all base62. The checksum (six characters,
+ * CRC-32 of what stands before it) tells a mistyped or cut key from a real one without asking
+ * anything.
  */
 export interface ApiKeyText {
   readonly keyId: string;
@@ -18,8 +19,10 @@ const CHECKSUM_LENGTH = 6;
 const SHAPE = /^spk_[0-9A-Za-z]{12,32}_[0-9A-Za-z]{38,70}$/;
 
 /** A new one, of bytes that nobody can guess. */
-export const newApiKeyText = (randomBytes: (count: number) => Uint8Array): ApiKeyText =>
-  ({ keyId: randomBase62(KEY_ID_LENGTH, randomBytes), secret: randomBase62(KEY_SECRET_LENGTH, randomBytes) });
+export const newApiKeyText = (randomBytes: (count: number) => Uint8Array): ApiKeyText => ({
+  keyId: randomBase62(KEY_ID_LENGTH, randomBytes),
+  secret: randomBase62(KEY_SECRET_LENGTH, randomBytes),
+});
 
 export const formatApiKey = ({ keyId, secret }: ApiKeyText): string => {
   const body = `spk_${keyId}_${secret}`;

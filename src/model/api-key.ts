@@ -1,7 +1,10 @@
 import type { Revision } from './identifiers.ts';
 import type { Role } from './tenant.ts';
 
-/** An API key as the store keeps it: never its secret, only the HMAC of it under the pepper. Times in ms. */
+/**
+ * An API key as the store keeps it: never its secret, only the HMAC of it under the pepper. Times
+ * in ms.
+ */
 export interface ApiKeyRecord {
   readonly keyId: string;
   readonly revision: Revision;
@@ -25,4 +28,7 @@ export interface ApiKeyRecord {
 const FOUR_WEEKS_MS = 28 * 24 * 60 * 60_000;
 
 /** Made by hand, for so long that its end is easily forgotten: that is told beforehand. */
-export const isLasting = ({ issuedAt, expiresAt }: Pick<ApiKeyRecord, 'issuedAt' | 'expiresAt'>): boolean => expiresAt - issuedAt >= FOUR_WEEKS_MS;
+export const isLasting = ({
+  issuedAt,
+  expiresAt,
+}: Pick<ApiKeyRecord, 'issuedAt' | 'expiresAt'>): boolean => expiresAt - issuedAt >= FOUR_WEEKS_MS;

@@ -7,20 +7,32 @@ type Container = TemplateSpec['containers'][number];
 type Resources = NonNullable<Container['resources']>;
 
 /**
- * The template as it is for a pool: with its size and its overrides, which are the first container's. Without a template
- * the image of the overrides is run as it is. `instanceType` is the one that the source names.
+ * The template as it is for a pool: with its size and its overrides, which are the first
+ * container's. Without a template the image of the overrides is run as it is. `instanceType` is the
+ * one that the source names.
  */
-export const appliedSpec = (template: TemplateSpec | undefined, source: PoolSource, instanceType?: InstanceType): TemplateSpec => {
+export const appliedSpec = (
+  template: TemplateSpec | undefined,
+  source: PoolSource,
+  instanceType?: InstanceType,
+): TemplateSpec => {
   const { overrides = {} } = source;
-  const { containers: [first, ...others], ...rest } = template ?? { containers: [UNNAMED] };
+  const {
+    containers: [first, ...others],
+    ...rest
+  } = template ?? { containers: [UNNAMED] };
   if (!first) return { ...rest, containers: [] }; // no template, as its schema says
   const image = imageOf(overrides) ?? first.image;
   const resources = resourcesOf(first.resources, source, instanceType);
   return {
     ...rest,
     containers: [{ ...first, image, ...(resources ? { resources } : {}) }, ...others],
-    ...(overrides.defaultStartupTimeout === undefined ? {} : { startupTimeout: overrides.defaultStartupTimeout }),
-    ...(overrides.defaultIdleTimeout === undefined ? {} : { idleTimeout: overrides.defaultIdleTimeout }),
+    ...(overrides.defaultStartupTimeout === undefined
+      ? {}
+      : { startupTimeout: overrides.defaultStartupTimeout }),
+    ...(overrides.defaultIdleTimeout === undefined
+      ? {}
+      : { idleTimeout: overrides.defaultIdleTimeout }),
   };
 };
 
@@ -31,14 +43,21 @@ export const namesWhatToRun = ({ templateName, template, overrides = {} }: PoolS
 const UNNAMED: Container = { name: 'main', image: 'host' };
 
 /**
- * Of each resource, what the last layer that names it says, request and limit alike. A request of `inlineResources` alone leaves the limit
- * as the layers below have it, or raises it to itself.
+ * Of each resource, what the last layer that names it says, request and limit alike. A request of
+ * `inlineResources` alone leaves the limit as the layers below have it, or raises it to itself.
  */
-const resourcesOf = (template: Resources | undefined, source: PoolSource, instanceType: InstanceType | undefined): Resources | undefined => {
+const resourcesOf = (
+  template: Resources | undefined,
+  source: PoolSource,
+  instanceType: InstanceType | undefined,
+): Resources | undefined => {
   const { cpu, memory, inlineResources, multiplier = 1 } = source;
   const own = amounts({ cpu, memory });
   const layers: readonly Resources[] = [
-    template ?? {}, ...(instanceType ? [multiplied(instanceType, multiplier)] : []), inlineResources ?? {}, { limits: own },
+    template ?? {},
+    ...(instanceType ? [multiplied(instanceType, multiplier)] : []),
+    inlineResources ?? {},
+    { limits: own },
   ];
   const requests: { cpu?: string; memory?: string } = {};
   const limits: { cpu?: string; memory?: string } = {};
@@ -47,7 +66,10 @@ const resourcesOf = (template: Resources | undefined, source: PoolSource, instan
       const request = layer.requests?.[resource];
       const limit = layer.limits?.[resource];
       if (request === undefined && limit === undefined) continue;
-      const kept = layer === inlineResources ? largerThan(request, limits[resource] ?? requests[resource]) : undefined;
+      const kept =
+        layer === inlineResources
+          ? largerThan(request, limits[resource] ?? requests[resource])
+          : undefined;
       delete requests[resource];
       delete limits[resource];
       if (request !== undefined) requests[resource] = request;
@@ -55,7 +77,10 @@ const resourcesOf = (template: Resources | undefined, source: PoolSource, instan
       if (now !== undefined) limits[resource] = now;
     }
   }
-  const named = { ...(isEmpty(requests) ? {} : { requests }), ...(isEmpty(limits) ? {} : { limits }) };
+  const named = {
+    ...(isEmpty(requests) ? {} : { requests }),
+    ...(isEmpty(limits) ? {} : { limits }),
+  };
   return isEmpty(named) ? undefined : named;
 };
 
@@ -65,19 +90,31 @@ const largerThan = (request: string | undefined, limit: string | undefined): str
   return (parseQuantity(limit) ?? 0) > (parseQuantity(request) ?? 0) ? limit : undefined;
 };
 
-const multiplied = ({ baseResources: { requests, limits } }: InstanceType, factor: number): Resources =>
-  ({ requests: times(requests, factor), limits: times(limits, factor) });
+const multiplied = (
+  { baseResources: { requests, limits } }: InstanceType,
+  factor: number,
+): Resources => ({ requests: times(requests, factor), limits: times(limits, factor) });
 
 /** What is no quantity is left out: the catalogue was checked. */
 const times = ({ cpu, memory }: Readonly<Record<string, string>>, factor: number): CpuAndMemory => {
-  const [cores, bytes] = [cpu, memory].map((text) => (text === undefined ? undefined : parseQuantity(text)));
+  const [cores, bytes] = [cpu, memory].map((text) =>
+    text === undefined ? undefined : parseQuantity(text),
+  );
   return amounts({
     cpu: factor === 1 || cores === undefined ? cpu : formatCpu(cores * factor),
     memory: factor === 1 || bytes === undefined ? memory : formatMemory(bytes * factor),
   });
 };
 
-const amounts = ({ cpu, memory }: { readonly cpu: string | undefined; readonly memory: string | undefined }): CpuAndMemory =>
-  ({ ...(cpu === undefined ? {} : { cpu }), ...(memory === undefined ? {} : { memory }) });
+const amounts = ({
+  cpu,
+  memory,
+}: {
+  readonly cpu: string | undefined;
+  readonly memory: string | undefined;
+}): CpuAndMemory => ({
+  ...(cpu === undefined ? {} : { cpu }),
+  ...(memory === undefined ? {} : { memory }),
+});
 
 const isEmpty = (object: object): boolean => Object.keys(object).length === 0;

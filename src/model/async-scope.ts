@@ -1,10 +1,16 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** A value that what is done for one request knows, along the chain of asynchronous calls, by Node's own means; free before the first one. */
+/**
+ * A value that what is done for one request knows, along the chain of asynchronous calls, by Node's
+ * own means; free before the first one.
+ */
 export class AsyncScope<T> {
   readonly #storage = new AsyncLocalStorage<{ value: T | undefined }>();
 
-  /** What `work` does until it has settled knows the value; what it leaves behind, which may serve others, does not. */
+  /**
+   * What `work` does until it has settled knows the value; what it leaves behind, which may serve
+   * others, does not.
+   */
   async within(value: T, work: () => Promise<void>): Promise<void> {
     const held: { value: T | undefined } = { value };
     try {
@@ -14,5 +20,7 @@ export class AsyncScope<T> {
     }
   }
 
-  current(): T | undefined { return this.#storage.getStore()?.value; }
+  current(): T | undefined {
+    return this.#storage.getStore()?.value;
+  }
 }

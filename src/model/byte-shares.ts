@@ -5,13 +5,17 @@ export interface ByteBounds {
   readonly tenantBytes: number;
 }
 
-/** Counts bytes that are kept for tenants, and says whose oldest are to go where they are too many. */
+/**
+ * Counts bytes that are kept for tenants, and says whose oldest are to go where they are too many.
+ */
 export class ByteShares {
   readonly #bounds: ByteBounds;
   readonly #ofTenant = new Map<string, number>();
   #total = 0;
 
-  constructor(bounds: ByteBounds) { this.#bounds = bounds; }
+  constructor(bounds: ByteBounds) {
+    this.#bounds = bounds;
+  }
 
   /** Counts so many more of the tenant's; fewer where it is negative. */
   add(tenant: string, bytes: number): void {

@@ -4,12 +4,19 @@ import { createHash } from 'node:crypto';
 export const contentHash = (value: unknown): string =>
   createHash('sha256').update(canonicalJson(value)).digest('hex').slice(0, 32);
 
-/** One text for the same content, in whatever order its fields come, and after whatever store that writes valid Unicode. */
+/**
+ * One text for the same content, in whatever order its fields come, and after whatever store that
+ * writes valid Unicode.
+ */
 export const canonicalJson = (value: unknown): string => JSON.stringify(inOrder(value));
 
 const inOrder = (value: unknown): unknown => {
   if (typeof value === 'string') return value.toWellFormed();
   if (Array.isArray(value)) return value.map(inOrder);
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, part]) => [name, inOrder(part)]));
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, part]) => [name, inOrder(part)]),
+  );
 };

@@ -1,7 +1,12 @@
-/** Durations as text, Go style (`90s`, `30m`, `1h30m`, `1.5h`); in code always whole milliseconds. */
+/**
+ * Durations as text, Go style (`90s`, `30m`, `1h30m`, `1.5h`); in code always whole milliseconds.
+ */
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
-/** Every duration as text matches it, for JSON Schema; whether one is within bounds, `parseDuration` tells. */
+/**
+ * Every duration as text matches it, for JSON Schema; whether one is within bounds, `parseDuration`
+ * tells.
+ */
 export const DURATION_PATTERN = '^(0|(\\d{1,9}(\\.\\d{1,6})?(ms|s|m|h))+)$';
 const WHOLE = /^(\d{1,9}(\.\d{1,6})?(ms|s|m|h))+$/;
 const PART = /(\d{1,9}(?:\.\d{1,6})?)(ms|s|m|h)/g;
@@ -9,12 +14,15 @@ const PART = /(\d{1,9}(?:\.\d{1,6})?)(ms|s|m|h)/g;
 /** The longest duration that is taken: ten years. */
 export const MAX_DURATION_MS = 10 * 365 * 24 * 3_600_000;
 
-/** Milliseconds, or undefined where the text is no duration, or longer than ten years. `0` is zero. */
+/**
+ * Milliseconds, or undefined where the text is no duration, or longer than ten years. `0` is zero.
+ */
 export const parseDuration = (text: string): number | undefined => {
   if (text === '0') return 0;
   if (text.length > 64 || !WHOLE.test(text)) return undefined;
   let total = 0;
-  for (const [, amount, unit] of text.matchAll(PART)) total += Number(amount) * (UNITS[unit ?? ''] ?? Number.NaN);
+  for (const [, amount, unit] of text.matchAll(PART))
+    total += Number(amount) * (UNITS[unit ?? ''] ?? Number.NaN);
   return total <= MAX_DURATION_MS ? Math.round(total) : undefined;
 };
 
@@ -23,7 +31,12 @@ export const formatDuration = (milliseconds: number): string => {
   if (milliseconds === 0) return '0s';
   let rest = milliseconds;
   let text = '';
-  for (const [unit, size] of [['h', 3_600_000], ['m', 60_000], ['s', 1_000], ['ms', 1]] as const) {
+  for (const [unit, size] of [
+    ['h', 3_600_000],
+    ['m', 60_000],
+    ['s', 1_000],
+    ['ms', 1],
+  ] as const) {
     const count = Math.floor(rest / size);
     if (count > 0) text += `${count}${unit}`;
     rest -= count * size;

@@ -1,6 +1,16 @@
-export const ENV_CONDITIONS = ['Ready', 'TemplateResolved', 'MembersSynced', 'QuotaOk', 'Progressing', 'ScalingLimited'] as const;
+export const ENV_CONDITIONS = [
+  'Ready',
+  'TemplateResolved',
+  'MembersSynced',
+  'QuotaOk',
+  'Progressing',
+  'ScalingLimited',
+] as const;
 
-/** `reason` is a word in CamelCase; `since` when `status` last changed, in milliseconds since the epoch. */
+/**
+ * `reason` is a word in CamelCase; `since` when `status` last changed, in milliseconds since the
+ * epoch.
+ */
 export interface EnvCondition {
   readonly type: (typeof ENV_CONDITIONS)[number];
   readonly status: 'True' | 'False';

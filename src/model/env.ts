@@ -10,7 +10,14 @@ import type { Tenant } from './tenant.ts';
 export const ENV_MODES = ['WarmPool'] as const;
 export type EnvMode = (typeof ENV_MODES)[number];
 
-export const MEMBER_STATES = ['Pending', 'Active', 'Saturated', 'Draining', 'Unreachable', 'Error'] as const;
+export const MEMBER_STATES = [
+  'Pending',
+  'Active',
+  'Saturated',
+  'Draining',
+  'Unreachable',
+  'Error',
+] as const;
 export type MemberState = (typeof MEMBER_STATES)[number];
 
 /** Of one env. */
@@ -24,7 +31,9 @@ export interface TemplateRef {
 }
 
 /** What differs from the template, for all members. */
-export interface EnvOverrides extends PoolOverrides { readonly updateStrategy?: Partial<UpdateStrategy> }
+export interface EnvOverrides extends PoolOverrides {
+  readonly updateStrategy?: Partial<UpdateStrategy>;
+}
 
 /** What one member says for itself. */
 export interface MemberConfig {
@@ -43,7 +52,10 @@ export interface MemberConfig {
   readonly updateStrategy?: Partial<UpdateStrategy>;
 }
 
-/** A member and its pool have one name; the pool is the one of that name in the env's namespace that names the env. */
+/**
+ * A member and its pool have one name; the pool is the one of that name in the env's namespace that
+ * names the env.
+ */
 export interface EnvMember {
   readonly name: string;
   readonly clusterId: string;
@@ -58,9 +70,9 @@ export interface EnvMember {
 }
 
 /**
- * An env as the store keeps it: the truth about its members, from which their pools are made and kept as they should be.
- * `scaling` and `conditions` are the leader's, all else the owner's; one revision stands for both, so that a decision is
- * saved on the very env that it was made for.
+ * An env as the store keeps it: the truth about its members, from which their pools are made and
+ * kept as they should be. `scaling` and `conditions` are the leader's, all else the owner's; one
+ * revision stands for both, so that a decision is saved on the very env that it was made for.
  */
 export interface EnvRecord {
   readonly uid: string;
@@ -80,12 +92,23 @@ export interface EnvRecord {
   readonly overrides: EnvOverrides;
   readonly members: readonly EnvMember[];
   readonly groups: readonly AutoscalingGroup[];
-  /** By group: what its evaluation must not forget, and a decision that is not carried out yet. Plain JSON, the group machine's alone. */
+  /**
+   * By group: what its evaluation must not forget, and a decision that is not carried out yet.
+   * Plain JSON, the group machine's alone.
+   */
   readonly scaling: Readonly<Record<string, object>>;
   readonly conditions: readonly EnvCondition[];
   /** Set once deletion was asked for; the record goes when its members have. */
   readonly deleting: false | 'keep-running' | 'force';
 }
 
-/** Moves with what the owner says of the env, and not with what its leader notes there: what an `If-Match` is meant for. */
-export const wordRevisionOf = ({ revision: _any, scaling: _noted, conditions: _shown, ...word }: EnvRecord): Revision => contentHash(word);
+/**
+ * Moves with what the owner says of the env, and not with what its leader notes there: what an
+ * `If-Match` is meant for.
+ */
+export const wordRevisionOf = ({
+  revision: _any,
+  scaling: _noted,
+  conditions: _shown,
+  ...word
+}: EnvRecord): Revision => contentHash(word);

@@ -23,7 +23,9 @@ export class EventRing {
   }
 
   /** The highest number. */
-  get last(): number { return this.#last; }
+  get last(): number {
+    return this.#last;
+  }
 
   /** Its number is higher than all before. */
   add(numbered: NumberedEvent): void {
@@ -45,15 +47,24 @@ export class EventRing {
   }
 
   /**
-   * A tenant's events, or everybody's, after the number given as text, or from now on; ends at an abort. Reads no faster than it is
-   * asked: what is forgotten meanwhile is `missed`. What is no number, or was not given yet, counts as forgotten.
+   * A tenant's events, or everybody's, after the number given as text, or from now on; ends at an
+   * abort. Reads no faster than it is asked: what is forgotten meanwhile is `missed`. What is no
+   * number, or was not given yet, counts as forgotten.
    */
-  follow(owner: Tenant | undefined, after: string | undefined, signal: AbortSignal): AsyncGenerator<EventBatch, void, undefined> {
+  follow(
+    owner: Tenant | undefined,
+    after: string | undefined,
+    signal: AbortSignal,
+  ): AsyncGenerator<EventBatch, void, undefined> {
     const asked = after === undefined ? this.#last : /^\d{1,16}$/.test(after) ? Number(after) : 0;
     return this.#follow(owner, asked > this.#last ? 0 : asked, signal);
   }
 
-  async *#follow(owner: Tenant | undefined, after: number, signal: AbortSignal): AsyncGenerator<EventBatch, void, undefined> {
+  async *#follow(
+    owner: Tenant | undefined,
+    after: number,
+    signal: AbortSignal,
+  ): AsyncGenerator<EventBatch, void, undefined> {
     let at = after;
     while (!signal.aborted) {
       const missed = at < this.#forgotten;
@@ -90,5 +101,7 @@ export class EventRing {
     });
   }
 
-  #wake(key: string): void { for (const wake of [...this.#waiting.get(key) ?? []]) wake(); }
+  #wake(key: string): void {
+    for (const wake of [...(this.#waiting.get(key) ?? [])]) wake();
+  }
 }

@@ -3,7 +3,10 @@ import type { InstanceId } from './identifiers.ts';
 import { wordsOfEnded, type End, type EndReason } from './sandbox.ts';
 import type { Tenant } from './tenant.ts';
 
-/** What can happen, by a reason in one word, as Kubernetes' events have it, and what its message is made of. */
+/**
+ * What can happen, by a reason in one word, as Kubernetes' events have it, and what its message is
+ * made of.
+ */
 export type Happening =
   | { readonly reason: 'Created' | 'Started' | 'Ready' | 'Recovered' }
   /** It is alive and can't be claimed. */
@@ -47,45 +50,73 @@ export type EventType = 'Normal' | 'Warning';
 /** Whether somebody should look. */
 export const eventTypeOf = (event: Happening): EventType => {
   switch (event.reason) {
-    case 'Unhealthy': case 'ContainerEnded': case 'Failed': case 'BackOff': return 'Warning';
-    case 'Completed': return FAULTS.has(event.end.reason) && event.end.exitCode !== 0 ? 'Warning' : 'Normal';
-    default: return 'Normal';
+    case 'Unhealthy':
+    case 'ContainerEnded':
+    case 'Failed':
+    case 'BackOff':
+      return 'Warning';
+    case 'Completed':
+      return FAULTS.has(event.end.reason) && event.end.exitCode !== 0 ? 'Warning' : 'Normal';
+    default:
+      return 'Normal';
   }
 };
 
 /** For people. */
 export const eventMessageOf = (event: EventRecord): string => {
   switch (event.reason) {
-    case 'Created': return `created in pool ${event.poolName}`;
-    case 'Started': return 'its main process runs';
-    case 'Ready': return 'it can be used again';
-    case 'Unhealthy': return `it can not be used: ${event.why}`;
-    case 'ContainerEnded': return wordsOfEnded({ [event.container]: event.how });
-    case 'Claimed': return `claimed by ${event.owner.team}/${event.owner.user}`;
-    case 'IdleTimeoutChanged': return event.idleTimeoutMs === 0 ? 'its idle timeout was switched off' : `its idle timeout is ${formatDuration(event.idleTimeoutMs)} now`;
-    case 'Killing': return `it is ended: ${CAUSES[event.end.reason]}`;
-    case 'Failed': return `it did not start: ${event.why}`;
-    case 'Completed': return completionOf(event.end);
-    case 'BackOff': return `pool ${event.poolName} starts nothing until ${new Date(event.until).toISOString()}: ${event.why}`;
-    case 'Recovered': return `pool ${event.poolName} starts instances again`;
+    case 'Created':
+      return `created in pool ${event.poolName}`;
+    case 'Started':
+      return 'its main process runs';
+    case 'Ready':
+      return 'it can be used again';
+    case 'Unhealthy':
+      return `it can not be used: ${event.why}`;
+    case 'ContainerEnded':
+      return wordsOfEnded({ [event.container]: event.how });
+    case 'Claimed':
+      return `claimed by ${event.owner.team}/${event.owner.user}`;
+    case 'IdleTimeoutChanged':
+      return event.idleTimeoutMs === 0
+        ? 'its idle timeout was switched off'
+        : `its idle timeout is ${formatDuration(event.idleTimeoutMs)} now`;
+    case 'Killing':
+      return `it is ended: ${CAUSES[event.end.reason]}`;
+    case 'Failed':
+      return `it did not start: ${event.why}`;
+    case 'Completed':
+      return completionOf(event.end);
+    case 'BackOff':
+      return `pool ${event.poolName} starts nothing until ${new Date(event.until).toISOString()}: ${event.why}`;
+    case 'Recovered':
+      return `pool ${event.poolName} starts instances again`;
   }
 };
 
-const FAULTS: ReadonlySet<EndReason> = new Set(['exited', 'oom-killed', 'killed', 'lost', 'container-ended', 'start-failed', 'start-timeout']);
+const FAULTS: ReadonlySet<EndReason> = new Set([
+  'exited',
+  'oom-killed',
+  'killed',
+  'lost',
+  'container-ended',
+  'start-failed',
+  'start-timeout',
+]);
 
 const CAUSES: Readonly<Record<EndReason, string>> = {
-  'deleted': 'its deletion was asked for',
+  deleted: 'its deletion was asked for',
   'force-deleted': 'its pool was deleted by force',
   'idle-timeout': 'nothing happened in it for its idle timeout',
   'max-lifetime': 'it reached its longest lifetime',
-  'exited': 'its main process ended',
+  exited: 'its main process ended',
   'oom-killed': 'its main process needed more memory than its limit',
-  'killed': 'its main process was killed',
-  'lost': 'its main process is gone',
+  killed: 'its main process was killed',
+  lost: 'its main process is gone',
   'container-ended': 'one of its containers ended while nobody had claimed it',
   'start-failed': 'it did not start',
   'start-timeout': 'it did not become ready in time',
-  'retired': 'its pool does not need it any more',
+  retired: 'its pool does not need it any more',
 };
 
 const completionOf = ({ reason, exitCode }: End): string =>

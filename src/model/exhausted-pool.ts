@@ -10,13 +10,27 @@ export interface ExhaustedPool {
   readonly of?: string | undefined;
 }
 
-/** What keeps instances from starting: a word in CamelCase, what was said, and since when (ms since the epoch), where that is known. */
-interface Hindrance { readonly reason: string; readonly message: string; readonly since?: number }
+/**
+ * What keeps instances from starting: a word in CamelCase, what was said, and since when (ms since
+ * the epoch), where that is known.
+ */
+interface Hindrance {
+  readonly reason: string;
+  readonly message: string;
+  readonly since?: number;
+}
 
 type Counts = Omit<PoolCounts, 'unavailable'> & { readonly unavailable?: number };
 
-/** What the hint advises is what this caller can do with this pool: each of its requests is accepted. */
-export const noIdleInstance = (pool: ExhaustedPool, counts: Counts, hindrance?: Hindrance): Refusal =>
+/**
+ * What the hint advises is what this caller can do with this pool: each of its requests is
+ * accepted.
+ */
+export const noIdleInstance = (
+  pool: ExhaustedPool,
+  counts: Counts,
+  hindrance?: Hindrance,
+): Refusal =>
   new Refusal('POOL_EXHAUSTED', 'no idle pods available in pool', {
     detail: {
       idle: counts.idle,
@@ -24,7 +38,14 @@ export const noIdleInstance = (pool: ExhaustedPool, counts: Counts, hindrance?: 
       starting: counts.starting,
       stopping: counts.stopping + counts.retiring,
       failed: counts.failed,
-      ...(hindrance ? { problem: hindrance.message, ...(hindrance.since === undefined ? {} : { problemSince: new Date(hindrance.since).toISOString() }) } : {}),
+      ...(hindrance
+        ? {
+            problem: hindrance.message,
+            ...(hindrance.since === undefined
+              ? {}
+              : { problemSince: new Date(hindrance.since).toISOString() }),
+          }
+        : {}),
       hint: hindrance ? hintAgainst(pool, hindrance) : hintOf(pool, counts),
     },
     retryAfter: counts.starting > 0 && !hindrance ? 1 : 5,
@@ -32,7 +53,8 @@ export const noIdleInstance = (pool: ExhaustedPool, counts: Counts, hindrance?: 
 
 const hintOf = (pool: ExhaustedPool, { starting, unavailable = 0 }: Counts): string => {
   if (starting > 0) return 'instances are starting; try again shortly';
-  if (unavailable > 0) return 'unclaimed instances are there that can not be handed out now, as their events say; try again shortly';
+  if (unavailable > 0)
+    return 'unclaimed instances are there that can not be handed out now, as their events say; try again shortly';
   return `give a sandbox back with DELETE /v1/sandboxes/{sandboxId}, ${enlarge(pool)}`;
 };
 
@@ -43,21 +65,27 @@ const enlarge = ({ name, env, of }: ExhaustedPool): string => {
 };
 
 const hintAgainst = (pool: ExhaustedPool, { reason, message }: Hindrance): string => {
-  if (reason === 'Unschedulable' && KEPT_OUT.test(message) && !NO_ROOM.test(message)) return CLOSED_NODES;
+  if (reason === 'Unschedulable' && KEPT_OUT.test(message) && !NO_ROOM.test(message))
+    return CLOSED_NODES;
   const change = changing(pool);
-  if (reason === 'ImageUnavailable') return `the image can not be had: name another as overrides.image of ${change}, or give the registry's password as overrides.imagePullSecret; ${AGAIN}`;
-  if (reason === 'Unschedulable') return `no node has room: ask for less cpu and memory by ${change}, give a sandbox back, or have nodes added; ${AGAIN}`;
+  if (reason === 'ImageUnavailable')
+    return `the image can not be had: name another as overrides.image of ${change}, or give the registry's password as overrides.imagePullSecret; ${AGAIN}`;
+  if (reason === 'Unschedulable')
+    return `no node has room: ask for less cpu and memory by ${change}, give a sandbox back, or have nodes added; ${AGAIN}`;
   return `instances do not start: change what the problem names, by ${change}; ${AGAIN}`;
 };
 
 /** Where what instances are made from is changed. */
 const changing = ({ name, env, of }: ExhaustedPool): string => {
   const request = env === undefined ? `PUT /v1/sandboxpools/${name}` : `PATCH /v1/envs/${env}`;
-  return of === undefined ? `${request}, or in the template` : `${request}, which is for ${of} to send, or in the template`;
+  return of === undefined
+    ? `${request}, or in the template`
+    : `${request}, which is for ${of} to send, or in the template`;
 };
 
 /** What schedulers say of nodes that take nothing new, and of those without room. */
 const KEPT_OUT = /\btaints?\b|\bunschedulable\b/;
 const NO_ROOM = /\bInsufficient\b|Too many pods/;
-const CLOSED_NODES = 'nodes take nothing new, as while they are drained or short of disk or memory: wait, or tell whoever runs the cluster; it is tried again by itself';
+const CLOSED_NODES =
+  'nodes take nothing new, as while they are drained or short of disk or memory: wait, or tell whoever runs the cluster; it is tried again by itself';
 const AGAIN = 'it is tried again by itself';

@@ -1,9 +1,14 @@
-/** The names that things go by. Parsing answers `undefined` for what is not a name; nothing here throws. */
+/**
+ * The names that things go by. Parsing answers `undefined` for what is not a name; nothing here
+ * throws.
+ */
 
 /** An instance's UUID v7: its sandboxId through its whole life. Lower case, 36 characters. */
 export type InstanceId = string & { readonly brand?: 'InstanceId' };
 
-/** The store's own version of an object, moved by every write. Opaque; compare for equality only. */
+/**
+ * The store's own version of an object, moved by every write. Opaque; compare for equality only.
+ */
 export type Revision = string;
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -17,9 +22,12 @@ export const isInstanceId = (text: string): text is InstanceId => UUID_V7.test(t
 export const podNameOf = (id: InstanceId): string => `sb-${id}`;
 
 /** The id in such a name, which need not be a UUID; undefined where it is no such name. */
-export const idOfPodName = (name: string): InstanceId | undefined => (name.startsWith('sb-') ? name.slice('sb-'.length) : undefined);
+export const idOfPodName = (name: string): InstanceId | undefined =>
+  name.startsWith('sb-') ? name.slice('sb-'.length) : undefined;
 
-/** A DNS-1123 label: 1 to 63 lower-case letters, digits and inner hyphens (RFC 1123 section 2.1). */
+/**
+ * A DNS-1123 label: 1 to 63 lower-case letters, digits and inner hyphens (RFC 1123 section 2.1).
+ */
 export const isDnsLabel = (text: string): boolean => DNS_LABEL.test(text);
 
 /** What is said of a text that is none. */

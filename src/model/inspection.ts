@@ -6,10 +6,19 @@ export type ActorKind = (typeof ACTOR_KINDS)[number];
 export const BROKEN = 'broken';
 
 /** Plain JSON, for people to read. */
-export type Shown = string | number | boolean | null | readonly Shown[] | { readonly [field: string]: Shown };
+export type Shown =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly Shown[]
+  | { readonly [field: string]: Shown };
 export type ShownFields = { readonly [field: string]: Shown };
 
-/** A move from one state to another. A state of several regions is spelled as its parts, with spaces between them. */
+/**
+ * A move from one state to another. A state of several regions is spelled as its parts, with spaces
+ * between them.
+ */
 export interface Transition {
   /** Counts an actor's transitions, from 1. */
   readonly number: number;
@@ -29,12 +38,17 @@ export interface PendingIntent {
   readonly intent: string;
   /** Since when, in milliseconds. */
   readonly forMs: number;
-  /** Of the lease under which it is carried out; absent where a request of the replica waits for it. */
+  /**
+   * Of the lease under which it is carried out; absent where a request of the replica waits for it.
+   */
   readonly epoch?: number;
 }
 
 /** A moment that the actor waits for. */
-export interface AwaitedMoment { readonly what: string; readonly at: number }
+export interface AwaitedMoment {
+  readonly what: string;
+  readonly at: number;
+}
 
 /** An actor as the replica that hosts it sees it. */
 export interface InspectedActor {
@@ -65,5 +79,8 @@ export interface ActorSummary {
   readonly since: number;
 }
 
-/** `busy`: not now, since an answer is awaited that the new actor would not know. `unknown`: there is no such actor. */
+/**
+ * `busy`: not now, since an answer is awaited that the new actor would not know. `unknown`: there
+ * is no such actor.
+ */
 export type RebuildOutcome = 'rebuilt' | 'busy' | 'unknown';

@@ -1,5 +1,11 @@
-/** The last of these lines, as far as their text is no longer than so many bytes; one at least, cut at its front. */
-export const lastWithin = <Line extends { readonly text: Buffer }>(lines: readonly Line[], limitBytes: number): readonly Line[] => {
+/**
+ * The last of these lines, as far as their text is no longer than so many bytes; one at least, cut
+ * at its front.
+ */
+export const lastWithin = <Line extends { readonly text: Buffer }>(
+  lines: readonly Line[],
+  limitBytes: number,
+): readonly Line[] => {
   let bytes = 0;
   let from = lines.length;
   while (from > 0 && bytes + (lines[from - 1]?.text.length ?? 0) + 1 <= limitBytes) {

@@ -1,4 +1,7 @@
-/** A JSON merge patch (RFC 7396): null removes, objects merge, all else takes the place of what is there. */
+/**
+ * A JSON merge patch (RFC 7396): null removes, objects merge, all else takes the place of what is
+ * there.
+ */
 export type Patch = Readonly<Record<string, unknown>>;
 
 export const mergePatch = (target: Patch, patch: Patch): Patch => {
@@ -14,4 +17,5 @@ export const mergePatch = (target: Patch, patch: Patch): Patch => {
   return result;
 };
 
-const isObject = (value: unknown): value is Patch => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Patch =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

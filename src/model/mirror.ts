@@ -13,21 +13,30 @@ export interface Version<T> {
   readonly record: T | undefined;
 }
 
-/** `put`: the object is there, as it says. `gone`: it is not there any more; the record as it was last known. */
+/**
+ * `put`: the object is there, as it says. `gone`: it is not there any more; the record as it was
+ * last known.
+ */
 export interface MirrorChange<T> {
   readonly type: 'put' | 'gone';
   readonly key: string;
   readonly record: T;
   /** Whoever wrote it knows what it says. */
   readonly quietly?: true;
-  /** It stands so in another store than before, perhaps an older copy: what was known of it counts no more. */
+  /**
+   * It stands so in another store than before, perhaps an older copy: what was known of it counts
+   * no more.
+   */
   readonly afresh?: true;
 }
 
 export interface MirrorDeps<T> {
   /** Called for each change in order, synchronously. What it throws goes to `onFailed`. */
   readonly report: (change: MirrorChange<T>) => void;
-  /** Whether an object that the watch says no more of may be there all the same: then it stays, as doubted. */
+  /**
+   * Whether an object that the watch says no more of may be there all the same: then it stays, as
+   * doubted.
+   */
   readonly mayStand?: (last: T) => boolean;
   /** Whether the watch tells of such an object at all. */
   readonly isWatched?: (record: T) => boolean;
@@ -42,12 +51,14 @@ interface Entry<T> extends Version<T> {
 const MOST_DEAD = 8_192;
 
 /**
- * Mirrors the objects of one collection, and reports each change once. It is fed by a watch, by lists, by uncached reads and
- * by the answers to one's own writes, in whatever order these arrive, and has one order for them: an object's newest
- * revision stands, and an object that was told to be gone stays gone. At rest it equals the store.
+ * Mirrors the objects of one collection, and reports each change once. It is fed by a watch, by
+ * lists, by uncached reads and by the answers to one's own writes, in whatever order these arrive,
+ * and has one order for them: an object's newest revision stands, and an object that was told to be
+ * gone stays gone. At rest it equals the store.
  *
- * An object that it does not show, of a revision that the watch has passed, is dead: so a late answer brings nothing back.
- * What is known to be dead before the watch tells so is remembered until the watch has told it, or a later list is complete.
+ * An object that it does not show, of a revision that the watch has passed, is dead: so a late
+ * answer brings nothing back. What is known to be dead before the watch tells so is remembered
+ * until the watch has told it, or a later list is complete.
  */
 export class Mirror<T> {
   readonly #deps: MirrorDeps<T>;
@@ -58,44 +69,71 @@ export class Mirror<T> {
   #revision = '';
   #lists = 0;
   #epoch = 0;
-  /** The list that is to show another store than before, until it is complete; Infinity: it is yet to begin. */
+  /**
+   * The list that is to show another store than before, until it is complete; Infinity: it is yet
+   * to begin.
+   */
   #afreshList: number | undefined;
   #shown = 0;
   #wentBack: (why: string) => void = () => undefined;
   #doubts: (key: string) => void = () => undefined;
   #failed: (error: unknown, key: string) => void = () => undefined;
 
-  constructor(deps: MirrorDeps<T>) { this.#deps = deps; }
+  constructor(deps: MirrorDeps<T>) {
+    this.#deps = deps;
+  }
 
   /** All changes up to it were reported; empty before the first list. */
-  get revision(): Revision { return this.#revision; }
+  get revision(): Revision {
+    return this.#revision;
+  }
 
   /** Objects that are shown. */
-  get size(): number { return this.#shown; }
+  get size(): number {
+    return this.#shown;
+  }
 
   /** Of all that are known, shown or not. */
-  keys(): Iterable<string> { return this.#entries.keys(); }
+  keys(): Iterable<string> {
+    return this.#entries.keys();
+  }
 
-  get(key: string): T | undefined { return this.#entries.get(key)?.record; }
+  get(key: string): T | undefined {
+    return this.#entries.get(key)?.record;
+  }
 
-  revisionOf(key: string): Revision | undefined { return this.#entries.get(key)?.revision; }
+  revisionOf(key: string): Revision | undefined {
+    return this.#entries.get(key)?.revision;
+  }
 
   /** Objects that may be there though the watch tells nothing of them: only uncached reads do. */
-  get doubted(): readonly string[] { return [...this.#doubted]; }
+  get doubted(): readonly string[] {
+    return [...this.#doubted];
+  }
 
-  isDoubted(key: string): boolean { return this.#doubted.has(key); }
+  isDoubted(key: string): boolean {
+    return this.#doubted.has(key);
+  }
 
   /** Is told of each object that comes to be doubted. */
-  onDoubt(told: (key: string) => void): void { this.#doubts = told; }
+  onDoubt(told: (key: string) => void): void {
+    this.#doubts = told;
+  }
 
   /** Is told that a read has shown an older store than the one that is mirrored. */
-  onWentBack(told: (why: string) => void): void { this.#wentBack = told; }
+  onWentBack(told: (why: string) => void): void {
+    this.#wentBack = told;
+  }
 
   /** Is told what a report threw. */
-  onFailed(told: (error: unknown, key: string) => void): void { this.#failed = told; }
+  onFailed(told: (error: unknown, key: string) => void): void {
+    this.#failed = told;
+  }
 
   /** Takes what a watch tells of an object that is there. */
-  told(version: Version<T>): void { this.#put(version, 'in turn'); }
+  told(version: Version<T>): void {
+    this.#put(version, 'in turn');
+  }
 
   /** Takes a watch's word that the object is no more. */
   toldGone({ key, uid, record }: Version<T>): void {
@@ -105,17 +143,25 @@ export class Mirror<T> {
   }
 
   /** Takes a watch's word that it told all that happened up to the revision. */
-  advance(revision: Revision): void { this.#revision = revision; }
+  advance(revision: Revision): void {
+    this.#revision = revision;
+  }
 
-  /** The store is another one than before, perhaps an older copy, and is about to be listed: no revision is known to be passed. */
+  /**
+   * The store is another one than before, perhaps an older copy, and is about to be listed: no
+   * revision is known to be passed.
+   */
   distrust(): void {
     this.#revision = '';
     this.#afreshList = Number.POSITIVE_INFINITY;
   }
 
-  /** Begins to take a list that is read from now on. `afresh`: the store is another one than before, and may be an older. */
+  /**
+   * Begins to take a list that is read from now on. `afresh`: the store is another one than before,
+   * and may be an older.
+   */
   list({ afresh = false }: { readonly afresh?: boolean } = {}): MirrorList<T> {
-    const number = this.#lists += 1;
+    const number = (this.#lists += 1);
     const listed = new Map<string, string>();
     if (afresh) {
       this.distrust();
@@ -127,15 +173,21 @@ export class Mirror<T> {
     return {
       put: (version) => {
         listed.set(version.key, version.uid);
-        if (this.#entries.get(version.key)?.epoch === epoch || !afresh) this.#put(version, 'in turn');
+        if (this.#entries.get(version.key)?.epoch === epoch || !afresh)
+          this.#put(version, 'in turn');
         else this.#replace(version);
       },
-      keep: ({ key, uid }) => { listed.set(key, uid); },
+      keep: ({ key, uid }) => {
+        listed.set(key, uid);
+      },
       complete: (revision) => this.#complete({ revision, listed, number }),
     };
   }
 
-  /** Begins an uncached read of one object. Call what it answers with what was found; undefined: there is no such object. */
+  /**
+   * Begins an uncached read of one object. Call what it answers with what was found; undefined:
+   * there is no such object.
+   */
   read(key: string): (found: Version<T> | undefined) => void {
     const [before, passed, epoch] = [this.#entries.get(key), this.#revision, this.#epoch];
     return (found) => {
@@ -144,7 +196,10 @@ export class Mirror<T> {
         this.#wentBack(`${key} went back from revision ${before.revision} to ${found.revision}`);
         return;
       }
-      if (found && !before && this.#isUntold(found, passed)) this.#wentBack(`${key} is of revision ${found.revision}, and the watch, which had passed ${passed}, did not tell of it`);
+      if (found && !before && this.#isUntold(found, passed))
+        this.#wentBack(
+          `${key} is of revision ${found.revision}, and the watch, which had passed ${passed}, did not tell of it`,
+        );
       if (found) return this.#put(found, 'ahead');
       const known = this.#entries.get(key);
       // Of one that was made meanwhile the read says nothing.
@@ -156,22 +211,36 @@ export class Mirror<T> {
   creates(): (made: Version<T>) => void {
     const [before, epoch] = [this.#revision, this.#epoch];
     return (made) => {
-      if (before !== '' && epoch === this.#epoch && isNewer(before, made.revision)) this.#wentBack(`what was made after revision ${before} has revision ${made.revision}`);
+      if (before !== '' && epoch === this.#epoch && isNewer(before, made.revision))
+        this.#wentBack(`what was made after revision ${before} has revision ${made.revision}`);
       this.#put(made, 'ahead');
     };
   }
 
   /** Takes the answer to a write of one's own, or to a read of many. */
-  learn(version: Version<T>, { quietly = false }: { readonly quietly?: boolean } = {}): void { this.#put(version, 'ahead', quietly); }
+  learn(version: Version<T>, { quietly = false }: { readonly quietly?: boolean } = {}): void {
+    this.#put(version, 'ahead', quietly);
+  }
 
-  /** Takes the answer to one's own removal of an object, by its uid or by the revision that was removed. */
+  /**
+   * Takes the answer to one's own removal of an object, by its uid or by the revision that was
+   * removed.
+   */
   removed(key: string, was: { readonly uid?: string; readonly revision?: Revision }): void {
     const known = this.#entries.get(key);
-    if (!known || (was.uid !== undefined && known.uid !== was.uid) || (was.revision !== undefined && isNewer(known.revision, was.revision))) return;
+    if (
+      !known ||
+      (was.uid !== undefined && known.uid !== was.uid) ||
+      (was.revision !== undefined && isNewer(known.revision, was.revision))
+    )
+      return;
     this.#drop(known, 'ahead');
   }
 
-  /** Takes the word of an uncached read that the object of this uid, which was there before it, is no more. */
+  /**
+   * Takes the word of an uncached read that the object of this uid, which was there before it, is
+   * no more.
+   */
   lost(key: string, uid: string): void {
     const known = this.#entries.get(key);
     if (known?.uid === uid) this.#drop(known, 'ahead');
@@ -186,10 +255,16 @@ export class Mirror<T> {
       if (comes === 'in turn' && known.isDoubted && known.uid === uid) this.#keep(known, false);
       return;
     }
-    const isUnwatched = comes === 'ahead' && version.record !== undefined && this.#deps.isWatched?.(version.record) === false;
+    const isUnwatched =
+      comes === 'ahead' &&
+      version.record !== undefined &&
+      this.#deps.isWatched?.(version.record) === false;
     if (!known && comes === 'ahead' && !isUnwatched && this.#hasPassed(revision)) return;
     if (known && known.uid !== uid) this.#drop(known, comes); // made again under its name
-    this.#set(version, { isDoubted: comes === 'ahead' && (known?.uid === uid ? known.isDoubted : isUnwatched), quietly });
+    this.#set(version, {
+      isDoubted: comes === 'ahead' && (known?.uid === uid ? known.isDoubted : isUnwatched),
+      quietly,
+    });
   }
 
   /** Whatever is known of it. */
@@ -199,12 +274,22 @@ export class Mirror<T> {
     this.#set(version, { isDoubted: false });
   }
 
-  #set(version: Version<T>, { isDoubted, quietly = false }: { readonly isDoubted: boolean; readonly quietly?: boolean }): void {
+  #set(
+    version: Version<T>,
+    { isDoubted, quietly = false }: { readonly isDoubted: boolean; readonly quietly?: boolean },
+  ): void {
     const { key, record } = version;
     const known = this.#entries.get(key);
     this.#shown += (record === undefined ? 0 : 1) - (known?.record === undefined ? 0 : 1);
     this.#keep(version, isDoubted);
-    if (record !== undefined) this.#tell({ type: 'put', key, record, ...(quietly ? { quietly } : {}), ...(this.#afreshList === undefined ? {} : { afresh: true }) });
+    if (record !== undefined)
+      this.#tell({
+        type: 'put',
+        key,
+        record,
+        ...(quietly ? { quietly } : {}),
+        ...(this.#afreshList === undefined ? {} : { afresh: true }),
+      });
     else if (known?.record !== undefined) this.#tell({ type: 'gone', key, record: known.record });
     if (isDoubted && !known?.isDoubted) this.#doubts(key);
   }
@@ -243,11 +328,24 @@ export class Mirror<T> {
   }
 
   /** Yields after each object that it looked at. */
-  *#complete({ revision, listed, number }: { readonly revision: Revision; readonly listed: ReadonlyMap<string, string>; readonly number: number }): Generator<undefined> {
+  *#complete({
+    revision,
+    listed,
+    number,
+  }: {
+    readonly revision: Revision;
+    readonly listed: ReadonlyMap<string, string>;
+    readonly number: number;
+  }): Generator<undefined> {
     for (const key of [...this.#entries.keys()]) {
       const known = this.#entries.get(key);
       // What was made after the list was read is known from elsewhere.
-      if (known && listed.get(key) !== known.uid && (known.epoch !== this.#epoch || !isNewer(known.revision, revision))) this.#end(known);
+      if (
+        known &&
+        listed.get(key) !== known.uid &&
+        (known.epoch !== this.#epoch || !isNewer(known.revision, revision))
+      )
+        this.#end(known);
       yield;
     }
     for (const [uid, before] of this.#dead) if (before < number) this.#dead.delete(uid);
@@ -256,12 +354,22 @@ export class Mirror<T> {
     this.#revision = revision;
   }
 
-  /** It stands since before the revision that the watch had passed, and is not known: so the watch was of another store. */
+  /**
+   * It stands since before the revision that the watch had passed, and is not known: so the watch
+   * was of another store.
+   */
   #isUntold({ uid, revision, record }: Version<T>, passed: Revision): boolean {
-    return passed !== '' && !isNewer(revision, passed) && !this.#dead.has(uid) && (record === undefined || this.#deps.isWatched?.(record) !== false);
+    return (
+      passed !== '' &&
+      !isNewer(revision, passed) &&
+      !this.#dead.has(uid) &&
+      (record === undefined || this.#deps.isWatched?.(record) !== false)
+    );
   }
 
-  #hasPassed(revision: Revision): boolean { return this.#revision !== '' && !isNewer(revision, this.#revision); }
+  #hasPassed(revision: Revision): boolean {
+    return this.#revision !== '' && !isNewer(revision, this.#revision);
+  }
 
   #tell(change: MirrorChange<T>): void {
     try {
@@ -277,6 +385,9 @@ export interface MirrorList<T> {
   put(version: Version<T>): void;
   /** It stands in the list, and can't be read. */
   keep(identity: Pick<Version<T>, 'key' | 'uid'>): void;
-  /** Takes the list for whole, as of the revision: what is not in it is gone. To be stepped through to its end. */
+  /**
+   * Takes the list for whole, as of the revision: what is not in it is gone. To be stepped through
+   * to its end.
+   */
   complete(revision: Revision): Iterable<undefined>;
 }

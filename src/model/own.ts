@@ -1,2 +1,5 @@
-/** What the entries themselves have under a name that people gave: every object has a `constructor`. */
-export const own = <T>(entries: Readonly<Record<string, T>>, name: string): T | undefined => (Object.hasOwn(entries, name) ? entries[name] : undefined);
+/**
+ * What the entries themselves have under a name that people gave: every object has a `constructor`.
+ */
+export const own = <T>(entries: Readonly<Record<string, T>>, name: string): T | undefined =>
+  Object.hasOwn(entries, name) ? entries[name] : undefined;

@@ -1,6 +1,9 @@
 export const POOL_CONDITIONS = ['Progressing', 'Degraded', 'TemplateResolved'] as const;
 
-/** `reason` is a word in CamelCase; `since` when `status` last changed, in milliseconds since the epoch. */
+/**
+ * `reason` is a word in CamelCase; `since` when `status` last changed, in milliseconds since the
+ * epoch.
+ */
 export interface PoolCondition {
   readonly type: (typeof POOL_CONDITIONS)[number];
   readonly status: 'True' | 'False';

@@ -5,10 +5,19 @@ import type { TemplateSpec, VolumeMount } from './template.ts';
 export const IMAGE_POLICIES = ['PoolDefaultImage', 'EnvOverrideImage'] as const;
 export type ImagePolicy = (typeof IMAGE_POLICIES)[number];
 
-export interface CpuAndMemory { readonly cpu?: string; readonly memory?: string }
+export interface CpuAndMemory {
+  readonly cpu?: string;
+  readonly memory?: string;
+}
 
-/** Of one registry of images. A secret: kept apart from records, never answered, logged or hashed. */
-export interface RegistryCredentials { readonly registry: string; readonly username: string; readonly password: string }
+/**
+ * Of one registry of images. A secret: kept apart from records, never answered, logged or hashed.
+ */
+export interface RegistryCredentials {
+  readonly registry: string;
+  readonly username: string;
+  readonly password: string;
+}
 
 /** What differs from the template. */
 export interface PoolOverrides {
@@ -27,8 +36,9 @@ export interface PoolOverrides {
 }
 
 /**
- * What a pool's owner asked for, as it was asked: a template by name or inline, a size, and what differs. What is more
- * particular counts: `cpu` and `memory`, then `inlineResources`, then the instance type, then the template.
+ * What a pool's owner asked for, as it was asked: a template by name or inline, a size, and what
+ * differs. What is more particular counts: `cpu` and `memory`, then `inlineResources`, then the
+ * instance type, then the template.
  */
 export interface PoolSource {
   readonly templateName?: string;
@@ -44,12 +54,24 @@ export interface PoolSource {
   readonly overrides?: PoolOverrides;
 }
 
-/** The image that the overrides put in the place of the template's; undefined where they leave it. */
+/**
+ * The image that the overrides put in the place of the template's; undefined where they leave it.
+ */
 export const imageOf = ({ image, podCreationImagePolicy }: PoolOverrides): string | undefined =>
-  (podCreationImagePolicy === 'PoolDefaultImage' ? undefined : image);
+  podCreationImagePolicy === 'PoolDefaultImage' ? undefined : image;
 
 /** The fields of a PoolSource and nothing else of what is given. */
-export const sourceOf = ({ templateName, templateVersion, template, instanceType, multiplier, cpu, memory, inlineResources, overrides }: PoolSource): PoolSource => ({
+export const sourceOf = ({
+  templateName,
+  templateVersion,
+  template,
+  instanceType,
+  multiplier,
+  cpu,
+  memory,
+  inlineResources,
+  overrides,
+}: PoolSource): PoolSource => ({
   ...(templateName === undefined ? {} : { templateName }),
   ...(templateVersion === undefined ? {} : { templateVersion }),
   ...(template === undefined ? {} : { template }),
@@ -64,7 +86,10 @@ export const sourceOf = ({ templateName, templateVersion, template, instanceType
 /** The same for sources that ask for the same. */
 export const sourceHashOf = (source: PoolSource): string => contentHash(sourceOf(source));
 
-/** What was asked for, with a change of it: what is not named stays. A template by name and one inline take each other's place. */
+/**
+ * What was asked for, with a change of it: what is not named stays. A template by name and one
+ * inline take each other's place.
+ */
 export const mergedSource = (before: PoolSource, change: PoolSource): PoolSource => {
   const kept: { -readonly [Field in keyof PoolSource]: PoolSource[Field] } = { ...before };
   if (change.templateName !== undefined || change.template !== undefined) {

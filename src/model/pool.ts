@@ -5,13 +5,27 @@ import type { RequestMark } from './request-mark.ts';
 import type { InstanceDefinition } from './template.ts';
 import type { Tenant } from './tenant.ts';
 
-export const POOL_PHASES = ['Pending', 'Ready', 'Scaling', 'Updating', 'Degraded', 'Deleting', 'Failed'] as const;
+export const POOL_PHASES = [
+  'Pending',
+  'Ready',
+  'Scaling',
+  'Updating',
+  'Degraded',
+  'Deleting',
+  'Failed',
+] as const;
 export type PoolPhase = (typeof POOL_PHASES)[number];
 
-/** Which instances `replicas` counts: Idle + Starting + Running (`total`), or the unclaimed ones alone (`idle`). */
+/**
+ * Which instances `replicas` counts: Idle + Starting + Running (`total`), or the unclaimed ones
+ * alone (`idle`).
+ */
 export type ReplicaSemantics = 'total' | 'idle';
 
-/** The breaker's durable part: start failures in a row, and until when nothing is started (ms; 0: closed). */
+/**
+ * The breaker's durable part: start failures in a row, and until when nothing is started (ms; 0:
+ * closed).
+ */
 export interface BreakerStatus {
   readonly failures: number;
   readonly pausedUntil: number;
@@ -21,22 +35,39 @@ export interface BreakerStatus {
 export const CLOSED_BREAKER: BreakerStatus = { failures: 0, pausedUntil: 0, reason: '' };
 
 export interface UpdateStrategy {
-  /** Whether a new revision of the template, or of what the owner asked for, reaches the idle instances by itself. */
+  /**
+   * Whether a new revision of the template, or of what the owner asked for, reaches the idle
+   * instances by itself.
+   */
   readonly autoUpdate: boolean;
-  /** How many idle instances a rollout may take away at a time: a number, or a percentage of those that should be there, as text. */
+  /**
+   * How many idle instances a rollout may take away at a time: a number, or a percentage of those
+   * that should be there, as text.
+   */
   readonly maxUnavailable: string;
 }
 
 export const DEFAULT_UPDATE_STRATEGY: UpdateStrategy = { autoUpdate: true, maxUnavailable: '25%' };
 
-/** `reason` is a word in CamelCase; `templateVersion` of the template that was tried, where there is one. */
-export interface Unresolved { readonly reason: string; readonly message: string; readonly templateVersion?: string }
+/**
+ * `reason` is a word in CamelCase; `templateVersion` of the template that was tried, where there is
+ * one.
+ */
+export interface Unresolved {
+  readonly reason: string;
+  readonly message: string;
+  readonly templateVersion?: string;
+}
 
 /**
- * The last decision of its autoscaling group that was carried out on a pool: written together with `replicas`, and never followed by an
- * earlier one. Where it took away what was not needed, `sparesMs` says how young an instance is that does not go for it.
+ * The last decision of its autoscaling group that was carried out on a pool: written together with
+ * `replicas`, and never followed by an earlier one. Where it took away what was not needed,
+ * `sparesMs` says how young an instance is that does not go for it.
  */
-export interface CarriedDecision { readonly id: number; readonly sparesMs?: number }
+export interface CarriedDecision {
+  readonly id: number;
+  readonly sparesMs?: number;
+}
 
 /** A pool as the store keeps it. */
 export interface PoolRecord {
@@ -50,7 +81,10 @@ export interface PoolRecord {
   readonly createdAt: number;
   /** Of the request that made it, where that carried an Idempotency-Key. */
   readonly mark?: RequestMark;
-  /** Of whose members it is one: the env says what it is, and the owner of the pool's own nothing but `replicas`. */
+  /**
+   * Of whose members it is one: the env says what it is, and the owner of the pool's own nothing
+   * but `replicas`.
+   */
   readonly env?: { readonly uid: string; readonly name: string };
   readonly replicas: number;
   /** What the owner asks for by hand instead of `replicas`, for as long as that is not granted. */
@@ -67,7 +101,9 @@ export interface PoolRecord {
   readonly templateVersion?: string;
   /** Set while `definition` is that of an earlier source. */
   readonly unrendered?: true;
-  /** Why `definition` is still an earlier one, where what it should come from can't be rendered now. */
+  /**
+   * Why `definition` is still an earlier one, where what it should come from can't be rendered now.
+   */
   readonly unresolved?: Unresolved;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
@@ -81,7 +117,10 @@ export interface PoolRecord {
   readonly deleting: false | 'keep-running' | 'force';
 }
 
-/** Exact, by status. `idle` are ready to claim; `unavailable` were ready and are not now; `retiring` are `stopping` ones that nobody claimed. */
+/**
+ * Exact, by status. `idle` are ready to claim; `unavailable` were ready and are not now; `retiring`
+ * are `stopping` ones that nobody claimed.
+ */
 export interface PoolCounts {
   readonly starting: number;
   readonly idle: number;
@@ -92,4 +131,12 @@ export interface PoolCounts {
   readonly failed: number;
 }
 
-export const NO_INSTANCES: PoolCounts = { starting: 0, idle: 0, unavailable: 0, running: 0, stopping: 0, retiring: 0, failed: 0 };
+export const NO_INSTANCES: PoolCounts = {
+  starting: 0,
+  idle: 0,
+  unavailable: 0,
+  running: 0,
+  stopping: 0,
+  retiring: 0,
+  failed: 0,
+};

@@ -1,14 +1,28 @@
-/** Resource quantities as Kubernetes writes them: `250m` and `2` of cpu, `256Mi` and `1G` of memory. */
+/**
+ * Resource quantities as Kubernetes writes them: `250m` and `2` of cpu, `256Mi` and `1G` of memory.
+ */
 
 /** For JSON Schema. */
 export const QUANTITY_PATTERN = '^(\\d{1,15}(?:\\.\\d{1,9})?)(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?$';
 const QUANTITY = new RegExp(QUANTITY_PATTERN);
 const SCALE: Readonly<Record<string, number>> = {
-  '': 1, m: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15,
-  Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40, Pi: 2 ** 50,
+  '': 1,
+  m: 1e-3,
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  T: 1e12,
+  P: 1e15,
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+  Ti: 2 ** 40,
+  Pi: 2 ** 50,
 };
 
-/** The plain number that a quantity stands for (cores, bytes), or undefined where the text is none. */
+/**
+ * The plain number that a quantity stands for (cores, bytes), or undefined where the text is none.
+ */
 export const parseQuantity = (text: string): number | undefined => {
   const match = QUANTITY.exec(text);
   if (!match) return undefined;

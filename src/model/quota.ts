@@ -9,32 +9,62 @@ export const SIZED_RESOURCES = ['replicas', 'cpu', 'memory'] as const;
 export type SizedResource = (typeof SIZED_RESOURCES)[number];
 export type SizedAmounts = Readonly<Record<SizedResource, number>>;
 
-/** What a user can have only so much of: claimed sandboxes; pools; and, over all pools, what goes by their size. */
+/**
+ * What a user can have only so much of: claimed sandboxes; pools; and, over all pools, what goes by
+ * their size.
+ */
 export const QUOTA_RESOURCES = ['sandboxes', 'pools', ...SIZED_RESOURCES] as const;
 export type QuotaResource = (typeof QUOTA_RESOURCES)[number];
 
-/** A whole number for each, so that every store adds them up exactly: `cpu` in thousandths of a core, `memory` in KiB. As a limit, Infinity is none. */
+/**
+ * A whole number for each, so that every store adds them up exactly: `cpu` in thousandths of a
+ * core, `memory` in KiB. As a limit, Infinity is none.
+ */
 export type QuotaAmounts = Readonly<Record<QuotaResource, number>>;
 
 export const CPU_UNITS_PER_CORE = 1_000;
 export const BYTES_PER_MEMORY_UNIT = 1_024;
 
-export const eachResource = <T>(of: (resource: QuotaResource) => T): Readonly<Record<QuotaResource, T>> =>
-  ({ sandboxes: of('sandboxes'), pools: of('pools'), replicas: of('replicas'), cpu: of('cpu'), memory: of('memory') });
+export const eachResource = <T>(
+  of: (resource: QuotaResource) => T,
+): Readonly<Record<QuotaResource, T>> => ({
+  sandboxes: of('sandboxes'),
+  pools: of('pools'),
+  replicas: of('replicas'),
+  cpu: of('cpu'),
+  memory: of('memory'),
+});
 
 /** The highest limit that can be set. */
-export const HIGHEST_LIMIT: QuotaAmounts = { sandboxes: 1_000_000, pools: 100_000, replicas: 1_000_000, cpu: 1_000_000 * CPU_UNITS_PER_CORE, memory: 2 ** 50 / BYTES_PER_MEMORY_UNIT };
+export const HIGHEST_LIMIT: QuotaAmounts = {
+  sandboxes: 1_000_000,
+  pools: 100_000,
+  replicas: 1_000_000,
+  cpu: 1_000_000 * CPU_UNITS_PER_CORE,
+  memory: 2 ** 50 / BYTES_PER_MEMORY_UNIT,
+};
 
-/** What a quantity allows, such as `16` or `500m` of cpu and `64Gi` of memory; undefined where it is none, or beyond the highest limit. */
-export const sizeLimitOf = (resource: keyof typeof NO_SIZE_LIMITS, text: string): number | undefined => {
+/**
+ * What a quantity allows, such as `16` or `500m` of cpu and `64Gi` of memory; undefined where it is
+ * none, or beyond the highest limit.
+ */
+export const sizeLimitOf = (
+  resource: keyof typeof NO_SIZE_LIMITS,
+  text: string,
+): number | undefined => {
   const plain = parseQuantity(text);
   if (plain === undefined) return undefined;
-  const units = Math.floor(resource === 'cpu' ? Math.round(plain * CPU_UNITS_PER_CORE * 1_000) / 1_000 : plain / BYTES_PER_MEMORY_UNIT);
+  const units = Math.floor(
+    resource === 'cpu'
+      ? Math.round(plain * CPU_UNITS_PER_CORE * 1_000) / 1_000
+      : plain / BYTES_PER_MEMORY_UNIT,
+  );
   return units <= HIGHEST_LIMIT[resource] ? units : undefined;
 };
 
 /** The same as a quantity. */
-export const sizeLimitText = (resource: keyof typeof NO_SIZE_LIMITS, units: number): string => (resource === 'cpu' ? formatCpu(units / CPU_UNITS_PER_CORE) : `${units}Ki`);
+export const sizeLimitText = (resource: keyof typeof NO_SIZE_LIMITS, units: number): string =>
+  resource === 'cpu' ? formatCpu(units / CPU_UNITS_PER_CORE) : `${units}Ki`;
 
 /** As it is told: in cores and bytes. */
 export const plainAmount = (resource: QuotaResource, amount: number): number => {
@@ -43,7 +73,10 @@ export const plainAmount = (resource: QuotaResource, amount: number): number => 
 };
 
 /** Where nobody set any. */
-export const NO_SIZE_LIMITS = { cpu: Number.POSITIVE_INFINITY, memory: Number.POSITIVE_INFINITY } as const;
+export const NO_SIZE_LIMITS = {
+  cpu: Number.POSITIVE_INFINITY,
+  memory: Number.POSITIVE_INFINITY,
+} as const;
 
 /** One user's own limits; where one is left out the configured one holds. */
 export interface UserQuota extends Tenant {
@@ -52,7 +85,10 @@ export interface UserQuota extends Tenant {
 }
 
 /** What a pool takes of its owner's. */
-export const amountsOfPool = ({ replicas, definition }: Pick<PoolRecord, 'replicas' | 'definition'>): SizedAmounts => {
+export const amountsOfPool = ({
+  replicas,
+  definition,
+}: Pick<PoolRecord, 'replicas' | 'definition'>): SizedAmounts => {
   const { cpu, memory } = amountsOfInstance(definition);
   return { replicas, cpu: replicas * cpu, memory: replicas * memory };
 };
@@ -60,11 +96,21 @@ export const amountsOfPool = ({ replicas, definition }: Pick<PoolRecord, 'replic
 /** How many more instances of a definition there is room for. */
 export const roomFor = (definition: InstanceDefinition, left: SizedAmounts): number => {
   const { cpu, memory } = amountsOfInstance(definition);
-  const within = (room: number, each: number): number => (each === 0 ? Number.POSITIVE_INFINITY : Math.floor(room / each));
+  const within = (room: number, each: number): number =>
+    each === 0 ? Number.POSITIVE_INFINITY : Math.floor(room / each);
   return Math.max(0, Math.min(left.replicas, within(left.cpu, cpu), within(left.memory, memory)));
 };
 
-const amountsOfInstance = ({ containers }: InstanceDefinition): { readonly cpu: number; readonly memory: number } => ({
-  cpu: containers.reduce((sum, { cpuCores }) => sum + Math.ceil(Math.round(cpuCores * CPU_UNITS_PER_CORE * 1_000) / 1_000), 0),
-  memory: containers.reduce((sum, { memoryBytes }) => sum + Math.ceil(memoryBytes / BYTES_PER_MEMORY_UNIT), 0),
+const amountsOfInstance = ({
+  containers,
+}: InstanceDefinition): { readonly cpu: number; readonly memory: number } => ({
+  cpu: containers.reduce(
+    (sum, { cpuCores }) =>
+      sum + Math.ceil(Math.round(cpuCores * CPU_UNITS_PER_CORE * 1_000) / 1_000),
+    0,
+  ),
+  memory: containers.reduce(
+    (sum, { memoryBytes }) => sum + Math.ceil(memoryBytes / BYTES_PER_MEMORY_UNIT),
+    0,
+  ),
 });

@@ -6,7 +6,10 @@ export interface Counted {
   readonly retryAfterMs: number;
 }
 
-/** Counts by name in windows that begin with the first of them. At most 10,000 names; the one that began longest ago goes first. */
+/**
+ * Counts by name in windows that begin with the first of them. At most 10,000 names; the one that
+ * began longest ago goes first.
+ */
 export class RateWindows {
   readonly #clock: { now(): number };
   /** Those whose window began first stand first. */
@@ -23,10 +26,12 @@ export class RateWindows {
     if (!window || window.endsAt <= now) {
       this.#windows.delete(name);
       this.#makeRoom();
-      this.#windows.set(name, window = { endsAt: now + windowMs, count: 0 });
+      this.#windows.set(name, (window = { endsAt: now + windowMs, count: 0 }));
     }
     window.count += 1;
-    return window.count > limit ? { within: false, retryAfterMs: window.endsAt - now } : { within: true, retryAfterMs: 0 };
+    return window.count > limit
+      ? { within: false, retryAfterMs: window.endsAt - now }
+      : { within: true, retryAfterMs: 0 };
   }
 
   #makeRoom(): void {

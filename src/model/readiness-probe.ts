@@ -1,52 +1,93 @@
 import { z } from 'zod';
 
 /**
- * `readinessProbe` of a container or an endpoint: Kubernetes' field names, defaults and bounds. `host` is left out: a probe
- * asks the sandbox itself and nobody else.
+ * `readinessProbe` of a container or an endpoint: Kubernetes' field names, defaults and bounds.
+ * `host` is left out: a probe asks the sandbox itself and nobody else.
  */
 
-const ASKED = 'Asks the sandbox\'s loopback on one machine. On Kubernetes it is the kubelet that asks, the Pod\'s own address: ' +
+const ASKED =
+  "Asks the sandbox's loopback on one machine. On Kubernetes it is the kubelet that asks, the Pod's own address: " +
   'a server that listens on 127.0.0.1 alone is never ready there; it has to listen on all addresses, or the probe to be an `exec`.';
 
 const MAX_SECONDS = 86_400;
 const MAX_THRESHOLD = 1_000;
 
-/** A number, or the name of a port of the container; whether there is one of that name is for the document to say. */
+/**
+ * A number, or the name of a port of the container; whether there is one of that name is for the
+ * document to say.
+ */
 export const PortReference = z.union([z.int().min(1).max(65_535), z.string().max(63)], {
   error: 'must be a port from 1 to 65535, or the name of a port of the container',
 });
 
-const line = (max: number) => z.string().max(max).regex(/^[\x20-\x7e]*$/, 'must be printable ASCII');
+const line = (max: number) =>
+  z
+    .string()
+    .max(max)
+    .regex(/^[\x20-\x7e]*$/, 'must be printable ASCII');
 
 const HttpGet = z.strictObject({
-  path: line(1_024).refine((path) => path.startsWith('/') && !path.includes(' '), 'must be a path that begins with /').meta({ pattern: '^/[\\x21-\\x7e]*$' }).optional(),
+  path: line(1_024)
+    .refine(
+      (path) => path.startsWith('/') && !path.includes(' '),
+      'must be a path that begins with /',
+    )
+    .meta({ pattern: '^/[\\x21-\\x7e]*$' })
+    .optional(),
   /** In an endpoint's probe the endpoint's own where it is unset. */
   port: PortReference.optional(),
   scheme: z.enum(['HTTP', 'HTTPS']).optional(),
-  httpHeaders: z.array(z.strictObject({
-    name: z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/, 'must be a header\'s name'),
-    value: line(1_024),
-  })).max(16).optional(),
+  httpHeaders: z
+    .array(
+      z.strictObject({
+        name: z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/, "must be a header's name"),
+        value: line(1_024),
+      }),
+    )
+    .max(16)
+    .optional(),
 });
 
-const argument = z.string().max(8_192).refine((value) => !value.includes('\0'), 'must not hold a NUL').meta({ pattern: '^[^\\u0000]*$' });
+const argument = z
+  .string()
+  .max(8_192)
+  .refine((value) => !value.includes('\0'), 'must not hold a NUL')
+  .meta({ pattern: '^[^\\u0000]*$' });
 
-export const ReadinessProbeSchema = z.strictObject({
-  exec: z.strictObject({ command: z.array(argument).min(1).max(64) }).optional(),
-  httpGet: HttpGet.optional().describe(ASKED),
-  tcpSocket: z.strictObject({ port: PortReference.optional() }).optional().describe(ASKED),
-  initialDelaySeconds: z.int().min(0).max(MAX_SECONDS).optional(),
-  periodSeconds: z.int().min(1).max(MAX_SECONDS).optional(),
-  timeoutSeconds: z.int().min(1).max(300).optional().describe('On one machine a run is given up after 30 s, whatever is set here: it holds a place that other probes wait for.'),
-  successThreshold: z.int().min(1).max(MAX_THRESHOLD).optional(),
-  failureThreshold: z.int().min(1).max(MAX_THRESHOLD).optional(),
-}).refine(({ exec, httpGet, tcpSocket }) => [exec, httpGet, tcpSocket].filter(Boolean).length === 1, 'must have exactly one of exec, httpGet, tcpSocket');
+export const ReadinessProbeSchema = z
+  .strictObject({
+    exec: z.strictObject({ command: z.array(argument).min(1).max(64) }).optional(),
+    httpGet: HttpGet.optional().describe(ASKED),
+    tcpSocket: z.strictObject({ port: PortReference.optional() }).optional().describe(ASKED),
+    initialDelaySeconds: z.int().min(0).max(MAX_SECONDS).optional(),
+    periodSeconds: z.int().min(1).max(MAX_SECONDS).optional(),
+    timeoutSeconds: z
+      .int()
+      .min(1)
+      .max(300)
+      .optional()
+      .describe(
+        'On one machine a run is given up after 30 s, whatever is set here: it holds a place that other probes wait for.',
+      ),
+    successThreshold: z.int().min(1).max(MAX_THRESHOLD).optional(),
+    failureThreshold: z.int().min(1).max(MAX_THRESHOLD).optional(),
+  })
+  .refine(
+    ({ exec, httpGet, tcpSocket }) => [exec, httpGet, tcpSocket].filter(Boolean).length === 1,
+    'must have exactly one of exec, httpGet, tcpSocket',
+  );
 
 export type ReadinessProbeDocument = z.infer<typeof ReadinessProbeSchema>;
 
 export type ProbeAction =
   | { readonly kind: 'exec'; readonly argv: readonly string[] }
-  | { readonly kind: 'http'; readonly port: number; readonly path: string; readonly secure: boolean; readonly headers: readonly (readonly [name: string, value: string])[] }
+  | {
+      readonly kind: 'http';
+      readonly port: number;
+      readonly path: string;
+      readonly secure: boolean;
+      readonly headers: readonly (readonly [name: string, value: string])[];
+    }
   | { readonly kind: 'tcp'; readonly port: number };
 
 /** A probe, every default filled in. */
@@ -61,8 +102,14 @@ export interface ReadinessProbe {
   readonly failureThreshold: number;
 }
 
-/** `portOf` answers the number of a port reference, or of an unset one; undefined where there is none. */
-export const renderProbe = (probe: ReadinessProbeDocument, portOf: (reference: z.infer<typeof PortReference> | undefined) => number | undefined): ReadinessProbe => ({
+/**
+ * `portOf` answers the number of a port reference, or of an unset one; undefined where there is
+ * none.
+ */
+export const renderProbe = (
+  probe: ReadinessProbeDocument,
+  portOf: (reference: z.infer<typeof PortReference> | undefined) => number | undefined,
+): ReadinessProbe => ({
   action: actionOf(probe, portOf),
   initialDelayMs: (probe.initialDelaySeconds ?? 0) * 1_000,
   periodMs: (probe.periodSeconds ?? 10) * 1_000,
@@ -71,10 +118,22 @@ export const renderProbe = (probe: ReadinessProbeDocument, portOf: (reference: z
   failureThreshold: probe.failureThreshold ?? 3,
 });
 
-const actionOf = ({ exec, httpGet, tcpSocket }: ReadinessProbeDocument, portOf: Parameters<typeof renderProbe>[1]): ProbeAction => {
+const actionOf = (
+  { exec, httpGet, tcpSocket }: ReadinessProbeDocument,
+  portOf: Parameters<typeof renderProbe>[1],
+): ProbeAction => {
   if (exec) return { kind: 'exec', argv: exec.command };
   const port = portOf((httpGet ?? tcpSocket)?.port) ?? 0; // the document was checked
   if (!httpGet) return { kind: 'tcp', port };
-  const headers = (httpGet.httpHeaders ?? []).map(({ name, value }): [string, string] => [name, value]);
-  return { kind: 'http', port, path: httpGet.path ?? '/', secure: httpGet.scheme === 'HTTPS', headers };
+  const headers = (httpGet.httpHeaders ?? []).map(({ name, value }): [string, string] => [
+    name,
+    value,
+  ]);
+  return {
+    kind: 'http',
+    port,
+    path: httpGet.path ?? '/',
+    secure: httpGet.scheme === 'HTTPS',
+    headers,
+  };
 };

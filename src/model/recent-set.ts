@@ -3,11 +3,17 @@ export class RecentSet {
   readonly #most: number;
   readonly #items = new Set<string>();
 
-  constructor(most: number) { this.#most = most; }
+  constructor(most: number) {
+    this.#most = most;
+  }
 
-  has(item: string): boolean { return this.#items.has(item); }
+  has(item: string): boolean {
+    return this.#items.has(item);
+  }
 
-  delete(item: string): void { this.#items.delete(item); }
+  delete(item: string): void {
+    this.#items.delete(item);
+  }
 
   add(item: string): void {
     this.#items.delete(item);

@@ -1,17 +1,54 @@
 /**
- * Every expected "no", once, with its exact wording. A refusal's `code` is the errorCode of docs/api.md; which HTTP status
- * it gets is decided in one table at the edge (src/http/error-table.ts). What is broken is an ordinary Error instead.
+ * Every expected "no", once, with its exact wording. A refusal's `code` is the errorCode of
+ * docs/api.md; which HTTP status it gets is decided in one table at the edge
+ * (src/http/error-table.ts). What is broken is an ordinary Error instead.
  */
 export type RefusalCode =
-  | 'INVALID_ARGUMENT' | 'API_KEY_REQUIRED' | 'INVALID_API_KEY' | 'INVALID_TOKEN' | 'ADMIN_REQUIRED' | 'FORBIDDEN'
-  | 'POOL_NOT_OWNED' | 'POOL_NOT_FOUND' | 'SANDBOX_NOT_FOUND' | 'SANDBOX_TEMPLATE_NOT_FOUND' | 'API_KEY_NOT_FOUND' | 'NOT_FOUND'
-  | 'ENV_NOT_FOUND' | 'ENV_MEMBER_NOT_FOUND' | 'AUTOSCALING_GROUP_NOT_FOUND'
-  | 'CLUSTER_NOT_FOUND' | 'LOGS_GONE' | 'ENDPOINT_NOT_FOUND' | 'ALREADY_EXISTS' | 'CONFLICT' | 'SANDBOX_NOT_RUNNING'
-  | 'ALREADY_GLOBAL' | 'TEMPLATE_IN_USE' | 'ENV_HAS_RUNNING_SANDBOXES' | 'ENV_SYNC_PARTIAL' | 'CLUSTER_UNAVAILABLE'
-  | 'POOL_EXHAUSTED' | 'QUOTA_EXCEEDED' | 'TOO_MANY_TERMINALS' | 'TOO_MANY_COMMANDS' | 'TOO_MANY_STREAMS' | 'TOO_MANY_WAITING' | 'TOO_MANY_CONNECTIONS'
-  | 'ENDPOINT_UNREACHABLE' | 'ENDPOINT_TIMEOUT' | 'UNAVAILABLE' | 'FEATURE_DISABLED'
-  | 'METHOD_NOT_ALLOWED' | 'PRECONDITION_FAILED' | 'IDEMPOTENCY_KEY_REUSED' | 'IDEMPOTENCY_IN_FLIGHT' | 'RATE_LIMITED'
-  | 'PAYLOAD_TOO_LARGE' | 'UNSUPPORTED_MEDIA_TYPE' | 'INTERNAL';
+  | 'INVALID_ARGUMENT'
+  | 'API_KEY_REQUIRED'
+  | 'INVALID_API_KEY'
+  | 'INVALID_TOKEN'
+  | 'ADMIN_REQUIRED'
+  | 'FORBIDDEN'
+  | 'POOL_NOT_OWNED'
+  | 'POOL_NOT_FOUND'
+  | 'SANDBOX_NOT_FOUND'
+  | 'SANDBOX_TEMPLATE_NOT_FOUND'
+  | 'API_KEY_NOT_FOUND'
+  | 'NOT_FOUND'
+  | 'ENV_NOT_FOUND'
+  | 'ENV_MEMBER_NOT_FOUND'
+  | 'AUTOSCALING_GROUP_NOT_FOUND'
+  | 'CLUSTER_NOT_FOUND'
+  | 'LOGS_GONE'
+  | 'ENDPOINT_NOT_FOUND'
+  | 'ALREADY_EXISTS'
+  | 'CONFLICT'
+  | 'SANDBOX_NOT_RUNNING'
+  | 'ALREADY_GLOBAL'
+  | 'TEMPLATE_IN_USE'
+  | 'ENV_HAS_RUNNING_SANDBOXES'
+  | 'ENV_SYNC_PARTIAL'
+  | 'CLUSTER_UNAVAILABLE'
+  | 'POOL_EXHAUSTED'
+  | 'QUOTA_EXCEEDED'
+  | 'TOO_MANY_TERMINALS'
+  | 'TOO_MANY_COMMANDS'
+  | 'TOO_MANY_STREAMS'
+  | 'TOO_MANY_WAITING'
+  | 'TOO_MANY_CONNECTIONS'
+  | 'ENDPOINT_UNREACHABLE'
+  | 'ENDPOINT_TIMEOUT'
+  | 'UNAVAILABLE'
+  | 'FEATURE_DISABLED'
+  | 'METHOD_NOT_ALLOWED'
+  | 'PRECONDITION_FAILED'
+  | 'IDEMPOTENCY_KEY_REUSED'
+  | 'IDEMPOTENCY_IN_FLIGHT'
+  | 'RATE_LIMITED'
+  | 'PAYLOAD_TOO_LARGE'
+  | 'UNSUPPORTED_MEDIA_TYPE'
+  | 'INTERNAL';
 
 export interface RefusalOptions {
   readonly detail?: Readonly<Record<string, unknown>>;
@@ -33,20 +70,44 @@ export class Refusal extends Error {
   }
 }
 
-export interface PoolChoice { readonly name: string; readonly namespace: string; readonly idle: number; readonly running: number; readonly starting: number }
-export interface TemplateChoice { readonly name: string; readonly description: string; readonly syncSource?: string }
+export interface PoolChoice {
+  readonly name: string;
+  readonly namespace: string;
+  readonly idle: number;
+  readonly running: number;
+  readonly starting: number;
+}
+export interface TemplateChoice {
+  readonly name: string;
+  readonly description: string;
+  readonly syncSource?: string;
+}
 
-export const invalidArgument = (field: string, problem: string, allowed?: readonly string[]): Refusal =>
-  new Refusal('INVALID_ARGUMENT', `${field}: ${problem}`, { detail: { field, ...(allowed ? { allowed } : {}) } });
+export const invalidArgument = (
+  field: string,
+  problem: string,
+  allowed?: readonly string[],
+): Refusal =>
+  new Refusal('INVALID_ARGUMENT', `${field}: ${problem}`, {
+    detail: { field, ...(allowed ? { allowed } : {}) },
+  });
 
-export const poolNameRequired = (): Refusal => new Refusal('INVALID_ARGUMENT', 'poolName is required');
-export const apiKeyRequired = (): Refusal => new Refusal('API_KEY_REQUIRED', 'API key required for this operation');
+export const poolNameRequired = (): Refusal =>
+  new Refusal('INVALID_ARGUMENT', 'poolName is required');
+export const apiKeyRequired = (): Refusal =>
+  new Refusal('API_KEY_REQUIRED', 'API key required for this operation');
 export const invalidApiKey = (): Refusal => new Refusal('INVALID_API_KEY', 'invalid API key');
-/** One wording for every fault of a terminal's token: unknown, used, too old, for another sandbox. */
+/**
+ * One wording for every fault of a terminal's token: unknown, used, too old, for another sandbox.
+ */
 export const invalidToken = (): Refusal => new Refusal('INVALID_TOKEN', 'invalid or expired token');
-export const adminRequired = (): Refusal => new Refusal('ADMIN_REQUIRED', 'this operation needs a key with the admin role');
+export const adminRequired = (): Refusal =>
+  new Refusal('ADMIN_REQUIRED', 'this operation needs a key with the admin role');
 export const notOwnersChange = (what: 'pool' | 'env'): Refusal =>
-  new Refusal('FORBIDDEN', `the ${what} is shared with your team; only its owner and admins change it`);
+  new Refusal(
+    'FORBIDDEN',
+    `the ${what} is shared with your team; only its owner and admins change it`,
+  );
 export const forbidden = (message: string): Refusal => new Refusal('FORBIDDEN', message);
 
 export const poolNotOwned = (): Refusal =>
@@ -58,58 +119,98 @@ export const poolToClaimNotFound = (availablePools: readonly PoolChoice[]): Refu
   new Refusal('POOL_NOT_FOUND', 'pool not found', {
     detail: {
       availablePools,
-      hint: availablePools.length > 0
-        ? 'claim from one of availablePools, or create a pool with POST /v1/sandboxpools'
-        : 'create a pool of your own with POST /v1/sandboxpools',
+      hint:
+        availablePools.length > 0
+          ? 'claim from one of availablePools, or create a pool with POST /v1/sandboxpools'
+          : 'create a pool of your own with POST /v1/sandboxpools',
     },
   });
 
 export const apiKeyAlreadyExists = (): Refusal =>
-  new Refusal('ALREADY_EXISTS', 'API key already exists', { detail: { hint: 'names are unique in a team; choose another' } });
+  new Refusal('ALREADY_EXISTS', 'API key already exists', {
+    detail: { hint: 'names are unique in a team; choose another' },
+  });
 
 export const poolBeingDeleted = (): Refusal => new Refusal('CONFLICT', 'pool is being deleted');
-export const poolAlreadyExists = (): Refusal => new Refusal('ALREADY_EXISTS', 'pool already exists');
+export const poolAlreadyExists = (): Refusal =>
+  new Refusal('ALREADY_EXISTS', 'pool already exists');
 
 /** It is a member's: what it is, its env says. */
 export const poolOfEnv = (env: string, member: string): Refusal =>
-  new Refusal('CONFLICT', `the pool is a member of env ${env}; change it there`, { detail: { env, member } });
+  new Refusal('CONFLICT', `the pool is a member of env ${env}; change it there`, {
+    detail: { env, member },
+  });
 
 export const envNotFound = (): Refusal => new Refusal('ENV_NOT_FOUND', 'env not found');
 export const envAlreadyExists = (): Refusal => new Refusal('ALREADY_EXISTS', 'env already exists');
 export const envBeingDeleted = (): Refusal => new Refusal('CONFLICT', 'env is being deleted');
-export const tooManyEnvs = (limit: number): Refusal => new Refusal('CONFLICT', `you have ${limit} envs, which is the most; delete one first`);
-export const tooManyMembers = (limit: number): Refusal => new Refusal('CONFLICT', `the env has ${limit} members, which is the most; delete one first`);
-export const tooManyGroups = (limit: number): Refusal => new Refusal('CONFLICT', `the env has ${limit} autoscaling groups, which is the most; delete one first`);
-export const memberNotFound = (): Refusal => new Refusal('ENV_MEMBER_NOT_FOUND', 'env member not found');
-export const groupNotFound = (): Refusal => new Refusal('AUTOSCALING_GROUP_NOT_FOUND', 'autoscaling group not found');
+export const tooManyEnvs = (limit: number): Refusal =>
+  new Refusal('CONFLICT', `you have ${limit} envs, which is the most; delete one first`);
+export const tooManyMembers = (limit: number): Refusal =>
+  new Refusal('CONFLICT', `the env has ${limit} members, which is the most; delete one first`);
+export const tooManyGroups = (limit: number): Refusal =>
+  new Refusal(
+    'CONFLICT',
+    `the env has ${limit} autoscaling groups, which is the most; delete one first`,
+  );
+export const memberNotFound = (): Refusal =>
+  new Refusal('ENV_MEMBER_NOT_FOUND', 'env member not found');
+export const groupNotFound = (): Refusal =>
+  new Refusal('AUTOSCALING_GROUP_NOT_FOUND', 'autoscaling group not found');
 
 export const envHasRunningSandboxes = (running: number): Refusal =>
-  new Refusal('ENV_HAS_RUNNING_SANDBOXES', 'sandboxes of the env are running; delete them first, or use force', { detail: { running } });
+  new Refusal(
+    'ENV_HAS_RUNNING_SANDBOXES',
+    'sandboxes of the env are running; delete them first, or use force',
+    { detail: { running } },
+  );
 
-export interface FailedMember { readonly member: string; readonly clusterID: string; readonly error: string }
+export interface FailedMember {
+  readonly member: string;
+  readonly clusterID: string;
+  readonly error: string;
+}
 
 /** What was synced stays; a repeated sync finishes the rest. */
-export const envSyncPartial = (synced: readonly string[], failed: readonly FailedMember[]): Refusal =>
-  new Refusal('ENV_SYNC_PARTIAL', `the env is synced in part; failed: ${failed.map(({ member }) => member).join(', ')}`, { detail: { synced, failed } });
+export const envSyncPartial = (
+  synced: readonly string[],
+  failed: readonly FailedMember[],
+): Refusal =>
+  new Refusal(
+    'ENV_SYNC_PARTIAL',
+    `the env is synced in part; failed: ${failed.map(({ member }) => member).join(', ')}`,
+    { detail: { synced, failed } },
+  );
 
 export const apiKeyNotFound = (): Refusal => new Refusal('API_KEY_NOT_FOUND', 'API key not found');
 
-export const apiKeyAlreadyGlobal = (): Refusal => new Refusal('ALREADY_GLOBAL', 'the API key is global already');
+export const apiKeyAlreadyGlobal = (): Refusal =>
+  new Refusal('ALREADY_GLOBAL', 'the API key is global already');
 /** There is no link over which a worker cluster could be told. */
-export const noWorkerConnected = (): Refusal => new Refusal('CLUSTER_UNAVAILABLE', 'no worker cluster is connected', { retryAfter: 5 });
+export const noWorkerConnected = (): Refusal =>
+  new Refusal('CLUSTER_UNAVAILABLE', 'no worker cluster is connected', { retryAfter: 5 });
 
 /** `field`: of the request, which names it. */
-export const templateNotFound = (availableTemplates: readonly TemplateChoice[], field = 'templateName'): Refusal =>
+export const templateNotFound = (
+  availableTemplates: readonly TemplateChoice[],
+  field = 'templateName',
+): Refusal =>
   new Refusal('SANDBOX_TEMPLATE_NOT_FOUND', 'sandbox template not found', {
     detail: { availableTemplates, hint: `name one of availableTemplates as ${field}` },
   });
 
 /** The same, of one that is asked for by its name alone. */
-export const noSuchTemplate = (): Refusal => new Refusal('SANDBOX_TEMPLATE_NOT_FOUND', 'sandbox template not found');
-export const templateAlreadyExists = (): Refusal => new Refusal('ALREADY_EXISTS', 'sandbox template already exists');
+export const noSuchTemplate = (): Refusal =>
+  new Refusal('SANDBOX_TEMPLATE_NOT_FOUND', 'sandbox template not found');
+export const templateAlreadyExists = (): Refusal =>
+  new Refusal('ALREADY_EXISTS', 'sandbox template already exists');
 
-export const templateInUse = (pools: readonly { readonly name: string; readonly namespace: string }[]): Refusal =>
-  new Refusal('TEMPLATE_IN_USE', 'pools are made from this sandbox template; delete them first', { detail: { pools } });
+export const templateInUse = (
+  pools: readonly { readonly name: string; readonly namespace: string }[],
+): Refusal =>
+  new Refusal('TEMPLATE_IN_USE', 'pools are made from this sandbox template; delete them first', {
+    detail: { pools },
+  });
 
 const QUOTA_RETRY_SECONDS = 30;
 
@@ -126,88 +227,174 @@ export const sandboxQuotaExceeded = (limit: number): Refusal =>
 /** `resource` is told where it is `cpu` or `memory`. */
 export const poolQuotaExceeded = (resource: string): Refusal =>
   new Refusal('QUOTA_EXCEEDED', 'scale failed', {
-    detail: { errCode: 'QUOTA_EXCEEDED', ...(resource === 'cpu' || resource === 'memory' ? { resource } : {}) },
+    detail: {
+      errCode: 'QUOTA_EXCEEDED',
+      ...(resource === 'cpu' || resource === 'memory' ? { resource } : {}),
+    },
     retryAfter: QUOTA_RETRY_SECONDS,
   });
 
-export const sandboxUuidFailed = (): Refusal => new Refusal('INTERNAL', 'failed to generate sandbox UUID');
-export const sandboxNotFound = (): Refusal => new Refusal('SANDBOX_NOT_FOUND', 'sandbox not found or already terminated');
+export const sandboxUuidFailed = (): Refusal =>
+  new Refusal('INTERNAL', 'failed to generate sandbox UUID');
+export const sandboxNotFound = (): Refusal =>
+  new Refusal('SANDBOX_NOT_FOUND', 'sandbox not found or already terminated');
 export const sandboxNotRunning = (status: string): Refusal =>
   new Refusal('SANDBOX_NOT_RUNNING', `the sandbox is ${status}, not Running`);
 
 /** Another container than the first, which the sandbox outlives. */
 export const containerNotRunning = (container: string): Refusal =>
-  new Refusal('SANDBOX_NOT_RUNNING', `the container "${container}" of the sandbox has ended, and does not start again`);
+  new Refusal(
+    'SANDBOX_NOT_RUNNING',
+    `the container "${container}" of the sandbox has ended, and does not start again`,
+  );
 
 export const tooManyTerminals = (who: 'the sandbox has' | 'you have', limit: number): Refusal =>
-  new Refusal('TOO_MANY_TERMINALS', `${who} ${limit} terminals open, which is the most; close one first`, { retryAfter: 5 });
+  new Refusal(
+    'TOO_MANY_TERMINALS',
+    `${who} ${limit} terminals open, which is the most; close one first`,
+    { retryAfter: 5 },
+  );
 
 export const tooManyTokens = (who: 'the sandbox has' | 'you have', limit: number): Refusal =>
-  new Refusal('RATE_LIMITED', `${who} ${limit} tokens that wait to be used, which is the most; use one, or wait until they are too old`, { retryAfter: 5 });
+  new Refusal(
+    'RATE_LIMITED',
+    `${who} ${limit} tokens that wait to be used, which is the most; use one, or wait until they are too old`,
+    { retryAfter: 5 },
+  );
 
-export const tokensAllTaken = (): Refusal => unavailable('too many tokens are waiting to be used; try again shortly', 5);
+export const tokensAllTaken = (): Refusal =>
+  unavailable('too many tokens are waiting to be used; try again shortly', 5);
 
-export const tooManyCommands = (who: 'the sandbox has' | 'you have' | 'the replica has', limit: number): Refusal =>
-  new Refusal('TOO_MANY_COMMANDS', `${who} ${limit} commands under way, which is the most; wait for one to end`, { retryAfter: 1 });
+export const tooManyCommands = (
+  who: 'the sandbox has' | 'you have' | 'the replica has',
+  limit: number,
+): Refusal =>
+  new Refusal(
+    'TOO_MANY_COMMANDS',
+    `${who} ${limit} commands under way, which is the most; wait for one to end`,
+    { retryAfter: 1 },
+  );
 
-export const tooManyStreams = (who: 'the sandbox has' | 'you have' | 'the replica has', limit: number): Refusal =>
-  new Refusal('TOO_MANY_STREAMS', `${who} ${limit} streams open, which is the most; close one first`, { retryAfter: 5 });
+export const tooManyStreams = (
+  who: 'the sandbox has' | 'you have' | 'the replica has',
+  limit: number,
+): Refusal =>
+  new Refusal(
+    'TOO_MANY_STREAMS',
+    `${who} ${limit} streams open, which is the most; close one first`,
+    { retryAfter: 5 },
+  );
 
 export const tooManyWaiting = (where: 'for this pool' | 'for your pools', limit: number): Refusal =>
-  new Refusal('TOO_MANY_WAITING', `${limit} claims wait ${where}, which is the most; try again later`, { retryAfter: 5 });
+  new Refusal(
+    'TOO_MANY_WAITING',
+    `${limit} claims wait ${where}, which is the most; try again later`,
+    { retryAfter: 5 },
+  );
 
 export const answersShareMet = (): Refusal =>
-  new Refusal('RATE_LIMITED', 'your answers under way take as much memory as one tenant may; try again once some of them are read', { retryAfter: 1 });
+  new Refusal(
+    'RATE_LIMITED',
+    'your answers under way take as much memory as one tenant may; try again once some of them are read',
+    { retryAfter: 1 },
+  );
 
-export const answersTakeAll = (): Refusal => unavailable('the answers under way take all the memory that there is for them; try again shortly');
+export const answersTakeAll = (): Refusal =>
+  unavailable(
+    'the answers under way take all the memory that there is for them; try again shortly',
+  );
 
 /** It was running, so that what it did until then is done. */
 export const endedWhilePrinting = ({ code, message, retryAfter }: Refusal): Refusal =>
-  new Refusal(code, `the command was ended while it printed: ${message}`, { ...(retryAfter === undefined ? {} : { retryAfter }) });
+  new Refusal(code, `the command was ended while it printed: ${message}`, {
+    ...(retryAfter === undefined ? {} : { retryAfter }),
+  });
 
 export const logsGone = (hint: string): Refusal =>
   new Refusal('LOGS_GONE', 'the logs of this sandbox are not kept any more', { detail: { hint } });
 
-export const tooManyConnections = (who: 'the sandbox has' | 'you have' | 'the replica has', limit: number): Refusal =>
-  new Refusal('TOO_MANY_CONNECTIONS', `${who} ${limit} requests to endpoints under way, which is the most; wait for one to end`, { retryAfter: 1 });
+export const tooManyConnections = (
+  who: 'the sandbox has' | 'you have' | 'the replica has',
+  limit: number,
+): Refusal =>
+  new Refusal(
+    'TOO_MANY_CONNECTIONS',
+    `${who} ${limit} requests to endpoints under way, which is the most; wait for one to end`,
+    { retryAfter: 1 },
+  );
 
 export const endpointNotFound = (endpoints: readonly string[]): Refusal =>
   new Refusal('ENDPOINT_NOT_FOUND', 'the sandbox has no such endpoint', { detail: { endpoints } });
 
 /** Nothing of the sandbox's takes the connection, or what comes back is no HTTP. */
-export const endpointUnreachable = (why: string): Refusal => new Refusal('ENDPOINT_UNREACHABLE', `the endpoint does not answer: ${why}`);
-export const endpointTimeout = (why: string): Refusal => new Refusal('ENDPOINT_TIMEOUT', `the endpoint does not answer: ${why}`);
+export const endpointUnreachable = (why: string): Refusal =>
+  new Refusal('ENDPOINT_UNREACHABLE', `the endpoint does not answer: ${why}`);
+export const endpointTimeout = (why: string): Refusal =>
+  new Refusal('ENDPOINT_TIMEOUT', `the endpoint does not answer: ${why}`);
 
-/** The effect may or may not happen yet, or a part that the answer needs is away. Safe to try again after the delay. */
-export const actorNotFound = (): Refusal => new Refusal('NOT_FOUND', 'there is no such actor; GET /debug/actors lists them');
-export const actorKindNotFound = (): Refusal => new Refusal('NOT_FOUND', 'there is no such kind of actor');
-export const replicaSilent = (replica: string): Refusal => new Refusal('UNAVAILABLE', `replica ${replica} did not answer; try again`, { retryAfter: 1 });
-export const rebuildTooEarly = (): Refusal => new Refusal('CONFLICT', 'the actor waits for an answer that its successor would not know; try again');
+/**
+ * The effect may or may not happen yet, or a part that the answer needs is away. Safe to try again
+ * after the delay.
+ */
+export const actorNotFound = (): Refusal =>
+  new Refusal('NOT_FOUND', 'there is no such actor; GET /debug/actors lists them');
+export const actorKindNotFound = (): Refusal =>
+  new Refusal('NOT_FOUND', 'there is no such kind of actor');
+export const replicaSilent = (replica: string): Refusal =>
+  new Refusal('UNAVAILABLE', `replica ${replica} did not answer; try again`, { retryAfter: 1 });
+export const rebuildTooEarly = (): Refusal =>
+  new Refusal(
+    'CONFLICT',
+    'the actor waits for an answer that its successor would not know; try again',
+  );
 
-export const unavailable = (why: string, retryAfter = 1): Refusal => new Refusal('UNAVAILABLE', why, { retryAfter });
+export const unavailable = (why: string, retryAfter = 1): Refusal =>
+  new Refusal('UNAVAILABLE', why, { retryAfter });
 
 /** A request that needs what this deployment does not have. */
 export const featureDisabled = (field: string, feature: string): Refusal =>
-  new Refusal('FEATURE_DISABLED', `${field}: this deployment has no ${feature}`, { detail: { field } });
+  new Refusal('FEATURE_DISABLED', `${field}: this deployment has no ${feature}`, {
+    detail: { field },
+  });
 
 export const clusterNotFound = (): Refusal => new Refusal('CLUSTER_NOT_FOUND', 'cluster not found');
 
 /** What an If-Match named is no longer what is there. Nothing was changed. */
 export const preconditionFailed = (): Refusal =>
-  new Refusal('PRECONDITION_FAILED', 'it has changed since the version that If-Match names; get it again');
+  new Refusal(
+    'PRECONDITION_FAILED',
+    'it has changed since the version that If-Match names; get it again',
+  );
 
 export const idempotencyKeyReused = (): Refusal =>
-  new Refusal('IDEMPOTENCY_KEY_REUSED', 'this Idempotency-Key was used with another body; use a new one');
+  new Refusal(
+    'IDEMPOTENCY_KEY_REUSED',
+    'this Idempotency-Key was used with another body; use a new one',
+  );
 
 /** An earlier request under the same key has no answer yet. */
 export const tooMuchWaits = (): Refusal =>
-  new Refusal('RATE_LIMITED', 'too many requests of yours that take long wait for their turn; wait for some to be answered', { retryAfter: 1 });
+  new Refusal(
+    'RATE_LIMITED',
+    'too many requests of yours that take long wait for their turn; wait for some to be answered',
+    { retryAfter: 1 },
+  );
 
 export const idempotencyInFlight = (): Refusal =>
-  new Refusal('IDEMPOTENCY_IN_FLIGHT', 'the first request with this Idempotency-Key is still under way; repeat this one shortly', { retryAfter: 1 });
+  new Refusal(
+    'IDEMPOTENCY_IN_FLIGHT',
+    'the first request with this Idempotency-Key is still under way; repeat this one shortly',
+    { retryAfter: 1 },
+  );
 
 export const keyRateMet = (retryAfter: number, perSecond: number): Refusal =>
-  new Refusal('RATE_LIMITED', `this API key may send ${perSecond} requests a second, and sent more; try again later`, { retryAfter });
+  new Refusal(
+    'RATE_LIMITED',
+    `this API key may send ${perSecond} requests a second, and sent more; try again later`,
+    { retryAfter },
+  );
 
 export const tooManyBadKeys = (retryAfter: number): Refusal =>
-  new Refusal('RATE_LIMITED', 'too many rejected API keys from this address; try again later', { retryAfter });
+  new Refusal('RATE_LIMITED', 'too many rejected API keys from this address; try again later', {
+    retryAfter,
+  });

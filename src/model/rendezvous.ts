@@ -1,18 +1,21 @@
 /**
- * Who of them is to have the key: each key goes to one, and when one of them comes or goes only the keys that it gains or had
- * move. Undefined where there is nobody. (Rendezvous hashing.)
+ * Who of them is to have the key: each key goes to one, and when one of them comes or goes only the
+ * keys that it gains or had move. Undefined where there is nobody. (Rendezvous hashing.)
  */
 export const rendezvous = (key: string, candidates: readonly string[]): string | undefined => {
   let best: string | undefined;
   let highest = -1;
   for (const candidate of candidates) {
     const weight = hashOf(`${candidate}/${key}`);
-    if (weight > highest || (weight === highest && best !== undefined && candidate < best)) [best, highest] = [candidate, weight];
+    if (weight > highest || (weight === highest && best !== undefined && candidate < best))
+      [best, highest] = [candidate, weight];
   }
   return best;
 };
 
-/** FNV-1a of 32 bits, its bits mixed afterwards, for names that differ in their last letter alone. */
+/**
+ * FNV-1a of 32 bits, its bits mixed afterwards, for names that differ in their last letter alone.
+ */
 const hashOf = (text: string): number => {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);

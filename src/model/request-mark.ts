@@ -1,6 +1,7 @@
 /**
- * What makes two POSTs under an Idempotency-Key the same request, as hashes that tell nothing of either: `key` of
- * principal, method, path and Idempotency-Key, `body` of the body's bytes. 22 characters of base64url each.
+ * What makes two POSTs under an Idempotency-Key the same request, as hashes that tell nothing of
+ * either: `key` of principal, method, path and Idempotency-Key, `body` of the body's bytes. 22
+ * characters of base64url each.
  */
 export interface RequestMark {
   readonly key: string;
@@ -9,7 +10,10 @@ export interface RequestMark {
 
 const NO_BODY = 'none';
 
-/** Of a request without an Idempotency-Key, by a text that no other has: it tells that request's claim from every other. */
+/**
+ * Of a request without an Idempotency-Key, by a text that no other has: it tells that request's
+ * claim from every other.
+ */
 export const unkeyedMark = (key: string): RequestMark => ({ key, body: NO_BODY });
 
 /** A repetition can name it. */

@@ -4,17 +4,39 @@ import type { Endpoint, InstanceDefinition } from './template.ts';
 import type { Tenant } from './tenant.ts';
 
 /** On the wire; `Completed` is a finished sandbox. */
-export const SANDBOX_STATUSES = ['Idle', 'Starting', 'Running', 'Stopping', 'Failed', 'Completed'] as const;
+export const SANDBOX_STATUSES = [
+  'Idle',
+  'Starting',
+  'Running',
+  'Stopping',
+  'Failed',
+  'Completed',
+] as const;
 export type SandboxStatus = (typeof SANDBOX_STATUSES)[number];
 
-/** Why an instance ended. `deleted`, `force-deleted`, `idle-timeout`, `max-lifetime`: ended by us; the rest died or never lived. */
+/**
+ * Why an instance ended. `deleted`, `force-deleted`, `idle-timeout`, `max-lifetime`: ended by us;
+ * the rest died or never lived.
+ */
 export const END_REASONS = [
-  'deleted', 'force-deleted', 'idle-timeout', 'max-lifetime',
-  'exited', 'oom-killed', 'killed', 'lost', 'container-ended', 'start-failed', 'start-timeout', 'retired',
+  'deleted',
+  'force-deleted',
+  'idle-timeout',
+  'max-lifetime',
+  'exited',
+  'oom-killed',
+  'killed',
+  'lost',
+  'container-ended',
+  'start-failed',
+  'start-timeout',
+  'retired',
 ] as const;
 export type EndReason = (typeof END_REASONS)[number];
 
-/** A tenant's hold on an instance, durable with the claim. Times are milliseconds since the epoch. */
+/**
+ * A tenant's hold on an instance, durable with the claim. Times are milliseconds since the epoch.
+ */
 export interface Claim {
   readonly owner: Tenant;
   readonly claimedAt: number;
@@ -22,7 +44,10 @@ export interface Claim {
   readonly idleTimeoutMs: number;
   /** Milliseconds from the claim until the end whatever happens; 0 is never. */
   readonly maxLifetimeMs: number;
-  /** Of the request that claimed it: its claim is known by it, and a repetition under the same Idempotency-Key finds its effect. */
+  /**
+   * Of the request that claimed it: its claim is known by it, and a repetition under the same
+   * Idempotency-Key finds its effect.
+   */
   readonly mark?: RequestMark;
 }
 
@@ -33,8 +58,9 @@ export interface End {
 }
 
 /**
- * The record that every instance is born with. `idle` until it is claimed; `ending` once it is durable that it ends.
- * Whether its process is starting, available or gone is read off the process, never written here.
+ * The record that every instance is born with. `idle` until it is claimed; `ending` once it is
+ * durable that it ends. Whether its process is starting, available or gone is read off the process,
+ * never written here.
  */
 export interface InstanceRecord {
   readonly id: InstanceId;
@@ -57,7 +83,9 @@ export interface InstanceRecord {
 }
 
 /** `onHost`: the port is one of the host's. */
-export interface InstanceEndpoint extends Endpoint { readonly onHost: boolean }
+export interface InstanceEndpoint extends Endpoint {
+  readonly onHost: boolean;
+}
 
 /** What an instance is born from: its record, as yet unwritten, and its rendered definition. */
 export interface Birth {
@@ -72,32 +100,53 @@ export interface Birth {
 export type StartHindrance = 'Unschedulable' | 'ImageUnavailable' | 'ContainerNotCreated';
 
 /**
- * What the driver sees of the instance's process. `since`: when it turned so, where whoever runs it has noted that. `endsBy`: it
- * is told to end, and is ended by force at that moment (ms since the epoch).
+ * What the driver sees of the instance's process. `since`: when it turned so, where whoever runs it
+ * has noted that. `endsBy`: it is told to end, and is ended by force at that moment (ms since the
+ * epoch).
  */
 export type Vitals =
   /**
-   * `reason`: why it is not ready yet, as far as is known; `advice`: what to do where it never is. `unlaunched`: only its record
-   * is there; whoever wrote that is about to start the process, or died before.
+   * `reason`: why it is not ready yet, as far as is known; `advice`: what to do where it never is.
+   * `unlaunched`: only its record is there; whoever wrote that is about to start the process, or
+   * died before.
    */
-  | (NotReady & { readonly kind: 'starting'; readonly reason?: string; readonly advice?: string; readonly hindrance?: StartHindrance; readonly unlaunched?: true })
+  | (NotReady & {
+      readonly kind: 'starting';
+      readonly reason?: string;
+      readonly advice?: string;
+      readonly hindrance?: StartHindrance;
+      readonly unlaunched?: true;
+    })
   | { readonly kind: 'available'; readonly startedAt: number; readonly since?: number }
   /** `nodeInTrouble`: that is why; the instance itself may be well. */
-  | (NotReady & { readonly kind: 'unavailable'; readonly startedAt: number; readonly reason: string; readonly nodeInTrouble?: true })
+  | (NotReady & {
+      readonly kind: 'unavailable';
+      readonly startedAt: number;
+      readonly reason: string;
+      readonly nodeInTrouble?: true;
+    })
   | Gone;
 
 interface NotReady {
   readonly since?: number;
   readonly endsBy?: number;
-  /** Containers beside the first that have ended by themselves, and how; whoever holds the instance may go on without them. */
+  /**
+   * Containers beside the first that have ended by themselves, and how; whoever holds the instance
+   * may go on without them.
+   */
   readonly endedContainers?: Readonly<Record<string, string>>;
 }
 
 /** Says how containers of an instance have ended, for people. */
 export const wordsOfEnded = (ended: Readonly<Record<string, string>>): string =>
-  Object.entries(ended).map(([name, how]) => `its container "${name}" has ended: ${how}`).join('; ');
+  Object.entries(ended)
+    .map(([name, how]) => `its container "${name}" has ended: ${how}`)
+    .join('; ');
 
-/** Gone for certain: nothing of its main process runs any more, nor of the rest but where it `remains`. */
+/**
+ * Gone for certain: nothing of its main process runs any more, nor of the rest but where it
+ * `remains`.
+ */
 export interface Gone {
   readonly kind: 'gone';
   readonly exitCode: number | null;
@@ -112,12 +161,18 @@ export interface Gone {
   readonly endsBy?: number;
 }
 
-/** One thing that the driver knows of one instance: its record (absent: it has none any more) and its process. */
+/**
+ * One thing that the driver knows of one instance: its record (absent: it has none any more) and
+ * its process.
+ */
 export interface InstanceFact {
   readonly id: InstanceId;
   readonly record: InstanceRecord | undefined;
   readonly vitals: Vitals;
-  /** The store is another one than before, perhaps an older copy: what was known of the instance counts no more. */
+  /**
+   * The store is another one than before, perhaps an older copy: what was known of the instance
+   * counts no more.
+   */
   readonly afresh?: true;
 }
 

@@ -1,12 +1,21 @@
-/** Why a member's instances can't start: none of the owner's quota left, no place for them, or starts that fail. */
+/**
+ * Why a member's instances can't start: none of the owner's quota left, no place for them, or
+ * starts that fail.
+ */
 export const TROUBLE_REASONS = ['quota', 'unschedulable', 'start failures'] as const;
 export type TroubleReason = (typeof TROUBLE_REASONS)[number];
 
 export const SCALING_CAUSES = ['demand', 'surplus', 'limits', 'failure'] as const;
 
-/** What an autoscaling group made up its mind to do: absolute sizes, each for a pool that still has `from`. */
+/**
+ * What an autoscaling group made up its mind to do: absolute sizes, each for a pool that still has
+ * `from`.
+ */
 export interface ScalingDecision {
-  /** Higher than those of all decisions before it that any of its members knows; a moment (ms) wherever clocks are in order. */
+  /**
+   * Higher than those of all decisions before it that any of its members knows; a moment (ms)
+   * wherever clocks are in order.
+   */
   readonly id: number;
   readonly at: number;
   readonly cause: (typeof SCALING_CAUSES)[number];
@@ -19,7 +28,11 @@ export interface ScalingDecision {
   readonly limitedBy: readonly string[];
 }
 
-export interface ScalingChange { readonly member: string; readonly from: number; readonly to: number }
+export interface ScalingChange {
+  readonly member: string;
+  readonly from: number;
+  readonly to: number;
+}
 
 /** Sums over the members; `starting`: what they should have and have not, as far as it comes. */
 export interface GroupCounts {
@@ -31,15 +44,18 @@ export interface GroupCounts {
 }
 
 /**
- * What became of one change. `done`: the pool has the size, now or before; `overtaken`: it had another size than the change
- * began from, or a later decision, and was left alone; `refused`: it may not grow.
+ * What became of one change. `done`: the pool has the size, now or before; `overtaken`: it had
+ * another size than the change began from, or a later decision, and was left alone; `refused`: it
+ * may not grow.
  */
 export type ChangeOutcome =
   | { readonly kind: 'done' | 'overtaken' }
   | { readonly kind: 'refused'; readonly reason: TroubleReason };
 
 /** A decision and, by member, what became of it. */
-export interface ToldDecision extends ScalingDecision { readonly outcomes: Readonly<Record<string, ChangeOutcome>> }
+export interface ToldDecision extends ScalingDecision {
+  readonly outcomes: Readonly<Record<string, ChangeOutcome>>;
+}
 
 /** Decisions of a group that are kept. */
 export const MOST_DECISIONS = 100;

@@ -1,4 +1,7 @@
-/** Keys fall into 16 shards by pool uid; a shard's autonomous work is done by the replica that holds its lease. */
+/**
+ * Keys fall into 16 shards by pool uid; a shard's autonomous work is done by the replica that holds
+ * its lease.
+ */
 export const SHARDS = 16;
 
 export const shardOf = (poolUid: string): number => {

@@ -6,13 +6,18 @@ export interface SharedReadsDeps<T> {
 const EVERY_MS = 250;
 const MOST_KEYS = 10_000;
 
-/** Uncached reads, at most one of a key in 250 ms: whoever asks before the next one begins shares it. */
+/**
+ * Uncached reads, at most one of a key in 250 ms: whoever asks before the next one begins shares
+ * it.
+ */
 export class SharedReads<T> {
   readonly #deps: SharedReadsDeps<T>;
   readonly #next = new Map<string, Promise<T | undefined>>();
   readonly #lastAt = new Map<string, number>();
 
-  constructor(deps: SharedReadsDeps<T>) { this.#deps = deps; }
+  constructor(deps: SharedReadsDeps<T>) {
+    this.#deps = deps;
+  }
 
   /** As it stands after this call came. Rejects as the read does. */
   read(key: string): Promise<T | undefined> {
@@ -20,7 +25,12 @@ export class SharedReads<T> {
     if (waiting) return waiting;
     const { clock, read } = this.#deps;
     const at = (this.#lastAt.get(key) ?? Number.NEGATIVE_INFINITY) + EVERY_MS;
-    const turn = at <= clock.now() ? Promise.resolve() : new Promise<void>((resolve) => { clock.at(at, resolve); });
+    const turn =
+      at <= clock.now()
+        ? Promise.resolve()
+        : new Promise<void>((resolve) => {
+            clock.at(at, resolve);
+          });
     const result = turn.then(() => {
       this.#next.delete(key);
       if (this.#lastAt.size >= MOST_KEYS) this.#lastAt.clear();

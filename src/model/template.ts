@@ -3,27 +3,65 @@ import { DURATION_PATTERN, parseDuration } from './durations.ts';
 import { DNS_LABEL_FORM, DNS_LABEL_PATTERN, isDnsLabel, type Revision } from './identifiers.ts';
 import { DeviceFields, PlacementFields, type Placement } from './placement.ts';
 import { parseQuantity, QUANTITY_PATTERN } from './quantities.ts';
-import { PortReference, ReadinessProbeSchema, type ReadinessProbe, type ReadinessProbeDocument } from './readiness-probe.ts';
+import {
+  PortReference,
+  ReadinessProbeSchema,
+  type ReadinessProbe,
+  type ReadinessProbeDocument,
+} from './readiness-probe.ts';
 
 /**
- * The `SandboxTemplate` document (`apiVersion: sandpool.dev/v1alpha1`), strict: an unknown field is a fault. Resource
- * requests default to the limits. A daemon's driver may take less than the document can say; it refuses the rest by field.
+ * The `SandboxTemplate` document (`apiVersion: sandpool.dev/v1alpha1`), strict: an unknown field is
+ * a fault. Resource requests default to the limits. A daemon's driver may take less than the
+ * document can say; it refuses the rest by field.
  */
 
-const label = z.string().refine(isDnsLabel, DNS_LABEL_FORM).meta({ pattern: DNS_LABEL_PATTERN, maxLength: 63 });
+const label = z
+  .string()
+  .refine(isDnsLabel, DNS_LABEL_FORM)
+  .meta({ pattern: DNS_LABEL_PATTERN, maxLength: 63 });
 /** A cpu quantity that an instance may have. */
-export const cpuAmount = z.string().refine((text) => inRange(parseQuantity(text), 0.01, 256), 'must be a cpu quantity from 10m to 256')
+export const cpuAmount = z
+  .string()
+  .refine(
+    (text) => inRange(parseQuantity(text), 0.01, 256),
+    'must be a cpu quantity from 10m to 256',
+  )
   .meta({ pattern: QUANTITY_PATTERN, maxLength: 32 });
 /** A memory quantity that an instance may have. */
-export const memoryAmount = z.string().refine((text) => inRange(parseQuantity(text), 16 * 2 ** 20, 2 ** 42), 'must be a memory quantity from 16Mi to 4Ti')
+export const memoryAmount = z
+  .string()
+  .refine(
+    (text) => inRange(parseQuantity(text), 16 * 2 ** 20, 2 ** 42),
+    'must be a memory quantity from 16Mi to 4Ti',
+  )
   .meta({ pattern: QUANTITY_PATTERN, maxLength: 32 });
 /** A duration as text; 0 is never. */
-export const timeout = z.string().refine((text) => parseDuration(text) !== undefined, 'must be a duration such as 90s, 30m or 1h30m; 0 is never')
+export const timeout = z
+  .string()
+  .refine(
+    (text) => parseDuration(text) !== undefined,
+    'must be a duration such as 90s, 30m or 1h30m; 0 is never',
+  )
   .meta({ pattern: DURATION_PATTERN, maxLength: 64 });
-export const startupTimeout = z.string().refine((text) => inRange(parseDuration(text), 1_000, 3_600_000), 'must be a duration from 1s to 1h')
+export const startupTimeout = z
+  .string()
+  .refine(
+    (text) => inRange(parseDuration(text), 1_000, 3_600_000),
+    'must be a duration from 1s to 1h',
+  )
   .meta({ pattern: DURATION_PATTERN, maxLength: 64 });
-const text = (max: number) => z.string().max(max).refine((value) => !value.includes('\0'), 'must not hold a NUL').meta({ pattern: '^[^\\u0000]*$' });
-export const absolutePath = text(1_024).refine((path) => path.startsWith('/') && !path.split('/').includes('..'), 'must be an absolute path without ..')
+const text = (max: number) =>
+  z
+    .string()
+    .max(max)
+    .refine((value) => !value.includes('\0'), 'must not hold a NUL')
+    .meta({ pattern: '^[^\\u0000]*$' });
+export const absolutePath = text(1_024)
+  .refine(
+    (path) => path.startsWith('/') && !path.split('/').includes('..'),
+    'must be an absolute path without ..',
+  )
   .meta({ pattern: '^/[^\\u0000]*$' });
 
 const inRange = (value: number | undefined, least: number, most: number): boolean =>
@@ -37,13 +75,23 @@ const ContainerSchema = z.strictObject({
   image: text(512).min(1),
   command: z.array(text(8_192)).min(1).max(64).optional(),
   args: z.array(text(8_192)).max(256).optional(),
-  env: z.array(z.strictObject({
-    name: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be a variable name'),
-    value: text(8_192),
-  })).max(128).optional(),
+  env: z
+    .array(
+      z.strictObject({
+        name: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be a variable name'),
+        value: text(8_192),
+      }),
+    )
+    .max(128)
+    .optional(),
   workingDir: absolutePath.optional(),
-  resources: z.strictObject({ requests: Resources.optional(), limits: Resources.optional() }).optional(),
-  ports: z.array(z.strictObject({ name: label, containerPort: z.int().min(1).max(65_535) })).max(16).optional(),
+  resources: z
+    .strictObject({ requests: Resources.optional(), limits: Resources.optional() })
+    .optional(),
+  ports: z
+    .array(z.strictObject({ name: label, containerPort: z.int().min(1).max(65_535) }))
+    .max(16)
+    .optional(),
   readinessProbe: ReadinessProbeSchema.optional(),
   ...DeviceFields,
 });
@@ -62,61 +110,114 @@ export const SandboxTemplateSchema = z.strictObject({
   apiVersion: z.literal('sandpool.dev/v1alpha1'),
   kind: z.literal('SandboxTemplate'),
   metadata: z.strictObject({ name: label }),
-  spec: z.strictObject({
-    description: text(1_024).optional(),
-    /** For people, at length; as Markdown, if they like. */
-    docs: text(65_536).optional(),
-    /** Shown, and nothing else. */
-    poolSizing: z.enum(POOL_SIZINGS).optional(),
-    /** The size of the first container in pools that name no instance type; unheeded where there is no such type. */
-    defaults: z.strictObject({ instanceType: label.optional(), multiplier: z.number().min(0.01).max(1_000).optional() }).optional(),
-    containers: z.array(ContainerSchema).min(1).max(8),
-    startupTimeout: startupTimeout.optional(),
-    idleTimeout: timeout.optional(),
-    maxLifetime: timeout.optional(),
-    network: z.enum(['none', 'host']).optional(),
-    endpoints: z.array(EndpointSchema).max(16).optional(),
-    ...PlacementFields,
-  }).superRefine((spec, context) => {
-    for (const { path, message } of portFaults(spec)) context.addIssue({ code: 'custom', path: [...path], message });
-  }),
+  spec: z
+    .strictObject({
+      description: text(1_024).optional(),
+      /** For people, at length; as Markdown, if they like. */
+      docs: text(65_536).optional(),
+      /** Shown, and nothing else. */
+      poolSizing: z.enum(POOL_SIZINGS).optional(),
+      /**
+       * The size of the first container in pools that name no instance type; unheeded where there
+       * is no such type.
+       */
+      defaults: z
+        .strictObject({
+          instanceType: label.optional(),
+          multiplier: z.number().min(0.01).max(1_000).optional(),
+        })
+        .optional(),
+      containers: z.array(ContainerSchema).min(1).max(8),
+      startupTimeout: startupTimeout.optional(),
+      idleTimeout: timeout.optional(),
+      maxLifetime: timeout.optional(),
+      network: z.enum(['none', 'host']).optional(),
+      endpoints: z.array(EndpointSchema).max(16).optional(),
+      ...PlacementFields,
+    })
+    .superRefine((spec, context) => {
+      for (const { path, message } of portFaults(spec))
+        context.addIssue({ code: 'custom', path: [...path], message });
+    }),
 });
 
 interface PortUsers {
-  readonly containers: readonly { readonly ports?: readonly { readonly name: string }[] | undefined; readonly readinessProbe?: ReadinessProbeDocument | undefined }[];
-  readonly endpoints?: readonly { readonly name: string; readonly port: string | number; readonly readinessProbe?: ReadinessProbeDocument | undefined }[] | undefined;
+  readonly containers: readonly {
+    readonly ports?: readonly { readonly name: string }[] | undefined;
+    readonly readinessProbe?: ReadinessProbeDocument | undefined;
+  }[];
+  readonly endpoints?:
+    | readonly {
+        readonly name: string;
+        readonly port: string | number;
+        readonly readinessProbe?: ReadinessProbeDocument | undefined;
+      }[]
+    | undefined;
 }
 
 /** Names given twice, names that name no port, probes that lack one. */
-const portFaults = ({ containers, endpoints = [] }: PortUsers): readonly { readonly path: readonly (string | number)[]; readonly message: string }[] => {
+const portFaults = ({
+  containers,
+  endpoints = [],
+}: PortUsers): readonly {
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}[] => {
   const faults: { path: readonly (string | number)[]; message: string }[] = [];
   const names = new Set<string>();
-  const look = (path: readonly (string | number)[], port: string | number | undefined, own: ReadonlySet<string>): void => {
-    if (typeof port === 'string' && !own.has(port)) faults.push({ path, message: 'must be a port from 1 to 65535, or the name of a port of the container' });
+  const look = (
+    path: readonly (string | number)[],
+    port: string | number | undefined,
+    own: ReadonlySet<string>,
+  ): void => {
+    if (typeof port === 'string' && !own.has(port))
+      faults.push({
+        path,
+        message: 'must be a port from 1 to 65535, or the name of a port of the container',
+      });
   };
-  const lookAtProbe = (path: readonly (string | number)[], probe: ReadinessProbeDocument | undefined, terms: { own: ReadonlySet<string>; needed: boolean }): void => {
+  const lookAtProbe = (
+    path: readonly (string | number)[],
+    probe: ReadinessProbeDocument | undefined,
+    terms: { own: ReadonlySet<string>; needed: boolean },
+  ): void => {
     for (const kind of ['httpGet', 'tcpSocket'] as const) {
       const action = probe?.[kind];
-      if (action && action.port === undefined && terms.needed) faults.push({ path: [...path, kind, 'port'], message: 'is required' });
+      if (action && action.port === undefined && terms.needed)
+        faults.push({ path: [...path, kind, 'port'], message: 'is required' });
       look([...path, kind, 'port'], action?.port, terms.own);
     }
   };
   containers.forEach(({ ports = [], readinessProbe }, index) => {
     ports.forEach(({ name }, at) => {
-      if (names.has(name)) faults.push({ path: ['containers', index, 'ports', at, 'name'], message: 'is given twice' });
+      if (names.has(name))
+        faults.push({
+          path: ['containers', index, 'ports', at, 'name'],
+          message: 'is given twice',
+        });
       names.add(name);
     });
-    lookAtProbe(['containers', index, 'readinessProbe'], readinessProbe, { own: new Set(ports.map(({ name }) => name)), needed: true });
+    lookAtProbe(['containers', index, 'readinessProbe'], readinessProbe, {
+      own: new Set(ports.map(({ name }) => name)),
+      needed: true,
+    });
   });
   endpoints.forEach(({ name, port, readinessProbe }, index) => {
-    if (endpoints.findIndex((other) => other.name === name) !== index) faults.push({ path: ['endpoints', index, 'name'], message: 'is given twice' });
+    if (endpoints.findIndex((other) => other.name === name) !== index)
+      faults.push({ path: ['endpoints', index, 'name'], message: 'is given twice' });
     look(['endpoints', index, 'port'], port, names);
-    lookAtProbe(['endpoints', index, 'readinessProbe'], readinessProbe, { own: names, needed: false });
+    lookAtProbe(['endpoints', index, 'readinessProbe'], readinessProbe, {
+      own: names,
+      needed: false,
+    });
   });
   return faults;
 };
 
-/** Bytes that a template may be long, as JSON: on Kubernetes a pool's object holds it twice, and such an object 1.5 MiB at most. */
+/**
+ * Bytes that a template may be long, as JSON: on Kubernetes a pool's object holds it twice, and
+ * such an object 1.5 MiB at most.
+ */
 export const MAX_TEMPLATE_BYTES = 262_144;
 
 export type SandboxTemplateDocument = z.infer<typeof SandboxTemplateSchema>;
@@ -148,8 +249,15 @@ export interface ContainerDefinition {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly workingDir: string;
-  /** What the template itself names, where its image has a configuration that fills in the rest. Absent for `host`. */
-  readonly given?: { readonly command?: readonly string[]; readonly args?: readonly string[]; readonly workingDir?: string };
+  /**
+   * What the template itself names, where its image has a configuration that fills in the rest.
+   * Absent for `host`.
+   */
+  readonly given?: {
+    readonly command?: readonly string[];
+    readonly args?: readonly string[];
+    readonly workingDir?: string;
+  };
   readonly cpuCores: number;
   readonly memoryBytes: number;
   /** What is set aside for it, where that is less than it may use. */
@@ -189,7 +297,10 @@ export interface InstanceDefinition {
   /** Set where the endpoints, whose probes count, are not published. */
   readonly unpublished?: true;
   readonly volumes?: readonly VolumeMount[];
-  /** Its images are pulled with the passwords that the pool's owner gave; of a member's instance, with those of the env of this uid. */
+  /**
+   * Its images are pulled with the passwords that the pool's owner gave; of a member's instance,
+   * with those of the env of this uid.
+   */
   readonly imagePullSecret?: true | string;
   /** Where its Pod runs; absent: wherever there is room. */
   readonly placement?: Placement;

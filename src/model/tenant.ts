@@ -13,7 +13,10 @@ export type Role = 'user' | 'admin';
 export interface Caller extends Tenant {
   readonly role: Role;
   readonly keyId: string;
-  /** When its key ends, in ms, where who uses it is told beforehand; absent: a key that was not made to last. */
+  /**
+   * When its key ends, in ms, where who uses it is told beforehand; absent: a key that was not made
+   * to last.
+   */
   readonly keyEndsAt?: number;
 }
 
@@ -25,19 +28,23 @@ export const ACCESSES = ['user', 'team'] as const;
 export type Access = (typeof ACCESSES)[number];
 
 /** What has an owner, and may be shared with the owner's team. Absent: the owner's alone. */
-export interface Shared { readonly owner: Tenant; readonly access?: 'team' }
+export interface Shared {
+  readonly owner: Tenant;
+  readonly access?: 'team';
+}
 
 /** Whether the tenant sees it and claims from it. Only its owner and admins change it. */
 export const mayUse = ({ owner, access }: Shared, tenant: Tenant): boolean =>
-  sameTenant(owner, tenant)
-  || (access === 'team' && owner.namespace === tenant.namespace && owner.team === tenant.team);
+  sameTenant(owner, tenant) ||
+  (access === 'team' && owner.namespace === tenant.namespace && owner.team === tenant.team);
 
 /** As a record has it. */
 export const accessField = (access: Access | undefined): Pick<Shared, 'access'> =>
-  (access === 'team' ? { access } : {});
+  access === 'team' ? { access } : {};
 
 /** One string per tenant, fit for a map. */
-export const tenantKey = (tenant: Tenant): string => `${tenant.namespace}/${tenant.team}/${tenant.user}`;
+export const tenantKey = (tenant: Tenant): string =>
+  `${tenant.namespace}/${tenant.team}/${tenant.user}`;
 
 /** Whose `tenantKey` it is. */
 export const tenantOf = (key: string): Tenant => {

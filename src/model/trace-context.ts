@@ -1,4 +1,7 @@
-/** Where a request stands in a trace of its client's, by the recommendation W3C Trace Context. Lower-case hexadecimal. */
+/**
+ * Where a request stands in a trace of its client's, by the recommendation W3C Trace Context.
+ * Lower-case hexadecimal.
+ */
 export interface TraceParent {
   /** 32 digits, not all 0. */
   readonly traceId: string;
@@ -11,16 +14,20 @@ export interface TraceParent {
 const FORM = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 
 /**
- * Of a `traceparent` header; undefined where it is not one, in which case the recommendation wants it ignored. Versions after 00 are read as far
- * as 00 goes; what they append begins with a dash.
+ * Of a `traceparent` header; undefined where it is not one, in which case the recommendation wants
+ * it ignored. Versions after 00 are read as far as 00 goes; what they append begins with a dash.
  */
-export const parseTraceParent = (header: string | string[] | undefined): TraceParent | undefined => {
+export const parseTraceParent = (
+  header: string | string[] | undefined,
+): TraceParent | undefined => {
   if (typeof header !== 'string') return undefined;
   const [, version, traceId = '', parentId = '', flags = '', more] = FORM.exec(header) ?? [];
-  if (version === undefined || version === 'ff' || (version === '00' && more !== undefined)) return undefined;
+  if (version === undefined || version === 'ff' || (version === '00' && more !== undefined))
+    return undefined;
   if (/^0+$/.test(traceId) || /^0+$/.test(parentId)) return undefined;
   return { traceId, parentId, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
 };
 
 /** The header's text. */
-export const traceParentText = ({ traceId, parentId, sampled }: TraceParent): string => `00-${traceId}-${parentId}-${sampled ? '01' : '00'}`;
+export const traceParentText = ({ traceId, parentId, sampled }: TraceParent): string =>
+  `00-${traceId}-${parentId}-${sampled ? '01' : '00'}`;

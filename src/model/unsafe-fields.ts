@@ -1,12 +1,15 @@
-/** A field that would open the host or the cluster to a sandbox: where it stands, and why it is refused. */
+/**
+ * A field that would open the host or the cluster to a sandbox: where it stands, and why it is
+ * refused.
+ */
 export interface UnsafeField {
   readonly path: readonly (string | number)[];
   readonly problem: string;
 }
 
 /**
- * Fields of Pods that no template may have, whatever else is known of them. A `false` asks for nothing and is let be: what is
- * unknown is then refused as such.
+ * Fields of Pods that no template may have, whatever else is known of them. A `false` asks for
+ * nothing and is let be: what is unknown is then refused as such.
  */
 const REASONS: Readonly<Record<string, string>> = {
   privileged: 'a privileged container is not isolated from its host',
@@ -14,21 +17,33 @@ const REASONS: Readonly<Record<string, string>> = {
   procMount: 'it would show what is hidden of /proc',
   hostPath: 'it would show files of the host',
   hostPort: 'it would take a port of the host',
-  hostNetwork: 'it would share the host\'s network',
-  hostPID: 'it would share the host\'s processes',
-  hostIPC: 'it would share the host\'s memory segments and semaphores',
+  hostNetwork: "it would share the host's network",
+  hostPID: "it would share the host's processes",
+  hostIPC: "it would share the host's memory segments and semaphores",
   serviceAccountName: 'it would act as an account of the cluster',
   serviceAccount: 'it would act as an account of the cluster',
   automountServiceAccountToken: 'it would act as an account of the cluster',
 };
 
 /** Fields that name a path. */
-const PATHS: ReadonlySet<string> = new Set(['path', 'mountPath', 'subPath', 'subPathExpr', 'workingDir']);
+const PATHS: ReadonlySet<string> = new Set([
+  'path',
+  'mountPath',
+  'subPath',
+  'subPathExpr',
+  'workingDir',
+]);
 
 const MOST_DEPTH = 64;
 
-/** The first unsafe field within a value, in its order, or undefined. What lies deeper than 64 is not looked at. */
-export const unsafeFieldIn = (value: unknown, path: readonly (string | number)[] = []): UnsafeField | undefined => {
+/**
+ * The first unsafe field within a value, in its order, or undefined. What lies deeper than 64 is
+ * not looked at.
+ */
+export const unsafeFieldIn = (
+  value: unknown,
+  path: readonly (string | number)[] = [],
+): UnsafeField | undefined => {
   if (typeof value !== 'object' || value === null || path.length > MOST_DEPTH) return undefined;
   for (const [key, part] of Array.isArray(value) ? value.entries() : Object.entries(value)) {
     const at = [...path, key];
@@ -40,9 +55,15 @@ export const unsafeFieldIn = (value: unknown, path: readonly (string | number)[]
   return undefined;
 };
 
-const reasonOf = (key: string, value: unknown, parent: string | number | undefined): string | undefined => {
+const reasonOf = (
+  key: string,
+  value: unknown,
+  parent: string | number | undefined,
+): string | undefined => {
   if (value === false || value === undefined || value === null) return undefined;
-  if (key === 'add' && parent === 'capabilities') return Array.isArray(value) && value.length === 0 ? undefined : 'a sandbox has no capabilities';
-  if (PATHS.has(key) && typeof value === 'string' && value.split('/').includes('..')) return 'a path must not have ..';
+  if (key === 'add' && parent === 'capabilities')
+    return Array.isArray(value) && value.length === 0 ? undefined : 'a sandbox has no capabilities';
+  if (PATHS.has(key) && typeof value === 'string' && value.split('/').includes('..'))
+    return 'a path must not have ..';
   return Object.hasOwn(REASONS, key) ? REASONS[key] : undefined;
 };

@@ -1,6 +1,8 @@
 import { isDnsLabel } from './identifiers.ts';
 
-/** A directory of this machine that sandboxes of a namespace may mount under the name of a claim. */
+/**
+ * A directory of this machine that sandboxes of a namespace may mount under the name of a claim.
+ */
 export interface VolumeDirectory {
   readonly namespace: string;
   readonly claimName: string;
@@ -10,7 +12,10 @@ export interface VolumeDirectory {
 
 /** Of `NAMESPACE/CLAIM=/PATH`; undefined where the text is none. */
 export const parseVolumeDirectory = (text: string): VolumeDirectory | undefined => {
-  const [, namespace = '', claimName = '', path = ''] = /^([^/=]+)\/([^/=]+)=(\/.*)$/s.exec(text) ?? [];
+  const [, namespace = '', claimName = '', path = ''] =
+    /^([^/=]+)\/([^/=]+)=(\/.*)$/s.exec(text) ?? [];
   const isPath = path !== '' && !path.includes('\0') && !path.split('/').includes('..');
-  return isDnsLabel(namespace) && isDnsLabel(claimName) && isPath ? { namespace, claimName, path } : undefined;
+  return isDnsLabel(namespace) && isDnsLabel(claimName) && isPath
+    ? { namespace, claimName, path }
+    : undefined;
 };

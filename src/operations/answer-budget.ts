@@ -10,9 +10,10 @@ export interface AnswerBudgetTerms {
 }
 
 /**
- * The memory for answers, in bytes as they will be on the wire: from the first byte that is gathered until the last one is with the client.
- * A tenant has at most its percentage of what the others leave, so that some is left for whoever comes next. What
- * does not fit is refused; no answer that was begun is cut for another's sake.
+ * The memory for answers, in bytes as they will be on the wire: from the first byte that is
+ * gathered until the last one is with the client. A tenant has at most its percentage of what the
+ * others leave, so that some is left for whoever comes next. What does not fit is refused; no
+ * answer that was begun is cut for another's sake.
  */
 export class AnswerBudget {
   readonly #mostBytes: number;
@@ -26,13 +27,17 @@ export class AnswerBudget {
     this.#tenantPercent = tenantPercent;
     metrics.read('sandpool_answer_bytes', () => [{ labels: {}, value: this.#held }]);
     metrics.read('sandpool_answer_bytes_most', () => [{ labels: {}, value: mostBytes }]);
-    metrics.read('sandpool_answers_refused_total', () =>
-      [{ labels: { bound: 'share' }, value: this.#refused.share }, { labels: { bound: 'all' }, value: this.#refused.all }]);
+    metrics.read('sandpool_answers_refused_total', () => [
+      { labels: { bound: 'share' }, value: this.#refused.share },
+      { labels: { bound: 'all' }, value: this.#refused.all },
+    ]);
   }
 
   /** Room for one answer of the tenant's, of which nothing is taken yet. */
   room(tenant: string): AnswerRoom {
-    return new AnswerRoom((bytes, must) => { this.#change(tenant, bytes, must); });
+    return new AnswerRoom((bytes, must) => {
+      this.#change(tenant, bytes, must);
+    });
   }
 
   #change(tenant: string, bytes: number, must: boolean): void {
@@ -46,7 +51,8 @@ export class AnswerBudget {
   #requireRoom(own: number, others: number): void {
     const share = this.#tenantPercent / 100;
     if (own <= share * (this.#mostBytes - others)) return;
-    // What would be too much for one tenant alone is its own doing, and so is what it has more of than all others.
+    // What would be too much for one tenant alone is its own doing, and so is what it has more of than
+    // all others.
     const bound = own > Math.min(others, share * this.#mostBytes) ? 'share' : 'all';
     this.#refused[bound] += 1;
     throw bound === 'share' ? answersShareMet() : answersTakeAll();
@@ -59,16 +65,27 @@ export class AnswerRoom {
   #held = 0;
   #released = false;
 
-  constructor(change: (bytes: number, must: boolean) => void) { this.#change = change; }
+  constructor(change: (bytes: number, must: boolean) => void) {
+    this.#change = change;
+  }
 
-  /** From now on so many bytes. Throws where they don't fit: RATE_LIMITED by the tenant's share, else UNAVAILABLE. */
-  hold(bytes: number): void { this.#set(bytes, false); }
+  /**
+   * From now on so many bytes. Throws where they don't fit: RATE_LIMITED by the tenant's share,
+   * else UNAVAILABLE.
+   */
+  hold(bytes: number): void {
+    this.#set(bytes, false);
+  }
 
   /** At least so many; the same otherwise. */
-  holdAtLeast(bytes: number): void { if (bytes > this.#held) this.hold(bytes); }
+  holdAtLeast(bytes: number): void {
+    if (bytes > this.#held) this.hold(bytes);
+  }
 
   /** Counts so many, whether they fit or not: for the answer to what is done already. */
-  owe(bytes: number): void { this.#set(bytes, true); }
+  owe(bytes: number): void {
+    this.#set(bytes, true);
+  }
 
   /** The answer is with its client, or will not be. Nothing is counted here any more. */
   release(): void {

@@ -36,15 +36,27 @@ export interface MintedApiKey {
 /** The same text for the same seed; who knows the seed alone can not tell it. */
 export const seededApiKeyText = (seed: Buffer, pepper: Buffer): ApiKeyText => {
   let drawn = 0;
-  return newApiKeyText((count) => new Uint8Array(hkdfSync('sha256', seed, pepper, `sandpool API key ${drawn++}`, count)));
+  return newApiKeyText(
+    (count) =>
+      new Uint8Array(hkdfSync('sha256', seed, pepper, `sandpool API key ${drawn++}`, count)),
+  );
 };
 
 /** A new key of 256 random bits. Nothing is stored. */
-export const mintApiKey = (spec: ApiKeySpec, pepper: Buffer, text = newApiKeyText(randomBytes)): MintedApiKey => {
+export const mintApiKey = (
+  spec: ApiKeySpec,
+  pepper: Buffer,
+  text = newApiKeyText(randomBytes),
+): MintedApiKey => {
   const { tenant, ...rest } = spec;
   return {
     apiKey: formatApiKey(text),
-    record: { ...rest, ...tenant, keyId: text.keyId, hash: hashOf(text.secret, pepper).toString('hex') },
+    record: {
+      ...rest,
+      ...tenant,
+      keyId: text.keyId,
+      hash: hashOf(text.secret, pepper).toString('hex'),
+    },
   };
 };
 
@@ -73,8 +85,9 @@ export interface ApiKeyMirrorDeps {
 }
 
 /**
- * Every live API key in memory, so that a request needs no read. `start()` reads the store once; afterwards it follows
- * what anybody writes, and hears what anybody revokes. Expired keys leave it, and the store, when their owner's limit is reached.
+ * Every live API key in memory, so that a request needs no read. `start()` reads the store once;
+ * afterwards it follows what anybody writes, and hears what anybody revokes. Expired keys leave it,
+ * and the store, when their owner's limit is reached.
  */
 export class ApiKeyMirror {
   readonly #store: Records<ApiKeyRecord>;
@@ -102,7 +115,14 @@ export class ApiKeyMirror {
   }
 
   async start(): Promise<void> {
-    this.#revocations.followRevoked((keyId) => { this.#forget(keyId); }, () => { void this.#lookForRevoked(); });
+    this.#revocations.followRevoked(
+      (keyId) => {
+        this.#forget(keyId);
+      },
+      () => {
+        void this.#lookForRevoked();
+      },
+    );
     await this.#store.watch(({ kind, record }) => {
       if (kind === 'put') this.#add(record);
       else this.#forget(record.keyId);
@@ -113,13 +133,16 @@ export class ApiKeyMirror {
     return this.#byId.size;
   }
 
-  /** Until the next key ends that was made to last, in ms, by role; of a role that has none nothing. */
+  /**
+   * Until the next key ends that was made to last, in ms, by role; of a role that has none nothing.
+   */
   nextEnds(): ReadonlyMap<Role, number> {
     const now = this.#clock.now();
     const ends = new Map<Role, number>();
     for (const record of this.#byId.values()) {
       const left = record.expiresAt - now;
-      if (left > 0 && left < (ends.get(record.role) ?? Infinity) && isLasting(record)) ends.set(record.role, left);
+      if (left > 0 && left < (ends.get(record.role) ?? Infinity) && isLasting(record))
+        ends.set(record.role, left);
     }
     return ends;
   }
@@ -133,19 +156,28 @@ export class ApiKeyMirror {
   }
 
   /** Every key as the store has it, uncached. */
-  stored(): Promise<readonly ApiKeyRecord[]> { return this.#store.list(); }
+  stored(): Promise<readonly ApiKeyRecord[]> {
+    return this.#store.list();
+  }
 
   /** Whether the store has the key now. */
-  async stands(keyId: string): Promise<boolean> { return await this.#store.get(keyId) !== undefined; }
+  async stands(keyId: string): Promise<boolean> {
+    return (await this.#store.get(keyId)) !== undefined;
+  }
 
   /** The tenant's, or everyone's, newest first. Expired ones show until they are cleared away. */
   list(tenant: Tenant | undefined, { offset, limit }: PageRequest): Page<ApiKeyRecord> {
     const list = this.#lists.get(tenant ? tenantKey(tenant) : '');
-    const items = (list?.newest(offset, limit) ?? []).flatMap((keyId) => this.#byId.get(keyId) ?? []);
+    const items = (list?.newest(offset, limit) ?? []).flatMap(
+      (keyId) => this.#byId.get(keyId) ?? [],
+    );
     return { items, total: list?.size ?? 0, limit, offset };
   }
 
-  /** Worth nothing from now on; durable when it resolves. Where that can't be told it stays worth nothing here, and the error passes on. */
+  /**
+   * Worth nothing from now on; durable when it resolves. Where that can't be told it stays worth
+   * nothing here, and the error passes on.
+   */
   async remove(record: ApiKeyRecord): Promise<void> {
     this.#forget(record.keyId);
     try {
@@ -167,22 +199,31 @@ export class ApiKeyMirror {
         return await this.#store.remove(standing);
       } catch (error) {
         if (!(error instanceof RecordConflict)) throw error;
-        if (attempt === MOST_REMOVALS) throw unavailable('somebody else changes this key; try again');
+        if (attempt === MOST_REMOVALS)
+          throw unavailable('somebody else changes this key; try again');
         standing = await this.#store.get(record.keyId);
       }
     }
   }
 
-  /** Calls `ended` once the key is revoked or has expired, as far as is known here; at once where it is. Answers the way to end it. */
-  followEnd(keyId: string, ended: () => void): () => void { return this.#ends.follow(keyId, ended); }
+  /**
+   * Calls `ended` once the key is revoked or has expired, as far as is known here; at once where it
+   * is. Answers the way to end it.
+   */
+  followEnd(keyId: string, ended: () => void): () => void {
+    return this.#ends.follow(keyId, ended);
+  }
 
   /** The key, if it is good now; read where the mirror doesn't show it. */
   async good(keyId: string): Promise<ApiKeyRecord | undefined> {
-    const record = this.find(keyId) ?? await this.lookUp(keyId);
+    const record = this.find(keyId) ?? (await this.lookUp(keyId));
     return record && record.expiresAt > this.#clock.now() ? record : undefined;
   }
 
-  /** Durable, and usable, when it resolves. Rejects with RecordExists where the name is taken, with a Refusal at a limit. */
+  /**
+   * Durable, and usable, when it resolves. Rejects with RecordExists where the name is taken, with
+   * a Refusal at a limit.
+   */
   async create(record: Omit<ApiKeyRecord, 'revision'>): Promise<ApiKeyRecord> {
     const owned = this.#byTenant.get(tenantKey(record));
     if (owned && owned.size >= MAX_KEYS_PER_TENANT) await this.#removeExpired(owned);
@@ -193,15 +234,22 @@ export class ApiKeyMirror {
     return created;
   }
 
-  /** With what it says now, in place of what the mirror shows. Rejects with RecordConflict where somebody changed it meanwhile. */
+  /**
+   * With what it says now, in place of what the mirror shows. Rejects with RecordConflict where
+   * somebody changed it meanwhile.
+   */
   async renew(record: ApiKeyRecord): Promise<void> {
     this.#add(await this.#store.update(record));
   }
 
-  /** Reads a key that the mirror doesn't show yet, by its id or its `namespace/shortName`; at most once in 250 ms for all who bring it. */
+  /**
+   * Reads a key that the mirror doesn't show yet, by its id or its `namespace/shortName`; at most
+   * once in 250 ms for all who bring it.
+   */
   async lookUp(key: string): Promise<ApiKeyRecord | undefined> {
     if (this.#removed.has(key)) return undefined;
-    if (this.#lookingUp >= MOST_LOOKED_UP) throw unavailable('too many keys are being looked up; try again');
+    if (this.#lookingUp >= MOST_LOOKED_UP)
+      throw unavailable('too many keys are being looked up; try again');
     this.#lookingUp += 1;
     try {
       const record = await this.#reads.read(key);
@@ -215,7 +263,8 @@ export class ApiKeyMirror {
 
   #add(record: ApiKeyRecord): void {
     const known = this.#byId.get(record.keyId);
-    if (this.#removed.has(record.keyId) || (known && !isNewer(record.revision, known.revision))) return;
+    if (this.#removed.has(record.keyId) || (known && !isNewer(record.revision, known.revision)))
+      return;
     if (known) this.#unlist(known);
     const key = tenantKey(record);
     this.#byId.set(record.keyId, record);
@@ -235,13 +284,16 @@ export class ApiKeyMirror {
     const now = this.#clock.now();
     for (const record of owned) {
       if (record.expiresAt > now) continue;
-      // First here, so that no other request removes it too. It has expired: should the store keep it, it opens nothing.
+      // First here, so that no other request removes it too. It has expired: should the store keep it, it
+      // opens nothing.
       this.#forget(record.keyId);
       await this.#removeStanding(record);
     }
   }
 
-  /** Forgets the keys that the store has no more, where nobody may have told of them. Never rejects. */
+  /**
+   * Forgets the keys that the store has no more, where nobody may have told of them. Never rejects.
+   */
   async #lookForRevoked(): Promise<void> {
     if (this.#looksForRevoked) {
       this.#looksAgain = true;
@@ -252,12 +304,16 @@ export class ApiKeyMirror {
     const known = [...this.#byId.keys()];
     try {
       const standing = new Set((await this.#store.list()).map(({ keyId }) => keyId));
-      for (const keyId of known) if (!standing.has(keyId) && !await this.#store.get(keyId)) this.#forget(keyId);
+      for (const keyId of known)
+        if (!standing.has(keyId) && !(await this.#store.get(keyId))) this.#forget(keyId);
     } catch {
       this.#looksAgain = true;
     }
     this.#looksForRevoked = false;
-    if (this.#looksAgain) this.#clock.at(this.#clock.now() + LOOK_AGAIN_MS, () => { void this.#lookForRevoked(); });
+    if (this.#looksAgain)
+      this.#clock.at(this.#clock.now() + LOOK_AGAIN_MS, () => {
+        void this.#lookForRevoked();
+      });
   }
 
   #forget(keyId: string): void {
@@ -284,7 +340,9 @@ export class ApiKeyMirror {
 
 const entryOf = ({ issuedAt, keyId }: ApiKeyRecord): OrderedEntry => ({ at: issuedAt, id: keyId });
 
-const tooManyKeys = (limit: number): Refusal => new Refusal('CONFLICT', `there are ${limit} API keys, which is the most`);
+const tooManyKeys = (limit: number): Refusal =>
+  new Refusal('CONFLICT', `there are ${limit} API keys, which is the most`);
 
 /** What of a secret is stored. */
-export const hashOf = (secret: string, pepper: Buffer): Buffer => createHmac('sha256', pepper).update(secret).digest();
+export const hashOf = (secret: string, pepper: Buffer): Buffer =>
+  createHmac('sha256', pepper).update(secret).digest();

@@ -42,4 +42,7 @@ export interface AuditRecord {
   readonly hash: string;
 }
 
-export interface AuditList { readonly items: readonly AuditRecord[]; readonly nextCursor?: string }
+export interface AuditList {
+  readonly items: readonly AuditRecord[];
+  readonly nextCursor?: string;
+}

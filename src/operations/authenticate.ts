@@ -17,7 +17,9 @@ export interface AuthenticateDeps {
 const MOST_REMEMBERED = 10_000;
 
 /** The two ways to know a caller. */
-export const authentication = (deps: AuthenticateDeps): Pick<Operations, 'authenticate' | 'authenticateAfresh'> => {
+export const authentication = (
+  deps: AuthenticateDeps,
+): Pick<Operations, 'authenticate' | 'authenticateAfresh'> => {
   const known = authenticate(deps);
   return {
     authenticate: known,
@@ -31,9 +33,10 @@ export const authentication = (deps: AuthenticateDeps): Pick<Operations, 'authen
 };
 
 /**
- * The caller behind a `SERVICE-API-KEY` header's value. One refusal for every key that is not good: malformed, unknown,
- * wrong or expired. A bad checksum is refused before anything is looked up. Good keys are remembered by a hash that only
- * this process can make, so that a caller of many requests costs one hash each.
+ * The caller behind a `SERVICE-API-KEY` header's value. One refusal for every key that is not good:
+ * malformed, unknown, wrong or expired. A bad checksum is refused before anything is looked up.
+ * Good keys are remembered by a hash that only this process can make, so that a caller of many
+ * requests costs one hash each.
  */
 export const authenticate = (deps: AuthenticateDeps) => {
   const salt = randomBytes(32).toString('hex');
@@ -42,7 +45,12 @@ export const authenticate = (deps: AuthenticateDeps) => {
     if (!key) throw apiKeyRequired();
     const mark = hash('sha256', salt + key.slice(0, LONGEST_KEY), 'base64');
     const known = good.get(mark);
-    if (known && deps.apiKeys.find(known.record.keyId) === known.record && known.record.expiresAt > deps.clock.now()) return known.caller;
+    if (
+      known &&
+      deps.apiKeys.find(known.record.keyId) === known.record &&
+      known.record.expiresAt > deps.clock.now()
+    )
+      return known.caller;
     const record = check(deps, key);
     const caller = callerOf(record);
     if (good.size >= MOST_REMEMBERED) good.clear();
@@ -53,7 +61,14 @@ export const authenticate = (deps: AuthenticateDeps) => {
 
 const callerOf = (record: ApiKeyRecord): Caller => {
   const { keyId, namespace, team, user, role, expiresAt } = record;
-  return { keyId, namespace, team, user, role, ...(isLasting(record) ? { keyEndsAt: expiresAt } : {}) };
+  return {
+    keyId,
+    namespace,
+    team,
+    user,
+    role,
+    ...(isLasting(record) ? { keyEndsAt: expiresAt } : {}),
+  };
 };
 
 /** Beyond any key's length, so that what is cut is no key. */

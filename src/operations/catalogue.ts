@@ -10,9 +10,19 @@ export interface CatalogueDeps {
   readonly clusterId: string;
 }
 
-/** What the deployment offers (operations `GET /instancetypes`, `/volumes`, `/feature-gates`, `/clusters`). */
-export const catalogue = ({ instanceTypes, volumes, clock, clusterId }: CatalogueDeps):
-Pick<Operations, 'listInstanceTypes' | 'listVolumes' | 'featureGates' | 'listClusters'> => ({
+/**
+ * What the deployment offers (operations `GET /instancetypes`, `/volumes`, `/feature-gates`,
+ * `/clusters`).
+ */
+export const catalogue = ({
+  instanceTypes,
+  volumes,
+  clock,
+  clusterId,
+}: CatalogueDeps): Pick<
+  Operations,
+  'listInstanceTypes' | 'listVolumes' | 'featureGates' | 'listClusters'
+> => ({
   listInstanceTypes: () => instanceTypes.list(),
   listVolumes: (caller) => volumes.list(caller.namespace),
   featureGates: () => ({
@@ -29,5 +39,7 @@ Pick<Operations, 'listInstanceTypes' | 'listVolumes' | 'featureGates' | 'listClu
     compatibleApi: false,
     console: false,
   }),
-  listClusters: () => [{ clusterId, isLocal: true, status: 'Connected', lastHeartbeat: clock.now() }],
+  listClusters: () => [
+    { clusterId, isLocal: true, status: 'Connected', lastHeartbeat: clock.now() },
+  ],
 });

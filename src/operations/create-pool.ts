@@ -19,42 +19,86 @@ export interface CreatePoolDeps extends PoolRenderingDeps, MakePoolDeps {
   readonly background: (name: string, work: Promise<void>) => void;
 }
 
-/** Makes a pool of the caller's from a template, by name or inline (operation `POST /sandboxpools`). Its filling begins at once. */
-export const createPool = (deps: CreatePoolDeps): Operations['createPool'] => async (caller, request) => {
-  const { registries = [] } = request;
-  const source = registries.length === 0 ? request.source : { ...request.source, overrides: { ...request.source.overrides, imagePullSecretConfigured: true } };
-  const rendered = await renderSource(deps, source, caller.namespace);
-  const { replicas } = scaleOf(request);
-  if (deps.supervisor.pools.index.uidOf(caller.namespace, request.name) !== undefined) throw poolAlreadyExists();
-  await deps.coordination.whenKnown(caller);
-  const draft = draftOf(deps, caller, request, { replicas, source, ...rendered });
-  const secretOwner: PullSecretOwner = { kind: 'pool', namespace: draft.owner.namespace, name: draft.name, uid: draft.uid };
-  const record = await makePool(deps, draft, registries.length === 0 ? NOTHING : {
-    prepare: () => deps.pullSecrets.keep(secretOwner, registries),
-    undo: () => deps.pullSecrets.forget(secretOwner),
-  });
-  if (registries.length > 0) deps.background('pull secret', tiePasswords(deps, secretOwner, registries));
-  return poolViewOf(deps.supervisor, record);
-};
+/**
+ * Makes a pool of the caller's from a template, by name or inline (operation `POST /sandboxpools`).
+ * Its filling begins at once.
+ */
+export const createPool =
+  (deps: CreatePoolDeps): Operations['createPool'] =>
+  async (caller, request) => {
+    const { registries = [] } = request;
+    const source =
+      registries.length === 0
+        ? request.source
+        : {
+            ...request.source,
+            overrides: { ...request.source.overrides, imagePullSecretConfigured: true },
+          };
+    const rendered = await renderSource(deps, source, caller.namespace);
+    const { replicas } = scaleOf(request);
+    if (deps.supervisor.pools.index.uidOf(caller.namespace, request.name) !== undefined)
+      throw poolAlreadyExists();
+    await deps.coordination.whenKnown(caller);
+    const draft = draftOf(deps, caller, request, { replicas, source, ...rendered });
+    const secretOwner: PullSecretOwner = {
+      kind: 'pool',
+      namespace: draft.owner.namespace,
+      name: draft.name,
+      uid: draft.uid,
+    };
+    const record = await makePool(
+      deps,
+      draft,
+      registries.length === 0
+        ? NOTHING
+        : {
+            prepare: () => deps.pullSecrets.keep(secretOwner, registries),
+            undo: () => deps.pullSecrets.forget(secretOwner),
+          },
+    );
+    if (registries.length > 0)
+      deps.background('pull secret', tiePasswords(deps, secretOwner, registries));
+    return poolViewOf(deps.supervisor, record);
+  };
 
 const NOTHING: Preparation = { prepare: async () => undefined, undo: async () => undefined };
 
 /** See Operations. */
-export const createdPoolUnder = ({ supervisor }: Pick<CreatePoolDeps, 'supervisor'>): Operations['createdPoolUnder'] => async (caller, name, mark) => {
-  if (supervisor.pools.index.uidOf(caller.namespace, name) === undefined) await supervisor.pools.lookUp(caller.namespace, name);
-  const uid = supervisor.pools.index.uidOf(caller.namespace, name);
-  const pool = uid === undefined ? undefined : supervisor.pools.get(uid);
-  if (!pool || !sameTenant(pool.record.owner, caller) || pool.record.mark?.key !== mark.key) return undefined;
-  if (pool.record.mark.body !== mark.body) throw idempotencyKeyReused();
-  return pool;
-};
+export const createdPoolUnder =
+  ({ supervisor }: Pick<CreatePoolDeps, 'supervisor'>): Operations['createdPoolUnder'] =>
+  async (caller, name, mark) => {
+    if (supervisor.pools.index.uidOf(caller.namespace, name) === undefined)
+      await supervisor.pools.lookUp(caller.namespace, name);
+    const uid = supervisor.pools.index.uidOf(caller.namespace, name);
+    const pool = uid === undefined ? undefined : supervisor.pools.get(uid);
+    if (!pool || !sameTenant(pool.record.owner, caller) || pool.record.mark?.key !== mark.key)
+      return undefined;
+    if (pool.record.mark.body !== mark.body) throw idempotencyKeyReused();
+    return pool;
+  };
 
-const draftOf = (deps: CreatePoolDeps, caller: Caller, request: CreatePoolRequest, made: { readonly replicas: number; readonly source: PoolSource } & RenderedPool): PoolDraft => {
+const draftOf = (
+  deps: CreatePoolDeps,
+  caller: Caller,
+  request: CreatePoolRequest,
+  made: { readonly replicas: number; readonly source: PoolSource } & RenderedPool,
+): PoolDraft => {
   const owner: Tenant = { namespace: caller.namespace, team: caller.team, user: caller.user };
   const { name, minReplicas, maxReplicas, updateStrategy, labels, annotations, mark } = request;
   return {
-    uid: deps.newUid(), name, owner, ...accessField(request.access), createdAt: deps.clock.now(), labels, annotations, ...(mark ? { mark } : {}),
-    ...(minReplicas === undefined ? {} : { minReplicas }), ...(maxReplicas === undefined ? {} : { maxReplicas }),
-    ...made, updateStrategy: { ...DEFAULT_UPDATE_STRATEGY, ...updateStrategy }, breaker: CLOSED_BREAKER, deleting: false,
+    uid: deps.newUid(),
+    name,
+    owner,
+    ...accessField(request.access),
+    createdAt: deps.clock.now(),
+    labels,
+    annotations,
+    ...(mark ? { mark } : {}),
+    ...(minReplicas === undefined ? {} : { minReplicas }),
+    ...(maxReplicas === undefined ? {} : { maxReplicas }),
+    ...made,
+    updateStrategy: { ...DEFAULT_UPDATE_STRATEGY, ...updateStrategy },
+    breaker: CLOSED_BREAKER,
+    deleting: false,
   };
 };

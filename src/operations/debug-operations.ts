@@ -1,21 +1,47 @@
 import type { MachineState } from '../actors/inspection/machines.ts';
 import type { OutboxReport } from '../actors/outbox.ts';
 import type { MirrorReport } from '../contracts/mirror-report.ts';
-import type { ActorKind, ActorSummary, AwaitedMoment, PendingIntent, Shown, ShownFields, Transition } from '../model/inspection.ts';
+import type {
+  ActorKind,
+  ActorSummary,
+  AwaitedMoment,
+  PendingIntent,
+  Shown,
+  ShownFields,
+  Transition,
+} from '../model/inspection.ts';
 import type { Caller } from '../model/tenant.ts';
 
-/** What an operator looks at. For keys with the admin role; what is shown is this replica's own view unless it says otherwise. */
+/**
+ * What an operator looks at. For keys with the admin role; what is shown is this replica's own view
+ * unless it says otherwise.
+ */
 export interface DebugOperations {
-  /** A page of actors; there is more as long as there is a `next`. Those that move meanwhile may be shown twice, or not. */
+  /**
+   * A page of actors; there is more as long as there is a `next`. Those that move meanwhile may be
+   * shown twice, or not.
+   */
   readonly listActors: (caller: Caller, request: ActorsRequest) => ActorsPage;
-  /** Of the replica that leads it, or of the one that is named; this one's own where that does not answer. Refuses with NOT_FOUND. */
+  /**
+   * Of the replica that leads it, or of the one that is named; this one's own where that does not
+   * answer. Refuses with NOT_FOUND.
+   */
   readonly getActor: (caller: Caller, name: ActorName, replica?: string) => Promise<ActorView>;
-  /** Makes the actor anew from its facts, and shows it then. Refuses with NOT_FOUND, with CONFLICT while an answer is awaited, or with UNAVAILABLE. */
+  /**
+   * Makes the actor anew from its facts, and shows it then. Refuses with NOT_FOUND, with CONFLICT
+   * while an answer is awaited, or with UNAVAILABLE.
+   */
   readonly rebuildActor: (caller: Caller, name: ActorName, replica?: string) => Promise<ActorView>;
-  /** Each of its transitions once this has resolved, as the replica sees them that leads it. Refuses with NOT_FOUND or TOO_MANY_STREAMS. */
+  /**
+   * Each of its transitions once this has resolved, as the replica sees them that leads it. Refuses
+   * with NOT_FOUND or TOO_MANY_STREAMS.
+   */
   readonly followActor: (caller: Caller, name: ActorName) => Promise<ActorFollow>;
   readonly getMachine: (kind: ActorKind) => MachineView;
-  /** These three of any replica, or of this one. Refuse with INVALID_ARGUMENT for one that does not live, with UNAVAILABLE where it says nothing. */
+  /**
+   * These three of any replica, or of this one. Refuse with INVALID_ARGUMENT for one that does not
+   * live, with UNAVAILABLE where it says nothing.
+   */
   readonly getQueues: (replica?: string) => Promise<QueuesReport>;
   readonly getDriver: (replica?: string) => Promise<DriverReport>;
   readonly getReflectors: (replica?: string) => Promise<ReflectorsReport>;
@@ -33,12 +59,27 @@ export interface ActorsRequest {
 }
 
 /** Where the last page ended. */
-export interface ActorsCursor { readonly kind: ActorKind; readonly group: string; readonly state: string; readonly entry?: { readonly at: number; readonly id: string } }
+export interface ActorsCursor {
+  readonly kind: ActorKind;
+  readonly group: string;
+  readonly state: string;
+  readonly entry?: { readonly at: number; readonly id: string };
+}
 
-export interface ActorsPage { readonly items: readonly ActorSummary[]; readonly next: ActorsCursor | undefined; readonly replica: string }
+export interface ActorsPage {
+  readonly items: readonly ActorSummary[];
+  readonly next: ActorsCursor | undefined;
+  readonly replica: string;
+}
 
-/** `text`: the actor's key, or what people call it; a name without a namespace is one of the caller's. */
-export interface ActorName { readonly kind: ActorKind; readonly text: string }
+/**
+ * `text`: the actor's key, or what people call it; a name without a namespace is one of the
+ * caller's.
+ */
+export interface ActorName {
+  readonly kind: ActorKind;
+  readonly text: string;
+}
 
 export interface ActorView {
   readonly kind: ActorKind;
@@ -48,7 +89,10 @@ export interface ActorView {
   readonly since: number;
   readonly status?: string;
   readonly why: readonly string[];
-  /** `replica`: who holds the lease of its shard, where that is known; `epoch`: of the lease, where the replica that answers holds it. */
+  /**
+   * `replica`: who holds the lease of its shard, where that is known; `epoch`: of the lease, where
+   * the replica that answers holds it.
+   */
   readonly leader: { readonly shard: number; readonly replica?: string; readonly epoch?: number };
   readonly context: ShownFields;
   readonly deadlines: readonly (AwaitedMoment & { readonly inMs: number })[];
@@ -60,7 +104,11 @@ export interface ActorView {
     /** As it stands in the store; absent: there is none, or it could not be read. */
     readonly stored?: ShownFields;
     readonly unread?: string;
-    readonly differs: readonly { readonly field: string; readonly actor: Shown; readonly record: Shown }[];
+    readonly differs: readonly {
+      readonly field: string;
+      readonly actor: Shown;
+      readonly record: Shown;
+    }[];
   };
   readonly seenBy: {
     readonly replica: string;
@@ -70,8 +118,9 @@ export interface ActorView {
 }
 
 /**
- * `seen-by`: whose view follows, told at the beginning and when that changes; `note`: why it is not its leader's, or why nothing follows. `missed`: some
- * transitions in this place are not known any more. `ended`: the actor is no more, and this was all.
+ * `seen-by`: whose view follows, told at the beginning and when that changes; `note`: why it is not
+ * its leader's, or why nothing follows. `missed`: some transitions in this place are not known any
+ * more. `ended`: the actor is no more, and this was all.
  */
 export type ActorNews =
   | { readonly kind: 'transition'; readonly transition: Transition }
@@ -112,4 +161,7 @@ export interface DriverReport {
   readonly work: Readonly<Record<string, number>>;
 }
 
-export interface ReflectorsReport { readonly replica: string; readonly reflectors: readonly MirrorReport[] }
+export interface ReflectorsReport {
+  readonly replica: string;
+  readonly reflectors: readonly MirrorReport[];
+}

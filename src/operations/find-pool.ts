@@ -6,15 +6,30 @@ import { mayUse, sameTenant, type Caller } from '../model/tenant.ts';
 import { viewOfPool } from './start-hindrance.ts';
 import type { PoolView } from './views.ts';
 
-/** Finds the caller's pool of that name to change it. Refuses as `findUsablePool`, and with FORBIDDEN where it is only shared with the caller. */
-export const findPool = async (supervisor: Supervisor, caller: Caller, name: string): Promise<PoolSnapshot> => {
+/**
+ * Finds the caller's pool of that name to change it. Refuses as `findUsablePool`, and with
+ * FORBIDDEN where it is only shared with the caller.
+ */
+export const findPool = async (
+  supervisor: Supervisor,
+  caller: Caller,
+  name: string,
+): Promise<PoolSnapshot> => {
   const pool = await findUsablePool(supervisor, caller, name);
-  if (!sameTenant(pool.record.owner, caller) && caller.role !== 'admin') throw notOwnersChange('pool');
+  if (!sameTenant(pool.record.owner, caller) && caller.role !== 'admin')
+    throw notOwnersChange('pool');
   return pool;
 };
 
-/** Finds the caller's pool of that name, or one that is shared with the caller; whether it is unknown or another's, the refusal is the same. */
-export const findUsablePool = async (supervisor: Supervisor, caller: Caller, name: string): Promise<PoolSnapshot> => {
+/**
+ * Finds the caller's pool of that name, or one that is shared with the caller; whether it is
+ * unknown or another's, the refusal is the same.
+ */
+export const findUsablePool = async (
+  supervisor: Supervisor,
+  caller: Caller,
+  name: string,
+): Promise<PoolSnapshot> => {
   await supervisor.pools.freshen(caller.namespace, name);
   const uid = supervisor.pools.index.uidOf(caller.namespace, name);
   const pool = uid === undefined ? undefined : supervisor.pools.get(uid);
@@ -28,5 +43,10 @@ export const poolViewOf = (supervisor: Supervisor, record: PoolRecord): PoolView
   return pool ? viewOfPool(supervisor, pool) : ofRecord(record);
 };
 
-const ofRecord = (record: PoolRecord): PoolView =>
-  ({ record, phase: record.deleting === false ? 'Pending' : 'Deleting', counts: NO_INSTANCES, updated: NO_INSTANCES, conditions: record.conditions ?? [] });
+const ofRecord = (record: PoolRecord): PoolView => ({
+  record,
+  phase: record.deleting === false ? 'Pending' : 'Deleting',
+  counts: NO_INSTANCES,
+  updated: NO_INSTANCES,
+  conditions: record.conditions ?? [],
+});

@@ -9,7 +9,13 @@ import type { ActorNews, DebugOperations } from './debug-operations.ts';
 import { viewOf } from './replica-views.ts';
 import { Seats } from './seats.ts';
 import type { KeyedActor } from './show-actor.ts';
-import { markIn, MOST_OF_PAGE, TrailReading, type TrailMark, type TrailPage } from './trail-reading.ts';
+import {
+  markIn,
+  MOST_OF_PAGE,
+  TrailReading,
+  type TrailMark,
+  type TrailPage,
+} from './trail-reading.ts';
 import type { TrailQuestion } from './trail-sessions.ts';
 
 const MOST_STREAMS_OF_TENANT = 16;
@@ -25,8 +31,9 @@ export interface FollowActorDeps {
 }
 
 /**
- * One actor's transitions as they come (operation `GET /debug/actors/{kind}/{key}/inspect`), as the replica sees them that leads it: this one at
- * once, another is asked every 250 ms. At most 16 at a time of one tenant's admins.
+ * One actor's transitions as they come (operation `GET /debug/actors/{kind}/{key}/inspect`), as the
+ * replica sees them that leads it: this one at once, another is asked every 250 ms. At most 16 at a
+ * time of one tenant's admins.
  */
 export const followActor = (deps: FollowActorDeps): DebugOperations['followActor'] => {
   const seats = new Seats(MOST_STREAMS_OF_TENANT);
@@ -55,7 +62,11 @@ export const followActor = (deps: FollowActorDeps): DebugOperations['followActor
 };
 
 /** `page` is absent where the leader says nothing; the note says why. */
-interface Look { readonly by: string; readonly note?: string; readonly page?: TrailPage }
+interface Look {
+  readonly by: string;
+  readonly note?: string;
+  readonly page?: TrailPage;
+}
 
 /** One stream. Wherever the lead goes it goes on after what it has told. */
 class Following {
@@ -83,14 +94,17 @@ class Following {
   }
 
   async *news(signal: AbortSignal): AsyncGenerator<ActorNews, void, undefined> {
-    const aborted = (): void => { this.#note(); };
+    const aborted = (): void => {
+      this.#note();
+    };
     signal.addEventListener('abort', aborted, { once: true });
     let seenBy: string | undefined;
     try {
       for (let look = this.#first; !signal.aborted; look = undefined) {
-        const { by, note, page } = look ?? await this.#look();
+        const { by, note, page } = look ?? (await this.#look());
         const told = `${by} ${note ?? ''}`;
-        if (told !== seenBy) yield { kind: 'seen-by', replica: by, ...(note === undefined ? {} : { note }) };
+        if (told !== seenBy)
+          yield { kind: 'seen-by', replica: by, ...(note === undefined ? {} : { note }) };
         seenBy = told;
         if (page?.missed) yield { kind: 'missed' };
         for (const transition of page?.transitions ?? []) yield { kind: 'transition', transition };
@@ -112,9 +126,15 @@ class Following {
   async #look(): Promise<Look> {
     this.#changed = false;
     const { coordination, replica } = this.#deps;
-    const leader = coordination.lease(this.#actor.shard) ? replica : coordination.holders().get(this.#actor.shard);
+    const leader = coordination.lease(this.#actor.shard)
+      ? replica
+      : coordination.holders().get(this.#actor.shard);
     if (leader !== undefined && leader !== replica) return await this.#lookThere(leader);
-    return { by: replica, page: this.#lookHere(), ...(leader === undefined ? { note: 'nobody leads it now' } : {}) };
+    return {
+      by: replica,
+      page: this.#lookHere(),
+      ...(leader === undefined ? { note: 'nobody leads it now' } : {}),
+    };
   }
 
   #lookHere(): TrailPage {
@@ -122,26 +142,51 @@ class Following {
     const { kind, key } = this.#actor;
     const { trails } = kinds[kind];
     if (!this.#here && !trails.standing(key)) return this.#gone();
-    this.#here ??= new TrailReading({ trails, key, by: replica, now: clock.now(), changed: () => { this.#note(); } });
+    this.#here ??= new TrailReading({
+      trails,
+      key,
+      by: replica,
+      now: clock.now(),
+      changed: () => {
+        this.#note();
+      },
+    });
     return this.#here.page(this.#mark);
   }
 
   async #lookThere(leader: string): Promise<Look> {
     this.close();
     const { kind, key } = this.#actor;
-    const question: TrailQuestion = { about: 'transitions', kind, key, follower: this.#id, ...(this.#mark ? { mark: this.#mark } : {}) };
+    const question: TrailQuestion = {
+      about: 'transitions',
+      kind,
+      key,
+      follower: this.#id,
+      ...(this.#mark ? { mark: this.#mark } : {}),
+    };
     try {
-      const page = await viewOf<TrailPage | undefined>(this.#deps, leader, { question, here: () => undefined });
-      return page ? { by: leader, page } : { by: leader, note: 'it runs a version that does not tell' };
+      const page = await viewOf<TrailPage | undefined>(this.#deps, leader, {
+        question,
+        here: () => undefined,
+      });
+      return page
+        ? { by: leader, page }
+        : { by: leader, note: 'it runs a version that does not tell' };
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      if (error.code === 'NOT_FOUND' && !this.#deps.kinds[kind].trails.standing(key)) return { by: leader, page: this.#gone() };
+      if (error.code === 'NOT_FOUND' && !this.#deps.kinds[kind].trails.standing(key))
+        return { by: leader, page: this.#gone() };
       return { by: leader, note: `it leads, and does not tell: ${error.message}` };
     }
   }
 
   #gone(): TrailPage {
-    return { transitions: [], missed: false, ended: true, mark: this.#mark ?? { by: this.#deps.replica, number: 0, at: 0, to: '' } };
+    return {
+      transitions: [],
+      missed: false,
+      ended: true,
+      mark: this.#mark ?? { by: this.#deps.replica, number: 0, at: 0, to: '' },
+    };
   }
 
   #note(): void {
@@ -154,7 +199,9 @@ class Following {
     if (this.#changed || signal.aborted) return;
     const { clock } = this.#deps;
     await new Promise<void>((resolve) => {
-      const cancel = clock.at(clock.now() + LOOK_MS, () => { resolve(); });
+      const cancel = clock.at(clock.now() + LOOK_MS, () => {
+        resolve();
+      });
       this.#wake = () => {
         cancel();
         resolve();

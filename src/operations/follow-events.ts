@@ -6,8 +6,15 @@ import { Seats } from './seats.ts';
 
 const MOST_STREAMS_OF_TENANT = 16;
 
-/** What happens to the caller's sandboxes and pools, or to everybody's (operation `GET /events`). At most 16 at a time of one tenant. */
-export const followEvents = ({ events }: { readonly events: EventFeed }): Operations['followEvents'] => {
+/**
+ * What happens to the caller's sandboxes and pools, or to everybody's (operation `GET /events`). At
+ * most 16 at a time of one tenant.
+ */
+export const followEvents = ({
+  events,
+}: {
+  readonly events: EventFeed;
+}): Operations['followEvents'] => {
   const seats = new Seats(MOST_STREAMS_OF_TENANT);
   return (caller, { all, after }) => {
     const key = tenantKey(caller);

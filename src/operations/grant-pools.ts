@@ -5,7 +5,13 @@ import { RESERVATION_MS, type Quotas } from '../contracts/coordination.ts';
 import type { Denial, Grant, Grants } from '../contracts/grants.ts';
 import { OutcomeUnknown } from '../contracts/sandbox-driver.ts';
 import type { PoolRecord } from '../model/pool.ts';
-import { amountsOfPool, BYTES_PER_MEMORY_UNIT, CPU_UNITS_PER_CORE, SIZED_RESOURCES, type QuotaResource } from '../model/quota.ts';
+import {
+  amountsOfPool,
+  BYTES_PER_MEMORY_UNIT,
+  CPU_UNITS_PER_CORE,
+  SIZED_RESOURCES,
+  type QuotaResource,
+} from '../model/quota.ts';
 import { formatCpu, formatMemory } from '../model/quantities.ts';
 import { Refusal } from '../model/refusals.ts';
 import type { QuotaLimits } from './quota-limits.ts';
@@ -19,19 +25,29 @@ export interface GrantPoolsDeps {
 
 type Sized = Pick<PoolRecord, 'uid' | 'owner' | 'replicas' | 'definition'>;
 
-interface Part { readonly resource: QuotaResource; readonly amount: number; readonly more: number }
+interface Part {
+  readonly resource: QuotaResource;
+  readonly amount: number;
+  readonly more: number;
+}
 
-const UNKNOWN: Denial = { reason: 'QuotaUnknown', message: 'what its owner uses can not be told now; it is tried again' };
+const UNKNOWN: Denial = {
+  reason: 'QuotaUnknown',
+  message: 'what its owner uses can not be told now; it is tried again',
+};
 
 /** Grants pools that were made or resized by hand what their owner's quotas allow, as over REST. */
 export const grantPools = (deps: GrantPoolsDeps): Grants<PoolRecord> => ({
   ask: async (next, before) => {
     const grant = new PoolGrant(deps, next, before);
-    return await grant.reserve() ?? grant;
+    return (await grant.reserve()) ?? grant;
   },
 });
 
-/** One attempt of one replica: others that try the same have reservations of their own, which don't add up. */
+/**
+ * One attempt of one replica: others that try the same have reservations of their own, which don't
+ * add up.
+ */
 class PoolGrant implements Grant<PoolRecord> {
   readonly #deps: GrantPoolsDeps;
   readonly #pool: Sized;
@@ -43,8 +59,14 @@ class PoolGrant implements Grant<PoolRecord> {
     this.#deps = deps;
     this.#pool = next;
     const [after, had] = [amountsOfPool(next), before && amountsOfPool(before)];
-    const sized = SIZED_RESOURCES.map((resource): Part => ({ resource, amount: after[resource], more: after[resource] - (had?.[resource] ?? 0) }));
-    this.#parts = had ? sized.filter(({ more }) => more > 0) : [{ resource: 'pools', amount: 1, more: 1 }, ...sized];
+    const sized = SIZED_RESOURCES.map((resource): Part => ({
+      resource,
+      amount: after[resource],
+      more: after[resource] - (had?.[resource] ?? 0),
+    }));
+    this.#parts = had
+      ? sized.filter(({ more }) => more > 0)
+      : [{ resource: 'pools', amount: 1, more: 1 }, ...sized];
     this.#since = deps.clock.now();
   }
 
@@ -81,8 +103,17 @@ class PoolGrant implements Grant<PoolRecord> {
     const attempt = this.#attempt;
     const isNew = this.#parts.some(({ resource }) => resource === 'pools');
     await Promise.allSettled([
-      ...(isNew ? [coordination.confirm(owner, 'pools', { name: uid, amount: 1, revision, attempt })] : []),
-      ...SIZED_RESOURCES.map((resource) => coordination.confirm(owner, resource, { name: uid, amount: amounts[resource], revision, attempt })),
+      ...(isNew
+        ? [coordination.confirm(owner, 'pools', { name: uid, amount: 1, revision, attempt })]
+        : []),
+      ...SIZED_RESOURCES.map((resource) =>
+        coordination.confirm(owner, resource, {
+          name: uid,
+          amount: amounts[resource],
+          revision,
+          attempt,
+        }),
+      ),
     ]);
   }
 
@@ -93,8 +124,11 @@ class PoolGrant implements Grant<PoolRecord> {
   /** Never rejects. What others reserved for the same pool stays. */
   async #giveBack(): Promise<void> {
     const { owner, uid } = this.#pool;
-    await Promise.allSettled(this.#parts.map(({ resource }) =>
-      this.#deps.coordination.withdraw(owner, resource, uid, this.#attempt)));
+    await Promise.allSettled(
+      this.#parts.map(({ resource }) =>
+        this.#deps.coordination.withdraw(owner, resource, uid, this.#attempt),
+      ),
+    );
   }
 
   async #exceeded({ resource, more }: Part, limit: number): Promise<Denial> {
@@ -104,7 +138,8 @@ class PoolGrant implements Grant<PoolRecord> {
     const taken = used ? `, ${inWords(resource, used[resource])} of them are used` : '';
     return {
       reason: 'QuotaExceeded',
-      message: `${team}/${user} may have ${inWords(resource, limit)} ${resource}${taken}, and this takes ${inWords(resource, more)} more; ` +
+      message:
+        `${team}/${user} may have ${inWords(resource, limit)} ${resource}${taken}, and this takes ${inWords(resource, more)} more; ` +
         `ask for less, make room, or have the limit raised: sandpool quotas set ${team} ${user} --admin`,
     };
   }

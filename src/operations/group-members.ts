@@ -23,15 +23,21 @@ export interface GroupMembersDeps {
   readonly clock: Clock;
 }
 
-/** What a group sees of its members' pools, and how it sizes them: within the owner's quota, which counts before all. */
+/**
+ * What a group sees of its members' pools, and how it sizes them: within the owner's quota, which
+ * counts before all.
+ */
 export const groupMembers = (deps: GroupMembersDeps): GroupMembers => {
   const room = new Room(deps);
   return {
     observe: async (env, group) => {
-      if (deps.supervisor.pools.semantics === 'idle') return []; // the rules go by a size that counts what runs
+      // the rules go by a size that counts what runs
+      if (deps.supervisor.pools.semantics === 'idle') return [];
       await deps.demand.look(poolsOf(deps, env, group).map(({ record }) => record));
       const left = await room.left(env.owner);
-      return poolsOf(deps, env, group).map((pool) => observed(deps, pool, group, left && roomFor(pool.record.definition, left)));
+      return poolsOf(deps, env, group).map((pool) =>
+        observed(deps, pool, group, left && roomFor(pool.record.definition, left)),
+      );
     },
     resize: async (env, decision, change) => {
       const pool = memberPoolOf(deps.supervisor, env, change.member)?.record;
@@ -47,26 +53,59 @@ export const groupMembers = (deps: GroupMembersDeps): GroupMembers => {
 
 type Observation = Awaited<ReturnType<GroupMembers['observe']>>[number];
 
-const poolsOf = ({ supervisor }: GroupMembersDeps, env: EnvRecord, group: AutoscalingGroup): readonly PoolSnapshot[] =>
-  env.members.filter(({ config, deleting }) => config.scalingGroup === group.name && deleting === false)
-    .flatMap(({ name }) => memberPoolOf(supervisor, env, name) ?? []).filter(({ record }) => record.deleting === false);
+const poolsOf = (
+  { supervisor }: GroupMembersDeps,
+  env: EnvRecord,
+  group: AutoscalingGroup,
+): readonly PoolSnapshot[] =>
+  env.members
+    .filter(({ config, deleting }) => config.scalingGroup === group.name && deleting === false)
+    .flatMap(({ name }) => memberPoolOf(supervisor, env, name) ?? [])
+    .filter(({ record }) => record.deleting === false);
 
-const observed = ({ supervisor, demand, clock }: GroupMembersDeps, { record, counts }: PoolSnapshot, group: AutoscalingGroup, quota: number | undefined): Observation => {
+const observed = (
+  { supervisor, demand, clock }: GroupMembersDeps,
+  { record, counts }: PoolSnapshot,
+  group: AutoscalingGroup,
+  quota: number | undefined,
+): Observation => {
   const { uid, name, replicas, updateRevision, decided } = record;
-  const { scaleUpPolicy, scaleDownPolicy: { protectionWindowSeconds } } = group;
+  const {
+    scaleUpPolicy,
+    scaleDownPolicy: { protectionWindowSeconds },
+  } = group;
   const trouble = supervisor.pools.startTrouble(uid) ?? unplacedIn({ supervisor, clock }, record);
   return {
-    name, desired: replicas, running: counts.running, idle: counts.idle, unavailable: counts.unavailable,
-    settled: counts.idle > 0 ? supervisor.index.bornBy('idle', uid, { revision: updateRevision, moment: clock.now() - protectionWindowSeconds * 1_000 }).length : 0,
-    pending: demand.pending(uid, askingMs(scaleUpPolicy)), waiting: demand.waiting(uid), claimedAt: Math.max(demand.cameAt(uid), supervisor.index.lastClaimedAt(uid)),
-    ...(quota === undefined ? {} : { quota }), reachable: true, ...(trouble ? { trouble } : {}), decided: decided?.id ?? 0,
+    name,
+    desired: replicas,
+    running: counts.running,
+    idle: counts.idle,
+    unavailable: counts.unavailable,
+    settled:
+      counts.idle > 0
+        ? supervisor.index.bornBy('idle', uid, {
+            revision: updateRevision,
+            moment: clock.now() - protectionWindowSeconds * 1_000,
+          }).length
+        : 0,
+    pending: demand.pending(uid, askingMs(scaleUpPolicy)),
+    waiting: demand.waiting(uid),
+    claimedAt: Math.max(demand.cameAt(uid), supervisor.index.lastClaimedAt(uid)),
+    ...(quota === undefined ? {} : { quota }),
+    reachable: true,
+    ...(trouble ? { trouble } : {}),
+    decided: decided?.id ?? 0,
   };
 };
 
 /** What has been looking for a place for too long. */
-const unplacedIn = ({ supervisor, clock }: Pick<GroupMembersDeps, 'supervisor' | 'clock'>, { uid, updateRevision }: PoolRecord): NonNullable<Observation['trouble']> | undefined => {
+const unplacedIn = (
+  { supervisor, clock }: Pick<GroupMembersDeps, 'supervisor' | 'clock'>,
+  { uid, updateRevision }: PoolRecord,
+): NonNullable<Observation['trouble']> | undefined => {
   const since = clock.now();
-  const count = supervisor.index.bornBy('starting', uid, { revision: updateRevision, moment: since - UNPLACED_MS })
+  const count = supervisor.index
+    .bornBy('starting', uid, { revision: updateRevision, moment: since - UNPLACED_MS })
     .filter((id) => supervisor.sandbox(id)?.context.hindrance === 'Unschedulable').length;
   return count > 0 ? { reason: 'unschedulable', count, since } : undefined;
 };
@@ -82,7 +121,9 @@ class Room {
   readonly #deps: Pick<GroupMembersDeps, 'coordination' | 'clock' | 'quotaLimits'>;
   readonly #used = new Map<string, { readonly at: number; readonly used: QuotaAmounts }>();
 
-  constructor(deps: Pick<GroupMembersDeps, 'coordination' | 'clock' | 'quotaLimits'>) { this.#deps = deps; }
+  constructor(deps: Pick<GroupMembersDeps, 'coordination' | 'clock' | 'quotaLimits'>) {
+    this.#deps = deps;
+  }
 
   /** Undefined where that can't be told now: who grows asks for the quota anyhow. */
   async left(owner: Tenant): Promise<QuotaAmounts | undefined> {
@@ -101,7 +142,9 @@ class Room {
   }
 
   /** It is another one now. */
-  changed(owner: Tenant): void { this.#used.delete(tenantKey(owner)); }
+  changed(owner: Tenant): void {
+    this.#used.delete(tenantKey(owner));
+  }
 
   #keep(key: string, used: QuotaAmounts): void {
     if (this.#used.size >= MOST_OWNERS) this.#used.clear();
@@ -109,26 +152,60 @@ class Room {
   }
 }
 
-interface Sizing extends ScalingChange { readonly id: number; readonly cause: ScalingDecision['cause']; readonly sparesMs: number | undefined }
+interface Sizing extends ScalingChange {
+  readonly id: number;
+  readonly cause: ScalingDecision['cause'];
+  readonly sparesMs: number | undefined;
+}
 
-/** What was not needed goes the longest idle first, and none of the young; all else has what starts go first. */
-const sizing = (env: EnvRecord, { id, cause }: Pick<ScalingDecision, 'id' | 'cause'>, change: ScalingChange): Sizing => {
+/**
+ * What was not needed goes the longest idle first, and none of the young; all else has what starts
+ * go first.
+ */
+const sizing = (
+  env: EnvRecord,
+  { id, cause }: Pick<ScalingDecision, 'id' | 'cause'>,
+  change: ScalingChange,
+): Sizing => {
   const member = env.members.find(({ name }) => name === change.member);
   const group = env.groups.find(({ name }) => name === member?.config.scalingGroup);
-  return { ...change, id, cause, sparesMs: cause === 'surplus' && change.to < change.from && group ? group.scaleDownPolicy.protectionWindowSeconds * 1_000 : undefined };
+  return {
+    ...change,
+    id,
+    cause,
+    sparesMs:
+      cause === 'surplus' && change.to < change.from && group
+        ? group.scaleDownPolicy.protectionWindowSeconds * 1_000
+        : undefined,
+  };
 };
 
-const resized = async (deps: GroupMembersDeps, before: PoolRecord, size: Sizing): Promise<ChangeOutcome> => {
+const resized = async (
+  deps: GroupMembersDeps,
+  before: PoolRecord,
+  size: Sizing,
+): Promise<ChangeOutcome> => {
   if (outcomeOf(before, size) === 'done') return { kind: 'done' };
   const resizing = new Resizing(deps, before);
   try {
-    const record = await deps.supervisor.pools.change(before.uid, async (current) => {
-      if (outcomeOf(current, size) || countsAwayRunning(deps, size, before.uid)) return current;
-      const { requested: _overruled, ...rest } = current;
-      const next = { ...rest, replicas: size.to, decided: { id: size.id, ...(size.sparesMs === undefined ? {} : { sparesMs: size.sparesMs }) } };
-      await resizing.cover(current, next);
-      return next;
-    }, resizing.permitted);
+    const record = await deps.supervisor.pools.change(
+      before.uid,
+      async (current) => {
+        if (outcomeOf(current, size) || countsAwayRunning(deps, size, before.uid)) return current;
+        const { requested: _overruled, ...rest } = current;
+        const next = {
+          ...rest,
+          replicas: size.to,
+          decided: {
+            id: size.id,
+            ...(size.sparesMs === undefined ? {} : { sparesMs: size.sparesMs }),
+          },
+        };
+        await resizing.cover(current, next);
+        return next;
+      },
+      resizing.permitted,
+    );
     if (record?.decided?.id !== size.id) {
       await resizing.failed(undefined);
       return { kind: 'overtaken' };
@@ -137,17 +214,27 @@ const resized = async (deps: GroupMembersDeps, before: PoolRecord, size: Sizing)
     return { kind: 'done' };
   } catch (error) {
     await resizing.failed(error);
-    if (error instanceof Refusal && error.code === 'QUOTA_EXCEEDED') return { kind: 'refused', reason: 'quota' };
+    if (error instanceof Refusal && error.code === 'QUOTA_EXCEEDED')
+      return { kind: 'refused', reason: 'quota' };
     throw error;
   }
 };
 
 /** Claims came since it was decided. Where its owner's most is less than what runs, that stands. */
-const countsAwayRunning = ({ supervisor }: GroupMembersDeps, { cause, from, to }: Sizing, uid: string): boolean =>
+const countsAwayRunning = (
+  { supervisor }: GroupMembersDeps,
+  { cause, from, to }: Sizing,
+  uid: string,
+): boolean =>
   cause !== 'limits' && to < from && to < (supervisor.pools.get(uid)?.counts.running ?? 0);
 
 /** What became of a change, by the pool's own word; undefined: it is still to be made. */
-const outcomeOf = ({ replicas, decided, deleting }: PoolRecord, { id, from }: Sizing): 'done' | 'overtaken' | undefined => {
+const outcomeOf = (
+  { replicas, decided, deleting }: PoolRecord,
+  { id, from }: Sizing,
+): 'done' | 'overtaken' | undefined => {
   if (decided?.id === id) return 'done';
-  return deleting !== false || replicas !== from || (decided?.id ?? 0) > id ? 'overtaken' : undefined;
+  return deleting !== false || replicas !== from || (decided?.id ?? 0) > id
+    ? 'overtaken'
+    : undefined;
 };

@@ -1,6 +1,9 @@
 import type { Supervisor } from '../actors/supervisor.ts';
 
-/** Warns of pools whose sandboxes have the host's network; undefined where there is none. Names no pool. */
+/**
+ * Warns of pools whose sandboxes have the host's network; undefined where there is none. Names no
+ * pool.
+ */
 export const hostNetworkWarning = ({ pools }: Pick<Supervisor, 'pools'>): string | undefined => {
   const { ids } = pools.index.list(undefined, 0, Number.POSITIVE_INFINITY);
   const count = ids.filter((uid) => pools.get(uid)?.record.definition.network === 'host').length;

@@ -13,19 +13,28 @@ interface Followed {
   cancel: () => void;
 }
 
-/** Tells whoever goes on under a key when it is worth nothing any more: revoked, or expired. What is followed is bounded by its followers. */
+/**
+ * Tells whoever goes on under a key when it is worth nothing any more: revoked, or expired. What is
+ * followed is bounded by its followers.
+ */
 export class KeyEnds {
   readonly #deps: KeyEndsDeps;
   readonly #followed = new Map<string, Followed>();
 
-  constructor(deps: KeyEndsDeps) { this.#deps = deps; }
+  constructor(deps: KeyEndsDeps) {
+    this.#deps = deps;
+  }
 
   /** Keys that somebody follows. */
-  get size(): number { return this.#followed.size; }
+  get size(): number {
+    return this.#followed.size;
+  }
 
   /** Calls `ended` once; at once where the key is worth nothing now. Answers the way to end it. */
   follow(keyId: string, ended: () => void): () => void {
-    const own = (): void => { ended(); }; // each counts, also one given twice
+    const own = (): void => {
+      ended();
+    }; // each counts, also one given twice
     const known = this.#followed.get(keyId);
     if (known) known.ended.add(own);
     else {
@@ -48,7 +57,9 @@ export class KeyEnds {
     followed.cancel();
     const record = find(keyId);
     if (record && record.expiresAt > clock.now()) {
-      followed.cancel = clock.at(record.expiresAt, () => { this.changed(keyId); });
+      followed.cancel = clock.at(record.expiresAt, () => {
+        this.changed(keyId);
+      });
       return;
     }
     this.#followed.delete(keyId);

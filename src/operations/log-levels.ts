@@ -2,17 +2,39 @@ import type { Clock } from '../contracts/clock.ts';
 import type { LevelledLog, LogLevel } from '../contracts/log.ts';
 import type { Caller } from '../model/tenant.ts';
 
-/** `until`: then it is `configured` again; undefined: never. Without `forMs` it stays until a restart. */
-export interface LogLevelView { readonly replica: string; readonly level: LogLevel; readonly configured: LogLevel; readonly until: number | undefined }
-export interface LogLevelRequest { readonly level: LogLevel; readonly forMs?: number }
+/**
+ * `until`: then it is `configured` again; undefined: never. Without `forMs` it stays until a
+ * restart.
+ */
+export interface LogLevelView {
+  readonly replica: string;
+  readonly level: LogLevel;
+  readonly configured: LogLevel;
+  readonly until: number | undefined;
+}
+export interface LogLevelRequest {
+  readonly level: LogLevel;
+  readonly forMs?: number;
+}
 
 export interface LogLevels {
   readonly getLogLevel: (caller: Caller) => LogLevelView;
   readonly setLogLevel: (caller: Caller, request: LogLevelRequest) => LogLevelView;
 }
 
-/** The level of this replica's log (operations `GET` and `PUT /debug/log-level`). A restart has that of the settings again. */
-export const logLevels = ({ log, clock, replica }: { readonly log: LevelledLog; readonly clock: Clock; readonly replica: string }): LogLevels => {
+/**
+ * The level of this replica's log (operations `GET` and `PUT /debug/log-level`). A restart has that
+ * of the settings again.
+ */
+export const logLevels = ({
+  log,
+  clock,
+  replica,
+}: {
+  readonly log: LevelledLog;
+  readonly clock: Clock;
+  readonly replica: string;
+}): LogLevels => {
   const configured: LogLevel = log.level;
   let until: number | undefined;
   let callOff = (): void => undefined;
@@ -33,7 +55,14 @@ export const logLevels = ({ log, clock, replica }: { readonly log: LevelledLog; 
           log.warn({ from, to: configured }, 'log level is that of the settings again');
         });
       }
-      log.warn({ from, to: level, ...(until === undefined ? {} : { until: new Date(until).toISOString() }) }, 'log level changed');
+      log.warn(
+        {
+          from,
+          to: level,
+          ...(until === undefined ? {} : { until: new Date(until).toISOString() }),
+        },
+        'log level changed',
+      );
       return view();
     },
   };

@@ -9,19 +9,31 @@ import type { OpenEndpoint, Operations } from './operations.ts';
 import { findSandbox, shownRunning } from './sandbox-view.ts';
 import { Seats } from './seats.ts';
 
-/** Requests and WebSockets under way to the endpoints of one sandbox, and of one tenant's all together. */
+/**
+ * Requests and WebSockets under way to the endpoints of one sandbox, and of one tenant's all
+ * together.
+ */
 const MOST_OF_SANDBOX = 256;
 const MOST_OF_TENANT = 1_024;
 /** Traffic is noted as activity once in so long. */
 const TOUCH_MS = 1_000;
 
-export interface OpenEndpointDeps { readonly supervisor: Supervisor; readonly driver: SandboxDriver; readonly clock: Clock }
+export interface OpenEndpointDeps {
+  readonly supervisor: Supervisor;
+  readonly driver: SandboxDriver;
+  readonly clock: Clock;
+}
 
 /**
- * Opens the way to an endpoint of the caller's running sandbox. Nothing is dialled yet. Answers at once where the mirror
- * shows that it runs (of one that another replica has just ended the dial fails), else once the truth was read.
+ * Opens the way to an endpoint of the caller's running sandbox. Nothing is dialled yet. Answers at
+ * once where the mirror shows that it runs (of one that another replica has just ended the dial
+ * fails), else once the truth was read.
  */
-export const openEndpoint = ({ supervisor, driver, clock }: OpenEndpointDeps): Operations['openEndpoint'] => {
+export const openEndpoint = ({
+  supervisor,
+  driver,
+  clock,
+}: OpenEndpointDeps): Operations['openEndpoint'] => {
   const ofSandbox = new Seats(MOST_OF_SANDBOX);
   const ofTenant = new Seats(MOST_OF_TENANT);
 
@@ -51,15 +63,27 @@ export const openEndpoint = ({ supervisor, driver, clock }: OpenEndpointDeps): O
       ofTenant.leave(tenant);
     };
     const { port, scheme } = endpoint;
-    return { sandboxId, port, scheme, dial: (signal) => driver.dial(sandboxId, port, signal), touch, close };
+    return {
+      sandboxId,
+      port,
+      scheme,
+      dial: (signal) => driver.dial(sandboxId, port, signal),
+      touch,
+      close,
+    };
   };
 
   return (caller, sandboxId, name) => {
     const shown = shownRunning(supervisor, caller, sandboxId);
     if (shown) return open(caller, { context: shown.context, sandboxId, name });
-    return findSandbox(supervisor, caller, sandboxId)
-      .then((found) => open(caller, { context: running(found).context, sandboxId, name }));
+    return findSandbox(supervisor, caller, sandboxId).then((found) =>
+      open(caller, { context: running(found).context, sandboxId, name }),
+    );
   };
 };
 
-interface Wanted { readonly context: SandboxSnapshot['context']; readonly sandboxId: string; readonly name: string }
+interface Wanted {
+  readonly context: SandboxSnapshot['context'];
+  readonly sandboxId: string;
+  readonly name: string;
+}

@@ -1,5 +1,12 @@
 import type { TellStep } from '../contracts/tracing.ts';
-import type { ExecOutcome, ExecRequest, LogBatch, LogLine, PortConnection, Terminal } from '../contracts/sandbox-driver.ts';
+import type {
+  ExecOutcome,
+  ExecRequest,
+  LogBatch,
+  LogLine,
+  PortConnection,
+  Terminal,
+} from '../contracts/sandbox-driver.ts';
 import type { Volume } from '../contracts/volumes.ts';
 import type { ApiKeyRecord } from '../model/api-key.ts';
 import type { AutoscalingGroup, GroupChange } from '../model/autoscaling-group.ts';
@@ -20,89 +27,229 @@ import type { LogLevels } from './log-levels.ts';
 import type { DebugOperations } from './debug-operations.ts';
 import type { Opening } from './opening.ts';
 import type { QuotaChange } from './quota-limits.ts';
-import type { ClusterView, EnvView, FeatureGates, MemberView, Page, PageRequest, PoolSyncView, PoolView, QuotaView, SandboxDetailView, SandboxStatistics, SandboxView, TemplateView } from './views.ts';
+import type {
+  ClusterView,
+  EnvView,
+  FeatureGates,
+  MemberView,
+  Page,
+  PageRequest,
+  PoolSyncView,
+  PoolView,
+  QuotaView,
+  SandboxDetailView,
+  SandboxStatistics,
+  SandboxView,
+  TemplateView,
+} from './views.ts';
 
-/** Every use case, one a file beside this one; the HTTP layer calls nothing else. Each rejects with a Refusal for an expected "no". */
+/**
+ * Every use case, one a file beside this one; the HTTP layer calls nothing else. Each rejects with
+ * a Refusal for an expected "no".
+ */
 export interface Operations extends DebugOperations {
-  /** The caller behind a `SERVICE-API-KEY` header's value. Refuses with API_KEY_REQUIRED or INVALID_API_KEY. */
+  /**
+   * The caller behind a `SERVICE-API-KEY` header's value. Refuses with API_KEY_REQUIRED or
+   * INVALID_API_KEY.
+   */
   readonly authenticate: (key: string | undefined) => Caller;
   /** The same for one that was refused: another replica may have made it a moment ago. */
   readonly authenticateAfresh: (key: string | undefined) => Promise<Caller>;
   readonly createApiKey: (caller: Caller, request: ApiKeyRequest) => Promise<IssuedApiKey>;
   /** For `/admin`: the key of any team and user; they default to the caller's. */
-  readonly createApiKeyForTenant: (caller: Caller, request: AdminApiKeyRequest) => Promise<IssuedApiKey>;
+  readonly createApiKeyForTenant: (
+    caller: Caller,
+    request: AdminApiKeyRequest,
+  ) => Promise<IssuedApiKey>;
   readonly listApiKeys: (caller: Caller, page: PageRequest) => Promise<Page<ApiKeyRecord>>;
   readonly listAllApiKeys: (caller: Caller, page: PageRequest) => Promise<Page<ApiKeyRecord>>;
-  /** Durable, and the key worth nothing, when it resolves; with `cascade` all that it made too. Answers how many those are. */
+  /**
+   * Durable, and the key worth nothing, when it resolves; with `cascade` all that it made too.
+   * Answers how many those are.
+   */
   readonly deleteApiKey: (caller: Caller, keyId: string, cascade: boolean) => Promise<number>;
   /** The same for `/admin`. */
-  readonly deleteApiKeyByName: (caller: Caller, name: ApiKeyName, cascade: boolean) => Promise<{ readonly keyId: string; readonly revoked: number }>;
-  /** For `/admin`: all keys of a user, with `cascade` what they made too. Answers how many those are. */
-  readonly deleteApiKeysOf: (caller: Caller, of: { readonly team: string; readonly user: string; readonly cascade: boolean }) => Promise<number>;
-  /** For `/admin`: has the key count on all worker clusters; answers its id. Refuses with ALREADY_GLOBAL, then with CLUSTER_UNAVAILABLE. */
+  readonly deleteApiKeyByName: (
+    caller: Caller,
+    name: ApiKeyName,
+    cascade: boolean,
+  ) => Promise<{ readonly keyId: string; readonly revoked: number }>;
+  /**
+   * For `/admin`: all keys of a user, with `cascade` what they made too. Answers how many those
+   * are.
+   */
+  readonly deleteApiKeysOf: (
+    caller: Caller,
+    of: { readonly team: string; readonly user: string; readonly cascade: boolean },
+  ) => Promise<number>;
+  /**
+   * For `/admin`: has the key count on all worker clusters; answers its id. Refuses with
+   * ALREADY_GLOBAL, then with CLUSTER_UNAVAILABLE.
+   */
   readonly promoteApiKey: (caller: Caller, name: ApiKeyName) => Promise<string>;
-  /** Calls `ended` once, as soon as the key is revoked or has expired; at once where it is. Answers the way to end it. */
+  /**
+   * Calls `ended` once, as soon as the key is revoked or has expired; at once where it is. Answers
+   * the way to end it.
+   */
   readonly followKey: (keyId: string, ended: () => void) => () => void;
 
-  /** Claims one idle instance of a pool for the caller. The returned sandbox is durable. An abort of `signal` ends a claim that waits, with its reason. */
-  readonly claimSandbox: (caller: Caller, request: ClaimRequest, signal?: AbortSignal) => Promise<SandboxView>;
-  /** Resolves once it is known whether a claim of this mark has landed, whose request was refused before it was; undefined where none is open. */
+  /**
+   * Claims one idle instance of a pool for the caller. The returned sandbox is durable. An abort of
+   * `signal` ends a claim that waits, with its reason.
+   */
+  readonly claimSandbox: (
+    caller: Caller,
+    request: ClaimRequest,
+    signal?: AbortSignal,
+  ) => Promise<SandboxView>;
+  /**
+   * Resolves once it is known whether a claim of this mark has landed, whose request was refused
+   * before it was; undefined where none is open.
+   */
   readonly unsettledClaim: (mark: RequestMark) => Promise<void> | undefined;
   readonly getSandbox: (caller: Caller, sandboxId: string) => Promise<SandboxDetailView>;
-  readonly listSandboxes: (caller: Caller, filter: SandboxFilter, page: PageRequest) => Promise<Page<SandboxView>>;
+  readonly listSandboxes: (
+    caller: Caller,
+    filter: SandboxFilter,
+    page: PageRequest,
+  ) => Promise<Page<SandboxView>>;
   /** Durable that it ends, when it resolves. The view's status is Stopping. */
   readonly deleteSandbox: (caller: Caller, sandboxId: string) => Promise<SandboxView>;
-  readonly setIdleTimeout: (caller: Caller, sandboxId: string, change: { readonly idleTimeoutMs: number; readonly ifMatch?: IfMatch | undefined }) => Promise<SandboxView>;
-  readonly execInSandbox: (caller: Caller, sandboxId: string, request: ExecRequest, signal: AbortSignal) => Promise<ExecOutcome>;
+  readonly setIdleTimeout: (
+    caller: Caller,
+    sandboxId: string,
+    change: { readonly idleTimeoutMs: number; readonly ifMatch?: IfMatch | undefined },
+  ) => Promise<SandboxView>;
+  readonly execInSandbox: (
+    caller: Caller,
+    sandboxId: string,
+    request: ExecRequest,
+    signal: AbortSignal,
+  ) => Promise<ExecOutcome>;
   /** The end of what the sandbox printed; of a finished one for as long as it is kept. */
-  readonly sandboxLogs: (caller: Caller, sandboxId: string, request: LogsRequest) => Promise<SandboxLogs>;
-  readonly followSandboxLogs: (caller: Caller, sandboxId: string, request: LogsRequest & { readonly after?: string }) => Promise<LogsFollow>;
+  readonly sandboxLogs: (
+    caller: Caller,
+    sandboxId: string,
+    request: LogsRequest,
+  ) => Promise<SandboxLogs>;
+  readonly followSandboxLogs: (
+    caller: Caller,
+    sandboxId: string,
+    request: LogsRequest & { readonly after?: string },
+  ) => Promise<LogsFollow>;
   /** The last 50, the oldest first; of a finished sandbox for as long as it is kept. */
   readonly sandboxEvents: (caller: Caller, sandboxId: string) => Promise<readonly EventRecord[]>;
   /** What happens from now on, or after the event with the id `after`; `all` is an admin's. */
-  readonly followEvents: (caller: Caller, request: { readonly all: boolean; readonly after?: string }) => EventsFollow;
+  readonly followEvents: (
+    caller: Caller,
+    request: { readonly all: boolean; readonly after?: string },
+  ) => EventsFollow;
   /** A single-use token of 30 seconds that opens a terminal. */
   readonly createExecToken: (caller: Caller, sandboxId: string) => Promise<string>;
   readonly openTerminal: (request: OpenTerminalRequest) => Promise<OpenTerminal>;
 
   /** Runs the sandbox's readiness probes, now. */
   readonly isReady: (caller: Caller, sandboxId: string) => Promise<SandboxReadiness>;
-  /** The way to an endpoint of the caller's running sandbox, by HTTP under `/sandboxes/{sandboxId}/endpoints/{name}/`. Throws a Refusal. */
-  readonly openEndpoint: (caller: Caller, sandboxId: string, name: string) => OpenEndpoint | Promise<OpenEndpoint>;
+  /**
+   * The way to an endpoint of the caller's running sandbox, by HTTP under
+   * `/sandboxes/{sandboxId}/endpoints/{name}/`. Throws a Refusal.
+   */
+  readonly openEndpoint: (
+    caller: Caller,
+    sandboxId: string,
+    name: string,
+  ) => OpenEndpoint | Promise<OpenEndpoint>;
 
   readonly createPool: (caller: Caller, request: CreatePoolRequest) => Promise<PoolView>;
-  /** The caller's pool of that name, where an earlier request of this mark made it. Refuses with IDEMPOTENCY_KEY_REUSED where it had another body. */
-  readonly createdPoolUnder: (caller: Caller, name: string, mark: RequestMark) => Promise<PoolView | undefined>;
+  /**
+   * The caller's pool of that name, where an earlier request of this mark made it. Refuses with
+   * IDEMPOTENCY_KEY_REUSED where it had another body.
+   */
+  readonly createdPoolUnder: (
+    caller: Caller,
+    name: string,
+    mark: RequestMark,
+  ) => Promise<PoolView | undefined>;
   readonly getPool: (caller: Caller, name: string) => Promise<PoolView>;
-  readonly listPools: (caller: Caller, filter: { readonly all: boolean }, page: PageRequest) => Promise<Page<PoolView>>;
+  readonly listPools: (
+    caller: Caller,
+    filter: { readonly all: boolean },
+    page: PageRequest,
+  ) => Promise<Page<PoolView>>;
   readonly updatePool: (caller: Caller, name: string, change: PoolChange) => Promise<PoolView>;
   /** Renders the pool anew from its template and its owner's wishes; replicas stay. */
   readonly syncPool: (caller: Caller, name: string) => Promise<PoolView>;
   /** What `syncPool` would apply. Writes nothing. */
   readonly previewPoolSync: (caller: Caller, name: string) => Promise<PoolSyncView>;
-  readonly deletePool: (caller: Caller, name: string, options: { readonly force: boolean }) => Promise<PoolView>;
+  readonly deletePool: (
+    caller: Caller,
+    name: string,
+    options: { readonly force: boolean },
+  ) => Promise<PoolView>;
 
   readonly createEnv: (caller: Caller, request: CreateEnvRequest) => Promise<EnvView>;
-  /** The caller's env of that name, where an earlier request of this mark made it. Refuses with IDEMPOTENCY_KEY_REUSED where it had another body. */
-  readonly createdEnvUnder: (caller: Caller, name: string, mark: RequestMark) => Promise<EnvView | undefined>;
+  /**
+   * The caller's env of that name, where an earlier request of this mark made it. Refuses with
+   * IDEMPOTENCY_KEY_REUSED where it had another body.
+   */
+  readonly createdEnvUnder: (
+    caller: Caller,
+    name: string,
+    mark: RequestMark,
+  ) => Promise<EnvView | undefined>;
   readonly getEnv: (caller: Caller, name: string) => Promise<EnvView>;
-  readonly listEnvs: (caller: Caller, filter: { readonly all: boolean }, page: PageRequest) => Promise<Page<EnvView>>;
+  readonly listEnvs: (
+    caller: Caller,
+    filter: { readonly all: boolean },
+    page: PageRequest,
+  ) => Promise<Page<EnvView>>;
   readonly replaceEnv: (caller: Caller, name: string, change: EnvReplacement) => Promise<EnvView>;
   readonly patchEnv: (caller: Caller, name: string, change: EnvPatchRequest) => Promise<EnvView>;
-  readonly deleteEnv: (caller: Caller, name: string, options: { readonly force: boolean }) => Promise<EnvView>;
+  readonly deleteEnv: (
+    caller: Caller,
+    name: string,
+    options: { readonly force: boolean },
+  ) => Promise<EnvView>;
   /** Renders every member's pool anew. Refuses with ENV_SYNC_PARTIAL. */
   readonly syncEnv: (caller: Caller, name: string) => Promise<EnvView>;
-  readonly addMember: (caller: Caller, envName: string, request: AddMemberRequest) => Promise<MemberView>;
+  readonly addMember: (
+    caller: Caller,
+    envName: string,
+    request: AddMemberRequest,
+  ) => Promise<MemberView>;
   /** The same for a member, as `createdEnvUnder` for an env. */
-  readonly addedMemberUnder: (caller: Caller, envName: string, mark: RequestMark) => Promise<MemberView | undefined>;
+  readonly addedMemberUnder: (
+    caller: Caller,
+    envName: string,
+    mark: RequestMark,
+  ) => Promise<MemberView | undefined>;
   readonly listMembers: (caller: Caller, envName: string) => Promise<readonly PoolView[]>;
-  readonly updateMember: (caller: Caller, envName: string, name: string, change: MemberChange) => Promise<MemberView>;
-  readonly deleteMember: (caller: Caller, envName: string, name: string, options: { readonly force: boolean }) => Promise<{ readonly name: string; readonly namespace: string }>;
+  readonly updateMember: (
+    caller: Caller,
+    envName: string,
+    name: string,
+    change: MemberChange,
+  ) => Promise<MemberView>;
+  readonly deleteMember: (
+    caller: Caller,
+    envName: string,
+    name: string,
+    options: { readonly force: boolean },
+  ) => Promise<{ readonly name: string; readonly namespace: string }>;
   readonly listGroups: (caller: Caller, envName: string) => Promise<readonly AutoscalingGroup[]>;
   readonly getGroup: (caller: Caller, envName: string, groupName: string) => Promise<GroupView>;
   /** The newest first; those that are kept. */
-  readonly groupDecisions: (caller: Caller, envName: string, groupName: string) => Promise<readonly ToldDecision[]>;
-  readonly updateGroup: (caller: Caller, envName: string, groupName: string, change: GroupChange & { readonly ifMatch?: IfMatch | undefined }) => Promise<GroupView>;
+  readonly groupDecisions: (
+    caller: Caller,
+    envName: string,
+    groupName: string,
+  ) => Promise<readonly ToldDecision[]>;
+  readonly updateGroup: (
+    caller: Caller,
+    envName: string,
+    groupName: string,
+    change: GroupChange & { readonly ifMatch?: IfMatch | undefined },
+  ) => Promise<GroupView>;
   readonly deleteGroup: (caller: Caller, envName: string, groupName: string) => Promise<void>;
 
   /** Refuses with UNAVAILABLE where it is not known what is used; so do the next two. */
@@ -116,7 +263,10 @@ export interface Operations extends DebugOperations {
   readonly listTemplates: (page: PageRequest) => Page<TemplateView>;
   /** These three for `/admin`. Durable when they resolve. */
   readonly createTemplate: (document: SandboxTemplateDocument) => Promise<TemplateView>;
-  readonly updateTemplate: (name: string, change: TemplateChange & { readonly ifMatch?: IfMatch | undefined }) => Promise<TemplateView>;
+  readonly updateTemplate: (
+    name: string,
+    change: TemplateChange & { readonly ifMatch?: IfMatch | undefined },
+  ) => Promise<TemplateView>;
   readonly deleteTemplate: (name: string) => Promise<void>;
 
   readonly listInstanceTypes: () => readonly InstanceType[];
@@ -136,19 +286,35 @@ export interface Operations extends DebugOperations {
   readonly shards: () => ShardReport;
 }
 
-export interface ApiKeyName { readonly namespace: string; readonly shortName: string }
-export interface TeamUser { readonly team: string; readonly user: string }
+export interface ApiKeyName {
+  readonly namespace: string;
+  readonly shortName: string;
+}
+export interface TeamUser {
+  readonly team: string;
+  readonly user: string;
+}
 
 export interface ApiKeyRequest {
-  /** Of a request under an Idempotency-Key, and of its repetitions alone: they get the same key. A secret. */
+  /**
+   * Of a request under an Idempotency-Key, and of its repetitions alone: they get the same key. A
+   * secret.
+   */
   readonly seed?: Buffer;
   readonly name?: string;
   readonly description?: string;
   /** Milliseconds since the epoch. */
   readonly expiresAt?: number;
 }
-export interface AdminApiKeyRequest extends ApiKeyRequest { readonly team?: string; readonly user?: string; readonly role?: Role }
-export interface IssuedApiKey { readonly record: ApiKeyRecord; readonly apiKey: string }
+export interface AdminApiKeyRequest extends ApiKeyRequest {
+  readonly team?: string;
+  readonly user?: string;
+  readonly role?: Role;
+}
+export interface IssuedApiKey {
+  readonly record: ApiKeyRecord;
+  readonly apiKey: string;
+}
 
 export interface ClaimRequest {
   readonly poolName: string;
@@ -212,7 +378,10 @@ export interface OpenTerminalRequest {
   readonly rows: number;
 }
 
-/** An open terminal. `touch` marks activity; `ended` settles when the sandbox ends under it, or the key that it was opened by is worth nothing any more. */
+/**
+ * An open terminal. `touch` marks activity; `ended` settles when the sandbox ends under it, or the
+ * key that it was opened by is worth nothing any more.
+ */
 export interface OpenTerminal {
   /** Whose key opened it; undefined where that is not known any more. */
   readonly caller?: Caller | undefined;
@@ -227,10 +396,15 @@ export interface SandboxReadiness {
   readonly sandboxId: string;
   readonly ready: boolean;
   /** By name. */
-  readonly endpoints: Readonly<Record<string, { readonly ready: boolean; readonly message: string }>>;
+  readonly endpoints: Readonly<
+    Record<string, { readonly ready: boolean; readonly message: string }>
+  >;
 }
 
-/** A way to an endpoint, open until it is closed; it counts against what sandbox and tenant may have open. */
+/**
+ * A way to an endpoint, open until it is closed; it counts against what sandbox and tenant may have
+ * open.
+ */
 export interface OpenEndpoint {
   readonly sandboxId: string;
   readonly port: number;
@@ -265,7 +439,9 @@ export interface CreatePoolRequest extends PoolWishes {
   readonly mark?: RequestMark;
 }
 
-export interface PoolChange extends PoolWishes { readonly ifMatch?: IfMatch | undefined }
+export interface PoolChange extends PoolWishes {
+  readonly ifMatch?: IfMatch | undefined;
+}
 
 interface EnvWord {
   readonly labels: Readonly<Record<string, string>>;
@@ -285,7 +461,11 @@ export interface CreateEnvRequest extends EnvWord {
 }
 
 /** Name and mode can't change. */
-export interface EnvReplacement extends EnvWord { readonly name?: string; readonly mode?: EnvMode; readonly ifMatch?: IfMatch | undefined }
+export interface EnvReplacement extends EnvWord {
+  readonly name?: string;
+  readonly mode?: EnvMode;
+  readonly ifMatch?: IfMatch | undefined;
+}
 
 /** null removes, objects merge, all else takes the place of what is there. */
 export interface EnvPatchRequest {
@@ -310,9 +490,16 @@ export interface AddMemberRequest {
 }
 
 /** What is not named stays. */
-export interface MemberChange { readonly replicas?: number; readonly config: MemberConfig; readonly ifMatch?: IfMatch | undefined }
+export interface MemberChange {
+  readonly replicas?: number;
+  readonly config: MemberConfig;
+  readonly ifMatch?: IfMatch | undefined;
+}
 
-export interface GroupView { readonly env: EnvRecord; readonly group: AutoscalingGroup }
+export interface GroupView {
+  readonly env: EnvRecord;
+  readonly group: AutoscalingGroup;
+}
 
 /** What is not named stays. An empty text is none. */
 export interface TemplateChange {
@@ -326,7 +513,11 @@ export interface ShardReport {
   readonly replica: string;
   readonly replicas: readonly string[];
   /** `leading`: by this replica. `replica`: who holds its lease, where that is known. */
-  readonly shards: readonly { readonly shard: number; readonly leading: boolean; readonly replica?: string }[];
+  readonly shards: readonly {
+    readonly shard: number;
+    readonly leading: boolean;
+    readonly replica?: string;
+  }[];
 }
 
 export interface Readiness {

@@ -17,13 +17,30 @@ export interface ReplicaReportsDeps {
 }
 
 /** What waits in this replica. */
-export const queuesReport = ({ supervisor, members, groups, coordination, replica }: ReplicaReportsDeps): QueuesReport => ({
+export const queuesReport = ({
+  supervisor,
+  members,
+  groups,
+  coordination,
   replica,
-  shards: supervisor.shards.map((shard) => ({ shard, epoch: coordination.lease(shard)?.epoch ?? 0 })),
-  outboxes: { sandboxesAndPools: supervisor.outbox.report(), members: members.outbox.report(), groups: groups.outbox.report() },
+}: ReplicaReportsDeps): QueuesReport => ({
+  replica,
+  shards: supervisor.shards.map((shard) => ({
+    shard,
+    epoch: coordination.lease(shard)?.epoch ?? 0,
+  })),
+  outboxes: {
+    sandboxesAndPools: supervisor.outbox.report(),
+    members: members.outbox.report(),
+    groups: groups.outbox.report(),
+  },
   deadlines: supervisor.armed,
   claimsWaiting: supervisor.idle.lines.size,
-  actors: { sandboxes: supervisor.size, pools: supervisor.pools.size, rebuilt: supervisor.rebuilds.count },
+  actors: {
+    sandboxes: supervisor.size,
+    pools: supervisor.pools.size,
+    rebuilt: supervisor.rebuilds.count,
+  },
 });
 
 export const driverReport = ({ driver, replica }: ReplicaReportsDeps): DriverReport => {
@@ -31,4 +48,7 @@ export const driverReport = ({ driver, replica }: ReplicaReportsDeps): DriverRep
   return { replica, isolation, warnings, problems, work };
 };
 
-export const reflectorsReport = ({ reflectors, replica }: ReplicaReportsDeps): ReflectorsReport => ({ replica, reflectors: reflectors() });
+export const reflectorsReport = ({
+  reflectors,
+  replica,
+}: ReplicaReportsDeps): ReflectorsReport => ({ replica, reflectors: reflectors() });

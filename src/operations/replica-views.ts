@@ -12,7 +12,9 @@ export type ReplicaQuestion =
   | TrailQuestion
   | { readonly about: 'queues' | 'driver' | 'reflectors' };
 
-type Answered<T> = { readonly value: T } | { readonly refused: { readonly code: RefusalCode; readonly message: string } };
+type Answered<T> =
+  | { readonly value: T }
+  | { readonly refused: { readonly code: RefusalCode; readonly message: string } };
 
 export interface ReplicaViewsDeps {
   readonly coordination: Pick<Coordination, 'askReplica' | 'replicas'>;
@@ -21,26 +23,40 @@ export interface ReplicaViewsDeps {
 }
 
 /**
- * What that replica answers, this one or another. Refuses as it does there; with INVALID_ARGUMENT for a replica that does not
- * live, and with UNAVAILABLE where it says nothing within a second.
+ * What that replica answers, this one or another. Refuses as it does there; with INVALID_ARGUMENT
+ * for a replica that does not live, and with UNAVAILABLE where it says nothing within a second.
  */
-export const viewOf = async <T>({ coordination, replica: own }: ReplicaViewsDeps, replica: string, asked: { readonly question: ReplicaQuestion; readonly here: () => T | Promise<T> }): Promise<T> => {
+export const viewOf = async <T>(
+  { coordination, replica: own }: ReplicaViewsDeps,
+  replica: string,
+  asked: { readonly question: ReplicaQuestion; readonly here: () => T | Promise<T> },
+): Promise<T> => {
   if (replica === own) return await asked.here();
   const live = coordination.replicas();
-  if (!live.includes(replica)) throw invalidArgument('replica', 'is not the name of a live replica', live);
+  if (!live.includes(replica))
+    throw invalidArgument('replica', 'is not the name of a live replica', live);
   const text = await coordination.askReplica(replica, JSON.stringify(asked.question), ASKED_MS);
   if (text === undefined) throw replicaSilent(replica);
   const answered = JSON.parse(text) as Answered<T>; // of a replica of the same service
-  if ('refused' in answered) throw new Refusal(answered.refused.code, answered.refused.message, answered.refused.code === 'UNAVAILABLE' ? { retryAfter: 1 } : {});
+  if ('refused' in answered)
+    throw new Refusal(
+      answered.refused.code,
+      answered.refused.message,
+      answered.refused.code === 'UNAVAILABLE' ? { retryAfter: 1 } : {},
+    );
   return answered.value;
 };
 
-/** The text of an answer to another replica. Rejects where the fault is neither the question's nor expected. */
+/**
+ * The text of an answer to another replica. Rejects where the fault is neither the question's nor
+ * expected.
+ */
 export const answerText = async (look: () => unknown): Promise<string> => {
   try {
     return JSON.stringify({ value: await look() });
   } catch (error) {
-    if (error instanceof Refusal) return JSON.stringify({ refused: { code: error.code, message: error.message } });
+    if (error instanceof Refusal)
+      return JSON.stringify({ refused: { code: error.code, message: error.message } });
     throw error;
   }
 };

@@ -15,14 +15,19 @@ const AT_ONCE = 16;
 const MOST_LOOKS = 5;
 
 /**
- * Revokes keys and answers how many. Durable when it resolves. What a key made goes before it, so that a call that was cut
- * off, by a crash or an error, leaves no key whose maker is gone: the same call finds what is left and goes on. It resolves
- * once the store shows none of them, also none that one of them made meanwhile. Refuses with UNAVAILABLE where more are left than one
- * call revokes.
+ * Revokes keys and answers how many. Durable when it resolves. What a key made goes before it, so
+ * that a call that was cut off, by a crash or an error, leaves no key whose maker is gone: the same
+ * call finds what is left and goes on. It resolves once the store shows none of them, also none
+ * that one of them made meanwhile. Refuses with UNAVAILABLE where more are left than one call
+ * revokes.
  */
-export const revokeApiKeys = async (apiKeys: ApiKeyMirror, { isMeant, cascade }: Revocation): Promise<number> => {
+export const revokeApiKeys = async (
+  apiKeys: ApiKeyMirror,
+  { isMeant, cascade }: Revocation,
+): Promise<number> => {
   const gone = new Set<string>();
-  const meant = (record: ApiKeyRecord): boolean => isMeant(record) || (cascade && gone.has(record.createdBy ?? ''));
+  const meant = (record: ApiKeyRecord): boolean =>
+    isMeant(record) || (cascade && gone.has(record.createdBy ?? ''));
   let revoked = 0;
   for (let look = 1; look <= MOST_LOOKS; look += 1) {
     const layers = layersOf(await apiKeys.stored(), { isMeant: meant, cascade });
@@ -41,10 +46,14 @@ export const revokeApiKeys = async (apiKeys: ApiKeyMirror, { isMeant, cascade }:
   throw unfinished(revoked);
 };
 
-const unfinished = (revoked: number): Error => unavailable(`${revoked} keys are revoked and some are left; the same request goes on`);
+const unfinished = (revoked: number): Error =>
+  unavailable(`${revoked} keys are revoked and some are left; the same request goes on`);
 
 /** Those that are meant, then what they made, then what that made: each key once. */
-const layersOf = (records: readonly ApiKeyRecord[], { isMeant, cascade }: Revocation): ApiKeyRecord[][] => {
+const layersOf = (
+  records: readonly ApiKeyRecord[],
+  { isMeant, cascade }: Revocation,
+): ApiKeyRecord[][] => {
   const madeBy = new Map<string, ApiKeyRecord[]>();
   for (const record of cascade ? records : []) {
     if (record.createdBy === undefined) continue;
@@ -55,7 +64,11 @@ const layersOf = (records: readonly ApiKeyRecord[], { isMeant, cascade }: Revoca
   const depths = new Map<ApiKeyRecord, number>();
   const layers: ApiKeyRecord[][] = [];
   // One that is meant may be made by another: it stands as deep as it is below any of them.
-  for (let layer = records.filter(isMeant), depth = 0; layer.length > 0 && depth <= records.length; depth += 1) {
+  for (
+    let layer = records.filter(isMeant), depth = 0;
+    layer.length > 0 && depth <= records.length;
+    depth += 1
+  ) {
     for (const record of layer) depths.set(record, depth);
     layer = [...new Set(layer.flatMap(({ keyId }) => madeBy.get(keyId) ?? []))];
   }

@@ -11,7 +11,10 @@ export const viewOf = ({ context, status }: SandboxSnapshot, now: number): Sandb
   const record = context.record ?? context.birth?.record;
   if (!record) throw sandboxNotFound();
   const claim = context.record?.claim;
-  const expiry = claim && status === 'Running' && claim.idleTimeoutMs > 0 ? expiryOf({ ...claim, maxLifetimeMs: 0 }, context.activeAt, 0) : undefined;
+  const expiry =
+    claim && status === 'Running' && claim.idleTimeoutMs > 0
+      ? expiryOf({ ...claim, maxLifetimeMs: 0 }, context.activeAt, 0)
+      : undefined;
   return {
     id: record.id,
     revision: context.record?.revision ?? '0',
@@ -52,11 +55,14 @@ export const viewOfFinished = (finished: FinishedSandbox): SandboxView => ({
 });
 
 /**
- * Returns the live sandbox as it stands now: as the mirror shows it where that is good news, else read uncached. Every
- * answer by id is made of this, so that none says no because a mirror is behind. Undefined: there is none.
+ * Returns the live sandbox as it stands now: as the mirror shows it where that is good news, else
+ * read uncached. Every answer by id is made of this, so that none says no because a mirror is
+ * behind. Undefined: there is none.
  */
 export const currentSandbox = async (
-  supervisor: Supervisor, sandboxId: string, namespace: string,
+  supervisor: Supervisor,
+  sandboxId: string,
+  namespace: string,
 ): Promise<SandboxSnapshot | undefined> => {
   if (!isInstanceId(sandboxId)) return undefined;
   await supervisor.freshen(sandboxId, namespace);
@@ -71,20 +77,34 @@ interface FindOptions {
 }
 
 /**
- * Returns the caller's live sandbox, or an unclaimed instance of a pool of the caller's. Whether it is unknown, finished or
- * another's, the refusal is the same.
+ * Returns the caller's live sandbox, or an unclaimed instance of a pool of the caller's. Whether it
+ * is unknown, finished or another's, the refusal is the same.
  */
 export const findSandbox = async (
-  supervisor: Supervisor, caller: Caller, sandboxId: string, { adminsToo = false, endedToo = false }: FindOptions = {},
+  supervisor: Supervisor,
+  caller: Caller,
+  sandboxId: string,
+  { adminsToo = false, endedToo = false }: FindOptions = {},
 ): Promise<SandboxSnapshot> => {
   const shown = endedToo ? supervisor.sandbox(sandboxId) : undefined;
-  const snapshot = shown?.status === 'Running' ? shown : await currentSandbox(supervisor, sandboxId, caller.namespace);
-  if (!snapshot || !(isOf(snapshot, caller) || (adminsToo && caller.role === 'admin'))) throw sandboxNotFound();
+  const snapshot =
+    shown?.status === 'Running'
+      ? shown
+      : await currentSandbox(supervisor, sandboxId, caller.namespace);
+  if (!snapshot || !(isOf(snapshot, caller) || (adminsToo && caller.role === 'admin')))
+    throw sandboxNotFound();
   return snapshot;
 };
 
-/** Returns the caller's sandbox where the mirror shows that it runs; what ended a moment ago may be shown so, too. */
-export const shownRunning = (supervisor: Supervisor, caller: Caller, sandboxId: string): SandboxSnapshot | undefined => {
+/**
+ * Returns the caller's sandbox where the mirror shows that it runs; what ended a moment ago may be
+ * shown so, too.
+ */
+export const shownRunning = (
+  supervisor: Supervisor,
+  caller: Caller,
+  sandboxId: string,
+): SandboxSnapshot | undefined => {
   const shown = supervisor.sandbox(sandboxId);
   return shown?.status === 'Running' && isOf(shown, caller) ? shown : undefined;
 };
@@ -95,4 +115,5 @@ const isOf = ({ context }: SandboxSnapshot, caller: Caller): boolean => {
   return owner !== undefined && sameTenant(owner, caller);
 };
 
-const wholeSeconds = (from: number, to: number): number => Math.max(0, Math.floor((to - from) / 1_000));
+const wholeSeconds = (from: number, to: number): number =>
+  Math.max(0, Math.floor((to - from) / 1_000));

@@ -3,7 +3,9 @@ export class Seats {
   readonly limit: number;
   readonly #taken = new Map<string, number>();
 
-  constructor(limit: number) { this.limit = limit; }
+  constructor(limit: number) {
+    this.limit = limit;
+  }
 
   /** False where the key has as many as it may. */
   take(key: string): boolean {

@@ -19,15 +19,24 @@ const DEADLINE_MS = 5_000;
 /** Of one sandbox, under way at once. */
 const MOST_CHANGES = 64;
 
-/** Sets a running sandbox's idle timeout, 0 for never; counts as activity (operation `PUT /sandboxes/{sandboxId}/idle-timeout`). */
+/**
+ * Sets a running sandbox's idle timeout, 0 for never; counts as activity (operation `PUT
+ * /sandboxes/{sandboxId}/idle-timeout`).
+ */
 export const setIdleTimeout = (deps: SetIdleTimeoutDeps): Operations['setIdleTimeout'] => {
-  /** The last change of each sandbox that is under way: of one process they go in turn, so that none makes another repeat. */
+  /**
+   * The last change of each sandbox that is under way: of one process they go in turn, so that none
+   * makes another repeat.
+   */
   const underWay = new Map<string, Promise<unknown>>();
   const seats = new Seats(MOST_CHANGES);
   return async (caller, sandboxId, change) => {
-    if (!seats.take(sandboxId)) throw unavailable('the sandbox is being changed too often; try again');
+    if (!seats.take(sandboxId))
+      throw unavailable('the sandbox is being changed too often; try again');
     const until = deps.clock.now() + DEADLINE_MS;
-    const turn = (underWay.get(sandboxId) ?? Promise.resolve()).then(() => amend(deps, caller, { sandboxId, change, until }));
+    const turn = (underWay.get(sandboxId) ?? Promise.resolve()).then(() =>
+      amend(deps, caller, { sandboxId, change, until }),
+    );
     const settled = turn.catch(() => undefined);
     underWay.set(sandboxId, settled);
     try {
@@ -45,7 +54,11 @@ interface Amendment {
   readonly until: number;
 }
 
-const amend = async (deps: SetIdleTimeoutDeps, caller: Caller, { sandboxId, change, until }: Amendment): Promise<SandboxView> => {
+const amend = async (
+  deps: SetIdleTimeoutDeps,
+  caller: Caller,
+  { sandboxId, change, until }: Amendment,
+): Promise<SandboxView> => {
   const { supervisor, driver, clock } = deps;
   for (;;) {
     const { status, context } = await findSandbox(supervisor, caller, sandboxId);
@@ -54,7 +67,11 @@ const amend = async (deps: SetIdleTimeoutDeps, caller: Caller, { sandboxId, chan
     // Another replica's change may come first.
     if (clock.now() >= until) throw unavailable('the sandbox changed meanwhile; try again');
     try {
-      const record = await driver.amend(context.record.id, { idleTimeoutMs: change.idleTimeoutMs }, context.record.revision);
+      const record = await driver.amend(
+        context.record.id,
+        { idleTimeoutMs: change.idleTimeoutMs },
+        context.record.revision,
+      );
       supervisor.send(sandboxId, { type: 'AMENDED', record, now: clock.now() });
       const after = supervisor.sandbox(sandboxId);
       if (!after) throw sandboxNotFound();

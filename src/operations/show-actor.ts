@@ -19,7 +19,10 @@ export interface ShowActorDeps {
 export type KeyedActor = Pick<ActorName, 'kind'> & { readonly key: string };
 
 /** The actor with its record, which is read uncached. Refuses with NOT_FOUND. */
-export const showActor = async (deps: ShowActorDeps, { kind, key }: KeyedActor): Promise<ActorView> => {
+export const showActor = async (
+  deps: ShowActorDeps,
+  { kind, key }: KeyedActor,
+): Promise<ActorView> => {
   const { kinds, coordination, clock, replica } = deps;
   const actors = kinds[kind];
   const { stored, unread } = await storedOf(deps, { kind, key });
@@ -32,25 +35,43 @@ export const showActor = async (deps: ShowActorDeps, { kind, key }: KeyedActor):
   const isCompared = unread === undefined && actor.state !== BROKEN;
   const { kind: _, shardKey: __, record, deadlines, ...rest } = actor;
   return {
-    kind, ...rest,
-    leader: { shard, ...(leader === undefined ? {} : { replica: leader }), ...(lease ? { epoch: lease.epoch } : {}) },
+    kind,
+    ...rest,
+    leader: {
+      shard,
+      ...(leader === undefined ? {} : { replica: leader }),
+      ...(lease ? { epoch: lease.epoch } : {}),
+    },
     deadlines: deadlines.map(({ what, at }) => ({ what, at, inMs: at - now })),
     transitions: actors.trails.transitions(key),
     pending: actors.pendingOf(key),
-    record: { known: record, ...(stored ? { stored } : {}), ...(unread === undefined ? {} : { unread }), differs: isCompared ? differences(record, stored ?? {}) : [] },
+    record: {
+      known: record,
+      ...(stored ? { stored } : {}),
+      ...(unread === undefined ? {} : { unread }),
+      differs: isCompared ? differences(record, stored ?? {}) : [],
+    },
     seenBy: { replica },
   };
 };
 
 /** Makes the actor anew, and shows it then. Refuses with NOT_FOUND, CONFLICT or UNAVAILABLE. */
-export const rebuildActor = async (deps: ShowActorDeps, { kind, key }: KeyedActor): Promise<ActorView> => {
-  const outcome = await deps.kinds[kind].rebuild(key).catch(() => { throw unavailable('the facts that the actor is made from can not be read now; try again'); });
+export const rebuildActor = async (
+  deps: ShowActorDeps,
+  { kind, key }: KeyedActor,
+): Promise<ActorView> => {
+  const outcome = await deps.kinds[kind].rebuild(key).catch(() => {
+    throw unavailable('the facts that the actor is made from can not be read now; try again');
+  });
   if (outcome === 'unknown') throw actorNotFound();
   if (outcome === 'busy') throw rebuildTooEarly();
   return await showActor(deps, { kind, key });
 };
 
-const storedOf = async ({ kinds }: ShowActorDeps, { kind, key }: KeyedActor): Promise<{ readonly stored?: ShownFields; readonly unread?: string }> => {
+const storedOf = async (
+  { kinds }: ShowActorDeps,
+  { kind, key }: KeyedActor,
+): Promise<{ readonly stored?: ShownFields; readonly unread?: string }> => {
   try {
     const stored = await kinds[kind].durable(key);
     return stored ? { stored } : {};

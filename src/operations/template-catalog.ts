@@ -29,7 +29,9 @@ export class TemplateCatalog {
     this.#newestFirst = undefined;
   }
 
-  get(name: string): TemplateRecord | undefined { return this.#byName.get(name); }
+  get(name: string): TemplateRecord | undefined {
+    return this.#byName.get(name);
+  }
 
   /** Looks in the store for one that is not known, at most once in 250 ms for all who miss it. */
   async lookUp(name: string): Promise<void> {
@@ -48,8 +50,16 @@ export class TemplateCatalog {
   }
 
   /** Newest first, of one moment the higher name first; and how many there are in all. */
-  page(offset: number, limit: number): { readonly records: readonly TemplateRecord[]; readonly total: number } {
-    this.#newestFirst ??= [...this.#byName.values()].sort((a, b) => b.createdAt - a.createdAt || (a.name < b.name ? 1 : -1));
-    return { records: this.#newestFirst.slice(offset, offset + limit), total: this.#newestFirst.length };
+  page(
+    offset: number,
+    limit: number,
+  ): { readonly records: readonly TemplateRecord[]; readonly total: number } {
+    this.#newestFirst ??= [...this.#byName.values()].sort(
+      (a, b) => b.createdAt - a.createdAt || (a.name < b.name ? 1 : -1),
+    );
+    return {
+      records: this.#newestFirst.slice(offset, offset + limit),
+      total: this.#newestFirst.length,
+    };
   }
 }

@@ -19,7 +19,10 @@ export interface TrailQuestion {
 export const SESSION_MS = 5_000;
 const MOST_SESSIONS = 256;
 
-interface Session { readonly reading: TrailReading; askedAt: number }
+interface Session {
+  readonly reading: TrailReading;
+  askedAt: number;
+}
 
 export interface TrailSessionsDeps {
   readonly kinds: InspectedKinds;
@@ -28,7 +31,10 @@ export interface TrailSessionsDeps {
   readonly replica: string;
 }
 
-/** What other replicas' readers follow here. Between two questions a session keeps what happens, so that an actor's last moves are told too. */
+/**
+ * What other replicas' readers follow here. Between two questions a session keeps what happens, so
+ * that an actor's last moves are told too.
+ */
 export class TrailSessions {
   readonly #deps: TrailSessionsDeps;
   readonly #open = new Map<string, Session>();
@@ -38,7 +44,9 @@ export class TrailSessions {
     this.#deps = deps;
   }
 
-  get size(): number { return this.#open.size; }
+  get size(): number {
+    return this.#open.size;
+  }
 
   /** Refuses with NOT_FOUND, or with TOO_MANY_STREAMS. */
   page({ kind, key, follower, mark }: TrailQuestion): TrailPage {
@@ -54,7 +62,10 @@ export class TrailSessions {
     const { trails } = kinds[kind];
     if (!trails.standing(key)) throw actorNotFound();
     if (this.#open.size >= MOST_SESSIONS) throw tooManyStreams('the replica has', MOST_SESSIONS);
-    const session = { reading: new TrailReading({ trails, key, by: replica, now: clock.now() }), askedAt: clock.now() };
+    const session = {
+      reading: new TrailReading({ trails, key, by: replica, now: clock.now() }),
+      askedAt: clock.now(),
+    };
     this.#open.set(name, session);
     this.#forgetLater();
     return session;

@@ -23,23 +23,34 @@ export interface UpdatePoolDeps extends PoolRenderingDeps, ResizingDeps {
 }
 
 /**
- * Changes a pool of the caller's; what is not named stays, and an empty change changes nothing (operation
- * `PUT /sandboxpools/{name}`). With `autoUpdate` what it asks for is what new instances are started from when this
- * resolves; else from the next sync on.
+ * Changes a pool of the caller's; what is not named stays, and an empty change changes nothing
+ * (operation `PUT /sandboxpools/{name}`). With `autoUpdate` what it asks for is what new instances
+ * are started from when this resolves; else from the next sync on.
  */
-export const updatePool = (deps: UpdatePoolDeps): Operations['updatePool'] => async (caller, name, change) => {
-  const { record: before } = await findPool(deps.supervisor, caller, name);
-  await requireOwnersWord(deps, before, change);
-  return await changePool(deps, before, change);
-};
+export const updatePool =
+  (deps: UpdatePoolDeps): Operations['updatePool'] =>
+  async (caller, name, change) => {
+    const { record: before } = await findPool(deps.supervisor, caller, name);
+    await requireOwnersWord(deps, before, change);
+    return await changePool(deps, before, change);
+  };
 
 /** The same, whoever asks. */
-export const changePool = async (deps: UpdatePoolDeps, before: PoolRecord, change: PoolChange): Promise<PoolView> => {
+export const changePool = async (
+  deps: UpdatePoolDeps,
+  before: PoolRecord,
+  change: PoolChange,
+): Promise<PoolView> => {
   const { supervisor, pullSecrets } = deps;
   requireMatch(change.ifMatch, before.revision);
   if (before.deleting !== false) throw poolBeingDeleted();
   const wanted = await changed(deps, before, change);
-  const secretOwner: PullSecretOwner = { kind: 'pool', namespace: before.owner.namespace, name: before.name, uid: before.uid };
+  const secretOwner: PullSecretOwner = {
+    kind: 'pool',
+    namespace: before.owner.namespace,
+    name: before.name,
+    uid: before.uid,
+  };
   let kept = false;
   const keepRegistries = async (): Promise<void> => {
     if (kept || !change.registries || change.registries.length === 0) return;
@@ -52,14 +63,18 @@ export const changePool = async (deps: UpdatePoolDeps, before: PoolRecord, chang
   }
   const resizing = new Resizing(deps, before);
   try {
-    const record = await supervisor.pools.change(before.uid, async (current) => {
-      requireMatch(change.ifMatch, current.revision);
-      if (current.deleting !== false) throw poolBeingDeleted();
-      const next = await changed(deps, current, change);
-      await resizing.cover(current, next);
-      await keepRegistries(); // last, so that a change that is refused has no effect
-      return next;
-    }, resizing.permitted);
+    const record = await supervisor.pools.change(
+      before.uid,
+      async (current) => {
+        requireMatch(change.ifMatch, current.revision);
+        if (current.deleting !== false) throw poolBeingDeleted();
+        const next = await changed(deps, current, change);
+        await resizing.cover(current, next);
+        await keepRegistries(); // last, so that a change that is refused has no effect
+        return next;
+      },
+      resizing.permitted,
+    );
     if (!record) throw poolNotFound();
     await resizing.landed(record);
     if (change.registries?.length === 0) await pullSecrets.forget(secretOwner);
@@ -70,44 +85,94 @@ export const changePool = async (deps: UpdatePoolDeps, before: PoolRecord, chang
   }
 };
 
-/** Of a member's pool only `replicas` are its owner's to say, while nothing else sizes it, and within the member's bounds. */
-const requireOwnersWord = async ({ envs }: Pick<UpdatePoolDeps, 'envs'>, { env: of, name, owner }: PoolRecord, { ifMatch: _anyOf, replicas, ...others }: PoolChange): Promise<void> => {
+/**
+ * Of a member's pool only `replicas` are its owner's to say, while nothing else sizes it, and
+ * within the member's bounds.
+ */
+const requireOwnersWord = async (
+  { envs }: Pick<UpdatePoolDeps, 'envs'>,
+  { env: of, name, owner }: PoolRecord,
+  { ifMatch: _anyOf, replicas, ...others }: PoolChange,
+): Promise<void> => {
   if (!of) return;
   await envs.freshen(owner.namespace, of.name);
   const env = envs.get(of.uid);
   const member = env?.members.find((each) => each.name === name);
-  const sized = env?.groups.some((group) => group.name === member?.config.scalingGroup && group.enabled);
-  if (Object.keys(others).length > 0 || (replicas !== undefined && sized === true)) throw poolOfEnv(of.name, name);
+  const sized = env?.groups.some(
+    (group) => group.name === member?.config.scalingGroup && group.enabled,
+  );
+  if (Object.keys(others).length > 0 || (replicas !== undefined && sized === true))
+    throw poolOfEnv(of.name, name);
   if (replicas !== undefined && member) scaleOf({ ...member.config, replicas });
 };
 
-/** The pool was changed, or its deletion finished, between reading and writing; or the write could not be sent in time. */
+/**
+ * The pool was changed, or its deletion finished, between reading and writing; or the write could
+ * not be sent in time.
+ */
 export const asUnavailable = (error: unknown): unknown =>
-  (error instanceof RecordConflict || error instanceof LeaseLost ? unavailable(error instanceof LeaseLost ? 'the pool could not be written in time; try again' : 'the pool changed meanwhile; try again') : error);
+  error instanceof RecordConflict || error instanceof LeaseLost
+    ? unavailable(
+        error instanceof LeaseLost
+          ? 'the pool could not be written in time; try again'
+          : 'the pool changed meanwhile; try again',
+      )
+    : error;
 
 /** The record as it is to be; the very same where nothing changes. */
-const changed = async (deps: UpdatePoolDeps, before: PoolRecord, change: PoolChange): Promise<PoolRecord> => {
-  const { minReplicas = before.minReplicas, maxReplicas = before.maxReplicas, replicas = before.replicas } = change;
-  scaleOf({ replicas: change.replicas ?? before.requested ?? replicas, ...(minReplicas === undefined ? {} : { minReplicas }), ...(maxReplicas === undefined ? {} : { maxReplicas }) });
+const changed = async (
+  deps: UpdatePoolDeps,
+  before: PoolRecord,
+  change: PoolChange,
+): Promise<PoolRecord> => {
+  const {
+    minReplicas = before.minReplicas,
+    maxReplicas = before.maxReplicas,
+    replicas = before.replicas,
+  } = change;
+  scaleOf({
+    replicas: change.replicas ?? before.requested ?? replicas,
+    ...(minReplicas === undefined ? {} : { minReplicas }),
+    ...(maxReplicas === undefined ? {} : { maxReplicas }),
+  });
   const { requested, access, ...rest } = before;
   const record: PoolRecord = {
-    ...rest, ...accessField(change.access ?? access), ...(change.replicas === undefined && requested !== undefined ? { requested } : {}), replicas, labels: change.labels ?? before.labels, annotations: change.annotations ?? before.annotations,
-    ...(minReplicas === undefined ? {} : { minReplicas }), ...(maxReplicas === undefined ? {} : { maxReplicas }),
+    ...rest,
+    ...accessField(change.access ?? access),
+    ...(change.replicas === undefined && requested !== undefined ? { requested } : {}),
+    replicas,
+    labels: change.labels ?? before.labels,
+    annotations: change.annotations ?? before.annotations,
+    ...(minReplicas === undefined ? {} : { minReplicas }),
+    ...(maxReplicas === undefined ? {} : { maxReplicas }),
     updateStrategy: { ...before.updateStrategy, ...change.updateStrategy },
-    ...(before.decided && replicas !== before.replicas ? { decided: { id: before.decided.id } } : {}),
+    ...(before.decided && replicas !== before.replicas
+      ? { decided: { id: before.decided.id } }
+      : {}),
   };
   const result = await withSource(deps, record, mergedSource(before.source, askedFor(change)));
   return isDeepStrictEqual(result, before) ? before : result;
 };
 
 const askedFor = ({ source = {}, registries }: PoolChange): PoolSource =>
-  (registries ? { ...source, overrides: { ...source.overrides, imagePullSecretConfigured: registries.length > 0 } } : source);
+  registries
+    ? {
+        ...source,
+        overrides: { ...source.overrides, imagePullSecretConfigured: registries.length > 0 },
+      }
+    : source;
 
 /** What can't be rendered is refused also where it is not yet to be. */
-const withSource = async (deps: UpdatePoolDeps, record: PoolRecord, source: PoolSource): Promise<PoolRecord> => {
+const withSource = async (
+  deps: UpdatePoolDeps,
+  record: PoolRecord,
+  source: PoolSource,
+): Promise<PoolRecord> => {
   const isNew = !isDeepStrictEqual(source, record.source);
   const { autoUpdate } = record.updateStrategy;
   if (!isNew && !(autoUpdate && record.unrendered)) return record;
   const rendered = await renderSource(deps, source, record.owner.namespace);
-  return autoUpdate ? withRendered(record, source, rendered) : { ...record, source, unrendered: true };
+  return autoUpdate
+    ? withRendered(record, source, rendered)
+    : { ...record, source, unrendered: true };
 };

@@ -8,7 +8,10 @@ import type { EndReason, SandboxStatus } from '../model/sandbox.ts';
 import type { TemplateRecord, TemplateSpec } from '../model/template.ts';
 import type { Tenant } from '../model/tenant.ts';
 
-/** One sandbox as an operation answers it, live or finished. Times are milliseconds since the epoch; absent is undefined. */
+/**
+ * One sandbox as an operation answers it, live or finished. Times are milliseconds since the epoch;
+ * absent is undefined.
+ */
 export interface SandboxView {
   readonly id: InstanceId;
   /** Of its record; of a finished one none. */
@@ -32,7 +35,11 @@ export interface SandboxView {
 }
 
 /** `direct`: shown by its own address on this machine, and not by a URL under the daemon. */
-export interface EndpointView { readonly port: number; readonly scheme: 'http' | 'https'; readonly direct: boolean }
+export interface EndpointView {
+  readonly port: number;
+  readonly scheme: 'http' | 'https';
+  readonly direct: boolean;
+}
 
 export interface SandboxDetailView extends SandboxView {
   /** By name; none unless it is Running. */
@@ -65,8 +72,23 @@ export interface TemplateView {
 }
 
 /** A switch for each optional feature that is wired into the deployment, named as on the wire. */
-export type FeatureGates = Readonly<Record<'volumes' | 'instanceType' | 'approvals' | 'envs' | 'autoscaling' | 'multiCluster' | 'terminal' | 'exec' | 'logs'
-  | 'quotas' | 'compatibleApi' | 'console', boolean>>;
+export type FeatureGates = Readonly<
+  Record<
+    | 'volumes'
+    | 'instanceType'
+    | 'approvals'
+    | 'envs'
+    | 'autoscaling'
+    | 'multiCluster'
+    | 'terminal'
+    | 'exec'
+    | 'logs'
+    | 'quotas'
+    | 'compatibleApi'
+    | 'console',
+    boolean
+  >
+>;
 
 export interface ClusterView {
   readonly clusterId: string;
@@ -81,15 +103,23 @@ export interface SandboxStatistics {
   readonly byNamespace: ReadonlyMap<string, number>;
 }
 
-/** What a sync would make of a pool: its record as it stands, the template applied, and its version. */
+/**
+ * What a sync would make of a pool: its record as it stands, the template applied, and its version.
+ */
 export interface PoolSyncView {
   readonly record: PoolRecord;
   readonly spec: TemplateSpec;
   readonly version: string;
 }
 
-export interface PageRequest { readonly limit: number; readonly offset: number }
-export interface Page<T> extends PageRequest { readonly items: readonly T[]; readonly total: number }
+export interface PageRequest {
+  readonly limit: number;
+  readonly offset: number;
+}
+export interface Page<T> extends PageRequest {
+  readonly items: readonly T[];
+  readonly total: number;
+}
 
 /** One member of an env as it is seen now. */
 export interface ObservedMember {
@@ -122,4 +152,8 @@ export interface EnvView {
   readonly template?: TemplateRecord;
 }
 
-export interface MemberView { readonly env: EnvRecord; readonly member: EnvMember; readonly pool: PoolView }
+export interface MemberView {
+  readonly env: EnvRecord;
+  readonly member: EnvMember;
+  readonly pool: PoolView;
+}

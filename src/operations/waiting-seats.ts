@@ -13,8 +13,10 @@ export class WaitingSeats {
 
   /** Refuses with TOO_MANY_WAITING, or UNAVAILABLE where all are taken. */
   take(tenant: Tenant): void {
-    if (this.#taken >= MOST_WAITING) throw unavailable('too many claims wait here; try again shortly');
-    if (!this.#ofTenant.take(tenantKey(tenant))) throw tooManyWaiting('for your pools', MOST_WAITING_OF_TENANT);
+    if (this.#taken >= MOST_WAITING)
+      throw unavailable('too many claims wait here; try again shortly');
+    if (!this.#ofTenant.take(tenantKey(tenant)))
+      throw tooManyWaiting('for your pools', MOST_WAITING_OF_TENANT);
     this.#taken += 1;
   }
 

@@ -36,13 +36,18 @@ export interface RedisActivityDeps {
   readonly replica: string;
 }
 
-/** Marks of activity and of ends in Redis. `start()` begins to write what was touched, `stop()` writes the last of it. */
+/**
+ * Marks of activity and of ends in Redis. `start()` begins to write what was touched, `stop()`
+ * writes the last of it.
+ */
 export class RedisActivity implements Activity {
   readonly #link: RedisLink;
   readonly #keys: Keys;
   /** Those that were touched lately. */
   readonly #touched = new Map<InstanceId, Touched>();
-  /** Those in which something goes on here and those in which it has ended, until that is written. */
+  /**
+   * Those in which something goes on here and those in which it has ended, until that is written.
+   */
   readonly #working = new Set<InstanceId>();
   readonly #rested = new Set<InstanceId>();
   readonly #replica: string;
@@ -59,14 +64,21 @@ export class RedisActivity implements Activity {
 
   /** What ended before this is not known to be marked. */
   async start(): Promise<void> {
-    this.#timer ??= setInterval(() => { this.#write(); }, WRITE_MS).unref();
-    await Promise.allSettled(Array.from({ length: ACTIVITY_BUCKETS }, (_, bucket) => this.#link.run(BEGIN_MARKS, [this.#keys.activityBucket(bucket)], [])));
+    this.#timer ??= setInterval(() => {
+      this.#write();
+    }, WRITE_MS).unref();
+    await Promise.allSettled(
+      Array.from({ length: ACTIVITY_BUCKETS }, (_, bucket) =>
+        this.#link.run(BEGIN_MARKS, [this.#keys.activityBucket(bucket)], []),
+      ),
+    );
   }
 
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     clearTimeout(this.#next);
-    for (const touched of this.#touched.values()) if (isUnwritten(touched)) touched.writtenAt = undefined;
+    for (const touched of this.#touched.values())
+      if (isUnwritten(touched)) touched.writtenAt = undefined;
     for (const id of this.#working) this.#rested.add(id);
     this.#working.clear();
     this.#write();
@@ -85,7 +97,9 @@ export class RedisActivity implements Activity {
       this.#writeIn(coalescedMs);
     } else if (this.#touched.size < MOST_TOUCHED) {
       this.#touched.set(id, { at, writtenAt: undefined, coalescedMs });
-      this.#soon ??= setImmediate(() => { this.#write(); });
+      this.#soon ??= setImmediate(() => {
+        this.#write();
+      });
     }
   }
 
@@ -95,29 +109,44 @@ export class RedisActivity implements Activity {
       this.#rested.delete(id);
     } else if (this.#working.delete(id)) this.#rested.add(id);
     else return;
-    this.#soon ??= setImmediate(() => { this.#write(); });
+    this.#soon ??= setImmediate(() => {
+      this.#write();
+    });
   }
 
-  async expire(id: InstanceId, { idleTimeoutMs, claimedAt }: { readonly idleTimeoutMs: number; readonly claimedAt: number }): Promise<Expiry> {
+  async expire(
+    id: InstanceId,
+    { idleTimeoutMs, claimedAt }: { readonly idleTimeoutMs: number; readonly claimedAt: number },
+  ): Promise<Expiry> {
     if (this.#working.has(id)) await this.#tell([id], WORK_MS);
     const touched = this.#touched.get(id);
     const age = touched && isUnwritten(touched) ? Math.floor(performance.now() - touched.at) : '';
     const keys = [this.#keys.activity(id), this.#keys.working(id)];
     const args = [id, idleTimeoutMs, claimedAt, age, TOLD_AGAIN_MS];
     const [answer, activeAt] = await this.#link.run(EXPIRE, keys, args);
-    return answer === 'expired' ? { expired: true } : { expired: false, activeAt: Number(activeAt) };
+    return answer === 'expired'
+      ? { expired: true }
+      : { expired: false, activeAt: Number(activeAt) };
   }
 
   async markEnded(id: InstanceId, end: End): Promise<void> {
     this.#touched.delete(id);
     this.#working.delete(id);
-    await this.#link.run(MARK_ENDED, [this.#keys.activity(id), this.#keys.ended(id), this.#keys.working(id)], [id, JSON.stringify(end), ENDED_MS]);
+    await this.#link.run(
+      MARK_ENDED,
+      [this.#keys.activity(id), this.#keys.ended(id), this.#keys.working(id)],
+      [id, JSON.stringify(end), ENDED_MS],
+    );
   }
 
   async ended(id: InstanceId): Promise<End | undefined> {
-    const [answer, end] = await this.#link.run(ENDED, [this.#keys.activity(id), this.#keys.ended(id)], [ENDED_MS]);
+    const [answer, end] = await this.#link.run(
+      ENDED,
+      [this.#keys.activity(id), this.#keys.ended(id)],
+      [ENDED_MS],
+    );
     if (answer === 'unknown') throw unavailable('ends of the last minute are not known');
-    return answer === 'ended' ? JSON.parse(String(end)) as End : undefined;
+    return answer === 'ended' ? (JSON.parse(String(end)) as End) : undefined;
   }
 
   #write(): void {
@@ -129,7 +158,9 @@ export class RedisActivity implements Activity {
   /** Writes soon what is touched within less than the second after which all is written. */
   #writeIn(ms: number): void {
     if (ms >= WRITE_MS || this.#next) return;
-    this.#next = setTimeout(() => { this.#write(); }, ms).unref();
+    this.#next = setTimeout(() => {
+      this.#write();
+    }, ms).unref();
   }
 
   /** Never rejects: what could not be written is written in a second. */
@@ -167,13 +198,15 @@ export class RedisActivity implements Activity {
 
   /** Says that work goes on in them for so long; 0: no more. */
   async #tell(ids: readonly InstanceId[], ms: number): Promise<void> {
-    await Promise.all([...this.#byKey(ids)].map(async ([key, those]) => {
-      for (let from = 0; from < those.length; from += MOST_AT_ONCE) {
-        const part = those.slice(from, from + MOST_AT_ONCE);
-        const keys = [key, ...part.map((id) => this.#keys.working(id))];
-        await this.#link.run(WORK, keys, [this.#replica, ms, ...part]);
-      }
-    }));
+    await Promise.all(
+      [...this.#byKey(ids)].map(async ([key, those]) => {
+        for (let from = 0; from < those.length; from += MOST_AT_ONCE) {
+          const part = those.slice(from, from + MOST_AT_ONCE);
+          const keys = [key, ...part.map((id) => this.#keys.working(id))];
+          await this.#link.run(WORK, keys, [this.#replica, ms, ...part]);
+        }
+      }),
+    );
   }
 
   async #mark(key: string, ids: readonly InstanceId[]): Promise<void> {
@@ -183,10 +216,15 @@ export class RedisActivity implements Activity {
         const touched = this.#touched.get(id);
         return touched ? [{ id, touched }] : [];
       });
-      await this.#link.run(TOUCH, [key], due.flatMap(({ id, touched }) => [id, Math.max(0, Math.floor(writtenAt - touched.at))]));
+      await this.#link.run(
+        TOUCH,
+        [key],
+        due.flatMap(({ id, touched }) => [id, Math.max(0, Math.floor(writtenAt - touched.at))]),
+      );
       for (const { touched } of due) touched.writtenAt = writtenAt;
     }
   }
 }
 
-const isUnwritten = ({ at, writtenAt }: Touched): boolean => writtenAt === undefined || at > writtenAt;
+const isUnwritten = ({ at, writtenAt }: Touched): boolean =>
+  writtenAt === undefined || at > writtenAt;

@@ -16,9 +16,10 @@ export interface RedisChannelsDeps {
 }
 
 /**
- * Publishes revoked keys and what claims lack over channels of Redis, which are heard on a connection of their own. A channel
- * keeps nothing: what is published while that connection is away is not heard. Whoever follows revoked keys is told once it
- * is back, to look at the records; of what claims lack later claims tell.
+ * Publishes revoked keys and what claims lack over channels of Redis, which are heard on a
+ * connection of their own. A channel keeps nothing: what is published while that connection is away
+ * is not heard. Whoever follows revoked keys is told once it is back, to look at the records; of
+ * what claims lack later claims tell.
  */
 export class RedisChannels implements Revocations, DemandWords {
   readonly #link: RedisLink;
@@ -34,27 +35,46 @@ export class RedisChannels implements Revocations, DemandWords {
     this.#link = link;
     this.#keys = keys;
     this.#log = log;
-    this.#followers = new Map([keys.revoked, keys.demand, ...others].map((channel) => [channel, new Set()]));
+    this.#followers = new Map(
+      [keys.revoked, keys.demand, ...others].map((channel) => [channel, new Set()]),
+    );
     this.#subscription = new RedisSubscription({
-      settings, log, nodes: () => link.nodes(), channels: [...this.#followers.keys()],
-      heard: (channel, text) => { for (const report of this.#followers.get(channel) ?? []) report(text); },
-      stands: () => { this.#standsAgain(); },
+      settings,
+      log,
+      nodes: () => link.nodes(),
+      channels: [...this.#followers.keys()],
+      heard: (channel, text) => {
+        for (const report of this.#followers.get(channel) ?? []) report(text);
+      },
+      stands: () => {
+        this.#standsAgain();
+      },
     });
   }
 
   /** Whether what is published now is heard, as far as is known. */
-  get stands(): boolean { return this.#subscription.stands; }
+  get stands(): boolean {
+    return this.#subscription.stands;
+  }
 
   /** Resolves after the first attempt; never rejects. */
-  async start(): Promise<void> { await this.#subscription.start(); }
+  async start(): Promise<void> {
+    await this.#subscription.start();
+  }
 
-  stop(): void { this.#subscription.stop(); }
+  stop(): void {
+    this.#subscription.stop();
+  }
 
-  tellRevoked(keyId: string): void { this.tell(this.#keys.revoked, keyId); }
+  tellRevoked(keyId: string): void {
+    this.tell(this.#keys.revoked, keyId);
+  }
 
   followRevoked(report: (keyId: string) => void, missed: () => void = () => undefined): () => void {
     const unfollow = this.follow(this.#keys.revoked, report);
-    const own = (): void => { missed(); }; // each counts, also one given twice
+    const own = (): void => {
+      missed();
+    }; // each counts, also one given twice
     this.#missed.add(own);
     return () => {
       unfollow();
@@ -62,7 +82,9 @@ export class RedisChannels implements Revocations, DemandWords {
     };
   }
 
-  tellDemand({ kind, poolUid, principal }: DemandWord): void { this.tell(this.#keys.demand, `${kind} ${poolUid} ${principal}`); }
+  tellDemand({ kind, poolUid, principal }: DemandWord): void {
+    this.tell(this.#keys.demand, `${kind} ${poolUid} ${principal}`);
+  }
 
   followDemand(report: (word: DemandWord) => void): () => void {
     return this.follow(this.#keys.demand, (text) => {
@@ -73,14 +95,22 @@ export class RedisChannels implements Revocations, DemandWords {
 
   /** Never throws, never waits. */
   tell(channel: string, text: string): void {
-    this.#link.call((client) => client.publish(channel, text))
-      .catch((error: unknown) => { this.#log.debug({ channel, error: String(error) }, 'word-not-told'); });
+    this.#link
+      .call((client) => client.publish(channel, text))
+      .catch((error: unknown) => {
+        this.#log.debug({ channel, error: String(error) }, 'word-not-told');
+      });
   }
 
-  /** Reports what is told over one of the channels. Answers the way to end it. `report` must not throw. */
+  /**
+   * Reports what is told over one of the channels. Answers the way to end it. `report` must not
+   * throw.
+   */
   follow(channel: string, report: (text: string) => void): () => void {
     this.#followers.get(channel)?.add(report);
-    return () => { this.#followers.get(channel)?.delete(report); };
+    return () => {
+      this.#followers.get(channel)?.delete(report);
+    };
   }
 
   #standsAgain(): void {

@@ -1,14 +1,33 @@
 import { randomUUID } from 'node:crypto';
-import { MAX_WAITING_OF_POOL, type Admission, type ClaimEntry, type Claims, type WaitedPool, type WaitingPlace } from '../contracts/coordination.ts';
+import {
+  MAX_WAITING_OF_POOL,
+  type Admission,
+  type ClaimEntry,
+  type Claims,
+  type WaitedPool,
+  type WaitingPlace,
+} from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
 import { tooManyWaiting, unavailable } from '../model/refusals.ts';
 import type { Keys } from './keys.ts';
 import { holderOf, NO_LIMIT, type RedisQuotas } from './quotas.ts';
 import type { RedisLink } from './redis-link.ts';
 import type { RedisRequests } from './requests.ts';
-import { ADMIT_CLAIM, BEAT_WAITING, COUNT_WAITING, JOIN_WAITING, LEAVE_WAITING } from './scripts/claims.ts';
+import {
+  ADMIT_CLAIM,
+  BEAT_WAITING,
+  COUNT_WAITING,
+  JOIN_WAITING,
+  LEAVE_WAITING,
+} from './scripts/claims.ts';
 
-export const CLAIM_SCRIPTS = [JOIN_WAITING, LEAVE_WAITING, COUNT_WAITING, BEAT_WAITING, ADMIT_CLAIM] as const;
+export const CLAIM_SCRIPTS = [
+  JOIN_WAITING,
+  LEAVE_WAITING,
+  COUNT_WAITING,
+  BEAT_WAITING,
+  ADMIT_CLAIM,
+] as const;
 
 /** Three are missed before its waiters are skipped. */
 const BEAT_MS = 900;
@@ -35,11 +54,17 @@ interface Waiter {
 interface OwnWaiters {
   readonly pool: WaitedPool;
   readonly waiters: Map<string, Waiter>;
-  /** A heartbeat is under way, which may put back who has left since it was sent: the next one tells. */
+  /**
+   * A heartbeat is under way, which may put back who has left since it was sent: the next one
+   * tells.
+   */
   isTold: boolean;
 }
 
-/** Claims in Redis: the order of those who wait, and one script for all that one claim needs. `start()` keeps its waiters alive. */
+/**
+ * Claims in Redis: the order of those who wait, and one script for all that one claim needs.
+ * `start()` keeps its waiters alive.
+ */
 export class RedisClaims implements Claims {
   readonly #deps: RedisClaimsDeps;
   /** This replica's, by pool and id; bounded by MAX_WAITING_OF_POOL and by who lets them wait. */
@@ -50,8 +75,14 @@ export class RedisClaims implements Claims {
     this.#deps = deps;
   }
 
-  start(): void { this.#timer ??= setInterval(() => { void this.beat(); }, BEAT_MS).unref(); }
-  stop(): void { clearInterval(this.#timer); }
+  start(): void {
+    this.#timer ??= setInterval(() => {
+      void this.beat();
+    }, BEAT_MS).unref();
+  }
+  stop(): void {
+    clearInterval(this.#timer);
+  }
 
   async joinWaiting(pool: WaitedPool): Promise<WaitingPlace> {
     const { link, replica } = this.#deps;
@@ -60,7 +91,11 @@ export class RedisClaims implements Claims {
     this.#ownOf(pool).waiters.set(id, waiter);
     const place = { pool, id };
     try {
-      const [answer, at] = await link.run(JOIN_WAITING, this.#keys(pool), [id, replica, MAX_WAITING_OF_POOL]);
+      const [answer, at] = await link.run(JOIN_WAITING, this.#keys(pool), [
+        id,
+        replica,
+        MAX_WAITING_OF_POOL,
+      ]);
       if (answer !== 'ok') throw tooManyWaiting('for this pool', MAX_WAITING_OF_POOL);
       waiter.at = String(at);
       return place;
@@ -76,16 +111,27 @@ export class RedisClaims implements Claims {
     if (!waiter || waiter.state === 'admitted') return;
     if (waiter.isUnsure) this.#ownOf(place.pool);
     try {
-      await this.#deps.link.run(LEAVE_WAITING, [this.#deps.keys.waiting(place.pool)], [waiter.member]);
+      await this.#deps.link.run(
+        LEAVE_WAITING,
+        [this.#deps.keys.waiting(place.pool)],
+        [waiter.member],
+      );
     } catch (error) {
       this.#ownOf(place.pool);
       throw error;
     }
   }
 
-  /** This replica's waiters of the pool, of which the next heartbeat tells, be it that there are none. */
+  /**
+   * This replica's waiters of the pool, of which the next heartbeat tells, be it that there are
+   * none.
+   */
   #ownOf(pool: WaitedPool): OwnWaiters {
-    const own = this.#pools.get(pool.uid) ?? { pool, waiters: new Map<string, Waiter>(), isTold: false };
+    const own = this.#pools.get(pool.uid) ?? {
+      pool,
+      waiters: new Map<string, Waiter>(),
+      isTold: false,
+    };
     this.#pools.set(pool.uid, own);
     return own;
   }
@@ -95,23 +141,55 @@ export class RedisClaims implements Claims {
     return Number(count);
   }
 
-  async admitClaim({ pool, owner: tenant = pool.owner, instance, limit, idle, place, attempt, from, request, open, looked = false }: ClaimEntry): Promise<Admission> {
+  async admitClaim({
+    pool,
+    owner: tenant = pool.owner,
+    instance,
+    limit,
+    idle,
+    place,
+    attempt,
+    from,
+    request,
+    open,
+    looked = false,
+  }: ClaimEntry): Promise<Admission> {
     const { link, keys, replica, requests, quotas } = this.#deps;
     const begun = request && open && requests.begin(request, open);
     if (begun && 'kind' in begun) return { opened: begun };
     const owner = request && requests.ownerOf(request);
     if (request && owner === undefined) throw takenOver();
     const waiter = place && this.#pools.get(pool.uid)?.waiters.get(place.id);
-    const run = link.run(ADMIT_CLAIM,
-      [keys.usage(tenant, 'sandboxes'), keys.unsettled(tenant, 'sandboxes'), ...this.#keys(pool), ...(begun?.keys ?? (request ? [keys.request(tenant, request.key)] : []))],
-      [holderOf(replica, attempt), instance, Math.min(limit, NO_LIMIT), from ?? '', owner ?? '', idle, waiter?.member ?? '', waiter?.at ?? '', looked ? 'looked' : '', ...(begun?.args ?? [])]);
+    const run = link.run(
+      ADMIT_CLAIM,
+      [
+        keys.usage(tenant, 'sandboxes'),
+        keys.unsettled(tenant, 'sandboxes'),
+        ...this.#keys(pool),
+        ...(begun?.keys ?? (request ? [keys.request(tenant, request.key)] : [])),
+      ],
+      [
+        holderOf(replica, attempt),
+        instance,
+        Math.min(limit, NO_LIMIT),
+        from ?? '',
+        owner ?? '',
+        idle,
+        waiter?.member ?? '',
+        waiter?.at ?? '',
+        looked ? 'looked' : '',
+        ...(begun?.args ?? []),
+      ],
+    );
     if (waiter) waiter.state = 'tries';
     const [answer, ...more] = await run
       .catch((error: unknown) => {
         if (waiter) waiter.isUnsure = true;
         throw error;
       })
-      .finally(() => { if (waiter) waiter.state = 'waits'; });
+      .finally(() => {
+        if (waiter) waiter.state = 'waits';
+      });
     if (answer === 'opened' && request) return { opened: requests.opened(request, more) };
     if (answer === 'taken') throw takenOver();
     if (answer === 'look') return 'look-first';
@@ -120,9 +198,14 @@ export class RedisClaims implements Claims {
     return answer === 'ok' ? 'admitted' : answer === 'full' ? 'full' : 'not-its-turn';
   }
 
-  /** Says that this replica lives, and who waits here. Never rejects: what others take for dead has its place again with the next one. */
+  /**
+   * Says that this replica lives, and who waits here. Never rejects: what others take for dead has
+   * its place again with the next one.
+   */
   async beat(): Promise<void> {
-    const beats = await Promise.allSettled([...this.#pools.values()].filter(({ isTold }) => !isTold).map((own) => this.#tell(own)));
+    const beats = await Promise.allSettled(
+      [...this.#pools.values()].filter(({ isTold }) => !isTold).map((own) => this.#tell(own)),
+    );
     const failed = beats.filter(({ status }) => status === 'rejected').length;
     if (failed > 0) this.#deps.log.debug({ failed, of: beats.length }, 'waiting-not-told');
   }
@@ -135,7 +218,12 @@ export class RedisClaims implements Claims {
     try {
       await link.run(BEAT_WAITING, this.#keys(pool), () => {
         told = waiters.size;
-        return [replica, ...[...waiters.values()].flatMap(({ member, at, state }) => (state === 'admitted' ? [] : [member, state === 'waits' ? at : '']))];
+        return [
+          replica,
+          ...[...waiters.values()].flatMap(({ member, at, state }) =>
+            state === 'admitted' ? [] : [member, state === 'waits' ? at : ''],
+          ),
+        ];
       });
       if (told === 0 && waiters.size === 0) this.#pools.delete(pool.uid);
     } finally {
@@ -143,7 +231,9 @@ export class RedisClaims implements Claims {
     }
   }
 
-  #keys(pool: WaitedPool): readonly [string, string] { return [this.#deps.keys.waiting(pool), this.#deps.keys.waitingSeen(pool)]; }
+  #keys(pool: WaitedPool): readonly [string, string] {
+    return [this.#deps.keys.waiting(pool), this.#deps.keys.waitingSeen(pool)];
+  }
 
   #forget({ pool: { uid }, id }: WaitingPlace): Waiter | undefined {
     const own = this.#pools.get(uid);

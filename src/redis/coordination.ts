@@ -42,19 +42,67 @@ export interface RedisCoordination {
   readonly recentAudit: RecentAudit;
   /** ms since the epoch by Redis' clock; undefined while it was never asked. */
   readonly time: () => number | undefined;
-  /** Connects, and goes on trying where that fails; leases are taken from then on. Never rejects. */
+  /**
+   * Connects, and goes on trying where that fails; leases are taken from then on. Never rejects.
+   */
   readonly start: () => Promise<void>;
-  /** Writes what is left, gives up nothing that is held: that is the supervisor's to do before. Never rejects. */
+  /**
+   * Writes what is left, gives up nothing that is held: that is the supervisor's to do before.
+   * Never rejects.
+   */
   readonly stop: () => Promise<void>;
 }
 
-export const redisCoordination = ({ settings, replica, usage, keptAnswers, clock, log, metrics, ...options }: RedisCoordinationOptions): RedisCoordination => {
+export const redisCoordination = ({
+  settings,
+  replica,
+  usage,
+  keptAnswers,
+  clock,
+  log,
+  metrics,
+  ...options
+}: RedisCoordinationOptions): RedisCoordination => {
   const keys = keysOf(settings.prefix);
-  const link = new RedisLink({ settings, log, metrics, name: 'requests', scripts: [...QUOTA_SCRIPTS, ...CLAIM_SCRIPTS, ...REQUEST_SCRIPTS, ...TOKEN_SCRIPTS, ...ACTIVITY_SCRIPTS, ...EVENT_SCRIPTS, COUNT, ADD_AUDIT] });
-  const leaseLink = new RedisLink({ settings, log, metrics, name: 'leases', scripts: LEASE_SCRIPTS });
-  const leases = new RedisLeases({ store: new RedisLeaseStore({ link: leaseLink, keys, log, replica }), log, replica });
+  const link = new RedisLink({
+    settings,
+    log,
+    metrics,
+    name: 'requests',
+    scripts: [
+      ...QUOTA_SCRIPTS,
+      ...CLAIM_SCRIPTS,
+      ...REQUEST_SCRIPTS,
+      ...TOKEN_SCRIPTS,
+      ...ACTIVITY_SCRIPTS,
+      ...EVENT_SCRIPTS,
+      COUNT,
+      ADD_AUDIT,
+    ],
+  });
+  const leaseLink = new RedisLink({
+    settings,
+    log,
+    metrics,
+    name: 'leases',
+    scripts: LEASE_SCRIPTS,
+  });
+  const leases = new RedisLeases({
+    store: new RedisLeaseStore({ link: leaseLink, keys, log, replica }),
+    log,
+    replica,
+  });
   const requests = new RedisRequests({ link, keys, log, bounds: keptAnswers });
-  const quotas = new RedisQuotas({ link, keys, log, clock, replica, usage, replicas: () => leases.replicas(), ...options });
+  const quotas = new RedisQuotas({
+    link,
+    keys,
+    log,
+    clock,
+    replica,
+    usage,
+    replicas: () => leases.replicas(),
+    ...options,
+  });
   const claims = new RedisClaims({ link, keys, log, replica, requests, quotas });
   const activity = new RedisActivity({ link, keys, replica });
   const events = new RedisEventLog({ link, keys, log });
@@ -69,7 +117,9 @@ export const redisCoordination = ({ settings, replica, usage, keptAnswers, clock
     release: (...call) => quotas.release(...call),
     used: (...call) => quotas.used(...call),
     whenKnown: (tenant) => quotas.whenKnown(tenant),
-    expectUse: (tenant) => { quotas.expectUse(tenant); },
+    expectUse: (tenant) => {
+      quotas.expectUse(tenant);
+    },
     restore: () => quotas.restore(),
     unsettled: (...call) => quotas.unsettled(...call),
     parts: (...call) => quotas.parts(...call),
@@ -95,9 +145,13 @@ export const redisCoordination = ({ settings, replica, usage, keptAnswers, clock
     ended: (...call) => activity.ended(...call),
     publishEvent: (...call) => events.publishEvent(...call),
     followEvents: (...call) => events.followEvents(...call),
-    tellRevoked: (keyId) => { channels.tellRevoked(keyId); },
+    tellRevoked: (keyId) => {
+      channels.tellRevoked(keyId);
+    },
     followRevoked: (...call) => channels.followRevoked(...call),
-    tellDemand: (word) => { channels.tellDemand(word); },
+    tellDemand: (word) => {
+      channels.tellDemand(word);
+    },
     followDemand: (report) => channels.followDemand(report),
     askReplica: (...call) => inquiries.askReplica(...call),
     answerReplicas: (answer) => inquiries.answerReplicas(answer),

@@ -26,8 +26,9 @@ interface Untold {
 }
 
 /**
- * Events in a Redis stream, which each replica copies into a ring of its own, so that followers cost Redis nothing. It is read by asking again and
- * again: that finds out by itself that it was lost. `start()` begins to read, `stop()` tells what is left.
+ * Events in a Redis stream, which each replica copies into a ring of its own, so that followers
+ * cost Redis nothing. It is read by asking again and again: that finds out by itself that it was
+ * lost. `start()` begins to read, `stop()` tells what is left.
  */
 export class RedisEventLog implements EventLog {
   readonly #link: RedisLink;
@@ -46,11 +47,21 @@ export class RedisEventLog implements EventLog {
   readonly #loaded: Promise<void>;
   #setLoaded: () => void = () => undefined;
 
-  constructor({ link, keys, log }: { readonly link: RedisLink; readonly keys: Keys; readonly log: Log }) {
+  constructor({
+    link,
+    keys,
+    log,
+  }: {
+    readonly link: RedisLink;
+    readonly keys: Keys;
+    readonly log: Log;
+  }) {
     this.#link = link;
     this.#keys = keys;
     this.#log = log;
-    this.#loaded = new Promise((resolve) => { this.#setLoaded = resolve; });
+    this.#loaded = new Promise((resolve) => {
+      this.#setLoaded = resolve;
+    });
   }
 
   start(): void {
@@ -71,10 +82,17 @@ export class RedisEventLog implements EventLog {
   publishEvent(event: EventRecord, key: string, told?: (id: number) => void): void {
     if (this.#untold.length >= MOST_UNTOLD) this.#untold.shift();
     this.#untold.push({ event, key, told });
-    if (!this.#adding) this.#addTimer ??= setTimeout(() => { this.#addSoon(); }, ADD_MS).unref();
+    if (!this.#adding)
+      this.#addTimer ??= setTimeout(() => {
+        this.#addSoon();
+      }, ADD_MS).unref();
   }
 
-  async *followEvents(owner: Tenant | undefined, after: string | undefined, signal: AbortSignal): AsyncGenerator<EventBatch, void, undefined> {
+  async *followEvents(
+    owner: Tenant | undefined,
+    after: string | undefined,
+    signal: AbortSignal,
+  ): AsyncGenerator<EventBatch, void, undefined> {
     this.#followers += 1;
     try {
       const here = this.#ring.last;
@@ -82,7 +100,11 @@ export class RedisEventLog implements EventLog {
       await aborted(this.#loaded, signal);
       this.#readAgain(READ_MS);
       // What came while it could not be read came after this.
-      yield* this.#ring.follow(owner, after ?? (isFresh || here === 0 ? undefined : String(here)), signal);
+      yield* this.#ring.follow(
+        owner,
+        after ?? (isFresh || here === 0 ? undefined : String(here)),
+        signal,
+      );
     } finally {
       this.#followers -= 1;
     }
@@ -93,7 +115,13 @@ export class RedisEventLog implements EventLog {
     this.#addTimer = undefined;
     this.#adding = this.#add().then((all) => {
       this.#adding = undefined;
-      if (this.#untold.length > 0 && this.#running) this.#addTimer = setTimeout(() => { this.#addSoon(); }, all ? ADD_MS : ADD_AGAIN_MS).unref();
+      if (this.#untold.length > 0 && this.#running)
+        this.#addTimer = setTimeout(
+          () => {
+            this.#addSoon();
+          },
+          all ? ADD_MS : ADD_AGAIN_MS,
+        ).unref();
     });
   }
 
@@ -103,10 +131,16 @@ export class RedisEventLog implements EventLog {
       const batch = this.#untold.slice(0, ADDED_AT_ONCE);
       try {
         const keys = [this.#keys.events, this.#keys.eventState, this.#keys.eventsSeen];
-        const [, ...ids] = await this.#link.run(ADD_EVENTS, keys, [REMEMBERED_EVENTS, ...batch.flatMap(({ event, key }) => [key, JSON.stringify(event)])]);
+        const [, ...ids] = await this.#link.run(ADD_EVENTS, keys, [
+          REMEMBERED_EVENTS,
+          ...batch.flatMap(({ event, key }) => [key, JSON.stringify(event)]),
+        ]);
         // The oldest may have been dropped meanwhile.
-        this.#untold = this.#untold.slice(this.#untold.indexOf(batch.at(-1)!) + 1); // the batch is not empty
-        batch.forEach(({ told }, at) => { told?.(Number(ids[at])); });
+        // the batch is not empty
+        this.#untold = this.#untold.slice(this.#untold.indexOf(batch.at(-1)!) + 1);
+        batch.forEach(({ told }, at) => {
+          told?.(Number(ids[at]));
+        });
       } catch (error) {
         this.#log.debug({ error, events: this.#untold.length }, 'events-not-told-yet');
         return false;
@@ -119,7 +153,9 @@ export class RedisEventLog implements EventLog {
     clearTimeout(this.#readTimer);
     if (!this.#running) return;
     this.#readTimer = setTimeout(() => {
-      void this.#readNow().then(() => { this.#readAgain(this.#followers > 0 ? READ_MS : READ_RARELY_MS); });
+      void this.#readNow().then(() => {
+        this.#readAgain(this.#followers > 0 ? READ_MS : READ_RARELY_MS);
+      });
     }, delayMs).unref();
   }
 
@@ -137,11 +173,15 @@ export class RedisEventLog implements EventLog {
     try {
       for (let more = true; more;) {
         const keys = [this.#keys.events, this.#keys.eventState];
-        const [, unknown, ...entries] = await this.#link.run(READ_EVENTS, keys, [this.#ring.last, READ_AT_ONCE]);
+        const [, unknown, ...entries] = await this.#link.run(READ_EVENTS, keys, [
+          this.#ring.last,
+          READ_AT_ONCE,
+        ]);
         this.#ring.miss(Number(unknown));
         for (let at = 0; at < entries.length; at += 2) {
           const id = Number(entries[at]);
-          if (id > this.#ring.last) this.#ring.add({ id, event: JSON.parse(String(entries[at + 1])) as EventRecord });
+          if (id > this.#ring.last)
+            this.#ring.add({ id, event: JSON.parse(String(entries[at + 1])) as EventRecord });
         }
         more = entries.length >= 2 * READ_AT_ONCE;
       }
@@ -157,7 +197,9 @@ export class RedisEventLog implements EventLog {
 const aborted = async (work: Promise<void>, signal: AbortSignal): Promise<void> => {
   if (signal.aborted) return;
   let settle = (): void => undefined;
-  const over = new Promise<void>((resolve) => { settle = resolve; });
+  const over = new Promise<void>((resolve) => {
+    settle = resolve;
+  });
   signal.addEventListener('abort', settle, { once: true });
   await Promise.race([work, over]);
   signal.removeEventListener('abort', settle);

@@ -16,7 +16,9 @@ export class RedisHealth {
   readonly #log: Log;
   #warnings: readonly string[] = [];
   #timer: NodeJS.Timeout | undefined;
-  readonly #onReady = (): void => { void this.#look(); };
+  readonly #onReady = (): void => {
+    void this.#look();
+  };
 
   /** The first link is asked. */
   constructor(links: readonly [RedisLink, ...RedisLink[]], { channels, log }: RedisHealthDeps) {
@@ -38,15 +40,23 @@ export class RedisHealth {
   }
 
   describe(): CoordinationHealth {
-    const deaf = this.#channels.stands ? [] : ['channels of Redis are not heard: that a key was revoked elsewhere is known a moment later'];
-    return { problems: this.#links.every(({ answering }) => answering) ? [] : ['Redis does not answer'], warnings: [...this.#warnings, ...deaf] };
+    const deaf = this.#channels.stands
+      ? []
+      : [
+          'channels of Redis are not heard: that a key was revoked elsewhere is known a moment later',
+        ];
+    return {
+      problems: this.#links.every(({ answering }) => answering) ? [] : ['Redis does not answer'],
+      warnings: [...this.#warnings, ...deaf],
+    };
   }
 
   async #look(): Promise<void> {
     try {
-      const infos = await this.#links[0]?.info('persistence', 'memory') ?? [];
+      const infos = (await this.#links[0]?.info('persistence', 'memory')) ?? [];
       const warnings = [...new Set(infos.flatMap(warningsOf))];
-      for (const warning of warnings) if (!this.#warnings.includes(warning)) this.#log.warn({}, warning);
+      for (const warning of warnings)
+        if (!this.#warnings.includes(warning)) this.#log.warn({}, warning);
       this.#warnings = warnings;
     } catch {
       // shows as not answering
@@ -55,11 +65,20 @@ export class RedisHealth {
 }
 
 const warningsOf = (info: string): readonly string[] => {
-  const valueOf = (name: string): string | undefined => new RegExp(`^${name}:([^\\r\\n]*)`, 'm').exec(info)?.[1];
+  const valueOf = (name: string): string | undefined =>
+    new RegExp(`^${name}:([^\\r\\n]*)`, 'm').exec(info)?.[1];
   const policy = valueOf('maxmemory_policy') ?? 'noeviction';
   return [
-    ...(valueOf('aof_enabled') === '0' ? ['Redis keeps no append-only file (appendonly no): a crash of it loses history and kept answers'] : []),
-    ...(valueOf('aof_enabled') === '1' && valueOf('aof_last_write_status') === 'err' ? ['Redis can not write its append-only file'] : []),
-    ...(policy === 'noeviction' ? [] : [`Redis may evict what it is told to keep (maxmemory-policy ${policy}, not noeviction)`]),
+    ...(valueOf('aof_enabled') === '0'
+      ? [
+          'Redis keeps no append-only file (appendonly no): a crash of it loses history and kept answers',
+        ]
+      : []),
+    ...(valueOf('aof_enabled') === '1' && valueOf('aof_last_write_status') === 'err'
+      ? ['Redis can not write its append-only file']
+      : []),
+    ...(policy === 'noeviction'
+      ? []
+      : [`Redis may evict what it is told to keep (maxmemory-policy ${policy}, not noeviction)`]),
   ];
 };

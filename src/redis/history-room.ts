@@ -6,11 +6,20 @@ export interface HistoryRoomDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics?: Metrics | undefined;
-  /** Forgets so many of the loudest owner's oldest, at most, while more than the share of Redis' memory is in use; answers how many, and the share. */
-  readonly makeRoom: (share: number, most: number) => Promise<{ readonly forgotten: number; readonly used: number }>;
+  /**
+   * Forgets so many of the loudest owner's oldest, at most, while more than the share of Redis'
+   * memory is in use; answers how many, and the share.
+   */
+  readonly makeRoom: (
+    share: number,
+    most: number,
+  ) => Promise<{ readonly forgotten: number; readonly used: number }>;
 }
 
-/** Of Redis' `maxmemory`: beyond this history gives way, well before claims would be refused for want of memory. */
+/**
+ * Of Redis' `maxmemory`: beyond this history gives way, well before claims would be refused for
+ * want of memory.
+ */
 export const ROOM_SHARE = 0.65;
 /** What is in use beyond this though there is no history left is others'. */
 const FULL_SHARE = 0.7;
@@ -25,8 +34,9 @@ const SAY_MS = 3_600_000;
 const LOG_MS = 600_000;
 
 /**
- * Keeps history from filling Redis: the oldest of the owner that has most is forgotten, before its time, where memory runs short. Any replica may do so, since
- * each step looks for itself whether it is still needed. Says what it did in the log, a metric and the warnings of readiness.
+ * Keeps history from filling Redis: the oldest of the owner that has most is forgotten, before its
+ * time, where memory runs short. Any replica may do so, since each step looks for itself whether it
+ * is still needed. Says what it did in the log, a metric and the warnings of readiness.
  */
 export class HistoryRoom {
   readonly #deps: HistoryRoomDeps;
@@ -40,7 +50,9 @@ export class HistoryRoom {
   #loggedAt = Number.NEGATIVE_INFINITY;
   #full: number | undefined;
 
-  constructor(deps: HistoryRoomDeps) { this.#deps = deps; }
+  constructor(deps: HistoryRoomDeps) {
+    this.#deps = deps;
+  }
 
   start(): void {
     if (this.#running) return;
@@ -67,15 +79,24 @@ export class HistoryRoom {
     const { clock } = this.#deps;
     return [
       ...(clock.now() - this.#lastAt < SAY_MS
-        ? [`Redis runs short of memory: ${this.#forgotten} finished sandboxes were forgotten before history.retention was over; raise maxmemory, or shorten it`] : []),
-      ...(this.#full === undefined ? [] : [`Redis is ${Math.round(this.#full * 100)} % full, and not by history: when it is, claims are refused; raise maxmemory`]),
+        ? [
+            `Redis runs short of memory: ${this.#forgotten} finished sandboxes were forgotten before history.retention was over; raise maxmemory, or shorten it`,
+          ]
+        : []),
+      ...(this.#full === undefined
+        ? []
+        : [
+            `Redis is ${Math.round(this.#full * 100)} % full, and not by history: when it is, claims are refused; raise maxmemory`,
+          ]),
     ];
   }
 
   #lookIn(delayMs: number): void {
     if (!this.#running) return;
     const { clock } = this.#deps;
-    this.#cancel = clock.at(clock.now() + delayMs, () => { this.#step = this.#look(); });
+    this.#cancel = clock.at(clock.now() + delayMs, () => {
+      this.#step = this.#look();
+    });
   }
 
   /** Never rejects. */
@@ -94,7 +115,10 @@ export class HistoryRoom {
         this.#lastAt = clock.now();
         if (this.#lastAt - this.#loggedAt >= LOG_MS) {
           this.#loggedAt = this.#lastAt;
-          log.warn({ forgotten: this.#forgotten, usedPercent: Math.round(used * 100) }, 'history is forgotten early: Redis runs short of memory');
+          log.warn(
+            { forgotten: this.#forgotten, usedPercent: Math.round(used * 100) },
+            'history is forgotten early: Redis runs short of memory',
+          );
         }
       }
     } catch (error) {

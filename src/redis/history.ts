@@ -1,4 +1,9 @@
-import { contradicts, type FinishedFilter, type GroupKey, type History } from '../contracts/history.ts';
+import {
+  contradicts,
+  type FinishedFilter,
+  type GroupKey,
+  type History,
+} from '../contracts/history.ts';
 import type { Log } from '../contracts/log.ts';
 import { Retention, type RetentionOptions } from '../contracts/retention.ts';
 import type { EventRecord } from '../model/event.ts';
@@ -11,7 +16,19 @@ import { keysOf } from './keys.ts';
 import { HistoryRoom } from './history-room.ts';
 import { RedisLink } from './redis-link.ts';
 import {
-  COUNT_BY_NAMESPACE, DECISIONS_OF, EVENTS_OF, FIND, FORGET, MAKE_ROOM, MATCH_GROUPS, RECORD, RECORD_DECISION, RECORD_EVENTS, TOTAL, TRIM, WALK,
+  COUNT_BY_NAMESPACE,
+  DECISIONS_OF,
+  EVENTS_OF,
+  FIND,
+  FORGET,
+  MAKE_ROOM,
+  MATCH_GROUPS,
+  RECORD,
+  RECORD_DECISION,
+  RECORD_EVENTS,
+  TOTAL,
+  TRIM,
+  WALK,
 } from './scripts/history.ts';
 import type { RedisSettings } from './settings.ts';
 
@@ -22,9 +39,13 @@ export interface RedisHistoryOptions extends RetentionOptions {
 
 /** Events of a sandbox that are kept. */
 const MOST_EVENTS = 50;
-/** How long events of a sandbox are kept that is not known to have finished, from the last of them. */
+/**
+ * How long events of a sandbox are kept that is not known to have finished, from the last of them.
+ */
 const UNFINISHED_MS = 90 * 86_400_000;
-/** Entries that one step of a walk looks at: a millisecond or two in which Redis does nothing else. */
+/**
+ * Entries that one step of a walk looks at: a millisecond or two in which Redis does nothing else.
+ */
 const STEP_ENTRIES = 1_000;
 /** Bodies that one step gives. */
 const STEP_BODIES = 250;
@@ -34,14 +55,27 @@ const SWEEP_ROWS = 100;
 /** Groups that one step of a look through all of them looks at. */
 const STEP_GROUPS = 1_000;
 const SCRIPTS = [
-  RECORD, FIND, TOTAL, MATCH_GROUPS, WALK, FORGET, TRIM, MAKE_ROOM, RECORD_EVENTS, EVENTS_OF, RECORD_DECISION, DECISIONS_OF, COUNT_BY_NAMESPACE,
+  RECORD,
+  FIND,
+  TOTAL,
+  MATCH_GROUPS,
+  WALK,
+  FORGET,
+  TRIM,
+  MAKE_ROOM,
+  RECORD_EVENTS,
+  EVENTS_OF,
+  RECORD_DECISION,
+  DECISIONS_OF,
+  COUNT_BY_NAMESPACE,
 ];
 /** Where no moment is given: before any. */
 const EVER = '-inf';
 
 /**
- * Finished sandboxes in Redis: sorted sets for each kind of filter, totals counted from them, pages read in small steps. `start()` connects
- * and begins to forget what is older than retention, or too much; `stop()` ends both.
+ * Finished sandboxes in Redis: sorted sets for each kind of filter, totals counted from them, pages
+ * read in small steps. `start()` connects and begins to forget what is older than retention, or too
+ * much; `stop()` ends both.
  */
 export class RedisHistory implements History {
   readonly #link: RedisLink;
@@ -54,11 +88,21 @@ export class RedisHistory implements History {
     this.#options = options;
     this.#key = keysOf(options.settings.prefix).history;
     this.#retention = new Retention(options, {
-      trim: async ({ tenantBytes, totalBytes }) => Number((await this.#link.run(TRIM, [this.#key], [tenantBytes, totalBytes, SWEEP_ROWS]))[1]),
-      forget: async (before) => Number((await this.#link.run(FORGET, [this.#key], [before, SWEEP_ROWS]))[1]) > 0,
-      failed: (error) => { options.log.debug({ error }, 'history not forgotten'); },
+      trim: async ({ tenantBytes, totalBytes }) =>
+        Number((await this.#link.run(TRIM, [this.#key], [tenantBytes, totalBytes, SWEEP_ROWS]))[1]),
+      forget: async (before) =>
+        Number((await this.#link.run(FORGET, [this.#key], [before, SWEEP_ROWS]))[1]) > 0,
+      failed: (error) => {
+        options.log.debug({ error }, 'history not forgotten');
+      },
     });
-    this.#link = new RedisLink({ settings: options.settings, log: options.log, metrics: options.metrics, name: 'history', scripts: SCRIPTS });
+    this.#link = new RedisLink({
+      settings: options.settings,
+      log: options.log,
+      metrics: options.metrics,
+      name: 'history',
+      scripts: SCRIPTS,
+    });
     this.#room = new HistoryRoom({
       ...options,
       makeRoom: async (share, most) => {
@@ -83,7 +127,18 @@ export class RedisHistory implements History {
 
   async record(finished: FinishedSandbox): Promise<void> {
     const { id, owner, poolName, claimedAt, terminatedAt } = finished;
-    await this.#link.run(RECORD, [this.#key], [id, JSON.stringify(finished), `${tenantKey(owner)}/${poolName}`, claimedAt, terminatedAt, this.#options.retentionMs]);
+    await this.#link.run(
+      RECORD,
+      [this.#key],
+      [
+        id,
+        JSON.stringify(finished),
+        `${tenantKey(owner)}/${poolName}`,
+        claimedAt,
+        terminatedAt,
+        this.#options.retentionMs,
+      ],
+    );
     this.#room.recorded();
     this.#retention.recorded();
   }
@@ -93,9 +148,18 @@ export class RedisHistory implements History {
     return answer === 'ok' ? finishedOf(entry) : undefined;
   }
 
-  async recordEvents(events: readonly { readonly id: number; readonly event: EventRecord }[]): Promise<void> {
-    const parts = events.flatMap(({ id, event }) => (event.sandboxId === undefined ? [] : [event.sandboxId, id, JSON.stringify(event)]));
-    if (parts.length > 0) await this.#link.run(RECORD_EVENTS, [this.#key], [MOST_EVENTS, UNFINISHED_MS, this.#options.retentionMs, ...parts]);
+  async recordEvents(
+    events: readonly { readonly id: number; readonly event: EventRecord }[],
+  ): Promise<void> {
+    const parts = events.flatMap(({ id, event }) =>
+      event.sandboxId === undefined ? [] : [event.sandboxId, id, JSON.stringify(event)],
+    );
+    if (parts.length > 0)
+      await this.#link.run(
+        RECORD_EVENTS,
+        [this.#key],
+        [MOST_EVENTS, UNFINISHED_MS, this.#options.retentionMs, ...parts],
+      );
   }
 
   async eventsOf(sandboxId: InstanceId): Promise<readonly EventRecord[]> {
@@ -104,72 +168,126 @@ export class RedisHistory implements History {
   }
 
   async recordDecision({ envUid, group }: GroupKey, decision: ToldDecision): Promise<void> {
-    await this.#link.run(RECORD_DECISION, [this.#key], [`${envUid}/${group}`, decision.id, JSON.stringify(decision), MOST_DECISIONS, this.#options.retentionMs]);
+    await this.#link.run(
+      RECORD_DECISION,
+      [this.#key],
+      [
+        `${envUid}/${group}`,
+        decision.id,
+        JSON.stringify(decision),
+        MOST_DECISIONS,
+        this.#options.retentionMs,
+      ],
+    );
   }
 
   async decisionsOf({ envUid, group }: GroupKey): Promise<readonly ToldDecision[]> {
-    const [, ...decisions] = await this.#link.run(DECISIONS_OF, [this.#key], [`${envUid}/${group}`]);
+    const [, ...decisions] = await this.#link.run(
+      DECISIONS_OF,
+      [this.#key],
+      [`${envUid}/${group}`],
+    );
     return decisions.map((decision) => JSON.parse(String(decision)) as ToldDecision);
   }
 
   async countByNamespace(): Promise<ReadonlyMap<string, number>> {
     const found = new Set<string>();
-    for await (const { name } of this.#groups(EVER, '')) found.add(name.slice(0, name.indexOf('/')));
+    for await (const { name } of this.#groups(EVER, ''))
+      found.add(name.slice(0, name.indexOf('/')));
     const namespaces = [...found].toSorted();
     const counted = new Map<string, number>();
     for (let from = 0; from < namespaces.length; from += STEP_GROUPS) {
       const some = namespaces.slice(from, from + STEP_GROUPS);
       const [, ...counts] = await this.#link.run(COUNT_BY_NAMESPACE, [this.#key], some);
-      some.forEach((namespace, n) => { if (Number(counts[n]) > 0) counted.set(namespace, Number(counts[n])); });
+      some.forEach((namespace, n) => {
+        if (Number(counts[n]) > 0) counted.set(namespace, Number(counts[n]));
+      });
     }
     return counted;
   }
 
-  /** What whoever looks at the daemon should know: that history was forgotten early, for want of room. */
-  warnings(): readonly string[] { return this.#room.warnings(); }
+  /**
+   * What whoever looks at the daemon should know: that history was forgotten early, for want of
+   * room.
+   */
+  warnings(): readonly string[] {
+    return this.#room.warnings();
+  }
 
-  async list(filter: FinishedFilter, { offset, limit }: Page): Promise<{ readonly items: readonly FinishedSandbox[]; readonly total: number }> {
+  async list(
+    filter: FinishedFilter,
+    { offset, limit }: Page,
+  ): Promise<{ readonly items: readonly FinishedSandbox[]; readonly total: number }> {
     if (contradicts(filter)) return { items: [], total: 0 };
     const since = filter.since ?? EVER;
     const { level, group, pattern } = indexOf(filter);
-    if (pattern !== undefined) return await this.#listMatching({ level, since, pattern }, { offset, limit });
-    const [answer, counted, newer, exact] = await this.#link.run(TOTAL, [this.#key], [since, level, group ?? '']);
+    if (pattern !== undefined)
+      return await this.#listMatching({ level, since, pattern }, { offset, limit });
+    const [answer, counted, newer, exact] = await this.#link.run(
+      TOTAL,
+      [this.#key],
+      [since, level, group ?? ''],
+    );
     const total = answer === 'none' ? 0 : Number(counted);
     if (offset >= total || limit === 0) return { items: [], total };
     // What was claimed since then ended since then: that much is left out by rank alone.
     const rank = Math.min(offset, Number(newer));
-    const items = await this.#walk({ level: String(exact), since, groups: [], rank }, { skip: offset - rank, limit: Math.min(limit, total - offset) });
+    const items = await this.#walk(
+      { level: String(exact), since, groups: [], rank },
+      { skip: offset - rank, limit: Math.min(limit, total - offset) },
+    );
     return { items, total };
   }
 
   /** Where no index has what matches and nothing else. */
-  async #listMatching({ level, since, pattern }: Matching, { offset, limit }: Page): Promise<{ readonly items: readonly FinishedSandbox[]; readonly total: number }> {
+  async #listMatching(
+    { level, since, pattern }: Matching,
+    { offset, limit }: Page,
+  ): Promise<{ readonly items: readonly FinishedSandbox[]; readonly total: number }> {
     const counts = new Map<string, number>();
     for await (const { group, count } of this.#groups(since, pattern)) counts.set(group, count);
     const total = [...counts.values()].reduce((sum, count) => sum + count, 0);
     if (offset >= total || limit === 0) return { items: [], total };
-    const items = await this.#walk({ level, since, groups: [...counts.keys()], rank: 0 }, { skip: offset, limit: Math.min(limit, total - offset) });
+    const items = await this.#walk(
+      { level, since, groups: [...counts.keys()], rank: 0 },
+      { skip: offset, limit: Math.min(limit, total - offset) },
+    );
     return { items, total };
   }
 
   /** The groups that match, in steps; perhaps one of them twice. */
-  async *#groups(since: number | string, pattern: string): AsyncGenerator<{ readonly group: string; readonly name: string; readonly count: number }> {
+  async *#groups(
+    since: number | string,
+    pattern: string,
+  ): AsyncGenerator<{ readonly group: string; readonly name: string; readonly count: number }> {
     let cursor = '0';
     do {
-      const [, next, ...found] = await this.#link.run(MATCH_GROUPS, [this.#key], [cursor, STEP_GROUPS, since, pattern]);
+      const [, next, ...found] = await this.#link.run(
+        MATCH_GROUPS,
+        [this.#key],
+        [cursor, STEP_GROUPS, since, pattern],
+      );
       cursor = String(next);
-      for (let i = 0; i < found.length; i += 3) yield { group: String(found[i]), name: String(found[i + 1]), count: Number(found[i + 2]) };
+      for (let i = 0; i < found.length; i += 3)
+        yield { group: String(found[i]), name: String(found[i + 1]), count: Number(found[i + 2]) };
     } while (cursor !== '0');
   }
 
   /** Steps of bounded cost, between which others' calls go first. */
-  async #walk({ level, since, groups, rank }: Walk, { skip, limit }: { readonly skip: number; readonly limit: number }): Promise<readonly FinishedSandbox[]> {
+  async #walk(
+    { level, since, groups, rank }: Walk,
+    { skip, limit }: { readonly skip: number; readonly limit: number },
+  ): Promise<readonly FinishedSandbox[]> {
     const items: FinishedSandbox[] = [];
     let last = '';
     let left = skip;
     for (let step = 0; step < MOST_STEPS && items.length < limit; step++) {
       const wanted = Math.min(limit - items.length, STEP_BODIES);
-      const [answer, seen, matched, lastSeen, ...entries] = await this.#link.run(WALK, [this.#key], [level, last, rank, since === EVER ? 0 : since, STEP_ENTRIES, left, wanted, ...groups]);
+      const [answer, seen, matched, lastSeen, ...entries] = await this.#link.run(
+        WALK,
+        [this.#key],
+        [level, last, rank, since === EVER ? 0 : since, STEP_ENTRIES, left, wanted, ...groups],
+      );
       if (answer === 'lost') throw unavailable('the list changed while it was read; ask again');
       items.push(...entries.map(finishedOf));
       left = Math.max(0, left - Number(matched));
@@ -180,26 +298,45 @@ export class RedisHistory implements History {
   }
 }
 
-interface Page { readonly offset: number; readonly limit: number }
-interface Walk { readonly level: string; readonly since: number | string; readonly groups: readonly string[]; readonly rank: number }
+interface Page {
+  readonly offset: number;
+  readonly limit: number;
+}
+interface Walk {
+  readonly level: string;
+  readonly since: number | string;
+  readonly groups: readonly string[];
+  readonly rank: number;
+}
 
-interface Matching { readonly level: string; readonly since: number | string; readonly pattern: string }
+interface Matching {
+  readonly level: string;
+  readonly since: number | string;
+  readonly pattern: string;
+}
 
 /**
- * Names the narrowest index that has all that match. `group`: the index is that of one owner's pool, and has nothing else. `pattern`:
- * the index has more than what matches, which is in groups whose names match this, as Lua has it.
+ * Names the narrowest index that has all that match. `group`: the index is that of one owner's
+ * pool, and has nothing else. `pattern`: the index has more than what matches, which is in groups
+ * whose names match this, as Lua has it.
  */
-const indexOf = (filter: FinishedFilter): { readonly level: string; readonly group?: string; readonly pattern?: string } => {
+const indexOf = (
+  filter: FinishedFilter,
+): { readonly level: string; readonly group?: string; readonly pattern?: string } => {
   const { namespace, team, user } = filter.owner ?? filter;
   const { poolName } = filter;
   const isOwner = namespace !== undefined && team !== undefined && user !== undefined;
-  if (isOwner && poolName !== undefined) return { level: '', group: `${namespace}/${team}/${user}/${poolName}` };
+  if (isOwner && poolName !== undefined)
+    return { level: '', group: `${namespace}/${team}/${user}/${poolName}` };
   if (isOwner) return { level: `:owner:${namespace}/${team}/${user}` };
   const level = namespace === undefined ? ':all' : `:namespace:${namespace}`;
   if (team === undefined && user === undefined && poolName === undefined) return { level };
-  const parts = [namespace, team, user, poolName].map((part) => (part === undefined ? '[^/]*' : part.replaceAll(/[^a-zA-Z0-9]/g, '%$&')));
+  const parts = [namespace, team, user, poolName].map((part) =>
+    part === undefined ? '[^/]*' : part.replaceAll(/[^a-zA-Z0-9]/g, '%$&'),
+  );
   return { level, pattern: `^${parts.join('/')}$` };
 };
 
 /** Of `group|claimed|ended|JSON`. */
-const finishedOf = (entry: unknown): FinishedSandbox => JSON.parse(String(entry).replace(/^\d+\|\d+\|\d+\|/, '')) as FinishedSandbox;
+const finishedOf = (entry: unknown): FinishedSandbox =>
+  JSON.parse(String(entry).replace(/^\d+\|\d+\|\d+\|/, '')) as FinishedSandbox;

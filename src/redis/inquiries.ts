@@ -1,6 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../contracts/clock.ts';
-import { MAX_REPLICA_ANSWER, MAX_REPLICA_QUESTION, type Inquiries } from '../contracts/coordination.ts';
+import {
+  MAX_REPLICA_ANSWER,
+  MAX_REPLICA_QUESTION,
+  type Inquiries,
+} from '../contracts/coordination.ts';
 import type { RedisChannels } from './channels.ts';
 import type { Keys } from './keys.ts';
 
@@ -17,9 +21,14 @@ const MOST_OPEN = 64;
 const MOST_ANSWERED_AT_ONCE = 16;
 
 /** What goes over a replica's channel. */
-type Message = { readonly id: string; readonly from: string; readonly question: string } | { readonly id: string; readonly answer: string };
+type Message =
+  | { readonly id: string; readonly from: string; readonly question: string }
+  | { readonly id: string; readonly answer: string };
 
-/** Questions and answers over channels of Redis, which keep nothing: what is not heard is not answered. */
+/**
+ * Questions and answers over channels of Redis, which keep nothing: what is not heard is not
+ * answered.
+ */
 export class RedisInquiries implements Inquiries {
   readonly #deps: RedisInquiriesDeps;
   readonly #open = new Map<string, (answer: string | undefined) => void>();
@@ -28,11 +37,14 @@ export class RedisInquiries implements Inquiries {
 
   constructor(deps: RedisInquiriesDeps) {
     this.#deps = deps;
-    deps.channels.follow(deps.keys.asked(deps.replica), (text) => { this.#hear(text); });
+    deps.channels.follow(deps.keys.asked(deps.replica), (text) => {
+      this.#hear(text);
+    });
   }
 
   askReplica(replica: string, question: string, withinMs: number): Promise<string | undefined> {
-    if (this.#open.size >= MOST_OPEN || question.length > MAX_REPLICA_QUESTION) return Promise.resolve(undefined);
+    if (this.#open.size >= MOST_OPEN || question.length > MAX_REPLICA_QUESTION)
+      return Promise.resolve(undefined);
     const { clock } = this.#deps;
     const id = randomUUID();
     return new Promise((resolve) => {
@@ -41,7 +53,9 @@ export class RedisInquiries implements Inquiries {
         this.#open.delete(id);
         resolve(answer);
       };
-      const cancel = clock.at(clock.now() + withinMs, () => { settle(undefined); });
+      const cancel = clock.at(clock.now() + withinMs, () => {
+        settle(undefined);
+      });
       this.#open.set(id, settle);
       this.#send(replica, { id, from: this.#deps.replica, question });
     });
@@ -49,10 +63,14 @@ export class RedisInquiries implements Inquiries {
 
   answerReplicas(answer: (question: string) => Promise<string>): () => void {
     this.#answer = answer;
-    return () => { if (this.#answer === answer) this.#answer = undefined; };
+    return () => {
+      if (this.#answer === answer) this.#answer = undefined;
+    };
   }
 
-  #send(replica: string, message: Message): void { this.#deps.channels.tell(this.#deps.keys.asked(replica), JSON.stringify(message)); }
+  #send(replica: string, message: Message): void {
+    this.#deps.channels.tell(this.#deps.keys.asked(replica), JSON.stringify(message));
+  }
 
   #hear(text: string): void {
     const message = messageIn(text);
@@ -67,18 +85,25 @@ export class RedisInquiries implements Inquiries {
     this.#answering += 1;
     const answer = await this.#answer(question).catch(() => undefined);
     this.#answering -= 1;
-    if (answer !== undefined && answer.length <= MAX_REPLICA_ANSWER) this.#send(from, { id, answer });
+    if (answer !== undefined && answer.length <= MAX_REPLICA_ANSWER)
+      this.#send(from, { id, answer });
   }
 }
 
 /** Undefined for what a later version may say. */
 const messageIn = (text: string): Message | undefined => {
   try {
-    const message = JSON.parse(text) as Partial<Record<'id' | 'from' | 'question' | 'answer', unknown>>;
+    const message = JSON.parse(text) as Partial<
+      Record<'id' | 'from' | 'question' | 'answer', unknown>
+    >;
     const { id, from, question, answer } = message;
     if (typeof id !== 'string') return undefined;
     if (typeof answer === 'string') return { id, answer };
-    return typeof from === 'string' && typeof question === 'string' && question.length <= MAX_REPLICA_QUESTION ? { id, from, question } : undefined;
+    return typeof from === 'string' &&
+      typeof question === 'string' &&
+      question.length <= MAX_REPLICA_QUESTION
+      ? { id, from, question }
+      : undefined;
   } catch {
     return undefined;
   }

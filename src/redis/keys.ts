@@ -7,18 +7,28 @@ import { tenantKey, type Tenant } from '../model/tenant.ts';
 export const ACTIVITY_BUCKETS = 16;
 
 /**
- * Every key there is. What one script touches has one hash tag, in braces, so that it lies on one node of a cluster: a
- * tenant's, a bucket's of activity, and one each for leases, tokens, history, events and audit.
+ * Every key there is. What one script touches has one hash tag, in braces, so that it lies on one
+ * node of a cluster: a tenant's, a bucket's of activity, and one each for leases, tokens, history,
+ * events and audit.
  */
 export const keysOf = (prefix: string) => {
-  /** In one slot for a whole team: a claim's admission is about who claims and about the pool, which may be another's of the team. */
-  const ofTenant = (tenant: Tenant): string => `${prefix}:{${tenant.namespace}}:${tenantKey(tenant)}`;
+  /**
+   * In one slot for a whole team: a claim's admission is about who claims and about the pool, which
+   * may be another's of the team.
+   */
+  const ofTenant = (tenant: Tenant): string =>
+    `${prefix}:{${tenant.namespace}}:${tenantKey(tenant)}`;
   const ofBucket = (bucket: number): string => `${prefix}:{activity-${bucket}}`;
   return {
-    /** Hash: `:run`, `:total`, `:version`, and by name `amount|version|parts` (scripts/usage-entry.ts). */
-    usage: (tenant: Tenant, resource: QuotaResource): string => `${ofTenant(tenant)}:usage:${resource}`,
+    /**
+     * Hash: `:run`, `:total`, `:version`, and by name `amount|version|parts`
+     * (scripts/usage-entry.ts).
+     */
+    usage: (tenant: Tenant, resource: QuotaResource): string =>
+      `${ofTenant(tenant)}:usage:${resource}`,
     /** Sorted set of names that were reserved and not settled, by moment. */
-    unsettled: (tenant: Tenant, resource: QuotaResource): string => `${ofTenant(tenant)}:unsettled:${resource}`,
+    unsettled: (tenant: Tenant, resource: QuotaResource): string =>
+      `${ofTenant(tenant)}:unsettled:${resource}`,
     /** Sorted set of those who wait for a pool, and hash of who lives: scripts/claims.ts. */
     waiting: ({ owner, uid }: WaitedPool): string => `${ofTenant(owner)}:waiting:${uid}`,
     waitingSeen: ({ owner, uid }: WaitedPool): string => `${ofTenant(owner)}:waiting-seen:${uid}`,
@@ -40,7 +50,10 @@ export const keysOf = (prefix: string) => {
     /** Sorted set: replicas that carry something out in the sandbox, by until when that holds. */
     working: (id: InstanceId): string => `${ofBucket(bucketOf(id))}:working:${id}`,
     ended: (id: InstanceId): string => `${ofBucket(bucketOf(id))}:ended:${id}`,
-    /** Of tokens that wait, by their SHA-256: hash, sorted set by moment; hash of how many a sandbox and a tenant has. */
+    /**
+     * Of tokens that wait, by their SHA-256: hash, sorted set by moment; hash of how many a sandbox
+     * and a tenant has.
+     */
     tokens: `${prefix}:{tokens}:waiting`,
     tokenTimes: `${prefix}:{tokens}:times`,
     tokenCounts: `${prefix}:{tokens}:counts`,

@@ -8,7 +8,9 @@ import { HEARTBEAT, NEXT_EPOCH } from './scripts/leases.ts';
 
 /** How long a lock lasts that nobody extends. */
 export const LEASE_TTL_MS = 4_000;
-/** A replica is dead after this, before its locks end, so that they are taken the moment they do. */
+/**
+ * A replica is dead after this, before its locks end, so that they are taken the moment they do.
+ */
 export const REPLICA_DEAD_MS = 3_500;
 
 /** What a replica says of itself; nobody waits for one that lives and takes no leases. */
@@ -33,9 +35,15 @@ export interface ShardLock {
   unlock(): Promise<void>;
 }
 
-/** What leases ask of Redis. Every call ends within seconds, and rejects where Redis does not answer. */
+/**
+ * What leases ask of Redis. Every call ends within seconds, and rejects where Redis does not
+ * answer.
+ */
 export interface LeaseStore {
-  /** Says that this replica lives and extends its locks, given as their values by shard: a lock of its own that is not among them is removed. */
+  /**
+   * Says that this replica lives and extends its locks, given as their values by shard: a lock of
+   * its own that is not among them is removed.
+   */
   beat(part: LeasePart, held: ReadonlyMap<number, string>): Promise<LeaseReport>;
   /** Locks a shard; undefined where somebody holds it. */
   lock(shard: number): Promise<ShardLock | undefined>;
@@ -64,19 +72,39 @@ export class RedisLeaseStore implements LeaseStore {
     const { link, keys, replica } = this.#deps;
     const shards = Array.from({ length: SHARDS }, (_, shard) => shard);
     const [, ...answer] = await link.run(
-      HEARTBEAT, [keys.replicas, keys.leaseTakers, ...shards.map((shard) => keys.lease(shard))],
-      [replica, part, REPLICA_DEAD_MS, LEASE_TTL_MS, ...shards.map((shard) => held.get(shard) ?? '')],
+      HEARTBEAT,
+      [keys.replicas, keys.leaseTakers, ...shards.map((shard) => keys.lease(shard))],
+      [
+        replica,
+        part,
+        REPLICA_DEAD_MS,
+        LEASE_TTL_MS,
+        ...shards.map((shard) => held.get(shard) ?? ''),
+      ],
     );
-    const names = (): readonly string[] => answer.splice(0, Number(answer.shift())).map(String).sort();
+    const names = (): readonly string[] =>
+      answer.splice(0, Number(answer.shift())).map(String).sort();
     const [replicas, takers, values] = [names(), names(), answer.map(String)];
-    return { replicas, takers, locks: new Map(values.flatMap((value, shard) => (value === '' ? [] : [[shard, { replica: replicaOf(value), value }]]))) };
+    return {
+      replicas,
+      takers,
+      locks: new Map(
+        values.flatMap((value, shard) =>
+          value === '' ? [] : [[shard, { replica: replicaOf(value), value }]],
+        ),
+      ),
+    };
   }
 
   async lock(shard: number): Promise<ShardLock | undefined> {
     const { link, keys } = this.#deps;
-    const lock = await Promise.resolve(this.#locks.lock(keys.lease(shard), LEASE_TTL_MS)).catch(() => undefined);
+    const lock = await Promise.resolve(this.#locks.lock(keys.lease(shard), LEASE_TTL_MS)).catch(
+      () => undefined,
+    );
     if (!lock) return undefined;
-    const unlock = async (): Promise<void> => { await lock.unlock(); };
+    const unlock = async (): Promise<void> => {
+      await lock.unlock();
+    };
     try {
       const [, epoch] = await link.run(NEXT_EPOCH, [keys.epochs], [shard]);
       return { epoch: Number(epoch), value: lock.value, unlock };
@@ -87,17 +115,23 @@ export class RedisLeaseStore implements LeaseStore {
   }
 }
 
-/** Locks whose value says whose they are: the name, a space, and what tells one lock from the next. */
+/**
+ * Locks whose value says whose they are: the name, a space, and what tells one lock from the next.
+ */
 class NamedLocks extends Redlock {
   readonly #replica: string;
 
   constructor({ link, log, replica }: RedisLeaseStoreDeps) {
     super([link.client], { retryCount: 0, driftFactor: 0 });
     this.#replica = replica;
-    this.on('clientError', (error) => { log.debug({ error: String(error) }, 'lease-call-failed'); });
+    this.on('clientError', (error) => {
+      log.debug({ error: String(error) }, 'lease-call-failed');
+    });
   }
 
-  protected override _random(): string { return `${this.#replica} ${randomUUID()}`; }
+  protected override _random(): string {
+    return `${this.#replica} ${randomUUID()}`;
+  }
 }
 
 /** Returns '' for the lock of a version that did not name its holder. */

@@ -14,10 +14,16 @@ const SOON_MS = 250;
 const DRIFT_MS = 100;
 /** What another replica is to have, and is not given up within this, is lost. */
 const HAND_OVER_MS = 5_000;
-/** A shard that its chosen replica did not take is kept for this, before that one is to have it again. */
+/**
+ * A shard that its chosen replica did not take is kept for this, before that one is to have it
+ * again.
+ */
 const KEEP_MS = 30_000;
 
-/** Monotonic time in ms, which goes on while the process is stopped; and timers, which return how to cancel them. */
+/**
+ * Monotonic time in ms, which goes on while the process is stopped; and timers, which return how to
+ * cancel them.
+ */
 export interface LeaseTime {
   now(): number;
   after(ms: number, due: () => void): () => void;
@@ -36,7 +42,10 @@ interface Held extends Lease {
   readonly lock: ShardLock;
   /** By the monotonic clock. */
   until: number;
-  /** The replica that was to have it and did not take it; until when it is not offered to that one again. */
+  /**
+   * The replica that was to have it and did not take it; until when it is not offered to that one
+   * again.
+   */
   readonly insteadOf: string | undefined;
   readonly keptUntil: number;
   /** Since when another replica is to have it. */
@@ -44,8 +53,9 @@ interface Held extends Lease {
 }
 
 /**
- * Takes and keeps the leases of the shards, each of which is a lock in Redis. Each round is a heartbeat, which extends what
- * is held and shows what is free; then what is due is taken. Leases are taken while somebody follows them.
+ * Takes and keeps the leases of the shards, each of which is a lock in Redis. Each round is a
+ * heartbeat, which extends what is held and shows what is free; then what is due is taken. Leases
+ * are taken while somebody follows them.
  */
 export class RedisLeases implements Leases {
   readonly #deps: RedisLeasesDeps;
@@ -89,11 +99,18 @@ export class RedisLeases implements Leases {
   follow(listener: LeaseListener): () => void {
     this.#listeners.add(listener);
     for (const { shard, wantedSince } of [...this.#held.values()]) {
-      this.#report(listener, (one) => { one.gained(shard); });
-      if (wantedSince !== undefined) this.#report(listener, (one) => { one.lost(shard, 'wanted-elsewhere'); });
+      this.#report(listener, (one) => {
+        one.gained(shard);
+      });
+      if (wantedSince !== undefined)
+        this.#report(listener, (one) => {
+          one.lost(shard, 'wanted-elsewhere');
+        });
     }
     this.#soon();
-    return () => { this.#listeners.delete(listener); };
+    return () => {
+      this.#listeners.delete(listener);
+    };
   }
 
   async giveUp(shard: number): Promise<void> {
@@ -101,7 +118,8 @@ export class RedisLeases implements Leases {
     if (!held) return;
     this.#held.delete(shard);
     held.until = Number.NEGATIVE_INFINITY;
-    await held.lock.unlock().catch(() => undefined); // the next heartbeat removes it, or it ends by itself
+    // the next heartbeat removes it, or it ends by itself
+    await held.lock.unlock().catch(() => undefined);
     this.#soon(); // to see whether it is taken
   }
 
@@ -117,9 +135,13 @@ export class RedisLeases implements Leases {
     this.#soon();
   }
 
-  replicas(): readonly string[] { return [...new Set([...this.#view.replicas, this.#deps.replica])].sort(); }
+  replicas(): readonly string[] {
+    return [...new Set([...this.#view.replicas, this.#deps.replica])].sort();
+  }
 
-  holders(): ReadonlyMap<number, string> { return this.#view.holders; }
+  holders(): ReadonlyMap<number, string> {
+    return this.#view.holders;
+  }
 
   /** Begins a round now, or once the one that is under way is over. */
   #soon(): void {
@@ -130,7 +152,9 @@ export class RedisLeases implements Leases {
 
   #beginAfter(ms: number): void {
     this.#cancel();
-    this.#cancel = this.#time.after(ms, () => { this.#begin(); });
+    this.#cancel = this.#time.after(ms, () => {
+      this.#begin();
+    });
   }
 
   #begin(): void {
@@ -143,7 +167,10 @@ export class RedisLeases implements Leases {
       })
       .then((pauseMs) => {
         this.#round = undefined;
-        if (this.#running) this.#beginAfter(this.#hurries ? 0 : Math.max(SOON_MS / 5, began + pauseMs - this.#time.now()));
+        if (this.#running)
+          this.#beginAfter(
+            this.#hurries ? 0 : Math.max(SOON_MS / 5, began + pauseMs - this.#time.now()),
+          );
       });
   }
 
@@ -158,14 +185,19 @@ export class RedisLeases implements Leases {
     return this.#view.isUnsettled() ? SOON_MS : BEAT_MS;
   }
 
-  get #takes(): boolean { return this.#running && !this.#left && this.#listeners.size > 0; }
+  get #takes(): boolean {
+    return this.#running && !this.#left && this.#listeners.size > 0;
+  }
 
   async #beat(): Promise<void> {
     const sentAt = this.#time.now();
     const held = new Map(this.#held);
     try {
       const values = new Map([...held].map(([shard, { lock }]) => [shard, lock.value]));
-      this.#view.heard(await this.#deps.store.beat(this.#takes ? 'takes' : 'lives', values), this.#time.now());
+      this.#view.heard(
+        await this.#deps.store.beat(this.#takes ? 'takes' : 'lives', values),
+        this.#time.now(),
+      );
     } catch (error) {
       this.#view.unheard();
       throw error;
@@ -174,7 +206,8 @@ export class RedisLeases implements Leases {
     }
     for (const [shard, one] of held) {
       if (this.#held.get(shard) !== one) continue;
-      if (this.#view.valueOf(shard) === one.lock.value) one.until = sentAt + LEASE_TTL_MS - DRIFT_MS;
+      if (this.#view.valueOf(shard) === one.lock.value)
+        one.until = sentAt + LEASE_TTL_MS - DRIFT_MS;
       else this.#lose(shard);
     }
   }
@@ -184,10 +217,13 @@ export class RedisLeases implements Leases {
     const now = this.#time.now();
     for (const held of [...this.#held.values()]) {
       const chosen = this.#view.chosen(held.shard);
-      if (held.wantedSince !== undefined || chosen === undefined || chosen === this.#deps.replica) continue;
+      if (held.wantedSince !== undefined || chosen === undefined || chosen === this.#deps.replica)
+        continue;
       if (this.#takes && chosen === held.insteadOf && now < held.keptUntil) continue;
       held.wantedSince = now;
-      this.#reportAll((listener) => { listener.lost(held.shard, 'wanted-elsewhere'); });
+      this.#reportAll((listener) => {
+        listener.lost(held.shard, 'wanted-elsewhere');
+      });
     }
   }
 
@@ -199,22 +235,37 @@ export class RedisLeases implements Leases {
     const chosen = this.#view.chosen(shard);
     const insteadOf = chosen === replica ? undefined : chosen;
     const held: Held = {
-      shard, lock, epoch: lock.epoch, until: sentAt + LEASE_TTL_MS - DRIFT_MS, held: () => this.#time.now() < held.until,
-      insteadOf, keptUntil: sentAt + KEEP_MS, wantedSince: undefined,
+      shard,
+      lock,
+      epoch: lock.epoch,
+      until: sentAt + LEASE_TTL_MS - DRIFT_MS,
+      held: () => this.#time.now() < held.until,
+      insteadOf,
+      keptUntil: sentAt + KEEP_MS,
+      wantedSince: undefined,
     };
     if (!held.held() || !this.#takes) {
       await lock.unlock().catch(() => undefined);
       return;
     }
     this.#held.set(shard, held);
-    log.info({ shard, epoch: held.epoch, ...(insteadOf === undefined ? {} : { insteadOf }) }, 'lease-gained');
-    this.#reportAll((listener) => { listener.gained(shard); });
+    log.info(
+      { shard, epoch: held.epoch, ...(insteadOf === undefined ? {} : { insteadOf }) },
+      'lease-gained',
+    );
+    this.#reportAll((listener) => {
+      listener.gained(shard);
+    });
   }
 
   #loseWhatIsOver(): void {
     const now = this.#time.now();
     for (const held of [...this.#held.values()]) {
-      if (!held.held() || (held.wantedSince !== undefined && now - held.wantedSince >= HAND_OVER_MS)) this.#lose(held.shard);
+      if (
+        !held.held() ||
+        (held.wantedSince !== undefined && now - held.wantedSince >= HAND_OVER_MS)
+      )
+        this.#lose(held.shard);
     }
   }
 
@@ -224,7 +275,9 @@ export class RedisLeases implements Leases {
     this.#held.delete(shard);
     held.until = Number.NEGATIVE_INFINITY;
     this.#deps.log.warn({ shard, epoch: held.epoch }, 'lease-lost');
-    this.#reportAll((listener) => { listener.lost(shard, 'gone'); });
+    this.#reportAll((listener) => {
+      listener.lost(shard, 'gone');
+    });
   }
 
   #reportAll(report: (listener: LeaseListener) => void): void {
@@ -245,6 +298,8 @@ const realTime: LeaseTime = {
   now: () => performance.now(),
   after: (ms, due) => {
     const timer = setTimeout(due, ms).unref();
-    return () => { clearTimeout(timer); };
+    return () => {
+      clearTimeout(timer);
+    };
   },
 };

@@ -1,8 +1,22 @@
 import type { Clock } from '../contracts/clock.ts';
-import { RESERVATION_MS, WRITE_MS, type Confirmation, type QuotaEntry, type Quotas, type Reservation, type SettledReservation, type UsagePart } from '../contracts/coordination.ts';
+import {
+  RESERVATION_MS,
+  WRITE_MS,
+  type Confirmation,
+  type QuotaEntry,
+  type Quotas,
+  type Reservation,
+  type SettledReservation,
+  type UsagePart,
+} from '../contracts/coordination.ts';
 import type { UsageRecords } from '../contracts/usage-records.ts';
 import type { Log } from '../contracts/log.ts';
-import { eachResource, QUOTA_RESOURCES, type QuotaAmounts, type QuotaResource } from '../model/quota.ts';
+import {
+  eachResource,
+  QUOTA_RESOURCES,
+  type QuotaAmounts,
+  type QuotaResource,
+} from '../model/quota.ts';
 import { type Refusal, unavailable } from '../model/refusals.ts';
 import type { Tenant } from '../model/tenant.ts';
 import type { Keys } from './keys.ts';
@@ -17,7 +31,18 @@ import { USED } from './scripts/used.ts';
 import { WITHDRAW } from './scripts/withdraw.ts';
 import { UsageRebuild } from './usage-rebuild.ts';
 
-export const QUOTA_SCRIPTS = [RESERVE, WITHDRAW, CONFIRM, RELEASE, STILL_RESERVED, UNSETTLED, SETTLE, USED, BEGIN_REBUILD, END_REBUILD] as const;
+export const QUOTA_SCRIPTS = [
+  RESERVE,
+  WITHDRAW,
+  CONFIRM,
+  RELEASE,
+  STILL_RESERVED,
+  UNSETTLED,
+  SETTLE,
+  USED,
+  BEGIN_REBUILD,
+  END_REBUILD,
+] as const;
 
 /** As long as a write that a reservation allowed may be under way. */
 export const REBUILD_WAIT_MS = RESERVATION_MS + WRITE_MS;
@@ -42,7 +67,10 @@ export interface RedisQuotasDeps {
   readonly rebuildWaitMs?: number;
 }
 
-/** Usage in Redis: a hash of names for each tenant and resource, made anew from the records wherever Redis may have lost some. */
+/**
+ * Usage in Redis: a hash of names for each tenant and resource, made anew from the records wherever
+ * Redis may have lost some.
+ */
 export class RedisQuotas implements Quotas {
   readonly #deps: RedisQuotasDeps;
   readonly #rebuild: UsageRebuild;
@@ -56,21 +84,52 @@ export class RedisQuotas implements Quotas {
 
   async reserve(tenant: Tenant, resource: QuotaResource, entry: QuotaEntry): Promise<boolean> {
     const { name, amount, limit, attempt } = entry;
-    const [answer] = await this.#deps.link.run(RESERVE, this.#keys(tenant, resource), [holderOf(this.#deps.replica, attempt), name, amount, Math.min(limit, NO_LIMIT)]);
+    const [answer] = await this.#deps.link.run(RESERVE, this.#keys(tenant, resource), [
+      holderOf(this.#deps.replica, attempt),
+      name,
+      amount,
+      Math.min(limit, NO_LIMIT),
+    ]);
     if (answer === 'unknown') throw this.unknown(tenant);
     return answer === 'ok';
   }
 
-  async withdraw(tenant: Tenant, resource: QuotaResource, name: string, attempt?: string): Promise<void> {
-    await this.#deps.link.run(WITHDRAW, this.#keys(tenant, resource), [holderOf(this.#deps.replica, attempt), name]);
+  async withdraw(
+    tenant: Tenant,
+    resource: QuotaResource,
+    name: string,
+    attempt?: string,
+  ): Promise<void> {
+    await this.#deps.link.run(WITHDRAW, this.#keys(tenant, resource), [
+      holderOf(this.#deps.replica, attempt),
+      name,
+    ]);
   }
 
-  async confirm(tenant: Tenant, resource: QuotaResource, { name, amount, revision, attempt }: Confirmation): Promise<void> {
-    await this.#deps.link.run(CONFIRM, this.#keys(tenant, resource), [holderOf(this.#deps.replica, attempt), name, amount, revision]);
+  async confirm(
+    tenant: Tenant,
+    resource: QuotaResource,
+    { name, amount, revision, attempt }: Confirmation,
+  ): Promise<void> {
+    await this.#deps.link.run(CONFIRM, this.#keys(tenant, resource), [
+      holderOf(this.#deps.replica, attempt),
+      name,
+      amount,
+      revision,
+    ]);
   }
 
-  async stillReserved(tenant: Tenant, resource: QuotaResource, name: string, attempt?: string): Promise<boolean> {
-    const [answer] = await this.#deps.link.run(STILL_RESERVED, [this.#deps.keys.usage(tenant, resource)], [holderOf(this.#deps.replica, attempt), name]);
+  async stillReserved(
+    tenant: Tenant,
+    resource: QuotaResource,
+    name: string,
+    attempt?: string,
+  ): Promise<boolean> {
+    const [answer] = await this.#deps.link.run(
+      STILL_RESERVED,
+      [this.#deps.keys.usage(tenant, resource)],
+      [holderOf(this.#deps.replica, attempt), name],
+    );
     return answer === 'yes';
   }
 
@@ -79,7 +138,11 @@ export class RedisQuotas implements Quotas {
   }
 
   async used(tenant: Tenant): Promise<QuotaAmounts> {
-    const [known, ...amounts] = await this.#deps.link.run(USED, QUOTA_RESOURCES.map((resource) => this.#deps.keys.usage(tenant, resource)), []);
+    const [known, ...amounts] = await this.#deps.link.run(
+      USED,
+      QUOTA_RESOURCES.map((resource) => this.#deps.keys.usage(tenant, resource)),
+      [],
+    );
     if (known !== 'known') throw this.unknown(tenant);
     return eachResource((resource) => Number(amounts[QUOTA_RESOURCES.indexOf(resource)]));
   }
@@ -87,20 +150,38 @@ export class RedisQuotas implements Quotas {
   async whenKnown(tenant: Tenant): Promise<void> {
     const { link, keys, clock } = this.#deps;
     const until = clock.now() + this.#waitMs + COUNT_MS;
-    while ((await link.run(USED, QUOTA_RESOURCES.map((resource) => keys.usage(tenant, resource)), []))[0] !== 'known') {
+    while (
+      (
+        await link.run(
+          USED,
+          QUOTA_RESOURCES.map((resource) => keys.usage(tenant, resource)),
+          [],
+        )
+      )[0] !== 'known'
+    ) {
       if (clock.now() >= until) throw this.unknown(tenant);
       this.expectUse(tenant);
-      await new Promise<void>((resolve) => { clock.at(clock.now() + LOOK_EVERY_MS, resolve); });
+      await new Promise<void>((resolve) => {
+        clock.at(clock.now() + LOOK_EVERY_MS, resolve);
+      });
     }
   }
 
-  expectUse(tenant: Tenant): void { this.#rebuild.expect(tenant); }
+  expectUse(tenant: Tenant): void {
+    this.#rebuild.expect(tenant);
+  }
 
   /** Usage outlives the replica. */
   async restore(): Promise<void> {}
 
-  async unsettled(tenant: Tenant, resource: QuotaResource, olderThanMs: number): Promise<readonly Reservation[]> {
-    const [answer, ...names] = await this.#deps.link.run(UNSETTLED, this.#keys(tenant, resource), [olderThanMs]);
+  async unsettled(
+    tenant: Tenant,
+    resource: QuotaResource,
+    olderThanMs: number,
+  ): Promise<readonly Reservation[]> {
+    const [answer, ...names] = await this.#deps.link.run(UNSETTLED, this.#keys(tenant, resource), [
+      olderThanMs,
+    ]);
     if (answer === 'unknown') this.expectUse(tenant);
     return pairsOf(names).map(([name, version]) => ({ name, version }));
   }
@@ -109,22 +190,41 @@ export class RedisQuotas implements Quotas {
     const key = this.#deps.keys.usage(tenant, resource);
     const parts: UsagePart[] = [];
     for (let cursor = '0', first = true; first || cursor !== '0'; first = false) {
-      const [next, entries] = await this.#deps.link.call((client) => client.hscan(key, cursor, 'COUNT', SCANNED));
-      for (const [name, text] of pairsOf(entries)) if (!name.startsWith(':')) parts.push(usagePartOf(name, text));
+      const [next, entries] = await this.#deps.link.call((client) =>
+        client.hscan(key, cursor, 'COUNT', SCANNED),
+      );
+      for (const [name, text] of pairsOf(entries))
+        if (!name.startsWith(':')) parts.push(usagePartOf(name, text));
       cursor = next;
     }
     return parts;
   }
 
-  async settle(tenant: Tenant, resource: QuotaResource, settled: readonly SettledReservation[]): Promise<void> {
+  async settle(
+    tenant: Tenant,
+    resource: QuotaResource,
+    settled: readonly SettledReservation[],
+  ): Promise<void> {
     if (settled.length === 0) return;
-    await this.#deps.link.run(SETTLE, this.#keys(tenant, resource), settled.flatMap(({ name, version, amount, revision = '' }) => [name, version, amount, revision]));
+    await this.#deps.link.run(
+      SETTLE,
+      this.#keys(tenant, resource),
+      settled.flatMap(({ name, version, amount, revision = '' }) => [
+        name,
+        version,
+        amount,
+        revision,
+      ]),
+    );
   }
 
   /** Has it made known. */
   unknown(tenant: Tenant): Refusal {
     this.expectUse(tenant);
-    return unavailable('what is used is being counted anew; try again shortly', Math.ceil(this.#waitMs / 1_000));
+    return unavailable(
+      'what is used is being counted anew; try again shortly',
+      Math.ceil(this.#waitMs / 1_000),
+    );
   }
 
   #keys(tenant: Tenant, resource: QuotaResource): readonly [string, string] {
@@ -133,13 +233,22 @@ export class RedisQuotas implements Quotas {
 }
 
 /** The name of an attempt in the scripts. */
-export const holderOf = (replica: string, attempt: string | undefined): string => (attempt === undefined ? replica : `${replica}/${attempt}`);
+export const holderOf = (replica: string, attempt: string | undefined): string =>
+  attempt === undefined ? replica : `${replica}/${attempt}`;
 
 /** Of `amount|version|parts`: see scripts/usage-entry.ts. */
 const usagePartOf = (name: string, text: string): UsagePart => {
   const [amount = '0', version = '', parts = ''] = text.split('|');
-  return { name, amount: Number(amount), version, isReserved: parts.split(',').some((part) => part !== '' && !part.includes('@')) };
+  return {
+    name,
+    amount: Number(amount),
+    version,
+    isReserved: parts.split(',').some((part) => part !== '' && !part.includes('@')),
+  };
 };
 
 const pairsOf = (list: readonly unknown[]): readonly (readonly [string, string])[] =>
-  Array.from({ length: list.length / 2 }, (_, i) => [String(list[2 * i]), String(list[2 * i + 1])] as const);
+  Array.from(
+    { length: list.length / 2 },
+    (_, i) => [String(list[2 * i]), String(list[2 * i + 1])] as const,
+  );

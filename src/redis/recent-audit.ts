@@ -1,4 +1,9 @@
-import { type AuditLine, type RecentAudit, type RecentAuditLine, RECENT_AUDIT_LINES } from '../contracts/audit.ts';
+import {
+  type AuditLine,
+  type RecentAudit,
+  type RecentAuditLine,
+  RECENT_AUDIT_LINES,
+} from '../contracts/audit.ts';
 import type { Log } from '../contracts/log.ts';
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
@@ -7,20 +12,37 @@ import { defineScript } from './script.ts';
 /** Of a stream; no entry has it. */
 const FIRST_ID = '0-0';
 
-/** Adds lines to the stream. KEYS: stream. ARGV: deadline, most that are kept, then lines. Answers `ok`. */
-export const ADD_AUDIT = defineScript('add_audit', `
+/**
+ * Adds lines to the stream. KEYS: stream. ARGV: deadline, most that are kept, then lines. Answers
+ * `ok`.
+ */
+export const ADD_AUDIT = defineScript(
+  'add_audit',
+  `
 for i = 3, #ARGV do redis.call('XADD', KEYS[1], '*', 'line', ARGV[i]) end
 redis.call('XTRIM', KEYS[1], 'MAXLEN', ARGV[2])
 return {'ok'}
-`);
+`,
+);
 
-/** The last lines of all replicas, in a Redis stream. What could not be told is not told again: lines have numbers, and their files have all. */
+/**
+ * The last lines of all replicas, in a Redis stream. What could not be told is not told again:
+ * lines have numbers, and their files have all.
+ */
 export class RedisRecentAudit implements RecentAudit {
   readonly #link: RedisLink;
   readonly #keys: Keys;
   readonly #log: Log;
 
-  constructor({ link, keys, log }: { readonly link: RedisLink; readonly keys: Keys; readonly log: Log }) {
+  constructor({
+    link,
+    keys,
+    log,
+  }: {
+    readonly link: RedisLink;
+    readonly keys: Keys;
+    readonly log: Log;
+  }) {
     this.#link = link;
     this.#keys = keys;
     this.#log = log;
@@ -28,8 +50,11 @@ export class RedisRecentAudit implements RecentAudit {
 
   add(lines: readonly AuditLine[]): void {
     if (lines.length === 0) return;
-    this.#link.run(ADD_AUDIT, [this.#keys.audit], [RECENT_AUDIT_LINES, ...lines])
-      .catch((error: unknown) => { this.#log.debug({ error, lines: lines.length }, 'audit-not-told'); });
+    this.#link
+      .run(ADD_AUDIT, [this.#keys.audit], [RECENT_AUDIT_LINES, ...lines])
+      .catch((error: unknown) => {
+        this.#log.debug({ error, lines: lines.length }, 'audit-not-told');
+      });
   }
 
   restore(): void {
@@ -38,7 +63,15 @@ export class RedisRecentAudit implements RecentAudit {
 
   async before(cursor: string | undefined, most: number): Promise<readonly RecentAuditLine[]> {
     if (cursor === FIRST_ID) return []; // Redis says that there is no such range
-    const entries = await this.#link.call((client) => client.xrevrange(this.#keys.audit, cursor === undefined ? '+' : `(${cursor}`, '-', 'COUNT', most));
+    const entries = await this.#link.call((client) =>
+      client.xrevrange(
+        this.#keys.audit,
+        cursor === undefined ? '+' : `(${cursor}`,
+        '-',
+        'COUNT',
+        most,
+      ),
+    );
     return entries.map(([id, fields]) => ({ cursor: id, line: fields[1] ?? '' }));
   }
 }

@@ -43,13 +43,19 @@ export class RedisLink {
   }
 
   /** Whether there is a connection, and the last call was answered. */
-  get answering(): boolean { return this.#answering && this.client.status === 'ready'; }
+  get answering(): boolean {
+    return this.#answering && this.client.status === 'ready';
+  }
 
-  /** Connects, and goes on trying where that fails. Resolves after the first attempt; never rejects. */
+  /**
+   * Connects, and goes on trying where that fails. Resolves after the first attempt; never rejects.
+   */
   async start(): Promise<void> {
     await this.client.connect().catch(() => undefined); // its retries go on
     await this.#beat();
-    this.#ping ??= setInterval(() => { void this.#beat(); }, PING_MS).unref();
+    this.#ping ??= setInterval(() => {
+      void this.#beat();
+    }, PING_MS).unref();
   }
 
   stop(): void {
@@ -58,14 +64,25 @@ export class RedisLink {
   }
 
   /**
-   * Rejects with `unavailable` where there is no answer in time: then it may have run, and does not run later. Arguments that
-   * say how things stand are given as a function: what is sent once more says it anew.
+   * Rejects with `unavailable` where there is no answer in time: then it may have run, and does not
+   * run later. Arguments that say how things stand are given as a function: what is sent once more
+   * says it anew.
    */
-  async run(script: Script, keys: readonly string[], args: ScriptArgs | (() => ScriptArgs)): Promise<readonly unknown[]> {
-    return await this.#timed(script.name.replace('sandpool_', ''), () => this.#inTime(script, keys, args));
+  async run(
+    script: Script,
+    keys: readonly string[],
+    args: ScriptArgs | (() => ScriptArgs),
+  ): Promise<readonly unknown[]> {
+    return await this.#timed(script.name.replace('sandpool_', ''), () =>
+      this.#inTime(script, keys, args),
+    );
   }
 
-  async #inTime(script: Script, keys: readonly string[], args: ScriptArgs | (() => ScriptArgs)): Promise<readonly unknown[]> {
+  async #inTime(
+    script: Script,
+    keys: readonly string[],
+    args: ScriptArgs | (() => ScriptArgs),
+  ): Promise<readonly unknown[]> {
     const sentAt = this.#monotonic();
     let answer = await this.#send(script, keys, args);
     // Redis' clock was set: now it is known. A script that waited for long has nobody to answer.
@@ -103,11 +120,20 @@ export class RedisLink {
     return await Promise.all(this.#masters().map((node) => node.info(...sections)));
   }
 
-  async #send(script: Script, keys: readonly string[], args: ScriptArgs | (() => ScriptArgs)): Promise<readonly unknown[]> {
+  async #send(
+    script: Script,
+    keys: readonly string[],
+    args: ScriptArgs | (() => ScriptArgs),
+  ): Promise<readonly unknown[]> {
     const now = this.time.now();
     if (now === undefined) throw away();
     try {
-      const answer = await commandOf(this.client, script)(keys.length, ...keys, now + SCRIPT_MS, ...(typeof args === 'function' ? args() : args));
+      const answer = await commandOf(this.client, script)(
+        keys.length,
+        ...keys,
+        now + SCRIPT_MS,
+        ...(typeof args === 'function' ? args() : args),
+      );
       this.#note(true);
       if (!Array.isArray(answer)) throw new Error(`${script.name} answered no list`);
       return answer;
@@ -125,7 +151,11 @@ export class RedisLink {
       metrics.count('sandpool_store_failures_total', { store: 'redis', operation });
       throw error;
     } finally {
-      metrics.observe('sandpool_store_seconds', { store: 'redis', operation }, (performance.now() - began) / 1_000);
+      metrics.observe(
+        'sandpool_store_seconds',
+        { store: 'redis', operation },
+        (performance.now() - began) / 1_000,
+      );
     }
   }
 
@@ -133,7 +163,8 @@ export class RedisLink {
     if (error instanceof Refusal) return error;
     const { log, name } = this.#options;
     // The text alone: the error carries the command's arguments, tokens among them.
-    if (error instanceof Error && error.name === 'ReplyError') log.warn({ link: name, error: String(error) }, 'redis-refused');
+    if (error instanceof Error && error.name === 'ReplyError')
+      log.warn({ link: name, error: String(error) }, 'redis-refused');
     else this.#note(false);
     return away();
   }
@@ -160,14 +191,20 @@ export class RedisLink {
     }
   }
 
-  #masters(): readonly Redis[] { return this.client instanceof Cluster ? this.client.nodes('master') : [this.client]; }
+  #masters(): readonly Redis[] {
+    return this.client instanceof Cluster ? this.client.nodes('master') : [this.client];
+  }
 }
 
 /** What every call rejects with that found no Redis. */
-const away = (): Refusal => unavailable('what the replicas share (Redis) is out of reach; try again shortly');
+const away = (): Refusal =>
+  unavailable('what the replicas share (Redis) is out of reach; try again shortly');
 
 /** What `defineCommand` has added; the count of keys comes first. */
-const commandOf = (client: Redis | Cluster, { name }: Script): ((...args: readonly (string | number)[]) => Promise<unknown>) => {
+const commandOf = (
+  client: Redis | Cluster,
+  { name }: Script,
+): ((...args: readonly (string | number)[]) => Promise<unknown>) => {
   const command: unknown = Reflect.get(client, name);
   if (typeof command !== 'function') throw new Error(`no script ${name} on this connection`);
   return (...args) => Reflect.apply(command, client, args) as Promise<unknown>;

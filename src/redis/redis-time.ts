@@ -1,6 +1,6 @@
 /**
- * Redis' clock as this process last saw it, carried on by its own monotonic clock: setting the machine's clock does not
- * move it. `unknown` until the first answer.
+ * Redis' clock as this process last saw it, carried on by its own monotonic clock: setting the
+ * machine's clock does not move it. `unknown` until the first answer.
  */
 export class RedisTime {
   readonly #monotonic: () => number;
@@ -11,7 +11,9 @@ export class RedisTime {
   }
 
   /** ms since the epoch; undefined while Redis was never asked. */
-  now(): number | undefined { return this.#offset === undefined ? undefined : Math.floor(this.#monotonic() + this.#offset); }
+  now(): number | undefined {
+    return this.#offset === undefined ? undefined : Math.floor(this.#monotonic() + this.#offset);
+  }
 
   /** What Redis said, of a question that was sent at `sentAt` by the monotonic clock. */
   seen(redisNow: number, sentAt: number): void {

@@ -13,7 +13,10 @@ declare module 'redlock' {
   }
 
   export default class Redlock {
-    constructor(clients: readonly Client[], options: { readonly driftFactor?: number; readonly retryCount?: number });
+    constructor(
+      clients: readonly Client[],
+      options: { readonly driftFactor?: number; readonly retryCount?: number },
+    );
     lock(resource: string, ttlMs: number): PromiseLike<Lock>;
     on(event: 'clientError', listener: (error: unknown) => void): this;
     /** The value of the next lock. */

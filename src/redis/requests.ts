@@ -1,14 +1,34 @@
 import { randomUUID } from 'node:crypto';
-import { KEPT_ANSWER_OVERHEAD, MAX_KEPT_ANSWER, type OpenedRequest, type RequestOwner, type Requests } from '../contracts/coordination.ts';
+import {
+  KEPT_ANSWER_OVERHEAD,
+  MAX_KEPT_ANSWER,
+  type OpenedRequest,
+  type RequestOwner,
+  type Requests,
+} from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
 import type { ByteBounds } from '../model/byte-shares.ts';
 import type { RequestMark } from '../model/request-mark.ts';
 import { tenantKey, tenantOf, type Tenant } from '../model/tenant.ts';
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
-import { GIVE_UP_REQUEST, HOLD_REQUEST, KEEP_ANSWER, NOTE_SHARES, OPEN_REQUEST, TRIM_ANSWERS } from './scripts/requests.ts';
+import {
+  GIVE_UP_REQUEST,
+  HOLD_REQUEST,
+  KEEP_ANSWER,
+  NOTE_SHARES,
+  OPEN_REQUEST,
+  TRIM_ANSWERS,
+} from './scripts/requests.ts';
 
-export const REQUEST_SCRIPTS = [OPEN_REQUEST, HOLD_REQUEST, KEEP_ANSWER, GIVE_UP_REQUEST, TRIM_ANSWERS, NOTE_SHARES] as const;
+export const REQUEST_SCRIPTS = [
+  OPEN_REQUEST,
+  HOLD_REQUEST,
+  KEEP_ANSWER,
+  GIVE_UP_REQUEST,
+  TRIM_ANSWERS,
+  NOTE_SHARES,
+] as const;
 
 /** A request of a replica that says nothing for so long is nobody's. */
 export const REQUEST_LEASE_MS = 6_000;
@@ -28,7 +48,10 @@ export interface RedisRequestsDeps {
   readonly leaseMs?: number;
 }
 
-export interface Begun { readonly keys: readonly string[]; readonly args: readonly (string | number)[] }
+export interface Begun {
+  readonly keys: readonly string[];
+  readonly args: readonly (string | number)[];
+}
 
 interface InFlight {
   readonly owner: string;
@@ -37,7 +60,10 @@ interface InFlight {
   readonly openedAt: number;
 }
 
-/** Requests under an Idempotency-Key, in Redis. What is in flight is held by a lease that `start()` keeps alive. */
+/**
+ * Requests under an Idempotency-Key, in Redis. What is in flight is held by a lease that `start()`
+ * keeps alive.
+ */
 export class RedisRequests implements Requests {
   readonly #deps: RedisRequestsDeps;
   readonly #leaseMs: number;
@@ -53,11 +79,20 @@ export class RedisRequests implements Requests {
     this.#leaseMs = deps.leaseMs ?? REQUEST_LEASE_MS;
   }
 
-  start(): void { this.#timer ??= setInterval(() => { void this.#hold(); void this.#share(); }, HOLD_MS).unref(); }
-  stop(): void { clearInterval(this.#timer); }
+  start(): void {
+    this.#timer ??= setInterval(() => {
+      void this.#hold();
+      void this.#share();
+    }, HOLD_MS).unref();
+  }
+  stop(): void {
+    clearInterval(this.#timer);
+  }
 
   /** By what this replica holds the request; undefined where it does not. */
-  ownerOf(mark: RequestMark): string | undefined { return this.#inFlight.get(mark.key)?.owner; }
+  ownerOf(mark: RequestMark): string | undefined {
+    return this.#inFlight.get(mark.key)?.owner;
+  }
 
   async openRequest(mark: RequestMark, owner: RequestOwner): Promise<OpenedRequest> {
     const begun = this.begin(mark, owner);
@@ -71,19 +106,26 @@ export class RedisRequests implements Requests {
     }
   }
 
-  /** Before a script opens it: what that needs of keys and arguments. It is this replica's from then on, until `opened` says that it isn't. */
+  /**
+   * Before a script opens it: what that needs of keys and arguments. It is this replica's from then
+   * on, until `opened` says that it isn't.
+   */
   begin(mark: RequestMark, { tenant, ttlMs }: RequestOwner): Begun | OpenedRequest {
     const known = this.#inFlight.get(mark.key);
     if (known) return { kind: known.body === mark.body ? 'in-flight' : 'reused' };
     const [owner, keys] = [randomUUID(), this.#keys(mark, tenant)];
     this.#inFlight.set(mark.key, { owner, body: mark.body, keys, openedAt: performance.now() });
-    return { keys, args: [mark.body, owner, this.#leaseMs, ttlMs, this.#deps.limit ?? MAX_REQUESTS_OF_TENANT] };
+    return {
+      keys,
+      args: [mark.body, owner, this.#leaseMs, ttlMs, this.#deps.limit ?? MAX_REQUESTS_OF_TENANT],
+    };
   }
 
   /** What the script answered. */
   opened(mark: RequestMark, [kind, more, unsure]: readonly unknown[]): OpenedRequest {
     const isUnsure = unsure === 'unsure' ? ({ isUnsure: true } as const) : {};
-    if (kind === 'new') return { kind, ...(more === '' ? {} : { instance: String(more) }), ...isUnsure };
+    if (kind === 'new')
+      return { kind, ...(more === '' ? {} : { instance: String(more) }), ...isUnsure };
     this.#inFlight.delete(mark.key);
     if (kind === 'answered') return { kind, answer: String(more) };
     return { kind: kind === 'reused' ? 'reused' : 'in-flight' };
@@ -95,9 +137,16 @@ export class RedisRequests implements Requests {
     this.#inFlight.delete(mark.key);
     const counted = Buffer.byteLength(answer) + KEPT_ANSWER_OVERHEAD;
     const { link, bounds } = this.#deps;
-    const [kept, bytes] = await link.run(KEEP_ANSWER, this.#keys(mark, owner.tenant),
-      [held?.owner ?? '', mark.body, answer, owner.ttlMs, counted, bounds.tenantBytes]);
-    if (kept === 'ok') this.#untold.set(tenantKey(owner.tenant), { tenant: owner.tenant, bytes: Number(bytes) });
+    const [kept, bytes] = await link.run(KEEP_ANSWER, this.#keys(mark, owner.tenant), [
+      held?.owner ?? '',
+      mark.body,
+      answer,
+      owner.ttlMs,
+      counted,
+      bounds.tenantBytes,
+    ]);
+    if (kept === 'ok')
+      this.#untold.set(tenantKey(owner.tenant), { tenant: owner.tenant, bytes: Number(bytes) });
   }
 
   async giveUpRequest(mark: RequestMark, { tenant }: RequestOwner): Promise<void> {
@@ -111,31 +160,51 @@ export class RedisRequests implements Requests {
     return [keys.request(tenant, key), keys.requests(tenant), keys.answers(tenant)];
   }
 
-  /** Those that take long. Never rejects: a lease that could not be renewed is noticed where it matters, at the reservation. */
+  /**
+   * Those that take long. Never rejects: a lease that could not be renewed is noticed where it
+   * matters, at the reservation.
+   */
   async #hold(): Promise<void> {
     const now = performance.now();
-    const due = [...this.#inFlight.values()].filter(({ openedAt }) => now - openedAt >= HOLD_MS / 2);
-    await Promise.allSettled(due.map(({ owner, keys }) => this.#deps.link.run(HOLD_REQUEST, keys, [owner, this.#leaseMs])));
+    const due = [...this.#inFlight.values()].filter(
+      ({ openedAt }) => now - openedAt >= HOLD_MS / 2,
+    );
+    await Promise.allSettled(
+      due.map(({ owner, keys }) => this.#deps.link.run(HOLD_REQUEST, keys, [owner, this.#leaseMs])),
+    );
   }
 
   /**
-   * Tells what tenants keep here, and has the loudest one's oldest answers forgotten while all have too much together. Tenants lie on
-   * different nodes of a cluster, so no script sees all of them. Never rejects: what was not told is told with the next answer.
+   * Tells what tenants keep here, and has the loudest one's oldest answers forgotten while all have
+   * too much together. Tenants lie on different nodes of a cluster, so no script sees all of them.
+   * Never rejects: what was not told is told with the next answer.
    */
   async #share(): Promise<void> {
-    const { link, keys, log, bounds: { totalBytes } } = this.#deps;
+    const {
+      link,
+      keys,
+      log,
+      bounds: { totalBytes },
+    } = this.#deps;
     if (this.#isSharing) return;
     this.#isSharing = true;
     try {
       for (let step = 0; step < MOST_TRIMS && this.#untold.size > 0; step++) {
         const told = [...this.#untold.values()];
         this.#untold.clear();
-        const [, sum, loudest, most] = await link.run(NOTE_SHARES, [keys.answerShares, keys.answerBytes],
-          told.flatMap(({ tenant, bytes }) => [tenantKey(tenant), bytes]));
+        const [, sum, loudest, most] = await link.run(
+          NOTE_SHARES,
+          [keys.answerShares, keys.answerBytes],
+          told.flatMap(({ tenant, bytes }) => [tenantKey(tenant), bytes]),
+        );
         const over = Number(sum) - totalBytes;
         if (over <= 0 || typeof loudest !== 'string') return;
         const tenant = tenantOf(loudest);
-        const [, bytes] = await link.run(TRIM_ANSWERS, [keys.requests(tenant), keys.answers(tenant)], [Math.max(0, Number(most) - over)]);
+        const [, bytes] = await link.run(
+          TRIM_ANSWERS,
+          [keys.requests(tenant), keys.answers(tenant)],
+          [Math.max(0, Number(most) - over)],
+        );
         this.#untold.set(loudest, { tenant, bytes: Number(bytes) });
       }
     } catch (error) {

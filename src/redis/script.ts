@@ -1,17 +1,21 @@
 /**
- * One named atomic operation. It is given by when it must have begun, by Redis' clock (ARGV[1], ms): later it does nothing and
- * answers `late` and the time, for its caller has gone. Other arguments begin at ARGV[2]. `now` is the time.
+ * One named atomic operation. It is given by when it must have begun, by Redis' clock (ARGV[1],
+ * ms): later it does nothing and answers `late` and the time, for its caller has gone. Other
+ * arguments begin at ARGV[2]. `now` is the time.
  */
 export interface Script {
   readonly name: string;
   readonly lua: string;
 }
 
-export const defineScript = (name: string, body: string): Script => ({ name: `sandpool_${name}`, lua: `${PRELUDE}${body}` });
+export const defineScript = (name: string, body: string): Script => ({
+  name: `sandpool_${name}`,
+  lua: `${PRELUDE}${body}`,
+});
 
 /**
- * Which run of the server this is: another one may have lost what was written last, or all of it, and may be an older
- * copy. For scripts that must not take what they find for the whole.
+ * Which run of the server this is: another one may have lost what was written last, or all of it,
+ * and may be an older copy. For scripts that must not take what they find for the whole.
  */
 export const RUN = `local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')\n`;
 

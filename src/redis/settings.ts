@@ -1,6 +1,9 @@
 /** How Redis is reached. */
 export interface RedisSettings {
-  /** `redis://host:port` or `rediss://host:port` (TLS), without credentials; in cluster mode of some of its nodes, else one. */
+  /**
+   * `redis://host:port` or `rediss://host:port` (TLS), without credentials; in cluster mode of some
+   * of its nodes, else one.
+   */
   readonly urls: readonly string[];
   readonly username?: string;
   readonly password?: string;

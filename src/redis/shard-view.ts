@@ -6,9 +6,10 @@ import type { LeaseReport } from './lease-store.ts';
 export const PATIENCE_MS = 2_000;
 
 /**
- * Decides which shards a replica is to take, by what its heartbeats returned. The lock alone says who holds a shard: one
- * without a lock is free, and is taken by the replica that rendezvous hashing chooses for it, or by any other where that
- * one does not. Has no clock: the time is given, in ms.
+ * Decides which shards a replica is to take, by what its heartbeats returned. The lock alone says
+ * who holds a shard: one without a lock is free, and is taken by the replica that rendezvous
+ * hashing chooses for it, or by any other where that one does not. Has no clock: the time is given,
+ * in ms.
  */
 export class ShardView {
   readonly #replica: string;
@@ -16,7 +17,9 @@ export class ShardView {
   /** By free shard: since when each heartbeat has shown it free. */
   readonly #freeSince = new Map<number, number>();
 
-  constructor(replica: string) { this.#replica = replica; }
+  constructor(replica: string) {
+    this.#replica = replica;
+  }
 
   /** Takes in what a heartbeat returned. */
   heard(report: LeaseReport, now: number): void {
@@ -28,17 +31,27 @@ export class ShardView {
   }
 
   /** Forgets for how long shards were free: a heartbeat was not answered. */
-  unheard(): void { this.#freeSince.clear(); }
+  unheard(): void {
+    this.#freeSince.clear();
+  }
 
-  get replicas(): readonly string[] { return this.#report.replicas; }
+  get replicas(): readonly string[] {
+    return this.#report.replicas;
+  }
 
   /** Who holds which shard; one whose holder is not known by name is left out. */
   get holders(): ReadonlyMap<number, string> {
-    return new Map([...this.#report.locks].flatMap(([shard, { replica }]) => (replica === '' ? [] : [[shard, replica]])));
+    return new Map(
+      [...this.#report.locks].flatMap(([shard, { replica }]) =>
+        replica === '' ? [] : [[shard, replica]],
+      ),
+    );
   }
 
   /** The value of the shard's lock; undefined where it is free. */
-  valueOf(shard: number): string | undefined { return this.#report.locks.get(shard)?.value; }
+  valueOf(shard: number): string | undefined {
+    return this.#report.locks.get(shard)?.value;
+  }
 
   /** Which replica is to have the shard; undefined where nobody takes leases. */
   chosen(shard: number): string | undefined {
@@ -47,15 +60,26 @@ export class ShardView {
 
   /** Free shards that this replica is to take now. */
   due(now: number): readonly number[] {
-    return [...this.#freeSince].flatMap(([shard, since]) => (this.#isChosen(shard) || now - since >= PATIENCE_MS ? [shard] : []));
+    return [...this.#freeSince].flatMap(([shard, since]) =>
+      this.#isChosen(shard) || now - since >= PATIENCE_MS ? [shard] : [],
+    );
   }
 
-  /** Whether it is worth to look again soon: a shard is free, or another replica has one that is to be this replica's. */
+  /**
+   * Whether it is worth to look again soon: a shard is free, or another replica has one that is to
+   * be this replica's.
+   */
   isUnsettled(): boolean {
-    return ALL.some((shard) => !this.#report.locks.has(shard) || (this.#isChosen(shard) && this.#report.locks.get(shard)?.replica !== this.#replica));
+    return ALL.some(
+      (shard) =>
+        !this.#report.locks.has(shard) ||
+        (this.#isChosen(shard) && this.#report.locks.get(shard)?.replica !== this.#replica),
+    );
   }
 
-  #isChosen(shard: number): boolean { return this.chosen(shard) === this.#replica; }
+  #isChosen(shard: number): boolean {
+    return this.chosen(shard) === this.#replica;
+  }
 }
 
 const ALL = Array.from({ length: SHARDS }, (_, shard) => shard);

@@ -17,13 +17,17 @@ export interface RedisSubscriptionDeps {
   readonly channels: readonly string[];
   /** Must not throw. */
   readonly heard: (channel: string, text: string) => void;
-  /** It stands, for the first time or again: what was published before was perhaps not heard. Must not throw. */
+  /**
+   * It stands, for the first time or again: what was published before was perhaps not heard. Must
+   * not throw.
+   */
   readonly stands: () => void;
 }
 
 /**
- * Hears channels over a connection of its own. A connection serves for one subscription: whatever fails ends it, and the
- * next one begins after a pause that grows, on the next node, until a subscription stands.
+ * Hears channels over a connection of its own. A connection serves for one subscription: whatever
+ * fails ends it, and the next one begins after a pause that grows, on the next node, until a
+ * subscription stands.
  */
 export class RedisSubscription {
   readonly #deps: RedisSubscriptionDeps;
@@ -32,12 +36,19 @@ export class RedisSubscription {
   #stopped = false;
   #wake: () => void = () => undefined;
 
-  constructor(deps: RedisSubscriptionDeps) { this.#deps = deps; }
+  constructor(deps: RedisSubscriptionDeps) {
+    this.#deps = deps;
+  }
 
   /** Whether what is published now is heard, as far as is known. */
-  get stands(): boolean { return this.#stands; }
+  get stands(): boolean {
+    return this.#stands;
+  }
 
-  /** Subscribes, and goes on trying where that fails. Resolves after the first attempt; never rejects. */
+  /**
+   * Subscribes, and goes on trying where that fails. Resolves after the first attempt; never
+   * rejects.
+   */
   async start(): Promise<void> {
     const first = await this.#begin(0);
     void this.#keep(first);
@@ -74,7 +85,9 @@ export class RedisSubscription {
     this.#client = client;
     client.on('error', () => undefined); // unobserved it would be printed
     client.on('message', heard);
-    const late = setTimeout(() => { client.disconnect(); }, CONNECT_MS);
+    const late = setTimeout(() => {
+      client.disconnect();
+    }, CONNECT_MS);
     try {
       await client.connect();
       await client.subscribe(...channels);
@@ -93,7 +106,9 @@ export class RedisSubscription {
 
   /** Keeps the connection from being silent, and resolves once it is over. */
   async #untilItFails(client: Redis): Promise<void> {
-    client.once('close', () => { this.#wake(); });
+    client.once('close', () => {
+      this.#wake();
+    });
     try {
       while (client.status === 'ready' && !this.#stopped) {
         await this.#pause(PING_MS);

@@ -1,5 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { MAX_TOKENS, MAX_TOKENS_OF_SANDBOX, MAX_TOKENS_OF_TENANT, type Tokens } from '../contracts/tokens.ts';
+import {
+  MAX_TOKENS,
+  MAX_TOKENS_OF_SANDBOX,
+  MAX_TOKENS_OF_TENANT,
+  type Tokens,
+} from '../contracts/tokens.ts';
 import { tokensAllTaken, tooManyTokens } from '../model/refusals.ts';
 import { tenantKey } from '../model/tenant.ts';
 import type { Keys } from './keys.ts';
@@ -8,15 +13,29 @@ import { ISSUE_TOKEN, PEEK_TOKEN, REDEEM_TOKEN } from './scripts/tokens.ts';
 
 export const TOKEN_SCRIPTS = [ISSUE_TOKEN, PEEK_TOKEN, REDEEM_TOKEN] as const;
 
-/** One-time tokens that every replica redeems. Redis has their hashes: who reads it can redeem none. */
-export const redisTokens = ({ link, keys }: { readonly link: RedisLink; readonly keys: Keys }): Tokens => {
+/**
+ * One-time tokens that every replica redeems. Redis has their hashes: who reads it can redeem none.
+ */
+export const redisTokens = ({
+  link,
+  keys,
+}: {
+  readonly link: RedisLink;
+  readonly keys: Keys;
+}): Tokens => {
   const names = [keys.tokens, keys.tokenTimes, keys.tokenCounts];
   return {
     issueToken: async (value, ttlMs, { sandbox, tenant }) => {
       const token = randomBytes(32).toString('base64url');
       const limits = [MAX_TOKENS_OF_SANDBOX, MAX_TOKENS_OF_TENANT, MAX_TOKENS];
       const holders = [`sandbox ${sandbox}`, `tenant ${tenantKey(tenant)}`];
-      const [answer] = await link.run(ISSUE_TOKEN, names, [hashOf(token), value, ttlMs, ...holders, ...limits]);
+      const [answer] = await link.run(ISSUE_TOKEN, names, [
+        hashOf(token),
+        value,
+        ttlMs,
+        ...holders,
+        ...limits,
+      ]);
       if (answer === 'sandbox') throw tooManyTokens('the sandbox has', MAX_TOKENS_OF_SANDBOX);
       if (answer === 'tenant') throw tooManyTokens('you have', MAX_TOKENS_OF_TENANT);
       if (answer !== 'ok') throw tokensAllTaken();
@@ -29,4 +48,5 @@ export const redisTokens = ({ link, keys }: { readonly link: RedisLink; readonly
 
 const hashOf = (token: string): string => createHash('sha256').update(token).digest('base64url');
 
-const valueOf = ([answer, value]: readonly unknown[]): string | undefined => (answer === 'ok' ? String(value) : undefined);
+const valueOf = ([answer, value]: readonly unknown[]): string | undefined =>
+  answer === 'ok' ? String(value) : undefined;

@@ -37,8 +37,9 @@ interface Rebuild {
 }
 
 /**
- * Makes tenants' usage anew from the records, many at a time: where one lacks, others most likely do too. There is one wait for
- * all, one reading of the records, and each replica sees to its share, and before that to those who ask it.
+ * Makes tenants' usage anew from the records, many at a time: where one lacks, others most likely
+ * do too. There is one wait for all, one reading of the records, and each replica sees to its
+ * share, and before that to those who ask it.
  */
 export class UsageRebuild {
   readonly #deps: UsageRebuildDeps;
@@ -47,9 +48,14 @@ export class UsageRebuild {
   #reading = false;
   #cancel: (() => void) | undefined;
 
-  constructor(deps: UsageRebuildDeps) { this.#deps = deps; }
+  constructor(deps: UsageRebuildDeps) {
+    this.#deps = deps;
+  }
 
-  /** Has a tenant's usage made known, in the background; what fails is begun again by the next who asks. Never throws. */
+  /**
+   * Has a tenant's usage made known, in the background; what fails is begun again by the next who
+   * asks. Never throws.
+   */
   expect(tenant: Tenant): void {
     if (!this.#add(tenant, true) || this.#beginning) return;
     this.#beginning = true;
@@ -69,7 +75,8 @@ export class UsageRebuild {
     await Promise.resolve(); // those who ask in the same turn are begun together
     let lacking = await this.#beginAdded();
     // The others, for as long as any of them lacks too.
-    const others = lacking === 0 ? [] : [...this.#deps.usage.tenants()].filter((tenant) => this.#isOurs(tenant));
+    const others =
+      lacking === 0 ? [] : [...this.#deps.usage.tenants()].filter((tenant) => this.#isOurs(tenant));
     for (let at = 0; at < others.length && lacking > 0; at += AT_ONCE) {
       for (const tenant of others.slice(at, at + AT_ONCE)) this.#add(tenant, false);
       lacking = await this.#beginAdded();
@@ -89,13 +96,19 @@ export class UsageRebuild {
     return lacking;
   }
 
-  #notBegun(): readonly Rebuild[] { return [...this.#rebuilds.values()].filter(({ begun }) => !begun).slice(0, AT_ONCE); }
+  #notBegun(): readonly Rebuild[] {
+    return [...this.#rebuilds.values()].filter(({ begun }) => !begun).slice(0, AT_ONCE);
+  }
 
   async #beginOne(rebuild: Rebuild): Promise<boolean> {
     const { link, keys, clock, waitMs } = this.#deps;
     const { tenant } = rebuild;
     try {
-      const [answer, wait, token] = await link.run(BEGIN_REBUILD, [keys.rebuild(tenant), ...QUOTA_RESOURCES.map((resource) => keys.usage(tenant, resource))], [randomUUID(), waitMs]);
+      const [answer, wait, token] = await link.run(
+        BEGIN_REBUILD,
+        [keys.rebuild(tenant), ...QUOTA_RESOURCES.map((resource) => keys.usage(tenant, resource))],
+        [randomUUID(), waitMs],
+      );
       if (answer !== 'known') {
         rebuild.begun = { dueAt: clock.now() + Number(wait), token: String(token) };
         return true;
@@ -120,24 +133,35 @@ export class UsageRebuild {
     this.#cancel?.();
     if (this.#reading || dues.length === 0) return;
     const first = dues.reduce((least, due) => Math.min(least, due));
-    const last = dues.reduce((most, due) => (due <= first + TOGETHER_MS ? Math.max(most, due) : most), first);
-    this.#cancel = this.#deps.clock.at(last, () => { void this.#readDue(); });
+    const last = dues.reduce(
+      (most, due) => (due <= first + TOGETHER_MS ? Math.max(most, due) : most),
+      first,
+    );
+    this.#cancel = this.#deps.clock.at(last, () => {
+      void this.#readDue();
+    });
   }
 
   /** Never rejects. */
   async #readDue(): Promise<void> {
     const { clock, usage, log } = this.#deps;
     this.#reading = true;
-    const due = [...this.#rebuilds.values()].filter(({ begun }) => begun !== undefined && begun.dueAt <= clock.now())
+    const due = [...this.#rebuilds.values()]
+      .filter(({ begun }) => begun !== undefined && begun.dueAt <= clock.now())
       .toSorted((one, other) => Number(other.isAsked) - Number(one.isAsked));
     // A few that are waited for are read by themselves, and first.
     const asked = due.findIndex(({ isAsked }) => !isAsked);
     const apart = asked > 0 && asked <= AT_ONCE ? asked : 0;
     try {
       for (const rebuilds of [due.slice(0, apart), due.slice(apart)]) {
-        const recorded = rebuilds.length === 0 ? undefined : await usage.of(rebuilds.map(({ tenant }) => tenant));
+        const recorded =
+          rebuilds.length === 0 ? undefined : await usage.of(rebuilds.map(({ tenant }) => tenant));
         for (let at = 0; at < rebuilds.length; at += AT_ONCE) {
-          await Promise.all(rebuilds.slice(at, at + AT_ONCE).map((rebuild) => this.#endOne(rebuild, recorded?.get(tenantKey(rebuild.tenant)))));
+          await Promise.all(
+            rebuilds
+              .slice(at, at + AT_ONCE)
+              .map((rebuild) => this.#endOne(rebuild, recorded?.get(tenantKey(rebuild.tenant)))),
+          );
         }
       }
       log.debug({ tenants: due.length }, 'usage-rebuilt');
@@ -153,9 +177,22 @@ export class UsageRebuild {
     const { link, keys } = this.#deps;
     const parts = QUOTA_RESOURCES.flatMap((resource) => {
       const named = recorded?.[resource] ?? [];
-      return [named.length, ...named.flatMap(({ name, amount, revision = '' }) => [name, amount, revision])];
+      return [
+        named.length,
+        ...named.flatMap(({ name, amount, revision = '' }) => [name, amount, revision]),
+      ];
     });
-    await link.run(END_REBUILD, [keys.rebuild(tenant), ...QUOTA_RESOURCES.flatMap((resource) => [keys.usage(tenant, resource), keys.unsettled(tenant, resource)])], [begun?.token ?? '', ...parts]);
+    await link.run(
+      END_REBUILD,
+      [
+        keys.rebuild(tenant),
+        ...QUOTA_RESOURCES.flatMap((resource) => [
+          keys.usage(tenant, resource),
+          keys.unsettled(tenant, resource),
+        ]),
+      ],
+      [begun?.token ?? '', ...parts],
+    );
     this.#rebuilds.delete(tenantKey(tenant));
   }
 }

@@ -11,7 +11,15 @@ export interface OtlpSpan {
   readonly status: { readonly code: 0 | 2 };
 }
 
-export interface OtlpAttribute { readonly key: string; readonly value: { readonly stringValue: string } | { readonly intValue: string } }
+export interface OtlpAttribute {
+  readonly key: string;
+  readonly value: { readonly stringValue: string } | { readonly intValue: string };
+}
 
-export const attributesOf = (named: Readonly<Record<string, string | number>>): readonly OtlpAttribute[] =>
-  Object.entries(named).map(([key, value]) => ({ key, value: typeof value === 'string' ? { stringValue: value } : { intValue: String(value) } }));
+export const attributesOf = (
+  named: Readonly<Record<string, string | number>>,
+): readonly OtlpAttribute[] =>
+  Object.entries(named).map(([key, value]) => ({
+    key,
+    value: typeof value === 'string' ? { stringValue: value } : { intValue: String(value) },
+  }));

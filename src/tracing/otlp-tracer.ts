@@ -34,8 +34,18 @@ export class OtlpTracer implements Tracer {
     const [traceId, spanId] = [parent?.traceId ?? idOf(16), idOf(8)];
     const sampled = parent ? parent.sampled : random() * 100 < samplePercent;
     if (!sampled) {
-      const unrecorded: OutgoingCall = { traceparent: traceParentText({ traceId, parentId: spanId, sampled }), ended: () => undefined };
-      return { traceId, spanId, sampled, step: () => undefined, call: () => unrecorded, end: () => undefined };
+      const unrecorded: OutgoingCall = {
+        traceparent: traceParentText({ traceId, parentId: spanId, sampled }),
+        ended: () => undefined,
+      };
+      return {
+        traceId,
+        spanId,
+        sampled,
+        step: () => undefined,
+        call: () => unrecorded,
+        end: () => undefined,
+      };
     }
     const [wall, began] = [clock.now(), performance.now()];
     const at = (moment: number): string => nanoseconds(wall + moment - began);
@@ -43,10 +53,22 @@ export class OtlpTracer implements Tracer {
     const calls: OtlpSpan[] = [];
     let [called, over] = [0, false];
     return {
-      traceId, spanId, sampled,
+      traceId,
+      spanId,
+      sampled,
       step: (name, from, to) => {
         if (steps.length >= MOST_STEPS) return;
-        steps.push({ traceId, spanId: idOf(8), parentSpanId: spanId, name, kind: INTERNAL, startTimeUnixNano: at(from), endTimeUnixNano: at(to), attributes: [], status: { code: 0 } });
+        steps.push({
+          traceId,
+          spanId: idOf(8),
+          parentSpanId: spanId,
+          name,
+          kind: INTERNAL,
+          startTimeUnixNano: at(from),
+          endTimeUnixNano: at(to),
+          attributes: [],
+          status: { code: 0 },
+        });
       },
       call: (name) => {
         const [id, from] = [idOf(8), performance.now()];
@@ -55,7 +77,14 @@ export class OtlpTracer implements Tracer {
           ended: (outcome, attributes) => {
             if (++called > MOST_CALLS) return;
             const call: OtlpSpan = {
-              traceId, spanId: id, parentSpanId: spanId, name, kind: CLIENT, startTimeUnixNano: at(from), endTimeUnixNano: at(performance.now()), attributes: attributesOf(attributes),
+              traceId,
+              spanId: id,
+              parentSpanId: spanId,
+              name,
+              kind: CLIENT,
+              startTimeUnixNano: at(from),
+              endTimeUnixNano: at(performance.now()),
+              attributes: attributesOf(attributes),
               status: { code: outcome === 'good' ? 0 : 2 },
             };
             if (over) this.#sender.add([call]); // a mirror may see a write before its answer comes
@@ -65,8 +94,15 @@ export class OtlpTracer implements Tracer {
       },
       end: (name, attributes, outcome) => {
         const whole: OtlpSpan = {
-          traceId, spanId, ...(parent ? { parentSpanId: parent.parentId } : {}), name, kind: SERVER, startTimeUnixNano: at(began), endTimeUnixNano: at(performance.now()),
-          attributes: attributesOf(attributes), status: { code: outcome === 'good' ? 0 : 2 },
+          traceId,
+          spanId,
+          ...(parent ? { parentSpanId: parent.parentId } : {}),
+          name,
+          kind: SERVER,
+          startTimeUnixNano: at(began),
+          endTimeUnixNano: at(performance.now()),
+          attributes: attributesOf(attributes),
+          status: { code: outcome === 'good' ? 0 : 2 },
         };
         over = true;
         this.#sender.add([whole, ...steps, ...calls]);
@@ -75,7 +111,9 @@ export class OtlpTracer implements Tracer {
   }
 
   /** Sends what is left, in two seconds or not at all. */
-  async stop(): Promise<void> { await this.#sender.stop(); }
+  async stop(): Promise<void> {
+    await this.#sender.stop();
+  }
 }
 
 const idOf = (bytes: number): string => {
@@ -86,4 +124,5 @@ const idOf = (bytes: number): string => {
 };
 
 /** Milliseconds with what follows the point. */
-const nanoseconds = (ms: number): string => `${Math.floor(ms)}${String(Math.floor((ms % 1) * 1_000_000)).padStart(6, '0')}`;
+const nanoseconds = (ms: number): string =>
+  `${Math.floor(ms)}${String(Math.floor((ms % 1) * 1_000_000)).padStart(6, '0')}`;

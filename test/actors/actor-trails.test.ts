@@ -11,7 +11,13 @@ const MOST_LEFT = 60;
 
 const someTrails = (options: { readonly mostKept?: number } = {}) => {
   const clock = { time: 1_000, now: () => clock.time };
-  const trails = new ActorTrails<{ readonly type: string; readonly why?: string }>({ kind: 'sandbox', clock, log: quietLog, causeOf: ({ why = '' }) => why, ...options });
+  const trails = new ActorTrails<{ readonly type: string; readonly why?: string }>({
+    kind: 'sandbox',
+    clock,
+    log: quietLog,
+    causeOf: ({ why = '' }) => why,
+    ...options,
+  });
   const move = (key: string, to: string, { type = 'GO', why = '', group = 'g' } = {}): void => {
     trails.moved(key, to, { event: { type, why }, group, born: 1 });
     clock.time += 10;
@@ -27,9 +33,22 @@ describe('the trails of actors', () => {
 
     expect(trails.transitions('a')).to.deep.equal([
       { number: 1, at: 1_000, event: 'FOUND', cause: '', from: '', to: 'idle', stoodMs: 0 },
-      { number: 2, at: 1_010, event: 'CLAIM', cause: 'a request', from: 'idle', to: 'running', stoodMs: 10 },
+      {
+        number: 2,
+        at: 1_010,
+        event: 'CLAIM',
+        cause: 'a request',
+        from: 'idle',
+        to: 'running',
+        stoodMs: 10,
+      },
     ]);
-    expect(trails.standing('a')).to.deep.equal({ state: 'running', since: 1_010, moves: 2, group: 'g' });
+    expect(trails.standing('a')).to.deep.equal({
+      state: 'running',
+      since: 1_010,
+      moves: 2,
+      group: 'g',
+    });
   });
 
   it('do not note an event that leaves an actor where it stood', () => {
@@ -57,11 +76,19 @@ describe('the trails of actors', () => {
     }
 
     expect(['a', 'b', 'c'].map((key) => trails.transitions(key).length)).to.deep.equal([0, 2, 2]);
-    expect(trails.standing('a')).to.deep.equal({ state: 'running', since: 0, moves: 2, group: 'g' });
+    expect(trails.standing('a')).to.deep.equal({
+      state: 'running',
+      since: 0,
+      moves: 2,
+      group: 'g',
+    });
     expect(trails.page({ limit: 10 }).keys).to.deep.equal(['a', 'b', 'c']);
   });
 
-  for (const [mostKept, when] of [[1_000, 'before there were too many'], [2, 'and there were too many once']] as const) {
+  for (const [mostKept, when] of [
+    [1_000, 'before there were too many'],
+    [2, 'and there were too many once'],
+  ] as const) {
     it(`leave nothing behind of actors that have ended, ${when}`, () => {
       const { trails, move } = someTrails({ mostKept });
       for (const key of ['a', 'b', 'c']) move(key, 'idle');
@@ -92,7 +119,11 @@ describe('the trails of actors', () => {
     }
     for (let n = 0; n < 500; n++) move(`new ${n}`, 'idle');
 
-    const kept = ['old', 'new'].map((age) => Array.from({ length: 500 }, (_, n) => trails.transitions(`${age} ${n}`).length).reduce((sum, each) => sum + each));
+    const kept = ['old', 'new'].map((age) =>
+      Array.from({ length: 500 }, (_, n) => trails.transitions(`${age} ${n}`).length).reduce(
+        (sum, each) => sum + each,
+      ),
+    );
     expect(kept).to.deep.equal([0, 300]);
   });
 
@@ -104,14 +135,21 @@ describe('the trails of actors', () => {
     move('c', 'scale.settled breaker.closed');
     trails.ended('c');
 
-    expect(Object.fromEntries(trails.counts())).to.deep.equal({ 'scale.short': 1, 'breaker.open': 1, 'scale.settled': 1, 'breaker.closed': 1 });
+    expect(Object.fromEntries(trails.counts())).to.deep.equal({
+      'scale.short': 1,
+      'breaker.open': 1,
+      'scale.settled': 1,
+      'breaker.closed': 1,
+    });
   });
 
   it('tell whoever follows of each transition, and of the end', () => {
     const { trails, move } = someTrails();
     const seen: (Transition | undefined)[] = [];
     move('a', 'idle');
-    const unfollow = trails.follow('a', (transition) => { seen.push(transition); });
+    const unfollow = trails.follow('a', (transition) => {
+      seen.push(transition);
+    });
     move('b', 'idle');
     move('a', 'running');
     trails.ended('a');
@@ -122,28 +160,49 @@ describe('the trails of actors', () => {
   });
 
   it('are listed page by page: each actor that fits once, whatever groups and states there are', () => {
-    const actor = fc.record({ key: fc.constantFrom(...'abcdefghij'), group: fc.constantFrom('g1', 'g2', 'g3'), state: fc.constantFrom('idle.available', 'idle.unavailable', 'running', 'x.y z.w') });
-    const query = fc.record({ group: fc.option(fc.constantFrom('g1', 'g2', 'none'), { nil: undefined }), state: fc.option(fc.constantFrom('idle', 'idle.available', 'running', 'z', 'run'), { nil: undefined }), limit: fc.integer({ min: 1, max: 4 }) });
-    fc.assert(fc.property(fc.array(actor, { maxLength: 25 }), query, (actors, { group, state, limit }) => {
-      const { trails, move } = someTrails();
-      const model = new Map<string, { readonly group: string; readonly state: string }>();
-      for (const each of actors) {
-        const first = model.get(each.key)?.group ?? each.group;
-        model.set(each.key, { group: first, state: each.state });
-        move(each.key, each.state, { group: first });
-      }
-      const found: string[] = [];
-      let after: TrailsCursor | undefined;
-      for (let pages = 0; pages < 20; pages++) {
-        const page = trails.page({ group, state, after, limit });
-        expect(page.keys.length).to.be.at.most(limit);
-        found.push(...page.keys);
-        after = page.next;
-        if (!after) break;
-      }
-      const fits = [...model].filter(([, one]) => (group === undefined || one.group === group)
-        && (state === undefined || one.state.split(' ').some((part) => part === state || part.startsWith(`${state}.`)))).map(([key]) => key);
-      expect([...found].sort()).to.deep.equal(fits.sort());
-    }), { numRuns: 500 });
+    const actor = fc.record({
+      key: fc.constantFrom(...'abcdefghij'),
+      group: fc.constantFrom('g1', 'g2', 'g3'),
+      state: fc.constantFrom('idle.available', 'idle.unavailable', 'running', 'x.y z.w'),
+    });
+    const query = fc.record({
+      group: fc.option(fc.constantFrom('g1', 'g2', 'none'), { nil: undefined }),
+      state: fc.option(fc.constantFrom('idle', 'idle.available', 'running', 'z', 'run'), {
+        nil: undefined,
+      }),
+      limit: fc.integer({ min: 1, max: 4 }),
+    });
+    fc.assert(
+      fc.property(fc.array(actor, { maxLength: 25 }), query, (actors, { group, state, limit }) => {
+        const { trails, move } = someTrails();
+        const model = new Map<string, { readonly group: string; readonly state: string }>();
+        for (const each of actors) {
+          const first = model.get(each.key)?.group ?? each.group;
+          model.set(each.key, { group: first, state: each.state });
+          move(each.key, each.state, { group: first });
+        }
+        const found: string[] = [];
+        let after: TrailsCursor | undefined;
+        for (let pages = 0; pages < 20; pages++) {
+          const page = trails.page({ group, state, after, limit });
+          expect(page.keys.length).to.be.at.most(limit);
+          found.push(...page.keys);
+          after = page.next;
+          if (!after) break;
+        }
+        const fits = [...model]
+          .filter(
+            ([, one]) =>
+              (group === undefined || one.group === group) &&
+              (state === undefined ||
+                one.state
+                  .split(' ')
+                  .some((part) => part === state || part.startsWith(`${state}.`))),
+          )
+          .map(([key]) => key);
+        expect([...found].sort()).to.deep.equal(fits.sort());
+      }),
+      { numRuns: 500 },
+    );
   });
 });

@@ -9,33 +9,46 @@ import { TestClock } from '../support/test-clock.ts';
 
 describe('deadlines', () => {
   it('hands out each key once, at or after its latest deadline, and never one that was called off', () => {
-    const arming = fc.record({ key: fc.constantFrom('a', 'b', 'c', 'd'), in: fc.option(fc.integer({ min: 1, max: 50 }), { nil: undefined }), pass: fc.integer({ min: 0, max: 20 }) });
-    fc.assert(fc.property(fc.array(arming, { maxLength: 60 }), (steps) => {
-      const clock = new TestClock();
-      const current = new Map<string, number>();
-      const deadlines = new Deadlines(clock, (key, now) => {
-        expect(current.get(key)).to.be.at.most(now);
-        current.delete(key);
-      }, Number.POSITIVE_INFINITY);
-      for (const { key, in: distance, pass } of steps) {
-        const at = distance === undefined ? undefined : clock.now() + distance;
-        deadlines.arm(key, at);
-        if (at === undefined) current.delete(key);
-        else current.set(key, at);
-        clock.advance(pass);
-        expect([...current.values()].filter((due) => due <= clock.now())).to.deep.equal([]);
-      }
-      clock.advance(100);
-      expect(current.size).to.equal(0);
-      expect(deadlines.size).to.equal(0);
-      deadlines.stop();
-    }), { numRuns: 1_000 });
+    const arming = fc.record({
+      key: fc.constantFrom('a', 'b', 'c', 'd'),
+      in: fc.option(fc.integer({ min: 1, max: 50 }), { nil: undefined }),
+      pass: fc.integer({ min: 0, max: 20 }),
+    });
+    fc.assert(
+      fc.property(fc.array(arming, { maxLength: 60 }), (steps) => {
+        const clock = new TestClock();
+        const current = new Map<string, number>();
+        const deadlines = new Deadlines(
+          clock,
+          (key, now) => {
+            expect(current.get(key)).to.be.at.most(now);
+            current.delete(key);
+          },
+          Number.POSITIVE_INFINITY,
+        );
+        for (const { key, in: distance, pass } of steps) {
+          const at = distance === undefined ? undefined : clock.now() + distance;
+          deadlines.arm(key, at);
+          if (at === undefined) current.delete(key);
+          else current.set(key, at);
+          clock.advance(pass);
+          expect([...current.values()].filter((due) => due <= clock.now())).to.deep.equal([]);
+        }
+        clock.advance(100);
+        expect(current.size).to.equal(0);
+        expect(deadlines.size).to.equal(0);
+        deadlines.stop();
+      }),
+      { numRuns: 1_000 },
+    );
   });
 
   it('tells for which moment it was', () => {
     const clock = new TestClock();
     const told: number[] = [];
-    const deadlines = new Deadlines(clock, (_key, _now, at) => { told.push(at); });
+    const deadlines = new Deadlines(clock, (_key, _now, at) => {
+      told.push(at);
+    });
     const at = clock.now() + 7;
 
     deadlines.arm('a', at);
@@ -47,7 +60,9 @@ describe('deadlines', () => {
   it('keeps its heap in proportion to the keys, however often one deadline moves', () => {
     const clock = new TestClock();
     let due = 0;
-    const deadlines = new Deadlines(clock, () => { due += 1; });
+    const deadlines = new Deadlines(clock, () => {
+      due += 1;
+    });
     for (let i = 0; i < 10_000; i++) deadlines.arm('a', clock.now() + 1_000 + i);
     expect(deadlines.size).to.equal(1);
     clock.advance(20_000);
@@ -60,7 +75,13 @@ describe('a thousand deadlines at once', () => {
   it('are handed out in slices, and all of them', async () => {
     const clock = new TestClock();
     let due = 0;
-    const deadlines = new Deadlines(clock, () => { due += 1; }, 0);
+    const deadlines = new Deadlines(
+      clock,
+      () => {
+        due += 1;
+      },
+      0,
+    );
     for (let i = 0; i < 1_000; i++) deadlines.arm(`k${i}`, clock.now() + 10);
     clock.advance(10);
     expect(due).to.be.below(1_000);
@@ -75,9 +96,28 @@ describe('the outbox', () => {
     const done: string[] = [];
     let held = true;
     const lease = { epoch: 1, held: () => held };
-    outbox.put({ name: 'first', lease, act: () => { done.push('first'); held = false; } });
-    outbox.put({ name: 'second', lease, act: () => { done.push('second'); } });
-    outbox.put({ name: 'third', lease: undefined, act: () => { done.push('third'); } });
+    outbox.put({
+      name: 'first',
+      lease,
+      act: () => {
+        done.push('first');
+        held = false;
+      },
+    });
+    outbox.put({
+      name: 'second',
+      lease,
+      act: () => {
+        done.push('second');
+      },
+    });
+    outbox.put({
+      name: 'third',
+      lease: undefined,
+      act: () => {
+        done.push('third');
+      },
+    });
     outbox.drain();
     expect(done).to.deep.equal(['first', 'third']);
   });
@@ -86,7 +126,14 @@ describe('the outbox', () => {
     const outbox = new Outbox(quietLog);
     let end = (): void => undefined;
     outbox.put({ name: 'dropped', lease: { epoch: 1, held: () => false }, act: () => undefined });
-    outbox.put({ name: 'slow', lease: undefined, act: () => new Promise<void>((resolve) => { end = resolve; }) });
+    outbox.put({
+      name: 'slow',
+      lease: undefined,
+      act: () =>
+        new Promise<void>((resolve) => {
+          end = resolve;
+        }),
+    });
     expect(outbox).to.include({ underWay: 0, oldestMs: 0, dropped: 0 });
 
     outbox.drain();
@@ -101,9 +148,27 @@ describe('the outbox', () => {
   it('goes on after one that throws or rejects, and knows when nothing is under way', async () => {
     const outbox = new Outbox(quietLog);
     const done: string[] = [];
-    outbox.put({ name: 'throws', lease: undefined, act: () => { throw new Error('no'); } });
-    outbox.put({ name: 'rejects', lease: undefined, act: async () => { throw new Error('no'); } });
-    outbox.put({ name: 'works', lease: undefined, act: async () => { done.push('works'); } });
+    outbox.put({
+      name: 'throws',
+      lease: undefined,
+      act: () => {
+        throw new Error('no');
+      },
+    });
+    outbox.put({
+      name: 'rejects',
+      lease: undefined,
+      act: async () => {
+        throw new Error('no');
+      },
+    });
+    outbox.put({
+      name: 'works',
+      lease: undefined,
+      act: async () => {
+        done.push('works');
+      },
+    });
     outbox.drain();
     await outbox.settled();
     expect(done).to.deep.equal(['works']);
@@ -116,8 +181,16 @@ describe('waiters', () => {
     const waiters = new Waiters(clock);
     let ready = false;
     let [first, second] = [false, false];
-    void waiters.until('k', () => ready, clock.now() + 1_000).then(() => { first = true; });
-    void waiters.until('k', () => false, clock.now() + 1_000).then(() => { second = true; });
+    void waiters
+      .until('k', () => ready, clock.now() + 1_000)
+      .then(() => {
+        first = true;
+      });
+    void waiters
+      .until('k', () => false, clock.now() + 1_000)
+      .then(() => {
+        second = true;
+      });
     ready = true;
     waiters.changed('k');
     await eventually(() => first, 'the first');

@@ -7,14 +7,17 @@ import { RefusingDriver } from '../support/refusing-driver.ts';
 import { TestClock } from '../support/test-clock.ts';
 
 describe('ends that nobody waits for', () => {
-  const idleIn = (supervisor: Supervisor, uid: string): number | undefined => supervisor.pools.get(uid)?.counts.idle;
+  const idleIn = (supervisor: Supervisor, uid: string): number | undefined =>
+    supervisor.pools.get(uid)?.counts.idle;
 
   /** A pool of 100, all idle. */
   const aFullPool = async () => {
     const given = await aSupervisor({ pool: { replicas: 100 } });
     await eventually(() => idleIn(given.supervisor, given.pool.uid) === 100, 'filled');
-    const told = (call: 'retire' | 'release'): number => given.driver.calls.filter((each) => each.startsWith(`${call} `)).length;
-    const scale = (uid: string, replicas: number) => given.supervisor.pools.change(uid, (record) => ({ ...record, replicas }));
+    const told = (call: 'retire' | 'release'): number =>
+      given.driver.calls.filter((each) => each.startsWith(`${call} `)).length;
+    const scale = (uid: string, replicas: number) =>
+      given.supervisor.pools.change(uid, (record) => ({ ...record, replicas }));
     return { ...given, told, scale };
   };
 
@@ -37,7 +40,9 @@ describe('ends that nobody waits for', () => {
     const { supervisor, pool, pools, driver, scale } = await aFullPool();
     const other = await pools.create(aPool({ name: 'other', replicas: 20 }));
     await eventually(() => idleIn(supervisor, other.uid) === 20, 'filled');
-    const others = new Set(supervisor.index.dismissable(other.uid, 'r1', 20).map((id) => `retire ${id}`));
+    const others = new Set(
+      supervisor.index.dismissable(other.uid, 'r1', 20).map((id) => `retire ${id}`),
+    );
     driver.hold('retire');
 
     await scale(pool.uid, 0);
@@ -67,12 +72,21 @@ describe('ends that nobody waits for', () => {
     const clock = new TestClock();
     const goneOn: string[] = [];
     const endings = new Endings({
-      clock, goOn: (uid) => { goneOn.push(uid); }, goOnAt: () => undefined, namespaceOf: () => undefined,
+      clock,
+      goOn: (uid) => {
+        goneOn.push(uid);
+      },
+      goOnAt: () => undefined,
+      namespaceOf: () => undefined,
     });
     const ids = Array.from({ length: 20 }, (_, n) => `instance-${n}`);
     const ended: string[] = [];
     const endMore = (): void => {
-      endings.end('pool', (_, most) => ids.filter((id) => !ended.includes(id)).slice(0, most), (id) => ended.push(id) > 0);
+      endings.end(
+        'pool',
+        (_, most) => ids.filter((id) => !ended.includes(id)).slice(0, most),
+        (id) => ended.push(id) > 0,
+      );
     };
     for (let round = 0; round < 30 && ended.length < 8; round++) {
       endMore();
@@ -114,13 +128,17 @@ describe('ends that nobody waits for', () => {
       const areFull = () => [pool, other].every(({ uid }) => idleIn(supervisor, uid) === 40);
       await eventually(areFull, 'both are full');
       driver.refused.set(pool.owner.namespace, 'deletes');
-      const scale = (uid: string, replicas: number) => supervisor.pools.change(uid, (record) => ({ ...record, replicas }));
+      const scale = (uid: string, replicas: number) =>
+        supervisor.pools.change(uid, (record) => ({ ...record, replicas }));
       /** Lets so much time pass, in which everything is answered. */
       const pass = async (ms: number) => {
         for (let at = 0; at < ms; at += 500) {
           clock.advance(500);
           await driver.settled();
-          for (let turn = 0; turn < 20; turn++) await new Promise<void>((resolve) => { setImmediate(resolve); });
+          for (let turn = 0; turn < 20; turn++)
+            await new Promise<void>((resolve) => {
+              setImmediate(resolve);
+            });
         }
       };
       return { ...world, driver, other, scale, pass };
@@ -131,7 +149,8 @@ describe('ends that nobody waits for', () => {
       await scale(pool.uid, 0);
       await scale(other.uid, 0);
 
-      await eventually(() => idleIn(supervisor, other.uid) === 0, 'the other pool is trimmed'); // and no clock was moved
+      // and no clock was moved
+      await eventually(() => idleIn(supervisor, other.uid) === 0, 'the other pool is trimmed');
     });
 
     it('are tried seldom, and done once they are not refused any more', async () => {

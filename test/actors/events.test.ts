@@ -1,6 +1,12 @@
 import { expect } from 'chai';
 import { EventFeed, HELD_MS, WRITE_DELAY_MS, type Noted } from '../../src/actors/event-feed.ts';
-import { eventMessageOf, eventTypeOf, type EventBatch, type EventRecord, type NumberedEvent } from '../../src/model/event.ts';
+import {
+  eventMessageOf,
+  eventTypeOf,
+  type EventBatch,
+  type EventRecord,
+  type NumberedEvent,
+} from '../../src/model/event.ts';
 import { REMEMBERED_EVENTS } from '../../src/model/event-ring.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
 import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
@@ -24,12 +30,22 @@ const listening = (feed: EventFeed, owner?: Tenant, after?: string) => {
       heard.push(...batch.events);
     }
   })();
-  return { heard, batches, reasons: () => heard.map(({ event }) => event.reason), stop: async () => { controller.abort(); await over; } };
+  return {
+    heard,
+    batches,
+    reasons: () => heard.map(({ event }) => event.reason),
+    stop: async () => {
+      controller.abort();
+      await over;
+    },
+  };
 };
 
 describe('what happens to sandboxes', () => {
   it('is told from creation to completion, each at its moment', async () => {
-    const { supervisor, driver, events, claim, clock } = await aSupervisor({ pool: { replicas: 0 } });
+    const { supervisor, driver, events, claim, clock } = await aSupervisor({
+      pool: { replicas: 0 },
+    });
     const ears = listening(events, ALICE);
     const uid = supervisor.pools.index.uidOf(alice.namespace, 'default') ?? '';
     await supervisor.pools.change(uid, (record) => ({ ...record, replicas: 1 }));
@@ -40,8 +56,16 @@ describe('what happens to sandboxes', () => {
     await ears.stop();
 
     const own = ears.heard.filter(({ event }) => event.sandboxId === id).map(({ event }) => event);
-    expect(own.map(({ reason }) => reason)).to.deep.equal(['Created', 'Started', 'Claimed', 'Killing', 'Completed']);
-    expect(own.every(({ owner, poolName }) => owner.user === 'alice' && poolName === 'default')).to.equal(true);
+    expect(own.map(({ reason }) => reason)).to.deep.equal([
+      'Created',
+      'Started',
+      'Claimed',
+      'Killing',
+      'Completed',
+    ]);
+    expect(
+      own.every(({ owner, poolName }) => owner.user === 'alice' && poolName === 'default'),
+    ).to.equal(true);
     expect(own.at(-1)).to.deep.include({ end: { reason: 'deleted', exitCode: null } });
     await driver.settled();
   });
@@ -62,7 +86,9 @@ describe('what happens to sandboxes', () => {
   });
 
   it('tells no fault of one that ended by itself, but why it ended', async () => {
-    const { supervisor, driver, events, claim, pool } = await aSupervisor({ pool: { replicas: 1 } });
+    const { supervisor, driver, events, claim, pool } = await aSupervisor({
+      pool: { replicas: 1 },
+    });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'one is idle');
     const { id } = await claim(alice, { poolName: 'default' });
     const ears = listening(events, ALICE);
@@ -74,11 +100,16 @@ describe('what happens to sandboxes', () => {
     const own = ears.heard.map(({ event }) => event).filter(({ sandboxId }) => sandboxId === id);
     expect(own.map(({ reason }) => reason)).to.deep.equal(['Completed']);
     expect(own[0]).to.deep.include({ end: { reason: 'oom-killed', exitCode: 137 } });
-    expect(own[0] && [eventTypeOf(own[0]), eventMessageOf(own[0])]).to.deep.equal(['Warning', 'it has ended: its main process needed more memory than its limit']);
+    expect(own[0] && [eventTypeOf(own[0]), eventMessageOf(own[0])]).to.deep.equal([
+      'Warning',
+      'it has ended: its main process needed more memory than its limit',
+    ]);
   });
 
   it('tells once that a container beside the first has ended, of a sandbox that goes on', async () => {
-    const { supervisor, driver, events, claim, pool } = await aSupervisor({ pool: { replicas: 1 } });
+    const { supervisor, driver, events, claim, pool } = await aSupervisor({
+      pool: { replicas: 1 },
+    });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'one is idle');
     const { id } = await claim(alice, { poolName: 'default' });
     const ears = listening(events, ALICE);
@@ -89,35 +120,58 @@ describe('what happens to sandboxes', () => {
     await driver.settled();
     await ears.stop();
 
-    expect(ears.heard.map(({ event }) => eventMessageOf(event))).to.deep.equal(['its container "agent" has ended: exit code 1']);
+    expect(ears.heard.map(({ event }) => eventMessageOf(event))).to.deep.equal([
+      'its container "agent" has ended: exit code 1',
+    ]);
     expect(supervisor.sandbox(id)?.status).to.equal('Running');
   });
 
   it('tells why one did not start, and that its pool backs off', async () => {
     const driver = new FakeSandboxDriver({ startsByItself: false });
-    const { supervisor, events, pool } = await aSupervisor({ driver, pool: { replicas: 1 }, policy: { breaker: { failures: 1, firstPauseMs: 5_000, maxPauseMs: 5_000 } } });
+    const { supervisor, events, pool } = await aSupervisor({
+      driver,
+      pool: { replicas: 1 },
+      policy: { breaker: { failures: 1, firstPauseMs: 5_000, maxPauseMs: 5_000 } },
+    });
     const ears = listening(events, ALICE);
     await eventually(() => driver.running().length === 1, 'one starts');
 
     driver.end(driver.running()[0] ?? '', 127, 'command not found: x');
-    await eventually(() => supervisor.pools.get(pool.uid)?.phase !== 'Ready' && ears.reasons().includes('BackOff'), 'it backs off');
+    await eventually(
+      () => supervisor.pools.get(pool.uid)?.phase !== 'Ready' && ears.reasons().includes('BackOff'),
+      'it backs off',
+    );
     await ears.stop();
 
-    expect(ears.heard.find(({ event }) => event.reason === 'Failed')?.event).to.include({ why: 'command not found: x' });
-    expect(ears.heard.find(({ event }) => event.reason === 'BackOff')?.event).to.include({ why: 'command not found: x', poolName: 'default' });
+    expect(ears.heard.find(({ event }) => event.reason === 'Failed')?.event).to.include({
+      why: 'command not found: x',
+    });
+    expect(ears.heard.find(({ event }) => event.reason === 'BackOff')?.event).to.include({
+      why: 'command not found: x',
+      poolName: 'default',
+    });
   });
 
   it('keeps of claimed ones what neither record nor history shows', async () => {
-    const { supervisor, events, claim, clock, history, pool } = await aSupervisor({ pool: { replicas: 1, definition: aDefinition({}, { idleTimeoutMs: 60_000 }) } });
+    const { supervisor, events, claim, clock, history, pool } = await aSupervisor({
+      pool: { replicas: 1, definition: aDefinition({}, { idleTimeoutMs: 60_000 }) },
+    });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'one is idle');
     const { id } = await claim(alice, { poolName: 'default' });
     const record = supervisor.sandbox(id)?.context.record;
     if (!record?.claim) throw new Error('it is not claimed');
-    supervisor.send(id, { type: 'AMENDED', record: { ...record, claim: { ...record.claim, idleTimeoutMs: 5_000 } }, now: clock.now() });
+    supervisor.send(id, {
+      type: 'AMENDED',
+      record: { ...record, claim: { ...record.claim, idleTimeoutMs: 5_000 } },
+      now: clock.now(),
+    });
     supervisor.send(id, { type: 'END', reason: 'deleted', now: clock.now() });
     await eventually(() => history.finished.length === 1, 'it is finished');
 
-    expect((await events.eventsOf(id)).map(({ reason }) => reason)).to.deep.equal(['IdleTimeoutChanged', 'Killing']);
+    expect((await events.eventsOf(id)).map(({ reason }) => reason)).to.deep.equal([
+      'IdleTimeoutChanged',
+      'Killing',
+    ]);
     expect(history.finished[0]?.createdAt).to.be.a('number');
   });
 });
@@ -128,11 +182,19 @@ describe('the feed of events', () => {
     const history = new MemoryHistory();
     return { clock, history, feed: feedOf(clock, history) };
   };
-  const feedOf = (clock: TestClock, history: Pick<MemoryHistory, 'recordEvents' | 'eventsOf'>) => new EventFeed({ clock, log: quietLog, history, coordination: aCoordination(clock) });
+  const feedOf = (clock: TestClock, history: Pick<MemoryHistory, 'recordEvents' | 'eventsOf'>) =>
+    new EventFeed({ clock, log: quietLog, history, coordination: aCoordination(clock) });
   const OURS: Noted = { key: 'x', shard: 1, ours: true, kept: false };
   const KEPT: Noted = { ...OURS, kept: true };
   const anEvent = (clock: TestClock, part: Partial<EventRecord> = {}): EventRecord =>
-    ({ at: clock.now(), owner: ALICE, poolName: 'default', sandboxId: 'one', reason: 'Claimed', ...part } as EventRecord);
+    ({
+      at: clock.now(),
+      owner: ALICE,
+      poolName: 'default',
+      sandboxId: 'one',
+      reason: 'Claimed',
+      ...part,
+    }) as EventRecord;
 
   it('tells each tenant of their own, and an admin of all, in order', async () => {
     const { feed, clock } = aFeed();
@@ -187,7 +249,8 @@ describe('the feed of events', () => {
   it('numbers on over a restart', () => {
     const clock = new TestClock();
     const history = new MemoryHistory();
-    const last = (feed: EventFeed): Promise<IteratorResult<EventBatch, void>> => feed.follow(undefined, '0', new AbortController().signal).next();
+    const last = (feed: EventFeed): Promise<IteratorResult<EventBatch, void>> =>
+      feed.follow(undefined, '0', new AbortController().signal).next();
     const before = feedOf(clock, history);
     before.note(anEvent(clock), OURS);
     clock.advance(10);
@@ -211,7 +274,10 @@ describe('the feed of events', () => {
 
   it('goes on where nothing can be kept', async () => {
     const { clock } = aFeed();
-    const history = { recordEvents: () => Promise.reject(new Error('away')), eventsOf: async () => [] };
+    const history = {
+      recordEvents: () => Promise.reject(new Error('away')),
+      eventsOf: async () => [],
+    };
     const feed = feedOf(clock, history);
     feed.note(anEvent(clock), KEPT);
     await feed.flush();
@@ -239,7 +305,8 @@ describe('the feed of events', () => {
 
   it('holds so many, and the newest of them', async () => {
     const { feed, clock } = aFeed();
-    for (let n = 0; n < 20_000; n += 1) feed.note(anEvent(clock, { sandboxId: `s${n}` }), { ...OURS, key: `s${n}`, ours: false });
+    for (let n = 0; n < 20_000; n += 1)
+      feed.note(anEvent(clock, { sandboxId: `s${n}` }), { ...OURS, key: `s${n}`, ours: false });
     const ears = listening(feed);
     feed.lead(1);
     await eventually(() => ears.heard.length > 0, 'they are told');
@@ -252,10 +319,18 @@ describe('the feed of events', () => {
   it('tells why another replica ended what merely seems lost', async () => {
     const clock = new TestClock();
     const coordination = aCoordination(clock);
-    const feed = new EventFeed({ clock, log: quietLog, history: new MemoryHistory(), coordination });
+    const feed = new EventFeed({
+      clock,
+      log: quietLog,
+      history: new MemoryHistory(),
+      coordination,
+    });
     await coordination.markEnded('one', { reason: 'deleted', exitCode: null });
     const ears = listening(feed);
-    feed.note(anEvent(clock, { reason: 'Completed', end: { reason: 'lost', exitCode: null } }), OURS);
+    feed.note(
+      anEvent(clock, { reason: 'Completed', end: { reason: 'lost', exitCode: null } }),
+      OURS,
+    );
     await eventually(() => ears.heard.length === 1, 'it is told');
     await ears.stop();
 

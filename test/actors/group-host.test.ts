@@ -14,9 +14,31 @@ import { TestClock } from '../support/test-clock.ts';
 import { aGroup } from '../machines/autoscaling-examples.ts';
 
 const anEnv = (part: Partial<EnvRecord> = {}): EnvRecord => ({
-  uid: 'env', revision: '1', name: 'e', owner: ALICE, createdAt: 1, labels: {}, annotations: {}, templateRef: { name: 'small' }, mode: 'WarmPool', overrides: {},
-  members: [{ name: 'a', clusterId: 'local', createdAt: 1, replicas: 4, config: { scalingGroup: 'g', maxReplicas: 50, priority: 3 }, deleting: false }],
-  groups: [aGroup({ up: { mode: 'Aggressive' } })], scaling: {}, conditions: [], deleting: false, ...part,
+  uid: 'env',
+  revision: '1',
+  name: 'e',
+  owner: ALICE,
+  createdAt: 1,
+  labels: {},
+  annotations: {},
+  templateRef: { name: 'small' },
+  mode: 'WarmPool',
+  overrides: {},
+  members: [
+    {
+      name: 'a',
+      clusterId: 'local',
+      createdAt: 1,
+      replicas: 4,
+      config: { scalingGroup: 'g', maxReplicas: 50, priority: 3 },
+      deleting: false,
+    },
+  ],
+  groups: [aGroup({ up: { mode: 'Aggressive' } })],
+  scaling: {},
+  conditions: [],
+  deleting: false,
+  ...part,
 });
 
 /** The one env of a store, and those who follow it. */
@@ -25,16 +47,23 @@ class OneEnv {
   fails = 0;
   readonly #followers: ((change: RecordChange<EnvRecord>) => void)[] = [];
 
-  constructor(record: EnvRecord) { this.record = record; }
+  constructor(record: EnvRecord) {
+    this.record = record;
+  }
 
-  get(uid: string): EnvRecord | undefined { return uid === this.record.uid ? this.record : undefined; }
+  get(uid: string): EnvRecord | undefined {
+    return uid === this.record.uid ? this.record : undefined;
+  }
 
   follow(follower: (change: RecordChange<EnvRecord>) => void): void {
     this.#followers.push(follower);
     follower({ kind: 'put', record: this.record });
   }
 
-  async change(_: string, change: (record: EnvRecord) => EnvRecord | Promise<EnvRecord>): Promise<EnvRecord> {
+  async change(
+    _: string,
+    change: (record: EnvRecord) => EnvRecord | Promise<EnvRecord>,
+  ): Promise<EnvRecord> {
     if (this.fails-- > 0) throw new Error('no answer');
     const changed = await change(this.record);
     if (changed !== this.record) this.put(changed);
@@ -42,12 +71,16 @@ class OneEnv {
   }
 
   put(record: EnvRecord): void {
-    this.record = JSON.parse(JSON.stringify({ ...record, revision: String(Number(this.record.revision) + 1) })) as EnvRecord;
+    this.record = JSON.parse(
+      JSON.stringify({ ...record, revision: String(Number(this.record.revision) + 1) }),
+    ) as EnvRecord;
     for (const follower of this.#followers) follower({ kind: 'put', record: this.record });
   }
 }
 
-/** Hosts the groups of one env, whose one member `a` has 4 that run; those who asked for it lead. */
+/**
+ * Hosts the groups of one env, whose one member `a` has 4 that run; those who asked for it lead.
+ */
 const aHost = (env = anEnv(), pool = new CountedPool('a', 4)) => {
   const envs = new OneEnv(env);
   const clock = new TestClock();
@@ -57,12 +90,22 @@ const aHost = (env = anEnv(), pool = new CountedPool('a', 4)) => {
   const saturated: (readonly [string, number])[] = [];
   pool.running = pool.replicas;
   const host = new GroupHost({
-    envs, leases, clock, log: quietLog, decided: async (_, __, decision) => { decisions.push(decision); }, saturated: (_, member, until) => { saturated.push([member, until]); },
+    envs,
+    leases,
+    clock,
+    log: quietLog,
+    decided: async (_, __, decision) => {
+      decisions.push(decision);
+    },
+    saturated: (_, member, until) => {
+      saturated.push([member, until]);
+    },
     members: {
       observe: async () => [pool.observed(clock.now(), 0)],
       resize: async (_, { id }, { from, to }) => {
         if (quota.spent && to > from) return { kind: 'refused', reason: 'quota' };
-        if (pool.decided >= id || pool.replicas !== from) return { kind: pool.decided === id ? 'done' : 'overtaken' };
+        if (pool.decided >= id || pool.replicas !== from)
+          return { kind: pool.decided === id ? 'done' : 'overtaken' };
         [pool.replicas, pool.decided] = [to, id];
         return { kind: 'done' };
       },
@@ -85,7 +128,10 @@ describe('the host of autoscaling groups', () => {
     await eventually(() => decisions.length === 1, 'decided');
 
     expect(pool.replicas).to.equal(7);
-    expect(wordsOf(envs.record, anEnv().groups[0] ?? groupFor('g', { replicas: 1 })).memory.pending?.changes).to.deep.equal([{ member: 'a', from: 4, to: 7 }]);
+    expect(
+      wordsOf(envs.record, anEnv().groups[0] ?? groupFor('g', { replicas: 1 })).memory.pending
+        ?.changes,
+    ).to.deep.equal([{ member: 'a', from: 4, to: 7 }]);
     expect(host.group('env', 'g')?.state).to.equal('enabled.resting.coolingDown');
     expect(host.group('env', 'g')?.outlook?.seen.running).to.equal(4);
   });
@@ -119,7 +165,8 @@ describe('the host of autoscaling groups', () => {
       const made = aHost(anEnv({ groups: [aGroup({ up: { idleThresholdSeconds: 0 } })] }));
       [made.pool.replicas, made.pool.running, made.pool.idle] = [5, 4, [1]];
       made.lead();
-      const rests = (): Promise<void> => eventually(() => made.host.group('env', 'g')?.outlook?.atRest === true, 'it rests');
+      const rests = (): Promise<void> =>
+        eventually(() => made.host.group('env', 'g')?.outlook?.atRest === true, 'it rests');
       return { ...made, rests };
     };
 
@@ -165,11 +212,15 @@ describe('the host of autoscaling groups', () => {
     const change = envs.change.bind(envs);
     envs.change = async (uid, by) => {
       envs.change = change;
-      envs.record = { ...envs.record, groups: [aGroup({ maxReplicas: 4 })] }; // written elsewhere, and not heard of here
+      // written elsewhere, and not heard of here
+      envs.record = { ...envs.record, groups: [aGroup({ maxReplicas: 4 })] };
       return await change(uid, by);
     };
     lead();
-    await eventually(() => host.group('env', 'g')?.state.startsWith('enabled.resting') === true, 'dropped');
+    await eventually(
+      () => host.group('env', 'g')?.state.startsWith('enabled.resting') === true,
+      'dropped',
+    );
 
     expect(pool.replicas).to.equal(4);
     expect(envs.record.scaling).to.deep.equal({});
@@ -211,13 +262,22 @@ describe('the host of autoscaling groups', () => {
 });
 
 describe('what an env says of a group', () => {
-  it('is the bounds and priorities of the members that are in it; of one that says nothing the group\'s most holds', () => {
+  it("is the bounds and priorities of the members that are in it; of one that says nothing the group's most holds", () => {
     const env = anEnv();
     const [member] = env.members;
     if (!member) throw new Error('no member');
-    const others = [{ ...member, name: 'b', config: { scalingGroup: 'g' } }, { ...member, name: 'c', config: {} }, { ...member, name: 'd', deleting: 'force' as const }];
+    const others = [
+      { ...member, name: 'b', config: { scalingGroup: 'g' } },
+      { ...member, name: 'c', config: {} },
+      { ...member, name: 'd', deleting: 'force' as const },
+    ];
 
-    expect(wordsOf({ ...env, members: [member, ...others] }, env.groups[0] ?? groupFor('g', { replicas: 1 })).rules).to.deep.equal([
+    expect(
+      wordsOf(
+        { ...env, members: [member, ...others] },
+        env.groups[0] ?? groupFor('g', { replicas: 1 }),
+      ).rules,
+    ).to.deep.equal([
       { name: 'a', minReplicas: 0, maxReplicas: 50, scaleUpPriority: 3, scaleDownPriority: -3 },
       { name: 'b', minReplicas: 0, maxReplicas: 100, scaleUpPriority: 0, scaleDownPriority: 0 },
     ]);

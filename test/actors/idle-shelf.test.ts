@@ -50,8 +50,11 @@ describe('the buckets of a replica', () => {
 
   it('are each of one replica, and move to the others when it goes', () => {
     let live = ['one', 'two', 'three'];
-    const [one, two, three] = ['one', 'two', 'three'].map((name) => new OwnBuckets(name, () => live));
-    const sharedBy = (...owners: readonly (OwnBuckets | undefined)[]) => owners.flatMap((each) => each?.get() ?? []).sort((a, b) => a - b);
+    const [one, two, three] = ['one', 'two', 'three'].map(
+      (name) => new OwnBuckets(name, () => live),
+    );
+    const sharedBy = (...owners: readonly (OwnBuckets | undefined)[]) =>
+      owners.flatMap((each) => each?.get() ?? []).sort((a, b) => a - b);
     expect(sharedBy(one, two, three)).to.deep.equal(ALL_BUCKETS);
     expect(one?.get()).to.have.length.within(10, 35);
     const before = two?.get() ?? [];

@@ -9,99 +9,192 @@ import { aPool } from '../support/a-supervisor.ts';
 
 const RUNS = { numRuns: 1_000 } as const;
 
-const byTime = (a: { at: number; id: string }, b: { at: number; id: string }): number => a.at - b.at || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
+const byTime = (a: { at: number; id: string }, b: { at: number; id: string }): number =>
+  a.at - b.at || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
 
 describe('an ordered index', () => {
   it('holds what a sorted list would, whatever is added and removed', () => {
-    const entry = fc.record({ at: fc.integer({ min: 0, max: 20 }), id: fc.constantFrom('a', 'b', 'c', 'd', 'e') });
+    const entry = fc.record({
+      at: fc.integer({ min: 0, max: 20 }),
+      id: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
+    });
     const steps = fc.array(fc.record({ add: fc.boolean(), entry }), { maxLength: 60 });
-    fc.assert(fc.property(steps, fc.nat(5), fc.nat(5), fc.constantFrom(2, 3, 512), (steps, offset, limit, mostInBlock) => {
-      const index = new OrderedIndex(mostInBlock);
-      let model: { at: number; id: string }[] = [];
-      for (const step of steps) {
-        const there = model.some((other) => byTime(other, step.entry) === 0);
-        if (step.add) {
-          index.add(step.entry);
-          if (!there) model = [...model, step.entry].sort(byTime);
-        } else {
-          expect(index.remove(step.entry)).to.equal(there);
-          model = model.filter((other) => byTime(other, step.entry) !== 0);
-        }
-        expect(index.ids(Infinity)).to.deep.equal(model.map(({ id }) => id));
-        expect(index.first()?.id).to.equal(model[0]?.id);
-      }
-      expect(index.newest(offset, limit)).to.deep.equal(model.map(({ id }) => id).reverse().slice(offset, offset + limit));
-      expect(index.ids(limit)).to.deep.equal(model.map(({ id }) => id).slice(0, limit));
-      const among = { at: 10, id: 'c' };
-      expect(index.newerThan(among)).to.equal(model.filter((other) => byTime(other, among) > 0).length);
-      expect(index.size).to.equal(model.length);
-    }), RUNS);
+    fc.assert(
+      fc.property(
+        steps,
+        fc.nat(5),
+        fc.nat(5),
+        fc.constantFrom(2, 3, 512),
+        (steps, offset, limit, mostInBlock) => {
+          const index = new OrderedIndex(mostInBlock);
+          let model: { at: number; id: string }[] = [];
+          for (const step of steps) {
+            const there = model.some((other) => byTime(other, step.entry) === 0);
+            if (step.add) {
+              index.add(step.entry);
+              if (!there) model = [...model, step.entry].sort(byTime);
+            } else {
+              expect(index.remove(step.entry)).to.equal(there);
+              model = model.filter((other) => byTime(other, step.entry) !== 0);
+            }
+            expect(index.ids(Infinity)).to.deep.equal(model.map(({ id }) => id));
+            expect(index.first()?.id).to.equal(model[0]?.id);
+          }
+          expect(index.newest(offset, limit)).to.deep.equal(
+            model
+              .map(({ id }) => id)
+              .reverse()
+              .slice(offset, offset + limit),
+          );
+          expect(index.ids(limit)).to.deep.equal(model.map(({ id }) => id).slice(0, limit));
+          const among = { at: 10, id: 'c' };
+          expect(index.newerThan(among)).to.equal(
+            model.filter((other) => byTime(other, among) > 0).length,
+          );
+          expect(index.size).to.equal(model.length);
+        },
+      ),
+      RUNS,
+    );
   });
 });
 
-const placement = fc.record({
-  id: fc.constantFrom('i1', 'i2', 'i3', 'i4', 'i5', 'i6'),
-  status: fc.constantFrom(...SANDBOX_STATUSES),
-  pool: fc.constantFrom('p', 'q'),
-  owner: fc.constantFrom({ namespace: 'n', team: 't', user: 'u' }, { namespace: 'n', team: 't', user: 'v' }, { namespace: 'm', team: 's', user: 'u' }),
-  createdAt: fc.integer({ min: 0, max: 5 }),
-  claimedAt: fc.option(fc.integer({ min: 6, max: 9 }), { nil: undefined }),
-  availableAt: fc.option(fc.integer({ min: 3, max: 5 }), { nil: undefined }),
-}).map(({ pool, ...rest }): Placement => ({ ...rest, poolUid: pool, poolName: pool, updateRevision: rest.id < 'i4' ? 'r0' : 'r1' }));
+const placement = fc
+  .record({
+    id: fc.constantFrom('i1', 'i2', 'i3', 'i4', 'i5', 'i6'),
+    status: fc.constantFrom(...SANDBOX_STATUSES),
+    pool: fc.constantFrom('p', 'q'),
+    owner: fc.constantFrom(
+      { namespace: 'n', team: 't', user: 'u' },
+      { namespace: 'n', team: 't', user: 'v' },
+      { namespace: 'm', team: 's', user: 'u' },
+    ),
+    createdAt: fc.integer({ min: 0, max: 5 }),
+    claimedAt: fc.option(fc.integer({ min: 6, max: 9 }), { nil: undefined }),
+    availableAt: fc.option(fc.integer({ min: 3, max: 5 }), { nil: undefined }),
+  })
+  .map(({ pool, ...rest }): Placement => ({
+    ...rest,
+    poolUid: pool,
+    poolName: pool,
+    updateRevision: rest.id < 'i4' ? 'r0' : 'r1',
+  }));
 
 const step = fc.oneof(
   { weight: 6, arbitrary: placement.map((value) => ({ kind: 'place' as const, value })) },
-  { weight: 1, arbitrary: fc.constantFrom('i1', 'i2', 'i3').map((value) => ({ kind: 'remove' as const, value })) },
-  { weight: 2, arbitrary: fc.constantFrom('p', 'q').map((value) => ({ kind: 'take' as const, value })) },
+  {
+    weight: 1,
+    arbitrary: fc
+      .constantFrom('i1', 'i2', 'i3')
+      .map((value) => ({ kind: 'remove' as const, value })),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom('p', 'q').map((value) => ({ kind: 'take' as const, value })),
+  },
 );
 
 const matches = (filter: LiveFilter, at: Placement): boolean =>
-  (filter.namespace ?? at.owner.namespace) === at.owner.namespace && (filter.team ?? at.owner.team) === at.owner.team &&
-  (filter.user ?? at.owner.user) === at.owner.user && (filter.poolName ?? at.poolName) === at.poolName &&
-  (filter.phase === undefined ? at.claimedAt !== undefined : filter.phase === at.status) && at.status !== 'Completed';
+  (filter.namespace ?? at.owner.namespace) === at.owner.namespace &&
+  (filter.team ?? at.owner.team) === at.owner.team &&
+  (filter.user ?? at.owner.user) === at.owner.user &&
+  (filter.poolName ?? at.poolName) === at.poolName &&
+  (filter.phase === undefined ? at.claimedAt !== undefined : filter.phase === at.status) &&
+  at.status !== 'Completed';
 
 describe('the index of sandboxes', () => {
   it('lists and counts what a search through all would, whatever moves where', () => {
-    fc.assert(fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
-      const index = new SandboxIndex();
-      const model = new Map<string, Placement>();
-      for (const { kind, value } of steps) {
-        if (kind === 'place') {
-          const before = model.get(value.id);
-          expect(index.place(value)).to.deep.equal(before);
-          model.set(value.id, value);
-        } else if (kind === 'remove') {
-          index.remove(value);
-          model.delete(value);
-        } else {
-          const id = index.acquire(value, 'r1');
-          if (id !== undefined) index.release(value, id);
-        }
-      }
-      const live = [...model.values()].filter(({ status }) => status !== 'Completed');
-      const countsOf = (names: readonly string[]) => new Map([...new Set(names)].map((name) => [name, names.filter((other) => other === name).length]));
-      const { byStatus, byNamespace } = index.counts();
-      expect(byStatus).to.deep.equal(countsOf(live.map(({ status }) => status)));
-      expect(byNamespace).to.deep.equal(countsOf(live.map(({ owner }) => owner.namespace)));
-      for (const [namespace, team, user] of [['n', 't', 'u'], ['n', 't', undefined], [undefined, undefined, undefined], [undefined, 't', undefined], [undefined, undefined, 'u'], ['n', undefined, 'v']]) {
-        for (const poolName of [undefined, 'p']) {
-          for (const phase of [undefined, 'Idle', 'Running', 'Starting', 'Stopping', 'Failed'] as const) {
-            const filter: LiveFilter = { ...(namespace === undefined ? {} : { namespace }), ...(team === undefined ? {} : { team }), ...(user === undefined ? {} : { user }), ...(poolName ? { poolName } : {}), ...(phase ? { phase } : {}) };
-            const expected = [...model.values()].filter((at) => matches(filter, at))
-              .sort((a, b) => byTime({ at: b.claimedAt ?? b.createdAt, id: b.id }, { at: a.claimedAt ?? a.createdAt, id: a.id })).map(({ id }) => id);
-            expect(index.list(filter, 0, 100)).to.deep.equal({ ids: expected, total: expected.length });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+        const index = new SandboxIndex();
+        const model = new Map<string, Placement>();
+        for (const { kind, value } of steps) {
+          if (kind === 'place') {
+            const before = model.get(value.id);
+            expect(index.place(value)).to.deep.equal(before);
+            model.set(value.id, value);
+          } else if (kind === 'remove') {
+            index.remove(value);
+            model.delete(value);
+          } else {
+            const id = index.acquire(value, 'r1');
+            if (id !== undefined) index.release(value, id);
           }
         }
-      }
-    }), RUNS);
+        const live = [...model.values()].filter(({ status }) => status !== 'Completed');
+        const countsOf = (names: readonly string[]) =>
+          new Map(
+            [...new Set(names)].map((name) => [
+              name,
+              names.filter((other) => other === name).length,
+            ]),
+          );
+        const { byStatus, byNamespace } = index.counts();
+        expect(byStatus).to.deep.equal(countsOf(live.map(({ status }) => status)));
+        expect(byNamespace).to.deep.equal(countsOf(live.map(({ owner }) => owner.namespace)));
+        for (const [namespace, team, user] of [
+          ['n', 't', 'u'],
+          ['n', 't', undefined],
+          [undefined, undefined, undefined],
+          [undefined, 't', undefined],
+          [undefined, undefined, 'u'],
+          ['n', undefined, 'v'],
+        ]) {
+          for (const poolName of [undefined, 'p']) {
+            for (const phase of [
+              undefined,
+              'Idle',
+              'Running',
+              'Starting',
+              'Stopping',
+              'Failed',
+            ] as const) {
+              const filter: LiveFilter = {
+                ...(namespace === undefined ? {} : { namespace }),
+                ...(team === undefined ? {} : { team }),
+                ...(user === undefined ? {} : { user }),
+                ...(poolName ? { poolName } : {}),
+                ...(phase ? { phase } : {}),
+              };
+              const expected = [...model.values()]
+                .filter((at) => matches(filter, at))
+                .sort((a, b) =>
+                  byTime(
+                    { at: b.claimedAt ?? b.createdAt, id: b.id },
+                    { at: a.claimedAt ?? a.createdAt, id: a.id },
+                  ),
+                )
+                .map(({ id }) => id);
+              expect(index.list(filter, 0, 100)).to.deep.equal({
+                ids: expected,
+                total: expected.length,
+              });
+            }
+          }
+        }
+      }),
+      RUNS,
+    );
   });
 
   it('hands each idle instance to one taker, the longest idle first, until it is released', () => {
     const index = new SandboxIndex();
-    const base = { status: 'Idle' as const, poolUid: 'p', poolName: 'p', updateRevision: 'r1', owner: { namespace: 'n', team: 't', user: 'u' }, createdAt: 1, claimedAt: undefined };
+    const base = {
+      status: 'Idle' as const,
+      poolUid: 'p',
+      poolName: 'p',
+      updateRevision: 'r1',
+      owner: { namespace: 'n', team: 't', user: 'u' },
+      createdAt: 1,
+      claimedAt: undefined,
+    };
     index.place({ ...base, id: 'late', availableAt: 9 });
     index.place({ ...base, id: 'early', availableAt: 3 });
-    expect([index.acquire('p', 'r1'), index.acquire('p', 'r1'), index.acquire('p', 'r1')]).to.deep.equal(['early', 'late', undefined]);
+    expect([
+      index.acquire('p', 'r1'),
+      index.acquire('p', 'r1'),
+      index.acquire('p', 'r1'),
+    ]).to.deep.equal(['early', 'late', undefined]);
     index.release('p', 'late');
     expect(index.acquire('p', 'r1')).to.equal('late');
     expect(index.dismissable('p', 'r1', 10)).to.deep.equal([]);
@@ -109,7 +202,15 @@ describe('the index of sandboxes', () => {
 
   it('gives up none that a claim took, also where its process is gone meanwhile', () => {
     const index = new SandboxIndex();
-    const base = { status: 'Idle' as const, poolUid: 'p', poolName: 'p', updateRevision: 'r1', owner: { namespace: 'n', team: 't', user: 'u' }, createdAt: 1, claimedAt: undefined };
+    const base = {
+      status: 'Idle' as const,
+      poolUid: 'p',
+      poolName: 'p',
+      updateRevision: 'r1',
+      owner: { namespace: 'n', team: 't', user: 'u' },
+      createdAt: 1,
+      claimedAt: undefined,
+    };
     index.place({ ...base, id: 'taken', availableAt: 3 });
     index.acquire('p', 'r1');
     index.place({ ...base, id: 'taken', availableAt: undefined });
@@ -120,8 +221,22 @@ describe('the index of sandboxes', () => {
   });
 
   it('holds one that a claim acquired until that releases it, wherever it moves', () => {
-    const base = { status: 'Idle' as const, poolUid: 'p', poolName: 'p', updateRevision: 'r1', owner: { namespace: 'n', team: 't', user: 'u' }, createdAt: 1, claimedAt: undefined, availableAt: 1 };
-    const elsewhere = [{ ...base, availableAt: undefined }, { ...base, status: 'Stopping' as const }, { ...base, status: 'Running' as const, claimedAt: 2 }, 'gone' as const];
+    const base = {
+      status: 'Idle' as const,
+      poolUid: 'p',
+      poolName: 'p',
+      updateRevision: 'r1',
+      owner: { namespace: 'n', team: 't', user: 'u' },
+      createdAt: 1,
+      claimedAt: undefined,
+      availableAt: 1,
+    };
+    const elsewhere = [
+      { ...base, availableAt: undefined },
+      { ...base, status: 'Stopping' as const },
+      { ...base, status: 'Running' as const, claimedAt: 2 },
+      'gone' as const,
+    ];
     for (const there of elsewhere) {
       const index = new SandboxIndex();
       index.place({ ...base, id: 'held' });
@@ -130,15 +245,33 @@ describe('the index of sandboxes', () => {
       else index.place({ ...there, id: 'held' });
       index.place({ ...base, id: 'held' });
 
-      expect([index.isHeld('held'), index.heldOf('p'), index.acquire('p', 'r1')]).to.deep.equal([true, 'held', undefined]);
+      expect([index.isHeld('held'), index.heldOf('p'), index.acquire('p', 'r1')]).to.deep.equal([
+        true,
+        'held',
+        undefined,
+      ]);
       expect(index.release('p', 'held')).to.equal(true);
-      expect([index.isHeld('held'), index.heldOf('p'), index.acquire('p', 'r1')]).to.deep.equal([false, undefined, 'held']);
+      expect([index.isHeld('held'), index.heldOf('p'), index.acquire('p', 'r1')]).to.deep.equal([
+        false,
+        undefined,
+        'held',
+      ]);
     }
   });
 
   it('waits for none that is gone, though it is held', () => {
     const index = new SandboxIndex();
-    index.place({ id: 'held', status: 'Idle', poolUid: 'p', poolName: 'p', updateRevision: 'r1', owner: { namespace: 'n', team: 't', user: 'u' }, createdAt: 1, claimedAt: undefined, availableAt: 1 });
+    index.place({
+      id: 'held',
+      status: 'Idle',
+      poolUid: 'p',
+      poolName: 'p',
+      updateRevision: 'r1',
+      owner: { namespace: 'n', team: 't', user: 'u' },
+      createdAt: 1,
+      claimedAt: undefined,
+      availableAt: 1,
+    });
     index.acquire('p', 'r1');
     index.remove('held');
     expect([index.isHeld('held'), index.heldOf('p')]).to.deep.equal([false, undefined]);
@@ -149,18 +282,46 @@ describe('the index of sandboxes', () => {
   describe('while a pool changes its revision', () => {
     const standing = (): SandboxIndex => {
       const index = new SandboxIndex();
-      const base = { poolUid: 'p', poolName: 'p', owner: { namespace: 'n', team: 't', user: 'u' }, createdAt: 1, claimedAt: undefined };
+      const base = {
+        poolUid: 'p',
+        poolName: 'p',
+        owner: { namespace: 'n', team: 't', user: 'u' },
+        createdAt: 1,
+        claimedAt: undefined,
+      };
       for (const updateRevision of ['r0', 'r1']) {
-        index.place({ ...base, id: `idle ${updateRevision}`, status: 'Idle', updateRevision, availableAt: updateRevision === 'r0' ? 3 : 9 });
-        index.place({ ...base, id: `unavailable ${updateRevision}`, status: 'Idle', updateRevision, availableAt: undefined });
-        index.place({ ...base, id: `starting ${updateRevision}`, status: 'Starting', updateRevision, availableAt: undefined });
+        index.place({
+          ...base,
+          id: `idle ${updateRevision}`,
+          status: 'Idle',
+          updateRevision,
+          availableAt: updateRevision === 'r0' ? 3 : 9,
+        });
+        index.place({
+          ...base,
+          id: `unavailable ${updateRevision}`,
+          status: 'Idle',
+          updateRevision,
+          availableAt: undefined,
+        });
+        index.place({
+          ...base,
+          id: `starting ${updateRevision}`,
+          status: 'Starting',
+          updateRevision,
+          availableAt: undefined,
+        });
       }
       return index;
     };
 
     it('hands out the current revision first, however long others have been idle', () => {
       const index = standing();
-      expect([index.acquire('p', 'r1'), index.acquire('p', 'r1'), index.acquire('p', 'r1')]).to.deep.equal(['idle r1', 'idle r0', undefined]);
+      expect([
+        index.acquire('p', 'r1'),
+        index.acquire('p', 'r1'),
+        index.acquire('p', 'r1'),
+      ]).to.deep.equal(['idle r1', 'idle r0', undefined]);
     });
 
     it('hands out the longest idle of several older revisions', () => {
@@ -168,18 +329,39 @@ describe('the index of sandboxes', () => {
     });
 
     it('gives up starting ones before unavailable and those before idle ones, older revisions before the current', () => {
-      expect(standing().dismissable('p', 'r1', 10)).to.deep.equal(['starting r0', 'starting r1', 'unavailable r0', 'unavailable r1', 'idle r0', 'idle r1']);
+      expect(standing().dismissable('p', 'r1', 10)).to.deep.equal([
+        'starting r0',
+        'starting r1',
+        'unavailable r0',
+        'unavailable r1',
+        'idle r0',
+        'idle r1',
+      ]);
     });
 
     it('finds those of other revisions', () => {
-      expect(UNCLAIMED.map((as) => standing().stale('p', 'r1', { as, most: 9 }))).to.deep.equal([['starting r0'], ['unavailable r0'], ['idle r0']]);
+      expect(UNCLAIMED.map((as) => standing().stale('p', 'r1', { as, most: 9 }))).to.deep.equal([
+        ['starting r0'],
+        ['unavailable r0'],
+        ['idle r0'],
+      ]);
       expect(standing().stale('p', 'r2', { as: 'idle', most: 1 })).to.have.length(1);
     });
   });
 
   it('forgets everything of what is removed', () => {
     const index = new SandboxIndex();
-    index.place({ id: 'i', status: 'Running', poolUid: 'p', poolName: 'p', updateRevision: 'r1', owner: { namespace: 'n', team: 't', user: 'u' }, createdAt: 1, claimedAt: 2, availableAt: 1 });
+    index.place({
+      id: 'i',
+      status: 'Running',
+      poolUid: 'p',
+      poolName: 'p',
+      updateRevision: 'r1',
+      owner: { namespace: 'n', team: 't', user: 'u' },
+      createdAt: 1,
+      claimedAt: 2,
+      availableAt: 1,
+    });
     index.remove('i');
     expect(index.size).to.equal(0);
     expect(index.list({}, 0, 10).total).to.equal(0);
@@ -191,7 +373,10 @@ describe('the index of pools', () => {
   it('finds a pool by its namespace and name, and knows a name of another namespace', () => {
     const index = new OwnedIndex();
     const mine = { ...aPool({ uid: 'u1', name: 'a' }), revision: '1' };
-    const theirs = { ...aPool({ uid: 'u2', name: 'b', owner: { namespace: 'beta', team: 'beta', user: 'bob' } }), revision: '1' };
+    const theirs = {
+      ...aPool({ uid: 'u2', name: 'b', owner: { namespace: 'beta', team: 'beta', user: 'bob' } }),
+      revision: '1',
+    };
     index.add(mine);
     index.add(theirs);
     expect(index.uidOf('alpha', 'a')).to.equal('u1');

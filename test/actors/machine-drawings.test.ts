@@ -10,11 +10,18 @@ describe('the charts of machines, drawn', () => {
       const leaf = leaves.find((path) => path.includes('.')) ?? leaves[0] ?? '';
       const svg = machineSvg(kind, new Map([[leaf, 12_345]]));
 
-      expect(textsOf(svg)).to.include.members(states.filter(({ type }) => type !== 'compound').map(({ path }) => path.split('.').at(-1)));
-      expect(textsOf(svg).filter((text) => text.endsWith('12345'))).to.have.length(leaf.split('.').length);
-      expect(svg).to.match(/^<svg [^]*<\/svg>$/).and.not.match(/@\d+@|<!--|<script/);
+      expect(textsOf(svg)).to.include.members(
+        states.filter(({ type }) => type !== 'compound').map(({ path }) => path.split('.').at(-1)),
+      );
+      expect(textsOf(svg).filter((text) => text.endsWith('12345'))).to.have.length(
+        leaf.split('.').length,
+      );
+      expect(svg)
+        .to.match(/^<svg [^]*<\/svg>$/)
+        .and.not.match(/@\d+@|<!--|<script/);
     });
   }
 });
 
-const textsOf = (svg: string): readonly string[] => [...svg.matchAll(/<text[^>]*>([^<]*)<\/text>/g)].map(([, text = '']) => text);
+const textsOf = (svg: string): readonly string[] =>
+  [...svg.matchAll(/<text[^>]*>([^<]*)<\/text>/g)].map(([, text = '']) => text);

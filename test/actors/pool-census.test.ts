@@ -10,7 +10,11 @@ describe('PoolCensus', () => {
 
     const census = new PoolCensus(supervisor.pools);
 
-    expect([...census.byPool()].map(({ labels: { pool: name, state }, value }) => `${name} ${state} ${value}`)).to.deep.equal(['default idle 2', 'default starting 0', 'default running 1']);
+    expect(
+      [...census.byPool()].map(
+        ({ labels: { pool: name, state }, value }) => `${name} ${state} ${value}`,
+      ),
+    ).to.deep.equal(['default idle 2', 'default starting 0', 'default running 1']);
     expect([...census.replicas()].map(({ value }) => value)).to.deep.equal([3]);
     expect(census.withoutIdle()).to.equal(0);
   });
@@ -23,7 +27,10 @@ describe('PoolCensus', () => {
 
     expect(shown).to.have.length(51);
     expect(shown[0]?.labels.pool).to.equal('p60');
-    expect(shown.at(-1)).to.deep.equal({ labels: { pool_namespace: '(others)', pool: '(others)' }, value: 55 }); // 1 to 10, and the first of 0
+    expect(shown.at(-1)).to.deep.equal({
+      labels: { pool_namespace: '(others)', pool: '(others)' },
+      value: 55,
+    }); // 1 to 10, and the first of 0
   });
 
   it('counts pools that have none idle', async () => {

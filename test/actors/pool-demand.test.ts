@@ -14,7 +14,14 @@ const aPair = () => {
   const coordination = aCoordination(clock);
   const lacking: string[] = [];
   const [here, there] = ['here', 'there'].map((replica) => {
-    const demand = new PoolDemand({ coordination, clock, log: quietLog, lacking: (poolUid) => { lacking.push(`${replica} ${poolUid}`); } });
+    const demand = new PoolDemand({
+      coordination,
+      clock,
+      log: quietLog,
+      lacking: (poolUid) => {
+        lacking.push(`${replica} ${poolUid}`);
+      },
+    });
     demand.start();
     return demand;
   });
@@ -75,7 +82,9 @@ describe('what claims lack', () => {
     await coordination.joinWaiting(pool);
     here.waits('p', 'k1');
     await there.look([pool]);
-    coordination.waiting = async () => { throw new Error('away'); };
+    coordination.waiting = async () => {
+      throw new Error('away');
+    };
 
     await there.look([pool]);
 
@@ -85,7 +94,10 @@ describe('what claims lack', () => {
   it('does not ask about pools of which nobody said that somebody waits', async () => {
     const { here, coordination } = aPair();
     let asked = 0;
-    coordination.waiting = async () => { asked += 1; return 0; };
+    coordination.waiting = async () => {
+      asked += 1;
+      return 0;
+    };
     here.refused('p', 'k1');
 
     await here.look([pool]);

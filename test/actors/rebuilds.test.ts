@@ -4,11 +4,14 @@ import { alice, aPool, aSupervisor, eventually } from '../support/a-supervisor.t
 import { rejection } from '../support/rejection.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 
-const codeOf = (error: unknown): string =>
-  error instanceof Refusal ? error.code : String(error);
+const codeOf = (error: unknown): string => (error instanceof Refusal ? error.code : String(error));
 
 /** As a machine that throws at each event that says so. */
-const poison = { get now(): never { throw new Error('poison'); } };
+const poison = {
+  get now(): never {
+    throw new Error('poison');
+  },
+};
 
 describe('a machine that throws at every LEAD', () => {
   /** A full pool whose actor throws whenever this replica begins to lead it; and another one. */
@@ -16,7 +19,9 @@ describe('a machine that throws at every LEAD', () => {
     const world = await aSupervisor({ pool: { replicas: 2 } });
     const { supervisor, pools, pool } = world;
     const other = await pools.create(aPool({ name: 'other', replicas: 1 }));
-    const isFull = () => supervisor.pools.get(pool.uid)?.counts.idle === 2 && supervisor.pools.get(other.uid)?.counts.idle === 1;
+    const isFull = () =>
+      supervisor.pools.get(pool.uid)?.counts.idle === 2 &&
+      supervisor.pools.get(other.uid)?.counts.idle === 1;
     await eventually(isFull, 'both are full');
     const { send } = supervisor.pools;
     let leads = 0;
@@ -24,12 +29,26 @@ describe('a machine that throws at every LEAD', () => {
     supervisor.pools.send = (uid: string, event: PoolEvent): void => {
       const isPoison = isPoisoned && uid === pool.uid && event.type === 'LEAD';
       if (isPoison) leads += 1;
-      send.call(supervisor.pools, uid, isPoison ? Object.assign(Object.create(poison) as PoolEvent, { type: 'LEAD' as const }) : event);
+      send.call(
+        supervisor.pools,
+        uid,
+        isPoison
+          ? Object.assign(Object.create(poison) as PoolEvent, { type: 'LEAD' as const })
+          : event,
+      );
     };
     const leadAgain = () => {
       supervisor.pools.send(pool.uid, { type: 'LEAD', now: world.clock.now() });
     };
-    return { ...world, other, leadAgain, leads: () => leads, heal: () => { isPoisoned = false; } };
+    return {
+      ...world,
+      other,
+      leadAgain,
+      leads: () => leads,
+      heal: () => {
+        isPoisoned = false;
+      },
+    };
   };
 
   it('is made anew five times at most, then shown as broken', async () => {
@@ -54,7 +73,8 @@ describe('a machine that throws at every LEAD', () => {
     leadAgain();
     clock.advance(3_600_000);
     heal();
-    const written = await pools.update({ ...pools.records.get(pool.uid)!, replicas: 3 }); // it is there
+    // it is there
+    const written = await pools.update({ ...pools.records.get(pool.uid)!, replicas: 3 });
     expect(supervisor.pools.get(pool.uid)).to.equal(undefined);
     expect(supervisor.pools.recordOf(pool.uid)?.replicas).to.equal(3);
     supervisor.pools.rebuild(written);
@@ -81,7 +101,13 @@ describe('a sandbox whose machine throws at every fact', () => {
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 2, 'filled');
     const [id] = supervisor.index.list({ phase: 'Idle' }, 0, 1).ids as [string];
     for (let n = 0; n < 5; n++) {
-      supervisor.send(id, { type: 'FACT', now: clock.now(), get fact(): never { throw new Error('poison'); } });
+      supervisor.send(id, {
+        type: 'FACT',
+        now: clock.now(),
+        get fact(): never {
+          throw new Error('poison');
+        },
+      });
       expect(supervisor.sandbox(id)).to.equal(undefined);
       clock.advance(n < 4 ? 2_000 : 3_600_000);
       if (n < 4) await eventually(() => supervisor.sandbox(id) !== undefined, 'made anew');

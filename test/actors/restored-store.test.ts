@@ -4,7 +4,13 @@ import { eventually } from '../support/a-supervisor.ts';
 import type { InstanceFact } from '../../src/model/sandbox.ts';
 import { aReplica, sharedStores } from '../support/shared-supervisors.ts';
 
-const CALLER = { namespace: 'alpha', team: 'alpha', user: 'alice', role: 'user', keyId: 'key' } as const;
+const CALLER = {
+  namespace: 'alpha',
+  team: 'alpha',
+  user: 'alice',
+  role: 'user',
+  keyId: 'key',
+} as const;
 
 /** A replica that leads over one idle instance, and a way to tell it what its driver sees. */
 const aLeader = async () => {
@@ -13,7 +19,13 @@ const aLeader = async () => {
   const view = stores.driver.view.bind(stores.driver);
   stores.driver.view = () => {
     const seen = view();
-    return { ...seen, watch: async (report) => { tell = report; await seen.watch(report); } };
+    return {
+      ...seen,
+      watch: async (report) => {
+        tell = report;
+        await seen.watch(report);
+      },
+    };
   };
   const one = await aReplica(stores, aCoordination(stores.clock));
   one.lead();
@@ -21,7 +33,15 @@ const aLeader = async () => {
   await eventually(() => pools.get(stores.pool.uid)?.counts.idle === 1, 'one is idle');
   const [id = ''] = one.supervisor.ids();
   const before = await stores.truth.read(id);
-  return { ...one, stores, id, before, tell: (fact: InstanceFact) => { tell(fact); } };
+  return {
+    ...one,
+    stores,
+    id,
+    before,
+    tell: (fact: InstanceFact) => {
+      tell(fact);
+    },
+  };
 };
 
 describe('a sandbox whose store was restored from an older copy', () => {
@@ -40,10 +60,15 @@ describe('a sandbox whose store was restored from an older copy', () => {
     const { supervisor, claim, stores, id, die, tell } = await aLeader();
     await claim(CALLER, { poolName: stores.pool.name });
     const running = await stores.truth.read(id);
-    const record = running.record && { ...running.record, state: 'ending', end: { reason: 'deleted', exitCode: null } } as const;
+    const record =
+      running.record &&
+      ({ ...running.record, state: 'ending', end: { reason: 'deleted', exitCode: null } } as const);
     die();
     tell({ ...running, record });
-    await eventually(() => supervisor.sandbox(id)?.status === 'Stopping' && supervisor.pendingOf(id).length === 0, 'it is left to its leader');
+    await eventually(
+      () => supervisor.sandbox(id)?.status === 'Stopping' && supervisor.pendingOf(id).length === 0,
+      'it is left to its leader',
+    );
 
     tell({ ...running, afresh: true });
 

@@ -7,11 +7,21 @@ import { aDefinition } from '../support/instance-orders.ts';
 import { aReplica, sharedStores } from '../support/shared-supervisors.ts';
 
 const filled = async (part: Partial<PoolRecord> = {}, inFlight = 100) => {
-  const world = await aSupervisor({ pool: { replicas: 8, updateRevision: 'r1', ...part }, policy: { refill: { perSecond: 1_000, burst: 1_000, inFlight } } });
+  const world = await aSupervisor({
+    pool: { replicas: 8, updateRevision: 'r1', ...part },
+    policy: { refill: { perSecond: 1_000, burst: 1_000, inFlight } },
+  });
   const shown = () => world.supervisor.pools.get(world.pool.uid)!; // it is never deleted here
-  const isFilled = (): boolean => shown().counts.idle + shown().counts.running === shown().record.replicas && shown().phase === 'Ready';
-  const revise = (updateRevision: string, container: Parameters<typeof aDefinition>[0] = {}) => world.supervisor.pools.change(world.pool.uid, (record) =>
-    ({ ...record, updateRevision, definition: aDefinition(container), breaker: CLOSED_BREAKER }));
+  const isFilled = (): boolean =>
+    shown().counts.idle + shown().counts.running === shown().record.replicas &&
+    shown().phase === 'Ready';
+  const revise = (updateRevision: string, container: Parameters<typeof aDefinition>[0] = {}) =>
+    world.supervisor.pools.change(world.pool.uid, (record) => ({
+      ...record,
+      updateRevision,
+      definition: aDefinition(container),
+      breaker: CLOSED_BREAKER,
+    }));
   await eventually(isFilled, 'filled');
   world.clock.advance(STEADY_MS);
   return { ...world, shown, isFilled, revise };
@@ -20,12 +30,22 @@ const filled = async (part: Partial<PoolRecord> = {}, inFlight = 100) => {
 describe('a rollout', () => {
   it('replaces what is idle by the new revision, and leaves what runs alone', async () => {
     const { supervisor, claim, shown, revise } = await filled();
-    const running = [await claim(alice, { poolName: 'default' }), await claim(alice, { poolName: 'default' })].map(({ id }) => id);
+    const running = [
+      await claim(alice, { poolName: 'default' }),
+      await claim(alice, { poolName: 'default' }),
+    ].map(({ id }) => id);
     await revise('r2');
     await eventually(() => shown().updated.idle === 6 && shown().phase === 'Ready', 'rolled out');
     expect(shown().counts).to.deep.include({ idle: 6, running: 2 });
-    expect(running.map((id) => supervisor.sandbox(id)?.status)).to.deep.equal(['Running', 'Running']);
-    expect(shown().conditions.map(({ type, status }) => `${type} ${status}`)).to.deep.equal(['Progressing False', 'Degraded False', 'TemplateResolved True']);
+    expect(running.map((id) => supervisor.sandbox(id)?.status)).to.deep.equal([
+      'Running',
+      'Running',
+    ]);
+    expect(shown().conditions.map(({ type, status }) => `${type} ${status}`)).to.deep.equal([
+      'Progressing False',
+      'Degraded False',
+      'TemplateResolved True',
+    ]);
   });
 
   it('never takes more than maxUnavailable away, and never has more than replicas', async () => {
@@ -47,15 +67,24 @@ describe('a rollout', () => {
     await revise('r2');
     await eventually(() => shown().counts.starting === 2, 'two are replaced');
     expect(shown()).to.deep.include({ phase: 'Updating' });
-    expect(shown().conditions[0]).to.deep.include({ type: 'Progressing', status: 'True', reason: 'RollingOut' });
+    expect(shown().conditions[0]).to.deep.include({
+      type: 'Progressing',
+      status: 'True',
+      reason: 'RollingOut',
+    });
     expect(shown().updated).to.deep.include({ starting: 2, idle: 0 });
   });
 
   it('hands out the new revision first', async () => {
-    const { driver, supervisor, claim, shown, revise } = await filled({ updateStrategy: { autoUpdate: true, maxUnavailable: '1' } });
+    const { driver, supervisor, claim, shown, revise } = await filled({
+      updateStrategy: { autoUpdate: true, maxUnavailable: '1' },
+    });
     driver.startsByItself = false;
     await revise('r2');
-    await eventually(() => shown().updated.starting === 1 && driver.running().length === 8, 'one is replaced');
+    await eventually(
+      () => shown().updated.starting === 1 && driver.running().length === 8,
+      'one is replaced',
+    );
     driver.becomeAvailable(driver.running().at(-1) ?? '');
     await eventually(() => shown().updated.idle === 1, 'one is ready');
     const { id } = await claim(alice, { poolName: 'default' });
@@ -67,12 +96,19 @@ describe('a rollout', () => {
     await revise('r2', { image: 'gone' });
     await eventually(() => shown().phase === 'Degraded', 'blocked');
     expect(shown().counts.idle).to.be.at.least(6);
-    expect(shown().conditions.map(({ status, reason }) => `${status} ${reason}`)).to.deep.equal(['False RolloutBlocked', 'True StartsFail', 'True Resolved']);
+    expect(shown().conditions.map(({ status, reason }) => `${status} ${reason}`)).to.deep.equal([
+      'False RolloutBlocked',
+      'True StartsFail',
+      'True Resolved',
+    ]);
     expect(shown().conditions[0]?.message).to.contain('only host is supported');
     const left = shown().counts.idle;
     for (let pause = 0; pause < 4; pause++) {
       clock.advance(10_000);
-      await eventually(() => shown().counts.starting + shown().counts.failed === 0, 'what was tried is gone');
+      await eventually(
+        () => shown().counts.starting + shown().counts.failed === 0,
+        'what was tried is gone',
+      );
     }
     expect(shown()).to.deep.include({ phase: 'Degraded' });
     expect(shown().counts.idle).to.equal(left);
@@ -86,11 +122,17 @@ describe('a rollout', () => {
     const older = driver.running();
     await revise('r2', { env: { FLAWED: 'yes' } });
     for (let death = 0; death < 3; death++) {
-      await eventually(() => shown().updated.idle === 2 || shown().phase === 'Degraded', 'the first of them are ready');
+      await eventually(
+        () => shown().updated.idle === 2 || shown().phase === 'Degraded',
+        'the first of them are ready',
+      );
       clock.advance(2_000);
       const [flawed] = driver.running().filter((id) => !older.includes(id));
       if (flawed !== undefined) driver.end(flawed, 1);
-      await eventually(() => flawed === undefined || supervisor.sandbox(flawed)?.status !== 'Idle', 'it is dead');
+      await eventually(
+        () => flawed === undefined || supervisor.sandbox(flawed)?.status !== 'Idle',
+        'it is dead',
+      );
     }
     await eventually(() => shown().phase === 'Degraded', 'blocked');
     expect(driver.running().filter((id) => older.includes(id))).to.have.length(6);
@@ -125,7 +167,10 @@ describe('a rollout', () => {
     one.lead();
     await eventually(() => shown()?.counts.idle === 8, 'filled');
     stores.truth.startsByItself = false;
-    await one.supervisor.pools.change(stores.pool.uid, (record) => ({ ...record, updateRevision: 'r2' }));
+    await one.supervisor.pools.change(stores.pool.uid, (record) => ({
+      ...record,
+      updateRevision: 'r2',
+    }));
     await eventually(() => shown()?.updated.starting === 2, 'begun');
     one.die();
     stores.truth.startsByItself = true;

@@ -18,7 +18,11 @@ describe('the actors of sandboxes', () => {
       for (let n = 0; n < ROUND; n += 1) {
         const actor = actors.make(inputs(), () => undefined);
         actor.start();
-        const record = { id: 'none', record: undefined, vitals: { kind: 'gone' as const, exitCode: null, reason: 'never' } };
+        const record = {
+          id: 'none',
+          record: undefined,
+          vitals: { kind: 'gone' as const, exitCode: null, reason: 'never' },
+        };
         actor.send({ type: 'LAUNCH_REFUSED', reason: 'no' });
         actor.send({ type: 'FACT', fact: record, now: 2 });
         expect(actor.getSnapshot().status).to.equal('done');

@@ -12,20 +12,44 @@ import { TestClock } from '../support/test-clock.ts';
 const BOB: Tenant = { ...ALICE, user: 'bob' };
 
 describe('settling usage', () => {
-  const aSettling = (options: { readonly leads?: (shard: number) => boolean; readonly recorded?: Record<string, number>; readonly unmade?: (poolUid: string) => Promise<void>; readonly parts?: (key: string) => UsagePart[]; readonly shown?: Record<string, Record<string, number>> } = {}) => {
+  const aSettling = (
+    options: {
+      readonly leads?: (shard: number) => boolean;
+      readonly recorded?: Record<string, number>;
+      readonly unmade?: (poolUid: string) => Promise<void>;
+      readonly parts?: (key: string) => UsagePart[];
+      readonly shown?: Record<string, Record<string, number>>;
+    } = {},
+  ) => {
     const clock = new TestClock();
     const open = new Map<string, Reservation[]>();
     const settled: string[] = [];
     const asked: string[] = [];
     const key = (tenant: Tenant, resource: QuotaResource): string => `${tenant.user} ${resource}`;
     const settling = new Settling({
-      clock, log: quietLog, leads: options.leads ?? (() => true), tenants: () => [ALICE, BOB],
+      clock,
+      log: quietLog,
+      leads: options.leads ?? (() => true),
+      tenants: () => [ALICE, BOB],
       quotas: {
-        unsettled: async (tenant, resource, age) => { asked.push(`${key(tenant, resource)} ${age}`); return (open.get(key(tenant, resource)) ?? []).slice(0, 100); },
+        unsettled: async (tenant, resource, age) => {
+          asked.push(`${key(tenant, resource)} ${age}`);
+          return (open.get(key(tenant, resource)) ?? []).slice(0, 100);
+        },
         parts: async (tenant, resource) => options.parts?.(key(tenant, resource)) ?? [],
         settle: async (tenant, resource, parts) => {
-          settled.push(...parts.map(({ name, version, amount }) => `${key(tenant, resource)} ${name} ${version} ${amount}`));
-          open.set(key(tenant, resource), (open.get(key(tenant, resource)) ?? []).filter(({ name }) => !parts.some((part) => part.name === name)));
+          settled.push(
+            ...parts.map(
+              ({ name, version, amount }) =>
+                `${key(tenant, resource)} ${name} ${version} ${amount}`,
+            ),
+          );
+          open.set(
+            key(tenant, resource),
+            (open.get(key(tenant, resource)) ?? []).filter(
+              ({ name }) => !parts.some((part) => part.name === name),
+            ),
+          );
         },
       },
       recorded: async (_tenant, _resource, name) => {
@@ -33,8 +57,11 @@ describe('settling usage', () => {
         if (amount === undefined) throw new Error('out of reach');
         return { amount, revision: '7' };
       },
-      shown: (tenant, resource) => new Map(Object.entries(options.shown?.[key(tenant, resource)] ?? {})),
-      unmade: async (_tenant, poolUid) => { await options.unmade?.(poolUid); },
+      shown: (tenant, resource) =>
+        new Map(Object.entries(options.shown?.[key(tenant, resource)] ?? {})),
+      unmade: async (_tenant, poolUid) => {
+        await options.unmade?.(poolUid);
+      },
     });
     settling.start();
     const round = async (): Promise<void> => {
@@ -45,20 +72,32 @@ describe('settling usage', () => {
   };
 
   it('gives each name what its record says, and nothing where there is none', async () => {
-    const { open, settled, asked, round } = aSettling({ recorded: { claimed: 1, left: 0, pool: 7 } });
-    open.set('alice sandboxes', [{ name: 'claimed', version: '1' }, { name: 'left', version: '2' }]);
+    const { open, settled, asked, round } = aSettling({
+      recorded: { claimed: 1, left: 0, pool: 7 },
+    });
+    open.set('alice sandboxes', [
+      { name: 'claimed', version: '1' },
+      { name: 'left', version: '2' },
+    ]);
     open.set('bob replicas', [{ name: 'pool', version: '3' }]);
 
     await round();
 
-    expect(settled).to.deep.equal(['alice sandboxes claimed 1 1', 'alice sandboxes left 2 0', 'bob replicas pool 3 7']);
+    expect(settled).to.deep.equal([
+      'alice sandboxes claimed 1 1',
+      'alice sandboxes left 2 0',
+      'bob replicas pool 3 7',
+    ]);
     expect(asked).to.include(`alice pools ${UNSETTLED_MS}`);
   });
 
   it('leaves alone what can not be told now, and asks again', async () => {
     const recorded: Record<string, number> = { b: 1 };
     const { open, settled, round } = aSettling({ recorded });
-    open.set('alice sandboxes', [{ name: 'a', version: '1' }, { name: 'b', version: '2' }]);
+    open.set('alice sandboxes', [
+      { name: 'a', version: '1' },
+      { name: 'b', version: '2' },
+    ]);
     await round();
     expect(settled).to.deep.equal(['alice sandboxes b 2 1']);
     recorded['a'] = 0;
@@ -78,10 +117,16 @@ describe('settling usage', () => {
         if (outOfReach) throw new Error('out of reach');
       },
     });
-    open.set('alice pools', [{ name: 'made', version: '1' }, { name: 'cut', version: '2' }]);
+    open.set('alice pools', [
+      { name: 'made', version: '1' },
+      { name: 'cut', version: '2' },
+    ]);
     open.set('alice sandboxes', [{ name: 'claim', version: '3' }]);
     await round();
-    expect([unmade, settled]).to.deep.equal([['cut'], ['alice sandboxes claim 3 0', 'alice pools made 1 1']]);
+    expect([unmade, settled]).to.deep.equal([
+      ['cut'],
+      ['alice sandboxes claim 3 0', 'alice pools made 1 1'],
+    ]);
     outOfReach = false;
 
     await round();
@@ -91,15 +136,20 @@ describe('settling usage', () => {
 
   it('goes through all that there are', async () => {
     const names = Array.from({ length: 250 }, (_, n) => `n${n}`);
-    const { open, settled, round } = aSettling({ recorded: Object.fromEntries(names.map((name) => [name, 1])) });
-    open.set('alice sandboxes', names.map((name) => ({ name, version: '1' })));
+    const { open, settled, round } = aSettling({
+      recorded: Object.fromEntries(names.map((name) => [name, 1])),
+    });
+    open.set(
+      'alice sandboxes',
+      names.map((name) => ({ name, version: '1' })),
+    );
 
     await round();
 
     expect(settled).to.have.length(250);
   });
 
-  it('is the leader\'s of the tenant\'s shard, and whoever\'s that made a reservation', async () => {
+  it("is the leader's of the tenant's shard, and whoever's that made a reservation", async () => {
     const led = shardOf(tenantKey(BOB));
     expect(shardOf(tenantKey(ALICE))).to.not.equal(led);
     const { settling, asked, round } = aSettling({ leads: (shard) => shard === led });
@@ -107,33 +157,58 @@ describe('settling usage', () => {
     expect(asked.every((each) => each.startsWith('bob'))).to.equal(true);
 
     settling.note(ALICE);
-    const rounds = UNSETTLED_MS / SETTLE_EVERY_MS + 1; // by then what was reserved before the note is old enough
+    // by then what was reserved before the note is old enough
+    const rounds = UNSETTLED_MS / SETTLE_EVERY_MS + 1;
     for (let n = 0; n < rounds; n += 1) await round();
     const after = asked.filter((each) => each.startsWith('alice')).length;
     await round();
 
-    expect([after, asked.filter((each) => each.startsWith('alice')).length]).to.deep.equal([QUOTA_RESOURCES.length * rounds, QUOTA_RESOURCES.length * rounds]);
+    expect([after, asked.filter((each) => each.startsWith('alice')).length]).to.deep.equal([
+      QUOTA_RESOURCES.length * rounds,
+      QUOTA_RESOURCES.length * rounds,
+    ]);
   });
 
   describe('what the mirror does not agree with', () => {
-    const part = (name: string, amount: number, version = '1', isReserved = false): UsagePart => ({ name, amount, version, isReserved });
+    const part = (name: string, amount: number, version = '1', isReserved = false): UsagePart => ({
+      name,
+      amount,
+      version,
+      isReserved,
+    });
 
     it('is settled by its record once it disagreed twice', async () => {
       const { settled, round } = aSettling({
-        recorded: { gone: 0, resized: 7, unknown: 3 }, shown: { 'alice replicas': { resized: 7, unknown: 3, agreed: 2, empty: 0 } },
-        parts: (key) => (key === 'alice replicas' ? [part('gone', 4), part('resized', 5), part('agreed', 2), part('reserved', 9, '1', true)] : []),
+        recorded: { gone: 0, resized: 7, unknown: 3 },
+        shown: { 'alice replicas': { resized: 7, unknown: 3, agreed: 2, empty: 0 } },
+        parts: (key) =>
+          key === 'alice replicas'
+            ? [
+                part('gone', 4),
+                part('resized', 5),
+                part('agreed', 2),
+                part('reserved', 9, '1', true),
+              ]
+            : [],
       });
       await round();
       expect(settled).to.deep.equal([]);
 
       await round();
 
-      expect(settled).to.deep.equal(['alice replicas gone 1 0', 'alice replicas resized 1 7', 'alice replicas unknown  3']);
+      expect(settled).to.deep.equal([
+        'alice replicas gone 1 0',
+        'alice replicas resized 1 7',
+        'alice replicas unknown  3',
+      ]);
     });
 
     it('is left alone where it changed in between', async () => {
       let version = 0;
-      const { settled, round } = aSettling({ recorded: { gone: 0 }, parts: (key) => (key === 'bob pools' ? [part('gone', 1, String(++version))] : []) });
+      const { settled, round } = aSettling({
+        recorded: { gone: 0 },
+        parts: (key) => (key === 'bob pools' ? [part('gone', 1, String(++version))] : []),
+      });
       for (let n = 0; n < 4; n += 1) await round();
 
       expect(settled).to.deep.equal([]);
@@ -141,7 +216,12 @@ describe('settling usage', () => {
 
     it('is looked for once a minute', async () => {
       let looks = 0;
-      const { round } = aSettling({ parts: (key) => { if (key === 'bob pools') looks += 1; return []; } });
+      const { round } = aSettling({
+        parts: (key) => {
+          if (key === 'bob pools') looks += 1;
+          return [];
+        },
+      });
       for (let n = 0; n < 13; n += 1) await round();
 
       expect(looks).to.equal(3);

@@ -35,11 +35,19 @@ describe('the supervisor', () => {
   it('gives each of many simultaneous claims its own sandbox, and refuses the rest', async () => {
     const { supervisor, pool, claim } = await aSupervisor({ pool: { replicas: 20 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 20, 'filled');
-    const answers = await Promise.allSettled(Array.from({ length: 30 }, () => claim(alice, { poolName: 'default' })));
-    const ids = answers.flatMap((answer) => answer.status === 'fulfilled' ? [answer.value.id] : []);
+    const answers = await Promise.allSettled(
+      Array.from({ length: 30 }, () => claim(alice, { poolName: 'default' })),
+    );
+    const ids = answers.flatMap((answer) =>
+      answer.status === 'fulfilled' ? [answer.value.id] : [],
+    );
     expect(new Set(ids).size).to.equal(20);
-    const refused = answers.flatMap((answer) => answer.status === 'rejected' ? [answer.reason] : []);
-    expect(refused.every((reason) => reason instanceof Refusal && reason.code === 'POOL_EXHAUSTED')).to.equal(true);
+    const refused = answers.flatMap((answer) =>
+      answer.status === 'rejected' ? [answer.reason] : [],
+    );
+    expect(
+      refused.every((reason) => reason instanceof Refusal && reason.code === 'POOL_EXHAUSTED'),
+    ).to.equal(true);
     expect(supervisor.pools.get(pool.uid)?.counts.running).to.equal(20);
   });
 
@@ -55,13 +63,20 @@ describe('the supervisor', () => {
   });
 
   it('keeps history of what was claimed and gives the seat back when it ends', async () => {
-    const { supervisor, pool, claim, clock, history } = await aSupervisor({ pool: { replicas: 2 }, sandboxLimit: 1 });
+    const { supervisor, pool, claim, clock, history } = await aSupervisor({
+      pool: { replicas: 2 },
+      sandboxLimit: 1,
+    });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 2, 'filled');
     const first = await claim(alice, { poolName: 'default' });
-    expect((await refusalOf(claim(alice, { poolName: 'default' }))).code).to.equal('QUOTA_EXCEEDED');
+    expect((await refusalOf(claim(alice, { poolName: 'default' }))).code).to.equal(
+      'QUOTA_EXCEEDED',
+    );
     supervisor.send(first.id, { type: 'END', reason: 'deleted', now: clock.now() });
     await eventually(() => supervisor.sandbox(first.id) === undefined, 'closed');
-    expect(history.finished.map(({ id, endReason }) => [id, endReason])).to.deep.equal([[first.id, 'deleted']]);
+    expect(history.finished.map(({ id, endReason }) => [id, endReason])).to.deep.equal([
+      [first.id, 'deleted'],
+    ]);
     await claim(alice, { poolName: 'default' });
   });
 
@@ -85,7 +100,12 @@ describe('the supervisor', () => {
     const { id } = await claim(alice, { poolName: 'default' });
     const running = await driver.read(id);
     let answer: () => void = () => undefined;
-    driver.idle = () => new Promise((resolve) => { answer = () => { resolve([running]); }; });
+    driver.idle = () =>
+      new Promise((resolve) => {
+        answer = () => {
+          resolve([running]);
+        };
+      });
     const looked = supervisor.idle.look(pool.uid, pool.owner.namespace);
 
     supervisor.send(id, { type: 'END', reason: 'deleted', now: clock.now() });
@@ -131,10 +151,15 @@ describe('the supervisor', () => {
     await eventually(() => driver.calls.some((call) => call.startsWith('claim')), 'claim sent');
     clock.advance(4_000);
     let refusal: string | undefined;
-    void refusalOf(claim(alice, { poolName: 'default' })).then(({ code }) => { refusal = code; });
+    void refusalOf(claim(alice, { poolName: 'default' })).then(({ code }) => {
+      refusal = code;
+    });
     clock.advance(1_001);
     expect((await first).code).to.equal('UNAVAILABLE');
-    await eventually(() => driver.calls.some((call) => call.startsWith('retire')), 'it is being retired');
+    await eventually(
+      () => driver.calls.some((call) => call.startsWith('retire')),
+      'it is being retired',
+    );
     await turnsOfTheLoop();
     expect(refusal).to.equal(undefined);
     driver.letGo('retire');
@@ -142,24 +167,40 @@ describe('the supervisor', () => {
   });
 
   it('starts none in the place of one that starts too long before that is gone', async () => {
-    const { supervisor, pool, driver, clock } = await aSupervisor({ pool: { replicas: 1 }, driver: new FakeSandboxDriver({ startsByItself: false }) });
+    const { supervisor, pool, driver, clock } = await aSupervisor({
+      pool: { replicas: 1 },
+      driver: new FakeSandboxDriver({ startsByItself: false }),
+    });
     await eventually(() => driver.running().length === 1, 'it starts');
     driver.hold('retire');
     clock.advance(aDefinition().startupTimeoutMs + 1);
-    await eventually(() => driver.calls.some((call) => call.startsWith('retire')), 'it is being retired');
+    await eventually(
+      () => driver.calls.some((call) => call.startsWith('retire')),
+      'it is being retired',
+    );
     expect(supervisor.pools.get(pool.uid)?.counts).to.deep.include({ starting: 0, retiring: 1 });
     driver.letGo('retire');
-    await eventually(() => driver.calls.filter((call) => call.startsWith('launch')).length === 2, 'another one starts');
+    await eventually(
+      () => driver.calls.filter((call) => call.startsWith('launch')).length === 2,
+      'another one starts',
+    );
   });
 
   it('acknowledges a delete when others can know of it', async () => {
-    const { supervisor, pool, claim, coordination, clock, driver } = await aSupervisor({ pool: { replicas: 1 } });
+    const { supervisor, pool, claim, coordination, clock, driver } = await aSupervisor({
+      pool: { replicas: 1 },
+    });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
     const { id } = await claim(alice, { poolName: 'default' });
     let marked = (): void => undefined;
-    coordination.markEnded = () => new Promise((resolve) => { marked = resolve; });
+    coordination.markEnded = () =>
+      new Promise((resolve) => {
+        marked = resolve;
+      });
     let acknowledged = false;
-    void deleteSandbox({ supervisor, clock })(alice, id).then(() => { acknowledged = true; });
+    void deleteSandbox({ supervisor, clock })(alice, id).then(() => {
+      acknowledged = true;
+    });
     await eventually(() => driver.calls.includes(`release ${id}`), 'it is being released');
     clock.advance(400);
     await turnsOfTheLoop();
@@ -169,13 +210,19 @@ describe('the supervisor', () => {
   });
 
   it('acknowledges a delete that can not be marked once the watches of the others have told of it', async () => {
-    const { supervisor, pool, claim, coordination, clock, driver } = await aSupervisor({ pool: { replicas: 1 } });
+    const { supervisor, pool, claim, coordination, clock, driver } = await aSupervisor({
+      pool: { replicas: 1 },
+    });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
     const { id } = await claim(alice, { poolName: 'default' });
-    coordination.markEnded = async () => { throw new Error('Redis is away, for this replica alone'); };
+    coordination.markEnded = async () => {
+      throw new Error('Redis is away, for this replica alone');
+    };
     driver.hold('release');
     let acknowledged = false;
-    void deleteSandbox({ supervisor, clock })(alice, id).then(() => { acknowledged = true; });
+    void deleteSandbox({ supervisor, clock })(alice, id).then(() => {
+      acknowledged = true;
+    });
     await eventually(() => driver.calls.includes(`release ${id}`), 'it is being released');
     clock.advance(400); // what the write takes tells the others nothing
     driver.letGo('release');
@@ -188,7 +235,9 @@ describe('the supervisor', () => {
   });
 
   it('ends a sandbox at its idle timeout, counted from its last activity', async () => {
-    const { supervisor, pool, claim, clock, history } = await aSupervisor({ pool: { replicas: 1 } });
+    const { supervisor, pool, claim, clock, history } = await aSupervisor({
+      pool: { replicas: 1 },
+    });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
     const { id } = await claim(alice, { poolName: 'default', idleTimeoutMs: 60_000 });
     clock.advance(50_000);
@@ -221,7 +270,12 @@ describe('the supervisor', () => {
   it('has the registry passwords of a pool go with it, whether anything else would remove them or not', async () => {
     const forgotten: unknown[] = [];
     const { supervisor, pool, pools } = await aSupervisor({
-      pool: { replicas: 0, source: { overrides: { imagePullSecretConfigured: true } } }, pullSecrets: { forget: async (owner) => { forgotten.push(owner); } },
+      pool: { replicas: 0, source: { overrides: { imagePullSecretConfigured: true } } },
+      pullSecrets: {
+        forget: async (owner) => {
+          forgotten.push(owner);
+        },
+      },
     });
     await supervisor.pools.change(pool.uid, (record) => ({ ...record, deleting: 'force' }));
 
@@ -233,9 +287,14 @@ describe('the supervisor', () => {
     it(`keeps a pool that was made while its name was looked for in vain (${read})`, async () => {
       const { supervisor, pools } = await aSupervisor();
       let answer = (_record: undefined): void => undefined;
-      pools.get = () => new Promise((resolve) => { answer = resolve; });
+      pools.get = () =>
+        new Promise((resolve) => {
+          answer = resolve;
+        });
       const looking = supervisor.pools[read](alice.namespace, 'late');
-      await new Promise<void>((resolve) => { setImmediate(resolve); });
+      await new Promise<void>((resolve) => {
+        setImmediate(resolve);
+      });
       const made = await pools.create(aPool({ name: 'late', replicas: 1 }));
       await eventually(() => supervisor.pools.get(made.uid)?.counts.idle === 1, 'filled');
       answer(undefined);
@@ -247,7 +306,9 @@ describe('the supervisor', () => {
   it('retires what a deleted pool leaves, where that failed before the pool was removed', async () => {
     const { supervisor, driver, pools, pool, clock } = await aSupervisor({ pool: { replicas: 2 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 2, 'the pool is full');
-    for (const operation of ['retire', 'read'] as const) for (let n = 0; n < 2; n++) driver.failNext(operation, new OutcomeUnknown('the store is away'));
+    for (const operation of ['retire', 'read'] as const)
+      for (let n = 0; n < 2; n++)
+        driver.failNext(operation, new OutcomeUnknown('the store is away'));
     await supervisor.pools.change(pool.uid, (record) => ({ ...record, deleting: 'keep-running' }));
     await eventually(() => supervisor.pools.get(pool.uid) === undefined, 'the pool is removed');
     expect(await pools.list()).to.deep.equal([]);
@@ -263,16 +324,27 @@ describe('the supervisor', () => {
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
     const remove = pools.remove.bind(pools);
     let letGo = (): void => undefined;
-    const held = new Promise<void>((resolve) => { letGo = resolve; });
-    pools.remove = async (record) => { await held; await remove(record); };
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    pools.remove = async (record) => {
+      await held;
+      await remove(record);
+    };
     await supervisor.pools.change(pool.uid, (record) => ({ ...record, deleting: 'keep-running' }));
-    expect(await refusalOf(claim(alice, { poolName: 'default' }))).to.include({ code: 'CONFLICT', message: 'pool is being deleted' });
+    expect(await refusalOf(claim(alice, { poolName: 'default' }))).to.include({
+      code: 'CONFLICT',
+      message: 'pool is being deleted',
+    });
     letGo();
     await eventually(() => supervisor.size === 0 && pools.records.size === 0, 'drained');
   });
 
   it('pauses after repeated start failures, and tries one when the pause is over', async () => {
-    const { supervisor, pool, driver, clock } = await aSupervisor({ pool: { replicas: 1 }, policy: { refill: { perSecond: 1_000, burst: 1_000, inFlight: 1 } } });
+    const { supervisor, pool, driver, clock } = await aSupervisor({
+      pool: { replicas: 1 },
+      policy: { refill: { perSecond: 1_000, burst: 1_000, inFlight: 1 } },
+    });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
     clock.advance(STEADY_MS); // one that ends sooner counts as a failed start itself
     for (let i = 0; i < 3; i++) driver.failNext('launch', new Error('no space'));
@@ -304,7 +376,13 @@ describe('the supervisor', () => {
     const { supervisor, pool, claim, clock } = await aSupervisor({ pool: { replicas: 2 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 2, 'filled');
     const { id } = await claim(alice, { poolName: 'default' });
-    supervisor.send(id, { type: 'FACT', now: clock.now(), get fact(): never { throw new Error('poison'); } });
+    supervisor.send(id, {
+      type: 'FACT',
+      now: clock.now(),
+      get fact(): never {
+        throw new Error('poison');
+      },
+    });
     expect(supervisor.rebuilds.count).to.equal(1);
     clock.advance(100);
     await eventually(() => supervisor.sandbox(id)?.status === 'Running', 'running again');
@@ -314,7 +392,14 @@ describe('the supervisor', () => {
   it('makes a pool actor that threw again from its record, with its counts', async () => {
     const { supervisor, pool, clock } = await aSupervisor({ pool: { replicas: 2 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 2, 'filled');
-    supervisor.pools.send(pool.uid, { type: 'RECORD', now: 1, updated: NO_INSTANCES, get record(): never { throw new Error('poison'); } });
+    supervisor.pools.send(pool.uid, {
+      type: 'RECORD',
+      now: 1,
+      updated: NO_INSTANCES,
+      get record(): never {
+        throw new Error('poison');
+      },
+    });
     expect(supervisor.pools.get(pool.uid)).to.equal(undefined);
     clock.advance(100);
     expect(supervisor.pools.get(pool.uid)?.counts.idle).to.equal(2);

@@ -11,13 +11,17 @@ import { aReplica, sharedStores, type SharedReplica } from '../support/shared-su
 import { quietLog } from '../support/quiet-log.ts';
 import { TestClock } from '../support/test-clock.ts';
 
-const idleIn = ({ supervisor }: SharedReplica, uid: string): number | undefined => supervisor.pools.get(uid)?.counts.idle;
+const idleIn = ({ supervisor }: SharedReplica, uid: string): number | undefined =>
+  supervisor.pools.get(uid)?.counts.idle;
 
 const forEver = (): Promise<never> => new Promise(() => undefined);
 
 /** Lets what is under way go on for a while. */
 const turns = async (): Promise<void> => {
-  for (let turn = 0; turn < 20; turn++) await new Promise<void>((resolve) => { setImmediate(resolve); });
+  for (let turn = 0; turn < 20; turn++)
+    await new Promise<void>((resolve) => {
+      setImmediate(resolve);
+    });
 };
 
 describe('a replica that takes over from one that died in the middle of a refill', () => {
@@ -28,7 +32,10 @@ describe('a replica that takes over from one that died in the middle of a refill
     const { uid } = stores.pool;
     stores.truth.betweenWrites = forEver;
     one.lead();
-    await eventually(() => two.supervisor.pools.get(uid)?.counts.starting === 20, 'records without a process');
+    await eventually(
+      () => two.supervisor.pools.get(uid)?.counts.starting === 20,
+      'records without a process',
+    );
     one.die();
     stores.truth.betweenWrites = undefined;
 
@@ -47,14 +54,18 @@ describe('a replica that takes over from one that died in the middle of a refill
     const one = await aReplica(stores, aCoordination(stores.clock));
     one.lead();
     await eventually(() => idleIn(one, stores.pool.uid) === 1, 'the pool is full');
-    const launches = (): number => stores.truth.calls.filter((call) => call.startsWith('launch')).length;
+    const launches = (): number =>
+      stores.truth.calls.filter((call) => call.startsWith('launch')).length;
 
     // What the one that led before had sent lands late.
     stores.truth.betweenWrites = forEver;
     const { definition, record } = anOrder(aDefinition(), v7());
     const late = { definition, record: { ...record, poolUid: stores.pool.uid } };
     void stores.truth.launch(late, () => true);
-    await eventually(() => stores.truth.calls.includes(`retire ${late.record.id}`), 'it is retired');
+    await eventually(
+      () => stores.truth.calls.includes(`retire ${late.record.id}`),
+      'it is retired',
+    );
     await eventually(() => one.supervisor.sandbox(late.record.id) === undefined, 'and is no more');
 
     expect(one.supervisor.pools.get(stores.pool.uid)?.counts).to.include({ idle: 1, starting: 0 });
@@ -66,7 +77,10 @@ describe('a replica that takes over from one that died in the middle of a refill
     const one = await aReplica(stores, aCoordination(stores.clock));
     stores.truth.betweenWrites = forEver;
     one.lead();
-    await eventually(() => one.supervisor.pools.get(stores.pool.uid)?.counts.starting === 3, 'launches are under way');
+    await eventually(
+      () => one.supervisor.pools.get(stores.pool.uid)?.counts.starting === 3,
+      'launches are under way',
+    );
     await stores.truth.settled();
 
     expect(stores.truth.calls.filter((call) => !call.startsWith('launch'))).to.deep.equal([]);
@@ -83,7 +97,10 @@ describe('a daemon that starts after one died in the middle of a refill', () => 
     }
 
     const { supervisor, pool } = await aSupervisor({ driver, pool: { uid, replicas: 5 } });
-    await eventually(() => supervisor.pools.get(uid)?.counts.idle === 5 && supervisor.size === 5, 'the pool is full, and has nothing else');
+    await eventually(
+      () => supervisor.pools.get(uid)?.counts.idle === 5 && supervisor.size === 5,
+      'the pool is full, and has nothing else',
+    );
 
     expect(supervisor.pools.whole(uid)?.context.breaker).to.deep.equal(pool.breaker);
   });
@@ -94,9 +111,13 @@ describe('a replica that takes over while its mirror of pools is behind', () => 
     const stores = await sharedStores({ pool });
     const shared = aCoordination(stores.clock);
     const poolsOfTwo = new SharedRecords(stores.pools, new Life());
-    const [one, two] = [await aReplica(stores, shared), await aReplica({ ...stores, pools: poolsOfTwo }, shared)];
+    const [one, two] = [
+      await aReplica(stores, shared),
+      await aReplica({ ...stores, pools: poolsOfTwo }, shared),
+    ];
     one.lead();
-    const retired = (): readonly string[] => stores.truth.calls.filter((call) => call.startsWith('retire'));
+    const retired = (): readonly string[] =>
+      stores.truth.calls.filter((call) => call.startsWith('retire'));
     return { ...stores, poolsOfTwo, one, two, retired };
   };
 
@@ -124,7 +145,10 @@ describe('a replica that takes over while its mirror of pools is behind', () => 
 
     one.die();
     two.lead();
-    await eventually(() => two.supervisor.pools.get(pool.uid)?.record.replicas === 2, 'it knows the size');
+    await eventually(
+      () => two.supervisor.pools.get(pool.uid)?.record.replicas === 2,
+      'it knows the size',
+    );
     await eventually(() => two.supervisor.shards.length > 0, 'it leads');
 
     expect(launches() - before).to.equal(0);
@@ -152,7 +176,14 @@ describe('a replica that takes over while its mirror of pools is behind', () => 
   it('nor as long as what leads beside it can not', async () => {
     const stores = await sharedStores({ pool: { replicas: 1 } });
     let failure: Error | undefined = new Error('behind');
-    const alongside = { lead: () => undefined, follow: () => undefined, drained: async () => undefined, caughtUp: async () => { if (failure) throw failure; } };
+    const alongside = {
+      lead: () => undefined,
+      follow: () => undefined,
+      drained: async () => undefined,
+      caughtUp: async () => {
+        if (failure) throw failure;
+      },
+    };
     const one = await aReplica(stores, aCoordination(stores.clock), { alongside });
     one.lead();
     await turns();
@@ -218,11 +249,31 @@ describe('looks for pools that instances are left of', () => {
     const ended: string[] = [];
     const looks: (() => void)[] = [];
     const takeover = new Takeover({
-      clock: new TestClock(), log: quietLog, mirrors: [], leads: () => true, tell: () => undefined, retire: () => true, lookAt: () => undefined,
-      endings: { end: (uid) => { ended.push(uid); } },
-      pools: { get: () => undefined, lookUp: () => new Promise((resolve) => { looks.push(() => { resolve(undefined); }); }) },
+      clock: new TestClock(),
+      log: quietLog,
+      mirrors: [],
+      leads: () => true,
+      tell: () => undefined,
+      retire: () => true,
+      lookAt: () => undefined,
+      endings: {
+        end: (uid) => {
+          ended.push(uid);
+        },
+      },
+      pools: {
+        get: () => undefined,
+        lookUp: () =>
+          new Promise((resolve) => {
+            looks.push(() => {
+              resolve(undefined);
+            });
+          }),
+      },
       index: {
-        poolUids: () => [...left], startingIn: () => [], dismissable: (uid) => (left.has(uid) ? [`of ${uid}`] : []),
+        poolUids: () => [...left],
+        startingIn: () => [],
+        dismissable: (uid) => (left.has(uid) ? [`of ${uid}`] : []),
         placementOf: () => ({ owner: { namespace: 'default' }, poolName: 'p' }) as never,
       },
     });

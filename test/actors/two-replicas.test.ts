@@ -6,18 +6,30 @@ import { aReplica, sharedStores } from '../support/shared-supervisors.ts';
 describe('two replicas over one truth', () => {
   it('do not both give out an instance that one user claims on each in the same millisecond', async () => {
     const stores = await sharedStores({ pool: { replicas: 1 } });
-    const [one, two] = [await aReplica(stores, aCoordination(stores.clock)), await aReplica(stores, aCoordination(stores.clock))];
+    const [one, two] = [
+      await aReplica(stores, aCoordination(stores.clock)),
+      await aReplica(stores, aCoordination(stores.clock)),
+    ];
     one.lead();
-    for (const { supervisor } of [one, two]) await eventually(() => supervisor.pools.get(stores.pool.uid)?.counts.idle === 1, 'the instance is idle on each');
+    for (const { supervisor } of [one, two])
+      await eventually(
+        () => supervisor.pools.get(stores.pool.uid)?.counts.idle === 1,
+        'the instance is idle on each',
+      );
 
-    const claims = await Promise.allSettled([one, two].map(({ claim }) => claim(alice, { poolName: stores.pool.name })));
+    const claims = await Promise.allSettled(
+      [one, two].map(({ claim }) => claim(alice, { poolName: stores.pool.name })),
+    );
 
     expect(claims.map(({ status }) => status).sort()).to.deep.equal(['fulfilled', 'rejected']);
   });
 
   it('tell what became of an instance while neither led', async () => {
     const stores = await sharedStores({ pool: { replicas: 1 } });
-    const [one, two] = [await aReplica(stores, aCoordination(stores.clock)), await aReplica(stores, aCoordination(stores.clock))];
+    const [one, two] = [
+      await aReplica(stores, aCoordination(stores.clock)),
+      await aReplica(stores, aCoordination(stores.clock)),
+    ];
     const isAvailable = (): boolean => two.supervisor.pools.get(stores.pool.uid)?.counts.idle === 1;
     one.lead();
     await eventually(isAvailable, 'the instance is idle');

@@ -11,13 +11,20 @@ const REPLICAS = 5;
 const INSTANCES = 20;
 
 const settled = async (): Promise<void> => {
-  for (let turn = 0; turn < 300; turn++) await new Promise<void>((resolve) => { setImmediate(resolve); });
+  for (let turn = 0; turn < 300; turn++)
+    await new Promise<void>((resolve) => {
+      setImmediate(resolve);
+    });
 };
 
 /** Replicas over instances that take their whole grace to end, of which the first one leads. */
 const aWorld = async () => {
   const stores = await sharedStores({ pool: { replicas: INSTANCES } });
-  const truth = new FakeSandboxDriver({ reportsWrites: true, now: () => stores.clock.now(), graceMs: GRACE_MS });
+  const truth = new FakeSandboxDriver({
+    reportsWrites: true,
+    now: () => stores.clock.now(),
+    graceMs: GRACE_MS,
+  });
   const shared = aCoordination(stores.clock);
   const own = { ...stores, driver: new SharedDriver(truth) };
   const replicas: SharedReplica[] = [];
@@ -25,7 +32,13 @@ const aWorld = async () => {
   const [leader, other] = replicas;
   if (!leader || !other) throw new Error('too few replicas');
   leader.lead();
-  await eventually(() => replicas.every(({ supervisor }) => supervisor.pools.get(stores.pool.uid)?.counts.idle === INSTANCES), 'full');
+  await eventually(
+    () =>
+      replicas.every(
+        ({ supervisor }) => supervisor.pools.get(stores.pool.uid)?.counts.idle === INSTANCES,
+      ),
+    'full',
+  );
   const pass = async (ms: number): Promise<void> => {
     for (let second = 0; second < ms / 1_000; second++) {
       stores.clock.advance(1_000);
@@ -44,7 +57,7 @@ describe('uncached reads of what ends', () => {
     const before = reads();
 
     await deleteSandbox({ supervisor: other.supervisor, clock })(alice, id);
-    await pools.update({ ...pool, ...await pools.get(pool.uid), replicas: 0 });
+    await pools.update({ ...pool, ...(await pools.get(pool.uid)), replicas: 0 });
     await settled();
     await pass(GRACE_MS);
     for (const each of truth.running()) truth.end(each, 137);
@@ -54,9 +67,9 @@ describe('uncached reads of what ends', () => {
     expect(leader.supervisor.size).to.equal(0);
   });
 
-  it('are the leader\'s alone, of what outlives its end', async () => {
+  it("are the leader's alone, of what outlives its end", async () => {
     const { truth, pass, reads, pools, pool } = await aWorld();
-    await pools.update({ ...pool, ...await pools.get(pool.uid), replicas: 0 });
+    await pools.update({ ...pool, ...(await pools.get(pool.uid)), replicas: 0 });
     await settled();
     const ending = truth.running().length;
 

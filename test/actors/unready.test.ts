@@ -17,7 +17,10 @@ const filled = async (part: Partial<PoolRecord> = {}) => {
   const pass = async (ms: number): Promise<void> => {
     for (let passed = 0; passed < ms; passed += 1_000) {
       world.clock.advance(1_000);
-      for (let turn = 0; turn < 20; turn++) await new Promise<void>((resolve) => { setImmediate(resolve); });
+      for (let turn = 0; turn < 20; turn++)
+        await new Promise<void>((resolve) => {
+          setImmediate(resolve);
+        });
     }
   };
   return { ...world, shown, pass, ids: [one, two, three] as const };
@@ -25,7 +28,12 @@ const filled = async (part: Partial<PoolRecord> = {}) => {
 
 describe('an idle instance that stays not ready', () => {
   it('is replaced once it has not been ready for as long as a start may take', async () => {
-    const { driver, shown, pass, ids: [one] } = await filled();
+    const {
+      driver,
+      shown,
+      pass,
+      ids: [one],
+    } = await filled();
     driver.becomeUnavailable(one);
     await pass(STARTUP_MS - 1_000);
     expect(driver.running()).to.include(one);
@@ -36,7 +44,11 @@ describe('an idle instance that stays not ready', () => {
   });
 
   it('stays where it is ready again before that, and the time counts anew', async () => {
-    const { driver, pass, ids: [one] } = await filled();
+    const {
+      driver,
+      pass,
+      ids: [one],
+    } = await filled();
     driver.becomeUnavailable(one);
     await pass(STARTUP_MS - 1_000);
     driver.becomeAvailable(one);
@@ -47,7 +59,11 @@ describe('an idle instance that stays not ready', () => {
   });
 
   it('stays where it is its node that is in trouble', async () => {
-    const { driver, pass, ids: [one] } = await filled();
+    const {
+      driver,
+      pass,
+      ids: [one],
+    } = await filled();
     driver.becomeUnavailable(one, 'its node does not answer', { nodeInTrouble: true });
     await pass(3 * STARTUP_MS);
     expect(driver.running()).to.include(one);

@@ -2,25 +2,39 @@ import { expect } from 'chai';
 import { cyclesOf, partOf, readSourceTree } from './source-tree.ts';
 import { importsOf, scanCode } from './source-code.ts';
 
-/** What each part of src/ may import besides itself (ARCHITECTURE.md, folders). A part that isn't named here may import nothing. */
+/**
+ * What each part of src/ may import besides itself (ARCHITECTURE.md, folders). A part that isn't
+ * named here may import nothing.
+ */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
-  'lib': [],
-  'model': [],
-  'contracts': ['model'],
-  'machines': ['model'],
-  'actors': ['machines', 'contracts', 'model'],
-  'operations': ['actors', 'contracts', 'model'],
-  'http': ['operations', 'contracts', 'model', 'lib'],
-  'embedded': ['contracts', 'model', 'lib'],
-  'k8s': ['contracts', 'model', 'lib'],
-  'redis': ['contracts', 'model'],
-  'metrics': ['contracts', 'model'],
-  'tracing': ['contracts', 'model'],
-  'client': ['model'],
-  'control': ['contracts'],
-  'audit': ['contracts'],
-  'cli': ['client', 'audit', 'model', 'config.ts', 'config', 'daemon-note.ts', 'main.ts', 'end-all.ts', 'doctor', 'version.ts'],
-  'config': ['model'],
+  lib: [],
+  model: [],
+  contracts: ['model'],
+  machines: ['model'],
+  actors: ['machines', 'contracts', 'model'],
+  operations: ['actors', 'contracts', 'model'],
+  http: ['operations', 'contracts', 'model', 'lib'],
+  embedded: ['contracts', 'model', 'lib'],
+  k8s: ['contracts', 'model', 'lib'],
+  redis: ['contracts', 'model'],
+  metrics: ['contracts', 'model'],
+  tracing: ['contracts', 'model'],
+  client: ['model'],
+  control: ['contracts'],
+  audit: ['contracts'],
+  cli: [
+    'client',
+    'audit',
+    'model',
+    'config.ts',
+    'config',
+    'daemon-note.ts',
+    'main.ts',
+    'end-all.ts',
+    'doctor',
+    'version.ts',
+  ],
+  config: ['model'],
   'config.ts': ['config'],
   'log.ts': ['contracts', 'log-text.ts', 'model'],
   'log-text.ts': [],
@@ -29,17 +43,45 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'namespaces.ts': [],
   'daemon-process.ts': ['contracts'],
   'start-up-text.ts': [],
-  'main.ts': ['config', 'config.ts', 'daemon.ts', 'daemon-note.ts', 'daemon-process.ts', 'lib', 'log.ts', 'start-up-text.ts'],
+  'main.ts': [
+    'config',
+    'config.ts',
+    'daemon.ts',
+    'daemon-note.ts',
+    'daemon-process.ts',
+    'lib',
+    'log.ts',
+    'start-up-text.ts',
+  ],
 };
 
 /** The composition root and what it is made of: all parts but those that sit on top of it. */
-const COMPOSITION = ['doctor', 'assembly.ts', 'daemon.ts', 'daemon-audit.ts', 'daemon-envs.ts', 'daemon-inspection.ts', 'daemon-metrics.ts', 'daemon-tracing.ts', 'daemon-policy.ts', 'default-env.ts', 'embedded-assembly.ts', 'end-all.ts', 'first-start.ts', 'kubernetes-assembly.ts', 'shared-secrets.ts'];
+const COMPOSITION = [
+  'doctor',
+  'assembly.ts',
+  'daemon.ts',
+  'daemon-audit.ts',
+  'daemon-envs.ts',
+  'daemon-inspection.ts',
+  'daemon-metrics.ts',
+  'daemon-tracing.ts',
+  'daemon-policy.ts',
+  'default-env.ts',
+  'embedded-assembly.ts',
+  'end-all.ts',
+  'first-start.ts',
+  'kubernetes-assembly.ts',
+  'shared-secrets.ts',
+];
 const ABOVE_COMPOSITION = ['main.ts', 'cli', 'client'];
 
 /** What the command line loads only when it is asked to: the daemon's own code. */
 const LAZY = /\bfrom\s*'[^']*\/(main|end-all|doctor\/doctor)\.ts'/;
 
-/** Where the time of day comes into a process: the daemon's Clock, and the spawner, which is a process of its own. */
+/**
+ * Where the time of day comes into a process: the daemon's Clock, and the spawner, which is a
+ * process of its own.
+ */
 const CLOCKS = ['embedded/system-clock.ts', 'embedded/spawner/main.ts'];
 
 /** Tests by nature, which a command starts; and the page that a test compares. */
@@ -47,30 +89,56 @@ const TESTS_IN_SCRIPT = ['chaos.ts', 'chaos-kubernetes.ts', 'api-examples.ts'];
 
 const TYPE_IMPORT = /\bimport type\b[^;]*;/g;
 
-const MACHINE_BANS = /\b(Date|setTimeout|setInterval|setImmediate|queueMicrotask|performance|process|globalThis|crypto|fetch)\b|\bMath\.random\b|\b(invoke|spawn|spawnChild|after)\b\s*[:(]/;
+const MACHINE_BANS =
+  /\b(Date|setTimeout|setInterval|setImmediate|queueMicrotask|performance|process|globalThis|crypto|fetch)\b|\bMath\.random\b|\b(invoke|spawn|spawnChild|after)\b\s*[:(]/;
 
 describe('the source tree', () => {
   const files = readSourceTree();
 
   const offenders = (pattern: RegExp, allowed: (path: string) => boolean): string[] =>
-    files.filter(({ path }) => !allowed(path)).flatMap(({ path, codeOnly }) =>
-      codeOnly.split('\n').flatMap((line, index) => (pattern.test(line) ? [`${path}:${index + 1} ${line.trim()}`] : [])));
+    files
+      .filter(({ path }) => !allowed(path))
+      .flatMap(({ path, codeOnly }) =>
+        codeOnly
+          .split('\n')
+          .flatMap((line, index) =>
+            pattern.test(line) ? [`${path}:${index + 1} ${line.trim()}`] : [],
+          ),
+      );
 
   it('is found', () => {
-    expect(files.map(({ path }) => path)).to.include.members(['config.ts', 'main.ts', 'daemon.ts', 'model/sandbox.ts']);
+    expect(files.map(({ path }) => path)).to.include.members([
+      'config.ts',
+      'main.ts',
+      'daemon.ts',
+      'model/sandbox.ts',
+    ]);
     expect(files.find(({ path }) => path === 'main.ts')?.imports).to.include('daemon.ts');
   });
 
   it('imports along the arrows only', () => {
-    const wrong = files.flatMap(({ path, part, imports }) => imports.map(partOf)
-      .filter((target) => target !== part && (COMPOSITION.includes(part) ? ABOVE_COMPOSITION.includes(target) : !ARROWS[part]?.includes(target)))
-      .map((target) => `${path} → ${target}`));
+    const wrong = files.flatMap(({ path, part, imports }) =>
+      imports
+        .map(partOf)
+        .filter(
+          (target) =>
+            target !== part &&
+            (COMPOSITION.includes(part)
+              ? ABOVE_COMPOSITION.includes(target)
+              : !ARROWS[part]?.includes(target)),
+        )
+        .map((target) => `${path} → ${target}`),
+    );
 
     expect(wrong).to.deep.equal([]);
   });
 
   it('has no part that the arrows do not know', () => {
-    expect([...new Set(files.map(({ part }) => part))].filter((part) => !(part in ARROWS) && !COMPOSITION.includes(part))).to.deep.equal([]);
+    expect(
+      [...new Set(files.map(({ part }) => part))].filter(
+        (part) => !(part in ARROWS) && !COMPOSITION.includes(part),
+      ),
+    ).to.deep.equal([]);
   });
 
   it('has no import cycle', () => {
@@ -78,28 +146,43 @@ describe('the source tree', () => {
   });
 
   it('loads the daemon lazily from the command line', () => {
-    const eager = files.filter(({ part, withStrings }) => part === 'cli' && LAZY.test(withStrings.replace(TYPE_IMPORT, '')));
+    const eager = files.filter(
+      ({ part, withStrings }) => part === 'cli' && LAZY.test(withStrings.replace(TYPE_IMPORT, '')),
+    );
 
     expect(eager.map(({ path }) => path)).to.deep.equal([]);
   });
 
   it('keeps what people run apart from the tests', () => {
-    const wrong = ['bench', 'local-cluster', 'script', 'simulation'].flatMap((folder) => readSourceTree(folder).flatMap(({ path, imports }) =>
-      imports.filter((target) => target.startsWith('../test/') && !TESTS_IN_SCRIPT.includes(path)).map((target) => `${folder}/${path} → ${target}`)));
+    const wrong = ['bench', 'local-cluster', 'script', 'simulation'].flatMap((folder) =>
+      readSourceTree(folder).flatMap(({ path, imports }) =>
+        imports
+          .filter((target) => target.startsWith('../test/') && !TESTS_IN_SCRIPT.includes(path))
+          .map((target) => `${folder}/${path} → ${target}`),
+      ),
+    );
 
     expect(wrong).to.deep.equal([]);
   });
 
   it('has the local cluster know nothing but the product', () => {
-    const wrong = readSourceTree('local-cluster').flatMap(({ path, imports }) => imports.filter((target) => /^\.\.\/(?!src\/)/.test(target)).map((target) => `${path} → ${target}`));
+    const wrong = readSourceTree('local-cluster').flatMap(({ path, imports }) =>
+      imports
+        .filter((target) => /^\.\.\/(?!src\/)/.test(target))
+        .map((target) => `${path} → ${target}`),
+    );
 
     expect(wrong).to.deep.equal([]);
   });
 
   it("keeps the spawner apart from the daemon's code", () => {
-    const wrong = files.filter(({ path }) => path.startsWith('embedded/spawner/')).flatMap(({ path, withStrings }) =>
-      importsOf({ withStrings: withStrings.replace(TYPE_IMPORT, ''), codeOnly: '' })
-        .filter((name) => name.startsWith('../') && !name.startsWith('../../lib/')).map((name) => `${path} → ${name}`));
+    const wrong = files
+      .filter(({ path }) => path.startsWith('embedded/spawner/'))
+      .flatMap(({ path, withStrings }) =>
+        importsOf({ withStrings: withStrings.replace(TYPE_IMPORT, ''), codeOnly: '' })
+          .filter((name) => name.startsWith('../') && !name.startsWith('../../lib/'))
+          .map((name) => `${path} → ${name}`),
+      );
 
     expect(wrong).to.deep.equal([]);
   });
@@ -108,35 +191,73 @@ describe('the source tree', () => {
     const machines = (path: string): boolean => path.startsWith('machines/');
 
     expect(offenders(MACHINE_BANS, (path) => !machines(path))).to.deep.equal([]);
-    expect(files.filter(({ path }) => machines(path)).flatMap(({ packages }) => packages).filter((name) => name !== 'xstate')).to.deep.equal([]);
+    expect(
+      files
+        .filter(({ path }) => machines(path))
+        .flatMap(({ packages }) => packages)
+        .filter((name) => name !== 'xstate'),
+    ).to.deep.equal([]);
   });
 
   it('keeps I/O out of the model', () => {
-    const io = /^node:(fs|net|http|https|http2|child_process|worker_threads|timers|dgram|os|dns|tls|stream|process)/;
+    const io =
+      /^node:(fs|net|http|https|http2|child_process|worker_threads|timers|dgram|os|dns|tls|stream|process)/;
 
-    expect(files.filter(({ part }) => part === 'model').flatMap(({ path, packages }) => packages.filter((name) => io.test(name)).map((name) => `${path} → ${name}`)))
-      .to.deep.equal([]);
+    expect(
+      files
+        .filter(({ part }) => part === 'model')
+        .flatMap(({ path, packages }) =>
+          packages.filter((name) => io.test(name)).map((name) => `${path} → ${name}`),
+        ),
+    ).to.deep.equal([]);
   });
 
   it('uses each framework in its own part only', () => {
     const homes: Readonly<Record<string, readonly string[]>> = {
-      'xstate': ['machines', 'actors'], 'koa': ['http'], '@koa/router': ['http'], 'node-pty': ['embedded'],
-      '@photostructure/sqlite': ['embedded'], 'commander': ['cli'], 'eventsource-parser': ['client'], 'ioredis': ['redis'], 'redlock': ['redis'], 'prom-client': ['metrics'], 'pino': ['log.ts'], 'yaml': ['config', 'cli', 'http'],
-      'undici': ['k8s'], '@kubernetes/client-node': ['k8s'],
+      xstate: ['machines', 'actors'],
+      koa: ['http'],
+      '@koa/router': ['http'],
+      'node-pty': ['embedded'],
+      '@photostructure/sqlite': ['embedded'],
+      commander: ['cli'],
+      'eventsource-parser': ['client'],
+      ioredis: ['redis'],
+      redlock: ['redis'],
+      'prom-client': ['metrics'],
+      pino: ['log.ts'],
+      yaml: ['config', 'cli', 'http'],
+      undici: ['k8s'],
+      '@kubernetes/client-node': ['k8s'],
     };
     const wrong = files.flatMap(({ path, part, packages }) =>
-      packages.filter((name) => homes[name] !== undefined && !homes[name].includes(part)).map((name) => `${path} → ${name}`));
+      packages
+        .filter((name) => homes[name] !== undefined && !homes[name].includes(part))
+        .map((name) => `${path} → ${name}`),
+    );
 
     expect(wrong).to.deep.equal([]);
   });
 
   it('reads the environment in one file of the configuration only', () => {
-    expect(offenders(/\bprocess\s*\.\s*env\b|\bprocess\[/, (path) => path === 'config/environment.ts')).to.deep.equal([]);
-    expect(files.filter(({ withStrings }) => /\benv\b[^}]*\}\s*(=\s*process\b|from\s*'node:process')/.test(withStrings)).map(({ path }) => path)).to.deep.equal([]);
+    expect(
+      offenders(/\bprocess\s*\.\s*env\b|\bprocess\[/, (path) => path === 'config/environment.ts'),
+    ).to.deep.equal([]);
+    expect(
+      files
+        .filter(({ withStrings }) =>
+          /\benv\b[^}]*\}\s*(=\s*process\b|from\s*'node:process')/.test(withStrings),
+        )
+        .map(({ path }) => path),
+    ).to.deep.equal([]);
   });
 
-  it("reads the time of day from the Clock only", () => {
-    expect(offenders(/\bDate\.now\b|\bnew Date\(\s*\)/, (path) => CLOCKS.includes(path) || path.startsWith('cli/') || path.startsWith('doctor/'))).to.deep.equal([]);
+  it('reads the time of day from the Clock only', () => {
+    expect(
+      offenders(
+        /\bDate\.now\b|\bnew Date\(\s*\)/,
+        (path) => CLOCKS.includes(path) || path.startsWith('cli/') || path.startsWith('doctor/'),
+      ),
+    ).to.deep.equal([]);
   });
 
   it('writes to the console in the command line only', () => {
@@ -149,12 +270,18 @@ describe('the source tree', () => {
   });
 
   it('has no file of more than 350 lines', () => {
-    expect(files.filter(({ path, lines }) => lines > 350 && !path.startsWith('client/generated/')).map(({ path, lines }) => `${path}: ${lines}`)).to.deep.equal([]);
+    expect(
+      files
+        .filter(({ path, lines }) => lines > 350 && !path.startsWith('client/generated/'))
+        .map(({ path, lines }) => `${path}: ${lines}`),
+    ).to.deep.equal([]);
   });
 
   it('has no default export and no barrel file', () => {
     expect(offenders(/^export default\b/, () => false)).to.deep.equal([]);
-    expect(files.filter(({ path }) => /(^|\/)index\.ts$/.test(path)).map(({ path }) => path)).to.deep.equal([]);
+    expect(
+      files.filter(({ path }) => /(^|\/)index\.ts$/.test(path)).map(({ path }) => path),
+    ).to.deep.equal([]);
   });
 });
 
@@ -179,20 +306,39 @@ describe('the scanner behind these rules', () => {
   });
 
   it('finds every form of import', () => {
-    const source = "import a from './a.ts';\nimport './b.ts';\nimport {\n  c,\n} from './c.ts';\nexport { d } from './d.ts';\nawait import('./e.ts'); // import './f.ts'\n";
+    const source =
+      "import a from './a.ts';\nimport './b.ts';\nimport {\n  c,\n} from './c.ts';\nexport { d } from './d.ts';\nawait import('./e.ts'); // import './f.ts'\n";
 
-    expect(importsOf(scanCode(source))).to.deep.equal(['./a.ts', './b.ts', './c.ts', './d.ts', './e.ts']);
+    expect(importsOf(scanCode(source))).to.deep.equal([
+      './a.ts',
+      './b.ts',
+      './c.ts',
+      './d.ts',
+      './e.ts',
+    ]);
   });
 
   it('finds cycles', () => {
     const file = (path: string, ...imports: string[]) => ({ path, imports });
 
     expect(cyclesOf([file('a', 'b', 'c'), file('b', 'c'), file('c')])).to.deep.equal([]);
-    expect(cyclesOf([file('a', 'b'), file('b', 'c'), file('c', 'b')])).to.deep.equal([['b', 'c', 'b']]);
+    expect(cyclesOf([file('a', 'b'), file('b', 'c'), file('c', 'b')])).to.deep.equal([
+      ['b', 'c', 'b'],
+    ]);
   });
 
   it('knows what machines may not do', () => {
-    for (const line of ['Date.now()', 'setTimeout(x)', 'Math.random()', 'after: { 10: x }', 'invoke: {', 'spawn(x)', 'process.pid']) expect(line).to.match(MACHINE_BANS);
-    for (const line of ['update', 'afterwards: 1', 'claimedAfter(x)', 'deadline']) expect(line).to.not.match(MACHINE_BANS);
+    for (const line of [
+      'Date.now()',
+      'setTimeout(x)',
+      'Math.random()',
+      'after: { 10: x }',
+      'invoke: {',
+      'spawn(x)',
+      'process.pid',
+    ])
+      expect(line).to.match(MACHINE_BANS);
+    for (const line of ['update', 'afterwards: 1', 'claimedAfter(x)', 'deadline'])
+      expect(line).to.not.match(MACHINE_BANS);
   });
 });

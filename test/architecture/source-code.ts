@@ -1,4 +1,7 @@
-/** TypeScript with comments blanked, and a second text with what stands in strings and regular expressions blanked too. */
+/**
+ * TypeScript with comments blanked, and a second text with what stands in strings and regular
+ * expressions blanked too.
+ */
 export interface ScannedCode {
   readonly withStrings: string;
   readonly codeOnly: string;
@@ -12,7 +15,8 @@ export const scanCode = (source: string): ScannedCode => {
   let codeOnly = '';
   let mode: Mode = 'code';
   let inClass = false;
-  const templates: number[] = []; // for each open template, how many braces are open inside its `${`
+  // for each open template, how many braces are open inside its `${`
+  const templates: number[] = [];
   const emit = (text: string, kind: 'code' | 'string' | 'comment'): void => {
     const blank = text.replace(/[^\n]/g, ' ');
     withStrings += kind === 'comment' ? blank : text;
@@ -29,14 +33,21 @@ export const scanCode = (source: string): ScannedCode => {
       else if (char === '{' && templates.length > 0) templates[templates.length - 1]! += 1; // length is checked
       else if (char === '}' && templates.length > 0) {
         const open = templates[templates.length - 1]!; // length is checked
-        if (open === 0) { templates.pop(); mode = '`'; } else templates[templates.length - 1] = open - 1;
+        if (open === 0) {
+          templates.pop();
+          mode = '`';
+        } else templates[templates.length - 1] = open - 1;
       }
       emit(char, mode === 'line comment' || mode === 'block comment' ? 'comment' : 'code');
     } else if (mode === 'line comment') {
       if (char === '\n') mode = 'code';
       emit(char, 'comment');
     } else if (mode === 'block comment') {
-      if (char === '*' && next === '/') { emit('*/', 'comment'); at += 1; mode = 'code'; } else emit(char, 'comment');
+      if (char === '*' && next === '/') {
+        emit('*/', 'comment');
+        at += 1;
+        mode = 'code';
+      } else emit(char, 'comment');
     } else if (char === '\\') {
       emit(char + next, 'string');
       at += 1;
@@ -46,7 +57,8 @@ export const scanCode = (source: string): ScannedCode => {
       templates.push(0);
       mode = 'code';
     } else {
-      const ends: boolean = mode === 'regex' ? (char === '/' && !inClass) || char === '\n' : char === mode;
+      const ends: boolean =
+        mode === 'regex' ? (char === '/' && !inClass) || char === '\n' : char === mode;
       if (mode === 'regex') inClass = char === '[' || (inClass && char !== ']');
       emit(char, ends ? 'code' : 'string');
       if (ends) mode = 'code';
@@ -58,9 +70,15 @@ export const scanCode = (source: string): ScannedCode => {
 /** A slash divides after a value and begins a regular expression after anything else. */
 const beginsRegex = (before: string): boolean => {
   const text = before.trimEnd();
-  return text === '' || /[(,=:[!&|?{};+\-*%<>~^]$/.test(text) || /\b(return|typeof|case|in|of|do|else|void|await|yield)$/.test(text);
+  return (
+    text === '' ||
+    /[(,=:[!&|?{};+\-*%<>~^]$/.test(text) ||
+    /\b(return|typeof|case|in|of|do|else|void|await|yield)$/.test(text)
+  );
 };
 
 /** What a file imports, re-exports or loads lazily, as written. */
 export const importsOf = ({ withStrings }: ScannedCode): readonly string[] =>
-  [...withStrings.matchAll(/(?:\bfrom|\bimport|\bimport\s*\(|\brequire\s*\()\s*'([^']+)'/g)].map(([, specifier]) => specifier ?? '');
+  [...withStrings.matchAll(/(?:\bfrom|\bimport|\bimport\s*\(|\brequire\s*\()\s*'([^']+)'/g)].map(
+    ([, specifier]) => specifier ?? '',
+  );

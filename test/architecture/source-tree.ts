@@ -19,24 +19,31 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Every TypeScript file of src/, or of another folder of the repository. */
 export const readSourceTree = (folder = 'src'): readonly SourceFile[] =>
-  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts')).sort().map((path) => {
-    const source = readFileSync(join(ROOT, folder, path), 'utf8');
-    const code = scanCode(source);
-    const specifiers = importsOf(code);
-    return {
-      ...code,
-      path,
-      part: partOf(path),
-      lines: source.split('\n').length - 1,
-      imports: specifiers.filter((name) => name.startsWith('.')).map((name) => normalize(join(dirname(path), name))),
-      packages: specifiers.filter((name) => !name.startsWith('.')),
-    };
-  });
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .sort()
+    .map((path) => {
+      const source = readFileSync(join(ROOT, folder, path), 'utf8');
+      const code = scanCode(source);
+      const specifiers = importsOf(code);
+      return {
+        ...code,
+        path,
+        part: partOf(path),
+        lines: source.split('\n').length - 1,
+        imports: specifiers
+          .filter((name) => name.startsWith('.'))
+          .map((name) => normalize(join(dirname(path), name))),
+        packages: specifiers.filter((name) => !name.startsWith('.')),
+      };
+    });
 
 export const partOf = (path: string): string => path.split('/')[0] ?? '';
 
 /** Groups of files that import each other in a circle. */
-export const cyclesOf = (files: readonly Pick<SourceFile, 'path' | 'imports'>[]): readonly string[][] => {
+export const cyclesOf = (
+  files: readonly Pick<SourceFile, 'path' | 'imports'>[],
+): readonly string[][] => {
   const imports = new Map(files.map((file) => [file.path, file.imports]));
   const done = new Set<string>();
   const cycles: string[][] = [];

@@ -10,7 +10,11 @@ import { quietLog } from '../support/quiet-log.ts';
 import { TestClock } from '../support/test-clock.ts';
 
 export const anEntry = (given: Partial<AuditEntry> = {}): AuditEntry => ({
-  requestId: 'r-1', caller: { namespace: 'blue', team: 'blue', user: 'ada', role: 'user', keyId: 'k1' }, operation: 'claimSandbox', status: 201, ...given,
+  requestId: 'r-1',
+  caller: { namespace: 'blue', team: 'blue', user: 'ada', role: 'user', keyId: 'k1' },
+  operation: 'claimSandbox',
+  status: 201,
+  ...given,
 });
 
 /** An audit in a folder of its own. */
@@ -20,10 +24,24 @@ export class AuditUnderTest {
   recent = new RecentAuditRing();
   readonly #trails: AuditTrail[] = [];
 
-  async begin(given: Partial<Omit<AuditTrailOptions, 'files'>> & { readonly folder?: string; readonly fileBytes?: number; readonly files?: number } = {}): Promise<AuditTrail> {
+  async begin(
+    given: Partial<Omit<AuditTrailOptions, 'files'>> & {
+      readonly folder?: string;
+      readonly fileBytes?: number;
+      readonly files?: number;
+    } = {},
+  ): Promise<AuditTrail> {
     const { folder = this.folder, fileBytes = 1_048_576, files = 16, ...options } = given;
     this.recent = new RecentAuditRing();
-    const trail = new AuditTrail({ files: { folder, fileBytes, files }, replica: 'r', version: '1', clock: this.clock, log: quietLog, recent: this.recent, ...options });
+    const trail = new AuditTrail({
+      files: { folder, fileBytes, files },
+      replica: 'r',
+      version: '1',
+      clock: this.clock,
+      log: quietLog,
+      recent: this.recent,
+      ...options,
+    });
     await trail.start();
     this.#trails.push(trail);
     return trail;
@@ -45,12 +63,25 @@ export class AuditUnderTest {
     await trail.settled();
   }
 
-  get files(): readonly string[] { return auditFiles(this.folder); }
-  get names(): readonly string[] { return this.files.map((file) => basename(file)); }
-  get text(): string { return this.files.map((file) => readFileSync(file, 'utf8')).join(''); }
-  get lines(): readonly Readonly<Record<string, unknown>>[] { return this.text.trimEnd().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>); }
+  get files(): readonly string[] {
+    return auditFiles(this.folder);
+  }
+  get names(): readonly string[] {
+    return this.files.map((file) => basename(file));
+  }
+  get text(): string {
+    return this.files.map((file) => readFileSync(file, 'utf8')).join('');
+  }
+  get lines(): readonly Readonly<Record<string, unknown>>[] {
+    return this.text
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+  }
 
-  async findings(): Promise<readonly (Pick<AuditFinding, 'kind' | 'line'> & { readonly file: number })[]> {
+  async findings(): Promise<
+    readonly (Pick<AuditFinding, 'kind' | 'line'> & { readonly file: number })[]
+  > {
     const { findings } = await verifyAudit(this.files, [readHead(this.folder) ?? []].flat());
     return findings.map(({ kind, file, line }) => ({ kind, file: this.files.indexOf(file), line }));
   }

@@ -21,12 +21,16 @@ describe('the anchor of an audit', () => {
     told = [];
     failing = undefined;
   });
-  afterEach(async () => { await audit.remove(); });
+  afterEach(async () => {
+    await audit.remove();
+  });
 
-  const anAnchor = (place = async (line: string): Promise<void> => {
-    if (failing) throw failing;
-    told.push(line);
-  }) => new AuditAnchor({ place, replica: 'r', clock: audit.clock, log: quietLog });
+  const anAnchor = (
+    place = async (line: string): Promise<void> => {
+      if (failing) throw failing;
+      told.push(line);
+    },
+  ) => new AuditAnchor({ place, replica: 'r', clock: audit.clock, log: quietLog });
   const passes = async (anchor: AuditAnchor, ms: number): Promise<void> => {
     audit.clock.advance(ms);
     await anchor.settled();
@@ -53,7 +57,9 @@ describe('the anchor of an audit', () => {
     await trail.stop();
 
     const last = audit.lines.at(-1);
-    expect(told.at(-1)).to.match(new RegExp(` r ${String(last?.['seq'])}:${String(last?.['hash'])}$`));
+    expect(told.at(-1)).to.match(
+      new RegExp(` r ${String(last?.['seq'])}:${String(last?.['hash'])}$`),
+    );
   });
 
   it('is tried again where it could not be told, and the audit says so meanwhile', async () => {
@@ -67,7 +73,7 @@ describe('the anchor of an audit', () => {
       audit.clock.advance(0); // the disk is real, and has it now
       return trail.problem !== undefined;
     }, 'the anchor is tried');
-    expect(trail.problem).to.equal('the head of the audit can\'t be told (audit.anchor): no space');
+    expect(trail.problem).to.equal("the head of the audit can't be told (audit.anchor): no space");
     expect(told).to.deep.equal([]);
     failing = undefined;
     await passes(anchor, 60_000);
@@ -94,29 +100,44 @@ describe('the anchor of an audit', () => {
     for (let at = 0; at < 3; at += 1) trail.note(anEntry());
     await audit.written(trail);
     await trail.stop();
-    const known = told.map((line) => /(\d+):(\w+)$/.exec(line) ?? []).map(([, seq, hash]) => ({ seq: Number(seq), hash: hash ?? '' }));
+    const known = told
+      .map((line) => /(\d+):(\w+)$/.exec(line) ?? [])
+      .map(([, seq, hash]) => ({ seq: Number(seq), hash: hash ?? '' }));
     expect((await verifyAudit(audit.files, known)).findings).to.deep.equal([]);
 
     const [file = ''] = audit.files;
     const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
     let end = { seq: 0, hash: '0'.repeat(64) };
-    writeFileSync(file, `${lines.map((line) => {
-      const { seq: _seq, prev: _prev, ...fields } = readChainLine(line)?.fields ?? {};
-      const next = chainLine(end, { ...fields, user: 'eve' });
-      end = next.end;
-      return next.line;
-    }).join('\n')}\n`);
+    writeFileSync(
+      file,
+      `${lines
+        .map((line) => {
+          const { seq: _seq, prev: _prev, ...fields } = readChainLine(line)?.fields ?? {};
+          const next = chainLine(end, { ...fields, user: 'eve' });
+          end = next.end;
+          return next.line;
+        })
+        .join('\n')}\n`,
+    );
     expect((await verifyAudit(audit.files)).findings).to.deep.equal([]);
-    expect((await verifyAudit(audit.files, known)).findings.map(({ kind }) => kind)).to.include('changed');
+    expect((await verifyAudit(audit.files, known)).findings.map(({ kind }) => kind)).to.include(
+      'changed',
+    );
     writeFileSync(file, `${lines.slice(0, 2).join('\n')}\n`);
-    expect((await verifyAudit(audit.files, known)).findings.map(({ kind }) => kind)).to.include('cut');
+    expect((await verifyAudit(audit.files, known)).findings.map(({ kind }) => kind)).to.include(
+      'cut',
+    );
   });
 });
 
 describe('the place of an anchor', () => {
   let folder: string;
-  beforeEach(() => { folder = mkdtempSync(join(tmpdir(), 'sandpool-anchor-')); });
-  afterEach(() => { rmSync(folder, { recursive: true }); });
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'sandpool-anchor-'));
+  });
+  afterEach(() => {
+    rmSync(folder, { recursive: true });
+  });
 
   it('is a file that grows, and that its owner alone may read', async () => {
     const path = join(folder, 'anchors');
@@ -127,12 +148,17 @@ describe('the place of an anchor', () => {
     expect(statSync(path).mode & 0o777).to.equal(0o600);
   });
 
-  it('is a program that reads the line, with nothing of the daemon\'s variables', async () => {
+  it("is a program that reads the line, with nothing of the daemon's variables", async () => {
     const path = join(folder, 'tell');
-    writeFileSync(path, `#!/bin/sh\ncat > '${folder}/told'; env | grep -c SANDPOOL >> '${folder}/told'; true\n`);
+    writeFileSync(
+      path,
+      `#!/bin/sh\ncat > '${folder}/told'; env | grep -c SANDPOOL >> '${folder}/told'; true\n`,
+    );
     chmodSync(path, 0o700);
     process.env['SANDPOOL_TEST_OF_ANCHORS'] = 'secret';
-    await anchorPlace(`command:${path}`)('a line').finally(() => { delete process.env['SANDPOOL_TEST_OF_ANCHORS']; });
+    await anchorPlace(`command:${path}`)('a line').finally(() => {
+      delete process.env['SANDPOOL_TEST_OF_ANCHORS'];
+    });
 
     expect(readFileSync(join(folder, 'told'), 'utf8')).to.equal('a line\n0\n');
   });
@@ -142,7 +168,11 @@ describe('the place of an anchor', () => {
     writeFileSync(path, '#!/bin/sh\necho out of paper >&2; exit 3\n');
     chmodSync(path, 0o700);
 
-    expect((await rejection(anchorPlace(`command:${path}`)('a line'))).message).to.equal(`${path} ended with 3: out of paper`);
-    expect((await rejection(anchorPlace(`command:${folder}/nothing`)('a line'))).message).to.include('ENOENT');
+    expect((await rejection(anchorPlace(`command:${path}`)('a line'))).message).to.equal(
+      `${path} ended with 3: out of paper`,
+    );
+    expect(
+      (await rejection(anchorPlace(`command:${folder}/nothing`)('a line'))).message,
+    ).to.include('ENOENT');
   });
 });

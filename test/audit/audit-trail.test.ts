@@ -7,16 +7,39 @@ import { AuditUnderTest, anEntry } from './an-audit.ts';
 
 describe('the audit', () => {
   let audit: AuditUnderTest;
-  beforeEach(() => { audit = new AuditUnderTest(); });
-  afterEach(async () => { await audit.remove(); });
+  beforeEach(() => {
+    audit = new AuditUnderTest();
+  });
+  afterEach(async () => {
+    await audit.remove();
+  });
 
   it('is lines of who, what and how it went, in a file that its owner alone may read', async () => {
     await audit.run(1);
 
     const [begin, write, end] = audit.lines;
-    expect(begin).to.include({ seq: 1, kind: 'begin', replica: 'r', version: '1', pid: process.pid, prev: '0'.repeat(64) });
+    expect(begin).to.include({
+      seq: 1,
+      kind: 'begin',
+      replica: 'r',
+      version: '1',
+      pid: process.pid,
+      prev: '0'.repeat(64),
+    });
     expect(begin?.['boot']).to.match(/^[0-9a-f-]{36}$/);
-    expect(write).to.include({ seq: 2, kind: 'write', time: '2026-01-01T00:00:00.000Z', replica: 'r', requestId: 'r-0', namespace: 'blue', user: 'ada', keyId: 'k1', operation: 'claimSandbox', status: 201, prev: begin?.['hash'] });
+    expect(write).to.include({
+      seq: 2,
+      kind: 'write',
+      time: '2026-01-01T00:00:00.000Z',
+      replica: 'r',
+      requestId: 'r-0',
+      namespace: 'blue',
+      user: 'ada',
+      keyId: 'k1',
+      operation: 'claimSandbox',
+      status: 201,
+      prev: begin?.['hash'],
+    });
     expect(end).to.include({ seq: 3, kind: 'end', prev: write?.['hash'] });
     expect(statSync(audit.files[0] ?? '').mode & 0o777).to.equal(0o600);
   });
@@ -29,7 +52,13 @@ describe('the audit', () => {
     await audit.run(0);
 
     expect(audit.lines.map(({ kind, after }) => [kind, after])).to.deep.equal([
-      ['begin', undefined], ['write', undefined], ['end', undefined], ['begin', 'end'], ['write', undefined], ['begin', 'crash'], ['end', undefined],
+      ['begin', undefined],
+      ['write', undefined],
+      ['end', undefined],
+      ['begin', 'end'],
+      ['write', undefined],
+      ['begin', 'crash'],
+      ['end', undefined],
     ]);
     expect(audit.files).to.have.length(1);
     expect(await audit.findings()).to.deep.equal([]);
@@ -57,10 +86,30 @@ describe('the audit', () => {
   });
 
   for (const [what, damage] of [
-    ['ends within a line', (file: string) => { truncateSync(file, statSync(file).size - 10); }],
-    ['has a last line that is none', (file: string) => { appendFileSync(file, 'nonsense\n'); }],
-    ['is nothing but zeros', (file: string) => { writeFileSync(file, Buffer.alloc(512)); }],
-    ['is empty', (file: string) => { truncateSync(file, 0); }],
+    [
+      'ends within a line',
+      (file: string) => {
+        truncateSync(file, statSync(file).size - 10);
+      },
+    ],
+    [
+      'has a last line that is none',
+      (file: string) => {
+        appendFileSync(file, 'nonsense\n');
+      },
+    ],
+    [
+      'is nothing but zeros',
+      (file: string) => {
+        writeFileSync(file, Buffer.alloc(512));
+      },
+    ],
+    [
+      'is empty',
+      (file: string) => {
+        truncateSync(file, 0);
+      },
+    ],
   ] as const) {
     it(`goes on beside a file that ${what}, and leaves it as it is`, async () => {
       await audit.run(2);
@@ -80,8 +129,16 @@ describe('the audit', () => {
     mkdirSync(join(audit.folder, 'audit-0000000000000002.jsonl'));
     for (let at = 0; at < 10_100; at += 1) trail.note(anEntry());
     await audit.written(trail);
-    expect(trail.problem).to.equal('the audit can\'t be written: EISDIR; 10000 lines wait, and 100 are lost');
-    expect(trail.tally).to.deep.equal({ written: 1, lost: 100, missing: 0, waiting: 10_000, unwritableMs: 0 });
+    expect(trail.problem).to.equal(
+      "the audit can't be written: EISDIR; 10000 lines wait, and 100 are lost",
+    );
+    expect(trail.tally).to.deep.equal({
+      written: 1,
+      lost: 100,
+      missing: 0,
+      waiting: 10_000,
+      unwritableMs: 0,
+    });
     audit.clock.advance(900);
     expect(trail.tally.unwritableMs).to.equal(900);
 
@@ -91,7 +148,13 @@ describe('the audit', () => {
     await audit.written(trail);
 
     expect(trail.problem).to.equal(undefined);
-    expect(trail.tally).to.deep.equal({ written: 10_002, lost: 100, missing: 0, waiting: 0, unwritableMs: 0 });
+    expect(trail.tally).to.deep.equal({
+      written: 10_002,
+      lost: 100,
+      missing: 0,
+      waiting: 0,
+      unwritableMs: 0,
+    });
     expect(audit.lines.at(-1)).to.include({ kind: 'lost', count: 100, why: 'EISDIR' });
     expect((await audit.findings()).map(({ kind }) => kind)).to.deep.equal(['lost']);
     await trail.stop();
@@ -106,7 +169,10 @@ describe('the audit', () => {
     await trail.stop();
 
     expect(audit.lines.filter(({ kind }) => kind === 'write')).to.have.length(61);
-    expect(audit.lines.find(({ kind }) => kind === 'omitted')).to.include({ count: 15, why: 'no good key' });
+    expect(audit.lines.find(({ kind }) => kind === 'omitted')).to.include({
+      count: 15,
+      why: 'no good key',
+    });
   });
 
   it('has a line for each of the first 60 refusals of a key in a minute, one for the others, and one for each that was done', async () => {
@@ -121,23 +187,37 @@ describe('the audit', () => {
 
     const writes = audit.lines.filter(({ kind }) => kind === 'write');
     expect([60, 75, 1]).to.deep.equal([
-      writes.filter(({ keyId, status }) => keyId === 'k2' && status === 404).length, writes.filter(({ keyId, status }) => keyId === 'k2' && status === 201).length,
+      writes.filter(({ keyId, status }) => keyId === 'k2' && status === 404).length,
+      writes.filter(({ keyId, status }) => keyId === 'k2' && status === 201).length,
       writes.filter(({ keyId }) => keyId === 'k1').length,
     ]);
-    expect(audit.lines.filter(({ kind }) => kind === 'omitted').map(({ count, why, keyId, user }) => ({ count, why, keyId, user }))).to.deep.equal([{ count: 15, why: 'refused', keyId: 'k2', user: 'eve' }]);
+    expect(
+      audit.lines
+        .filter(({ kind }) => kind === 'omitted')
+        .map(({ count, why, keyId, user }) => ({ count, why, keyId, user })),
+    ).to.deep.equal([{ count: 15, why: 'refused', keyId: 'k2', user: 'eve' }]);
   });
 
   it('tells what was only looked at in a line a minute with its count, 60 of a key', async () => {
     const trail = await audit.begin();
     const caller = { namespace: 'ops', team: 'ops', user: 'root', role: 'admin', keyId: 'k3' };
-    for (let at = 0; at < 5; at += 1) trail.count({ kind: 'read', caller, operation: 'listApiKeys' });
-    for (let at = 0; at < 70; at += 1) trail.count({ kind: 'open', caller, operation: 'openEndpoint', params: { sandboxId: `s-${at}`, endpointName: 'web' } });
+    for (let at = 0; at < 5; at += 1)
+      trail.count({ kind: 'read', caller, operation: 'listApiKeys' });
+    for (let at = 0; at < 70; at += 1)
+      trail.count({
+        kind: 'open',
+        caller,
+        operation: 'openEndpoint',
+        params: { sandboxId: `s-${at}`, endpointName: 'web' },
+      });
     audit.clock.advance(60_000);
     await audit.written(trail);
     trail.count({ kind: 'read', caller, operation: 'listApiKeys' });
     await trail.stop();
 
-    const told = audit.lines.filter(({ kind }) => kind === 'read' || kind === 'omitted').map(({ kind, operation, count, why, user }) => ({ kind, operation, count, why, user }));
+    const told = audit.lines
+      .filter(({ kind }) => kind === 'read' || kind === 'omitted')
+      .map(({ kind, operation, count, why, user }) => ({ kind, operation, count, why, user }));
     expect(audit.lines.filter(({ kind }) => kind === 'open')).to.have.length(59);
     expect(told).to.deep.equal([
       { kind: 'read', operation: 'listApiKeys', count: 5, why: undefined, user: 'root' },
@@ -148,7 +228,12 @@ describe('the audit', () => {
 
   it('keeps no more keys apart than it can hold', async () => {
     const trail = await audit.begin();
-    for (let at = 0; at < 1_100; at += 1) trail.count({ kind: 'read', caller: { namespace: 'n', team: 't', user: 'u', role: 'admin', keyId: `k-${at}` }, operation: 'listApiKeys' });
+    for (let at = 0; at < 1_100; at += 1)
+      trail.count({
+        kind: 'read',
+        caller: { namespace: 'n', team: 't', user: 'u', role: 'admin', keyId: `k-${at}` },
+        operation: 'listApiKeys',
+      });
     audit.clock.advance(60_000);
     await trail.settled();
     for (let left = 3; left > 0; left -= 1) await audit.written(trail);
@@ -161,7 +246,10 @@ describe('the audit', () => {
   it('keeps the last lines at hand, also those of earlier runs', async () => {
     await audit.run(3);
     const trail = await audit.begin();
-    const kinds = async (cursor?: string) => (await audit.recent.before(cursor, 3)).map(({ line }) => (JSON.parse(line) as { readonly seq: number }).seq);
+    const kinds = async (cursor?: string) =>
+      (await audit.recent.before(cursor, 3)).map(
+        ({ line }) => (JSON.parse(line) as { readonly seq: number }).seq,
+      );
 
     expect(await kinds()).to.deep.equal([6, 5, 4]);
     const third = (await audit.recent.before(undefined, 3))[2];
@@ -178,6 +266,8 @@ describe('the audit', () => {
   it('does not begin where its folder can not be used', async () => {
     writeFileSync(join(audit.folder, 'file'), '');
 
-    expect(await rejection(audit.begin({ folder: join(audit.folder, 'file', 'below') }))).to.include({ code: 'ENOTDIR' });
+    expect(
+      await rejection(audit.begin({ folder: join(audit.folder, 'file', 'below') })),
+    ).to.include({ code: 'ENOTDIR' });
   });
 });

@@ -8,14 +8,20 @@ import { rejection } from '../support/rejection.ts';
 
 describe('the writer of audit files', () => {
   let folder: string;
-  beforeEach(() => { folder = mkdtempSync(join(tmpdir(), 'sandpool-audit-')); });
-  afterEach(() => { rmSync(folder, { recursive: true }); });
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'sandpool-audit-'));
+  });
+  afterEach(() => {
+    rmSync(folder, { recursive: true });
+  });
 
   it('leaves no line of a call that rejected, also where only the head could not be written', async () => {
     symlinkSync('/dev/full', join(folder, HEAD_FILE));
     const writer = await AuditWriter.open({ folder, fileBytes: 1_000, files: 2 }, undefined);
 
-    expect(await rejection(writer.append(['{"seq":1}'], 1, { seq: 1, hash: '0'.repeat(64) }))).to.include({ code: 'ENOSPC' });
+    expect(
+      await rejection(writer.append(['{"seq":1}'], 1, { seq: 1, hash: '0'.repeat(64) })),
+    ).to.include({ code: 'ENOSPC' });
     expect(auditFiles(folder).map((file) => readFileSync(file, 'utf8'))).to.deep.equal(['']);
     await writer.close();
   });

@@ -1,4 +1,7 @@
 import { RecentAuditRing } from '../../src/audit/recent-audit-ring.ts';
 import { recentAuditSuite } from '../contracts/recent-audit.ts';
 
-recentAuditSuite('in memory', async () => ({ recent: new RecentAuditRing(), close: async () => undefined }));
+recentAuditSuite('in memory', async () => ({
+  recent: new RecentAuditRing(),
+  close: async () => undefined,
+}));

@@ -12,7 +12,9 @@ describe('an audit that is verified', () => {
     audit = new AuditUnderTest();
     await audit.run(8, { fileBytes: 1_100 });
   });
-  afterEach(async () => { await audit.remove(); });
+  afterEach(async () => {
+    await audit.remove();
+  });
 
   const file = (at: number): string => audit.files[at] ?? '';
   const edit = (at: number, change: (lines: string[]) => readonly string[]): void => {
@@ -36,13 +38,17 @@ describe('an audit that is verified', () => {
   });
 
   it('finds a line that was changed', async () => {
-    edit(1, (lines) => lines.map((line, at) => (at === 1 ? line.replace('"user":"ada"', '"user":"eve"') : line)));
+    edit(1, (lines) =>
+      lines.map((line, at) => (at === 1 ? line.replace('"user":"ada"', '"user":"eve"') : line)),
+    );
 
     expect(await audit.findings()).to.deep.equal([{ kind: 'changed', file: 1, line: 2 }]);
   });
 
   it('finds a line that was changed and has a new hash of its own', async () => {
-    edit(1, (lines) => lines.map((line, at) => (at === 1 ? rewritten(line, { user: 'eve' }) : line)));
+    edit(1, (lines) =>
+      lines.map((line, at) => (at === 1 ? rewritten(line, { user: 'eve' }) : line)),
+    );
 
     expect(await audit.findings()).to.deep.equal([{ kind: 'changed', file: 1, line: 3 }]);
   });
@@ -56,7 +62,10 @@ describe('an audit that is verified', () => {
   it('finds lines whose places were changed', async () => {
     edit(1, ([one = '', two = '', ...rest]) => [two, one, ...rest]);
 
-    expect((await audit.findings()).map(({ kind }) => kind)).to.include.members(['reordered', 'missing']);
+    expect((await audit.findings()).map(({ kind }) => kind)).to.include.members([
+      'reordered',
+      'missing',
+    ]);
   });
 
   it('finds a file that is gone, and files that have each other’s names', async () => {
@@ -67,7 +76,9 @@ describe('an audit that is verified', () => {
     renameSync(two, one);
     renameSync(`${one}.kept`, two);
     const found = await audit.findings();
-    expect(found).to.deep.include({ kind: 'reordered', file: 1, line: 1 }).and.to.deep.include({ kind: 'reordered', file: 2, line: 1 });
+    expect(found)
+      .to.deep.include({ kind: 'reordered', file: 1, line: 1 })
+      .and.to.deep.include({ kind: 'reordered', file: 2, line: 1 });
   });
 
   it('finds lines that were cut off the end, and a file that ends within a line', async () => {
@@ -90,16 +101,21 @@ describe('an audit that is verified', () => {
     const kept = readHead(audit.folder);
     let end = { seq: 0, hash: '0'.repeat(64) };
     for (const path of audit.files) {
-      const lines = readFileSync(path, 'utf8').trimEnd().split('\n').map((line) => {
-        const next = chainLine(end, bare(line, { user: 'eve' }));
-        end = next.end;
-        return next.line;
-      });
+      const lines = readFileSync(path, 'utf8')
+        .trimEnd()
+        .split('\n')
+        .map((line) => {
+          const next = chainLine(end, bare(line, { user: 'eve' }));
+          end = next.end;
+          return next.line;
+        });
       writeFileSync(path, `${lines.join('\n')}\n`);
     }
 
     expect((await verifyAudit(audit.files)).findings).to.deep.equal([]);
-    expect((await verifyAudit(audit.files, [kept ?? []].flat())).findings.map(({ kind }) => kind)).to.deep.equal(['changed']);
+    expect(
+      (await verifyAudit(audit.files, [kept ?? []].flat())).findings.map(({ kind }) => kind),
+    ).to.deep.equal(['changed']);
   });
 });
 

@@ -5,7 +5,9 @@ import { FakeClock } from '../support/chaos/faults/clock-jump.ts';
 import type { Strike } from '../support/chaos/strike.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';
 
-const nobody = async (): Promise<never> => { throw new Error('nothing may befall anybody here'); };
+const nobody = async (): Promise<never> => {
+  throw new Error('nothing may befall anybody here');
+};
 
 describe('a plan of faults', () => {
   let clocks: FakeClock[];
@@ -15,23 +17,55 @@ describe('a plan of faults', () => {
     clocks = [0, 1, 2].map(() => new FakeClock());
     victims = {
       contenders: clocks.map((clock) => ({
-        clock, toApi: new FaultProxy({ host: '127.0.0.1', port: 1 }), toRedis: new FaultProxy({ host: '127.0.0.1', port: 1 }), replica: { kill: nobody, start: nobody, stop: nobody, signal: () => undefined, isRunning: true },
+        clock,
+        toApi: new FaultProxy({ host: '127.0.0.1', port: 1 }),
+        toRedis: new FaultProxy({ host: '127.0.0.1', port: 1 }),
+        replica: {
+          kill: nobody,
+          start: nobody,
+          stop: nobody,
+          signal: () => undefined,
+          isRunning: true,
+        },
       })),
-      controlPlane: { kubectl: nobody, kubectlAs: nobody, kill: nobody, begin: nobody, apply: nobody },
-      redis: { kill: nobody, restart: nobody, signal: () => undefined, keepCopy: () => undefined, restartFromCopy: nobody, client: { flushall: nobody } },
+      controlPlane: {
+        kubectl: nobody,
+        kubectlAs: nobody,
+        kill: nobody,
+        begin: nobody,
+        apply: nobody,
+      },
+      redis: {
+        kill: nobody,
+        restart: nobody,
+        signal: () => undefined,
+        keepCopy: () => undefined,
+        restartFromCopy: nobody,
+        client: { flushall: nobody },
+      },
       store: { keepCopy: nobody, restore: nobody },
       passing: { namespace: 'green', renew: nobody },
       filled: { resize: nobody, leader: nobody },
       namespaces: ['red', 'blue'],
     };
   });
-  afterEach(() => { for (const clock of clocks) clock.remove(); });
+  afterEach(() => {
+    for (const clock of clocks) clock.remove();
+  });
 
   const strikes = (seed: number, count: number): readonly Strike[] => {
     const plan = new FaultPlan(victims, { seed });
     return Array.from({ length: count }, () => plan.next(3));
   };
-  const told = (all: readonly Strike[]): unknown => all.map((one) => one.map(({ fault: { kind, victim, lastsMs }, afterMs }) => ({ kind, victim, lastsMs, afterMs })));
+  const told = (all: readonly Strike[]): unknown =>
+    all.map((one) =>
+      one.map(({ fault: { kind, victim, lastsMs }, afterMs }) => ({
+        kind,
+        victim,
+        lastsMs,
+        afterMs,
+      })),
+    );
 
   it('is the same for the same seed, and another for another', () => {
     expect(told(strikes(7, 40))).to.deep.equal(told(strikes(7, 40)));
@@ -49,20 +83,25 @@ describe('a plan of faults', () => {
 
   it('has every kind, now alone and now with others', () => {
     const all = strikes(1, 300);
-    const kindsOf = (some: readonly Strike[]) => new Set(some.flat().map(({ fault }) => fault.kind.replace(/^link .*/, 'link')));
+    const kindsOf = (some: readonly Strike[]) =>
+      new Set(some.flat().map(({ fault }) => fault.kind.replace(/^link .*/, 'link')));
     const alone = kindsOf(all.filter(({ length }) => length === 1));
     expect(alone.size).to.equal(FAULT_KINDS.length - 1); // both links are told alike
-    const withOthers = [...alone].filter((kind) => kind !== 'etcd restored'); // which nothing may be beside
+    // which nothing may be beside
+    const withOthers = [...alone].filter((kind) => kind !== 'etcd restored');
     expect(kindsOf(all.filter(({ length }) => length > 1))).to.deep.equal(new Set(withOthers));
   });
 
   it('has faults begin with the first one, and while that is being mended', () => {
     const others = strikes(1, 300).flatMap(([, ...rest]) => rest);
-    expect(new Set(others.map(({ since = 'strike' }) => since))).to.deep.equal(new Set(['strike', 'mending']));
+    expect(new Set(others.map(({ since = 'strike' }) => since))).to.deep.equal(
+      new Set(['strike', 'mending']),
+    );
   });
 
   it('has faults of up to a minute, and none longer than it is told', () => {
-    const longest = (all: readonly Strike[]): number => Math.max(...all.flat().map(({ fault }) => fault.lastsMs));
+    const longest = (all: readonly Strike[]): number =>
+      Math.max(...all.flat().map(({ fault }) => fault.lastsMs));
     expect(longest(strikes(1, 300))).to.be.within(40_000, 60_000);
     const short = new FaultPlan(victims, { seed: 1, longestMs: 5_000 });
     expect(longest(Array.from({ length: 300 }, () => short.next(3)))).to.be.within(4_000, 5_000);
@@ -77,9 +116,13 @@ describe('a plan of faults', () => {
 
   it('has every kind before any comes again, also where two would have befallen one victim', () => {
     for (let seed = 0; seed < 50; seed++) {
-      const plan = new FaultPlan(victims, { seed, kinds: ['kill replica', 'stop replica', 'kill Redis', 'stop Redis', 'kill etcd', 'flush'] });
+      const plan = new FaultPlan(victims, {
+        seed,
+        kinds: ['kill replica', 'stop replica', 'kill Redis', 'stop Redis', 'kill etcd', 'flush'],
+      });
       const kinds: string[] = [];
-      while (kinds.length < 6) kinds.push(...plan.next(6 - kinds.length).map(({ fault: { kind } }) => kind));
+      while (kinds.length < 6)
+        kinds.push(...plan.next(6 - kinds.length).map(({ fault: { kind } }) => kind));
       expect(new Set(kinds)).to.have.property('size', 6);
     }
   });
@@ -90,6 +133,8 @@ describe('a plan of faults', () => {
   });
 
   it('names the kinds there are where it is given another', () => {
-    expect(() => new FaultPlan(victims, { seed: 1, kinds: ['flood'] })).to.throw('there is no fault "flood"; there are: kill replica');
+    expect(() => new FaultPlan(victims, { seed: 1, kinds: ['flood'] })).to.throw(
+      'there is no fault "flood"; there are: kill replica',
+    );
   });
 });

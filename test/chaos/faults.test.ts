@@ -37,7 +37,12 @@ describe('faults of Redis', () => {
   });
 
   it('stopped, it answers nothing, and then what it was asked', async () => {
-    const fault = new Stopped((signal) => { redis.signal(signal); }, { what: 'Redis', others: 'wait', lastsMs: 0 });
+    const fault = new Stopped(
+      (signal) => {
+        redis.signal(signal);
+      },
+      { what: 'Redis', others: 'wait', lastsMs: 0 },
+    );
     await fault.begin();
     const answer = redis.client.get('a');
     expect(await Promise.race([answer, silence(SILENCE_MS)])).to.equal('silence');
@@ -47,8 +52,12 @@ describe('faults of Redis', () => {
 
   it('replaced by one that lacks the last moment, it knows what was before, and not what came after', async () => {
     await redis.client.set('before', '1');
-    // While the disk is slow to take what was written, Redis answers before its file has the next write.
-    await eventually(async () => /\baof_buffer_length:0\r/.test(await redis.client.info('persistence')), 'the file has what was written');
+    // While the disk is slow to take what was written, Redis answers before its file has the next
+    // write.
+    await eventually(
+      async () => /\baof_buffer_length:0\r/.test(await redis.client.info('persistence')),
+      'the file has what was written',
+    );
     const fault = new FailedOver(redis, { lacksMs: SILENCE_MS, lastsMs: 0 });
     const begun = fault.begin();
     await redis.client.set('after', '1');
@@ -60,8 +69,15 @@ describe('faults of Redis', () => {
 
   it('stopped while a replica leaves and comes back, it goes on', async () => {
     const told: string[] = [];
-    const tell = (what: string) => async (): Promise<void> => { told.push(what); };
-    const fault = new StalledHandOver({ n: 0, replica: { leave: tell('leaves'), join: tell('joins') }, redis, dice: new Dice(1) });
+    const tell = (what: string) => async (): Promise<void> => {
+      told.push(what);
+    };
+    const fault = new StalledHandOver({
+      n: 0,
+      replica: { leave: tell('leaves'), join: tell('joins') },
+      redis,
+      dice: new Dice(1),
+    });
     await fault.begin();
     await fault.end();
     expect(told).to.deep.equal(['leaves', 'joins']);
@@ -71,8 +87,14 @@ describe('faults of Redis', () => {
   it('away, it has a replica start without it', async () => {
     const told: string[] = [];
     const replica = {
-      kill: async () => { told.push('killed'); },
-      restart: async () => { told.push(`starts, and Redis says ${await Promise.race([redis.client.get('a'), silence(SILENCE_MS)])}`); },
+      kill: async () => {
+        told.push('killed');
+      },
+      restart: async () => {
+        told.push(
+          `starts, and Redis says ${await Promise.race([redis.client.get('a'), silence(SILENCE_MS)])}`,
+        );
+      },
     };
     const fault = new RestartedWithoutRedis({ n: 0, replica, redis, lastsMs: 0 });
     await fault.begin();
@@ -97,27 +119,50 @@ describe('a bad link', () => {
   const clients: Socket[] = [];
 
   beforeEach(async () => {
-    echo = createServer((socket) => { socket.on('error', () => undefined).pipe(socket); });
-    await new Promise<void>((resolve) => { echo.listen(0, '127.0.0.1', resolve); });
+    echo = createServer((socket) => {
+      socket.on('error', () => undefined).pipe(socket);
+    });
+    await new Promise<void>((resolve) => {
+      echo.listen(0, '127.0.0.1', resolve);
+    });
     proxy = new FaultProxy({ host: '127.0.0.1', port: (echo.address() as AddressInfo).port });
     port = await proxy.start();
   });
   afterEach(async () => {
     for (const client of clients.splice(0)) client.destroy();
     await proxy.stop();
-    await new Promise((resolve) => { echo.close(resolve); });
+    await new Promise((resolve) => {
+      echo.close(resolve);
+    });
   });
 
   /** What comes back of one word: the word, `cut`, or `silence` where nothing comes for so long. */
   const said = async (patienceMs = ANSWER_MS): Promise<string> => {
     const client = connect(port, '127.0.0.1');
     clients.push(client);
-    const cut = new Promise<string>((resolve) => { client.on('error', () => undefined).once('close', () => { resolve('cut'); }); });
+    const cut = new Promise<string>((resolve) => {
+      client
+        .on('error', () => undefined)
+        .once('close', () => {
+          resolve('cut');
+        });
+    });
     client.write('word');
-    return await Promise.race([once(client, 'data').then(([chunk]) => String(chunk), () => 'cut'), cut, silence(patienceMs)]);
+    return await Promise.race([
+      once(client, 'data').then(
+        ([chunk]) => String(chunk),
+        () => 'cut',
+      ),
+      cut,
+      silence(patienceMs),
+    ]);
   };
 
-  for (const [trouble, outcome] of [['half-open', 'silence'], ['answers cut', 'cut'], ['slow', 'silence']] as const) {
+  for (const [trouble, outcome] of [
+    ['half-open', 'silence'],
+    ['answers cut', 'cut'],
+    ['slow', 'silence'],
+  ] as const) {
     it(`that is ${trouble} gives ${outcome}, and works again after`, async () => {
       const fault = new BadLink(proxy, { trouble, victim: 'a link', hinders: 0, lastsMs: 0 });
       await fault.begin();
@@ -131,7 +176,9 @@ describe('a bad link', () => {
     const client = connect(port, '127.0.0.1');
     clients.push(client);
     let heard = '';
-    client.on('data', (chunk: Buffer) => { heard += chunk.toString(); });
+    client.on('data', (chunk: Buffer) => {
+      heard += chunk.toString();
+    });
     const fault = new BadLink(proxy, { trouble: 'slow', victim: 'a link', hinders: 0, lastsMs: 0 });
     await fault.begin();
     client.write('first ');
@@ -150,7 +197,9 @@ describe('a bad link', () => {
       const client = connect(port, '127.0.0.1').on('error', () => undefined);
       clients.push(client);
       let isClosed = false;
-      client.once('close', () => { isClosed = true; });
+      client.once('close', () => {
+        isClosed = true;
+      });
       await eventually(() => isClosed, 'the connection is cut');
     }
     await fault.end();
@@ -162,8 +211,12 @@ describe('a clock that jumps', () => {
   let clock: FakeClock;
   let child: ChildProcess;
 
-  before(function () { if (noFakeTime !== undefined) skipBecause(this, noFakeTime); });
-  beforeEach(() => { clock = new FakeClock(); });
+  before(function () {
+    if (noFakeTime !== undefined) skipBecause(this, noFakeTime);
+  });
+  beforeEach(() => {
+    clock = new FakeClock();
+  });
   afterEach(() => {
     child.kill('SIGKILL');
     clock.remove();
@@ -171,7 +224,11 @@ describe('a clock that jumps', () => {
 
   it('is an hour ahead in one process, whose monotonic clock goes on, and comes back', async function () {
     this.timeout(90_000);
-    child = spawn(process.execPath, ['-e', 'setInterval(() => console.log(Date.now() + " " + performance.now()), 50)'], { env: { ...process.env, ...clock.env }, stdio: ['ignore', 'pipe', 'inherit'] });
+    child = spawn(
+      process.execPath,
+      ['-e', 'setInterval(() => console.log(Date.now() + " " + performance.now()), 50)'],
+      { env: { ...process.env, ...clock.env }, stdio: ['ignore', 'pipe', 'inherit'] },
+    );
     if (!child.stdout) throw new Error('it has an output');
     let last = { wall: 0, monotonic: 0 };
     createInterface({ input: child.stdout }).on('line', (line) => {
@@ -194,4 +251,7 @@ const ANSWER_MS = 10_000;
 /** Much longer than it takes there and back on an idle one. */
 const SILENCE_MS = 300;
 
-const silence = (afterMs: number): Promise<string> => new Promise((resolve) => { setTimeout(resolve, afterMs, 'silence').unref(); });
+const silence = (afterMs: number): Promise<string> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, afterMs, 'silence').unref();
+  });

@@ -6,9 +6,18 @@ describe('a gate', () => {
     const gate = new Gate();
     const told: string[] = [];
     let finish = (): void => undefined;
-    const first = gate.through(() => new Promise<void>((resolve) => { finish = resolve; }));
-    const closed = gate.close(10_000).then((isEmpty) => { told.push(`closed: ${isEmpty}`); });
-    const second = gate.through(async () => { told.push('in'); });
+    const first = gate.through(
+      () =>
+        new Promise<void>((resolve) => {
+          finish = resolve;
+        }),
+    );
+    const closed = gate.close(10_000).then((isEmpty) => {
+      told.push(`closed: ${isEmpty}`);
+    });
+    const second = gate.through(async () => {
+      told.push('in');
+    });
     told.push('finishes');
     finish();
     await Promise.all([first, closed]);
@@ -21,7 +30,12 @@ describe('a gate', () => {
   it('says so where somebody stays inside', async () => {
     const gate = new Gate();
     let finish = (): void => undefined;
-    const inside = gate.through(() => new Promise<void>((resolve) => { finish = resolve; }));
+    const inside = gate.through(
+      () =>
+        new Promise<void>((resolve) => {
+          finish = resolve;
+        }),
+    );
     expect(await gate.close(5)).to.equal(false);
     finish();
     await inside;

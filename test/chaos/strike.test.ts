@@ -5,24 +5,44 @@ import { rejection } from '../support/rejection.ts';
 
 const TAKEOVER_MS = 8_000;
 const terms: StrikeTerms = { now: () => performance.now(), replicas: 3, withinMs: 5_000 };
-const wait = (): Promise<void> => new Promise((resolve) => { setTimeout(resolve, 1); });
+const wait = (): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, 1);
+  });
 
-const aFault = (part: Partial<Fault> = {}): Fault => ({ kind: 'a fault', victim: 'somebody', lastsMs: 0, others: 'lead', begin: wait, end: wait, ...part });
+const aFault = (part: Partial<Fault> = {}): Fault => ({
+  kind: 'a fault',
+  victim: 'somebody',
+  lastsMs: 0,
+  others: 'lead',
+  begin: wait,
+  end: wait,
+  ...part,
+});
 
 describe('a strike', () => {
   it('has its faults overlap, and is over when each of them is', async () => {
     const told: string[] = [];
     const met = meeting(2);
-    const one = (name: string): Fault => aFault({
-      kind: name,
-      begin: async () => { told.push(`${name} begins`); },
-      end: async () => {
-        await met();
-        told.push(`${name} ends`);
-      },
-    });
+    const one = (name: string): Fault =>
+      aFault({
+        kind: name,
+        begin: async () => {
+          told.push(`${name} begins`);
+        },
+        end: async () => {
+          await met();
+          told.push(`${name} ends`);
+        },
+      });
 
-    const done = await strike([{ fault: one('a'), afterMs: 0 }, { fault: one('b'), afterMs: 1 }], terms);
+    const done = await strike(
+      [
+        { fault: one('a'), afterMs: 0 },
+        { fault: one('b'), afterMs: 1 },
+      ],
+      terms,
+    );
 
     expect(told).to.have.members(['a begins', 'b begins', 'a ends', 'b ends']);
     expect(told.slice(0, 2)).to.deep.equal(['a begins', 'b begins']);
@@ -32,17 +52,44 @@ describe('a strike', () => {
   it('has a fault begin while the first one is being mended', async () => {
     const told: string[] = [];
     const met = meeting(2);
-    const first = aFault({ end: async () => { await met(); } });
-    const second = aFault({ begin: async () => { told.push('begins'); await met(); } });
+    const first = aFault({
+      end: async () => {
+        await met();
+      },
+    });
+    const second = aFault({
+      begin: async () => {
+        told.push('begins');
+        await met();
+      },
+    });
 
-    await strike([{ fault: first, afterMs: 0 }, { fault: second, afterMs: 1, since: 'mending' }], terms);
+    await strike(
+      [
+        { fault: first, afterMs: 0 },
+        { fault: second, afterMs: 1, since: 'mending' },
+      ],
+      terms,
+    );
 
     expect(told).to.deep.equal(['begins']);
   });
 
   it('does not wait for the mending of a fault that could not be carried out', async () => {
-    const failing = aFault({ begin: async () => { throw new Error('no'); } });
-    const error = await rejection(strike([{ fault: failing, afterMs: 0 }, { fault: aFault(), afterMs: 0, since: 'mending' }], terms));
+    const failing = aFault({
+      begin: async () => {
+        throw new Error('no');
+      },
+    });
+    const error = await rejection(
+      strike(
+        [
+          { fault: failing, afterMs: 0 },
+          { fault: aFault(), afterMs: 0, since: 'mending' },
+        ],
+        terms,
+      ),
+    );
     expect(String(error)).to.contain('could not be carried out');
   });
 
@@ -52,39 +99,84 @@ describe('a strike', () => {
   });
 
   it('has nobody lead before it is over where others have to wait', async () => {
-    const [one] = await strike([{ fault: aFault({ others: 'wait', lastsMs: 5 }), afterMs: 0 }], terms);
+    const [one] = await strike(
+      [{ fault: aFault({ others: 'wait', lastsMs: 5 }), afterMs: 0 }],
+      terms,
+    );
     expect(one?.led).to.equal((one?.to ?? 0) + TAKEOVER_MS);
   });
 
   it('has nobody lead before it is over where no replica is left', async () => {
     const met = meeting(3);
-    const done = await strike([0, 1, 2].map((n) => ({ fault: aFault({ hinders: n, begin: met }), afterMs: 0 })), terms);
+    const done = await strike(
+      [0, 1, 2].map((n) => ({ fault: aFault({ hinders: n, begin: met }), afterMs: 0 })),
+      terms,
+    );
     for (const { to, led } of done) expect(led).to.equal(to + TAKEOVER_MS);
   });
 
   it('does not take two faults of one replica for two replicas', async () => {
     const met = meeting(3);
-    const done = await strike([0, 1, 1].map((n) => ({ fault: aFault({ hinders: n, begin: met }), afterMs: 0 })), terms);
+    const done = await strike(
+      [0, 1, 1].map((n) => ({ fault: aFault({ hinders: n, begin: met }), afterMs: 0 })),
+      terms,
+    );
     for (const { from, led } of done) expect(led).to.equal(from + TAKEOVER_MS);
   });
 
   it('knows what was removed once it has been', async () => {
     const removes: string[] = [];
-    const [one] = await strike([{ fault: aFault({ removes, begin: async () => { removes.push('a'); } }), afterMs: 0 }], terms);
+    const [one] = await strike(
+      [
+        {
+          fault: aFault({
+            removes,
+            begin: async () => {
+              removes.push('a');
+            },
+          }),
+          afterMs: 0,
+        },
+      ],
+      terms,
+    );
     expect(one?.removed).to.deep.equal(['a']);
   });
 
   it('fails once all are over, where one could not be carried out', async () => {
     let isMended = false;
-    const failing = aFault({ kind: 'impossible', begin: async () => { throw new Error('no'); } });
-    const other = aFault({ end: async () => { await wait(); isMended = true; } });
-    const error = await rejection(strike([{ fault: failing, afterMs: 0 }, { fault: other, afterMs: 0 }], terms));
+    const failing = aFault({
+      kind: 'impossible',
+      begin: async () => {
+        throw new Error('no');
+      },
+    });
+    const other = aFault({
+      end: async () => {
+        await wait();
+        isMended = true;
+      },
+    });
+    const error = await rejection(
+      strike(
+        [
+          { fault: failing, afterMs: 0 },
+          { fault: other, afterMs: 0 },
+        ],
+        terms,
+      ),
+    );
     expect(String(error)).to.contain('impossible (somebody)');
     expect(isMended).to.equal(true);
   });
 
   it('fails where it is not over in time', async () => {
-    const error = await rejection(strike([{ fault: aFault({ end: () => new Promise(() => undefined) }), afterMs: 0 }], { ...terms, withinMs: 20 }));
+    const error = await rejection(
+      strike([{ fault: aFault({ end: () => new Promise(() => undefined) }), afterMs: 0 }], {
+        ...terms,
+        withinMs: 20,
+      }),
+    );
     expect(String(error)).to.contain('not mended within 20 ms');
   });
 });
@@ -93,7 +185,9 @@ describe('a strike', () => {
 const meeting = (count: number): (() => Promise<void>) => {
   let left = count;
   let open = (): void => undefined;
-  const all = new Promise<void>((resolve) => { open = resolve; });
+  const all = new Promise<void>((resolve) => {
+    open = resolve;
+  });
   return async () => {
     left -= 1;
     if (left === 0) open();

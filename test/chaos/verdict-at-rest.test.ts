@@ -2,7 +2,9 @@ import { expect } from 'chai';
 import { MadeUpRun } from '../support/chaos/a-run.ts';
 import { violationsOf } from '../support/chaos/verdict.ts';
 
-const promisesBroken = (run: MadeUpRun): readonly string[] => [...new Set(violationsOf(run.evidence()).map(({ promise }) => promise))];
+const promisesBroken = (run: MadeUpRun): readonly string[] => [
+  ...new Set(violationsOf(run.evidence()).map(({ promise }) => promise)),
+];
 const ANN = 'team/team/ann';
 const claim = { what: 'claim', pool: 'p' } as const;
 const all = Array.from({ length: 16 }, (_, shard) => shard);
@@ -20,10 +22,14 @@ describe('the verdict on a run at rest', () => {
     const but = (shard: number): readonly number[] => all.filter((one) => one !== shard);
 
     it('catches a shard that nobody leads', () => {
-      expect(promisesBroken(aPool().rest(10_500, { led: [but(3), []] }))).to.deep.equal(['each shard is led']);
+      expect(promisesBroken(aPool().rest(10_500, { led: [but(3), []] }))).to.deep.equal([
+        'each shard is led',
+      ]);
     });
     it('catches a shard that two lead', () => {
-      expect(promisesBroken(aPool().rest(10_500, { led: [all, [7]] }))).to.deep.equal(['each shard is led']);
+      expect(promisesBroken(aPool().rest(10_500, { led: [all, [7]] }))).to.deep.equal([
+        'each shard is led',
+      ]);
     });
     it('allows for 10 s of calm', () => {
       expect(promisesBroken(aPool().rest(9_500, { led: [but(3), []] }))).to.deep.equal([]);
@@ -32,62 +38,128 @@ describe('the verdict on a run at rest', () => {
       expect(promisesBroken(aPool().rest(60_000, { led: [but(3), undefined] }))).to.deep.equal([]);
     });
     it('does not count the time in which nobody looked', () => {
-      const { rests, ...rest } = aPool().rest(9_000, { led: [but(3)] }).evidence();
-      const late = rests.map(({ looks, ...one }) => ({ ...one, looks: [...looks, ...looks.slice(-1).map((look) => ({ ...look, asked: look.asked + 50_000, answered: look.answered + 50_000 }))] }));
+      const { rests, ...rest } = aPool()
+        .rest(9_000, { led: [but(3)] })
+        .evidence();
+      const late = rests.map(({ looks, ...one }) => ({
+        ...one,
+        looks: [
+          ...looks,
+          ...looks.slice(-1).map((look) => ({
+            ...look,
+            asked: look.asked + 50_000,
+            answered: look.answered + 50_000,
+          })),
+        ],
+      }));
       expect(violationsOf({ ...rest, rests: late })).to.deep.equal([]);
     });
   });
 
   describe('each pool is full', () => {
     it('catches a pool that lacks an instance', () => {
-      expect(promisesBroken(aPool().pool('q', { replicas: 1 }).at(20_000).rest(10_500))).to.deep.equal(['each pool is full']);
+      expect(
+        promisesBroken(aPool().pool('q', { replicas: 1 }).at(20_000).rest(10_500)),
+      ).to.deep.equal(['each pool is full']);
     });
     it('does not take one that starts, or is unavailable, for there', () => {
-      expect(promisesBroken(aPool().pool('q', { replicas: 1 }).born('b', 'q').at(20_000).rest(10_500))).to.deep.equal(['each pool is full']);
-      expect(promisesBroken(aPool().node('node-0', false).at(20_000).rest(10_500))).to.deep.equal(['each pool is full']);
+      expect(
+        promisesBroken(aPool().pool('q', { replicas: 1 }).born('b', 'q').at(20_000).rest(10_500)),
+      ).to.deep.equal(['each pool is full']);
+      expect(promisesBroken(aPool().node('node-0', false).at(20_000).rest(10_500))).to.deep.equal([
+        'each pool is full',
+      ]);
     });
     it('leaves to the scheduler and its node what they are yet to start, as after a write of the node that etcd lost', () => {
-      const begun = (node?: string): MadeUpRun => aPool().pool('q', { replicas: 1 }).born('b', 'q')
-        .pod('b', { ownerUid: 'record-b', uid: 'pod-b', vitals: 'starting', terminating: false, ...(node === undefined ? {} : { node }) });
-      for (const node of [undefined, 'node-0']) expect(promisesBroken(begun(node).at(20_000).rest(10_500))).to.deep.equal([]);
+      const begun = (node?: string): MadeUpRun =>
+        aPool()
+          .pool('q', { replicas: 1 })
+          .born('b', 'q')
+          .pod('b', {
+            ownerUid: 'record-b',
+            uid: 'pod-b',
+            vitals: 'starting',
+            terminating: false,
+            ...(node === undefined ? {} : { node }),
+          });
+      for (const node of [undefined, 'node-0'])
+        expect(promisesBroken(begun(node).at(20_000).rest(10_500))).to.deep.equal([]);
     });
     it('counts what runs', () => {
       expect(promisesBroken(aPool().claimed('a').at(20_000).rest(10_500))).to.deep.equal([]);
     });
     it('allows for 10 s of calm, and for 10 s after a resize', () => {
-      expect(promisesBroken(aPool().pool('q', { replicas: 1 }).at(20_000).rest(9_500))).to.deep.equal([]);
+      expect(
+        promisesBroken(aPool().pool('q', { replicas: 1 }).at(20_000).rest(9_500)),
+      ).to.deep.equal([]);
       expect(promisesBroken(aPool().pool('p', { replicas: 2 }).rest(15_000))).to.deep.equal([]);
     });
     it('says nothing of a pool that is being deleted, or is gone', () => {
-      expect(promisesBroken(aPool().pool('p', { deleting: true }).podGone('a').recordGone('a').poolGone('p').at(20_000).rest(10_500))).to.deep.equal([]);
+      expect(
+        promisesBroken(
+          aPool()
+            .pool('p', { deleting: true })
+            .podGone('a')
+            .recordGone('a')
+            .poolGone('p')
+            .at(20_000)
+            .rest(10_500),
+        ),
+      ).to.deep.equal([]);
     });
   });
 
   describe('nothing taken that no claim holds', () => {
     it('catches a pool that was deleted, has nothing running, and stays', () => {
-      expect(promisesBroken(aPool().pool('p', { replicas: 0, deleting: true }).at(2_000).rest(10_500).poolGone('p'))).to.deep.equal(['nothing taken that no claim holds']);
+      expect(
+        promisesBroken(
+          aPool().pool('p', { replicas: 0, deleting: true }).at(2_000).rest(10_500).poolGone('p'),
+        ),
+      ).to.deep.equal(['nothing taken that no claim holds']);
     });
     it('lets a pool stay for as long as something of it runs', () => {
-      expect(promisesBroken(aPool().claimed('a').pool('p', { replicas: 0, deleting: true }).at(2_000).rest(10_500))).to.deep.equal([]);
+      expect(
+        promisesBroken(
+          aPool().claimed('a').pool('p', { replicas: 0, deleting: true }).at(2_000).rest(10_500),
+        ),
+      ).to.deep.equal([]);
     });
     it('catches a claim that waits at rest while an instance is idle', () => {
       const run = aPool();
-      const waits = run.rest(20_000).call(claim, { status: 503, errorCode: 'UNAVAILABLE' }, { invoked: run.now - 10_000, completed: run.now - 9_000 });
+      const waits = run
+        .rest(20_000)
+        .call(
+          claim,
+          { status: 503, errorCode: 'UNAVAILABLE' },
+          { invoked: run.now - 10_000, completed: run.now - 9_000 },
+        );
       expect(promisesBroken(waits)).to.deep.equal(['nothing taken that no claim holds']);
     });
     it('lets a claim be slow elsewhere', () => {
-      expect(promisesBroken(aPool().call(claim, { status: 503, errorCode: 'UNAVAILABLE' }, { completed: 9_000 }).at(10_000))).to.deep.equal([]);
+      expect(
+        promisesBroken(
+          aPool()
+            .call(claim, { status: 503, errorCode: 'UNAVAILABLE' }, { completed: 9_000 })
+            .at(10_000),
+        ),
+      ).to.deep.equal([]);
     });
   });
 
   describe('quota equals the records', () => {
-    const told = (sandboxes: number, pools = 1, replicas = 1) => ({ usage: { [ANN]: { sandboxes, pools, replicas } } });
+    const told = (sandboxes: number, pools = 1, replicas = 1) => ({
+      usage: { [ANN]: { sandboxes, pools, replicas } },
+    });
 
     it('catches usage above and below what there is, of each kind', () => {
       for (const usage of [told(1), told(0, 2), told(0, 1, 9)]) {
-        expect(promisesBroken(aPool().rest(61_000, usage))).to.deep.equal(['quota equals the records']);
+        expect(promisesBroken(aPool().rest(61_000, usage))).to.deep.equal([
+          'quota equals the records',
+        ]);
       }
-      expect(promisesBroken(aPool().claimed('a').rest(61_000, told(0)))).to.deep.equal(['quota equals the records']);
+      expect(promisesBroken(aPool().claimed('a').rest(61_000, told(0)))).to.deep.equal([
+        'quota equals the records',
+      ]);
     });
     it('allows for a minute', () => {
       expect(promisesBroken(aPool().rest(59_000, told(1)))).to.deep.equal([]);

@@ -13,35 +13,76 @@ const claim = { what: 'claim', pool: 'p' } as const;
 
 /** One misdeed at the end of a run that was good until then. */
 const MISDEEDS: Readonly<Record<string, (model: ModelRun) => unknown>> = {
-  'one owner': ({ run, running }) => { for (const id of first(running)) run.claimed(id, { owner: 'team/team/bob' }); },
+  'one owner': ({ run, running }) => {
+    for (const id of first(running)) run.claimed(id, { owner: 'team/team/bob' });
+  },
   'nothing lost': ({ run }) => run.call(claim, { status: 201, id: 'an-id-that-nobody-wrote' }),
-  'nothing taken away': ({ run, running }) => { for (const id of first(running)) run.podGone(id); },
-  'no false refusal': ({ run, idle }) => { for (const id of first(idle)) run.at(run.now + 10).call(claim, { status: 429, errorCode: 'POOL_EXHAUSTED', id }).at(run.now + 100); },
-  'quota kept': ({ run }) => { for (const id of ['x', 'y', 'z', 'more']) run.idle(id).claimed(id, { mark: id }); },
-  'a delete is final': ({ run, deleted }) => { for (const id of first(deleted)) run.at(run.now + 100).call({ what: 'get', id }, { status: 200, shows: 'Running' }); },
-  'one effect per key': ({ run }) => { for (const id of ['x', 'y']) run.idle(id).claimed(id, { mark: 'the same' }); },
-  'surplus trimmed': ({ run }) => { for (const id of ['v', 'w', 'x', 'y', 'z']) run.idle(id); },
+  'nothing taken away': ({ run, running }) => {
+    for (const id of first(running)) run.podGone(id);
+  },
+  'no false refusal': ({ run, idle }) => {
+    for (const id of first(idle))
+      run
+        .at(run.now + 10)
+        .call(claim, { status: 429, errorCode: 'POOL_EXHAUSTED', id })
+        .at(run.now + 100);
+  },
+  'quota kept': ({ run }) => {
+    for (const id of ['x', 'y', 'z', 'more']) run.idle(id).claimed(id, { mark: id });
+  },
+  'a delete is final': ({ run, deleted }) => {
+    for (const id of first(deleted))
+      run.at(run.now + 100).call({ what: 'get', id }, { status: 200, shows: 'Running' });
+  },
+  'one effect per key': ({ run }) => {
+    for (const id of ['x', 'y']) run.idle(id).claimed(id, { mark: 'the same' });
+  },
+  'surplus trimmed': ({ run }) => {
+    for (const id of ['v', 'w', 'x', 'y', 'z']) run.idle(id);
+  },
   'each shard is led': ({ run }) => run.rest(11_000, { led: [[0, 1, 2]] }),
-  'each pool is full': ({ run, idle }) => { for (const id of first(idle)) run.podGone(id).recordGone(id).at(run.now + 20_000).rest(11_000); },
-  'nothing taken that no claim holds': ({ run }) => run.pool('q', { replicas: 0, deleting: true }).at(run.now + 20_000).rest(11_000),
-  'quota equals the records': ({ run }) => run.rest(61_000, { usage: { 'team/team/ann': { sandboxes: 9, pools: 1, replicas: 4 } } }),
+  'each pool is full': ({ run, idle }) => {
+    for (const id of first(idle))
+      run
+        .podGone(id)
+        .recordGone(id)
+        .at(run.now + 20_000)
+        .rest(11_000);
+  },
+  'nothing taken that no claim holds': ({ run }) =>
+    run
+      .pool('q', { replicas: 0, deleting: true })
+      .at(run.now + 20_000)
+      .rest(11_000),
+  'quota equals the records': ({ run }) =>
+    run.rest(61_000, { usage: { 'team/team/ann': { sandboxes: 9, pools: 1, replicas: 4 } } }),
 };
 
 describe('the verdict on runs by chance', () => {
   it('finds nothing wrong where the promises were kept', () => {
-    check(fc.property(seeds, (seed) => { expect(violationsOf(aRun(seed).run.rest(9_000).evidence())).to.deep.equal([]); }), { numRuns: 300 });
+    check(
+      fc.property(seeds, (seed) => {
+        expect(violationsOf(aRun(seed).run.rest(9_000).evidence())).to.deep.equal([]);
+      }),
+      { numRuns: 300 },
+    );
   });
 
   for (const [promise, commit] of Object.entries(MISDEEDS)) {
     it(`finds one misdeed against "${promise}"`, () => {
-      check(fc.property(seeds, (seed) => {
-        const model = aRun(seed);
-        // Where a run by chance ended without what it takes, nothing is asked.
-        fc.pre(model.running.size > 0 && model.idle.size > 0 && model.deleted.size > 0);
-        model.run.at(model.run.now + 1_000_000);
-        commit(model);
-        expect(violationsOf(model.run.evidence()).map((violation) => violation.promise)).to.include(promise);
-      }), { numRuns: 50 });
+      check(
+        fc.property(seeds, (seed) => {
+          const model = aRun(seed);
+          // Where a run by chance ended without what it takes, nothing is asked.
+          fc.pre(model.running.size > 0 && model.idle.size > 0 && model.deleted.size > 0);
+          model.run.at(model.run.now + 1_000_000);
+          commit(model);
+          expect(
+            violationsOf(model.run.evidence()).map((violation) => violation.promise),
+          ).to.include(promise);
+        }),
+        { numRuns: 50 },
+      );
     });
   }
 });

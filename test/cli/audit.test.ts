@@ -12,21 +12,34 @@ describe('sandpool audit verify', () => {
     audit = new AuditUnderTest();
     await audit.run(2);
   });
-  afterEach(async () => { await audit.remove(); });
+  afterEach(async () => {
+    await audit.remove();
+  });
 
   const file = (): string => audit.files[0] ?? '';
-  const forge = (): void => { writeFileSync(file(), readFileSync(file(), 'utf8').replace('"requestId":"r-1"', '"requestId":"r-2"')); };
+  const forge = (): void => {
+    writeFileSync(
+      file(),
+      readFileSync(file(), 'utf8').replace('"requestId":"r-1"', '"requestId":"r-2"'),
+    );
+  };
   const last = (): string => String(audit.lines.at(-1)?.['hash']);
 
   it('says that a folder’s chain is whole, and where it ends', async () => {
     const end = await cliHere(['audit', 'verify', audit.folder]);
 
-    expect(end).to.deep.equal({ code: 0, stderr: '', stdout: `1 file, 4 lines: lines 1 to 4, the last with hash ${last()}\nthe chain is whole\n` });
+    expect(end).to.deep.equal({
+      code: 0,
+      stderr: '',
+      stdout: `1 file, 4 lines: lines 1 to 4, the last with hash ${last()}\nthe chain is whole\n`,
+    });
     expect((await cliHere(['audit', 'verify', file()])).code).to.equal(0);
   });
 
   it('finds the folder by the daemon’s settings', async () => {
-    expect((await cliHere(['audit', 'verify'], { SANDPOOL_AUDIT_FOLDER: audit.folder })).code).to.equal(0);
+    expect(
+      (await cliHere(['audit', 'verify'], { SANDPOOL_AUDIT_FOLDER: audit.folder })).code,
+    ).to.equal(0);
   });
 
   it('says what was found and where, and ends with 1', async () => {
@@ -35,14 +48,28 @@ describe('sandpool audit verify', () => {
     const json = await cliHere(['audit', 'verify', audit.folder, '-o', 'json']);
 
     expect(end.code).to.equal(1);
-    expect(end.stdout).to.include(`${file()}:3`).and.include('line 3 was changed').and.include('1 finding\n');
+    expect(end.stdout)
+      .to.include(`${file()}:3`)
+      .and.include('line 3 was changed')
+      .and.include('1 finding\n');
     expect(json.code).to.equal(1);
-    expect((JSON.parse(json.stdout) as { readonly findings: readonly unknown[] }).findings).to.deep.equal([{ kind: 'changed', file: file(), line: 3, problem: 'line 3 was changed: its hash is another' }]);
+    expect(
+      (JSON.parse(json.stdout) as { readonly findings: readonly unknown[] }).findings,
+    ).to.deep.equal([
+      {
+        kind: 'changed',
+        file: file(),
+        line: 3,
+        problem: 'line 3 was changed: its hash is another',
+      },
+    ]);
   });
 
   it('holds the chain against a hash that was kept elsewhere', async () => {
     expect((await cliHere(['audit', 'verify', file(), '--head', `4:${last()}`])).code).to.equal(0);
-    expect((await cliHere(['audit', 'verify', file(), '--head', `5:${last()}`])).stdout).to.include('known to have gone on to line 5');
+    expect((await cliHere(['audit', 'verify', file(), '--head', `5:${last()}`])).stdout).to.include(
+      'known to have gone on to line 5',
+    );
     expect((await cliHere(['audit', 'verify', file(), '--head', '4:nonsense'])).code).to.equal(2);
   });
 
@@ -59,7 +86,18 @@ describe('sandpool audit', function () {
   const { daemon, sandpool } = onACliDaemon();
   let end = CHAIN_START;
   const write = (requestId: string, more: object = {}): void => {
-    const next = chainLine(end, { time: '2026-01-01T00:00:00.000Z', replica: 'r', kind: 'write', requestId, team: 'blue', user: 'ada', keyId: 'k1', operation: 'claimSandbox', status: 201, ...more });
+    const next = chainLine(end, {
+      time: '2026-01-01T00:00:00.000Z',
+      replica: 'r',
+      kind: 'write',
+      requestId,
+      team: 'blue',
+      user: 'ada',
+      keyId: 'k1',
+      operation: 'claimSandbox',
+      status: 201,
+      ...more,
+    });
     end = next.end;
     daemon().operations.audit.add([next.line]);
   };
@@ -69,28 +107,43 @@ describe('sandpool audit', function () {
     write('r-2', { user: 'bob', status: 404, errorCode: 'POOL_NOT_FOUND' });
 
     const shown = await sandpool('audit', '--admin');
-    expect(shown.stdout).to.match(/^TIME +WHO +WHAT +OUTCOME +OF\n2026-01-01T00:00:00Z +blue\/ada +claimSandbox +201 +p s\n2026-01-01T00:00:00Z +blue\/bob +claimSandbox +POOL_NOT_FOUND +-\n$/);
-    expect((await sandpool('audit', 'list', '--admin', '--user', 'bob', '-o', 'wide')).stdout).to.include('r-2').and.not.include('r-1');
-    expect(JSON.parse((await sandpool('audit', '--limit', '1', '--admin', '-o', 'json')).stdout)).to.have.nested.property('items[0].requestId', 'r-2');
-    expect((await sandpool('audit')).stderr).to.include('ADMIN_REQUIRED').and.include('--admin');
+    expect(shown.stdout).to.match(
+      /^TIME +WHO +WHAT +OUTCOME +OF\n2026-01-01T00:00:00Z +blue\/ada +claimSandbox +201 +p s\n2026-01-01T00:00:00Z +blue\/bob +claimSandbox +POOL_NOT_FOUND +-\n$/,
+    );
+    expect((await sandpool('audit', 'list', '--admin', '--user', 'bob', '-o', 'wide')).stdout)
+      .to.include('r-2')
+      .and.not.include('r-1');
+    expect(
+      JSON.parse((await sandpool('audit', '--limit', '1', '--admin', '-o', 'json')).stdout),
+    ).to.have.nested.property('items[0].requestId', 'r-2');
+    expect((await sandpool('audit')).stderr)
+      .to.include('ADMIN_REQUIRED')
+      .and.include('--admin');
   });
 
   it('goes on with what is written', async () => {
     write('r-1');
-    const following = startCli(['audit', '-f', '--admin', '-o', 'json'], { SANDPOOL_DATA_DIR: daemon().dataDir });
+    const following = startCli(['audit', '-f', '--admin', '-o', 'json'], {
+      SANDPOOL_DATA_DIR: daemon().dataDir,
+    });
     await eventually(() => following.text.stdout.includes('r-1'), 'what was there', 10_000);
     write('r-2');
     await eventually(() => following.text.stdout.includes('r-2'), 'what came', 10_000);
     following.child.kill('SIGINT');
     await following.ended;
 
-    expect(following.text.stdout.match(/"requestId":"[^"]*"/g)).to.deep.equal(['"requestId":"r-1"', '"requestId":"r-2"']);
+    expect(following.text.stdout.match(/"requestId":"[^"]*"/g)).to.deep.equal([
+      '"requestId":"r-1"',
+      '"requestId":"r-2"',
+    ]);
   });
 
   it('goes on after the service was away for a moment', async () => {
     const { audit } = daemon().operations;
     write('r-1');
-    const following = startCli(['audit', '-f', '--admin', '-o', 'json'], { SANDPOOL_DATA_DIR: daemon().dataDir });
+    const following = startCli(['audit', '-f', '--admin', '-o', 'json'], {
+      SANDPOOL_DATA_DIR: daemon().dataDir,
+    });
     await eventually(() => following.text.stdout.includes('r-1'), 'what was there', 10_000);
     const before = audit.before.bind(audit);
     audit.before = async () => {
@@ -111,8 +164,12 @@ describe('sandpool log-level', () => {
 
   it('shows and changes it', async () => {
     expect((await sandpool('log-level', '--admin')).stdout).to.equal('info (one)\n');
-    expect((await sandpool('log-level', 'debug', '--for', '10m', '--admin')).stdout).to.match(/^debug, until .*Z; info by the settings \(one\)\n$/);
-    expect((await sandpool('log-level', 'warn', '--admin')).stdout).to.equal('warn, until a restart; info by the settings (one)\n');
+    expect((await sandpool('log-level', 'debug', '--for', '10m', '--admin')).stdout).to.match(
+      /^debug, until .*Z; info by the settings \(one\)\n$/,
+    );
+    expect((await sandpool('log-level', 'warn', '--admin')).stdout).to.equal(
+      'warn, until a restart; info by the settings (one)\n',
+    );
     expect((await sandpool('log-level', 'loud', '--admin')).code).to.equal(2);
     expect((await sandpool('log-level', 'debug')).stderr).to.include('ADMIN_REQUIRED');
   });

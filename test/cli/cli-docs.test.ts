@@ -8,7 +8,12 @@ describe('docs/command-line.md', () => {
 
   it('has every command with its usage and examples', async () => {
     const page = await cliPage();
-    for (const usage of ['sandpool run [options] [command...]', 'sandpool pools update [options] [pool]', 'sandpool config check [options] [file]']) expect(page).to.include(`Usage: ${usage}`);
+    for (const usage of [
+      'sandpool run [options] [command...]',
+      'sandpool pools update [options] [pool]',
+      'sandpool config check [options] [file]',
+    ])
+      expect(page).to.include(`Usage: ${usage}`);
     expect(page.match(/^Examples:$/gm)?.length).to.equal(page.match(/^Usage: /gm)?.length);
   });
 });

@@ -31,7 +31,10 @@ export interface ServedTerminal {
   readonly endSandbox: () => void;
 }
 
-/** The service over operations in memory, whose commands and shells run on this machine, and a data folder that names it. */
+/**
+ * The service over operations in memory, whose commands and shells run on this machine, and a data
+ * folder that names it.
+ */
 export interface CliDaemon {
   readonly operations: FakeOperations;
   readonly dataDir: string;
@@ -43,16 +46,34 @@ export interface CliDaemon {
   readonly close: () => Promise<void>;
 }
 
-export const aCliDaemon = async ({ replicas = 2 }: { readonly replicas?: number } = {}): Promise<CliDaemon> => {
+export const aCliDaemon = async ({
+  replicas = 2,
+}: { readonly replicas?: number } = {}): Promise<CliDaemon> => {
   const operations = new FakeOperations();
   operations.runExec = runHere;
-  const [tenant, admin] = [await operations.key('default', 'default'), await operations.key('ops', 'root', 'admin')];
-  await operations.createPool(operations.authenticate(tenant), { name: 'default', source: { templateName: 'default' }, replicas, labels: {}, annotations: {} });
+  const [tenant, admin] = [
+    await operations.key('default', 'default'),
+    await operations.key('ops', 'root', 'admin'),
+  ];
+  await operations.createPool(operations.authenticate(tenant), {
+    name: 'default',
+    source: { templateName: 'default' },
+    replicas,
+    labels: {},
+    annotations: {},
+  });
   const terminals: ServedTerminal[] = [];
-  const openTerminal = async (request: OpenTerminalRequest): Promise<OpenTerminal> => shellHere(request, terminals);
+  const openTerminal = async (request: OpenTerminalRequest): Promise<OpenTerminal> =>
+    shellHere(request, terminals);
   const clock = systemClock();
   const upgrades = terminalUpgrades({ operations: { openTerminal }, log: quietLog, clock });
-  const http = createHttpServer({ operations, clock, requests: operations.requests, log: quietLog, upgrade: upgrades.upgrade });
+  const http = createHttpServer({
+    operations,
+    clock,
+    requests: operations.requests,
+    log: quietLog,
+    upgrade: upgrades.upgrade,
+  });
   const checkAnswers = watchAnswers(http.server);
   const { port } = await http.start({ host: '127.0.0.1', port: 0 });
   const url = `http://127.0.0.1:${port}`;
@@ -62,8 +83,14 @@ export const aCliDaemon = async ({ replicas = 2 }: { readonly replicas?: number 
   writeFileSync(join(dataDir, 'keys/admin.key'), `${admin}\n`, { mode: 0o600 });
   writeDaemonNote(dataDir, url); // of this very process
   return {
-    operations, dataDir, url, terminals,
-    left: () => [...operations.sandboxes.values()].filter(({ status }) => status === 'Running').map(({ id }) => id),
+    operations,
+    dataDir,
+    url,
+    terminals,
+    left: () =>
+      [...operations.sandboxes.values()]
+        .filter(({ status }) => status === 'Running')
+        .map(({ id }) => id),
     stopTerminals: upgrades.stop,
     close: async () => {
       await upgrades.stop();
@@ -75,10 +102,18 @@ export const aCliDaemon = async ({ replicas = 2 }: { readonly replicas?: number 
   };
 };
 
-/** A daemon of its own for each test of the suite, and the command line in this process, as its tenant. */
-export const onACliDaemon = (): { readonly daemon: () => CliDaemon; readonly sandpool: (...args: readonly string[]) => Promise<CliEnd> } => {
+/**
+ * A daemon of its own for each test of the suite, and the command line in this process, as its
+ * tenant.
+ */
+export const onACliDaemon = (): {
+  readonly daemon: () => CliDaemon;
+  readonly sandpool: (...args: readonly string[]) => Promise<CliEnd>;
+} => {
   let running: CliDaemon | undefined;
-  beforeEach(async () => { running = await aCliDaemon(); });
+  beforeEach(async () => {
+    running = await aCliDaemon();
+  });
   afterEach(() => running?.close());
   const daemon = (): CliDaemon => {
     if (!running) throw new Error('it is started before each test');
@@ -101,29 +136,59 @@ export interface RunningCli {
 }
 
 /** The command line as a process of its own, with nothing in its environment but what is given. */
-export const startCli = (args: readonly string[], env: Readonly<Record<string, string>> = {}, input?: string): RunningCli => {
-  const child = spawn(process.execPath, [...CLI, ...args], { env: { PATH: process.env['PATH'] ?? '', HOME: tmpdir(), ...env }, stdio: 'pipe' });
+export const startCli = (
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  input?: string,
+): RunningCli => {
+  const child = spawn(process.execPath, [...CLI, ...args], {
+    env: { PATH: process.env['PATH'] ?? '', HOME: tmpdir(), ...env },
+    stdio: 'pipe',
+  });
   const text = { stdout: '', stderr: '' };
-  child.stdout.setEncoding('utf8').on('data', (part: string) => { text.stdout += part; });
-  child.stderr.setEncoding('utf8').on('data', (part: string) => { text.stderr += part; });
+  child.stdout.setEncoding('utf8').on('data', (part: string) => {
+    text.stdout += part;
+  });
+  child.stderr.setEncoding('utf8').on('data', (part: string) => {
+    text.stderr += part;
+  });
   child.stdin.on('error', () => {});
   if (input !== undefined) child.stdin.end(input);
-  return { child, text, ended: once(child, 'close').then(([code]: (number | null)[]) => ({ code: code ?? null, ...text })) };
+  return {
+    child,
+    text,
+    ended: once(child, 'close').then(([code]: (number | null)[]) => ({
+      code: code ?? null,
+      ...text,
+    })),
+  };
 };
 
-export const cli = async (args: readonly string[], env: Readonly<Record<string, string>> = {}, input = ''): Promise<CliEnd> =>
-  await startCli(args, env, input).ended;
+export const cli = async (
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  input = '',
+): Promise<CliEnd> => await startCli(args, env, input).ended;
 
 /** The command line in this process: faster, for what needs no process of its own. */
-export const cliHere = async (args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<CliEnd> => {
+export const cliHere = async (
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<CliEnd> => {
   const text = { stdout: '', stderr: '' };
-  const into = (name: 'stdout' | 'stderr'): Writable => new Writable({
-    write: (chunk: Buffer, _encoding, done) => {
-      text[name] += chunk.toString();
-      done();
-    },
+  const into = (name: 'stdout' | 'stderr'): Writable =>
+    new Writable({
+      write: (chunk: Buffer, _encoding, done) => {
+        text[name] += chunk.toString();
+        done();
+      },
+    });
+  const code = await runCommandLine(args, {
+    env: { HOME: tmpdir(), ...env },
+    stdin: Readable.from([]),
+    stdout: into('stdout'),
+    stderr: into('stderr'),
   });
-  const code = await runCommandLine(args, { env: { HOME: tmpdir(), ...env }, stdin: Readable.from([]), stdout: into('stdout'), stderr: into('stderr') });
   return { code, ...text };
 };
 
@@ -135,12 +200,29 @@ export interface CliInTerminal {
   readonly ended: Promise<number>;
 }
 
-/** Runs `stty -g` after the command, so that `AFTER[...]` in the output tells whether its terminal was put back; it ends once that was read, for node-pty may lose what it has not read by then. */
-export const startCliInTerminal = (args: readonly string[], env: Readonly<Record<string, string>>, size = { cols: 90, rows: 30 }): CliInTerminal => {
-  const words = [process.execPath, ...CLI, ...args].map((word) => `'${word.replaceAll("'", String.raw`'\''`)}'`).join(' ');
-  const pty = spawnPty('/bin/sh', ['-c', `echo "BEFORE[$(stty -g)]"; ${words}; code=$?; echo "AFTER[$(stty -g)]"; read -r _; exit $code`], {
-    ...size, env: { PATH: process.env['PATH'] ?? '', HOME: tmpdir(), TERM: 'xterm', ...env },
-  });
+/**
+ * Runs `stty -g` after the command, so that `AFTER[...]` in the output tells whether its terminal
+ * was put back; it ends once that was read, for node-pty may lose what it has not read by then.
+ */
+export const startCliInTerminal = (
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  size = { cols: 90, rows: 30 },
+): CliInTerminal => {
+  const words = [process.execPath, ...CLI, ...args]
+    .map((word) => `'${word.replaceAll("'", String.raw`'\''`)}'`)
+    .join(' ');
+  const pty = spawnPty(
+    '/bin/sh',
+    [
+      '-c',
+      `echo "BEFORE[$(stty -g)]"; ${words}; code=$?; echo "AFTER[$(stty -g)]"; read -r _; exit $code`,
+    ],
+    {
+      ...size,
+      env: { PATH: process.env['PATH'] ?? '', HOME: tmpdir(), TERM: 'xterm', ...env },
+    },
+  );
   let output = '';
   let isRead = false;
   pty.onData((part) => {
@@ -149,11 +231,18 @@ export const startCliInTerminal = (args: readonly string[], env: Readonly<Record
     isRead = true;
     pty.write('\n');
   });
-  const ended = new Promise<number>((resolve) => { pty.onExit(({ exitCode }) => resolve(exitCode)); });
+  const ended = new Promise<number>((resolve) => {
+    pty.onExit(({ exitCode }) => resolve(exitCode));
+  });
   return {
     pty,
     output: () => output,
-    shows: async (what) => await eventually(() => (typeof what === 'string' ? output.includes(what) : what.test(output)), `the terminal shows ${String(what)}; it shows: ${JSON.stringify(output.slice(-600))}`, 10_000),
+    shows: async (what) =>
+      await eventually(
+        () => (typeof what === 'string' ? output.includes(what) : what.test(output)),
+        `the terminal shows ${String(what)}; it shows: ${JSON.stringify(output.slice(-600))}`,
+        10_000,
+      ),
     ended,
   };
 };
@@ -166,25 +255,48 @@ export const terminalWasPutBack = (output: string): boolean => {
 
 const runHere = async (request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> => {
   const [file = '', ...args] = request.argv;
-  const child = spawn(file, args, { signal, stdio: 'pipe', timeout: request.timeoutMs, killSignal: 'SIGKILL' });
+  const child = spawn(file, args, {
+    signal,
+    stdio: 'pipe',
+    timeout: request.timeoutMs,
+    killSignal: 'SIGKILL',
+  });
   const [stdout, stderr]: [Buffer[], Buffer[]] = [[], []];
   child.stdout.on('data', (part: Buffer) => stdout.push(part));
   child.stderr.on('data', (part: Buffer) => stderr.push(part));
   child.stdin.on('error', () => {}).end(request.stdin ?? '');
-  const code = await once(child, 'close').then(([exitCode]: (number | null)[]) => exitCode ?? null, () => 127);
-  return outcome({ stdout: Buffer.concat(stdout), stderr: Buffer.concat(stderr), exitCode: code ?? 124, timedOut: code === null });
+  const code = await once(child, 'close').then(
+    ([exitCode]: (number | null)[]) => exitCode ?? null,
+    () => 127,
+  );
+  return outcome({
+    stdout: Buffer.concat(stdout),
+    stderr: Buffer.concat(stderr),
+    exitCode: code ?? 124,
+    timedOut: code === null,
+  });
 };
 
-/** Waits to be ended once it has told its exit code, for node-pty may lose what it has not read at an end. */
+/**
+ * Waits to be ended once it has told its exit code, for node-pty may lose what it has not read at
+ * an end.
+ */
 const SHELL = String.raw`/bin/bash --norc --noprofile; code=$?; printf '\035%s\035' "$code"; read -r _`;
 const EXIT_MARK = 0x1d;
 
 const shellHere = (request: OpenTerminalRequest, terminals: ServedTerminal[]): OpenTerminal => {
   const pty = spawnPty('/bin/sh', ['-c', SHELL], {
-    cols: request.cols, rows: request.rows, encoding: null, env: { PATH: process.env['PATH'] ?? '', TERM: 'xterm', PS1: 'INSIDE$ ', HISTFILE: '' },
+    cols: request.cols,
+    rows: request.rows,
+    encoding: null,
+    env: { PATH: process.env['PATH'] ?? '', TERM: 'xterm', PS1: 'INSIDE$ ', HISTFILE: '' },
   });
   let endSandbox = (): void => {};
-  const ended = new Promise<'sandbox-ended'>((resolve) => { endSandbox = () => { resolve('sandbox-ended'); }; });
+  const ended = new Promise<'sandbox-ended'>((resolve) => {
+    endSandbox = () => {
+      resolve('sandbox-ended');
+    };
+  });
   const served: ServedTerminal = { request, pty, taken: 0, endSandbox };
   terminals.push(served);
   const stream = new Duplex({
@@ -215,11 +327,21 @@ const shellHere = (request: OpenTerminalRequest, terminals: ServedTerminal[]): O
       end(Number.parseInt(marked.toString('latin1', 1), 10));
       kill(pty);
     });
-    pty.onExit(({ exitCode, signal }) => { end(signal ? 128 + signal : exitCode); });
+    pty.onExit(({ exitCode, signal }) => {
+      end(signal ? 128 + signal : exitCode);
+    });
   });
   return {
-    terminal: { stream, exit, resize: (cols, rows) => pty.resize(cols, rows), signal: (name) => pty.kill(`SIG${name}`), close: () => kill(pty) },
-    touch: () => {}, ended, close: () => kill(pty),
+    terminal: {
+      stream,
+      exit,
+      resize: (cols, rows) => pty.resize(cols, rows),
+      signal: (name) => pty.kill(`SIG${name}`),
+      close: () => kill(pty),
+    },
+    touch: () => {},
+    ended,
+    close: () => kill(pty),
   };
 };
 

@@ -9,7 +9,8 @@ const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 describe('the commands about the service', () => {
   const { daemon, sandpool } = onACliDaemon();
 
-  const claimed = async (): Promise<string> => (await sandpool('sandboxes', 'create')).stdout.trim();
+  const claimed = async (): Promise<string> =>
+    (await sandpool('sandboxes', 'create')).stdout.trim();
 
   describe('sandboxes', () => {
     it('create prints the id alone, for scripts', async () => {
@@ -31,7 +32,10 @@ describe('the commands about the service', () => {
       const lines = stdout.trimEnd().split('\n');
       expect(code).to.equal(0);
       expect(lines[0]).to.match(/^SANDBOX +POOL +STATUS +CLAIMED +DURATION +END$/);
-      expect(lines.slice(1).map((line) => line.split(/ +/).slice(0, 3))).to.deep.equal([[second, 'default', 'Running'], [first, 'default', 'Running']]);
+      expect(lines.slice(1).map((line) => line.split(/ +/).slice(0, 3))).to.deep.equal([
+        [second, 'default', 'Running'],
+        [first, 'default', 'Running'],
+      ]);
       const column = lines[0]?.indexOf('POOL') ?? -1;
       for (const line of lines.slice(1)) expect(line.slice(column)).to.match(/^default /);
     });
@@ -39,11 +43,23 @@ describe('the commands about the service', () => {
     it('list filters, pages, and says when there is more', async () => {
       await claimed();
       const kept = await claimed();
-      const end = await sandpool('sandboxes', 'list', '--phase', 'Running', '--pool', 'default', '--limit', '1');
+      const end = await sandpool(
+        'sandboxes',
+        'list',
+        '--phase',
+        'Running',
+        '--pool',
+        'default',
+        '--limit',
+        '1',
+      );
       expect(end.stdout.trim().split('\n')).to.have.length(2);
       expect(end.stdout).to.include(kept);
       expect(end.stderr).to.equal('sandpool: 1 of 2 shown; --limit and --offset show others\n');
-      expect(daemon().operations.lastFilter).to.deep.include({ poolName: 'default', phase: 'Running' });
+      expect(daemon().operations.lastFilter).to.deep.include({
+        poolName: 'default',
+        phase: 'Running',
+      });
       expect((await sandpool('sandboxes', 'list', '--offset', '1')).stderr).to.equal('');
     });
 
@@ -63,22 +79,36 @@ describe('the commands about the service', () => {
 
     it('list as YAML says what it says as JSON', async () => {
       await claimed();
-      const [yaml, json] = [(await sandpool('sandboxes', 'list', '-o', 'yaml')).stdout, (await sandpool('sandboxes', 'list', '-o', 'json')).stdout];
+      const [yaml, json] = [
+        (await sandpool('sandboxes', 'list', '-o', 'yaml')).stdout,
+        (await sandpool('sandboxes', 'list', '-o', 'json')).stdout,
+      ];
       expect(parse(yaml)).to.deep.equal(JSON.parse(json));
     });
 
     it('list of all is an admin’s', async () => {
       const refused = await sandpool('sandboxes', 'list', '--all');
       expect(refused.code).to.equal(1);
-      const allowed = await sandpool('sandboxes', 'list', '--all', '--key-file', join(daemon().dataDir, 'keys/admin.key'));
+      const allowed = await sandpool(
+        'sandboxes',
+        'list',
+        '--all',
+        '--key-file',
+        join(daemon().dataDir, 'keys/admin.key'),
+      );
       expect(allowed.code).to.equal(0);
     });
 
     it('get shows one', async () => {
       const id = await claimed();
       const { stdout } = await sandpool('sandboxes', 'get', id);
-      expect(stdout).to.match(new RegExp(`^sandbox: +${id}$`, 'm')).and.match(/^status: +Running$/m).and.match(/^owner: +default\/default$/m);
-      expect(JSON.parse((await sandpool('sandboxes', 'get', id, '-o', 'json')).stdout)).to.include({ sandboxId: id });
+      expect(stdout)
+        .to.match(new RegExp(`^sandbox: +${id}$`, 'm'))
+        .and.match(/^status: +Running$/m)
+        .and.match(/^owner: +default\/default$/m);
+      expect(JSON.parse((await sandpool('sandboxes', 'get', id, '-o', 'json')).stdout)).to.include({
+        sandboxId: id,
+      });
     });
 
     it('delete gives back each that is named', async () => {
@@ -90,16 +120,38 @@ describe('the commands about the service', () => {
 
     it('an unknown one fails with 1 and the service’s words', async () => {
       const end = await sandpool('sandboxes', 'get', '0190d4a5-7b1e-7c3a-9f00-00000000dead');
-      expect(end).to.deep.equal({ code: 1, stdout: '', stderr: 'sandpool: sandbox not found or already terminated (SANDBOX_NOT_FOUND)\n' });
+      expect(end).to.deep.equal({
+        code: 1,
+        stdout: '',
+        stderr: 'sandpool: sandbox not found or already terminated (SANDBOX_NOT_FOUND)\n',
+      });
     });
   });
 
   describe('pools', () => {
     it('create makes one of a template, with labels', async () => {
-      const end = await sandpool('pools', 'create', 'big', '--template', 'default', '--replicas', '20', '--label', 'a=1', '--label', 'b=2=3');
+      const end = await sandpool(
+        'pools',
+        'create',
+        'big',
+        '--template',
+        'default',
+        '--replicas',
+        '20',
+        '--label',
+        'a=1',
+        '--label',
+        'b=2=3',
+      );
       expect(end.code).to.equal(0);
-      expect(end.stdout).to.match(/^pool: +big$/m).and.match(/^replicas: +20$/m).and.match(/^template: +default$/m);
-      expect(daemon().operations.pools.get('team-default/big')).to.deep.include({ replicas: 20, labels: { a: '1', b: '2=3' } });
+      expect(end.stdout)
+        .to.match(/^pool: +big$/m)
+        .and.match(/^replicas: +20$/m)
+        .and.match(/^template: +default$/m);
+      expect(daemon().operations.pools.get('team-default/big')).to.deep.include({
+        replicas: 20,
+        labels: { a: '1', b: '2=3' },
+      });
     });
 
     it('create names the templates that there are', async () => {
@@ -111,22 +163,40 @@ describe('the commands about the service', () => {
     it('list shows an aligned table', async () => {
       await claimed();
       const [heading, row] = (await sandpool('pools', 'list')).stdout.trimEnd().split('\n');
-      expect(heading).to.match(/^POOL +PHASE +REPLICAS +IDLE +STARTING +RUNNING +FAILED +CPU +MEMORY$/);
-      expect(row?.split(/ +/)).to.deep.equal(['default', 'Ready', '2', '1', '0', '1', '0', '500m', '256Mi']);
+      expect(heading).to.match(
+        /^POOL +PHASE +REPLICAS +IDLE +STARTING +RUNNING +FAILED +CPU +MEMORY$/,
+      );
+      expect(row?.split(/ +/)).to.deep.equal([
+        'default',
+        'Ready',
+        '2',
+        '1',
+        '0',
+        '1',
+        '0',
+        '500m',
+        '256Mi',
+      ]);
     });
 
     it('get shows one, and as JSON the service’s own answer', async () => {
       expect((await sandpool('pools', 'get', 'default')).stdout).to.match(/^idle: +2$/m);
-      expect(JSON.parse((await sandpool('pools', 'get', 'default', '-o', 'json')).stdout)).to.deep.include({ name: 'default', spec: { replicas: 2 } });
+      expect(
+        JSON.parse((await sandpool('pools', 'get', 'default', '-o', 'json')).stdout),
+      ).to.deep.include({ name: 'default', spec: { replicas: 2 } });
     });
 
     it('update resizes', async () => {
-      expect((await sandpool('pools', 'update', 'default', '--replicas', '7')).stdout).to.match(/^replicas: +7$/m);
+      expect((await sandpool('pools', 'update', 'default', '--replicas', '7')).stdout).to.match(
+        /^replicas: +7$/m,
+      );
     });
 
     it('delete spares running sandboxes unless it is forced', async () => {
       expect((await sandpool('pools', 'delete', 'default')).stdout).to.equal('default Deleting\n');
-      expect(daemon().operations.pools.get('team-default/default')?.deleting).to.equal('keep-running');
+      expect(daemon().operations.pools.get('team-default/default')?.deleting).to.equal(
+        'keep-running',
+      );
       await sandpool('pools', 'delete', 'default', '--force');
       expect(daemon().operations.pools.get('team-default/default')?.deleting).to.equal('force');
     });
@@ -144,7 +214,10 @@ describe('the commands about the service', () => {
       const id = await claimed();
       daemon().operations.failWith = sandboxNotRunning('Stopping');
       const end = await sandpool('exec', id, 'true');
-      expect([end.code, end.stderr]).to.deep.equal([125, 'sandpool: the sandbox is Stopping, not Running (SANDBOX_NOT_RUNNING)\n']);
+      expect([end.code, end.stderr]).to.deep.equal([
+        125,
+        'sandpool: the sandbox is Stopping, not Running (SANDBOX_NOT_RUNNING)\n',
+      ]);
     });
 
     it('ends with 125 without a sandbox or a command', async () => {

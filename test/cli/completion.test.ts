@@ -13,17 +13,31 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 describe('completion', () => {
   let daemon: CliDaemon;
-  before(async () => { daemon = await aCliDaemon(); });
+  before(async () => {
+    daemon = await aCliDaemon();
+  });
   after(() => daemon.close());
 
   const answer = async (...words: readonly string[]): Promise<readonly string[]> => {
-    const end = await cliHere(['__complete', '--', ...words], { SANDPOOL_DATA_DIR: daemon.dataDir });
+    const end = await cliHere(['__complete', '--', ...words], {
+      SANDPOOL_DATA_DIR: daemon.dataDir,
+    });
     expect([end.code, end.stderr]).to.deep.equal([0, '']);
-    return end.stdout.split('\n').filter((line) => line !== '').map((line) => line.split('\t')[0] ?? '');
+    return end.stdout
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => line.split('\t')[0] ?? '');
   };
 
   it('offers commands, and those below a command', async () => {
-    expect(await answer('')).to.include.members(['serve', 'run', 'sandboxes', 'pools', 'completion', 'help']);
+    expect(await answer('')).to.include.members([
+      'serve',
+      'run',
+      'sandboxes',
+      'pools',
+      'completion',
+      'help',
+    ]);
     expect(await answer('s')).to.deep.equal(['serve', 'shell', 'sandboxes', 'stats', 'stop']);
     expect(await answer('pools', 'g')).to.deep.equal(['get']);
     expect(await answer('help', 'poo')).to.deep.equal(['pools']);
@@ -39,7 +53,9 @@ describe('completion', () => {
   });
 
   it('offers the names of what there is', async () => {
-    const id = (await cliHere(['sandboxes', 'create'], { SANDPOOL_DATA_DIR: daemon.dataDir })).stdout.trim();
+    const id = (
+      await cliHere(['sandboxes', 'create'], { SANDPOOL_DATA_DIR: daemon.dataDir })
+    ).stdout.trim();
     expect(await answer('pools', 'get', '')).to.deep.equal(['default']);
     expect(await answer('run', '--pool', 'd')).to.deep.equal(['default']);
     expect(await answer('exec', '')).to.deep.equal([id]);
@@ -47,19 +63,36 @@ describe('completion', () => {
     expect(await answer('wait', 'sandbox/')).to.deep.equal([`sandbox/${id}`]);
     expect(await answer('wait', 'p')).to.deep.equal([':nospace', 'pool/']);
     expect(await answer('keys', 'delete', '')).to.have.length(1);
-    await cliHere(['templates', 'create', '-f', 'config/templates/web.json', '--admin'], { SANDPOOL_DATA_DIR: daemon.dataDir });
+    await cliHere(['templates', 'create', '-f', 'config/templates/web.json', '--admin'], {
+      SANDPOOL_DATA_DIR: daemon.dataDir,
+    });
     expect(await answer('templates', 'get', '')).to.deep.equal(['web']);
     expect(await answer('pools', 'create', 'big', '--template', '')).to.deep.equal(['web']);
     expect(await answer('pools', 'rollout', '')).to.deep.equal(['status', 'help']);
     expect(await answer('pools', 'rollout', 'status', '')).to.deep.equal(['default']);
-    daemon.operations.types.push({ name: 'small', showName: 'Small', description: '', baseResources: { requests: {}, limits: {} }, maxMultiplier: 4, extensions: {} });
+    daemon.operations.types.push({
+      name: 'small',
+      showName: 'Small',
+      description: '',
+      baseResources: { requests: {}, limits: {} },
+      maxMultiplier: 4,
+      extensions: {},
+    });
     expect(await answer('pools', 'create', '--instance-type', 's')).to.deep.equal(['small']);
     await cliHere(['sandboxes', 'delete', id], { SANDPOOL_DATA_DIR: daemon.dataDir });
     expect(await answer('exec', '')).to.deep.equal([]);
   });
 
   it('asks the daemon that the words name', async () => {
-    const { stdout } = await cliHere(['__complete', '--', 'pools', 'get', '--data-dir', daemon.dataDir, '']);
+    const { stdout } = await cliHere([
+      '__complete',
+      '--',
+      'pools',
+      'get',
+      '--data-dir',
+      daemon.dataDir,
+      '',
+    ]);
     expect(stdout).to.equal('default\tReady, 2 idle\n');
   });
 
@@ -77,14 +110,26 @@ describe('completion', () => {
 
   it('says nothing where the daemon is away, and does not wait for one that is stuck', async () => {
     const none = { code: 0, stdout: '', stderr: '' };
-    expect(await cliHere(['__complete', '--', 'pools', 'get', ''], { SANDPOOL_DATA_DIR: '/no/such' })).to.deep.equal(none);
-    expect(await cliHere(['__complete', '--', 'pools', 'get', ''], { SANDPOOL_SERVER: 'http://127.0.0.1:1', SANDPOOL_API_KEY: 'k' })).to.deep.equal(none);
+    expect(
+      await cliHere(['__complete', '--', 'pools', 'get', ''], { SANDPOOL_DATA_DIR: '/no/such' }),
+    ).to.deep.equal(none);
+    expect(
+      await cliHere(['__complete', '--', 'pools', 'get', ''], {
+        SANDPOOL_SERVER: 'http://127.0.0.1:1',
+        SANDPOOL_API_KEY: 'k',
+      }),
+    ).to.deep.equal(none);
     const stuck = createServer().listen(0, '127.0.0.1');
     await eventually(() => stuck.listening, 'it listens');
     const address = stuck.address();
     const began = performance.now();
     const server = `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`;
-    expect(await cliHere(['__complete', '--', 'pools', 'get', ''], { SANDPOOL_SERVER: server, SANDPOOL_API_KEY: 'k' })).to.deep.equal(none);
+    expect(
+      await cliHere(['__complete', '--', 'pools', 'get', ''], {
+        SANDPOOL_SERVER: server,
+        SANDPOOL_API_KEY: 'k',
+      }),
+    ).to.deep.equal(none);
     expect(performance.now() - began).to.be.below(2_000);
     stuck.close();
   });
@@ -94,44 +139,76 @@ describe('completion', () => {
     let folder: string;
     beforeEach(() => {
       folder = mkdtempSync(join(tmpdir(), 'sandpool-shell-'));
-      writeFileSync(join(folder, 'sandpool'), `#!/bin/sh\nexec "${process.execPath}" --import tsx "${join(ROOT, 'src/cli/main.ts')}" "$@"\n`);
+      writeFileSync(
+        join(folder, 'sandpool'),
+        `#!/bin/sh\nexec "${process.execPath}" --import tsx "${join(ROOT, 'src/cli/main.ts')}" "$@"\n`,
+      );
       chmodSync(join(folder, 'sandpool'), 0o755);
     });
     afterEach(() => rmSync(folder, { recursive: true }));
 
     const ESCAPES = /\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]|\x1b\][^\x07]*\x07|\x07/g;
     const SHELLS = [
-      ['bash', ['--norc', '--noprofile', '-i'], 'PS1="READY> "; bind "set bell-style none"; source <(sandpool completion bash)'],
+      [
+        'bash',
+        ['--norc', '--noprofile', '-i'],
+        'PS1="READY> "; bind "set bell-style none"; source <(sandpool completion bash)',
+      ],
       ['zsh', ['-f', '-i'], 'PS1="READY> "; source <(sandpool completion zsh)'],
-      ['fish', ['--no-config', '-i'], 'function fish_prompt; echo -n "READY> "; end; sandpool completion fish | source'],
+      [
+        'fish',
+        ['--no-config', '-i'],
+        'function fish_prompt; echo -n "READY> "; end; sandpool completion fish | source',
+      ],
     ] as const;
 
     for (const [shell, args, setUp] of SHELLS) {
       it(`${shell} completes a command, an option and the name of a pool`, async function () {
-        if (!(process.env['PATH'] ?? '').split(delimiter).some((path) => existsSync(join(path, shell)))) skipBecause(this, `${shell} is not installed`);
+        if (
+          !(process.env['PATH'] ?? '')
+            .split(delimiter)
+            .some((path) => existsSync(join(path, shell)))
+        )
+          skipBecause(this, `${shell} is not installed`);
         const pty = spawnPty(shell, [...args], {
-          cwd: ROOT, cols: 150, rows: 40,
-          env: { PATH: `${folder}:${process.env['PATH'] ?? ''}`, HOME: folder, TERM: 'xterm', XDG_RUNTIME_DIR: folder, SANDPOOL_DATA_DIR: daemon.dataDir, OUT: join(folder, 'out') },
+          cwd: ROOT,
+          cols: 150,
+          rows: 40,
+          env: {
+            PATH: `${folder}:${process.env['PATH'] ?? ''}`,
+            HOME: folder,
+            TERM: 'xterm',
+            XDG_RUNTIME_DIR: folder,
+            SANDPOOL_DATA_DIR: daemon.dataDir,
+            OUT: join(folder, 'out'),
+          },
         });
         let output = '';
-        const ended = new Promise<void>((resolve) => { pty.onExit(() => resolve()); });
-        pty.onData((part) => { output += part; });
+        const ended = new Promise<void>((resolve) => {
+          pty.onExit(() => resolve());
+        });
+        pty.onData((part) => {
+          output += part;
+        });
         const type = async (text: string, then: RegExp): Promise<void> => {
           output = '';
           pty.write(text);
           const shown = (): string => output.replaceAll(ESCAPES, '').replaceAll(/.\x08/g, '');
-          await eventually(() => then.test(shown()), `${shell} shows ${String(then)}`, 8_000)
-            .catch((error: unknown) => { throw new Error(`it shows ${JSON.stringify(output.slice(-2_000))}`, { cause: error }); });
+          await eventually(() => then.test(shown()), `${shell} shows ${String(then)}`, 8_000).catch(
+            (error: unknown) => {
+              throw new Error(`it shows ${JSON.stringify(output.slice(-2_000))}`, { cause: error });
+            },
+          );
         };
         try {
-        await type(`${setUp}; echo LOADED''\r`, /LOADED[\r\n][^]*READY> /);
-        await type('sandpool poo\t', /pools /);
-        await type('ge\t', /get /);
-        await type('def\t', /default /);
-        await type('--out\t', /--output /);
-        await type('ya\t', /yaml /);
-        await type('> "$OUT" 2>&1; echo DONE""\r', /DONE[\r\n]/);
-        expect(readFileSync(join(folder, 'out'), 'utf8')).to.match(/^name: default$/m);
+          await type(`${setUp}; echo LOADED''\r`, /LOADED[\r\n][^]*READY> /);
+          await type('sandpool poo\t', /pools /);
+          await type('ge\t', /get /);
+          await type('def\t', /default /);
+          await type('--out\t', /--output /);
+          await type('ya\t', /yaml /);
+          await type('> "$OUT" 2>&1; echo DONE""\r', /DONE[\r\n]/);
+          expect(readFileSync(join(folder, 'out'), 'utf8')).to.match(/^name: default$/m);
         } finally {
           pty.kill('SIGKILL');
           await ended;

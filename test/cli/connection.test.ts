@@ -6,7 +6,9 @@ import { aCliDaemon, cliHere, type CliDaemon } from './cli-support.ts';
 
 describe('finding the daemon and the key', () => {
   let daemon: CliDaemon;
-  beforeEach(async () => { daemon = await aCliDaemon(); });
+  beforeEach(async () => {
+    daemon = await aCliDaemon();
+  });
   afterEach(() => daemon.close());
 
   const LIST = ['pools', 'list'];
@@ -14,26 +16,56 @@ describe('finding the daemon and the key', () => {
 
   it('takes both from the data folder of SANDPOOL_DATA_DIR, or --data-dir before that', async () => {
     expect((await cliHere(LIST, { SANDPOOL_DATA_DIR: daemon.dataDir })).code).to.equal(0);
-    expect((await cliHere([...LIST, '--data-dir', daemon.dataDir], { SANDPOOL_DATA_DIR: '/nowhere' })).code).to.equal(0);
+    expect(
+      (await cliHere([...LIST, '--data-dir', daemon.dataDir], { SANDPOOL_DATA_DIR: '/nowhere' }))
+        .code,
+    ).to.equal(0);
   });
 
   it('takes the address from --server, SANDPOOL_SERVER before the data folder', async () => {
     rmSync(join(daemon.dataDir, 'daemon.json'));
-    expect((await cliHere([...LIST, '--server', daemon.url], { SANDPOOL_DATA_DIR: daemon.dataDir, SANDPOOL_SERVER: 'http://127.0.0.1:1' })).code).to.equal(0);
-    expect((await cliHere(LIST, { SANDPOOL_DATA_DIR: daemon.dataDir, SANDPOOL_SERVER: daemon.url })).code).to.equal(0);
+    expect(
+      (
+        await cliHere([...LIST, '--server', daemon.url], {
+          SANDPOOL_DATA_DIR: daemon.dataDir,
+          SANDPOOL_SERVER: 'http://127.0.0.1:1',
+        })
+      ).code,
+    ).to.equal(0);
+    expect(
+      (await cliHere(LIST, { SANDPOOL_DATA_DIR: daemon.dataDir, SANDPOOL_SERVER: daemon.url }))
+        .code,
+    ).to.equal(0);
   });
 
   it('takes the key from --key-file, then SANDPOOL_API_KEY, then SANDPOOL_API_KEY_FILE', async () => {
     const env = { SANDPOOL_SERVER: daemon.url, SANDPOOL_DATA_DIR: '/nowhere' };
     const secret = readFileSync(key('tenant'), 'utf8').trim();
-    expect((await cliHere([...LIST, '--key-file', key('tenant')], { ...env, SANDPOOL_API_KEY: 'wrong' })).code).to.equal(0);
-    expect((await cliHere(LIST, { ...env, SANDPOOL_API_KEY: secret, SANDPOOL_API_KEY_FILE: '/nowhere' })).code).to.equal(0);
-    expect((await cliHere(LIST, { ...env, SANDPOOL_API_KEY_FILE: key('tenant') })).code).to.equal(0);
+    expect(
+      (await cliHere([...LIST, '--key-file', key('tenant')], { ...env, SANDPOOL_API_KEY: 'wrong' }))
+        .code,
+    ).to.equal(0);
+    expect(
+      (await cliHere(LIST, { ...env, SANDPOOL_API_KEY: secret, SANDPOOL_API_KEY_FILE: '/nowhere' }))
+        .code,
+    ).to.equal(0);
+    expect((await cliHere(LIST, { ...env, SANDPOOL_API_KEY_FILE: key('tenant') })).code).to.equal(
+      0,
+    );
   });
 
   it('has no option that takes a key itself', async () => {
-    for (const command of [['run'], ['exec'], ['shell'], ['pools', 'list'], ['sandboxes', 'list'], ['serve']]) {
-      expect((await cliHere([...command, '--help'])).stdout).to.not.match(/--(api-)?key[ =]<(?!file)/);
+    for (const command of [
+      ['run'],
+      ['exec'],
+      ['shell'],
+      ['pools', 'list'],
+      ['sandboxes', 'list'],
+      ['serve'],
+    ]) {
+      expect((await cliHere([...command, '--help'])).stdout).to.not.match(
+        /--(api-)?key[ =]<(?!file)/,
+      );
     }
   });
 
@@ -41,32 +73,44 @@ describe('finding the daemon and the key', () => {
     rmSync(join(daemon.dataDir, 'daemon.json'));
     const { code, stderr } = await cliHere(LIST, { SANDPOOL_DATA_DIR: daemon.dataDir });
     expect(code).to.equal(1);
-    expect(stderr).to.include(`no daemon runs on the data folder ${daemon.dataDir}`).and.include('script/server').and.include('sandpool serve');
+    expect(stderr)
+      .to.include(`no daemon runs on the data folder ${daemon.dataDir}`)
+      .and.include('script/server')
+      .and.include('sandpool serve');
   });
 
   it('does not take the note of a daemon that is gone for one that runs', async () => {
     const note = JSON.parse(readFileSync(join(daemon.dataDir, 'daemon.json'), 'utf8'));
     writeFileSync(join(daemon.dataDir, 'daemon.json'), JSON.stringify({ ...note, startTime: '1' }));
-    expect((await cliHere(LIST, { SANDPOOL_DATA_DIR: daemon.dataDir })).stderr).to.include('no daemon runs');
+    expect((await cliHere(LIST, { SANDPOOL_DATA_DIR: daemon.dataDir })).stderr).to.include(
+      'no daemon runs',
+    );
   });
 
   it('says so where nobody listens at the address', async () => {
     const gone = await aStubServer();
     await gone.close();
-    const { code, stderr } = await cliHere([...LIST, '--server', gone.url], { SANDPOOL_API_KEY: 'k' });
+    const { code, stderr } = await cliHere([...LIST, '--server', gone.url], {
+      SANDPOOL_API_KEY: 'k',
+    });
     expect(code).to.equal(1);
     expect(stderr).to.include(`no connection to ${gone.url}`).and.include('script/server');
   });
 
   it('says what to do about a key that is rejected', async () => {
-    const { code, stderr } = await cliHere(LIST, { SANDPOOL_DATA_DIR: daemon.dataDir, SANDPOOL_API_KEY: 'spk_wrong' });
+    const { code, stderr } = await cliHere(LIST, {
+      SANDPOOL_DATA_DIR: daemon.dataDir,
+      SANDPOOL_API_KEY: 'spk_wrong',
+    });
     expect(code).to.equal(1);
     expect(stderr).to.include('invalid API key').and.include('--key-file');
   });
 
   it('says so where the key file is missing or holds no key', async () => {
     const env = { SANDPOOL_DATA_DIR: daemon.dataDir };
-    expect((await cliHere([...LIST, '--key-file', '/nowhere/a.key'], env)).stderr).to.include('/nowhere/a.key does not exist');
+    expect((await cliHere([...LIST, '--key-file', '/nowhere/a.key'], env)).stderr).to.include(
+      '/nowhere/a.key does not exist',
+    );
     writeFileSync(key('tenant'), 'two words\n');
     expect((await cliHere(LIST, env)).stderr).to.include('there is no API key in');
     rmSync(key('tenant'));
@@ -74,14 +118,18 @@ describe('finding the daemon and the key', () => {
   });
 
   it('never sends the local daemon’s key to another machine', async () => {
-    const { code, stderr } = await cliHere([...LIST, '--server', 'http://sandpool.example:8080'], { SANDPOOL_DATA_DIR: daemon.dataDir });
+    const { code, stderr } = await cliHere([...LIST, '--server', 'http://sandpool.example:8080'], {
+      SANDPOOL_DATA_DIR: daemon.dataDir,
+    });
     expect(code).to.equal(1);
     expect(stderr).to.include('no key for http://sandpool.example:8080');
   });
 
   it('refuses an address that is no URL of a server', async () => {
     for (const server of ['nonsense', 'ftp://x', 'http://user:pw@x', 'http://x/?y']) {
-      const { code, stderr } = await cliHere([...LIST, '--server', server], { SANDPOOL_API_KEY: 'k' });
+      const { code, stderr } = await cliHere([...LIST, '--server', server], {
+        SANDPOOL_API_KEY: 'k',
+      });
       expect(code, server).to.equal(1);
       expect(stderr).to.include('must be an http or https URL');
     }

@@ -1,17 +1,38 @@
 import { expect } from 'chai';
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { aCliDaemon, cli, cliHere, startCliInTerminal, type CliDaemon, type CliEnd } from './cli-support.ts';
+import {
+  aCliDaemon,
+  cli,
+  cliHere,
+  startCliInTerminal,
+  type CliDaemon,
+  type CliEnd,
+} from './cli-support.ts';
 
 describe('sandpool cp', function () {
   this.timeout(90_000);
   let daemon: CliDaemon;
   let sandpool: (...args: readonly string[]) => Promise<CliEnd>;
   let here: string;
-  /** Commands of this daemon's sandboxes run on this machine: a folder stands for the sandbox's files. */
+  /**
+   * Commands of this daemon's sandboxes run on this machine: a folder stands for the sandbox's
+   * files.
+   */
   let there: string;
   let id: string;
   before(async () => {
@@ -24,7 +45,10 @@ describe('sandpool cp', function () {
     here = mkdtempSync(join(tmpdir(), 'sandpool-here-'));
     there = mkdtempSync(join(tmpdir(), 'sandpool-there-'));
   });
-  afterEach(() => { for (const folder of [here, there]) rmSync(folder, { recursive: true, maxRetries: 10, retryDelay: 20 }); });
+  afterEach(() => {
+    for (const folder of [here, there])
+      rmSync(folder, { recursive: true, maxRetries: 10, retryDelay: 20 });
+  });
 
   const QUIET = { code: 0, stdout: '', stderr: '' };
 
@@ -57,7 +81,10 @@ describe('sandpool cp', function () {
     writeFileSync(join(here, 'a'), 'new');
     mkdirSync(join(there, 'folder'));
     writeFileSync(join(there, 'old'), 'old');
-    for (const target of ['folder', 'folder/', 'old']) expect(await sandpool('cp', join(here, 'a'), `${id}:${there}/${target}`)).to.deep.equal(QUIET);
+    for (const target of ['folder', 'folder/', 'old'])
+      expect(await sandpool('cp', join(here, 'a'), `${id}:${there}/${target}`)).to.deep.equal(
+        QUIET,
+      );
     expect(readFileSync(join(there, 'folder/a'), 'utf8')).to.equal('new');
     expect(readFileSync(join(there, 'old'), 'utf8')).to.equal('new');
   });
@@ -66,8 +93,13 @@ describe('sandpool cp', function () {
     const env = { SANDPOOL_DATA_DIR: daemon.dataDir };
     expect(await cli(['cp', '-', `${id}:${there}/in`], env, 'hello\n')).to.deep.equal(QUIET);
     expect(readFileSync(join(there, 'in'), 'utf8')).to.equal('hello\n');
-    expect(await cli(['cp', `${id}:${there}/in`, '-'], env)).to.deep.equal({ ...QUIET, stdout: 'hello\n' });
-    expect((await cli(['cp', '-', `${id}:${there}`], env, 'x')).stderr).to.include('is a folder: name the file');
+    expect(await cli(['cp', `${id}:${there}/in`, '-'], env)).to.deep.equal({
+      ...QUIET,
+      stdout: 'hello\n',
+    });
+    expect((await cli(['cp', '-', `${id}:${there}`], env, 'x')).stderr).to.include(
+      'is a folder: name the file',
+    );
   });
 
   it('brings a folder there and back, with its links as links', async () => {
@@ -79,7 +111,9 @@ describe('sandpool cp', function () {
     expect(await sandpool('cp', join(here, 'src'), `${id}:${there}/copy`)).to.deep.equal(QUIET);
     for (const folder of [join(there, 'src'), join(there, 'copy')]) {
       expect(readdirSync(folder).sort()).to.deep.equal(['.hidden', 'deep er', 'link']);
-      expect(readFileSync(join(folder, 'deep er/a')).equals(readFileSync(join(here, 'src/deep er/a')))).to.equal(true);
+      expect(
+        readFileSync(join(folder, 'deep er/a')).equals(readFileSync(join(here, 'src/deep er/a'))),
+      ).to.equal(true);
     }
     expect(await sandpool('cp', `${id}:${there}/copy`, join(here, 'back'))).to.deep.equal(QUIET);
     expect(readlinkSync(join(here, 'back/link'))).to.equal('deep er/a');
@@ -94,12 +128,24 @@ describe('sandpool cp', function () {
     writeFileSync(join(there, 'planted'), 'planted');
     // A link out of the folder, then a file behind it; and one that climbs out.
     const archive = join(there, 'evil.tar');
-    for (const args of [['-cf', archive, '-C', join(there, 'evil'), 'out'], ['-rPf', archive, '--transform', 's,^,out/,', '-C', there, 'planted'], ['-rPf', archive, '--transform', 's,^,../,', '-C', there, 'planted']]) {
+    for (const args of [
+      ['-cf', archive, '-C', join(there, 'evil'), 'out'],
+      ['-rPf', archive, '--transform', 's,^,out/,', '-C', there, 'planted'],
+      ['-rPf', archive, '--transform', 's,^,../,', '-C', there, 'planted'],
+    ]) {
       expect(spawnSync('tar', args).status).to.equal(0);
     }
     const { runExec } = daemon.operations;
     daemon.operations.runExec = async (request, signal) =>
-      await runExec({ ...request, argv: request.argv.map((word) => word.replace('tar -cf "$t" -C "$p" .', `cp "${archive}" "$t"`)) }, signal);
+      await runExec(
+        {
+          ...request,
+          argv: request.argv.map((word) =>
+            word.replace('tar -cf "$t" -C "$p" .', `cp "${archive}" "$t"`),
+          ),
+        },
+        signal,
+      );
     const end = await sandpool('cp', `${id}:${there}/evil`, join(here, 'in'));
     daemon.operations.runExec = runExec;
     expect(end.code).to.equal(0);
@@ -113,15 +159,23 @@ describe('sandpool cp', function () {
       expect([end.code, end.stdout]).to.deep.equal([1, '']);
       return end.stderr;
     };
-    expect(await fails(`${id}:${there}/none`, here)).to.equal(`sandpool: the sandbox says: there is no ${there}/none\n`);
-    expect(await fails(join(here, 'none'), `${id}:${there}`)).to.equal(`sandpool: ${here}/none does not exist\n`);
-    expect(await fails(join(here, 'a'), `${id}:${there}/no/such/a`)).to.equal(`sandpool: the sandbox says: there is no folder ${there}/no/such\n`);
+    expect(await fails(`${id}:${there}/none`, here)).to.equal(
+      `sandpool: the sandbox says: there is no ${there}/none\n`,
+    );
+    expect(await fails(join(here, 'none'), `${id}:${there}`)).to.equal(
+      `sandpool: ${here}/none does not exist\n`,
+    );
+    expect(await fails(join(here, 'a'), `${id}:${there}/no/such/a`)).to.equal(
+      `sandpool: the sandbox says: there is no folder ${there}/no/such\n`,
+    );
     expect(await fails(join(here, 'a'), `${id}:${there}/new/`)).to.include('there is no folder');
     expect(await fails(`${id}:/dev/null`, here)).to.include('is neither a file nor a folder');
     expect(await fails('a', 'b')).to.include('neither is in a sandbox');
     expect(await fails(`${id}:/a`, `${id}:/b`)).to.include('both are in sandboxes');
     expect(await fails(`${id}:`, here)).to.include(`there is no path after ${id}:`);
-    expect(await fails(join(here, 'a'), '0190d4a5-7b1e-7c3a-9f00-00000000dead:/tmp/a')).to.include('SANDBOX_NOT_FOUND');
+    expect(await fails(join(here, 'a'), '0190d4a5-7b1e-7c3a-9f00-00000000dead:/tmp/a')).to.include(
+      'SANDBOX_NOT_FOUND',
+    );
     expect([readdirSync(here), readdirSync(there)]).to.deep.equal([['a'], []]);
   });
 
@@ -129,16 +183,24 @@ describe('sandpool cp', function () {
     writeFileSync(join(here, 'a'), 'a'.repeat(1_000));
     const { runExec } = daemon.operations;
     daemon.operations.runExec = async (request, signal) =>
-      await runExec(request.stdin ? { ...request, stdin: Buffer.from('b').toString('base64') } : request, signal);
+      await runExec(
+        request.stdin ? { ...request, stdin: Buffer.from('b').toString('base64') } : request,
+        signal,
+      );
     const end = await sandpool('cp', join(here, 'a'), `${id}:${there}/a`);
     daemon.operations.runExec = runExec;
-    expect([end.code, end.stderr]).to.deep.equal([1, 'sandpool: the sandbox says: what arrived is not what was sent\n']);
+    expect([end.code, end.stderr]).to.deep.equal([
+      1,
+      'sandpool: the sandbox says: what arrived is not what was sent\n',
+    ]);
     expect(readdirSync(there)).to.deep.equal([]);
   });
 
   it('shows on a terminal how far it is', async () => {
     writeFileSync(join(here, 'big'), randomBytes(2_000_000));
-    const copying = startCliInTerminal(['cp', join(here, 'big'), `${id}:${there}/big`], { SANDPOOL_DATA_DIR: daemon.dataDir });
+    const copying = startCliInTerminal(['cp', join(here, 'big'), `${id}:${there}/big`], {
+      SANDPOOL_DATA_DIR: daemon.dataDir,
+    });
     expect(await copying.ended).to.equal(0);
     expect(copying.output()).to.match(/big: \d+(\.\d)? KiB of 1\.9 MiB, \d+ %/);
   });

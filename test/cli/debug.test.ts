@@ -9,39 +9,70 @@ describe('looking inside from the command line', () => {
     const { code, stdout, stderr } = await sandpool('debug', 'sandbox', 'k', '--admin');
 
     expect([code, stderr]).to.deep.equal([0, '']);
-    expect(stdout).to.match(/^sandbox: +sb-k\nkey: +k\nstate: +idle\.available\n/).and.match(/led by: +one \(shard 3, epoch 2\)/);
-    for (const line of ['Why:\n  it is ready\n', '▶ idle\n', '▶   available\n', 'CLAIM [unsteady] → claiming.writing\n', '  it is looked at again, in 500ms\n', '  claim, for 5ms\n', '  state: the actor has "idle", the record "claimed"\n', 'FOUND  the driver reported it  idle.available  -']) {
+    expect(stdout)
+      .to.match(/^sandbox: +sb-k\nkey: +k\nstate: +idle\.available\n/)
+      .and.match(/led by: +one \(shard 3, epoch 2\)/);
+    for (const line of [
+      'Why:\n  it is ready\n',
+      '▶ idle\n',
+      '▶   available\n',
+      'CLAIM [unsteady] → claiming.writing\n',
+      '  it is looked at again, in 500ms\n',
+      '  claim, for 5ms\n',
+      '  state: the actor has "idle", the record "claimed"\n',
+      'FOUND  the driver reported it  idle.available  -',
+    ]) {
       expect(stdout).to.include(line);
     }
   });
 
-  it('prints the service\'s own words as JSON', async () => {
+  it("prints the service's own words as JSON", async () => {
     const { stdout } = await sandpool('debug', 'sandbox', 'k', '--admin', '-o', 'json');
 
-    expect(JSON.parse(stdout)).to.deep.include({ kind: 'sandbox', key: 'k', leader: { shard: 3, replica: 'one', epoch: 2 } });
+    expect(JSON.parse(stdout)).to.deep.include({
+      kind: 'sandbox',
+      key: 'k',
+      leader: { shard: 3, replica: 'one', epoch: 2 },
+    });
   });
 
   it('goes on with its moves until it is no more, and says whose view that is', async () => {
     const { code, stdout, stderr } = await sandpool('debug', 'sandbox', 'k', '-f', '--admin');
 
     expect(code).to.equal(0);
-    expect(stdout).to.match(/^sandbox: +sb-k\n/).and.match(/\n1970-01-01T00:00:01Z {2}FOUND {2}the driver reported it {2}idle\.available {2}-\n$/);
-    expect(stderr.split('\n')).to.deep.equal(['sandpool: seen by two (nobody leads it now)', 'sandpool: some moves may be missing here', 'sandpool: it is no more', '']);
+    expect(stdout)
+      .to.match(/^sandbox: +sb-k\n/)
+      .and.match(
+        /\n1970-01-01T00:00:01Z {2}FOUND {2}the driver reported it {2}idle\.available {2}-\n$/,
+      );
+    expect(stderr.split('\n')).to.deep.equal([
+      'sandpool: seen by two (nobody leads it now)',
+      'sandpool: some moves may be missing here',
+      'sandpool: it is no more',
+      '',
+    ]);
     const lines = (await sandpool('debug', 'sandbox', 'k', '-f', '--admin', '-o', 'json')).stdout;
     expect(JSON.parse(lines)).to.include({ number: 1, event: 'FOUND', to: 'idle.available' });
-    expect((await sandpool('debug', 'sandbox', 'x', '-f', '--admin')).stderr).to.include('there is no such actor');
+    expect((await sandpool('debug', 'sandbox', 'x', '-f', '--admin')).stderr).to.include(
+      'there is no such actor',
+    );
   });
 
   it('asks for members and groups by env and name', async () => {
     await sandpool('debug', 'member', 'team-blue/shop', 'web', '--admin');
     await sandpool('debug', 'group', 'shop', 'web', '--admin');
 
-    expect(daemon().operations.asked).to.deep.equal([{ kind: 'member', text: 'team-blue/shop/web' }, { kind: 'group', text: 'shop/web' }]);
+    expect(daemon().operations.asked).to.deep.equal([
+      { kind: 'member', text: 'team-blue/shop/web' },
+      { kind: 'group', text: 'shop/web' },
+    ]);
   });
 
   it('says what is not there, and who may not look', async () => {
     expect((await sandpool('debug', 'pool', 'x', '--admin')).code).to.equal(1);
-    expect((await sandpool('debug', 'pool', 'x', '--admin')).stderr).to.include('there is no such actor');
+    expect((await sandpool('debug', 'pool', 'x', '--admin')).stderr).to.include(
+      'there is no such actor',
+    );
     expect((await sandpool('debug', 'sandbox', 'k')).stderr).to.include('admin');
   });
 
@@ -49,21 +80,43 @@ describe('looking inside from the command line', () => {
     const { code, stdout } = await sandpool('replicas', '--admin', '-o', 'wide');
 
     expect(code).to.equal(0);
-    expect(stdout.split('\n').map((line) => line.split(/\s+/))).to.deep.include.members([['one', '1', '9', '4', '3:2'], ['two', '1', '9', '4', '3:2']]);
+    expect(stdout.split('\n').map((line) => line.split(/\s+/))).to.deep.include.members([
+      ['one', '1', '9', '4', '3:2'],
+      ['two', '1', '9', '4', '3:2'],
+    ]);
   });
 
   it('shows one page of the busiest pools where nobody watches', async () => {
     const { code, stdout } = await sandpool('top', '--admin');
 
     expect(code).to.equal(0);
-    expect(stdout).to.match(/^1 pool, 2 replicas; 8 claims wait, 18 effects are under way\n\nPOOL +NAMESPACE/).and.match(/\ndefault +\S+ +\S+ +2 +0 +0 +0\n/);
+    expect(stdout)
+      .to.match(/^1 pool, 2 replicas; 8 claims wait, 18 effects are under way\n\nPOOL +NAMESPACE/)
+      .and.match(/\ndefault +\S+ +\S+ +2 +0 +0 +0\n/);
   });
 
   it('marks each region of a state that has several', () => {
-    const state = (path: string, ways: readonly { readonly event?: string; readonly to?: string }[] = []) =>
-      ({ path, type: 'atomic' as const, count: 0, onEntry: [], ways: ways.map((way) => ({ ...way, actions: [] })) });
-    const states = [state(''), state('scale'), state('scale.short', [{ event: 'MOVED', to: 'scale.settled' }, { event: 'STAYED' }]), state('scale.settled'), state('breaker'), state('breaker.open')];
+    const state = (
+      path: string,
+      ways: readonly { readonly event?: string; readonly to?: string }[] = [],
+    ) => ({
+      path,
+      type: 'atomic' as const,
+      count: 0,
+      onEntry: [],
+      ways: ways.map((way) => ({ ...way, actions: [] })),
+    });
+    const states = [
+      state(''),
+      state('scale'),
+      state('scale.short', [{ event: 'MOVED', to: 'scale.settled' }, { event: 'STAYED' }]),
+      state('scale.settled'),
+      state('breaker'),
+      state('breaker.open'),
+    ];
 
-    expect(stateChart({ states }, 'scale.short breaker.open')).to.equal('▶ scale\n▶   short\n        MOVED → scale.settled\n    settled\n▶ breaker\n▶   open\n');
+    expect(stateChart({ states }, 'scale.short breaker.open')).to.equal(
+      '▶ scale\n▶   short\n        MOVED → scale.settled\n    settled\n▶ breaker\n▶   open\n',
+    );
   });
 });

@@ -28,7 +28,8 @@ describe('sandpool envs', () => {
     writeFileSync(join(folder, name), text);
     return join(folder, name);
   };
-  const record = (): EnvRecord => daemon.operations.envs.get(KEY) ?? expect.fail('there is no env web');
+  const record = (): EnvRecord =>
+    daemon.operations.envs.get(KEY) ?? expect.fail('there is no env web');
   const done = async (...args: readonly string[]): Promise<string> => {
     const end = await sandpool(...args);
     expect([end.code, end.stderr]).to.deep.equal([0, '']);
@@ -36,39 +37,125 @@ describe('sandpool envs', () => {
   };
   const withMember = async (): Promise<void> => {
     await done('envs', 'create', 'web', '--template', 'default');
-    await done('envs', 'members', 'add', 'web', '--name', 'small', '--replicas', '4', '--max-replicas', '10');
+    await done(
+      'envs',
+      'members',
+      'add',
+      'web',
+      '--name',
+      'small',
+      '--replicas',
+      '4',
+      '--max-replicas',
+      '10',
+    );
   };
-  const say = (...conditions: readonly Pick<EnvCondition, 'type' | 'status' | 'reason' | 'message'>[]): void => {
-    daemon.operations.envs.set(KEY, { ...record(), conditions: conditions.map((condition) => ({ ...condition, since: 0 })) });
+  const say = (
+    ...conditions: readonly Pick<EnvCondition, 'type' | 'status' | 'reason' | 'message'>[]
+  ): void => {
+    daemon.operations.envs.set(KEY, {
+      ...record(),
+      conditions: conditions.map((condition) => ({ ...condition, since: 0 })),
+    });
   };
 
   describe('create and update', () => {
     it('take options', async () => {
       const shown = await done(
-        'envs', 'create', 'web', '--template', 'default', '--template-version', '3', '--image', 'python', '--image-policy', 'EnvOverrideImage', '--startup-timeout', '90s', '--idle-timeout', '30m',
-        '--gateway', 'on', '--verbose', 'off', '--auto-update', 'off', '--max-unavailable', '2', '--volume', 'data:/data', '--volume', 'models:/models:ro', '--label', 'for=tests', '--annotation', 'by=me',
-        '--docs', aFile('# Web\n', 'web.md'),
+        'envs',
+        'create',
+        'web',
+        '--template',
+        'default',
+        '--template-version',
+        '3',
+        '--image',
+        'python',
+        '--image-policy',
+        'EnvOverrideImage',
+        '--startup-timeout',
+        '90s',
+        '--idle-timeout',
+        '30m',
+        '--gateway',
+        'on',
+        '--verbose',
+        'off',
+        '--auto-update',
+        'off',
+        '--max-unavailable',
+        '2',
+        '--volume',
+        'data:/data',
+        '--volume',
+        'models:/models:ro',
+        '--label',
+        'for=tests',
+        '--annotation',
+        'by=me',
+        '--docs',
+        aFile('# Web\n', 'web.md'),
       );
-      expect(shown).to.match(/^env: +web$/m).and.match(/^override image: +python$/m);
+      expect(shown)
+        .to.match(/^env: +web$/m)
+        .and.match(/^override image: +python$/m);
       expect(record()).to.deep.include({
-        templateRef: { name: 'default', version: '3' }, mode: 'WarmPool', labels: { for: 'tests' }, annotations: { by: 'me' }, envDocs: '# Web\n',
+        templateRef: { name: 'default', version: '3' },
+        mode: 'WarmPool',
+        labels: { for: 'tests' },
+        annotations: { by: 'me' },
+        envDocs: '# Web\n',
         overrides: {
-          image: 'python', podCreationImagePolicy: 'EnvOverrideImage', defaultStartupTimeout: '90s', defaultIdleTimeout: '30m', gateway: { enabled: true }, envd: { verbose: false },
+          image: 'python',
+          podCreationImagePolicy: 'EnvOverrideImage',
+          defaultStartupTimeout: '90s',
+          defaultIdleTimeout: '30m',
+          gateway: { enabled: true },
+          envd: { verbose: false },
           updateStrategy: { autoUpdate: false, maxUnavailable: '2' },
-          volumes: [{ claimName: 'data', mountPath: '/data' }, { claimName: 'models', mountPath: '/models', readOnly: true }],
+          volumes: [
+            { claimName: 'data', mountPath: '/data' },
+            { claimName: 'models', mountPath: '/models', readOnly: true },
+          ],
         },
       });
     });
 
     it('take a file, of which options count before', async () => {
-      await done('envs', 'create', '-f', aFile('name: web\ntemplateRef: { name: default }\noverrides:\n  image: python\n  defaultIdleTimeout: 5m\n'), '--image', 'node');
+      await done(
+        'envs',
+        'create',
+        '-f',
+        aFile(
+          'name: web\ntemplateRef: { name: default }\noverrides:\n  image: python\n  defaultIdleTimeout: 5m\n',
+        ),
+        '--image',
+        'node',
+      );
       expect(record().overrides).to.deep.equal({ image: 'node', defaultIdleTimeout: '5m' });
-      await done('envs', 'update', '-f', aFile('{"name":"web","overrides":{"defaultIdleTimeout":null}}', 'env.json'), '--label', 'for=tests');
+      await done(
+        'envs',
+        'update',
+        '-f',
+        aFile('{"name":"web","overrides":{"defaultIdleTimeout":null}}', 'env.json'),
+        '--label',
+        'for=tests',
+      );
       expect(record()).to.deep.include({ overrides: { image: 'node' }, labels: { for: 'tests' } });
     });
 
     it('change what is named and leave the rest', async () => {
-      await done('envs', 'create', 'web', '--template', 'default', '--image', 'python', '--idle-timeout', '5m');
+      await done(
+        'envs',
+        'create',
+        'web',
+        '--template',
+        'default',
+        '--image',
+        'python',
+        '--idle-timeout',
+        '5m',
+      );
       await done('envs', 'update', 'web', '--idle-timeout', '1h');
       expect(record().overrides).to.deep.equal({ image: 'python', defaultIdleTimeout: '1h' });
       await done('envs', 'update', 'web', '--unset', 'image', 'defaultIdleTimeout');
@@ -76,11 +163,29 @@ describe('sandpool envs', () => {
     });
 
     it('move to another version of the template, follow it again, and change something besides', async () => {
-      await done('envs', 'create', 'web', '--template', 'default', '--image', 'python', '--label', 'for=tests');
+      await done(
+        'envs',
+        'create',
+        'web',
+        '--template',
+        'default',
+        '--image',
+        'python',
+        '--label',
+        'for=tests',
+      );
       await done('envs', 'update', 'web', '--template-version', '4');
-      expect(record()).to.deep.include({ templateRef: { name: 'default', version: '4' }, overrides: { image: 'python' }, labels: { for: 'tests' } });
+      expect(record()).to.deep.include({
+        templateRef: { name: 'default', version: '4' },
+        overrides: { image: 'python' },
+        labels: { for: 'tests' },
+      });
       await done('envs', 'update', 'web', '--template-version', 'latest', '--image', 'node');
-      expect(record()).to.deep.include({ templateRef: { name: 'default' }, overrides: { image: 'node' }, labels: { for: 'tests' } });
+      expect(record()).to.deep.include({
+        templateRef: { name: 'default' },
+        overrides: { image: 'node' },
+        labels: { for: 'tests' },
+      });
     });
 
     it('give back what may be changed, as a file for update', async () => {
@@ -90,12 +195,17 @@ describe('sandpool envs', () => {
       writeFileSync(file, readFileSync(file, 'utf8').replace('image: python', 'image: node'));
       await done('envs', 'update', '-f', file);
       expect(record().overrides).to.deep.equal({ image: 'node' });
-      expect(JSON.parse(await done('envs', 'get', 'web', '--editable', '-o', 'json'))).to.deep.include({ name: 'web', mode: 'WarmPool' });
+      expect(
+        JSON.parse(await done('envs', 'get', 'web', '--editable', '-o', 'json')),
+      ).to.deep.include({ name: 'web', mode: 'WarmPool' });
     });
 
     for (const [args, says] of [
-      [['create', 'web'], '--template NAME'], [['create', '--template', 'default'], 'there is no name'], [['update', 'web'], 'there is nothing to change'],
-      [['update', 'web', '--unset', 'colour'], 'colour is no override'], [['update', 'web', '--image', 'python'], 'sandpool envs list'],
+      [['create', 'web'], '--template NAME'],
+      [['create', '--template', 'default'], 'there is no name'],
+      [['update', 'web'], 'there is nothing to change'],
+      [['update', 'web', '--unset', 'colour'], 'colour is no override'],
+      [['update', 'web', '--image', 'python'], 'sandpool envs list'],
     ] as const) {
       it(`refuse ${args.join(' ')}, and say what to do`, async () => {
         const end = await sandpool('envs', ...args);
@@ -104,15 +214,28 @@ describe('sandpool envs', () => {
       });
     }
 
-    for (const args of [['--volume', 'data'], ['--volume', ':/data'], ['--gateway', 'perhaps'], ['--image-policy', 'Other']]) {
-      it(`end with 2 for ${args.join(' ')}`, async () => { expect((await sandpool('envs', 'create', 'web', '--template', 'default', ...args)).code).to.equal(2); });
+    for (const args of [
+      ['--volume', 'data'],
+      ['--volume', ':/data'],
+      ['--gateway', 'perhaps'],
+      ['--image-policy', 'Other'],
+    ]) {
+      it(`end with 2 for ${args.join(' ')}`, async () => {
+        expect(
+          (await sandpool('envs', 'create', 'web', '--template', 'default', ...args)).code,
+        ).to.equal(2);
+      });
     }
   });
 
   it('are listed and shown', async () => {
     await withMember();
-    expect(await done('envs', 'list')).to.match(/^ENV +READY +MEMBERS +DESIRED +IDLE +RUNNING +TEMPLATE\nweb +True +1 +4 +4 +0 +default\n$/);
-    expect(await done('envs', 'get', 'web')).to.match(/^members: +1$/m).and.match(/^desired: +4$/m);
+    expect(await done('envs', 'list')).to.match(
+      /^ENV +READY +MEMBERS +DESIRED +IDLE +RUNNING +TEMPLATE\nweb +True +1 +4 +4 +0 +default\n$/,
+    );
+    expect(await done('envs', 'get', 'web'))
+      .to.match(/^members: +1$/m)
+      .and.match(/^desired: +4$/m);
     expect(JSON.parse(await done('envs', 'get', 'web', '-o', 'json'))).to.include({ name: 'web' });
   });
 
@@ -123,21 +246,38 @@ describe('sandpool envs', () => {
   });
 
   it('say what to do where they have running sandboxes', async () => {
-    Object.assign(daemon.operations, { deleteEnv: async () => { throw envHasRunningSandboxes(3); } });
-    expect((await sandpool('envs', 'delete', 'web')).stderr).to.include('sandpool envs delete ENV --force');
+    Object.assign(daemon.operations, {
+      deleteEnv: async () => {
+        throw envHasRunningSandboxes(3);
+      },
+    });
+    expect((await sandpool('envs', 'delete', 'web')).stderr).to.include(
+      'sandpool envs delete ENV --force',
+    );
   });
 
   describe('sync', () => {
     it('says what was synced', async () => {
       await withMember();
-      expect(await done('envs', 'sync', 'web')).to.equal('web: 1 member synced with template default\n');
+      expect(await done('envs', 'sync', 'web')).to.equal(
+        'web: 1 member synced with template default\n',
+      );
     });
 
     it('says which members failed', async () => {
-      Object.assign(daemon.operations, { syncEnv: async () => { throw envSyncPartial(['small'], [{ member: 'big', clusterID: 'local', error: 'no such image' }]); } });
+      Object.assign(daemon.operations, {
+        syncEnv: async () => {
+          throw envSyncPartial(
+            ['small'],
+            [{ member: 'big', clusterID: 'local', error: 'no such image' }],
+          );
+        },
+      });
       const end = await sandpool('envs', 'sync', 'web');
       expect(end.code).to.equal(1);
-      expect(end.stderr).to.include('big: no such image').and.include('do the rest: sandpool envs sync ENV');
+      expect(end.stderr)
+        .to.include('big: no such image')
+        .and.include('do the rest: sandpool envs sync ENV');
     });
   });
 
@@ -145,8 +285,24 @@ describe('sandpool envs', () => {
     it('are added, listed, changed and removed', async () => {
       await withMember();
       expect(await done('envs', 'members', 'list', 'web')).to.match(/^small +\w+ +4 /m);
-      expect(await done('envs', 'members', 'update', 'web', 'small', '--max-replicas', '20', '--priority', '-3')).to.match(/^pool: +small$/m);
-      expect(record().members[0]?.config).to.deep.include({ maxReplicas: 20, priority: -3, scalingGroup: 'small' });
+      expect(
+        await done(
+          'envs',
+          'members',
+          'update',
+          'web',
+          'small',
+          '--max-replicas',
+          '20',
+          '--priority',
+          '-3',
+        ),
+      ).to.match(/^pool: +small$/m);
+      expect(record().members[0]?.config).to.deep.include({
+        maxReplicas: 20,
+        priority: -3,
+        scalingGroup: 'small',
+      });
       expect(await done('envs', 'members', 'remove', 'web', 'small')).to.equal('small Deleting\n');
       expect(record().members).to.deep.equal([]);
     });
@@ -154,88 +310,231 @@ describe('sandpool envs', () => {
     it('take every option, and a file', async () => {
       await withMember();
       await done(
-        'envs', 'members', 'add', 'web', '-f', aFile('name: big\nreplicas: 2\ninlineResources: { limits: { cpu: "2", memory: 1Gi } }\n'), '--instance-type', 'large', '--multiplier', '1.5', '--cpu', '4',
-        '--min-replicas', '1', '--group', 'small', '--priority', '2', '--scale-up-priority', '3', '--scale-down-priority', '4', '--auto-update', 'off', '--max-unavailable', '50%', '--label', 'for=tests',
+        'envs',
+        'members',
+        'add',
+        'web',
+        '-f',
+        aFile('name: big\nreplicas: 2\ninlineResources: { limits: { cpu: "2", memory: 1Gi } }\n'),
+        '--instance-type',
+        'large',
+        '--multiplier',
+        '1.5',
+        '--cpu',
+        '4',
+        '--min-replicas',
+        '1',
+        '--group',
+        'small',
+        '--priority',
+        '2',
+        '--scale-up-priority',
+        '3',
+        '--scale-down-priority',
+        '4',
+        '--auto-update',
+        'off',
+        '--max-unavailable',
+        '50%',
+        '--label',
+        'for=tests',
       );
       expect(record().members[1]).to.deep.include({
-        name: 'big', replicas: 2, config: {
-          instanceType: 'large', multiplier: 1.5, inlineResources: { requests: { cpu: '4' }, limits: { cpu: '4', memory: '1Gi' } }, minReplicas: 1, scalingGroup: 'small',
-          priority: 2, scaleUpPriority: 3, scaleDownPriority: 4, updateStrategy: { autoUpdate: false, maxUnavailable: '50%' }, labels: { for: 'tests' },
+        name: 'big',
+        replicas: 2,
+        config: {
+          instanceType: 'large',
+          multiplier: 1.5,
+          inlineResources: { requests: { cpu: '4' }, limits: { cpu: '4', memory: '1Gi' } },
+          minReplicas: 1,
+          scalingGroup: 'small',
+          priority: 2,
+          scaleUpPriority: 3,
+          scaleDownPriority: 4,
+          updateStrategy: { autoUpdate: false, maxUnavailable: '50%' },
+          labels: { for: 'tests' },
         },
       });
     });
 
     it('say what is missing', async () => {
       await withMember();
-      expect((await sandpool('envs', 'members', 'update', 'web', 'small')).stderr).to.include('there is nothing to change');
-      expect((await sandpool('envs', 'members', 'update', 'web', 'none', '--replicas', '1')).stderr).to.include('sandpool envs members list ENV');
-      expect((await sandpool('envs', 'members', 'add', 'web', '--priority', '1001')).code).to.equal(2);
-      Object.assign(daemon.operations, { updatePool: async () => { throw poolOfEnv('web', 'small'); } });
-      expect((await sandpool('pools', 'update', 'small', '--replicas', '1')).stderr).to.include('sandpool envs members update web small');
+      expect((await sandpool('envs', 'members', 'update', 'web', 'small')).stderr).to.include(
+        'there is nothing to change',
+      );
+      expect(
+        (await sandpool('envs', 'members', 'update', 'web', 'none', '--replicas', '1')).stderr,
+      ).to.include('sandpool envs members list ENV');
+      expect((await sandpool('envs', 'members', 'add', 'web', '--priority', '1001')).code).to.equal(
+        2,
+      );
+      Object.assign(daemon.operations, {
+        updatePool: async () => {
+          throw poolOfEnv('web', 'small');
+        },
+      });
+      expect((await sandpool('pools', 'update', 'small', '--replicas', '1')).stderr).to.include(
+        'sandpool envs members update web small',
+      );
     });
   });
 
   describe('groups', () => {
     it('are listed, shown, set and deleted', async () => {
       await withMember();
-      expect(await done('envs', 'groups', 'list', 'web')).to.match(/^small +on +Conservative +0 +10 +1m +10m$/m);
+      expect(await done('envs', 'groups', 'list', 'web')).to.match(
+        /^small +on +Conservative +0 +10 +1m +10m$/m,
+      );
       expect(await done('envs', 'groups', 'get', 'web', 'small')).to.match(/^stabilization: +5m$/m);
       await done(
-        'envs', 'groups', 'set', 'web', 'small', '--enabled', 'off', '--min', '1', '--max', '64', '--mode', 'Aggressive', '--cooldown', '10s', '--idle-threshold', '0', '--quiet-window', '2m',
-        '--saturation-cooldown', '30s', '--idle-timeout', '0', '--stabilization', '1m', '--protection', '5s',
+        'envs',
+        'groups',
+        'set',
+        'web',
+        'small',
+        '--enabled',
+        'off',
+        '--min',
+        '1',
+        '--max',
+        '64',
+        '--mode',
+        'Aggressive',
+        '--cooldown',
+        '10s',
+        '--idle-threshold',
+        '0',
+        '--quiet-window',
+        '2m',
+        '--saturation-cooldown',
+        '30s',
+        '--idle-timeout',
+        '0',
+        '--stabilization',
+        '1m',
+        '--protection',
+        '5s',
       );
       expect(record().groups[0]).to.deep.equal({
-        name: 'small', enabled: false, minReplicas: 1, maxReplicas: 64,
-        scaleUpPolicy: { mode: 'Aggressive', cooldownSeconds: 10, idleThresholdSeconds: 0, idleZeroQuietWindowSeconds: 120, saturationCooldownSeconds: 30 },
-        scaleDownPolicy: { idleTimeoutSeconds: 0, stabilizationSeconds: 60, protectionWindowSeconds: 5 },
+        name: 'small',
+        enabled: false,
+        minReplicas: 1,
+        maxReplicas: 64,
+        scaleUpPolicy: {
+          mode: 'Aggressive',
+          cooldownSeconds: 10,
+          idleThresholdSeconds: 0,
+          idleZeroQuietWindowSeconds: 120,
+          saturationCooldownSeconds: 30,
+        },
+        scaleDownPolicy: {
+          idleTimeoutSeconds: 0,
+          stabilizationSeconds: 60,
+          protectionWindowSeconds: 5,
+        },
       });
       expect(await done('envs', 'groups', 'delete', 'web', 'small')).to.equal('small deleted\n');
     });
 
     it('take a file, of whose policies options change single fields', async () => {
       await withMember();
-      await done('envs', 'groups', 'set', 'web', '-f', aFile('name: small\nscaleUpPolicy: { mode: Moderate, cooldownSeconds: 5 }\n'), '--cooldown', '7s');
-      expect(record().groups[0]?.scaleUpPolicy).to.deep.include({ mode: 'Moderate', cooldownSeconds: 7, idleThresholdSeconds: 10 });
+      await done(
+        'envs',
+        'groups',
+        'set',
+        'web',
+        '-f',
+        aFile('name: small\nscaleUpPolicy: { mode: Moderate, cooldownSeconds: 5 }\n'),
+        '--cooldown',
+        '7s',
+      );
+      expect(record().groups[0]?.scaleUpPolicy).to.deep.include({
+        mode: 'Moderate',
+        cooldownSeconds: 7,
+        idleThresholdSeconds: 10,
+      });
     });
 
     it('say what is missing', async () => {
       await withMember();
-      expect((await sandpool('envs', 'groups', 'set', 'web', 'small')).stderr).to.include('there is nothing to set');
-      expect((await sandpool('envs', 'groups', 'get', 'web', 'none')).stderr).to.include('sandpool envs groups list ENV');
-      expect((await sandpool('envs', 'groups', 'set', 'web', 'small', '--cooldown', '1.5s')).code).to.equal(2);
+      expect((await sandpool('envs', 'groups', 'set', 'web', 'small')).stderr).to.include(
+        'there is nothing to set',
+      );
+      expect((await sandpool('envs', 'groups', 'get', 'web', 'none')).stderr).to.include(
+        'sandpool envs groups list ENV',
+      );
+      expect(
+        (await sandpool('envs', 'groups', 'set', 'web', 'small', '--cooldown', '1.5s')).code,
+      ).to.equal(2);
     });
   });
 
   describe('status', () => {
     it('shows how members stand', async () => {
       await withMember();
-      daemon.operations.observed.set('small', { state: 'Saturated', idle: 1, running: 3, pending: 2, saturatedUntil: Date.parse('2030-01-01T00:00:00Z') });
+      daemon.operations.observed.set('small', {
+        state: 'Saturated',
+        idle: 1,
+        running: 3,
+        pending: 2,
+        saturatedUntil: Date.parse('2030-01-01T00:00:00Z'),
+      });
       const shown = await done('envs', 'status', 'web');
-      expect(shown).to.match(/^running: +3$/m).and.match(/^small +Saturated +1 +3 +4 +4 +2 +2030-01-01T00:00:00Z +small$/m);
-      expect(await done('envs', 'status', 'web', '-o', 'wide')).to.match(/HEADROOM +REVISION +UPDATED/);
+      expect(shown)
+        .to.match(/^running: +3$/m)
+        .and.match(/^small +Saturated +1 +3 +4 +4 +2 +2030-01-01T00:00:00Z +small$/m);
+      expect(await done('envs', 'status', 'web', '-o', 'wide')).to.match(
+        /HEADROOM +REVISION +UPDATED/,
+      );
     });
 
     it('watched, shows each change until members are as they should', async () => {
       await withMember();
-      daemon.operations.observed.set('small', { state: 'Active', idle: 1, running: 1, desired: 4, current: 2 });
-      const watching = startCli(['envs', 'status', 'web', '--watch'], { SANDPOOL_DATA_DIR: daemon.dataDir });
+      daemon.operations.observed.set('small', {
+        state: 'Active',
+        idle: 1,
+        running: 1,
+        desired: 4,
+        current: 2,
+      });
+      const watching = startCli(['envs', 'status', 'web', '--watch'], {
+        SANDPOOL_DATA_DIR: daemon.dataDir,
+      });
       await eventually(() => watching.text.stdout !== '', 'it shows the first line', 20_000);
-      daemon.operations.observed.set('small', { state: 'Active', idle: 3, running: 1, desired: 4, current: 4 });
+      daemon.operations.observed.set('small', {
+        state: 'Active',
+        idle: 3,
+        running: 1,
+        desired: 4,
+        current: 4,
+      });
       const end = await watching.ended;
       expect([end.code, end.stderr]).to.deep.equal([0, '']);
-      expect(end.stdout).to.equal('small: Active, 1 idle, 1 running, 2 of 4\nweb is as it should: 3 idle, 1 running\n');
+      expect(end.stdout).to.equal(
+        'small: Active, 1 idle, 1 running, 2 of 4\nweb is as it should: 3 idle, 1 running\n',
+      );
     });
 
     it('watched as JSON, shows the env a line each', async () => {
       await withMember();
-      const [first, ...rest] = (await done('envs', 'status', 'web', '-w', '-o', 'json')).split('\n');
+      const [first, ...rest] = (await done('envs', 'status', 'web', '-w', '-o', 'json')).split(
+        '\n',
+      );
       expect(JSON.parse(first ?? '')).to.include({ name: 'web' });
       expect(rest).to.deep.equal(['']);
     });
 
     for (const [type, message, says] of [
-      ['TemplateResolved', 'there is no usable template default', /there is no usable template default\n {2}name another: sandpool envs update web --template NAME/],
-      ['QuotaOk', 'small', /quota leaves no room for small\n {2}see what you have and may have: sandpool quotas/],
+      [
+        'TemplateResolved',
+        'there is no usable template default',
+        /there is no usable template default\n {2}name another: sandpool envs update web --template NAME/,
+      ],
+      [
+        'QuotaOk',
+        'small',
+        /quota leaves no room for small\n {2}see what you have and may have: sandpool quotas/,
+      ],
     ] as const) {
       it(`ends with 1 and says why where ${type} is False`, async () => {
         await withMember();
@@ -251,35 +550,58 @@ describe('sandpool envs', () => {
     it('ends with 1 where the env is being deleted', async () => {
       await withMember();
       say({ type: 'Ready', status: 'False', reason: 'Deleting', message: '' });
-      expect(await sandpool('envs', 'status', 'web', '--watch')).to.deep.include({ code: 1 }).and.property('stderr').include('env web is being deleted');
+      expect(await sandpool('envs', 'status', 'web', '--watch'))
+        .to.deep.include({ code: 1 })
+        .and.property('stderr')
+        .include('env web is being deleted');
     });
 
     it('ends with 1 where a member can’t be served, and when the time is over', async () => {
       await withMember();
       daemon.operations.observed.set('small', { state: 'Error' });
-      say({ type: 'MembersSynced', status: 'False', reason: 'NameTaken', message: 'small: the name is taken' });
-      expect(await sandpool('envs', 'status', 'web')).to.deep.include({ code: 1 }).and.property('stderr').include('small: the name is taken');
+      say({
+        type: 'MembersSynced',
+        status: 'False',
+        reason: 'NameTaken',
+        message: 'small: the name is taken',
+      });
+      expect(await sandpool('envs', 'status', 'web'))
+        .to.deep.include({ code: 1 })
+        .and.property('stderr')
+        .include('small: the name is taken');
       daemon.operations.observed.set('small', { state: 'Pending', current: 0 });
       say({ type: 'Progressing', status: 'True', reason: 'MembersMoving', message: 'small' });
-      expect((await sandpool('envs', 'status', 'web', '--watch', '--timeout', '0.5s')).stderr).to.include('after 0.5s').and.include('sandpool envs explain web');
+      expect((await sandpool('envs', 'status', 'web', '--watch', '--timeout', '0.5s')).stderr)
+        .to.include('after 0.5s')
+        .and.include('sandpool envs explain web');
     });
   });
 
   it('are explained', async () => {
     await withMember();
     daemon.operations.observed.set('small', { idle: 1, running: 3, headroom: 6 });
-    expect(await done('envs', 'explain', 'web')).to.match(/^group small sizes small to demand: Conservative, 0 to 10\n {2}now it has 4: 3 running, 1 idle, 0 on the way$/m);
-    expect(JSON.parse(await done('envs', 'explain', 'web', '-o', 'json'))).to.have.nested.property('env.name', 'web');
+    expect(await done('envs', 'explain', 'web')).to.match(
+      /^group small sizes small to demand: Conservative, 0 to 10\n {2}now it has 4: 3 running, 1 idle, 0 on the way$/m,
+    );
+    expect(JSON.parse(await done('envs', 'explain', 'web', '-o', 'json'))).to.have.nested.property(
+      'env.name',
+      'web',
+    );
   });
 
   it('complete the names of envs, members and groups', async () => {
     await withMember();
     const answer = async (...words: readonly string[]): Promise<readonly string[]> =>
-      (await done('__complete', '--', ...words)).split('\n').filter((line) => line !== '').map((line) => line.split('\t')[0] ?? '');
+      (await done('__complete', '--', ...words))
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => line.split('\t')[0] ?? '');
     expect(await answer('envs', 'get', '')).to.deep.equal(['web']);
     expect(await answer('envs', 'members', 'update', 'web', '')).to.deep.equal(['small']);
     expect(await answer('envs', 'groups', 'set', 'web', 's')).to.deep.equal(['small']);
     expect(await answer('envs', 'groups', 'get', 'none', '')).to.deep.equal([]);
-    expect(await answer('envs', 'groups', 'set', 'web', 'small', '--mode', 'M')).to.deep.equal(['Moderate']);
+    expect(await answer('envs', 'groups', 'set', 'web', 'small', '--mode', 'M')).to.deep.equal([
+      'Moderate',
+    ]);
   });
 });

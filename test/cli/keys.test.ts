@@ -11,8 +11,16 @@ describe('sandpool keys', () => {
     const end = await sandpool('keys', 'create', 'ci', '--description', 'for ci');
     expect(end.code).to.equal(0);
     expect(end.stdout).to.match(/^spk_\w+\n$/);
-    expect(end.stderr).to.match(/^sandpool: team-default\/ci, user of default\/default, until 2026-05-30T12:00:00Z\n$/);
-    expect((await cliHere(['pools', 'list', '--server', daemon().url], { SANDPOOL_API_KEY: end.stdout.trim() })).code).to.equal(0);
+    expect(end.stderr).to.match(
+      /^sandpool: team-default\/ci, user of default\/default, until 2026-05-30T12:00:00Z\n$/,
+    );
+    expect(
+      (
+        await cliHere(['pools', 'list', '--server', daemon().url], {
+          SANDPOOL_API_KEY: end.stdout.trim(),
+        })
+      ).code,
+    ).to.equal(0);
   });
 
   it('create writes the key to a file that others can not read, and prints its id', async () => {
@@ -20,14 +28,18 @@ describe('sandpool keys', () => {
     const end = await sandpool('keys', 'create', 'ci', '--to', file);
     expect(end.stdout).to.match(/^[0-9A-Za-z]{16}\n$/);
     expect(statSync(file).mode & 0o777).to.equal(0o600);
-    expect((await sandpool('keys', 'list', '--key-file', file)).stdout).to.include(end.stdout.trim());
+    expect((await sandpool('keys', 'list', '--key-file', file)).stdout).to.include(
+      end.stdout.trim(),
+    );
     expect(`${end.stdout}${end.stderr}`).to.not.include(readFileSync(file, 'utf8').trim());
   });
 
   it('create never writes over a file, and says how to revoke the key that is lost', async () => {
     const end = await sandpool('keys', 'create', '--to', join(daemon().dataDir, 'keys/tenant.key'));
     expect(end.code).to.equal(1);
-    expect(end.stderr).to.match(/can’t be written: EEXIST/).and.match(/sandpool keys delete [0-9A-Za-z]{16}$/m);
+    expect(end.stderr)
+      .to.match(/can’t be written: EEXIST/)
+      .and.match(/sandpool keys delete [0-9A-Za-z]{16}$/m);
   });
 
   it('mint prints a key that no daemon knows, without asking one', async () => {
@@ -38,11 +50,26 @@ describe('sandpool keys', () => {
 
   it('create makes keys of other tenants, with the admin key of the data folder', async () => {
     const refused = await sandpool('keys', 'create', '--team', 'blue', '--user', 'ada');
-    expect([refused.code, refused.stderr]).to.deep.equal([1, 'sandpool: this operation needs a key with the admin role (ADMIN_REQUIRED)\n  use the admin key: --admin, or --key-file FILE\n']);
-    const end = await sandpool('keys', 'create', '--admin', '--team', 'blue', '--user', 'ada', '-o', 'json');
+    expect([refused.code, refused.stderr]).to.deep.equal([
+      1,
+      'sandpool: this operation needs a key with the admin role (ADMIN_REQUIRED)\n  use the admin key: --admin, or --key-file FILE\n',
+    ]);
+    const end = await sandpool(
+      'keys',
+      'create',
+      '--admin',
+      '--team',
+      'blue',
+      '--user',
+      'ada',
+      '-o',
+      'json',
+    );
     expect(JSON.parse(end.stdout)).to.include({ team: 'blue', user: 'ada', role: 'user' });
     expect(end.stderr).to.equal('');
-    expect((await sandpool('keys', 'create', '--admin', '--team', 'blue')).stderr).to.include('both --team and --user');
+    expect((await sandpool('keys', 'create', '--admin', '--team', 'blue')).stderr).to.include(
+      'both --team and --user',
+    );
   });
 
   it('create makes a key for each user of a file, and may be repeated with more', async () => {
@@ -57,16 +84,30 @@ describe('sandpool keys', () => {
     writeFileSync(users, 'ada\neve\n');
     expect((await create()).stdout).to.equal('ada.key is there already\neve.key\n');
     expect(readFileSync(key, 'utf8')).to.equal(before);
-    expect((await sandpool('keys', 'list', '--key-file', key, '-o', 'json')).stdout).to.include('"user": "ada"');
+    expect((await sandpool('keys', 'list', '--key-file', key, '-o', 'json')).stdout).to.include(
+      '"user": "ada"',
+    );
   });
 
   it('create makes no key of a file that names somebody who can be no user', async () => {
     const users = join(daemon().dataDir, 'users.txt');
     writeFileSync(users, 'ada\nAda Lovelace\n');
-    const end = await sandpool('keys', 'create', '--admin', '--team', 'blue', '--users', users, '--to', daemon().dataDir);
+    const end = await sandpool(
+      'keys',
+      'create',
+      '--admin',
+      '--team',
+      'blue',
+      '--users',
+      users,
+      '--to',
+      daemon().dataDir,
+    );
     expect([end.code, end.stdout]).to.deep.equal([1, '']);
     expect(end.stderr).to.include('line 2: "Ada Lovelace" can be no user');
-    expect((await sandpool('keys', 'create', '--admin', '--users', users)).stderr).to.include('--users needs --team');
+    expect((await sandpool('keys', 'create', '--admin', '--users', users)).stderr).to.include(
+      '--users needs --team',
+    );
   });
 
   it('promote says that no worker cluster can be told, and that what is not there is not', async () => {
@@ -75,41 +116,69 @@ describe('sandpool keys', () => {
     for (const name of ['team-default/ci', 'mine']) {
       const end = await sandpool('keys', 'promote', name, '--admin');
       expect(end.code, name).to.equal(1);
-      expect(end.stderr, name).to.match(/^sandpool: no worker cluster is connected \(CLUSTER_UNAVAILABLE\)/);
+      expect(end.stderr, name).to.match(
+        /^sandpool: no worker cluster is connected \(CLUSTER_UNAVAILABLE\)/,
+      );
     }
-    expect((await sandpool('keys', 'promote', 'none/ci', '--admin')).stderr).to.include('API_KEY_NOT_FOUND');
-    expect((await sandpool('keys', 'promote', 'team-default/ci')).stderr).to.include('ADMIN_REQUIRED');
+    expect((await sandpool('keys', 'promote', 'none/ci', '--admin')).stderr).to.include(
+      'API_KEY_NOT_FOUND',
+    );
+    expect((await sandpool('keys', 'promote', 'team-default/ci')).stderr).to.include(
+      'ADMIN_REQUIRED',
+    );
   });
 
   it('list shows ids and names, more when asked for, and no secret', async () => {
     const key = (await sandpool('keys', 'create', 'ci', '--description', 'for ci')).stdout.trim();
     const { stdout } = await sandpool('keys', 'list');
     expect(stdout.split('\n')[0]).to.match(/^KEY +NAME +ROLE +EXPIRES$/);
-    expect(stdout).to.match(new RegExp(`^${key.split('_')[1] ?? ''} +team-default/ci +user +2026-05-30T12:00:00Z$`, 'm'));
+    expect(stdout).to.match(
+      new RegExp(`^${key.split('_')[1] ?? ''} +team-default/ci +user +2026-05-30T12:00:00Z$`, 'm'),
+    );
     const wide = (await sandpool('keys', 'list', '-o', 'wide')).stdout;
-    expect(wide).to.match(/ISSUED +CREATED BY +DESCRIPTION\n/).and.match(/Z +[0-9A-Za-z]{16} +for ci$/m);
-    for (const form of ['json', 'yaml']) expect((await sandpool('keys', 'list', '-o', form)).stdout).to.not.include(key);
+    expect(wide)
+      .to.match(/ISSUED +CREATED BY +DESCRIPTION\n/)
+      .and.match(/Z +[0-9A-Za-z]{16} +for ci$/m);
+    for (const form of ['json', 'yaml'])
+      expect((await sandpool('keys', 'list', '-o', form)).stdout).to.not.include(key);
   });
 
   it('list of all is an admin’s', async () => {
     expect((await sandpool('keys', 'list', '--all')).code).to.equal(1);
-    expect((await sandpool('keys', 'list', '--all', '--admin')).stdout).to.match(/ team-ops\/k\d+ +admin /);
+    expect((await sandpool('keys', 'list', '--all', '--admin')).stdout).to.match(
+      / team-ops\/k\d+ +admin /,
+    );
   });
 
   it('delete revokes each that is named, by its id or as an admin by its name', async () => {
-    const [first, second] = [(await sandpool('keys', 'create', 'a')).stdout.trim(), (await sandpool('keys', 'create', 'b')).stdout.trim()];
+    const [first, second] = [
+      (await sandpool('keys', 'create', 'a')).stdout.trim(),
+      (await sandpool('keys', 'create', 'b')).stdout.trim(),
+    ];
     const id = first.split('_')[1] ?? '';
-    expect(await sandpool('keys', 'delete', id)).to.deep.equal({ code: 0, stdout: `${id} deleted\n`, stderr: '' });
+    expect(await sandpool('keys', 'delete', id)).to.deep.equal({
+      code: 0,
+      stdout: `${id} deleted\n`,
+      stderr: '',
+    });
     expect((await sandpool('keys', 'delete', '--admin', 'team-default/b')).code).to.equal(0);
     for (const key of [first, second]) {
-      const end = await cliHere(['pools', 'list', '--server', daemon().url], { SANDPOOL_API_KEY: key });
-      expect([end.code, end.stderr.split('\n')[0]]).to.deep.equal([1, 'sandpool: invalid API key (INVALID_API_KEY)']);
+      const end = await cliHere(['pools', 'list', '--server', daemon().url], {
+        SANDPOOL_API_KEY: key,
+      });
+      expect([end.code, end.stderr.split('\n')[0]]).to.deep.equal([
+        1,
+        'sandpool: invalid API key (INVALID_API_KEY)',
+      ]);
     }
     expect((await sandpool('keys', 'delete', id)).stderr).to.include('API_KEY_NOT_FOUND');
   });
 
   it('the admin key of the data folder goes to no other machine', async () => {
     const end = await sandpool('keys', 'list', '--admin', '--server', 'http://192.0.2.1:1');
-    expect([end.code, end.stderr.split('\n')[0]]).to.deep.equal([1, 'sandpool: no key for http://192.0.2.1:1']);
+    expect([end.code, end.stderr.split('\n')[0]]).to.deep.equal([
+      1,
+      'sandpool: no key for http://192.0.2.1:1',
+    ]);
   });
 });

@@ -12,9 +12,17 @@ describe('a file that is to be sent', () => {
 
     const { bytes, size } = await fileSource(join(folder, 'a'));
     rmSync(folder, { recursive: true });
-    await new Promise((resolve) => { setImmediate(resolve); }); // an open under way would fail here, unheard
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    }); // an open under way would fail here, unheard
 
     expect(size).to.equal(1);
-    expect(await rejection((async () => { for await (const _ of bytes) throw new Error('there is something'); })())).to.have.property('message', `${join(folder, 'a')} does not exist`);
+    expect(
+      await rejection(
+        (async () => {
+          for await (const _ of bytes) throw new Error('there is something');
+        })(),
+      ),
+    ).to.have.property('message', `${join(folder, 'a')} does not exist`);
   });
 });

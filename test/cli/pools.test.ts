@@ -28,56 +28,136 @@ describe('sandpool pools', () => {
     writeFileSync(join(folder, name), text);
     return join(folder, name);
   };
-  const recordOf = (name: string): PoolRecord | undefined => daemon.operations.pools.get(`team-default/${name}`);
+  const recordOf = (name: string): PoolRecord | undefined =>
+    daemon.operations.pools.get(`team-default/${name}`);
 
   it('get and delete reach the pools of others by --namespace, for an admin', async () => {
     const namespace = 'team-default';
     expect(await sandpool('pools', 'get', 'default', '--admin')).to.deep.include({ code: 1 });
-    expect((await sandpool('pools', 'get', 'default', '--admin', '--namespace', namespace)).stdout).to.include(namespace);
-    expect((await sandpool('pools', 'get', 'default', '--namespace', namespace)).stderr).to.include('namespace needs a key with the admin role');
-    expect(await sandpool('pools', 'delete', 'default', '--admin', '--namespace', namespace)).to.deep.include({ code: 0 });
+    expect(
+      (await sandpool('pools', 'get', 'default', '--admin', '--namespace', namespace)).stdout,
+    ).to.include(namespace);
+    expect((await sandpool('pools', 'get', 'default', '--namespace', namespace)).stderr).to.include(
+      'namespace needs a key with the admin role',
+    );
+    expect(
+      await sandpool('pools', 'delete', 'default', '--admin', '--namespace', namespace),
+    ).to.deep.include({ code: 0 });
   });
 
   describe('create and update', () => {
     it('take a file of YAML, and of JSON', async () => {
-      const yaml = await sandpool('pools', 'create', '-f', aFile('name: big\ntemplateName: default\nreplicas: 3\noverrides:\n  defaultIdleTimeout: 5m\n'));
+      const yaml = await sandpool(
+        'pools',
+        'create',
+        '-f',
+        aFile(
+          'name: big\ntemplateName: default\nreplicas: 3\noverrides:\n  defaultIdleTimeout: 5m\n',
+        ),
+      );
       expect([yaml.code, yaml.stderr]).to.deep.equal([0, '']);
       expect(yaml.stdout).to.match(/^pool: +big$/m);
-      expect(recordOf('big')).to.deep.include({ replicas: 3 }).and.have.deep.nested.property('source.overrides', { defaultIdleTimeout: '5m' });
+      expect(recordOf('big'))
+        .to.deep.include({ replicas: 3 })
+        .and.have.deep.nested.property('source.overrides', { defaultIdleTimeout: '5m' });
 
-      expect((await sandpool('pools', 'update', '-f', aFile('{"name":"big","replicas":7}', 'pool.json'))).code).to.equal(0);
+      expect(
+        (await sandpool('pools', 'update', '-f', aFile('{"name":"big","replicas":7}', 'pool.json')))
+          .code,
+      ).to.equal(0);
       expect(recordOf('big')?.replicas).to.equal(7);
     });
 
     it('take standard input', async () => {
-      const end = await cli(['pools', 'create', 'big', '-f', '-'], { SANDPOOL_DATA_DIR: daemon.dataDir }, 'templateName: default\n');
+      const end = await cli(
+        ['pools', 'create', 'big', '-f', '-'],
+        { SANDPOOL_DATA_DIR: daemon.dataDir },
+        'templateName: default\n',
+      );
       expect([end.code, end.stderr]).to.deep.equal([0, '']);
       expect(recordOf('big')?.source).to.deep.include({ templateName: 'default' });
     });
 
     it('have options count before the file, of objects in both field by field', async () => {
-      const file = aFile('templateName: default\nreplicas: 3\ncpu: 250m\noverrides: { image: host, defaultIdleTimeout: 5m }\n');
-      await sandpool('pools', 'create', 'big', '-f', file, '--replicas', '4', '--image', 'other', '--max-unavailable', '50%', '--auto-update', 'off');
+      const file = aFile(
+        'templateName: default\nreplicas: 3\ncpu: 250m\noverrides: { image: host, defaultIdleTimeout: 5m }\n',
+      );
+      await sandpool(
+        'pools',
+        'create',
+        'big',
+        '-f',
+        file,
+        '--replicas',
+        '4',
+        '--image',
+        'other',
+        '--max-unavailable',
+        '50%',
+        '--auto-update',
+        'off',
+      );
       const record = recordOf('big');
       expect(record?.replicas).to.equal(4);
-      expect(record?.source).to.deep.include({ cpu: '250m', overrides: { image: 'other', defaultIdleTimeout: '5m' } });
+      expect(record?.source).to.deep.include({
+        cpu: '250m',
+        overrides: { image: 'other', defaultIdleTimeout: '5m' },
+      });
 
-      await sandpool('pools', 'update', 'big', '--auto-update', 'off', '--max-unavailable', '2', '--memory', '512Mi', '--instance-type', 'small', '--multiplier', '1.5');
-      expect(recordOf('big')?.updateStrategy).to.deep.equal({ autoUpdate: false, maxUnavailable: '2' });
-      expect(recordOf('big')?.source).to.deep.include({ memory: '512Mi', instanceType: 'small', multiplier: 1.5 });
+      await sandpool(
+        'pools',
+        'update',
+        'big',
+        '--auto-update',
+        'off',
+        '--max-unavailable',
+        '2',
+        '--memory',
+        '512Mi',
+        '--instance-type',
+        'small',
+        '--multiplier',
+        '1.5',
+      );
+      expect(recordOf('big')?.updateStrategy).to.deep.equal({
+        autoUpdate: false,
+        maxUnavailable: '2',
+      });
+      expect(recordOf('big')?.source).to.deep.include({
+        memory: '512Mi',
+        instanceType: 'small',
+        multiplier: 1.5,
+      });
     });
 
     it('say which field of a file is not known', async () => {
-      const end = await sandpool('pools', 'create', '-f', aFile('name: big\ntemplateName: default\nreplcas: 3\n'));
-      expect([end.code, end.stderr]).to.deep.equal([0, 'sandpool: unknown field replcas; it was not heeded\n']);
+      const end = await sandpool(
+        'pools',
+        'create',
+        '-f',
+        aFile('name: big\ntemplateName: default\nreplcas: 3\n'),
+      );
+      expect([end.code, end.stderr]).to.deep.equal([
+        0,
+        'sandpool: unknown field replcas; it was not heeded\n',
+      ]);
     });
 
     for (const [what, text, says] of [
-      ['no object', '- a\n- b\n', 'holds no object'], ['nothing', '', 'holds no object'], ['neither YAML nor JSON', 'a: [1\nb', 'is neither YAML nor JSON'],
-      ['several documents', 'a: 1\n---\nb: 2\n', 'one thing a file'], ['one field twice', 'name: a\nname: b\n', 'is neither YAML nor JSON'],
-      ['what grows beyond all bounds', `a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [${'*a,'.repeat(99)}]\nc: [${'*b,'.repeat(99)}]\n`, 'can’t be read'],
-      ['too much', 'x'.repeat(1_100_000), 'larger than 1 MiB'], ['another name', 'name: other\ntemplateName: default\n', 'about other, not big'],
-      ['nothing of what instances are made from', 'replicas: 3\n', '--template NAME'], ['a wrong field', 'templateName: default\nreplicas: many\n', 'replicas'],
+      ['no object', '- a\n- b\n', 'holds no object'],
+      ['nothing', '', 'holds no object'],
+      ['neither YAML nor JSON', 'a: [1\nb', 'is neither YAML nor JSON'],
+      ['several documents', 'a: 1\n---\nb: 2\n', 'one thing a file'],
+      ['one field twice', 'name: a\nname: b\n', 'is neither YAML nor JSON'],
+      [
+        'what grows beyond all bounds',
+        `a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [${'*a,'.repeat(99)}]\nc: [${'*b,'.repeat(99)}]\n`,
+        'can’t be read',
+      ],
+      ['too much', 'x'.repeat(1_100_000), 'larger than 1 MiB'],
+      ['another name', 'name: other\ntemplateName: default\n', 'about other, not big'],
+      ['nothing of what instances are made from', 'replicas: 3\n', '--template NAME'],
+      ['a wrong field', 'templateName: default\nreplicas: many\n', 'replicas'],
     ] as const) {
       it(`refuse a file that holds ${what}, and say what to do`, async () => {
         const end = await sandpool('pools', 'create', 'big', '-f', aFile(text));
@@ -88,9 +168,16 @@ describe('sandpool pools', () => {
     }
 
     it('refuse what lacks a name, a file, or anything to change', async () => {
-      expect((await sandpool('pools', 'create', '--template', 'default')).stderr).to.include('there is no name');
-      expect((await sandpool('pools', 'create', 'big', '-f', join(folder, 'none.yaml'))).stderr).to.match(/none\.yaml can’t be read: ENOENT/);
-      expect(await sandpool('pools', 'update', 'default')).to.deep.include({ code: 1 }).and.property('stderr').include('there is nothing to change');
+      expect((await sandpool('pools', 'create', '--template', 'default')).stderr).to.include(
+        'there is no name',
+      );
+      expect(
+        (await sandpool('pools', 'create', 'big', '-f', join(folder, 'none.yaml'))).stderr,
+      ).to.match(/none\.yaml can’t be read: ENOENT/);
+      expect(await sandpool('pools', 'update', 'default'))
+        .to.deep.include({ code: 1 })
+        .and.property('stderr')
+        .include('there is nothing to change');
     });
   });
 
@@ -98,64 +185,131 @@ describe('sandpool pools', () => {
     it('shows what would be applied, and applies it', async () => {
       const preview = await sandpool('pools', 'sync-template', 'default', '--preview');
       expect(preview.stdout).to.include('image: host');
-      expect(JSON.parse((await sandpool('pools', 'sync-template', 'default', '--preview', '-o', 'json')).stdout)).to.deep.equal({ specYaml: preview.stdout, version: '7' });
-      expect((await sandpool('pools', 'sync-template', 'default')).stdout).to.match(/^pool: +default$/m);
+      expect(
+        JSON.parse(
+          (await sandpool('pools', 'sync-template', 'default', '--preview', '-o', 'json')).stdout,
+        ),
+      ).to.deep.equal({ specYaml: preview.stdout, version: '7' });
+      expect((await sandpool('pools', 'sync-template', 'default')).stdout).to.match(
+        /^pool: +default$/m,
+      );
     });
   });
 
   describe('rollout status', () => {
     const say = (reason: string, message: string, more: Partial<PoolCondition> = {}): void => {
       const record = recordOf('default');
-      if (record) daemon.operations.pools.set(KEY, { ...record, conditions: [{ type: 'Progressing', status: 'False', reason, message, since: 0, ...more }] });
+      if (record)
+        daemon.operations.pools.set(KEY, {
+          ...record,
+          conditions: [
+            { type: 'Progressing', status: 'False', reason, message, since: 0, ...more },
+          ],
+        });
     };
 
     it('shows how far it is', async () => {
       const end = await sandpool('pools', 'rollout', 'status', 'default');
       expect([end.code, end.stderr]).to.deep.equal([0, '']);
-      expect(end.stdout).to.match(/^rollout: +done$/m).and.match(/^revision: +abc$/m).and.match(/^max unavailable: +25%$/m);
-      expect(JSON.parse((await sandpool('pools', 'rollout', 'status', 'default', '-o', 'json')).stdout)).to.include({ name: 'default' });
+      expect(end.stdout)
+        .to.match(/^rollout: +done$/m)
+        .and.match(/^revision: +abc$/m)
+        .and.match(/^max unavailable: +25%$/m);
+      expect(
+        JSON.parse((await sandpool('pools', 'rollout', 'status', 'default', '-o', 'json')).stdout),
+      ).to.include({ name: 'default' });
       say('RollingOut', 'instances are replaced', { status: 'True' });
-      expect((await sandpool('pools', 'rollout', 'status', 'default')).stdout).to.match(/^rollout: +under way$/m);
+      expect((await sandpool('pools', 'rollout', 'status', 'default')).stdout).to.match(
+        /^rollout: +under way$/m,
+      );
     });
 
     it('watched, shows each change until it is done', async () => {
       say('RollingOut', 'instances are replaced', { status: 'True' });
-      const watching = startCli(['pools', 'rollout', 'status', 'default', '--watch'], { SANDPOOL_DATA_DIR: daemon.dataDir });
+      const watching = startCli(['pools', 'rollout', 'status', 'default', '--watch'], {
+        SANDPOOL_DATA_DIR: daemon.dataDir,
+      });
       await eventually(() => watching.text.stdout !== '', 'it shows the first line', 20_000);
       say('RolloutComplete', '');
       const end = await watching.ended;
       expect([end.code, end.stderr]).to.deep.equal([0, '']);
-      expect(end.stdout).to.equal('default: 2 of revision abc, 0 starting, 0 to be replaced\ndefault is rolled out: 2 of revision abc\n');
+      expect(end.stdout).to.equal(
+        'default: 2 of revision abc, 0 starting, 0 to be replaced\ndefault is rolled out: 2 of revision abc\n',
+      );
     });
 
     it('is not done before the pool has taken the latest version of its template, or says why it can not', async () => {
-      const document = SandboxTemplateSchema.parse({ apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name: 'default' }, spec: { containers: [{ name: 'main', image: 'host' }] } });
-      await daemon.operations.templates.create({ name: 'default', version: '2', createdAt: 0, document });
-      const change = (part: Partial<PoolRecord>): void => { daemon.operations.pools.set(KEY, { ...recordOf('default')!, ...part }); }; // it is there
-      const watching = startCli(['pools', 'rollout', 'status', 'default', '--watch'], { SANDPOOL_DATA_DIR: daemon.dataDir });
-      await eventually(() => watching.text.stdout.includes('0 to be replaced'), 'it shows the first line', 20_000);
+      const document = SandboxTemplateSchema.parse({
+        apiVersion: 'sandpool.dev/v1alpha1',
+        kind: 'SandboxTemplate',
+        metadata: { name: 'default' },
+        spec: { containers: [{ name: 'main', image: 'host' }] },
+      });
+      await daemon.operations.templates.create({
+        name: 'default',
+        version: '2',
+        createdAt: 0,
+        document,
+      });
+      const change = (part: Partial<PoolRecord>): void => {
+        daemon.operations.pools.set(KEY, { ...recordOf('default')!, ...part });
+      }; // it is there
+      const watching = startCli(['pools', 'rollout', 'status', 'default', '--watch'], {
+        SANDPOOL_DATA_DIR: daemon.dataDir,
+      });
+      await eventually(
+        () => watching.text.stdout.includes('0 to be replaced'),
+        'it shows the first line',
+        20_000,
+      );
       change({ templateVersion: '2' });
-      expect((await watching.ended).stdout).to.match(/0 to be replaced\ndefault is rolled out: 2 of revision abc\n$/);
+      expect((await watching.ended).stdout).to.match(
+        /0 to be replaced\ndefault is rolled out: 2 of revision abc\n$/,
+      );
 
       change({ templateVersion: '1', updateStrategy: { autoUpdate: false, maxUnavailable: '1' } });
-      expect((await sandpool('pools', 'rollout', 'status', 'default')).stdout).to.match(/^rollout: +done$/m);
-      change({ updateStrategy: { autoUpdate: true, maxUnavailable: '1' }, source: { ...recordOf('default')!.source, templateVersion: '1' } }); // it is there
-      expect((await sandpool('pools', 'rollout', 'status', 'default')).stdout, 'pinned').to.match(/^rollout: +done$/m);
-      change({ unresolved: { reason: 'SourceInvalid', message: 'no such volume', templateVersion: '2' } });
+      expect((await sandpool('pools', 'rollout', 'status', 'default')).stdout).to.match(
+        /^rollout: +done$/m,
+      );
+      change({
+        updateStrategy: { autoUpdate: true, maxUnavailable: '1' },
+        source: { ...recordOf('default')!.source, templateVersion: '1' },
+      }); // it is there
+      expect((await sandpool('pools', 'rollout', 'status', 'default')).stdout, 'pinned').to.match(
+        /^rollout: +done$/m,
+      );
+      change({
+        unresolved: { reason: 'SourceInvalid', message: 'no such volume', templateVersion: '2' },
+      });
       say('SourceInvalid', 'no such volume', { type: 'TemplateResolved' });
       const end = await sandpool('pools', 'rollout', 'status', 'default', '--watch');
-      expect([end.code, end.stderr.split('\n')[0]]).to.deep.equal([1, 'sandpool: default can not take its template: no such volume']);
+      expect([end.code, end.stderr.split('\n')[0]]).to.deep.equal([
+        1,
+        'sandpool: default can not take its template: no such volume',
+      ]);
     });
 
     it('watched as JSON, shows the pool a line each', async () => {
-      const [first, ...rest] = (await sandpool('pools', 'rollout', 'status', 'default', '-w', '-o', 'json')).stdout.split('\n');
+      const [first, ...rest] = (
+        await sandpool('pools', 'rollout', 'status', 'default', '-w', '-o', 'json')
+      ).stdout.split('\n');
       expect(JSON.parse(first ?? '')).to.include({ name: 'default' });
       expect(rest).to.deep.equal(['']);
     });
 
     for (const [reason, message, type, says] of [
-      ['RolloutBlocked', 'revision x does not start: no such image', 'Progressing', /has stopped: revision x does not start: no such image\n {2}change what/],
-      ['UpdateHeld', 'what changed waits', 'Progressing', /waits: what changed waits\n.*--preview\n.*sandpool pools sync-template default\n/],
+      [
+        'RolloutBlocked',
+        'revision x does not start: no such image',
+        'Progressing',
+        /has stopped: revision x does not start: no such image\n {2}change what/,
+      ],
+      [
+        'UpdateHeld',
+        'what changed waits',
+        'Progressing',
+        /waits: what changed waits\n.*--preview\n.*sandpool pools sync-template default\n/,
+      ],
       ['StartsFail', 'no such image', 'Degraded', /do not start: no such image\n/],
     ] as const) {
       it(`ends with 1 and says why where the reason is ${reason}`, async () => {
@@ -170,11 +324,21 @@ describe('sandpool pools', () => {
 
     it('watched, ends with 1 when the time is over or the pool is deleted', async () => {
       say('RollingOut', 'instances are replaced', { status: 'True' });
-      const end = await sandpool('pools', 'rollout', 'status', 'default', '--watch', '--timeout', '0.5s');
+      const end = await sandpool(
+        'pools',
+        'rollout',
+        'status',
+        'default',
+        '--watch',
+        '--timeout',
+        '0.5s',
+      );
       expect(end.stderr).to.include('is not done after 0.5s');
       expect(end.stdout).to.match(/^default: [^\n]*\n$/);
       await sandpool('pools', 'delete', 'default');
-      expect((await sandpool('pools', 'rollout', 'status', 'default', '--watch')).stderr).to.include('is being deleted');
+      expect(
+        (await sandpool('pools', 'rollout', 'status', 'default', '--watch')).stderr,
+      ).to.include('is being deleted');
     });
   });
 });

@@ -4,7 +4,9 @@ import { table } from '../../src/cli/table.ts';
 
 describe('what others wrote, on a terminal', () => {
   it('moves no cursor, colours nothing, and does not turn the direction of text', () => {
-    expect(printable('a\u001b[31mb\r\n\tc\u0085d\u202eexe\u2066e\u200ff\u061cg')).to.equal('a?[31mb???c?d?exe?e?f?g');
+    expect(printable('a\u001b[31mb\r\n\tc\u0085d\u202eexe\u2066e\u200ff\u061cg')).to.equal(
+      'a?[31mb???c?d?exe?e?f?g',
+    );
   });
 
   it('keeps letters, marks and signs of every script', () => {

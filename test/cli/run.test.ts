@@ -3,7 +3,14 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { noIdleInstance } from '../../src/model/exhausted-pool.ts';
 import { eventually } from '../support/eventually.ts';
-import { aCliDaemon, cli, startCli, startCliInTerminal, terminalWasPutBack, type CliDaemon } from './cli-support.ts';
+import {
+  aCliDaemon,
+  cli,
+  startCli,
+  startCliInTerminal,
+  terminalWasPutBack,
+  type CliDaemon,
+} from './cli-support.ts';
 
 describe('sandpool run', function () {
   this.timeout(90_000);
@@ -29,14 +36,30 @@ describe('sandpool run', function () {
 
   it('takes the options of exec before the sandbox and after it, up to the command', async () => {
     const sandbox = (await cli(['sandboxes', 'create'], env)).stdout.trim();
-    for (const words of [['--timeout', '1', sandbox, '--'], [sandbox, '--timeout', '1', '--'], [sandbox, '--timeout=1']]) {
+    for (const words of [
+      ['--timeout', '1', sandbox, '--'],
+      [sandbox, '--timeout', '1', '--'],
+      [sandbox, '--timeout=1'],
+    ]) {
       const end = await cli(['exec', ...words, 'sleep', '60'], env);
-      expect([end.code, end.stderr], words.join(' ')).to.deep.equal([124, 'sandpool: the command was ended after 1 s\n  with -t it may run for longer\n']);
+      expect([end.code, end.stderr], words.join(' ')).to.deep.equal([
+        124,
+        'sandpool: the command was ended after 1 s\n  with -t it may run for longer\n',
+      ]);
     }
-    expect((await cli(['exec', sandbox, '-i', '--', 'tr', 'a-z', 'A-Z'], env, 'hello')).stdout).to.equal('HELLO');
-    expect((await cli(['exec', sandbox, 'echo', '-n', '--timeout', '5'], env)).stdout, 'the command’s own').to.equal('--timeout 5');
-    expect((await cli(['exec', sandbox, '--', 'echo', '-n', '--', 'x'], env)).stdout).to.equal('-- x');
-    expect((await cli(['exec', sandbox, '--tmeout', '5', '--', 'true'], env)).stderr).to.include("unknown option '--tmeout'");
+    expect(
+      (await cli(['exec', sandbox, '-i', '--', 'tr', 'a-z', 'A-Z'], env, 'hello')).stdout,
+    ).to.equal('HELLO');
+    expect(
+      (await cli(['exec', sandbox, 'echo', '-n', '--timeout', '5'], env)).stdout,
+      'the command’s own',
+    ).to.equal('--timeout 5');
+    expect((await cli(['exec', sandbox, '--', 'echo', '-n', '--', 'x'], env)).stdout).to.equal(
+      '-- x',
+    );
+    expect((await cli(['exec', sandbox, '--tmeout', '5', '--', 'true'], env)).stderr).to.include(
+      "unknown option '--tmeout'",
+    );
     expect((await cli(['exec', sandbox, '--help'], env)).stdout).to.include('--timeout <seconds>');
   });
 
@@ -57,7 +80,9 @@ describe('sandpool run', function () {
   });
 
   it('hands its input on when told to', async () => {
-    expect((await cli(['run', '-i', '--', 'tr', 'a-z', 'A-Z'], env, 'hello')).stdout).to.equal('HELLO');
+    expect((await cli(['run', '-i', '--', 'tr', 'a-z', 'A-Z'], env, 'hello')).stdout).to.equal(
+      'HELLO',
+    );
   });
 
   it('ends with 124 and says so when the command takes too long', async () => {
@@ -68,32 +93,53 @@ describe('sandpool run', function () {
   });
 
   it('ends with 125 and says what to do when the pool is exhausted', async () => {
-    daemon.operations.failWith = noIdleInstance({ name: 'default' }, { idle: 0, running: 4, starting: 0, stopping: 0, retiring: 0, failed: 0 });
+    daemon.operations.failWith = noIdleInstance(
+      { name: 'default' },
+      { idle: 0, running: 4, starting: 0, stopping: 0, retiring: 0, failed: 0 },
+    );
     const end = await cli(['run', '--', 'true'], env);
     expect(end.code).to.equal(125);
     expect(end.stdout).to.equal('');
-    expect(end.stderr).to.include('no idle pods available in pool (POOL_EXHAUSTED)')
-      .and.include('sandpool sandboxes delete').and.include('sandpool pools update').and.include('4 of the pool');
+    expect(end.stderr)
+      .to.include('no idle pods available in pool (POOL_EXHAUSTED)')
+      .and.include('sandpool sandboxes delete')
+      .and.include('sandpool pools update')
+      .and.include('4 of the pool');
   });
 
   it('ends with 125 and says what to do for the pool of an env, and for one of another user', async () => {
     const counts = { idle: 0, running: 4, starting: 0, stopping: 0, retiring: 0, failed: 0 };
     daemon.operations.failWith = noIdleInstance({ name: 'small', env: 'web' }, counts);
-    expect((await cli(['run', '--', 'true'], env)).stderr).to.include('sandpool envs members update web small --max-replicas N').and.not.include('pools update');
+    expect((await cli(['run', '--', 'true'], env)).stderr)
+      .to.include('sandpool envs members update web small --max-replicas N')
+      .and.not.include('pools update');
     daemon.operations.failWith = noIdleInstance({ name: 'shared', of: 'school/teacher' }, counts);
-    expect((await cli(['run', '--', 'true'], env)).stderr).to.include('or have school/teacher, whose pool it is, enlarge it');
+    expect((await cli(['run', '--', 'true'], env)).stderr).to.include(
+      'or have school/teacher, whose pool it is, enlarge it',
+    );
   });
 
   it('ends with 125 and says why instances do not start', async () => {
     const counts = { idle: 0, running: 0, starting: 2, stopping: 0, retiring: 0, failed: 0 };
-    daemon.operations.failWith = noIdleInstance({ name: 'default' }, counts, { reason: 'ImageUnavailable', message: 'ErrImagePull: there is no such image' });
+    daemon.operations.failWith = noIdleInstance({ name: 'default' }, counts, {
+      reason: 'ImageUnavailable',
+      message: 'ErrImagePull: there is no such image',
+    });
     const end = await cli(['run', '--', 'true'], env);
     expect(end.code).to.equal(125);
-    expect(end.stderr).to.include('its instances do not start: ErrImagePull: there is no such image').and.include('overrides.image').and.not.include('give one back');
+    expect(end.stderr)
+      .to.include('its instances do not start: ErrImagePull: there is no such image')
+      .and.include('overrides.image')
+      .and.not.include('give one back');
   });
 
   it('ends with 125 when no command is given or the options are wrong', async () => {
-    for (const args of [['run'], ['run', '--'], ['run', '--nonsense', '--', 'true'], ['run', '--idle-timeout', 'soon', '--', 'true']]) {
+    for (const args of [
+      ['run'],
+      ['run', '--'],
+      ['run', '--nonsense', '--', 'true'],
+      ['run', '--idle-timeout', 'soon', '--', 'true'],
+    ]) {
       const end = await cli(args, env);
       expect(end.code, args.join(' ')).to.equal(125);
       expect(end.stderr).to.not.equal('');
@@ -102,14 +148,20 @@ describe('sandpool run', function () {
   });
 
   it('gives back when the command could not be run', async () => {
-    daemon.operations.runExec = async () => { throw new Error('broken'); };
+    daemon.operations.runExec = async () => {
+      throw new Error('broken');
+    };
     const end = await cli(['run', '--', 'true'], env);
     expect(end.code).to.equal(125);
     expect(end.stderr).to.match(/internal error \(INTERNAL\), request [\w.-]+/);
     expect(daemon.left()).to.deep.equal([]);
   });
 
-  for (const [signal, code] of [['SIGINT', 130], ['SIGTERM', 143], ['SIGHUP', 129]] as const) {
+  for (const [signal, code] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const) {
     it(`gives back on ${signal} and ends with ${code}`, async () => {
       let running = false;
       daemon.operations.runExec = async (_request, abort) => {
@@ -129,9 +181,13 @@ describe('sandpool run', function () {
   it('gives back a sandbox whose claim was under way when the signal came', async () => {
     const claim = daemon.operations.claimSandbox;
     let claimed = (): void => {};
-    const asked = new Promise<void>((resolve) => { claimed = resolve; });
+    const asked = new Promise<void>((resolve) => {
+      claimed = resolve;
+    });
     let go = (): void => {};
-    const held = new Promise<void>((resolve) => { go = resolve; });
+    const held = new Promise<void>((resolve) => {
+      go = resolve;
+    });
     Object.assign(daemon.operations, {
       claimSandbox: async (...args: Parameters<typeof claim>) => {
         const view = await claim(...args);
@@ -152,8 +208,12 @@ describe('sandpool run', function () {
   const heldDeletion = (): { readonly asked: Promise<void>; readonly go: () => void } => {
     const { deleteSandbox } = daemon.operations;
     let [ask, go] = [(): void => {}, (): void => {}];
-    const asked = new Promise<void>((resolve) => { ask = resolve; });
-    const held = new Promise<void>((resolve) => { go = resolve; });
+    const asked = new Promise<void>((resolve) => {
+      ask = resolve;
+    });
+    const held = new Promise<void>((resolve) => {
+      go = resolve;
+    });
     Object.assign(daemon.operations, {
       deleteSandbox: async (...args: Parameters<typeof deleteSandbox>) => {
         ask();
@@ -193,7 +253,11 @@ describe('sandpool run', function () {
   });
 
   it('says which sandbox is left when it can’t be given back', async () => {
-    Object.assign(daemon.operations, { deleteSandbox: async () => { throw new Error('no'); } });
+    Object.assign(daemon.operations, {
+      deleteSandbox: async () => {
+        throw new Error('no');
+      },
+    });
     const end = await cli(['run', '--', 'true'], env);
     const [left] = daemon.left();
     expect(end.code).to.equal(0);
@@ -203,10 +267,21 @@ describe('sandpool run', function () {
   it('takes a sandbox that ended by itself as given back', async () => {
     daemon.operations.runExec = async () => {
       daemon.operations.sandboxes.clear();
-      return { stdout: Buffer.from('x'), stderr: Buffer.alloc(0), exitCode: 0, timedOut: false, truncated: true, durationMs: 1 };
+      return {
+        stdout: Buffer.from('x'),
+        stderr: Buffer.alloc(0),
+        exitCode: 0,
+        timedOut: false,
+        truncated: true,
+        durationMs: 1,
+      };
     };
     const end = await cli(['run', '--', 'true'], env);
-    expect(end).to.deep.equal({ code: 0, stdout: 'x', stderr: 'sandpool: the output was cut at 1 MiB\n' });
+    expect(end).to.deep.equal({
+      code: 0,
+      stdout: 'x',
+      stderr: 'sandpool: the output was cut at 1 MiB\n',
+    });
   });
 
   it('never shows the key to other users of the machine', async () => {
@@ -214,7 +289,14 @@ describe('sandpool run', function () {
     let commandLine = '';
     daemon.operations.runExec = async () => {
       commandLine = readFileSync(`/proc/${running.child.pid}/cmdline`, 'utf8');
-      return { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0), exitCode: 0, timedOut: false, truncated: false, durationMs: 1 };
+      return {
+        stdout: Buffer.alloc(0),
+        stderr: Buffer.alloc(0),
+        exitCode: 0,
+        timedOut: false,
+        truncated: false,
+        durationMs: 1,
+      };
     };
     const running = startCli(['run', '--', 'true'], env);
     await running.ended;
@@ -223,10 +305,29 @@ describe('sandpool run', function () {
 
   describe('-t', () => {
     it('shows the command’s own output alone, whatever its arguments hold, and ends with its exit code', async () => {
-      const odd = ['a b', "it's", '"$HOME"', '`id`', '!!', 'tab\there', 'new\nline', 'é✓', '%s', '\\n', '', '*'];
-      const run = startCliInTerminal(['run', '-t', '--', 'sh', '-c', 'printf "[%s]" "$@"; exit 9', 'sh', ...odd], env);
+      const odd = [
+        'a b',
+        "it's",
+        '"$HOME"',
+        '`id`',
+        '!!',
+        'tab\there',
+        'new\nline',
+        'é✓',
+        '%s',
+        '\\n',
+        '',
+        '*',
+      ];
+      const run = startCliInTerminal(
+        ['run', '-t', '--', 'sh', '-c', 'printf "[%s]" "$@"; exit 9', 'sh', ...odd],
+        env,
+      );
       expect(await run.ended).to.equal(9);
-      const shown = run.output().replace(/^[^]*?BEFORE\[.*?\]\r\n/, '').replace(/AFTER\[[^]*$/, '');
+      const shown = run
+        .output()
+        .replace(/^[^]*?BEFORE\[.*?\]\r\n/, '')
+        .replace(/AFTER\[[^]*$/, '');
       expect(shown).to.equal(odd.map((word) => `[${word.replace('\n', '\r\n')}]`).join(''));
       expect(terminalWasPutBack(run.output())).to.equal(true);
       expect(daemon.left()).to.deep.equal([]);
@@ -239,7 +340,11 @@ describe('sandpool run', function () {
     });
 
     it('ties the command to this terminal', async () => {
-      const run = startCliInTerminal(['run', '-t', '--', 'sh', '-c', 'test -t 0 && stty size; read line; echo "got $line"'], env, { cols: 71, rows: 17 });
+      const run = startCliInTerminal(
+        ['run', '-t', '--', 'sh', '-c', 'test -t 0 && stty size; read line; echo "got $line"'],
+        env,
+        { cols: 71, rows: 17 },
+      );
       await run.shows('17 71');
       run.pty.write('typed\r');
       await run.shows('got typed');

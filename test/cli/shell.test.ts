@@ -1,7 +1,15 @@
 import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
 import { eventually } from '../support/eventually.ts';
-import { aCliDaemon, cli, startCli, startCliInTerminal, terminalWasPutBack, type CliDaemon, type ServedTerminal } from './cli-support.ts';
+import {
+  aCliDaemon,
+  cli,
+  startCli,
+  startCliInTerminal,
+  terminalWasPutBack,
+  type CliDaemon,
+  type ServedTerminal,
+} from './cli-support.ts';
 
 describe('sandpool shell', function () {
   this.timeout(90_000);
@@ -40,7 +48,9 @@ describe('sandpool shell', function () {
   it('hands every key on: interrupt, end of file, quit and stop are the shell’s', async () => {
     const shell = startCliInTerminal(['shell'], env);
     await shell.shows('INSIDE$');
-    shell.pty.write('sh -c \'trap "echo caught; exit 6" INT; echo go$((1 + 1)); while :; do sleep 0.1; done\'\r');
+    shell.pty.write(
+      'sh -c \'trap "echo caught; exit 6" INT; echo go$((1 + 1)); while :; do sleep 0.1; done\'\r',
+    );
     await shell.shows('go2');
     shell.pty.write('\x03');
     await shell.shows('caught\r\n');
@@ -53,7 +63,11 @@ describe('sandpool shell', function () {
     const shell = startCliInTerminal(['shell'], env, { cols: 80, rows: 24 });
     await shell.shows('INSIDE$');
     shell.pty.resize(101, 41);
-    await eventually(() => served().pty.cols === 101 && served().pty.rows === 41, 'the size is handed on', 5_000);
+    await eventually(
+      () => served().pty.cols === 101 && served().pty.rows === 41,
+      'the size is handed on',
+      5_000,
+    );
     shell.pty.write('stty size; exit\r');
     await shell.shows('41 101');
     await shell.ended;
@@ -80,18 +94,28 @@ describe('sandpool shell', function () {
   it('gives all output to a reader that is slow, through a pipe', async () => {
     const { child, ended, text } = startCli(['shell'], env);
     child.stdout?.pause();
-    child.stdin?.write('stty -echo; head -c 16000000 /dev/zero | tr "\\0" z; echo done$((1 + 1))\n');
+    child.stdin?.write(
+      'stty -echo; head -c 16000000 /dev/zero | tr "\\0" z; echo done$((1 + 1))\n',
+    );
     let seen = 0;
     let since = Date.now();
-    await eventually(() => {
-      const taken = daemon.terminals[0]?.taken ?? 0;
-      if (taken !== seen) since = Date.now();
-      seen = taken;
-      return taken > 1_000_000 && Date.now() - since > 300;
-    }, 'the output stands still', 15_000);
+    await eventually(
+      () => {
+        const taken = daemon.terminals[0]?.taken ?? 0;
+        if (taken !== seen) since = Date.now();
+        seen = taken;
+        return taken > 1_000_000 && Date.now() - since > 300;
+      },
+      'the output stands still',
+      15_000,
+    );
     expect(seen).to.be.lessThan(12_000_000);
     child.stdout?.resume();
-    await eventually(() => text.stdout.length > 16_000_000 && text.stdout.slice(16_000_000).includes('done2'), 'all is there', 15_000);
+    await eventually(
+      () => text.stdout.length > 16_000_000 && text.stdout.slice(16_000_000).includes('done2'),
+      'all is there',
+      15_000,
+    );
     expect(/z{2,}/.exec(text.stdout)?.[0].length).to.equal(16_000_000);
     child.stdin?.end('exit\n');
     expect((await ended).code).to.equal(0);
@@ -140,7 +164,10 @@ describe('sandpool shell', function () {
 
   it('ends with 125 and the service’s words when the terminal is refused', async () => {
     Object.assign(daemon.operations, { createExecToken: async () => 'stale' });
-    const end = await cli(['shell', '0190d4a5-7b1e-7c3a-9f00-00000000dead'], { ...env, SANDPOOL_SERVER: `${daemon.url}/nowhere` });
+    const end = await cli(['shell', '0190d4a5-7b1e-7c3a-9f00-00000000dead'], {
+      ...env,
+      SANDPOOL_SERVER: `${daemon.url}/nowhere`,
+    });
     expect(end.code).to.equal(125);
     expect(end.stderr).to.match(/^sandpool: .*NOT_FOUND/);
   });
@@ -148,7 +175,10 @@ describe('sandpool shell', function () {
 
 /** The one process that the shell around the command line started. */
 const childOf = (pid: number): number => {
-  const [child] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').map(Number).filter((id) => id > 0);
+  const [child] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+    .split(' ')
+    .map(Number)
+    .filter((id) => id > 0);
   if (child === undefined) throw new Error('it has no child');
   return child;
 };

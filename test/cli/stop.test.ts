@@ -15,20 +15,27 @@ describe('sandpool stop', function () {
   this.timeout(90_000);
   let dataDir: string;
   let daemon: ChildProcess | undefined;
-  beforeEach(() => { dataDir = mkdtempSync(join(tmpdir(), 'sandpool-stop-')); });
+  beforeEach(() => {
+    dataDir = mkdtempSync(join(tmpdir(), 'sandpool-stop-'));
+  });
   afterEach(() => {
     daemon?.kill('SIGKILL');
     rmSync(dataDir, { recursive: true, force: true });
   });
 
-  /** A process that notes itself as the daemon of the folder and, told to stop, takes a moment for it. */
+  /**
+   * A process that notes itself as the daemon of the folder and, told to stop, takes a moment for
+   * it.
+   */
   const start = async (): Promise<ChildProcess> => {
     const code = `import { writeDaemonNote } from ${JSON.stringify(NOTE)};
       process.on('SIGTERM', () => setTimeout(() => { process.stdout.write('ended in order'); process.exit(0); }, 300));
       setInterval(() => {}, 1000);
       writeDaemonNote(${JSON.stringify(dataDir)}, 'http://127.0.0.1:1');
       process.stdout.write('ready');`;
-    const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', code], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', code], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     daemon = child;
     await once(child.stdout, 'data');
     return child;
@@ -40,7 +47,11 @@ describe('sandpool stop', function () {
     const said = once(child.stdout ?? child, 'data');
     const end = await cliHere(['stop'], { SANDPOOL_DATA_DIR: dataDir });
     expect(readDaemonNote(dataDir), 'it has gone when the command ends').to.equal(undefined);
-    expect(end).to.deep.equal({ code: 0, stdout: `the daemon (pid ${child.pid}) has stopped\n`, stderr: '' });
+    expect(end).to.deep.equal({
+      code: 0,
+      stdout: `the daemon (pid ${child.pid}) has stopped\n`,
+      stderr: '',
+    });
     expect(await exited).to.deep.equal([0, null]);
     expect(String((await said)[0])).to.equal('ended in order');
   });
@@ -50,12 +61,14 @@ describe('sandpool stop', function () {
     expect(end).to.deep.equal({ code: 0, stdout: `no daemon runs on ${dataDir}\n`, stderr: '' });
   });
 
-  it('says in a line that the folder is another user\'s, before anything is stopped', async function () {
+  it("says in a line that the folder is another user's, before anything is stopped", async function () {
     if (process.getuid?.() !== 0) skipBecause(this, 'needs root');
     await start();
     chownSync(dataDir, 65_534, 65_534);
     const end = await cliHere(['stop', '--all', '--data-dir', dataDir]);
-    expect(end.stderr).to.equal(`sandpool: ${dataDir} belongs to another user (uid 65534)\n  end its sandboxes as that user; nothing was stopped\n`);
+    expect(end.stderr).to.equal(
+      `sandpool: ${dataDir} belongs to another user (uid 65534)\n  end its sandboxes as that user; nothing was stopped\n`,
+    );
     expect([end.code, end.stdout]).to.deep.equal([1, '']);
     expect(readDaemonNote(dataDir), 'it runs').to.not.equal(undefined);
   });
@@ -64,11 +77,19 @@ describe('sandpool stop', function () {
     const child = await start();
     const file = join(dataDir, 'daemon.json');
     const note = JSON.parse(readFileSync(file, 'utf8'));
-    for (const wrong of [{ startTime: String(Number(note.startTime) - 1) }, { bootId: '00000000-0000-0000-0000-000000000000' }]) {
+    for (const wrong of [
+      { startTime: String(Number(note.startTime) - 1) },
+      { bootId: '00000000-0000-0000-0000-000000000000' },
+    ]) {
       writeFileSync(file, JSON.stringify({ ...note, ...wrong }));
-      expect((await cliHere(['stop'], { SANDPOOL_DATA_DIR: dataDir })).stdout).to.include('no daemon runs');
+      expect((await cliHere(['stop'], { SANDPOOL_DATA_DIR: dataDir })).stdout).to.include(
+        'no daemon runs',
+      );
     }
     writeFileSync(file, JSON.stringify(note));
-    expect((await cliHere(['stop'], { SANDPOOL_DATA_DIR: dataDir })).stdout, 'it was there all the time').to.include(`pid ${child.pid}`);
+    expect(
+      (await cliHere(['stop'], { SANDPOOL_DATA_DIR: dataDir })).stdout,
+      'it was there all the time',
+    ).to.include(`pid ${child.pid}`);
   });
 });

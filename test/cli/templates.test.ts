@@ -38,41 +38,101 @@ describe('sandpool templates', () => {
   it('create makes one of a file, which list and get show', async () => {
     const end = await sandpool('templates', 'create', '-f', aFile(PYTHON), '--admin');
     expect([end.code, end.stderr]).to.deep.equal([0, '']);
-    expect(end.stdout).to.match(/^template: +python$/m).and.match(/^version: +1$/m).and.match(/^memory: +512Mi$/m);
-    expect((await sandpool('templates', 'list')).stdout).to.match(/^TEMPLATE +VERSION +CPU +MEMORY +DESCRIPTION\npython +1 +500m +512Mi +Python\n$/);
+    expect(end.stdout)
+      .to.match(/^template: +python$/m)
+      .and.match(/^version: +1$/m)
+      .and.match(/^memory: +512Mi$/m);
+    expect((await sandpool('templates', 'list')).stdout).to.match(
+      /^TEMPLATE +VERSION +CPU +MEMORY +DESCRIPTION\npython +1 +500m +512Mi +Python\n$/,
+    );
     expect((await sandpool('templates', 'get', 'python')).stdout).to.equal(end.stdout);
-    expect(JSON.parse((await sandpool('templates', 'get', 'python', '-o', 'json')).stdout)).to.include({ name: 'python', version: '1' });
+    expect(
+      JSON.parse((await sandpool('templates', 'get', 'python', '-o', 'json')).stdout),
+    ).to.include({ name: 'python', version: '1' });
   });
 
   it('get prints its document, which update takes back', async () => {
     await sandpool('templates', 'create', '-f', aFile(PYTHON), '--admin');
     const manifest = (await sandpool('templates', 'get', 'python', '--manifest')).stdout;
     expect(manifest).to.match(/^kind: SandboxTemplate$/m);
-    const end = await sandpool('templates', 'update', '-f', aFile(manifest.replace('512Mi', '1Gi')), '--admin');
-    expect(end.stdout).to.match(/^version: +2$/m).and.match(/^memory: +1Gi$/m);
+    const end = await sandpool(
+      'templates',
+      'update',
+      '-f',
+      aFile(manifest.replace('512Mi', '1Gi')),
+      '--admin',
+    );
+    expect(end.stdout)
+      .to.match(/^version: +2$/m)
+      .and.match(/^memory: +1Gi$/m);
   });
 
   it('update changes what is named alone', async () => {
     await sandpool('templates', 'create', '-f', aFile(PYTHON), '--admin');
-    const end = await sandpool('templates', 'update', 'python', '--description', 'Snakes', '--pool-sizing', 'free', '--docs', aFile('First line\nmore', 'docs.md'), '--admin');
-    expect(end.stdout).to.match(/^description: +Snakes$/m).and.match(/^pool sizing: +free$/m).and.match(/^docs: +First line$/m).and.match(/^memory: +512Mi$/m);
-    expect((await sandpool('templates', 'update', 'python', '--admin')).stderr).to.include('there is nothing to change');
-    expect((await sandpool('templates', 'update', 'other', '-f', aFile(PYTHON), '--admin')).stderr).to.include('about python, not other').and.include('metadata.name');
+    const end = await sandpool(
+      'templates',
+      'update',
+      'python',
+      '--description',
+      'Snakes',
+      '--pool-sizing',
+      'free',
+      '--docs',
+      aFile('First line\nmore', 'docs.md'),
+      '--admin',
+    );
+    expect(end.stdout)
+      .to.match(/^description: +Snakes$/m)
+      .and.match(/^pool sizing: +free$/m)
+      .and.match(/^docs: +First line$/m)
+      .and.match(/^memory: +512Mi$/m);
+    expect((await sandpool('templates', 'update', 'python', '--admin')).stderr).to.include(
+      'there is nothing to change',
+    );
+    expect((await sandpool('templates', 'update', 'other', '-f', aFile(PYTHON), '--admin')).stderr)
+      .to.include('about python, not other')
+      .and.include('metadata.name');
   });
 
   it('delete deletes each that is named, but none that pools are made from', async () => {
     await sandpool('templates', 'create', '-f', aFile(PYTHON), '--admin');
-    await sandpool('templates', 'create', '-f', aFile(PYTHON.replace('name: python', 'name: default')), '--admin');
+    await sandpool(
+      'templates',
+      'create',
+      '-f',
+      aFile(PYTHON.replace('name: python', 'name: default')),
+      '--admin',
+    );
     const used = await sandpool('templates', 'delete', 'default', '--admin');
     expect(used.code).to.equal(1);
-    expect(used.stderr).to.include('TEMPLATE_IN_USE').and.include('pools of it: default').and.include('pools update POOL --template');
-    expect(await sandpool('templates', 'delete', 'python', '--admin')).to.deep.equal({ code: 0, stdout: 'python deleted\n', stderr: '' });
-    expect((await sandpool('templates', 'get', 'python')).stderr).to.include('SANDBOX_TEMPLATE_NOT_FOUND').and.include('sandpool templates list');
+    expect(used.stderr)
+      .to.include('TEMPLATE_IN_USE')
+      .and.include('pools of it: default')
+      .and.include('pools update POOL --template');
+    expect(await sandpool('templates', 'delete', 'python', '--admin')).to.deep.equal({
+      code: 0,
+      stdout: 'python deleted\n',
+      stderr: '',
+    });
+    expect((await sandpool('templates', 'get', 'python')).stderr)
+      .to.include('SANDBOX_TEMPLATE_NOT_FOUND')
+      .and.include('sandpool templates list');
   });
 
   it('a wrong field is named by its path, and a tenant told of the admin key', async () => {
-    const end = await sandpool('templates', 'create', '-f', aFile(PYTHON.replace('image: host', 'image: host\n      privileged: true')), '--admin');
-    expect([end.code, end.stderr]).to.satisfy(([code, text]: [number, string]) => code === 1 && text.includes('spec.containers[0]') && text.includes('privileged'));
-    expect((await sandpool('templates', 'create', '-f', aFile(PYTHON))).stderr).to.include('use the admin key: --admin');
+    const end = await sandpool(
+      'templates',
+      'create',
+      '-f',
+      aFile(PYTHON.replace('image: host', 'image: host\n      privileged: true')),
+      '--admin',
+    );
+    expect([end.code, end.stderr]).to.satisfy(
+      ([code, text]: [number, string]) =>
+        code === 1 && text.includes('spec.containers[0]') && text.includes('privileged'),
+    );
+    expect((await sandpool('templates', 'create', '-f', aFile(PYTHON))).stderr).to.include(
+      'use the admin key: --admin',
+    );
   });
 });

@@ -10,12 +10,37 @@ import { aCliDaemon, cli, cliHere } from './cli-support.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const COMMANDS = [
-  ['serve'], ['run'], ['exec'], ['shell'], ['stop'], ['config', 'print'], ['config', 'check'], ['wait'], ['completion'], ['cp'], ['backup'], ['doctor'], ['logs'], ['events'],
-  ...['list', 'create', 'delete', 'promote', 'mint'].map((name) => ['keys', name]), ...['get', 'set'].map((name) => ['quotas', name]), ...['list', 'get', 'create', 'delete'].map((name) => ['sandboxes', name]),
-  ...['list', 'get', 'create', 'update', 'sync-template', 'delete'].map((name) => ['pools', name]), ['pools', 'rollout', 'status'],
-  ...['list', 'get', 'create', 'update', 'delete', 'sync', 'status', 'explain'].map((name) => ['envs', name]),
-  ...['list', 'add', 'update', 'remove'].map((name) => ['envs', 'members', name]), ...['list', 'get', 'set', 'delete', 'decisions'].map((name) => ['envs', 'groups', name]),
-  ...['list', 'get', 'create', 'update', 'delete'].map((name) => ['templates', name]), ['instance-types'], ['volumes'], ['clusters'], ['features'], ['stats'],
+  ['serve'],
+  ['run'],
+  ['exec'],
+  ['shell'],
+  ['stop'],
+  ['config', 'print'],
+  ['config', 'check'],
+  ['wait'],
+  ['completion'],
+  ['cp'],
+  ['backup'],
+  ['doctor'],
+  ['logs'],
+  ['events'],
+  ...['list', 'create', 'delete', 'promote', 'mint'].map((name) => ['keys', name]),
+  ...['get', 'set'].map((name) => ['quotas', name]),
+  ...['list', 'get', 'create', 'delete'].map((name) => ['sandboxes', name]),
+  ...['list', 'get', 'create', 'update', 'sync-template', 'delete'].map((name) => ['pools', name]),
+  ['pools', 'rollout', 'status'],
+  ...['list', 'get', 'create', 'update', 'delete', 'sync', 'status', 'explain'].map((name) => [
+    'envs',
+    name,
+  ]),
+  ...['list', 'add', 'update', 'remove'].map((name) => ['envs', 'members', name]),
+  ...['list', 'get', 'set', 'delete', 'decisions'].map((name) => ['envs', 'groups', name]),
+  ...['list', 'get', 'create', 'update', 'delete'].map((name) => ['templates', name]),
+  ['instance-types'],
+  ['volumes'],
+  ['clusters'],
+  ['features'],
+  ['stats'],
 ];
 
 describe('the command line', function () {
@@ -25,26 +50,37 @@ describe('the command line', function () {
     it(`shows help with examples for ${command.join(' ')}`, async () => {
       const end = await cliHere([...command, '--help']);
       expect([end.code, end.stderr]).to.deep.equal([0, '']);
-      expect(end.stdout).to.include(`Usage: sandpool ${command.join(' ')}`).and.match(/Examples:\n {2}\$ /);
+      expect(end.stdout)
+        .to.include(`Usage: sandpool ${command.join(' ')}`)
+        .and.match(/Examples:\n {2}\$ /);
     });
   }
 
   it('lists its commands and examples', async () => {
     const end = await cliHere(['--help']);
     expect(end.code).to.equal(0);
-    for (const name of ['serve', 'run', 'exec', 'shell', 'sandboxes', 'pools', 'stop']) expect(end.stdout).to.match(new RegExp(`^ {2}${name} `, 'm'));
+    for (const name of ['serve', 'run', 'exec', 'shell', 'sandboxes', 'pools', 'stop'])
+      expect(end.stdout).to.match(new RegExp(`^ {2}${name} `, 'm'));
     expect(end.stdout).to.include('Examples:');
   });
 
   for (const entry of ENTRIES) {
     it(`says the same of ${entry.name} in the list of commands as in its own help`, async () => {
-      const command = await entry.load({ action: () => async () => {}, serviceAction: () => async () => {} });
-      expect([command.name(), command.summary() || command.description()]).to.deep.equal([entry.name, entry.summary]);
+      const command = await entry.load({
+        action: () => async () => {},
+        serviceAction: () => async () => {},
+      });
+      expect([command.name(), command.summary() || command.description()]).to.deep.equal([
+        entry.name,
+        entry.summary,
+      ]);
     });
   }
 
   it('shows the help of a command by help COMMAND', async () => {
-    expect((await cliHere(['help', 'run'])).stdout).to.equal((await cliHere(['run', '--help'])).stdout);
+    expect((await cliHere(['help', 'run'])).stdout).to.equal(
+      (await cliHere(['run', '--help'])).stdout,
+    );
   });
 
   it('tells its version', async () => {
@@ -53,11 +89,36 @@ describe('the command line', function () {
   });
 
   for (const [args, code] of [
-    [['nonsense'], 2], [[], 2], [['--nonsense'], 2], [['pools'], 2], [['pools', 'nonsense'], 2], [['pools', 'list', '--nonsense'], 2],
-    [['pools', 'rollout'], 2], [['pools', 'rollout', 'status'], 2], [['pools', 'update', 'p', '--replicas', 'many'], 2], [['pools', 'update', 'p', '--multiplier', '0'], 2],
-    [['pools', 'create', 'p', '--auto-update', 'perhaps'], 2], [['templates'], 2], [['envs'], 2], [['envs', 'members'], 2], [['envs', 'groups', 'set'], 2], [['templates', 'create'], 2], [['features', 'more'], 2], [['sandboxes', 'get'], 2], [['sandboxes', 'list', '--phase', 'Odd'], 2],
-    [['sandboxes', 'list', '-o', 'xml'], 2], [['stop', '--nonsense'], 2], [['wait', 'pool/x'], 2], [['wait', 'pool/x', '--for', 'odd'], 2], [['keys'], 2], [['serve', '--nonsense'], 2], [['pools', 'get', 'a', 'b'], 2],
-    [['run', '--nonsense'], 125], [['exec'], 125], [['shell', '--nonsense'], 125], [['shell', 'a', 'b'], 125],
+    [['nonsense'], 2],
+    [[], 2],
+    [['--nonsense'], 2],
+    [['pools'], 2],
+    [['pools', 'nonsense'], 2],
+    [['pools', 'list', '--nonsense'], 2],
+    [['pools', 'rollout'], 2],
+    [['pools', 'rollout', 'status'], 2],
+    [['pools', 'update', 'p', '--replicas', 'many'], 2],
+    [['pools', 'update', 'p', '--multiplier', '0'], 2],
+    [['pools', 'create', 'p', '--auto-update', 'perhaps'], 2],
+    [['templates'], 2],
+    [['envs'], 2],
+    [['envs', 'members'], 2],
+    [['envs', 'groups', 'set'], 2],
+    [['templates', 'create'], 2],
+    [['features', 'more'], 2],
+    [['sandboxes', 'get'], 2],
+    [['sandboxes', 'list', '--phase', 'Odd'], 2],
+    [['sandboxes', 'list', '-o', 'xml'], 2],
+    [['stop', '--nonsense'], 2],
+    [['wait', 'pool/x'], 2],
+    [['wait', 'pool/x', '--for', 'odd'], 2],
+    [['keys'], 2],
+    [['serve', '--nonsense'], 2],
+    [['pools', 'get', 'a', 'b'], 2],
+    [['run', '--nonsense'], 125],
+    [['exec'], 125],
+    [['shell', '--nonsense'], 125],
+    [['shell', 'a', 'b'], 125],
   ] as const) {
     it(`ends with ${code} for: sandpool ${args.join(' ')}`, async () => {
       const end = await cliHere(args);
@@ -69,12 +130,25 @@ describe('the command line', function () {
 
   it('copes with a reader that leaves', async () => {
     const daemon = await aCliDaemon();
-    const child = spawn('/bin/sh', ['-c', `"${process.execPath}" --import tsx src/cli/main.ts run -- sh -c 'head -c 500000 /dev/zero | tr "\\0" x' | head -c 1`], {
-      cwd: ROOT, env: { PATH: process.env['PATH'] ?? '', HOME: tmpdir(), SANDPOOL_DATA_DIR: daemon.dataDir }, stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    const child = spawn(
+      '/bin/sh',
+      [
+        '-c',
+        `"${process.execPath}" --import tsx src/cli/main.ts run -- sh -c 'head -c 500000 /dev/zero | tr "\\0" x' | head -c 1`,
+      ],
+      {
+        cwd: ROOT,
+        env: { PATH: process.env['PATH'] ?? '', HOME: tmpdir(), SANDPOOL_DATA_DIR: daemon.dataDir },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      },
+    );
     const text = { stdout: '', stderr: '' };
-    child.stdout.on('data', (part: Buffer) => { text.stdout += part.toString(); });
-    child.stderr.on('data', (part: Buffer) => { text.stderr += part.toString(); });
+    child.stdout.on('data', (part: Buffer) => {
+      text.stdout += part.toString();
+    });
+    child.stderr.on('data', (part: Buffer) => {
+      text.stderr += part.toString();
+    });
     await once(child, 'close');
     expect(text).to.deep.equal({ stdout: 'x', stderr: '' });
     expect(daemon.left()).to.deep.equal([]);
@@ -92,9 +166,14 @@ describe('the command line', function () {
     afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
     const start = async (): Promise<{ readonly code: number | null; readonly text: string }> => {
-      const child = spawn(join(folder, 'bin/sandpool'), ['a', 'b'], { stdio: ['ignore', 'pipe', 'pipe'] });
+      const child = spawn(join(folder, 'bin/sandpool'), ['a', 'b'], {
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
       let text = '';
-      for (const stream of [child.stdout, child.stderr]) stream.on('data', (part: Buffer) => { text += part.toString(); });
+      for (const stream of [child.stdout, child.stderr])
+        stream.on('data', (part: Buffer) => {
+          text += part.toString();
+        });
       const [code] = (await once(child, 'close')) as [number | null];
       return { code, text };
     };
@@ -102,12 +181,18 @@ describe('the command line', function () {
     it('says how to build it where it is not built', async () => {
       const { code, text } = await start();
       expect(code).to.equal(125);
-      expect(text).to.include('not built yet').and.include(`${folder}/script/server`).and.include('npm run build');
+      expect(text)
+        .to.include('not built yet')
+        .and.include(`${folder}/script/server`)
+        .and.include('npm run build');
     });
 
     it('runs what was built, with its arguments', async () => {
       mkdirSync(join(folder, 'dist/cli'), { recursive: true });
-      writeFileSync(join(folder, 'dist/cli/main.js'), 'console.log(process.argv.slice(2).join()); process.exitCode = 3;');
+      writeFileSync(
+        join(folder, 'dist/cli/main.js'),
+        'console.log(process.argv.slice(2).join()); process.exitCode = 3;',
+      );
       expect(await start()).to.deep.equal({ code: 3, text: 'a,b\n' });
     });
   });

@@ -5,24 +5,43 @@ import { onACliDaemon, startCli, startCliInTerminal } from './cli-support.ts';
 describe('sandpool wait', () => {
   const { daemon, sandpool } = onACliDaemon();
 
-  const claimed = async (): Promise<string> => (await sandpool('sandboxes', 'create')).stdout.trim();
+  const claimed = async (): Promise<string> =>
+    (await sandpool('sandboxes', 'create')).stdout.trim();
 
   it('ends at once where it is so already', async () => {
     const id = await claimed();
-    expect(await sandpool('wait', `sandbox/${id}`, '--for', 'running')).to.deep.equal({ code: 0, stdout: `sandbox/${id} Running\n`, stderr: '' });
-    expect(await sandpool('wait', 'pool/default', '--for', 'ready')).to.deep.equal({ code: 0, stdout: 'pool/default Ready\n', stderr: '' });
+    expect(await sandpool('wait', `sandbox/${id}`, '--for', 'running')).to.deep.equal({
+      code: 0,
+      stdout: `sandbox/${id} Running\n`,
+      stderr: '',
+    });
+    expect(await sandpool('wait', 'pool/default', '--for', 'ready')).to.deep.equal({
+      code: 0,
+      stdout: 'pool/default Ready\n',
+      stderr: '',
+    });
   });
 
   it('waits until a sandbox has ended, silently in a pipe', async () => {
     const id = await claimed();
-    const waiting = startCli(['wait', `sandbox/${id}`, '--for', 'ended'], { SANDPOOL_DATA_DIR: daemon().dataDir });
+    const waiting = startCli(['wait', `sandbox/${id}`, '--for', 'ended'], {
+      SANDPOOL_DATA_DIR: daemon().dataDir,
+    });
     await sandpool('sandboxes', 'delete', id);
-    expect(await waiting.ended).to.deep.equal({ code: 0, stdout: `sandbox/${id} ended\n`, stderr: '' });
+    expect(await waiting.ended).to.deep.equal({
+      code: 0,
+      stdout: `sandbox/${id} ended\n`,
+      stderr: '',
+    });
   });
 
   it('tells on a terminal what it waits for, and takes the line away', async () => {
     const id = await claimed();
-    const waiting = startCliInTerminal(['wait', `sandbox/${id}`, '--for', 'ended'], { SANDPOOL_DATA_DIR: daemon().dataDir }, { cols: 200, rows: 30 });
+    const waiting = startCliInTerminal(
+      ['wait', `sandbox/${id}`, '--for', 'ended'],
+      { SANDPOOL_DATA_DIR: daemon().dataDir },
+      { cols: 200, rows: 30 },
+    );
     await waiting.shows('to be ended; it is Running');
     await sandpool('sandboxes', 'delete', id);
     expect(await waiting.ended).to.equal(0);
@@ -32,35 +51,65 @@ describe('sandpool wait', () => {
   it('ends with 1 when the time is over, and says how it stands', async () => {
     const id = await claimed();
     const end = await sandpool('wait', `sandbox/${id}`, '--for', 'ended', '--timeout', '0.1s');
-    expect(end).to.deep.equal({ code: 1, stdout: '', stderr: 'sandpool: it is Running after 0.1s, and not ended\n' });
+    expect(end).to.deep.equal({
+      code: 1,
+      stdout: '',
+      stderr: 'sandpool: it is Running after 0.1s, and not ended\n',
+    });
   });
 
   it('ends with 1 at once where it can never be', async () => {
     await sandpool('pools', 'delete', 'default');
-    expect((await sandpool('wait', 'pool/default', '--for', 'ready')).stderr).to.equal('sandpool: pool default is being deleted\n');
-    expect((await sandpool('wait', 'pool/none', '--for', 'ready')).stderr).to.include('POOL_NOT_FOUND');
-    expect((await sandpool('wait', 'sandbox/0190d4a5-7b1e-7c3a-9f00-00000000dead', '--for', 'running')).stderr).to.include('SANDBOX_NOT_FOUND');
-    expect((await sandpool('wait', 'sandbox/0190d4a5-7b1e-7c3a-9f00-00000000dead', '--for', 'ended')).stderr).to.include('SANDBOX_NOT_FOUND');
+    expect((await sandpool('wait', 'pool/default', '--for', 'ready')).stderr).to.equal(
+      'sandpool: pool default is being deleted\n',
+    );
+    expect((await sandpool('wait', 'pool/none', '--for', 'ready')).stderr).to.include(
+      'POOL_NOT_FOUND',
+    );
+    expect(
+      (await sandpool('wait', 'sandbox/0190d4a5-7b1e-7c3a-9f00-00000000dead', '--for', 'running'))
+        .stderr,
+    ).to.include('SANDBOX_NOT_FOUND');
+    expect(
+      (await sandpool('wait', 'sandbox/0190d4a5-7b1e-7c3a-9f00-00000000dead', '--for', 'ended'))
+        .stderr,
+    ).to.include('SANDBOX_NOT_FOUND');
   });
 
   it('goes on where the daemon is away for a moment, and says so; not where it never answered', async () => {
     const { getPool } = daemon().operations;
     let looks = 0;
-    const answers = (away: (look: number) => boolean) => Object.assign(daemon().operations, { getPool: async (...asked: Parameters<typeof getPool>) => {
-      looks += 1;
-      if (away(looks)) throw unavailable('the store is away');
-      return { ...await getPool(...asked), phase: looks === 1 ? 'Pending' as const : 'Ready' as const };
-    } });
+    const answers = (away: (look: number) => boolean) =>
+      Object.assign(daemon().operations, {
+        getPool: async (...asked: Parameters<typeof getPool>) => {
+          looks += 1;
+          if (away(looks)) throw unavailable('the store is away');
+          return {
+            ...(await getPool(...asked)),
+            phase: looks === 1 ? ('Pending' as const) : ('Ready' as const),
+          };
+        },
+      });
     answers((look) => look === 2 || look === 3);
-    expect(await sandpool('wait', 'pool/default', '--for', 'ready')).to.deep.equal({ code: 0, stdout: 'pool/default Ready\n', stderr: 'sandpool: the store is away; asking again\n' });
+    expect(await sandpool('wait', 'pool/default', '--for', 'ready')).to.deep.equal({
+      code: 0,
+      stdout: 'pool/default Ready\n',
+      stderr: 'sandpool: the store is away; asking again\n',
+    });
 
     answers(() => true);
     expect((await sandpool('wait', 'pool/default', '--for', 'ready')).code).to.not.equal(0);
   });
 
   it('refuses what makes no sense', async () => {
-    expect((await sandpool('wait', 'default', '--for', 'ready')).stderr).to.include('sandbox/ID or pool/NAME');
-    expect((await sandpool('wait', 'pool/default', '--for', 'ended')).stderr).to.include('--for ready');
-    expect((await sandpool('wait', 'sandbox/x', '--for', 'ready')).stderr).to.include('--for running');
+    expect((await sandpool('wait', 'default', '--for', 'ready')).stderr).to.include(
+      'sandbox/ID or pool/NAME',
+    );
+    expect((await sandpool('wait', 'pool/default', '--for', 'ended')).stderr).to.include(
+      '--for ready',
+    );
+    expect((await sandpool('wait', 'sandbox/x', '--for', 'ready')).stderr).to.include(
+      '--for running',
+    );
   });
 });

@@ -29,20 +29,37 @@ export interface StubServer {
 export const aStubServer = async (): Promise<StubServer> => {
   const sockets = new Set<Socket>();
   const server = createServer();
-  const stub = { seen: [] as SeenRequest[], answer: (_request: SeenRequest): Answer | undefined | Promise<Answer | undefined> => ({ body: {} }) };
+  const stub = {
+    seen: [] as SeenRequest[],
+    answer: (_request: SeenRequest): Answer | undefined | Promise<Answer | undefined> => ({
+      body: {},
+    }),
+  };
   server.on('connection', (socket) => sockets.add(socket));
   const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const chunks: Buffer[] = [];
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
     const text = Buffer.concat(chunks).toString();
-    const seen = { method: request.method ?? '', url: request.url ?? '', headers: request.headers, body: text === '' ? undefined : JSON.parse(text) };
+    const seen = {
+      method: request.method ?? '',
+      url: request.url ?? '',
+      headers: request.headers,
+      body: text === '' ? undefined : JSON.parse(text),
+    };
     stub.seen.push(seen);
     const answer = await stub.answer(seen);
     if (!answer) return;
-    response.writeHead(answer.status ?? 200, { 'content-type': 'application/json', 'x-request-id': 'req-1', ...answer.headers });
+    response.writeHead(answer.status ?? 200, {
+      'content-type': 'application/json',
+      'x-request-id': 'req-1',
+      ...answer.headers,
+    });
     response.end(answer.text ?? JSON.stringify(answer.body));
   };
-  server.on('request', (request, response) => void respond(request, response).catch(() => response.destroy()));
+  server.on(
+    'request',
+    (request, response) => void respond(request, response).catch(() => response.destroy()),
+  );
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return Object.assign(stub, {

@@ -21,28 +21,58 @@ describe('streams of the client', () => {
     client.close();
     await server.close();
   });
-  const answer = (text: string): void => { server.answer = () => ({ headers: { 'content-type': 'text/event-stream' }, text }); };
+  const answer = (text: string): void => {
+    server.answer = () => ({ headers: { 'content-type': 'text/event-stream' }, text });
+  };
 
   it('gives each line of a log, and tells what is missing and that it is over', async () => {
-    answer('retry: 1000\n\n:\n\nevent: reset\ndata: {"sandboxId":"s"}\n\nid: 7\ndata: {"line":"a\\r","timestamp":"T"}\n\nid: 9\ndata: {"line":"b","partial":true}\n\nevent: end\ndata: {"sandboxId":"s"}\n\n');
-    expect(await collected(client.followLogs('s', { tailLines: 5 }, { lastEventId: '4' }))).to.deep.equal([
-      { type: 'reset' }, { type: 'line', id: '7', line: 'a\r', timestamp: 'T' }, { type: 'line', id: '9', line: 'b', partial: true }, { type: 'end' },
+    answer(
+      'retry: 1000\n\n:\n\nevent: reset\ndata: {"sandboxId":"s"}\n\nid: 7\ndata: {"line":"a\\r","timestamp":"T"}\n\nid: 9\ndata: {"line":"b","partial":true}\n\nevent: end\ndata: {"sandboxId":"s"}\n\n',
+    );
+    expect(
+      await collected(client.followLogs('s', { tailLines: 5 }, { lastEventId: '4' })),
+    ).to.deep.equal([
+      { type: 'reset' },
+      { type: 'line', id: '7', line: 'a\r', timestamp: 'T' },
+      { type: 'line', id: '9', line: 'b', partial: true },
+      { type: 'end' },
     ]);
-    expect(server.seen[0]).to.deep.include({ method: 'GET', url: '/sandboxes/s/logs?tailLines=5&follow=true' });
-    expect(server.seen[0]?.headers).to.include({ 'last-event-id': '4', accept: 'text/event-stream', 'service-api-key': 'spk_the_key' });
+    expect(server.seen[0]).to.deep.include({
+      method: 'GET',
+      url: '/sandboxes/s/logs?tailLines=5&follow=true',
+    });
+    expect(server.seen[0]?.headers).to.include({
+      'last-event-id': '4',
+      accept: 'text/event-stream',
+      'service-api-key': 'spk_the_key',
+    });
   });
 
   it('gives each event', async () => {
-    answer('id: 3\ndata: {"reason":"Claimed"}\n\nevent: reset\ndata: {}\n\nevent: of-a-later-version\ndata: {}\n\n');
-    expect(await collected(client.followEvents({ all: true }))).to.deep.equal([{ type: 'open' }, { type: 'event', id: '3', event: { reason: 'Claimed' } }, { type: 'reset' }]);
+    answer(
+      'id: 3\ndata: {"reason":"Claimed"}\n\nevent: reset\ndata: {}\n\nevent: of-a-later-version\ndata: {}\n\n',
+    );
+    expect(await collected(client.followEvents({ all: true }))).to.deep.equal([
+      { type: 'open' },
+      { type: 'event', id: '3', event: { reason: 'Claimed' } },
+      { type: 'reset' },
+    ]);
     expect(server.seen[0]?.url).to.equal('/events?all=true');
   });
 
   it('rejects where the service says no, or nothing', async () => {
-    server.answer = () => ({ status: 429, headers: { 'retry-after': '5' }, body: { error: 'many', errorCode: 'TOO_MANY_STREAMS' } });
-    expect(await rejection(collected(client.followEvents()))).to.be.instanceOf(ApiError).and.include({ status: 429, errorCode: 'TOO_MANY_STREAMS', retryAfter: 5 });
+    server.answer = () => ({
+      status: 429,
+      headers: { 'retry-after': '5' },
+      body: { error: 'many', errorCode: 'TOO_MANY_STREAMS' },
+    });
+    expect(await rejection(collected(client.followEvents())))
+      .to.be.instanceOf(ApiError)
+      .and.include({ status: 429, errorCode: 'TOO_MANY_STREAMS', retryAfter: 5 });
     server.answer = () => undefined;
-    expect(await rejection(collected(client.followEvents()))).to.be.instanceOf(ConnectionFailed).and.include({ code: 'DEADLINE' });
+    expect(await rejection(collected(client.followEvents())))
+      .to.be.instanceOf(ConnectionFailed)
+      .and.include({ code: 'DEADLINE' });
   });
 
   it('ends at an abort, with its reason', async () => {
@@ -50,12 +80,17 @@ describe('streams of the client', () => {
     const controller = new AbortController();
     const following = rejection(collected(client.followEvents({}, { signal: controller.signal })));
     controller.abort(new Error('enough'));
-    expect(await following).to.be.instanceOf(Error).and.include({ message: 'enough' });
+    expect(await following)
+      .to.be.instanceOf(Error)
+      .and.include({ message: 'enough' });
   });
 
   it('asks for logs and events', async () => {
     await client.logs('s', { sinceSeconds: 5 });
     await client.events('s');
-    expect(server.seen.map(({ url }) => url)).to.deep.equal(['/sandboxes/s/logs?sinceSeconds=5', '/sandboxes/s/events']);
+    expect(server.seen.map(({ url }) => url)).to.deep.equal([
+      '/sandboxes/s/logs?sinceSeconds=5',
+      '/sandboxes/s/events',
+    ]);
   });
 });

@@ -5,22 +5,42 @@ import { ApiError, ConnectionFailed } from '../../src/client/api-error.ts';
 import { openTerminal } from '../../src/client/open-terminal.ts';
 import { sandboxNotRunning } from '../../src/model/refusals.ts';
 import { rejection } from '../support/rejection.ts';
-import { aTerminalDaemon, SANDBOX, type FakeTerminal, type TerminalDaemon } from '../http/terminal-support.ts';
+import {
+  aTerminalDaemon,
+  SANDBOX,
+  type FakeTerminal,
+  type TerminalDaemon,
+} from '../http/terminal-support.ts';
 import { eventually } from '../support/eventually.ts';
 
 describe('the client’s terminal', () => {
   let daemon: TerminalDaemon;
-  beforeEach(async () => { daemon = await aTerminalDaemon(); });
+  beforeEach(async () => {
+    daemon = await aTerminalDaemon();
+  });
   afterEach(() => daemon.close());
 
-  const open = () => openTerminal({
-    server: new URL(`http://127.0.0.1:${daemon.port}`), clusterId: 'local', sandboxId: SANDBOX, token: 's3cret', cols: 100, rows: 40, deadlineMs: 5_000,
-  });
+  const open = () =>
+    openTerminal({
+      server: new URL(`http://127.0.0.1:${daemon.port}`),
+      clusterId: 'local',
+      sandboxId: SANDBOX,
+      token: 's3cret',
+      cols: 100,
+      rows: 40,
+      deadlineMs: 5_000,
+    });
   const behind = (): FakeTerminal => daemon.terminals[0] as FakeTerminal;
 
   it('opens with its token in a header and its size', async () => {
     const terminal = await open();
-    expect(daemon.asked[0]).to.deep.equal({ clusterId: 'local', sandboxId: SANDBOX, token: 's3cret', cols: 100, rows: 40 });
+    expect(daemon.asked[0]).to.deep.equal({
+      clusterId: 'local',
+      sandboxId: SANDBOX,
+      token: 's3cret',
+      cols: 100,
+      rows: 40,
+    });
     terminal.close();
   });
 
@@ -30,7 +50,11 @@ describe('the client’s terminal', () => {
     terminal.resize(50, 20);
     terminal.signal('INT');
     await eventually(() => behind().signals.length > 0, 'the signal is there');
-    expect([behind().typed, behind().sizes, behind().signals]).to.deep.equal(['ls\r', ['50x20'], ['INT']]);
+    expect([behind().typed, behind().sizes, behind().signals]).to.deep.equal([
+      'ls\r',
+      ['50x20'],
+      ['INT'],
+    ]);
     behind().print('out');
     const [chunk] = (await once(terminal.stream, 'data')) as [Buffer];
     expect(chunk.toString()).to.equal('out');
@@ -45,7 +69,11 @@ describe('the client’s terminal', () => {
     const chunks: Buffer[] = [];
     for await (const chunk of terminal.stream as AsyncIterable<Buffer>) chunks.push(chunk);
     expect(Buffer.concat(chunks).equals(output)).to.equal(true);
-    expect(await terminal.ended).to.deep.equal({ exitCode: 9, code: 1000, reason: 'the shell ended' });
+    expect(await terminal.ended).to.deep.equal({
+      exitCode: 9,
+      code: 1000,
+      reason: 'the shell ended',
+    });
   });
 
   it('sends input of any length in messages that the server takes', async () => {
@@ -58,7 +86,11 @@ describe('the client’s terminal', () => {
   it('tells how it ended when the shell did not end by itself', async () => {
     const terminal = await open();
     behind().end();
-    expect(await terminal.ended).to.deep.equal({ exitCode: undefined, code: 4004, reason: 'the sandbox ended' });
+    expect(await terminal.ended).to.deep.equal({
+      exitCode: undefined,
+      code: 4004,
+      reason: 'the sandbox ended',
+    });
   });
 
   it('hangs up', async () => {
@@ -70,22 +102,43 @@ describe('the client’s terminal', () => {
 
   it('rejects with the server’s own words where the upgrade is refused', async () => {
     daemon.refuseWith = sandboxNotRunning('Stopping');
-    const error = await rejection(open()) as ApiError;
-    expect([error.name, error.status, error.errorCode, error.message]).to.deep.equal(['ApiError', 409, 'SANDBOX_NOT_RUNNING', 'the sandbox is Stopping, not Running']);
+    const error = (await rejection(open())) as ApiError;
+    expect([error.name, error.status, error.errorCode, error.message]).to.deep.equal([
+      'ApiError',
+      409,
+      'SANDBOX_NOT_RUNNING',
+      'the sandbox is Stopping, not Running',
+    ]);
   });
 
   it('rejects with ConnectionFailed where nobody listens', async () => {
-    const error = await rejection(openTerminal({
-      server: new URL('http://127.0.0.1:1'), clusterId: 'local', sandboxId: SANDBOX, token: 't', cols: 80, rows: 24, deadlineMs: 5_000,
-    })) as ConnectionFailed;
+    const error = (await rejection(
+      openTerminal({
+        server: new URL('http://127.0.0.1:1'),
+        clusterId: 'local',
+        sandboxId: SANDBOX,
+        token: 't',
+        cols: 80,
+        rows: 24,
+        deadlineMs: 5_000,
+      }),
+    )) as ConnectionFailed;
     expect([error.name, error.code]).to.deep.equal(['ConnectionFailed', 'ECONNREFUSED']);
   });
 
   it('rejects with ConnectionFailed where the upgrade is not answered in time', async () => {
     daemon.hold = new Promise(() => {});
-    const error = await rejection(openTerminal({
-      server: new URL(`http://127.0.0.1:${daemon.port}`), clusterId: 'local', sandboxId: SANDBOX, token: 't', cols: 80, rows: 24, deadlineMs: 100,
-    })) as ConnectionFailed;
+    const error = (await rejection(
+      openTerminal({
+        server: new URL(`http://127.0.0.1:${daemon.port}`),
+        clusterId: 'local',
+        sandboxId: SANDBOX,
+        token: 't',
+        cols: 80,
+        rows: 24,
+        deadlineMs: 100,
+      }),
+    )) as ConnectionFailed;
     expect([error.name, error.code]).to.deep.equal(['ConnectionFailed', 'DEADLINE']);
   });
 });

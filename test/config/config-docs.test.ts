@@ -7,6 +7,8 @@ describe('docs/configuration.md', () => {
   });
 
   it('shows each setting in its three forms, with its default', () => {
-    expect(configPage()).to.include('| `uidRange.first` | `SANDPOOL_UID_RANGE_FIRST`<br>`--uid-range-first` | `2000000000` |');
+    expect(configPage()).to.include(
+      '| `uidRange.first` | `SANDPOOL_UID_RANGE_FIRST`<br>`--uid-range-first` | `2000000000` |',
+    );
   });
 });

@@ -10,7 +10,9 @@ const DEFAULT_FILE = new URL('../../config/default.yaml', import.meta.url);
 describe('the configuration', () => {
   let folder: string;
 
-  beforeEach(() => { folder = mkdtempSync(join(tmpdir(), 'sandpool-config-')); });
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'sandpool-config-'));
+  });
   afterEach(() => rmSync(folder, { recursive: true }));
 
   const aFile = (text: string): string => {
@@ -37,9 +39,24 @@ describe('the configuration', () => {
     expect(config.namespacePattern).to.equal('{team}');
     expect(config.pidsMax).to.equal(256);
     expect(config.quotas).to.deep.equal({ sandboxes: 1000, pools: 50, replicas: 2000 });
-    expect(config.keys).to.deep.equal({ defaultLifetime: 90 * 86_400_000, maxLifetime: 365 * 86_400_000, creation: 'everyone', requestsPerSecond: 0 });
-    expect(config.history).to.deep.equal({ listWindow: 86_400_000, retention: 7 * 86_400_000, totalBytes: 8_589_934_592, tenantBytes: 1_073_741_824 });
-    expect(config.defaultPool).to.deep.equal({ name: 'default', replicas: 4, maxReplicas: 64, template: 'default' });
+    expect(config.keys).to.deep.equal({
+      defaultLifetime: 90 * 86_400_000,
+      maxLifetime: 365 * 86_400_000,
+      creation: 'everyone',
+      requestsPerSecond: 0,
+    });
+    expect(config.history).to.deep.equal({
+      listWindow: 86_400_000,
+      retention: 7 * 86_400_000,
+      totalBytes: 8_589_934_592,
+      tenantBytes: 1_073_741_824,
+    });
+    expect(config.defaultPool).to.deep.equal({
+      name: 'default',
+      replicas: 4,
+      maxReplicas: 64,
+      template: 'default',
+    });
     expect(config.templatesDir).to.match(/\/config\/templates$/);
   });
 
@@ -53,33 +70,62 @@ describe('the configuration', () => {
 
     expect(config).to.include({ pidsMax: 31, parallelStarts: 22, clusterId: 'c13' });
     expect(config.quotas).to.deep.equal({ sandboxes: 1000, pools: 14, replicas: 2000 });
-    expect(origins).to.include({ pidsMax: '--pids-max', parallelStarts: 'SANDPOOL_PARALLEL_STARTS', clusterId: file, listen: 'default' });
+    expect(origins).to.include({
+      pidsMax: '--pids-max',
+      parallelStarts: 'SANDPOOL_PARALLEL_STARTS',
+      clusterId: file,
+      listen: 'default',
+    });
   });
 
   it('takes the collector of traces from where OpenTelemetry has it, unless one is set', () => {
     const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' };
 
     expect(loadConfig({ env: {} }).config.tracing.endpoint).to.equal(undefined);
-    expect(loadConfig({ env })).to.have.nested.property('config.tracing.endpoint', 'http://127.0.0.1:4318');
-    expect(loadConfig({ env }).origins).to.have.property('tracing.endpoint', 'OTEL_EXPORTER_OTLP_ENDPOINT');
-    expect(loadConfig({ env: { ...env, SANDPOOL_TRACING_ENDPOINT: 'https://traces.example.com' } }).config.tracing.endpoint).to.equal('https://traces.example.com');
-    expect(() => loadConfig({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://user:secret@h' } })).to.throw('tracing.endpoint must be a URL such as http://127.0.0.1:4318, without credentials (OTEL_EXPORTER_OTLP_ENDPOINT)');
+    expect(loadConfig({ env })).to.have.nested.property(
+      'config.tracing.endpoint',
+      'http://127.0.0.1:4318',
+    );
+    expect(loadConfig({ env }).origins).to.have.property(
+      'tracing.endpoint',
+      'OTEL_EXPORTER_OTLP_ENDPOINT',
+    );
+    expect(
+      loadConfig({ env: { ...env, SANDPOOL_TRACING_ENDPOINT: 'https://traces.example.com' } })
+        .config.tracing.endpoint,
+    ).to.equal('https://traces.example.com');
+    expect(() =>
+      loadConfig({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://user:secret@h' } }),
+    ).to.throw(
+      'tracing.endpoint must be a URL such as http://127.0.0.1:4318, without credentials (OTEL_EXPORTER_OTLP_ENDPOINT)',
+    );
   });
 
   it('finds its file by SANDPOOL_CONFIG, and by --config before that', () => {
     const file = aFile('pidsMax: 77\n');
 
     expect(loadConfig({ env: { SANDPOOL_CONFIG: file } }).config.pidsMax).to.equal(77);
-    expect(loadConfig({ argvOptions: { config: file }, env: { SANDPOOL_CONFIG: '/no/such' } }).config.pidsMax).to.equal(77);
+    expect(
+      loadConfig({ argvOptions: { config: file }, env: { SANDPOOL_CONFIG: '/no/such' } }).config
+        .pidsMax,
+    ).to.equal(77);
   });
 
   it('reports every fault of every source at once, each with its setting and its origin', () => {
-    const file = aFile('pidsMax: many\nquotas:\n  sandboxs: 5\nlistne: "x"\nbreaker: 3\nhistory: { listWindow: 200h }\n');
+    const file = aFile(
+      'pidsMax: many\nquotas:\n  sandboxs: 5\nlistne: "x"\nbreaker: 3\nhistory: { listWindow: 200h }\n',
+    );
 
-    const faults = faultsOf(() => loadConfig({
-      argvOptions: { config: file, isolation: 'some', listen: '8080' },
-      env: { SANDPOOL_REFILL_BURST: 'lots', SANDPOOL_QUOTA: '3', SANDPOOL_KEYS_MAX_LIFETIME: '1h' },
-    }));
+    const faults = faultsOf(() =>
+      loadConfig({
+        argvOptions: { config: file, isolation: 'some', listen: '8080' },
+        env: {
+          SANDPOOL_REFILL_BURST: 'lots',
+          SANDPOOL_QUOTA: '3',
+          SANDPOOL_KEYS_MAX_LIFETIME: '1h',
+        },
+      }),
+    );
 
     expect(faults).to.have.members([
       `quotas.sandboxs is no setting; did you mean quotas.sandboxes? (${file})`,
@@ -96,7 +142,10 @@ describe('the configuration', () => {
   });
 
   it('says which setting was probably meant, also one of another group, and nothing where none is near', () => {
-    const problem = (text: string): string | undefined => /did you mean (.*)\?/.exec(faultsOf(() => loadConfig({ argvOptions: { config: aFile(text) }, env: {} }))[0] ?? '')?.[1];
+    const problem = (text: string): string | undefined =>
+      /did you mean (.*)\?/.exec(
+        faultsOf(() => loadConfig({ argvOptions: { config: aFile(text) }, env: {} }))[0] ?? '',
+      )?.[1];
 
     expect(problem('pidMax: 3')).to.equal('pidsMax');
     expect(problem('perSecond: 3')).to.equal('refill.perSecond');
@@ -106,23 +155,32 @@ describe('the configuration', () => {
   });
 
   it('refuses a file that is missing, not YAML, or says a thing twice, without quoting it', () => {
-    const load = (file: string) => faultsOf(() => loadConfig({ argvOptions: { config: file }, env: {} }));
+    const load = (file: string) =>
+      faultsOf(() => loadConfig({ argvOptions: { config: file }, env: {} }));
 
     expect(load(join(folder, 'none.yaml'))[0]).to.match(/none\.yaml can't be read: ENOENT/);
     for (const text of ['a: [secret', 'pidsMax: 100\npidsMax: 200\nx: secret\n']) {
       const faults = load(aFile(text));
       expect(faults).to.have.length.greaterThan(0);
-      expect(faults.join('\n')).to.match(/at line \d/).and.not.include('secret');
+      expect(faults.join('\n'))
+        .to.match(/at line \d/)
+        .and.not.include('secret');
     }
-    expect(load(aFile('- 1\n'))).to.deep.equal([`${join(folder, 'my.yaml')} must be a group of settings`]);
+    expect(load(aFile('- 1\n'))).to.deep.equal([
+      `${join(folder, 'my.yaml')} must be a group of settings`,
+    ]);
   });
 
   it('names a setting that no source gives', () => {
-    expect(faultsOf(() => loadConfig({ env: {}, files: [] }))).to.include('pidsMax is not set (no source)');
+    expect(faultsOf(() => loadConfig({ env: {}, files: [] }))).to.include(
+      'pidsMax is not set (no source)',
+    );
   });
 
   it('never takes a prototype key for a setting', () => {
-    const file = aFile('__proto__: { pidsMax: 9 }\nconstructor: 1\nquotas: { __proto__: { pools: 1 } }\n');
+    const file = aFile(
+      '__proto__: { pidsMax: 9 }\nconstructor: 1\nquotas: { __proto__: { pools: 1 } }\n',
+    );
 
     const faults = faultsOf(() => loadConfig({ argvOptions: { config: file }, env: {} }));
 
@@ -132,10 +190,16 @@ describe('the configuration', () => {
   it('reads lists, addresses and paths from text', () => {
     const { config } = loadConfig({
       argvOptions: { dataDir: 'here', listen: '[::1]:0' },
-      env: { SANDPOOL_TERMINAL_ALLOWED_ORIGINS: 'https://a.example, http://b.example:81', SANDPOOL_PIDS_MAX: '' },
+      env: {
+        SANDPOOL_TERMINAL_ALLOWED_ORIGINS: 'https://a.example, http://b.example:81',
+        SANDPOOL_PIDS_MAX: '',
+      },
     });
 
-    expect(config.terminal.allowedOrigins).to.deep.equal(['https://a.example', 'http://b.example:81']);
+    expect(config.terminal.allowedOrigins).to.deep.equal([
+      'https://a.example',
+      'http://b.example:81',
+    ]);
     expect(config.listen).to.deep.equal({ host: '::1', port: 0 });
     expect(config.dataDir).to.equal(join(process.cwd(), 'here'));
     expect(config.pidsMax).to.equal(256);
@@ -151,14 +215,22 @@ describe('the configuration', () => {
   });
 
   it('does not mind the variables that Kubernetes sets for a service called sandpool', () => {
-    expect(() => loadConfig({ env: { SANDPOOL_SERVICE_HOST: '10.0.0.1', SANDPOOL_PORT_8080_TCP: 'tcp://10.0.0.1:8080' } })).to.not.throw();
+    expect(() =>
+      loadConfig({
+        env: { SANDPOOL_SERVICE_HOST: '10.0.0.1', SANDPOOL_PORT_8080_TCP: 'tcp://10.0.0.1:8080' },
+      }),
+    ).to.not.throw();
   });
 
   it('documents every setting in config/default.yaml, with its variable and its flag, in order', () => {
-    const lines = readFileSync(DEFAULT_FILE, 'utf8').split('\n').map((line) => line.trim());
+    const lines = readFileSync(DEFAULT_FILE, 'utf8')
+      .split('\n')
+      .map((line) => line.trim());
     const documented = lines.filter((line) => /^# SANDPOOL_\w+ {2}--/.test(line));
 
-    expect(documented).to.deep.equal(listSettings().map(({ variable, flag }) => `# ${variable}  ${flag}`));
+    expect(documented).to.deep.equal(
+      listSettings().map(({ variable, flag }) => `# ${variable}  ${flag}`),
+    );
     for (const { description } of listSettings()) expect(lines).to.include(`# ${description}`);
   });
 
@@ -167,15 +239,26 @@ describe('the configuration', () => {
 
     expect(flags).to.deep.equal(['--config', ...listSettings().map(({ flag }) => flag)]);
     expect(new Set(flags).size).to.equal(flags.length);
-    expect(flags).to.include.members(['--data-dir', '--listen', '--uid-range-first', '--pool-replica-semantics']);
+    expect(flags).to.include.members([
+      '--data-dir',
+      '--listen',
+      '--uid-range-first',
+      '--pool-replica-semantics',
+    ]);
   });
 
   it('finds the data folder by flag, variable, file and default, in that order', () => {
     const file = aFile('dataDir: /from/file\n');
 
-    expect(dataDirFrom({ SANDPOOL_DATA_DIR: '/from/variable', SANDPOOL_CONFIG: file }, '/from/flag')).to.equal('/from/flag');
-    expect(dataDirFrom({ SANDPOOL_DATA_DIR: '/from/variable', SANDPOOL_CONFIG: file })).to.equal('/from/variable');
+    expect(
+      dataDirFrom({ SANDPOOL_DATA_DIR: '/from/variable', SANDPOOL_CONFIG: file }, '/from/flag'),
+    ).to.equal('/from/flag');
+    expect(dataDirFrom({ SANDPOOL_DATA_DIR: '/from/variable', SANDPOOL_CONFIG: file })).to.equal(
+      '/from/variable',
+    );
     expect(dataDirFrom({ SANDPOOL_CONFIG: file })).to.equal('/from/file');
-    expect(dataDirFrom({ HOME: '/home/someone' })).to.equal(process.getuid?.() === 0 ? '/var/lib/sandpool' : '/home/someone/.local/share/sandpool');
+    expect(dataDirFrom({ HOME: '/home/someone' })).to.equal(
+      process.getuid?.() === 0 ? '/var/lib/sandpool' : '/home/someone/.local/share/sandpool',
+    );
   });
 });

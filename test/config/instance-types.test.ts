@@ -9,7 +9,9 @@ const SHIPPED = new URL('../../config/instance-types.yaml', import.meta.url).pat
 describe('the file of instance types', () => {
   let folder: string;
 
-  beforeEach(() => { folder = mkdtempSync(join(tmpdir(), 'sandpool-types-')); });
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'sandpool-types-'));
+  });
   afterEach(() => rmSync(folder, { recursive: true }));
 
   const read = (text: string) => {
@@ -21,29 +23,53 @@ describe('the file of instance types', () => {
     try {
       read(text);
     } catch (error) {
-      return (error instanceof Error ? error.message : '').split('\n').map((line) => line.replace(`${join(folder, 'types.yaml')}: `, ''));
+      return (error instanceof Error ? error.message : '')
+        .split('\n')
+        .map((line) => line.replace(`${join(folder, 'types.yaml')}: `, ''));
     }
     throw new Error('it was taken');
   };
 
   it('is shipped, and can be read', () => {
     expect(readInstanceTypes(SHIPPED)[0]).to.deep.equal({
-      name: 'small', showName: 'Small', description: 'Half a cpu and 256 MiB, for scripts and tests.',
-      baseResources: { requests: { cpu: '250m', memory: '256Mi' }, limits: { cpu: '500m', memory: '256Mi' } }, maxMultiplier: 4, extensions: {},
+      name: 'small',
+      showName: 'Small',
+      description: 'Half a cpu and 256 MiB, for scripts and tests.',
+      baseResources: {
+        requests: { cpu: '250m', memory: '256Mi' },
+        limits: { cpu: '500m', memory: '256Mi' },
+      },
+      maxMultiplier: 4,
+      extensions: {},
     });
   });
 
   it('fills in what is left out: requests are the limits', () => {
-    expect(read('instanceTypes: [{ name: one, baseResources: { requests: { cpu: 0.5 }, limits: { cpu: 2, memory: 1Gi } } }]')).to.deep.equal([{
-      name: 'one', showName: 'one', description: '', maxMultiplier: 1, extensions: {},
-      baseResources: { requests: { cpu: '0.5', memory: '1Gi' }, limits: { cpu: '2', memory: '1Gi' } },
-    }]);
+    expect(
+      read(
+        'instanceTypes: [{ name: one, baseResources: { requests: { cpu: 0.5 }, limits: { cpu: 2, memory: 1Gi } } }]',
+      ),
+    ).to.deep.equal([
+      {
+        name: 'one',
+        showName: 'one',
+        description: '',
+        maxMultiplier: 1,
+        extensions: {},
+        baseResources: {
+          requests: { cpu: '0.5', memory: '1Gi' },
+          limits: { cpu: '2', memory: '1Gi' },
+        },
+      },
+    ]);
   });
 
   it('has all its faults named at once, by field', () => {
-    expect(faultsOf(`instanceTypes:
+    expect(
+      faultsOf(`instanceTypes:
   - { name: One, baseResources: { limits: { cpu: 2, memory: 1Gi } } }
-  - { name: two, size: 3, baseResources: { limits: { cpu: much } }, maxMultiplier: 0 }`)).to.deep.equal([
+  - { name: two, size: 3, baseResources: { limits: { cpu: much } }, maxMultiplier: 0 }`),
+    ).to.deep.equal([
       'instance types with faults:',
       'instanceTypes[0].name: must be a DNS-1123 label: 1 to 63 of a-z, 0-9 and inner hyphens',
       'instanceTypes[1].baseResources.limits.cpu: must be a quantity above 0, such as 500m or 2Gi',
@@ -56,13 +82,19 @@ describe('the file of instance types', () => {
   it('refuses a name given twice, a type without memory, and what is no list', () => {
     const twice = '{ name: one, baseResources: { limits: { cpu: 1, memory: 1Gi } } }';
 
-    expect(faultsOf(`instanceTypes: [${twice}, ${twice}]`)[1]).to.equal('instanceTypes: must not have a name twice');
-    expect(faultsOf('instanceTypes: [{ name: one, baseResources: { limits: { cpu: 1 } } }]')[1]).to.equal('instanceTypes[0].baseResources.limits: must have cpu and memory');
+    expect(faultsOf(`instanceTypes: [${twice}, ${twice}]`)[1]).to.equal(
+      'instanceTypes: must not have a name twice',
+    );
+    expect(
+      faultsOf('instanceTypes: [{ name: one, baseResources: { limits: { cpu: 1 } } }]')[1],
+    ).to.equal('instanceTypes[0].baseResources.limits: must have cpu and memory');
     expect(faultsOf('[]')[1]).to.contain('expected object');
   });
 
   it('says which file is missing or no YAML', () => {
-    expect(() => readInstanceTypes(join(folder, 'none.yaml'))).to.throw(`can't read instance types from ${join(folder, 'none.yaml')}`);
+    expect(() => readInstanceTypes(join(folder, 'none.yaml'))).to.throw(
+      `can't read instance types from ${join(folder, 'none.yaml')}`,
+    );
     expect(faultsOf('a: [')[0]).to.match(/types.yaml is not YAML: /);
   });
 });

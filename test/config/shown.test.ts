@@ -7,7 +7,10 @@ import { configJson, configYaml, masked } from '../../src/config/shown.ts';
 
 describe('the configuration as it is shown', () => {
   it('is a file of settings that says the same when it is read back', () => {
-    const first = loadConfig({ env: { SANDPOOL_TERMINAL_ALLOWED_ORIGINS: 'https://a.example,https://b.example' }, argvOptions: { listen: '[::1]:0', namespacePattern: 't-{team}' } });
+    const first = loadConfig({
+      env: { SANDPOOL_TERMINAL_ALLOWED_ORIGINS: 'https://a.example,https://b.example' },
+      argvOptions: { listen: '[::1]:0', namespacePattern: 't-{team}' },
+    });
     const folder = mkdtempSync(join(tmpdir(), 'sandpool-shown-'));
     const file = join(folder, 'again.yaml');
     writeFileSync(file, configYaml(first.given));
@@ -19,12 +22,24 @@ describe('the configuration as it is shown', () => {
   });
 
   it('has the origin of each value beside it', () => {
-    const { given } = loadConfig({ env: { SANDPOOL_PIDS_MAX: '64', SANDPOOL_TERMINAL_ALLOWED_ORIGINS: 'https://a.example' }, argvOptions: { uidRangeFirst: '5000' } });
+    const { given } = loadConfig({
+      env: { SANDPOOL_PIDS_MAX: '64', SANDPOOL_TERMINAL_ALLOWED_ORIGINS: 'https://a.example' },
+      argvOptions: { uidRangeFirst: '5000' },
+    });
 
-    expect(configYaml(given)).to.include('pidsMax: 64 # SANDPOOL_PIDS_MAX\n').and.include('  first: 5000 # --uid-range-first\n')
-      .and.include('parallelStarts: 4 # default\n').and.include('  # SANDPOOL_TERMINAL_ALLOWED_ORIGINS\n  allowedOrigins:\n    - https://a.example\n');
+    expect(configYaml(given))
+      .to.include('pidsMax: 64 # SANDPOOL_PIDS_MAX\n')
+      .and.include('  first: 5000 # --uid-range-first\n')
+      .and.include('parallelStarts: 4 # default\n')
+      .and.include(
+        '  # SANDPOOL_TERMINAL_ALLOWED_ORIGINS\n  allowedOrigins:\n    - https://a.example\n',
+      );
     expect(JSON.parse(configJson(given)).settings).to.deep.include({
-      name: 'pidsMax', value: 64, origin: 'SANDPOOL_PIDS_MAX', variable: 'SANDPOOL_PIDS_MAX', flag: '--pids-max',
+      name: 'pidsMax',
+      value: 64,
+      origin: 'SANDPOOL_PIDS_MAX',
+      variable: 'SANDPOOL_PIDS_MAX',
+      flag: '--pids-max',
     });
   });
 
@@ -32,7 +47,9 @@ describe('the configuration as it is shown', () => {
     expect(masked({ secret: true }, 'hunter2')).to.equal('********');
     expect(masked({ secret: true }, ['hunter2'])).to.deep.equal(['********']);
     expect(masked({ secret: true }, undefined)).to.equal(undefined);
-    expect(masked({ secret: false }, 'redis://user:hunter2@host:6379/0')).to.equal('redis://user:********@host:6379/0');
+    expect(masked({ secret: false }, 'redis://user:hunter2@host:6379/0')).to.equal(
+      'redis://user:********@host:6379/0',
+    );
     expect(masked({ secret: false }, 'https://host:81/a@b')).to.equal('https://host:81/a@b');
     expect(masked({ secret: false }, 4)).to.equal(4);
   });

@@ -1,5 +1,9 @@
 import { expect } from 'chai';
-import { MAX_WAITING_OF_POOL, type ClaimEntry, type Coordination } from '../../src/contracts/coordination.ts';
+import {
+  MAX_WAITING_OF_POOL,
+  type ClaimEntry,
+  type Coordination,
+} from '../../src/contracts/coordination.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import { ALICE } from '../support/instance-orders.ts';
 import { rejection } from '../support/rejection.ts';
@@ -9,22 +13,44 @@ export const claimsTests = (under: () => { readonly coordination: Coordination }
   describe('claims', () => {
     const pool = { uid: 'p1', owner: ALICE };
     let born = 0;
-    const admit = (entry: Partial<ClaimEntry> = {}) => under().coordination.admitClaim({ pool, instance: `i${++born}`, limit: 100, idle: 1, ...entry });
+    const admit = (entry: Partial<ClaimEntry> = {}) =>
+      under().coordination.admitClaim({
+        pool,
+        instance: `i${++born}`,
+        limit: 100,
+        idle: 1,
+        ...entry,
+      });
     const join = (of = pool) => under().coordination.joinWaiting(of);
 
     it('reserve a seat of the quota where nobody waits', async () => {
-      expect([await admit({ limit: 2 }), await admit({ limit: 2 }), await admit({ limit: 2 })]).to.deep.equal(['admitted', 'admitted', 'full']);
-      expect(await under().coordination.stillReserved(ALICE, 'sandboxes', `i${born - 1}`)).to.equal(true);
-      expect(await under().coordination.stillReserved(ALICE, 'sandboxes', `i${born}`)).to.equal(false);
+      expect([
+        await admit({ limit: 2 }),
+        await admit({ limit: 2 }),
+        await admit({ limit: 2 }),
+      ]).to.deep.equal(['admitted', 'admitted', 'full']);
+      expect(await under().coordination.stillReserved(ALICE, 'sandboxes', `i${born - 1}`)).to.equal(
+        true,
+      );
+      expect(await under().coordination.stillReserved(ALICE, 'sandboxes', `i${born}`)).to.equal(
+        false,
+      );
     });
 
-    it('reserve a seat of who claims, where the pool is another user\'s', async () => {
+    it("reserve a seat of who claims, where the pool is another user's", async () => {
       const bob = { ...ALICE, user: 'bob' };
       await under().coordination.whenKnown(bob);
 
-      expect([await admit({ limit: 1, owner: bob }), await admit({ limit: 1, owner: bob })]).to.deep.equal(['admitted', 'full']);
-      expect(await under().coordination.stillReserved(bob, 'sandboxes', `i${born - 1}`)).to.equal(true);
-      expect(await under().coordination.stillReserved(ALICE, 'sandboxes', `i${born - 1}`)).to.equal(false);
+      expect([
+        await admit({ limit: 1, owner: bob }),
+        await admit({ limit: 1, owner: bob }),
+      ]).to.deep.equal(['admitted', 'full']);
+      expect(await under().coordination.stillReserved(bob, 'sandboxes', `i${born - 1}`)).to.equal(
+        true,
+      );
+      expect(await under().coordination.stillReserved(ALICE, 'sandboxes', `i${born - 1}`)).to.equal(
+        false,
+      );
       expect(await admit({ limit: 1 })).to.equal('admitted');
     });
 
@@ -114,23 +140,36 @@ export const claimsTests = (under: () => { readonly coordination: Coordination }
     describe('under an Idempotency-Key', () => {
       const mark = { key: 'k'.repeat(22), body: 'b'.repeat(22) };
       const owner = { tenant: ALICE, ttlMs: 60_000 };
-      const admitMarked = (entry: Partial<ClaimEntry> = {}) => admit({ request: mark, open: owner, looked: true, ...entry });
+      const admitMarked = (entry: Partial<ClaimEntry> = {}) =>
+        admit({ request: mark, open: owner, looked: true, ...entry });
 
       it('open it in the same step', async () => {
         expect(await admitMarked()).to.equal('admitted');
 
-        expect(await under().coordination.openRequest(mark, owner)).to.deep.equal({ kind: 'in-flight' });
+        expect(await under().coordination.openRequest(mark, owner)).to.deep.equal({
+          kind: 'in-flight',
+        });
         await under().coordination.keepAnswer(mark, owner, 'the answer');
-        expect(await under().coordination.openRequest(mark, owner)).to.deep.equal({ kind: 'answered', answer: 'the answer' });
+        expect(await under().coordination.openRequest(mark, owner)).to.deep.equal({
+          kind: 'answered',
+          answer: 'the answer',
+        });
       });
 
       it('do nothing where it is in flight, answered, or has another body', async () => {
         await admitMarked();
-        const outcomes = [await admitMarked({ instance: 'x' }), await admitMarked({ instance: 'x', request: { ...mark, body: 'other' } })];
+        const outcomes = [
+          await admitMarked({ instance: 'x' }),
+          await admitMarked({ instance: 'x', request: { ...mark, body: 'other' } }),
+        ];
         await under().coordination.keepAnswer(mark, owner, 'the answer');
         outcomes.push(await admitMarked({ instance: 'x' }));
 
-        expect(outcomes).to.deep.equal([{ opened: { kind: 'in-flight' } }, { opened: { kind: 'reused' } }, { opened: { kind: 'answered', answer: 'the answer' } }]);
+        expect(outcomes).to.deep.equal([
+          { opened: { kind: 'in-flight' } },
+          { opened: { kind: 'reused' } },
+          { opened: { kind: 'answered', answer: 'the answer' } },
+        ]);
         expect(await under().coordination.stillReserved(ALICE, 'sandboxes', 'x')).to.equal(false);
       });
 
@@ -146,7 +185,9 @@ export const claimsTests = (under: () => { readonly coordination: Coordination }
         expect(await admit({ request: mark, looked: true })).to.equal('not-its-turn');
         await under().coordination.leaveWaiting(place);
         expect(await admit({ request: mark, looked: true, limit: 0 })).to.equal('full');
-        expect(await under().coordination.openRequest(mark, owner)).to.deep.equal({ kind: 'in-flight' });
+        expect(await under().coordination.openRequest(mark, owner)).to.deep.equal({
+          kind: 'in-flight',
+        });
         await under().coordination.giveUpRequest(mark, owner);
 
         expect(await admitMarked()).to.equal('admitted');
@@ -156,7 +197,9 @@ export const claimsTests = (under: () => { readonly coordination: Coordination }
     it('that are too many may not wait', async () => {
       const places = await Promise.all(Array.from({ length: MAX_WAITING_OF_POOL }, () => join()));
 
-      expect(await rejection(join())).to.be.instanceOf(Refusal).with.property('code', 'TOO_MANY_WAITING');
+      expect(await rejection(join()))
+        .to.be.instanceOf(Refusal)
+        .with.property('code', 'TOO_MANY_WAITING');
       expect(await under().coordination.waiting({ ...pool, uid: 'p2' })).to.equal(0);
       await Promise.all(places.slice(1).map((place) => under().coordination.leaveWaiting(place)));
       expect(await admit({ place: await join(), idle: 1 })).to.equal('not-its-turn');

@@ -1,5 +1,9 @@
 import { expect } from 'chai';
-import { MAX_KEPT_ANSWER, type Coordination, type DemandWord } from '../../src/contracts/coordination.ts';
+import {
+  MAX_KEPT_ANSWER,
+  type Coordination,
+  type DemandWord,
+} from '../../src/contracts/coordination.ts';
 import type { TokenHolder } from '../../src/contracts/tokens.ts';
 import type { EventBatch, EventRecord } from '../../src/model/event.ts';
 import { Refusal } from '../../src/model/refusals.ts';
@@ -21,7 +25,10 @@ const holder = (n: number): TokenHolder => ({ sandbox: `sandbox-${n}`, tenant: A
 const HOLDER = holder(0);
 
 /** What every coordination promises. `make` gives an empty one. */
-export const coordinationSuite = (name: string, make: () => Promise<CoordinationUnderTest>): void => {
+export const coordinationSuite = (
+  name: string,
+  make: () => Promise<CoordinationUnderTest>,
+): void => {
   describe(`Coordination: ${name}`, () => {
     let under: CoordinationUnderTest;
     let coordination: Coordination;
@@ -33,14 +40,22 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
     afterEach(() => under.close());
 
     describe('quota', () => {
-      const reserve = (entry: string, amount = 1, limit = 3) => coordination.reserve(ALICE, 'sandboxes', { name: entry, amount, limit });
+      const reserve = (entry: string, amount = 1, limit = 3) =>
+        coordination.reserve(ALICE, 'sandboxes', { name: entry, amount, limit });
 
       it('takes up to the limit, then no more', async () => {
-        expect([await reserve('a'), await reserve('b'), await reserve('c'), await reserve('d')]).to.deep.equal([true, true, true, false]);
+        expect([
+          await reserve('a'),
+          await reserve('b'),
+          await reserve('c'),
+          await reserve('d'),
+        ]).to.deep.equal([true, true, true, false]);
       });
 
       it('never passes the limit, however many reserve at once', async () => {
-        const taken = await Promise.all(Array.from({ length: 64 }, (_, n) => reserve(`n${n}`, 1, 10)));
+        const taken = await Promise.all(
+          Array.from({ length: 64 }, (_, n) => reserve(`n${n}`, 1, 10)),
+        );
 
         expect(taken.filter(Boolean)).to.have.length(10);
       });
@@ -88,8 +103,12 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
       it('keeps tenants and resources apart', async () => {
         await reserve('a', 3);
 
-        expect(await coordination.reserve(BOB, 'sandboxes', { name: 'a', amount: 3, limit: 3 })).to.equal(true);
-        expect(await coordination.reserve(ALICE, 'pools', { name: 'a', amount: 3, limit: 3 })).to.equal(true);
+        expect(
+          await coordination.reserve(BOB, 'sandboxes', { name: 'a', amount: 3, limit: 3 }),
+        ).to.equal(true);
+        expect(
+          await coordination.reserve(ALICE, 'pools', { name: 'a', amount: 3, limit: 3 }),
+        ).to.equal(true);
         await coordination.release(ALICE, 'pools', 'a');
         expect(await reserve('b')).to.equal(false);
       });
@@ -118,8 +137,20 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
         await reserve('a', 2);
         await coordination.reserve(ALICE, 'replicas', { name: 'p', amount: 4, limit: 10 });
 
-        expect(await coordination.used(ALICE)).to.deep.equal({ sandboxes: 2, pools: 0, replicas: 4, cpu: 0, memory: 0 });
-        expect(await coordination.used(BOB)).to.deep.equal({ sandboxes: 0, pools: 0, replicas: 0, cpu: 0, memory: 0 });
+        expect(await coordination.used(ALICE)).to.deep.equal({
+          sandboxes: 2,
+          pools: 0,
+          replicas: 4,
+          cpu: 0,
+          memory: 0,
+        });
+        expect(await coordination.used(BOB)).to.deep.equal({
+          sandboxes: 0,
+          pools: 0,
+          replicas: 0,
+          cpu: 0,
+          memory: 0,
+        });
       });
 
       it('says what still counts', async () => {
@@ -137,8 +168,12 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
     describe('revoked keys', () => {
       it('are told to all who follow, until they no longer do', async () => {
         const [one, two]: [string[], string[]] = [[], []];
-        const forget = coordination.followRevoked((keyId) => { one.push(keyId); });
-        coordination.followRevoked((keyId) => { two.push(keyId); });
+        const forget = coordination.followRevoked((keyId) => {
+          one.push(keyId);
+        });
+        coordination.followRevoked((keyId) => {
+          two.push(keyId);
+        });
         coordination.tellRevoked('k1');
         await eventually(() => one.includes('k1') && two.includes('k1'), 'both are told');
 
@@ -153,9 +188,17 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
     describe('what claims lack', () => {
       it('is told to all who follow, this replica too, until they no longer do', async () => {
         const [one, two]: [DemandWord[], DemandWord[]] = [[], []];
-        const forget = coordination.followDemand((word) => { one.push(word); });
-        coordination.followDemand((word) => { two.push(word); });
-        const words = (['waits', 'refused', 'served'] as const).map((kind) => ({ kind, poolUid: 'p1', principal: 'k1' }));
+        const forget = coordination.followDemand((word) => {
+          one.push(word);
+        });
+        coordination.followDemand((word) => {
+          two.push(word);
+        });
+        const words = (['waits', 'refused', 'served'] as const).map((kind) => ({
+          kind,
+          poolUid: 'p1',
+          principal: 'k1',
+        }));
         for (const word of words) coordination.tellDemand(word);
         await eventually(() => one.length === 3 && two.length === 3, 'both are told');
 
@@ -163,7 +206,8 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
         coordination.tellDemand({ kind: 'waits', poolUid: 'p2', principal: 'k1' });
         await eventually(() => two.length === 4, 'who still follows is told');
 
-        expect(one).to.have.deep.members(words); // each goes to a node of its own in a Redis cluster
+        // each goes to a node of its own in a Redis cluster
+        expect(one).to.have.deep.members(words);
         expect(two.at(-1)).to.deep.equal({ kind: 'waits', poolUid: 'p2', principal: 'k1' });
       });
     });
@@ -179,7 +223,10 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
       it('may be looked at before, which leaves it as it is', async () => {
         const token = await coordination.issueToken('sandbox-1', 30_000, HOLDER);
 
-        expect([await coordination.peekToken(token), await coordination.peekToken(token)]).to.deep.equal(['sandbox-1', 'sandbox-1']);
+        expect([
+          await coordination.peekToken(token),
+          await coordination.peekToken(token),
+        ]).to.deep.equal(['sandbox-1', 'sandbox-1']);
         expect(await coordination.redeemToken(token)).to.equal('sandbox-1');
         expect(await coordination.peekToken(token)).to.equal(undefined);
       });
@@ -187,7 +234,9 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
       it('gives its value to one of many that redeem it at once', async () => {
         const token = await coordination.issueToken('x', 30_000, HOLDER);
 
-        const values = await Promise.all(Array.from({ length: 16 }, () => coordination.redeemToken(token)));
+        const values = await Promise.all(
+          Array.from({ length: 16 }, () => coordination.redeemToken(token)),
+        );
 
         expect(values.filter((value) => value === 'x')).to.have.length(1);
       });
@@ -211,22 +260,30 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
       });
 
       it('is of at least 128 bits, fit for an URL, and never the same', async () => {
-        const tokens = await Promise.all(Array.from({ length: 500 }, (_, n) => coordination.issueToken('same', 30_000, holder(n))));
+        const tokens = await Promise.all(
+          Array.from({ length: 500 }, (_, n) => coordination.issueToken('same', 30_000, holder(n))),
+        );
 
         expect(new Set(tokens)).to.have.property('size', 500);
         for (const token of tokens) expect(token).to.match(/^[A-Za-z0-9_-]{22,256}$/);
       });
 
       const ask = (times: number, of: (n: number) => TokenHolder) =>
-        Promise.allSettled(Array.from({ length: times }, (_, n) => coordination.issueToken('x', 30_000, of(n))));
-      const good = (answers: readonly PromiseSettledResult<string>[]) => answers.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
-      const refused = (answers: readonly PromiseSettledResult<string>[]) => answers.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
+        Promise.allSettled(
+          Array.from({ length: times }, (_, n) => coordination.issueToken('x', 30_000, of(n))),
+        );
+      const good = (answers: readonly PromiseSettledResult<string>[]) =>
+        answers.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+      const refused = (answers: readonly PromiseSettledResult<string>[]) =>
+        answers.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
 
       it('is one of 64 that may wait for a sandbox, and leaves another sandbox its own', async () => {
         const answers = await ask(70, () => HOLDER);
 
         expect(good(answers)).to.have.length(64);
-        expect(String(refused(answers)[0])).to.equal('Refusal: the sandbox has 64 tokens that wait to be used, which is the most; use one, or wait until they are too old');
+        expect(String(refused(answers)[0])).to.equal(
+          'Refusal: the sandbox has 64 tokens that wait to be used, which is the most; use one, or wait until they are too old',
+        );
         expect(refused(answers)[0]).to.be.instanceOf(Refusal).with.property('code', 'RATE_LIMITED');
         expect(refused(answers)[0]).to.have.nested.property('retryAfter', 5);
         expect(await coordination.issueToken('x', 30_000, holder(1))).to.be.a('string');
@@ -258,12 +315,16 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
     describe('requests under an Idempotency-Key', () => {
       const mark = { key: 'k'.repeat(22), body: 'b'.repeat(22) };
       const owner = { tenant: ALICE, ttlMs: 60_000 };
-      const open = (part: Partial<typeof mark> = {}) => coordination.openRequest({ ...mark, ...part }, owner);
+      const open = (part: Partial<typeof mark> = {}) =>
+        coordination.openRequest({ ...mark, ...part }, owner);
 
       it('are new to one of many that open them at once', async () => {
         const opened = await Promise.all(Array.from({ length: 16 }, () => open()));
 
-        expect(opened.map(({ kind }) => kind).sort()).to.deep.equal([...Array.from({ length: 15 }, () => 'in-flight'), 'new']);
+        expect(opened.map(({ kind }) => kind).sort()).to.deep.equal([
+          ...Array.from({ length: 15 }, () => 'in-flight'),
+          'new',
+        ]);
       });
 
       it('are refused with another body, in flight and answered', async () => {
@@ -336,15 +397,17 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
         }
       };
       const kept = async (keys: string, owner = alice): Promise<string> => {
-        const found = await Promise.all(Array.from(keys, async (key) => {
-          const { kind } = await coordination.openRequest(markOf(key), owner);
-          if (kind === 'new') await coordination.giveUpRequest(markOf(key), owner);
-          return kind === 'answered' ? key : '';
-        }));
+        const found = await Promise.all(
+          Array.from(keys, async (key) => {
+            const { kind } = await coordination.openRequest(markOf(key), owner);
+            if (kind === 'new') await coordination.giveUpRequest(markOf(key), owner);
+            return kind === 'answered' ? key : '';
+          }),
+        );
         return found.join('');
       };
 
-      it('of a tenant past its bytes push out its own oldest, and nobody else\'s', async () => {
+      it("of a tenant past its bytes push out its own oldest, and nobody else's", async () => {
         await keep('p', bob);
         await keep('abcde');
 
@@ -356,7 +419,11 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
         await keep('abc');
         await keep('pq', bob);
 
-        await eventually(async () => await kept('a') === '', 'the loudest tenant\'s oldest is gone', 10_000);
+        await eventually(
+          async () => (await kept('a')) === '',
+          "the loudest tenant's oldest is gone",
+          10_000,
+        );
         expect(await kept('bc')).to.equal('bc');
         expect(await kept('pq', bob)).to.equal('pq');
       });
@@ -384,29 +451,43 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
       it('expires what was idle for its timeout, and nothing before', async () => {
         await expiryOf(60_000, 0);
         await under.advance(50_000);
-        expect(await coordination.expire(id, { idleTimeoutMs: 60_000, claimedAt: 0 })).to.have.property('expired', false);
+        expect(
+          await coordination.expire(id, { idleTimeoutMs: 60_000, claimedAt: 0 }),
+        ).to.have.property('expired', false);
         await under.advance(10_000);
 
-        expect(await coordination.expire(id, { idleTimeoutMs: 60_000, claimedAt: 0 })).to.deep.equal({ expired: true });
+        expect(
+          await coordination.expire(id, { idleTimeoutMs: 60_000, claimedAt: 0 }),
+        ).to.deep.equal({ expired: true });
       });
 
       it('puts it off by what happens', async () => {
         const { activeAt: since } = await expiryOf(60_000, 0);
         await under.advance(50_000);
         coordination.touch(id, 60_000);
-        await eventually(async () => (await expiryOf(600_000, 0)).activeAt > since, 'the touch counts');
+        await eventually(
+          async () => (await expiryOf(600_000, 0)).activeAt > since,
+          'the touch counts',
+        );
         await under.advance(55_000);
 
-        expect(await coordination.expire(id, { idleTimeoutMs: 60_000, claimedAt: 0 })).to.have.property('expired', false);
+        expect(
+          await coordination.expire(id, { idleTimeoutMs: 60_000, claimedAt: 0 }),
+        ).to.have.property('expired', false);
         await under.advance(5_000);
-        expect(await coordination.expire(id, { idleTimeoutMs: 60_000, claimedAt: 0 })).to.deep.equal({ expired: true });
+        expect(
+          await coordination.expire(id, { idleTimeoutMs: 60_000, claimedAt: 0 }),
+        ).to.deep.equal({ expired: true });
       });
 
       it('puts it off for as long as something goes on', async () => {
         const { activeAt: since } = await expiryOf(1_000, 0);
         await under.advance(30_000);
         coordination.work(id, true);
-        await eventually(async () => (await expiryOf(600_000, 0)).activeAt > since, 'the work counts');
+        await eventually(
+          async () => (await expiryOf(600_000, 0)).activeAt > since,
+          'the work counts',
+        );
         for (const ms of [5_000, 30_000]) {
           await under.advance(ms);
           expect((await expiryOf(1_000, 0)).activeAt).to.be.above(since);
@@ -414,7 +495,11 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
         coordination.work(id, false);
         await under.advance(10_000);
 
-        await eventually(async () => (await coordination.expire(id, { idleTimeoutMs: 1_000, claimedAt: 0 })).expired, 'it expires');
+        await eventually(
+          async () =>
+            (await coordination.expire(id, { idleTimeoutMs: 1_000, claimedAt: 0 })).expired,
+          'it expires',
+        );
       });
 
       it('knows an end for a minute, the first one marked', async () => {
@@ -441,7 +526,10 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
         const count = async () => (await coordination.countWithin('a', 2, 60_000)).within;
 
         expect([await count(), await count(), await count()]).to.deep.equal([true, true, false]);
-        expect(await coordination.countWithin('b', 2, 60_000)).to.deep.equal({ within: true, retryAfterMs: 0 });
+        expect(await coordination.countWithin('b', 2, 60_000)).to.deep.equal({
+          within: true,
+          retryAfterMs: 0,
+        });
         const { retryAfterMs } = await coordination.countWithin('a', 2, 60_000);
         expect(retryAfterMs).to.be.within(50_000, 60_000);
         await under.advance(60_000);
@@ -452,7 +540,12 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
     describe('leases', () => {
       it('are all held by the only replica, and told to who follows', async () => {
         const gained = new Set<number>();
-        const stop = coordination.follow({ gained: (shard) => { gained.add(shard); }, lost: () => undefined });
+        const stop = coordination.follow({
+          gained: (shard) => {
+            gained.add(shard);
+          },
+          lost: () => undefined,
+        });
 
         await eventually(() => gained.size === SHARDS, 'all leases');
         stop();
@@ -466,14 +559,34 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
     });
 
     describe('events', () => {
-      const anEvent = (sandboxId: string, owner = ALICE): EventRecord => ({ at: 5, owner, poolName: 'default', sandboxId, reason: 'Claimed' });
-      const publish = (sandboxId: string, owner = ALICE): Promise<number> => new Promise((resolve) => { coordination.publishEvent(anEvent(sandboxId, owner), sandboxId, resolve); });
+      const anEvent = (sandboxId: string, owner = ALICE): EventRecord => ({
+        at: 5,
+        owner,
+        poolName: 'default',
+        sandboxId,
+        reason: 'Claimed',
+      });
+      const publish = (sandboxId: string, owner = ALICE): Promise<number> =>
+        new Promise((resolve) => {
+          coordination.publishEvent(anEvent(sandboxId, owner), sandboxId, resolve);
+        });
       const listen = (owner: Tenant | undefined, after?: string) => {
         const controller = new AbortController();
         const batches: EventBatch[] = [];
-        const over = (async () => { for await (const batch of coordination.followEvents(owner, after, controller.signal)) batches.push(batch); })();
+        const over = (async () => {
+          for await (const batch of coordination.followEvents(owner, after, controller.signal))
+            batches.push(batch);
+        })();
         const heard = () => batches.flatMap(({ events }) => events);
-        return { batches, heard, names: () => heard().map(({ event }) => event.sandboxId), stop: async () => { controller.abort(); await over; } };
+        return {
+          batches,
+          heard,
+          names: () => heard().map(({ event }) => event.sandboxId),
+          stop: async () => {
+            controller.abort();
+            await over;
+          },
+        };
       };
 
       it('are told to who follows, in the order of their numbers, which rise', async () => {
@@ -484,10 +597,12 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
 
         expect(ears.heard().map(({ id }) => id)).to.deep.equal(ids);
         expect(ears.names()).to.deep.equal(['a', 'b', 'c']);
-        expect(ids.every((id, at) => Number.isSafeInteger(id) && id > (ids[at - 1] ?? 0))).to.equal(true);
+        expect(ids.every((id, at) => Number.isSafeInteger(id) && id > (ids[at - 1] ?? 0))).to.equal(
+          true,
+        );
       });
 
-      it('are told to a tenant where they are the tenant\'s', async () => {
+      it("are told to a tenant where they are the tenant's", async () => {
         const [alice, bob] = [listen(ALICE), listen(BOB)];
         await publish('a');
         await publish('b', BOB);
@@ -503,7 +618,10 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
         const [after, now] = [listen(ALICE, String(first)), listen(ALICE)];
         await eventually(() => after.heard().length === 1, 'what was missed is heard');
         await publish('c');
-        await eventually(() => after.heard().length === 2 && now.heard().length === 1, 'both go on');
+        await eventually(
+          () => after.heard().length === 2 && now.heard().length === 1,
+          'both go on',
+        );
         await Promise.all([after.stop(), now.stop()]);
 
         expect([after.names(), now.names()]).to.deep.equal([['b', 'c'], ['c']]);
@@ -519,7 +637,10 @@ export const coordinationSuite = (name: string, make: () => Promise<Coordination
           await eventually(() => ears.names().includes(`b${after}`), 'it goes on');
           await ears.stop();
 
-          expect(ears.batches.map(({ missed }) => missed)).to.deep.equal([true, ...ears.batches.slice(1).map(() => false)]);
+          expect(ears.batches.map(({ missed }) => missed)).to.deep.equal([
+            true,
+            ...ears.batches.slice(1).map(() => false),
+          ]);
         }
       });
 

@@ -11,7 +11,10 @@ export interface InstanceRecordsUnderTest {
 }
 
 /** What every instance table promises. `make` gives an empty one. */
-export const instanceRecordsSuite = (name: string, make: () => Promise<InstanceRecordsUnderTest>): void => {
+export const instanceRecordsSuite = (
+  name: string,
+  make: () => Promise<InstanceRecordsUnderTest>,
+): void => {
   describe(`InstanceRecords: ${name}`, () => {
     let under: InstanceRecordsUnderTest;
     let records: InstanceRecords;
@@ -30,10 +33,14 @@ export const instanceRecordsSuite = (name: string, make: () => Promise<InstanceR
       const record = await born();
       return records.claim(record, aClaim());
     };
-    const refused = async (attempt: Promise<unknown>) => expect(await rejection(attempt)).to.be.instanceOf(RecordConflict);
+    const refused = async (attempt: Promise<unknown>) =>
+      expect(await rejection(attempt)).to.be.instanceOf(RecordConflict);
 
     it('gives back what was born, whole, with its definition', async () => {
-      const definition = aDefinition({ argv: ['echo', 'ä"\u0001\\'], env: { A: 'b' }, ports: { web: 80 } }, { network: 'host', idleTimeoutMs: 5 });
+      const definition = aDefinition(
+        { argv: ['echo', 'ä"\u0001\\'], env: { A: 'b' }, ports: { web: 80 } },
+        { network: 'host', idleTimeoutMs: 5 },
+      );
       const order = anOrder(definition);
 
       const record = await records.birth(order.record, definition);
@@ -48,7 +55,9 @@ export const instanceRecordsSuite = (name: string, make: () => Promise<InstanceR
 
       expect(await records.read(id)).to.equal(undefined);
       expect(await records.all()).to.deep.equal([]);
-      await refused(records.claim({ ...anOrder(undefined, id).record, revision: '1', state: 'idle' }, aClaim()));
+      await refused(
+        records.claim({ ...anOrder(undefined, id).record, revision: '1', state: 'idle' }, aClaim()),
+      );
       await refused(records.amend(id, 1, '1'));
       await refused(records.retire(id, '1'));
       expect(await records.release(id, { reason: 'deleted', exitCode: null })).to.equal(undefined);
@@ -77,12 +86,18 @@ export const instanceRecordsSuite = (name: string, make: () => Promise<InstanceR
 
     it('gives exactly one of 64 claims at once the record', async () => {
       const idle = await born();
-      const claims = Array.from({ length: 64 }, (_, user) => aClaim({ owner: { namespace: 'n', team: 't', user: `u${user}` } }));
+      const claims = Array.from({ length: 64 }, (_, user) =>
+        aClaim({ owner: { namespace: 'n', team: 't', user: `u${user}` } }),
+      );
 
       const outcomes = await Promise.allSettled(claims.map((claim) => records.claim(idle, claim)));
 
-      const won = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
-      const lost = outcomes.filter((outcome) => outcome.status === 'rejected' && outcome.reason instanceof RecordConflict);
+      const won = outcomes.flatMap((outcome) =>
+        outcome.status === 'fulfilled' ? [outcome.value] : [],
+      );
+      const lost = outcomes.filter(
+        (outcome) => outcome.status === 'rejected' && outcome.reason instanceof RecordConflict,
+      );
       expect([won.length, lost.length]).to.deep.equal([1, 63]);
       expect((await records.read(idle.id))?.record).to.deep.equal(won[0]);
     });
@@ -90,13 +105,21 @@ export const instanceRecordsSuite = (name: string, make: () => Promise<InstanceR
     it('gives each instance to either its claim or its retirement, never both', async () => {
       const idle = await Promise.all(Array.from({ length: 32 }, born));
 
-      const rounds = await Promise.all(idle.map(async (record, index) => {
-        const { id, revision } = record;
-        const claim = () => records.claim(record, aClaim());
-        const retire = () => records.retire(id, revision);
-        const [first, second] = await Promise.allSettled(index % 2 === 0 ? [claim(), retire()] : [retire(), claim()]);
-        return { wins: [first, second].filter(({ status }) => status === 'fulfilled').length, left: await records.read(id), claimWon: (index % 2 === 0 ? first : second).status === 'fulfilled' };
-      }));
+      const rounds = await Promise.all(
+        idle.map(async (record, index) => {
+          const { id, revision } = record;
+          const claim = () => records.claim(record, aClaim());
+          const retire = () => records.retire(id, revision);
+          const [first, second] = await Promise.allSettled(
+            index % 2 === 0 ? [claim(), retire()] : [retire(), claim()],
+          );
+          return {
+            wins: [first, second].filter(({ status }) => status === 'fulfilled').length,
+            left: await records.read(id),
+            claimWon: (index % 2 === 0 ? first : second).status === 'fulfilled',
+          };
+        }),
+      );
 
       for (const { wins, left, claimWon } of rounds) {
         expect(wins).to.equal(1);
@@ -107,7 +130,8 @@ export const instanceRecordsSuite = (name: string, make: () => Promise<InstanceR
     it('refuses a claim at a revision that is not the record’s', async () => {
       const idle = await born();
 
-      for (const revision of [`${idle.revision}0`, '', 'nonsense', '-1']) await refused(records.claim({ ...idle, revision }, aClaim()));
+      for (const revision of [`${idle.revision}0`, '', 'nonsense', '-1'])
+        await refused(records.claim({ ...idle, revision }, aClaim()));
 
       expect((await records.read(idle.id))?.record).to.deep.equal(idle);
     });
@@ -125,7 +149,11 @@ export const instanceRecordsSuite = (name: string, make: () => Promise<InstanceR
 
       const record = await records.amend(mine.id, 90_000, mine.revision);
 
-      expect(record).to.deep.equal({ ...mine, revision: record.revision, claim: { ...mine.claim, idleTimeoutMs: 90_000 } });
+      expect(record).to.deep.equal({
+        ...mine,
+        revision: record.revision,
+        claim: { ...mine.claim, idleTimeoutMs: 90_000 },
+      });
       await refused(records.amend(mine.id, 1, mine.revision));
       expect((await records.read(mine.id))?.record).to.deep.equal(record);
     });
@@ -183,7 +211,10 @@ export const instanceRecordsSuite = (name: string, make: () => Promise<InstanceR
       const second = await records.release(mine.id, { reason: 'exited', exitCode: 3 });
 
       expect(second).to.deep.equal(first);
-      expect((await records.read(mine.id))?.record.end).to.deep.equal({ reason: 'deleted', exitCode: null });
+      expect((await records.read(mine.id))?.record.end).to.deep.equal({
+        reason: 'deleted',
+        exitCode: null,
+      });
     });
 
     it('refuses to release what was never claimed', async () => {
@@ -208,7 +239,9 @@ export const instanceRecordsSuite = (name: string, make: () => Promise<InstanceR
 
       const all = await records.all();
 
-      expect(all.map(({ record }) => record.id).toSorted()).to.deep.equal(made.map(({ id }) => id).toSorted());
+      expect(all.map(({ record }) => record.id).toSorted()).to.deep.equal(
+        made.map(({ id }) => id).toSorted(),
+      );
     });
   });
 };

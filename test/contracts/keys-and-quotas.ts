@@ -27,55 +27,120 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
     return client;
   };
   const admin = (daemon = 0): HttpClient => at(daemon, service().adminKey);
-  const everywhere = <T>(ask: (daemon: number) => Promise<T>): Promise<readonly T[]> => Promise.all(service().ports.map((_, daemon) => ask(daemon)));
+  const everywhere = <T>(ask: (daemon: number) => Promise<T>): Promise<readonly T[]> =>
+    Promise.all(service().ports.map((_, daemon) => ask(daemon)));
   let users = 0;
   /** A user of its own for each test, and a key of theirs. */
-  const aUser = async (team = 'keys'): Promise<{ readonly user: string; readonly key: string; readonly keyId: string; readonly fullName: string }> => {
+  const aUser = async (
+    team = 'keys',
+  ): Promise<{
+    readonly user: string;
+    readonly key: string;
+    readonly keyId: string;
+    readonly fullName: string;
+  }> => {
     await service().namespaceOf(team);
-    const user = `user-${users += 1}`;
-    const { json, text } = await untilAnswered(201, () => admin().post('/admin/api-keys', { team, user }));
-    if (json.apiKey === undefined || json.keyId === undefined || json.name === undefined) throw new Error(text);
+    const user = `user-${(users += 1)}`;
+    const { json, text } = await untilAnswered(201, () =>
+      admin().post('/admin/api-keys', { team, user }),
+    );
+    if (json.apiKey === undefined || json.keyId === undefined || json.name === undefined)
+      throw new Error(text);
     return { user, key: json.apiKey, keyId: json.keyId, fullName: json.name };
   };
   const aPool = async (key: string, replicas: number, poolName: string): Promise<void> => {
-    await untilAnswered(201, () => at(0, key).post('/sandboxpools', { name: poolName, templateName: service().templateName, replicas }));
-    await eventually(async () => statusOf(await at(0, key).get(`/sandboxpools/${poolName}`))['idleReplicas'] === replicas, 'it is filled', 40_000);
+    await untilAnswered(201, () =>
+      at(0, key).post('/sandboxpools', {
+        name: poolName,
+        templateName: service().templateName,
+        replicas,
+      }),
+    );
+    await eventually(
+      async () =>
+        statusOf(await at(0, key).get(`/sandboxpools/${poolName}`))['idleReplicas'] === replicas,
+      'it is filled',
+      40_000,
+    );
   };
   const claimed = async (daemon: number, key: string, poolName: string): Promise<string> =>
-    (await untilAnswered(201, () => at(daemon, key).post('/sandboxes', { poolName }))).json.sandbox?.['sandboxId'] ?? '';
-  afterEach(() => { for (const client of opened.splice(0)) client.close(); });
+    (await untilAnswered(201, () => at(daemon, key).post('/sandboxes', { poolName }))).json
+      .sandbox?.['sandboxId'] ?? '';
+  afterEach(() => {
+    for (const client of opened.splice(0)) client.close();
+  });
 
   describe(`API keys: ${name}`, () => {
     it('are good everywhere once they are made, and nowhere once they are revoked', async () => {
       const { key, keyId } = await aUser();
-      expect(await everywhere(async (daemon) => (await at(daemon, key).get('/sandboxes')).status)).to.satisfy((all: number[]) => all.every((status) => status === 200));
+      expect(
+        await everywhere(async (daemon) => (await at(daemon, key).get('/sandboxes')).status),
+      ).to.satisfy((all: number[]) => all.every((status) => status === 200));
 
-      expect((await at(1, key).delete(`/api-keys/${keyId}`)).json).to.deep.equal({ keyId, status: 'deleted' });
+      expect((await at(1, key).delete(`/api-keys/${keyId}`)).json).to.deep.equal({
+        keyId,
+        status: 'deleted',
+      });
 
-      await everywhere((daemon) => eventually(async () => (await at(daemon, key).get('/sandboxes')).status === 401, 'it is refused'));
-      expect((await at(0, key).get('/sandboxes')).json).to.deep.equal({ error: 'invalid API key', errorCode: 'INVALID_API_KEY' });
+      await everywhere((daemon) =>
+        eventually(
+          async () => (await at(daemon, key).get('/sandboxes')).status === 401,
+          'it is refused',
+        ),
+      );
+      expect((await at(0, key).get('/sandboxes')).json).to.deep.equal({
+        error: 'invalid API key',
+        errorCode: 'INVALID_API_KEY',
+      });
     });
 
     it('of admins reach what lists show them of others by `?namespace=`, and those of tenants do not', async () => {
       const [{ user, key }, stranger] = [await aUser(), await aUser('others')];
       const namespace = await service().namespaceOf('keys');
       await aPool(key, 1, user);
-      await untilAnswered(201, () => at(0, key).post('/envs', { name: `${user}-env`, templateRef: { name: service().templateName } }));
+      await untilAnswered(201, () =>
+        at(0, key).post('/envs', {
+          name: `${user}-env`,
+          templateRef: { name: service().templateName },
+        }),
+      );
       const there = `?namespace=${namespace}`;
 
-      const listed = (await admin().get('/sandboxpools?all&limit=200')).json.items?.find((item) => item['name'] === user);
+      const listed = (await admin().get('/sandboxpools?all&limit=200')).json.items?.find(
+        (item) => item['name'] === user,
+      );
       expect(listed?.['namespace']).to.equal(namespace);
-      for (const path of [`/sandboxpools/${user}`, `/envs/${user}-env`, `/envs/${user}-env/sandboxpools`, `/envs/${user}-env/autoscaling/groups`]) {
+      for (const path of [
+        `/sandboxpools/${user}`,
+        `/envs/${user}-env`,
+        `/envs/${user}-env/sandboxpools`,
+        `/envs/${user}-env/autoscaling/groups`,
+      ]) {
         expect((await admin(1).get(path + there)).status, path).to.equal(200);
         expect((await admin(1).get(path)).status, path).to.equal(404);
         const { status, json } = await at(2, stranger.key).get(path + there);
-        expect([status, json.errorCode, json.detail], path).to.deep.equal([403, 'ADMIN_REQUIRED', { field: 'namespace' }]);
+        expect([status, json.errorCode, json.detail], path).to.deep.equal([
+          403,
+          'ADMIN_REQUIRED',
+          { field: 'namespace' },
+        ]);
       }
-      expect((await admin(1).put(`/sandboxpools/${user}${there}`, { replicas: 2 })).json.template).to.deep.include({ spec: { replicas: 2 }, user });
-      expect((await admin(2).get(`/sandboxpools/${user}?namespace=no-such`)).json.errorCode).to.equal('POOL_NOT_FOUND');
+      expect(
+        (await admin(1).put(`/sandboxpools/${user}${there}`, { replicas: 2 })).json.template,
+      ).to.deep.include({ spec: { replicas: 2 }, user });
+      expect(
+        (await admin(2).get(`/sandboxpools/${user}?namespace=no-such`)).json.errorCode,
+      ).to.equal('POOL_NOT_FOUND');
       expect((await admin(2).delete(`/envs/${user}-env${there}`)).status).to.equal(200);
-      expect((await admin(1).delete(`/sandboxpools/${user}${there}`)).json).to.include({ name: user, namespace });
-      await eventually(async () => (await at(0, key).get(`/sandboxpools/${user}`)).status === 404, 'it is gone', 20_000);
+      expect((await admin(1).delete(`/sandboxpools/${user}${there}`)).json).to.include({
+        name: user,
+        namespace,
+      });
+      await eventually(
+        async () => (await at(0, key).get(`/sandboxpools/${user}`)).status === 404,
+        'it is gone',
+        20_000,
+      );
     });
 
     it('are found under their name by who did not make them, in both spellings', async () => {
@@ -84,34 +149,67 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
 
       for (const path of [two.fullName, encoded]) {
         const answer = await admin(1).post(`/admin/api-keys/${path}/promote`);
-        expect([answer.status, answer.json.errorCode], path).to.deep.equal([503, 'CLUSTER_UNAVAILABLE']);
+        expect([answer.status, answer.json.errorCode], path).to.deep.equal([
+          503,
+          'CLUSTER_UNAVAILABLE',
+        ]);
         expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
       }
-      expect((await admin(2).delete(`/admin/api-keys/${encoded}`)).json).to.deep.equal({ keyId: one.keyId, status: 'deleted' });
-      expect((await admin(1).delete(`/admin/api-keys/${two.fullName}`)).json).to.deep.equal({ keyId: two.keyId, status: 'deleted' });
-      await eventually(async () => (await admin(0).delete(`/admin/api-keys/${encoded}`)).json.errorCode === 'API_KEY_NOT_FOUND', 'it is gone');
-      expect((await admin().post('/admin/api-keys/none/none/promote')).json.errorCode).to.equal('API_KEY_NOT_FOUND');
+      expect((await admin(2).delete(`/admin/api-keys/${encoded}`)).json).to.deep.equal({
+        keyId: one.keyId,
+        status: 'deleted',
+      });
+      expect((await admin(1).delete(`/admin/api-keys/${two.fullName}`)).json).to.deep.equal({
+        keyId: two.keyId,
+        status: 'deleted',
+      });
+      await eventually(
+        async () =>
+          (await admin(0).delete(`/admin/api-keys/${encoded}`)).json.errorCode ===
+          'API_KEY_NOT_FOUND',
+        'it is gone',
+      );
+      expect((await admin().post('/admin/api-keys/none/none/promote')).json.errorCode).to.equal(
+        'API_KEY_NOT_FOUND',
+      );
     });
 
     it('end terminals and streams with them, wherever those are', async () => {
       const owner = await aUser();
-      const { json: { apiKey: other = '', keyId: otherId = '' } } = await at(0, owner.key).post('/api-keys', {});
+      const {
+        json: { apiKey: other = '', keyId: otherId = '' },
+      } = await at(0, owner.key).post('/api-keys', {});
       await aPool(owner.key, 1, owner.user);
       const id = await claimed(0, owner.key, owner.user);
-      const open = (daemon: number, key: string) => TerminalUnderTest.open({ run: { port: service().ports[daemon] ?? 0 } }, at(daemon + 1, key), id);
-      const follow = (daemon: number, path: string) => EventReader.open(service().ports[daemon] ?? 0, path, { 'SERVICE-API-KEY': other });
+      const open = (daemon: number, key: string) =>
+        TerminalUnderTest.open(
+          { run: { port: service().ports[daemon] ?? 0 } },
+          at(daemon + 1, key),
+          id,
+        );
+      const follow = (daemon: number, path: string) =>
+        EventReader.open(service().ports[daemon] ?? 0, path, { 'SERVICE-API-KEY': other });
       const terminals = await everywhere((daemon) => open(daemon, other));
-      const readers = (await everywhere((daemon) => follow(daemon, '/events'))).concat(await everywhere((daemon) => follow(daemon, `/sandboxes/${id}/logs?follow=true`)));
+      const readers = (await everywhere((daemon) => follow(daemon, '/events'))).concat(
+        await everywhere((daemon) => follow(daemon, `/sandboxes/${id}/logs?follow=true`)),
+      );
       for (const reader of readers) reader.read();
       const staying = await open(0, owner.key);
-      const { json: { token = '' } } = await at(0, other).post(`/sandboxes/${id}/exec-token`);
+      const {
+        json: { token = '' },
+      } = await at(0, other).post(`/sandboxes/${id}/exec-token`);
 
       expect((await admin(1).get('/admin/api-keys?limit=1')).status).to.equal(200);
       expect((await at(1, owner.key).delete(`/api-keys/${otherId}`)).status).to.equal(200);
 
-      for (const terminal of terminals) expect(await terminal.closed).to.deep.equal({ code: 4001, reason: 'the key was revoked' });
+      for (const terminal of terminals)
+        expect(await terminal.closed).to.deep.equal({ code: 4001, reason: 'the key was revoked' });
       for (const reader of readers) await eventually(() => reader.ended, 'the stream has ended');
-      const late = await rejection(TerminalUnderTest.open({ run: { port: service().ports[0] ?? 0 } }, at(0, owner.key), id, { token }));
+      const late = await rejection(
+        TerminalUnderTest.open({ run: { port: service().ports[0] ?? 0 } }, at(0, owner.key), id, {
+          token,
+        }),
+      );
       expect(late).to.be.instanceOf(UpgradeRefused).with.property('status', 401);
       staying.type('echo $((40 + 2))\n');
       await staying.shows('42');
@@ -120,21 +218,47 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
 
     it('end commands and claims that wait, wherever those are, with 401', async () => {
       const owner = await aUser();
-      const { json: { apiKey: other = '', keyId: otherId = '' } } = await at(0, owner.key).post('/api-keys', {});
+      const {
+        json: { apiKey: other = '', keyId: otherId = '' },
+      } = await at(0, owner.key).post('/api-keys', {});
       await aPool(owner.key, 1, owner.user);
       const id = await claimed(0, owner.key, owner.user);
       const mark = `/tmp/under-way-${id}`;
-      const run = (command: string): Promise<HttpAnswer> => untilAnswered(200, () => at(0, owner.key).post(`/sandboxes/${id}/exec`, { command }));
-      const waiting = everywhere((daemon) => at(daemon, other).post('/sandboxes', { poolName: owner.user, waitTimeoutSeconds: 300 }));
-      const running = everywhere((daemon) => at(daemon + 1, other).post(`/sandboxes/${id}/exec`, { command: `touch ${mark}-${daemon}; sleep 300` }));
-      await eventually(async () => (await run(`ls ${mark}-* | wc -l`)).json.stdout?.trim() === String(service().ports.length), 'they run', 30_000);
+      const run = (command: string): Promise<HttpAnswer> =>
+        untilAnswered(200, () => at(0, owner.key).post(`/sandboxes/${id}/exec`, { command }));
+      const waiting = everywhere((daemon) =>
+        at(daemon, other).post('/sandboxes', { poolName: owner.user, waitTimeoutSeconds: 300 }),
+      );
+      const running = everywhere((daemon) =>
+        at(daemon + 1, other).post(`/sandboxes/${id}/exec`, {
+          command: `touch ${mark}-${daemon}; sleep 300`,
+        }),
+      );
+      await eventually(
+        async () =>
+          (await run(`ls ${mark}-* | wc -l`)).json.stdout?.trim() ===
+          String(service().ports.length),
+        'they run',
+        30_000,
+      );
 
       expect((await at(1, owner.key).delete(`/api-keys/${otherId}`)).status).to.equal(200);
 
-      for (const { status, json } of [...await running, ...await waiting]) expect([status, json]).to.deep.equal([401, { error: 'invalid API key', errorCode: 'INVALID_API_KEY' }]);
+      for (const { status, json } of [...(await running), ...(await waiting)])
+        expect([status, json]).to.deep.equal([
+          401,
+          { error: 'invalid API key', errorCode: 'INVALID_API_KEY' },
+        ]);
       await run(`rm -f ${mark}-*`);
-      await untilAnswered(200, () => at(0, owner.key).put(`/sandboxpools/${owner.user}`, { replicas: 2 }));
-      await eventually(async () => statusOf(await at(0, owner.key).get(`/sandboxpools/${owner.user}`))['idleReplicas'] === 1, 'nobody took the next one', 40_000);
+      await untilAnswered(200, () =>
+        at(0, owner.key).put(`/sandboxpools/${owner.user}`, { replicas: 2 }),
+      );
+      await eventually(
+        async () =>
+          statusOf(await at(0, owner.key).get(`/sandboxpools/${owner.user}`))['idleReplicas'] === 1,
+        'nobody took the next one',
+        40_000,
+      );
       expect((await at(0, owner.key).get('/sandboxes')).json.total).to.equal(1);
     });
 
@@ -143,22 +267,48 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
       await aPool(owner.key, 1, owner.user);
       const id = await claimed(0, owner.key, owner.user);
       const openedFor = async (lifetimeMs: number) => {
-        const { json: { apiKey = '' } } = await at(0, owner.key).post('/api-keys', { expiresAt: new Date(Date.now() + lifetimeMs).toISOString() });
-        return { apiKey, terminals: await everywhere((daemon) => TerminalUnderTest.open({ run: { port: service().ports[daemon] ?? 0 } }, at(daemon, apiKey), id)) };
+        const {
+          json: { apiKey = '' },
+        } = await at(0, owner.key).post('/api-keys', {
+          expiresAt: new Date(Date.now() + lifetimeMs).toISOString(),
+        });
+        return {
+          apiKey,
+          terminals: await everywhere((daemon) =>
+            TerminalUnderTest.open(
+              { run: { port: service().ports[daemon] ?? 0 } },
+              at(daemon, apiKey),
+              id,
+            ),
+          ),
+        };
       };
       // A busy machine may take longer to open them.
-      const { apiKey, terminals } = await openedFor(4_000).catch(() => openedFor(16_000)).catch(() => openedFor(45_000));
+      const { apiKey, terminals } = await openedFor(4_000)
+        .catch(() => openedFor(16_000))
+        .catch(() => openedFor(45_000));
 
       for (const terminal of terminals) expect((await terminal.closed).code).to.equal(4001);
 
-      for (const { status } of await everywhere((daemon) => at(daemon, apiKey).get('/sandboxes'))) expect(status).to.equal(401);
+      for (const { status } of await everywhere((daemon) => at(daemon, apiKey).get('/sandboxes')))
+        expect(status).to.equal(401);
     });
   });
 
   describe(`quotas: ${name}`, () => {
-    const shown = async (client: HttpClient, path = '/quotas'): Promise<Readonly<Record<string, readonly unknown[]>>> => {
-      const { json: { items = [] } } = await untilAnswered(200, () => client.get(path));
-      return Object.fromEntries(items.map(({ resource, limit, used, remaining }) => [String(resource), [limit, used, remaining]]));
+    const shown = async (
+      client: HttpClient,
+      path = '/quotas',
+    ): Promise<Readonly<Record<string, readonly unknown[]>>> => {
+      const {
+        json: { items = [] },
+      } = await untilAnswered(200, () => client.get(path));
+      return Object.fromEntries(
+        items.map(({ resource, limit, used, remaining }) => [
+          String(resource),
+          [limit, used, remaining],
+        ]),
+      );
     };
     const setTo = async (user: string, limits: object, team = 'keys'): Promise<void> => {
       await untilAnswered(200, () => admin().put(`/admin/quotas/${team}/${user}`, limits));
@@ -171,53 +321,104 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
       await aPool(key, 6, user);
       await setTo(user, { sandboxes: 3 });
 
-      const answers = await Promise.all(Array.from({ length: 64 }, (_, n) => at(n, key).post('/sandboxes', { poolName: user })));
+      const answers = await Promise.all(
+        Array.from({ length: 64 }, (_, n) => at(n, key).post('/sandboxes', { poolName: user })),
+      );
 
       const granted = answers.filter(({ status }) => status === 201);
       expect(new Set(granted.map(({ json }) => json.sandbox?.['sandboxId'])).size).to.equal(3);
       expect(granted).to.have.length(3);
       for (const answer of answers.filter(({ status }) => status !== 201)) expectQuota(answer);
-      expect((await everywhere((daemon) => shown(at(daemon, key)))).map(({ sandboxes }) => sandboxes)).to.deep.equal(service().ports.map(() => [3, 3, 0]));
+      expect(
+        (await everywhere((daemon) => shown(at(daemon, key)))).map(({ sandboxes }) => sandboxes),
+      ).to.deep.equal(service().ports.map(() => [3, 3, 0]));
     });
 
     it('of cpu and memory hold for pools that are made and grown at once over all daemons, and are named', async () => {
       const { user, key } = await aUser();
       await setTo(user, { cpu: '3', memory: '1Gi' });
-      const make = (n: number, more: object) => at(n, key).post('/sandboxpools', { name: `${user}-${n}`, templateName: service().templateName, replicas: 2, cpu: '500m', memory: '64Mi', ...more });
+      const make = (n: number, more: object) =>
+        at(n, key).post('/sandboxpools', {
+          name: `${user}-${n}`,
+          templateName: service().templateName,
+          replicas: 2,
+          cpu: '500m',
+          memory: '64Mi',
+          ...more,
+        });
 
       const answers = await Promise.all(Array.from({ length: 12 }, (_, n) => make(n, {})));
 
-      const made = answers.flatMap(({ status, json }) => (status === 201 ? [json.template?.['name'] as unknown as string] : []));
+      const made = answers.flatMap(({ status, json }) =>
+        status === 201 ? [json.template?.['name'] as unknown as string] : [],
+      );
       expect(made, answers.map(({ text }) => text).join()).to.have.length(3);
-      for (const answer of answers.filter(({ status }) => status !== 201)) expectPoolQuota(answer, 'cpu');
+      for (const answer of answers.filter(({ status }) => status !== 201))
+        expectPoolQuota(answer, 'cpu');
       expectPoolQuota(await make(20, { cpu: '10m', memory: '1Gi', replicas: 1 }), 'cpu');
       await setTo(user, { cpu: 3.02 });
       expectPoolQuota(await make(21, { cpu: '10m', memory: '1Gi', replicas: 1 }), 'memory');
-      const grown = await Promise.all(made.flatMap((pool, n) => [at(n, key).put(`/sandboxpools/${pool}`, { replicas: 3 }), at(n + 1, key).put(`/sandboxpools/${pool}`, { cpu: '1' })]));
+      const grown = await Promise.all(
+        made.flatMap((pool, n) => [
+          at(n, key).put(`/sandboxpools/${pool}`, { replicas: 3 }),
+          at(n + 1, key).put(`/sandboxpools/${pool}`, { cpu: '1' }),
+        ]),
+      );
       for (const answer of grown) expectPoolQuota(answer, 'cpu');
-      expect(await shown(at(2, key))).to.deep.include({ cpu: [3.02, 3, 0.02], memory: [2 ** 30, 6 * 2 ** 26, 10 * 2 ** 26] });
+      expect(await shown(at(2, key))).to.deep.include({
+        cpu: [3.02, 3, 0.02],
+        memory: [2 ** 30, 6 * 2 ** 26, 10 * 2 ** 26],
+      });
 
       await setTo(user, { cpu: 'none', memory: 'none' });
       expect(await shown(at(1, key))).to.have.all.keys('sandboxes', 'pools', 'replicas');
     });
 
-    it('are each user\'s own where a team claims from the pool of one of them, on every daemon', async () => {
-      const [teacher, ann, bob, stranger] = [await aUser('class'), await aUser('class'), await aUser('class'), await aUser('others')];
+    it("are each user's own where a team claims from the pool of one of them, on every daemon", async () => {
+      const [teacher, ann, bob, stranger] = [
+        await aUser('class'),
+        await aUser('class'),
+        await aUser('class'),
+        await aUser('others'),
+      ];
       const poolName = teacher.user;
-      await untilAnswered(201, () => at(0, teacher.key).post('/sandboxpools', { name: poolName, templateName: service().templateName, replicas: 3, access: 'team' }));
-      await eventually(async () => statusOf(await at(1, ann.key).get(`/sandboxpools/${poolName}`))['idleReplicas'] === 3, 'it is filled', 40_000);
+      await untilAnswered(201, () =>
+        at(0, teacher.key).post('/sandboxpools', {
+          name: poolName,
+          templateName: service().templateName,
+          replicas: 3,
+          access: 'team',
+        }),
+      );
+      await eventually(
+        async () =>
+          statusOf(await at(1, ann.key).get(`/sandboxpools/${poolName}`))['idleReplicas'] === 3,
+        'it is filled',
+        40_000,
+      );
 
       const ids = [await claimed(1, ann.key, poolName), await claimed(2, bob.key, poolName)];
       expect(new Set(ids).size).to.equal(2);
-      expect((await at(2, ann.key).get(`/sandboxes/${ids[0]}`)).json.sandbox).to.include({ status: 'Running', user: ann.user });
-      expect((await at(1, bob.key).get(`/sandboxes/${ids[0]}`)).json.errorCode).to.equal('SANDBOX_NOT_FOUND');
-      await eventually(async () => String((await shown(at(2, ann.key)))['sandboxes']?.[1]) === '1', 'it is counted');
+      expect((await at(2, ann.key).get(`/sandboxes/${ids[0]}`)).json.sandbox).to.include({
+        status: 'Running',
+        user: ann.user,
+      });
+      expect((await at(1, bob.key).get(`/sandboxes/${ids[0]}`)).json.errorCode).to.equal(
+        'SANDBOX_NOT_FOUND',
+      );
+      await eventually(
+        async () => String((await shown(at(2, ann.key)))['sandboxes']?.[1]) === '1',
+        'it is counted',
+      );
       expect((await shown(at(2, teacher.key)))['sandboxes']?.[1]).to.equal(0);
-      expect((await at(1, ann.key).put(`/sandboxpools/${poolName}`, { replicas: 1 })).json.errorCode).to.equal('FORBIDDEN');
+      expect(
+        (await at(1, ann.key).put(`/sandboxpools/${poolName}`, { replicas: 1 })).json.errorCode,
+      ).to.equal('FORBIDDEN');
       expect((await at(1, stranger.key).post('/sandboxes', { poolName })).status).to.equal(403);
       await setTo(ann.user, { sandboxes: 1 }, 'class');
       expectQuota(await at(0, ann.key).post('/sandboxes', { poolName }));
-      for (const [index, key] of [ann.key, bob.key].entries()) expect((await at(index, key).delete(`/sandboxes/${ids[index]}`)).status).to.equal(200);
+      for (const [index, key] of [ann.key, bob.key].entries())
+        expect((await at(index, key).delete(`/sandboxes/${ids[index]}`)).status).to.equal(200);
     });
 
     it('show what an admin set, on every daemon, and what it does not name as it was', async () => {
@@ -227,13 +428,22 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
 
       for (const all of await everywhere((daemon) => shown(at(daemon, key)))) {
         expect(all).to.include.keys('sandboxes', 'pools', 'replicas');
-        expect([all['sandboxes'], all['pools']]).to.deep.equal([[7, 0, 7], [2, 0, 2]]);
+        expect([all['sandboxes'], all['pools']]).to.deep.equal([
+          [7, 0, 7],
+          [2, 0, 2],
+        ]);
       }
       const { json } = await untilAnswered(200, () => at(0, key).get('/quotas'));
       expect(json.total).to.equal(3);
-      expect(json.items?.map((item) => item['name'])).to.deep.equal(Array.from({ length: 3 }, () => `keys/${user}`));
-      expect((await at(0, key).get(`/admin/quotas/keys/${user}`)).json.errorCode).to.equal('ADMIN_REQUIRED');
-      expect((await at(0, key).put(`/admin/quotas/keys/${user}`, { sandboxes: 9 })).json.errorCode).to.equal('ADMIN_REQUIRED');
+      expect(json.items?.map((item) => item['name'])).to.deep.equal(
+        Array.from({ length: 3 }, () => `keys/${user}`),
+      );
+      expect((await at(0, key).get(`/admin/quotas/keys/${user}`)).json.errorCode).to.equal(
+        'ADMIN_REQUIRED',
+      );
+      expect(
+        (await at(0, key).put(`/admin/quotas/keys/${user}`, { sandboxes: 9 })).json.errorCode,
+      ).to.equal('ADMIN_REQUIRED');
     });
 
     it('set below what is used end nothing, and grant nothing more until enough is given back', async () => {
@@ -242,15 +452,37 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
       const ids = [await claimed(0, key, user), await claimed(1, key, user)];
       await setTo(user, { sandboxes: 1, pools: 0, replicas: 2 });
 
-      expect(await shown(at(2, key))).to.deep.equal({ sandboxes: [1, 2, 0], pools: [0, 1, 0], replicas: [2, 4, 0] });
-      for (let daemon = 0; daemon < 3; daemon += 1) expectQuota(await at(daemon, key).post('/sandboxes', { poolName: user }));
-      for (const body of [{ replicas: 5 }]) expectPoolQuota(await at(1, key).put(`/sandboxpools/${user}`, body));
-      expectPoolQuota(await at(0, key).post('/sandboxpools', { name: `${user}-b`, templateName: service().templateName, replicas: 0 }));
-      for (const id of ids) expect((await at(0, key).get(`/sandboxes/${id}`)).json.sandbox?.['status']).to.equal('Running');
-      expect(statusOf(await at(0, key).get(`/sandboxpools/${user}`))['runningReplicas']).to.equal(2);
+      expect(await shown(at(2, key))).to.deep.equal({
+        sandboxes: [1, 2, 0],
+        pools: [0, 1, 0],
+        replicas: [2, 4, 0],
+      });
+      for (let daemon = 0; daemon < 3; daemon += 1)
+        expectQuota(await at(daemon, key).post('/sandboxes', { poolName: user }));
+      for (const body of [{ replicas: 5 }])
+        expectPoolQuota(await at(1, key).put(`/sandboxpools/${user}`, body));
+      expectPoolQuota(
+        await at(0, key).post('/sandboxpools', {
+          name: `${user}-b`,
+          templateName: service().templateName,
+          replicas: 0,
+        }),
+      );
+      for (const id of ids)
+        expect((await at(0, key).get(`/sandboxes/${id}`)).json.sandbox?.['status']).to.equal(
+          'Running',
+        );
+      expect(statusOf(await at(0, key).get(`/sandboxpools/${user}`))['runningReplicas']).to.equal(
+        2,
+      );
 
-      for (const id of ids) expect((await at(0, key).delete(`/sandboxes/${id}`)).status).to.equal(200);
-      await eventually(async () => String((await shown(at(1, key)))['sandboxes']) === '1,0,1', 'both are given back', 20_000);
+      for (const id of ids)
+        expect((await at(0, key).delete(`/sandboxes/${id}`)).status).to.equal(200);
+      await eventually(
+        async () => String((await shown(at(1, key)))['sandboxes']) === '1,0,1',
+        'both are given back',
+        20_000,
+      );
       await claimed(2, key, user);
       expect((await at(1, key).put(`/sandboxpools/${user}`, { replicas: 1 })).status).to.equal(200);
       expect((await shown(at(0, key)))['replicas']).to.deep.equal([2, 1, 1]);
@@ -258,11 +490,14 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
   });
 };
 
-const statusOf = ({ json }: HttpAnswer): Readonly<Record<string, unknown>> => (json.template?.['status'] ?? {}) as Readonly<Record<string, unknown>>;
+const statusOf = ({ json }: HttpAnswer): Readonly<Record<string, unknown>> =>
+  (json.template?.['status'] ?? {}) as Readonly<Record<string, unknown>>;
 
 const expectQuota = ({ status, text, headers }: HttpAnswer): void => {
   expect(status, text).to.equal(429);
-  const { detail, ...rest } = JSON.parse(text) as { detail: { errCode: string; message: unknown; retryAfter: number } };
+  const { detail, ...rest } = JSON.parse(text) as {
+    detail: { errCode: string; message: unknown; retryAfter: number };
+  };
   expect(rest).to.deep.equal({ error: 'scale failed', errorCode: 'QUOTA_EXCEEDED' });
   expect(detail).to.have.all.keys('errCode', 'message', 'retryAfter');
   expect(detail.errCode).to.equal('QUOTA_EXCEEDED');
@@ -271,6 +506,10 @@ const expectQuota = ({ status, text, headers }: HttpAnswer): void => {
 
 const expectPoolQuota = ({ status, text, headers }: HttpAnswer, resource?: string): void => {
   expect(status, text).to.equal(429);
-  expect(JSON.parse(text)).to.deep.equal({ error: 'scale failed', errorCode: 'QUOTA_EXCEEDED', detail: { errCode: 'QUOTA_EXCEEDED', ...(resource === undefined ? {} : { resource }) } });
+  expect(JSON.parse(text)).to.deep.equal({
+    error: 'scale failed',
+    errorCode: 'QUOTA_EXCEEDED',
+    detail: { errCode: 'QUOTA_EXCEEDED', ...(resource === undefined ? {} : { resource }) },
+  });
   expect(headers['retry-after']).to.match(/^[1-9]\d*$/);
 };

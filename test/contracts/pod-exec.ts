@@ -8,8 +8,15 @@ import type { PodProgram } from '../support/a-pod.ts';
 import { PodStreamsUnderTest } from '../support/pod-streams.ts';
 import { rejection } from '../support/rejection.ts';
 
-/** What a command in a Pod does, whoever runs it; `program` is what the Pod runs, in an image with a shell. */
-export const podExecSuite = (title: string, controlPlane: () => Cluster, program?: PodProgram): void => {
+/**
+ * What a command in a Pod does, whoever runs it; `program` is what the Pod runs, in an image with a
+ * shell.
+ */
+export const podExecSuite = (
+  title: string,
+  controlPlane: () => Cluster,
+  program?: PodProgram,
+): void => {
   const ofProgram = program ? { program } : {};
 
   describe(title, function () {
@@ -38,12 +45,21 @@ export const podExecSuite = (title: string, controlPlane: () => Cluster, program
 
     it('hands over arguments as they are', async () => {
       const argv = ['a b', 'two\nlines\n', '', '-n', '$HOME', "'", 'é\u0001\u0081', ' lead '];
-      expect(await under.exec(pod, ['printf', '%s|', ...argv])).to.deep.include({ stdout: Buffer.from(argv.map((text) => `${text}|`).join('')) });
+      expect(await under.exec(pod, ['printf', '%s|', ...argv])).to.deep.include({
+        stdout: Buffer.from(argv.map((text) => `${text}|`).join('')),
+      });
     });
 
     it('sets environment and folder', async () => {
-      expect(await under.sh(pod, 'pwd; printf "%s|" "$A" "$B"', { cwd: '/usr', env: { A: 'l1\nl2 ', B: '' } })).to.equal('/usr\nl1\nl2 ||');
-      const seen = String((await under.exec(pod, ['env'], { env: { IFS: '0 12', PS1: '$(x)' } })).stdout).split('\n');
+      expect(
+        await under.sh(pod, 'pwd; printf "%s|" "$A" "$B"', {
+          cwd: '/usr',
+          env: { A: 'l1\nl2 ', B: '' },
+        }),
+      ).to.equal('/usr\nl1\nl2 ||');
+      const seen = String(
+        (await under.exec(pod, ['env'], { env: { IFS: '0 12', PS1: '$(x)' } })).stdout,
+      ).split('\n');
       expect(seen).to.include.members(['IFS=0 12', 'PS1=$(x)']);
     });
 
@@ -55,7 +71,9 @@ export const podExecSuite = (title: string, controlPlane: () => Cluster, program
 
     it('feeds a large input and answers a large output unharmed', async () => {
       const stdin = 'a line of input\n'.repeat(50_000);
-      expect((await under.exec(pod, ['cat'], { stdin })).stdout.equals(Buffer.from(stdin))).to.equal(true);
+      expect(
+        (await under.exec(pod, ['cat'], { stdin })).stdout.equals(Buffer.from(stdin)),
+      ).to.equal(true);
     });
 
     it('gives an empty input where none is named', async () => {
@@ -63,23 +81,34 @@ export const podExecSuite = (title: string, controlPlane: () => Cluster, program
     });
 
     it('keeps outputLimit bytes of each stream and drops the rest, without holding up the command', async () => {
-      const outcome = await under.exec(pod, ['sh', '-c', 'head -c 5000000 /dev/zero; head -c 10 /dev/zero >&2'], { outputLimit: 1_000 });
+      const outcome = await under.exec(
+        pod,
+        ['sh', '-c', 'head -c 5000000 /dev/zero; head -c 10 /dev/zero >&2'],
+        { outputLimit: 1_000 },
+      );
       expect(outcome).to.deep.include({ exitCode: 0, truncated: true });
       expect([outcome.stdout.length, outcome.stderr.length]).to.deep.equal([1_000, 10]);
     });
 
     it('kills the command and what it started at the timeout, and answers 124', async () => {
-      const outcome = await under.exec(pod, ['sh', '-c', 'trap "" HUP TERM; (sleep 977 & sleep 977) & echo begun; wait'], { timeoutMs: 500 });
+      const outcome = await under.exec(
+        pod,
+        ['sh', '-c', 'trap "" HUP TERM; (sleep 977 & sleep 977) & echo begun; wait'],
+        { timeoutMs: 500 },
+      );
       expect(outcome).to.deep.include({ exitCode: 124, timedOut: true });
       expect(String(outcome.stdout)).to.equal('begun\n');
-      await eventually(async () => !await under.runs(pod, 'sleep 977'), 'both are gone');
+      await eventually(async () => !(await under.runs(pod, 'sleep 977')), 'both are gone');
     });
 
     it('does not wait for background processes that hold the output open', async () => {
       const outcome = await under.exec(pod, ['sh', '-c', 'sleep 976 & echo done']);
       expect(String(outcome.stdout)).to.equal('done\n');
       expect(outcome.durationMs).to.be.lessThan(5_000);
-      await under.sh(pod, 'kill $(cd /proc; for p in [0-9]*; do tr "\\0" " " 2>/dev/null <$p/cmdline | grep -q "^sleep 976" && echo $p; done)');
+      await under.sh(
+        pod,
+        'kill $(cd /proc; for p in [0-9]*; do tr "\\0" " " 2>/dev/null <$p/cmdline | grep -q "^sleep 976" && echo $p; done)',
+      );
     });
 
     it('kills the command when the request is called off', async () => {
@@ -88,16 +117,22 @@ export const podExecSuite = (title: string, controlPlane: () => Cluster, program
       await eventually(() => under.runs(pod, 'sleep 975'), 'it runs');
       controller.abort(new Error('called off'));
       expect((await rejection(running)).message).to.equal('called off');
-      await eventually(async () => !await under.runs(pod, 'sleep 975'), 'it is gone');
+      await eventually(async () => !(await under.runs(pod, 'sleep 975')), 'it is gone');
     });
 
     it('rejects with InstanceGone where there is no such Pod, or another one of its name', async () => {
-      expect(await rejection(under.exec({ ...pod, name: v7() }, ['true']))).to.be.instanceOf(InstanceGone);
-      expect(await rejection(under.exec({ ...pod, uid: v7() }, ['true']))).to.be.instanceOf(InstanceGone);
+      expect(await rejection(under.exec({ ...pod, name: v7() }, ['true']))).to.be.instanceOf(
+        InstanceGone,
+      );
+      expect(await rejection(under.exec({ ...pod, uid: v7() }, ['true']))).to.be.instanceOf(
+        InstanceGone,
+      );
     });
 
     it('rejects with NotJoinable where nothing could be run: no such container, no API server', async () => {
-      expect(await rejection(under.exec(pod, ['true'], { container: 'other' }))).to.be.instanceOf(NotJoinable);
+      expect(await rejection(under.exec(pod, ['true'], { container: 'other' }))).to.be.instanceOf(
+        NotJoinable,
+      );
       under.proxy.state = 'cut-answers';
       expect(await rejection(under.exec(pod, ['true']))).to.be.instanceOf(NotJoinable);
       under.proxy.state = 'pass';
@@ -108,16 +143,19 @@ export const podExecSuite = (title: string, controlPlane: () => Cluster, program
       await eventually(() => under.runs(pod, 'sleep 974'), 'it runs');
       under.proxy.cut();
       expect(await running).to.be.instanceOf(OutcomeUnknown);
-      await eventually(async () => !await under.runs(pod, 'sleep 974'), 'it is gone');
+      await eventually(async () => !(await under.runs(pod, 'sleep 974')), 'it is gone');
     });
 
     it('finds a link dead that hangs without a word', async () => {
       const running = rejection(under.exec(pod, ['sleep', '973']));
       await eventually(() => under.runs(pod, 'sleep 973'), 'it runs');
       under.proxy.state = 'hold';
-      expect(await running).to.be.instanceOf(OutcomeUnknown).with.property('message').that.includes('dead');
+      expect(await running)
+        .to.be.instanceOf(OutcomeUnknown)
+        .with.property('message')
+        .that.includes('dead');
       under.proxy.state = 'pass';
-      await eventually(async () => !await under.runs(pod, 'sleep 973'), 'it is gone');
+      await eventually(async () => !(await under.runs(pod, 'sleep 973')), 'it is gone');
     });
 
     it('refuses a NUL', async () => {
@@ -125,7 +163,9 @@ export const podExecSuite = (title: string, controlPlane: () => Cluster, program
     });
 
     it('runs commands side by side', async () => {
-      const outcomes = await Promise.all(Array.from({ length: 20 }, (_, i) => under.sh(pod, `echo ${i}; sleep 0.1; echo ${i}`)));
+      const outcomes = await Promise.all(
+        Array.from({ length: 20 }, (_, i) => under.sh(pod, `echo ${i}; sleep 0.1; echo ${i}`)),
+      );
       expect(outcomes).to.deep.equal(Array.from({ length: 20 }, (_, i) => `${i}\n${i}\n`));
     });
   });

@@ -22,7 +22,9 @@ export const podPortSuite = (title: string, start: () => Promise<EchoingPod>): v
     let pod: PodTarget;
     let port: number;
 
-    before(async () => { ({ under, pod, port } = await start()); });
+    before(async () => {
+      ({ under, pod, port } = await start());
+    });
     after(() => under.close());
 
     const dial = async (to = port): Promise<Duplex> => {
@@ -30,7 +32,8 @@ export const podPortSuite = (title: string, start: () => Promise<EchoingPod>): v
       await connection.taken;
       return connection;
     };
-    const again = (): Duplex | undefined => under.streams.dialKept(pod.uid, port, new AbortController().signal);
+    const again = (): Duplex | undefined =>
+      under.streams.dialKept(pod.uid, port, new AbortController().signal);
 
     it('takes connections of their own each, and carries bytes both ways unharmed', async () => {
       const [one, two] = await Promise.all([dial(), dial()]);
@@ -58,7 +61,9 @@ export const podPortSuite = (title: string, start: () => Promise<EchoingPod>): v
         if (!stream) throw new Error(`no link was kept in round ${round}`);
         stream.write(`round ${round}.`);
         if (round % 3 === 0) stream.write(Buffer.alloc(1 << 20));
-        expect(String(await received(stream, `round ${round}.`.length)).startsWith(`round ${round}.`)).to.equal(true);
+        expect(
+          String(await received(stream, `round ${round}.`.length)).startsWith(`round ${round}.`),
+        ).to.equal(true);
         stream.destroy();
       }
       expect(under.proxy.connections).to.equal(links);
@@ -73,7 +78,10 @@ export const podPortSuite = (title: string, start: () => Promise<EchoingPod>): v
     });
 
     it('rejects with PortUnreachable where nothing takes it', async () => {
-      expect(await rejection(dial(port + 1))).to.be.instanceOf(PortUnreachable).with.property('message').that.contains(String(port + 1));
+      expect(await rejection(dial(port + 1)))
+        .to.be.instanceOf(PortUnreachable)
+        .with.property('message')
+        .that.contains(String(port + 1));
     });
   });
 };

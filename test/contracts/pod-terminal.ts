@@ -11,8 +11,15 @@ import { rejection } from '../support/rejection.ts';
 const MB = 1 << 20;
 const ALL = 50_000_000;
 
-/** What a terminal in a Pod does, whoever runs it; `program` is what the Pod runs, in an image with a shell. */
-export const podTerminalSuite = (title: string, controlPlane: () => Cluster, program?: PodProgram): void => {
+/**
+ * What a terminal in a Pod does, whoever runs it; `program` is what the Pod runs, in an image with
+ * a shell.
+ */
+export const podTerminalSuite = (
+  title: string,
+  controlPlane: () => Cluster,
+  program?: PodProgram,
+): void => {
   const ofProgram = program ? { program } : {};
 
   describe(title, function () {
@@ -26,17 +33,22 @@ export const podTerminalSuite = (title: string, controlPlane: () => Cluster, pro
     });
     after(() => under.close());
 
-    const opened = (script: string, streams = under.streams): Promise<Terminal> => streams.attach(pod, { argv: ['sh', '-c', script], cols: 91, rows: 33 });
+    const opened = (script: string, streams = under.streams): Promise<Terminal> =>
+      streams.attach(pod, { argv: ['sh', '-c', script], cols: 91, rows: 33 });
 
     /** All that it printed so far. */
     const read = (terminal: Terminal): (() => string) => {
       let text = '';
-      terminal.stream.on('data', (chunk: Buffer) => { text += String(chunk); });
+      terminal.stream.on('data', (chunk: Buffer) => {
+        text += String(chunk);
+      });
       return () => text;
     };
 
     it('has the size that was asked for, carries bytes both ways, and ends with the exit code after the last output', async () => {
-      const terminal = await opened('read line; echo "got $line"; for n in $(seq 100); do [ "$(stty size 2>/dev/null)" != "33 91" ] || break; sleep 0.05; done; stty size; exit 5');
+      const terminal = await opened(
+        'read line; echo "got $line"; for n in $(seq 100); do [ "$(stty size 2>/dev/null)" != "33 91" ] || break; sleep 0.05; done; stty size; exit 5',
+      );
       const text = read(terminal);
       terminal.stream.write('typed\r');
       expect(await terminal.exit).to.equal(5);
@@ -55,7 +67,9 @@ export const podTerminalSuite = (title: string, controlPlane: () => Cluster, pro
     });
 
     it('delivers signals, in their order', async () => {
-      const terminal = await opened('trap "echo usr1" USR1; trap "echo usr2; exit 3" USR2; echo ready; while :; do sleep 0.1; done');
+      const terminal = await opened(
+        'trap "echo usr1" USR1; trap "echo usr2; exit 3" USR2; echo ready; while :; do sleep 0.1; done',
+      );
       const text = read(terminal);
       await eventually(() => text().includes('ready'), 'it waits for signals');
       terminal.signal('USR1');
@@ -72,7 +86,7 @@ export const podTerminalSuite = (title: string, controlPlane: () => Cluster, pro
       terminal.close();
       terminal.close();
       expect(await terminal.exit).to.satisfy((code: number | null) => code === null || code >= 128);
-      await eventually(async () => !await under.runs(pod, 'sleep 971'), 'it is gone');
+      await eventually(async () => !(await under.runs(pod, 'sleep 971')), 'it is gone');
     });
 
     it('answers null when the link is cut, and ends what runs in it', async () => {
@@ -82,7 +96,7 @@ export const podTerminalSuite = (title: string, controlPlane: () => Cluster, pro
       under.proxy.cut();
       expect(await terminal.exit).to.equal(null);
       expect(terminal.stream.destroyed).to.equal(true);
-      await eventually(async () => !await under.runs(pod, 'sleep 969'), 'it is gone');
+      await eventually(async () => !(await under.runs(pod, 'sleep 969')), 'it is gone');
     });
 
     it('finds a link dead that hangs without a word', async () => {
@@ -95,26 +109,44 @@ export const podTerminalSuite = (title: string, controlPlane: () => Cluster, pro
     });
 
     it('waits for a reader that is slow: 50 MB take no memory, and lose no byte', async () => {
-      const direct = await PodStreamsUnderTest.start(controlPlane(), { ...ofProgram, direct: true, pingEveryMs: 1_000 });
+      const direct = await PodStreamsUnderTest.start(controlPlane(), {
+        ...ofProgram,
+        direct: true,
+        pingEveryMs: 1_000,
+      });
       try {
-        // It stays until it is told that all was read: of an end right behind megabytes in flight kwok may lose the last.
+        // It stays until it is told that all was read: of an end right behind megabytes in flight kwok may
+        // lose the last.
         const script = `stty -opost -echo; head -c ${ALL} /dev/zero | tr "\\0" x; read line; exit 7`;
-        const terminal = await direct.streams.attach(await direct.pod('main'), { argv: ['sh', '-c', script], cols: 80, rows: 24 });
+        const terminal = await direct.streams.attach(await direct.pod('main'), {
+          argv: ['sh', '-c', script],
+          cols: 80,
+          rows: 24,
+        });
         // At once: whatever flows before the next turn would have nobody to read it.
-        const begun = await new Promise<Buffer>((resolve) => { terminal.stream.once('data', (chunk: Buffer) => { terminal.stream.pause(); resolve(chunk); }); });
+        const begun = await new Promise<Buffer>((resolve) => {
+          terminal.stream.once('data', (chunk: Buffer) => {
+            terminal.stream.pause();
+            resolve(chunk);
+          });
+        });
         const before = process.memoryUsage();
         // Longer than a link may be silent: a reader that rests is not taken for a dead peer.
         const restedSince = performance.now();
         await eventually(() => performance.now() - restedSince > 4_000, 'it rested');
         const after = process.memoryUsage();
-        expect(after.external + after.arrayBuffers - before.external - before.arrayBuffers).to.be.lessThan(4 * MB);
+        expect(
+          after.external + after.arrayBuffers - before.external - before.arrayBuffers,
+        ).to.be.lessThan(4 * MB);
 
         let size = begun.length;
         let isAllX = begun.every((byte) => byte === 0x78);
-        terminal.stream.on('data', (chunk: Buffer) => {
-          size += chunk.length;
-          isAllX &&= chunk[0] === 0x78 && chunk.equals(Buffer.alloc(chunk.length, 'x'));
-        }).resume();
+        terminal.stream
+          .on('data', (chunk: Buffer) => {
+            size += chunk.length;
+            isAllX &&= chunk[0] === 0x78 && chunk.equals(Buffer.alloc(chunk.length, 'x'));
+          })
+          .resume();
         await eventually(() => size >= ALL, 'all of it arrived', 40_000);
         terminal.stream.write('\n');
         expect(await terminal.exit).to.equal(7);
@@ -126,8 +158,16 @@ export const podTerminalSuite = (title: string, controlPlane: () => Cluster, pro
     });
 
     it('waits for a shell that does not read, and is not taken for dead', async () => {
-      const direct = await PodStreamsUnderTest.start(controlPlane(), { ...ofProgram, direct: true, pingEveryMs: 300 });
-      const terminal = await direct.streams.attach(await direct.pod('main'), { argv: ['sh', '-c', 'stty raw -echo; echo raw; sleep 2; head -c 6000000 | wc -c'], cols: 80, rows: 24 });
+      const direct = await PodStreamsUnderTest.start(controlPlane(), {
+        ...ofProgram,
+        direct: true,
+        pingEveryMs: 300,
+      });
+      const terminal = await direct.streams.attach(await direct.pod('main'), {
+        argv: ['sh', '-c', 'stty raw -echo; echo raw; sleep 2; head -c 6000000 | wc -c'],
+        cols: 80,
+        rows: 24,
+      });
       const text = read(terminal);
       let left = 6_000_000;
       let waited = false;
@@ -151,7 +191,11 @@ export const podTerminalSuite = (title: string, controlPlane: () => Cluster, pro
     });
 
     it('rejects with InstanceGone where there is no such Pod', async () => {
-      expect(await rejection(under.streams.attach({ ...pod, name: v7() }, { argv: ['cat'], cols: 80, rows: 24 }))).to.be.instanceOf(InstanceGone);
+      expect(
+        await rejection(
+          under.streams.attach({ ...pod, name: v7() }, { argv: ['cat'], cols: 80, rows: 24 }),
+        ),
+      ).to.be.instanceOf(InstanceGone);
     });
   });
 };

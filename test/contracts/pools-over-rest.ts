@@ -14,11 +14,17 @@ export interface PoolsUnderTest {
   readonly claimName: string;
 }
 
-type Shown = Readonly<Record<string, unknown>> & { readonly spec?: Readonly<Record<string, unknown>>; readonly status?: Readonly<Record<string, unknown>> };
+type Shown = Readonly<Record<string, unknown>> & {
+  readonly spec?: Readonly<Record<string, unknown>>;
+  readonly status?: Readonly<Record<string, unknown>>;
+};
 
 const FILLED_MS = 30_000;
 
-/** What pools promise their owner on each assembly, on whichever replica is asked. The catalogue is the one that is shipped. */
+/**
+ * What pools promise their owner on each assembly, on whichever replica is asked. The catalogue is
+ * the one that is shipped.
+ */
 export const poolsSuite = (name: string, of: () => PoolsUnderTest): void => {
   describe(`pools over REST: ${name}`, () => {
     let turn = 0;
@@ -35,13 +41,23 @@ export const poolsSuite = (name: string, of: () => PoolsUnderTest): void => {
       return pool;
     };
     afterEach(async () => {
-      for (const pool of made) await eventually(async () => [200, 404].includes((await tenant().delete(`/sandboxpools/${pool}?force=true`)).status), `${pool} goes`);
+      for (const pool of made)
+        await eventually(
+          async () =>
+            [200, 404].includes((await tenant().delete(`/sandboxpools/${pool}?force=true`)).status),
+          `${pool} goes`,
+        );
       made.clear();
     });
 
-    const aTemplate = (more: object = {}): object =>
-      ({ containers: [{ name: 'main', image: of().image, resources: { limits: { cpu: '100m', memory: '64Mi' } } }], ...more });
-    const create = (pool: string, body: object): Promise<HttpAnswer> => tenant().post('/sandboxpools', { name: pool, replicas: 0, ...body });
+    const aTemplate = (more: object = {}): object => ({
+      containers: [
+        { name: 'main', image: of().image, resources: { limits: { cpu: '100m', memory: '64Mi' } } },
+      ],
+      ...more,
+    });
+    const create = (pool: string, body: object): Promise<HttpAnswer> =>
+      tenant().post('/sandboxpools', { name: pool, replicas: 0, ...body });
     const created = async (body: object): Promise<string> => {
       const pool = aName();
       const answer = await create(pool, body);
@@ -53,13 +69,29 @@ export const poolsSuite = (name: string, of: () => PoolsUnderTest): void => {
       expect(answer.status, answer.text).to.equal(200);
       return (answer.json.template ?? {}) as Shown;
     };
-    const shown = async (pool: string): Promise<Shown> => (await tenant().get(`/sandboxpools/${pool}`)).json.template as Shown;
-    const filled = (pool: string, count = 1): Promise<void> => eventually(async () => {
-      const { status } = await shown(pool);
-      return status?.['idleReplicas'] === count && status['startingReplicas'] === 0 && status['phase'] === 'Ready';
-    }, `${pool} has ${count}`, FILLED_MS);
-    const fieldOf = ({ status, json }: HttpAnswer): unknown => [status, json.errorCode, json.detail?.['field']];
-    const claimed = async (pool: string): Promise<string> => (await untilAnswered(201, () => tenant().post('/sandboxes', { poolName: pool }))).json.sandbox?.['sandboxId'] ?? '';
+    const shown = async (pool: string): Promise<Shown> =>
+      (await tenant().get(`/sandboxpools/${pool}`)).json.template as Shown;
+    const filled = (pool: string, count = 1): Promise<void> =>
+      eventually(
+        async () => {
+          const { status } = await shown(pool);
+          return (
+            status?.['idleReplicas'] === count &&
+            status['startingReplicas'] === 0 &&
+            status['phase'] === 'Ready'
+          );
+        },
+        `${pool} has ${count}`,
+        FILLED_MS,
+      );
+    const fieldOf = ({ status, json }: HttpAnswer): unknown => [
+      status,
+      json.errorCode,
+      json.detail?.['field'],
+    ];
+    const claimed = async (pool: string): Promise<string> =>
+      (await untilAnswered(201, () => tenant().post('/sandboxes', { poolName: pool }))).json
+        .sandbox?.['sandboxId'] ?? '';
 
     it('are made of an inline template, and filled', async () => {
       const pool = await created({ template: aTemplate(), replicas: 1 });
@@ -67,7 +99,9 @@ export const poolsSuite = (name: string, of: () => PoolsUnderTest): void => {
       const { spec, annotations, ...rest } = await shown(pool);
       expect(spec).to.deep.equal({ replicas: 1, template: aTemplate() });
       expect(annotations).to.deep.equal({});
-      expect(rest).to.include({ cpu: '100m', memory: '64Mi' }).and.not.have.property('templateVersion');
+      expect(rest)
+        .to.include({ cpu: '100m', memory: '64Mi' })
+        .and.not.have.property('templateVersion');
       await filled(pool);
       await claimed(pool);
     });
@@ -91,42 +125,87 @@ export const poolsSuite = (name: string, of: () => PoolsUnderTest): void => {
     });
 
     it('are refused what is dangerous, unknown or missing, by its path', async () => {
-      const container = (more: object): object => ({ template: { containers: [{ name: 'main', image: of().image, ...more }] } });
+      const container = (more: object): object => ({
+        template: { containers: [{ name: 'main', image: of().image, ...more }] },
+      });
       for (const [body, path] of [
-        [{}, 'templateName'], [{ cpu: '1' }, 'templateName'], [container({ privileged: true }), 'template.containers[0]'], [container({ colour: 'red' }), 'template.containers[0]'],
-        [{ template: aTemplate({ hostNetwork: true }) }, 'template'], [container({ workingDir: '/a/../b' }), 'template.containers[0].workingDir'],
-        [{ template: aTemplate({ endpoints: [{ name: 'web', port: 'nowhere' }] }) }, 'template.endpoints[0].port'],
-        [{ template: aTemplate(), minReplicas: 1 }, 'replicas'], [{ template: aTemplate(), maxReplicas: 2, minReplicas: 3 }, 'minReplicas'],
-        [{ template: aTemplate(), overrides: { volumes: [{ claimName: 'nobodys', mountPath: '/data' }] } }, 'overrides.volumes[0].claimName'],
+        [{}, 'templateName'],
+        [{ cpu: '1' }, 'templateName'],
+        [container({ privileged: true }), 'template.containers[0]'],
+        [container({ colour: 'red' }), 'template.containers[0]'],
+        [{ template: aTemplate({ hostNetwork: true }) }, 'template'],
+        [container({ workingDir: '/a/../b' }), 'template.containers[0].workingDir'],
+        [
+          { template: aTemplate({ endpoints: [{ name: 'web', port: 'nowhere' }] }) },
+          'template.endpoints[0].port',
+        ],
+        [{ template: aTemplate(), minReplicas: 1 }, 'replicas'],
+        [{ template: aTemplate(), maxReplicas: 2, minReplicas: 3 }, 'minReplicas'],
+        [
+          {
+            template: aTemplate(),
+            overrides: { volumes: [{ claimName: 'nobodys', mountPath: '/data' }] },
+          },
+          'overrides.volumes[0].claimName',
+        ],
       ] as const) {
-        const [status, code, field] = fieldOf(await create(aName(), body)) as readonly [number, string, string];
+        const [status, code, field] = fieldOf(await create(aName(), body)) as readonly [
+          number,
+          string,
+          string,
+        ];
         expect([status, code], JSON.stringify(body)).to.deep.equal([400, 'INVALID_ARGUMENT']);
-        expect(field).to.satisfy((given: string) => given.startsWith(path), `${JSON.stringify(body)}: ${field}`);
+        expect(field).to.satisfy(
+          (given: string) => given.startsWith(path),
+          `${JSON.stringify(body)}: ${field}`,
+        );
       }
     });
 
     it('tell of the templates there are, where an unknown one is named', async () => {
       const pool = await created({ template: aTemplate() });
-      for (const answer of [await create(aName(), { templateName: 'no-such' }), await tenant().put(`/sandboxpools/${pool}`, { templateName: 'no-such' })]) {
-        expect([answer.status, answer.json.error]).to.deep.equal([404, 'sandbox template not found']);
+      for (const answer of [
+        await create(aName(), { templateName: 'no-such' }),
+        await tenant().put(`/sandboxpools/${pool}`, { templateName: 'no-such' }),
+      ]) {
+        expect([answer.status, answer.json.error]).to.deep.equal([
+          404,
+          'sandbox template not found',
+        ]);
         expect(answer.json.detail).to.have.keys('availableTemplates', 'hint');
       }
     });
 
     it('are changed by what is named alone, and not at all by nothing', async () => {
-      const pool = await created({ template: aTemplate(), labels: { a: 'b' }, overrides: { defaultIdleTimeout: '5m', gateway: { enabled: true } }, maxReplicas: 5 });
+      const pool = await created({
+        template: aTemplate(),
+        labels: { a: 'b' },
+        overrides: { defaultIdleTimeout: '5m', gateway: { enabled: true } },
+        maxReplicas: 5,
+      });
       const before = await shown(pool);
 
       await update(pool, {});
       expect(await shown(pool)).to.deep.equal(before);
-      await update(pool, { cpu: '50m', overrides: { defaultIdleTimeout: '6m' }, updateStrategy: { maxUnavailable: '1' } });
+      await update(pool, {
+        cpu: '50m',
+        overrides: { defaultIdleTimeout: '6m' },
+        updateStrategy: { maxUnavailable: '1' },
+      });
       const after = await shown(pool);
       expect(after).to.include({ cpu: '50m', memory: '64Mi' });
       expect(after.spec).to.deep.equal({
-        ...before.spec, cpu: '50m', overrides: { defaultIdleTimeout: '6m', gateway: { enabled: true } }, updateStrategy: { autoUpdate: true, maxUnavailable: '1' },
+        ...before.spec,
+        cpu: '50m',
+        overrides: { defaultIdleTimeout: '6m', gateway: { enabled: true } },
+        updateStrategy: { autoUpdate: true, maxUnavailable: '1' },
       });
       expect(after['labels']).to.deep.equal({ a: 'b' });
-      expect(fieldOf(await tenant().put(`/sandboxpools/${pool}`, { replicas: 6 }))).to.deep.equal([400, 'INVALID_ARGUMENT', 'replicas']);
+      expect(fieldOf(await tenant().put(`/sandboxpools/${pool}`, { replicas: 6 }))).to.deep.equal([
+        400,
+        'INVALID_ARGUMENT',
+        'replicas',
+      ]);
     });
 
     it('start what was asked for last', async () => {
@@ -134,23 +213,45 @@ export const poolsSuite = (name: string, of: () => PoolsUnderTest): void => {
       await filled(pool);
       await update(pool, { memory: '96Mi' });
 
-      await eventually(async () => {
-        const { items = [] } = (await tenant().get(`/sandboxes?phase=Idle&poolName=${pool}`)).json;
-        return items.length === 1 && items[0]?.['memory'] === '96Mi';
-      }, 'the idle one is of the new size', FILLED_MS);
+      await eventually(
+        async () => {
+          const { items = [] } = (await tenant().get(`/sandboxes?phase=Idle&poolName=${pool}`))
+            .json;
+          return items.length === 1 && items[0]?.['memory'] === '96Mi';
+        },
+        'the idle one is of the new size',
+        FILLED_MS,
+      );
     });
 
     it('wait for sync-template without autoUpdate, whose preview says what it does and writes nothing', async () => {
-      const pool = await created({ template: aTemplate({ idleTimeout: '1m' }), updateStrategy: { autoUpdate: false }, overrides: { envd: { verbose: true } } });
+      const pool = await created({
+        template: aTemplate({ idleTimeout: '1m' }),
+        updateStrategy: { autoUpdate: false },
+        overrides: { envd: { verbose: true } },
+      });
       await update(pool, { memory: '96Mi' });
       const before = await shown(pool);
       expect([before['memory'], before.spec?.['memory']]).to.deep.equal(['64Mi', '96Mi']);
 
       const preview = await tenant().post(`/sandboxpools/${pool}/sync-template/preview`);
       expect(preview.status, preview.text).to.equal(200);
-      const { specYaml, version } = JSON.parse(preview.text) as { specYaml: string; version: string };
+      const { specYaml, version } = JSON.parse(preview.text) as {
+        specYaml: string;
+        version: string;
+      };
       expect(parse(specYaml)).to.deep.include({
-        spec: { containers: [{ name: 'main', image: of().image, resources: { limits: { cpu: '100m', memory: '96Mi' } } }], idleTimeout: '1m', overrides: { envd: { verbose: true } } },
+        spec: {
+          containers: [
+            {
+              name: 'main',
+              image: of().image,
+              resources: { limits: { cpu: '100m', memory: '96Mi' } },
+            },
+          ],
+          idleTimeout: '1m',
+          overrides: { envd: { verbose: true } },
+        },
       });
       expect(version).to.be.a('string').that.is.not.empty;
       expect(await shown(pool)).to.deep.equal(before);
@@ -159,12 +260,23 @@ export const poolsSuite = (name: string, of: () => PoolsUnderTest): void => {
       expect(synced.status, synced.text).to.equal(200);
       expect(synced.headers).to.include.keys('deprecation', 'link');
       expect(synced.json.template).to.deep.include({ memory: '96Mi', spec: before.spec });
-      for (const path of ['sync-template', 'sync-template/preview']) expect((await tenant().post(`/sandboxpools/none/${path}`)).json).to.deep.equal({ error: 'pool not found', errorCode: 'POOL_NOT_FOUND' });
+      for (const path of ['sync-template', 'sync-template/preview'])
+        expect((await tenant().post(`/sandboxpools/none/${path}`)).json).to.deep.equal({
+          error: 'pool not found',
+          errorCode: 'POOL_NOT_FOUND',
+        });
     });
 
     it('publish their endpoints unless they are told not to', async () => {
-      for (const [enabled, names] of [[true, ['web']], [false, []]] as const) {
-        const pool = await created({ template: aTemplate({ endpoints: [{ name: 'web', port: 8080 }] }), replicas: 1, overrides: { gateway: { enabled } } });
+      for (const [enabled, names] of [
+        [true, ['web']],
+        [false, []],
+      ] as const) {
+        const pool = await created({
+          template: aTemplate({ endpoints: [{ name: 'web', port: 8080 }] }),
+          replicas: 1,
+          overrides: { gateway: { enabled } },
+        });
         const answer = await tenant().get(`/sandboxes/${await claimed(pool)}`);
         expect(Object.keys(answer.json.sandbox?.['endpoints'] ?? {})).to.deep.equal(names);
       }
@@ -172,9 +284,16 @@ export const poolsSuite = (name: string, of: () => PoolsUnderTest): void => {
 
     it('take registry passwords, say that they have them, and never what they are', async () => {
       const secret = `hunter-${randomBytes(6).toString('hex')}`;
-      const imagePullSecret = { registries: [{ registry: 'registry.example', username: 'ann', password: secret }] };
+      const imagePullSecret = {
+        registries: [{ registry: 'registry.example', username: 'ann', password: secret }],
+      };
       const pool = aName();
-      const answers = [await create(pool, { template: aTemplate(), overrides: { imagePullSecret } }), await tenant().get(`/sandboxpools/${pool}`), await tenant().put(`/sandboxpools/${pool}`, { overrides: { imagePullSecret } }), await tenant().post(`/sandboxpools/${pool}/sync-template/preview`)];
+      const answers = [
+        await create(pool, { template: aTemplate(), overrides: { imagePullSecret } }),
+        await tenant().get(`/sandboxpools/${pool}`),
+        await tenant().put(`/sandboxpools/${pool}`, { overrides: { imagePullSecret } }),
+        await tenant().post(`/sandboxpools/${pool}/sync-template/preview`),
+      ];
 
       for (const { status, text } of answers) {
         expect(status, text).to.be.oneOf([200, 201]);

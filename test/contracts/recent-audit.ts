@@ -3,14 +3,21 @@ import { type RecentAudit, RECENT_AUDIT_LINES } from '../../src/contracts/audit.
 import { eventually } from '../support/eventually.ts';
 
 /** What every place of the audit's last lines promises. */
-export const recentAuditSuite = (name: string, make: () => Promise<{ readonly recent: RecentAudit; close(): Promise<void> }>): void => {
+export const recentAuditSuite = (
+  name: string,
+  make: () => Promise<{ readonly recent: RecentAudit; close(): Promise<void> }>,
+): void => {
   describe(`RecentAudit: ${name}`, () => {
     let under: Awaited<ReturnType<typeof make>>;
-    beforeEach(async () => { under = await make(); });
+    beforeEach(async () => {
+      under = await make();
+    });
     afterEach(() => under.close());
 
-    const linesOf = async (cursor?: string, most = 10): Promise<readonly string[]> => (await under.recent.before(cursor, most)).map(({ line }) => line);
-    const shows = (line: string): Promise<void> => eventually(async () => (await linesOf(undefined, 1))[0] === line, `${line} is the last`);
+    const linesOf = async (cursor?: string, most = 10): Promise<readonly string[]> =>
+      (await under.recent.before(cursor, most)).map(({ line }) => line);
+    const shows = (line: string): Promise<void> =>
+      eventually(async () => (await linesOf(undefined, 1))[0] === line, `${line} is the last`);
 
     it('has none at first', async () => {
       expect(await linesOf()).to.deep.equal([]);
@@ -30,18 +37,25 @@ export const recentAuditSuite = (name: string, make: () => Promise<{ readonly re
 
     it('keeps so many', async () => {
       const total = 2 * RECENT_AUDIT_LINES + 10;
-      for (let from = 0; from < total; from += 500) under.recent.add(Array.from({ length: Math.min(500, total - from) }, (_, at) => `line ${from + at}`));
+      for (let from = 0; from < total; from += 500)
+        under.recent.add(
+          Array.from({ length: Math.min(500, total - from) }, (_, at) => `line ${from + at}`),
+        );
       await shows(`line ${total - 1}`);
 
       const all = await linesOf(undefined, total);
-      expect([all.length, all.at(-1)]).to.deep.equal([RECENT_AUDIT_LINES, `line ${total - RECENT_AUDIT_LINES}`]);
+      expect([all.length, all.at(-1)]).to.deep.equal([
+        RECENT_AUDIT_LINES,
+        `line ${total - RECENT_AUDIT_LINES}`,
+      ]);
     });
 
     it('has nothing before what it never gave', async () => {
       under.recent.add(['{"a":1}']);
       await shows('{"a":1}');
 
-      for (const cursor of ['0', '0-0', '0-1']) expect(await linesOf(cursor), cursor).to.deep.equal([]);
+      for (const cursor of ['0', '0-0', '0-1'])
+        expect(await linesOf(cursor), cursor).to.deep.equal([]);
     });
   });
 };

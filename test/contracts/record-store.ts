@@ -1,7 +1,12 @@
 import { expect } from 'chai';
 import { isDeepStrictEqual } from 'node:util';
 import { v7 } from 'uuid';
-import { RecordExists, type RecordChange, type Records, type RecordStore } from '../../src/contracts/record-store.ts';
+import {
+  RecordExists,
+  type RecordChange,
+  type Records,
+  type RecordStore,
+} from '../../src/contracts/record-store.ts';
 import { RecordConflict } from '../../src/contracts/sandbox-driver.ts';
 import type { ApiKeyRecord } from '../../src/model/api-key.ts';
 import type { EnvRecord } from '../../src/model/env.ts';
@@ -21,79 +26,210 @@ export interface RecordStoreUnderTest {
 
 type Draft<T> = Omit<T, 'revision'>;
 
-const aTemplate = ({ name = `t-${v7()}`, ...part }: Partial<TemplateRecord> = {}): Draft<TemplateRecord> => ({
-  name, version: '1', createdAt: 1_700_000_000_000, ...part,
+const aTemplate = ({
+  name = `t-${v7()}`,
+  ...part
+}: Partial<TemplateRecord> = {}): Draft<TemplateRecord> => ({
+  name,
+  version: '1',
+  createdAt: 1_700_000_000_000,
+  ...part,
   document: {
-    apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name },
-    spec: { description: 'ä"\u0001', containers: [{ name: 'main', image: 'host', command: ['sleep', 'infinity'] }] },
+    apiVersion: 'sandpool.dev/v1alpha1',
+    kind: 'SandboxTemplate',
+    metadata: { name },
+    spec: {
+      description: 'ä"\u0001',
+      containers: [{ name: 'main', image: 'host', command: ['sleep', 'infinity'] }],
+    },
   },
 });
 
 const aPool = (part: Partial<PoolRecord> = {}): Draft<PoolRecord> => ({
-  uid: v7(), name: `p-${v7()}`, owner: ALICE, createdAt: 1_700_000_000_000, replicas: 2, source: { templateName: 'small' }, updateStrategy: DEFAULT_UPDATE_STRATEGY, templateVersion: '1',
-  labels: { a: 'b' }, annotations: {}, definition: aDefinition(), updateRevision: 'r1',
-  breaker: { failures: 0, pausedUntil: 0, reason: '' }, deleting: false, ...part,
+  uid: v7(),
+  name: `p-${v7()}`,
+  owner: ALICE,
+  createdAt: 1_700_000_000_000,
+  replicas: 2,
+  source: { templateName: 'small' },
+  updateStrategy: DEFAULT_UPDATE_STRATEGY,
+  templateVersion: '1',
+  labels: { a: 'b' },
+  annotations: {},
+  definition: aDefinition(),
+  updateRevision: 'r1',
+  breaker: { failures: 0, pausedUntil: 0, reason: '' },
+  deleting: false,
+  ...part,
   unresolved: { reason: 'SourceInvalid', message: 'cpu: too much', templateVersion: '2' },
-  conditions: [{ type: 'Degraded', status: 'True', reason: 'StartsFail', message: 'no such image', since: 1_700_000_000_000 }],
+  conditions: [
+    {
+      type: 'Degraded',
+      status: 'True',
+      reason: 'StartsFail',
+      message: 'no such image',
+      since: 1_700_000_000_000,
+    },
+  ],
 });
 
 const anEnv = (part: Partial<EnvRecord> = {}): Draft<EnvRecord> => ({
-  uid: v7(), name: `e-${v7()}`, owner: ALICE, createdAt: 1_700_000_000_000, mark: { key: 'k', body: 'b' }, labels: { a: 'b' }, annotations: {}, envDocs: '# ä', templateRef: { name: 'small', version: '3' },
-  mode: 'WarmPool', overrides: { image: 'busybox', gateway: { enabled: false }, updateStrategy: { autoUpdate: false } },
+  uid: v7(),
+  name: `e-${v7()}`,
+  owner: ALICE,
+  createdAt: 1_700_000_000_000,
+  mark: { key: 'k', body: 'b' },
+  labels: { a: 'b' },
+  annotations: {},
+  envDocs: '# ä',
+  templateRef: { name: 'small', version: '3' },
+  mode: 'WarmPool',
+  overrides: {
+    image: 'busybox',
+    gateway: { enabled: false },
+    updateStrategy: { autoUpdate: false },
+  },
   members: [
-    { name: 'm', clusterId: 'local', createdAt: 1_700_000_000_001, mark: { key: 'm', body: 'b' }, replicas: 3, config: { scalingGroup: 'm', labels: { 'Not a label!': 'x' }, multiplier: 1.5, priority: -2 }, deleting: false },
-    { name: 'n', clusterId: 'other', createdAt: 1_700_000_000_002, replicas: 0, config: { inlineResources: { limits: { cpu: '2' } } }, deleting: 'force' },
+    {
+      name: 'm',
+      clusterId: 'local',
+      createdAt: 1_700_000_000_001,
+      mark: { key: 'm', body: 'b' },
+      replicas: 3,
+      config: { scalingGroup: 'm', labels: { 'Not a label!': 'x' }, multiplier: 1.5, priority: -2 },
+      deleting: false,
+    },
+    {
+      name: 'n',
+      clusterId: 'other',
+      createdAt: 1_700_000_000_002,
+      replicas: 0,
+      config: { inlineResources: { limits: { cpu: '2' } } },
+      deleting: 'force',
+    },
   ],
-  groups: [groupFor('m', { replicas: 3 })], scaling: { m: { memory: { samples: [1, 2.5], note: 'x' } } },
-  conditions: [{ type: 'Ready', status: 'False', reason: 'MemberPending', message: 'm', since: 1_700_000_000_003 }], deleting: false, ...part,
+  groups: [groupFor('m', { replicas: 3 })],
+  scaling: { m: { memory: { samples: [1, 2.5], note: 'x' } } },
+  conditions: [
+    {
+      type: 'Ready',
+      status: 'False',
+      reason: 'MemberPending',
+      message: 'm',
+      since: 1_700_000_000_003,
+    },
+  ],
+  deleting: false,
+  ...part,
 });
 
 const anApiKey = (part: Partial<ApiKeyRecord> = {}): Draft<ApiKeyRecord> => ({
-  keyId: v7().replaceAll('-', ''), namespace: 'alpha', shortName: `k-${v7()}`, team: 'alpha', user: 'alice', role: 'user', description: '',
-  hash: 'ab'.repeat(32), createdBy: 'c'.repeat(16), issuedAt: 1_700_000_000_000, expiresAt: 1_800_000_000_000, ...part,
+  keyId: v7().replaceAll('-', ''),
+  namespace: 'alpha',
+  shortName: `k-${v7()}`,
+  team: 'alpha',
+  user: 'alice',
+  role: 'user',
+  description: '',
+  hash: 'ab'.repeat(32),
+  createdBy: 'c'.repeat(16),
+  issuedAt: 1_700_000_000_000,
+  expiresAt: 1_800_000_000_000,
+  ...part,
 });
 
-const aUserQuota = (part: Partial<UserQuota> = {}): Draft<UserQuota> =>
-  ({ namespace: 'alpha', team: 'alpha', user: `u-${v7()}`, limits: { sandboxes: 3, replicas: 0 }, ...part });
+const aUserQuota = (part: Partial<UserQuota> = {}): Draft<UserQuota> => ({
+  namespace: 'alpha',
+  team: 'alpha',
+  user: `u-${v7()}`,
+  limits: { sandboxes: 3, replicas: 0 },
+  ...part,
+});
 
 /** What every store of records promises. `make` gives an empty one. */
 export const recordStoreSuite = (name: string, make: () => Promise<RecordStoreUnderTest>): void => {
   describe(`RecordStore: ${name}`, () => {
     let under: RecordStoreUnderTest;
 
-    beforeEach(async () => { under = await make(); });
+    beforeEach(async () => {
+      under = await make();
+    });
     afterEach(() => under.close());
 
     recordsSuite<TemplateRecord>('templates', {
-      records: () => under.store.templates, draft: aTemplate, keyOf: ({ name }) => name, changed: (record) => ({ ...record, version: '2', sourceHash: 'f00', earlier: [{ version: '1', spec: '{"containers":[]}' }] }),
-      clashes: { name: ({ name: taken }) => aTemplate({ name: taken }) }, neighbours: {},
+      records: () => under.store.templates,
+      draft: aTemplate,
+      keyOf: ({ name }) => name,
+      changed: (record) => ({
+        ...record,
+        version: '2',
+        sourceHash: 'f00',
+        earlier: [{ version: '1', spec: '{"containers":[]}' }],
+      }),
+      clashes: { name: ({ name: taken }) => aTemplate({ name: taken }) },
+      neighbours: {},
     });
     recordsSuite<PoolRecord>('pools', {
-      records: () => under.store.pools, draft: aPool, keyOf: ({ owner, name }) => `${owner.namespace}/${name}`, changed: (record) => ({ ...record, access: 'team', replicas: 9, decided: { id: 1_700_000_000_001, sparesMs: 120_000 }, deleting: 'force' }),
+      records: () => under.store.pools,
+      draft: aPool,
+      keyOf: ({ owner, name }) => `${owner.namespace}/${name}`,
+      changed: (record) => ({
+        ...record,
+        access: 'team',
+        replicas: 9,
+        decided: { id: 1_700_000_000_001, sparesMs: 120_000 },
+        deleting: 'force',
+      }),
       clashes: {
-        'namespace and name': ({ name: taken }) => aPool({ name: taken, owner: { ...ALICE, user: 'other' } }),
+        'namespace and name': ({ name: taken }) =>
+          aPool({ name: taken, owner: { ...ALICE, user: 'other' } }),
         uid: ({ uid }) => aPool({ uid }),
       },
-      neighbours: { 'the same name in another namespace': ({ name: taken }) => aPool({ name: taken, owner: { ...ALICE, namespace: 'beta' } }) },
+      neighbours: {
+        'the same name in another namespace': ({ name: taken }) =>
+          aPool({ name: taken, owner: { ...ALICE, namespace: 'beta' } }),
+      },
     });
     recordsSuite<EnvRecord>('envs', {
-      records: () => under.store.envs, draft: anEnv, keyOf: ({ owner, name }) => `${owner.namespace}/${name}`, changed: (record) => ({ ...record, access: 'team', members: [], scaling: {}, deleting: 'keep-running' }),
+      records: () => under.store.envs,
+      draft: anEnv,
+      keyOf: ({ owner, name }) => `${owner.namespace}/${name}`,
+      changed: (record) => ({
+        ...record,
+        access: 'team',
+        members: [],
+        scaling: {},
+        deleting: 'keep-running',
+      }),
       clashes: {
-        'namespace and name': ({ name: taken }) => anEnv({ name: taken, owner: { ...ALICE, user: 'other' } }),
+        'namespace and name': ({ name: taken }) =>
+          anEnv({ name: taken, owner: { ...ALICE, user: 'other' } }),
         uid: ({ uid }) => anEnv({ uid }),
       },
-      neighbours: { 'the same name in another namespace': ({ name: taken }) => anEnv({ name: taken, owner: { ...ALICE, namespace: 'beta' } }) },
+      neighbours: {
+        'the same name in another namespace': ({ name: taken }) =>
+          anEnv({ name: taken, owner: { ...ALICE, namespace: 'beta' } }),
+      },
     });
     recordsSuite<ApiKeyRecord>('apiKeys', {
-      records: () => under.store.apiKeys, draft: anApiKey, keyOf: ({ keyId }) => keyId, changed: (record) => ({ ...record, expiresAt: 5 }),
+      records: () => under.store.apiKeys,
+      draft: anApiKey,
+      keyOf: ({ keyId }) => keyId,
+      changed: (record) => ({ ...record, expiresAt: 5 }),
       clashes: {
         keyId: ({ keyId }) => anApiKey({ keyId }),
         'namespace and shortName': ({ shortName }) => anApiKey({ shortName }),
       },
-      neighbours: { 'the same shortName in another namespace': ({ shortName }) => anApiKey({ shortName, namespace: 'beta' }) },
+      neighbours: {
+        'the same shortName in another namespace': ({ shortName }) =>
+          anApiKey({ shortName, namespace: 'beta' }),
+      },
     });
     recordsSuite<UserQuota>('quotas', {
-      records: () => under.store.quotas, draft: aUserQuota, keyOf: tenantKey, changed: (record) => ({ ...record, limits: { pools: 1 } }),
+      records: () => under.store.quotas,
+      draft: aUserQuota,
+      keyOf: tenantKey,
+      changed: (record) => ({ ...record, limits: { pools: 1 } }),
       clashes: { user: ({ user }) => aUserQuota({ user, limits: {} }) },
       neighbours: {
         'a user of the same name of another team': ({ user }) => aUserQuota({ user, team: 'beta' }),
@@ -122,9 +258,13 @@ interface Kind<T extends { readonly revision: string }> {
   readonly neighbours: Readonly<Record<string, (record: T) => Draft<T>>>;
 }
 
-const recordsSuite = <T extends { readonly revision: string }>(kind: string, { records, draft, keyOf, changed, clashes, neighbours }: Kind<T>): void => {
+const recordsSuite = <T extends { readonly revision: string }>(
+  kind: string,
+  { records, draft, keyOf, changed, clashes, neighbours }: Kind<T>,
+): void => {
   describe(kind, () => {
-    const refused = async (attempt: Promise<unknown>) => expect(await rejection(attempt)).to.be.instanceOf(RecordConflict);
+    const refused = async (attempt: Promise<unknown>) =>
+      expect(await rejection(attempt)).to.be.instanceOf(RecordConflict);
 
     it('lists what was created, whole', async () => {
       const [first, second] = [draft(), draft()];
@@ -149,10 +289,12 @@ const recordsSuite = <T extends { readonly revision: string }>(kind: string, { r
     it('tells what stands, then each change, to each who watches', async () => {
       const standing = await records().create(draft());
       const [one, two] = [new Map<string, T>(), new Map<string, T>()];
-      const keptIn = (mirror: Map<string, T>) => ({ kind, record }: RecordChange<T>): void => {
-        if (kind === 'put') mirror.set(keyOf(record), record);
-        else mirror.delete(keyOf(record));
-      };
+      const keptIn =
+        (mirror: Map<string, T>) =>
+        ({ kind, record }: RecordChange<T>): void => {
+          if (kind === 'put') mirror.set(keyOf(record), record);
+          else mirror.delete(keyOf(record));
+        };
 
       await records().watch(keptIn(one));
       expect([...one.values()]).to.deep.equal([standing]);
@@ -162,13 +304,19 @@ const recordsSuite = <T extends { readonly revision: string }>(kind: string, { r
       await records().remove(standing);
       const wanted = await records().list();
 
-      for (const mirror of [one, two]) await eventually(() => isDeepStrictEqual([...mirror.values()], wanted), 'the mirror shows what the store does');
+      for (const mirror of [one, two])
+        await eventually(
+          () => isDeepStrictEqual([...mirror.values()], wanted),
+          'the mirror shows what the store does',
+        );
       expect(wanted).to.deep.equal([second]);
     });
 
     it('has told of all that was written before, once it has caught up', async () => {
       const told = new Set<string>();
-      await records().watch(({ kind, record }) => { told.add(`${kind} ${record.revision}`); });
+      await records().watch(({ kind, record }) => {
+        told.add(`${kind} ${record.revision}`);
+      });
       const made = await Promise.all(Array.from({ length: 10 }, () => records().create(draft())));
       const second = await records().update(changed(made[0] ?? expect.fail()));
       await records().remove(second);
@@ -187,16 +335,22 @@ const recordsSuite = <T extends { readonly revision: string }>(kind: string, { r
         if (kind === 'put') mirror.set(keyOf(record), record);
         else mirror.delete(keyOf(record));
       });
-      await Promise.all((await records().list()).map(async (record, index) => {
-        const second = await records().update(changed(record));
-        if (index % 2 === 0) await records().remove(second);
-      }));
+      await Promise.all(
+        (await records().list()).map(async (record, index) => {
+          const second = await records().update(changed(record));
+          if (index % 2 === 0) await records().remove(second);
+        }),
+      );
       await watching;
 
-      const revisions = (all: Iterable<T>): string[] => [...all].map(({ revision }) => revision).sort();
+      const revisions = (all: Iterable<T>): string[] =>
+        [...all].map(({ revision }) => revision).sort();
       const wanted = revisions(await records().list());
       expect(wanted).to.have.length(10);
-      await eventually(() => isDeepStrictEqual(revisions(mirror.values()), wanted), 'the mirror shows what the store does');
+      await eventually(
+        () => isDeepStrictEqual(revisions(mirror.values()), wanted),
+        'the mirror shows what the store does',
+      );
     });
 
     it('goes on telling after a listener has thrown', async () => {
@@ -236,7 +390,9 @@ const recordsSuite = <T extends { readonly revision: string }>(kind: string, { r
     it('lets exactly one of 16 creations of the same record at once through', async () => {
       const wanted = draft();
 
-      const outcomes = await Promise.allSettled(Array.from({ length: 16 }, () => records().create(wanted)));
+      const outcomes = await Promise.allSettled(
+        Array.from({ length: 16 }, () => records().create(wanted)),
+      );
 
       expect(outcomes.filter(({ status }) => status === 'fulfilled')).to.have.length(1);
       expect(await records().list()).to.have.length(1);
@@ -265,7 +421,9 @@ const recordsSuite = <T extends { readonly revision: string }>(kind: string, { r
     it('lets exactly one of 16 updates at the same revision through', async () => {
       const first = await records().create(draft());
 
-      const outcomes = await Promise.allSettled(Array.from({ length: 16 }, () => records().update(changed(first))));
+      const outcomes = await Promise.allSettled(
+        Array.from({ length: 16 }, () => records().update(changed(first))),
+      );
 
       expect(outcomes.filter(({ status }) => status === 'fulfilled')).to.have.length(1);
     });

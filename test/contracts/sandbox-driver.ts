@@ -2,8 +2,15 @@ import type { Duplex } from 'node:stream';
 import { expect } from 'chai';
 import { v7 } from 'uuid';
 import {
-  DefinitionRefused, InstanceGone, PortUnreachable, RecordConflict,
-  type ExecRequest, type LogLine, type LogRequest, type SandboxDriver, type Terminal,
+  DefinitionRefused,
+  InstanceGone,
+  PortUnreachable,
+  RecordConflict,
+  type ExecRequest,
+  type LogLine,
+  type LogRequest,
+  type SandboxDriver,
+  type Terminal,
 } from '../../src/contracts/sandbox-driver.ts';
 import { dialled } from '../support/dialled.ts';
 import { eventually } from '../support/eventually.ts';
@@ -38,19 +45,41 @@ export const ordersOnThisMachine = (echoServer: (port: number) => readonly strin
   printing: (text) => anOrder(aDefinition({ argv: ['echo', text] })),
   echoing: (port) => anOrder(aDefinition({ argv: echoServer(port) })),
   unfit: [
-    { definition: { ...aDefinition(), containers: [aContainer(), aContainer({ name: 'second' })] }, field: 'spec.containers' },
+    {
+      definition: { ...aDefinition(), containers: [aContainer(), aContainer({ name: 'second' })] },
+      field: 'spec.containers',
+    },
     { definition: aDefinition({ image: 'ghost' }), field: 'spec.containers[0].image' },
-    { definition: aDefinition({ cpuCores: 100_000 }), field: 'spec.containers[0].resources.limits.cpu' },
-    { definition: aDefinition({ memoryBytes: 2 ** 50 }), field: 'spec.containers[0].resources.limits.memory' },
-    { definition: aDefinition({}, { placement: { runtimeClassName: 'gvisor' } }), field: 'spec.runtimeClassName' },
+    {
+      definition: aDefinition({ cpuCores: 100_000 }),
+      field: 'spec.containers[0].resources.limits.cpu',
+    },
+    {
+      definition: aDefinition({ memoryBytes: 2 ** 50 }),
+      field: 'spec.containers[0].resources.limits.memory',
+    },
+    {
+      definition: aDefinition({}, { placement: { runtimeClassName: 'gvisor' } }),
+      field: 'spec.runtimeClassName',
+    },
     { definition: aDefinition({}, { placement: { hostUsers: false } }), field: 'spec.hostUsers' },
-    { definition: aDefinition({ extendedResources: { 'nvidia.com/gpu': 1 } }), field: 'spec.containers[0].extendedResources' },
-    { definition: aDefinition({ ephemeralStorageBytes: 1 }), field: 'spec.containers[0].ephemeralStorage' },
+    {
+      definition: aDefinition({ extendedResources: { 'nvidia.com/gpu': 1 } }),
+      field: 'spec.containers[0].extendedResources',
+    },
+    {
+      definition: aDefinition({ ephemeralStorageBytes: 1 }),
+      field: 'spec.containers[0].ephemeralStorage',
+    },
   ],
 });
 
-const command = (argv: readonly string[], part: Partial<ExecRequest> = {}): ExecRequest =>
-  ({ argv, timeoutMs: 10_000, outputLimit: 1 << 20, ...part });
+const command = (argv: readonly string[], part: Partial<ExecRequest> = {}): ExecRequest => ({
+  argv,
+  timeoutMs: 10_000,
+  outputLimit: 1 << 20,
+  ...part,
+});
 
 const until = async (terminal: Terminal, wanted: string): Promise<string> => {
   let seen = '';
@@ -61,11 +90,21 @@ const until = async (terminal: Terminal, wanted: string): Promise<string> => {
   throw new Error(`the terminal ended without ${wanted}: ${seen}`);
 };
 
-const claimOf = ({ poolOwner }: InstanceRecord, part: Partial<Claim> = {}): Claim => aClaim({ owner: poolOwner, ...part });
+const claimOf = ({ poolOwner }: InstanceRecord, part: Partial<Claim> = {}): Claim =>
+  aClaim({ owner: poolOwner, ...part });
 
-const aLogRequest = (part: Partial<LogRequest> = {}): LogRequest => ({ tailLines: 10, limitBytes: 1 << 20, ...part });
+const aLogRequest = (part: Partial<LogRequest> = {}): LogRequest => ({
+  tailLines: 10,
+  limitBytes: 1 << 20,
+  ...part,
+});
 
-const followed = async (driver: SandboxDriver, id: string, after: string, signal = new AbortController().signal): Promise<readonly LogLine[]> => {
+const followed = async (
+  driver: SandboxDriver,
+  id: string,
+  after: string,
+  signal = new AbortController().signal,
+): Promise<readonly LogLine[]> => {
   const lines: LogLine[] = [];
   for await (const batch of driver.followLogs(id, { after }, signal)) lines.push(...batch.lines);
   return lines;
@@ -84,20 +123,24 @@ const reachable = async (driver: SandboxDriver, id: string, port: number): Promi
   return found;
 };
 
-const read = (stream: Duplex, length: number): Promise<Buffer> => new Promise((resolve) => {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  const take = (chunk: Buffer): void => {
-    chunks.push(chunk);
-    size += chunk.length;
-    if (size < length) return;
-    stream.off('data', take).pause();
-    resolve(Buffer.concat(chunks));
-  };
-  stream.on('data', take).resume();
-});
+const read = (stream: Duplex, length: number): Promise<Buffer> =>
+  new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const take = (chunk: Buffer): void => {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size < length) return;
+      stream.off('data', take).pause();
+      resolve(Buffer.concat(chunks));
+    };
+    stream.on('data', take).resume();
+  });
 
-/** What every driver promises. `make` gives a fresh one, unwatched; `sh` need not run in it, only true, false, echo, cat. */
+/**
+ * What every driver promises. `make` gives a fresh one, unwatched; `sh` need not run in it, only
+ * true, false, echo, cat.
+ */
 export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnderTest>): void => {
   describe(`SandboxDriver: ${name}`, () => {
     let under: DriverUnderTest;
@@ -113,7 +156,8 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
     afterEach(() => under.close());
 
     /** In order, each once where it comes several times in a row. */
-    const kinds = (id: string): readonly string[] => log.kinds(id).filter((kind, index, all) => kind !== all[index - 1]);
+    const kinds = (id: string): readonly string[] =>
+      log.kinds(id).filter((kind, index, all) => kind !== all[index - 1]);
     const launched = async (birth = under.orders.lasting()) => {
       const record = await driver.launch(birth, permitted);
       await log.when(record.id, 'available');
@@ -141,14 +185,18 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
     it('makes one instance of an id that is launched twice', async () => {
       const birth = under.orders.lasting();
       const { id } = birth.record;
-      const [first, second] = await Promise.all([driver.launch(birth, permitted), log.when(id, 'starting').then(() => driver.launch(birth, permitted))]);
+      const [first, second] = await Promise.all([
+        driver.launch(birth, permitted),
+        log.when(id, 'starting').then(() => driver.launch(birth, permitted)),
+      ]);
       await log.when(id, 'available');
       expect(second.id).to.equal(first.id);
       expect(kinds(id).filter((kind) => kind === 'available')).to.have.lengthOf(1);
     });
 
     it('refuses what it can not run, naming the field', () => {
-      for (const { definition, field } of under.orders.unfit) expect(() => driver.check(definition)).to.throw(DefinitionRefused, field);
+      for (const { definition, field } of under.orders.unfit)
+        expect(() => driver.check(definition)).to.throw(DefinitionRefused, field);
       expect(() => driver.check(under.orders.lasting().definition)).not.to.throw();
     });
 
@@ -158,8 +206,12 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
         driver.claim(record, claimOf(record)),
         driver.claim(record, claimOf(record, { claimedAt: 2 })),
       ]);
-      const kept = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
-      const lost = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+      const kept = results.flatMap((result) =>
+        result.status === 'fulfilled' ? [result.value] : [],
+      );
+      const lost = results.flatMap((result) =>
+        result.status === 'rejected' ? [result.reason] : [],
+      );
       expect(kept).to.have.lengthOf(1);
       expect(lost[0]).to.be.instanceOf(RecordConflict);
       expect((await driver.read(record.id)).record).to.deep.equal(kept[0]);
@@ -169,7 +221,9 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       const record = await claimed();
       const amended = await driver.amend(record.id, { idleTimeoutMs: 5_000 }, record.revision);
       expect(amended.claim?.idleTimeoutMs).to.equal(5_000);
-      expect(await rejection(driver.amend(record.id, { idleTimeoutMs: 1 }, record.revision))).to.be.instanceOf(RecordConflict);
+      expect(
+        await rejection(driver.amend(record.id, { idleTimeoutMs: 1 }, record.revision)),
+      ).to.be.instanceOf(RecordConflict);
     });
 
     it('moves the revision of an idle record, so that no claim that was sent before lands', async () => {
@@ -178,10 +232,14 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       const again = await driver.bump(record.id, bumped.revision);
       expect(new Set([record.revision, bumped.revision, again.revision]).size).to.equal(3);
       expect(await rejection(driver.claim(record, aClaim()))).to.be.instanceOf(RecordConflict);
-      expect(await rejection(driver.bump(record.id, bumped.revision))).to.be.instanceOf(RecordConflict);
+      expect(await rejection(driver.bump(record.id, bumped.revision))).to.be.instanceOf(
+        RecordConflict,
+      );
       const claim = await driver.claim(again, aClaim());
       expect(claim.state).to.equal('claimed');
-      expect(await rejection(driver.bump(record.id, claim.revision))).to.be.instanceOf(RecordConflict);
+      expect(await rejection(driver.bump(record.id, claim.revision))).to.be.instanceOf(
+        RecordConflict,
+      );
     });
 
     it('retires an idle instance: its record is gone at once, then its process', async () => {
@@ -194,8 +252,12 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
 
     it('does not retire an instance that was claimed meanwhile', async () => {
       const record = await claimed();
-      expect(await rejection(driver.retire(record.id, 'an older revision', record.poolOwner.namespace))).to.be.instanceOf(RecordConflict);
-      expect(await rejection(driver.retire(record.id, record.revision, record.poolOwner.namespace))).to.be.instanceOf(RecordConflict);
+      expect(
+        await rejection(driver.retire(record.id, 'an older revision', record.poolOwner.namespace)),
+      ).to.be.instanceOf(RecordConflict);
+      expect(
+        await rejection(driver.retire(record.id, record.revision, record.poolOwner.namespace)),
+      ).to.be.instanceOf(RecordConflict);
       expect((await driver.read(record.id)).vitals.kind).to.equal('available');
     });
 
@@ -204,7 +266,10 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       await driver.release(record.id, { reason: 'deleted', exitCode: null });
       await driver.release(record.id, { reason: 'idle-timeout', exitCode: null });
       const gone = await log.when(record.id, 'gone');
-      expect(gone.record).to.deep.include({ state: 'ending', end: { reason: 'deleted', exitCode: null } });
+      expect(gone.record).to.deep.include({
+        state: 'ending',
+        end: { reason: 'deleted', exitCode: null },
+      });
     });
 
     it('forgets a record once, and counts an unknown id as done', async () => {
@@ -226,10 +291,18 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
     it('executes commands: output, input and exit code', async () => {
       const { id } = await launched();
       const signal = new AbortController().signal;
-      expect(await driver.exec(id, command(['true']), signal)).to.deep.include({ exitCode: 0, timedOut: false, truncated: false });
+      expect(await driver.exec(id, command(['true']), signal)).to.deep.include({
+        exitCode: 0,
+        timedOut: false,
+        truncated: false,
+      });
       expect((await driver.exec(id, command(['false']), signal)).exitCode).to.equal(1);
-      expect(String((await driver.exec(id, command(['echo', 'a', 'b']), signal)).stdout)).to.equal('a b\n');
-      expect(String((await driver.exec(id, command(['cat'], { stdin: 'typed' }), signal)).stdout)).to.equal('typed');
+      expect(String((await driver.exec(id, command(['echo', 'a', 'b']), signal)).stdout)).to.equal(
+        'a b\n',
+      );
+      expect(
+        String((await driver.exec(id, command(['cat'], { stdin: 'typed' }), signal)).stdout),
+      ).to.equal('typed');
       expect((await driver.exec(id, command(['no-such-command']), signal)).exitCode).to.equal(127);
     });
 
@@ -237,20 +310,38 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       const { id } = await launched();
       const { signal } = new AbortController();
       const pieces: Buffer[] = [];
-      const { stdout } = await driver.exec(id, command(['echo', 'told'], { gathered: (bytes) => void pieces.push(Buffer.from(bytes)) }), signal);
+      const { stdout } = await driver.exec(
+        id,
+        command(['echo', 'told'], { gathered: (bytes) => void pieces.push(Buffer.from(bytes)) }),
+        signal,
+      );
       expect(Buffer.concat(pieces).toString()).to.equal(stdout.toString()).and.to.equal('told\n');
       const full = new Error('no room');
-      const refused = driver.exec(id, command(['echo', 'told'], { gathered: () => { throw full; } }), signal);
+      const refused = driver.exec(
+        id,
+        command(['echo', 'told'], {
+          gathered: () => {
+            throw full;
+          },
+        }),
+        signal,
+      );
       expect(await rejection(refused)).to.equal(full);
     });
 
     it('rejects exec and attach on what is not there with InstanceGone', async () => {
-      expect(await rejection(driver.exec(v7(), command(['true']), new AbortController().signal))).to.be.instanceOf(InstanceGone);
-      expect(await rejection(driver.attach(v7(), { argv: ['cat'], cols: 80, rows: 24 }))).to.be.instanceOf(InstanceGone);
+      expect(
+        await rejection(driver.exec(v7(), command(['true']), new AbortController().signal)),
+      ).to.be.instanceOf(InstanceGone);
+      expect(
+        await rejection(driver.attach(v7(), { argv: ['cat'], cols: 80, rows: 24 })),
+      ).to.be.instanceOf(InstanceGone);
       const record = await claimed();
       await driver.release(record.id, { reason: 'deleted', exitCode: null });
       await log.when(record.id, 'gone');
-      expect(await rejection(driver.exec(record.id, command(['true']), new AbortController().signal))).to.be.instanceOf(InstanceGone);
+      expect(
+        await rejection(driver.exec(record.id, command(['true']), new AbortController().signal)),
+      ).to.be.instanceOf(InstanceGone);
     });
 
     it('attaches a terminal that carries bytes both ways and ends with an exit code', async () => {
@@ -267,12 +358,20 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
     it('keeps what an instance printed, also after it is gone', async () => {
       const { id } = await driver.launch(under.orders.printing('one\ntwo'), permitted);
       await log.when(id, 'gone');
-      await eventually(async () => (await driver.logs(id, aLogRequest())).lines.length === 2, 'both lines are kept');
+      await eventually(
+        async () => (await driver.logs(id, aLogRequest())).lines.length === 2,
+        'both lines are kept',
+      );
 
       const all = await driver.logs(id, aLogRequest());
       const last = await driver.logs(id, aLogRequest({ tailLines: 1 }));
 
-      expect(all.lines.map(({ text, partial }) => ({ text: String(text), partial }))).to.deep.equal([{ text: 'one', partial: false }, { text: 'two', partial: false }]);
+      expect(all.lines.map(({ text, partial }) => ({ text: String(text), partial }))).to.deep.equal(
+        [
+          { text: 'one', partial: false },
+          { text: 'two', partial: false },
+        ],
+      );
       expect(all.lines[0]?.time).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$/);
       expect(all.truncated).to.equal(false);
       expect(last.lines.map(({ text }) => String(text))).to.deep.equal(['two']);
@@ -285,7 +384,9 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       const lines = await followed(driver, id, '0');
 
       expect(lines.map(({ text }) => String(text))).to.deep.equal(['one', 'two']);
-      expect((await followed(driver, id, lines[0]?.next ?? '')).map(({ text }) => String(text))).to.deep.equal(['two']);
+      expect(
+        (await followed(driver, id, lines[0]?.next ?? '')).map(({ text }) => String(text)),
+      ).to.deep.equal(['two']);
       expect(await followed(driver, id, lines[1]?.next ?? '')).to.deep.equal([]);
     });
 
@@ -327,9 +428,16 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
 
     it('rejects a dial of a port that nothing listens on with PortUnreachable, of what is not there with InstanceGone', async () => {
       const { id } = await launched(under.orders.echoing(7_000));
-      expect(await rejection(dialled(driver, id, 7_001))).to.be.instanceOf(PortUnreachable).with.property('message').that.contains('7001');
-      expect(await rejection(driver.dial(v7(), 7_000, new AbortController().signal))).to.be.instanceOf(InstanceGone);
-      expect(await rejection(driver.dial(id, 7_000, AbortSignal.abort(new Error('no more'))))).to.have.property('message', 'no more');
+      expect(await rejection(dialled(driver, id, 7_001)))
+        .to.be.instanceOf(PortUnreachable)
+        .with.property('message')
+        .that.contains('7001');
+      expect(
+        await rejection(driver.dial(v7(), 7_000, new AbortController().signal)),
+      ).to.be.instanceOf(InstanceGone);
+      expect(
+        await rejection(driver.dial(id, 7_000, AbortSignal.abort(new Error('no more')))),
+      ).to.have.property('message', 'no more');
     });
 
     it('runs the probes of what is there: none, where it has none', async () => {
@@ -342,11 +450,18 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
       const idle = await launched(under.orders.echoing(7_000));
       const record = await driver.claim(idle, claimOf(idle));
       const connection = await reachable(driver, record.id, 7_000);
-      const closed = new Promise<void>((resolve) => { connection.on('error', () => {}).once('close', resolve).resume(); });
+      const closed = new Promise<void>((resolve) => {
+        connection
+          .on('error', () => {})
+          .once('close', resolve)
+          .resume();
+      });
       await driver.release(record.id, { reason: 'deleted', exitCode: null });
       await log.when(record.id, 'gone');
       await closed;
-      expect(await rejection(driver.dial(record.id, 7_000, new AbortController().signal))).to.be.instanceOf(InstanceGone);
+      expect(
+        await rejection(driver.dial(record.id, 7_000, new AbortController().signal)),
+      ).to.be.instanceOf(InstanceGone);
     });
   });
 };

@@ -26,10 +26,18 @@ interface ShownStatus {
   readonly idleReplicas: number;
   readonly outdatedReplicas: number;
   readonly updateRevision: string;
-  readonly conditions: readonly { readonly type: string; readonly status: string; readonly reason: string; readonly message: string }[];
+  readonly conditions: readonly {
+    readonly type: string;
+    readonly status: string;
+    readonly reason: string;
+    readonly message: string;
+  }[];
 }
 
-/** What templates, and the catalogue of what is on offer, promise on each assembly, on whichever replica is asked. */
+/**
+ * What templates, and the catalogue of what is on offer, promise on each assembly, on whichever
+ * replica is asked.
+ */
 export const templatesAndCatalogueSuite = (name: string, of: () => DeploymentUnderTest): void => {
   describe(`templates over REST: ${name}`, () => {
     let turn = 0;
@@ -48,12 +56,29 @@ export const templatesAndCatalogueSuite = (name: string, of: () => DeploymentUnd
       made.add(template);
       return template;
     };
-    after(async () => { for (const template of made) await admin().delete(`/admin/sandbox-templates/${template}`); });
-    const aDocument = (template: string, spec: object = {}) => ({
-      apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name: template },
-      spec: { description: 'made over REST', containers: [{ name: 'main', image: of().image, resources: { limits: { cpu: '100m', memory: '64Mi' } } }], ...spec },
+    after(async () => {
+      for (const template of made) await admin().delete(`/admin/sandbox-templates/${template}`);
     });
-    const create = (template: string, spec: object = {}): Promise<HttpAnswer> => admin().post('/admin/sandbox-templates', { crdJson: JSON.stringify(aDocument(template, spec)) });
+    const aDocument = (template: string, spec: object = {}) => ({
+      apiVersion: 'sandpool.dev/v1alpha1',
+      kind: 'SandboxTemplate',
+      metadata: { name: template },
+      spec: {
+        description: 'made over REST',
+        containers: [
+          {
+            name: 'main',
+            image: of().image,
+            resources: { limits: { cpu: '100m', memory: '64Mi' } },
+          },
+        ],
+        ...spec,
+      },
+    });
+    const create = (template: string, spec: object = {}): Promise<HttpAnswer> =>
+      admin().post('/admin/sandbox-templates', {
+        crdJson: JSON.stringify(aDocument(template, spec)),
+      });
     const created = async (spec: object = {}): Promise<string> => {
       const template = aName();
       const answer = await create(template, spec);
@@ -65,17 +90,32 @@ export const templatesAndCatalogueSuite = (name: string, of: () => DeploymentUnd
       expect(answer.status, answer.text).to.equal(200);
       return answer.json.template ?? {};
     };
-    const update = (template: string, body: object): Promise<HttpAnswer> => admin().put(`/admin/sandbox-templates/${template}`, body);
+    const update = (template: string, body: object): Promise<HttpAnswer> =>
+      admin().put(`/admin/sandbox-templates/${template}`, body);
 
     it('shows one at once, whole, once it is made', async () => {
       const template = aName();
 
-      const answer = await create(template, { docs: '# It', poolSizing: 'free', idleTimeout: '5m' });
+      const answer = await create(template, {
+        docs: '# It',
+        poolSizing: 'free',
+        idleTimeout: '5m',
+      });
 
       expect(answer.status, answer.text).to.equal(201);
       const { crdYaml, createdAt, ...rest } = await shown(template);
-      expect(rest).to.deep.equal({ name: template, version: '1', description: 'made over REST', docs: '# It', poolSizing: 'free', cpu: '100m', memory: '64Mi' });
-      expect(parse(String(crdYaml))).to.deep.equal(aDocument(template, { docs: '# It', poolSizing: 'free', idleTimeout: '5m' }));
+      expect(rest).to.deep.equal({
+        name: template,
+        version: '1',
+        description: 'made over REST',
+        docs: '# It',
+        poolSizing: 'free',
+        cpu: '100m',
+        memory: '64Mi',
+      });
+      expect(parse(String(crdYaml))).to.deep.equal(
+        aDocument(template, { docs: '# It', poolSizing: 'free', idleTimeout: '5m' }),
+      );
       expect(createdAt).to.equal(answer.json.template?.['createdAt']);
       expect((await create(template)).json.errorCode).to.equal('ALREADY_EXISTS');
     });
@@ -84,7 +124,11 @@ export const templatesAndCatalogueSuite = (name: string, of: () => DeploymentUnd
       const template = await created();
 
       for (const client of of().tenants) {
-        await eventually(async () => (await client.get('/sandbox-templates?limit=1')).json.items?.[0]?.['name'] === template, 'it is listed first');
+        await eventually(
+          async () =>
+            (await client.get('/sandbox-templates?limit=1')).json.items?.[0]?.['name'] === template,
+          'it is listed first',
+        );
         const { json } = await client.get('/sandbox-templates?limit=1000');
         expect(json.total).to.equal(json.items?.length);
       }
@@ -93,17 +137,35 @@ export const templatesAndCatalogueSuite = (name: string, of: () => DeploymentUnd
     it('makes a version of each change, and none of what changes nothing', async () => {
       const template = await created({ docs: 'old' });
 
-      expect((await update(template, { description: 'other' })).json.template).to.include({ version: '2', description: 'other', docs: 'old' });
+      expect((await update(template, { description: 'other' })).json.template).to.include({
+        version: '2',
+        description: 'other',
+        docs: 'old',
+      });
       expect((await update(template, {})).json.template).to.include({ version: '2' });
-      expect((await update(template, { crdJson: JSON.stringify(aDocument(template, { maxLifetime: '1h' })) })).json.template)
-        .to.include({ version: '3', description: 'made over REST', docs: 'old' });
+      expect(
+        (
+          await update(template, {
+            crdJson: JSON.stringify(aDocument(template, { maxLifetime: '1h' })),
+          })
+        ).json.template,
+      ).to.include({ version: '3', description: 'made over REST', docs: 'old' });
       expect(await shown(template)).to.include({ version: '3' });
     });
 
     it('keeps the whole of 12 changes that were made at the same time', async () => {
       const template = await created();
 
-      const answers = await Promise.all(Array.from({ length: 12 }, (_, n) => untilAnswered(200, () => update(template, n % 2 === 0 ? { docs: `docs ${n}` } : { description: `description ${n}` }))));
+      const answers = await Promise.all(
+        Array.from({ length: 12 }, (_, n) =>
+          untilAnswered(200, () =>
+            update(
+              template,
+              n % 2 === 0 ? { docs: `docs ${n}` } : { description: `description ${n}` },
+            ),
+          ),
+        ),
+      );
 
       expect(new Set(answers.map(({ json }) => json.template?.['version'])).size).to.equal(12);
       expect(await shown(template)).to.include({ version: '13' });
@@ -113,7 +175,15 @@ export const templatesAndCatalogueSuite = (name: string, of: () => DeploymentUnd
       const template = await created();
       const tag = String((await tenant().get(`/sandbox-templates/${template}`)).headers['etag']);
 
-      const answers = await Promise.all(['one', 'two'].map((description) => admin().put(`/admin/sandbox-templates/${template}`, { description }, { headers: { 'If-Match': tag } })));
+      const answers = await Promise.all(
+        ['one', 'two'].map((description) =>
+          admin().put(
+            `/admin/sandbox-templates/${template}`,
+            { description },
+            { headers: { 'If-Match': tag } },
+          ),
+        ),
+      );
 
       expect(answers.map(({ status }) => status).sort((a, b) => a - b)).to.deep.equal([200, 412]);
     });
@@ -123,27 +193,48 @@ export const templatesAndCatalogueSuite = (name: string, of: () => DeploymentUnd
 
       const answer = await create(template, { hostNetwork: true });
 
-      expect([answer.status, answer.json.detail]).to.deep.equal([400, { field: 'crdJson.spec.hostNetwork' }]);
-      expect((await tenant().get(`/sandbox-templates/${template}`)).json.errorCode).to.equal('SANDBOX_TEMPLATE_NOT_FOUND');
+      expect([answer.status, answer.json.detail]).to.deep.equal([
+        400,
+        { field: 'crdJson.spec.hostNetwork' },
+      ]);
+      expect((await tenant().get(`/sandbox-templates/${template}`)).json.errorCode).to.equal(
+        'SANDBOX_TEMPLATE_NOT_FOUND',
+      );
     });
 
     it('makes pools of a template as soon as it is there, and keeps it while they are', async () => {
       const template = await created();
       const pool = await untilAnswered(201, async () => {
-        const answer = await tenant().post('/sandboxpools', { name: template, templateName: template, replicas: 0 });
-        expect(answer.status, answer.text).to.not.equal(404); // a first use may be counted for a while, but the template is there
+        const answer = await tenant().post('/sandboxpools', {
+          name: template,
+          templateName: template,
+          replicas: 0,
+        });
+        // a first use may be counted for a while, but the template is there
+        expect(answer.status, answer.text).to.not.equal(404);
         return answer;
       });
 
       const refused = await admin().delete(`/admin/sandbox-templates/${template}`);
 
       expect([refused.status, refused.json.errorCode]).to.deep.equal([409, 'TEMPLATE_IN_USE']);
-      expect(refused.json.detail?.['pools']).to.deep.equal([{ name: template, namespace: pool.json.template?.['namespace'] }]);
+      expect(refused.json.detail?.['pools']).to.deep.equal([
+        { name: template, namespace: pool.json.template?.['namespace'] },
+      ]);
       await untilAnswered(200, () => tenant().delete(`/sandboxpools/${template}`));
-      expect((await untilAnswered(200, () => admin().delete(`/admin/sandbox-templates/${template}`))).json).to.deep.equal({ name: template, status: 'deleted' });
+      expect(
+        (await untilAnswered(200, () => admin().delete(`/admin/sandbox-templates/${template}`)))
+          .json,
+      ).to.deep.equal({ name: template, status: 'deleted' });
       expect((await tenant().get(`/sandbox-templates/${template}`)).status).to.equal(404);
       for (const client of of().tenants) {
-        await eventually(async () => !(await client.get('/sandbox-templates?limit=1000')).json.items?.some((item) => item['name'] === template), 'no list shows it');
+        await eventually(
+          async () =>
+            !(await client.get('/sandbox-templates?limit=1000')).json.items?.some(
+              (item) => item['name'] === template,
+            ),
+          'no list shows it',
+        );
       }
     });
 
@@ -152,33 +243,67 @@ export const templatesAndCatalogueSuite = (name: string, of: () => DeploymentUnd
       const pool = async (template: string, more: object = {}): Promise<string> => {
         const poolName = `of-${template}`;
         pools.push(poolName);
-        await untilAnswered(201, () => tenant().post('/sandboxpools', { name: poolName, templateName: template, replicas: 2, ...more }));
+        await untilAnswered(201, () =>
+          tenant().post('/sandboxpools', {
+            name: poolName,
+            templateName: template,
+            replicas: 2,
+            ...more,
+          }),
+        );
         return poolName;
       };
-      const poolOf = async (poolName: string): Promise<Readonly<Record<string, unknown>>> => (await untilAnswered(200, () => tenant().get(`/sandboxpools/${poolName}`))).json.template ?? {};
-      const statusOf = async (poolName: string): Promise<ShownStatus> => (await poolOf(poolName))['status'] as ShownStatus;
-      const resolvedIn = ({ conditions }: ShownStatus) => conditions.find(({ type }) => type === 'TemplateResolved');
-      const idleIn = async (poolName: string): Promise<readonly unknown[]> => (await tenant().get(`/sandboxes?phase=Idle&poolName=${poolName}`)).json.items?.map(({ sandboxId }) => sandboxId) ?? [];
-      afterEach(async () => { for (const poolName of pools.splice(0)) await tenant().delete(`/sandboxpools/${poolName}`); });
+      const poolOf = async (poolName: string): Promise<Readonly<Record<string, unknown>>> =>
+        (await untilAnswered(200, () => tenant().get(`/sandboxpools/${poolName}`))).json.template ??
+        {};
+      const statusOf = async (poolName: string): Promise<ShownStatus> =>
+        (await poolOf(poolName))['status'] as ShownStatus;
+      const resolvedIn = ({ conditions }: ShownStatus) =>
+        conditions.find(({ type }) => type === 'TemplateResolved');
+      const idleIn = async (poolName: string): Promise<readonly unknown[]> =>
+        (await tenant().get(`/sandboxes?phase=Idle&poolName=${poolName}`)).json.items?.map(
+          ({ sandboxId }) => sandboxId,
+        ) ?? [];
+      afterEach(async () => {
+        for (const poolName of pools.splice(0)) await tenant().delete(`/sandboxpools/${poolName}`);
+      });
 
       it('reach the pools that are made of them by themselves, and what idles there', async () => {
         const template = await created();
         const poolName = await pool(template);
-        await eventually(async () => (await statusOf(poolName)).idleReplicas === 2, 'it is filled', 60_000);
+        await eventually(
+          async () => (await statusOf(poolName)).idleReplicas === 2,
+          'it is filled',
+          60_000,
+        );
         const [before, { updateRevision }] = [await idleIn(poolName), await statusOf(poolName)];
 
-        const { json } = await update(template, { crdJson: JSON.stringify(aDocument(template, { idleTimeout: '7m' })) });
+        const { json } = await update(template, {
+          crdJson: JSON.stringify(aDocument(template, { idleTimeout: '7m' })),
+        });
         expect(json.template).to.include({ version: '2' });
 
-        await eventually(async () => (await poolOf(poolName))['templateVersion'] === '2', 'it has the new version', 30_000);
-        await eventually(async () => {
-          const { phase, outdatedReplicas, idleReplicas } = await statusOf(poolName);
-          return phase === 'Ready' && outdatedReplicas === 0 && idleReplicas === 2;
-        }, 'all are replaced', 60_000);
+        await eventually(
+          async () => (await poolOf(poolName))['templateVersion'] === '2',
+          'it has the new version',
+          30_000,
+        );
+        await eventually(
+          async () => {
+            const { phase, outdatedReplicas, idleReplicas } = await statusOf(poolName);
+            return phase === 'Ready' && outdatedReplicas === 0 && idleReplicas === 2;
+          },
+          'all are replaced',
+          60_000,
+        );
         const after = await statusOf(poolName);
         expect(after.updateRevision).to.not.equal(updateRevision);
         expect(after).to.include({ observedTemplateVersion: '2' });
-        expect(resolvedIn(after)).to.deep.include({ status: 'True', reason: 'Resolved', message: '' });
+        expect(resolvedIn(after)).to.deep.include({
+          status: 'True',
+          reason: 'Resolved',
+          message: '',
+        });
         await eventually(async () => (await idleIn(poolName)).length === 2, 'both are listed');
         expect((await idleIn(poolName)).filter((id) => before.includes(id))).to.deep.equal([]);
       });
@@ -186,24 +311,53 @@ export const templatesAndCatalogueSuite = (name: string, of: () => DeploymentUnd
       it('leave a pool that can not take the change on what it has, which says why on every replica', async () => {
         const template = await created();
         await of().makeVolume();
-        await eventually(async () => (await tenant().get('/volumes')).text.includes('passing'), 'it is listed', 30_000);
-        const poolName = await pool(template, { replicas: 0, overrides: { volumes: [{ claimName: 'passing', mountPath: '/data' }] } });
+        await eventually(
+          async () => (await tenant().get('/volumes')).text.includes('passing'),
+          'it is listed',
+          30_000,
+        );
+        const poolName = await pool(template, {
+          replicas: 0,
+          overrides: { volumes: [{ claimName: 'passing', mountPath: '/data' }] },
+        });
         const { updateRevision } = await statusOf(poolName);
         await of().removeVolume();
-        await eventually(async () => !(await tenant().get('/volumes')).text.includes('passing'), 'it is gone', 30_000);
+        await eventually(
+          async () => !(await tenant().get('/volumes')).text.includes('passing'),
+          'it is gone',
+          30_000,
+        );
 
-        await update(template, { crdJson: JSON.stringify(aDocument(template, { idleTimeout: '7m' })) });
+        await update(template, {
+          crdJson: JSON.stringify(aDocument(template, { idleTimeout: '7m' })),
+        });
 
         for (const client of of().tenants) {
-          await eventually(async () => (await client.get(`/sandboxpools/${poolName}`)).text.includes('must be one of GET /volumes'), 'it says so', 30_000);
+          await eventually(
+            async () =>
+              (await client.get(`/sandboxpools/${poolName}`)).text.includes(
+                'must be one of GET /volumes',
+              ),
+            'it says so',
+            30_000,
+          );
         }
         const status = await statusOf(poolName);
-        expect(resolvedIn(status)).to.deep.include({ status: 'False', reason: 'SourceInvalid', message: 'overrides.volumes[0].claimName: must be one of GET /volumes' });
+        expect(resolvedIn(status)).to.deep.include({
+          status: 'False',
+          reason: 'SourceInvalid',
+          message: 'overrides.volumes[0].claimName: must be one of GET /volumes',
+        });
         expect(status).to.include({ updateRevision, observedTemplateVersion: '2' });
         expect(await poolOf(poolName)).to.include({ templateVersion: '1' });
 
-        await untilAnswered(200, () => tenant().put(`/sandboxpools/${poolName}`, { overrides: { volumes: [] } }));
-        await eventually(async () => resolvedIn(await statusOf(poolName))?.status === 'True', 'it can');
+        await untilAnswered(200, () =>
+          tenant().put(`/sandboxpools/${poolName}`, { overrides: { volumes: [] } }),
+        );
+        await eventually(
+          async () => resolvedIn(await statusOf(poolName))?.status === 'True',
+          'it can',
+        );
         expect(await poolOf(poolName)).to.include({ templateVersion: '2' });
       });
     });
@@ -211,7 +365,11 @@ export const templatesAndCatalogueSuite = (name: string, of: () => DeploymentUnd
     it('lets a tenant change nothing', async () => {
       const template = await created();
 
-      for (const answer of [await tenant().post('/admin/sandbox-templates', {}), await tenant().put(`/admin/sandbox-templates/${template}`, {}), await tenant().delete(`/admin/sandbox-templates/${template}`)]) {
+      for (const answer of [
+        await tenant().post('/admin/sandbox-templates', {}),
+        await tenant().put(`/admin/sandbox-templates/${template}`, {}),
+        await tenant().delete(`/admin/sandbox-templates/${template}`),
+      ]) {
         expect([answer.status, answer.json.errorCode]).to.deep.equal([403, 'ADMIN_REQUIRED']);
       }
     });
@@ -222,7 +380,10 @@ export const templatesAndCatalogueSuite = (name: string, of: () => DeploymentUnd
 
 const catalogueSuite = (name: string, of: () => DeploymentUnderTest): void => {
   describe(`the catalogue: ${name}`, () => {
-    const listOf = async (client: HttpClient, path: string): Promise<readonly Readonly<Record<string, unknown>>[]> => {
+    const listOf = async (
+      client: HttpClient,
+      path: string,
+    ): Promise<readonly Readonly<Record<string, unknown>>[]> => {
       const { status, text, json } = await client.get(path);
       expect(status, text).to.equal(200);
       expect(json.total).to.equal(json.items?.length);
@@ -232,18 +393,31 @@ const catalogueSuite = (name: string, of: () => DeploymentUnderTest): void => {
     it('has the shipped instance types', async () => {
       for (const client of of().tenants) {
         const types = await listOf(client, '/instancetypes');
-        expect(types.map((item) => item['name'])).to.deep.equal(['small', 'standard', 'large-memory']);
+        expect(types.map((item) => item['name'])).to.deep.equal([
+          'small',
+          'standard',
+          'large-memory',
+        ]);
         for (const type of types) {
-          expect(type).to.have.all.keys('name', 'showName', 'description', 'baseResources', 'maxMultiplier', 'extensions');
+          expect(type).to.have.all.keys(
+            'name',
+            'showName',
+            'description',
+            'baseResources',
+            'maxMultiplier',
+            'extensions',
+          );
           expect(type['baseResources']).to.have.all.keys('requests', 'limits');
         }
       }
     });
 
-    it('shows a tenant the volumes of its namespace, and no other\'s', async () => {
+    it("shows a tenant the volumes of its namespace, and no other's", async () => {
       for (const client of of().tenants) {
         const volumes = await listOf(client, '/volumes?namespace=default');
-        expect(volumes.map(({ capacity: _capacity, ...volume }) => volume)).to.deep.equal(of().volumes);
+        expect(volumes.map(({ capacity: _capacity, ...volume }) => volume)).to.deep.equal(
+          of().volumes,
+        );
         for (const { capacity } of volumes) expect(capacity).to.match(/^\d+[MG]i$/);
       }
       expect(await listOf(of().stranger, '/volumes')).to.deep.equal([]);
@@ -252,14 +426,24 @@ const catalogueSuite = (name: string, of: () => DeploymentUnderTest): void => {
     it('has gates that say so', async () => {
       const { text } = await of().stranger.get('/feature-gates');
 
-      expect(JSON.parse(text)).to.include({ volumes: true, instanceType: true, terminal: true, exec: true, logs: true, quotas: true, multiCluster: false });
+      expect(JSON.parse(text)).to.include({
+        volumes: true,
+        instanceType: true,
+        terminal: true,
+        exec: true,
+        logs: true,
+        quotas: true,
+        multiCluster: false,
+      });
     });
 
     it('is the only cluster it knows', async () => {
       const [cluster, ...others] = await listOf(of().stranger, '/clusters');
 
       expect(cluster).to.include({ clusterID: 'local', isLocal: true, status: 'Connected' });
-      expect(Math.abs(Date.parse(String(cluster?.['lastHeartbeat'])) - Date.now())).to.be.lessThan(60_000);
+      expect(Math.abs(Date.parse(String(cluster?.['lastHeartbeat'])) - Date.now())).to.be.lessThan(
+        60_000,
+      );
       expect(others).to.deep.equal([]);
     });
   });
@@ -269,12 +453,19 @@ const catalogueSuite = (name: string, of: () => DeploymentUnderTest): void => {
       const [admin] = of().admins;
       const [tenant] = of().tenants;
       if (!admin || !tenant) throw new Error('there is one of each');
-      const counts = async (client: HttpClient): Promise<Counts> => (JSON.parse((await client.get('/admin/statistics/sandboxes')).text) as { readonly statistics: Counts }).statistics;
+      const counts = async (client: HttpClient): Promise<Counts> =>
+        (
+          JSON.parse((await client.get('/admin/statistics/sandboxes')).text) as {
+            readonly statistics: Counts;
+          }
+        ).statistics;
       const templateName = `counted-${randomBytes(4).toString('hex')}`;
       const { namespace } = await ofTemplate(admin, tenant, templateName, of().image);
       const before = await counts(admin);
 
-      const { json } = await untilAnswered(201, () => tenant.post('/sandboxes', { poolName: templateName }));
+      const { json } = await untilAnswered(201, () =>
+        tenant.post('/sandboxes', { poolName: templateName }),
+      );
       const id = json.sandbox?.['sandboxId'] ?? '';
       await untilAnswered(200, () => tenant.delete(`/sandboxes/${id}`));
 
@@ -282,7 +473,10 @@ const catalogueSuite = (name: string, of: () => DeploymentUnderTest): void => {
         await eventually(async () => {
           const { byStatus, byNamespace, total } = await counts(client);
           expect(total).to.equal(Object.values(byStatus).reduce((sum, count) => sum + count, 0));
-          return byStatus['Completed'] === (before.byStatus['Completed'] ?? 0) + 1 && (byNamespace[namespace] ?? 0) >= 1;
+          return (
+            byStatus['Completed'] === (before.byStatus['Completed'] ?? 0) + 1 &&
+            (byNamespace[namespace] ?? 0) >= 1
+          );
         }, 'it counts as completed, in its namespace');
       }
       await tenant.delete(`/sandboxpools/${templateName}?force=true`);
@@ -291,12 +485,28 @@ const catalogueSuite = (name: string, of: () => DeploymentUnderTest): void => {
   });
 };
 
-interface Counts { readonly total: number; readonly byStatus: Readonly<Record<string, number>>; readonly byNamespace: Readonly<Record<string, number>> }
+interface Counts {
+  readonly total: number;
+  readonly byStatus: Readonly<Record<string, number>>;
+  readonly byNamespace: Readonly<Record<string, number>>;
+}
 
 /** A template and a pool of one instance, both of this name. */
-const ofTemplate = async (admin: HttpClient, tenant: HttpClient, name: string, image: string): Promise<{ readonly namespace: string }> => {
-  const document = { apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name }, spec: { containers: [{ name: 'main', image, command: ['/bin/sleep', 'infinity'] }] } };
+const ofTemplate = async (
+  admin: HttpClient,
+  tenant: HttpClient,
+  name: string,
+  image: string,
+): Promise<{ readonly namespace: string }> => {
+  const document = {
+    apiVersion: 'sandpool.dev/v1alpha1',
+    kind: 'SandboxTemplate',
+    metadata: { name },
+    spec: { containers: [{ name: 'main', image, command: ['/bin/sleep', 'infinity'] }] },
+  };
   await admin.post('/admin/sandbox-templates', { crdJson: JSON.stringify(document) });
-  const { json } = await untilAnswered(201, () => tenant.post('/sandboxpools', { name, templateName: name, replicas: 1 }));
+  const { json } = await untilAnswered(201, () =>
+    tenant.post('/sandboxpools', { name, templateName: name, replicas: 1 }),
+  );
   return { namespace: String(json.template?.['namespace']) };
 };

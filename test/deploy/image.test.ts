@@ -4,23 +4,42 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { validate, ValidationSeverity } from 'dockerfile-utils';
-import { buildImage, containedBy, type ContainerImage, DOCKERFILE, dockerfileStages, only, REPOSITORY } from '../support/container-image.ts';
+import {
+  buildImage,
+  containedBy,
+  type ContainerImage,
+  DOCKERFILE,
+  dockerfileStages,
+  only,
+  REPOSITORY,
+} from '../support/container-image.ts';
 
 describe('the Dockerfile', () => {
   const [common = [], build = [], final = []] = dockerfileStages();
 
   it('passes the linter', () => {
-    const strict = { deprecatedMaintainer: ValidationSeverity.ERROR, instructionCasing: ValidationSeverity.ERROR, instructionCmdMultiple: ValidationSeverity.ERROR,
-      instructionEntrypointMultiple: ValidationSeverity.ERROR, instructionWorkdirRelative: ValidationSeverity.ERROR, instructionJSONInSingleQuotes: ValidationSeverity.ERROR };
+    const strict = {
+      deprecatedMaintainer: ValidationSeverity.ERROR,
+      instructionCasing: ValidationSeverity.ERROR,
+      instructionCmdMultiple: ValidationSeverity.ERROR,
+      instructionEntrypointMultiple: ValidationSeverity.ERROR,
+      instructionWorkdirRelative: ValidationSeverity.ERROR,
+      instructionJSONInSingleQuotes: ValidationSeverity.ERROR,
+    };
 
-    expect(validate(DOCKERFILE, strict).map(({ message, range }) => [range.start.line + 1, message])).to.deep.equal([]);
+    expect(
+      validate(DOCKERFILE, strict).map(({ message, range }) => [range.start.line + 1, message]),
+    ).to.deep.equal([]);
   });
 
   it('has a base whose version is named, the same for both stages', () => {
     const image = only(common, 'ARG');
 
     expect(image).to.match(/^NODE_IMAGE=docker\.io\/library\/node:\d+-\w+-slim$/);
-    expect([only(build, 'FROM'), only(final, 'FROM')]).to.deep.equal(['${NODE_IMAGE} AS build', '${NODE_IMAGE}']);
+    expect([only(build, 'FROM'), only(final, 'FROM')]).to.deep.equal([
+      '${NODE_IMAGE} AS build',
+      '${NODE_IMAGE}',
+    ]);
   });
 
   it('ends as a user without rights, whom Kubernetes can tell from root', () => {
@@ -28,14 +47,20 @@ describe('the Dockerfile', () => {
   });
 
   it('runs nothing in the stage that is shipped, and copies the tree alone into it', () => {
-    expect(final.filter(({ keyword }) => ['RUN', 'ADD', 'VOLUME'].includes(keyword))).to.deep.equal([]);
+    expect(final.filter(({ keyword }) => ['RUN', 'ADD', 'VOLUME'].includes(keyword))).to.deep.equal(
+      [],
+    );
     expect(only(final, 'COPY')).to.equal('--from=build /image /opt/sandpool');
-    expect(build.filter(({ keyword }) => keyword === 'RUN').at(-1)?.text).to.equal('script/image-tree /image');
+    expect(build.filter(({ keyword }) => keyword === 'RUN').at(-1)?.text).to.equal(
+      'script/image-tree /image',
+    );
   });
 
   it('is sent what it copies, and nothing else', () => {
     const sent = readFileSync(join(REPOSITORY, '.dockerignore'), 'utf8').trim().split('\n');
-    const copied = build.filter(({ keyword }) => keyword === 'COPY').flatMap(({ text }) => text.split(' ').slice(0, -1));
+    const copied = build
+      .filter(({ keyword }) => keyword === 'COPY')
+      .flatMap(({ text }) => text.split(' ').slice(0, -1));
 
     expect(sent[0]).to.equal('*');
     expect(sent.slice(1).toSorted()).to.deep.equal(copied.map((path) => `!${path}`).toSorted());
@@ -45,19 +70,38 @@ describe('the Dockerfile', () => {
 describe('the image', function () {
   this.timeout(180_000);
   let image: ContainerImage;
-  before(async () => { image = await buildImage(); });
-  after(() => { image?.remove(); });
+  before(async () => {
+    image = await buildImage();
+  });
+  after(() => {
+    image?.remove();
+  });
 
-  const run = async (command: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> => {
+  const run = async (
+    command: readonly string[],
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<string> => {
     const [program = '', ...args] = [
-      ...containedBy({ binds: ['--ro-bind', image.tree, image.place], workingDir: image.workingDir, env: { ...image.env, ...env }, user: image }), ...command,
+      ...containedBy({
+        binds: ['--ro-bind', image.tree, image.place],
+        workingDir: image.workingDir,
+        env: { ...image.env, ...env },
+        user: image,
+      }),
+      ...command,
     ];
     return (await promisify(execFile)(program, args, { timeout: 60_000 })).stdout;
   };
 
   it('starts without rights, on a file system that can not be written to', async () => {
     expect(await run([...image.entrypoint, '--version'])).to.match(/^\d+\.\d+\.\d+\n$/);
-    expect(await run(['sh', '-c', `id -u; touch ${image.place}/file 2>/dev/null || touch /file 2>/dev/null || echo refused`])).to.equal(`${process.getuid?.() === 0 ? image.uid : process.getuid?.()}\nrefused\n`);
+    expect(
+      await run([
+        'sh',
+        '-c',
+        `id -u; touch ${image.place}/file 2>/dev/null || touch /file 2>/dev/null || echo refused`,
+      ]),
+    ).to.equal(`${process.getuid?.() === 0 ? image.uid : process.getuid?.()}\nrefused\n`);
   });
 
   it('can be read by everybody and changed by nobody but root', () => {
@@ -70,11 +114,40 @@ describe('the image', function () {
   });
 
   it('has what the daemon imports, and none of what only developers or the embedded daemon need', async () => {
-    const packages = readdirSync(join(image.tree, 'node_modules')).flatMap((name) => (name.startsWith('@') ? readdirSync(join(image.tree, 'node_modules', name)).map((part) => `${name}/${part}`) : [name]));
+    const packages = readdirSync(join(image.tree, 'node_modules')).flatMap((name) =>
+      name.startsWith('@')
+        ? readdirSync(join(image.tree, 'node_modules', name)).map((part) => `${name}/${part}`)
+        : [name],
+    );
 
-    expect(packages).to.include.members(['koa', 'ioredis', 'redlock', '@kubernetes/client-node', 'undici', 'xstate', 'zod']);
-    for (const absent of ['typescript', 'mocha', 'tsx', 'oxlint', 'node-pty', '@photostructure/sqlite', '@types/node']) expect(packages).not.to.include(absent);
-    for (const absent of ['src', 'test', 'script', '.npmrc', 'node_modules/.package-lock.json']) expect(existsSync(join(image.tree, absent)), absent).to.equal(false);
-    expect(await run(['node', '--input-type=module', '-e', "await import('@kubernetes/client-node'); await import('ioredis'); console.log('imported')"])).to.equal('imported\n');
+    expect(packages).to.include.members([
+      'koa',
+      'ioredis',
+      'redlock',
+      '@kubernetes/client-node',
+      'undici',
+      'xstate',
+      'zod',
+    ]);
+    for (const absent of [
+      'typescript',
+      'mocha',
+      'tsx',
+      'oxlint',
+      'node-pty',
+      '@photostructure/sqlite',
+      '@types/node',
+    ])
+      expect(packages).not.to.include(absent);
+    for (const absent of ['src', 'test', 'script', '.npmrc', 'node_modules/.package-lock.json'])
+      expect(existsSync(join(image.tree, absent)), absent).to.equal(false);
+    expect(
+      await run([
+        'node',
+        '--input-type=module',
+        '-e',
+        "await import('@kubernetes/client-node'); await import('ioredis'); console.log('imported')",
+      ]),
+    ).to.equal('imported\n');
   });
 });

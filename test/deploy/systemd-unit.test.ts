@@ -8,29 +8,56 @@ import { skipBecause } from '../support/skip-because.ts';
 
 const UNIT = fileURLToPath(new URL('../../deploy/systemd/sandpool.service', import.meta.url));
 const text = readFileSync(UNIT, 'utf8');
-const valuesOf = (name: string): readonly string[] => [...text.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].flatMap(([, value = '']) => value.split(' '));
+const valuesOf = (name: string): readonly string[] =>
+  [...text.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].flatMap(([, value = '']) =>
+    value.split(' '),
+  );
 
 describe('the systemd unit', () => {
   it('is taken by systemd without a word', function () {
-    if (spawnSync('systemd-analyze', ['--version']).status !== 0) skipBecause(this, 'there is no systemd-analyze');
+    if (spawnSync('systemd-analyze', ['--version']).status !== 0)
+      skipBecause(this, 'there is no systemd-analyze');
     const folder = mkdtempSync(join(tmpdir(), 'sandpool-unit-'));
     try {
       // The program is not installed here.
-      writeFileSync(join(folder, 'sandpool.service'), text.replace('/opt/sandpool/bin/sandpool', '/bin/true'));
-      const { stdout, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', join(folder, 'sandpool.service')], { encoding: 'utf8' });
+      writeFileSync(
+        join(folder, 'sandpool.service'),
+        text.replace('/opt/sandpool/bin/sandpool', '/bin/true'),
+      );
+      const { stdout, stderr } = spawnSync(
+        'systemd-analyze',
+        ['verify', '--man=no', join(folder, 'sandpool.service')],
+        { encoding: 'utf8' },
+      );
 
-      expect((stdout + stderr).split('\n').filter((line) => line.includes('sandpool.service'))).to.deep.equal([]);
+      expect(
+        (stdout + stderr).split('\n').filter((line) => line.includes('sandpool.service')),
+      ).to.deep.equal([]);
     } finally {
       rmSync(folder, { recursive: true });
     }
   });
 
   it('leaves sandboxes alone when the daemon stops', () => {
-    expect([valuesOf('KillMode'), valuesOf('Delegate'), valuesOf('OOMPolicy')]).to.deep.equal([['process'], ['yes'], ['continue']]);
+    expect([valuesOf('KillMode'), valuesOf('Delegate'), valuesOf('OOMPolicy')]).to.deep.equal([
+      ['process'],
+      ['yes'],
+      ['continue'],
+    ]);
   });
 
   it('sets nothing that keeps sandboxes from being made', () => {
-    for (const name of ['RestrictNamespaces', 'ProtectKernelTunables', 'ProtectKernelLogs', 'ProtectProc', 'ProcSubset', 'ProtectHostname', 'ProtectControlGroups', 'PrivateUsers', 'MemoryDenyWriteExecute']) {
+    for (const name of [
+      'RestrictNamespaces',
+      'ProtectKernelTunables',
+      'ProtectKernelLogs',
+      'ProtectProc',
+      'ProcSubset',
+      'ProtectHostname',
+      'ProtectControlGroups',
+      'PrivateUsers',
+      'MemoryDenyWriteExecute',
+    ]) {
       expect(valuesOf(name), name).to.deep.equal([]);
     }
   });

@@ -9,44 +9,77 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const pages = [
   ...readdirSync(ROOT).filter((name) => name.endsWith('.md')),
   ...['docs', 'native', 'bench'].flatMap((folder) =>
-    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md')).map((name) => join(folder, name))),
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => join(folder, name)),
+  ),
 ];
 
 const textOf = (page: string): string => readFileSync(join(ROOT, page), 'utf8');
 
 /** As GitHub names a heading; the second of a name is not looked for. */
-const anchorOf = (heading: string): string => heading.replaceAll(/`|\[([^\]]*)\]\([^)]*\)/g, '$1').toLowerCase().replaceAll(/[^\p{L}\p{N} _-]/gu, '').trim().replaceAll(' ', '-');
+const anchorOf = (heading: string): string =>
+  heading
+    .replaceAll(/`|\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+    .trim()
+    .replaceAll(' ', '-');
 
-const anchorsOf = (page: string): readonly string[] => [...textOf(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchorOf(heading));
+const anchorsOf = (page: string): readonly string[] =>
+  [...textOf(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchorOf(heading));
 
 const linksOf = (page: string): readonly string[] =>
-  [...textOf(page).replaceAll(/^```[^]*?^```/gm, '').matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target).filter((target) => !/^[a-z]+:/.test(target));
+  [
+    ...textOf(page)
+      .replaceAll(/^```[^]*?^```/gm, '')
+      .matchAll(/\]\(([^)\s]+)\)/g),
+  ]
+    .map(([, target = '']) => target)
+    .filter((target) => !/^[a-z]+:/.test(target));
 
 describe('the documentation', () => {
   it('is found', () => {
-    expect(pages).to.include.members(['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'docs/api.md', 'docs/decisions/README.md', 'native/README.md']);
+    expect(pages).to.include.members([
+      'README.md',
+      'ARCHITECTURE.md',
+      'CONTRIBUTING.md',
+      'docs/api.md',
+      'docs/decisions/README.md',
+      'native/README.md',
+    ]);
   });
 
   it('links to files and headings that exist', () => {
-    const broken = pages.flatMap((page) => linksOf(page).flatMap((link) => {
-      const [path = '', anchor] = link.split('#');
-      const target = path === '' ? page : normalize(join(dirname(page), path));
-      if (!existsSync(join(ROOT, target))) return [`${page}: ${link}`];
-      return anchor !== undefined && !anchorsOf(target).includes(anchor) ? [`${page}: ${link}`] : [];
-    }));
+    const broken = pages.flatMap((page) =>
+      linksOf(page).flatMap((link) => {
+        const [path = '', anchor] = link.split('#');
+        const target = path === '' ? page : normalize(join(dirname(page), path));
+        if (!existsSync(join(ROOT, target))) return [`${page}: ${link}`];
+        return anchor !== undefined && !anchorsOf(target).includes(anchor)
+          ? [`${page}: ${link}`]
+          : [];
+      }),
+    );
 
     expect(broken).to.deep.equal([]);
   });
 
   it('names files of the code that exist', () => {
-    const absent = pages.flatMap((page) => [...textOf(page).matchAll(/`((?:src|test|script|config|native|bin)\/[A-Za-z0-9_./-]+)/g)]
-      .map(([, path = '']) => path.replace(/\.$/, '')).filter((path) => !existsSync(join(ROOT, path))).map((path) => `${page}: ${path}`));
+    const absent = pages.flatMap((page) =>
+      [...textOf(page).matchAll(/`((?:src|test|script|config|native|bin)\/[A-Za-z0-9_./-]+)/g)]
+        .map(([, path = '']) => path.replace(/\.$/, ''))
+        .filter((path) => !existsSync(join(ROOT, path)))
+        .map((path) => `${page}: ${path}`),
+    );
 
     expect(absent).to.deep.equal([]);
   });
 
   it('lists every decision', () => {
-    const records = readdirSync(join(ROOT, 'docs/decisions')).filter((name) => name !== 'README.md');
+    const records = readdirSync(join(ROOT, 'docs/decisions')).filter(
+      (name) => name !== 'README.md',
+    );
 
     expect(linksOf('docs/decisions/README.md')).to.have.members(records);
   });

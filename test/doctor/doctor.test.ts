@@ -1,5 +1,13 @@
 import { expect } from 'chai';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
@@ -25,13 +33,29 @@ describe('the doctor', function () {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  const findings = async (name: string, settings: NamedTexts = {}, given: Partial<Patient> = {}): Promise<readonly Finding[]> => {
-    const { config } = loadConfig({ env: {}, argvOptions: { dataDir, listen: '127.0.0.1:0', ...settings } });
-    const all = await examine({ config, daemon: undefined, bwrapPath: '/usr/bin/bwrap', launcherPath: process.execPath, etc: folder, uid: process.getuid?.(), ...given });
+  const findings = async (
+    name: string,
+    settings: NamedTexts = {},
+    given: Partial<Patient> = {},
+  ): Promise<readonly Finding[]> => {
+    const { config } = loadConfig({
+      env: {},
+      argvOptions: { dataDir, listen: '127.0.0.1:0', ...settings },
+    });
+    const all = await examine({
+      config,
+      daemon: undefined,
+      bwrapPath: '/usr/bin/bwrap',
+      launcherPath: process.execPath,
+      etc: folder,
+      uid: process.getuid?.(),
+      ...given,
+    });
     for (const { status, advice } of all) expect(advice !== undefined).to.equal(status !== 'ok');
     return all.filter((finding) => finding.name === name);
   };
-  const status = async (...args: Parameters<typeof findings>): Promise<string> => (await findings(...args)).map((finding) => finding.status).join();
+  const status = async (...args: Parameters<typeof findings>): Promise<string> =>
+    (await findings(...args)).map((finding) => finding.status).join();
 
   const aStore = async (): Promise<string> => {
     const file = join(dataDir, 'sandpool.db');
@@ -42,24 +66,51 @@ describe('the doctor', function () {
   };
 
   it('finds nothing wrong with an empty data folder on a machine that can make sandboxes', async () => {
-    for (const name of ['node', 'bubblewrap', 'sandboxes', 'launcher', 'data folder', 'disk', 'store', 'port', 'clock']) expect(await status(name), name).to.equal('ok');
+    for (const name of [
+      'node',
+      'bubblewrap',
+      'sandboxes',
+      'launcher',
+      'data folder',
+      'disk',
+      'store',
+      'port',
+      'clock',
+    ])
+      expect(await status(name), name).to.equal('ok');
   });
 
   it('misses bubblewrap and the launcher', async () => {
-    expect((await findings('bubblewrap', {}, { bwrapPath: join(folder, 'none') }))[0]).to.include({ status: 'problem', advice: 'install it: apt-get install bubblewrap' });
-    expect((await findings('launcher', {}, { launcherPath: join(folder, 'none') }))[0]).to.include({ status: 'problem', advice: 'build it: script/bootstrap' });
+    expect((await findings('bubblewrap', {}, { bwrapPath: join(folder, 'none') }))[0]).to.include({
+      status: 'problem',
+      advice: 'install it: apt-get install bubblewrap',
+    });
+    expect((await findings('launcher', {}, { launcherPath: join(folder, 'none') }))[0]).to.include({
+      status: 'problem',
+      advice: 'build it: script/bootstrap',
+    });
     expect(await status('sandboxes', { isolation: 'none' })).to.equal('warning');
   });
 
   it('says in bubblewrap’s words why no sandbox can be started', async () => {
     const broken = join(folder, 'bwrap');
-    writeFileSync(broken, '#!/bin/sh\n[ "$1" = --version ] && exit 0\necho "bwrap: No permissions to create new namespace" >&2\nexit 1\n', { mode: 0o755 });
-    expect((await findings('sandboxes', {}, { bwrapPath: broken }))[0]).to.include({ status: 'problem', message: 'none can be started: bwrap: No permissions to create new namespace' });
+    writeFileSync(
+      broken,
+      '#!/bin/sh\n[ "$1" = --version ] && exit 0\necho "bwrap: No permissions to create new namespace" >&2\nexit 1\n',
+      { mode: 0o755 },
+    );
+    expect((await findings('sandboxes', {}, { bwrapPath: broken }))[0]).to.include({
+      status: 'problem',
+      message: 'none can be started: bwrap: No permissions to create new namespace',
+    });
   });
 
   it('names what the kernel counts by user where all sandboxes have one, the daemon’s', async () => {
     const [finding] = await findings('shared limits', {}, { uid: 1_000 });
-    expect(finding).to.include({ status: 'warning', advice: 'run the daemon as root, so that each sandbox has a host uid of its own' });
+    expect(finding).to.include({
+      status: 'warning',
+      advice: 'run the daemon as root, so that each sandbox has a host uid of its own',
+    });
     expect(finding?.message).to.match(/uid 1000.*processes.*inotify.*pipes.*message queues/);
     expect(await status('shared limits', {}, { uid: 0 })).to.equal('ok');
     expect(await status('shared limits', { isolation: 'none' }, { uid: 0 })).to.equal('ok');
@@ -67,8 +118,14 @@ describe('the doctor', function () {
 
   it('sees accounts and containers in the range of host uids', async function () {
     if (process.getuid?.() !== 0) skipBecause(this, 'needs root');
-    writeFileSync(join(folder, 'passwd'), 'root:x:0:0::/root:/bin/sh\nada:x:2000000005:1::/:/bin/sh\n');
-    expect((await findings('uid range'))[0]).to.include({ status: 'problem', message: '2000000000 to 2000065535 holds accounts: ada' });
+    writeFileSync(
+      join(folder, 'passwd'),
+      'root:x:0:0::/root:/bin/sh\nada:x:2000000005:1::/:/bin/sh\n',
+    );
+    expect((await findings('uid range'))[0]).to.include({
+      status: 'problem',
+      message: '2000000000 to 2000065535 holds accounts: ada',
+    });
     expect(await status('uid range', { uidRangeFirst: '2000000006' })).to.equal('ok');
     writeFileSync(join(folder, 'passwd'), '');
     writeFileSync(join(folder, 'subuid'), 'bob:1999999000:2000\n');
@@ -77,17 +134,23 @@ describe('the doctor', function () {
 
   it('sees a data folder that is open to others, or is no folder', async () => {
     chmodSync(dataDir, 0o755);
-    expect((await findings('data folder'))[0]).to.include({ status: 'warning', advice: `chmod 700 ${dataDir}` });
+    expect((await findings('data folder'))[0]).to.include({
+      status: 'warning',
+      advice: `chmod 700 ${dataDir}`,
+    });
     writeFileSync(join(folder, 'file'), '');
     expect(await status('data folder', { dataDir: join(folder, 'file') })).to.equal('problem');
   });
 
   it('sees keys that others may read, and keys without their pepper', async () => {
     mkdirSync(join(dataDir, 'keys'));
-    for (const name of ['pepper', 'admin.key', 'tenant.key']) writeFileSync(join(dataDir, 'keys', name), 'x', { mode: 0o600 });
+    for (const name of ['pepper', 'admin.key', 'tenant.key'])
+      writeFileSync(join(dataDir, 'keys', name), 'x', { mode: 0o600 });
     expect(await status('keys')).to.equal('ok');
     chmodSync(join(dataDir, 'keys/admin.key'), 0o644);
-    expect((await findings('keys'))[0]?.message).to.include('admin.key').and.not.include('tenant.key');
+    expect((await findings('keys'))[0]?.message)
+      .to.include('admin.key')
+      .and.not.include('tenant.key');
     rmSync(join(dataDir, 'keys/pepper'));
     expect((await findings('keys'))[0]).to.include({ status: 'problem' });
   });
@@ -104,7 +167,9 @@ describe('the doctor', function () {
     const newer = connect(file, { busyTimeoutMs: 0 });
     newer.exec('PRAGMA user_version = 9999');
     newer.close();
-    expect((await findings('store'))[0]?.message).to.include('a newer version of Sandpool wrote it (schema 9999');
+    expect((await findings('store'))[0]?.message).to.include(
+      'a newer version of Sandpool wrote it (schema 9999',
+    );
     writeFileSync(file, 'no database'.repeat(1_000));
     expect((await findings('store'))[0]?.message).to.include('not a database');
   });
@@ -114,7 +179,10 @@ describe('the doctor', function () {
     await once(other, 'listening');
     const address = other.address();
     const port = typeof address === 'object' && address ? address.port : 0;
-    expect((await findings('port', { listen: `127.0.0.1:${port}` }))[0]).to.include({ status: 'problem', message: `another process listens at 127.0.0.1:${port}` });
+    expect((await findings('port', { listen: `127.0.0.1:${port}` }))[0]).to.include({
+      status: 'problem',
+      message: `another process listens at 127.0.0.1:${port}`,
+    });
     other.close();
     expect(await status('port', { listen: '192.0.2.1:80' })).to.equal('problem');
   });
@@ -130,7 +198,12 @@ describe('the doctor', function () {
     const silent: Server = createServer().listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const address = silent.address();
-    const daemon = { address: `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`, pid: 1, startTime: '1', bootId: 'x' };
+    const daemon = {
+      address: `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`,
+      pid: 1,
+      startTime: '1',
+      bootId: 'x',
+    };
     expect((await findings('daemon', {}, { daemon }))[0]).to.include({ status: 'problem' });
     silent.close();
   });

@@ -11,11 +11,19 @@ describe('the alert about the audit, on a real daemon', function () {
   this.timeout(300_000);
   let daemon: DaemonUnderTest;
   let watch: AlertWatch;
-  const value = async (name: string, labels: Readonly<Record<string, string>> = {}): Promise<number> => seriesOf(await daemon.metrics()).value(name, labels) ?? Number.NaN;
+  const value = async (
+    name: string,
+    labels: Readonly<Record<string, string>> = {},
+  ): Promise<number> => seriesOf(await daemon.metrics()).value(name, labels) ?? Number.NaN;
   const folder = (): string => join(daemon.dataDir, 'audit');
 
   before(async () => {
-    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '0', '--audit-file-bytes', '65536']);
+    daemon = await DaemonUnderTest.start([
+      '--default-pool-replicas',
+      '0',
+      '--audit-file-bytes',
+      '65536',
+    ]);
     watch = new AlertWatch({ a: () => daemon.metrics() });
   });
   beforeEach(() => watch.anHourLater());
@@ -29,8 +37,13 @@ describe('the alert about the audit, on a real daemon', function () {
     try {
       await within(120_000, 'it shows', async () => {
         // Until a file is full; what is refused has a bound.
-        for (let writes = 0; writes < 50; writes += 1) expect((await client.put('/sandboxpools/default', { replicas: 0 })).status).to.equal(200);
-        return (await value('sandpool_audit_unwritable_seconds')) > 0 && (await value('sandpool_audit_waiting_lines')) > 0 || undefined;
+        for (let writes = 0; writes < 50; writes += 1)
+          expect((await client.put('/sandboxpools/default', { replicas: 0 })).status).to.equal(200);
+        return (
+          ((await value('sandpool_audit_unwritable_seconds')) > 0 &&
+            (await value('sandpool_audit_waiting_lines')) > 0) ||
+          undefined
+        );
       });
       await watch.fires('SandpoolAuditLost', 120_000);
     } finally {
@@ -38,17 +51,28 @@ describe('the alert about the audit, on a real daemon', function () {
     }
 
     await watch.clears('SandpoolAuditLost');
-    await within(60_000, 'it goes', async () => (await value('sandpool_audit_unwritable_seconds')) === 0 && (await value('sandpool_audit_waiting_lines')) === 0 || undefined);
+    await within(
+      60_000,
+      'it goes',
+      async () =>
+        ((await value('sandpool_audit_unwritable_seconds')) === 0 &&
+          (await value('sandpool_audit_waiting_lines')) === 0) ||
+        undefined,
+    );
     expect(await value('sandpool_audit_lines_total', { outcome: 'lost' })).to.equal(0);
     expect((await daemon.cli(['audit', 'verify'])).code).to.equal(0);
   });
 
   it('SandpoolAuditLost: lines that are gone when the daemon comes again', async () => {
     expect(await watch.look('SandpoolAuditLost')).to.equal(false);
-    for (let writes = 0; writes < 5; writes += 1) await daemon.client().post('/sandboxes', { poolName: 'nowhere' });
+    for (let writes = 0; writes < 5; writes += 1)
+      await daemon.client().post('/sandboxes', { poolName: 'nowhere' });
     expect(await daemon.stop()).to.equal(0);
     const last = auditFiles(folder()).at(-1) ?? '';
-    writeFileSync(last, `${readFileSync(last, 'utf8').trimEnd().split('\n').slice(0, -2).join('\n')}\n`);
+    writeFileSync(
+      last,
+      `${readFileSync(last, 'utf8').trimEnd().split('\n').slice(0, -2).join('\n')}\n`,
+    );
 
     await daemon.start();
     expect(await value('sandpool_audit_lines_total', { outcome: 'missing' })).to.equal(2);

@@ -11,8 +11,9 @@ import { AlertWatch } from '../support/prometheus/alert-watch.ts';
 const PLANTED_SECONDS = 86_399;
 
 /**
- * What a whole build never shows. Its launcher can be taken away. No state machine throws that we know of, so one is made to: a
- * sandbox's, when it learns of an idle timeout of just so many seconds.
+ * What a whole build never shows. Its launcher can be taken away. No state machine throws that we
+ * know of, so one is made to: a sandbox's, when it learns of an idle timeout of just so many
+ * seconds.
  */
 describe('alerts on a real daemon whose build is broken', function () {
   this.timeout(180_000);
@@ -57,11 +58,22 @@ describe('alerts on a real daemon whose build is broken', function () {
 
     await client.put(`/sandboxes/${id}/idle-timeout`, { idleTimeoutSeconds: PLANTED_SECONDS });
     await watch.fires('SandpoolMachineThrew');
-    await within(10_000, 'the log tells why', () => daemon.run.stderr().includes('planted by a drill') || undefined);
-    await within(10_000, 'it is there again', async () => (await client.get(`/sandboxes/${id}`)).json.sandbox?.['status'] === 'Running' || undefined);
+    await within(
+      10_000,
+      'the log tells why',
+      () => daemon.run.stderr().includes('planted by a drill') || undefined,
+    );
+    await within(
+      10_000,
+      'it is there again',
+      async () =>
+        (await client.get(`/sandboxes/${id}`)).json.sandbox?.['status'] === 'Running' || undefined,
+    );
 
     await watch.anHourLater();
-    expect((await client.put(`/sandboxes/${id}/idle-timeout`, { idleTimeoutSeconds: 600 })).status).to.equal(200);
+    expect(
+      (await client.put(`/sandboxes/${id}/idle-timeout`, { idleTimeoutSeconds: 600 })).status,
+    ).to.equal(200);
     await watch.clears('SandpoolMachineThrew');
     await giveBack(client, id);
   });
@@ -71,16 +83,24 @@ describe('alerts on a real daemon whose build is broken', function () {
     expect(await watch.look('SandpoolMachineBroken')).to.equal(false);
 
     for (let n = 0; n < 5; n++) {
-      const isThere = async () => (await client.get(`/sandboxes/${id}`)).json.sandbox?.['status'] === 'Running' || undefined;
+      const isThere = async () =>
+        (await client.get(`/sandboxes/${id}`)).json.sandbox?.['status'] === 'Running' || undefined;
       await within(10_000, 'it is there', isThere);
       await client.put(`/sandboxes/${id}/idle-timeout`, { idleTimeoutSeconds: PLANTED_SECONDS });
     }
     await watch.fires('SandpoolMachineBroken');
-    await within(10_000, 'the log tells that it is left alone', () => daemon.run.stderr().includes('left alone') || undefined);
+    await within(
+      10_000,
+      'the log tells that it is left alone',
+      () => daemon.run.stderr().includes('left alone') || undefined,
+    );
 
     const admin = daemon.client(daemon.adminKey);
     expect((await admin.post(`/debug/actors/sandbox/${id}/rebuild`, {})).status).to.equal(200);
-    expect((await client.get(`/sandboxes/${id}`)).json.sandbox).to.have.property('status', 'Running');
+    expect((await client.get(`/sandboxes/${id}`)).json.sandbox).to.have.property(
+      'status',
+      'Running',
+    );
     await watch.clears('SandpoolMachineBroken');
     await giveBack(client, id);
   });
@@ -95,10 +115,16 @@ describe('alerts on a real daemon whose build is broken', function () {
       await watch.fires('SandpoolNotReady');
       await watch.fires('SandpoolNoneReady');
       expect((await client.get('/readyz')).status).to.equal(503);
-      await eventually(async () => {
-        expect((await client.post(`/sandboxes/${id}/exec`, { command: 'true' })).status).to.equal(503);
-        return await watch.look('SandpoolRequestsFail');
-      }, 'SandpoolRequestsFail fires', 90_000);
+      await eventually(
+        async () => {
+          expect((await client.post(`/sandboxes/${id}/exec`, { command: 'true' })).status).to.equal(
+            503,
+          );
+          return await watch.look('SandpoolRequestsFail');
+        },
+        'SandpoolRequestsFail fires',
+        90_000,
+      );
     });
     await watch.clears('SandpoolNotReady');
     await watch.clears('SandpoolNoneReady');

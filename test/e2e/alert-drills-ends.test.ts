@@ -24,7 +24,14 @@ describe('the alerts about keys and certificates that end, on a real daemon', fu
 
   it('SandpoolCertificateEnds: one of 13 days, and then one of 60', async () => {
     if (!short || !long) throw new Error('no certificates');
-    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '0', '--tls-cert-file', short.certFile, '--tls-key-file', short.keyFile]);
+    daemon = await DaemonUnderTest.start([
+      '--default-pool-replicas',
+      '0',
+      '--tls-cert-file',
+      short.certFile,
+      '--tls-key-file',
+      short.keyFile,
+    ]);
     const running = daemon;
     const watch = new AlertWatch({ a: () => running.metrics() });
     await watch.fires('SandpoolCertificateEnds');
@@ -52,10 +59,12 @@ const withKeyThatEndsIn = async (daemon: DaemonUnderTest, days: number): Promise
   await daemon.stop();
   const endsAt = Date.now() + days * 24 * 60 * 60_000;
   const database = connect(join(daemon.dataDir, 'sandpool.db'), { busyTimeoutMs: 10_000 });
-  database.prepare(`
+  database
+    .prepare(`
     INSERT OR REPLACE INTO api_keys SELECT 'k123456789012345', revision + 100, namespace, 'old',
       json_set(body, '$.keyId', 'k123456789012345', '$.shortName', 'old', '$.issuedAt', ?, '$.expiresAt', ?)
-    FROM api_keys WHERE json_extract(body, '$.role') = 'user' LIMIT 1`).run(endsAt - 365 * 24 * 60 * 60_000, endsAt);
+    FROM api_keys WHERE json_extract(body, '$.role') = 'user' LIMIT 1`)
+    .run(endsAt - 365 * 24 * 60 * 60_000, endsAt);
   database.close();
   await daemon.start();
 };

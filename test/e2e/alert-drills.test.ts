@@ -6,7 +6,10 @@ import { aTemplateFolder, claim, clear, stocked } from '../support/on-a-daemon.t
 import { AlertWatch } from '../support/prometheus/alert-watch.ts';
 import { stoppedFor } from '../support/stopped-for.ts';
 
-/** What is provoked here makes the rule's own expression hold, and hold no longer. For how long it must is for promtool. */
+/**
+ * What is provoked here makes the rule's own expression hold, and hold no longer. For how long it
+ * must is for promtool.
+ */
 describe('alerts on a real daemon', function () {
   this.timeout(180_000);
   let templates: ReturnType<typeof aTemplateFolder>;
@@ -16,8 +19,22 @@ describe('alerts on a real daemon', function () {
   let watch: AlertWatch;
 
   before(async () => {
-    templates = aTemplateFolder({ broken: { description: 'ends at once', containers: [{ name: 'main', image: 'host', command: ['/no/such/program'] }] } });
-    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '2', '--templates-dir', templates.folder, '--breaker-failures', '1', '--log-level', 'error']);
+    templates = aTemplateFolder({
+      broken: {
+        description: 'ends at once',
+        containers: [{ name: 'main', image: 'host', command: ['/no/such/program'] }],
+      },
+    });
+    daemon = await DaemonUnderTest.start([
+      '--default-pool-replicas',
+      '2',
+      '--templates-dir',
+      templates.folder,
+      '--breaker-failures',
+      '1',
+      '--log-level',
+      'error',
+    ]);
     client = daemon.client();
     admin = daemon.client(daemon.adminKey);
     await stocked(client, 2);
@@ -34,10 +51,15 @@ describe('alerts on a real daemon', function () {
   it('SandpoolPoolsCannotStart: a pool whose command is not there, and then is', async () => {
     expect(await watch.look('SandpoolPoolsCannotStart')).to.equal(false);
 
-    expect((await client.post('/sandboxpools', { name: 'drill', templateName: 'broken', replicas: 1 })).status).to.equal(201);
+    expect(
+      (await client.post('/sandboxpools', { name: 'drill', templateName: 'broken', replicas: 1 }))
+        .status,
+    ).to.equal(201);
     await watch.fires('SandpoolPoolsCannotStart');
 
-    expect((await client.put('/sandboxpools/drill', { templateName: 'default' })).status).to.equal(200);
+    expect((await client.put('/sandboxpools/drill', { templateName: 'default' })).status).to.equal(
+      200,
+    );
     await watch.clears('SandpoolPoolsCannotStart');
     await client.delete('/sandboxpools/drill?force=true');
   });
@@ -45,10 +67,16 @@ describe('alerts on a real daemon', function () {
   it('SandpoolStartsFail: the same, and then starts that are well', async () => {
     expect(await watch.look('SandpoolStartsFail')).to.equal(false);
 
-    await client.post('/sandboxpools', { name: 'drill-starts', templateName: 'broken', replicas: 1 });
+    await client.post('/sandboxpools', {
+      name: 'drill-starts',
+      templateName: 'broken',
+      replicas: 1,
+    });
     await watch.fires('SandpoolStartsFail');
 
-    expect((await client.put('/sandboxpools/drill-starts', { templateName: 'default' })).status).to.equal(200);
+    expect(
+      (await client.put('/sandboxpools/drill-starts', { templateName: 'default' })).status,
+    ).to.equal(200);
     await stocked(client, 1, 'drill-starts');
     await watch.anHourLater();
     await client.put('/sandboxpools/drill-starts', { replicas: 6 });
@@ -91,11 +119,15 @@ describe('alerts on a real daemon', function () {
   });
 
   it('SandpoolLoopLate: a daemon that is stopped for half a second, and goes on', async () => {
-    await eventually(async () => {
-      await watch.look('SandpoolLoopLate'); // what was before is not counted
-      await stoppedFor(500, daemon.run.process);
-      return await watch.look('SandpoolLoopLate');
-    }, 'SandpoolLoopLate fires', 30_000);
+    await eventually(
+      async () => {
+        await watch.look('SandpoolLoopLate'); // what was before is not counted
+        await stoppedFor(500, daemon.run.process);
+        return await watch.look('SandpoolLoopLate');
+      },
+      'SandpoolLoopLate fires',
+      30_000,
+    );
 
     await watch.clears('SandpoolLoopLate');
   });
@@ -104,40 +136,61 @@ describe('alerts on a real daemon', function () {
     /** Claims one that ends after so long without use. */
     const short = async (idleTimeoutSeconds: number): Promise<string> => {
       const id = await claim(client);
-      expect((await client.put(`/sandboxes/${id}/idle-timeout`, { idleTimeoutSeconds })).status).to.equal(200);
+      expect(
+        (await client.put(`/sandboxes/${id}/idle-timeout`, { idleTimeoutSeconds })).status,
+      ).to.equal(200);
       return id;
     };
-    const ended = (id: string): Promise<unknown> => within(30_000, `${id} ends`, async () => (await client.get(`/sandboxes/${id}`)).status === 404 || undefined);
+    const ended = (id: string): Promise<unknown> =>
+      within(
+        30_000,
+        `${id} ends`,
+        async () => (await client.get(`/sandboxes/${id}`)).status === 404 || undefined,
+      );
     expect(await watch.look('SandpoolDeadlinesLate')).to.equal(false);
 
-    await eventually(async () => {
-      await watch.anHourLater();
-      const id = await short(3);
-      await stoppedFor(6_000, daemon.run.process);
-      await ended(id);
-      return await watch.look('SandpoolDeadlinesLate');
-    }, 'SandpoolDeadlinesLate fires', 60_000);
+    await eventually(
+      async () => {
+        await watch.anHourLater();
+        const id = await short(3);
+        await stoppedFor(6_000, daemon.run.process);
+        await ended(id);
+        return await watch.look('SandpoolDeadlinesLate');
+      },
+      'SandpoolDeadlinesLate fires',
+      60_000,
+    );
 
-    await eventually(async () => {
-      await watch.anHourLater();
-      await ended(await short(1));
-      return !(await watch.look('SandpoolDeadlinesLate'));
-    }, 'SandpoolDeadlinesLate clears', 60_000);
+    await eventually(
+      async () => {
+        await watch.anHourLater();
+        await ended(await short(1));
+        return !(await watch.look('SandpoolDeadlinesLate'));
+      },
+      'SandpoolDeadlinesLate clears',
+      60_000,
+    );
   });
 
   it('SandpoolTurnsAway: clients that send on and on, and then no more', async () => {
     /** More than a connection may have waiting: one is turned away, and the connection ends. */
     const sendOn = async (): Promise<void> => {
       const connection = await connectRaw(daemon.run.port);
-      connection.socket.write('GET /sandboxpools/default HTTP/1.1\r\nHost: drill\r\n\r\n'.repeat(100));
+      connection.socket.write(
+        'GET /sandboxpools/default HTTP/1.1\r\nHost: drill\r\n\r\n'.repeat(100),
+      );
       await connection.closed(30_000);
     };
     expect(await watch.look('SandpoolTurnsAway')).to.equal(false);
 
-    await eventually(async () => {
-      await Promise.all(Array.from({ length: 50 }, sendOn));
-      return await watch.look('SandpoolTurnsAway');
-    }, 'SandpoolTurnsAway fires', 90_000);
+    await eventually(
+      async () => {
+        await Promise.all(Array.from({ length: 50 }, sendOn));
+        return await watch.look('SandpoolTurnsAway');
+      },
+      'SandpoolTurnsAway fires',
+      90_000,
+    );
 
     await watch.anHourLater();
     expect((await client.get('/sandboxpools/default')).status).to.equal(200);

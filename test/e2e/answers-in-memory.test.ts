@@ -55,6 +55,10 @@ describe('a tenant whose commands print more than the daemon has memory for', fu
       return answer.status === 429 ? undefined : answer;
     });
     expect(again.json).to.include({ exitCode: 0, truncated: false });
-    await within(5_000, 'all room is given back', async () => /^sandpool_answer_bytes 0$/m.test(await daemon.metrics()) || undefined);
+    await within(
+      5_000,
+      'all room is given back',
+      async () => /^sandpool_answer_bytes 0$/m.test(await daemon.metrics()) || undefined,
+    );
   });
 });

@@ -24,7 +24,14 @@ describe('the whole API of the embedded daemon', function () {
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'sandpool-volume-'));
     daemon = await DaemonUnderTest.start([
-      '--default-pool-replicas', '0', '--trusted-proxies', '127.0.0.1', '--instance-types-provider', 'none', '--volumes-directories', `${WITH_A_VOLUME}/of-${WITH_A_VOLUME}=${folder}`,
+      '--default-pool-replicas',
+      '0',
+      '--trusted-proxies',
+      '127.0.0.1',
+      '--instance-types-provider',
+      'none',
+      '--volumes-directories',
+      `${WITH_A_VOLUME}/of-${WITH_A_VOLUME}=${folder}`,
     ]);
   });
   after(async () => {
@@ -33,7 +40,9 @@ describe('the whole API of the embedded daemon', function () {
   });
 
   const service = (): RunningService => ({
-    ports: [daemon.run.port], adminKey: daemon.adminKey, image: 'host',
+    ports: [daemon.run.port],
+    adminKey: daemon.adminKey,
+    image: 'host',
     keyOf: async (team, user) => (await aTenant(daemon, team, user)).key ?? '',
     volumeOf: async (team) => {
       if (team !== WITH_A_VOLUME) throw new Error(`${team} has no volume`);

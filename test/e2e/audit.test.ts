@@ -6,17 +6,31 @@ import { DaemonUnderTest, within } from '../support/a-daemon.ts';
 import { TerminalUnderTest } from '../support/a-terminal.ts';
 import { claim, stocked } from '../support/on-a-daemon.ts';
 
-interface Line { readonly kind: string; readonly operation?: string; readonly after?: string; readonly via?: string; readonly user?: string; readonly status?: number }
+interface Line {
+  readonly kind: string;
+  readonly operation?: string;
+  readonly after?: string;
+  readonly via?: string;
+  readonly user?: string;
+  readonly status?: number;
+}
 
 describe('the audit of a daemon', function () {
   this.timeout(60_000);
   let daemon: DaemonUnderTest;
-  before(async () => { daemon = await DaemonUnderTest.start(['--default-pool-replicas', '2']); });
+  before(async () => {
+    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '2']);
+  });
   after(() => daemon.dispose());
 
   const shown = async (query = ''): Promise<readonly Line[]> =>
-    (JSON.parse((await daemon.client(daemon.adminKey).get(`/admin/audit?limit=1000${query}`)).text) as { readonly items: readonly Line[] }).items;
-  const shows = (query: string): Promise<Line> => within(5_000, `the audit shows ${query}`, async () => (await shown(query))[0]);
+    (
+      JSON.parse(
+        (await daemon.client(daemon.adminKey).get(`/admin/audit?limit=1000${query}`)).text,
+      ) as { readonly items: readonly Line[] }
+    ).items;
+  const shows = (query: string): Promise<Line> =>
+    within(5_000, `the audit shows ${query}`, async () => (await shown(query))[0]);
 
   it('has claims, terminals and backups, by whoever asked for them', async () => {
     const client = daemon.client();
@@ -29,9 +43,18 @@ describe('the audit of a daemon', function () {
     expect((await daemon.cli(['backup', join(folder, 'backup.tar.gz')])).code).to.equal(0);
     rmSync(folder, { recursive: true });
 
-    expect(await shows('&operation=claimSandbox')).to.deep.include({ status: 201, user: 'default' });
-    expect(await shows('&operation=openTerminal')).to.deep.include({ status: 101, user: 'default', params: { sandboxId: id } });
-    expect(await shows('&operation=backup')).to.include({ via: 'control-socket' }).and.not.have.property('user');
+    expect(await shows('&operation=claimSandbox')).to.deep.include({
+      status: 201,
+      user: 'default',
+    });
+    expect(await shows('&operation=openTerminal')).to.deep.include({
+      status: 101,
+      user: 'default',
+      params: { sandboxId: id },
+    });
+    expect(await shows('&operation=backup'))
+      .to.include({ via: 'control-socket' })
+      .and.not.have.property('user');
   });
 
   it('goes on after a kill -9, says that there was one, and is whole', async () => {
@@ -42,8 +65,12 @@ describe('the audit of a daemon', function () {
     await shows('&operation=claimSandbox&outcome=refused');
     const verified = await daemon.cli(['audit', 'verify']);
 
-    expect((await shown()).filter(({ kind }) => kind === 'begin').map(({ after }) => after)).to.deep.equal(['crash', undefined]);
+    expect(
+      (await shown()).filter(({ kind }) => kind === 'begin').map(({ after }) => after),
+    ).to.deep.equal(['crash', undefined]);
     expect([verified.code, verified.stderr]).to.deep.equal([0, '']);
-    expect(verified.stdout).to.include('1 run did not end in order').and.include('the chain is whole');
+    expect(verified.stdout)
+      .to.include('1 run did not end in order')
+      .and.include('the chain is whole');
   });
 });

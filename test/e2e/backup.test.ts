@@ -1,6 +1,15 @@
 import { expect } from 'chai';
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from '../../src/embedded/database-library.ts';
@@ -12,7 +21,9 @@ describe('a backup of the running daemon', function () {
   let daemon: DaemonUnderTest;
   let folder: string;
   let file: string;
-  before(async () => { daemon = await DaemonUnderTest.start(['--default-pool-replicas', '2']); });
+  before(async () => {
+    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '2']);
+  });
   after(() => daemon.dispose());
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'sandpool-backup-'));
@@ -34,14 +45,19 @@ describe('a backup of the running daemon', function () {
     expect(statSync(file).mode & 0o777).to.equal(0o600);
     expect(readdirSync(folder)).to.deep.equal(['backup.tar.gz']);
     const found = unpacked();
-    expect([readdirSync(found).sort(), readdirSync(join(found, 'keys')).sort()]).to.deep.equal([['keys', 'sandpool.db'], ['admin.key', 'pepper', 'tenant.key']]);
-    for (const name of ['sandpool.db', 'keys/pepper', 'keys/admin.key']) expect(statSync(join(found, name)).mode & 0o777).to.equal(0o600);
+    expect([readdirSync(found).sort(), readdirSync(join(found, 'keys')).sort()]).to.deep.equal([
+      ['keys', 'sandpool.db'],
+      ['admin.key', 'pepper', 'tenant.key'],
+    ]);
+    for (const name of ['sandpool.db', 'keys/pepper', 'keys/admin.key'])
+      expect(statSync(join(found, name)).mode & 0o777).to.equal(0o600);
     expect(existsSync(join(daemon.dataDir, 'backup'))).to.equal(false);
   });
 
   it('is consistent while claims, deletions and key creations go on, and holds all that was acknowledged before', async () => {
     const admin = daemon.client(daemon.adminKey);
-    const before = (await admin.post('/api-keys', { name: `before-${Date.now()}` })).json.keyId ?? '';
+    const before =
+      (await admin.post('/api-keys', { name: `before-${Date.now()}` })).json.keyId ?? '';
     let going = true;
     let made = 0;
     const writes = Array.from({ length: 4 }, async () => {
@@ -58,8 +74,12 @@ describe('a backup of the running daemon', function () {
       expect(made).to.be.greaterThan(seen);
       const found = unpacked();
       const database = connect(join(found, 'sandpool.db'), { busyTimeoutMs: 0 });
-      expect(database.prepare('PRAGMA integrity_check').all()).to.deep.equal([{ integrity_check: 'ok' }]);
-      expect(database.prepare('SELECT count(*) AS n FROM api_keys WHERE key_id = ?').get(before)).to.deep.equal({ n: 1 });
+      expect(database.prepare('PRAGMA integrity_check').all()).to.deep.equal([
+        { integrity_check: 'ok' },
+      ]);
+      expect(
+        database.prepare('SELECT count(*) AS n FROM api_keys WHERE key_id = ?').get(before),
+      ).to.deep.equal({ n: 1 });
       database.close();
       rmSync(found, { recursive: true });
     }
@@ -77,7 +97,8 @@ describe('a backup of the running daemon', function () {
     expect((await daemon.cli(['backup', file])).code).to.equal(0);
 
     await daemon.cli(['stop', '--all']);
-    for (const name of readdirSync(daemon.dataDir)) rmSync(join(daemon.dataDir, name), { recursive: true });
+    for (const name of readdirSync(daemon.dataDir))
+      rmSync(join(daemon.dataDir, name), { recursive: true });
     expect(spawnSync('tar', ['-xzf', file, '-C', daemon.dataDir]).status).to.equal(0);
     await daemon.start();
 
@@ -91,13 +112,26 @@ describe('a backup of the running daemon', function () {
   });
 
   it('goes to the standard output, and says what is wrong', async () => {
-    const piped = spawnSync('/bin/sh', ['-c', `"${process.execPath}" dist/cli/main.js backup - --data-dir "${daemon.dataDir}" | tar -tz`], { encoding: 'utf8' });
+    const piped = spawnSync(
+      '/bin/sh',
+      [
+        '-c',
+        `"${process.execPath}" dist/cli/main.js backup - --data-dir "${daemon.dataDir}" | tar -tz`,
+      ],
+      { encoding: 'utf8' },
+    );
     expect(piped.stdout.trim().split('\n')).to.include.members(['keys/pepper', 'sandpool.db']);
     const nowhere = await daemon.cli(['backup', join(folder, 'no/such/file')]);
-    expect([nowhere.code, nowhere.stderr]).to.deep.equal([1, `sandpool: ${folder}/no/such/file can’t be written: ENOENT: no such file or directory, open '${folder}/no/such/.file.sandpool-${/-(\d+)'/.exec(nowhere.stderr)?.[1] ?? ''}'\n`]);
+    expect([nowhere.code, nowhere.stderr]).to.deep.equal([
+      1,
+      `sandpool: ${folder}/no/such/file can’t be written: ENOENT: no such file or directory, open '${folder}/no/such/.file.sandpool-${/-(\d+)'/.exec(nowhere.stderr)?.[1] ?? ''}'\n`,
+    ]);
     const empty = mkdtempSync(join(tmpdir(), 'sandpool-empty-'));
     const away = await daemon.cli(['backup', file, '--data-dir', empty]);
-    expect([away.code, away.stderr.split('\n')[0]]).to.deep.equal([1, `sandpool: no daemon runs on the data folder ${empty}`]);
+    expect([away.code, away.stderr.split('\n')[0]]).to.deep.equal([
+      1,
+      `sandpool: no daemon runs on the data folder ${empty}`,
+    ]);
     rmSync(empty, { recursive: true });
     expect(readdirSync(folder)).to.deep.equal([]);
   });

@@ -12,12 +12,29 @@ const planted = (...names: readonly string[]): Record<string, string> =>
   Object.fromEntries(names.map((name) => [name, `canary${randomBytes(12).toString('hex')}`]));
 
 /** Where a secret may have been hidden by how it is written. */
-const formsOf = (secret: string): readonly string[] =>
-  [secret, Buffer.from(secret).toString('hex'), Buffer.from(secret).toString('base64').replace(/=+$/, '').slice(0, -2), encodeURIComponent(secret)];
+const formsOf = (secret: string): readonly string[] => [
+  secret,
+  Buffer.from(secret).toString('hex'),
+  Buffer.from(secret).toString('base64').replace(/=+$/, '').slice(0, -2),
+  encodeURIComponent(secret),
+];
 
 describe('secrets that are planted', function () {
   this.timeout(60_000);
-  const sent = planted('bearer', 'cookie', 'query key', 'basic', 'x-api-key', 'stdin', 'unknown field', 'bad type', 'broken body', 'idempotency key', 'malformed header', 'registry password');
+  const sent = planted(
+    'bearer',
+    'cookie',
+    'query key',
+    'basic',
+    'x-api-key',
+    'stdin',
+    'unknown field',
+    'bad type',
+    'broken body',
+    'idempotency key',
+    'malformed header',
+    'registry password',
+  );
   const inside = planted('template env', 'exec env');
   const host = planted('environment of the daemon');
   const secrets = new Map<string, string>();
@@ -34,17 +51,40 @@ describe('secrets that are planted', function () {
   };
 
   before(async () => {
-    templates = aTemplateFolder({ canary: {
-      description: 'with a variable', containers: [{ name: 'main', image: 'host', env: [{ name: 'PLANTED', value: inside['template env'] }] }], network: 'none',
-    } });
+    templates = aTemplateFolder({
+      canary: {
+        description: 'with a variable',
+        containers: [
+          {
+            name: 'main',
+            image: 'host',
+            env: [{ name: 'PLANTED', value: inside['template env'] }],
+          },
+        ],
+        network: 'none',
+      },
+    });
     process.env['PLANTED_IN_THE_DAEMON'] = host['environment of the daemon'];
-    daemon = await DaemonUnderTest.start(['--templates-dir', templates.folder, '--log-level', 'trace', '--default-pool-template', 'canary', '--default-pool-replicas', '2'])
-      .finally(() => { delete process.env['PLANTED_IN_THE_DAEMON']; });
+    daemon = await DaemonUnderTest.start([
+      '--templates-dir',
+      templates.folder,
+      '--log-level',
+      'trace',
+      '--default-pool-template',
+      'canary',
+      '--default-pool-replicas',
+      '2',
+    ]).finally(() => {
+      delete process.env['PLANTED_IN_THE_DAEMON'];
+    });
     client = daemon.client();
     await stocked(client, 2);
     id = await claim(client);
-    secrets.set('tenant key', secretOf(daemon.tenantKey)).set('admin key', secretOf(daemon.adminKey));
-    for (const [name, secret] of Object.entries({ ...sent, ...inside, ...host })) secrets.set(name, secret);
+    secrets
+      .set('tenant key', secretOf(daemon.tenantKey))
+      .set('admin key', secretOf(daemon.adminKey));
+    for (const [name, secret] of Object.entries({ ...sent, ...inside, ...host }))
+      secrets.set(name, secret);
     await plant();
   });
 
@@ -53,34 +93,73 @@ describe('secrets that are planted', function () {
     templates.remove();
   });
 
-  /** Every way in that a secret may take: headers, addresses, bodies good and bad, keys, tokens, variables. */
+  /**
+   * Every way in that a secret may take: headers, addresses, bodies good and bad, keys, tokens,
+   * variables.
+   */
   const plant = async (): Promise<void> => {
-    await heard(client.get(`/sandboxes?apiKey=${sent['query key']}&poolName=default`, { headers: {
-      'Authorization': `Bearer ${sent['bearer']}`, 'Cookie': `session=${sent['cookie']}`, 'X-Api-Key': sent['x-api-key'] ?? '',
-      'Proxy-Authorization': `Basic ${Buffer.from(`user:${sent['basic']}`).toString('base64')}`,
-    } }));
+    await heard(
+      client.get(`/sandboxes?apiKey=${sent['query key']}&poolName=default`, {
+        headers: {
+          Authorization: `Bearer ${sent['bearer']}`,
+          Cookie: `session=${sent['cookie']}`,
+          'X-Api-Key': sent['x-api-key'] ?? '',
+          'Proxy-Authorization': `Basic ${Buffer.from(`user:${sent['basic']}`).toString('base64')}`,
+        },
+      }),
+    );
     await heard(client.get('/sandboxes', { key: `${daemon.tenantKey}x` }));
-    await heard(client.post('/sandboxes', { poolName: 'nowhere', password: sent['unknown field'] }));
+    await heard(
+      client.post('/sandboxes', { poolName: 'nowhere', password: sent['unknown field'] }),
+    );
     await heard(client.put('/sandboxpools/default', { replicas: sent['bad type'] }));
-    await heard(client.post('/sandboxes', undefined, { raw: `{"poolName":"default","token":"${sent['broken body']}"` }));
-    await exchangeRaw(daemon.run.port, `GET /healthz HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY ${sent['malformed header']}\r\n\r\n`);
-    await heard(client.post('/sandboxpools', {
-      name: 'sealed', replicas: 0, templateName: 'canary', overrides: { imagePullSecret: { registries: [{ registry: 'r.example', username: 'u', password: sent['registry password'] }] } },
-    }));
+    await heard(
+      client.post('/sandboxes', undefined, {
+        raw: `{"poolName":"default","token":"${sent['broken body']}"`,
+      }),
+    );
+    await exchangeRaw(
+      daemon.run.port,
+      `GET /healthz HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY ${sent['malformed header']}\r\n\r\n`,
+    );
+    await heard(
+      client.post('/sandboxpools', {
+        name: 'sealed',
+        replicas: 0,
+        templateName: 'canary',
+        overrides: {
+          imagePullSecret: {
+            registries: [
+              { registry: 'r.example', username: 'u', password: sent['registry password'] },
+            ],
+          },
+        },
+      }),
+    );
     for (const path of ['/api-keys', '/admin/api-keys']) {
       const body = path === '/api-keys' ? {} : { team: 'blue', user: 'ada' };
-      const { json } = await daemon.client(daemon.adminKey).post(path, body, { headers: { 'Idempotency-Key': `${path}-${sent['idempotency key']}` } });
+      const { json } = await daemon
+        .client(daemon.adminKey)
+        .post(path, body, { headers: { 'Idempotency-Key': `${path}-${sent['idempotency key']}` } });
       secrets.set(`key of ${path}`, secretOf(json.apiKey ?? ''));
     }
     for (const tokenInUrl of [true, false]) {
       const token = await tokenFor(client, id);
       secrets.set(`token in ${tokenInUrl ? 'an address' : 'a header'}`, token);
-      const terminal = await TerminalUnderTest.open(daemon, client, id, { token, tokenInUrl, protocols: tokenInUrl ? [] : ['sandpool.terminal.v1', `sandpool.token.${token}`] });
+      const terminal = await TerminalUnderTest.open(daemon, client, id, {
+        token,
+        tokenInUrl,
+        protocols: tokenInUrl ? [] : ['sandpool.terminal.v1', `sandpool.token.${token}`],
+      });
       cmdlines += allCommandLines();
       terminal.socket.close();
       await terminal.closed;
     }
-    const running = client.post(`/sandboxes/${id}/exec`, { command: ['sh', '-c', 'cat >/dev/null; sleep 1'], env: { PLANTED_TOO: inside['exec env'] }, stdin: sent['stdin'] });
+    const running = client.post(`/sandboxes/${id}/exec`, {
+      command: ['sh', '-c', 'cat >/dev/null; sleep 1'],
+      env: { PLANTED_TOO: inside['exec env'] },
+      stdin: sent['stdin'],
+    });
     await within(5_000, 'the command runs', () => {
       const seen = allCommandLines();
       cmdlines += seen;
@@ -90,39 +169,75 @@ describe('secrets that are planted', function () {
   };
 
   const missing = (text: string, without: readonly string[] = []): string[] =>
-    [...secrets].filter(([name, secret]) => !without.includes(name) && formsOf(secret).some((form) => text.includes(form))).map(([name]) => name);
+    [...secrets]
+      .filter(
+        ([name, secret]) =>
+          !without.includes(name) && formsOf(secret).some((form) => text.includes(form)),
+      )
+      .map(([name]) => name);
 
   it('are all there to be found', async () => {
     expect(secrets.size).to.equal(21);
     for (const [name, secret] of secrets) expect(secret.length, name).to.be.greaterThan(15);
-    expect((await run(client, id, 'echo $PLANTED')).stdout, 'the variable is in the sandbox').to.equal(`${inside['template env']}\n`);
+    expect(
+      (await run(client, id, 'echo $PLANTED')).stdout,
+      'the variable is in the sandbox',
+    ).to.equal(`${inside['template env']}\n`);
   });
 
   it('show in no log line, at its most talkative', async () => {
-    await within(10_000, 'the log tells of all that was asked', () => ['"level":"debug"', '"level":"trace"', '/admin/api-keys'].every((text) => daemon.run.stderr().includes(text)) || undefined);
+    await within(
+      10_000,
+      'the log tells of all that was asked',
+      () =>
+        ['"level":"debug"', '"level":"trace"', '/admin/api-keys'].every((text) =>
+          daemon.run.stderr().includes(text),
+        ) || undefined,
+    );
     expect(missing(daemon.run.stderr() + daemon.run.stdout())).to.deep.equal([]);
   });
 
   it('show in no answer, refusals included', () => {
     expect(answers.map(({ status }) => status)).to.deep.equal([200, 401, 404, 400, 400, 201, 200]);
-    expect(missing(answers.map(({ headers, text }) => JSON.stringify(headers) + text).join('\n'))).to.deep.equal([]);
+    expect(
+      missing(answers.map(({ headers, text }) => JSON.stringify(headers) + text).join('\n')),
+    ).to.deep.equal([]);
   });
 
   it('show on no page of those that operators look at', async () => {
     const admin = daemon.client(daemon.adminKey);
     const pages = new Map<string, string>([['metrics', await daemon.metrics()]]);
-    const actors = (JSON.parse((await admin.get('/debug/actors?limit=1000')).text) as { readonly items: readonly { readonly kind: string; readonly key: string }[] }).items;
-    for (const path of ['/admin/audit?limit=1000', '/debug/actors?limit=1000', '/debug/shards', '/debug/log-level', '/debug/machines/sandbox', '/readyz', '/admin/api-keys',
-      ...actors.map(({ kind, key }) => `/debug/actors/${kind}/${key}`)]) pages.set(path, (await admin.get(path)).text);
+    const actors = (
+      JSON.parse((await admin.get('/debug/actors?limit=1000')).text) as {
+        readonly items: readonly { readonly kind: string; readonly key: string }[];
+      }
+    ).items;
+    for (const path of [
+      '/admin/audit?limit=1000',
+      '/debug/actors?limit=1000',
+      '/debug/shards',
+      '/debug/log-level',
+      '/debug/machines/sandbox',
+      '/readyz',
+      '/admin/api-keys',
+      ...actors.map(({ kind, key }) => `/debug/actors/${kind}/${key}`),
+    ])
+      pages.set(path, (await admin.get(path)).text);
 
-    expect(pages.get('/admin/audit?limit=1000')).to.include('"operation":"createPool"').and.include('"operation":"createExecToken"');
+    expect(pages.get('/admin/audit?limit=1000'))
+      .to.include('"operation":"createPool"')
+      .and.include('"operation":"createExecToken"');
     expect(actors.length).to.be.greaterThan(3);
     for (const [path, text] of pages) expect(missing(text), path).to.deep.equal([]);
   });
 
   it('show in no line of the audit, which has all that was written', async () => {
     const folder = join(daemon.dataDir, 'audit');
-    await within(5_000, 'the audit has the last write', () => dataFiles(folder).includes('"operation":"execInSandbox"') || undefined);
+    await within(
+      5_000,
+      'the audit has the last write',
+      () => dataFiles(folder).includes('"operation":"execInSandbox"') || undefined,
+    );
 
     expect(missing(dataFiles(folder))).to.deep.equal([]);
   });
@@ -149,11 +264,21 @@ describe('secrets that are planted', function () {
 
 const secretOf = (apiKey: string): string => apiKey.split('_')[2] ?? '';
 
-const allCommandLines = (): string => readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map((pid) => contentOf(`/proc/${pid}/cmdline`).replaceAll('\0', ' ')).join('\n');
+const allCommandLines = (): string =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((pid) => contentOf(`/proc/${pid}/cmdline`).replaceAll('\0', ' '))
+    .join('\n');
 
-const dataFiles = (folder: string): string => readdirSync(folder, { recursive: true, encoding: 'utf8' })
-  .filter((path) => !/^keys\/\w+\.key$/.test(path) && statSync(join(folder, path), { throwIfNoEntry: false })?.isFile() === true)
-  .map((path) => `${path}\n${contentOf(join(folder, path))}`).join('\n');
+const dataFiles = (folder: string): string =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter(
+      (path) =>
+        !/^keys\/\w+\.key$/.test(path) &&
+        statSync(join(folder, path), { throwIfNoEntry: false })?.isFile() === true,
+    )
+    .map((path) => `${path}\n${contentOf(join(folder, path))}`)
+    .join('\n');
 
 /** Empty for what is gone meanwhile. */
 const contentOf = (path: string): string => {

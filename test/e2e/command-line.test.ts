@@ -2,7 +2,15 @@ import { expect } from 'chai';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, readlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  readlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,14 +24,29 @@ describe('the command line on a real daemon', function () {
   this.timeout(60_000);
   const templates = aTemplateFolder({
     talker: {
-      containers: [{ name: 'main', image: 'host', command: ['/bin/sh', '-c', 'echo first; echo second; while [ ! -e /tmp/go ]; do sleep 0.05; done; echo third; sleep 1000'] }],
+      containers: [
+        {
+          name: 'main',
+          image: 'host',
+          command: [
+            '/bin/sh',
+            '-c',
+            'echo first; echo second; while [ ! -e /tmp/go ]; do sleep 0.05; done; echo third; sleep 1000',
+          ],
+        },
+      ],
     },
   });
   let daemon: DaemonUnderTest;
   let client: HttpClient;
   let folder: string;
   before(async () => {
-    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '3', '--templates-dir', templates.folder]);
+    daemon = await DaemonUnderTest.start([
+      '--default-pool-replicas',
+      '3',
+      '--templates-dir',
+      templates.folder,
+    ]);
     client = daemon.client();
     folder = mkdtempSync(join(tmpdir(), 'sandpool-cli-e2e-'));
   });
@@ -35,9 +58,14 @@ describe('the command line on a real daemon', function () {
 
   /** A command that goes on, and what it has printed so far. */
   const started = (...args: readonly string[]) => {
-    const child = spawn(process.execPath, [join(ROOT, 'dist/cli/main.js'), ...args], { env: { ...process.env, SANDPOOL_DATA_DIR: daemon.dataDir }, stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(process.execPath, [join(ROOT, 'dist/cli/main.js'), ...args], {
+      env: { ...process.env, SANDPOOL_DATA_DIR: daemon.dataDir },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     let text = '';
-    child.stdout.setEncoding('utf8').on('data', (part: string) => { text += part; });
+    child.stdout.setEncoding('utf8').on('data', (part: string) => {
+      text += part;
+    });
     return { child, text: () => text, ended: once(child, 'close').then(([code]) => Number(code)) };
   };
 
@@ -45,11 +73,17 @@ describe('the command line on a real daemon', function () {
     const running = await daemon.cli(['doctor', '-o', 'json']);
     const { good, findings } = JSON.parse(running.stdout);
     expect([running.code, running.stderr, good]).to.deep.equal([0, '', true]);
-    expect(findings.find(({ name }: { name: string }) => name === 'daemon').message).to.match(/^http:\/\/127\.0\.0\.1:\d+ \(pid \d+\)$/);
-    expect(findings.map(({ name }: { name: string }) => name)).to.include.members(['spawner', 'tenant key', 'store']).and.not.include('port');
+    expect(findings.find(({ name }: { name: string }) => name === 'daemon').message).to.match(
+      /^http:\/\/127\.0\.0\.1:\d+ \(pid \d+\)$/,
+    );
+    expect(findings.map(({ name }: { name: string }) => name))
+      .to.include.members(['spawner', 'tenant key', 'store'])
+      .and.not.include('port');
     await daemon.stop();
     const stopped = await daemon.cli(['doctor', '--listen', '127.0.0.1:0']);
-    expect(stopped.stdout).to.match(/^ok +daemon +none runs on /m).and.match(/^ok +store +\d+\.\d MiB, sound$/m);
+    expect(stopped.stdout)
+      .to.match(/^ok +daemon +none runs on /m)
+      .and.match(/^ok +store +\d+\.\d MiB, sound$/m);
     expect(stopped.code).to.equal(0);
     await daemon.start();
     client = daemon.client();
@@ -61,22 +95,36 @@ describe('the command line on a real daemon', function () {
     mkdirSync(join(folder, 'tree/a b'), { recursive: true });
     writeFileSync(join(folder, 'tree/a b/data'), bytes);
     symlinkSync('a b/data', join(folder, 'tree/link'));
-    for (const args of [[join(folder, 'tree'), `${id}:/tmp/`], [`${id}:/tmp/tree`, join(folder, 'back')], [join(folder, 'tree/a b/data'), `${id}:note`], [`${id}:note`, join(folder, 'note')]]) {
+    for (const args of [
+      [join(folder, 'tree'), `${id}:/tmp/`],
+      [`${id}:/tmp/tree`, join(folder, 'back')],
+      [join(folder, 'tree/a b/data'), `${id}:note`],
+      [`${id}:note`, join(folder, 'note')],
+    ]) {
       expect(await daemon.cli(['cp', ...args])).to.deep.equal({ code: 0, stdout: '', stderr: '' });
     }
-    for (const copy of ['back/a b/data', 'note']) expect(readFileSync(join(folder, copy)).equals(bytes)).to.equal(true);
+    for (const copy of ['back/a b/data', 'note'])
+      expect(readFileSync(join(folder, copy)).equals(bytes)).to.equal(true);
     expect(readlinkSync(join(folder, 'back/link'))).to.equal('a b/data');
     expect((await daemon.cli(['exec', id, '--', 'ls', '-A', '/tmp'])).stdout).to.equal('tree\n');
     await giveBack(client, id);
   });
 
   it('cp says so where the sandbox is full, and leaves nothing behind there', async () => {
-    await client.post('/sandboxpools', { name: 'small', templateName: 'default', memory: '64Mi', replicas: 1 });
+    await client.post('/sandboxpools', {
+      name: 'small',
+      templateName: 'default',
+      memory: '64Mi',
+      replicas: 1,
+    });
     const id = await claim(client, 'small');
-    writeFileSync(join(folder, 'large'), Buffer.alloc(12 * 2 ** 20)); // an eighth of the memory is for /tmp
+    // an eighth of the memory is for /tmp
+    writeFileSync(join(folder, 'large'), Buffer.alloc(12 * 2 ** 20));
     const end = await daemon.cli(['cp', join(folder, 'large'), `${id}:/tmp/large`]);
     expect(end.code).to.equal(1);
-    expect(end.stderr).to.match(/^sandpool: the sandbox says: .*No space left on device\n {2}what a sandbox writes lies in its memory/);
+    expect(end.stderr).to.match(
+      /^sandpool: the sandbox says: .*No space left on device\n {2}what a sandbox writes lies in its memory/,
+    );
     expect((await daemon.cli(['exec', id, '--', 'ls', '-A', '/tmp'])).stdout).to.equal('');
     await giveBack(client, id);
   });
@@ -84,11 +132,21 @@ describe('the command line on a real daemon', function () {
   it('logs shows what a sandbox printed, and follows it to its end', async () => {
     await client.post('/sandboxpools', { name: 'talkers', templateName: 'talker', replicas: 1 });
     const id = await claim(client, 'talkers');
-    expect(await daemon.cli(['logs', id])).to.deep.equal({ code: 0, stdout: 'first\nsecond\n', stderr: '' });
+    expect(await daemon.cli(['logs', id])).to.deep.equal({
+      code: 0,
+      stdout: 'first\nsecond\n',
+      stderr: '',
+    });
     expect((await daemon.cli(['logs', '--tail', '1', id])).stdout).to.equal('second\n');
-    expect((await daemon.cli(['logs', '--timestamps', '--since', '10m', id])).stdout).to.match(/^\d{4}-\d\d-\d\dT[\d:.]+Z first\n/);
+    expect((await daemon.cli(['logs', '--timestamps', '--since', '10m', id])).stdout).to.match(
+      /^\d{4}-\d\d-\d\dT[\d:.]+Z first\n/,
+    );
     const following = started('logs', '-f', id);
-    await within(10_000, 'the first lines', () => following.text() === 'first\nsecond\n' || undefined);
+    await within(
+      10_000,
+      'the first lines',
+      () => following.text() === 'first\nsecond\n' || undefined,
+    );
     await daemon.cli(['exec', id, '--', 'touch', '/tmp/go']);
     await within(10_000, 'the third line', () => following.text().endsWith('third\n') || undefined);
     await giveBack(client, id);
@@ -101,27 +159,40 @@ describe('the command line on a real daemon', function () {
     const following = started('events', '-f', '-o', 'json');
     const id = await within(15_000, 'an event', async () => {
       const claimed = await claim(client);
-      return following.text().includes(claimed) ? claimed : await giveBack(client, claimed).then(() => undefined);
+      return following.text().includes(claimed)
+        ? claimed
+        : await giveBack(client, claimed).then(() => undefined);
     });
     const ofOne = started('events', '-f', id);
     await within(10_000, 'its past', () => /Normal +Claimed/.test(ofOne.text()) || undefined);
     await giveBack(client, id);
     expect(await ofOne.ended).to.equal(0);
-    expect(ofOne.text().trim().split('\n').map((line) => line.split(/ +/)[2])).to.include.members(['Claimed', 'Killing', 'Completed']);
+    expect(
+      ofOne
+        .text()
+        .trim()
+        .split('\n')
+        .map((line) => line.split(/ +/)[2]),
+    ).to.include.members(['Claimed', 'Killing', 'Completed']);
     const list = await daemon.cli(['events', id]);
     expect(list.stdout.split('\n')[0]).to.match(/^TIME +TYPE +REASON +MESSAGE$/);
     expect(list.stdout).to.include(' Claimed ').and.include(' Completed ');
     following.child.kill('SIGINT');
     expect(await following.ended).to.equal(130);
-    for (const line of following.text().trim().split('\n')) expect(JSON.parse(line)).to.include.keys('time', 'reason');
-    expect((await daemon.cli(['events'])).stderr).to.include('name a sandbox, or follow what happens with -f');
+    for (const line of following.text().trim().split('\n'))
+      expect(JSON.parse(line)).to.include.keys('time', 'reason');
+    expect((await daemon.cli(['events'])).stderr).to.include(
+      'name a sandbox, or follow what happens with -f',
+    );
   });
 
   it('events goes on after the daemon was started again', async () => {
     const following = started('events', '-f');
     const first = await within(15_000, 'an event', async () => {
       const claimed = await claim(client);
-      return following.text().includes(claimed) ? claimed : await giveBack(client, claimed).then(() => undefined);
+      return following.text().includes(claimed)
+        ? claimed
+        : await giveBack(client, claimed).then(() => undefined);
     });
     await giveBack(client, first);
     const { port } = daemon.run;

@@ -17,7 +17,12 @@ describe('what pools are made of, on one machine', function () {
     folder = mkdtempSync(join(tmpdir(), 'sandpool-volume-'));
     chmodSync(folder, 0o777); // sandboxes have host uids of their own
     writeFileSync(join(folder, 'told'), 'from outside');
-    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '0', '--volumes-directories', `default/data=${folder}`]);
+    daemon = await DaemonUnderTest.start([
+      '--default-pool-replicas',
+      '0',
+      '--volumes-directories',
+      `default/data=${folder}`,
+    ]);
     client = daemon.client();
   });
 
@@ -26,46 +31,94 @@ describe('what pools are made of, on one machine', function () {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  poolsSuite('the embedded daemon', () => ({ tenants: [client], image: 'host', claimName: 'data' }));
+  poolsSuite('the embedded daemon', () => ({
+    tenants: [client],
+    image: 'host',
+    claimName: 'data',
+  }));
 
   const pool = async (name: string, overrides: object): Promise<string> => {
-    const answer = await client.post('/sandboxpools', { name, replicas: 1, template: { containers: [{ name: 'main', image: 'host' }] }, overrides });
+    const answer = await client.post('/sandboxpools', {
+      name,
+      replicas: 1,
+      template: { containers: [{ name: 'main', image: 'host' }] },
+      overrides,
+    });
     expect(answer.status, answer.text).to.equal(201);
     return await claim(client, name);
   };
 
   it('is written to a volume outlives the sandbox; of one that is read-only nothing changes', async () => {
     const writer = await pool('writer', { volumes: [{ claimName: 'data', mountPath: '/data' }] });
-    const reader = await pool('reader', { volumes: [{ claimName: 'data', mountPath: '/home/sandbox/data', readOnly: true }] });
+    const reader = await pool('reader', {
+      volumes: [{ claimName: 'data', mountPath: '/home/sandbox/data', readOnly: true }],
+    });
 
-    expect((await run(client, writer, 'cat /data/told; echo from inside > /data/answer')).stdout).to.equal('from outside');
+    expect(
+      (await run(client, writer, 'cat /data/told; echo from inside > /data/answer')).stdout,
+    ).to.equal('from outside');
     expect(readFileSync(join(folder, 'answer'), 'utf8')).to.equal('from inside\n');
-    expect(await run(client, reader, 'cat data/answer; echo x > data/answer')).to.deep.include({ stdout: 'from inside\n', exitCode: 2 });
+    expect(await run(client, reader, 'cat data/answer; echo x > data/answer')).to.deep.include({
+      stdout: 'from inside\n',
+      exitCode: 2,
+    });
     await client.delete(`/sandboxes/${writer}`);
     expect(readFileSync(join(folder, 'answer'), 'utf8')).to.equal('from inside\n');
   });
 
   it('is refused where a volume would cover what is the sandbox’s own, or lead elsewhere', async () => {
-    const refused = async (volume: object, ...others: readonly object[]): Promise<unknown> => (await client.post('/sandboxpools', {
-      name: 'no', template: { containers: [{ name: 'main', image: 'host' }] }, overrides: { volumes: [{ claimName: 'data', mountPath: '/data', ...volume }, ...others] },
-    })).json.detail?.['field'];
-    for (const mountPath of ['/', '/usr', '/etc/x', '/proc', '/dev/shm', '/home', '/.sandpool/x', '//usr/./lib']) expect(await refused({ mountPath }), mountPath).to.equal('overrides.volumes[0].mountPath');
+    const refused = async (volume: object, ...others: readonly object[]): Promise<unknown> =>
+      (
+        await client.post('/sandboxpools', {
+          name: 'no',
+          template: { containers: [{ name: 'main', image: 'host' }] },
+          overrides: { volumes: [{ claimName: 'data', mountPath: '/data', ...volume }, ...others] },
+        })
+      ).json.detail?.['field'];
+    for (const mountPath of [
+      '/',
+      '/usr',
+      '/etc/x',
+      '/proc',
+      '/dev/shm',
+      '/home',
+      '/.sandpool/x',
+      '//usr/./lib',
+    ])
+      expect(await refused({ mountPath }), mountPath).to.equal('overrides.volumes[0].mountPath');
     expect(await refused({ subPath: 'a' })).to.equal('overrides.volumes[0].subPath');
-    expect(await refused({}, { claimName: 'data', mountPath: '/data/in' })).to.equal('overrides.volumes[1].mountPath');
-    expect(await refused({}, { claimName: 'data', mountPath: '/data' })).to.match(/^overrides\.volumes\[[01]\]\.mountPath$/);
+    expect(await refused({}, { claimName: 'data', mountPath: '/data/in' })).to.equal(
+      'overrides.volumes[1].mountPath',
+    );
+    expect(await refused({}, { claimName: 'data', mountPath: '/data' })).to.match(
+      /^overrides\.volumes\[[01]\]\.mountPath$/,
+    );
   });
 
   it('is refused an image that this machine has not', async () => {
-    const answer = await client.post('/sandboxpools', { name: 'no', overrides: { image: '../../etc' } });
+    const answer = await client.post('/sandboxpools', {
+      name: 'no',
+      overrides: { image: '../../etc' },
+    });
     expect([answer.status, answer.json.detail?.['field']]).to.deep.equal([400, 'overrides.image']);
   });
 
   it('is kept from who reads the files: registry passwords are sealed', async () => {
     await client.post('/sandboxpools', {
-      name: 'sealed', replicas: 0, template: { containers: [{ name: 'main', image: 'host' }] },
-      overrides: { imagePullSecret: { registries: [{ registry: 'r.example', username: 'u', password: 'correct-horse-battery' }] } },
+      name: 'sealed',
+      replicas: 0,
+      template: { containers: [{ name: 'main', image: 'host' }] },
+      overrides: {
+        imagePullSecret: {
+          registries: [{ registry: 'r.example', username: 'u', password: 'correct-horse-battery' }],
+        },
+      },
     });
-    for (const file of ['sandpool.db', 'sandpool.db-wal']) expect(readFileSync(join(daemon.dataDir, file)).includes('correct-horse-battery'), file).to.equal(false);
+    for (const file of ['sandpool.db', 'sandpool.db-wal'])
+      expect(
+        readFileSync(join(daemon.dataDir, file)).includes('correct-horse-battery'),
+        file,
+      ).to.equal(false);
     expect(daemon.run.stderr()).to.not.contain('correct-horse-battery');
   });
 });

@@ -1,7 +1,15 @@
 import { expect } from 'chai';
 import { DaemonUnderTest, within } from '../support/a-daemon.ts';
 import type { HttpAnswer, HttpClient } from '../support/http-client.ts';
-import { aTenant, bodyOf, claim, clear, finished, poolStatus, stocked } from '../support/on-a-daemon.ts';
+import {
+  aTenant,
+  bodyOf,
+  claim,
+  clear,
+  finished,
+  poolStatus,
+  stocked,
+} from '../support/on-a-daemon.ts';
 
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
@@ -27,40 +35,97 @@ describe('the contract: pools', () => {
     for (const { name } of (await client.get('/sandboxpools?limit=1000')).json.items ?? []) {
       if (name !== 'default') await client.delete(`/sandboxpools/${String(name)}?force=true`);
     }
-    await within(10_000, 'one pool is left', async () => (await client.get('/sandboxpools')).json.total === 1 || undefined);
+    await within(
+      10_000,
+      'one pool is left',
+      async () => (await client.get('/sandboxpools')).json.total === 1 || undefined,
+    );
   });
 
-  const create = (name: unknown, more: object = {}, as = client): Promise<HttpAnswer> => as.post('/sandboxpools', { name, templateName: 'default', ...more });
+  const create = (name: unknown, more: object = {}, as = client): Promise<HttpAnswer> =>
+    as.post('/sandboxpools', { name, templateName: 'default', ...more });
 
   const gone = (name: string): Promise<unknown> =>
-    within(10_000, `${name} is gone`, async () => (await client.get(`/sandboxpools/${name}`)).status === 404 || undefined);
+    within(
+      10_000,
+      `${name} is gone`,
+      async () => (await client.get(`/sandboxpools/${name}`)).status === 404 || undefined,
+    );
 
   it('POST answers 201 with the pool in the envelope `template`', async () => {
-    const answer = await create('mine', { replicas: 2, labels: { 'quota.example/url': 'https://quota.example/x' }, annotations: { note: 'n' } });
+    const answer = await create('mine', {
+      replicas: 2,
+      labels: { 'quota.example/url': 'https://quota.example/x' },
+      annotations: { note: 'n' },
+    });
     expect(answer.status).to.equal(201);
     const { template, ...rest } = bodyOf(answer) as { template: Pool };
     expect(rest).to.deep.equal({});
     const { createdAt, status, ...others } = template;
     expect(createdAt).to.match(TIMESTAMP);
     expect(others).to.deep.equal({
-      name: 'mine', namespace: 'default', cpu: '1', memory: '256Mi', team: 'default', user: 'default', templateVersion: '1', spec: { replicas: 2 },
-      labels: { 'quota.example/url': 'https://quota.example/x' }, annotations: { note: 'n', 'sandpool.dev/template-name': 'default' },
+      name: 'mine',
+      namespace: 'default',
+      cpu: '1',
+      memory: '256Mi',
+      team: 'default',
+      user: 'default',
+      templateVersion: '1',
+      spec: { replicas: 2 },
+      labels: { 'quota.example/url': 'https://quota.example/x' },
+      annotations: { note: 'n', 'sandpool.dev/template-name': 'default' },
     });
     expect(Object.keys(status as object).sort()).to.deep.equal([
-      'conditions', 'failedReplicas', 'idleReplicas', 'observedTemplateVersion', 'outdatedReplicas', 'phase', 'runningReplicas', 'startingReplicas', 'stoppingReplicas',
-      'unavailableIdleReplicas', 'updateRevision', 'updatedReplicas',
+      'conditions',
+      'failedReplicas',
+      'idleReplicas',
+      'observedTemplateVersion',
+      'outdatedReplicas',
+      'phase',
+      'runningReplicas',
+      'startingReplicas',
+      'stoppingReplicas',
+      'unavailableIdleReplicas',
+      'updateRevision',
+      'updatedReplicas',
     ]);
     await stocked(client, 2, 'mine');
     const { conditions, updateRevision, ...counts } = await poolStatus(client, 'mine');
     expect(counts).to.deep.equal({
-      phase: 'Ready', idleReplicas: 2, unavailableIdleReplicas: 0, runningReplicas: 0, startingReplicas: 0, stoppingReplicas: 0, failedReplicas: 0,
-      updatedReplicas: 2, outdatedReplicas: 0, observedTemplateVersion: '1',
+      phase: 'Ready',
+      idleReplicas: 2,
+      unavailableIdleReplicas: 0,
+      runningReplicas: 0,
+      startingReplicas: 0,
+      stoppingReplicas: 0,
+      failedReplicas: 0,
+      updatedReplicas: 2,
+      outdatedReplicas: 0,
+      observedTemplateVersion: '1',
     });
     expect(updateRevision).to.match(/^[0-9a-f]{16}$/);
     expect(conditions).to.deep.equal([
-      { type: 'Progressing', status: 'False', reason: 'RolloutComplete', message: '', lastTransitionTime: createdAt },
-      { type: 'Degraded', status: 'False', reason: 'AsExpected', message: '', lastTransitionTime: createdAt },
-      { type: 'TemplateResolved', status: 'True', reason: 'Resolved', message: '', lastTransitionTime: createdAt },
+      {
+        type: 'Progressing',
+        status: 'False',
+        reason: 'RolloutComplete',
+        message: '',
+        lastTransitionTime: createdAt,
+      },
+      {
+        type: 'Degraded',
+        status: 'False',
+        reason: 'AsExpected',
+        message: '',
+        lastTransitionTime: createdAt,
+      },
+      {
+        type: 'TemplateResolved',
+        status: 'True',
+        reason: 'Resolved',
+        message: '',
+        lastTransitionTime: createdAt,
+      },
     ]);
   });
 
@@ -72,20 +137,49 @@ describe('the contract: pools', () => {
     const answer = await create('mine', { templateName: 'nothing' });
     expect(answer.status).to.equal(404);
     const { error, errorCode, detail } = answer.json;
-    expect({ error, errorCode }).to.deep.equal({ error: 'sandbox template not found', errorCode: 'SANDBOX_TEMPLATE_NOT_FOUND' });
+    expect({ error, errorCode }).to.deep.equal({
+      error: 'sandbox template not found',
+      errorCode: 'SANDBOX_TEMPLATE_NOT_FOUND',
+    });
     expect(Object.keys(detail ?? {}).sort()).to.deep.equal(['availableTemplates', 'hint']);
     expect(detail?.['availableTemplates']).to.deep.equal([
-      { name: 'default', description: 'This machine\'s /usr with its python3, one cpu, 256 MiB, no network.', syncSource: 'global' },
-      { name: 'web', description: 'A web server over /home/sandbox, as the endpoint web: python3\'s where this machine has one in /usr/bin, else one line of perl. This machine\'s own programs, one cpu, 256 MiB, no network.', syncSource: 'global' },
+      {
+        name: 'default',
+        description: "This machine's /usr with its python3, one cpu, 256 MiB, no network.",
+        syncSource: 'global',
+      },
+      {
+        name: 'web',
+        description:
+          "A web server over /home/sandbox, as the endpoint web: python3's where this machine has one in /usr/bin, else one line of perl. This machine's own programs, one cpu, 256 MiB, no network.",
+        syncSource: 'global',
+      },
     ]);
     expect(detail?.['hint']).to.be.a('string').that.is.not.empty;
   });
 
   it('POST without a template, or with a field out of bounds, is 400 and names the field', async () => {
     for (const [body, field] of [
-      [{ name: 'a' }, 'templateName'], [{ templateName: 'default' }, 'name'], [{}, 'name'],
-      ...['', 'A', 'a_b', '-a', 'a-', 'a.b', 'x'.repeat(64), 'local::a', 'a//b', 'a b', 7, null].map((name) => [{ name, templateName: 'default' }, 'name'] as const),
-      ...[-1, 1.5, '2', 10_001, null].map((replicas) => [{ name: 'a', templateName: 'default', replicas }, 'replicas'] as const),
+      [{ name: 'a' }, 'templateName'],
+      [{ templateName: 'default' }, 'name'],
+      [{}, 'name'],
+      ...[
+        '',
+        'A',
+        'a_b',
+        '-a',
+        'a-',
+        'a.b',
+        'x'.repeat(64),
+        'local::a',
+        'a//b',
+        'a b',
+        7,
+        null,
+      ].map((name) => [{ name, templateName: 'default' }, 'name'] as const),
+      ...[-1, 1.5, '2', 10_001, null].map(
+        (replicas) => [{ name: 'a', templateName: 'default', replicas }, 'replicas'] as const,
+      ),
     ] as const) {
       const answer = await client.post('/sandboxpools', body);
       expect(answer.status, JSON.stringify(body)).to.equal(400);
@@ -101,7 +195,7 @@ describe('the contract: pools', () => {
     }
   });
 
-  it('POST with a name in use in the namespace is 409, another\'s too; in another namespace it is free', async () => {
+  it("POST with a name in use in the namespace is 409, another's too; in another namespace it is free", async () => {
     await create('mine', { replicas: 0 });
     for (const as of [client, await aTenant(daemon, 'default', 'gina')]) {
       const answer = await create('mine', {}, as);
@@ -109,48 +203,89 @@ describe('the contract: pools', () => {
       expect(answer.json).to.include({ error: 'pool already exists', errorCode: 'ALREADY_EXISTS' });
     }
     const other = await aTenant(daemon, 'elsewhere', 'gina');
-    expect((await create('mine', { replicas: 0 }, other)).json.template).to.include({ namespace: 'elsewhere', user: 'gina' });
+    expect((await create('mine', { replicas: 0 }, other)).json.template).to.include({
+      namespace: 'elsewhere',
+      user: 'gina',
+    });
     await other.delete('/sandboxpools/mine');
   });
 
   it('of 16 at once with one name one is made', async () => {
-    const answers = await Promise.all(Array.from({ length: 16 }, () => create('mine', { replicas: 0 })));
+    const answers = await Promise.all(
+      Array.from({ length: 16 }, () => create('mine', { replicas: 0 })),
+    );
     expect(answers.filter(({ status }) => status === 201)).to.have.length(1);
     expect(answers.filter(({ status }) => status === 409)).to.have.length(15);
   });
 
   it('GET, PUT and DELETE say the same of an unknown, a foreign and a malformed name', async () => {
     const other = await aTenant(daemon, 'default', 'hugo');
-    for (const [as, name] of [[client, 'none'], [other, 'default'], [client, 'NONE'], [client, '%2e%2e'], [client, 'x'.repeat(300)]] as const) {
-      for (const [method, body] of [['GET', undefined], ['PUT', { replicas: 1 }], ['DELETE', undefined]] as const) {
+    for (const [as, name] of [
+      [client, 'none'],
+      [other, 'default'],
+      [client, 'NONE'],
+      [client, '%2e%2e'],
+      [client, 'x'.repeat(300)],
+    ] as const) {
+      for (const [method, body] of [
+        ['GET', undefined],
+        ['PUT', { replicas: 1 }],
+        ['DELETE', undefined],
+      ] as const) {
         const answer = await as.send(method, `/sandboxpools/${name}`, body ? { body } : {});
         expect(answer.status, `${method} ${name}`).to.equal(404);
-        expect(bodyOf(answer)).to.deep.equal({ error: 'pool not found', errorCode: 'POOL_NOT_FOUND' });
+        expect(bodyOf(answer)).to.deep.equal({
+          error: 'pool not found',
+          errorCode: 'POOL_NOT_FOUND',
+        });
       }
     }
   });
 
   it('a name with an image after // is 400, whatever the method', async () => {
-    for (const [method, body] of [['GET', undefined], ['PUT', { replicas: 1 }], ['DELETE', undefined]] as const) {
-      expect((await client.send(method, '/sandboxpools/a%2f%2fb', body ? { body } : {})).status, method).to.equal(400);
+    for (const [method, body] of [
+      ['GET', undefined],
+      ['PUT', { replicas: 1 }],
+      ['DELETE', undefined],
+    ] as const) {
+      expect(
+        (await client.send(method, '/sandboxpools/a%2f%2fb', body ? { body } : {})).status,
+        method,
+      ).to.equal(400);
     }
   });
 
-  it('the list is paged, newest first, of the caller\'s own; all is an admin\'s', async () => {
+  it("the list is paged, newest first, of the caller's own; all is an admin's", async () => {
     for (const name of ['p1', 'p2', 'p3']) await create(name, { replicas: 0 });
-    const names = async (query: string, as = client): Promise<readonly unknown[]> => ((await as.get(`/sandboxpools${query}`)).json.items ?? []).map((item) => item['name']);
+    const names = async (query: string, as = client): Promise<readonly unknown[]> =>
+      ((await as.get(`/sandboxpools${query}`)).json.items ?? []).map((item) => item['name']);
     const whole = bodyOf(await client.get('/sandboxpools')) as Record<string, unknown>;
-    expect(whole).to.include({ total: 4, limit: 20, offset: 0 }).and.to.have.all.keys('items', 'total', 'limit', 'offset');
+    expect(whole)
+      .to.include({ total: 4, limit: 20, offset: 0 })
+      .and.to.have.all.keys('items', 'total', 'limit', 'offset');
     expect(await names('')).to.deep.equal(['p3', 'p2', 'p1', 'default']);
     expect(await names('?limit=2')).to.deep.equal(['p3', 'p2']);
     expect(await names('?limit=2&offset=3')).to.deep.equal(['default']);
-    expect(bodyOf(await client.get('/sandboxpools?offset=9'))).to.deep.equal({ items: [], total: 4, limit: 20, offset: 9 });
-    expect(((await client.get('/sandboxpools')).json.items ?? [])[0]).to.deep.equal((await client.get('/sandboxpools/p3')).json.template);
-    for (const query of ['limit=0', 'limit=1001', 'offset=-1']) expect((await client.get(`/sandboxpools?${query}`)).status, query).to.equal(400);
+    expect(bodyOf(await client.get('/sandboxpools?offset=9'))).to.deep.equal({
+      items: [],
+      total: 4,
+      limit: 20,
+      offset: 9,
+    });
+    expect(((await client.get('/sandboxpools')).json.items ?? [])[0]).to.deep.equal(
+      (await client.get('/sandboxpools/p3')).json.template,
+    );
+    for (const query of ['limit=0', 'limit=1001', 'offset=-1'])
+      expect((await client.get(`/sandboxpools?${query}`)).status, query).to.equal(400);
     const other = await aTenant(daemon, 'elsewhere', 'ida');
     expect(await names('', other)).to.deep.equal([]);
     expect((await other.get('/sandboxpools?all=true')).json.errorCode).to.equal('ADMIN_REQUIRED');
-    expect(await names('?all=true', daemon.client(daemon.adminKey))).to.include.members(['p1', 'p2', 'p3', 'default']);
+    expect(await names('?all=true', daemon.client(daemon.adminKey))).to.include.members([
+      'p1',
+      'p2',
+      'p3',
+      'default',
+    ]);
   });
 
   it('PUT with an empty body, or none, changes nothing', async () => {
@@ -173,16 +308,27 @@ describe('the contract: pools', () => {
     expect(shrunk.json.template?.['spec']).to.deep.equal({ replicas: 0 });
     await stocked(client, 0, 'mine');
     expect(await poolStatus(client, 'mine')).to.include({ runningReplicas: 2, idleReplicas: 0 });
-    for (const id of held) expect((await client.get(`/sandboxes/${id}`)).json.sandbox?.['status']).to.equal('Running');
+    for (const id of held)
+      expect((await client.get(`/sandboxes/${id}`)).json.sandbox?.['status']).to.equal('Running');
     await client.put('/sandboxpools/mine', { replicas: 4 });
     await stocked(client, 2, 'mine');
-    for (const replicas of [-1, '3', 1.5, 10_001]) expect((await client.put('/sandboxpools/mine', { replicas })).status, String(replicas)).to.equal(400);
-    expect((await client.get('/sandboxpools/mine')).json.template?.['spec']).to.deep.equal({ replicas: 4 });
+    for (const replicas of [-1, '3', 1.5, 10_001])
+      expect(
+        (await client.put('/sandboxpools/mine', { replicas })).status,
+        String(replicas),
+      ).to.equal(400);
+    expect((await client.get('/sandboxpools/mine')).json.template?.['spec']).to.deep.equal({
+      replicas: 4,
+    });
   });
 
   it('a pool of replicas 0 is Ready, and answers a claim with 429', async () => {
     await create('empty', { replicas: 0 });
-    await within(5_000, 'it is Ready', async () => (await poolStatus(client, 'empty'))['phase'] === 'Ready' || undefined);
+    await within(
+      5_000,
+      'it is Ready',
+      async () => (await poolStatus(client, 'empty'))['phase'] === 'Ready' || undefined,
+    );
     const { status, json } = await client.post('/sandboxes', { poolName: 'empty' });
     expect(status).to.equal(429);
     expect(json.errorCode).to.equal('POOL_EXHAUSTED');
@@ -193,11 +339,21 @@ describe('the contract: pools', () => {
     await create('mine', { replicas: 3 });
     await stocked(client, 3, 'mine');
     const id = await claim(client, 'mine');
-    expect(await poolStatus(client, 'mine')).to.include({ phase: 'Ready', idleReplicas: 2, runningReplicas: 1, startingReplicas: 0 });
+    expect(await poolStatus(client, 'mine')).to.include({
+      phase: 'Ready',
+      idleReplicas: 2,
+      runningReplicas: 1,
+      startingReplicas: 0,
+    });
     await client.delete(`/sandboxes/${id}`);
     await within(10_000, 'it is full again', async () => {
-      const { idleReplicas, runningReplicas, startingReplicas } = (await poolStatus(client, 'mine')) as Record<string, number>;
-      expect((idleReplicas ?? 0) + (runningReplicas ?? 0) + (startingReplicas ?? 0)).to.be.at.most(3);
+      const { idleReplicas, runningReplicas, startingReplicas } = (await poolStatus(
+        client,
+        'mine',
+      )) as Record<string, number>;
+      expect((idleReplicas ?? 0) + (runningReplicas ?? 0) + (startingReplicas ?? 0)).to.be.at.most(
+        3,
+      );
       return idleReplicas === 3 || undefined;
     });
   });
@@ -207,20 +363,34 @@ describe('the contract: pools', () => {
     const id = await claim(client, 'mine');
     const answer = await client.delete('/sandboxpools/mine');
     expect(answer.status).to.equal(200);
-    expect(bodyOf(answer)).to.deep.equal({ name: 'mine', namespace: 'default', status: 'Deleting' });
+    expect(bodyOf(answer)).to.deep.equal({
+      name: 'mine',
+      namespace: 'default',
+      status: 'Deleting',
+    });
     await gone('mine');
     expect((await client.get('/sandboxes?phase=Idle&poolName=mine')).json.total).to.equal(0);
-    expect((await client.get(`/sandboxes/${id}`)).json.sandbox).to.include({ status: 'Running', poolName: 'mine' });
-    expect((await client.post(`/sandboxes/${id}/exec`, { command: 'echo here' })).json.stdout).to.equal('here\n');
+    expect((await client.get(`/sandboxes/${id}`)).json.sandbox).to.include({
+      status: 'Running',
+      poolName: 'mine',
+    });
+    expect(
+      (await client.post(`/sandboxes/${id}/exec`, { command: 'echo here' })).json.stdout,
+    ).to.equal('here\n');
     expect((await create('mine', { replicas: 1 })).status).to.equal(201);
     await stocked(client, 1, 'mine');
-    expect(await poolStatus(client, 'mine'), 'the old pool\'s sandbox is not the new one\'s').to.include({ runningReplicas: 0 });
+    expect(
+      await poolStatus(client, 'mine'),
+      "the old pool's sandbox is not the new one's",
+    ).to.include({ runningReplicas: 0 });
   });
 
   it('DELETE with force ends the running ones too', async () => {
     await create('mine', { replicas: 2 });
     const id = await claim(client, 'mine');
-    expect((await client.delete('/sandboxpools/mine?force=true')).json).to.include({ status: 'Deleting' });
+    expect((await client.delete('/sandboxpools/mine?force=true')).json).to.include({
+      status: 'Deleting',
+    });
     await gone('mine');
     expect((await client.get(`/sandboxes/${id}`)).status).to.equal(404);
     expect(await finished(client, id)).to.include({ endReason: 'force-deleted', poolName: 'mine' });
@@ -230,11 +400,19 @@ describe('the contract: pools', () => {
   it('claims while the pool is being deleted are served, refused with 409, or find it gone', async () => {
     await create('mine', { replicas: 12 });
     await stocked(client, 12, 'mine');
-    const claims = Array.from({ length: 24 }, (_, at) => (at === 6 ? client.delete('/sandboxpools/mine') : client.post('/sandboxes', { poolName: 'mine' })));
+    const claims = Array.from({ length: 24 }, (_, at) =>
+      at === 6
+        ? client.delete('/sandboxpools/mine')
+        : client.post('/sandboxes', { poolName: 'mine' }),
+    );
     const refused = (await Promise.all(claims)).filter(({ status }) => status >= 400);
     for (const answer of refused) {
       expect(answer.status, answer.text).to.be.oneOf([404, 409, 429]);
-      if (answer.status === 409) expect(bodyOf(answer)).to.deep.equal({ error: 'pool is being deleted', errorCode: 'CONFLICT' });
+      if (answer.status === 409)
+        expect(bodyOf(answer)).to.deep.equal({
+          error: 'pool is being deleted',
+          errorCode: 'CONFLICT',
+        });
     }
     await gone('mine');
     const { json } = await client.get('/sandboxes?phase=Running&poolName=mine');
@@ -244,9 +422,13 @@ describe('the contract: pools', () => {
   it('changes and deletions that come at once are each carried out, refused with 409, or find it gone', async () => {
     for (let round = 0; round < 5; round++) {
       await create('mine', { replicas: round % 3 });
-      const answers = await Promise.all(Array.from({ length: 24 }, (_, at) => (at % 3 === 0
-        ? client.put('/sandboxpools/mine', { replicas: at % 4 })
-        : client.delete(`/sandboxpools/mine${at % 3 === 1 ? '' : '?force=true'}`))));
+      const answers = await Promise.all(
+        Array.from({ length: 24 }, (_, at) =>
+          at % 3 === 0
+            ? client.put('/sandboxpools/mine', { replicas: at % 4 })
+            : client.delete(`/sandboxpools/mine${at % 3 === 1 ? '' : '?force=true'}`),
+        ),
+      );
       for (const answer of answers) expect(answer.status, answer.text).to.be.oneOf([200, 404, 409]);
       await gone('mine');
     }

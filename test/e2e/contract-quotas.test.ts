@@ -3,8 +3,20 @@ import { DaemonUnderTest, within } from '../support/a-daemon.ts';
 import type { HttpClient } from '../support/http-client.ts';
 import { aTenant, claim, clear, giveBack, poolStatus, stocked } from '../support/on-a-daemon.ts';
 
-/** Of each user: 3 sandboxes, 2 pools, 12 replicas. The tenant's default pool takes one pool and 8 replicas of them. */
-const LIMITS = ['--quotas-sandboxes', '3', '--quotas-pools', '2', '--quotas-replicas', '12', '--default-pool-replicas', '8'];
+/**
+ * Of each user: 3 sandboxes, 2 pools, 12 replicas. The tenant's default pool takes one pool and 8
+ * replicas of them.
+ */
+const LIMITS = [
+  '--quotas-sandboxes',
+  '3',
+  '--quotas-pools',
+  '2',
+  '--quotas-replicas',
+  '12',
+  '--default-pool-replicas',
+  '8',
+];
 
 describe('the contract: quotas', () => {
   let daemon: DaemonUnderTest;
@@ -26,13 +38,19 @@ describe('the contract: quotas', () => {
     for (const { name } of (await client.get('/sandboxpools')).json.items ?? []) {
       if (name !== 'default') await client.delete(`/sandboxpools/${String(name)}?force=true`);
     }
-    await within(10_000, 'one pool is left', async () => (await client.get('/sandboxpools')).json.total === 1 || undefined);
+    await within(
+      10_000,
+      'one pool is left',
+      async () => (await client.get('/sandboxpools')).json.total === 1 || undefined,
+    );
     await client.put('/sandboxpools/default', { replicas: 8 });
     await stocked(client, 8);
   });
 
   it('of 64 claims at once at a limit of 3 exactly 3 succeed, and the rest are told so', async () => {
-    const answers = await Promise.all(Array.from({ length: 64 }, () => client.post('/sandboxes', { poolName: 'default' })));
+    const answers = await Promise.all(
+      Array.from({ length: 64 }, () => client.post('/sandboxes', { poolName: 'default' })),
+    );
     const granted = answers.filter(({ status }) => status === 201);
     expect(granted).to.have.length(3);
     expect(new Set(granted.map(({ json }) => json.sandbox?.['sandboxId'])).size).to.equal(3);
@@ -51,25 +69,37 @@ describe('the contract: quotas', () => {
 
   it('one given back makes room for one', async () => {
     const ids = [await claim(client), await claim(client), await claim(client)];
-    expect((await client.post('/sandboxes', { poolName: 'default' })).json.errorCode).to.equal('QUOTA_EXCEEDED');
+    expect((await client.post('/sandboxes', { poolName: 'default' })).json.errorCode).to.equal(
+      'QUOTA_EXCEEDED',
+    );
     await giveBack(client, ids[0] ?? '');
-    const answers = await Promise.all(Array.from({ length: 8 }, () => client.post('/sandboxes', { poolName: 'default' })));
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => client.post('/sandboxes', { poolName: 'default' })),
+    );
     expect(answers.filter(({ status }) => status === 201)).to.have.length(1);
   });
 
-  it('counts a user\'s sandboxes, whatever key asks and from whatever pool; others have their own', async () => {
-    const { json: { apiKey = '' } } = await client.post('/api-keys', {});
+  it("counts a user's sandboxes, whatever key asks and from whatever pool; others have their own", async () => {
+    const {
+      json: { apiKey = '' },
+    } = await client.post('/api-keys', {});
     const second = daemon.client(apiKey);
     await client.post('/sandboxpools', { name: 'more', templateName: 'default', replicas: 2 });
     await stocked(client, 2, 'more');
     await claim(client);
     await claim(second, 'more');
     await claim(second);
-    for (const [as, poolName] of [[client, 'default'], [second, 'more']] as const) {
+    for (const [as, poolName] of [
+      [client, 'default'],
+      [second, 'more'],
+    ] as const) {
       expect((await as.post('/sandboxes', { poolName })).json.errorCode).to.equal('QUOTA_EXCEEDED');
     }
     const other = await aTenant(daemon, 'default', 'judy');
-    expect((await other.post('/sandboxpools', { name: 'judys', templateName: 'default', replicas: 1 })).status).to.equal(201);
+    expect(
+      (await other.post('/sandboxpools', { name: 'judys', templateName: 'default', replicas: 1 }))
+        .status,
+    ).to.equal(201);
     await claim(other, 'judys');
     await other.delete('/sandboxpools/judys?force=true');
   });
@@ -82,33 +112,71 @@ describe('the contract: quotas', () => {
     const again = daemon.client();
     const answer = await again.post('/sandboxes', { poolName: 'default' });
     expect(answer.json.errorCode, answer.text).to.equal('QUOTA_EXCEEDED');
-    expect((await again.post('/sandboxpools', { name: 'b', templateName: 'default', replicas: 4 })).status).to.equal(201);
-    expect((await again.post('/sandboxpools', { name: 'c', templateName: 'default', replicas: 0 })).json.errorCode).to.equal('QUOTA_EXCEEDED');
+    expect(
+      (await again.post('/sandboxpools', { name: 'b', templateName: 'default', replicas: 4 }))
+        .status,
+    ).to.equal(201);
+    expect(
+      (await again.post('/sandboxpools', { name: 'c', templateName: 'default', replicas: 0 })).json
+        .errorCode,
+    ).to.equal('QUOTA_EXCEEDED');
   });
 
   it('a pool too many is 429 with the errCode alone and the delay in the header; a deleted one makes room', async () => {
-    expect((await client.post('/sandboxpools', { name: 'second', templateName: 'default', replicas: 0 })).status).to.equal(201);
-    const third = await client.post('/sandboxpools', { name: 'third', templateName: 'default', replicas: 0 });
+    expect(
+      (await client.post('/sandboxpools', { name: 'second', templateName: 'default', replicas: 0 }))
+        .status,
+    ).to.equal(201);
+    const third = await client.post('/sandboxpools', {
+      name: 'third',
+      templateName: 'default',
+      replicas: 0,
+    });
     expect(third.status).to.equal(429);
     expect(third.headers['retry-after']).to.match(/^[1-9]\d*$/);
-    expect(JSON.parse(third.text)).to.deep.equal({ error: 'scale failed', errorCode: 'QUOTA_EXCEEDED', detail: { errCode: 'QUOTA_EXCEEDED' } });
+    expect(JSON.parse(third.text)).to.deep.equal({
+      error: 'scale failed',
+      errorCode: 'QUOTA_EXCEEDED',
+      detail: { errCode: 'QUOTA_EXCEEDED' },
+    });
     expect((await client.get('/sandboxpools/third')).status).to.equal(404);
     await client.delete('/sandboxpools/second');
-    await within(5_000, 'it is gone', async () => (await client.get('/sandboxpools/second')).status === 404 || undefined);
-    const made = await Promise.all(Array.from({ length: 8 }, (_, at) => client.post('/sandboxpools', { name: `p${at}`, templateName: 'default', replicas: 0 })));
+    await within(
+      5_000,
+      'it is gone',
+      async () => (await client.get('/sandboxpools/second')).status === 404 || undefined,
+    );
+    const made = await Promise.all(
+      Array.from({ length: 8 }, (_, at) =>
+        client.post('/sandboxpools', { name: `p${at}`, templateName: 'default', replicas: 0 }),
+      ),
+    );
     expect(made.filter(({ status }) => status === 201)).to.have.length(1);
   });
 
   it('replicas beyond the quota are refused on creation and on change, and change nothing', async () => {
-    const large = await client.post('/sandboxpools', { name: 'large', templateName: 'default', replicas: 5 });
+    const large = await client.post('/sandboxpools', {
+      name: 'large',
+      templateName: 'default',
+      replicas: 5,
+    });
     expect(large.status).to.equal(429);
-    expect(JSON.parse(large.text)).to.deep.equal({ error: 'scale failed', errorCode: 'QUOTA_EXCEEDED', detail: { errCode: 'QUOTA_EXCEEDED' } });
+    expect(JSON.parse(large.text)).to.deep.equal({
+      error: 'scale failed',
+      errorCode: 'QUOTA_EXCEEDED',
+      detail: { errCode: 'QUOTA_EXCEEDED' },
+    });
     const put = await client.put('/sandboxpools/default', { replicas: 13 });
     expect(put.status).to.equal(429);
     expect(put.json.errorCode).to.equal('QUOTA_EXCEEDED');
-    expect((await client.get('/sandboxpools/default')).json.template?.['spec']).to.deep.equal({ replicas: 8 });
+    expect((await client.get('/sandboxpools/default')).json.template?.['spec']).to.deep.equal({
+      replicas: 8,
+    });
     expect((await client.put('/sandboxpools/default', { replicas: 12 })).status).to.equal(200);
     expect((await client.put('/sandboxpools/default', { replicas: 8 })).status).to.equal(200);
-    expect((await client.post('/sandboxpools', { name: 'fits', templateName: 'default', replicas: 4 })).status).to.equal(201);
+    expect(
+      (await client.post('/sandboxpools', { name: 'fits', templateName: 'default', replicas: 4 }))
+        .status,
+    ).to.equal(201);
   });
 });

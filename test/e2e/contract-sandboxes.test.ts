@@ -1,12 +1,24 @@
 import { expect } from 'chai';
 import { DaemonUnderTest, within } from '../support/a-daemon.ts';
 import type { HttpClient } from '../support/http-client.ts';
-import { aTenant, bodyOf, claim, clear, finished, giveBack, poolStatus, stocked } from '../support/on-a-daemon.ts';
+import {
+  aTenant,
+  bodyOf,
+  claim,
+  clear,
+  finished,
+  giveBack,
+  poolStatus,
+  stocked,
+} from '../support/on-a-daemon.ts';
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 const UNKNOWN = '01890000-0000-7000-8000-000000000000';
-const NOT_FOUND = { error: 'sandbox not found or already terminated', errorCode: 'SANDBOX_NOT_FOUND' };
+const NOT_FOUND = {
+  error: 'sandbox not found or already terminated',
+  errorCode: 'SANDBOX_NOT_FOUND',
+};
 
 type Item = Readonly<Record<string, unknown>>;
 
@@ -19,7 +31,11 @@ describe('the contract: sandboxes', () => {
     this.timeout(40_000);
     daemon = await DaemonUnderTest.start(['--default-pool-replicas', '6']);
     client = daemon.client();
-    const { json: { apiKey = '' } } = await daemon.client(daemon.adminKey).post('/admin/api-keys', { team: 'ops', user: 'olga', role: 'admin' });
+    const {
+      json: { apiKey = '' },
+    } = await daemon
+      .client(daemon.adminKey)
+      .post('/admin/api-keys', { team: 'ops', user: 'olga', role: 'admin' });
     admin = daemon.client(apiKey);
   });
 
@@ -33,13 +49,22 @@ describe('the contract: sandboxes', () => {
     await stocked(client, 6);
   });
 
-  const list = async (query = '', as = client): Promise<{ readonly items: readonly Item[]; readonly total: number; readonly limit: number; readonly offset: number }> => {
+  const list = async (
+    query = '',
+    as = client,
+  ): Promise<{
+    readonly items: readonly Item[];
+    readonly total: number;
+    readonly limit: number;
+    readonly offset: number;
+  }> => {
     const answer = await as.get(`/sandboxes${query}`);
     expect(answer.status, answer.text).to.equal(200);
     return JSON.parse(answer.text);
   };
 
-  const all = async (query: string, as = client): Promise<readonly string[]> => (await list(query, as)).items.map((item) => String(item['sandboxId']));
+  const all = async (query: string, as = client): Promise<readonly string[]> =>
+    (await list(query, as)).items.map((item) => String(item['sandboxId']));
 
   it('POST answers 201 with an envelope of the claimed sandbox', async () => {
     const answer = await client.post('/sandboxes', { poolName: 'default' });
@@ -50,16 +75,24 @@ describe('the contract: sandboxes', () => {
     expect(sandboxId).to.match(UUID_V7);
     expect(claimedAt).to.match(TIMESTAMP);
     expect(others).to.deep.equal({
-      namespace: 'default', poolName: 'default', podName: `sb-${String(sandboxId)}`, status: 'Running', team: 'default', user: 'default',
+      namespace: 'default',
+      poolName: 'default',
+      podName: `sb-${String(sandboxId)}`,
+      status: 'Running',
+      team: 'default',
+      user: 'default',
     });
     await giveBack(client, String(sandboxId));
   });
 
-  it('POST without poolName is refused in the contract\'s words, with no detail', async () => {
+  it("POST without poolName is refused in the contract's words, with no detail", async () => {
     for (const body of [{}, undefined]) {
       const answer = await client.post('/sandboxes', body);
       expect(answer.status).to.equal(400);
-      expect(bodyOf(answer)).to.deep.equal({ error: 'poolName is required', errorCode: 'INVALID_ARGUMENT' });
+      expect(bodyOf(answer)).to.deep.equal({
+        error: 'poolName is required',
+        errorCode: 'INVALID_ARGUMENT',
+      });
     }
   });
 
@@ -70,7 +103,7 @@ describe('the contract: sandboxes', () => {
     expect(answer.json.detail).to.include({ field: 'poolName' });
   });
 
-  it('POST for an unknown pool is 404 and lists the caller\'s own pools alone', async () => {
+  it("POST for an unknown pool is 404 and lists the caller's own pools alone", async () => {
     const carol = await aTenant(daemon, 'default', 'carol');
     const none = await carol.post('/sandboxes', { poolName: 'nowhere' });
     expect(none.status).to.equal(404);
@@ -81,17 +114,28 @@ describe('the contract: sandboxes', () => {
     const some = await client.post('/sandboxes', { poolName: 'nowhere' });
     expect(some.status).to.equal(404);
     expect(Object.keys(some.json.detail ?? {}).sort()).to.deep.equal(['availablePools', 'hint']);
-    expect(some.json.detail?.['availablePools']).to.deep.equal([{ name: 'default', namespace: 'default', idle: 6, running: 0, starting: 0 }]);
+    expect(some.json.detail?.['availablePools']).to.deep.equal([
+      { name: 'default', namespace: 'default', idle: 6, running: 0, starting: 0 },
+    ]);
   });
 
   it('POST for a pool of another user, in the same namespace or in another, is 403', async () => {
-    for (const [team, user] of [['default', 'dave'], ['elsewhere', 'erin']] as const) {
+    for (const [team, user] of [
+      ['default', 'dave'],
+      ['elsewhere', 'erin'],
+    ] as const) {
       const other = await aTenant(daemon, team, user);
       const answer = await other.post('/sandboxes', { poolName: 'default' });
       expect(answer.status).to.equal(403);
-      expect(bodyOf(answer)).to.deep.equal({ error: 'pool belongs to another team/user; create in a pool of your own', errorCode: 'POOL_NOT_OWNED' });
+      expect(bodyOf(answer)).to.deep.equal({
+        error: 'pool belongs to another team/user; create in a pool of your own',
+        errorCode: 'POOL_NOT_OWNED',
+      });
     }
-    expect((await admin.post('/sandboxes', { poolName: 'default' })).status, 'an admin claims only from its own').to.equal(403);
+    expect(
+      (await admin.post('/sandboxes', { poolName: 'default' })).status,
+      'an admin claims only from its own',
+    ).to.equal(403);
   });
 
   it('POST without an idle instance is 429 with the counts, a hint and Retry-After', async () => {
@@ -101,7 +145,10 @@ describe('the contract: sandboxes', () => {
     expect(answer.status).to.equal(429);
     expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
     const { error, errorCode, detail } = answer.json;
-    expect({ error, errorCode }).to.deep.equal({ error: 'no idle pods available in pool', errorCode: 'POOL_EXHAUSTED' });
+    expect({ error, errorCode }).to.deep.equal({
+      error: 'no idle pods available in pool',
+      errorCode: 'POOL_EXHAUSTED',
+    });
     const { hint, ...counts } = detail ?? {};
     expect(counts).to.deep.equal({ idle: 0, running: 6, starting: 0, stopping: 0, failed: 0 });
     expect(hint).to.be.a('string').that.is.not.empty;
@@ -114,7 +161,15 @@ describe('the contract: sandboxes', () => {
     const { sandbox } = bodyOf(answer) as { sandbox: Item };
     const { claimedAt, ...others } = sandbox;
     expect(claimedAt).to.match(TIMESTAMP);
-    expect(others).to.deep.include({ sandboxId: id, namespace: 'default', poolName: 'default', podName: `sb-${id}`, status: 'Running', team: 'default', user: 'default' });
+    expect(others).to.deep.include({
+      sandboxId: id,
+      namespace: 'default',
+      poolName: 'default',
+      podName: `sb-${id}`,
+      status: 'Running',
+      team: 'default',
+      user: 'default',
+    });
     expect(sandbox['endpoints']).to.be.an('object');
   });
 
@@ -123,10 +178,17 @@ describe('the contract: sandboxes', () => {
     await giveBack(client, id);
     for (const missing of [UNKNOWN, id, 'nonsense', '%2e%2e', 'a'.repeat(400)]) {
       for (const [method, path, body] of [
-        ['GET', '', undefined], ['DELETE', '', undefined], ['POST', '/exec', { command: 'true' }], ['POST', '/exec-token', undefined],
+        ['GET', '', undefined],
+        ['DELETE', '', undefined],
+        ['POST', '/exec', { command: 'true' }],
+        ['POST', '/exec-token', undefined],
         ['PUT', '/idle-timeout', { idleTimeout: '5m' }],
       ] as const) {
-        const answer = await client.send(method, `/sandboxes/${missing}${path}`, body ? { body } : {});
+        const answer = await client.send(
+          method,
+          `/sandboxes/${missing}${path}`,
+          body ? { body } : {},
+        );
         expect(answer.status, `${method} ${missing}${path}`).to.equal(404);
         expect(bodyOf(answer)).to.deep.equal(NOT_FOUND);
       }
@@ -137,7 +199,13 @@ describe('the contract: sandboxes', () => {
     const id = await claim(client);
     const answer = await client.delete(`/sandboxes/${id}`);
     expect(answer.status).to.equal(200);
-    expect(bodyOf(answer)).to.deep.equal({ sandboxId: id, namespace: 'default', poolName: 'default', podName: `sb-${id}`, status: 'Stopping' });
+    expect(bodyOf(answer)).to.deep.equal({
+      sandboxId: id,
+      namespace: 'default',
+      poolName: 'default',
+      podName: `sb-${id}`,
+      status: 'Stopping',
+    });
     expect((await client.delete(`/sandboxes/${id}`)).status).to.be.oneOf([200, 404]);
     expect(await finished(client, id)).to.include({ status: 'Completed', endReason: 'deleted' });
     // History shows it a moment before its quota and its record are given up.
@@ -150,32 +218,53 @@ describe('the contract: sandboxes', () => {
 
   it('of two deletes at once none fails', async () => {
     const id = await claim(client);
-    const answers = await Promise.all(Array.from({ length: 8 }, () => client.delete(`/sandboxes/${id}`)));
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => client.delete(`/sandboxes/${id}`)),
+    );
     for (const answer of answers) expect(answer.status, answer.text).to.be.oneOf([200, 404]);
     expect(answers.some(({ status }) => status === 200)).to.equal(true);
   });
 
-  it('a list record of a running sandbox has the contract\'s fields, and none that is null', async () => {
+  it("a list record of a running sandbox has the contract's fields, and none that is null", async () => {
     const asked = performance.now();
     const id = await claim(client);
     const { items } = await list();
     const record = items.find((item) => item['sandboxId'] === id) ?? {};
     const { claimedAt, startedAt, durationSeconds, ...others } = record;
-    expect(durationSeconds).to.be.a('number').within(0, (performance.now() - asked) / 1_000);
+    expect(durationSeconds)
+      .to.be.a('number')
+      .within(0, (performance.now() - asked) / 1_000);
     expect(claimedAt).to.match(TIMESTAMP);
     expect(startedAt).to.match(TIMESTAMP);
     expect(Date.parse(String(startedAt))).to.be.at.most(Date.parse(String(claimedAt)));
     expect(others).to.deep.equal({
-      sandboxId: id, namespace: 'default', poolName: 'default', podName: `sb-${id}`, status: 'Running', team: 'default', user: 'default',
-      cpu: '1', memory: '256Mi', containerImages: { main: 'host' },
+      sandboxId: id,
+      namespace: 'default',
+      poolName: 'default',
+      podName: `sb-${id}`,
+      status: 'Running',
+      team: 'default',
+      user: 'default',
+      cpu: '1',
+      memory: '256Mi',
+      containerImages: { main: 'host' },
     });
     await giveBack(client, id);
     const end = await finished(client, id);
-    for (const field of ['claimedAt', 'startedAt', 'terminatedAt', 'recycledAt']) expect(end[field], field).to.match(TIMESTAMP);
-    const [claimed = 0, terminated = 0, recycled] = ['claimedAt', 'terminatedAt', 'recycledAt'].map((field) => Date.parse(String(end[field])));
+    for (const field of ['claimedAt', 'startedAt', 'terminatedAt', 'recycledAt'])
+      expect(end[field], field).to.match(TIMESTAMP);
+    const [claimed = 0, terminated = 0, recycled] = ['claimedAt', 'terminatedAt', 'recycledAt'].map(
+      (field) => Date.parse(String(end[field])),
+    );
     expect(terminated).to.be.at.least(claimed);
     expect(recycled).to.be.at.least(terminated);
-    expect(end).to.include({ status: 'Completed', endReason: 'deleted', cpu: '1', memory: '256Mi', durationSeconds: Math.floor((terminated - claimed) / 1_000) });
+    expect(end).to.include({
+      status: 'Completed',
+      endReason: 'deleted',
+      cpu: '1',
+      memory: '256Mi',
+      durationSeconds: Math.floor((terminated - claimed) / 1_000),
+    });
   });
 
   it('the list without a phase shows claimed and finished ones, newest claim first, not the stock', async () => {
@@ -185,7 +274,12 @@ describe('the contract: sandboxes', () => {
     const { items, total } = await list('?limit=1000');
     expect(items).to.have.length(total);
     expect(items.slice(0, 4).map((item) => item['sandboxId'])).to.deep.equal(ids);
-    expect(items.slice(0, 4).map((item) => item['status'])).to.deep.equal(['Running', 'Completed', 'Running', 'Running']);
+    expect(items.slice(0, 4).map((item) => item['status'])).to.deep.equal([
+      'Running',
+      'Completed',
+      'Running',
+      'Running',
+    ]);
     expect(items.filter((item) => item['status'] === 'Idle')).to.deep.equal([]);
     const times = items.map((item) => Date.parse(String(item['claimedAt'])));
     expect(times).to.deep.equal([...times].sort((a, b) => b - a));
@@ -203,14 +297,34 @@ describe('the contract: sandboxes', () => {
       pieced.push(...page.items.map((item) => String(item['sandboxId'])));
     }
     expect(pieced).to.deep.equal(whole);
-    expect(await list(`?offset=${whole.length}`)).to.deep.equal({ items: [], total: whole.length, limit: 20, offset: whole.length });
-    expect(await list('?offset=999999999&limit=1000')).to.deep.equal({ items: [], total: whole.length, limit: 1000, offset: 999_999_999 });
+    expect(await list(`?offset=${whole.length}`)).to.deep.equal({
+      items: [],
+      total: whole.length,
+      limit: 20,
+      offset: whole.length,
+    });
+    expect(await list('?offset=999999999&limit=1000')).to.deep.equal({
+      items: [],
+      total: whole.length,
+      limit: 1000,
+      offset: 999_999_999,
+    });
   });
 
   it('limit, offset and phase out of bounds are 400 and name the field', async () => {
     for (const [query, field] of [
-      ['limit=0', 'limit'], ['limit=1001', 'limit'], ['limit=-1', 'limit'], ['limit=1.5', 'limit'], ['limit=x', 'limit'], ['limit=', 'limit'], ['limit=1e2', 'limit'],
-      ['offset=-1', 'offset'], ['offset=1234567890', 'offset'], ['limit=1&limit=2', 'limit'], ['phase=idle', 'phase'], ['phase=', 'phase'],
+      ['limit=0', 'limit'],
+      ['limit=1001', 'limit'],
+      ['limit=-1', 'limit'],
+      ['limit=1.5', 'limit'],
+      ['limit=x', 'limit'],
+      ['limit=', 'limit'],
+      ['limit=1e2', 'limit'],
+      ['offset=-1', 'offset'],
+      ['offset=1234567890', 'offset'],
+      ['limit=1&limit=2', 'limit'],
+      ['phase=idle', 'phase'],
+      ['phase=', 'phase'],
     ] as const) {
       const answer = await client.get(`/sandboxes?${query}`);
       expect(answer.status, query).to.equal(400);
@@ -218,7 +332,13 @@ describe('the contract: sandboxes', () => {
       expect(answer.json.detail?.['field'], query).to.equal(field);
     }
     const { json } = await client.get('/sandboxes?phase=nonsense');
-    expect(json.detail?.['allowed']).to.include.members(['Idle', 'Starting', 'Running', 'Stopping', 'Failed']);
+    expect(json.detail?.['allowed']).to.include.members([
+      'Idle',
+      'Starting',
+      'Running',
+      'Stopping',
+      'Failed',
+    ]);
   });
 
   it('phase and poolName filter, alone and together', async () => {
@@ -242,9 +362,17 @@ describe('the contract: sandboxes', () => {
     expect(total).to.equal(6);
     const item = items[0] ?? {};
     const id = String(item['sandboxId']);
-    expect(item).to.include({ status: 'Idle', poolName: 'default', podName: `sb-${id}`, namespace: 'default' });
+    expect(item).to.include({
+      status: 'Idle',
+      poolName: 'default',
+      podName: `sb-${id}`,
+      namespace: 'default',
+    });
     expect(item).to.not.have.any.keys('claimedAt', 'terminatedAt', 'endReason', 'durationSeconds');
-    expect((await client.get(`/sandboxes/${id}`)).json.sandbox).to.include({ sandboxId: id, status: 'Idle' });
+    expect((await client.get(`/sandboxes/${id}`)).json.sandbox).to.include({
+      sandboxId: id,
+      status: 'Idle',
+    });
     const other = await aTenant(daemon, 'default', 'frank');
     expect((await other.get(`/sandboxes/${id}`)).status).to.equal(404);
     expect((await other.delete(`/sandboxes/${id}`)).status).to.equal(404);
@@ -259,7 +387,9 @@ describe('the contract: sandboxes', () => {
   it('exec, exec-token and idle-timeout on an idle instance are 409', async () => {
     const [id] = await all('?phase=Idle');
     for (const [method, path, body] of [
-      ['POST', 'exec', { command: 'true' }], ['POST', 'exec-token', undefined], ['PUT', 'idle-timeout', { idleTimeout: '5m' }],
+      ['POST', 'exec', { command: 'true' }],
+      ['POST', 'exec-token', undefined],
+      ['PUT', 'idle-timeout', { idleTimeout: '5m' }],
     ] as const) {
       const answer = await client.send(method, `/sandboxes/${id}/${path}`, body ? { body } : {});
       expect(answer.status, path).to.equal(409);
@@ -282,9 +412,15 @@ describe('the contract: sandboxes', () => {
       return (await poolStatus(client, 'big'))['idleReplicas'] === 40 || undefined;
     });
     expect(seen.size).to.be.greaterThan(0);
-    expect((await all('?phase=Idle&poolName=big&limit=1000')).filter((id) => seen.has(id))).to.deep.equal([]);
+    expect(
+      (await all('?phase=Idle&poolName=big&limit=1000')).filter((id) => seen.has(id)),
+    ).to.deep.equal([]);
     await client.delete('/sandboxpools/big');
-    await within(10_000, 'it is gone', async () => (await client.get('/sandboxpools/big')).status === 404 || undefined);
+    await within(
+      10_000,
+      'it is gone',
+      async () => (await client.get('/sandboxpools/big')).status === 404 || undefined,
+    );
   });
 
   it('only an admin may filter by namespace, team, user and all; each filter scopes', async () => {
@@ -296,15 +432,24 @@ describe('the contract: sandboxes', () => {
       expect(answer.status, query).to.equal(403);
       expect(answer.json.errorCode, query).to.equal('ADMIN_REQUIRED');
     }
-    expect(await all('?phase=Running', admin), 'an admin without a filter sees its own').to.deep.equal([]);
+    expect(
+      await all('?phase=Running', admin),
+      'an admin without a filter sees its own',
+    ).to.deep.equal([]);
     expect(await all('?phase=Running&all=true', admin)).to.deep.equal([hers, mine]);
     expect(await all('?phase=Running&team=elsewhere', admin)).to.deep.equal([hers]);
     expect(await all('?phase=Running&user=default', admin)).to.deep.equal([mine]);
     expect(await all('?phase=Running&namespace=elsewhere&user=default', admin)).to.deep.equal([]);
     expect(await all('?phase=Running', erin)).to.deep.equal([hers]);
 
-    expect((await admin.get(`/sandboxes/${hers}`)).json.sandbox, 'an admin may look at any').to.include({ sandboxId: hers, team: 'elsewhere' });
-    expect((await admin.post(`/sandboxes/${hers}/exec`, { command: 'id' })).status, 'but runs nothing in it').to.equal(404);
+    expect(
+      (await admin.get(`/sandboxes/${hers}`)).json.sandbox,
+      'an admin may look at any',
+    ).to.include({ sandboxId: hers, team: 'elsewhere' });
+    expect(
+      (await admin.post(`/sandboxes/${hers}/exec`, { command: 'id' })).status,
+      'but runs nothing in it',
+    ).to.equal(404);
     expect((await admin.delete(`/sandboxes/${hers}`)).json.status).to.equal('Stopping');
     await erin.delete('/sandboxpools/erins');
   });
@@ -318,10 +463,15 @@ describe('the contract: sandboxes', () => {
   it('whatever comes at once to one sandbox is carried out, or told that it ends or ended', async () => {
     const id = await claim(client);
     const asks = [
-      () => client.get(`/sandboxes/${id}`), () => client.put(`/sandboxes/${id}/idle-timeout`, { idleTimeout: '5m' }), () => client.post(`/sandboxes/${id}/exec`, { command: 'true' }),
-      () => client.post(`/sandboxes/${id}/exec-token`), () => client.delete(`/sandboxes/${id}`),
+      () => client.get(`/sandboxes/${id}`),
+      () => client.put(`/sandboxes/${id}/idle-timeout`, { idleTimeout: '5m' }),
+      () => client.post(`/sandboxes/${id}/exec`, { command: 'true' }),
+      () => client.post(`/sandboxes/${id}/exec-token`),
+      () => client.delete(`/sandboxes/${id}`),
     ] as const;
-    const answers = await Promise.all(Array.from({ length: 8 }, () => asks.map((ask) => ask())).flat());
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => asks.map((ask) => ask())).flat(),
+    );
     for (const answer of answers) expect(answer.status, answer.text).to.be.oneOf([200, 404, 409]);
     expect(await finished(client, id)).to.include({ endReason: 'deleted' });
   });

@@ -6,38 +6,84 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DaemonUnderTest, within } from '../support/a-daemon.ts';
 import type { HttpClient } from '../support/http-client.ts';
-import { aTemplateFolder, claim, finished, giveBack, poolStatus, run, stocked } from '../support/on-a-daemon.ts';
+import {
+  aTemplateFolder,
+  claim,
+  finished,
+  giveBack,
+  poolStatus,
+  run,
+  stocked,
+} from '../support/on-a-daemon.ts';
 
 const container = (more: object = {}): object => ({ name: 'main', image: 'host', ...more });
 
 const TEMPLATES = {
   full: {
     description: 'everything a template can say',
-    containers: [{
-      name: 'worker', image: 'host', command: ['/bin/sh', '-c'], args: ['echo "$GREETING in $(pwd) with $0 $1" > /tmp/begun; exec sleep infinity', 'zero', 'one two'],
-      env: [{ name: 'GREETING', value: 'hello there' }, { name: 'EMPTY', value: '' }], workingDir: '/tmp',
-      resources: { requests: { cpu: '250m', memory: '32Mi' }, limits: { cpu: '500m', memory: '64Mi' } },
-      ports: [{ name: 'web', containerPort: 8080 }],
-    }],
-    startupTimeout: '10s', idleTimeout: '20m', maxLifetime: '1h', network: 'none',
+    containers: [
+      {
+        name: 'worker',
+        image: 'host',
+        command: ['/bin/sh', '-c'],
+        args: [
+          'echo "$GREETING in $(pwd) with $0 $1" > /tmp/begun; exec sleep infinity',
+          'zero',
+          'one two',
+        ],
+        env: [
+          { name: 'GREETING', value: 'hello there' },
+          { name: 'EMPTY', value: '' },
+        ],
+        workingDir: '/tmp',
+        resources: {
+          requests: { cpu: '250m', memory: '32Mi' },
+          limits: { cpu: '500m', memory: '64Mi' },
+        },
+        ports: [{ name: 'web', containerPort: 8080 }],
+      },
+    ],
+    startupTimeout: '10s',
+    idleTimeout: '20m',
+    maxLifetime: '1h',
+    network: 'none',
   },
   brief: { containers: [container()], maxLifetime: '2s' },
   idler: { containers: [container()], idleTimeout: '1s' },
   connected: { containers: [container()], network: 'host' },
   absent: { containers: [container({ command: ['/no/such/program', 'x'] })] },
   forbidden: { containers: [container({ command: ['/etc/passwd'] })] },
-  chatty: { containers: [container({ command: ['/bin/sh', '-c', 'while :; do echo a line that nobody reads; echo another >&2; done'] })] },
+  chatty: {
+    containers: [
+      container({
+        command: [
+          '/bin/sh',
+          '-c',
+          'while :; do echo a line that nobody reads; echo another >&2; done',
+        ],
+      }),
+    ],
+  },
   shortlived: { containers: [container({ command: ['/bin/true'] })] },
 };
 
-describe('the contract: templates of one\'s own', () => {
+describe("the contract: templates of one's own", () => {
   const templates = aTemplateFolder(TEMPLATES);
   let daemon: DaemonUnderTest;
   let client: HttpClient;
 
   before(async function () {
     this.timeout(40_000);
-    daemon = await DaemonUnderTest.start(['--templates-dir', templates.folder, '--default-pool-replicas', '0', '--breaker-first-pause-seconds', '1', '--log-level', 'info']);
+    daemon = await DaemonUnderTest.start([
+      '--templates-dir',
+      templates.folder,
+      '--default-pool-replicas',
+      '0',
+      '--breaker-first-pause-seconds',
+      '1',
+      '--log-level',
+      'info',
+    ]);
     client = daemon.client();
   });
 
@@ -48,7 +94,11 @@ describe('the contract: templates of one\'s own', () => {
   });
 
   const pool = async (template: string, replicas = 1): Promise<void> => {
-    const { status, text } = await client.post('/sandboxpools', { name: template, templateName: template, replicas });
+    const { status, text } = await client.post('/sandboxpools', {
+      name: template,
+      templateName: template,
+      replicas,
+    });
     expect(status, text).to.equal(201);
   };
 
@@ -57,14 +107,27 @@ describe('the contract: templates of one\'s own', () => {
     const made = (await client.get('/sandboxpools/full')).json.template;
     expect(made).to.include({ cpu: '500m', memory: '64Mi' });
     const id = await claim(client, 'full');
-    const mark = await within(5_000, 'its main process has begun', async () => (await run(client, id, 'cat /tmp/begun')).stdout || undefined);
+    const mark = await within(
+      5_000,
+      'its main process has begun',
+      async () => (await run(client, id, 'cat /tmp/begun')).stdout || undefined,
+    );
     expect(mark).to.equal('hello there in /tmp with zero one two\n');
-    expect((await run(client, id, 'pwd; echo "$GREETING"; echo "[${EMPTY-unset}]"')).stdout).to.equal('/tmp\nhello there\n[]\n');
-    expect((await run(client, id, 'echo "$GREETING"', { env: { GREETING: 'mine' } })).stdout).to.equal('mine\n');
+    expect(
+      (await run(client, id, 'pwd; echo "$GREETING"; echo "[${EMPTY-unset}]"')).stdout,
+    ).to.equal('/tmp\nhello there\n[]\n');
+    expect(
+      (await run(client, id, 'echo "$GREETING"', { env: { GREETING: 'mine' } })).stdout,
+    ).to.equal('mine\n');
     expect((await run(client, id, 'true', { container: 'worker' })).exitCode).to.equal(0);
     const { json } = await client.get('/sandboxes?poolName=full');
-    expect(json.items?.[0]).to.deep.include({ cpu: '500m', memory: '64Mi', containerImages: { worker: 'host' } });
-    const timeout = (await client.put(`/sandboxes/${id}/idle-timeout`, { idleTimeout: '20m' })).json.sandbox;
+    expect(json.items?.[0]).to.deep.include({
+      cpu: '500m',
+      memory: '64Mi',
+      containerImages: { worker: 'host' },
+    });
+    const timeout = (await client.put(`/sandboxes/${id}/idle-timeout`, { idleTimeout: '20m' })).json
+      .sandbox;
     expect(timeout).to.include({ idleTimeout: '20m' });
     await giveBack(client, id);
   });
@@ -73,30 +136,42 @@ describe('the contract: templates of one\'s own', () => {
     await pool('brief');
     const id = await claim(client, 'brief', { idleTimeout: '10m' });
     const startedAt = performance.now();
-    while ((await client.post(`/sandboxes/${id}/exec`, { command: 'sleep 0.2' })).status === 200) expect(performance.now() - startedAt).to.be.below(6_000);
+    while ((await client.post(`/sandboxes/${id}/exec`, { command: 'sleep 0.2' })).status === 200)
+      expect(performance.now() - startedAt).to.be.below(6_000);
     expect(performance.now() - startedAt).to.be.within(1_500, 6_000);
     const end = await finished(client, id);
     const lived = Date.parse(String(end['terminatedAt'])) - Date.parse(String(end['claimedAt']));
     expect(lived).to.be.at.least(2_000);
-    expect(end).to.include({ endReason: 'max-lifetime', durationSeconds: Math.floor(lived / 1_000) });
+    expect(end).to.include({
+      endReason: 'max-lifetime',
+      durationSeconds: Math.floor(lived / 1_000),
+    });
   });
 
-  it('an instance\'s longest life begins with the claim', async () => {
+  it("an instance's longest life begins with the claim", async () => {
     await stocked(client, 1, 'brief');
     const [before] = (await client.get('/sandboxes?phase=Idle&poolName=brief')).json.items ?? [];
     const since = performance.now();
-    await within(5_000, 'more than its life is over', () => performance.now() - since > 2_300 || undefined);
+    await within(
+      5_000,
+      'more than its life is over',
+      () => performance.now() - since > 2_300 || undefined,
+    );
     const [after] = (await client.get('/sandboxes?phase=Idle&poolName=brief')).json.items ?? [];
     expect(after?.['sandboxId']).to.equal(before?.['sandboxId']);
   });
 
-  it('the template\'s idle timeout is the claim\'s where it names none', async () => {
+  it("the template's idle timeout is the claim's where it names none", async () => {
     await pool('idler');
     const id = await claim(client, 'idler');
     expect(await finished(client, id)).to.include({ endReason: 'idle-timeout' });
     const spared = await claim(client, 'idler', { idleTimeout: '0' });
     const since = performance.now();
-    await within(5_000, 'more than its timeout is over', () => performance.now() - since > 1_500 || undefined);
+    await within(
+      5_000,
+      'more than its timeout is over',
+      () => performance.now() - since > 1_500 || undefined,
+    );
     expect((await client.get(`/sandboxes/${spared}`)).status).to.equal(200);
     await giveBack(client, spared);
   });
@@ -112,15 +187,19 @@ describe('the contract: templates of one\'s own', () => {
     expect((await run(client, connected, command)).stdout).to.equal('hello\n');
     await client.put('/sandboxpools/full', { replicas: 1 });
     const alone = await claim(client, 'full');
-    expect((await run(client, alone, command))).to.include({ stdout: '', exitCode: 1 });
-    expect((await run(client, alone, 'cat /proc/net/dev | tail -n +3 | cut -d: -f1')).stdout.trim()).to.equal('lo');
+    expect(await run(client, alone, command)).to.include({ stdout: '', exitCode: 1 });
+    expect(
+      (await run(client, alone, 'cat /proc/net/dev | tail -n +3 | cut -d: -f1')).stdout.trim(),
+    ).to.equal('lo');
     server.close();
     await giveBack(client, connected);
     await giveBack(client, alone);
   });
 
-  it('the host\'s network is an admin\'s to give: no inline template has it, and readiness warns of pools that do', async () => {
-    expect((await client.post('/sandboxpools', { name: 'wired', templateName: 'connected' })).status).to.equal(201);
+  it("the host's network is an admin's to give: no inline template has it, and readiness warns of pools that do", async () => {
+    expect(
+      (await client.post('/sandboxpools', { name: 'wired', templateName: 'connected' })).status,
+    ).to.equal(201);
     const { json } = await client.get('/readyz');
     expect(json).to.have.property('status', 'ready');
     expect(JSON.stringify(json)).to.contain('network: host');
@@ -129,30 +208,54 @@ describe('the contract: templates of one\'s own', () => {
     expect([own.status, own.json.detail?.['field']]).to.deep.equal([400, 'template.network']);
   });
 
-  for (const [name, reason] of [['absent', 'command not found: /no/such/program'], ['forbidden', 'command not executable: /etc/passwd']] as const) {
+  for (const [name, reason] of [
+    ['absent', 'command not found: /no/such/program'],
+    ['forbidden', 'command not executable: /etc/passwd'],
+  ] as const) {
     it(`a pool whose command can't be run (${name}) is Failed after three starts, says why in the log, and pauses`, async () => {
       await pool(name, 2);
-      await within(5_000, 'it is Failed', async () => (await poolStatus(client, name))['phase'] === 'Failed' || undefined);
-      await within(5_000, 'the log says why', () => daemon.run.stderr().includes(reason) || undefined); // it comes by another pipe than the answer
+      await within(
+        5_000,
+        'it is Failed',
+        async () => (await poolStatus(client, name))['phase'] === 'Failed' || undefined,
+      );
+      await within(
+        5_000,
+        'the log says why',
+        () => daemon.run.stderr().includes(reason) || undefined,
+      ); // it comes by another pipe than the answer
       const claimed = await client.post('/sandboxes', { poolName: name });
       expect(claimed.json.errorCode).to.equal('POOL_EXHAUSTED');
       expect((await client.delete(`/sandboxpools/${name}`)).status).to.equal(200);
-      await within(5_000, 'it is gone', async () => (await client.get(`/sandboxpools/${name}`)).status === 404 || undefined);
+      await within(
+        5_000,
+        'it is gone',
+        async () => (await client.get(`/sandboxpools/${name}`)).status === 404 || undefined,
+      );
     });
   }
 
   it('a pool whose command ends at once is Failed too, and does not start instances without pause', async function () {
     this.timeout(90_000);
     await pool('shortlived', 2);
-    await within(15_000, 'it is Failed', async () => (await poolStatus(client, 'shortlived'))['phase'] === 'Failed' || undefined);
+    await within(
+      15_000,
+      'it is Failed',
+      async () => (await poolStatus(client, 'shortlived'))['phase'] === 'Failed' || undefined,
+    );
     await client.delete('/sandboxpools/shortlived');
-    await within(5_000, 'it is gone', async () => (await client.get('/sandboxpools/shortlived')).status === 404 || undefined);
+    await within(
+      5_000,
+      'it is gone',
+      async () => (await client.get('/sandboxpools/shortlived')).status === 404 || undefined,
+    );
   });
 
   it('a main process whose output nobody reads runs on, and leaves nothing of it on the host', async () => {
     await pool('chatty');
     const id = await claim(client, 'chatty');
-    const size = (): number => Number(execFileSync('du', ['-sb', daemon.dataDir], { encoding: 'utf8' }).split('\t')[0]);
+    const size = (): number =>
+      Number(execFileSync('du', ['-sb', daemon.dataDir], { encoding: 'utf8' }).split('\t')[0]);
     const before = size();
     expect((await run(client, id, 'sleep 1; echo still')).stdout).to.equal('still\n');
     expect(size() - before).to.be.below(4 * 2 ** 20);
@@ -162,20 +265,35 @@ describe('the contract: templates of one\'s own', () => {
   it('a pool recovers once its command is there again', async function () {
     this.timeout(90_000);
     await daemon.stop();
-    writeFileSync(join(templates.folder, 'absent.json'), JSON.stringify({
-      apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name: 'absent' }, spec: { containers: [container()] },
-    }));
+    writeFileSync(
+      join(templates.folder, 'absent.json'),
+      JSON.stringify({
+        apiVersion: 'sandpool.dev/v1alpha1',
+        kind: 'SandboxTemplate',
+        metadata: { name: 'absent' },
+        spec: { containers: [container()] },
+      }),
+    );
     await daemon.start();
     client = daemon.client();
-    const made = await client.post('/sandboxpools', { name: 'mended', templateName: 'absent', replicas: 1 });
+    const made = await client.post('/sandboxpools', {
+      name: 'mended',
+      templateName: 'absent',
+      replicas: 1,
+    });
     expect(made.json.template).to.include({ templateVersion: '2' });
     await stocked(client, 1, 'mended');
   });
 
   it('a template with a fault stops the start, and says file and field', async function () {
     this.timeout(90_000);
-    const bad = aTemplateFolder({ bad: { containers: [container({ colour: 'red' })], idleTimeout: 'soon' } });
-    const started = await DaemonUnderTest.start(['--templates-dir', bad.folder]).then(() => 'started', (error: Error) => error.message);
+    const bad = aTemplateFolder({
+      bad: { containers: [container({ colour: 'red' })], idleTimeout: 'soon' },
+    });
+    const started = await DaemonUnderTest.start(['--templates-dir', bad.folder]).then(
+      () => 'started',
+      (error: Error) => error.message,
+    );
     expect(started).to.include('bad.json').and.to.include('idleTimeout').and.to.include('colour');
     bad.remove();
   });

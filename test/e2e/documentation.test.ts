@@ -2,7 +2,13 @@ import { expect } from 'chai';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { masked, type PageLine, pageLines, showsAs, withoutSecrets } from '../../script/page-lines.ts';
+import {
+  masked,
+  type PageLine,
+  pageLines,
+  showsAs,
+  withoutSecrets,
+} from '../../script/page-lines.ts';
 import { EXAMPLES } from '../../src/http/openapi/examples.ts';
 import { AS_SHIPPED, DaemonUnderTest } from '../support/a-daemon.ts';
 import { at, documentedOperations, isObject } from '../support/documented-answers.ts';
@@ -10,31 +16,46 @@ import { stocked } from '../support/on-a-daemon.ts';
 import { PageSession } from '../support/page-session.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const PAGES = ['README.md', ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.md')).map((path) => join('docs', path)).sort()]
+const PAGES = [
+  'README.md',
+  ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.md'))
+    .map((path) => join('docs', path))
+    .sort(),
+]
   .map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }))
   .filter(({ text }) => pageLines(text).length > 0);
 
 /** What the page has from the line on, its prompts within included. */
 const expectedOf = ({ shows, inside }: PageLine): string =>
-  [...shows, ...inside.flatMap(({ typed, shows: below }) => [`bash-0$ ${typed}`, ...below])].join('\n');
+  [...shows, ...inside.flatMap(({ typed, shows: below }) => [`bash-0$ ${typed}`, ...below])].join(
+    '\n',
+  );
 
 describe('what the documentation says to type', function () {
   this.timeout(120_000);
 
   it('is found', () => {
-    expect(PAGES.map(({ path }) => path)).to.include.members(['README.md', 'docs/api-by-example.md']);
+    expect(PAGES.map(({ path }) => path)).to.include.members([
+      'README.md',
+      'docs/api-by-example.md',
+    ]);
   });
 
   for (const { path, text } of PAGES) {
     it(`works, and shows what ${path} shows`, async () => {
       const daemon = await DaemonUnderTest.start(AS_SHIPPED);
-      const session = new PageSession({ dataDir: daemon.dataDir, host: `127.0.0.1:${daemon.run.port}` });
+      const session = new PageSession({
+        dataDir: daemon.dataDir,
+        host: `127.0.0.1:${daemon.run.port}`,
+      });
       try {
         await stocked(daemon.client(), 4);
         for (const line of pageLines(text)) {
           const shown = withoutSecrets(await session.run(line));
           const expected = expectedOf(line);
-          if (!showsAs(shown, expected)) expect(masked(shown), `${path}:${line.at}: ${line.command}`).to.equal(masked(expected));
+          if (!showsAs(shown, expected))
+            expect(masked(shown), `${path}:${line.at}: ${line.command}`).to.equal(masked(expected));
         }
       } finally {
         await session.close();
@@ -51,13 +72,19 @@ describe('the examples of the OpenAPI document', () => {
   const ofFleets: readonly unknown[] = ['promoteApiKey', 'promoteApiKeyByFullName'];
 
   it('are there for every operation that answers JSON (npx tsx script/api-examples.ts writes them)', () => {
-    const without = documentedOperations.filter(({ operation, pointer }) => EXAMPLES[String(operation['operationId'])] === undefined && answersJson(pointer) && !ofFleets.includes(operation['operationId']));
+    const without = documentedOperations.filter(
+      ({ operation, pointer }) =>
+        EXAMPLES[String(operation['operationId'])] === undefined &&
+        answersJson(pointer) &&
+        !ofFleets.includes(operation['operationId']),
+    );
 
     expect(without.map(({ operation }) => operation['operationId'])).to.deep.equal([]);
   });
 
   it('are what docs/api-by-example.md shows', () => {
-    for (const [id, { answer }] of Object.entries(EXAMPLES)) expect(page, id).to.include(JSON.stringify(answer));
+    for (const [id, { answer }] of Object.entries(EXAMPLES))
+      expect(page, id).to.include(JSON.stringify(answer));
   });
 });
 

@@ -4,19 +4,64 @@ import { expect } from 'chai';
 import { WebSocket } from 'ws';
 import { DaemonUnderTest, within } from '../support/a-daemon.ts';
 import { echoServer } from '../support/echo-server.ts';
-import { aTemplateFolder, aTenant, bodyOf, claim, clear, giveBack, poolStatus, run, stocked } from '../support/on-a-daemon.ts';
+import {
+  aTemplateFolder,
+  aTenant,
+  bodyOf,
+  claim,
+  clear,
+  giveBack,
+  poolStatus,
+  run,
+  stocked,
+} from '../support/on-a-daemon.ts';
 import type { HttpClient } from '../support/http-client.ts';
 import { skipBecause } from '../support/skip-because.ts';
 import { webServer } from '../support/web-server.ts';
 
-const container = (command: readonly string[], more: object = {}) => ({ containers: [{ name: 'main', image: 'host', command, ...more }] });
+const container = (command: readonly string[], more: object = {}) => ({
+  containers: [{ name: 'main', image: 'host', command, ...more }],
+});
 
 const TEMPLATES = {
-  perl: { ...container(webServer(8_000)), endpoints: [{ name: 'app', port: 8_000, readinessProbe: { httpGet: {} } }, { name: 'none', port: 9_000 }], idleTimeout: '4s' },
-  echo: { ...container(echoServer(7_000)), endpoints: [{ name: 'raw', port: 7_000, readinessProbe: { tcpSocket: {} } }] },
-  flaky: { ...container(['/bin/sleep', 'infinity'], { readinessProbe: { exec: { command: ['/usr/bin/test', '!', '-e', '/tmp/broken'] }, periodSeconds: 1, failureThreshold: 1 } }) },
-  never: { ...container(['/bin/sleep', 'infinity'], { readinessProbe: { exec: { command: ['/bin/sh', '-c', 'echo no luck; exit 3'] }, periodSeconds: 1 } }), startupTimeout: '1s' },
-  onhost: { ...container(webServer(18_737)), endpoints: [{ name: 'app', port: 18_737 }, { name: 'daemon', port: 18_738 }], network: 'host' },
+  perl: {
+    ...container(webServer(8_000)),
+    endpoints: [
+      { name: 'app', port: 8_000, readinessProbe: { httpGet: {} } },
+      { name: 'none', port: 9_000 },
+    ],
+    idleTimeout: '4s',
+  },
+  echo: {
+    ...container(echoServer(7_000)),
+    endpoints: [{ name: 'raw', port: 7_000, readinessProbe: { tcpSocket: {} } }],
+  },
+  flaky: {
+    ...container(['/bin/sleep', 'infinity'], {
+      readinessProbe: {
+        exec: { command: ['/usr/bin/test', '!', '-e', '/tmp/broken'] },
+        periodSeconds: 1,
+        failureThreshold: 1,
+      },
+    }),
+  },
+  never: {
+    ...container(['/bin/sleep', 'infinity'], {
+      readinessProbe: {
+        exec: { command: ['/bin/sh', '-c', 'echo no luck; exit 3'] },
+        periodSeconds: 1,
+      },
+    }),
+    startupTimeout: '1s',
+  },
+  onhost: {
+    ...container(webServer(18_737)),
+    endpoints: [
+      { name: 'app', port: 18_737 },
+      { name: 'daemon', port: 18_738 },
+    ],
+    network: 'host',
+  },
 };
 
 describe('endpoints and probes on the real daemon', function () {
@@ -26,7 +71,12 @@ describe('endpoints and probes on the real daemon', function () {
   const templates = aTemplateFolder(TEMPLATES);
 
   before(async () => {
-    daemon = await DaemonUnderTest.start(['--templates-dir', templates.folder, '--default-pool-replicas', '0']);
+    daemon = await DaemonUnderTest.start([
+      '--templates-dir',
+      templates.folder,
+      '--default-pool-replicas',
+      '0',
+    ]);
     client = daemon.client();
   });
   afterEach(() => clear(client));
@@ -40,47 +90,94 @@ describe('endpoints and probes on the real daemon', function () {
     await stocked(client, replicas, name);
   };
   const urls = async (id: string): Promise<Record<string, string>> =>
-    ((await client.get(`/sandboxes/${id}`)).json.sandbox as unknown as { readonly endpoints: Record<string, string> }).endpoints;
+    (
+      (await client.get(`/sandboxes/${id}`)).json.sandbox as unknown as {
+        readonly endpoints: Record<string, string>;
+      }
+    ).endpoints;
 
   it('reach the server of the shipped template, which serves what is written inside', async () => {
     await pool('web', 'web');
     const id = await claim(client, 'web');
-    expect(await urls(id)).to.deep.equal({ web: `http://127.0.0.1:${daemon.run.port}/sandboxes/${id}/endpoints/web/` });
+    expect(await urls(id)).to.deep.equal({
+      web: `http://127.0.0.1:${daemon.run.port}/sandboxes/${id}/endpoints/web/`,
+    });
     await run(client, id, 'echo from inside > /home/sandbox/page.txt');
     const page = await client.get(`/v1/sandboxes/${id}/endpoints/web/page.txt`);
     expect([page.status, page.text]).to.deep.equal([200, 'from inside\n']);
-    expect((await client.get(`/sandboxes/local.${id}/endpoints/web/`)).text).to.contain('Hello from a sandbox');
-    expect(bodyOf(await client.get(`/sandboxes/${id}/is_ready`))).to.deep.equal({ sandboxId: id, ready: true, endpoints: { web: { ready: true, message: 'its probe passes' } } });
+    expect((await client.get(`/sandboxes/local.${id}/endpoints/web/`)).text).to.contain(
+      'Hello from a sandbox',
+    );
+    expect(bodyOf(await client.get(`/sandboxes/${id}/is_ready`))).to.deep.equal({
+      sandboxId: id,
+      ready: true,
+      endpoints: { web: { ready: true, message: 'its probe passes' } },
+    });
   });
 
   it('tell other tenants, and admins, nothing', async () => {
     await pool('tenants', 'perl');
     const id = await claim(client, 'tenants');
-    const admin = await daemon.client(daemon.adminKey).post('/admin/api-keys', { team: 'ops', user: 'root', role: 'admin' });
-    for (const stranger of [await aTenant(daemon, 'red', 'eve'), daemon.client(admin.json.apiKey)]) {
-      expect((await stranger.get(`/sandboxes/${id}/endpoints/app/`)).json.errorCode).to.equal('SANDBOX_NOT_FOUND');
-      expect((await stranger.get(`/sandboxes/${id}/is_ready`)).json.errorCode).to.equal('SANDBOX_NOT_FOUND');
+    const admin = await daemon
+      .client(daemon.adminKey)
+      .post('/admin/api-keys', { team: 'ops', user: 'root', role: 'admin' });
+    for (const stranger of [
+      await aTenant(daemon, 'red', 'eve'),
+      daemon.client(admin.json.apiKey),
+    ]) {
+      expect((await stranger.get(`/sandboxes/${id}/endpoints/app/`)).json.errorCode).to.equal(
+        'SANDBOX_NOT_FOUND',
+      );
+      expect((await stranger.get(`/sandboxes/${id}/is_ready`)).json.errorCode).to.equal(
+        'SANDBOX_NOT_FOUND',
+      );
     }
-    expect((await client.get(`/sandboxes/${id}/endpoints/none/`)).json).to.deep.include({ errorCode: 'ENDPOINT_UNREACHABLE', error: 'the endpoint does not answer: port 9000: nothing listens on it' });
+    expect((await client.get(`/sandboxes/${id}/endpoints/none/`)).json).to.deep.include({
+      errorCode: 'ENDPOINT_UNREACHABLE',
+      error: 'the endpoint does not answer: port 9000: nothing listens on it',
+    });
     expect((await client.get(`/sandboxes/${id}/endpoints/app/status/418`)).status).to.equal(418);
   });
 
-  it('give a server inside nothing of the daemon\'s: not its key, not its way in', async () => {
+  it("give a server inside nothing of the daemon's: not its key, not its way in", async () => {
     await pool('inside', 'perl');
     const id = await claim(client, 'inside');
     const { text } = await client.get(`/sandboxes/${id}/endpoints/app/`);
-    expect(text).to.contain('Host: localhost:8000').and.to.not.contain(client.key ?? 'no key');
-    const seen = (await run(client, id, 'cat /proc/net/unix /proc/*/cmdline /proc/*/environ 2>/dev/null | tr "\\0" "\\n"; ls /proc | grep -c "^[0-9]"')).stdout;
-    expect(seen).to.not.contain('fwd').and.to.not.contain('forward').and.to.not.contain(daemon.dataDir);
-    expect((await run(client, id, ['perl', '-MIO::Socket::INET', '-e', `print IO::Socket::INET->new("127.0.0.1:${daemon.run.port}") ? "reached" : "refused"`])).stdout).to.equal('refused');
+    expect(text)
+      .to.contain('Host: localhost:8000')
+      .and.to.not.contain(client.key ?? 'no key');
+    const seen = (
+      await run(
+        client,
+        id,
+        'cat /proc/net/unix /proc/*/cmdline /proc/*/environ 2>/dev/null | tr "\\0" "\\n"; ls /proc | grep -c "^[0-9]"',
+      )
+    ).stdout;
+    expect(seen)
+      .to.not.contain('fwd')
+      .and.to.not.contain('forward')
+      .and.to.not.contain(daemon.dataDir);
+    expect(
+      (
+        await run(client, id, [
+          'perl',
+          '-MIO::Socket::INET',
+          '-e',
+          `print IO::Socket::INET->new("127.0.0.1:${daemon.run.port}") ? "reached" : "refused"`,
+        ])
+      ).stdout,
+    ).to.equal('refused');
   });
 
   it('refuse an upgrade that the sandbox answers with anything but its consent', async () => {
     await pool('sockets', 'echo');
     const id = await claim(client, 'sockets');
     // The server echoes the handshake itself, which is no answer to it.
-    const socket = new WebSocket(`ws://127.0.0.1:${daemon.run.port}/sandboxes/${id}/endpoints/raw/`, { headers: { 'SERVICE-API-KEY': client.key ?? '' } });
-    const [, response] = await once(socket, 'unexpected-response') as [unknown, IncomingMessage];
+    const socket = new WebSocket(
+      `ws://127.0.0.1:${daemon.run.port}/sandboxes/${id}/endpoints/raw/`,
+      { headers: { 'SERVICE-API-KEY': client.key ?? '' } },
+    );
+    const [, response] = (await once(socket, 'unexpected-response')) as [unknown, IncomingMessage];
     expect(response.statusCode).to.equal(502);
     socket.on('error', () => {}).terminate();
   });
@@ -88,7 +185,12 @@ describe('endpoints and probes on the real daemon', function () {
   it('keep a sandbox from its idle timeout by traffic alone, and end their connections with it', async () => {
     await pool('idle', 'perl');
     const id = await claim(client, 'idle');
-    const hanging = httpRequest({ host: '127.0.0.1', port: daemon.run.port, path: `/sandboxes/${id}/endpoints/app/hang`, headers: { 'SERVICE-API-KEY': client.key ?? '' } });
+    const hanging = httpRequest({
+      host: '127.0.0.1',
+      port: daemon.run.port,
+      path: `/sandboxes/${id}/endpoints/app/hang`,
+      headers: { 'SERVICE-API-KEY': client.key ?? '' },
+    });
     const answered = once(hanging, 'response') as Promise<IncomingMessage[]>;
     hanging.end();
     const began = performance.now();
@@ -97,16 +199,25 @@ describe('endpoints and probes on the real daemon', function () {
       expect((await client.get(`/sandboxes/${id}/endpoints/app/`)).status).to.equal(200);
       await within(5_000, 'the next request', () => performance.now() - asked > 700 || undefined);
     }
-    const [response] = await answered; // a request that waits is no traffic: it ended with the sandbox
+    // a request that waits is no traffic: it ended with the sandbox
+    const [response] = await answered;
     expect(response?.statusCode).to.equal(502);
     response?.resume();
-    await within(5_000, 'it is gone', async () => (await client.get(`/sandboxes/${id}`)).status === 404 || undefined);
+    await within(
+      5_000,
+      'it is gone',
+      async () => (await client.get(`/sandboxes/${id}`)).status === 404 || undefined,
+    );
   });
 
   it('wait for the probes of an instance before it is handed out, and never hand out one that fails them', async () => {
     await pool('flaky', 'flaky', 2);
     const id = await claim(client, 'flaky');
-    expect(bodyOf(await client.get(`/sandboxes/${id}/is_ready`))).to.deep.equal({ sandboxId: id, ready: true, endpoints: {} });
+    expect(bodyOf(await client.get(`/sandboxes/${id}/is_ready`))).to.deep.equal({
+      sandboxId: id,
+      ready: true,
+      endpoints: {},
+    });
     await run(client, id, ['touch', '/tmp/broken']);
     expect((await client.get(`/sandboxes/${id}/is_ready`)).status).to.equal(503);
     const [idle] = (await client.get('/sandboxes?phase=Idle&poolName=flaky')).json.items ?? [];
@@ -117,21 +228,34 @@ describe('endpoints and probes on the real daemon', function () {
 
   it('count an instance that is never ready as a failed start, with what its probe said', async () => {
     await client.post('/sandboxpools', { name: 'never', templateName: 'never', replicas: 1 });
-    await within(15_000, 'the reason in the log', () => daemon.run.stderr().includes('readinessProbe: /bin/sh ended with 3: no luck') || undefined);
+    await within(
+      15_000,
+      'the reason in the log',
+      () =>
+        daemon.run.stderr().includes('readinessProbe: /bin/sh ended with 3: no luck') || undefined,
+    );
     await client.delete('/sandboxpools/never?force=true');
   });
 
-  it('on the host\'s network reach the sandbox\'s own listeners alone', async function () {
-    if (process.getuid?.() !== 0) skipBecause(this, 'without root all sandboxes have the daemon\'s uid');
+  it("on the host's network reach the sandbox's own listeners alone", async function () {
+    if (process.getuid?.() !== 0)
+      skipBecause(this, "without root all sandboxes have the daemon's uid");
     await pool('onhost', 'onhost');
     const id = await claim(client, 'onhost');
-    await within(5_000, 'its own port', async () => (await client.get(`/sandboxes/${id}/endpoints/app/`)).status === 200 || undefined);
-    const server = createServer((_request, response) => response.end('of the host')).listen(18_738, '127.0.0.1');
+    await within(
+      5_000,
+      'its own port',
+      async () => (await client.get(`/sandboxes/${id}/endpoints/app/`)).status === 200 || undefined,
+    );
+    const server = createServer((_request, response) => response.end('of the host')).listen(
+      18_738,
+      '127.0.0.1',
+    );
     await once(server, 'listening');
     const refused = await client.get(`/sandboxes/${id}/endpoints/daemon/`);
     server.close();
     server.closeAllConnections();
     expect(refused.status).to.equal(502);
-    expect(refused.json.error).to.contain('held by a process that is not the sandbox\'s');
+    expect(refused.json.error).to.contain("held by a process that is not the sandbox's");
   });
 });

@@ -22,10 +22,42 @@ describe('an env under load', function () {
       expect(code, stderr).to.equal(0);
     };
     await done('create', 'web', '--template', 'default');
-    await done('members', 'add', 'web', '--name', 'web', '--replicas', String(LEAST), '--max-replicas', String(MOST));
     await done(
-      'groups', 'set', 'web', 'web', '--min', String(LEAST), '--max', String(MOST), '--mode', 'Moderate', '--cooldown', '1s', '--idle-threshold', '0',
-      '--quiet-window', '10s', '--saturation-cooldown', '1s', '--idle-timeout', '2s', '--stabilization', '2s', '--protection', '1s',
+      'members',
+      'add',
+      'web',
+      '--name',
+      'web',
+      '--replicas',
+      String(LEAST),
+      '--max-replicas',
+      String(MOST),
+    );
+    await done(
+      'groups',
+      'set',
+      'web',
+      'web',
+      '--min',
+      String(LEAST),
+      '--max',
+      String(MOST),
+      '--mode',
+      'Moderate',
+      '--cooldown',
+      '1s',
+      '--idle-threshold',
+      '0',
+      '--quiet-window',
+      '10s',
+      '--saturation-cooldown',
+      '1s',
+      '--idle-timeout',
+      '2s',
+      '--stabilization',
+      '2s',
+      '--protection',
+      '1s',
     );
     await done('status', 'web', '--watch', '--timeout', '2m');
   });
@@ -39,7 +71,9 @@ describe('an env under load', function () {
 
   it('grows for claims that wait and for claims that are refused, up to its most, and comes back', async () => {
     const ids: string[] = [];
-    const waiting = await Promise.all([1, 2, 3].map(() => client.post('/sandboxes', { poolName: 'web', waitTimeoutSeconds: 100 })));
+    const waiting = await Promise.all(
+      [1, 2, 3].map(() => client.post('/sandboxes', { poolName: 'web', waitTimeoutSeconds: 100 })),
+    );
     for (const { status, text, json } of waiting) {
       expect(status, text).to.equal(201);
       ids.push(json.sandbox?.['sandboxId'] ?? '');
@@ -48,35 +82,62 @@ describe('an env under load', function () {
 
     // Each is asked for until there is one; what is refused makes the next.
     for (; ids.length < MOST;) {
-      ids.push(await within(AT_LAST_MS, `claim ${ids.length + 1}`, async () => {
-        const { status, json } = await client.post('/sandboxes', { poolName: 'web' });
-        return status === 201 ? json.sandbox?.['sandboxId'] : undefined;
-      }));
+      ids.push(
+        await within(AT_LAST_MS, `claim ${ids.length + 1}`, async () => {
+          const { status, json } = await client.post('/sandboxes', { poolName: 'web' });
+          return status === 201 ? json.sandbox?.['sandboxId'] : undefined;
+        }),
+      );
     }
-    expect((await client.post('/sandboxes', { poolName: 'web' })).json.errorCode).to.equal('POOL_EXHAUSTED');
+    expect((await client.post('/sandboxes', { poolName: 'web' })).json.errorCode).to.equal(
+      'POOL_EXHAUSTED',
+    );
     expect(await sizeOf()).to.equal(MOST);
-    await within(AT_LAST_MS, 'it says why', async () => /that is its most[^]*\n {2}last, .*: web from \d to 5: /.test((await daemon.cli(['envs', 'explain', 'web'])).stdout) || undefined);
+    await within(
+      AT_LAST_MS,
+      'it says why',
+      async () =>
+        /that is its most[^]*\n {2}last, .*: web from \d to 5: /.test(
+          (await daemon.cli(['envs', 'explain', 'web'])).stdout,
+        ) || undefined,
+    );
 
     for (const id of ids) await client.delete(`/sandboxes/${id}`);
-    await within(AT_LAST_MS, 'it is as small as it was', async () => (await sizeOf()) === LEAST || undefined);
-    await within(AT_LAST_MS, 'and has an instance to claim', async () => (await poolStatus(client, 'web'))['idleReplicas'] === LEAST || undefined);
+    await within(
+      AT_LAST_MS,
+      'it is as small as it was',
+      async () => (await sizeOf()) === LEAST || undefined,
+    );
+    await within(
+      AT_LAST_MS,
+      'and has an instance to claim',
+      async () => (await poolStatus(client, 'web'))['idleReplicas'] === LEAST || undefined,
+    );
   });
 });
 
 describe('the env that the first start makes', function () {
   this.timeout(AT_LAST_MS * 2);
   let daemon: DaemonUnderTest;
-  before(async () => { daemon = await DaemonUnderTest.start(AS_SHIPPED); });
+  before(async () => {
+    daemon = await DaemonUnderTest.start(AS_SHIPPED);
+  });
   after(() => daemon.dispose());
 
   it('serves 30 claims that wait at once, by REST and by the command line as it is', async () => {
     const client = daemon.client();
     const [answers, ends] = await Promise.all([
-      Promise.all(Array.from({ length: 27 }, () => client.post('/sandboxes', { poolName: 'default', waitTimeoutSeconds: 100 }))),
+      Promise.all(
+        Array.from({ length: 27 }, () =>
+          client.post('/sandboxes', { poolName: 'default', waitTimeoutSeconds: 100 }),
+        ),
+      ),
       Promise.all(Array.from({ length: 3 }, () => daemon.cli(['sandboxes', 'create']))),
     ]);
 
-    expect(answers.filter(({ status }) => status !== 201).map(({ text }) => text)).to.deep.equal([]);
+    expect(answers.filter(({ status }) => status !== 201).map(({ text }) => text)).to.deep.equal(
+      [],
+    );
     expect(ends.map(({ code, stderr }) => [code, stderr])).to.deep.equal(Array(3).fill([0, '']));
   });
 });

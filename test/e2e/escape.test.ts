@@ -1,25 +1,53 @@
 import { expect } from 'chai';
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { accessSync, chmodSync, constants, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { nameOf } from '../../src/embedded/spawner/protocol.ts';
-import { absentOrForbidden, allowedCalls, parse, pick, refusedCalls, refusedFiles, type Answers } from '../native/probe-answers.ts';
+import {
+  absentOrForbidden,
+  allowedCalls,
+  parse,
+  pick,
+  refusedCalls,
+  refusedFiles,
+  type Answers,
+} from '../native/probe-answers.ts';
 import { TerminalUnderTest } from '../support/a-terminal.ts';
 import { DaemonUnderTest, within } from '../support/a-daemon.ts';
 import type { HttpClient } from '../support/http-client.ts';
 import { aTemplateFolder, claim, run, stocked } from '../support/on-a-daemon.ts';
-import { cgroupOf, descriptorsOf, idsInside, initOf, namespacesOf, processesBeside, statusField, withCommand } from '../support/seen-from-the-host.ts';
+import {
+  cgroupOf,
+  descriptorsOf,
+  idsInside,
+  initOf,
+  namespacesOf,
+  processesBeside,
+  statusField,
+  withCommand,
+} from '../support/seen-from-the-host.ts';
 import { skipBecause } from '../support/skip-because.ts';
 
 const asRoot = process.getuid?.() === 0;
 const SECRET = 'of-the-daemon-alone';
 
-/** Unpacks the probe, waits for its arguments, runs it as the main process's own child, and stays. */
+/**
+ * Unpacks the probe, waits for its arguments, runs it as the main process's own child, and stays.
+ */
 const MAIN = `cd /tmp; printf %s "$@" | base64 -d | gunzip > probe; chmod 755 probe
 while [ ! -e go ]; do sleep 0.05; done
 ./probe $(cat go) > answers.new; mv answers.new answers; exec sleep infinity`;
@@ -29,8 +57,22 @@ const packedProbe = (): readonly string[] => {
   const folder = mkdtempSync(join(tmpdir(), 'sandpool-probe-'));
   try {
     const program = join(folder, 'probe');
-    execFileSync('cc', ['-std=gnu11', '-Os', '-s', '-Wall', '-Wextra', '-Werror', '-o', program, fileURLToPath(new URL('../native/probe.c', import.meta.url))]);
-    return gzipSync(readFileSync(program), { level: 9 }).toString('base64').match(/.{1,8000}/gs) ?? [];
+    execFileSync('cc', [
+      '-std=gnu11',
+      '-Os',
+      '-s',
+      '-Wall',
+      '-Wextra',
+      '-Werror',
+      '-o',
+      program,
+      fileURLToPath(new URL('../native/probe.c', import.meta.url)),
+    ]);
+    return (
+      gzipSync(readFileSync(program), { level: 9 })
+        .toString('base64')
+        .match(/.{1,8000}/gs) ?? []
+    );
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -47,14 +89,34 @@ const isWritable = (path: string): boolean => {
 
 /** Whether this user may make cgroups that limit memory and processes. */
 const machineHasCgroups = (): boolean =>
-  (['memory', 'pids'].every((name) => isWritable(`/sys/fs/cgroup/${name}/tasks`))) ||
-  (isWritable('/sys/fs/cgroup/cgroup.subtree_control') && /\bmemory\b.*\bpids\b/s.test(readFileSync('/sys/fs/cgroup/cgroup.controllers', 'utf8')));
+  ['memory', 'pids'].every((name) => isWritable(`/sys/fs/cgroup/${name}/tasks`)) ||
+  (isWritable('/sys/fs/cgroup/cgroup.subtree_control') &&
+    /\bmemory\b.*\bpids\b/s.test(readFileSync('/sys/fs/cgroup/cgroup.controllers', 'utf8')));
 
 describe('ways out of a sandbox of the real daemon', function () {
   this.timeout(90_000);
   const templates = aTemplateFolder({
-    probe: { containers: [{ name: 'main', image: 'host', command: ['/bin/sh', '-c', MAIN, 'sh'], args: packedProbe() }] },
-    wired: { containers: [{ name: 'main', image: 'host', command: ['/bin/sh', '-c', MAIN, 'sh'], args: packedProbe() }], network: 'host' },
+    probe: {
+      containers: [
+        {
+          name: 'main',
+          image: 'host',
+          command: ['/bin/sh', '-c', MAIN, 'sh'],
+          args: packedProbe(),
+        },
+      ],
+    },
+    wired: {
+      containers: [
+        {
+          name: 'main',
+          image: 'host',
+          command: ['/bin/sh', '-c', MAIN, 'sh'],
+          args: packedProbe(),
+        },
+      ],
+      network: 'host',
+    },
   });
   const host = createServer((socket) => socket.destroy());
   let daemon: DaemonUnderTest;
@@ -71,13 +133,24 @@ describe('ways out of a sandbox of the real daemon', function () {
     process.env['TEST_SECRET'] = SECRET;
     host.listen(0, '0.0.0.0');
     await once(host, 'listening');
-    daemon = await DaemonUnderTest.start(['--templates-dir', templates.folder, '--default-pool-replicas', '2']).finally(() => { delete process.env['TEST_SECRET']; });
+    daemon = await DaemonUnderTest.start([
+      '--templates-dir',
+      templates.folder,
+      '--default-pool-replicas',
+      '2',
+    ]).finally(() => {
+      delete process.env['TEST_SECRET'];
+    });
     client = daemon.client();
     await client.post('/sandboxpools', { name: 'probes', templateName: 'probe', replicas: 1 });
     await stocked(client, 2);
     id = await claim(client, 'probes');
     neighbour = await claim(client);
-    await run(client, neighbour, 'echo of the neighbour > /tmp/neighbours-own; chmod 777 /tmp/neighbours-own');
+    await run(
+      client,
+      neighbour,
+      'echo of the neighbour > /tmp/neighbours-own; chmod 777 /tmp/neighbours-own',
+    );
     secrets = secretsOf();
   });
 
@@ -97,20 +170,62 @@ describe('ways out of a sandbox of the real daemon', function () {
     const pids = [daemon.run.process.pid ?? 0, initOf(dataDir, neighbour), process.pid];
     const address = host.address();
     const port = typeof address === 'object' && address ? address.port : 0;
-    const outer = Object.values(networkInterfaces()).flat().find((found) => found && !found.internal && found.family === 'IPv4');
+    const outer = Object.values(networkInterfaces())
+      .flat()
+      .find((found) => found && !found.internal && found.family === 'IPv4');
     return [
-      ...[dataDir, join(dataDir, 'keys'), join(dataDir, 'keys', 'tenant.key'), join(dataDir, 'keys', 'pepper'), join(dataDir, 'sandpool.db'), join(dataDir, 'run', neighbour), join(open, 'file'),
-        join('/var/lib', nameOf(dataDir)), '/etc/shadow', '/root', '/home/root', '/var', '/boot', '/sys/kernel', '/dev/sda', '/dev/vda', '/dev/pts/0', '/dev/pts/1', '/dev/tty', '/dev/console',
-        ...pids.flatMap((pid) => [`/proc/${pid}/environ`, `/proc/${pid}/fd`, `/proc/${pid}/root`])].flatMap((path) => ['read', path]),
-      ...[join(dataDir, 'sandpool.db'), join(dataDir, 'keys', 'tenant.key'), '/etc/passwd', '/proc/sys/kernel/hostname'].flatMap((path) => ['write', path]),
-      ...[join(dataDir, 'spawner.sock'), '/run/docker.sock', '/var/run/docker.sock', '/run/containerd/containerd.sock', '/run/dbus/system_bus_socket', '/run/systemd/private'].flatMap((path) => ['unix', path]),
-      'tcp', `127.0.0.1:${port}`, 'tcp', `127.0.0.1:${daemon.run.port}`, ...(outer ? ['tcp', `${outer.address}:${port}`] : []),
+      ...[
+        dataDir,
+        join(dataDir, 'keys'),
+        join(dataDir, 'keys', 'tenant.key'),
+        join(dataDir, 'keys', 'pepper'),
+        join(dataDir, 'sandpool.db'),
+        join(dataDir, 'run', neighbour),
+        join(open, 'file'),
+        join('/var/lib', nameOf(dataDir)),
+        '/etc/shadow',
+        '/root',
+        '/home/root',
+        '/var',
+        '/boot',
+        '/sys/kernel',
+        '/dev/sda',
+        '/dev/vda',
+        '/dev/pts/0',
+        '/dev/pts/1',
+        '/dev/tty',
+        '/dev/console',
+        ...pids.flatMap((pid) => [`/proc/${pid}/environ`, `/proc/${pid}/fd`, `/proc/${pid}/root`]),
+      ].flatMap((path) => ['read', path]),
+      ...[
+        join(dataDir, 'sandpool.db'),
+        join(dataDir, 'keys', 'tenant.key'),
+        '/etc/passwd',
+        '/proc/sys/kernel/hostname',
+      ].flatMap((path) => ['write', path]),
+      ...[
+        join(dataDir, 'spawner.sock'),
+        '/run/docker.sock',
+        '/var/run/docker.sock',
+        '/run/containerd/containerd.sock',
+        '/run/dbus/system_bus_socket',
+        '/run/systemd/private',
+      ].flatMap((path) => ['unix', path]),
+      'tcp',
+      `127.0.0.1:${port}`,
+      'tcp',
+      `127.0.0.1:${daemon.run.port}`,
+      ...(outer ? ['tcp', `${outer.address}:${port}`] : []),
     ];
   };
 
   const fromMain = async (args: readonly string[]): Promise<Answers> => {
     await run(client, id, 'cat > /tmp/go.new; mv /tmp/go.new /tmp/go', { stdin: args.join(' ') });
-    const shown = await within(10_000, 'the probe has ended', async () => (await run(client, id, 'cat /tmp/answers')).stdout || undefined);
+    const shown = await within(
+      10_000,
+      'the probe has ended',
+      async () => (await run(client, id, 'cat /tmp/answers')).stdout || undefined,
+    );
     return parse(shown);
   };
 
@@ -130,10 +245,16 @@ describe('ways out of a sandbox of the real daemon', function () {
 
   it('are closed by cgroups where the machine has them, never by nothing', async () => {
     const { isolation } = JSON.parse((await client.get('/readyz')).text) as { isolation: string };
-    expect(isolation).to.be.oneOf(machineHasCgroups() ? ['cgroup-v1', 'cgroup-v2'] : ['cgroup-v1', 'cgroup-v2', 'prlimit']);
+    expect(isolation).to.be.oneOf(
+      machineHasCgroups() ? ['cgroup-v1', 'cgroup-v2'] : ['cgroup-v1', 'cgroup-v2', 'prlimit'],
+    );
   });
 
-  for (const [way, probe] of [['its main process', fromMain], ['a command over REST', fromExec], ['a terminal', fromTerminal]] as const) {
+  for (const [way, probe] of [
+    ['its main process', fromMain],
+    ['a command over REST', fromExec],
+    ['a terminal', fromTerminal],
+  ] as const) {
     describe(`tried from ${way}`, () => {
       let answers: Answers;
 
@@ -142,11 +263,15 @@ describe('ways out of a sandbox of the real daemon', function () {
       });
 
       it('by system calls are refused, while ordinary calls are not', () => {
-        expect(pick(answers, { ...refusedCalls, ...allowedCalls })).to.deep.equal({ ...refusedCalls, ...allowedCalls });
+        expect(pick(answers, { ...refusedCalls, ...allowedCalls })).to.deep.equal({
+          ...refusedCalls,
+          ...allowedCalls,
+        });
       });
 
-      it('through the kernel\'s files are absent or forbidden, /proc/sys among them', () => {
-        for (const name of refusedFiles) expect(absentOrForbidden, `${name}: ${answers[name]}`).to.include(answers[name]);
+      it("through the kernel's files are absent or forbidden, /proc/sys among them", () => {
+        for (const name of refusedFiles)
+          expect(absentOrForbidden, `${name}: ${answers[name]}`).to.include(answers[name]);
       });
 
       it('to files, processes and sockets of the daemon, the host and the neighbour are closed', () => {
@@ -155,7 +280,10 @@ describe('ways out of a sandbox of the real daemon', function () {
           const name = `${secrets[at]} ${secrets[at + 1]}`;
           // A terminal has itself as /dev/tty.
           if (way === 'a terminal' && name === 'read /dev/tty') continue;
-          expect([...absentOrForbidden, 'ENXIO', 'ENETUNREACH', 'ECONNREFUSED'], `${name}: ${answers[name]}`).to.include(answers[name]);
+          expect(
+            [...absentOrForbidden, 'ENXIO', 'ENETUNREACH', 'ECONNREFUSED'],
+            `${name}: ${answers[name]}`,
+          ).to.include(answers[name]);
         }
       });
 
@@ -163,7 +291,11 @@ describe('ways out of a sandbox of the real daemon', function () {
         const processes = (answers['processes'] ?? '').split(' ').map(Number);
         expect(processes[0]).to.equal(1);
         expect(processes.length).to.be.within(2, 6);
-        expect(answers).to.include({ descriptors: '0 1 2 3', terminals: '. .. ptmx', interfaces: 'default lo' });
+        expect(answers).to.include({
+          descriptors: '0 1 2 3',
+          terminals: '. .. ptmx',
+          interfaces: 'default lo',
+        });
       });
     });
   }
@@ -172,34 +304,69 @@ describe('ways out of a sandbox of the real daemon', function () {
     await client.post('/sandboxpools', { name: 'wired', templateName: 'wired', replicas: 1 });
     const wired = await claim(client, 'wired');
     const asked = secrets.filter((_, at) => secrets[at - (at % 2)] !== 'tcp');
-    await run(client, wired, 'cat > /tmp/go.new; mv /tmp/go.new /tmp/go', { stdin: asked.join(' ') });
-    const answers = parse(await within(10_000, 'the probe has ended', async () => (await run(client, wired, 'cat /tmp/answers')).stdout || undefined));
+    await run(client, wired, 'cat > /tmp/go.new; mv /tmp/go.new /tmp/go', {
+      stdin: asked.join(' '),
+    });
+    const answers = parse(
+      await within(
+        10_000,
+        'the probe has ended',
+        async () => (await run(client, wired, 'cat /tmp/answers')).stdout || undefined,
+      ),
+    );
     expect(pick(answers, refusedCalls)).to.deep.equal(refusedCalls);
-    for (let at = 0; at < asked.length; at += 2) expect([...absentOrForbidden, 'ENXIO', 'ECONNREFUSED'], `${asked[at]} ${asked[at + 1]}`).to.include(answers[`${asked[at]} ${asked[at + 1]}`]);
+    for (let at = 0; at < asked.length; at += 2)
+      expect(
+        [...absentOrForbidden, 'ENXIO', 'ECONNREFUSED'],
+        `${asked[at]} ${asked[at + 1]}`,
+      ).to.include(answers[`${asked[at]} ${asked[at + 1]}`]);
     await client.delete('/sandboxpools/wired?force=true');
   });
 
-  it('the environment of every process inside holds nothing of the daemon\'s', async () => {
+  it("the environment of every process inside holds nothing of the daemon's", async () => {
     const seen = (await run(client, id, 'cat /proc/[0-9]*/environ | tr "\\0" "\\n"')).stdout;
     expect(seen).to.include('HOME=/home/sandbox');
-    for (const part of [SECRET, daemon.dataDir, 'SANDPOOL', 'NODE_', process.env['PATH'] ?? 'PATH?']) expect(seen, part).to.not.include(part);
-    const names = seen.split('\n').filter((line) => line.includes('=')).map((line) => line.split('=')[0]);
-    expect(['HOME', 'LANG', 'LOGNAME', 'OLDPWD', 'PATH', 'PWD', 'SHELL', 'USER']).to.include.members([...new Set(names)]);
+    for (const part of [
+      SECRET,
+      daemon.dataDir,
+      'SANDPOOL',
+      'NODE_',
+      process.env['PATH'] ?? 'PATH?',
+    ])
+      expect(seen, part).to.not.include(part);
+    const names = seen
+      .split('\n')
+      .filter((line) => line.includes('='))
+      .map((line) => line.split('=')[0]);
+    expect([
+      'HOME',
+      'LANG',
+      'LOGNAME',
+      'OLDPWD',
+      'PATH',
+      'PWD',
+      'SHELL',
+      'USER',
+    ]).to.include.members([...new Set(names)]);
   });
 
-  it('a terminal of a neighbour is out of reach while it is open, and so is one\'s own from elsewhere', async () => {
+  it("a terminal of a neighbour is out of reach while it is open, and so is one's own from elsewhere", async () => {
     const other = await TerminalUnderTest.open(daemon, client, neighbour);
     await other.ask('true');
     const tty = (await other.ask('tty')).trim();
     for (const opened of [await TerminalUnderTest.open(daemon, client, id), undefined]) {
-      const look = 'ls /dev/pts; for n in 0 1 2 3 4 5 6 7 8 9; do echo typed > /dev/pts/$n; done; ls -l /proc/self/fd | grep -c ptmx; echo looked';
-      const seen = opened ? await opened.ask(`{ ${look}; } 2>/dev/null`) : (await run(client, id, look)).stdout;
+      const look =
+        'ls /dev/pts; for n in 0 1 2 3 4 5 6 7 8 9; do echo typed > /dev/pts/$n; done; ls -l /proc/self/fd | grep -c ptmx; echo looked';
+      const seen = opened
+        ? await opened.ask(`{ ${look}; } 2>/dev/null`)
+        : (await run(client, id, look)).stdout;
       expect(seen.split('\n').filter((line) => line !== '')).to.deep.equal(['ptmx', '0', 'looked']);
       await opened?.hangUp();
     }
     const shell = withCommand(processesBeside(initOf(daemon.dataDir, neighbour)), 'bash') ?? 0;
     expect(Object.keys(descriptorsOf(shell)).filter((fd) => Number(fd) <= 2)).to.have.length(3);
-    for (const target of Object.values(descriptorsOf(shell))) expect(target, `a shell holds ${tty} alone`).to.match(/^\/dev\/(pts\/\d+|tty)$/);
+    for (const target of Object.values(descriptorsOf(shell)))
+      expect(target, `a shell holds ${tty} alone`).to.match(/^\/dev\/(pts\/\d+|tty)$/);
     expect(other.output).to.not.include('typed');
     await other.hangUp();
   });
@@ -207,7 +374,10 @@ describe('ways out of a sandbox of the real daemon', function () {
   it('what stands open in every process inside leads nowhere but to null, its own pipes, its own log and its own terminal', async () => {
     const terminal = await TerminalUnderTest.open(daemon, client, id);
     await terminal.ask('true');
-    const command = client.post(`/sandboxes/${id}/exec`, { command: ['sleep', '3301'], timeoutSeconds: 20 });
+    const command = client.post(`/sandboxes/${id}/exec`, {
+      command: ['sleep', '3301'],
+      timeoutSeconds: 20,
+    });
     const pids = await within(5_000, 'it runs', () => {
       const all = processesBeside(initOf(daemon.dataDir, id));
       return withCommand(all, 'sleep 3301') === undefined ? undefined : all;
@@ -216,12 +386,18 @@ describe('ways out of a sandbox of the real daemon', function () {
     for (const pid of pids) {
       for (const [fd, target] of Object.entries(descriptorsOf(pid))) {
         if (target === log && (fd === '1' || fd === '2')) continue;
-        expect(target, `${pid} has ${fd} open`).to.match(/^(\/dev\/null|pipe:\[\d+\]|\/dev\/pts\/\d+|\/dev\/tty|socket:\[\d+\]|anon_inode:\[.*\])?$/);
+        expect(target, `${pid} has ${fd} open`).to.match(
+          /^(\/dev\/null|pipe:\[\d+\]|\/dev\/pts\/\d+|\/dev\/tty|socket:\[\d+\]|anon_inode:\[.*\])?$/,
+        );
         if (!target.startsWith('/dev/pts')) continue;
         expect(Number(fd) <= 2 || fd === '255', `${pid} has a terminal as ${fd}`).to.equal(true);
       }
     }
-    await run(client, id, 'pkill -f "sleep 3301" || kill $(grep -l "sleep.3301" /proc/[0-9]*/cmdline | cut -d/ -f3)');
+    await run(
+      client,
+      id,
+      'pkill -f "sleep 3301" || kill $(grep -l "sleep.3301" /proc/[0-9]*/cmdline | cut -d/ -f3)',
+    );
     await command;
     await terminal.hangUp();
   });
@@ -229,17 +405,48 @@ describe('ways out of a sandbox of the real daemon', function () {
   it('main process, command and terminal have the same filter, capabilities, uid, namespaces and cgroup', async () => {
     const terminal = await TerminalUnderTest.open(daemon, client, id);
     terminal.type('sleep 3303\n');
-    const command = client.post(`/sandboxes/${id}/exec`, { command: ['sleep', '3302'], timeoutSeconds: 20 });
+    const command = client.post(`/sandboxes/${id}/exec`, {
+      command: ['sleep', '3302'],
+      timeoutSeconds: 20,
+    });
     const [main, ran, typed] = await within(5_000, 'all three run', () => {
       const all = processesBeside(initOf(daemon.dataDir, id));
-      const found = ['sleep infinity', 'sleep 3302', 'sleep 3303'].map((words) => withCommand(all, words));
+      const found = ['sleep infinity', 'sleep 3302', 'sleep 3303'].map((words) =>
+        withCommand(all, words),
+      );
       return found.includes(undefined) ? undefined : found.map(Number);
     });
     const described = (pid = 0): object => ({
-      ...Object.fromEntries(['Seccomp', 'NoNewPrivs', 'CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb', 'Uid', 'Gid', 'Groups'].map((field) => [field, statusField(pid, field)])),
-      cgroups: cgroupOf(pid), ...namespacesOf(pid), oom: readFileSync(`/proc/${pid}/oom_score_adj`, 'utf8'), limits: readFileSync(`/proc/${pid}/limits`, 'utf8').match(/^Max (open files|core file size|processes).*$/gm),
+      ...Object.fromEntries(
+        [
+          'Seccomp',
+          'NoNewPrivs',
+          'CapInh',
+          'CapPrm',
+          'CapEff',
+          'CapBnd',
+          'CapAmb',
+          'Uid',
+          'Gid',
+          'Groups',
+        ].map((field) => [field, statusField(pid, field)]),
+      ),
+      cgroups: cgroupOf(pid),
+      ...namespacesOf(pid),
+      oom: readFileSync(`/proc/${pid}/oom_score_adj`, 'utf8'),
+      limits: readFileSync(`/proc/${pid}/limits`, 'utf8').match(
+        /^Max (open files|core file size|processes).*$/gm,
+      ),
     });
-    expect(described(main)).to.include({ Seccomp: '2', NoNewPrivs: '1', CapEff: '0000000000000000', CapPrm: '0000000000000000', CapBnd: '0000000000000000', CapAmb: '0000000000000000', Groups: '' });
+    expect(described(main)).to.include({
+      Seccomp: '2',
+      NoNewPrivs: '1',
+      CapEff: '0000000000000000',
+      CapPrm: '0000000000000000',
+      CapBnd: '0000000000000000',
+      CapAmb: '0000000000000000',
+      Groups: '',
+    });
     expect(described(ran)).to.deep.equal(described(main));
     expect(described(typed)).to.deep.equal(described(main));
     if (machineHasCgroups()) expect(cgroupOf(main ?? 0)).to.include(id);
@@ -251,7 +458,10 @@ describe('ways out of a sandbox of the real daemon', function () {
 
   it('every process of a sandbox has its own host uid, which no other sandbox has', async function () {
     if (!asRoot) skipBecause(this, 'the daemon is not root: its sandboxes have its own uid');
-    const sandboxes = [id, neighbour].map((sandbox) => ({ init: initOf(daemon.dataDir, sandbox), ids: new Set<string>() }));
+    const sandboxes = [id, neighbour].map((sandbox) => ({
+      init: initOf(daemon.dataDir, sandbox),
+      ids: new Set<string>(),
+    }));
     const look = (): void => {
       for (const { init, ids } of sandboxes) for (const found of idsInside(init)) ids.add(found);
     };
@@ -263,41 +473,77 @@ describe('ways out of a sandbox of the real daemon', function () {
       if (!over) setImmediate(looking);
     };
     looking();
-    await Promise.all([id, neighbour].map(async (sandbox) => { while (joins-- > 0) await run(client, sandbox, 'true'); })).finally(() => { over = true; });
+    await Promise.all(
+      [id, neighbour].map(async (sandbox) => {
+        while (joins-- > 0) await run(client, sandbox, 'true');
+      }),
+    ).finally(() => {
+      over = true;
+    });
     const [mine = [], others = []] = sandboxes.map(({ ids }) => [...ids]);
     expect(mine, 'ids of one').to.have.length(1);
     expect(others, 'ids of the other').to.have.length(1);
     expect(mine).to.not.deep.equal(others);
-    for (const ids of [mine, others]) for (const one of (ids[0] ?? '0').split('\t')) expect(Number(one)).to.be.within(2_000_000_000, 2_000_065_535);
+    for (const ids of [mine, others])
+      for (const one of (ids[0] ?? '0').split('\t'))
+        expect(Number(one)).to.be.within(2_000_000_000, 2_000_065_535);
   });
 
   it('programs that change user or namespace get nowhere', async () => {
-    for (const command of ['unshare -U true', 'unshare -n true', 'mount -t tmpfs none /tmp', 'bwrap --ro-bind / / true', 'chroot / true', 'su -c true', 'setpriv --reuid 0 true', 'nsenter -t 1 -m true', 'hostname x']) {
+    for (const command of [
+      'unshare -U true',
+      'unshare -n true',
+      'mount -t tmpfs none /tmp',
+      'bwrap --ro-bind / / true',
+      'chroot / true',
+      'su -c true',
+      'setpriv --reuid 0 true',
+      'nsenter -t 1 -m true',
+      'hostname x',
+    ]) {
       expect((await run(client, id, command)).exitCode, command).to.not.equal(0);
     }
-    expect((await run(client, id, 'id -u; id -G; cat /proc/sys/kernel/hostname')).stdout).to.equal('1000\n1000\nsandbox\n');
+    expect((await run(client, id, 'id -u; id -G; cat /proc/sys/kernel/hostname')).stdout).to.equal(
+      '1000\n1000\nsandbox\n',
+    );
   });
 
   it('none can make itself dearer to the machine', async () => {
-    const seen = (await run(client, id, 'for p in 1 2 self; do echo -1000 > /proc/$p/oom_score_adj; nice -n -5 true; cat /proc/$p/oom_score_adj; done 2>/dev/null')).stdout;
+    const seen = (
+      await run(
+        client,
+        id,
+        'for p in 1 2 self; do echo -1000 > /proc/$p/oom_score_adj; nice -n -5 true; cat /proc/$p/oom_score_adj; done 2>/dev/null',
+      )
+    ).stdout;
     expect(seen).to.match(/^(\d+)\n\1\n\1\n$/);
     expect(Number.parseInt(seen, 10)).to.be.greaterThan(0);
   });
 
   it('nothing outside home, /tmp and /dev/shm can be written', async () => {
-    const tried = 'for d in / /usr /usr/bin /etc /dev /proc /.sandpool /bin /home /run /var /opt /dev/pts; do touch $d/x 2>/dev/null && echo $d; done; for d in ~ /tmp /dev/shm; do touch $d/x && echo $d; done';
+    const tried =
+      'for d in / /usr /usr/bin /etc /dev /proc /.sandpool /bin /home /run /var /opt /dev/pts; do touch $d/x 2>/dev/null && echo $d; done; for d in ~ /tmp /dev/shm; do touch $d/x && echo $d; done';
     expect((await run(client, id, tried)).stdout).to.equal('/home/sandbox\n/tmp\n/dev/shm\n');
     expect(existsSync('/usr/x')).to.equal(false);
   });
 
   it('files of a neighbour are not there, whatever their mode', async () => {
-    expect((await run(client, neighbour, 'cat /tmp/neighbours-own')).stdout).to.equal('of the neighbour\n');
-    expect((await run(client, id, 'cat /tmp/neighbours-own; find / -name neighbours-own 2>/dev/null')).stdout).to.equal('');
+    expect((await run(client, neighbour, 'cat /tmp/neighbours-own')).stdout).to.equal(
+      'of the neighbour\n',
+    );
+    expect(
+      (await run(client, id, 'cat /tmp/neighbours-own; find / -name neighbours-own 2>/dev/null'))
+        .stdout,
+    ).to.equal('');
   });
 
   it('processes of a neighbour can be neither seen nor signalled', async () => {
     const init = initOf(daemon.dataDir, neighbour);
-    const ran = await run(client, id, `kill -9 ${init}; kill -9 ${daemon.run.process.pid}; kill -9 -- -1; true`);
+    const ran = await run(
+      client,
+      id,
+      `kill -9 ${init}; kill -9 ${daemon.run.process.pid}; kill -9 -- -1; true`,
+    );
     expect(ran.timedOut).to.equal(false);
     expect((await run(client, neighbour, 'echo lives')).stdout).to.equal('lives\n');
     expect((await client.get('/readyz')).status).to.equal(200);

@@ -18,7 +18,11 @@ interface Flood {
   /** Goes on until it is killed. */
   readonly command: string;
   /** Whether it is in full spate: without, the test shows nothing. */
-  readonly isInSpate: (client: HttpClient, id: string, pids: readonly number[]) => Promise<boolean> | boolean;
+  readonly isInSpate: (
+    client: HttpClient,
+    id: string,
+    pids: readonly number[],
+  ) => Promise<boolean> | boolean;
 }
 
 const fills = (path: string): Flood => ({
@@ -29,19 +33,32 @@ const fills = (path: string): Flood => ({
 
 const FLOODS: readonly Flood[] = [
   // bash goes on where there is no process left to be had; sh ends, and the flood with it.
-  { what: 'forks without end', command: "exec bash -c 'bomb() { bomb | bomb & }; while :; do bomb; done' 2>/dev/null", isInSpate: (_client, _id, pids) => pids.length > PIDS_MAX * 0.6 },
   {
-    what: 'takes memory without end', command: 'while :; do tail /dev/zero || echo killed >> /tmp/killed; done',
-    isInSpate: async (client, id) => (await run(client, id, 'cat /tmp/killed')).stdout.startsWith('killed'),
-  },
-  fills('/tmp'), fills('/home/sandbox'), fills('/dev/shm'),
-  {
-    what: 'fills a folder with empty files', command: 'mkdir /tmp/many; cd /tmp/many; i=0; while i=$((i+1)); do : > $i-$$; done',
-    isInSpate: async (client, id) => Number((await run(client, id, 'ls -U /tmp/many | wc -l')).stdout) > 10_000,
+    what: 'forks without end',
+    command: "exec bash -c 'bomb() { bomb | bomb & }; while :; do bomb; done' 2>/dev/null",
+    isInSpate: (_client, _id, pids) => pids.length > PIDS_MAX * 0.6,
   },
   {
-    what: 'leaves folders behind that are deep and closed', command: 'cd /tmp; while :; do mkdir d && touch d/f && cd d && chmod 0 f ../d/. 2>/dev/null; mkdir -p /tmp/side-$((n=n+1)); chmod 0 /tmp/side-$n; done',
-    isInSpate: async (client, id) => Number((await run(client, id, 'ls -d /tmp/side-* | wc -l')).stdout) > 300,
+    what: 'takes memory without end',
+    command: 'while :; do tail /dev/zero || echo killed >> /tmp/killed; done',
+    isInSpate: async (client, id) =>
+      (await run(client, id, 'cat /tmp/killed')).stdout.startsWith('killed'),
+  },
+  fills('/tmp'),
+  fills('/home/sandbox'),
+  fills('/dev/shm'),
+  {
+    what: 'fills a folder with empty files',
+    command: 'mkdir /tmp/many; cd /tmp/many; i=0; while i=$((i+1)); do : > $i-$$; done',
+    isInSpate: async (client, id) =>
+      Number((await run(client, id, 'ls -U /tmp/many | wc -l')).stdout) > 10_000,
+  },
+  {
+    what: 'leaves folders behind that are deep and closed',
+    command:
+      'cd /tmp; while :; do mkdir d && touch d/f && cd d && chmod 0 f ../d/. 2>/dev/null; mkdir -p /tmp/side-$((n=n+1)); chmod 0 /tmp/side-$n; done',
+    isInSpate: async (client, id) =>
+      Number((await run(client, id, 'ls -d /tmp/side-* | wc -l')).stdout) > 300,
   },
 ];
 
@@ -65,36 +82,66 @@ describe('a sandbox that floods the machine', function () {
 
   after(() => daemon.dispose());
 
-  /** Bytes in use where a sandbox could leave something on the host; what others write elsewhere on its disks is not counted. */
-  const used = (): number => [daemon.dataDir, '/dev/shm', '/run'].filter((path) => existsSync(path))
-    .reduce((sum, path) => sum + 1_024 * Number(spawnSync('du', ['-skx', path], { encoding: 'utf8' }).stdout.split('\t')[0]), 0);
+  /**
+   * Bytes in use where a sandbox could leave something on the host; what others write elsewhere on
+   * its disks is not counted.
+   */
+  const used = (): number =>
+    [daemon.dataDir, '/dev/shm', '/run']
+      .filter((path) => existsSync(path))
+      .reduce(
+        (sum, path) =>
+          sum +
+          1_024 *
+            Number(spawnSync('du', ['-skx', path], { encoding: 'utf8' }).stdout.split('\t')[0]),
+        0,
+      );
 
   for (const { what, command, isInSpate } of FLOODS) {
     it(`that ${what} harms neither its neighbour nor the daemon, and can be deleted with all its own`, async () => {
       const id = await claim(client);
       const before = used();
       const init = initOf(daemon.dataDir, id);
-      const cgroups = cgroupOf(init).split('\n').filter((line) => line.includes(id)).map((line) => line.split(':'));
-      const flood = client.post(`/sandboxes/${id}/exec`, { command, timeoutSeconds: 60 }).catch((error: unknown) => error);
-      await within(20_000, 'it floods', async () => await isInSpate(client, id, processesBeside(init)) || undefined);
+      const cgroups = cgroupOf(init)
+        .split('\n')
+        .filter((line) => line.includes(id))
+        .map((line) => line.split(':'));
+      const flood = client
+        .post(`/sandboxes/${id}/exec`, { command, timeoutSeconds: 60 })
+        .catch((error: unknown) => error);
+      await within(
+        20_000,
+        'it floods',
+        async () => (await isInSpate(client, id, processesBeside(init))) || undefined,
+      );
 
       for (let round = 0; round < 20; round++) {
         const startedAt = performance.now();
         const ran = await run(client, neighbour, `echo ${round}`, { timeoutSeconds: 10 });
         expect(ran).to.include({ stdout: `${round}\n`, exitCode: 0 });
-        expect(performance.now() - startedAt, 'the echo\'s time').to.be.below(PATIENCE_MS);
+        expect(performance.now() - startedAt, "the echo's time").to.be.below(PATIENCE_MS);
         expect((await client.get('/readyz')).status).to.equal(200);
       }
       expect(processesBeside(init).length).to.be.at.most(PIDS_MAX);
 
       const startedAt = performance.now();
       expect((await client.delete(`/sandboxes/${id}`)).status).to.equal(200);
-      await within(10_000, 'it is no more', async () => (await client.get(`/sandboxes/${id}`)).status === 404 || undefined);
+      await within(
+        10_000,
+        'it is no more',
+        async () => (await client.get(`/sandboxes/${id}`)).status === 404 || undefined,
+      );
       expect(performance.now() - startedAt).to.be.below(10_000);
       await flood;
       expect(processesBeside(init)).to.deep.equal([]);
-      expect(readdirSync(join(daemon.dataDir, 'run')).filter((name) => name.includes(id))).to.deep.equal([]);
-      for (const [, controllers, path] of cgroups) expect(existsSync(join('/sys/fs/cgroup', controllers ?? '', path ?? '')), `cgroup ${path}`).to.equal(false);
+      expect(
+        readdirSync(join(daemon.dataDir, 'run')).filter((name) => name.includes(id)),
+      ).to.deep.equal([]);
+      for (const [, controllers, path] of cgroups)
+        expect(
+          existsSync(join('/sys/fs/cgroup', controllers ?? '', path ?? '')),
+          `cgroup ${path}`,
+        ).to.equal(false);
       expect(used() - before, 'bytes left on the host').to.be.below(256 * MIB);
       expect((await run(client, neighbour, 'echo lives')).stdout).to.equal('lives\n');
       await stocked(client, 2);

@@ -2,12 +2,19 @@ import { expect } from 'chai';
 import { TerminalUnderTest, tokenFor } from '../support/a-terminal.ts';
 import { DaemonUnderTest, within } from '../support/a-daemon.ts';
 import { documentedOperations } from '../support/documented-answers.ts';
-import { contradiction, type GeneratedRequest, type Known, requestsTo } from '../support/generated-requests.ts';
+import {
+  contradiction,
+  type GeneratedRequest,
+  type Known,
+  requestsTo,
+} from '../support/generated-requests.ts';
 import { Dice, hostileValue, mutated } from '../support/hostile-values.ts';
 import { connectRaw, type HttpAnswer, type HttpClient } from '../support/http-client.ts';
 import { claim, clear, run, stocked } from '../support/on-a-daemon.ts';
 
-/** Of the real daemon; of its HTTP layer alone `test/http/hostile-requests.test.ts` asks 2,000 each. */
+/**
+ * Of the real daemon; of its HTTP layer alone `test/http/hostile-requests.test.ts` asks 2,000 each.
+ */
 const REQUESTS_PER_ROUTE = 150;
 const AT_ONCE = 8;
 /** Refusals from 500 on. */
@@ -15,11 +22,18 @@ const SAID = ['UNAVAILABLE', 'FEATURE_DISABLED', 'CLUSTER_UNAVAILABLE'];
 /** A claim may wait for five minutes: then its client gives it up. */
 const PATIENCE_MS = 1_500;
 
-const answerTo = async (client: HttpClient, { method, target, headers, raw }: GeneratedRequest): Promise<HttpAnswer | undefined> => {
+const answerTo = async (
+  client: HttpClient,
+  { method, target, headers, raw }: GeneratedRequest,
+): Promise<HttpAnswer | undefined> => {
   const mayWait = raw?.includes('waitTimeoutSeconds') === true;
   const signal = mayWait ? AbortSignal.timeout(PATIENCE_MS) : undefined;
   try {
-    return await client.send(method, target, { headers, ...(raw === undefined ? {} : { raw }), ...(signal ? { signal } : {}) });
+    return await client.send(method, target, {
+      headers,
+      ...(raw === undefined ? {} : { raw }),
+      ...(signal ? { signal } : {}),
+    });
   } catch (error) {
     if (signal?.aborted) return undefined;
     throw error;
@@ -36,7 +50,16 @@ describe('hostile bytes to the real daemon', function () {
 
   before(async () => {
     console.info(`    HOSTILE_SEED=${seed}`);
-    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '4', '--quotas-replicas', '12', '--quotas-pools', '4', '--log-level', 'warn']);
+    daemon = await DaemonUnderTest.start([
+      '--default-pool-replicas',
+      '4',
+      '--quotas-replicas',
+      '12',
+      '--quotas-pools',
+      '4',
+      '--log-level',
+      'warn',
+    ]);
     client = daemon.client();
     admin = daemon.client(daemon.adminKey);
   });
@@ -46,10 +69,23 @@ describe('hostile bytes to the real daemon', function () {
   /** What a round took away from the next is there again. */
   beforeEach(async () => {
     await clear(client);
-    for (const { name } of (await client.get('/sandboxpools')).json.items ?? []) if (name !== 'default') await client.delete(`/sandboxpools/${String(name)}?force=true`);
+    for (const { name } of (await client.get('/sandboxpools')).json.items ?? [])
+      if (name !== 'default') await client.delete(`/sandboxpools/${String(name)}?force=true`);
     // One of them may have deleted it.
-    await within(10_000, 'the default pool', async () => (await client.put('/sandboxpools/default', { replicas: 4 })).status === 200 ||
-      (await client.post('/sandboxpools', { name: 'default', templateName: 'default', replicas: 4 })).status === 201 || undefined);
+    await within(
+      10_000,
+      'the default pool',
+      async () =>
+        (await client.put('/sandboxpools/default', { replicas: 4 })).status === 200 ||
+        (
+          await client.post('/sandboxpools', {
+            name: 'default',
+            templateName: 'default',
+            replicas: 4,
+          })
+        ).status === 201 ||
+        undefined,
+    );
     await stocked(client, 4);
     id = await claim(client);
     expect((await run(client, id, 'echo served')).stdout).to.equal('served\n');
@@ -59,14 +95,27 @@ describe('hostile bytes to the real daemon', function () {
   afterEach(() => {
     expect(daemon.run.process.exitCode, daemon.run.stderr().slice(-2_000)).to.equal(null);
     expect(daemon.run.process.signalCode).to.equal(null);
-    const bad = daemon.run.stderr().split('\n').filter((line) => line !== '' && (!line.startsWith('{') || /"level":"(error|fatal)"|unhandled|uncaught/i.test(line)));
+    const bad = daemon.run
+      .stderr()
+      .split('\n')
+      .filter(
+        (line) =>
+          line !== '' &&
+          (!line.startsWith('{') || /"level":"(error|fatal)"|unhandled|uncaught/i.test(line)),
+      );
     expect(bad).to.deep.equal([]);
   });
 
   for (const [place, operation] of documentedOperations.entries()) {
     it(`${REQUESTS_PER_ROUTE} to ${operation.method} ${operation.path} are answered, never by a fault`, async () => {
-      const known: Known = { path: { sandboxId: [id], name: ['target', 'default/nothing'] }, fields: { poolName: ['default', 'target'], templateName: ['default'] } };
-      const requests = requestsTo(operation, known, { seed: seed + place, count: REQUESTS_PER_ROUTE });
+      const known: Known = {
+        path: { sandboxId: [id], name: ['target', 'default/nothing'] },
+        fields: { poolName: ['default', 'target'], templateName: ['default'] },
+      };
+      const requests = requestsTo(operation, known, {
+        seed: seed + place,
+        count: REQUESTS_PER_ROUTE,
+      });
       let next = 0;
       let answered = 0;
       const worker = async (): Promise<void> => {
@@ -76,7 +125,10 @@ describe('hostile bytes to the real daemon', function () {
           if (!answer) continue;
           answered += 1;
           const context = `HOSTILE_SEED=${seed}, ${request.method} ${request.target}: ${answer.status} ${answer.text.slice(0, 300)}`;
-          expect(answer.status < 500 || SAID.includes(answer.json.errorCode ?? ''), context).to.equal(true);
+          expect(
+            answer.status < 500 || SAID.includes(answer.json.errorCode ?? ''),
+            context,
+          ).to.equal(true);
           expect(contradiction(operation, request, answer), context).to.equal(undefined);
         }
       };
@@ -88,22 +140,53 @@ describe('hostile bytes to the real daemon', function () {
   it('200 connections of mutated requests and upgrades end without harm', async () => {
     const dice = new Dice(seed + 1_000);
     const token = await tokenFor(client, id);
-    const upgrade = Buffer.from(`GET /ws/clusters/local/sandboxes/${id}/terminal?token=${token} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n`);
-    const post = Buffer.from(`POST /sandboxes HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY: ${client.key ?? ''}\r\nContent-Type: application/json\r\nContent-Length: 22\r\n\r\n{"poolName":"default"}`);
+    const upgrade = Buffer.from(
+      `GET /ws/clusters/local/sandboxes/${id}/terminal?token=${token} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n`,
+    );
+    const post = Buffer.from(
+      `POST /sandboxes HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY: ${client.key ?? ''}\r\nContent-Type: application/json\r\nContent-Length: 22\r\n\r\n{"poolName":"default"}`,
+    );
     for (let n = 0; n < 200; n += 1) {
       const connection = await connectRaw(daemon.run.port);
-      connection.socket.end(mutated(dice, dice.pick([upgrade, post, Buffer.concat([post, upgrade]), Buffer.concat([upgrade, post])])));
+      connection.socket.end(
+        mutated(
+          dice,
+          dice.pick([
+            upgrade,
+            post,
+            Buffer.concat([post, upgrade]),
+            Buffer.concat([upgrade, post]),
+          ]),
+        ),
+      );
       const text = await connection.closed();
-      for (const [, status] of text.matchAll(/^HTTP\/1\.1 (\d+)/gm)) expect(Number(status) < 500 || Number(status) === 503, `HOSTILE_SEED=${seed}: ${text}`).to.equal(true);
+      for (const [, status] of text.matchAll(/^HTTP\/1\.1 (\d+)/gm))
+        expect(
+          Number(status) < 500 || Number(status) === 503,
+          `HOSTILE_SEED=${seed}: ${text}`,
+        ).to.equal(true);
     }
   });
 
   it('300 hostile frames to a terminal harm it alone, if at all', async () => {
     const dice = new Dice(seed + 2_000);
     for (let round = 0; round < 3; round += 1) {
-      const terminal = await TerminalUnderTest.open(daemon, client, id, { protocols: ['sandpool.terminal.v1'] });
+      const terminal = await TerminalUnderTest.open(daemon, client, id, {
+        protocols: ['sandpool.terminal.v1'],
+      });
       for (let n = 0; n < 100 && terminal.socket.readyState === terminal.socket.OPEN; n += 1) {
-        const frame = Buffer.from(JSON.stringify(dice.chance(0.5) ? { type: dice.pick(['resize', 'signal', 'x']), cols: hostileValue(dice), rows: hostileValue(dice), name: hostileValue(dice) } : hostileValue(dice)));
+        const frame = Buffer.from(
+          JSON.stringify(
+            dice.chance(0.5)
+              ? {
+                  type: dice.pick(['resize', 'signal', 'x']),
+                  cols: hostileValue(dice),
+                  rows: hostileValue(dice),
+                  name: hostileValue(dice),
+                }
+              : hostileValue(dice),
+          ),
+        );
         if (dice.chance(0.8)) terminal.socket.send(frame.toString());
         else terminal.socket.send(mutated(dice, frame));
         if (dice.chance(0.05)) terminal.socket.ping(Buffer.alloc(dice.below(126)));

@@ -12,11 +12,24 @@ describe('an Idempotency-Key and kill -9', function () {
   this.timeout(120_000);
   let daemon: DaemonUnderTest;
 
-  before(async () => { daemon = await DaemonUnderTest.start(['--default-pool-replicas', `${STOCK}`, '--log-level', 'error']); });
+  before(async () => {
+    daemon = await DaemonUnderTest.start([
+      '--default-pool-replicas',
+      `${STOCK}`,
+      '--log-level',
+      'error',
+    ]);
+  });
   after(() => daemon.dispose());
 
   const claim = (key: string): Promise<HttpAnswer | undefined> =>
-    daemon.client().post('/sandboxes', { poolName: 'default' }, { headers: { 'Idempotency-Key': key }, signal: AbortSignal.timeout(5_000) })
+    daemon
+      .client()
+      .post(
+        '/sandboxes',
+        { poolName: 'default' },
+        { headers: { 'Idempotency-Key': key }, signal: AbortSignal.timeout(5_000) },
+      )
       .catch(() => undefined);
 
   it('finds what was claimed, and claims it once', async () => {
@@ -27,7 +40,10 @@ describe('an Idempotency-Key and kill -9', function () {
       const keys = Array.from({ length: CLAIMS }, (_, n) => `${round}-${n}`);
       const asked = keys.map(claim);
       if (round % 2 === 0) await Promise.race(asked); // some are answered, some are under way
-      else await new Promise<void>((resolve) => { setTimeout(resolve, round); });
+      else
+        await new Promise<void>((resolve) => {
+          setTimeout(resolve, round);
+        });
       await daemon.kill();
       const first = await Promise.all(asked);
       await daemon.start();
@@ -35,22 +51,35 @@ describe('an Idempotency-Key and kill -9', function () {
       const again = await Promise.all(keys.map(claim));
 
       expect(again.map((answer) => answer?.status)).to.deep.equal(keys.map(() => 201));
-      expect((await daemon.client().get('/sandboxes?phase=Running')).json.total).to.equal(CLAIMS + 1);
+      expect((await daemon.client().get('/sandboxes?phase=Running')).json.total).to.equal(
+        CLAIMS + 1,
+      );
       for (const [place, answer] of first.entries()) {
         if (answer) expect(again[place]?.text).to.equal(answer.text);
         else if (again[place]?.headers['idempotency-replayed'] === 'true') foundAfterACrash += 1;
       }
       await clear(daemon.client());
     }
-    console.log(`      ${foundAfterACrash} of ${ROUNDS * CLAIMS} were claimed before the crash and unanswered`);
+    console.log(
+      `      ${foundAfterACrash} of ${ROUNDS * CLAIMS} were claimed before the crash and unanswered`,
+    );
   });
 
   it('finds a pool that was made before the crash', async () => {
     for (let round = 0; round < 4; round += 1) {
-      const make = () => daemon.client().post('/sandboxpools', { name: `made-${round}`, templateName: 'default', replicas: 0 }, { headers: { 'Idempotency-Key': `pool-${round}` } })
-        .catch(() => undefined);
+      const make = () =>
+        daemon
+          .client()
+          .post(
+            '/sandboxpools',
+            { name: `made-${round}`, templateName: 'default', replicas: 0 },
+            { headers: { 'Idempotency-Key': `pool-${round}` } },
+          )
+          .catch(() => undefined);
       const made = make();
-      await new Promise<void>((resolve) => { setTimeout(resolve, 1 + round); });
+      await new Promise<void>((resolve) => {
+        setTimeout(resolve, 1 + round);
+      });
       await daemon.kill();
       await made;
       await daemon.start();
@@ -61,7 +90,8 @@ describe('an Idempotency-Key and kill -9', function () {
   });
 
   it('gives the same API key again after a restart', async () => {
-    const ask = () => daemon.client().post('/api-keys', { name: 'kept' }, { headers: { 'Idempotency-Key': 'k' } });
+    const ask = () =>
+      daemon.client().post('/api-keys', { name: 'kept' }, { headers: { 'Idempotency-Key': 'k' } });
     const first = await ask();
     await daemon.kill();
     await daemon.start();

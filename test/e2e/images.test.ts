@@ -1,4 +1,11 @@
-import { mkdirSync, readFileSync, readdirSync, renameSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { DaemonUnderTest, within } from '../support/a-daemon.ts';
@@ -17,16 +24,37 @@ describe('images of a daemon', function () {
     const templates = join(folders.sources, '..', 'templates');
     mkdirSync(templates);
     const template = (name: string, image: string) => ({
-      apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name },
+      apiVersion: 'sandpool.dev/v1alpha1',
+      kind: 'SandboxTemplate',
+      metadata: { name },
       spec: { containers: [{ name: 'main', image, env: [{ name: 'FROM', value: 'template' }] }] },
     });
-    for (const [name, image] of [['default', 'host'], ['tools', 'oci:tools'], ['absent', 'dir:absent']] as const) {
+    for (const [name, image] of [
+      ['default', 'host'],
+      ['tools', 'oci:tools'],
+      ['absent', 'dir:absent'],
+    ] as const) {
       writeFileSync(join(templates, `${name}.json`), JSON.stringify(template(name, image)));
     }
-    const archive = await tarOf([...programEntries(), { name: 'hello', content: 'from the image' }]);
-    key = writeLayout(join(folders.sources, 'tools'), { layers: [gzipLayer(archive)], config: { Env: ['FROM=image', 'COLOUR=blue'], Cmd: ['sleep', 'infinity'] } }).replace(':', '-');
+    const archive = await tarOf([
+      ...programEntries(),
+      { name: 'hello', content: 'from the image' },
+    ]);
+    key = writeLayout(join(folders.sources, 'tools'), {
+      layers: [gzipLayer(archive)],
+      config: { Env: ['FROM=image', 'COLOUR=blue'], Cmd: ['sleep', 'infinity'] },
+    }).replace(':', '-');
     daemon = await DaemonUnderTest.start([
-      '--templates-dir', templates, '--images-directories', folders.sources, '--images-unpacked-dir', folders.unpacked, '--images-unused-after', '60s', '--default-pool-replicas', '0',
+      '--templates-dir',
+      templates,
+      '--images-directories',
+      folders.sources,
+      '--images-unpacked-dir',
+      folders.unpacked,
+      '--images-unused-after',
+      '60s',
+      '--default-pool-replicas',
+      '0',
     ]);
   });
   after(async () => {
@@ -36,15 +64,37 @@ describe('images of a daemon', function () {
 
   it('are unpacked at its start for the templates that name them', async () => {
     for (const line of ['an image was unpacked', 'image dir:absent: there is no such image']) {
-      await within(20_000, `the log says: ${line}`, async () => daemon.run.stderr().includes(line) || undefined);
+      await within(
+        20_000,
+        `the log says: ${line}`,
+        async () => daemon.run.stderr().includes(line) || undefined,
+      );
     }
     expect(readdirSync(folders.unpacked)).to.include(key);
   });
 
   it('are what the sandboxes of a pool run from, also after the daemon was killed and long unused', async () => {
-    expect((await daemon.client().post('/sandboxpools', { name: 'tools', templateName: 'tools', replicas: 1 })).status).to.equal(201);
-    const id = await within(20_000, 'a claim', async () => (await daemon.client().post('/sandboxes', { poolName: 'tools' })).json.sandbox?.['sandboxId']);
-    const look = async (): Promise<unknown> => (await daemon.client().post(`/sandboxes/${id}/exec`, { command: 'cat /hello; echo; echo $FROM $COLOUR; id -un' })).json.stdout;
+    expect(
+      (
+        await daemon
+          .client()
+          .post('/sandboxpools', { name: 'tools', templateName: 'tools', replicas: 1 })
+      ).status,
+    ).to.equal(201);
+    const id = await within(
+      20_000,
+      'a claim',
+      async () =>
+        (await daemon.client().post('/sandboxes', { poolName: 'tools' })).json.sandbox?.[
+          'sandboxId'
+        ],
+    );
+    const look = async (): Promise<unknown> =>
+      (
+        await daemon.client().post(`/sandboxes/${id}/exec`, {
+          command: 'cat /hello; echo; echo $FROM $COLOUR; id -un',
+        })
+      ).json.stdout;
     expect(await look()).to.equal('from the image\ntemplate blue\nsandbox\n');
     await daemon.kill();
     // No template and no layout names it any more, but the sandbox runs from it.
@@ -52,24 +102,45 @@ describe('images of a daemon', function () {
     utimesSync(join(folders.unpacked, key), 1_000, 1_000);
     await daemon.start();
     expect(await look()).to.equal('from the image\ntemplate blue\nsandbox\n');
-    expect(readFileSync(join(folders.unpacked, key, 'root/hello'), 'utf8')).to.equal('from the image');
+    expect(readFileSync(join(folders.unpacked, key, 'root/hello'), 'utf8')).to.equal(
+      'from the image',
+    );
     renameSync(join(folders.sources, 'renamed'), join(folders.sources, 'tools'));
   });
 
   it('that are missing fail the pool, and the log says why', async () => {
-    await daemon.client().post('/sandboxpools', { name: 'absent', templateName: 'absent', replicas: 1 });
-    await within(20_000, 'the pool has failed', async () => JSON.stringify((await daemon.client().get('/sandboxpools/absent')).json).includes('"Failed"') || undefined);
-    const why = /"name":"absent".*"to":"Failed","startFailure":"image dir:absent: there is no such image"/;
+    await daemon
+      .client()
+      .post('/sandboxpools', { name: 'absent', templateName: 'absent', replicas: 1 });
+    await within(
+      20_000,
+      'the pool has failed',
+      async () =>
+        JSON.stringify((await daemon.client().get('/sandboxpools/absent')).json).includes(
+          '"Failed"',
+        ) || undefined,
+    );
+    const why =
+      /"name":"absent".*"to":"Failed","startFailure":"image dir:absent: there is no such image"/;
     await within(5_000, 'the log says why', () => why.test(daemon.run.stderr()) || undefined);
   });
 
   it('are refused in a template by field where the spelling is none', async () => {
     const templates = join(folders.sources, '..', 'broken');
     mkdirSync(templates);
-    writeFileSync(join(templates, 'x.json'), JSON.stringify({
-      apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name: 'x' }, spec: { containers: [{ name: 'main', image: 'dir:/etc' }] },
-    }));
-    const said = await DaemonUnderTest.start(['--templates-dir', templates]).then(() => 'it started', (error: unknown) => String(error));
+    writeFileSync(
+      join(templates, 'x.json'),
+      JSON.stringify({
+        apiVersion: 'sandpool.dev/v1alpha1',
+        kind: 'SandboxTemplate',
+        metadata: { name: 'x' },
+        spec: { containers: [{ name: 'main', image: 'dir:/etc' }] },
+      }),
+    );
+    const said = await DaemonUnderTest.start(['--templates-dir', templates]).then(
+      () => 'it started',
+      (error: unknown) => String(error),
+    );
     expect(said).to.include('spec.containers[0].image: must be host, dir:NAME, oci:NAME');
   });
 });

@@ -6,26 +6,47 @@ describe('a daemon with isolation none', function () {
   this.timeout(40_000);
   let daemon: DaemonUnderTest;
 
-  before(async () => { daemon = await DaemonUnderTest.start(['--isolation', 'none']); });
+  before(async () => {
+    daemon = await DaemonUnderTest.start(['--isolation', 'none']);
+  });
   after(() => daemon.dispose());
 
   it('shows it in readiness and warns in its log', async () => {
     const { status, json } = await daemon.client().get('/readyz');
-    const { isolation, warnings } = json as { readonly isolation?: unknown; readonly warnings?: readonly string[] };
+    const { isolation, warnings } = json as {
+      readonly isolation?: unknown;
+      readonly warnings?: readonly string[];
+    };
     expect([status, isolation]).to.deep.equal([200, 'none']);
     expect(warnings?.[0]).to.match(/^sandboxes are not isolated \(isolation: none\)/);
-    await within(5_000, 'the log says so', () => daemon.run.stderr().includes('sandboxes are not isolated (isolation: none)') || undefined);
+    await within(
+      5_000,
+      'the log says so',
+      () =>
+        daemon.run.stderr().includes('sandboxes are not isolated (isolation: none)') || undefined,
+    );
   });
 
   it('gives sandboxes, whose /home/sandbox goes with them', async () => {
     const client = daemon.client();
-    const id = await within(10_000, 'a claim', async () => (await client.post('/sandboxes', { poolName: 'default' })).json.sandbox?.['sandboxId']);
-    const ran = await client.post(`/sandboxes/${id}/exec`, { command: 'pwd; echo x > ~/file; exit 7' });
+    const id = await within(
+      10_000,
+      'a claim',
+      async () =>
+        (await client.post('/sandboxes', { poolName: 'default' })).json.sandbox?.['sandboxId'],
+    );
+    const ran = await client.post(`/sandboxes/${id}/exec`, {
+      command: 'pwd; echo x > ~/file; exit 7',
+    });
     expect(ran.json).to.include({ exitCode: 7, stderr: '' });
     const home = String(ran.json.stdout).trim();
     expect(existsSync(`${home}/file`)).to.equal(true);
     expect((await client.delete(`/sandboxes/${id}`)).status).to.equal(200);
-    await within(5_000, 'the sandbox is no more', async () => (await client.get(`/sandboxes/${id}`)).status === 404 || undefined);
+    await within(
+      5_000,
+      'the sandbox is no more',
+      async () => (await client.get(`/sandboxes/${id}`)).status === 404 || undefined,
+    );
     expect(existsSync(home)).to.equal(false);
   });
 });

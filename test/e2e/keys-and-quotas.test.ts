@@ -4,10 +4,15 @@ import { DaemonUnderTest } from '../support/a-daemon.ts';
 describe('keys and quotas of the embedded daemon', function () {
   this.timeout(60_000);
   let daemon: DaemonUnderTest;
-  before(async () => { daemon = await DaemonUnderTest.start(['--default-pool-replicas', '0']); });
+  before(async () => {
+    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '0']);
+  });
   after(() => daemon.dispose());
 
   keysAndQuotasSuite('one daemon', () => ({
-    ports: [daemon.run.port], adminKey: daemon.adminKey, templateName: 'default', namespaceOf: async (team) => team,
+    ports: [daemon.run.port],
+    adminKey: daemon.adminKey,
+    templateName: 'default',
+    namespaceOf: async (team) => team,
   }));
 });

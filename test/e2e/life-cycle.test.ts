@@ -9,7 +9,12 @@ import { instancesWithProcesses, spawnerPid } from '../support/kill-rounds.ts';
 import { skipBecause } from '../support/skip-because.ts';
 
 const claim = async (client: HttpClient): Promise<string> =>
-  await within(10_000, 'a claim', async () => (await client.post('/sandboxes', { poolName: 'default' })).json.sandbox?.['sandboxId']);
+  await within(
+    10_000,
+    'a claim',
+    async () =>
+      (await client.post('/sandboxes', { poolName: 'default' })).json.sandbox?.['sandboxId'],
+  );
 
 const run = async (client: HttpClient, id: string, command: string): Promise<string> =>
   (await client.post(`/sandboxes/${id}/exec`, { command })).json.stdout ?? '';
@@ -28,7 +33,14 @@ describe('the daemon from start to end', () => {
   });
 
   it('keeps keys, data folder and pepper to itself', () => {
-    for (const [path, mode] of [['', 0o700], ['keys', 0o700], ['keys/tenant.key', 0o600], ['keys/admin.key', 0o600], ['keys/pepper', 0o600], ['sandpool.db', 0o600]] as const) {
+    for (const [path, mode] of [
+      ['', 0o700],
+      ['keys', 0o700],
+      ['keys/tenant.key', 0o600],
+      ['keys/admin.key', 0o600],
+      ['keys/pepper', 0o600],
+      ['sandpool.db', 0o600],
+    ] as const) {
       expect(statSync(join(daemon.dataDir, path)).mode & 0o777 & ~mode, path).to.equal(0);
     }
   });
@@ -39,15 +51,27 @@ describe('the daemon from start to end', () => {
     await run(client, id, 'echo here > /tmp/mark');
     const { stdout } = daemon.run;
     expect(await daemon.stop()).to.equal(0);
-    expect(stdout()).to.match(/sandboxes are left/).and.to.include('stop --all');
-    await within(5_000, 'the spawner is gone', () => spawnerPid(daemon.dataDir) === undefined || undefined);
+    expect(stdout())
+      .to.match(/sandboxes are left/)
+      .and.to.include('stop --all');
+    await within(
+      5_000,
+      'the spawner is gone',
+      () => spawnerPid(daemon.dataDir) === undefined || undefined,
+    );
     expect(instancesWithProcesses(daemon.dataDir)).to.include(id);
     await daemon.start();
     expect(await run(daemon.client(), id, 'cat /tmp/mark')).to.equal('here\n');
   });
 
-  it('refuses a second start on the same folder, and names the first one\'s address', async () => {
-    const { code, stderr } = await daemon.cli(['serve', '--data-dir', daemon.dataDir, '--listen', '127.0.0.1:0']);
+  it("refuses a second start on the same folder, and names the first one's address", async () => {
+    const { code, stderr } = await daemon.cli([
+      'serve',
+      '--data-dir',
+      daemon.dataDir,
+      '--listen',
+      '127.0.0.1:0',
+    ]);
     expect(code).to.equal(1);
     expect(stderr).to.include(daemon.run.address);
   });
@@ -63,7 +87,11 @@ describe('the daemon from start to end', () => {
     expect(daemon.tenantKey).to.equal(key);
     const client = daemon.client();
     expect((await client.get(`/sandboxes/${id}`)).status).to.equal(404);
-    expect((await client.get('/sandboxes')).json.items?.[0]).to.include({ sandboxId: id, status: 'Completed', endReason: 'deleted' });
+    expect((await client.get('/sandboxes')).json.items?.[0]).to.include({
+      sandboxId: id,
+      status: 'Completed',
+      endReason: 'deleted',
+    });
     await claim(client);
   });
 
@@ -74,7 +102,10 @@ describe('the daemon from start to end', () => {
     await daemon.start();
     await run(daemon.client(), id, 'kill -9 2');
     const ended = await within(5_000, 'it ended', async () =>
-      (await daemon.client().get('/sandboxes?phase=Completed')).json.items?.find((item) => item['sandboxId'] === id));
+      (await daemon.client().get('/sandboxes?phase=Completed')).json.items?.find(
+        (item) => item['sandboxId'] === id,
+      ),
+    );
     expect(ended['endReason']).to.equal('lost');
   });
 
@@ -83,10 +114,21 @@ describe('the daemon from start to end', () => {
     const id = await claim(client);
     await run(client, id, 'kill -9 2');
     const ended = await within(5_000, 'it ended', async () =>
-      (await client.get('/sandboxes?phase=Completed')).json.items?.find((item) => item['sandboxId'] === id));
+      (await client.get('/sandboxes?phase=Completed')).json.items?.find(
+        (item) => item['sandboxId'] === id,
+      ),
+    );
     expect(ended['endReason']).to.equal('exited');
-    await within(5_000, 'a full pool', async () =>
-      ((await client.get('/sandboxpools/default')).json.template?.['status'] as { idleReplicas?: number } | undefined)?.idleReplicas === 4 || undefined);
+    await within(
+      5_000,
+      'a full pool',
+      async () =>
+        (
+          (await client.get('/sandboxpools/default')).json.template?.['status'] as
+            | { idleReplicas?: number }
+            | undefined
+        )?.idleReplicas === 4 || undefined,
+    );
   });
 
   it('goes on with a spawner of its own when the old one is killed', async () => {
@@ -96,7 +138,11 @@ describe('the daemon from start to end', () => {
     const before = spawnerPid(daemon.dataDir);
     if (before === undefined) throw new Error('there is no spawner');
     process.kill(before, 'SIGKILL');
-    const mark = await within(10_000, 'it answers again', async () => (await run(client, id, 'cat /tmp/mark')) || undefined);
+    const mark = await within(
+      10_000,
+      'it answers again',
+      async () => (await run(client, id, 'cat /tmp/mark')) || undefined,
+    );
     expect(mark).to.equal('here\n');
     expect(spawnerPid(daemon.dataDir)).to.not.equal(before);
   });
@@ -138,22 +184,32 @@ describe('a full disk', () => {
       const held = [await claim(client), await claim(client)];
       mkdirSync(join(folder, 'ballast'));
       try {
-        for (let i = 0; ; i++) writeFileSync(join(folder, 'ballast', String(i)), Buffer.alloc(4_096));
+        for (let i = 0; ; i++)
+          writeFileSync(join(folder, 'ballast', String(i)), Buffer.alloc(4_096));
       } catch (error) {
         expect(error).to.have.property('code', 'ENOSPC');
       }
       const { stderr, process: child } = daemon.run;
       // Each of these writes; the log of the database has some room left before it has to grow.
       for (let i = 0; i < 2_000 && child.exitCode === null; i++) {
-        await client.put(`/sandboxes/${held[i % 2]}/idle-timeout`, { idleTimeoutSeconds: 600 + i }).catch(() => undefined);
+        await client
+          .put(`/sandboxes/${held[i % 2]}/idle-timeout`, { idleTimeoutSeconds: 600 + i })
+          .catch(() => undefined);
       }
       await within(10_000, 'the daemon stops', () => child.exitCode ?? undefined);
       expect(child.exitCode).to.equal(1);
-      await within(5_000, 'it says why', () => /Sandpool stops: .*(full|disk|space)/i.test(stderr()) || undefined);
+      await within(
+        5_000,
+        'it says why',
+        () => /Sandpool stops: .*(full|disk|space)/i.test(stderr()) || undefined,
+      );
       rmSync(join(folder, 'ballast'), { recursive: true });
       await daemon.stop();
       await daemon.start();
-      for (const id of held) expect((await daemon.client().get(`/sandboxes/${id}`)).json.sandbox?.['status']).to.equal('Running');
+      for (const id of held)
+        expect((await daemon.client().get(`/sandboxes/${id}`)).json.sandbox?.['status']).to.equal(
+          'Running',
+        );
     } finally {
       rmSync(join(folder, 'ballast'), { recursive: true, force: true });
       await daemon.dispose();

@@ -1,10 +1,26 @@
 import { expect } from 'chai';
 import { DaemonUnderTest, within } from '../support/a-daemon.ts';
 import { EventReader } from '../support/event-reader.ts';
-import { aTenant, aTemplateFolder, claim, finished, giveBack, run, stocked } from '../support/on-a-daemon.ts';
+import {
+  aTenant,
+  aTemplateFolder,
+  claim,
+  finished,
+  giveBack,
+  run,
+  stocked,
+} from '../support/on-a-daemon.ts';
 
 const spec = (command: string): object => ({
-  description: 'prints', containers: [{ name: 'main', image: 'host', command: ['sh', '-c', command], resources: { limits: { cpu: '500m', memory: '128Mi' } } }],
+  description: 'prints',
+  containers: [
+    {
+      name: 'main',
+      image: 'host',
+      command: ['sh', '-c', command],
+      resources: { limits: { cpu: '500m', memory: '128Mi' } },
+    },
+  ],
   idleTimeout: '30m',
 });
 
@@ -14,15 +30,24 @@ describe('logs and events of the real daemon', function () {
   let daemon: DaemonUnderTest;
   const readers: EventReader[] = [];
 
-  const follow = async (path: string, headers: Readonly<Record<string, string>> = {}, key = daemon.tenantKey): Promise<EventReader> => {
-    const reader = await EventReader.open(daemon.run.port, path, { 'SERVICE-API-KEY': key, ...headers });
+  const follow = async (
+    path: string,
+    headers: Readonly<Record<string, string>> = {},
+    key = daemon.tenantKey,
+  ): Promise<EventReader> => {
+    const reader = await EventReader.open(daemon.run.port, path, {
+      'SERVICE-API-KEY': key,
+      ...headers,
+    });
     readers.push(reader);
     return reader.read();
   };
   const logs = async (id: string, query = '', client = daemon.client()): Promise<string> =>
     (JSON.parse((await client.get(`/sandboxes/${id}/logs${query}`)).text) as { logs: string }).logs;
   const reasons = async (id: string): Promise<readonly string[]> =>
-    ((await daemon.client().get(`/sandboxes/${id}/events`)).json.items ?? []).map((item) => String(item['reason']));
+    ((await daemon.client().get(`/sandboxes/${id}/events`)).json.items ?? []).map((item) =>
+      String(item['reason']),
+    );
 
   before(async () => {
     templates = aTemplateFolder({
@@ -30,8 +55,16 @@ describe('logs and events of the real daemon', function () {
       flood: spec('yes "all work and no play"'),
       short: spec('echo only words; while [ ! -e /tmp/over ]; do sleep 0.05; done; exit 3'),
     });
-    daemon = await DaemonUnderTest.start(['--templates-dir', templates.folder, '--default-pool-replicas', '0', '--history-retention', '24h']);
-    for (const name of ['counter', 'flood', 'short']) await daemon.client().post('/sandboxpools', { name, templateName: name, replicas: 1 });
+    daemon = await DaemonUnderTest.start([
+      '--templates-dir',
+      templates.folder,
+      '--default-pool-replicas',
+      '0',
+      '--history-retention',
+      '24h',
+    ]);
+    for (const name of ['counter', 'flood', 'short'])
+      await daemon.client().post('/sandboxpools', { name, templateName: name, replicas: 1 });
   });
   after(async () => {
     for (const reader of readers) reader.close();
@@ -41,13 +74,21 @@ describe('logs and events of the real daemon', function () {
 
   it('shows what a sandbox prints, to its owner alone', async () => {
     const id = await claim(daemon.client(), 'counter');
-    await within(5_000, 'it prints', async () => (await logs(id)).includes('count 3\n') || undefined);
+    await within(
+      5_000,
+      'it prints',
+      async () => (await logs(id)).includes('count 3\n') || undefined,
+    );
     expect(await logs(id, '?tailLines=1')).to.match(/^count \d+\n$/);
-    expect(await logs(id, '?tailLines=1&timestamps=true')).to.match(/^\d{4}-\d\d-\d\dT[\d:.]+Z count \d+\n$/);
+    expect(await logs(id, '?tailLines=1&timestamps=true')).to.match(
+      /^\d{4}-\d\d-\d\dT[\d:.]+Z count \d+\n$/,
+    );
     const stranger = await aTenant(daemon, 'red', 'eve');
     expect((await stranger.get(`/sandboxes/${id}/logs`)).status).to.equal(404);
     expect((await stranger.get(`/sandboxes/${id}/events`)).status).to.equal(404);
-    const { json } = await daemon.client(daemon.adminKey).post('/admin/api-keys', { team: 'ops', user: 'root', role: 'admin' });
+    const { json } = await daemon
+      .client(daemon.adminKey)
+      .post('/admin/api-keys', { team: 'ops', user: 'root', role: 'admin' });
     const admin = daemon.client(json.apiKey);
     expect((await admin.get(`/sandboxes/${id}/logs`)).status).to.equal(404);
     expect((await admin.get(`/sandboxes/${id}/events`)).status).to.equal(200);
@@ -61,12 +102,16 @@ describe('logs and events of the real daemon', function () {
     const seen = await first.until((events) => events.length > 20, 'twenty lines');
     await daemon.kill();
     await daemon.start();
-    const again = await follow(`/sandboxes/${id}/logs?follow=true`, { 'Last-Event-ID': seen.at(-1)?.id ?? '' });
+    const again = await follow(`/sandboxes/${id}/logs?follow=true`, {
+      'Last-Event-ID': seen.at(-1)?.id ?? '',
+    });
     await again.until((events) => events.length > 20, 'twenty more');
     await daemon.client().delete(`/sandboxes/${id}`);
     const rest = await again.until((events) => events.at(-1)?.event === 'end', 'its end');
 
-    const counts = [...seen, ...rest].flatMap(({ data }) => (typeof data['line'] === 'string' ? [Number(data['line'].split(' ')[1])] : []));
+    const counts = [...seen, ...rest].flatMap(({ data }) =>
+      typeof data['line'] === 'string' ? [Number(data['line'].split(' ')[1])] : [],
+    );
     expect(counts).to.deep.equal(Array.from({ length: counts.length }, (_, n) => n + 1));
     await finished(daemon.client(), id);
     expect(await logs(id, '?tailLines=1')).to.match(/^count \d+\n$/);
@@ -81,8 +126,19 @@ describe('logs and events of the real daemon', function () {
     const check = async (): Promise<void> => {
       expect(await logs(id)).to.equal('only words\n');
       const { json } = await daemon.client().get(`/sandboxes/${id}/events`);
-      expect(json.items?.map((item) => item['reason'])).to.deep.equal(['Created', 'Started', 'Claimed', 'IdleTimeoutChanged', 'Completed']);
-      expect(json.items?.at(-1)).to.include({ type: 'Warning', endReason: 'exited', exitCode: 3, message: 'it has ended: its main process ended with exit code 3' });
+      expect(json.items?.map((item) => item['reason'])).to.deep.equal([
+        'Created',
+        'Started',
+        'Claimed',
+        'IdleTimeoutChanged',
+        'Completed',
+      ]);
+      expect(json.items?.at(-1)).to.include({
+        type: 'Warning',
+        endReason: 'exited',
+        exitCode: 3,
+        message: 'it has ended: its main process ended with exit code 3',
+      });
       expect(json.total).to.equal(5);
     };
     await check();
@@ -96,14 +152,30 @@ describe('logs and events of the real daemon', function () {
     const reader = await follow('/events');
     const id = await claim(daemon.client(), 'counter');
     await giveBack(daemon.client(), id);
-    const events = await reader.until((all) => all.some(({ data }) => data['sandboxId'] === id && data['reason'] === 'Completed'), 'its end', 10_000);
+    const events = await reader.until(
+      (all) => all.some(({ data }) => data['sandboxId'] === id && data['reason'] === 'Completed'),
+      'its end',
+      10_000,
+    );
 
-    const own = events.filter(({ data }) => data['sandboxId'] === id).map(({ data }) => data['reason']);
+    const own = events
+      .filter(({ data }) => data['sandboxId'] === id)
+      .map(({ data }) => data['reason']);
     expect(own).to.deep.equal(['Claimed', 'Killing', 'Completed']);
-    expect(events.some(({ data }) => data['reason'] === 'Created' && data['poolName'] === 'counter')).to.equal(true);
-    expect(await reasons(id)).to.deep.equal(['Created', 'Started', 'Claimed', 'Killing', 'Completed']);
+    expect(
+      events.some(({ data }) => data['reason'] === 'Created' && data['poolName'] === 'counter'),
+    ).to.equal(true);
+    expect(await reasons(id)).to.deep.equal([
+      'Created',
+      'Started',
+      'Claimed',
+      'Killing',
+      'Completed',
+    ]);
     const again = await follow('/events', { 'Last-Event-ID': events[0]?.id ?? '' });
-    expect(await again.until((all) => all.length >= events.length - 1, 'what came after')).to.deep.include.members(events.slice(1));
+    expect(
+      await again.until((all) => all.length >= events.length - 1, 'what came after'),
+    ).to.deep.include.members(events.slice(1));
   });
 
   it('lets 16 follow one sandbox, and one more when one has left', async () => {
@@ -116,19 +188,28 @@ describe('logs and events of the real daemon', function () {
     expect(refused.json.errorCode).to.equal('TOO_MANY_STREAMS');
     expect(Number(refused.headers['retry-after'])).to.be.greaterThan(0);
     open[0]?.close();
-    await within(5_000, 'there is room', async () => ((await daemon.client().get(path)).status === 200) || undefined);
+    await within(
+      5_000,
+      'there is room',
+      async () => (await daemon.client().get(path)).status === 200 || undefined,
+    );
     for (const reader of open) reader.close();
     await giveBack(daemon.client(), id);
   });
 
-  it('keeps no follower\'s lines who does not read, and does not wait for them', async () => {
+  it("keeps no follower's lines who does not read, and does not wait for them", async () => {
     await stocked(daemon.client(), 1, 'flood');
     const id = await claim(daemon.client(), 'flood');
-    for (let n = 0; n < 8; n += 1) readers.push(await EventReader.open(daemon.run.port, `/sandboxes/${id}/logs?follow=true`, { 'SERVICE-API-KEY': daemon.tenantKey }));
+    for (let n = 0; n < 8; n += 1)
+      readers.push(
+        await EventReader.open(daemon.run.port, `/sandboxes/${id}/logs?follow=true`, {
+          'SERVICE-API-KEY': daemon.tenantKey,
+        }),
+      );
     const before = await memoryOf(daemon);
     const reader = await follow(`/sandboxes/${id}/logs?follow=true`);
     await reader.until((events) => events.length > 20_000, 'one who reads gets on', 30_000);
-    expect(await memoryOf(daemon) - before).to.be.below(200 << 20);
+    expect((await memoryOf(daemon)) - before).to.be.below(200 << 20);
     expect((await daemon.client().get('/healthz')).status).to.equal(200);
     await giveBack(daemon.client(), id);
   });
@@ -137,5 +218,11 @@ describe('logs and events of the real daemon', function () {
 /** Resident bytes. */
 const memoryOf = async (daemon: DaemonUnderTest): Promise<number> => {
   const { readFile } = await import('node:fs/promises');
-  return Number(/^VmRSS:\s+(\d+)/m.exec(await readFile(`/proc/${daemon.run.process.pid}/status`, 'utf8'))?.[1]) * 1_024;
+  return (
+    Number(
+      /^VmRSS:\s+(\d+)/m.exec(
+        await readFile(`/proc/${daemon.run.process.pid}/status`, 'utf8'),
+      )?.[1],
+    ) * 1_024
+  );
 };

@@ -3,13 +3,20 @@ import { WebSocket } from 'ws';
 import { DaemonUnderTest, within } from '../support/a-daemon.ts';
 import type { HttpClient } from '../support/http-client.ts';
 
-const poolStatus = async (client: HttpClient, name = 'default'): Promise<Record<string, unknown>> => {
+const poolStatus = async (
+  client: HttpClient,
+  name = 'default',
+): Promise<Record<string, unknown>> => {
   const { json } = await client.get(`/sandboxpools/${name}`);
   return (json.template?.['status'] ?? {}) as Record<string, unknown>;
 };
 
 const idle = (client: HttpClient, count: number, name = 'default') =>
-  within(10_000, `${count} idle`, async () => (await poolStatus(client, name))['idleReplicas'] === count || undefined);
+  within(
+    10_000,
+    `${count} idle`,
+    async () => (await poolStatus(client, name))['idleReplicas'] === count || undefined,
+  );
 
 describe('the main job, on a daemon as a user starts it', () => {
   let daemon: DaemonUnderTest;
@@ -30,19 +37,47 @@ describe('the main job, on a daemon as a user starts it', () => {
   it('claims, runs a command, and gives back; the pool starts another', async () => {
     const claimed = await client.post('/sandboxes', { poolName: 'default' });
     expect(claimed.status).to.equal(201);
-    const { sandboxId = '', status, poolName, namespace, podName, claimedAt } = claimed.json.sandbox ?? {};
-    expect(sandboxId).to.match(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
-    expect({ status, poolName, namespace, podName }).to.deep.equal({ status: 'Running', poolName: 'default', namespace: 'default', podName: `sb-${sandboxId}` });
+    const {
+      sandboxId = '',
+      status,
+      poolName,
+      namespace,
+      podName,
+      claimedAt,
+    } = claimed.json.sandbox ?? {};
+    expect(sandboxId).to.match(
+      /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+    );
+    expect({ status, poolName, namespace, podName }).to.deep.equal({
+      status: 'Running',
+      poolName: 'default',
+      namespace: 'default',
+      podName: `sb-${sandboxId}`,
+    });
     expect(claimedAt).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
-    const ran = await client.post(`/sandboxes/${sandboxId}/exec`, { command: 'echo out; echo err >&2; exit 7' });
+    const ran = await client.post(`/sandboxes/${sandboxId}/exec`, {
+      command: 'echo out; echo err >&2; exit 7',
+    });
     expect(ran.status).to.equal(200);
-    expect(ran.json).to.include({ stdout: 'out\n', stderr: 'err\n', exitCode: 7, timedOut: false, truncated: false });
+    expect(ran.json).to.include({
+      stdout: 'out\n',
+      stderr: 'err\n',
+      exitCode: 7,
+      timedOut: false,
+      truncated: false,
+    });
     expect(ran.headers).to.have.property('deprecation');
 
     const deleted = await client.delete(`/sandboxes/${sandboxId}`);
     expect(deleted.status).to.equal(200);
-    expect(deleted.json).to.deep.equal({ sandboxId, namespace: 'default', poolName: 'default', podName: `sb-${sandboxId}`, status: 'Stopping' });
+    expect(deleted.json).to.deep.equal({
+      sandboxId,
+      namespace: 'default',
+      poolName: 'default',
+      podName: `sb-${sandboxId}`,
+      status: 'Stopping',
+    });
 
     const gone = await within(5_000, 'the sandbox is no more', async () => {
       const answer = await client.get(`/sandboxes/${sandboxId}`);
@@ -57,18 +92,33 @@ describe('the main job, on a daemon as a user starts it', () => {
   it('gives a terminal into the sandbox', async () => {
     const { json } = await client.post('/sandboxes', { poolName: 'default' });
     const id = json.sandbox?.['sandboxId'] ?? '';
-    const { json: { token = '' } } = await client.post(`/sandboxes/${id}/exec-token`, {});
-    const socket = new WebSocket(`ws://127.0.0.1:${daemon.run.port}/ws/clusters/local/sandboxes/${id}/terminal?token=${token}&cols=101&rows=37`);
+    const {
+      json: { token = '' },
+    } = await client.post(`/sandboxes/${id}/exec-token`, {});
+    const socket = new WebSocket(
+      `ws://127.0.0.1:${daemon.run.port}/ws/clusters/local/sandboxes/${id}/terminal?token=${token}&cols=101&rows=37`,
+    );
     let output = '';
-    socket.on('message', (bytes: Buffer) => { output += bytes.toString(); });
-    const closed = new Promise<number>((resolve, reject) => { socket.once('close', resolve); socket.once('error', reject); });
-    await new Promise((resolve) => { socket.once('open', resolve); });
+    socket.on('message', (bytes: Buffer) => {
+      output += bytes.toString();
+    });
+    const closed = new Promise<number>((resolve, reject) => {
+      socket.once('close', resolve);
+      socket.once('error', reject);
+    });
+    await new Promise((resolve) => {
+      socket.once('open', resolve);
+    });
     socket.send('stty size; id -un; exit\n');
     expect(await closed).to.equal(1000);
     expect(output).to.include('37 101').and.to.include('sandbox');
 
-    const again = new WebSocket(`ws://127.0.0.1:${daemon.run.port}/ws/clusters/local/sandboxes/${id}/terminal?token=${token}`);
-    const refused = await new Promise<number>((resolve) => { again.once('unexpected-response', (_request, response) => resolve(response.statusCode ?? 0)); });
+    const again = new WebSocket(
+      `ws://127.0.0.1:${daemon.run.port}/ws/clusters/local/sandboxes/${id}/terminal?token=${token}`,
+    );
+    const refused = await new Promise<number>((resolve) => {
+      again.once('unexpected-response', (_request, response) => resolve(response.statusCode ?? 0));
+    });
     expect(refused).to.equal(401);
     await client.delete(`/sandboxes/${id}`);
     await idle(client, 4);
@@ -76,15 +126,26 @@ describe('the main job, on a daemon as a user starts it', () => {
 
   it('refuses the fifth claim with what there is, until one is given back', async () => {
     const ids: string[] = [];
-    for (let i = 0; i < 4; i++) ids.push((await client.post('/sandboxes', { poolName: 'default' })).json.sandbox?.['sandboxId'] ?? '');
+    for (let i = 0; i < 4; i++)
+      ids.push(
+        (await client.post('/sandboxes', { poolName: 'default' })).json.sandbox?.['sandboxId'] ??
+          '',
+      );
     const fifth = await client.post('/sandboxes', { poolName: 'default' });
     expect(fifth.status).to.equal(429);
     expect(fifth.headers['retry-after']).to.match(/^\d+$/);
-    expect(fifth.json).to.include({ error: 'no idle pods available in pool', errorCode: 'POOL_EXHAUSTED' });
-    expect(fifth.json.detail).to.include({ idle: 0, running: 4, starting: 0, stopping: 0, failed: 0 }).and.to.have.property('hint');
+    expect(fifth.json).to.include({
+      error: 'no idle pods available in pool',
+      errorCode: 'POOL_EXHAUSTED',
+    });
+    expect(fifth.json.detail)
+      .to.include({ idle: 0, running: 4, starting: 0, stopping: 0, failed: 0 })
+      .and.to.have.property('hint');
     await client.delete(`/sandboxes/${ids.pop()}`);
     await idle(client, 1);
-    ids.push((await client.post('/sandboxes', { poolName: 'default' })).json.sandbox?.['sandboxId'] ?? '');
+    ids.push(
+      (await client.post('/sandboxes', { poolName: 'default' })).json.sandbox?.['sandboxId'] ?? '',
+    );
     await Promise.all(ids.map((id) => client.delete(`/sandboxes/${id}`)));
     await idle(client, 4);
   });
@@ -93,30 +154,52 @@ describe('the main job, on a daemon as a user starts it', () => {
     const { json } = await client.post('/sandboxes', { poolName: 'default' });
     const id = json.sandbox?.['sandboxId'] ?? '';
     const set = await client.put(`/sandboxes/${id}/idle-timeout`, { idleTimeout: '1s' });
-    expect(set.json.sandbox).to.include({ idleTimeout: '1s' }).and.to.have.property('idleExpiresAt');
+    expect(set.json.sandbox)
+      .to.include({ idleTimeout: '1s' })
+      .and.to.have.property('idleExpiresAt');
     const ended = await within(5_000, 'ended', async () =>
-      (await client.get('/sandboxes?phase=Completed')).json.items?.find((item) => item['sandboxId'] === id));
+      (await client.get('/sandboxes?phase=Completed')).json.items?.find(
+        (item) => item['sandboxId'] === id,
+      ),
+    );
     expect(ended['endReason']).to.equal('idle-timeout');
   });
 
   it('keeps other tenants out of a sandbox, with one answer for foreign and unknown', async () => {
     const admin = daemon.client(daemon.adminKey);
-    const { json: { apiKey = '' } } = await admin.post('/admin/api-keys', { team: 'other', user: 'bob' });
+    const {
+      json: { apiKey = '' },
+    } = await admin.post('/admin/api-keys', { team: 'other', user: 'bob' });
     const bob = daemon.client(apiKey);
     const { json } = await client.post('/sandboxes', { poolName: 'default' });
     const id = json.sandbox?.['sandboxId'] ?? '';
     const unknown = '01890000-0000-7000-8000-000000000000';
     for (const [method, path, body] of [
-      ['GET', '', undefined], ['DELETE', '', undefined], ['POST', '/exec', { command: 'id' }], ['POST', '/exec-token', {}], ['PUT', '/idle-timeout', { idleTimeout: '1s' }],
+      ['GET', '', undefined],
+      ['DELETE', '', undefined],
+      ['POST', '/exec', { command: 'id' }],
+      ['POST', '/exec-token', {}],
+      ['PUT', '/idle-timeout', { idleTimeout: '1s' }],
     ] as const) {
-      const foreign = await bob.send(method, `/sandboxes/${id}${path}`, body === undefined ? {} : { body });
-      const missing = await bob.send(method, `/sandboxes/${unknown}${path}`, body === undefined ? {} : { body });
+      const foreign = await bob.send(
+        method,
+        `/sandboxes/${id}${path}`,
+        body === undefined ? {} : { body },
+      );
+      const missing = await bob.send(
+        method,
+        `/sandboxes/${unknown}${path}`,
+        body === undefined ? {} : { body },
+      );
       expect(foreign.status, `${method} ${path}`).to.equal(404);
       expect(foreign.text).to.equal(missing.text);
     }
     const claim = await bob.post('/sandboxes', { poolName: 'default' });
     expect(claim.status).to.equal(403);
-    expect(claim.json).to.include({ error: 'pool belongs to another team/user; create in a pool of your own', errorCode: 'POOL_NOT_OWNED' });
+    expect(claim.json).to.include({
+      error: 'pool belongs to another team/user; create in a pool of your own',
+      errorCode: 'POOL_NOT_OWNED',
+    });
     expect((await bob.get('/sandboxes')).json.total).to.equal(0);
     expect((await bob.get('/sandboxpools/default')).status).to.equal(404);
     expect((await client.get(`/sandboxes/${id}`)).status).to.equal(200);
@@ -124,18 +207,41 @@ describe('the main job, on a daemon as a user starts it', () => {
   });
 
   it('makes, fills, resizes and deletes a pool', async () => {
-    const made = await client.post('/sandboxpools', { name: 'mine', templateName: 'default', replicas: 2 });
+    const made = await client.post('/sandboxpools', {
+      name: 'mine',
+      templateName: 'default',
+      replicas: 2,
+    });
     expect(made.status).to.equal(201);
-    expect(made.json.template).to.include({ name: 'mine', namespace: 'default', team: 'default', user: 'default', templateVersion: '1' }).and.to.have.property('createdAt');
-    expect((await client.post('/sandboxpools', { name: 'mine', templateName: 'default' })).json).to.include({ error: 'pool already exists', errorCode: 'ALREADY_EXISTS' });
+    expect(made.json.template)
+      .to.include({
+        name: 'mine',
+        namespace: 'default',
+        team: 'default',
+        user: 'default',
+        templateVersion: '1',
+      })
+      .and.to.have.property('createdAt');
+    expect(
+      (await client.post('/sandboxpools', { name: 'mine', templateName: 'default' })).json,
+    ).to.include({ error: 'pool already exists', errorCode: 'ALREADY_EXISTS' });
     await idle(client, 2, 'mine');
     await client.put('/sandboxpools/mine', { replicas: 3 });
     await idle(client, 3, 'mine');
     await client.put('/sandboxpools/mine', { replicas: 1 });
     await idle(client, 1, 'mine');
-    const held = (await client.post('/sandboxes', { poolName: 'mine' })).json.sandbox?.['sandboxId'] ?? '';
-    expect((await client.delete('/sandboxpools/mine')).json).to.deep.equal({ name: 'mine', namespace: 'default', status: 'Deleting' });
-    await within(5_000, 'the pool is no more', async () => (await client.get('/sandboxpools/mine')).status === 404 || undefined);
+    const held =
+      (await client.post('/sandboxes', { poolName: 'mine' })).json.sandbox?.['sandboxId'] ?? '';
+    expect((await client.delete('/sandboxpools/mine')).json).to.deep.equal({
+      name: 'mine',
+      namespace: 'default',
+      status: 'Deleting',
+    });
+    await within(
+      5_000,
+      'the pool is no more',
+      async () => (await client.get('/sandboxpools/mine')).status === 404 || undefined,
+    );
     expect((await client.get(`/sandboxes/${held}`)).json.sandbox?.['status']).to.equal('Running');
     await client.delete(`/sandboxes/${held}`);
   });
@@ -145,6 +251,8 @@ describe('the main job, on a daemon as a user starts it', () => {
     expect((await anonymous.get('/healthz')).status).to.equal(200);
     const ready = await anonymous.get('/readyz');
     expect(ready.status).to.equal(200);
-    expect(JSON.parse(ready.text)).to.have.property('isolation').that.matches(/^cgroup-v[12]$/);
+    expect(JSON.parse(ready.text))
+      .to.have.property('isolation')
+      .that.matches(/^cgroup-v[12]$/);
   });
 });

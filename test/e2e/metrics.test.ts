@@ -17,18 +17,28 @@ describe('metrics of a daemon', function () {
     await stocked(client, 2);
   });
 
-  after(async () => { await daemon.dispose(); });
+  after(async () => {
+    await daemon.dispose();
+  });
 
   it('shows every metric of the catalogue', async () => {
     const text = await daemon.metrics();
 
-    expect(Object.keys(METRICS).filter((name) => !text.includes(`# TYPE ${name} `))).to.deep.equal([]);
+    expect(Object.keys(METRICS).filter((name) => !text.includes(`# TYPE ${name} `))).to.deep.equal(
+      [],
+    );
   });
 
   it('shows the pool as GET /sandboxpools does', async () => {
     const series = await told();
 
-    expect(series.value('sandpool_pool_instances', { pool_namespace: 'default', pool: 'default', state: 'idle' })).to.equal(2);
+    expect(
+      series.value('sandpool_pool_instances', {
+        pool_namespace: 'default',
+        pool: 'default',
+        state: 'idle',
+      }),
+    ).to.equal(2);
     expect(series.value('sandpool_pool_replicas', { pool: 'default' })).to.equal(2);
     expect(series.value('sandpool_pools', { phase: 'Ready' })).to.equal(1);
     expect(series.value('sandpool_ready')).to.equal(1);
@@ -43,18 +53,35 @@ describe('metrics of a daemon', function () {
     expect(series.value('sandpool_claims_total', { result: 'claimed' })).to.equal(1);
     expect(series.value('sandpool_claims_total', { result: 'refused' })).to.equal(1);
     expect(series.value('sandpool_claim_seconds_count', { result: 'claimed' })).to.equal(1);
-    for (const step of ['find', 'admit', 'write']) expect(series.value('sandpool_claim_step_seconds_count', { step }), step).to.be.greaterThan(0);
-    expect(series.value('sandpool_driver_calls_total', { operation: 'claim', outcome: 'done' })).to.equal(1);
+    for (const step of ['find', 'admit', 'write'])
+      expect(series.value('sandpool_claim_step_seconds_count', { step }), step).to.be.greaterThan(
+        0,
+      );
+    expect(
+      series.value('sandpool_driver_calls_total', { operation: 'claim', outcome: 'done' }),
+    ).to.equal(1);
     expect(series.value('sandpool_start_seconds_count')).to.be.greaterThan(1);
   });
 
   it('counts requests by the template of their route, and makes no series of paths or methods that clients make up', async () => {
     await client.get('/sandboxes/00000000-0000-4000-8000-000000000000');
     await client.get('/made-up/by-a-client');
-    await within(5_000, 'the answer counts', async () => ((await told()).value('sandpool_http_requests_total', { route: 'none', status: '404' }) ?? 0) > 0 || undefined);
+    await within(
+      5_000,
+      'the answer counts',
+      async () =>
+        ((await told()).value('sandpool_http_requests_total', { route: 'none', status: '404' }) ??
+          0) > 0 || undefined,
+    );
 
     const text = await daemon.metrics();
-    expect(seriesOf(text).value('sandpool_http_requests_total', { method: 'GET', route: '/sandboxes/{sandboxId}', status: '404' })).to.equal(1);
+    expect(
+      seriesOf(text).value('sandpool_http_requests_total', {
+        method: 'GET',
+        route: '/sandboxes/{sandboxId}',
+        status: '404',
+      }),
+    ).to.equal(1);
     expect(text).not.to.contain('made-up');
     expect(text).not.to.contain('00000000-0000-4000-8000-000000000000');
   });

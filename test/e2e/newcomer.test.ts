@@ -6,7 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { masked, type PageLine, pageLines, showsAs, withoutSecrets } from '../../script/page-lines.ts';
+import {
+  masked,
+  type PageLine,
+  pageLines,
+  showsAs,
+  withoutSecrets,
+} from '../../script/page-lines.ts';
 import { eventually } from '../support/eventually.ts';
 import { PageSession } from '../support/page-session.ts';
 import { skipBecause } from '../support/skip-because.ts';
@@ -15,12 +21,19 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const run = promisify(execFile);
 
 /** Of a page: what stands under a heading, up to the next of its rank. */
-const sectionOf = (page: string, heading: string): string => page.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
-const codeOf = (section: string): readonly string[] => [...section.matchAll(/^```\n([^]*?)^```$/gm)].map(([, code = '']) => code.trimEnd());
+const sectionOf = (page: string, heading: string): string =>
+  page.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
+const codeOf = (section: string): readonly string[] =>
+  [...section.matchAll(/^```\n([^]*?)^```$/gm)].map(([, code = '']) => code.trimEnd());
 const expectedOf = ({ shows, inside }: PageLine): string =>
-  [...shows, ...inside.flatMap(({ typed, shows: below }) => [`bash-0$ ${typed}`, ...below])].join('\n');
+  [...shows, ...inside.flatMap(({ typed, shows: below }) => [`bash-0$ ${typed}`, ...below])].join(
+    '\n',
+  );
 
-/** A clone of what is committed here, which does as a newcomer's does, but that its npm packages are those that are here. */
+/**
+ * A clone of what is committed here, which does as a newcomer's does, but that its npm packages are
+ * those that are here.
+ */
 describe('the README’s quick start, on a fresh clone', function () {
   this.timeout(240_000);
   let folder: string;
@@ -31,12 +44,14 @@ describe('the README’s quick start, on a fresh clone', function () {
   let failed = '';
 
   before(async function () {
-    if (!existsSync(join(ROOT, '.git'))) skipBecause(this, 'these sources are no clone of a repository');
+    if (!existsSync(join(ROOT, '.git')))
+      skipBecause(this, 'these sources are no clone of a repository');
     folder = mkdtempSync(join(tmpdir(), 'sandpool-newcomer-'));
     [clone, dataDir] = [join(folder, 'sandpool'), join(folder, 'data')];
     await run('git', ['-c', 'safe.directory=*', 'clone', '--quiet', ROOT, clone]);
     symlinkSync(join(ROOT, 'node_modules'), join(clone, 'node_modules'));
-    utimesSync(join(clone, 'package-lock.json'), 0, 0); // older than the packages: npm ci would put others in their place
+    // older than the packages: npm ci would put others in their place
+    utimesSync(join(clone, 'package-lock.json'), 0, 0);
   });
   after(async () => {
     if (server?.exitCode === null && server.signalCode === null) {
@@ -47,20 +62,39 @@ describe('the README’s quick start, on a fresh clone', function () {
   });
 
   const env = (): NodeJS.ProcessEnv => ({
-    ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SANDPOOL_'))),
-    SANDPOOL_DATA_DIR: dataDir, NO_COLOR: '1', LC_ALL: 'C.UTF-8',
+    ...Object.fromEntries(
+      Object.entries(process.env).filter(([name]) => !name.startsWith('SANDPOOL_')),
+    ),
+    SANDPOOL_DATA_DIR: dataDir,
+    NO_COLOR: '1',
+    LC_ALL: 'C.UTF-8',
   });
-  const cli = async (...args: readonly string[]): Promise<string> => (await run('bin/sandpool', args, { cwd: clone, env: env(), timeout: 60_000 })).stdout;
-  const quickStart = (): string => sectionOf(readFileSync(join(clone, 'README.md'), 'utf8'), 'Quick start');
+  const cli = async (...args: readonly string[]): Promise<string> =>
+    (await run('bin/sandpool', args, { cwd: clone, env: env(), timeout: 60_000 })).stdout;
+  const quickStart = (): string =>
+    sectionOf(readFileSync(join(clone, 'README.md'), 'utf8'), 'Quick start');
   const address = (): string => /ready at http:\/\/(\S+)/.exec(said)?.[1] ?? '';
-  const asOnThePage = (text: string): string => text.replaceAll(address(), '127.0.0.1:8080').replaceAll(dataDir, '/var/lib/sandpool');
+  const asOnThePage = (text: string): string =>
+    text.replaceAll(address(), '127.0.0.1:8080').replaceAll(dataDir, '/var/lib/sandpool');
 
   it('begins with a line that builds, starts, and prints what the README shows', async () => {
     const [start = '', shown = ''] = codeOf(quickStart());
-    server = spawn(start, ['--listen', '127.0.0.1:0', '--metrics-listen', 'none'], { cwd: clone, env: env(), stdio: ['ignore', 'pipe', 'pipe'] });
-    server.stdout?.setEncoding('utf8').on('data', (text: string) => { said += text; });
-    server.stderr?.setEncoding('utf8').on('data', (text: string) => { failed += text; });
-    await eventually(() => said.includes('./bin/sandpool shell') || server?.exitCode !== null, 'it is ready', 180_000);
+    server = spawn(start, ['--listen', '127.0.0.1:0', '--metrics-listen', 'none'], {
+      cwd: clone,
+      env: env(),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    server.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      said += text;
+    });
+    server.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      failed += text;
+    });
+    await eventually(
+      () => said.includes('./bin/sandpool shell') || server?.exitCode !== null,
+      'it is ready',
+      180_000,
+    );
 
     expect(start).to.equal('script/server');
     expect(server.exitCode, failed).to.equal(null);
@@ -73,7 +107,8 @@ describe('the README’s quick start, on a fresh clone', function () {
       for (const line of pageLines(quickStart())) {
         const shown = withoutSecrets(await session.run(line));
         const expected = expectedOf(line);
-        if (!showsAs(shown, expected)) expect(masked(shown), line.command).to.equal(masked(expected));
+        if (!showsAs(shown, expected))
+          expect(masked(shown), line.command).to.equal(masked(expected));
       }
     } finally {
       await session.close();
@@ -81,8 +116,15 @@ describe('the README’s quick start, on a fresh clone', function () {
   });
 
   it('prints lines to try that work', async () => {
-    const tried = said.split('\n').filter((line) => /^ {2}(\.\/bin\/sandpool run|curl) /.test(line));
-    const answers = await Promise.all(tried.map(async (line) => (await run('bash', ['-c', line], { cwd: clone, env: env(), timeout: 60_000 })).stdout));
+    const tried = said
+      .split('\n')
+      .filter((line) => /^ {2}(\.\/bin\/sandpool run|curl) /.test(line));
+    const answers = await Promise.all(
+      tried.map(
+        async (line) =>
+          (await run('bash', ['-c', line], { cwd: clone, env: env(), timeout: 60_000 })).stdout,
+      ),
+    );
 
     expect(answers[0]).to.match(/^Linux /);
     expect(JSON.parse(answers[1] ?? '')).to.have.nested.property('sandbox.status', 'Running');

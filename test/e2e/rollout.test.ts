@@ -11,7 +11,12 @@ describe('a rollout of real sandboxes', function () {
   let pool: RollingPool;
 
   before(async () => {
-    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '8', '--breaker-first-pause-seconds', '1']);
+    daemon = await DaemonUnderTest.start([
+      '--default-pool-replicas',
+      '8',
+      '--breaker-first-pause-seconds',
+      '1',
+    ]);
     client = daemon.client();
     pool = new RollingPool(client, 'default');
   });
@@ -19,20 +24,30 @@ describe('a rollout of real sandboxes', function () {
   beforeEach(() => stocked(client, 8));
 
   const idleIds = async (): Promise<readonly string[]> =>
-    ((await client.get('/sandboxes?phase=Idle&limit=100')).json.items ?? []).map(({ sandboxId }) => String(sandboxId));
-  const brokenTemplate = { containers: [{ name: 'main', image: 'host', command: ['/nowhere/to/be/found'] }] };
+    ((await client.get('/sandboxes?phase=Idle&limit=100')).json.items ?? []).map(({ sandboxId }) =>
+      String(sandboxId),
+    );
+  const brokenTemplate = {
+    containers: [{ name: 'main', image: 'host', command: ['/nowhere/to/be/found'] }],
+  };
 
   it('replaces what is idle within maxUnavailable, hands out the new ones first, and leaves what runs alone', async () => {
     const running = await claim(client);
     const before = await idleIds();
     const seen: number[] = [];
     await pool.edit({ overrides: { defaultIdleTimeout: '31m' } });
-    const status = await pool.rolledOut(({ idleReplicas }) => { seen.push(idleReplicas); });
+    const status = await pool.rolledOut(({ idleReplicas }) => {
+      seen.push(idleReplicas);
+    });
     expect(Math.min(...seen), 'of 7 that are unclaimed').to.be.at.least(6);
     expect(status).to.deep.include({ idleReplicas: 7, runningReplicas: 1, updatedReplicas: 7 });
     expect((await idleIds()).filter((id) => before.includes(id))).to.deep.equal([]);
-    expect((await client.get(`/sandboxes/${running}`)).json.sandbox?.['status']).to.equal('Running');
-    expect((await client.post(`/sandboxes/${running}/exec`, { command: ['true'] })).status).to.equal(200);
+    expect((await client.get(`/sandboxes/${running}`)).json.sandbox?.['status']).to.equal(
+      'Running',
+    );
+    expect(
+      (await client.post(`/sandboxes/${running}/exec`, { command: ['true'] })).status,
+    ).to.equal(200);
     await client.delete(`/sandboxes/${running}`);
   });
 
@@ -41,7 +56,11 @@ describe('a rollout of real sandboxes', function () {
     const stopped = await pool.until('it is stopped', ({ phase }) => phase === 'Degraded');
     expect(stopped.idleReplicas).to.be.at.least(6);
     const [progressing, degraded] = stopped.conditions;
-    expect(progressing).to.deep.include({ type: 'Progressing', status: 'False', reason: 'RolloutBlocked' });
+    expect(progressing).to.deep.include({
+      type: 'Progressing',
+      status: 'False',
+      reason: 'RolloutBlocked',
+    });
     expect(degraded).to.deep.include({ type: 'Degraded', status: 'True', reason: 'StartsFail' });
     expect(degraded?.message).to.not.equal('');
     await client.delete(`/sandboxes/${await claim(client)}`);
@@ -52,19 +71,28 @@ describe('a rollout of real sandboxes', function () {
   });
 
   it('goes on after a kill -9 of the daemon', async () => {
-    const revision = await pool.edit({ overrides: { defaultIdleTimeout: '33m' }, updateStrategy: { maxUnavailable: '1' } });
+    const revision = await pool.edit({
+      overrides: { defaultIdleTimeout: '33m' },
+      updateStrategy: { maxUnavailable: '1' },
+    });
     await daemon.kill();
     await daemon.start();
     client = daemon.client();
     pool = new RollingPool(client, 'default');
-    expect(await pool.rolledOut()).to.deep.include({ updateRevision: revision, idleReplicas: 8, updatedReplicas: 8 });
+    expect(await pool.rolledOut()).to.deep.include({
+      updateRevision: revision,
+      idleReplicas: 8,
+      updatedReplicas: 8,
+    });
   });
 
   it('waits for sync-template where autoUpdate is off', async () => {
     const before = await pool.status();
     const ids = await idleIds();
     await pool.edit({ updateStrategy: { autoUpdate: false } });
-    expect(await pool.edit({ overrides: { defaultIdleTimeout: '34m' } })).to.equal(before.updateRevision);
+    expect(await pool.edit({ overrides: { defaultIdleTimeout: '34m' } })).to.equal(
+      before.updateRevision,
+    );
     expect((await idleIds()).toSorted()).to.deep.equal(ids.toSorted());
     expect((await client.post('/sandboxpools/default/sync-template', {})).status).to.equal(200);
     const after = await pool.rolledOut();

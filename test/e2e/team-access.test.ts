@@ -59,37 +59,54 @@ describe('a pool for a team', () => {
   it('gives the quota back when the sandbox ends', async () => {
     const id = await claim(student, 'class');
     await student.delete(`/sandboxes/${id}`);
-    await within(10_000, 'another one', async () =>
-      (await student.post('/sandboxes', { poolName: 'class' })).status === 201 || undefined);
+    await within(
+      10_000,
+      'another one',
+      async () =>
+        (await student.post('/sandboxes', { poolName: 'class' })).status === 201 || undefined,
+    );
   });
 
   it('shows the team what is shared, and nothing else', async () => {
     expect(await poolsOf(student)).to.deep.equal(['class']);
-    expect([...await poolsOf(teacher)].sort()).to.deep.equal(['class', 'own']);
+    expect([...(await poolsOf(teacher))].sort()).to.deep.equal(['class', 'own']);
     expect((await student.get('/sandboxpools/own')).status).to.equal(404);
-    expect((await student.post('/sandboxes', { poolName: 'own' })).json.errorCode).to.equal('POOL_NOT_OWNED');
+    expect((await student.post('/sandboxes', { poolName: 'own' })).json.errorCode).to.equal(
+      'POOL_NOT_OWNED',
+    );
   });
 
   it('shows another team nothing', async () => {
     expect(await poolsOf(stranger)).to.deep.equal([]);
     expect((await stranger.get('/sandboxpools/class')).status).to.equal(404);
-    expect((await stranger.post('/sandboxes', { poolName: 'class' })).json.errorCode).to.equal('POOL_NOT_OWNED');
+    expect((await stranger.post('/sandboxes', { poolName: 'class' })).json.errorCode).to.equal(
+      'POOL_NOT_OWNED',
+    );
   });
 
   it('is changed by its owner alone', async () => {
     const change = { labels: { a: 'b' } };
-    for (const refused of [await student.put('/sandboxpools/class', change), await student.delete('/sandboxpools/class')]) {
+    for (const refused of [
+      await student.put('/sandboxpools/class', change),
+      await student.delete('/sandboxpools/class'),
+    ]) {
       expect([refused.status, refused.json.errorCode]).to.deep.equal([403, 'FORBIDDEN']);
       expect(refused.text).to.contain('only its owner and admins change it');
     }
-    expect((await teacher.put('/sandboxpools/class', change)).json.template?.['spec']).to.include({ access: 'team' });
+    expect((await teacher.put('/sandboxpools/class', change)).json.template?.['spec']).to.include({
+      access: 'team',
+    });
   });
 
-  it('is the owner\'s alone again once that is said, and claimed sandboxes stay', async () => {
+  it("is the owner's alone again once that is said, and claimed sandboxes stay", async () => {
     const id = await claim(student, 'class');
-    expect((await teacher.put('/sandboxpools/class', { access: 'user' })).json.template?.['spec']).not.to.have.property('access');
+    expect(
+      (await teacher.put('/sandboxpools/class', { access: 'user' })).json.template?.['spec'],
+    ).not.to.have.property('access');
     expect(await poolsOf(student)).to.deep.equal([]);
-    expect((await student.post('/sandboxes', { poolName: 'class' })).json.errorCode).to.equal('POOL_NOT_OWNED');
+    expect((await student.post('/sandboxes', { poolName: 'class' })).json.errorCode).to.equal(
+      'POOL_NOT_OWNED',
+    );
     expect((await student.get(`/sandboxes/${id}`)).status).to.equal(200);
     await teacher.put('/sandboxpools/class', { access: 'team' });
     expect(await poolsOf(student)).to.deep.equal(['class']);
@@ -98,15 +115,22 @@ describe('a pool for a team', () => {
   it('may be a member of an env that is shared', async () => {
     const env = { name: 'course', templateRef: { name: 'default' }, access: 'team' };
     expect((await teacher.post('/envs', env)).status).to.equal(201);
-    expect((await teacher.post('/envs/course/sandboxpools', { name: 'seat', replicas: 1 })).status).to.equal(201);
+    expect(
+      (await teacher.post('/envs/course/sandboxpools', { name: 'seat', replicas: 1 })).status,
+    ).to.equal(201);
     await stocked(student, 1, 'seat');
     await claim(student, 'seat');
     const page = JSON.parse((await student.get('/envs')).text) as Names;
     expect(page.items.map(({ name }) => name)).to.deep.equal(['course']);
-    expect((await student.put('/envs/course', { templateRef: { name: 'default' } })).json.errorCode).to.equal('FORBIDDEN');
+    expect(
+      (await student.put('/envs/course', { templateRef: { name: 'default' } })).json.errorCode,
+    ).to.equal('FORBIDDEN');
     await teacher.put('/envs/course', { templateRef: { name: 'default' } });
-    await within(10_000, 'the member is not shared any more', async () =>
-      (await student.get('/sandboxpools/seat')).status === 404 || undefined);
+    await within(
+      10_000,
+      'the member is not shared any more',
+      async () => (await student.get('/sandboxpools/seat')).status === 404 || undefined,
+    );
     expect((await student.get('/envs/course')).status).to.equal(404);
     expect((await teacher.delete('/envs/course?force=true')).status).to.equal(200);
   });

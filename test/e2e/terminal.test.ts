@@ -1,7 +1,12 @@
 import { expect } from 'chai';
 import { createHash, randomBytes } from 'node:crypto';
 import { DaemonUnderTest, within } from '../support/a-daemon.ts';
-import { TerminalUnderTest, tokenFor, UpgradeRefused, type TerminalWishes } from '../support/a-terminal.ts';
+import {
+  TerminalUnderTest,
+  tokenFor,
+  UpgradeRefused,
+  type TerminalWishes,
+} from '../support/a-terminal.ts';
 import type { HttpClient } from '../support/http-client.ts';
 import { spawnerPid } from '../support/kill-rounds.ts';
 import { claim, clear, giveBack, run, stocked } from '../support/on-a-daemon.ts';
@@ -31,24 +36,37 @@ describe('a terminal of the real daemon', function () {
 
   after(() => daemon.dispose());
 
-  const open = (wishes: TerminalWishes = {}, sandbox = id): Promise<TerminalUnderTest> => TerminalUnderTest.open(daemon, client, sandbox, wishes);
-  const framed = (wishes: TerminalWishes = {}): Promise<TerminalUnderTest> => open({ protocols: [V1], ...wishes });
-  const refusal = (wishes: TerminalWishes, sandbox = id): Promise<UpgradeRefused> => open(wishes, sandbox).then(
-    () => { throw new Error('the upgrade was not refused'); },
-    (error: unknown) => {
-      if (error instanceof UpgradeRefused) return error;
-      throw error;
-    },
-  );
-  const inside = (words: string): number | undefined => withCommand(processesBeside(initOf(daemon.dataDir, id)), words);
+  const open = (wishes: TerminalWishes = {}, sandbox = id): Promise<TerminalUnderTest> =>
+    TerminalUnderTest.open(daemon, client, sandbox, wishes);
+  const framed = (wishes: TerminalWishes = {}): Promise<TerminalUnderTest> =>
+    open({ protocols: [V1], ...wishes });
+  const refusal = (wishes: TerminalWishes, sandbox = id): Promise<UpgradeRefused> =>
+    open(wishes, sandbox).then(
+      () => {
+        throw new Error('the upgrade was not refused');
+      },
+      (error: unknown) => {
+        if (error instanceof UpgradeRefused) return error;
+        throw error;
+      },
+    );
+  const inside = (words: string): number | undefined =>
+    withCommand(processesBeside(initOf(daemon.dataDir, id)), words);
 
   describe('its upgrade', () => {
     it('takes the token in the URL, or as a subprotocol with or without the framed one', async () => {
       expect((await open()).socket.protocol).to.equal('');
       const token = await tokenFor(client, id);
-      expect((await open({ token, tokenInUrl: false, protocols: [V1, `sandpool.token.${token}`] })).socket.protocol).to.equal(V1);
+      expect(
+        (await open({ token, tokenInUrl: false, protocols: [V1, `sandpool.token.${token}`] }))
+          .socket.protocol,
+      ).to.equal(V1);
       const second = await tokenFor(client, id);
-      const bare = await open({ token: second, tokenInUrl: false, protocols: [`sandpool.token.${second}`] });
+      const bare = await open({
+        token: second,
+        tokenInUrl: false,
+        protocols: [`sandpool.token.${second}`],
+      });
       bare.type('echo by $((40 + 2))\n');
       await bare.shows('by 42');
     });
@@ -61,7 +79,11 @@ describe('a terminal of the real daemon', function () {
       const tokenOfGone = await tokenFor(client, gone);
       await giveBack(client, gone);
       for (const [what, sandbox, token] of [
-        ['used', id, used], ['another sandbox\'s', id, await tokenFor(client, other)], ['unknown', id, 'x'.repeat(43)], ['empty', id, ''], ['an API key', id, daemon.tenantKey],
+        ['used', id, used],
+        ["another sandbox's", id, await tokenFor(client, other)],
+        ['unknown', id, 'x'.repeat(43)],
+        ['empty', id, ''],
+        ['an API key', id, daemon.tenantKey],
         ['of no sandbox', 'nonsense', await tokenFor(client, id)],
       ] as const) {
         const { status, body } = await refusal({ token }, sandbox);
@@ -79,7 +101,7 @@ describe('a terminal of the real daemon', function () {
       expect((await refusal({ token })).status).to.equal(401);
     });
 
-    it('is 403 for a page of another origin, and open to one of the daemon\'s own', async () => {
+    it("is 403 for a page of another origin, and open to one of the daemon's own", async () => {
       const { status, body } = await refusal({ options: { origin: 'https://evil.example' } });
       expect(status).to.equal(403);
       expect(body).to.include({ errorCode: 'FORBIDDEN' });
@@ -92,7 +114,10 @@ describe('a terminal of the real daemon', function () {
       const { status } = await refusal({ token });
       expect(status).to.be.oneOf([409, 401]);
       const other = await claim(client);
-      const elsewhere = await refusal({ cluster: 'elsewhere', token: await tokenFor(client, other) }, other);
+      const elsewhere = await refusal(
+        { cluster: 'elsewhere', token: await tokenFor(client, other) },
+        other,
+      );
       expect(elsewhere.status).to.equal(404);
       expect(elsewhere.body).to.include({ errorCode: 'CLUSTER_NOT_FOUND' });
     });
@@ -103,19 +128,28 @@ describe('a terminal of the real daemon', function () {
       expect(status).to.equal(429);
       expect(body).to.include({ errorCode: 'TOO_MANY_TERMINALS' });
       expect(headers['retry-after']).to.match(/^[1-9]\d*$/);
-      await Promise.all(terminals.map(async (terminal, at) => expect((await terminal.ask(`echo ${at}`)).trim()).to.equal(String(at))));
+      await Promise.all(
+        terminals.map(async (terminal, at) =>
+          expect((await terminal.ask(`echo ${at}`)).trim()).to.equal(String(at)),
+        ),
+      );
       const other = await claim(client);
       await (await open({}, other)).hangUp();
       await terminals[0]?.hangUp();
-      await (await within(5_000, 'there is room again', () => open().catch(() => undefined))).hangUp();
+      await (
+        await within(5_000, 'there is room again', () => open().catch(() => undefined))
+      ).hangUp();
     });
   });
 
   describe('without a subprotocol', () => {
     it('is 80 by 24 where nothing is said, else as the URL says', async () => {
       expect((await (await open()).ask('stty size')).trim()).to.equal('24 80');
-      expect((await (await open({ cols: 211, rows: 53 })).ask('stty size')).trim()).to.equal('53 211');
-      for (const wishes of [{ cols: 0 }, { rows: 1_001 }, { cols: 1.5 }]) expect((await refusal(wishes)).status, JSON.stringify(wishes)).to.equal(400);
+      expect((await (await open({ cols: 211, rows: 53 })).ask('stty size')).trim()).to.equal(
+        '53 211',
+      );
+      for (const wishes of [{ cols: 0 }, { rows: 1_001 }, { cols: 1.5 }])
+        expect((await refusal(wishes)).status, JSON.stringify(wishes)).to.equal(400);
     });
 
     it('takes text and binary frames as input alike, and answers in binary', async () => {
@@ -129,10 +163,14 @@ describe('a terminal of the real daemon', function () {
       expect(terminal.frames).to.deep.equal([]);
     });
 
-    it('is a login shell of the sandbox\'s user, on a terminal, in the working folder', async () => {
+    it("is a login shell of the sandbox's user, on a terminal, in the working folder", async () => {
       const terminal = await open();
-      expect(await terminal.ask('id -un; pwd; echo $TERM; shopt -q login_shell && echo login')).to.equal('sandbox\n/home/sandbox\nxterm-256color\nlogin\n');
-      expect(await terminal.ask('[ -t 0 ] && [ -t 1 ] && [ -t 2 ] && echo all; echo through > /dev/tty')).to.equal('all\nthrough\n');
+      expect(
+        await terminal.ask('id -un; pwd; echo $TERM; shopt -q login_shell && echo login'),
+      ).to.equal('sandbox\n/home/sandbox\nxterm-256color\nlogin\n');
+      expect(
+        await terminal.ask('[ -t 0 ] && [ -t 1 ] && [ -t 2 ] && echo all; echo through > /dev/tty'),
+      ).to.equal('all\nthrough\n');
     });
 
     it('is closed with 1000 when its shell ends', async () => {
@@ -147,7 +185,9 @@ describe('a terminal of the real daemon', function () {
     it('follows resize frames, and tells the program in it', async () => {
       const terminal = await framed({ cols: 90, rows: 30 });
       expect((await terminal.ask('stty size')).trim()).to.equal('30 90');
-      terminal.type(`sh -c 'trap "stty size; echo resized" WINCH; echo ready $((1 + 1)); while :; do sleep 0.05; done'\n`);
+      terminal.type(
+        `sh -c 'trap "stty size; echo resized" WINCH; echo ready $((1 + 1)); while :; do sleep 0.05; done'\n`,
+      );
       await terminal.shows('ready 2');
       terminal.control({ type: 'resize', cols: 133, rows: 44 });
       await terminal.shows(/44 133\r\nresized/);
@@ -155,11 +195,21 @@ describe('a terminal of the real daemon', function () {
 
     it('passes signals on to what runs in the foreground', async () => {
       const terminal = await framed();
-      for (const [name, code] of [['INT', 130], ['TERM', 143], ['KILL', 137], ['QUIT', 131], ['USR1', 138]] as const) {
+      for (const [name, code] of [
+        ['INT', 130],
+        ['TERM', 143],
+        ['KILL', 137],
+        ['QUIT', 131],
+        ['USR1', 138],
+      ] as const) {
         terminal.type('sleep 4501\n');
         await within(5_000, 'it runs', () => inside('sleep 4501'));
         terminal.control({ type: 'signal', name });
-        await within(5_000, `${name} ends it`, () => inside('sleep 4501') === undefined || undefined);
+        await within(
+          5_000,
+          `${name} ends it`,
+          () => inside('sleep 4501') === undefined || undefined,
+        );
         terminal.type('echo "gave $?"\n');
         await terminal.shows(`gave ${code}`);
       }
@@ -167,7 +217,11 @@ describe('a terminal of the real daemon', function () {
     });
 
     it('tells of the exit code in a frame, then closes with 1000', async () => {
-      for (const [command, exitCode] of [['exit 7', 7], ['exit', 0], ['kill -9 $$', 137]] as const) {
+      for (const [command, exitCode] of [
+        ['exit 7', 7],
+        ['exit', 0],
+        ['kill -9 $$', 137],
+      ] as const) {
         const terminal = await framed();
         terminal.type(`${command}\n`);
         expect((await terminal.closed).code, command).to.equal(1000);
@@ -175,11 +229,24 @@ describe('a terminal of the real daemon', function () {
       }
     });
 
-    it('answers a frame that it can\'t read with an error, and goes on', async () => {
+    it("answers a frame that it can't read with an error, and goes on", async () => {
       const terminal = await framed();
-      const bad = ['nonsense', '[]', '{}', '{"type":"resize","cols":0,"rows":5}', '{"type":"resize","cols":"80","rows":24}', '{"type":"signal","name":"SEGV"}', '{"type":"signal"}', '{"type":"exit"}'];
+      const bad = [
+        'nonsense',
+        '[]',
+        '{}',
+        '{"type":"resize","cols":0,"rows":5}',
+        '{"type":"resize","cols":"80","rows":24}',
+        '{"type":"signal","name":"SEGV"}',
+        '{"type":"signal"}',
+        '{"type":"exit"}',
+      ];
       for (const text of bad) terminal.socket.send(text);
-      await within(5_000, 'an error for each', () => terminal.frames.length === bad.length || undefined);
+      await within(
+        5_000,
+        'an error for each',
+        () => terminal.frames.length === bad.length || undefined,
+      );
       for (const frame of terminal.frames) {
         expect(frame).to.have.all.keys('type', 'error');
         expect(frame).to.include({ type: 'error' });
@@ -199,9 +266,13 @@ describe('a terminal of the real daemon', function () {
       const [shown = ''] = (await terminal.shows('255done')).split('done');
       expect(shown.match(/\d+/g)?.slice(-256).map(Number)).to.deep.equal([...all]);
       const from = terminal.output.length;
-      terminal.type('\rawk \'BEGIN { for (i = 0; i < 256; i++) printf "%c", i }\' | LC_ALL=C cat; printf "\\nover\\n"\r');
+      terminal.type(
+        '\rawk \'BEGIN { for (i = 0; i < 256; i++) printf "%c", i }\' | LC_ALL=C cat; printf "\\nover\\n"\r',
+      );
       await terminal.shows('over');
-      expect(terminal.output.slice(from)).to.include('ABCDEFGHIJ').and.to.include('\u0000\u0001\u0002\u0003');
+      expect(terminal.output.slice(from))
+        .to.include('ABCDEFGHIJ')
+        .and.to.include('\u0000\u0001\u0002\u0003');
     });
 
     it('loses nothing of a long paste into a program that reads late', async () => {
@@ -210,7 +281,8 @@ describe('a terminal of the real daemon', function () {
       const paste = randomBytes(1_500_000);
       terminal.type(`sleep 1; head -c ${paste.length} | sha256sum\n`);
       await within(5_000, 'it waits', () => inside('sleep 1'));
-      for (let at = 0; at < paste.length; at += 30_000) terminal.socket.send(paste.subarray(at, at + 30_000));
+      for (let at = 0; at < paste.length; at += 30_000)
+        terminal.socket.send(paste.subarray(at, at + 30_000));
       await terminal.shows(createHash('sha256').update(paste).digest('hex'), 20_000);
     });
 
@@ -235,7 +307,10 @@ describe('a terminal of the real daemon', function () {
       expect((await terminal.closed).code).to.equal(1000);
       expect(terminal.frames).to.deep.equal([{ type: 'exit', exitCode: 0 }]);
       const numbers = terminal.output.slice(terminal.output.search(/1\n2\n3\n/)).split('\n');
-      expect(numbers.slice(0, lines).every((text, at) => Number(text) === at + 1), 'each line, in order').to.equal(true);
+      expect(
+        numbers.slice(0, lines).every((text, at) => Number(text) === at + 1),
+        'each line, in order',
+      ).to.equal(true);
     });
 
     it('closes with 1009 on a message of more than 64 KiB', async () => {
@@ -267,21 +342,40 @@ describe('a terminal of the real daemon', function () {
     });
 
     it('takes its shell and what runs in it along, when its client hangs up or vanishes', async () => {
-      for (const leave of [(terminal: TerminalUnderTest) => terminal.socket.close(), (terminal: TerminalUnderTest) => terminal.socket.terminate()]) {
+      for (const leave of [
+        (terminal: TerminalUnderTest) => terminal.socket.close(),
+        (terminal: TerminalUnderTest) => terminal.socket.terminate(),
+      ]) {
         const terminal = await open();
         terminal.type('sleep 4601 & sleep 4602\n');
-        await within(5_000, 'both run', () => (inside('sleep 4601') && inside('sleep 4602')) || undefined);
+        await within(
+          5_000,
+          'both run',
+          () => (inside('sleep 4601') && inside('sleep 4602')) || undefined,
+        );
         leave(terminal);
-        await within(5_000, 'nothing of it runs', () => (inside('bash') ?? inside('sleep 4601') ?? inside('sleep 4602')) === undefined || undefined);
+        await within(
+          5_000,
+          'nothing of it runs',
+          () =>
+            (inside('bash') ?? inside('sleep 4601') ?? inside('sleep 4602')) === undefined ||
+            undefined,
+        );
       }
     });
 
     it('leaves no terminal counted: 8 times 16 open and close', async () => {
       for (let round = 0; round < 8; round++) {
-        const terminals = await Promise.all(Array.from({ length: 16 }, () => within(5_000, 'room', () => open().catch((error: unknown) => {
-          if (error instanceof UpgradeRefused && error.status === 429) return undefined;
-          throw error;
-        }))));
+        const terminals = await Promise.all(
+          Array.from({ length: 16 }, () =>
+            within(5_000, 'room', () =>
+              open().catch((error: unknown) => {
+                if (error instanceof UpgradeRefused && error.status === 429) return undefined;
+                throw error;
+              }),
+            ),
+          ),
+        );
         await Promise.all(terminals.map((terminal) => terminal.hangUp()));
       }
       await within(5_000, 'no shell is left', () => inside('bash') === undefined || undefined);
@@ -294,7 +388,11 @@ describe('a terminal of the real daemon', function () {
       const stopped = daemon.stop();
       for (const terminal of terminals) expect((await terminal.closed).code).to.equal(1012);
       expect(await stopped).to.equal(0);
-      await within(5_000, 'no shell is left', () => (inside('bash') ?? inside('sleep 4701')) === undefined || undefined);
+      await within(
+        5_000,
+        'no shell is left',
+        () => (inside('bash') ?? inside('sleep 4701')) === undefined || undefined,
+      );
       await daemon.start();
       client = daemon.client();
       expect((await (await open()).ask('echo here again')).trim()).to.equal('here again');

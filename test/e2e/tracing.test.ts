@@ -12,7 +12,12 @@ describe('a daemon with a collector of traces', function () {
 
   before(async () => {
     collector = await TraceCollector.start();
-    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '1', '--tracing-endpoint', collector.endpoint]);
+    daemon = await DaemonUnderTest.start([
+      '--default-pool-replicas',
+      '1',
+      '--tracing-endpoint',
+      collector.endpoint,
+    ]);
   });
 
   after(async () => {
@@ -24,13 +29,23 @@ describe('a daemon with a collector of traces', function () {
     const client = daemon.client();
     await stocked(client, 1);
 
-    const answer = await client.post('/sandboxes', { poolName: 'default' }, { headers: { traceparent: `00-${TRACE}-00f067aa0ba902b7-01` } });
+    const answer = await client.post(
+      '/sandboxes',
+      { poolName: 'default' },
+      { headers: { traceparent: `00-${TRACE}-00f067aa0ba902b7-01` } },
+    );
 
     expect(answer.status).to.equal(201);
     const ofTrace = () => collector.spans.filter(({ traceId }) => traceId === TRACE);
-    const claim = await within(20_000, 'the claim as a span', () => ofTrace().find(({ name }) => name === 'POST /sandboxes'));
+    const claim = await within(20_000, 'the claim as a span', () =>
+      ofTrace().find(({ name }) => name === 'POST /sandboxes'),
+    );
     expect(answer.headers['traceresponse']).to.equal(`00-${TRACE}-${claim.spanId}-01`);
-    expect(ofTrace().filter(({ parentSpanId }) => parentSpanId === claim.spanId).map(({ name }) => name)).to.deep.equal(['find', 'admit', 'write']);
+    expect(
+      ofTrace()
+        .filter(({ parentSpanId }) => parentSpanId === claim.spanId)
+        .map(({ name }) => name),
+    ).to.deep.equal(['find', 'admit', 'write']);
     expect(collector.posts.map(({ text }) => text).join()).not.to.contain(daemon.tenantKey);
   });
 });

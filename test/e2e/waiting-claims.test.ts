@@ -22,13 +22,26 @@ describe('claims that wait', () => {
   });
 
   /** Asked, and in flight. Another body under its key is refused for that, and changes nothing. */
-  const waiting = async (name: string, more: { readonly poolName?: string; readonly signal?: AbortSignal } = {}) => {
+  const waiting = async (
+    name: string,
+    more: { readonly poolName?: string; readonly signal?: AbortSignal } = {},
+  ) => {
     const poolName = more.poolName ?? 'default';
     const headers = { 'Idempotency-Key': name };
-    const answer = client.post('/sandboxes', { poolName, waitTimeoutSeconds: 60 }, { headers, ...(more.signal ? { signal: more.signal } : {}) });
+    const answer = client.post(
+      '/sandboxes',
+      { poolName, waitTimeoutSeconds: 60 },
+      { headers, ...(more.signal ? { signal: more.signal } : {}) },
+    );
     answer.catch(() => undefined);
     await client.get('/sandboxes'); // asked after it
-    await within(10_000, `${name} waits`, async () => (await client.post('/sandboxes', { poolName }, { headers })).json.errorCode === 'IDEMPOTENCY_KEY_REUSED' || undefined);
+    await within(
+      10_000,
+      `${name} waits`,
+      async () =>
+        (await client.post('/sandboxes', { poolName }, { headers })).json.errorCode ===
+          'IDEMPOTENCY_KEY_REUSED' || undefined,
+    );
     return { answer };
   };
   const idOf = ({ status, text, json }: HttpAnswer): string => {
@@ -39,16 +52,34 @@ describe('claims that wait', () => {
   it('get what is given back, first come first served, and keep their answers', async () => {
     const held = await claim(client);
     const [first, second] = [await waiting('first'), await waiting('second')];
-    expect((await client.post('/sandboxes', { poolName: 'default' })).json.errorCode).to.equal('POOL_EXHAUSTED');
+    expect((await client.post('/sandboxes', { poolName: 'default' })).json.errorCode).to.equal(
+      'POOL_EXHAUSTED',
+    );
     await client.delete(`/sandboxes/${held}`);
     const one = idOf(await first.answer);
-    expect((await client.post('/sandboxes', { poolName: 'default', waitTimeoutSeconds: 60 }, { headers: { 'Idempotency-Key': 'second' } })).status).to.equal(409);
+    expect(
+      (
+        await client.post(
+          '/sandboxes',
+          { poolName: 'default', waitTimeoutSeconds: 60 },
+          { headers: { 'Idempotency-Key': 'second' } },
+        )
+      ).status,
+    ).to.equal(409);
     await client.delete(`/sandboxes/${one}`);
     const two = await second.answer;
 
     expect(new Set([held, one, idOf(two)]).size).to.equal(3);
-    const again = await client.post('/sandboxes', { poolName: 'default', waitTimeoutSeconds: 60 }, { headers: { 'Idempotency-Key': 'second' } });
-    expect([again.status, again.text, again.headers['idempotency-replayed']]).to.deep.equal([201, two.text, 'true']);
+    const again = await client.post(
+      '/sandboxes',
+      { poolName: 'default', waitTimeoutSeconds: 60 },
+      { headers: { 'Idempotency-Key': 'second' } },
+    );
+    expect([again.status, again.text, again.headers['idempotency-replayed']]).to.deep.equal([
+      201,
+      two.text,
+      'true',
+    ]);
   });
 
   it('leave nothing to a client that has gone', async () => {
@@ -65,7 +96,10 @@ describe('claims that wait', () => {
 
   it('end with 429 when their time is over', async () => {
     await claim(client);
-    const { status, json, headers } = await client.post('/sandboxes', { poolName: 'default', waitTimeoutSeconds: 1 });
+    const { status, json, headers } = await client.post('/sandboxes', {
+      poolName: 'default',
+      waitTimeoutSeconds: 1,
+    });
 
     expect([status, json.errorCode]).to.deep.equal([429, 'POOL_EXHAUSTED']);
     expect(json.detail).to.include({ idle: 0, running: 1 });

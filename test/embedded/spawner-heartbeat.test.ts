@@ -2,11 +2,27 @@ import { expect } from 'chai';
 import { BEAT_MS, Heartbeat } from '../../src/embedded/spawner-heartbeat.ts';
 import { TestClock } from '../support/test-clock.ts';
 
-describe('a spawner\'s heartbeat', () => {
-  const aHeartbeat = (): { readonly clock: TestClock; readonly heartbeat: Heartbeat; readonly told: string[] } => {
+describe("a spawner's heartbeat", () => {
+  const aHeartbeat = (): {
+    readonly clock: TestClock;
+    readonly heartbeat: Heartbeat;
+    readonly told: string[];
+  } => {
     const [clock, told]: [TestClock, string[]] = [new TestClock(), []];
     const heartbeat = new Heartbeat(clock, {
-      ask: () => { told.push('ask'); }, silent: () => { told.push('silent'); }, missed: () => {}, back: () => { told.push('back'); }, givenUp: () => { told.push('given up'); },
+      ask: () => {
+        told.push('ask');
+      },
+      silent: () => {
+        told.push('silent');
+      },
+      missed: () => {},
+      back: () => {
+        told.push('back');
+      },
+      givenUp: () => {
+        told.push('given up');
+      },
     });
     heartbeat.start();
     return { clock, heartbeat, told };
@@ -45,9 +61,27 @@ describe('a spawner\'s heartbeat', () => {
     const [told, due]: [string[], (() => void)[]] = [[], []];
     let now = 0;
     // Timers of a process that was stopped come once each, late, before anything is read.
-    const late = { now: () => now, at: (_: number, act: () => void) => { due.push(act); return () => {}; } };
+    const late = {
+      now: () => now,
+      at: (_: number, act: () => void) => {
+        due.push(act);
+        return () => {};
+      },
+    };
     const heartbeat = new Heartbeat(late, {
-      ask: () => { told.push('ask'); }, silent: () => { told.push('silent'); }, missed: () => {}, back: () => { told.push('back'); }, givenUp: () => { told.push('given up'); },
+      ask: () => {
+        told.push('ask');
+      },
+      silent: () => {
+        told.push('silent');
+      },
+      missed: () => {},
+      back: () => {
+        told.push('back');
+      },
+      givenUp: () => {
+        told.push('given up');
+      },
     });
     heartbeat.start();
     for (let stop = 0; stop < 10; stop += 1) {

@@ -8,21 +8,31 @@ import { parseVolumeDirectory } from '../../src/model/volume-directory.ts';
 describe('directories as volumes', () => {
   let folder: string;
 
-  beforeEach(() => { folder = mkdtempSync(join(tmpdir(), 'sandpool-volumes-')); });
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'sandpool-volumes-'));
+  });
   afterEach(() => rmSync(folder, { recursive: true }));
 
   it('are those of the namespace that are there, by name', async () => {
     const file = join(folder, 'file');
     writeFileSync(file, '');
     const volumes = new VolumeDirectories([
-      { namespace: 'red', claimName: 'b', path: folder }, { namespace: 'red', claimName: 'a', path: folder }, { namespace: 'blue', claimName: 'c', path: folder },
-      { namespace: 'red', claimName: 'missing', path: join(folder, 'none') }, { namespace: 'red', claimName: 'file', path: file },
+      { namespace: 'red', claimName: 'b', path: folder },
+      { namespace: 'red', claimName: 'a', path: folder },
+      { namespace: 'blue', claimName: 'c', path: folder },
+      { namespace: 'red', claimName: 'missing', path: join(folder, 'none') },
+      { namespace: 'red', claimName: 'file', path: file },
     ]);
 
     const found = await volumes.list('red');
 
     expect(found.map(({ claimName }) => claimName)).to.deep.equal(['a', 'b']);
-    expect(found[0]).to.deep.include({ displayName: 'a', accessModes: ['ReadWriteMany'], storageClass: 'directory', phase: 'Bound' });
+    expect(found[0]).to.deep.include({
+      displayName: 'a',
+      accessModes: ['ReadWriteMany'],
+      storageClass: 'directory',
+      phase: 'Bound',
+    });
     expect(found[0]?.capacity).to.match(/^[1-9]\d*Mi$/);
     expect(await volumes.list('green')).to.deep.equal([]);
   });
@@ -37,12 +47,29 @@ describe('directories as volumes', () => {
 
   it('are provided where there are any', () => {
     expect(new VolumeDirectories([]).provided).to.equal(false);
-    expect(new VolumeDirectories([{ namespace: 'red', claimName: 'a', path: folder }]).provided).to.equal(true);
+    expect(
+      new VolumeDirectories([{ namespace: 'red', claimName: 'a', path: folder }]).provided,
+    ).to.equal(true);
   });
 
   it('are written as NAMESPACE/CLAIM=/PATH', () => {
-    expect(parseVolumeDirectory('red/data=/srv/a=b')).to.deep.equal({ namespace: 'red', claimName: 'data', path: '/srv/a=b' });
-    for (const wrong of ['', 'red', 'red/data', 'red/data=srv', 'red/data=/srv/../etc', 'Red/data=/srv', 'red/=/srv', '/data=/srv', 'red/a/b=/srv', 'red/data=/a\0b']) {
+    expect(parseVolumeDirectory('red/data=/srv/a=b')).to.deep.equal({
+      namespace: 'red',
+      claimName: 'data',
+      path: '/srv/a=b',
+    });
+    for (const wrong of [
+      '',
+      'red',
+      'red/data',
+      'red/data=srv',
+      'red/data=/srv/../etc',
+      'Red/data=/srv',
+      'red/=/srv',
+      '/data=/srv',
+      'red/a/b=/srv',
+      'red/data=/a\0b',
+    ]) {
       expect(parseVolumeDirectory(wrong), wrong).to.equal(undefined);
     }
   });

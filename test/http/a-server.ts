@@ -1,11 +1,19 @@
 import type { Log } from '../../src/contracts/log.ts';
 import { clientsOf } from '../../src/http/clients.ts';
-import { createHttpServer, type HttpServer, type HttpServerDeps } from '../../src/http/http-server.ts';
+import {
+  createHttpServer,
+  type HttpServer,
+  type HttpServerDeps,
+} from '../../src/http/http-server.ts';
 import { FakeOperations } from '../support/fake-operations.ts';
 import { HttpClient } from '../support/http-client.ts';
 import { watchAnswers } from '../support/watched-answers.ts';
 
-export interface LogLine { readonly level: string; readonly event: string; readonly fields: Readonly<Record<string, unknown>> }
+export interface LogLine {
+  readonly level: string;
+  readonly event: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
 
 /** A listening server over operations in memory, with a key for each sort of caller. */
 export interface TestServer {
@@ -24,25 +32,55 @@ export interface TestServer {
   readonly stop: (graceMs?: number) => Promise<void>;
 }
 
-export const aServer = async ({ trustedProxies = [], ...given }: Partial<HttpServerDeps> & { readonly operations?: FakeOperations; readonly trustedProxies?: readonly string[] } = {}): Promise<TestServer> => {
+export const aServer = async ({
+  trustedProxies = [],
+  ...given
+}: Partial<HttpServerDeps> & {
+  readonly operations?: FakeOperations;
+  readonly trustedProxies?: readonly string[];
+} = {}): Promise<TestServer> => {
   const operations = given.operations ?? new FakeOperations();
   const log: LogLine[] = [];
   const keys = {
-    tenant: await operations.key('blue', 'ada'), colleague: await operations.key('blue', 'bob'),
-    stranger: await operations.key('red', 'eve'), admin: await operations.key('ops', 'root', 'admin'),
+    tenant: await operations.key('blue', 'ada'),
+    colleague: await operations.key('blue', 'bob'),
+    stranger: await operations.key('red', 'eve'),
+    admin: await operations.key('ops', 'root', 'admin'),
   };
-  const http = createHttpServer({ operations, clock: operations.clock, requests: operations.requests, log: recording(log),
-    clients: clientsOf({ operations, clock: operations.clock, limits: operations.requests, log: recording(log), trustedProxies }), ...given,
+  const http = createHttpServer({
+    operations,
+    clock: operations.clock,
+    requests: operations.requests,
+    log: recording(log),
+    clients: clientsOf({
+      operations,
+      clock: operations.clock,
+      limits: operations.requests,
+      log: recording(log),
+      trustedProxies,
+    }),
+    ...given,
   });
   const checkAnswers = watchAnswers(http.server);
   const { port } = await http.start({ host: '127.0.0.1', port: 0 });
   const clients = {
-    tenant: new HttpClient(port, keys.tenant), colleague: new HttpClient(port, keys.colleague),
-    stranger: new HttpClient(port, keys.stranger), admin: new HttpClient(port, keys.admin), anyone: new HttpClient(port),
+    tenant: new HttpClient(port, keys.tenant),
+    colleague: new HttpClient(port, keys.colleague),
+    stranger: new HttpClient(port, keys.stranger),
+    admin: new HttpClient(port, keys.admin),
+    anyone: new HttpClient(port),
   };
   return {
-    operations, port, log, ...clients, leave: () => { http.leave(); },
-    renew: (tls) => { http.renew(tls); },
+    operations,
+    port,
+    log,
+    ...clients,
+    leave: () => {
+      http.leave();
+    },
+    renew: (tls) => {
+      http.renew(tls);
+    },
     stop: async (graceMs = 1_000) => {
       for (const client of Object.values(clients)) client.close();
       await http.stop(graceMs);
@@ -52,6 +90,16 @@ export const aServer = async ({ trustedProxies = [], ...given }: Partial<HttpSer
 };
 
 const recording = (lines: LogLine[]): Log => {
-  const at = (level: string) => (fields: Readonly<Record<string, unknown>>, event: string): void => void lines.push({ level, fields, event });
-  return { detailed: true, trace: () => undefined, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+  const at =
+    (level: string) =>
+    (fields: Readonly<Record<string, unknown>>, event: string): void =>
+      void lines.push({ level, fields, event });
+  return {
+    detailed: true,
+    trace: () => undefined,
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+  };
 };

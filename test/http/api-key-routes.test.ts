@@ -9,15 +9,32 @@ const INVALID = { error: 'invalid API key', errorCode: 'INVALID_API_KEY' };
 
 describe('API keys over HTTP', () => {
   let server: TestServer;
-  beforeEach(async () => { server = await aServer(); });
+  beforeEach(async () => {
+    server = await aServer();
+  });
   afterEach(() => server.stop());
 
   describe('the key of a request', () => {
     const OPERATIONS = [
-      ['POST', '/sandboxes'], ['GET', '/sandboxes'], ['GET', '/sandboxes/x'], ['DELETE', '/sandboxes/x'], ['POST', '/sandboxes/x/exec'],
-      ['POST', '/sandboxes/x/exec-token'], ['PUT', '/sandboxes/x/idle-timeout'], ['POST', '/sandboxpools'], ['GET', '/sandboxpools'],
-      ['GET', '/sandboxpools/x'], ['PUT', '/sandboxpools/x'], ['DELETE', '/sandboxpools/x'], ['POST', '/api-keys'], ['POST', '/admin/api-keys'],
-      ['GET', '/api-keys'], ['DELETE', '/api-keys/x'], ['GET', '/admin/api-keys'], ['DELETE', '/admin/api-keys/x'], ['DELETE', '/admin/api-keys/x/y'],
+      ['POST', '/sandboxes'],
+      ['GET', '/sandboxes'],
+      ['GET', '/sandboxes/x'],
+      ['DELETE', '/sandboxes/x'],
+      ['POST', '/sandboxes/x/exec'],
+      ['POST', '/sandboxes/x/exec-token'],
+      ['PUT', '/sandboxes/x/idle-timeout'],
+      ['POST', '/sandboxpools'],
+      ['GET', '/sandboxpools'],
+      ['GET', '/sandboxpools/x'],
+      ['PUT', '/sandboxpools/x'],
+      ['DELETE', '/sandboxpools/x'],
+      ['POST', '/api-keys'],
+      ['POST', '/admin/api-keys'],
+      ['GET', '/api-keys'],
+      ['DELETE', '/api-keys/x'],
+      ['GET', '/admin/api-keys'],
+      ['DELETE', '/admin/api-keys/x'],
+      ['DELETE', '/admin/api-keys/x/y'],
     ] as const;
 
     for (const [method, path] of OPERATIONS) {
@@ -25,7 +42,11 @@ describe('API keys over HTTP', () => {
         for (const key of [undefined, '']) {
           const answer = await server.anyone.send(method, path, key === undefined ? {} : { key });
           expect(answer.status).to.equal(401);
-          expect(answer.json).to.deep.equal({ error: 'API key required for this operation', errorCode: 'API_KEY_REQUIRED', detail: null });
+          expect(answer.json).to.deep.equal({
+            error: 'API key required for this operation',
+            errorCode: 'API_KEY_REQUIRED',
+            detail: null,
+          });
         }
       });
 
@@ -48,10 +69,19 @@ describe('API keys over HTTP', () => {
       server.operations.clock.time += 1_000;
       const [, keyId = '', rest = ''] = good.split('_');
       const wrong = [
-        expired, good.slice(0, -1), `${good}x`, `${good} `.trimEnd().toUpperCase(), good.replace('spk_', 'spx_'), `${good},${good}`,
+        expired,
+        good.slice(0, -1),
+        `${good}x`,
+        `${good} `.trimEnd().toUpperCase(),
+        good.replace('spk_', 'spx_'),
+        `${good},${good}`,
         `spk_${keyId}_${rest.slice(0, -1)}${rest.endsWith('0') ? '1' : '0'}`,
-        formatApiKey({ keyId, secret: 'A'.repeat(43) }), formatApiKey({ keyId: 'A'.repeat(16), secret: rest.slice(0, 43) }),
-        'spk__', 'x'.repeat(8_000), '{"$ne":null}', '\u00ff\u00fe',
+        formatApiKey({ keyId, secret: 'A'.repeat(43) }),
+        formatApiKey({ keyId: 'A'.repeat(16), secret: rest.slice(0, 43) }),
+        'spk__',
+        'x'.repeat(8_000),
+        '{"$ne":null}',
+        '\u00ff\u00fe',
       ];
       for (const key of wrong) {
         const answer = await server.anyone.get('/sandboxes', { key });
@@ -65,7 +95,10 @@ describe('API keys over HTTP', () => {
     it('is refused when it is given twice', async () => {
       const good = await server.operations.key('blue', 'zoe');
       const field = `SERVICE-API-KEY: ${good}\r\n`;
-      const text = await exchangeRaw(server.port, `GET /sandboxes HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${field}${field}\r\n`);
+      const text = await exchangeRaw(
+        server.port,
+        `GET /sandboxes HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${field}${field}\r\n`,
+      );
       expect(parseRaw(text).json).to.deep.equal(INVALID);
     });
 
@@ -73,11 +106,17 @@ describe('API keys over HTTP', () => {
       const rows = routesOf(server.operations).filter(({ access }) => access !== 'open');
       for (const { method, path, operationId } of rows) {
         const odd = `${path.replaceAll(/\{\w+\}/g, '-Odd-')}?limit=many&colour=red`;
-        const { status } = await server.anyone.send(method, odd, method === 'GET' ? {} : { raw: 'no json' });
+        const { status } = await server.anyone.send(
+          method,
+          odd,
+          method === 'GET' ? {} : { raw: 'no json' },
+        );
         expect([operationId, status]).to.deep.equal([operationId, 401]);
       }
       expect(rows).to.have.length.above(40);
-      expect((await server.tenant.post('/admin/api-keys', undefined, { raw: 'no json' })).status).to.equal(403);
+      expect(
+        (await server.tenant.post('/admin/api-keys', undefined, { raw: 'no json' })).status,
+      ).to.equal(403);
     });
   });
 
@@ -86,22 +125,50 @@ describe('API keys over HTTP', () => {
       const answer = await server.tenant.post('/api-keys', {});
       expect(answer.status).to.equal(201);
       expect(answer.headers['cache-control']).to.equal('no-store');
-      expect(answer.json).to.have.all.keys('apiKey', 'keyId', 'name', 'user', 'team', 'role', 'description', 'createdBy', 'issuedAt', 'expiresAt');
+      expect(answer.json).to.have.all.keys(
+        'apiKey',
+        'keyId',
+        'name',
+        'user',
+        'team',
+        'role',
+        'description',
+        'createdBy',
+        'issuedAt',
+        'expiresAt',
+      );
       expect(answer.json).to.include({
-        user: 'ada', team: 'blue', role: 'user', description: '', issuedAt: '2026-03-01T12:00:00.000Z', expiresAt: '2026-05-30T12:00:00.000Z',
+        user: 'ada',
+        team: 'blue',
+        role: 'user',
+        description: '',
+        issuedAt: '2026-03-01T12:00:00.000Z',
+        expiresAt: '2026-05-30T12:00:00.000Z',
       });
       expect(answer.json.apiKey).to.match(KEY);
       expect(answer.json.name).to.match(/^team-blue\/key-[a-z0-9]+$/);
-      expect((await server.anyone.get('/sandboxes', { key: answer.json.apiKey! })).status).to.equal(200);
+      expect((await server.anyone.get('/sandboxes', { key: answer.json.apiKey! })).status).to.equal(
+        200,
+      );
     });
 
     it('takes no body at all, and a name, description and end', async () => {
       expect((await server.tenant.post('/api-keys')).status).to.equal(201);
-      const answer = await server.tenant.post('/api-keys', { name: 'ci', description: 'for the CI', expiresAt: '2026-03-02T00:00:00Z' });
+      const answer = await server.tenant.post('/api-keys', {
+        name: 'ci',
+        description: 'for the CI',
+        expiresAt: '2026-03-02T00:00:00Z',
+      });
       expect(answer.status).to.equal(201);
-      expect(answer.json).to.include({ name: 'team-blue/ci', description: 'for the CI', expiresAt: '2026-03-02T00:00:00.000Z' });
+      expect(answer.json).to.include({
+        name: 'team-blue/ci',
+        description: 'for the CI',
+        expiresAt: '2026-03-02T00:00:00.000Z',
+      });
       server.operations.clock.time = Date.parse('2026-03-02T00:00:00Z');
-      expect((await server.anyone.get('/sandboxes', { key: answer.json.apiKey! })).json).to.deep.equal(INVALID);
+      expect(
+        (await server.anyone.get('/sandboxes', { key: answer.json.apiKey! })).json,
+      ).to.deep.equal(INVALID);
     });
 
     it('answers 409 for a name in use in the namespace', async () => {
@@ -109,12 +176,19 @@ describe('API keys over HTTP', () => {
       const answer = await server.colleague.post('/api-keys', { name: 'ci' });
       expect(answer.status).to.equal(409);
       expect(answer.json).to.deep.equal({
-        error: 'API key already exists', errorCode: 'ALREADY_EXISTS', detail: { hint: 'names are unique in a team; choose another' },
+        error: 'API key already exists',
+        errorCode: 'ALREADY_EXISTS',
+        detail: { hint: 'names are unique in a team; choose another' },
       });
       expect((await server.stranger.post('/api-keys', { name: 'ci' })).status).to.equal(201);
     });
 
-    for (const body of [{ team: 'red' }, { user: 'eve' }, { role: 'admin' }, { team: 'blue', user: 'ada', role: 'user' }]) {
+    for (const body of [
+      { team: 'red' },
+      { user: 'eve' },
+      { role: 'admin' },
+      { team: 'blue', user: 'ada', role: 'user' },
+    ]) {
       it(`answers 403 to a tenant that names ${JSON.stringify(body)}`, async () => {
         const before = server.operations.keyRecords.records.size;
         const answer = await server.tenant.post('/api-keys', body);
@@ -124,9 +198,15 @@ describe('API keys over HTTP', () => {
     }
 
     for (const [body, field] of [
-      [{ name: 'No' }, 'name'], [{ name: 'a/b' }, 'name'], [{ description: 5 }, 'description'], [{ description: 'x'.repeat(1_025) }, 'description'],
-      [{ expiresAt: 'tomorrow' }, 'expiresAt'], [{ expiresAt: 1_800_000_000 }, 'expiresAt'], [{ expiresAt: '2026-02-30T00:00:00Z' }, 'expiresAt'],
-      [{ expiresAt: '2026-03-01T12:00:00Z' }, 'expiresAt'], [{ expiresAt: '2027-03-01T12:00:00.001Z' }, 'expiresAt'],
+      [{ name: 'No' }, 'name'],
+      [{ name: 'a/b' }, 'name'],
+      [{ description: 5 }, 'description'],
+      [{ description: 'x'.repeat(1_025) }, 'description'],
+      [{ expiresAt: 'tomorrow' }, 'expiresAt'],
+      [{ expiresAt: 1_800_000_000 }, 'expiresAt'],
+      [{ expiresAt: '2026-02-30T00:00:00Z' }, 'expiresAt'],
+      [{ expiresAt: '2026-03-01T12:00:00Z' }, 'expiresAt'],
+      [{ expiresAt: '2027-03-01T12:00:00.001Z' }, 'expiresAt'],
     ] as const) {
       it(`refuses ${JSON.stringify(body).slice(0, 60)}`, async () => {
         const answer = await server.tenant.post('/api-keys', body);
@@ -136,26 +216,37 @@ describe('API keys over HTTP', () => {
     }
 
     it('lets a key live 365 days at most', async () => {
-      expect((await server.tenant.post('/api-keys', { expiresAt: '2027-03-01T12:00:00Z' })).status).to.equal(201);
+      expect(
+        (await server.tenant.post('/api-keys', { expiresAt: '2027-03-01T12:00:00Z' })).status,
+      ).to.equal(201);
     });
   });
 
   describe('a key that a key made', () => {
     const HOUR_MS = 3_600_000;
-    const made = async (key: string, body: object) => await server.anyone.post('/api-keys', body, { key });
+    const made = async (key: string, body: object) =>
+      await server.anyone.post('/api-keys', body, { key });
 
     it('knows its maker, and so do lists', async () => {
       const first = (await server.tenant.post('/api-keys', {})).json;
       const { json } = await made(first.apiKey!, {});
       const createdBy = (json as { readonly createdBy?: string }).createdBy;
       expect(createdBy).to.equal(first.keyId);
-      expect((await server.tenant.get('/api-keys')).text).to.contain(`"createdBy":"${first.keyId}"`);
-      const other = (await server.admin.post('/admin/api-keys', { team: 'green', user: 'gus' })).json as { readonly createdBy?: string };
-      const own = (await server.admin.get('/api-keys')).json.items as unknown as readonly { readonly keyId: string }[];
+      expect((await server.tenant.get('/api-keys')).text).to.contain(
+        `"createdBy":"${first.keyId}"`,
+      );
+      const other = (await server.admin.post('/admin/api-keys', { team: 'green', user: 'gus' }))
+        .json as { readonly createdBy?: string };
+      const own = (await server.admin.get('/api-keys')).json.items as unknown as readonly {
+        readonly keyId: string;
+      }[];
       expect(other.createdBy).to.equal(own[0]?.keyId);
     });
 
-    for (const [role, path, body] of [['user', '/api-keys', {}], ['admin', '/admin/api-keys', { team: 'green', user: 'gus' }]] as const) {
+    for (const [role, path, body] of [
+      ['user', '/api-keys', {}],
+      ['admin', '/admin/api-keys', { team: 'green', user: 'gus' }],
+    ] as const) {
       it(`ends with its maker where no end is asked for: ${path}`, async () => {
         const key = await server.operations.key('blue', 'ada', role, HOUR_MS);
         const { json } = await server.anyone.post(path, body, { key });
@@ -164,9 +255,20 @@ describe('API keys over HTTP', () => {
 
       it(`may be asked to end with its maker, and not a moment later: ${path}`, async () => {
         const key = await server.operations.key('blue', 'ada', role, HOUR_MS);
-        expect((await server.anyone.post(path, { ...body, expiresAt: '2026-03-01T13:00:00Z' }, { key })).status).to.equal(201);
-        const answer = await server.anyone.post(path, { ...body, expiresAt: '2026-03-01T13:00:00.001Z' }, { key });
-        expect([answer.status, answer.json.errorCode, answer.json.detail]).to.deep.equal([400, 'INVALID_ARGUMENT', { field: 'expiresAt' }]);
+        expect(
+          (await server.anyone.post(path, { ...body, expiresAt: '2026-03-01T13:00:00Z' }, { key }))
+            .status,
+        ).to.equal(201);
+        const answer = await server.anyone.post(
+          path,
+          { ...body, expiresAt: '2026-03-01T13:00:00.001Z' },
+          { key },
+        );
+        expect([answer.status, answer.json.errorCode, answer.json.detail]).to.deep.equal([
+          400,
+          'INVALID_ARGUMENT',
+          { field: 'expiresAt' },
+        ]);
         expect(answer.json.error).to.contain('2026-03-01T13:00:00.000Z');
       });
     }
@@ -174,18 +276,49 @@ describe('API keys over HTTP', () => {
 
   describe('POST /admin/api-keys', () => {
     it('makes a key for any team and user', async () => {
-      const answer = await server.admin.post('/admin/api-keys', { team: 'green', user: 'gus', name: 'first', description: 'hello' });
+      const answer = await server.admin.post('/admin/api-keys', {
+        team: 'green',
+        user: 'gus',
+        name: 'first',
+        description: 'hello',
+      });
       expect(answer.status).to.equal(201);
       expect(answer.headers['cache-control']).to.equal('no-store');
-      expect(answer.json).to.include({ team: 'green', user: 'gus', role: 'user', name: 'team-green/first', description: 'hello' });
-      const pool = await server.anyone.post('/sandboxpools', { name: 'p', templateName: 'default' }, { key: answer.json.apiKey! });
-      expect(pool.json.template).to.include({ team: 'green', user: 'gus', namespace: 'team-green' });
+      expect(answer.json).to.include({
+        team: 'green',
+        user: 'gus',
+        role: 'user',
+        name: 'team-green/first',
+        description: 'hello',
+      });
+      const pool = await server.anyone.post(
+        '/sandboxpools',
+        { name: 'p', templateName: 'default' },
+        { key: answer.json.apiKey! },
+      );
+      expect(pool.json.template).to.include({
+        team: 'green',
+        user: 'gus',
+        namespace: 'team-green',
+      });
     });
 
     it('makes admins', async () => {
-      const { json } = await server.admin.post('/admin/api-keys', { team: 'ops', user: 'ann', role: 'admin' });
+      const { json } = await server.admin.post('/admin/api-keys', {
+        team: 'ops',
+        user: 'ann',
+        role: 'admin',
+      });
       expect(json.role).to.equal('admin');
-      expect((await server.anyone.post('/admin/api-keys', { team: 'a', user: 'b' }, { key: json.apiKey! })).status).to.equal(201);
+      expect(
+        (
+          await server.anyone.post(
+            '/admin/api-keys',
+            { team: 'a', user: 'b' },
+            { key: json.apiKey! },
+          )
+        ).status,
+      ).to.equal(201);
     });
 
     it('is for admins', async () => {
@@ -194,10 +327,20 @@ describe('API keys over HTTP', () => {
     });
 
     it('names what is wrong, and which roles there are', async () => {
-      expect((await server.admin.post('/admin/api-keys', {})).json.detail).to.deep.equal({ field: 'team' });
-      expect((await server.admin.post('/admin/api-keys', { team: 'a' })).json.detail).to.deep.equal({ field: 'user' });
-      expect((await server.admin.post('/admin/api-keys', { team: 'A', user: 'b' })).json.detail).to.deep.equal({ field: 'team' });
-      const answer = await server.admin.post('/admin/api-keys', { team: 'a', user: 'b', role: 'root' });
+      expect((await server.admin.post('/admin/api-keys', {})).json.detail).to.deep.equal({
+        field: 'team',
+      });
+      expect((await server.admin.post('/admin/api-keys', { team: 'a' })).json.detail).to.deep.equal(
+        { field: 'user' },
+      );
+      expect(
+        (await server.admin.post('/admin/api-keys', { team: 'A', user: 'b' })).json.detail,
+      ).to.deep.equal({ field: 'team' });
+      const answer = await server.admin.post('/admin/api-keys', {
+        team: 'a',
+        user: 'b',
+        role: 'root',
+      });
       expect(answer.status).to.equal(400);
       expect(answer.json.detail).to.deep.equal({ field: 'role', allowed: ['user', 'admin'] });
     });
@@ -206,18 +349,34 @@ describe('API keys over HTTP', () => {
   describe('GET /api-keys', () => {
     it("lists the caller's keys, newest first, without a secret or a hash", async () => {
       server.operations.clock.time += 1_000;
-      const { json: issued } = await server.tenant.post('/api-keys', { name: 'ci', description: 'for ci' });
+      const { json: issued } = await server.tenant.post('/api-keys', {
+        name: 'ci',
+        description: 'for ci',
+      });
       const answer = await server.tenant.get('/api-keys?limit=1');
       expect(answer.status).to.equal(200);
       const { apiKey, ...shown } = issued;
       expect(answer.json).to.deep.equal({ items: [shown], total: 2, limit: 1, offset: 0 });
-      expect(shown).to.have.all.keys('keyId', 'name', 'user', 'team', 'role', 'description', 'createdBy', 'issuedAt', 'expiresAt');
-      expect(answer.text).not.to.contain(apiKey!.split('_')[2]!.slice(0, 10)).and.not.contain('hash');
+      expect(shown).to.have.all.keys(
+        'keyId',
+        'name',
+        'user',
+        'team',
+        'role',
+        'description',
+        'createdBy',
+        'issuedAt',
+        'expiresAt',
+      );
+      expect(answer.text)
+        .not.to.contain(apiKey!.split('_')[2]!.slice(0, 10))
+        .and.not.contain('hash');
     });
 
     it("shows nobody else's", async () => {
       const { json } = await server.stranger.post('/api-keys', { name: 'theirs' });
-      for (const client of [server.tenant, server.colleague]) expect((await client.get('/api-keys')).text).not.to.contain(json.keyId);
+      for (const client of [server.tenant, server.colleague])
+        expect((await client.get('/api-keys')).text).not.to.contain(json.keyId);
     });
   });
 
@@ -237,7 +396,10 @@ describe('API keys over HTTP', () => {
       const { json } = await server.stranger.post('/api-keys', {});
       for (const id of [json.keyId!, 'AAAAAAAAAAAAAAAA', '..%2F..', '%00']) {
         const answer = await server.tenant.delete(`/api-keys/${id}`);
-        expect([answer.status, answer.json]).to.deep.equal([404, { error: 'API key not found', errorCode: 'API_KEY_NOT_FOUND' }], id);
+        expect([answer.status, answer.json]).to.deep.equal(
+          [404, { error: 'API key not found', errorCode: 'API_KEY_NOT_FOUND' }],
+          id,
+        );
       }
       expect((await server.anyone.get('/sandboxes', { key: json.apiKey! })).status).to.equal(200);
     });
@@ -250,13 +412,19 @@ describe('API keys over HTTP', () => {
   });
 
   describe('?cascade', () => {
-    interface Made { readonly key: string; readonly keyId: string; readonly name: string }
+    interface Made {
+      readonly key: string;
+      readonly keyId: string;
+      readonly name: string;
+    }
     const made = async (by: string, body: object = {}, path = '/api-keys'): Promise<Made> => {
       const { json, text } = await server.anyone.post(path, body, { key: by });
-      if (json.apiKey === undefined || json.keyId === undefined || json.name === undefined) throw new Error(text);
+      if (json.apiKey === undefined || json.keyId === undefined || json.name === undefined)
+        throw new Error(text);
       return { key: json.apiKey, keyId: json.keyId, name: json.name };
     };
-    const isGood = async ({ key }: Made): Promise<boolean> => (await server.anyone.get('/sandboxes', { key })).status === 200;
+    const isGood = async ({ key }: Made): Promise<boolean> =>
+      (await server.anyone.get('/sandboxes', { key })).status === 200;
 
     it('takes what the key made, and what that made, and no other', async () => {
       const first = await made(server.tenant.key!);
@@ -264,32 +432,52 @@ describe('API keys over HTTP', () => {
       const grandchild = await made(children[0]!.key);
       const sibling = await made(server.tenant.key!);
       const answer = await server.tenant.delete(`/api-keys/${first.keyId}?cascade=true`);
-      expect([answer.status, answer.json]).to.deep.equal([200, { keyId: first.keyId, status: 'deleted', revoked: 4 }]);
-      expect(await Promise.all([first, ...children, grandchild, sibling].map(isGood))).to.deep.equal([false, false, false, false, true]);
+      expect([answer.status, answer.json]).to.deep.equal([
+        200,
+        { keyId: first.keyId, status: 'deleted', revoked: 4 },
+      ]);
+      expect(
+        await Promise.all([first, ...children, grandchild, sibling].map(isGood)),
+      ).to.deep.equal([false, false, false, false, true]);
     });
 
     it('is not meant where it is not said: what a key made stays', async () => {
       for (const query of ['', '?cascade=false']) {
         const first = await made(server.tenant.key!);
         const child = await made(first.key);
-        expect((await server.tenant.delete(`/api-keys/${first.keyId}${query}`)).json).to.deep.equal({ keyId: first.keyId, status: 'deleted' });
+        expect((await server.tenant.delete(`/api-keys/${first.keyId}${query}`)).json).to.deep.equal(
+          { keyId: first.keyId, status: 'deleted' },
+        );
         expect(await isGood(child)).to.equal(true);
       }
-      expect((await server.tenant.delete('/api-keys/AAAAAAAAAAAAAAAA?cascade=maybe')).json.errorCode).to.equal('INVALID_ARGUMENT');
+      expect(
+        (await server.tenant.delete('/api-keys/AAAAAAAAAAAAAAAA?cascade=maybe')).json.errorCode,
+      ).to.equal('INVALID_ARGUMENT');
     });
 
     for (const spelled of [(name: string) => name, (name: string) => name.replace('/', '%2F')]) {
       it(`takes keys of others that an admin's key made, for an admin: /admin/api-keys/${spelled('team/name')}`, async () => {
-        const ops = await made(server.admin.key!, { role: 'admin', team: 'ops', user: 'ann' }, '/admin/api-keys');
+        const ops = await made(
+          server.admin.key!,
+          { role: 'admin', team: 'ops', user: 'ann' },
+          '/admin/api-keys',
+        );
         const theirs = await made(ops.key, { team: 'green', user: 'gus' }, '/admin/api-keys');
         const answer = await server.admin.delete(`/admin/api-keys/${spelled(ops.name)}?cascade`);
-        expect([answer.status, answer.json]).to.deep.equal([200, { keyId: ops.keyId, status: 'deleted', revoked: 2 }]);
+        expect([answer.status, answer.json]).to.deep.equal([
+          200,
+          { keyId: ops.keyId, status: 'deleted', revoked: 2 },
+        ]);
         expect([await isGood(ops), await isGood(theirs)]).to.deep.equal([false, false]);
       });
     }
 
     it("is an admin's for a key with the admin role, also of one's own user", async () => {
-      const admins = await made(server.admin.key!, { role: 'admin', team: 'blue', user: 'ada' }, '/admin/api-keys');
+      const admins = await made(
+        server.admin.key!,
+        { role: 'admin', team: 'blue', user: 'ada' },
+        '/admin/api-keys',
+      );
       const theirs = await made(admins.key, { team: 'green', user: 'gus' }, '/admin/api-keys');
       const answer = await server.tenant.delete(`/api-keys/${admins.keyId}?cascade=true`);
       expect([answer.status, answer.json.errorCode]).to.deep.equal([403, 'ADMIN_REQUIRED']);
@@ -299,20 +487,40 @@ describe('API keys over HTTP', () => {
     it('takes all keys of a user, and with it what they made', async () => {
       const keys = [await made(server.stranger.key!), await made(server.stranger.key!)];
       const answer = await server.admin.delete('/admin/api-keys?team=red&user=eve');
-      expect([answer.status, answer.json]).to.deep.equal([200, { team: 'red', user: 'eve', status: 'deleted', revoked: 3 }]);
-      expect([...await Promise.all(keys.map(isGood)), (await server.stranger.get('/sandboxes')).status]).to.deep.equal([false, false, 401]);
-      expect((await server.admin.delete('/admin/api-keys?team=red&user=eve')).json).to.include({ revoked: 0 });
+      expect([answer.status, answer.json]).to.deep.equal([
+        200,
+        { team: 'red', user: 'eve', status: 'deleted', revoked: 3 },
+      ]);
+      expect([
+        ...(await Promise.all(keys.map(isGood))),
+        (await server.stranger.get('/sandboxes')).status,
+      ]).to.deep.equal([false, false, 401]);
+      expect((await server.admin.delete('/admin/api-keys?team=red&user=eve')).json).to.include({
+        revoked: 0,
+      });
       expect((await server.tenant.get('/sandboxes')).status).to.equal(200);
-      const admins = await made(server.admin.key!, { role: 'admin', team: 'red', user: 'eve' }, '/admin/api-keys');
+      const admins = await made(
+        server.admin.key!,
+        { role: 'admin', team: 'red', user: 'eve' },
+        '/admin/api-keys',
+      );
       const theirs = await made(admins.key, { team: 'green', user: 'gus' }, '/admin/api-keys');
-      expect((await server.admin.delete('/admin/api-keys?team=red&user=eve&cascade')).json).to.include({ revoked: 2 });
+      expect(
+        (await server.admin.delete('/admin/api-keys?team=red&user=eve&cascade')).json,
+      ).to.include({ revoked: 2 });
       expect(await isGood(theirs)).to.equal(false);
     });
 
-    it('of a user is an admin\'s, who names both team and user', async () => {
-      expect((await server.tenant.delete('/admin/api-keys?team=blue&user=ada')).json.errorCode).to.equal('ADMIN_REQUIRED');
-      expect((await server.admin.delete('/admin/api-keys?team=blue')).json.detail).to.deep.equal({ field: 'user' });
-      expect((await server.admin.delete('/admin/api-keys')).json.detail).to.deep.equal({ field: 'team' });
+    it("of a user is an admin's, who names both team and user", async () => {
+      expect(
+        (await server.tenant.delete('/admin/api-keys?team=blue&user=ada')).json.errorCode,
+      ).to.equal('ADMIN_REQUIRED');
+      expect((await server.admin.delete('/admin/api-keys?team=blue')).json.detail).to.deep.equal({
+        field: 'user',
+      });
+      expect((await server.admin.delete('/admin/api-keys')).json.detail).to.deep.equal({
+        field: 'team',
+      });
     });
   });
 
@@ -323,7 +531,9 @@ describe('API keys over HTTP', () => {
       const answer = await server.tenant.post('/api-keys', {});
       expect([answer.status, answer.json.errorCode]).to.deep.equal([403, 'ADMIN_REQUIRED']);
       expect((await server.admin.post('/api-keys', {})).status).to.equal(201);
-      expect((await server.admin.post('/admin/api-keys', { team: 'blue', user: 'ada' })).status).to.equal(201);
+      expect(
+        (await server.admin.post('/admin/api-keys', { team: 'blue', user: 'ada' })).status,
+      ).to.equal(201);
       expect((await server.tenant.get('/api-keys')).status).to.equal(200);
       expect((await server.tenant.delete(`/api-keys/${json.keyId}`)).status).to.equal(200);
     });
@@ -333,23 +543,35 @@ describe('API keys over HTTP', () => {
     it('are listed for admins alone', async () => {
       const { json } = await server.stranger.post('/api-keys', {});
       expect((await server.admin.get('/admin/api-keys?limit=1000')).text).to.contain(json.keyId);
-      expect((await server.tenant.get('/admin/api-keys')).json.errorCode).to.equal('ADMIN_REQUIRED');
+      expect((await server.tenant.get('/admin/api-keys')).json.errorCode).to.equal(
+        'ADMIN_REQUIRED',
+      );
     });
 
     for (const path of ['team-blue%2Fci', 'team-blue/ci']) {
       it(`are revoked by name: ${path}`, async () => {
         const { json } = await server.tenant.post('/api-keys', { name: 'ci' });
-        expect((await server.tenant.delete(`/admin/api-keys/${path}`)).json.errorCode).to.equal('ADMIN_REQUIRED');
+        expect((await server.tenant.delete(`/admin/api-keys/${path}`)).json.errorCode).to.equal(
+          'ADMIN_REQUIRED',
+        );
         const answer = await server.admin.delete(`/admin/api-keys/${path}`);
-        expect([answer.status, answer.json]).to.deep.equal([200, { keyId: json.keyId, status: 'deleted' }]);
+        expect([answer.status, answer.json]).to.deep.equal([
+          200,
+          { keyId: json.keyId, status: 'deleted' },
+        ]);
         expect((await server.anyone.get('/sandboxes', { key: json.apiKey! })).status).to.equal(401);
-        expect((await server.admin.delete(`/admin/api-keys/${path}`)).json.errorCode).to.equal('API_KEY_NOT_FOUND');
+        expect((await server.admin.delete(`/admin/api-keys/${path}`)).json.errorCode).to.equal(
+          'API_KEY_NOT_FOUND',
+        );
       });
     }
 
     it('are revoked by the short name alone where it is of the namespace of the admin', async () => {
       const { json } = await server.admin.post('/api-keys', { name: 'mine' });
-      expect((await server.admin.delete('/admin/api-keys/mine')).json).to.deep.equal({ keyId: json.keyId, status: 'deleted' });
+      expect((await server.admin.delete('/admin/api-keys/mine')).json).to.deep.equal({
+        keyId: json.keyId,
+        status: 'deleted',
+      });
     });
   });
 
@@ -358,7 +580,10 @@ describe('API keys over HTTP', () => {
       it(`is 503 while no worker is connected: ${path}`, async () => {
         await server.tenant.post('/api-keys', { name: 'ci' });
         const answer = await server.admin.post(`/admin/api-keys/${path}/promote`);
-        expect([answer.status, answer.json]).to.deep.equal([503, { error: 'no worker cluster is connected', errorCode: 'CLUSTER_UNAVAILABLE' }]);
+        expect([answer.status, answer.json]).to.deep.equal([
+          503,
+          { error: 'no worker cluster is connected', errorCode: 'CLUSTER_UNAVAILABLE' },
+        ]);
         expect(answer.headers['retry-after']).to.match(/^[1-9][0-9]*$/);
       });
 
@@ -366,10 +591,17 @@ describe('API keys over HTTP', () => {
         const { json } = await server.tenant.post('/api-keys', { name: 'ci' });
         const record = server.operations.keyRecords.records.get(json.keyId!)!;
         await server.operations.keyRecords.remove(record);
-        await server.operations.keyRecords.create({ ...record, keyId: 'promotedpromoted', global: true });
+        await server.operations.keyRecords.create({
+          ...record,
+          keyId: 'promotedpromoted',
+          global: true,
+        });
         await server.tenant.delete(`/api-keys/${json.keyId}`);
         const answer = await server.admin.post(`/admin/api-keys/${path}/promote`);
-        expect([answer.status, answer.json]).to.deep.equal([409, { error: 'the API key is global already', errorCode: 'ALREADY_GLOBAL' }]);
+        expect([answer.status, answer.json]).to.deep.equal([
+          409,
+          { error: 'the API key is global already', errorCode: 'ALREADY_GLOBAL' },
+        ]);
       });
     }
 
@@ -380,8 +612,14 @@ describe('API keys over HTTP', () => {
 
     it('is 404 for what is not there, and for admins alone', async () => {
       for (const path of ['none', 'team-blue/none', 'team-blue%2Fnone', 'Upper/x', 'a%2Fb%2Fc']) {
-        expect((await server.admin.post(`/admin/api-keys/${path}/promote`)).json.errorCode, path).to.equal('API_KEY_NOT_FOUND');
-        expect((await server.tenant.post(`/admin/api-keys/${path}/promote`)).json.errorCode, path).to.equal('ADMIN_REQUIRED');
+        expect(
+          (await server.admin.post(`/admin/api-keys/${path}/promote`)).json.errorCode,
+          path,
+        ).to.equal('API_KEY_NOT_FOUND');
+        expect(
+          (await server.tenant.post(`/admin/api-keys/${path}/promote`)).json.errorCode,
+          path,
+        ).to.equal('ADMIN_REQUIRED');
       }
     });
   });
@@ -391,7 +629,8 @@ describe('API keys over HTTP', () => {
     await server.anyone.get('/sandboxes?poolName=canary-query', { key: json.apiKey! });
     await server.anyone.get('/sandboxes', { key: `${json.apiKey!}x` });
     const text = JSON.stringify(server.log);
-    for (const secret of [json.apiKey!.split('_')[2]!.slice(0, 20), 'canary']) expect(text).not.to.contain(secret);
+    for (const secret of [json.apiKey!.split('_')[2]!.slice(0, 20), 'canary'])
+      expect(text).not.to.contain(secret);
     expect(text).to.contain(json.keyId);
   });
 });

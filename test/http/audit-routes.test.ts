@@ -9,9 +9,38 @@ describe('GET /admin/audit', () => {
     let end = CHAIN_START;
     for (const fields of [
       { kind: 'begin', version: '1', pid: 7, boot: 'b' },
-      { kind: 'write', requestId: 'r1', namespace: 'blue', team: 'blue', user: 'ada', role: 'user', keyId: 'k1', operation: 'claimSandbox', target: { poolName: 'p' }, status: 201 },
-      { kind: 'write', requestId: 'r2', namespace: 'blue', team: 'blue', user: 'bob', role: 'user', keyId: 'k2', operation: 'deleteSandbox', params: { sandboxId: 'ada' }, status: 404, errorCode: 'SANDBOX_NOT_FOUND' },
-      { kind: 'write', requestId: 'r3', operation: 'claimSandbox', status: 503, errorCode: 'UNAVAILABLE' },
+      {
+        kind: 'write',
+        requestId: 'r1',
+        namespace: 'blue',
+        team: 'blue',
+        user: 'ada',
+        role: 'user',
+        keyId: 'k1',
+        operation: 'claimSandbox',
+        target: { poolName: 'p' },
+        status: 201,
+      },
+      {
+        kind: 'write',
+        requestId: 'r2',
+        namespace: 'blue',
+        team: 'blue',
+        user: 'bob',
+        role: 'user',
+        keyId: 'k2',
+        operation: 'deleteSandbox',
+        params: { sandboxId: 'ada' },
+        status: 404,
+        errorCode: 'SANDBOX_NOT_FOUND',
+      },
+      {
+        kind: 'write',
+        requestId: 'r3',
+        operation: 'claimSandbox',
+        status: 503,
+        errorCode: 'UNAVAILABLE',
+      },
     ]) {
       const next = chainLine(end, { time: '2026-01-01T00:00:00.000Z', replica: 'r', ...fields });
       end = next.end;
@@ -20,23 +49,44 @@ describe('GET /admin/audit', () => {
   });
   afterEach(() => server.stop());
 
-  interface Page { readonly items: readonly { readonly seq: number }[]; readonly nextCursor?: string }
+  interface Page {
+    readonly items: readonly { readonly seq: number }[];
+    readonly nextCursor?: string;
+  }
   const page = async (query: string): Promise<Page> => {
     const answer = await server.admin.get(`/admin/audit?${query}`);
     expect(answer.status, answer.text).to.equal(200);
     return JSON.parse(answer.text) as Page;
   };
-  const numbers = async (query: string): Promise<readonly number[]> => (await page(query)).items.map(({ seq }) => seq);
+  const numbers = async (query: string): Promise<readonly number[]> =>
+    (await page(query)).items.map(({ seq }) => seq);
 
   it('shows lines as they were written, the newest first', async () => {
     const { items } = await page('');
 
     expect(items.map(({ seq }) => seq)).to.deep.equal([4, 3, 2, 1]);
     expect(items[2]).to.deep.include({
-      seq: 2, time: '2026-01-01T00:00:00.000Z', replica: 'r', kind: 'write', requestId: 'r1', namespace: 'blue', team: 'blue', user: 'ada', role: 'user', keyId: 'k1',
-      operation: 'claimSandbox', target: { poolName: 'p' }, status: 201,
+      seq: 2,
+      time: '2026-01-01T00:00:00.000Z',
+      replica: 'r',
+      kind: 'write',
+      requestId: 'r1',
+      namespace: 'blue',
+      team: 'blue',
+      user: 'ada',
+      role: 'user',
+      keyId: 'k1',
+      operation: 'claimSandbox',
+      target: { poolName: 'p' },
+      status: 201,
     });
-    expect(items[3]).to.include({ kind: 'begin', version: '1', pid: 7, boot: 'b', prev: '0'.repeat(64) });
+    expect(items[3]).to.include({
+      kind: 'begin',
+      version: '1',
+      pid: 7,
+      boot: 'b',
+      prev: '0'.repeat(64),
+    });
   });
 
   it('takes what is asked for by who, what and outcome', async () => {
@@ -60,7 +110,14 @@ describe('GET /admin/audit', () => {
 
   it('is an admin’s alone, and says what it does not take', async () => {
     expect((await server.tenant.get('/admin/audit')).json.errorCode).to.equal('ADMIN_REQUIRED');
-    for (const wrong of ['limit=0', 'limit=1001', 'cursor=x', 'cursor=18446744073709551616', 'cursor=1-18446744073709551616', 'outcome=good']) {
+    for (const wrong of [
+      'limit=0',
+      'limit=1001',
+      'cursor=x',
+      'cursor=18446744073709551616',
+      'cursor=1-18446744073709551616',
+      'outcome=good',
+    ]) {
       const { status, json } = await server.admin.get(`/admin/audit?${wrong}`);
       expect([status, json.errorCode], wrong).to.deep.equal([400, 'INVALID_ARGUMENT']);
     }

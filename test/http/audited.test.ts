@@ -9,7 +9,16 @@ describe('what the audit is told', () => {
   beforeEach(async () => {
     entries = [];
     counted = [];
-    server = await aServer({ audit: { note: (entry) => { entries.push(entry); }, count: (entry) => { counted.push(entry); } } });
+    server = await aServer({
+      audit: {
+        note: (entry) => {
+          entries.push(entry);
+        },
+        count: (entry) => {
+          counted.push(entry);
+        },
+      },
+    });
   });
   afterEach(() => server.stop());
 
@@ -17,13 +26,26 @@ describe('what the audit is told', () => {
 
   it('is every write, with who, what, how it went and the request', async () => {
     await server.tenant.post('/sandboxpools', { name: 'p', templateName: 'default', replicas: 1 });
-    const claimed = await server.tenant.post('/sandboxes', { poolName: 'p' }, { headers: { 'X-Request-Id': 'my-request' } });
+    const claimed = await server.tenant.post(
+      '/sandboxes',
+      { poolName: 'p' },
+      { headers: { 'X-Request-Id': 'my-request' } },
+    );
     const id = String(claimed.json.sandbox?.['sandboxId']);
     await server.tenant.delete(`/sandboxes/${id}`);
 
-    expect(entries.map(({ operation, status }) => [operation, status])).to.deep.equal([['createPool', 201], ['claimSandbox', 201], ['deleteSandbox', 200]]);
+    expect(entries.map(({ operation, status }) => [operation, status])).to.deep.equal([
+      ['createPool', 201],
+      ['claimSandbox', 201],
+      ['deleteSandbox', 200],
+    ]);
     const [, claim, deletion] = entries;
-    expect(claim).to.deep.include({ requestId: 'my-request', operation: 'claimSandbox', status: 201, errorCode: undefined });
+    expect(claim).to.deep.include({
+      requestId: 'my-request',
+      operation: 'claimSandbox',
+      status: 201,
+      errorCode: undefined,
+    });
     expect(claim?.target).to.include({ poolName: 'p', sandboxId: id });
     expect(claim?.caller).to.include({ team: 'blue', user: 'ada', role: 'user' });
     expect(deletion?.params).to.deep.equal({ sandboxId: id });
@@ -35,7 +57,15 @@ describe('what the audit is told', () => {
     await server.tenant.post('/sandboxes', { poolName: 7 });
     await server.tenant.post('/sandboxes', { poolName: 'nowhere' });
 
-    expect(entries.map(({ operation, status, errorCode, caller, target }) => [operation, status, errorCode, caller?.user, target])).to.deep.equal([
+    expect(
+      entries.map(({ operation, status, errorCode, caller, target }) => [
+        operation,
+        status,
+        errorCode,
+        caller?.user,
+        target,
+      ]),
+    ).to.deep.equal([
       ['claimSandbox', 401, 'API_KEY_REQUIRED', undefined, undefined],
       ['createApiKeyForTenant', 403, 'ADMIN_REQUIRED', 'ada', undefined],
       ['claimSandbox', 400, 'INVALID_ARGUMENT', 'ada', undefined],
@@ -50,30 +80,48 @@ describe('what the audit is told', () => {
     expect(entries).to.deep.equal([]);
   });
 
-  it('is a count of what an admin reads, and nothing of a tenant\'s own reads', async () => {
+  it("is a count of what an admin reads, and nothing of a tenant's own reads", async () => {
     await server.tenant.get('/sandboxes');
     await server.admin.get('/admin/api-keys');
     await server.admin.get('/sandboxes/0190d4a5-7b1e-7c3a-9f00-00000000ffff');
 
-    expect(counted.map(({ kind, operation, params, caller }) => [kind, operation, params, caller.role])).to.deep.equal([
-      ['read', 'listAllApiKeys', undefined, 'admin'], ['read', 'getSandbox', { sandboxId: '0190d4a5-7b1e-7c3a-9f00-00000000ffff' }, 'admin'],
+    expect(
+      counted.map(({ kind, operation, params, caller }) => [kind, operation, params, caller.role]),
+    ).to.deep.equal([
+      ['read', 'listAllApiKeys', undefined, 'admin'],
+      ['read', 'getSandbox', { sandboxId: '0190d4a5-7b1e-7c3a-9f00-00000000ffff' }, 'admin'],
     ]);
     expect(entries).to.deep.equal([]);
   });
 
   it('is never a key, whether made or misplaced', async () => {
-    const { json } = await server.admin.post('/admin/api-keys', { team: 'red', user: 'eve', name: 'ci' });
+    const { json } = await server.admin.post('/admin/api-keys', {
+      team: 'red',
+      user: 'eve',
+      name: 'ci',
+    });
     const made = String(json.apiKey);
     await server.admin.delete(`/admin/api-keys/${made}`);
 
-    expect(entries[0]?.target).to.deep.equal({ name: 'team-red/ci', team: 'red', user: 'eve', role: 'user', keyId: keyIdOf(made) });
+    expect(entries[0]?.target).to.deep.equal({
+      name: 'team-red/ci',
+      team: 'red',
+      user: 'eve',
+      role: 'user',
+      keyId: keyIdOf(made),
+    });
     expect(entries[1]?.params).to.deep.equal({ name: `spk_${keyIdOf(made)}_[secret]` });
     expect(JSON.stringify(entries)).to.not.include(made.split('_')[2]);
   });
 
   it('says that an answer was given before', async () => {
     await server.tenant.post('/sandboxpools', { name: 'p', templateName: 'default', replicas: 1 });
-    for (let time = 0; time < 2; time += 1) await server.tenant.post('/sandboxes', { poolName: 'p' }, { headers: { 'Idempotency-Key': 'once' } });
+    for (let time = 0; time < 2; time += 1)
+      await server.tenant.post(
+        '/sandboxes',
+        { poolName: 'p' },
+        { headers: { 'Idempotency-Key': 'once' } },
+      );
 
     const [first, again] = entries.slice(1);
     expect(first).to.not.have.property('replayed');

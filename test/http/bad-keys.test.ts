@@ -11,7 +11,9 @@ import { aServer, type TestServer } from './a-server.ts';
 describe('rejected API keys', () => {
   let server: TestServer;
 
-  beforeEach(async () => { server = await aServer(); });
+  beforeEach(async () => {
+    server = await aServer();
+  });
   afterEach(() => server.stop());
 
   const unknown = formatApiKey({ keyId: 'aaaaaaaaaaaaaaaa', secret: 'b'.repeat(43) });
@@ -20,20 +22,40 @@ describe('rejected API keys', () => {
     const expired = await server.operations.key('blue', 'ada', 'user', 0);
     const good = server.tenant.key ?? '';
     const wrongSecret = formatApiKey({ keyId: good.split('_')[1] ?? '', secret: 'c'.repeat(43) });
-    for (const key of ['x', 'spk_', unknown, unknown.slice(0, -1), `${unknown.slice(0, -1)}!`, expired, wrongSecret, `${good} `.repeat(2), '\u00ff']) {
+    for (const key of [
+      'x',
+      'spk_',
+      unknown,
+      unknown.slice(0, -1),
+      `${unknown.slice(0, -1)}!`,
+      expired,
+      wrongSecret,
+      `${good} `.repeat(2),
+      '\u00ff',
+    ]) {
       const { status, text } = await server.anyone.get('/sandboxes', { key });
-      expect([key, status, text]).to.deep.equal([key, 401, '{"error":"invalid API key","errorCode":"INVALID_API_KEY"}']);
+      expect([key, status, text]).to.deep.equal([
+        key,
+        401,
+        '{"error":"invalid API key","errorCode":"INVALID_API_KEY"}',
+      ]);
     }
   });
 
   it('past 20 a minute from one address are told to wait, while good ones go on', async () => {
-    for (let n = 0; n < 20; n += 1) expect((await server.anyone.get('/sandboxes', { key: unknown })).status).to.equal(401);
+    for (let n = 0; n < 20; n += 1)
+      expect((await server.anyone.get('/sandboxes', { key: unknown })).status).to.equal(401);
     server.operations.clock.time += 15_000;
 
     const { status, headers, json } = await server.anyone.get('/sandboxes', { key: unknown });
-    expect([status, headers['retry-after'], json.errorCode]).to.deep.equal([429, '45', 'RATE_LIMITED']);
+    expect([status, headers['retry-after'], json.errorCode]).to.deep.equal([
+      429,
+      '45',
+      'RATE_LIMITED',
+    ]);
     expect((await server.tenant.get('/sandboxes')).status).to.equal(200);
-    expect((await server.anyone.get('/sandboxes')).status).to.equal(401); // no key is no rejected key
+    // no key is no rejected key
+    expect((await server.anyone.get('/sandboxes')).status).to.equal(401);
     server.operations.clock.time += 45_000;
 
     expect((await server.anyone.get('/sandboxes', { key: unknown })).status).to.equal(401);
@@ -41,7 +63,13 @@ describe('rejected API keys', () => {
 
   it('are counted by the address that a trusted proxy forwards for', async () => {
     const behind = await aServer({ trustedProxies: ['127.0.0.1'] });
-    const ask = async (address: string) => (await behind.anyone.get('/sandboxes', { key: unknown, headers: { 'X-Forwarded-For': address } })).status;
+    const ask = async (address: string) =>
+      (
+        await behind.anyone.get('/sandboxes', {
+          key: unknown,
+          headers: { 'X-Forwarded-For': address },
+        })
+      ).status;
     for (let n = 0; n < 20; n += 1) await ask('198.51.100.1');
 
     expect([await ask('198.51.100.1'), await ask('198.51.100.2')]).to.deep.equal([429, 401]);
@@ -49,12 +77,28 @@ describe('rejected API keys', () => {
   });
 
   it('that another replica made a moment ago are good at once', async () => {
-    const mirror = new ApiKeyMirror({ apiKeys: server.operations.keyRecords, clock: new TestClock(), revocations: aCoordination(new TestClock()) });
-    const { record, apiKey } = mintApiKey({ tenant: { namespace: 'team-blue', team: 'blue', user: 'ada' }, role: 'user', shortName: 'made-there', description: '', issuedAt: 0, expiresAt: Number.MAX_SAFE_INTEGER }, Buffer.alloc(32, 7));
+    const mirror = new ApiKeyMirror({
+      apiKeys: server.operations.keyRecords,
+      clock: new TestClock(),
+      revocations: aCoordination(new TestClock()),
+    });
+    const { record, apiKey } = mintApiKey(
+      {
+        tenant: { namespace: 'team-blue', team: 'blue', user: 'ada' },
+        role: 'user',
+        shortName: 'made-there',
+        description: '',
+        issuedAt: 0,
+        expiresAt: Number.MAX_SAFE_INTEGER,
+      },
+      Buffer.alloc(32, 7),
+    );
     await mirror.create(record);
     server.operations.keyRecords.reads = 0;
 
-    const answers = await Promise.all(Array.from({ length: 8 }, () => server.anyone.get('/sandboxes', { key: apiKey })));
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => server.anyone.get('/sandboxes', { key: apiKey })),
+    );
     expect(answers.map(({ status }) => status)).to.deep.equal(Array.from({ length: 8 }, () => 200));
     expect(server.operations.keyRecords.reads).to.be.within(1, 2);
     expect((await server.anyone.get('/sandboxes', { key: apiKey })).status).to.equal(200);
@@ -65,17 +109,32 @@ describe('rejected API keys', () => {
     for (let n = 0; n < 21; n += 1) await server.anyone.get('/sandboxes', { key: unknown });
     server.operations.keyRecords.reads = 0;
 
-    expect((await server.anyone.get('/sandboxes', { key: formatApiKey({ keyId: 'cccccccccccccccc', secret: 'd'.repeat(43) }) })).status).to.equal(429);
+    expect(
+      (
+        await server.anyone.get('/sandboxes', {
+          key: formatApiKey({ keyId: 'cccccccccccccccc', secret: 'd'.repeat(43) }),
+        })
+      ).status,
+    ).to.equal(429);
     expect(server.operations.keyRecords.reads).to.equal(0);
   });
 
   it('are not looked up where their checksum is wrong', () => {
-    const mirror = new ApiKeyMirror({ apiKeys: new MemoryApiKeys(), clock: new TestClock(), revocations: aCoordination(new TestClock()) });
+    const mirror = new ApiKeyMirror({
+      apiKeys: new MemoryApiKeys(),
+      clock: new TestClock(),
+      revocations: aCoordination(new TestClock()),
+    });
     const asked: string[] = [];
     mirror.find = (keyId) => void asked.push(keyId);
     const ask = authenticate({ apiKeys: mirror, pepper: Buffer.alloc(32), clock: new TestClock() });
 
-    for (const key of [`${unknown.slice(0, -1)}0`, `${unknown.slice(0, -1)}1`, unknown.replace('_b', '_c'), unknown.toUpperCase()]) {
+    for (const key of [
+      `${unknown.slice(0, -1)}0`,
+      `${unknown.slice(0, -1)}1`,
+      unknown.replace('_b', '_c'),
+      unknown.toUpperCase(),
+    ]) {
       if (key !== unknown) expect(() => ask(key), key).to.throw('invalid API key');
     }
     expect(asked).to.deep.equal([]);

@@ -4,15 +4,26 @@ import { addressGroup } from '../../src/http/address-group.ts';
 import { parseAddressRange } from '../../src/http/address-range.ts';
 import { clientAddresses } from '../../src/http/client-address.ts';
 
-const from = (remoteAddress: string, headers: IncomingMessage['headers'] = {}, more: object = {}): IncomingMessage =>
-  ({ socket: { remoteAddress, localAddress: '10.0.0.1', localPort: 8080, ...more }, headers } as unknown as IncomingMessage);
+const from = (
+  remoteAddress: string,
+  headers: IncomingMessage['headers'] = {},
+  more: object = {},
+): IncomingMessage =>
+  ({
+    socket: { remoteAddress, localAddress: '10.0.0.1', localPort: 8080, ...more },
+    headers,
+  }) as unknown as IncomingMessage;
 
 describe("a client's address", () => {
   const { of, isProxy } = clientAddresses(['10.0.0.0/8', '2001:db8::/32', '192.0.2.7']);
 
   it('is that of its connection, whatever it says of itself', () => {
-    expect(of(from('203.0.113.1', { 'x-forwarded-for': '198.51.100.1', forwarded: 'for=198.51.100.2' }))).to.equal('203.0.113.1');
-    expect(clientAddresses([]).of(from('10.0.0.9', { 'x-forwarded-for': '198.51.100.1' }))).to.equal('10.0.0.9');
+    expect(
+      of(from('203.0.113.1', { 'x-forwarded-for': '198.51.100.1', forwarded: 'for=198.51.100.2' })),
+    ).to.equal('203.0.113.1');
+    expect(
+      clientAddresses([]).of(from('10.0.0.9', { 'x-forwarded-for': '198.51.100.1' })),
+    ).to.equal('10.0.0.9');
     expect(of(from('::ffff:203.0.113.1'))).to.equal('203.0.113.1');
   });
 
@@ -29,7 +40,8 @@ describe("a client's address", () => {
       [{ forwarded: 'for=_hidden' }, '10.0.0.9'],
       [{}, '10.0.0.9'],
     ];
-    for (const [headers, expected] of cases) expect([headers, of(from('10.0.0.9', headers))]).to.deep.equal([headers, expected]);
+    for (const [headers, expected] of cases)
+      expect([headers, of(from('10.0.0.9', headers))]).to.deep.equal([headers, expected]);
     expect(of(from('::ffff:192.0.2.7', { 'x-forwarded-for': '2a00::1' }))).to.equal('2a00::1');
   });
 
@@ -38,16 +50,29 @@ describe("a client's address", () => {
     expect(of(from('10.0.0.9', { 'x-forwarded-for': chain }))).to.equal('10.0.0.2');
   });
 
-  it('is a proxy\'s where it is one of the ranges', () => {
-    expect([isProxy('10.255.0.1'), isProxy('192.0.2.7'), isProxy('192.0.2.8'), isProxy('2001:db8:ffff::1'), isProxy('2001:db9::1'), isProxy('nonsense'), isProxy(undefined)])
-      .to.deep.equal([true, true, false, true, false, false, false]);
+  it("is a proxy's where it is one of the ranges", () => {
+    expect([
+      isProxy('10.255.0.1'),
+      isProxy('192.0.2.7'),
+      isProxy('192.0.2.8'),
+      isProxy('2001:db8:ffff::1'),
+      isProxy('2001:db9::1'),
+      isProxy('nonsense'),
+      isProxy(undefined),
+    ]).to.deep.equal([true, true, false, true, false, false, false]);
   });
 
   it('counts as one with its /64', () => {
     for (const [address, group] of [
-      ['203.0.113.1', '203.0.113.1'], ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'], ['2001:DB8:1:2::1', '2001:db8:1:2::/64'],
-      ['2001:db8::1', '2001:db8:0:0::/64'], ['::1', '0:0:0:0::/64'], ['fe80::1%eth0', 'fe80:0:0:0::/64'], ['2001:0db8:0001:0002::', '2001:db8:1:2::/64'],
-    ] as const) expect([address, addressGroup(address)]).to.deep.equal([address, group]);
+      ['203.0.113.1', '203.0.113.1'],
+      ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+      ['2001:DB8:1:2::1', '2001:db8:1:2::/64'],
+      ['2001:db8::1', '2001:db8:0:0::/64'],
+      ['::1', '0:0:0:0::/64'],
+      ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+      ['2001:0db8:0001:0002::', '2001:db8:1:2::/64'],
+    ] as const)
+      expect([address, addressGroup(address)]).to.deep.equal([address, group]);
   });
 });
 
@@ -55,15 +80,47 @@ describe("the daemon's address as its clients see it", () => {
   const { base } = clientAddresses(['10.0.0.9']);
 
   it('is the Host that they asked, by the protocol that they spoke', () => {
-    expect(base(from('203.0.113.1', { host: 'pool.example:8080' }))).to.equal('http://pool.example:8080');
-    expect(base(from('203.0.113.1', { host: 'pool.example' }, { encrypted: true }))).to.equal('https://pool.example');
-    expect(base(from('203.0.113.1', { host: 'pool.example', 'x-forwarded-for': '1.1.1.1', 'x-forwarded-proto': 'https' }))).to.equal('http://pool.example');
+    expect(base(from('203.0.113.1', { host: 'pool.example:8080' }))).to.equal(
+      'http://pool.example:8080',
+    );
+    expect(base(from('203.0.113.1', { host: 'pool.example' }, { encrypted: true }))).to.equal(
+      'https://pool.example',
+    );
+    expect(
+      base(
+        from('203.0.113.1', {
+          host: 'pool.example',
+          'x-forwarded-for': '1.1.1.1',
+          'x-forwarded-proto': 'https',
+        }),
+      ),
+    ).to.equal('http://pool.example');
   });
 
   it('is what a trusted proxy says', () => {
-    expect(base(from('10.0.0.9', { host: 'pool.example', 'x-forwarded-for': '1.1.1.1', 'x-forwarded-proto': 'https' }))).to.equal('https://pool.example');
-    expect(base(from('10.0.0.9', { host: 'inner', forwarded: 'for=1.1.1.1;proto=https;host=pool.example' }))).to.equal('https://pool.example');
-    expect(base(from('10.0.0.9', { host: 'pool.example', 'x-forwarded-for': '1.1.1.1', 'x-forwarded-proto': 'gopher' }))).to.equal('http://pool.example');
+    expect(
+      base(
+        from('10.0.0.9', {
+          host: 'pool.example',
+          'x-forwarded-for': '1.1.1.1',
+          'x-forwarded-proto': 'https',
+        }),
+      ),
+    ).to.equal('https://pool.example');
+    expect(
+      base(
+        from('10.0.0.9', { host: 'inner', forwarded: 'for=1.1.1.1;proto=https;host=pool.example' }),
+      ),
+    ).to.equal('https://pool.example');
+    expect(
+      base(
+        from('10.0.0.9', {
+          host: 'pool.example',
+          'x-forwarded-for': '1.1.1.1',
+          'x-forwarded-proto': 'gopher',
+        }),
+      ),
+    ).to.equal('http://pool.example');
   });
 
   it('is its own where the Host is none', () => {
@@ -74,7 +131,18 @@ describe("the daemon's address as its clients see it", () => {
 
 describe('an address range', () => {
   it('is an address or a CIDR range', () => {
-    for (const text of ['10.0.0.1', '10.0.0.0/8', '::1', '2001:db8::/32', '0.0.0.0/0']) expect(parseAddressRange(text), text).not.to.equal(undefined);
-    for (const text of ['', '10.0.0', '10.0.0.0/33', '::/129', '10.0.0.0/8/8', '10.0.0.0/', 'localhost', '10.0.0.0/-1']) expect(parseAddressRange(text), text).to.equal(undefined);
+    for (const text of ['10.0.0.1', '10.0.0.0/8', '::1', '2001:db8::/32', '0.0.0.0/0'])
+      expect(parseAddressRange(text), text).not.to.equal(undefined);
+    for (const text of [
+      '',
+      '10.0.0',
+      '10.0.0.0/33',
+      '::/129',
+      '10.0.0.0/8/8',
+      '10.0.0.0/',
+      'localhost',
+      '10.0.0.0/-1',
+    ])
+      expect(parseAddressRange(text), text).to.equal(undefined);
   });
 });

@@ -7,7 +7,11 @@ describe("names with a cluster's before them", () => {
 
   beforeEach(async () => {
     server = await aServer({ clusterId: 'local' });
-    await server.tenant.post('/sandboxpools', { name: 'shells', templateName: 'default', replicas: 5 });
+    await server.tenant.post('/sandboxpools', {
+      name: 'shells',
+      templateName: 'default',
+      replicas: 5,
+    });
     const { json } = await server.tenant.post('/sandboxes', { poolName: 'local::shells' });
     id = json.sandbox?.['sandboxId'] ?? '';
   });
@@ -15,44 +19,76 @@ describe("names with a cluster's before them", () => {
 
   it('are accepted of a sandbox, and shown bare', async () => {
     const { status, json } = await server.tenant.get(`/sandboxes/local.${id}`);
-    expect([status, json.sandbox?.['sandboxId'], json.sandbox?.['poolName']]).to.deep.equal([200, id, 'shells']);
-    expect((await server.tenant.post(`/sandboxes/local.${id}/exec`, { command: 'true' })).status).to.equal(200);
+    expect([status, json.sandbox?.['sandboxId'], json.sandbox?.['poolName']]).to.deep.equal([
+      200,
+      id,
+      'shells',
+    ]);
+    expect(
+      (await server.tenant.post(`/sandboxes/local.${id}/exec`, { command: 'true' })).status,
+    ).to.equal(200);
     expect((await server.tenant.post(`/sandboxes/local.${id}/exec-token`)).status).to.equal(200);
-    expect((await server.tenant.put(`/sandboxes/local.${id}/idle-timeout`, { idleTimeout: '5m' })).status).to.equal(200);
+    expect(
+      (await server.tenant.put(`/sandboxes/local.${id}/idle-timeout`, { idleTimeout: '5m' }))
+        .status,
+    ).to.equal(200);
     expect((await server.tenant.delete(`/sandboxes/local.${id}`)).status).to.equal(200);
   });
 
   it('are accepted of a pool', async () => {
     for (const name of ['local::shells', 'local%3A%3Ashells']) {
-      expect((await server.tenant.get(`/sandboxpools/${name}`)).json.template).to.have.property('name', 'shells');
+      expect((await server.tenant.get(`/sandboxpools/${name}`)).json.template).to.have.property(
+        'name',
+        'shells',
+      );
     }
-    expect((await server.tenant.put('/sandboxpools/local::shells', { replicas: 6 })).status).to.equal(200);
+    expect(
+      (await server.tenant.put('/sandboxpools/local::shells', { replicas: 6 })).status,
+    ).to.equal(200);
     expect((await server.tenant.get('/sandboxes?poolName=local::shells')).json.total).to.equal(1);
     expect((await server.tenant.delete('/sandboxpools/local::shells')).status).to.equal(200);
   });
 
   it('of another cluster are not found', async () => {
     const asked = [
-      await server.tenant.get(`/sandboxes/other.${id}`), await server.tenant.delete(`/sandboxes/other.${id}`),
-      await server.tenant.get('/sandboxpools/other::shells'), await server.tenant.post('/sandboxes', { poolName: 'other::shells' }),
+      await server.tenant.get(`/sandboxes/other.${id}`),
+      await server.tenant.delete(`/sandboxes/other.${id}`),
+      await server.tenant.get('/sandboxpools/other::shells'),
+      await server.tenant.post('/sandboxes', { poolName: 'other::shells' }),
       await server.tenant.get('/sandboxes?poolName=other::shells'),
     ];
-    for (const { status, json } of asked) expect([status, json]).to.deep.equal([404, { error: 'cluster not found', errorCode: 'CLUSTER_NOT_FOUND' }]);
+    for (const { status, json } of asked)
+      expect([status, json]).to.deep.equal([
+        404,
+        { error: 'cluster not found', errorCode: 'CLUSTER_NOT_FOUND' },
+      ]);
   });
 
   it('with an image after // are refused', async () => {
-    for (const path of ['/sandboxpools/local::shells//debian:12', '/v1/sandboxpools/shells//debian', '/sandboxpools/shells%2F%2Fdebian']) {
+    for (const path of [
+      '/sandboxpools/local::shells//debian:12',
+      '/v1/sandboxpools/shells//debian',
+      '/sandboxpools/shells%2F%2Fdebian',
+    ]) {
       const { status, json } = await server.tenant.get(path);
       expect([path, status, json.detail]).to.deep.equal([path, 400, { field: 'name' }]);
     }
-    const { status, json } = await server.tenant.post('/sandboxes', { poolName: 'local::shells//debian' });
+    const { status, json } = await server.tenant.post('/sandboxes', {
+      poolName: 'local::shells//debian',
+    });
     expect([status, json.detail]).to.deep.equal([400, { field: 'poolName' }]);
   });
 
   it('that are no names behind the cluster are not found', async () => {
-    expect((await server.tenant.get(`/sandboxes/.${id}`)).json.errorCode).to.equal('SANDBOX_NOT_FOUND');
-    expect((await server.tenant.get('/sandboxes/local.nope')).json.errorCode).to.equal('SANDBOX_NOT_FOUND');
-    expect((await server.tenant.get('/sandboxpools/local::local::shells')).json.errorCode).to.equal('POOL_NOT_FOUND');
+    expect((await server.tenant.get(`/sandboxes/.${id}`)).json.errorCode).to.equal(
+      'SANDBOX_NOT_FOUND',
+    );
+    expect((await server.tenant.get('/sandboxes/local.nope')).json.errorCode).to.equal(
+      'SANDBOX_NOT_FOUND',
+    );
+    expect((await server.tenant.get('/sandboxpools/local::local::shells')).json.errorCode).to.equal(
+      'POOL_NOT_FOUND',
+    );
   });
 });
 
@@ -60,12 +96,21 @@ describe('a deprecated operation', () => {
   it('says since when, what replaces it, and, where that is settled, when it goes', async () => {
     for (const sunset of [undefined, 'Thu, 31 Jan 2030 00:00:00 GMT']) {
       const server = await aServer(sunset === undefined ? {} : { sunset });
-      const { headers } = await server.tenant.post('/sandboxes/0190d4a5-7b1e-7c3a-9f00-000000000001/exec', { command: 'true' });
+      const { headers } = await server.tenant.post(
+        '/sandboxes/0190d4a5-7b1e-7c3a-9f00-000000000001/exec',
+        { command: 'true' },
+      );
 
       expect(headers['deprecation']).to.match(/^@\d+$/);
-      expect(headers['link']).to.equal('</sandboxes/0190d4a5-7b1e-7c3a-9f00-000000000001/exec-token>; rel="successor-version"');
+      expect(headers['link']).to.equal(
+        '</sandboxes/0190d4a5-7b1e-7c3a-9f00-000000000001/exec-token>; rel="successor-version"',
+      );
       expect(headers['sunset']).to.equal(sunset);
-      expect((await server.tenant.get('/sandboxes')).headers).not.to.have.any.keys('deprecation', 'sunset', 'link');
+      expect((await server.tenant.get('/sandboxes')).headers).not.to.have.any.keys(
+        'deprecation',
+        'sunset',
+        'link',
+      );
       await server.stop();
     }
   });

@@ -14,7 +14,13 @@ const COSTLY_MS = 25;
 const someTurns = (mostWaitingOfTenant = 64) => {
   let [time, processorMs] = [10_000, 0];
   const metrics = new MemoryMetrics();
-  const turns = new CostlyTurns({ metrics, now: () => time, processorMs: () => processorMs, mostWaitingOfTenant, holdMs: 1 });
+  const turns = new CostlyTurns({
+    metrics,
+    now: () => time,
+    processorMs: () => processorMs,
+    mostWaitingOfTenant,
+    holdMs: 1,
+  });
   const order: string[] = [];
   const ask = async (tenant: string, ms = COSTLY_MS, workedMs = ms): Promise<string> => {
     try {
@@ -60,7 +66,14 @@ describe('costly requests', () => {
     const flood = Array.from({ length: 6 }, () => ask('flood'));
     const other = ask('other');
 
-    expect((await Promise.all(flood)).sort()).to.deep.equal(['RATE_LIMITED', 'RATE_LIMITED', 'done', 'done', 'done', 'done']);
+    expect((await Promise.all(flood)).sort()).to.deep.equal([
+      'RATE_LIMITED',
+      'RATE_LIMITED',
+      'done',
+      'done',
+      'done',
+      'done',
+    ]);
     expect(await other).to.equal('done');
     expect(metrics.shown('sandpool_costly_refused_total', {})).to.equal(2);
     expect(metrics.shown('sandpool_costly_waiting', {})).to.equal(0);
@@ -114,11 +127,13 @@ describe('costly requests', () => {
     const operations = new FakeOperations();
     const order: string[] = [];
     const list = operations.listPools;
-    Object.assign(operations, { listPools: (...call: Parameters<typeof list>) => {
-      order.push(call[0].user);
-      if (call[0].user === 'ada') time += COSTLY_MS;
-      return list(...call);
-    } });
+    Object.assign(operations, {
+      listPools: (...call: Parameters<typeof list>) => {
+        order.push(call[0].user);
+        if (call[0].user === 'ada') time += COSTLY_MS;
+        return list(...call);
+      },
+    });
     const server = await aServer({ operations, costly: new CostlyTurns({ now: () => time }) });
     for (let at = 0; at < 4; at += 1) await server.tenant.get('/sandboxpools');
     await server.stranger.get('/sandboxpools');
@@ -128,7 +143,9 @@ describe('costly requests', () => {
     const answer = await server.stranger.get('/sandboxpools');
 
     expect(answer.status).to.equal(200);
-    expect((await Promise.all(flood)).map(({ status }) => status)).to.deep.equal(Array.from({ length: 16 }, () => 200));
+    expect((await Promise.all(flood)).map(({ status }) => status)).to.deep.equal(
+      Array.from({ length: 16 }, () => 200),
+    );
     expect(order.indexOf('eve')).to.be.lessThan(16);
     await server.stop();
   });
@@ -139,15 +156,23 @@ describe('a flood of previews', () => {
   const aPreviewingServer = async () => {
     const operations = new FakeOperations();
     const args = Array.from({ length: 2_000 }, (_, at) => `${at}: ${'x'.repeat(50)}`);
-    const view = { record: aPool({ name: 'p' }), spec: { containers: [{ name: 'main', image: 'busybox', args }] }, version: 'v1' };
+    const view = {
+      record: aPool({ name: 'p' }),
+      spec: { containers: [{ name: 'main', image: 'busybox', args }] },
+      version: 'v1',
+    };
     const began: string[] = [];
     let letGo: () => void = () => {};
-    const held = new Promise<void>((resolve) => { letGo = resolve; });
-    Object.assign(operations, { previewPoolSync: async ({ user }: { readonly user: string }) => {
-      began.push(user);
-      await held;
-      return view;
-    } });
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    Object.assign(operations, {
+      previewPoolSync: async ({ user }: { readonly user: string }) => {
+        began.push(user);
+        await held;
+        return view;
+      },
+    });
     return { server: await aServer({ operations }), began, args, letGo };
   };
   const PREVIEW = '/sandboxpools/p/sync-template/preview';
@@ -169,10 +194,13 @@ describe('a flood of previews', () => {
     await within(10_000, 'the other preview has begun', () => began.includes('eve') || undefined);
     letGo();
 
-    expect(parse(JSON.parse((await other).text).specYaml)).to.have.nested.property('spec.containers[0].args').that.deep.equals(args);
+    expect(parse(JSON.parse((await other).text).specYaml))
+      .to.have.nested.property('spec.containers[0].args')
+      .that.deep.equals(args);
     const answers = await Promise.all(flood);
     expect(answers.filter(({ status }) => status === 200)).to.have.length(asked - 3);
-    for (const { headers, json } of answers.filter(({ status }) => status !== 200)) expect([headers['retry-after'], json.errorCode]).to.deep.equal(['1', 'RATE_LIMITED']);
+    for (const { headers, json } of answers.filter(({ status }) => status !== 200))
+      expect([headers['retry-after'], json.errorCode]).to.deep.equal(['1', 'RATE_LIMITED']);
     await server.stop();
   });
 });

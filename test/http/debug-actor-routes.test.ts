@@ -5,24 +5,47 @@ import { aServer, type TestServer } from './a-server.ts';
 
 describe('actors, over HTTP', () => {
   let server: TestServer;
-  beforeEach(async () => { server = await aServer(); });
+  beforeEach(async () => {
+    server = await aServer();
+  });
   afterEach(() => server.stop());
 
-  it('are an admin\'s to look at, and nobody else\'s', async () => {
-    for (const path of ['/debug/actors', '/debug/actors/sandbox/k', '/debug/actors/sandbox/k/inspect', '/debug/machines/pool']) {
+  it("are an admin's to look at, and nobody else's", async () => {
+    for (const path of [
+      '/debug/actors',
+      '/debug/actors/sandbox/k',
+      '/debug/actors/sandbox/k/inspect',
+      '/debug/machines/pool',
+    ]) {
       expect((await server.tenant.get(path)).json.errorCode, path).to.equal('ADMIN_REQUIRED');
       expect((await server.anyone.get(path)).status, path).to.equal(401);
     }
-    expect((await server.tenant.post('/debug/actors/sandbox/k/rebuild')).json.errorCode).to.equal('ADMIN_REQUIRED');
+    expect((await server.tenant.post('/debug/actors/sandbox/k/rebuild')).json.errorCode).to.equal(
+      'ADMIN_REQUIRED',
+    );
   });
 
   it('are listed, and the next page goes on where this one ended', async () => {
-    const { status, text } = await server.admin.get('/debug/actors?kind=sandbox&state=idle&pool=shells&limit=7');
+    const { status, text } = await server.admin.get(
+      '/debug/actors?kind=sandbox&state=idle&pool=shells&limit=7',
+    );
     const page = JSON.parse(text) as { readonly next: string };
     await server.admin.get(`/debug/actors?cursor=${page.next}`);
 
     expect(status).to.equal(200);
-    expect(page).to.deep.include({ items: [{ kind: 'sandbox', key: 'k', name: 'sb-k', state: 'idle.available', status: 'Idle', since: '1970-01-01T00:00:01.000Z' }], replica: 'one' });
+    expect(page).to.deep.include({
+      items: [
+        {
+          kind: 'sandbox',
+          key: 'k',
+          name: 'sb-k',
+          state: 'idle.available',
+          status: 'Idle',
+          since: '1970-01-01T00:00:01.000Z',
+        },
+      ],
+      replica: 'one',
+    });
     expect(server.operations.asked).to.deep.equal([
       { kind: 'sandbox', state: 'idle', pool: 'shells', limit: 7 },
       { limit: 20, after: { kind: 'pool', group: 'g', state: 's', entry: { at: 1, id: 'i' } } },
@@ -30,12 +53,27 @@ describe('actors, over HTTP', () => {
   });
 
   it('are refused by the name of what is wrong with a request', async () => {
-    for (const [query, field] of [['kind=bird', 'kind'], ['limit=0', 'limit'], ['limit=1001', 'limit'], ['cursor=x', 'cursor'], [`cursor=${Buffer.from('["bird","",""]').toString('base64url')}`, 'cursor'], ['state=', 'state']] as const) {
+    for (const [query, field] of [
+      ['kind=bird', 'kind'],
+      ['limit=0', 'limit'],
+      ['limit=1001', 'limit'],
+      ['cursor=x', 'cursor'],
+      [`cursor=${Buffer.from('["bird","",""]').toString('base64url')}`, 'cursor'],
+      ['state=', 'state'],
+    ] as const) {
       const { status, json } = await server.admin.get(`/debug/actors?${query}`);
-      expect([status, json.errorCode, json.detail?.['field']], query).to.deep.equal([400, 'INVALID_ARGUMENT', field]);
+      expect([status, json.errorCode, json.detail?.['field']], query).to.deep.equal([
+        400,
+        'INVALID_ARGUMENT',
+        field,
+      ]);
     }
-    expect((await server.admin.get('/debug/machines/pool?format=gif')).json.detail).to.deep.include({ field: 'format' });
-    expect((await server.admin.get('/debug/actors/sandbox/k?replica=..')).json.detail).to.deep.include({ field: 'replica' });
+    expect((await server.admin.get('/debug/machines/pool?format=gif')).json.detail).to.deep.include(
+      { field: 'format' },
+    );
+    expect(
+      (await server.admin.get('/debug/actors/sandbox/k?replica=..')).json.detail,
+    ).to.deep.include({ field: 'replica' });
   });
 
   it('are shown one by one, with what the record says otherwise', async () => {
@@ -43,11 +81,33 @@ describe('actors, over HTTP', () => {
 
     expect(status).to.equal(200);
     expect(JSON.parse(text)).to.deep.equal({
-      kind: 'sandbox', key: 'k', name: 'sb-k', state: 'idle.available', since: '1970-01-01T00:00:01.000Z', status: 'Idle', why: ['it is ready'],
-      leader: { shard: 3, replica: 'one', epoch: 2 }, context: { working: 0 }, deadlines: [{ what: 'it is looked at again', time: '1970-01-01T00:00:03.000Z', inMs: 500 }],
-      transitions: [{ number: 1, time: '1970-01-01T00:00:01.000Z', event: 'FOUND', cause: 'the driver reported it', to: 'idle.available', stoodMs: 0 }],
+      kind: 'sandbox',
+      key: 'k',
+      name: 'sb-k',
+      state: 'idle.available',
+      since: '1970-01-01T00:00:01.000Z',
+      status: 'Idle',
+      why: ['it is ready'],
+      leader: { shard: 3, replica: 'one', epoch: 2 },
+      context: { working: 0 },
+      deadlines: [{ what: 'it is looked at again', time: '1970-01-01T00:00:03.000Z', inMs: 500 }],
+      transitions: [
+        {
+          number: 1,
+          time: '1970-01-01T00:00:01.000Z',
+          event: 'FOUND',
+          cause: 'the driver reported it',
+          to: 'idle.available',
+          stoodMs: 0,
+        },
+      ],
       pending: [{ intent: 'claim', forMs: 5 }],
-      record: { known: { state: 'idle' }, stored: { state: 'claimed' }, differs: [{ field: 'state', actor: 'idle', record: 'claimed' }] }, seenBy: { replica: 'one' },
+      record: {
+        known: { state: 'idle' },
+        stored: { state: 'claimed' },
+        differs: [{ field: 'state', actor: 'idle', record: 'claimed' }],
+      },
+      seenBy: { replica: 'one' },
     });
     expect(server.operations.asked).to.deep.equal([{ kind: 'sandbox', text: 'k', replica: 'two' }]);
   });
@@ -59,7 +119,12 @@ describe('actors, over HTTP', () => {
   });
 
   it('are not there where the kind or the key is unknown', async () => {
-    for (const path of ['/debug/actors/sandbox/x', '/debug/actors/bird/k', '/debug/actors/sandbox/x/inspect', '/debug/machines/bird']) {
+    for (const path of [
+      '/debug/actors/sandbox/x',
+      '/debug/actors/bird/k',
+      '/debug/actors/sandbox/x/inspect',
+      '/debug/machines/bird',
+    ]) {
       const { status, json } = await server.admin.get(path);
       expect([status, json.errorCode], path).to.deep.equal([404, 'NOT_FOUND']);
     }
@@ -67,23 +132,59 @@ describe('actors, over HTTP', () => {
   });
 
   it('tell of their transitions as they come', async () => {
-    const reader = (await EventReader.open(server.port, '/debug/actors/sandbox/k/inspect', { 'SERVICE-API-KEY': server.admin.key ?? '' })).read();
+    const reader = (
+      await EventReader.open(server.port, '/debug/actors/sandbox/k/inspect', {
+        'SERVICE-API-KEY': server.admin.key ?? '',
+      })
+    ).read();
     await eventually(() => reader.events.length === 4, 'the transition was told');
     reader.close();
 
-    expect(reader.events.slice(0, 2)).to.deep.equal([{ event: 'seen-by', data: { replica: 'two', note: 'nobody leads it now' } }, { event: 'reset', data: {} }]);
+    expect(reader.events.slice(0, 2)).to.deep.equal([
+      { event: 'seen-by', data: { replica: 'two', note: 'nobody leads it now' } },
+      { event: 'reset', data: {} },
+    ]);
     expect(reader.events[3]).to.deep.equal({ event: 'end', data: {} });
-    expect(reader.events[2]).to.deep.include({ id: '1', data: { number: 1, time: '1970-01-01T00:00:01.000Z', event: 'FOUND', cause: 'the driver reported it', to: 'idle.available', stoodMs: 0 } });
+    expect(reader.events[2]).to.deep.include({
+      id: '1',
+      data: {
+        number: 1,
+        time: '1970-01-01T00:00:01.000Z',
+        event: 'FOUND',
+        cause: 'the driver reported it',
+        to: 'idle.available',
+        stoodMs: 0,
+      },
+    });
   });
 
   it('have charts of their machines, as JSON, Mermaid or SVG, by Accept or by name', async () => {
-    const json = JSON.parse((await server.admin.get('/debug/machines/sandbox')).text) as { readonly kind: string; readonly states: readonly { readonly path: string; readonly count: number; readonly ways: readonly object[] }[] };
+    const json = JSON.parse((await server.admin.get('/debug/machines/sandbox')).text) as {
+      readonly kind: string;
+      readonly states: readonly {
+        readonly path: string;
+        readonly count: number;
+        readonly ways: readonly object[];
+      }[];
+    };
     expect(json.kind).to.equal('sandbox');
-    expect(json.states.find(({ path }) => path === 'idle.available')).to.deep.include({ count: 1, type: 'atomic' });
-    for (const [format, type, text] of [['mermaid', 'text/vnd.mermaid', 'stateDiagram-v2'], ['svg', 'image/svg+xml', '<svg/>']] as const) {
-      for (const [query, headers] of [[`?format=${format}`, {}], ['', { Accept: type }]] as const) {
+    expect(json.states.find(({ path }) => path === 'idle.available')).to.deep.include({
+      count: 1,
+      type: 'atomic',
+    });
+    for (const [format, type, text] of [
+      ['mermaid', 'text/vnd.mermaid', 'stateDiagram-v2'],
+      ['svg', 'image/svg+xml', '<svg/>'],
+    ] as const) {
+      for (const [query, headers] of [
+        [`?format=${format}`, {}],
+        ['', { Accept: type }],
+      ] as const) {
         const answer = await server.admin.get(`/debug/machines/sandbox${query}`, { headers });
-        expect([answer.headers['content-type'], answer.text]).to.deep.equal([`${type}; charset=utf-8`, text]);
+        expect([answer.headers['content-type'], answer.text]).to.deep.equal([
+          `${type}; charset=utf-8`,
+          text,
+        ]);
       }
     }
   });

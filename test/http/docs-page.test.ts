@@ -5,22 +5,44 @@ import { skipBecause } from '../support/skip-because.ts';
 import { documentedOperations } from '../support/documented-answers.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
-const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
+const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
+  existsSync,
+);
 /** It looks for nothing of its own on the network. */
-const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
 
 describe('GET /docs', () => {
   let server: TestServer;
-  before(async () => { server = await aServer(); });
+  before(async () => {
+    server = await aServer();
+  });
   after(() => server.stop());
 
   it('is a page for everyone, under a policy that lets in its own files alone', async () => {
     const { status, headers, text } = await server.anyone.get('/docs');
-    const policy = Object.fromEntries((headers['content-security-policy'] ?? '').split('; ').map((rule) => [rule.split(' ')[0], rule.split(' ').slice(1)]));
+    const policy = Object.fromEntries(
+      (headers['content-security-policy'] ?? '')
+        .split('; ')
+        .map((rule) => [rule.split(' ')[0], rule.split(' ').slice(1)]),
+    );
 
     expect(status).to.equal(200);
     expect(headers['content-type']).to.equal('text/html; charset=utf-8');
-    expect(policy).to.deep.include({ 'default-src': ["'none'"], 'script-src': ["'self'"], 'style-src': ["'self'"], 'connect-src': ["'self'"], 'frame-ancestors': ["'none'"] });
+    expect(policy).to.deep.include({
+      'default-src': ["'none'"],
+      'script-src': ["'self'"],
+      'style-src': ["'self'"],
+      'connect-src': ["'self'"],
+      'frame-ancestors': ["'none'"],
+    });
     expect(text).to.not.match(/https?:|<style|style=|<script(?![^>]*src=)|\son\w+=/);
   });
 
@@ -32,7 +54,13 @@ describe('GET /docs', () => {
       const { status, headers } = await server.anyone.get(`/${file}`);
       expect(status, file).to.equal(200);
       expect(headers['x-content-type-options']).to.equal('nosniff');
-      expect((await server.anyone.get(`/${file}`, { headers: { 'If-None-Match': headers['etag'] ?? '' } })).status).to.equal(304);
+      expect(
+        (
+          await server.anyone.get(`/${file}`, {
+            headers: { 'If-None-Match': headers['etag'] ?? '' },
+          })
+        ).status,
+      ).to.equal(304);
     }
   });
 
@@ -42,9 +70,15 @@ describe('GET /docs', () => {
       this.timeout(60_000);
       const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
       try {
-        const { shown, elsewhere, complaints } = await look(browser, `http://127.0.0.1:${server.port}`, `${base}/docs`);
+        const { shown, elsewhere, complaints } = await look(
+          browser,
+          `http://127.0.0.1:${server.port}`,
+          `${base}/docs`,
+        );
 
-        expect(shown).to.have.members(documentedOperations.map(({ operation }) => operation['operationId']));
+        expect(shown).to.have.members(
+          documentedOperations.map(({ operation }) => operation['operationId']),
+        );
         expect(elsewhere).to.deep.equal([]);
         expect(complaints).to.deep.equal([]);
       } finally {
@@ -67,9 +101,15 @@ describe('GET /docs', () => {
       await page.click('#operations-Pools-listPools .opblock-summary-control');
       await page.click('#operations-Pools-listPools .try-out__btn');
       await page.click('#operations-Pools-listPools .execute');
-      await page.waitForSelector('#operations-Pools-listPools .live-responses-table', { timeout: 10_000 });
+      await page.waitForSelector('#operations-Pools-listPools .live-responses-table', {
+        timeout: 10_000,
+      });
 
-      expect(await page.textContent('#operations-Pools-listPools .live-responses-table tbody .response-col_status')).to.include('200');
+      expect(
+        await page.textContent(
+          '#operations-Pools-listPools .live-responses-table tbody .response-col_status',
+        ),
+      ).to.include('200');
     } finally {
       await browser.close();
     }
@@ -80,14 +120,22 @@ const look = async (browser: Browser, origin: string, path: string) => {
   const page = await browser.newPage();
   const elsewhere: string[] = [];
   const complaints: string[] = [];
-  page.on('request', (request) => { if (!/^(data|blob):/.test(request.url()) && new URL(request.url()).origin !== origin) elsewhere.push(request.url()); });
-  page.on('console', (message) => { if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text()); });
+  page.on('request', (request) => {
+    if (!/^(data|blob):/.test(request.url()) && new URL(request.url()).origin !== origin)
+      elsewhere.push(request.url());
+  });
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
+  });
   page.on('pageerror', (error) => complaints.push(error.message));
   await page.goto(`${origin}${path}`);
   await page.waitForSelector('.opblock', { timeout: 30_000 });
-  const shown = await page.$$eval('.opblock-summary-operation-id', (elements) => elements.map(({ textContent }) => (textContent ?? '').replaceAll('\u200b', '')));
+  const shown = await page.$$eval('.opblock-summary-operation-id', (elements) =>
+    elements.map(({ textContent }) => (textContent ?? '').replaceAll('\u200b', '')),
+  );
   await page.click('.opblock-summary'); // its details too
   await page.waitForSelector('.opblock-body', { timeout: 10_000 });
-  if (process.env['DOCS_SCREENSHOT']) await page.screenshot({ path: process.env['DOCS_SCREENSHOT'], fullPage: false });
+  if (process.env['DOCS_SCREENSHOT'])
+    await page.screenshot({ path: process.env['DOCS_SCREENSHOT'], fullPage: false });
   return { shown, elsewhere, complaints };
 };

@@ -7,16 +7,22 @@ describe('entity tags', () => {
 
   beforeEach(async () => {
     server = await aServer();
-    await server.tenant.post('/sandboxpools', { name: 'shells', templateName: 'default', replicas: 5 });
+    await server.tenant.post('/sandboxpools', {
+      name: 'shells',
+      templateName: 'default',
+      replicas: 5,
+    });
     const { json } = await server.tenant.post('/sandboxes', { poolName: 'shells' });
     sandbox = `/sandboxes/${json.sandbox?.['sandboxId'] ?? ''}`;
   });
   afterEach(() => server.stop());
 
-  const tagOf = async (path: string): Promise<string> => (await server.tenant.get(path)).headers['etag'] ?? '';
+  const tagOf = async (path: string): Promise<string> =>
+    (await server.tenant.get(path)).headers['etag'] ?? '';
 
   it('are of the revision and of the view', async () => {
-    for (const path of ['/sandboxpools/shells', sandbox]) expect(await tagOf(path)).to.match(/^"1-[0-9a-f]{16}"$/);
+    for (const path of ['/sandboxpools/shells', sandbox])
+      expect(await tagOf(path)).to.match(/^"1-[0-9a-f]{16}"$/);
   });
 
   it('stay while nothing changes, and a GET that names one gets 304 without a body', async () => {
@@ -24,7 +30,9 @@ describe('entity tags', () => {
       const tag = await tagOf(path);
       server.operations.clock.time += 5_000;
       for (const named of [tag, `W/${tag}`, `"other-1", ${tag}`, '*']) {
-        const { status, text, headers } = await server.tenant.get(path, { headers: { 'If-None-Match': named } });
+        const { status, text, headers } = await server.tenant.get(path, {
+          headers: { 'If-None-Match': named },
+        });
         expect([named, status, text, headers['etag']]).to.deep.equal([named, 304, '', tag]);
         expect(headers).to.have.property('x-request-id');
       }
@@ -32,12 +40,18 @@ describe('entity tags', () => {
   });
 
   it('of an env with members stay while only the time of its snapshot moves', async () => {
-    await server.tenant.post('/envs', { name: 'dev', templateRef: { name: 'default' }, mode: 'WarmPool' });
+    await server.tenant.post('/envs', {
+      name: 'dev',
+      templateRef: { name: 'default' },
+      mode: 'WarmPool',
+    });
     await server.tenant.post('/envs/dev/sandboxpools', { name: 'one', replicas: 1 });
     const first = await server.tenant.get('/envs/dev');
     server.operations.clock.time += 5_000;
 
-    const { status } = await server.tenant.get('/envs/dev', { headers: { 'If-None-Match': first.headers['etag'] ?? '' } });
+    const { status } = await server.tenant.get('/envs/dev', {
+      headers: { 'If-None-Match': first.headers['etag'] ?? '' },
+    });
 
     expect(first.text).to.contain('lastSnapshotTime');
     expect(status).to.equal(304);
@@ -47,7 +61,9 @@ describe('entity tags', () => {
     const tag = await tagOf('/sandboxpools/shells');
     await server.tenant.post('/sandboxes', { poolName: 'shells' });
 
-    const { status, headers } = await server.tenant.get('/sandboxpools/shells', { headers: { 'If-None-Match': tag } });
+    const { status, headers } = await server.tenant.get('/sandboxpools/shells', {
+      headers: { 'If-None-Match': tag },
+    });
 
     expect(status).to.equal(200);
     expect(headers['etag']).not.to.equal(tag);
@@ -56,11 +72,20 @@ describe('entity tags', () => {
 
   it('let a PUT by If-Match through at its revision, and refuse it with 412 at another', async () => {
     const tag = await tagOf('/sandboxpools/shells');
-    const put = (ifMatch: string) => server.tenant.put('/sandboxpools/shells', { replicas: 6 }, { headers: { 'If-Match': ifMatch } });
-    await server.tenant.post('/sandboxes', { poolName: 'shells' }); // moves the view, not the revision
+    const put = (ifMatch: string) =>
+      server.tenant.put(
+        '/sandboxpools/shells',
+        { replicas: 6 },
+        { headers: { 'If-Match': ifMatch } },
+      );
+    // moves the view, not the revision
+    await server.tenant.post('/sandboxes', { poolName: 'shells' });
 
     const first = await put(`"9-0123456789abcdef", ${tag}`);
-    expect([first.status, first.headers['etag']]).to.deep.equal([200, await tagOf('/sandboxpools/shells')]);
+    expect([first.status, first.headers['etag']]).to.deep.equal([
+      200,
+      await tagOf('/sandboxpools/shells'),
+    ]);
     for (const stale of [tag, `W/${first.headers['etag'] ?? ''}`, '"nonsense"', 'nonsense']) {
       const { status, json } = await put(stale);
       expect([stale, status, json.errorCode]).to.deep.equal([stale, 412, 'PRECONDITION_FAILED']);
@@ -70,18 +95,28 @@ describe('entity tags', () => {
 
   it('guard the idle timeout too', async () => {
     const tag = await tagOf(sandbox);
-    const put = () => server.tenant.put(`${sandbox}/idle-timeout`, { idleTimeout: '5m' }, { headers: { 'If-Match': tag } });
+    const put = () =>
+      server.tenant.put(
+        `${sandbox}/idle-timeout`,
+        { idleTimeout: '5m' },
+        { headers: { 'If-Match': tag } },
+      );
 
     expect((await put()).status).to.equal(200);
     expect((await put()).status).to.equal(412);
   });
 
   it('guard an autoscaling group too', async () => {
-    await server.tenant.post('/envs', { name: 'sized', templateRef: { name: 'default' }, mode: 'WarmPool' });
+    await server.tenant.post('/envs', {
+      name: 'sized',
+      templateRef: { name: 'default' },
+      mode: 'WarmPool',
+    });
     await server.tenant.post('/envs/sized/sandboxpools', { name: 'one', replicas: 1 });
     const group = '/envs/sized/autoscaling/groups/one';
     const tag = await tagOf(group);
-    const put = (maxReplicas: number) => server.tenant.put(group, { maxReplicas }, { headers: { 'If-Match': tag } });
+    const put = (maxReplicas: number) =>
+      server.tenant.put(group, { maxReplicas }, { headers: { 'If-Match': tag } });
 
     const { status, headers } = await put(7);
     expect([status, headers['etag']]).to.deep.equal([200, await tagOf(group)]);
@@ -90,7 +125,13 @@ describe('entity tags', () => {
   });
 
   it('say nothing of what is not there', async () => {
-    expect((await server.tenant.put('/sandboxpools/nope', {}, { headers: { 'If-Match': '"1-x"' } })).status).to.equal(404);
-    expect((await server.stranger.get('/sandboxpools/shells', { headers: { 'If-None-Match': '*' } })).status).to.equal(404);
+    expect(
+      (await server.tenant.put('/sandboxpools/nope', {}, { headers: { 'If-Match': '"1-x"' } }))
+        .status,
+    ).to.equal(404);
+    expect(
+      (await server.stranger.get('/sandboxpools/shells', { headers: { 'If-None-Match': '*' } }))
+        .status,
+    ).to.equal(404);
   });
 });

@@ -9,18 +9,34 @@ describe('events, over HTTP', () => {
   let server: TestServer;
   let id: string;
   const readers: EventReader[] = [];
-  const happens = (part: Partial<EventRecord> & Pick<EventRecord, 'reason'>): void => server.operations.happens({
-    at: Date.parse('2026-03-01T12:00:00.000Z'), owner: { namespace: 'team-blue', team: 'blue', user: 'ada' }, poolName: 'shells', sandboxId: id, ...part,
-  } as EventRecord);
-  const follow = async (key: string | undefined, query = '', headers: Readonly<Record<string, string>> = {}): Promise<EventReader> => {
-    const reader = await EventReader.open(server.port, `/events${query}`, { 'SERVICE-API-KEY': key ?? '', ...headers });
+  const happens = (part: Partial<EventRecord> & Pick<EventRecord, 'reason'>): void =>
+    server.operations.happens({
+      at: Date.parse('2026-03-01T12:00:00.000Z'),
+      owner: { namespace: 'team-blue', team: 'blue', user: 'ada' },
+      poolName: 'shells',
+      sandboxId: id,
+      ...part,
+    } as EventRecord);
+  const follow = async (
+    key: string | undefined,
+    query = '',
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<EventReader> => {
+    const reader = await EventReader.open(server.port, `/events${query}`, {
+      'SERVICE-API-KEY': key ?? '',
+      ...headers,
+    });
     readers.push(reader);
     return reader.read();
   };
 
   beforeEach(async () => {
     server = await aServer();
-    await server.tenant.post('/sandboxpools', { name: 'shells', templateName: 'default', replicas: 2 });
+    await server.tenant.post('/sandboxpools', {
+      name: 'shells',
+      templateName: 'default',
+      replicas: 2,
+    });
     id = (await server.tenant.post('/sandboxes', { poolName: 'shells' })).json.sandbox!.sandboxId!;
   });
   afterEach(async () => {
@@ -37,23 +53,47 @@ describe('events, over HTTP', () => {
       const { status, json } = await server.tenant.get(`/sandboxes/${id}/events`);
 
       expect(status).to.equal(200);
-      const common = { time: '2026-03-01T12:00:00.000Z', sandboxId: id, poolName: 'shells', namespace: 'team-blue', team: 'blue', user: 'ada' };
-      expect(json).to.deep.equal({ total: 3, items: [
-        { ...common, type: 'Normal', reason: 'Claimed', message: 'claimed by blue/ada' },
-        { ...common, type: 'Normal', reason: 'IdleTimeoutChanged', message: 'its idle timeout is 1m30s now' },
-        { ...common, type: 'Warning', reason: 'Completed', message: 'it has ended: its main process ended with exit code 3', endReason: 'exited', exitCode: 3 },
-      ] });
+      const common = {
+        time: '2026-03-01T12:00:00.000Z',
+        sandboxId: id,
+        poolName: 'shells',
+        namespace: 'team-blue',
+        team: 'blue',
+        user: 'ada',
+      };
+      expect(json).to.deep.equal({
+        total: 3,
+        items: [
+          { ...common, type: 'Normal', reason: 'Claimed', message: 'claimed by blue/ada' },
+          {
+            ...common,
+            type: 'Normal',
+            reason: 'IdleTimeoutChanged',
+            message: 'its idle timeout is 1m30s now',
+          },
+          {
+            ...common,
+            type: 'Warning',
+            reason: 'Completed',
+            message: 'it has ended: its main process ended with exit code 3',
+            endReason: 'exited',
+            exitCode: 3,
+          },
+        ],
+      });
     });
 
-    it('hides another\'s', async () => {
-      expect((await server.stranger.get(`/sandboxes/${id}/events`)).json.errorCode).to.equal('SANDBOX_NOT_FOUND');
+    it("hides another's", async () => {
+      expect((await server.stranger.get(`/sandboxes/${id}/events`)).json.errorCode).to.equal(
+        'SANDBOX_NOT_FOUND',
+      );
       expect((await server.tenant.get(`/sandboxes/${uuidV7(99)}/events`)).status).to.equal(404);
       expect((await server.anyone.get(`/sandboxes/${id}/events`)).status).to.equal(401);
     });
   });
 
   describe('GET /events', () => {
-    it('sends the caller\'s own as they happen, and goes on after the last that a client had', async () => {
+    it("sends the caller's own as they happen, and goes on after the last that a client had", async () => {
       const reader = await follow(server.tenant.key);
       happens({ reason: 'Claimed' });
       happens({ reason: 'Claimed', owner: { namespace: 'team-red', team: 'red', user: 'eve' } });
@@ -62,11 +102,19 @@ describe('events, over HTTP', () => {
       const events = await reader.until((all) => all.length === 2, 'both');
 
       expect(events.map(({ data }) => data['reason'])).to.deep.equal(['Claimed', 'Killing']);
-      expect(events[1]?.data).to.include({ sandboxId: id, endReason: 'idle-timeout', message: 'it is ended: nothing happened in it for its idle timeout' });
+      expect(events[1]?.data).to.include({
+        sandboxId: id,
+        endReason: 'idle-timeout',
+        message: 'it is ended: nothing happened in it for its idle timeout',
+      });
       reader.close();
       happens({ reason: 'Ready' });
       const again = await follow(server.tenant.key, '', { 'Last-Event-ID': events[0]?.id ?? '' });
-      expect((await again.until((all) => all.length === 2, 'what was missed')).map(({ data }) => data['reason'])).to.deep.equal(['Killing', 'Ready']);
+      expect(
+        (await again.until((all) => all.length === 2, 'what was missed')).map(
+          ({ data }) => data['reason'],
+        ),
+      ).to.deep.equal(['Killing', 'Ready']);
     });
 
     it('says reset once where what was missed is no longer known', async () => {
@@ -78,10 +126,10 @@ describe('events, over HTTP', () => {
       expect(events[1]?.data['reason']).to.equal('Ready');
     });
 
-    it('sends everybody\'s to an admin who asks, and to nobody else', async () => {
+    it("sends everybody's to an admin who asks, and to nobody else", async () => {
       const reader = await follow(server.admin.key, '?all=true');
       happens({ reason: 'Claimed' });
-      await reader.until((all) => all.length === 1, 'another\'s');
+      await reader.until((all) => all.length === 1, "another's");
       const refused = await server.tenant.get('/events?all=true');
       expect(refused.status).to.equal(403);
       expect(refused.json.errorCode).to.equal('ADMIN_REQUIRED');
@@ -97,7 +145,10 @@ describe('events, over HTTP', () => {
       one.close();
       await eventually(() => server.operations.followers === 1, 'one is gone');
       await server.stop(60_000);
-      await eventually(() => other.ended && server.operations.followers === 0, 'the other has ended');
+      await eventually(
+        () => other.ended && server.operations.followers === 0,
+        'the other has ended',
+      );
     });
 
     it('answers HEAD without following', async () => {

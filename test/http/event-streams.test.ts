@@ -15,7 +15,11 @@ describe('event streams', () => {
   beforeEach(async () => {
     clock = new TestClock();
     server = await aServer({ clock });
-    await server.tenant.post('/sandboxpools', { name: 'shells', templateName: 'default', replicas: 1 });
+    await server.tenant.post('/sandboxpools', {
+      name: 'shells',
+      templateName: 'default',
+      replicas: 1,
+    });
     id = (await server.tenant.post('/sandboxes', { poolName: 'shells' })).json.sandbox!.sandboxId!;
   });
   afterEach(async () => {
@@ -23,14 +27,21 @@ describe('event streams', () => {
     await server.stop();
   });
 
-  const open = async (): Promise<EventReader> => EventReader.open(server.port, `/sandboxes/${id}/logs?follow=true`, { 'SERVICE-API-KEY': server.tenant.key ?? '', 'Last-Event-ID': '0' });
+  const open = async (): Promise<EventReader> =>
+    EventReader.open(server.port, `/sandboxes/${id}/logs?follow=true`, {
+      'SERVICE-API-KEY': server.tenant.key ?? '',
+      'Last-Event-ID': '0',
+    });
 
   /** More than the kernel holds for a client that does not read. */
   const fillItsConnection = async (): Promise<void> => {
     server.operations.logged.print(id, `${'x'.repeat(2_000)}\n`.repeat(LINES));
     const before = clock.waiting;
     reader = await open();
-    await eventually(() => clock.waiting === before + 2, 'it waits for the client, and to say that it lives');
+    await eventually(
+      () => clock.waiting === before + 2,
+      'it waits for the client, and to say that it lives',
+    );
   };
 
   it('say when to come again, and that they live', async () => {

@@ -8,27 +8,61 @@ describe('inside a sandbox, over HTTP', () => {
   let id: string;
   beforeEach(async () => {
     server = await aServer();
-    await server.tenant.post('/sandboxpools', { name: 'shells', templateName: 'default', replicas: 2 });
+    await server.tenant.post('/sandboxpools', {
+      name: 'shells',
+      templateName: 'default',
+      replicas: 2,
+    });
     id = (await server.tenant.post('/sandboxes', { poolName: 'shells' })).json.sandbox!.sandboxId!;
   });
   afterEach(() => server.stop());
 
   describe('POST /sandboxes/{sandboxId}/exec', () => {
     it('answers the outcome, a non-zero exit too', async () => {
-      server.operations.runExec = async () => outcome({ stdout: Buffer.from('héllo\n'), stderr: Buffer.from('oops'), exitCode: 3, durationMs: 12.4 });
-      const answer = await server.tenant.post(`/sandboxes/${id}/exec`, { command: 'echo héllo; exit 3' });
+      server.operations.runExec = async () =>
+        outcome({
+          stdout: Buffer.from('héllo\n'),
+          stderr: Buffer.from('oops'),
+          exitCode: 3,
+          durationMs: 12.4,
+        });
+      const answer = await server.tenant.post(`/sandboxes/${id}/exec`, {
+        command: 'echo héllo; exit 3',
+      });
       expect(answer.status).to.equal(200);
-      expect(answer.json).to.deep.equal({ stdout: 'héllo\n', stderr: 'oops', exitCode: 3, timedOut: false, truncated: false, durationMs: 12 });
+      expect(answer.json).to.deep.equal({
+        stdout: 'héllo\n',
+        stderr: 'oops',
+        exitCode: 3,
+        timedOut: false,
+        truncated: false,
+        durationMs: 12,
+      });
     });
 
     it('gives text to a shell and an array to nobody', async () => {
       await server.tenant.post(`/sandboxes/${id}/exec`, { command: 'echo $HOME | cat' });
-      expect(server.operations.lastExec).to.deep.equal({ argv: ['/bin/sh', '-c', 'echo $HOME | cat'], timeoutMs: 300_000, outputLimit: 1_048_576 });
+      expect(server.operations.lastExec).to.deep.equal({
+        argv: ['/bin/sh', '-c', 'echo $HOME | cat'],
+        timeoutMs: 300_000,
+        outputLimit: 1_048_576,
+      });
       await server.tenant.post(`/sandboxes/${id}/exec`, {
-        command: ['printf', '%s', 'a b'], timeoutSeconds: 5, cwd: '/tmp', env: { LANG: 'C' }, stdin: 'in', container: 'main',
+        command: ['printf', '%s', 'a b'],
+        timeoutSeconds: 5,
+        cwd: '/tmp',
+        env: { LANG: 'C' },
+        stdin: 'in',
+        container: 'main',
       });
       expect(server.operations.lastExec).to.deep.equal({
-        argv: ['printf', '%s', 'a b'], timeoutMs: 5_000, outputLimit: 1_048_576, cwd: '/tmp', env: { LANG: 'C' }, stdin: 'in', container: 'main',
+        argv: ['printf', '%s', 'a b'],
+        timeoutMs: 5_000,
+        outputLimit: 1_048_576,
+        cwd: '/tmp',
+        env: { LANG: 'C' },
+        stdin: 'in',
+        container: 'main',
       });
     });
 
@@ -41,13 +75,18 @@ describe('inside a sandbox, over HTTP', () => {
     });
 
     it('shows bytes that are not UTF-8 as U+FFFD', async () => {
-      server.operations.runExec = async () => outcome({ stdout: Buffer.from([0x61, 0xff, 0x62]), stderr: Buffer.from([0xe2, 0x82]) });
+      server.operations.runExec = async () =>
+        outcome({ stdout: Buffer.from([0x61, 0xff, 0x62]), stderr: Buffer.from([0xe2, 0x82]) });
       const { json } = await server.tenant.post(`/sandboxes/${id}/exec`, { command: 'x' });
       expect(json).to.include({ stdout: 'a\ufffdb', stderr: '\ufffd' });
     });
 
     it('cuts each stream at 1 MiB, between characters', async () => {
-      server.operations.runExec = async () => outcome({ stdout: Buffer.from(`x${'é'.repeat(600_000)}`), stderr: Buffer.alloc(2_000_000, 'y') });
+      server.operations.runExec = async () =>
+        outcome({
+          stdout: Buffer.from(`x${'é'.repeat(600_000)}`),
+          stderr: Buffer.alloc(2_000_000, 'y'),
+        });
       const { json } = await server.tenant.post(`/sandboxes/${id}/exec`, { command: 'x' });
       expect(json.truncated).to.equal(true);
       expect(json.stdout).to.equal(`x${'é'.repeat(524_287)}`);
@@ -63,7 +102,9 @@ describe('inside a sandbox, over HTTP', () => {
         };
       });
       const leaving = new AbortController();
-      const answer = server.tenant.post(`/sandboxes/${id}/exec`, { command: 'sleep 300' }, { signal: leaving.signal }).catch(() => 'gone');
+      const answer = server.tenant
+        .post(`/sandboxes/${id}/exec`, { command: 'sleep 300' }, { signal: leaving.signal })
+        .catch(() => 'gone');
       const signal = await seen;
       expect(signal.aborted).to.equal(false);
       leaving.abort();
@@ -72,17 +113,29 @@ describe('inside a sandbox, over HTTP', () => {
     });
 
     it('aborts the command when its key is revoked, with 401', async () => {
-      const { json: { apiKey = '', keyId = '' } } = await server.tenant.post('/api-keys', {});
+      const {
+        json: { apiKey = '', keyId = '' },
+      } = await server.tenant.post('/api-keys', {});
       const seen: Promise<void> = new Promise((resolve) => {
-        server.operations.runExec = (_request, signal) => new Promise((_, reject) => {
-          signal.addEventListener('abort', () => { reject(signal.reason as Error); });
-          resolve();
-        });
+        server.operations.runExec = (_request, signal) =>
+          new Promise((_, reject) => {
+            signal.addEventListener('abort', () => {
+              reject(signal.reason as Error);
+            });
+            resolve();
+          });
       });
-      const answer = server.tenant.post(`/sandboxes/${id}/exec`, { command: 'sleep 300' }, { key: apiKey });
+      const answer = server.tenant.post(
+        `/sandboxes/${id}/exec`,
+        { command: 'sleep 300' },
+        { key: apiKey },
+      );
       await seen;
       await server.tenant.delete(`/api-keys/${keyId}`);
-      expect(await answer).to.deep.include({ status: 401, json: { error: 'invalid API key', errorCode: 'INVALID_API_KEY' } });
+      expect(await answer).to.deep.include({
+        status: 401,
+        json: { error: 'invalid API key', errorCode: 'INVALID_API_KEY' },
+      });
     });
 
     it('does not abort a command that was answered', async () => {
@@ -91,19 +144,39 @@ describe('inside a sandbox, over HTTP', () => {
         seen = signal;
         return outcome({});
       };
-      const { json: { apiKey = '', keyId = '' } } = await server.tenant.post('/api-keys', {});
-      await server.tenant.post(`/sandboxes/${id}/exec`, { command: 'true' }, { key: apiKey, headers: { Connection: 'close' } });
+      const {
+        json: { apiKey = '', keyId = '' },
+      } = await server.tenant.post('/api-keys', {});
+      await server.tenant.post(
+        `/sandboxes/${id}/exec`,
+        { command: 'true' },
+        { key: apiKey, headers: { Connection: 'close' } },
+      );
       await server.tenant.delete(`/api-keys/${keyId}`);
       expect(seen?.aborted).to.equal(false);
     });
 
     for (const [body, field] of [
-      [{}, 'command'], [{ command: '' }, 'command'], [{ command: [] }, 'command'], [{ command: [7] }, 'command'], [{ command: null }, 'command'],
-      [{ command: 'a\0b' }, 'command'], [{ command: ['a', 'b\0'] }, 'command[1]'], [{ command: 'x'.repeat(131_072) }, 'command'],
-      [{ command: 'x', timeoutSeconds: 0 }, 'timeoutSeconds'], [{ command: 'x', timeoutSeconds: 301 }, 'timeoutSeconds'],
-      [{ command: 'x', timeoutSeconds: 1.5 }, 'timeoutSeconds'], [{ command: 'x', timeoutSeconds: '5' }, 'timeoutSeconds'],
-      [{ command: 'x', cwd: 'tmp' }, 'cwd'], [{ command: 'x', cwd: '/\0' }, 'cwd'], [{ command: 'x', env: { 'A-B': 'c' } }, 'env'], [{ command: 'x', env: [] }, 'env'],
-      [{ command: 'x', env: { A: 1 } }, 'env.A'], [{ command: 'x', env: { A: '\0' } }, 'env.A'], [{ command: 'x', stdin: 5 }, 'stdin'], [{ command: 'x', container: '../x' }, 'container'],
+      [{}, 'command'],
+      [{ command: '' }, 'command'],
+      [{ command: [] }, 'command'],
+      [{ command: [7] }, 'command'],
+      [{ command: null }, 'command'],
+      [{ command: 'a\0b' }, 'command'],
+      [{ command: ['a', 'b\0'] }, 'command[1]'],
+      [{ command: 'x'.repeat(131_072) }, 'command'],
+      [{ command: 'x', timeoutSeconds: 0 }, 'timeoutSeconds'],
+      [{ command: 'x', timeoutSeconds: 301 }, 'timeoutSeconds'],
+      [{ command: 'x', timeoutSeconds: 1.5 }, 'timeoutSeconds'],
+      [{ command: 'x', timeoutSeconds: '5' }, 'timeoutSeconds'],
+      [{ command: 'x', cwd: 'tmp' }, 'cwd'],
+      [{ command: 'x', cwd: '/\0' }, 'cwd'],
+      [{ command: 'x', env: { 'A-B': 'c' } }, 'env'],
+      [{ command: 'x', env: [] }, 'env'],
+      [{ command: 'x', env: { A: 1 } }, 'env.A'],
+      [{ command: 'x', env: { A: '\0' } }, 'env.A'],
+      [{ command: 'x', stdin: 5 }, 'stdin'],
+      [{ command: 'x', container: '../x' }, 'container'],
     ] as const) {
       it(`refuses ${JSON.stringify(body).slice(0, 60)}`, async () => {
         const answer = await server.tenant.post(`/sandboxes/${id}/exec`, body);
@@ -114,8 +187,13 @@ describe('inside a sandbox, over HTTP', () => {
     }
 
     it('answers 404 for another’s sandbox and 409 for one that does not run', async () => {
-      expect((await server.stranger.post(`/sandboxes/${id}/exec`, { command: 'true' })).json.errorCode).to.equal('SANDBOX_NOT_FOUND');
-      server.operations.sandboxes.set(id, { ...server.operations.sandboxes.get(id)!, status: 'Idle' });
+      expect(
+        (await server.stranger.post(`/sandboxes/${id}/exec`, { command: 'true' })).json.errorCode,
+      ).to.equal('SANDBOX_NOT_FOUND');
+      server.operations.sandboxes.set(id, {
+        ...server.operations.sandboxes.get(id)!,
+        status: 'Idle',
+      });
       const answer = await server.tenant.post(`/sandboxes/${id}/exec`, { command: 'true' });
       expect([answer.status, answer.json.errorCode]).to.deep.equal([409, 'SANDBOX_NOT_RUNNING']);
     });
@@ -132,8 +210,14 @@ describe('inside a sandbox, over HTTP', () => {
 
     it('answers 404 for another’s sandbox and 409 for one that does not run', async () => {
       const foreign = await server.colleague.post(`/sandboxes/${id}/exec-token`);
-      expect([foreign.status, foreign.json.error]).to.deep.equal([404, 'sandbox not found or already terminated']);
-      server.operations.sandboxes.set(id, { ...server.operations.sandboxes.get(id)!, status: 'Stopping' });
+      expect([foreign.status, foreign.json.error]).to.deep.equal([
+        404,
+        'sandbox not found or already terminated',
+      ]);
+      server.operations.sandboxes.set(id, {
+        ...server.operations.sandboxes.get(id)!,
+        status: 'Stopping',
+      });
       const answer = await server.tenant.post(`/sandboxes/${id}/exec-token`);
       expect([answer.status, answer.json.errorCode]).to.deep.equal([409, 'SANDBOX_NOT_RUNNING']);
     });
@@ -146,14 +230,28 @@ describe('inside a sandbox, over HTTP', () => {
         expect(answer.status).to.equal(200);
         expect(answer.json).to.deep.equal({
           sandbox: {
-            sandboxId: id, namespace: 'team-blue', poolName: 'shells', podName: `sb-${id}`, status: 'Running', claimedAt: '2026-03-01T12:00:00.000Z',
-            team: 'blue', user: 'ada', idleTimeout: '1h30m', idleExpiresAt: '2026-03-01T13:30:00.000Z',
+            sandboxId: id,
+            namespace: 'team-blue',
+            poolName: 'shells',
+            podName: `sb-${id}`,
+            status: 'Running',
+            claimedAt: '2026-03-01T12:00:00.000Z',
+            team: 'blue',
+            user: 'ada',
+            idleTimeout: '1h30m',
+            idleExpiresAt: '2026-03-01T13:30:00.000Z',
           },
         });
       }
     });
 
-    for (const body of [{ idleTimeout: '0' }, { idleTimeout: 0 }, { idleTimeout: null }, { idleTimeoutSeconds: 0 }, { idleTimeoutSeconds: null }]) {
+    for (const body of [
+      { idleTimeout: '0' },
+      { idleTimeout: 0 },
+      { idleTimeout: null },
+      { idleTimeoutSeconds: 0 },
+      { idleTimeoutSeconds: null },
+    ]) {
       it(`is switched off by ${JSON.stringify(body)}`, async () => {
         const answer = await server.tenant.put(`/sandboxes/${id}/idle-timeout`, body);
         expect(answer.status).to.equal(200);
@@ -163,9 +261,16 @@ describe('inside a sandbox, over HTTP', () => {
     }
 
     for (const [body, field] of [
-      [{}, 'idleTimeout'], [undefined, 'idleTimeout'], [{ idleTimeout: '30' }, 'idleTimeout'], [{ idleTimeout: 30 }, 'idleTimeout'], [{ idleTimeout: '999999h' }, 'idleTimeout'],
-      [{ idleTimeoutSeconds: '30' }, 'idleTimeoutSeconds'], [{ idleTimeoutSeconds: -1 }, 'idleTimeoutSeconds'], [{ idleTimeoutSeconds: 0.5 }, 'idleTimeoutSeconds'],
-      [{ idleTimeoutSeconds: 400_000_000 }, 'idleTimeoutSeconds'], [{ idleTimeout: '5m', idleTimeoutSeconds: 300 }, 'idleTimeoutSeconds'],
+      [{}, 'idleTimeout'],
+      [undefined, 'idleTimeout'],
+      [{ idleTimeout: '30' }, 'idleTimeout'],
+      [{ idleTimeout: 30 }, 'idleTimeout'],
+      [{ idleTimeout: '999999h' }, 'idleTimeout'],
+      [{ idleTimeoutSeconds: '30' }, 'idleTimeoutSeconds'],
+      [{ idleTimeoutSeconds: -1 }, 'idleTimeoutSeconds'],
+      [{ idleTimeoutSeconds: 0.5 }, 'idleTimeoutSeconds'],
+      [{ idleTimeoutSeconds: 400_000_000 }, 'idleTimeoutSeconds'],
+      [{ idleTimeout: '5m', idleTimeoutSeconds: 300 }, 'idleTimeoutSeconds'],
     ] as const) {
       it(`refuses ${JSON.stringify(body)}`, async () => {
         const answer = await server.tenant.put(`/sandboxes/${id}/idle-timeout`, body);
@@ -175,7 +280,9 @@ describe('inside a sandbox, over HTTP', () => {
     }
 
     it('answers 404 for another’s sandbox', async () => {
-      expect((await server.stranger.put(`/sandboxes/${id}/idle-timeout`, { idleTimeout: '5m' })).status).to.equal(404);
+      expect(
+        (await server.stranger.put(`/sandboxes/${id}/idle-timeout`, { idleTimeout: '5m' })).status,
+      ).to.equal(404);
     });
   });
 });

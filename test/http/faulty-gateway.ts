@@ -10,8 +10,14 @@ import { aGateway } from './gateway-support.ts';
 process.on('uncaughtException', (error) => {
   if (!endFaulty(error)) process.exit(3);
 });
-process.on('disconnect', () => { process.exit(0); });
-process.on('message', () => { setTimeout(() => { throw new Error('of no request'); }); });
+process.on('disconnect', () => {
+  process.exit(0);
+});
+process.on('message', () => {
+  setTimeout(() => {
+    throw new Error('of no request');
+  });
+});
 
 const under = await aGateway({
   dial: async (port) => {
@@ -22,5 +28,7 @@ const under = await aGateway({
     return socket;
   },
 });
-await under.serve((request, response) => { response.end(request.url === '/bad' ? 'fault' : 'good'); });
+await under.serve((request, response) => {
+  response.end(request.url === '/bad' ? 'fault' : 'good');
+});
 process.send?.({ port: under.port, key: under.key, id: under.id });

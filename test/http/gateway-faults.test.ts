@@ -3,7 +3,11 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 
-interface Served { readonly port: number; readonly key: string; readonly id: string }
+interface Served {
+  readonly port: number;
+  readonly key: string;
+  readonly id: string;
+}
 
 describe('an exception that a connection to an endpoint throws', () => {
   let child: ChildProcess;
@@ -11,7 +15,7 @@ describe('an exception that a connection to an endpoint throws', () => {
 
   beforeEach(async () => {
     child = fork(fileURLToPath(new URL('faulty-gateway.ts', import.meta.url)), { stdio: 'ignore' });
-    [served] = await once(child, 'message') as [Served];
+    [served] = (await once(child, 'message')) as [Served];
   });
   afterEach(async () => {
     if (child.exitCode !== null) return;
@@ -25,7 +29,10 @@ describe('an exception that a connection to an endpoint throws', () => {
   };
 
   it('ends that request alone', async () => {
-    const failed = await get('/bad').then(() => 'answered', () => 'cut');
+    const failed = await get('/bad').then(
+      () => 'answered',
+      () => 'cut',
+    );
 
     expect(failed).to.equal('cut');
     expect(await get('/good')).to.equal('good');

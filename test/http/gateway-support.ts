@@ -1,6 +1,19 @@
 import { once } from 'node:events';
-import { createServer, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders, type RequestListener, type Server, type ServerResponse } from 'node:http';
-import { createServer as createTcpServer, type AddressInfo, type Server as TcpServer, type Socket } from 'node:net';
+import {
+  createServer,
+  request as httpRequest,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import {
+  createServer as createTcpServer,
+  type AddressInfo,
+  type Server as TcpServer,
+  type Socket,
+} from 'node:net';
 import { clientsOf } from '../../src/http/clients.ts';
 import { createGateway, type GatewayDeps } from '../../src/http/gateway.ts';
 import type { HttpServerDeps } from '../../src/http/http-server.ts';
@@ -16,7 +29,9 @@ export interface GatewayUnderTest extends TestServer {
   /** The key of the tenant. */
   readonly key: string;
   /** Makes `web` lead to what this answers. */
-  readonly serve: (answer: (...exchange: Parameters<RequestListener>) => unknown) => Promise<Server>;
+  readonly serve: (
+    answer: (...exchange: Parameters<RequestListener>) => unknown,
+  ) => Promise<Server>;
   /** Makes `web` lead to what does with bytes as it likes. */
   readonly serveBytes: (take: (socket: Socket) => void) => Promise<TcpServer>;
 }
@@ -31,18 +46,38 @@ export const CONNECTIONS = {
 export interface EndpointWay {
   /** To a port of this machine; by a socket where unset. */
   readonly dial?: FakeOperations['dial'] | undefined;
-  /** The address of this machine that servers behind endpoints listen on; the loopback where unset. */
+  /**
+   * The address of this machine that servers behind endpoints listen on; the loopback where unset.
+   */
   readonly host?: string;
   /** What buffers on the way to the server may hold, in bytes; 32 MiB where unset. */
   readonly mostHeld?: number;
 }
 
-interface GivenGateway extends EndpointWay, Pick<Partial<HttpServerDeps>, 'limits'>, Pick<GatewayDeps, 'audit'> {}
+interface GivenGateway
+  extends EndpointWay, Pick<Partial<HttpServerDeps>, 'limits'>, Pick<GatewayDeps, 'audit'> {}
 
-export const aGateway = async ({ dial, host = '127.0.0.1', audit, ...given }: GivenGateway = {}): Promise<GatewayUnderTest> => {
+export const aGateway = async ({
+  dial,
+  host = '127.0.0.1',
+  audit,
+  ...given
+}: GivenGateway = {}): Promise<GatewayUnderTest> => {
   const operations = new FakeOperations();
   if (dial) operations.dial = dial;
-  const gateway = createGateway({ operations, clients: clientsOf({ operations, clock: operations.clock, limits: operations.requests, log: quietLog }), log: quietLog, clock: operations.clock, audit, clusterId: 'local' });
+  const gateway = createGateway({
+    operations,
+    clients: clientsOf({
+      operations,
+      clock: operations.clock,
+      limits: operations.requests,
+      log: quietLog,
+    }),
+    log: quietLog,
+    clock: operations.clock,
+    audit,
+    clusterId: 'local',
+  });
   const server = await aServer({ operations, gateway, upgrade: gateway.upgrade, ...given });
   const own = { ...server, operations };
   const key = await operations.key('blue', 'ada');
@@ -51,15 +86,35 @@ export const aGateway = async ({ dial, host = '127.0.0.1', audit, ...given }: Gi
     upstream.listen(0, host);
     await once(upstream, 'listening');
     opened.push(upstream);
-    operations.endpoints.set('web', { port: (upstream.address() as AddressInfo).port, scheme: 'http' });
+    operations.endpoints.set('web', {
+      port: (upstream.address() as AddressInfo).port,
+      scheme: 'http',
+    });
     return upstream;
   };
-  await operations.createPool(operations.authenticate(key), { name: 'default', source: { templateName: 'default' }, replicas: 1, labels: {}, annotations: {} });
-  const { id } = await operations.claimSandbox(operations.authenticate(key), { poolName: 'default' });
+  await operations.createPool(operations.authenticate(key), {
+    name: 'default',
+    source: { templateName: 'default' },
+    replicas: 1,
+    labels: {},
+    annotations: {},
+  });
+  const { id } = await operations.claimSandbox(operations.authenticate(key), {
+    poolName: 'default',
+  });
   return {
-    ...own, id, key,
-    serve: (answer) => listening(createServer((request, response) => void answer(request, response))),
-    serveBytes: (take) => listening(createTcpServer((socket) => { socket.on('error', () => {}); take(socket); })),
+    ...own,
+    id,
+    key,
+    serve: (answer) =>
+      listening(createServer((request, response) => void answer(request, response))),
+    serveBytes: (take) =>
+      listening(
+        createTcpServer((socket) => {
+          socket.on('error', () => {});
+          take(socket);
+        }),
+      ),
     stop: async (graceMs) => {
       gateway.stop();
       for (const upstream of opened) {
@@ -78,15 +133,26 @@ export interface Asked {
   readonly key?: string | undefined;
 }
 
-/** Sends a request to the endpoint and resolves with the answer's head; what comes then is read from it. */
-export const ask = async (under: GatewayUnderTest, path: string, { method = 'GET', headers = {}, body, key = under.key }: Asked = {}): Promise<IncomingMessage> => {
+/**
+ * Sends a request to the endpoint and resolves with the answer's head; what comes then is read from
+ * it.
+ */
+export const ask = async (
+  under: GatewayUnderTest,
+  path: string,
+  { method = 'GET', headers = {}, body, key = under.key }: Asked = {},
+): Promise<IncomingMessage> => {
   const request = httpRequest({
-    host: '127.0.0.1', port: under.port, method, path: `/sandboxes/${under.id}/endpoints/web${path}`, agent: false,
+    host: '127.0.0.1',
+    port: under.port,
+    method,
+    path: `/sandboxes/${under.id}/endpoints/web${path}`,
+    agent: false,
     headers: { ...headers, ...(key === undefined ? {} : { 'SERVICE-API-KEY': key }) },
   });
   request.on('error', () => {});
   request.end(body);
-  const [response]: IncomingMessage[] = await once(request, 'response') as IncomingMessage[];
+  const [response]: IncomingMessage[] = (await once(request, 'response')) as IncomingMessage[];
   if (!response) throw new Error('no answer');
   return response;
 };
@@ -105,7 +171,9 @@ export class EndlessAnswer {
         if (!response.write(piece)) break;
       }
     };
-    response.on('drain', write).once('close', () => { this.isClosed = true; });
+    response.on('drain', write).once('close', () => {
+      this.isClosed = true;
+    });
     write();
   }
 

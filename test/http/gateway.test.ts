@@ -6,18 +6,30 @@ import { aGateway, CONNECTIONS, type GatewayUnderTest } from './gateway-support.
 
 it('the audit counts who came to which endpoint, and none who was refused', async () => {
   const counted: CountedEntry[] = [];
-  const under = await aGateway({ audit: { count: (entry) => { counted.push(entry); } } });
+  const under = await aGateway({
+    audit: {
+      count: (entry) => {
+        counted.push(entry);
+      },
+    },
+  });
   await under.serve((_request, response) => response.end('of the sandbox'));
   await under.tenant.get(`/sandboxes/${under.id}/endpoints/web/secret?path`);
   await under.stranger.get(`/sandboxes/${under.id}/endpoints/web/`);
   await under.stop();
 
   expect(counted.map(({ caller: { user }, ...entry }) => ({ user, ...entry }))).to.deep.equal([
-    { user: 'ada', kind: 'open', operation: 'openEndpoint', params: { sandboxId: under.id, endpointName: 'web' } },
+    {
+      user: 'ada',
+      kind: 'open',
+      operation: 'openEndpoint',
+      params: { sandboxId: under.id, endpointName: 'web' },
+    },
   ]);
 });
 
-for (const [connection, dial] of Object.entries(CONNECTIONS)) gatewaySuite(connection, () => ({ dial }));
+for (const [connection, dial] of Object.entries(CONNECTIONS))
+  gatewaySuite(connection, () => ({ dial }));
 
 describe('what the gateway refuses', () => {
   let under: GatewayUnderTest;
@@ -31,8 +43,12 @@ describe('what the gateway refuses', () => {
     const path = `/sandboxes/${under.id}/endpoints/web/`;
     expect((await under.anyone.get(path)).json).to.include({ errorCode: 'API_KEY_REQUIRED' });
     expect((await under.anyone.get(path)).status).to.equal(401);
-    expect((await under.anyone.get(path, { key: 'sk_wrong' })).json.errorCode).to.equal('INVALID_API_KEY');
-    const unknown = await under.stranger.get('/sandboxes/0190d4a5-7b1e-7c3a-9f00-00000000ffff/endpoints/web/');
+    expect((await under.anyone.get(path, { key: 'sk_wrong' })).json.errorCode).to.equal(
+      'INVALID_API_KEY',
+    );
+    const unknown = await under.stranger.get(
+      '/sandboxes/0190d4a5-7b1e-7c3a-9f00-00000000ffff/endpoints/web/',
+    );
     for (const other of [under.stranger, under.colleague, under.admin]) {
       const answer = await other.get(path);
       expect(answer.status).to.equal(404);
@@ -43,18 +59,27 @@ describe('what the gateway refuses', () => {
   it('names the endpoints that there are', async () => {
     const { status, json } = await under.tenant.get(`/sandboxes/${under.id}/endpoints/other/`);
     expect(status).to.equal(404);
-    expect(json).to.deep.include({ errorCode: 'ENDPOINT_NOT_FOUND', detail: { endpoints: ['web'] } });
-    expect((await under.tenant.get(`/sandboxes/${under.id}/endpoints/constructor/`)).status).to.equal(404);
+    expect(json).to.deep.include({
+      errorCode: 'ENDPOINT_NOT_FOUND',
+      detail: { endpoints: ['web'] },
+    });
+    expect(
+      (await under.tenant.get(`/sandboxes/${under.id}/endpoints/constructor/`)).status,
+    ).to.equal(404);
   });
 
   it('answers 409 for a sandbox that does not run, 502 where nothing listens', async () => {
     const view = under.operations.sandboxes.get(under.id);
     if (!view) throw new Error('no sandbox');
     under.operations.sandboxes.set(under.id, { ...view, status: 'Stopping' });
-    expect((await under.tenant.get(`/sandboxes/${under.id}/endpoints/web/`)).json.errorCode).to.equal('SANDBOX_NOT_RUNNING');
+    expect(
+      (await under.tenant.get(`/sandboxes/${under.id}/endpoints/web/`)).json.errorCode,
+    ).to.equal('SANDBOX_NOT_RUNNING');
     under.operations.sandboxes.set(under.id, view);
     under.operations.endpoints.set('web', { port: 1, scheme: 'http' });
-    const { status, json, headers } = await under.tenant.get(`/sandboxes/${under.id}/endpoints/web/`);
+    const { status, json, headers } = await under.tenant.get(
+      `/sandboxes/${under.id}/endpoints/web/`,
+    );
     expect(status).to.equal(502);
     expect(json.errorCode).to.equal('ENDPOINT_UNREACHABLE');
     expect(headers['content-type']).to.equal('application/json; charset=utf-8');
@@ -63,7 +88,9 @@ describe('what the gateway refuses', () => {
 
   it('refuses a long body without waiting for its end', async () => {
     const raw = await connectRaw(under.port);
-    raw.socket.write(`POST /sandboxes/${under.id}/endpoints/other/ HTTP/1.1\r\nHost: a\r\nSERVICE-API-KEY: ${under.key}\r\nContent-Length: 1000000000\r\n\r\nbegun`);
+    raw.socket.write(
+      `POST /sandboxes/${under.id}/endpoints/other/ HTTP/1.1\r\nHost: a\r\nSERVICE-API-KEY: ${under.key}\r\nContent-Length: 1000000000\r\n\r\nbegun`,
+    );
     expect(await raw.closed()).to.match(/^HTTP\/1\.1 404 [\s\S]*ENDPOINT_NOT_FOUND/);
   });
 });

@@ -2,7 +2,12 @@ import { expect } from 'chai';
 import type { EnvRecord } from '../../src/model/env.ts';
 import type { TemplateRecord } from '../../src/model/template.ts';
 import { type DocumentedOperation, documentedOperations } from '../support/documented-answers.ts';
-import { contradiction, type GeneratedRequest, type Known, requestsTo } from '../support/generated-requests.ts';
+import {
+  contradiction,
+  type GeneratedRequest,
+  type Known,
+  requestsTo,
+} from '../support/generated-requests.ts';
 import { Dice, mutated } from '../support/hostile-values.ts';
 import { connectRaw } from '../support/http-client.ts';
 import { aServer, type TestServer } from './a-server.ts';
@@ -10,11 +15,18 @@ import { aServer, type TestServer } from './a-server.ts';
 const REQUESTS_PER_ROUTE = 2_000;
 const AT_ONCE = 8;
 const TEMPLATE = (name: string): string =>
-  JSON.stringify({ apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name }, spec: { containers: [{ name: 'main', image: 'host' }] } });
+  JSON.stringify({
+    apiVersion: 'sandpool.dev/v1alpha1',
+    kind: 'SandboxTemplate',
+    metadata: { name },
+    spec: { containers: [{ name: 'main', image: 'host' }] },
+  });
 
 /** A name in a path is a key's where keys are named so. */
 const knownTo = ({ path }: DocumentedOperation, known: Known): Known =>
-  path.startsWith('/admin/api-keys/') ? { ...known, path: { ...known.path, name: ['team-blue/spare-11', 'team-blue/spare-12'] } } : known;
+  path.startsWith('/admin/api-keys/')
+    ? { ...known, path: { ...known.path, name: ['team-blue/spare-11', 'team-blue/spare-12'] } }
+    : known;
 
 describe('requests made from the document', function () {
   this.timeout(120_000);
@@ -30,9 +42,22 @@ describe('requests made from the document', function () {
     console.info(`    HOSTILE_SEED=${seed}`);
     process.on('unhandledRejection', onUnhandled);
     server = await aServer();
-    await server.tenant.post('/sandboxpools', { name: 'shells', templateName: 'default', replicas: 5_000 });
-    const sandboxId = (await server.tenant.post('/sandboxes', { poolName: 'shells' })).json.sandbox?.['sandboxId'] ?? '';
-    const spare = await Promise.all(Array.from({ length: 20 }, async (_, n) => (await server.tenant.post('/api-keys', { name: `spare-${n}` })).json.keyId ?? ''));
+    await server.tenant.post('/sandboxpools', {
+      name: 'shells',
+      templateName: 'default',
+      replicas: 5_000,
+    });
+    const sandboxId =
+      (await server.tenant.post('/sandboxes', { poolName: 'shells' })).json.sandbox?.[
+        'sandboxId'
+      ] ?? '';
+    const spare = await Promise.all(
+      Array.from(
+        { length: 20 },
+        async (_, n) =>
+          (await server.tenant.post('/api-keys', { name: `spare-${n}` })).json.keyId ?? '',
+      ),
+    );
     await server.admin.post('/admin/sandbox-templates', { crdJson: TEMPLATE('shells') });
     await server.tenant.post('/envs', { name: 'shells', templateRef: { name: 'default' } });
     await server.tenant.post('/envs/shells/sandboxpools', { name: 'shells' });
@@ -40,10 +65,24 @@ describe('requests made from the document', function () {
     template = server.operations.templates.records.get('shells');
     known = {
       path: {
-        sandboxId: [sandboxId, `local.${sandboxId}`], name: ['shells', 'local::shells'],
-        keyId: ['none', ...spare.slice(0, 10)], namespace: ['team-blue'], shortName: ['spare-13', 'spare-14'], pool: ['shells', 'local::shells'], groupName: ['shells'], kind: ['sandbox', 'pool'], key: ['k', 'shells'],
+        sandboxId: [sandboxId, `local.${sandboxId}`],
+        name: ['shells', 'local::shells'],
+        keyId: ['none', ...spare.slice(0, 10)],
+        namespace: ['team-blue'],
+        shortName: ['spare-13', 'spare-14'],
+        pool: ['shells', 'local::shells'],
+        groupName: ['shells'],
+        kind: ['sandbox', 'pool'],
+        key: ['k', 'shells'],
       },
-      fields: { namespace: ['team-blue'], poolName: ['shells', 'local::shells'], templateName: ['default'], templateRef: [{ name: 'default' }], crdJson: [TEMPLATE('shells'), TEMPLATE('another')], expiresAt: ['2026-09-01T00:00:00Z', '2026-03-02T00:00:00.5Z'] },
+      fields: {
+        namespace: ['team-blue'],
+        poolName: ['shells', 'local::shells'],
+        templateName: ['default'],
+        templateRef: [{ name: 'default' }],
+        crdJson: [TEMPLATE('shells'), TEMPLATE('another')],
+        expiresAt: ['2026-09-01T00:00:00Z', '2026-03-02T00:00:00.5Z'],
+      },
     };
   });
   after(async () => {
@@ -72,21 +111,32 @@ describe('requests made from the document', function () {
     sandboxes.set(sandbox.id, { ...sandbox, status: 'Running' });
   };
 
-  const sendAll = async (operation: DocumentedOperation, requests: readonly GeneratedRequest[]): Promise<number> => {
+  const sendAll = async (
+    operation: DocumentedOperation,
+    requests: readonly GeneratedRequest[],
+  ): Promise<number> => {
     let next = 0;
     let good = 0;
     const worker = async (): Promise<void> => {
       for (let request = requests[next++]; request; request = requests[next++]) {
         const { method, target, headers, raw } = request;
-        const client = /^\/admin\/|[?&]namespace=/.test(target) || next % 4 === 0 ? server.admin : server.tenant;
+        const client =
+          /^\/admin\/|[?&]namespace=/.test(target) || next % 4 === 0 ? server.admin : server.tenant;
         if (next % 50 === 0) restore();
         try {
-          const answer = await client.send(method, target, raw === undefined ? { headers } : { raw, headers });
-          if (answer.json.errorCode !== 'CLUSTER_UNAVAILABLE') expect(answer.status, answer.text).to.be.within(200, 499);
+          const answer = await client.send(
+            method,
+            target,
+            raw === undefined ? { headers } : { raw, headers },
+          );
+          if (answer.json.errorCode !== 'CLUSTER_UNAVAILABLE')
+            expect(answer.status, answer.text).to.be.within(200, 499);
           expect(contradiction(operation, request, answer)).to.equal(undefined);
           if (answer.status < 400) good += 1;
         } catch (error) {
-          throw new Error(`with HOSTILE_SEED=${seed}: ${method} ${target}: ${String(error)}`, { cause: error });
+          throw new Error(`with HOSTILE_SEED=${seed}: ${method} ${target}: ${String(error)}`, {
+            cause: error,
+          });
         }
       }
     };
@@ -96,9 +146,13 @@ describe('requests made from the document', function () {
 
   for (const [place, documented] of documentedOperations.entries()) {
     it(`${REQUESTS_PER_ROUTE} to ${documented.method} ${documented.path} are answered as it says`, async () => {
-      const requests = requestsTo(documented, knownTo(documented, known), { seed: seed + place, count: REQUESTS_PER_ROUTE });
+      const requests = requestsTo(documented, knownTo(documented, known), {
+        seed: seed + place,
+        count: REQUESTS_PER_ROUTE,
+      });
       const good = await sendAll(documented, requests);
-      if (!documented.path.endsWith('/promote')) expect(good, 'some are good').to.be.greaterThan(0); // no worker is connected
+      // no worker is connected
+      if (!documented.path.endsWith('/promote')) expect(good, 'some are good').to.be.greaterThan(0);
       restore();
     });
   }
@@ -106,12 +160,17 @@ describe('requests made from the document', function () {
   it('of 500 connections of mutated bytes end without harm', async () => {
     const dice = new Dice(seed + 1_000);
     const body = '{"poolName":"shells"}';
-    const start = Buffer.from(`POST /sandboxes HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY: k\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    const start = Buffer.from(
+      `POST /sandboxes HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY: k\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    );
     for (let n = 0; n < 500; n += 1) {
       const connection = await connectRaw(server.port);
-      connection.socket.end(mutated(dice, dice.chance(0.5) ? start : Buffer.concat([start, start])));
+      connection.socket.end(
+        mutated(dice, dice.chance(0.5) ? start : Buffer.concat([start, start])),
+      );
       const text = await connection.closed();
-      for (const [, status] of text.matchAll(/HTTP\/1\.1 (\d+)/g)) expect(Number(status), `HOSTILE_SEED=${seed}: ${text}`).to.be.below(500);
+      for (const [, status] of text.matchAll(/HTTP\/1\.1 (\d+)/g))
+        expect(Number(status), `HOSTILE_SEED=${seed}: ${text}`).to.be.below(500);
     }
     expect((await server.anyone.get('/healthz')).status).to.equal(200);
   });

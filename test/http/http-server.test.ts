@@ -8,7 +8,8 @@ import { quietLog } from '../support/quiet-log.ts';
 import { rejection } from '../support/rejection.ts';
 import { aServer } from './a-server.ts';
 
-const upgrade = (protocol: string, extra = ''): string => `GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n${extra}\r\n`;
+const upgrade = (protocol: string, extra = ''): string =>
+  `GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n${extra}\r\n`;
 
 describe('the HTTP server', () => {
   it('says so when its address is taken', async () => {
@@ -16,8 +17,16 @@ describe('the HTTP server', () => {
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;
     const operations = new FakeOperations();
-    const server = createHttpServer({ operations, clock: operations.clock, requests: operations.requests, log: quietLog });
-    expect(await rejection(server.start({ host: '127.0.0.1', port }))).to.have.property('code', 'EADDRINUSE');
+    const server = createHttpServer({
+      operations,
+      clock: operations.clock,
+      requests: operations.requests,
+      log: quietLog,
+    });
+    expect(await rejection(server.start({ host: '127.0.0.1', port }))).to.have.property(
+      'code',
+      'EADDRINUSE',
+    );
     other.close();
   });
 
@@ -29,12 +38,13 @@ describe('the HTTP server', () => {
     let finish: () => void = () => {};
     let aborted: AbortSignal | undefined;
     const started = new Promise<void>((begun) => {
-      server.operations.runExec = (_request, signal) => new Promise((resolve, reject) => {
-        aborted = signal;
-        signal.addEventListener('abort', () => reject(new Error('aborted')));
-        finish = () => resolve(outcome({ exitCode: 5 }));
-        begun();
-      });
+      server.operations.runExec = (_request, signal) =>
+        new Promise((resolve, reject) => {
+          aborted = signal;
+          signal.addEventListener('abort', () => reject(new Error('aborted')));
+          finish = () => resolve(outcome({ exitCode: 5 }));
+          begun();
+        });
     });
     const client = new HttpClient(server.port, server.tenant.key);
     const answer = client.post(`/sandboxes/${json.sandbox!.sandboxId!}/exec`, { command: 'x' });
@@ -71,11 +81,16 @@ describe('the HTTP server', () => {
     await server.stop();
   });
 
-  it('answers what does not finish in time with 503, and aborts it, and does not call that the client\'s fault', async () => {
+  it("answers what does not finish in time with 503, and aborts it, and does not call that the client's fault", async () => {
     const { server, answer, signal } = await busyServer();
     await server.stop(50);
     const { status, headers, json } = await answer;
-    expect([status, json.errorCode, headers['retry-after'], headers['connection']]).to.deep.equal([503, 'UNAVAILABLE', '1', 'close']);
+    expect([status, json.errorCode, headers['retry-after'], headers['connection']]).to.deep.equal([
+      503,
+      'UNAVAILABLE',
+      '1',
+      'close',
+    ]);
     expect(headers['x-request-id']).to.equal(server.log.at(-1)?.fields['requestId']);
     expect(signal()?.aborted).to.equal(true);
     expect(server.log.at(-1)?.fields.path, 'its operation is over too').to.match(/exec$/);
@@ -90,7 +105,12 @@ describe('the HTTP server', () => {
     const stopped = server.stop(10_000);
     connection.socket.write('\r\n');
     const answer = parseRaw(await connection.closed());
-    expect([answer.status, answer.json.errorCode, answer.headers['retry-after'], answer.headers.connection]).to.deep.equal([503, 'UNAVAILABLE', '1', 'close']);
+    expect([
+      answer.status,
+      answer.json.errorCode,
+      answer.headers['retry-after'],
+      answer.headers.connection,
+    ]).to.deep.equal([503, 'UNAVAILABLE', '1', 'close']);
     await stopped;
   });
 
@@ -125,7 +145,9 @@ describe('the HTTP server', () => {
     expect(parseRaw(await exchangeRaw(server.port, old)).status).to.equal(200);
     const connection = await connectRaw(server.port);
     const body = '{"poolName":"nope"}';
-    connection.socket.write(`POST /sandboxes HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMA\r\nSERVICE-API-KEY: ${server.tenant.key ?? ''}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`);
+    connection.socket.write(
+      `POST /sandboxes HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMA\r\nSERVICE-API-KEY: ${server.tenant.key ?? ''}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`,
+    );
     connection.socket.write(body);
     await once(connection.socket, 'data');
     expect(parseRaw(connection.received()).json.errorCode).to.equal('POOL_NOT_FOUND');
@@ -137,7 +159,10 @@ describe('the HTTP server', () => {
   it('answers an upgrade by POST, or with a body, as if it had not been asked for', async () => {
     const server = await aServer({ upgrade: (_request, socket) => void socket.destroy() });
     const body = '{"poolName":"nope"}';
-    for (const [method, code] of [['POST', 'POOL_NOT_FOUND'], ['PUT', 'METHOD_NOT_ALLOWED']] as const) {
+    for (const [method, code] of [
+      ['POST', 'POOL_NOT_FOUND'],
+      ['PUT', 'METHOD_NOT_ALLOWED'],
+    ] as const) {
       const text = `${method} /sandboxes HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\nSERVICE-API-KEY: ${server.tenant.key ?? ''}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
       const connection = await connectRaw(server.port);
       connection.socket.write(text);
@@ -156,9 +181,18 @@ describe('the HTTP server', () => {
 
   it('answers CONNECT in JSON, and ends the connection', async () => {
     const server = await aServer();
-    const answer = parseRaw(await exchangeRaw(server.port, 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n'));
-    expect([answer.status, answer.json.errorCode, answer.headers['content-type'], answer.headers['connection']])
-      .to.deep.equal([405, 'METHOD_NOT_ALLOWED', 'application/json; charset=utf-8', 'close']);
+    const answer = parseRaw(
+      await exchangeRaw(
+        server.port,
+        'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n',
+      ),
+    );
+    expect([
+      answer.status,
+      answer.json.errorCode,
+      answer.headers['content-type'],
+      answer.headers['connection'],
+    ]).to.deep.equal([405, 'METHOD_NOT_ALLOWED', 'application/json; charset=utf-8', 'close']);
     await server.stop();
   });
 

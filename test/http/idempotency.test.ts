@@ -16,12 +16,21 @@ describe('Idempotency-Key', () => {
     let started: TestServer | undefined;
     const clock = { now: (): number => started?.operations.clock.now() ?? 0, at: () => () => {} };
     server = started = await aServer({ requests: aCoordination(clock, rows) });
-    await server.tenant.post('/sandboxpools', { name: 'shells', templateName: 'default', replicas: 5 });
+    await server.tenant.post('/sandboxpools', {
+      name: 'shells',
+      templateName: 'default',
+      replicas: 5,
+    });
   });
   afterEach(() => server.stop());
 
   const under = (key: string) => ({ headers: { 'Idempotency-Key': key } });
-  const claim = (key = 'k1', body: object = { poolName: 'shells' }, client = server.tenant, path = '/sandboxes') => client.post(path, body, under(key));
+  const claim = (
+    key = 'k1',
+    body: object = { poolName: 'shells' },
+    client = server.tenant,
+    path = '/sandboxes',
+  ) => client.post(path, body, under(key));
 
   it('gives the repetition the first answer, byte for byte, and says so', async () => {
     const first = await claim();
@@ -30,14 +39,20 @@ describe('Idempotency-Key', () => {
 
     expect(first.status).to.equal(201);
     expect(first.headers).not.to.have.property('idempotency-replayed');
-    expect([again.status, again.text, again.headers['idempotency-replayed']]).to.deep.equal([201, first.text, 'true']);
+    expect([again.status, again.text, again.headers['idempotency-replayed']]).to.deep.equal([
+      201,
+      first.text,
+      'true',
+    ]);
     expect(server.operations.sandboxes.size).to.equal(1);
   });
 
   it('is the same under /v1', async () => {
     const first = await claim();
 
-    expect((await claim('k1', { poolName: 'shells' }, server.tenant, '/v1/sandboxes')).text).to.equal(first.text);
+    expect(
+      (await claim('k1', { poolName: 'shells' }, server.tenant, '/v1/sandboxes')).text,
+    ).to.equal(first.text);
   });
 
   it('refuses another body with 422', async () => {
@@ -51,9 +66,17 @@ describe('Idempotency-Key', () => {
     const { operations } = server;
     const create = operations.createPool;
     let go: () => void = () => {};
-    const held = new Promise<void>((resolve) => { go = resolve; });
+    const held = new Promise<void>((resolve) => {
+      go = resolve;
+    });
     const started = new Promise<void>((resolve) => {
-      Object.assign(operations, { createPool: async (...call: Parameters<typeof create>) => { resolve(); await held; return create(...call); } });
+      Object.assign(operations, {
+        createPool: async (...call: Parameters<typeof create>) => {
+          resolve();
+          await held;
+          return create(...call);
+        },
+      });
     });
     const body = { name: 'more', templateName: 'default' };
     const first = server.tenant.post('/sandboxpools', body, under('k2'));
@@ -62,7 +85,11 @@ describe('Idempotency-Key', () => {
     const second = await server.tenant.post('/sandboxpools', body, under('k2'));
     go();
 
-    expect([second.status, second.json.errorCode, second.headers['retry-after']]).to.deep.equal([409, 'IDEMPOTENCY_IN_FLIGHT', '1']);
+    expect([second.status, second.json.errorCode, second.headers['retry-after']]).to.deep.equal([
+      409,
+      'IDEMPOTENCY_IN_FLIGHT',
+      '1',
+    ]);
     expect((await first).status).to.equal(201);
     expect((await server.tenant.post('/sandboxpools', body, under('k2'))).status).to.equal(201);
   });
@@ -71,12 +98,23 @@ describe('Idempotency-Key', () => {
     const { operations } = server;
     const { claimSandbox } = operations;
     let settle: () => void = () => {};
-    const settled = new Promise<void>((resolve) => { settle = resolve; });
-    Object.assign(operations, { claimSandbox: async (...[, { opening }]: Parameters<typeof claimSandbox>) => { await opening?.open(); throw unavailable('not yet'); }, unsettledClaim: () => settled });
+    const settled = new Promise<void>((resolve) => {
+      settle = resolve;
+    });
+    Object.assign(operations, {
+      claimSandbox: async (...[, { opening }]: Parameters<typeof claimSandbox>) => {
+        await opening?.open();
+        throw unavailable('not yet');
+      },
+      unsettledClaim: () => settled,
+    });
     expect((await claim()).status).to.equal(503);
     Object.assign(operations, { claimSandbox, unsettledClaim: () => undefined });
 
-    expect([(await claim()).status, (await claim()).json.errorCode]).to.deep.equal([409, 'IDEMPOTENCY_IN_FLIGHT']);
+    expect([(await claim()).status, (await claim()).json.errorCode]).to.deep.equal([
+      409,
+      'IDEMPOTENCY_IN_FLIGHT',
+    ]);
     settle();
     await settled;
     await eventually(async () => (await claim()).status === 201, 'it is carried out anew');
@@ -85,14 +123,20 @@ describe('Idempotency-Key', () => {
   it('keeps no answer but 2xx', async () => {
     const refused = await claim('k3', { poolName: 'later' });
     expect(refused.status).to.equal(404);
-    await server.tenant.post('/sandboxpools', { name: 'later', templateName: 'default', replicas: 1 });
+    await server.tenant.post('/sandboxpools', {
+      name: 'later',
+      templateName: 'default',
+      replicas: 1,
+    });
 
     expect((await claim('k3', { poolName: 'later' })).status).to.equal(201);
   });
 
   it('keeps an answer for 24 hours and no longer', async () => {
     const key = await server.operations.key('blue', 'ada', 'user', 3 * DAY_MS);
-    const ask = async (): Promise<string> => (await server.tenant.post('/sandboxes', { poolName: 'shells' }, { key, ...under('k1') })).text;
+    const ask = async (): Promise<string> =>
+      (await server.tenant.post('/sandboxes', { poolName: 'shells' }, { key, ...under('k1') }))
+        .text;
     const first = await ask();
     server.operations.clock.time += DAY_MS - 1;
     expect(await ask()).to.equal(first);
@@ -105,11 +149,20 @@ describe('Idempotency-Key', () => {
     const first = await claim();
     expect((await claim('k2')).text).not.to.equal(first.text);
     expect((await claim('k1', { poolName: 'shells' }, server.colleague)).status).to.equal(403);
-    expect((await server.tenant.post('/sandboxpools', { name: 'other', templateName: 'default' }, under('k1'))).status).to.equal(201);
+    expect(
+      (
+        await server.tenant.post(
+          '/sandboxpools',
+          { name: 'other', templateName: 'default' },
+          under('k1'),
+        )
+      ).status,
+    ).to.equal(201);
   });
 
   it('knows another body also where the operation takes no fields', async () => {
-    const sync = (body?: object) => server.tenant.post('/sandboxpools/shells/sync-template', body, under('k1'));
+    const sync = (body?: object) =>
+      server.tenant.post('/sandboxpools/shells/sync-template', body, under('k1'));
 
     expect((await sync({ a: 1 })).status).to.equal(200);
     expect((await sync({ a: 2 })).status).to.equal(422);
@@ -119,8 +172,16 @@ describe('Idempotency-Key', () => {
   it('keeps nothing of a preview, which is made anew each time', async () => {
     const kept = rows.rows.size;
     for (const repeated of [1, 2]) {
-      const preview = await server.tenant.post('/sandboxpools/shells/sync-template/preview', undefined, under('k1'));
-      expect([repeated, preview.status, preview.headers['idempotency-replayed']]).to.deep.equal([repeated, 200, undefined]);
+      const preview = await server.tenant.post(
+        '/sandboxpools/shells/sync-template/preview',
+        undefined,
+        under('k1'),
+      );
+      expect([repeated, preview.status, preview.headers['idempotency-replayed']]).to.deep.equal([
+        repeated,
+        200,
+        undefined,
+      ]);
     }
 
     expect(rows.rows.size).to.equal(kept);
@@ -130,19 +191,41 @@ describe('Idempotency-Key', () => {
     const first = await server.tenant.post('/api-keys', {}, under('k1'));
     const again = await server.tenant.post('/api-keys', {}, under('k1'));
 
-    expect([again.status, again.text, again.headers['cache-control']]).to.deep.equal([201, first.text, 'no-store']);
+    expect([again.status, again.text, again.headers['cache-control']]).to.deep.equal([
+      201,
+      first.text,
+      'no-store',
+    ]);
     const kept = JSON.stringify([...rows.rows.values()]);
     expect(kept).not.to.contain(first.json.apiKey);
-    expect(kept).not.to.contain(Buffer.from(first.json.apiKey ?? '').toString('base64').slice(0, 24));
+    expect(kept).not.to.contain(
+      Buffer.from(first.json.apiKey ?? '')
+        .toString('base64')
+        .slice(0, 24),
+    );
     expect(kept).not.to.contain(server.tenant.key);
   });
 
   it('gives the answer though the request can not be given up', async () => {
     const requests = aCoordination({ now: () => 0, at: () => () => {} });
-    const cut = await aServer({ requests: { ...requests, giveUpRequest: async () => { throw unavailable('away'); } } });
+    const cut = await aServer({
+      requests: {
+        ...requests,
+        giveUpRequest: async () => {
+          throw unavailable('away');
+        },
+      },
+    });
     try {
-      const refused = await cut.tenant.post('/sandboxpools', { name: 'p', templateName: 'nope' }, under('k1'));
-      expect([refused.status, refused.json.errorCode]).to.deep.equal([404, 'SANDBOX_TEMPLATE_NOT_FOUND']);
+      const refused = await cut.tenant.post(
+        '/sandboxpools',
+        { name: 'p', templateName: 'nope' },
+        under('k1'),
+      );
+      expect([refused.status, refused.json.errorCode]).to.deep.equal([
+        404,
+        'SANDBOX_TEMPLATE_NOT_FOUND',
+      ]);
     } finally {
       await cut.stop();
     }
@@ -152,24 +235,38 @@ describe('Idempotency-Key', () => {
     let forgetful: TestServer;
     beforeEach(async () => {
       const requests = aCoordination({ now: () => 0, at: () => () => {} });
-      forgetful = await aServer({ requests: { ...requests, keepAnswer: (mark, owner) => requests.giveUpRequest(mark, owner) } });
+      forgetful = await aServer({
+        requests: { ...requests, keepAnswer: (mark, owner) => requests.giveUpRequest(mark, owner) },
+      });
     });
     afterEach(() => forgetful.stop());
 
-    const ask = (body: object, key = 'k1', client = forgetful.tenant) => client.post('/api-keys', body, under(key));
+    const ask = (body: object, key = 'k1', client = forgetful.tenant) =>
+      client.post('/api-keys', body, under(key));
 
     it('makes one API key, and gives it again', async () => {
       const first = await ask({ description: 'one' });
       const again = await ask({ description: 'one' });
 
       expect([first.status, again.status, again.text]).to.deep.equal([201, 201, first.text]);
-      expect((await forgetful.tenant.get('/api-keys')).json.items?.filter((key) => 'description' in key && key.description === 'one')).to.have.length(1);
-      expect((await forgetful.anyone.get('/api-keys', { key: first.json.apiKey ?? '' })).status).to.equal(200);
+      expect(
+        (await forgetful.tenant.get('/api-keys')).json.items?.filter(
+          (key) => 'description' in key && key.description === 'one',
+        ),
+      ).to.have.length(1);
+      expect(
+        (await forgetful.anyone.get('/api-keys', { key: first.json.apiKey ?? '' })).status,
+      ).to.equal(200);
     });
 
     it('makes another for another request, credential, or path', async () => {
-      const keys = [await ask({}), await ask({}, 'k2'), await ask({}, 'k1', forgetful.colleague), await ask({}, 'k1', forgetful.admin),
-        await forgetful.admin.post('/admin/api-keys', { team: 'blue', user: 'ada' }, under('k1'))].map(({ json }) => json.apiKey);
+      const keys = [
+        await ask({}),
+        await ask({}, 'k2'),
+        await ask({}, 'k1', forgetful.colleague),
+        await ask({}, 'k1', forgetful.admin),
+        await forgetful.admin.post('/admin/api-keys', { team: 'blue', user: 'ada' }, under('k1')),
+      ].map(({ json }) => json.apiKey);
 
       expect(new Set(keys).size).to.equal(5);
       expect(keys.every((key) => typeof key === 'string')).to.equal(true);
@@ -178,15 +275,23 @@ describe('Idempotency-Key', () => {
     it('refuses another body with 422', async () => {
       await ask({ name: 'one' });
 
-      for (const body of [{ name: 'two' }, { name: 'one', description: 'x' }, { name: 'one', expiresAt: '2026-05-01T00:00:00Z' }]) {
+      for (const body of [
+        { name: 'two' },
+        { name: 'one', description: 'x' },
+        { name: 'one', expiresAt: '2026-05-01T00:00:00Z' },
+      ]) {
         const other = await ask(body);
-        expect([other.status, other.json.errorCode], JSON.stringify(body)).to.deep.equal([422, 'IDEMPOTENCY_KEY_REUSED']);
+        expect([other.status, other.json.errorCode], JSON.stringify(body)).to.deep.equal([
+          422,
+          'IDEMPOTENCY_KEY_REUSED',
+        ]);
       }
     });
 
     it('makes a new one a day later', async () => {
       const key = await forgetful.operations.key('blue', 'ada', 'user', 3 * DAY_MS);
-      const made = async () => (await forgetful.anyone.post('/api-keys', {}, { ...under('k1'), key })).json.keyId;
+      const made = async () =>
+        (await forgetful.anyone.post('/api-keys', {}, { ...under('k1'), key })).json.keyId;
       const first = await made();
       forgetful.operations.clock.time += DAY_MS - 1;
       const sameDay = await made();
@@ -201,7 +306,10 @@ describe('Idempotency-Key', () => {
   it('is ignored by exec and exec-token', async () => {
     const { json } = await claim();
     const path = `/sandboxes/${json.sandbox?.['sandboxId'] ?? ''}/exec-token`;
-    const tokens = [await server.tenant.post(path, undefined, under('k1')), await server.tenant.post(path, undefined, under('k1'))];
+    const tokens = [
+      await server.tenant.post(path, undefined, under('k1')),
+      await server.tenant.post(path, undefined, under('k1')),
+    ];
 
     expect(tokens.map(({ status }) => status)).to.deep.equal([200, 200]);
     expect(tokens[0]?.json.token).not.to.equal(tokens[1]?.json.token);
@@ -215,10 +323,16 @@ describe('Idempotency-Key', () => {
   });
 
   it('may be long, and its answer is given although it is too long to be kept', async () => {
-    const annotations = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`a${n}`, 'x'.repeat(4_000)]));
+    const annotations = Object.fromEntries(
+      Array.from({ length: 20 }, (_, n) => [`a${n}`, 'x'.repeat(4_000)]),
+    );
     const body = { name: 'noted', templateName: 'default', annotations };
-    expect((await server.tenant.post('/sandboxpools', body, under('k'.repeat(255)))).status).to.equal(201);
+    expect(
+      (await server.tenant.post('/sandboxpools', body, under('k'.repeat(255)))).status,
+    ).to.equal(201);
 
-    expect((await server.tenant.post('/sandboxpools', body, under('k'.repeat(255)))).json.errorCode).to.equal('ALREADY_EXISTS');
+    expect(
+      (await server.tenant.post('/sandboxpools', body, under('k'.repeat(255)))).json.errorCode,
+    ).to.equal('ALREADY_EXISTS');
   });
 });

@@ -6,14 +6,25 @@ const DAY = 24 * 60 * 60_000;
 
 describe('the end of an API key', () => {
   let server: TestServer;
-  beforeEach(async () => { server = await aServer(); });
+  beforeEach(async () => {
+    server = await aServer();
+  });
   afterEach(() => server.stop());
 
-  const warningOf = async (lifetimeMs: number, afterMs: number, body?: object): Promise<string | undefined> => {
-    const client = new HttpClient(server.port, await server.operations.key('alpha', 'eve', 'user', lifetimeMs));
+  const warningOf = async (
+    lifetimeMs: number,
+    afterMs: number,
+    body?: object,
+  ): Promise<string | undefined> => {
+    const client = new HttpClient(
+      server.port,
+      await server.operations.key('alpha', 'eve', 'user', lifetimeMs),
+    );
     server.operations.clock.time += afterMs;
     try {
-      const { headers } = await (body ? client.post('/sandboxpools', body) : client.get('/sandboxes'));
+      const { headers } = await (body
+        ? client.post('/sandboxpools', body)
+        : client.get('/sandboxes'));
       return headers['warning'] as string | undefined;
     } finally {
       client.close();
@@ -22,8 +33,17 @@ describe('the end of an API key', () => {
 
   it('is told in its last 14 days, beside what is not known of a body', async () => {
     expect(await warningOf(28 * DAY, 14 * DAY)).to.equal(undefined);
-    expect(await warningOf(28 * DAY, 14 * DAY + 1)).to.match(/^299 - "this API key ends at \d{4}-\S+Z; make another one in time"$/);
-    expect(await warningOf(28 * DAY, 15 * DAY, { name: 'p', templateName: 'default', replicas: 0, odd: 1 })).to.match(/^299 - "this API key ends at .*", 299 - "unknown field odd"$/);
+    expect(await warningOf(28 * DAY, 14 * DAY + 1)).to.match(
+      /^299 - "this API key ends at \d{4}-\S+Z; make another one in time"$/,
+    );
+    expect(
+      await warningOf(28 * DAY, 15 * DAY, {
+        name: 'p',
+        templateName: 'default',
+        replicas: 0,
+        odd: 1,
+      }),
+    ).to.match(/^299 - "this API key ends at .*", 299 - "unknown field odd"$/);
   });
 
   it('is not told of keys that were not made to last', async () => {

@@ -11,15 +11,26 @@ describe('GET /sandboxes/{sandboxId}/logs', () => {
   let id: string;
   const readers: EventReader[] = [];
   const print = (text: string): void => server.operations.logged.print(id, text, TIME);
-  const follow = async (query = '', headers: Readonly<Record<string, string>> = {}): Promise<EventReader> => {
-    const reader = await EventReader.open(server.port, `/sandboxes/${id}/logs?follow=true${query}`, { 'SERVICE-API-KEY': server.tenant.key ?? '', ...headers });
+  const follow = async (
+    query = '',
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<EventReader> => {
+    const reader = await EventReader.open(
+      server.port,
+      `/sandboxes/${id}/logs?follow=true${query}`,
+      { 'SERVICE-API-KEY': server.tenant.key ?? '', ...headers },
+    );
     readers.push(reader);
     return reader.read();
   };
 
   beforeEach(async () => {
     server = await aServer();
-    await server.tenant.post('/sandboxpools', { name: 'shells', templateName: 'default', replicas: 2 });
+    await server.tenant.post('/sandboxpools', {
+      name: 'shells',
+      templateName: 'default',
+      replicas: 2,
+    });
     id = (await server.tenant.post('/sandboxes', { poolName: 'shells' })).json.sandbox!.sandboxId!;
   });
   afterEach(async () => {
@@ -31,7 +42,13 @@ describe('GET /sandboxes/{sandboxId}/logs', () => {
     print('one\ntwo\n');
     const { status, json } = await server.tenant.get(`/sandboxes/${id}/logs`);
     expect(status).to.equal(200);
-    expect(json).to.deep.equal({ sandboxId: id, podName: `sb-${id}`, container: 'main', logs: 'one\ntwo\n', truncated: false });
+    expect(json).to.deep.equal({
+      sandboxId: id,
+      podName: `sb-${id}`,
+      container: 'main',
+      logs: 'one\ntwo\n',
+      truncated: false,
+    });
   });
 
   it('answers the last lines, says that there were more, and puts times before them', async () => {
@@ -43,22 +60,39 @@ describe('GET /sandboxes/{sandboxId}/logs', () => {
   it('answers nothing older than sinceSeconds', async () => {
     print('old\n');
     server.operations.clock.time = Date.parse(TIME) + 60_000;
-    expect((await server.tenant.get(`/sandboxes/${id}/logs?sinceSeconds=59`)).json).to.deep.include({ logs: '', truncated: false });
-    expect((await server.tenant.get(`/sandboxes/${id}/logs?sinceSeconds=61`)).json).to.deep.include({ logs: 'old\n' });
+    expect((await server.tenant.get(`/sandboxes/${id}/logs?sinceSeconds=59`)).json).to.deep.include(
+      { logs: '', truncated: false },
+    );
+    expect((await server.tenant.get(`/sandboxes/${id}/logs?sinceSeconds=61`)).json).to.deep.include(
+      { logs: 'old\n' },
+    );
   });
 
   it('gives the bare text where that is asked for, never as a page', async () => {
     print('<script>\nhalf');
-    const { status, headers, text } = await server.tenant.get(`/sandboxes/${id}/logs`, { headers: { Accept: 'text/plain' } });
+    const { status, headers, text } = await server.tenant.get(`/sandboxes/${id}/logs`, {
+      headers: { Accept: 'text/plain' },
+    });
     expect({ status, text }).to.deep.equal({ status: 200, text: '<script>\nhalf' });
     expect(headers['content-type']).to.equal('text/plain; charset=utf-8');
     expect(headers['x-content-type-options']).to.equal('nosniff');
-    expect((await server.tenant.get(`/sandboxes/${id}/logs`, { headers: { Accept: '*/*' } })).headers['content-type']).to.equal('application/json; charset=utf-8');
+    expect(
+      (await server.tenant.get(`/sandboxes/${id}/logs`, { headers: { Accept: '*/*' } })).headers[
+        'content-type'
+      ],
+    ).to.equal('application/json; charset=utf-8');
   });
 
   for (const [query, field] of [
-    ['tailLines=0', 'tailLines'], ['tailLines=10001', 'tailLines'], ['tailLines=-1', 'tailLines'], ['tailLines=x', 'tailLines'], ['sinceSeconds=1.5', 'sinceSeconds'],
-    ['follow=maybe', 'follow'], ['timestamps=1', 'timestamps'], ['container=A', 'container'], ['tailLines=1&tailLines=2', 'tailLines'],
+    ['tailLines=0', 'tailLines'],
+    ['tailLines=10001', 'tailLines'],
+    ['tailLines=-1', 'tailLines'],
+    ['tailLines=x', 'tailLines'],
+    ['sinceSeconds=1.5', 'sinceSeconds'],
+    ['follow=maybe', 'follow'],
+    ['timestamps=1', 'timestamps'],
+    ['container=A', 'container'],
+    ['tailLines=1&tailLines=2', 'tailLines'],
   ] as const) {
     it(`refuses ${query}`, async () => {
       const { status, json } = await server.tenant.get(`/sandboxes/${id}/logs?${query}`);
@@ -68,10 +102,14 @@ describe('GET /sandboxes/{sandboxId}/logs', () => {
     });
   }
 
-  it('hides what is another\'s', async () => {
+  it("hides what is another's", async () => {
     for (const client of [server.colleague, server.stranger, server.admin]) {
-      expect((await client.get(`/sandboxes/${id}/logs`)).json.errorCode).to.equal('SANDBOX_NOT_FOUND');
-      expect((await client.get(`/sandboxes/${id}/logs?follow=true`)).json.errorCode).to.equal('SANDBOX_NOT_FOUND');
+      expect((await client.get(`/sandboxes/${id}/logs`)).json.errorCode).to.equal(
+        'SANDBOX_NOT_FOUND',
+      );
+      expect((await client.get(`/sandboxes/${id}/logs?follow=true`)).json.errorCode).to.equal(
+        'SANDBOX_NOT_FOUND',
+      );
     }
     expect((await server.tenant.get(`/sandboxes/${uuidV7(99)}/logs`)).status).to.equal(404);
     expect((await server.anyone.get(`/sandboxes/${id}/logs`)).status).to.equal(401);
@@ -93,9 +131,14 @@ describe('GET /sandboxes/{sandboxId}/logs', () => {
 
       const events = await reader.until((all) => all.length === 3, 'the end');
       expect(events).to.deep.equal([
-        { id: '2', data: { line: 'two' } }, { id: '3', data: { line: 'three' } }, { event: 'end', data: { sandboxId: id } },
+        { id: '2', data: { line: 'two' } },
+        { id: '3', data: { line: 'three' } },
+        { event: 'end', data: { sandboxId: id } },
       ]);
-      await eventually(() => reader.ended && server.operations.followers === 0, 'the stream is over');
+      await eventually(
+        () => reader.ended && server.operations.followers === 0,
+        'the stream is over',
+      );
     });
 
     it('keeps carriage returns, odd bytes and characters cut in two in their line', async () => {
@@ -105,19 +148,27 @@ describe('GET /sandboxes/{sandboxId}/logs', () => {
 
       const events = await reader.until((all) => all.length === 2, 'both');
 
-      expect(events.map(({ data }) => data)).to.deep.equal([{ line: 'a\rb\u2028c', timestamp: TIME }, { line: 'x', partial: true, timestamp: TIME }]);
+      expect(events.map(({ data }) => data)).to.deep.equal([
+        { line: 'a\rb\u2028c', timestamp: TIME },
+        { line: 'x', partial: true, timestamp: TIME },
+      ]);
     });
 
     it('goes on after the event that a client had last', async () => {
       print('one\ntwo\nthree\n');
       const reader = await follow('', { 'Last-Event-ID': '2' });
-      expect(await reader.until((all) => all.length === 1, 'the third')).to.deep.equal([{ id: '3', data: { line: 'three' } }]);
+      expect(await reader.until((all) => all.length === 1, 'the third')).to.deep.equal([
+        { id: '3', data: { line: 'three' } },
+      ]);
     });
 
     it('says reset where that is no longer kept', async () => {
       print('one\n');
       const reader = await follow('', { 'Last-Event-ID': '77' });
-      expect(await reader.until((all) => all.length === 2, 'both')).to.deep.equal([{ event: 'reset', data: { sandboxId: id } }, { id: '1', data: { line: 'one' } }]);
+      expect(await reader.until((all) => all.length === 2, 'both')).to.deep.equal([
+        { event: 'reset', data: { sandboxId: id } },
+        { id: '1', data: { line: 'one' } },
+      ]);
     });
 
     it('lets go when the client goes away', async () => {

@@ -2,7 +2,10 @@ import { expect } from 'chai';
 import { LoopTurns, MOST_OF_TENANT } from '../../src/http/loop-turns.ts';
 import { rejection } from '../support/rejection.ts';
 
-const nextTurn = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve); });
+const nextTurn = (): Promise<void> =>
+  new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 
 describe('turns of the event loop', () => {
   let turns: LoopTurns;
@@ -16,7 +19,11 @@ describe('turns of the event loop', () => {
 
   const ask = (tenant: string): void => {
     const turn = turns.take(tenant);
-    if (turn) turn.then(() => begun.push(tenant), () => begun.push(`${tenant} refused`));
+    if (turn)
+      turn.then(
+        () => begun.push(tenant),
+        () => begun.push(`${tenant} refused`),
+      );
     else begun.push(tenant);
   };
 
@@ -46,11 +53,13 @@ describe('turns of the event loop', () => {
   it('keep the order of one tenant', async () => {
     const order: number[] = [];
     ask('quiet');
-    await Promise.all(Array.from({ length: 12 }, async (_, n) => {
-      const turn = turns.take('noisy');
-      if (turn) await turn;
-      order.push(n);
-    }));
+    await Promise.all(
+      Array.from({ length: 12 }, async (_, n) => {
+        const turn = turns.take('noisy');
+        if (turn) await turn;
+        order.push(n);
+      }),
+    );
     expect(order).to.deep.equal(Array.from({ length: 12 }, (_, n) => n));
   });
 
@@ -78,7 +87,10 @@ describe('turns of the event loop', () => {
   it('refuse the tenant of whose requests too many wait, and nobody else', async () => {
     ask('quiet');
     for (let n = 0; n < 52; n += 1) ask('noisy');
-    expect(await rejection(turns.take('noisy') ?? Promise.resolve())).to.have.property('code', 'RATE_LIMITED');
+    expect(await rejection(turns.take('noisy') ?? Promise.resolve())).to.have.property(
+      'code',
+      'RATE_LIMITED',
+    );
     ask('quiet');
     expect(begun.at(-1)).to.equal('quiet');
   });

@@ -5,7 +5,14 @@ import { aServer } from './a-server.ts';
 describe('how requests are counted', () => {
   it('by the template of their route: a HEAD as the GET that it is, a path that there is not as none', async () => {
     const counted: unknown[] = [];
-    const server = await aServer({ metrics: { ...NO_METRICS, count: (name, labels) => { if (name === 'sandpool_http_requests_total') counted.push(labels); } } });
+    const server = await aServer({
+      metrics: {
+        ...NO_METRICS,
+        count: (name, labels) => {
+          if (name === 'sandpool_http_requests_total') counted.push(labels);
+        },
+      },
+    });
     await server.tenant.send('HEAD', '/sandboxpools/some');
     await server.tenant.send('GET', '/sandboxpools/some');
     await server.tenant.send('PUT', '/made/up');

@@ -14,13 +14,25 @@ describe('more than the server can do at once', () => {
     const { operations } = server;
     const list = operations.listPools;
     let letGo: () => void = () => {};
-    const held = new Promise<void>((resolve) => { letGo = resolve; });
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
     let started = 0;
-    Object.assign(operations, { listPools: async (...call: Parameters<typeof list>) => { started += 1; await held; return list(...call); } });
+    Object.assign(operations, {
+      listPools: async (...call: Parameters<typeof list>) => {
+        started += 1;
+        await held;
+        return list(...call);
+      },
+    });
     const begin = async (clients: readonly HttpClient[]) => {
       const before = started;
       const lists = clients.map((client) => client.get('/sandboxpools'));
-      await within(5_000, 'all are under way', () => started === before + clients.length || undefined);
+      await within(
+        5_000,
+        'all are under way',
+        () => started === before + clients.length || undefined,
+      );
       return lists;
     };
     return { server, begin, letGo };
@@ -30,13 +42,23 @@ describe('more than the server can do at once', () => {
     const { server, begin, letGo } = await aBusyServer(4);
     const slow = await begin([server.tenant, server.colleague, server.stranger, server.admin]);
 
-    const refused = [await server.tenant.get('/sandboxes'), await server.tenant.post('/sandboxes', { poolName: 'x' })];
-    for (const { status, headers, json } of refused) expect([status, headers['retry-after'], json.errorCode]).to.deep.equal([503, '1', 'UNAVAILABLE']);
+    const refused = [
+      await server.tenant.get('/sandboxes'),
+      await server.tenant.post('/sandboxes', { poolName: 'x' }),
+    ];
+    for (const { status, headers, json } of refused)
+      expect([status, headers['retry-after'], json.errorCode]).to.deep.equal([
+        503,
+        '1',
+        'UNAVAILABLE',
+      ]);
     expect((await server.anyone.get('/healthz')).status).to.equal(200);
     expect((await server.anyone.get('/v1/readyz')).status).to.equal(200);
     letGo();
 
-    expect((await Promise.all(slow)).map(({ status }) => status)).to.deep.equal([200, 200, 200, 200]);
+    expect((await Promise.all(slow)).map(({ status }) => status)).to.deep.equal([
+      200, 200, 200, 200,
+    ]);
     expect((await server.tenant.get('/sandboxpools')).status).to.equal(200);
     await server.stop();
   });
@@ -47,7 +69,7 @@ describe('more than the server can do at once', () => {
 
     expect((await server.tenant.get('/sandboxpools')).status).to.equal(503);
     expect((await server.tenant.get('/sandboxes')).status).to.equal(200);
-    slow.push(...await begin([server.stranger]));
+    slow.push(...(await begin([server.stranger])));
     letGo();
 
     expect((await Promise.all(slow)).map(({ status }) => status)).to.deep.equal([200, 200, 200]);
@@ -59,11 +81,23 @@ describe('more than the server can do at once', () => {
     const connection = await connectRaw(server.port);
     const ask = 'GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n';
     connection.socket.write(ask.repeat(8));
-    await within(5_000, 'all are answered', () => (connection.received().match(/HTTP/g) ?? []).length === 8 || undefined);
+    await within(
+      5_000,
+      'all are answered',
+      () => (connection.received().match(/HTTP/g) ?? []).length === 8 || undefined,
+    );
 
-    expect(connection.received().match(/HTTP\/1\.1 \d+/g)).to.deep.equal(['HTTP/1.1 404', 'HTTP/1.1 404', ...Array.from({ length: 6 }, () => 'HTTP/1.1 503')]);
+    expect(connection.received().match(/HTTP\/1\.1 \d+/g)).to.deep.equal([
+      'HTTP/1.1 404',
+      'HTTP/1.1 404',
+      ...Array.from({ length: 6 }, () => 'HTTP/1.1 503'),
+    ]);
     connection.socket.write(ask);
-    await within(5_000, 'it is read from again', () => (connection.received().match(/HTTP\/1\.1 404/g) ?? []).length === 3 || undefined);
+    await within(
+      5_000,
+      'it is read from again',
+      () => (connection.received().match(/HTTP\/1\.1 404/g) ?? []).length === 3 || undefined,
+    );
     connection.socket.destroy();
     await server.stop();
   });
@@ -74,11 +108,19 @@ describe('more than the server can do at once', () => {
     const { json } = await server.tenant.post('/sandboxes', { poolName: 'shells' });
     let finish: () => void = () => {};
     let started = 0;
-    server.operations.runExec = () => new Promise((resolve) => { started += 1; finish = () => resolve(outcome({})); });
-    const command = server.tenant.post(`/sandboxes/${json.sandbox?.['sandboxId'] ?? ''}/exec`, { command: 'sleep' });
+    server.operations.runExec = () =>
+      new Promise((resolve) => {
+        started += 1;
+        finish = () => resolve(outcome({}));
+      });
+    const command = server.tenant.post(`/sandboxes/${json.sandbox?.['sandboxId'] ?? ''}/exec`, {
+      command: 'sleep',
+    });
     await within(5_000, 'the command runs', () => started === 1 || undefined);
     const drip = await connectRaw(server.port);
-    drip.socket.write(`POST /sandboxes HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY: ${server.tenant.key ?? ''}\r\nContent-Length: 100\r\n\r\n{`);
+    drip.socket.write(
+      `POST /sandboxes HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY: ${server.tenant.key ?? ''}\r\nContent-Length: 100\r\n\r\n{`,
+    );
 
     expect((await server.tenant.get('/sandboxpools')).status).to.equal(200);
     finish();
@@ -113,7 +155,11 @@ describe('more than the server can do at once', () => {
 describe('connections of one address', () => {
   it('are cut past its share, and counted until they close', async () => {
     const server = await aServer({ limits: { maxConnectionsPerAddress: 3 } });
-    const kept = [await connectRaw(server.port), await connectRaw(server.port), await connectRaw(server.port)];
+    const kept = [
+      await connectRaw(server.port),
+      await connectRaw(server.port),
+      await connectRaw(server.port),
+    ];
 
     expect(await (await connectRaw(server.port)).closed()).to.equal('');
     kept[0]?.socket.destroy();
@@ -127,7 +173,10 @@ describe('connections of one address', () => {
   });
 
   it('have no share where it is a trusted proxy', async () => {
-    const server = await aServer({ limits: { maxConnectionsPerAddress: 1 }, trustedProxies: ['127.0.0.0/8'] });
+    const server = await aServer({
+      limits: { maxConnectionsPerAddress: 1 },
+      trustedProxies: ['127.0.0.0/8'],
+    });
     const kept = [await connectRaw(server.port), await connectRaw(server.port)];
 
     expect((await server.anyone.get('/healthz')).status).to.equal(200);
@@ -141,7 +190,9 @@ describe('bodies that are still arriving', () => {
     const server = await aServer({ limits: { maxArrivingBytes: 100_000 } });
     const begin = async () => {
       const connection = await connectRaw(server.port);
-      connection.socket.write(`POST /sandboxes HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY: ${server.tenant.key ?? ''}\r\nContent-Type: application/json\r\nContent-Length: 90000\r\n\r\n`);
+      connection.socket.write(
+        `POST /sandboxes HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY: ${server.tenant.key ?? ''}\r\nContent-Type: application/json\r\nContent-Length: 90000\r\n\r\n`,
+      );
       connection.socket.write(' '.repeat(60_000));
       return connection;
     };
@@ -149,7 +200,11 @@ describe('bodies that are still arriving', () => {
     const younger = await begin();
 
     const { status, headers, json } = parseRaw(await oldest.closed());
-    expect([status, headers['retry-after'], json.errorCode]).to.deep.equal([503, '1', 'UNAVAILABLE']);
+    expect([status, headers['retry-after'], json.errorCode]).to.deep.equal([
+      503,
+      '1',
+      'UNAVAILABLE',
+    ]);
     younger.socket.write(`${' '.repeat(29_980)}{"poolName":"nope"} `);
     await once(younger.socket, 'data');
     expect(parseRaw(younger.received()).json.errorCode).to.equal('POOL_NOT_FOUND');

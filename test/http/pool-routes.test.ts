@@ -4,27 +4,75 @@ import { aServer, type TestServer } from './a-server.ts';
 
 describe('pools over HTTP', () => {
   let server: TestServer;
-  beforeEach(async () => { server = await aServer(); });
+  beforeEach(async () => {
+    server = await aServer();
+  });
   afterEach(() => server.stop());
 
   const POOL = {
-    name: 'shells', namespace: 'team-blue', cpu: '500m', memory: '256Mi', team: 'blue', user: 'ada', templateVersion: '1',
-    createdAt: '2026-03-01T12:00:00.000Z', labels: {}, annotations: { 'sandpool.dev/template-name': 'default' }, spec: { replicas: 3 },
+    name: 'shells',
+    namespace: 'team-blue',
+    cpu: '500m',
+    memory: '256Mi',
+    team: 'blue',
+    user: 'ada',
+    templateVersion: '1',
+    createdAt: '2026-03-01T12:00:00.000Z',
+    labels: {},
+    annotations: { 'sandpool.dev/template-name': 'default' },
+    spec: { replicas: 3 },
     status: {
-      phase: 'Ready', idleReplicas: 3, unavailableIdleReplicas: 0, runningReplicas: 0, startingReplicas: 0, stoppingReplicas: 0, failedReplicas: 0,
-      updateRevision: 'abc', updatedReplicas: 3, outdatedReplicas: 0, observedTemplateVersion: '1',
+      phase: 'Ready',
+      idleReplicas: 3,
+      unavailableIdleReplicas: 0,
+      runningReplicas: 0,
+      startingReplicas: 0,
+      stoppingReplicas: 0,
+      failedReplicas: 0,
+      updateRevision: 'abc',
+      updatedReplicas: 3,
+      outdatedReplicas: 0,
+      observedTemplateVersion: '1',
       conditions: [
-        { type: 'Progressing', status: 'False', reason: 'RolloutComplete', message: '', lastTransitionTime: '2026-03-01T12:00:00.000Z' },
-        { type: 'Degraded', status: 'False', reason: 'AsExpected', message: '', lastTransitionTime: '2026-03-01T12:00:00.000Z' },
-        { type: 'TemplateResolved', status: 'True', reason: 'Resolved', message: '', lastTransitionTime: '2026-03-01T12:00:00.000Z' },
+        {
+          type: 'Progressing',
+          status: 'False',
+          reason: 'RolloutComplete',
+          message: '',
+          lastTransitionTime: '2026-03-01T12:00:00.000Z',
+        },
+        {
+          type: 'Degraded',
+          status: 'False',
+          reason: 'AsExpected',
+          message: '',
+          lastTransitionTime: '2026-03-01T12:00:00.000Z',
+        },
+        {
+          type: 'TemplateResolved',
+          status: 'True',
+          reason: 'Resolved',
+          message: '',
+          lastTransitionTime: '2026-03-01T12:00:00.000Z',
+        },
       ],
     },
   };
   /** What has a length that is no number, and can't be compared. */
   const ODD = { length: { toString: null } };
   /** Beyond 256 KiB. */
-  const LARGE = { containers: [{ name: 'main', image: 'host', args: Array.from({ length: 33 }, () => 'x'.repeat(8_000)) }] };
-  const create = (body: object = {}) => server.tenant.post('/sandboxpools', { name: 'shells', templateName: 'default', replicas: 3, ...body });
+  const LARGE = {
+    containers: [
+      { name: 'main', image: 'host', args: Array.from({ length: 33 }, () => 'x'.repeat(8_000)) },
+    ],
+  };
+  const create = (body: object = {}) =>
+    server.tenant.post('/sandboxpools', {
+      name: 'shells',
+      templateName: 'default',
+      replicas: 3,
+      ...body,
+    });
 
   describe('POST /sandboxpools', () => {
     it('answers 201 with the pool as a template', async () => {
@@ -34,21 +82,37 @@ describe('pools over HTTP', () => {
     });
 
     it('makes one replica where none is asked for', async () => {
-      const answer = await server.tenant.post('/sandboxpools', { name: 'one', templateName: 'default' });
+      const answer = await server.tenant.post('/sandboxpools', {
+        name: 'one',
+        templateName: 'default',
+      });
       expect(answer.json.template!.spec).to.deep.equal({ replicas: 1 });
     });
 
     it('keeps labels and annotations', async () => {
-      const answer = await create({ labels: { 'quota.example.com/url': 'https://example.com/q' }, annotations: { note: 'mine' } });
-      expect(answer.json.template!.labels).to.deep.equal({ 'quota.example.com/url': 'https://example.com/q' });
-      expect(answer.json.template!.annotations).to.deep.equal({ note: 'mine', 'sandpool.dev/template-name': 'default' });
+      const answer = await create({
+        labels: { 'quota.example.com/url': 'https://example.com/q' },
+        annotations: { note: 'mine' },
+      });
+      expect(answer.json.template!.labels).to.deep.equal({
+        'quota.example.com/url': 'https://example.com/q',
+      });
+      expect(answer.json.template!.annotations).to.deep.equal({
+        note: 'mine',
+        'sandpool.dev/template-name': 'default',
+      });
     });
 
     it('answers 404 with the templates there are for an unknown one', async () => {
       const answer = await create({ templateName: 'nope' });
       expect(answer.status).to.equal(404);
-      expect([answer.json.error, answer.json.errorCode]).to.deep.equal(['sandbox template not found', 'SANDBOX_TEMPLATE_NOT_FOUND']);
-      expect(answer.json.detail!.availableTemplates).to.deep.equal([{ name: 'default', description: 'a shell' }]);
+      expect([answer.json.error, answer.json.errorCode]).to.deep.equal([
+        'sandbox template not found',
+        'SANDBOX_TEMPLATE_NOT_FOUND',
+      ]);
+      expect(answer.json.detail!.availableTemplates).to.deep.equal([
+        { name: 'default', description: 'a shell' },
+      ]);
       expect(answer.json.detail!.hint).to.be.a('string').that.is.not.empty;
     });
 
@@ -56,36 +120,105 @@ describe('pools over HTTP', () => {
       await create();
       const answer = await create();
       expect(answer.status).to.equal(409);
-      expect(answer.json).to.deep.equal({ error: 'pool already exists', errorCode: 'ALREADY_EXISTS' });
+      expect(answer.json).to.deep.equal({
+        error: 'pool already exists',
+        errorCode: 'ALREADY_EXISTS',
+      });
     });
 
     it('answers 429 at the quota, the delay in the header alone', async () => {
       server.operations.failWith = poolQuotaExceeded('replicas');
       const answer = await create();
       expect(answer.status).to.equal(429);
-      expect(answer.json).to.deep.equal({ error: 'scale failed', errorCode: 'QUOTA_EXCEEDED', detail: { errCode: 'QUOTA_EXCEEDED' } });
+      expect(answer.json).to.deep.equal({
+        error: 'scale failed',
+        errorCode: 'QUOTA_EXCEEDED',
+        detail: { errCode: 'QUOTA_EXCEEDED' },
+      });
       expect(answer.headers['retry-after']).to.match(/^[1-9][0-9]*$/);
     });
 
     for (const [body, field] of [
-      [{ name: undefined }, 'name'], [{ name: 'Upper' }, 'name'], [{ name: 'a/b' }, 'name'], [{ name: '' }, 'name'], [{ name: '-a' }, 'name'], [{ name: 'a'.repeat(64) }, 'name'],
-      [{ name: 5 }, 'name'], [{ templateName: undefined }, 'templateName'], [{ templateName: null }, 'templateName'], [{ replicas: -1 }, 'replicas'], [{ replicas: 10_001 }, 'replicas'],
-      [{ replicas: '3' }, 'replicas'], [{ replicas: 1.5 }, 'replicas'], [{ replicas: null }, 'replicas'], [{ labels: [] }, 'labels'], [{ labels: { a: 1 } }, 'labels.a'],
-      [{ labels: Object.fromEntries(Array.from({ length: 65 }, (_, n) => [`l${n}`, ''])) }, 'labels'], [{ annotations: { a: 'x'.repeat(4_097) } }, 'annotations.a'],
-      [{ templateName: undefined, template: null }, 'template'], [{ templateName: undefined, template: {} }, 'template.containers'],
-      [{ templateName: undefined, template: { containers: [{ name: 'a', image: 'b', privileged: true }] } }, 'template.containers[0].privileged'],
-      [{ template: { containers: [{ name: 'a', image: 'b' }] } }, 'template'], [{ templateName: undefined, template: LARGE }, 'template'], [{ templateName: undefined, overrides: { podCreationImagePolicy: 'EnvOverrideImage' } }, 'templateName'],
-      [{ templateName: undefined, overrides: { image: 'x', podCreationImagePolicy: 'PoolDefaultImage' } }, 'templateName'], [{ overrides: { podCreationImagePolicy: 'Newest' } }, 'overrides.podCreationImagePolicy'],
-      [{ overrides: [] }, 'overrides'], [{ overrides: { image: '' } }, 'overrides.image'], [{ overrides: { image: 7 } }, 'overrides.image'], [{ overrides: { gateway: true } }, 'overrides.gateway'],
-      [{ overrides: { gateway: { enabled: 'no' } } }, 'overrides.gateway.enabled'], [{ overrides: { envd: { verbose: 1 } } }, 'overrides.envd.verbose'],
-      [{ overrides: { defaultIdleTimeout: '5 min' } }, 'overrides.defaultIdleTimeout'], [{ overrides: { defaultStartupTimeout: '2h' } }, 'overrides.defaultStartupTimeout'],
-      [{ overrides: { imagePullSecret: { registries: [{ registry: 'r', username: 'u' }] } } }, 'overrides.imagePullSecret.registries[0].password'],
-      [{ overrides: { volumes: [{ claimName: 'c' }] } }, 'overrides.volumes[0].mountPath'], [{ overrides: { volumes: [{ claimName: 'c', mountPath: '/a/../b' }] } }, 'overrides.volumes[0].mountPath'],
-      [{ overrides: { volumes: [{ claimName: 'c', mountPath: '/a', subPath: '../b' }] } }, 'overrides.volumes[0].subPath'],
-      [{ templateName: undefined, template: { containers: [{ name: 'a', image: ODD }] } }, 'template.containers[0].image'], [{ overrides: { volumes: ODD } }, 'overrides.volumes'],
-      [{ multiplier: 0 }, 'multiplier'], [{ multiplier: '2' }, 'multiplier'], [{ cpu: 2 }, 'cpu'], [{ cpu: '9m' }, 'cpu'], [{ memory: '15Mi' }, 'memory'],
-      [{ inlineResources: { limits: { cpu: '257' } } }, 'inlineResources.limits.cpu'], [{ minReplicas: -1 }, 'minReplicas'], [{ maxReplicas: 10_001 }, 'maxReplicas'],
-      [{ updateStrategy: { maxUnavailable: '101%' } }, 'updateStrategy.maxUnavailable'], [{ updateStrategy: { maxUnavailable: 2 } }, 'updateStrategy.maxUnavailable'],
+      [{ name: undefined }, 'name'],
+      [{ name: 'Upper' }, 'name'],
+      [{ name: 'a/b' }, 'name'],
+      [{ name: '' }, 'name'],
+      [{ name: '-a' }, 'name'],
+      [{ name: 'a'.repeat(64) }, 'name'],
+      [{ name: 5 }, 'name'],
+      [{ templateName: undefined }, 'templateName'],
+      [{ templateName: null }, 'templateName'],
+      [{ replicas: -1 }, 'replicas'],
+      [{ replicas: 10_001 }, 'replicas'],
+      [{ replicas: '3' }, 'replicas'],
+      [{ replicas: 1.5 }, 'replicas'],
+      [{ replicas: null }, 'replicas'],
+      [{ labels: [] }, 'labels'],
+      [{ labels: { a: 1 } }, 'labels.a'],
+      [
+        { labels: Object.fromEntries(Array.from({ length: 65 }, (_, n) => [`l${n}`, ''])) },
+        'labels',
+      ],
+      [{ annotations: { a: 'x'.repeat(4_097) } }, 'annotations.a'],
+      [{ templateName: undefined, template: null }, 'template'],
+      [{ templateName: undefined, template: {} }, 'template.containers'],
+      [
+        {
+          templateName: undefined,
+          template: { containers: [{ name: 'a', image: 'b', privileged: true }] },
+        },
+        'template.containers[0].privileged',
+      ],
+      [{ template: { containers: [{ name: 'a', image: 'b' }] } }, 'template'],
+      [{ templateName: undefined, template: LARGE }, 'template'],
+      [
+        { templateName: undefined, overrides: { podCreationImagePolicy: 'EnvOverrideImage' } },
+        'templateName',
+      ],
+      [
+        {
+          templateName: undefined,
+          overrides: { image: 'x', podCreationImagePolicy: 'PoolDefaultImage' },
+        },
+        'templateName',
+      ],
+      [{ overrides: { podCreationImagePolicy: 'Newest' } }, 'overrides.podCreationImagePolicy'],
+      [{ overrides: [] }, 'overrides'],
+      [{ overrides: { image: '' } }, 'overrides.image'],
+      [{ overrides: { image: 7 } }, 'overrides.image'],
+      [{ overrides: { gateway: true } }, 'overrides.gateway'],
+      [{ overrides: { gateway: { enabled: 'no' } } }, 'overrides.gateway.enabled'],
+      [{ overrides: { envd: { verbose: 1 } } }, 'overrides.envd.verbose'],
+      [{ overrides: { defaultIdleTimeout: '5 min' } }, 'overrides.defaultIdleTimeout'],
+      [{ overrides: { defaultStartupTimeout: '2h' } }, 'overrides.defaultStartupTimeout'],
+      [
+        { overrides: { imagePullSecret: { registries: [{ registry: 'r', username: 'u' }] } } },
+        'overrides.imagePullSecret.registries[0].password',
+      ],
+      [{ overrides: { volumes: [{ claimName: 'c' }] } }, 'overrides.volumes[0].mountPath'],
+      [
+        { overrides: { volumes: [{ claimName: 'c', mountPath: '/a/../b' }] } },
+        'overrides.volumes[0].mountPath',
+      ],
+      [
+        { overrides: { volumes: [{ claimName: 'c', mountPath: '/a', subPath: '../b' }] } },
+        'overrides.volumes[0].subPath',
+      ],
+      [
+        { templateName: undefined, template: { containers: [{ name: 'a', image: ODD }] } },
+        'template.containers[0].image',
+      ],
+      [{ overrides: { volumes: ODD } }, 'overrides.volumes'],
+      [{ multiplier: 0 }, 'multiplier'],
+      [{ multiplier: '2' }, 'multiplier'],
+      [{ cpu: 2 }, 'cpu'],
+      [{ cpu: '9m' }, 'cpu'],
+      [{ memory: '15Mi' }, 'memory'],
+      [{ inlineResources: { limits: { cpu: '257' } } }, 'inlineResources.limits.cpu'],
+      [{ minReplicas: -1 }, 'minReplicas'],
+      [{ maxReplicas: 10_001 }, 'maxReplicas'],
+      [{ updateStrategy: { maxUnavailable: '101%' } }, 'updateStrategy.maxUnavailable'],
+      [{ updateStrategy: { maxUnavailable: 2 } }, 'updateStrategy.maxUnavailable'],
       [{ updateStrategy: { autoUpdate: 'yes' } }, 'updateStrategy.autoUpdate'],
     ] as const) {
       it(`refuses ${JSON.stringify(body).slice(0, 60)}`, async () => {
@@ -99,28 +232,61 @@ describe('pools over HTTP', () => {
 
     it('shows what was asked for as it was asked, and never a password', async () => {
       const source = {
-        template: { containers: [{ name: 'main', image: 'busybox', resources: { limits: { cpu: '1' } } }] }, instanceType: 'small', multiplier: 1.5, memory: '1Gi',
+        template: {
+          containers: [{ name: 'main', image: 'busybox', resources: { limits: { cpu: '1' } } }],
+        },
+        instanceType: 'small',
+        multiplier: 1.5,
+        memory: '1Gi',
         inlineResources: { requests: { cpu: '100m' } },
       };
-      const overrides = { image: 'x', gateway: { enabled: false }, envd: { verbose: true }, volumes: [{ claimName: 'data', mountPath: '/data', readOnly: true }] };
+      const overrides = {
+        image: 'x',
+        gateway: { enabled: false },
+        envd: { verbose: true },
+        volumes: [{ claimName: 'data', mountPath: '/data', readOnly: true }],
+      };
       const answer = await create({
-        templateName: undefined, ...source, minReplicas: 2, maxReplicas: 9, updateStrategy: { autoUpdate: false },
-        overrides: { ...overrides, imagePullSecretConfigured: true, imagePullSecret: { registries: [{ registry: 'r.example', username: 'u', password: 'hunter2' }] } },
+        templateName: undefined,
+        ...source,
+        minReplicas: 2,
+        maxReplicas: 9,
+        updateStrategy: { autoUpdate: false },
+        overrides: {
+          ...overrides,
+          imagePullSecretConfigured: true,
+          imagePullSecret: {
+            registries: [{ registry: 'r.example', username: 'u', password: 'hunter2' }],
+          },
+        },
       });
 
       expect(answer.status).to.equal(201);
       expect(answer.json.template!.spec).to.deep.equal({ replicas: 3, ...source, overrides });
       expect(answer.text).to.not.contain('hunter2');
-      expect(server.operations.registries).to.deep.equal([{ registry: 'r.example', username: 'u', password: 'hunter2' }]);
+      expect(server.operations.registries).to.deep.equal([
+        { registry: 'r.example', username: 'u', password: 'hunter2' },
+      ]);
       expect(answer.json.template!.annotations).to.deep.equal({});
     });
 
     it('names unknown fields, also those inside, in a Warning', async () => {
-      const answer = await create({ colour: 'red', overrides: { image: 'x', speed: 9, volumes: [{ claimName: 'c', mountPath: '/c', mode: 1 }] } });
+      const answer = await create({
+        colour: 'red',
+        overrides: {
+          image: 'x',
+          speed: 9,
+          volumes: [{ claimName: 'c', mountPath: '/c', mode: 1 }],
+        },
+      });
 
       expect(answer.status).to.equal(201);
-      for (const field of ['colour', 'overrides.speed', 'overrides.volumes[0].mode']) expect(answer.headers['warning']).to.contain(`unknown field ${field}"`);
-      expect(answer.json.template!.spec).to.deep.equal({ replicas: 3, overrides: { image: 'x', volumes: [{ claimName: 'c', mountPath: '/c' }] } });
+      for (const field of ['colour', 'overrides.speed', 'overrides.volumes[0].mode'])
+        expect(answer.headers['warning']).to.contain(`unknown field ${field}"`);
+      expect(answer.json.template!.spec).to.deep.equal({
+        replicas: 3,
+        overrides: { image: 'x', volumes: [{ claimName: 'c', mountPath: '/c' }] },
+      });
     });
 
     it('says one thing of maxUnavailable, whether it is no text or a wrong one', async () => {
@@ -131,7 +297,10 @@ describe('pools over HTTP', () => {
     });
 
     it('names no unknown field in a Warning where the body is refused', async () => {
-      const answer = await create({ colour: 'red', template: { containers: [], privileged: true } });
+      const answer = await create({
+        colour: 'red',
+        template: { containers: [], privileged: true },
+      });
 
       expect([answer.status, answer.headers['warning']]).to.deep.equal([400, undefined]);
     });
@@ -140,8 +309,15 @@ describe('pools over HTTP', () => {
   describe('GET /sandboxpools and /sandboxpools/{name}', () => {
     it('answer the pool, in a page and alone', async () => {
       await create();
-      expect((await server.tenant.get('/sandboxpools/shells')).json).to.deep.equal({ template: POOL });
-      expect((await server.tenant.get('/sandboxpools')).json).to.deep.equal({ items: [POOL], total: 1, limit: 20, offset: 0 });
+      expect((await server.tenant.get('/sandboxpools/shells')).json).to.deep.equal({
+        template: POOL,
+      });
+      expect((await server.tenant.get('/sandboxpools')).json).to.deep.equal({
+        items: [POOL],
+        total: 1,
+        limit: 20,
+        offset: 0,
+      });
     });
 
     it('page, newest first', async () => {
@@ -156,7 +332,11 @@ describe('pools over HTTP', () => {
       await create();
       await server.stranger.post('/sandboxpools', { name: 'shells', templateName: 'default' });
       const sync = async (namespace: string) => {
-        const { status, json, headers } = await server.admin.post(`/sandboxpools/shells/sync-template?namespace=${namespace}`, undefined, { headers: { 'Idempotency-Key': 'once' } });
+        const { status, json, headers } = await server.admin.post(
+          `/sandboxpools/shells/sync-template?namespace=${namespace}`,
+          undefined,
+          { headers: { 'Idempotency-Key': 'once' } },
+        );
         return [status, json.template?.namespace, headers['idempotency-replayed']];
       };
       expect(await sync('team-blue')).to.deep.equal([200, 'team-blue', undefined]);
@@ -171,12 +351,17 @@ describe('pools over HTTP', () => {
         expect(answer.status).to.equal(404);
         expect(answer.json).to.deep.equal({ error: 'pool not found', errorCode: 'POOL_NOT_FOUND' });
         expect((await client.get('/sandboxpools')).json.total).to.equal(0);
-        expect((await client.get('/sandboxpools?all=true')).json.errorCode).to.equal('ADMIN_REQUIRED');
+        expect((await client.get('/sandboxpools?all=true')).json.errorCode).to.equal(
+          'ADMIN_REQUIRED',
+        );
       }
       expect((await server.admin.get('/sandboxpools')).json.total).to.equal(0);
       expect((await server.admin.get('/sandboxpools?all=true')).json.total).to.equal(1);
       expect((await server.admin.get('/sandboxpools?all')).json.total).to.equal(1);
-      expect((await server.admin.get('/sandboxpools?all=perhaps')).json.detail).to.deep.equal({ field: 'all', allowed: ['true', 'false'] });
+      expect((await server.admin.get('/sandboxpools?all=perhaps')).json.detail).to.deep.equal({
+        field: 'all',
+        allowed: ['true', 'false'],
+      });
     });
 
     it('answer 404 for what can be no pool’s name', async () => {
@@ -193,32 +378,53 @@ describe('pools over HTTP', () => {
       const answer = await server.tenant.put('/sandboxpools/shells', { replicas: 5 });
       expect(answer.status).to.equal(200);
       expect(answer.json.template!.spec).to.deep.equal({ replicas: 5 });
-      expect((await server.tenant.put('/sandboxpools/shells', { replicas: 0 })).json.template!.spec).to.deep.equal({ replicas: 0 });
+      expect(
+        (await server.tenant.put('/sandboxpools/shells', { replicas: 0 })).json.template!.spec,
+      ).to.deep.equal({ replicas: 0 });
     });
 
     it('changes nothing when the body is empty', async () => {
       await create();
-      for (const body of [{}, undefined]) expect((await server.tenant.put('/sandboxpools/shells', body)).json).to.deep.equal({ template: POOL });
+      for (const body of [{}, undefined])
+        expect((await server.tenant.put('/sandboxpools/shells', body)).json).to.deep.equal({
+          template: POOL,
+        });
     });
 
     it('merges: what is not named stays, within overrides too', async () => {
       await create({ overrides: { image: 'x', envd: { verbose: true } } });
-      const changed = await server.tenant.put('/sandboxpools/shells', { overrides: { image: 'y' }, labels: { a: 'b' } });
-      expect(changed.json.template!.spec).to.deep.equal({ replicas: 3, overrides: { image: 'y', envd: { verbose: true } } });
+      const changed = await server.tenant.put('/sandboxpools/shells', {
+        overrides: { image: 'y' },
+        labels: { a: 'b' },
+      });
+      expect(changed.json.template!.spec).to.deep.equal({
+        replicas: 3,
+        overrides: { image: 'y', envd: { verbose: true } },
+      });
       expect(changed.json.template!.labels).to.deep.equal({ a: 'b' });
     });
 
     it('refuses replicas and overrides out of bounds', async () => {
       await create();
-      for (const [body, field] of [[{ replicas: 10_001 }, 'replicas'], [{ replicas: true }, 'replicas'], [{ overrides: { image: '' } }, 'overrides.image']] as const) {
-        expect((await server.tenant.put('/sandboxpools/shells', body)).json.detail!.field).to.equal(field);
+      for (const [body, field] of [
+        [{ replicas: 10_001 }, 'replicas'],
+        [{ replicas: true }, 'replicas'],
+        [{ overrides: { image: '' } }, 'overrides.image'],
+      ] as const) {
+        expect((await server.tenant.put('/sandboxpools/shells', body)).json.detail!.field).to.equal(
+          field,
+        );
       }
-      expect((await server.tenant.get('/sandboxpools/shells')).json).to.deep.equal({ template: POOL });
+      expect((await server.tenant.get('/sandboxpools/shells')).json).to.deep.equal({
+        template: POOL,
+      });
     });
 
     it('answers 404 for another’s pool', async () => {
       await create();
-      expect((await server.colleague.put('/sandboxpools/shells', { replicas: 0 })).json.errorCode).to.equal('POOL_NOT_FOUND');
+      expect(
+        (await server.colleague.put('/sandboxpools/shells', { replicas: 0 })).json.errorCode,
+      ).to.equal('POOL_NOT_FOUND');
     });
   });
 
@@ -227,11 +433,19 @@ describe('pools over HTTP', () => {
       await create();
       const answer = await server.tenant.delete('/sandboxpools/shells');
       expect(answer.status).to.equal(200);
-      expect(answer.json).to.deep.equal({ name: 'shells', namespace: 'team-blue', status: 'Deleting' });
+      expect(answer.json).to.deep.equal({
+        name: 'shells',
+        namespace: 'team-blue',
+        status: 'Deleting',
+      });
       expect(server.operations.pools.get('team-blue/shells')?.deleting).to.equal('keep-running');
     });
 
-    for (const [query, expected] of [['force=true', 'force'], ['force', 'force'], ['force=false', 'keep-running']] as const) {
+    for (const [query, expected] of [
+      ['force=true', 'force'],
+      ['force', 'force'],
+      ['force=false', 'keep-running'],
+    ] as const) {
       it(`takes ?${query} as ${expected}`, async () => {
         await create();
         expect((await server.tenant.delete(`/sandboxpools/shells?${query}`)).status).to.equal(200);
@@ -241,7 +455,9 @@ describe('pools over HTTP', () => {
 
     it('refuses another force, and a pool of another', async () => {
       await create();
-      expect((await server.tenant.delete('/sandboxpools/shells?force=yes')).json.detail!.field).to.equal('force');
+      expect(
+        (await server.tenant.delete('/sandboxpools/shells?force=yes')).json.detail!.field,
+      ).to.equal('force');
       expect((await server.stranger.delete('/sandboxpools/shells')).status).to.equal(404);
       expect(server.operations.pools.get('team-blue/shells')?.deleting).to.equal(false);
     });

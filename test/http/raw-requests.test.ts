@@ -18,7 +18,11 @@ describe('bytes on a connection', () => {
   const post = (headers: string, body = ''): string =>
     `POST /sandboxes HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY: ${key}\r\nContent-Type: application/json\r\n${headers}\r\n${body}`;
 
-  const expectError = (answer: ReturnType<typeof parseRaw>, status: number, errorCode: string): void => {
+  const expectError = (
+    answer: ReturnType<typeof parseRaw>,
+    status: number,
+    errorCode: string,
+  ): void => {
     expect([answer.status, answer.json.errorCode]).to.deep.equal([status, errorCode]);
     expect(answer.json.error).to.be.a('string').that.is.not.empty;
     expect(answer.headers['content-type']).to.equal('application/json; charset=utf-8');
@@ -26,12 +30,25 @@ describe('bytes on a connection', () => {
   };
 
   for (const [name, text] of [
-    ['no HTTP', 'hello\r\n\r\n'], ['a TLS hello', Buffer.from([0x16, 3, 1, 0, 5, 1, 0, 0, 1, 0])], ['an unknown method', 'HELLO / HTTP/1.1\r\nHost: x\r\n\r\n'],
-    ['an unknown version', 'GET / HTTP/9.9\r\nHost: x\r\n\r\n'], ['a space before a colon', 'GET /healthz HTTP/1.1\r\nHost : x\r\n\r\n'], ['a NUL in a header', 'GET /healthz HTTP/1.1\r\nHost: x\r\nA: \0\r\n\r\n'],
-    ['two lengths', 'POST /sandboxes HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}'],
+    ['no HTTP', 'hello\r\n\r\n'],
+    ['a TLS hello', Buffer.from([0x16, 3, 1, 0, 5, 1, 0, 0, 1, 0])],
+    ['an unknown method', 'HELLO / HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['an unknown version', 'GET / HTTP/9.9\r\nHost: x\r\n\r\n'],
+    ['a space before a colon', 'GET /healthz HTTP/1.1\r\nHost : x\r\n\r\n'],
+    ['a NUL in a header', 'GET /healthz HTTP/1.1\r\nHost: x\r\nA: \0\r\n\r\n'],
+    [
+      'two lengths',
+      'POST /sandboxes HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}',
+    ],
     ['a negative length', 'POST /sandboxes HTTP/1.1\r\nHost: x\r\nContent-Length: -2\r\n\r\n{}'],
-    ['length and chunks at once', 'POST /sandboxes HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
-    ['chunks that are not last', 'POST /sandboxes HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n'],
+    [
+      'length and chunks at once',
+      'POST /sandboxes HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    ],
+    [
+      'chunks that are not last',
+      'POST /sandboxes HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n',
+    ],
     ['a folded header', 'GET /healthz HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\nB\r\n\r\n'],
   ] as const) {
     it(`that are ${name} are answered 400 and the connection ends`, async () => {
@@ -47,16 +64,35 @@ describe('bytes on a connection', () => {
   });
 
   it('with 20 kB of headers are answered 431', async () => {
-    expectError(await exchange(`GET /healthz HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`), 431, 'REQUEST_HEADERS_TOO_LARGE');
-    const many = Array.from({ length: 1_000 }, (_, n) => `Header-${n}: ${'b'.repeat(8)}\r\n`).join('');
-    expectError(await exchange(`GET /healthz HTTP/1.1\r\nHost: x\r\n${many}\r\n`), 431, 'REQUEST_HEADERS_TOO_LARGE');
-    expectError(await exchange(`GET /${'p'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`), 431, 'REQUEST_HEADERS_TOO_LARGE');
+    expectError(
+      await exchange(`GET /healthz HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`),
+      431,
+      'REQUEST_HEADERS_TOO_LARGE',
+    );
+    const many = Array.from({ length: 1_000 }, (_, n) => `Header-${n}: ${'b'.repeat(8)}\r\n`).join(
+      '',
+    );
+    expectError(
+      await exchange(`GET /healthz HTTP/1.1\r\nHost: x\r\n${many}\r\n`),
+      431,
+      'REQUEST_HEADERS_TOO_LARGE',
+    );
+    expectError(
+      await exchange(`GET /${'p'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`),
+      431,
+      'REQUEST_HEADERS_TOO_LARGE',
+    );
   });
 
   it('that drip in are cut off, headers and bodies alike', async () => {
     const hasty = await aServer({ limits: { headersTimeoutMs: 300, requestTimeoutMs: 600 } });
     key = hasty.tenant.key ?? '';
-    for (const start of ['GET /', 'GET /healthz HTTP/1.1\r\nHost: x\r\nA: ', post('Content-Length: 1000\r\n', '{"poolName":"'), post('Transfer-Encoding: chunked\r\n', '5\r\n{"x":\r\n')]) {
+    for (const start of [
+      'GET /',
+      'GET /healthz HTTP/1.1\r\nHost: x\r\nA: ',
+      post('Content-Length: 1000\r\n', '{"poolName":"'),
+      post('Transfer-Encoding: chunked\r\n', '5\r\n{"x":\r\n'),
+    ]) {
       const connection = await connectRaw(hasty.port);
       connection.socket.write(start);
       const drip = setInterval(() => connection.socket.write('a'), 50);
@@ -75,7 +111,11 @@ describe('bytes on a connection', () => {
     connection.socket.write(post('Transfer-Encoding: chunked\r\n'));
     const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
     const pump = (): void => {
-      while (!connection.socket.destroyed && connection.socket.writable && connection.socket.write(chunk));
+      while (
+        !connection.socket.destroyed &&
+        connection.socket.writable &&
+        connection.socket.write(chunk)
+      );
     };
     connection.socket.on('drain', pump);
     pump();
@@ -88,7 +128,9 @@ describe('bytes on a connection', () => {
     connection.socket.pause();
     connection.socket.write(post(`Content-Length: ${5 * MIB}\r\n`));
     await new Promise<void>((resolve, reject) => {
-      connection.socket.write(Buffer.alloc(5 * MIB, 0x20), (error) => (error ? reject(error) : resolve()));
+      connection.socket.write(Buffer.alloc(5 * MIB, 0x20), (error) =>
+        error ? reject(error) : resolve(),
+      );
     });
     connection.socket.resume();
     expectError(parseRaw(await connection.closed()), 413, 'PAYLOAD_TOO_LARGE');
@@ -100,48 +142,93 @@ describe('bytes on a connection', () => {
 
   it('of a malformed chunk are answered 400', async () => {
     for (const body of ['zz\r\n', '2\r\n{}x\r\n', 'FFFFFFFFFFFFFFFFF\r\n']) {
-      expectError(await exchange(post('Transfer-Encoding: chunked\r\n', body)), 400, 'INVALID_ARGUMENT');
+      expectError(
+        await exchange(post('Transfer-Encoding: chunked\r\n', body)),
+        400,
+        'INVALID_ARGUMENT',
+      );
     }
   });
 
   it('in chunks of one byte are read', async () => {
     const chunks = [...'{"poolName":"nope"}'].map((byte) => `1;ext=1\r\n${byte}\r\n`).join('');
-    expectError(await exchange(post('Transfer-Encoding: chunked\r\nConnection: close\r\n', `${chunks}0\r\nTrailer: x\r\n\r\n`)), 404, 'POOL_NOT_FOUND');
+    expectError(
+      await exchange(
+        post(
+          'Transfer-Encoding: chunked\r\nConnection: close\r\n',
+          `${chunks}0\r\nTrailer: x\r\n\r\n`,
+        ),
+      ),
+      404,
+      'POOL_NOT_FOUND',
+    );
   });
 
   it('that were encoded on the way are refused', async () => {
-    const answer = await exchange(post('Transfer-Encoding: gzip, chunked\r\nConnection: close\r\n', '0\r\n\r\n'));
+    const answer = await exchange(
+      post('Transfer-Encoding: gzip, chunked\r\nConnection: close\r\n', '0\r\n\r\n'),
+    );
     expectError(answer, 415, 'UNSUPPORTED_MEDIA_TYPE');
   });
 
   describe('held back until they are asked for', () => {
     it('are asked for when they will be read', async () => {
       const connection = await connectRaw(server.port);
-      connection.socket.write(post('Content-Length: 19\r\nExpect: 100-continue\r\nConnection: close\r\n'));
+      connection.socket.write(
+        post('Content-Length: 19\r\nExpect: 100-continue\r\nConnection: close\r\n'),
+      );
       await once(connection.socket, 'data');
       expect(connection.received()).to.equal('HTTP/1.1 100 Continue\r\n\r\n');
       connection.socket.write('{"poolName":"nope"}');
-      expectError(parseRaw((await connection.closed()).replace('HTTP/1.1 100 Continue\r\n\r\n', '')), 404, 'POOL_NOT_FOUND');
+      expectError(
+        parseRaw((await connection.closed()).replace('HTTP/1.1 100 Continue\r\n\r\n', '')),
+        404,
+        'POOL_NOT_FOUND',
+      );
     });
 
     it('are never asked for when they are too large, or the key is wrong', async () => {
-      expectError(await exchange(post('Content-Length: 2000000\r\nExpect: 100-continue\r\n')), 413, 'PAYLOAD_TOO_LARGE');
-      const answer = await exchange('POST /sandboxes HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n');
+      expectError(
+        await exchange(post('Content-Length: 2000000\r\nExpect: 100-continue\r\n')),
+        413,
+        'PAYLOAD_TOO_LARGE',
+      );
+      const answer = await exchange(
+        'POST /sandboxes HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n',
+      );
       expectError(answer, 401, 'API_KEY_REQUIRED');
     });
 
     it('with another expectation are read as they come', async () => {
-      expectError(await exchange(post('Content-Length: 19\r\nExpect: tea\r\nConnection: close\r\n', '{"poolName":"nope"}')), 404, 'POOL_NOT_FOUND');
+      expectError(
+        await exchange(
+          post('Content-Length: 19\r\nExpect: tea\r\nConnection: close\r\n', '{"poolName":"nope"}'),
+        ),
+        404,
+        'POOL_NOT_FOUND',
+      );
     });
   });
 
   it('of many requests at once are answered in order', async () => {
-    const text = await exchangeRaw(server.port, `${'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(3)}GET /nothing HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
-    expect(text.match(/HTTP\/1\.1 \d+/g)).to.deep.equal(['HTTP/1.1 200', 'HTTP/1.1 200', 'HTTP/1.1 200', 'HTTP/1.1 404']);
+    const text = await exchangeRaw(
+      server.port,
+      `${'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(3)}GET /nothing HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
+    );
+    expect(text.match(/HTTP\/1\.1 \d+/g)).to.deep.equal([
+      'HTTP/1.1 200',
+      'HTTP/1.1 200',
+      'HTTP/1.1 200',
+      'HTTP/1.1 404',
+    ]);
   });
 
   it('that go away midway leave nothing behind', async () => {
-    for (const text of [post('Content-Length: 1000\r\n', '{'), 'GET /healthz HTTP/1.1\r\nHo', post('Transfer-Encoding: chunked\r\n', '5\r\n{')]) {
+    for (const text of [
+      post('Content-Length: 1000\r\n', '{'),
+      'GET /healthz HTTP/1.1\r\nHo',
+      post('Transfer-Encoding: chunked\r\n', '5\r\n{'),
+    ]) {
       const connection = await connectRaw(server.port);
       connection.socket.write(text);
       connection.socket.resetAndDestroy();
@@ -150,6 +237,8 @@ describe('bytes on a connection', () => {
     const client = new HttpClient(server.port, key);
     expect((await client.get('/sandboxes')).status).to.equal(200);
     client.close();
-    expect(server.log.filter(({ level }) => level === 'error' || level === 'warn')).to.deep.equal([]);
+    expect(server.log.filter(({ level }) => level === 'error' || level === 'warn')).to.deep.equal(
+      [],
+    );
   });
 });

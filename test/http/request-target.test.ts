@@ -13,7 +13,17 @@ describe('the target of a request', () => {
   };
 
   it('is a path and query as they stand, escapes and empty segments included', () => {
-    for (const target of ['/', '/sandboxes', '//x/y', '/a%2Fb/%zz', '/a?', '/a?b=/c?d', '/a:b@c', '/a\\b|[c]']) expect(taken('GET', target)).to.deep.equal([target, 'asked']);
+    for (const target of [
+      '/',
+      '/sandboxes',
+      '//x/y',
+      '/a%2Fb/%zz',
+      '/a?',
+      '/a?b=/c?d',
+      '/a:b@c',
+      '/a\\b|[c]',
+    ])
+      expect(taken('GET', target)).to.deep.equal([target, 'asked']);
   });
 
   it('is the path of an absolute form, whose host counts', () => {
@@ -35,8 +45,16 @@ describe('the target of a request', () => {
   });
 
   for (const [what, target] of [
-    ['a fragment', '/sandboxes#x'], ['an empty fragment', '/sandboxes?a#'], ['another scheme', 'ftp://x/a'], ['user information', 'http://u:p@x/a'], ['no host', 'http:///a'],
-    ['half an IPv6 address', 'http://[::1/a'], ['a port that is none', 'http://x:y/a'], ['an authority alone', 'x:80'], ['nothing', ''], ['a relative path', 'sandboxes'],
+    ['a fragment', '/sandboxes#x'],
+    ['an empty fragment', '/sandboxes?a#'],
+    ['another scheme', 'ftp://x/a'],
+    ['user information', 'http://u:p@x/a'],
+    ['no host', 'http:///a'],
+    ['half an IPv6 address', 'http://[::1/a'],
+    ['a port that is none', 'http://x:y/a'],
+    ['an authority alone', 'x:80'],
+    ['nothing', ''],
+    ['a relative path', 'sandboxes'],
   ] as const) {
     it(`is none with ${what}`, () => expect(taken('GET', target)).to.equal(undefined));
   }
@@ -44,17 +62,39 @@ describe('the target of a request', () => {
   describe('on the wire', function () {
     this.timeout(60_000);
     let server: TestServer;
-    before(async () => { server = await aServer(); });
+    before(async () => {
+      server = await aServer();
+    });
     after(() => server.stop());
 
     const ask = async (method: string, target: string, headers = '') =>
-      parseRaw(await exchangeRaw(server.port, `${method} ${target} HTTP/1.1\r\nHost: x\r\n${headers || 'Connection: close\r\n'}\r\n`));
+      parseRaw(
+        await exchangeRaw(
+          server.port,
+          `${method} ${target} HTTP/1.1\r\nHost: x\r\n${headers || 'Connection: close\r\n'}\r\n`,
+        ),
+      );
 
     it('that is none is answered 400, also where it asks for an upgrade', async () => {
-      for (const target of ['/sandboxes#x', '/healthz#', 'ftp://x/healthz', 'http://[::1/healthz', 'http://u@x/healthz', '*']) {
-        for (const headers of ['', 'Connection: Upgrade, close\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n']) {
+      for (const target of [
+        '/sandboxes#x',
+        '/healthz#',
+        'ftp://x/healthz',
+        'http://[::1/healthz',
+        'http://u@x/healthz',
+        '*',
+      ]) {
+        for (const headers of [
+          '',
+          'Connection: Upgrade, close\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n',
+        ]) {
           const { status, json } = await ask('GET', target, headers);
-          expect([target, status, json.errorCode, json.detail]).to.deep.equal([target, 400, 'INVALID_ARGUMENT', { field: 'request' }]);
+          expect([target, status, json.errorCode, json.detail]).to.deep.equal([
+            target,
+            400,
+            'INVALID_ARGUMENT',
+            { field: 'request' },
+          ]);
         }
       }
     });
@@ -62,10 +102,19 @@ describe('the target of a request', () => {
     it('is read in one way by all that the daemon is made of', async () => {
       const seed = Number(process.env['HOSTILE_SEED'] ?? randomInt(2 ** 31));
       console.info(`      HOSTILE_SEED=${seed}`);
-      await fc.assert(fc.asyncProperty(fc.constantFrom('GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'OPTIONS', 'PATCH'), targets, async (method, target) => {
-        const { status, json } = await ask(method, target);
-        expect(kindOf(status, json.errorCode), `${status} ${json.error}`).to.be.oneOf(expected(method, target));
-      }), { seed, numRuns: 1_000 });
+      await fc.assert(
+        fc.asyncProperty(
+          fc.constantFrom('GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'OPTIONS', 'PATCH'),
+          targets,
+          async (method, target) => {
+            const { status, json } = await ask(method, target);
+            expect(kindOf(status, json.errorCode), `${status} ${json.error}`).to.be.oneOf(
+              expected(method, target),
+            );
+          },
+        ),
+        { seed, numRuns: 1_000 },
+      );
     });
   });
 });
@@ -74,7 +123,9 @@ describe('the target of a request', () => {
 const kindOf = (status: number, errorCode: string | undefined): string => {
   if (status === 401 || status < 400) return 'operation';
   if (status === 404 || status === 405) return 'stranger';
-  return status === 400 && (errorCode === undefined || errorCode === 'INVALID_ARGUMENT') ? 'no target' : `${status}`;
+  return status === 400 && (errorCode === undefined || errorCode === 'INVALID_ARGUMENT')
+    ? 'no target'
+    : `${status}`;
 };
 
 const expected = (method: string, target: string): readonly string[] => {
@@ -82,18 +133,77 @@ const expected = (method: string, target: string): readonly string[] => {
   if (path === undefined) return ['no target'];
   if (PAGES.test(path)) return ['operation', 'stranger'];
   if (operationAt(method === 'HEAD' ? 'GET' : method, path)) return ['operation'];
-  return /^\/sandboxpools\/[^/]+\/\//.test(path) ? ['no target', 'stranger'] : ['stranger']; // a pool with an image is refused by its own words
+  // a pool with an image is refused by its own words
+  return /^\/sandboxpools\/[^/]+\/\//.test(path) ? ['no target', 'stranger'] : ['stranger'];
 };
 
-/** Paths of operations with one to three things put in, taken out or doubled, bare or behind a host. */
-const targets = fc.record({
-  path: fc.constantFrom(...documentedOperations.map(({ path }) => path.replaceAll(/\{\w+\}/g, 'x'))),
-  base: fc.constantFrom('', '', '/v1', '/v1/v1', '/V1', '/'),
-  host: fc.constantFrom('', '', '', 'http://x', 'HTTP://x:80', 'https://[::1]:8080', 'http://127.0.0.1', 'http://', 'http://u@x', 'http://[::1', 'ftp://x', 'http://x:y'),
-  query: fc.constantFrom('', '', '?', '?limit=1', '?a#b', '?/x', '#', '#?', '?limit=%zz'),
-  changes: fc.array(fc.record({ at: fc.nat(60), away: fc.nat(2), put: fc.constantFrom('', '/', '//', '?', '#', '%', '%2F', '%2f', '%23', '%3F', '%00', '.', '..', '/../', '*', ':', '@', ';', '\\', '|', '[', ']', '"', '^', '{', '}', '~', '+', 'a', 'A') }), { maxLength: 3 }),
-}).map(({ path, base, host, query, changes }) => {
-  let text = base + path + query;
-  for (const { at, away, put } of changes) text = text.slice(0, 1 + at) + put + text.slice(1 + at + away);
-  return host + text;
-});
+/**
+ * Paths of operations with one to three things put in, taken out or doubled, bare or behind a host.
+ */
+const targets = fc
+  .record({
+    path: fc.constantFrom(
+      ...documentedOperations.map(({ path }) => path.replaceAll(/\{\w+\}/g, 'x')),
+    ),
+    base: fc.constantFrom('', '', '/v1', '/v1/v1', '/V1', '/'),
+    host: fc.constantFrom(
+      '',
+      '',
+      '',
+      'http://x',
+      'HTTP://x:80',
+      'https://[::1]:8080',
+      'http://127.0.0.1',
+      'http://',
+      'http://u@x',
+      'http://[::1',
+      'ftp://x',
+      'http://x:y',
+    ),
+    query: fc.constantFrom('', '', '?', '?limit=1', '?a#b', '?/x', '#', '#?', '?limit=%zz'),
+    changes: fc.array(
+      fc.record({
+        at: fc.nat(60),
+        away: fc.nat(2),
+        put: fc.constantFrom(
+          '',
+          '/',
+          '//',
+          '?',
+          '#',
+          '%',
+          '%2F',
+          '%2f',
+          '%23',
+          '%3F',
+          '%00',
+          '.',
+          '..',
+          '/../',
+          '*',
+          ':',
+          '@',
+          ';',
+          '\\',
+          '|',
+          '[',
+          ']',
+          '"',
+          '^',
+          '{',
+          '}',
+          '~',
+          '+',
+          'a',
+          'A',
+        ),
+      }),
+      { maxLength: 3 },
+    ),
+  })
+  .map(({ path, base, host, query, changes }) => {
+    let text = base + path + query;
+    for (const { at, away, put } of changes)
+      text = text.slice(0, 1 + at) + put + text.slice(1 + at + away);
+    return host + text;
+  });

@@ -8,22 +8,32 @@ describe('any request', () => {
   let server: TestServer;
   before(async () => {
     server = await aServer();
-    await server.tenant.post('/sandboxpools', { name: 'shells', templateName: 'default', replicas: 10 });
+    await server.tenant.post('/sandboxpools', {
+      name: 'shells',
+      templateName: 'default',
+      replicas: 10,
+    });
   });
   after(() => server.stop());
-  const claim = (raw: string | Buffer, headers: Record<string, string> = {}) => server.tenant.post('/sandboxes', undefined, { raw, headers });
+  const claim = (raw: string | Buffer, headers: Record<string, string> = {}) =>
+    server.tenant.post('/sandboxes', undefined, { raw, headers });
 
   describe('its id', () => {
     it('is the client’s where it is fit', async () => {
       for (const id of ['abc', 'A.b_c-9', 'x'.repeat(128)]) {
-        expect((await server.anyone.get('/healthz', { headers: { 'X-Request-Id': id } })).headers['x-request-id']).to.equal(id);
+        expect(
+          (await server.anyone.get('/healthz', { headers: { 'X-Request-Id': id } })).headers[
+            'x-request-id'
+          ],
+        ).to.equal(id);
       }
     });
 
     it('is minted otherwise, each its own', async () => {
       const seen = new Set<string>();
       for (const id of ['', 'a b', 'x'.repeat(129), 'é', 'a,b', '${jndi}']) {
-        const given = (await server.anyone.get('/nothing', { headers: { 'X-Request-Id': id } })).headers['x-request-id']!;
+        const given = (await server.anyone.get('/nothing', { headers: { 'X-Request-Id': id } }))
+          .headers['x-request-id']!;
         expect(given).to.match(REQUEST_ID).and.not.equal(id);
         seen.add(given);
       }
@@ -33,10 +43,29 @@ describe('any request', () => {
 
   describe('to no operation', () => {
     it('is answered 404', async () => {
-      for (const path of ['/', '/nothing', '/sandboxes/', '/Sandboxes', '/sandboxes/a/b', '/sandboxes//x', '//sandboxes', '/admin', '/%', '/%zz', '/sandboxpools/a/b', '/v2/sandboxes', '/healthz/', '/sandboxes;x=1', '/__proto__']) {
+      for (const path of [
+        '/',
+        '/nothing',
+        '/sandboxes/',
+        '/Sandboxes',
+        '/sandboxes/a/b',
+        '/sandboxes//x',
+        '//sandboxes',
+        '/admin',
+        '/%',
+        '/%zz',
+        '/sandboxpools/a/b',
+        '/v2/sandboxes',
+        '/healthz/',
+        '/sandboxes;x=1',
+        '/__proto__',
+      ]) {
         const answer = await server.tenant.get(path);
         expect(answer.status, path).to.equal(404);
-        expect(answer.json).to.deep.equal({ error: 'there is nothing at this path', errorCode: 'NOT_FOUND' });
+        expect(answer.json).to.deep.equal({
+          error: 'there is nothing at this path',
+          errorCode: 'NOT_FOUND',
+        });
         expect(answer.headers['content-type']).to.equal('application/json; charset=utf-8');
         expect(answer.headers['x-request-id']).to.match(REQUEST_ID);
       }
@@ -44,8 +73,13 @@ describe('any request', () => {
 
     it('is answered 405 with what is allowed where the path has other methods', async () => {
       for (const [method, path, allow] of [
-        ['DELETE', '/sandboxes', ['GET', 'HEAD', 'POST']], ['PATCH', '/sandboxpools/x', ['DELETE', 'GET', 'HEAD', 'PUT']], ['POST', '/healthz', ['GET', 'HEAD']],
-        ['OPTIONS', '/sandboxes', ['GET', 'HEAD', 'POST']], ['TRACE', '/api-keys', ['GET', 'HEAD', 'POST']], ['PUT', '/admin/api-keys', ['DELETE', 'GET', 'HEAD', 'POST']], ['PROPFIND', '/readyz', ['GET', 'HEAD']],
+        ['DELETE', '/sandboxes', ['GET', 'HEAD', 'POST']],
+        ['PATCH', '/sandboxpools/x', ['DELETE', 'GET', 'HEAD', 'PUT']],
+        ['POST', '/healthz', ['GET', 'HEAD']],
+        ['OPTIONS', '/sandboxes', ['GET', 'HEAD', 'POST']],
+        ['TRACE', '/api-keys', ['GET', 'HEAD', 'POST']],
+        ['PUT', '/admin/api-keys', ['DELETE', 'GET', 'HEAD', 'POST']],
+        ['PROPFIND', '/readyz', ['GET', 'HEAD']],
       ] as const) {
         const answer = await server.tenant.send(method, path);
         expect(answer.status, `${method} ${path}`).to.equal(405);
@@ -57,14 +91,26 @@ describe('any request', () => {
 
   it('that asks for the head alone gets it', async () => {
     const answer = await server.anyone.send('HEAD', '/healthz');
-    expect([answer.status, answer.text, answer.headers['content-length']]).to.deep.equal([200, '', '15']);
+    expect([answer.status, answer.text, answer.headers['content-length']]).to.deep.equal([
+      200,
+      '',
+      '15',
+    ]);
   });
 
   describe('with a body', () => {
     it('must be an object of strict JSON', async () => {
       for (const [raw, field] of [
-        ['[]', 'body'], ['null', 'body'], ['"poolName"', 'body'], ['7', 'body'], ['{"poolName":', 'body'], ['{"poolName":"a","poolName":"b"}', 'poolName'], ['{"x":{"__proto__":1}}', 'x.__proto__'],
-        ['{"x":1e999}', 'x'], [`${'['.repeat(100_000)}${']'.repeat(100_000)}`, undefined], [Buffer.from([0x7b, 0xff, 0x7d]), 'body'],
+        ['[]', 'body'],
+        ['null', 'body'],
+        ['"poolName"', 'body'],
+        ['7', 'body'],
+        ['{"poolName":', 'body'],
+        ['{"poolName":"a","poolName":"b"}', 'poolName'],
+        ['{"x":{"__proto__":1}}', 'x.__proto__'],
+        ['{"x":1e999}', 'x'],
+        [`${'['.repeat(100_000)}${']'.repeat(100_000)}`, undefined],
+        [Buffer.from([0x7b, 0xff, 0x7d]), 'body'],
       ] as const) {
         const answer = await claim(raw);
         expect(answer.status, raw.toString().slice(0, 40)).to.equal(400);
@@ -74,18 +120,41 @@ describe('any request', () => {
     });
 
     it('must be application/json in UTF-8', async () => {
-      for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/json; charset=latin1', 'application/json-patch+json', 'application/jsonx', 'text/json', '', 'multipart/form-data; boundary=x', 'application/json; charset=utf-16']) {
+      for (const type of [
+        'text/plain',
+        'application/x-www-form-urlencoded',
+        'application/json; charset=latin1',
+        'application/json-patch+json',
+        'application/jsonx',
+        'text/json',
+        '',
+        'multipart/form-data; boundary=x',
+        'application/json; charset=utf-16',
+      ]) {
         const answer = await claim('{"poolName":"shells"}', { 'Content-Type': type });
-        expect([answer.status, answer.json.errorCode], type).to.deep.equal([415, 'UNSUPPORTED_MEDIA_TYPE']);
+        expect([answer.status, answer.json.errorCode], type).to.deep.equal([
+          415,
+          'UNSUPPORTED_MEDIA_TYPE',
+        ]);
       }
-      for (const type of ['application/json', 'Application/JSON', 'application/json;charset=utf-8', 'application/json; charset="UTF-8"', 'application/json ; charset=utf8']) {
-        expect((await claim('{"poolName":"shells"}', { 'Content-Type': type })).status, type).to.equal(201);
+      for (const type of [
+        'application/json',
+        'Application/JSON',
+        'application/json;charset=utf-8',
+        'application/json; charset="UTF-8"',
+        'application/json ; charset=utf8',
+      ]) {
+        expect(
+          (await claim('{"poolName":"shells"}', { 'Content-Type': type })).status,
+          type,
+        ).to.equal(201);
       }
     });
 
     it('is held to the same rules where the operation takes no fields', async () => {
       const preview = '/sandboxpools/shells/sync-template/preview';
-      const sent = (raw: string, type = 'application/json') => server.tenant.send('POST', preview, { raw, headers: { 'Content-Type': type } });
+      const sent = (raw: string, type = 'application/json') =>
+        server.tenant.send('POST', preview, { raw, headers: { 'Content-Type': type } });
 
       expect((await sent('{}', 'text/plain')).status).to.equal(415);
       expect((await sent('[]')).json.detail).to.deep.equal({ field: 'body' });
@@ -95,10 +164,17 @@ describe('any request', () => {
 
     it('must not be compressed', async () => {
       for (const encoding of ['gzip', 'br', 'deflate', 'identity, gzip', 'x']) {
-        const answer = await claim(gzipSync('{"poolName":"shells"}'), { 'Content-Encoding': encoding });
-        expect([answer.status, answer.json.errorCode], encoding).to.deep.equal([415, 'UNSUPPORTED_MEDIA_TYPE']);
+        const answer = await claim(gzipSync('{"poolName":"shells"}'), {
+          'Content-Encoding': encoding,
+        });
+        expect([answer.status, answer.json.errorCode], encoding).to.deep.equal([
+          415,
+          'UNSUPPORTED_MEDIA_TYPE',
+        ]);
       }
-      expect((await claim('{"poolName":"shells"}', { 'Content-Encoding': 'identity' })).status).to.equal(201);
+      expect(
+        (await claim('{"poolName":"shells"}', { 'Content-Encoding': 'identity' })).status,
+      ).to.equal(201);
     });
 
     it('may be one MiB and not more', async () => {
@@ -114,16 +190,27 @@ describe('any request', () => {
   });
 
   describe('that fails for reasons of our own', () => {
-    afterEach(() => { server.operations.failWith = undefined; });
+    afterEach(() => {
+      server.operations.failWith = undefined;
+    });
 
     it('is answered 500 with its id and nothing of the reason, which is logged', async () => {
       server.operations.failWith = new Error('secret: /var/lib/x', { cause: new Error('deeper') });
-      for (const ask of [() => server.tenant.get('/sandboxes'), () => server.tenant.get('/sandboxpools/x')]) {
+      for (const ask of [
+        () => server.tenant.get('/sandboxes'),
+        () => server.tenant.get('/sandboxpools/x'),
+      ]) {
         const answer = await ask();
         expect(answer.status).to.equal(500);
         const requestId = answer.headers['x-request-id'];
-        expect(answer.json).to.deep.equal({ error: 'internal error', errorCode: 'INTERNAL', detail: { requestId } });
-        const line = server.log.find(({ level, fields }) => level === 'error' && fields.requestId === requestId);
+        expect(answer.json).to.deep.equal({
+          error: 'internal error',
+          errorCode: 'INTERNAL',
+          detail: { requestId },
+        });
+        const line = server.log.find(
+          ({ level, fields }) => level === 'error' && fields.requestId === requestId,
+        );
         expect(line?.fields.error).to.equal(server.operations.failWith);
       }
     });
@@ -133,8 +220,19 @@ describe('any request', () => {
     server.log.length = 0;
     await server.tenant.get('/sandboxes?limit=5', { headers: { 'X-Request-Id': 'one' } });
     await server.tenant.get('/sandboxes?limit=0', { headers: { 'X-Request-Id': 'two' } });
-    expect(server.log.map(({ level, event, fields }) => [level, event, fields.requestId, fields.method, fields.path, fields.status, fields.errorCode])).to.deep.equal([
-      ['debug', 'request', 'one', 'GET', '/sandboxes', 200, undefined], ['info', 'request', 'two', 'GET', '/sandboxes', 400, 'INVALID_ARGUMENT'],
+    expect(
+      server.log.map(({ level, event, fields }) => [
+        level,
+        event,
+        fields.requestId,
+        fields.method,
+        fields.path,
+        fields.status,
+        fields.errorCode,
+      ]),
+    ).to.deep.equal([
+      ['debug', 'request', 'one', 'GET', '/sandboxes', 200, undefined],
+      ['info', 'request', 'two', 'GET', '/sandboxes', 400, 'INVALID_ARGUMENT'],
     ]);
     expect(server.log[0]!.fields).to.include({ team: 'blue', user: 'ada' });
   });
@@ -142,7 +240,9 @@ describe('any request', () => {
 
 describe('health over HTTP', () => {
   let server: TestServer;
-  beforeEach(async () => { server = await aServer(); });
+  beforeEach(async () => {
+    server = await aServer();
+  });
   afterEach(() => server.stop());
 
   it('is ok without a key', async () => {
@@ -151,11 +251,26 @@ describe('health over HTTP', () => {
   });
 
   it('tells what readiness lacks', async () => {
-    expect((await server.anyone.get('/readyz')).json).to.deep.equal({ status: 'ready', problems: [], warnings: [], isolation: 'cgroup-v1' });
-    server.operations.readiness_ = { ready: false, problems: ['the spawner is away'], warnings: ['limits by prlimit alone'], isolation: 'prlimit' };
+    expect((await server.anyone.get('/readyz')).json).to.deep.equal({
+      status: 'ready',
+      problems: [],
+      warnings: [],
+      isolation: 'cgroup-v1',
+    });
+    server.operations.readiness_ = {
+      ready: false,
+      problems: ['the spawner is away'],
+      warnings: ['limits by prlimit alone'],
+      isolation: 'prlimit',
+    };
     const answer = await server.anyone.get('/readyz');
     expect(answer.status).to.equal(503);
-    expect(answer.json).to.deep.equal({ status: 'not ready', problems: ['the spawner is away'], warnings: ['limits by prlimit alone'], isolation: 'prlimit' });
+    expect(answer.json).to.deep.equal({
+      status: 'not ready',
+      problems: ['the spawner is away'],
+      warnings: ['limits by prlimit alone'],
+      isolation: 'prlimit',
+    });
     expect(answer.headers['retry-after']).to.equal('1');
     expect((await server.anyone.get('/healthz')).status).to.equal(200);
   });

@@ -8,11 +8,16 @@ describe('sandboxes over HTTP', () => {
   let server: TestServer;
   beforeEach(async () => {
     server = await aServer();
-    await server.tenant.post('/sandboxpools', { name: 'shells', templateName: 'default', replicas: 2 });
+    await server.tenant.post('/sandboxpools', {
+      name: 'shells',
+      templateName: 'default',
+      replicas: 2,
+    });
   });
   afterEach(() => server.stop());
 
-  const claimed = async (): Promise<string> => (await server.tenant.post('/sandboxes', { poolName: 'shells' })).json.sandbox!.sandboxId!;
+  const claimed = async (): Promise<string> =>
+    (await server.tenant.post('/sandboxes', { poolName: 'shells' })).json.sandbox!.sandboxId!;
 
   describe('POST /sandboxes', () => {
     it('answers 201 with the claimed sandbox', async () => {
@@ -22,15 +27,29 @@ describe('sandboxes over HTTP', () => {
       const id = answer.json.sandbox!.sandboxId!;
       expect(answer.json).to.deep.equal({
         sandbox: {
-          sandboxId: id, namespace: 'team-blue', poolName: 'shells', podName: `sb-${id}`, status: 'Running',
-          claimedAt: '2026-03-01T12:00:00.000Z', team: 'blue', user: 'ada',
+          sandboxId: id,
+          namespace: 'team-blue',
+          poolName: 'shells',
+          podName: `sb-${id}`,
+          status: 'Running',
+          claimedAt: '2026-03-01T12:00:00.000Z',
+          team: 'blue',
+          user: 'ada',
         },
       });
     });
 
     it('takes an idle timeout beside the pool', async () => {
-      for (const [idleTimeout, expected] of [['90s', 90_000], ['0', 0], [0, 0], [null, 0]] as const) {
-        const { json } = await server.tenant.post('/sandboxes', { poolName: 'shells', idleTimeout });
+      for (const [idleTimeout, expected] of [
+        ['90s', 90_000],
+        ['0', 0],
+        [0, 0],
+        [null, 0],
+      ] as const) {
+        const { json } = await server.tenant.post('/sandboxes', {
+          poolName: 'shells',
+          idleTimeout,
+        });
         const id = json.sandbox!.sandboxId!;
         expect(server.operations.sandboxes.get(id)?.idleTimeoutMs).to.equal(expected);
         await server.tenant.delete(`/sandboxes/${id}`);
@@ -38,13 +57,21 @@ describe('sandboxes over HTTP', () => {
     });
 
     it('takes how long to wait, 300 s at most', async () => {
-      for (const waitTimeoutSeconds of [7, 300, 0]) await server.tenant.post('/sandboxes', { poolName: 'shells', waitTimeoutSeconds });
+      for (const waitTimeoutSeconds of [7, 300, 0])
+        await server.tenant.post('/sandboxes', { poolName: 'shells', waitTimeoutSeconds });
       await server.tenant.post('/sandboxes', { poolName: 'shells' });
       expect(server.operations.waits).to.deep.equal([7_000, 300_000, 0, 0]);
 
       for (const waitTimeoutSeconds of [301, -1, 1.5, '5', true, null]) {
-        const { status, json } = await server.tenant.post('/sandboxes', { poolName: 'shells', waitTimeoutSeconds });
-        expect([status, json.errorCode, json.detail]).to.deep.equal([400, 'INVALID_ARGUMENT', { field: 'waitTimeoutSeconds' }]);
+        const { status, json } = await server.tenant.post('/sandboxes', {
+          poolName: 'shells',
+          waitTimeoutSeconds,
+        });
+        expect([status, json.errorCode, json.detail]).to.deep.equal([
+          400,
+          'INVALID_ARGUMENT',
+          { field: 'waitTimeoutSeconds' },
+        ]);
       }
     });
 
@@ -53,13 +80,22 @@ describe('sandboxes over HTTP', () => {
       const { claimSandbox } = server.operations;
       const client = new AbortController();
       Object.assign(server.operations, {
-        claimSandbox: (...[, , signal]: Parameters<typeof claimSandbox>) => new Promise((_, reject) => {
-          if (!signal) return reject(new Error('no signal'));
-          signals.push(signal);
-          signal.addEventListener('abort', () => { reject(new Error('gone')); });
-        }),
+        claimSandbox: (...[, , signal]: Parameters<typeof claimSandbox>) =>
+          new Promise((_, reject) => {
+            if (!signal) return reject(new Error('no signal'));
+            signals.push(signal);
+            signal.addEventListener('abort', () => {
+              reject(new Error('gone'));
+            });
+          }),
       });
-      const asked = server.tenant.post('/sandboxes', { poolName: 'shells', waitTimeoutSeconds: 9 }, { signal: client.signal }).catch(String);
+      const asked = server.tenant
+        .post(
+          '/sandboxes',
+          { poolName: 'shells', waitTimeoutSeconds: 9 },
+          { signal: client.signal },
+        )
+        .catch(String);
       await eventually(() => signals.length === 1, 'it waits');
       expect(signals[0]?.aborted).to.equal(false);
       client.abort();
@@ -73,14 +109,23 @@ describe('sandboxes over HTTP', () => {
       for (const body of [{}, { poolName: '' }, undefined]) {
         const answer = await server.tenant.post('/sandboxes', body);
         expect(answer.status).to.equal(400);
-        expect(answer.json).to.deep.equal({ error: 'poolName is required', errorCode: 'INVALID_ARGUMENT' });
+        expect(answer.json).to.deep.equal({
+          error: 'poolName is required',
+          errorCode: 'INVALID_ARGUMENT',
+        });
       }
     });
 
     it('names the field that is wrong', async () => {
       for (const [body, field] of [
-        [{ poolName: 7 }, 'poolName'], [{ poolName: null }, 'poolName'], [{ poolName: ['a'] }, 'poolName'], [{ poolName: 'a\0' }, 'poolName'],
-        [{ poolName: 'x'.repeat(513) }, 'poolName'], [{ poolName: { length: { toString: 1 } } }, 'poolName'], [{ poolName: 'shells', idleTimeout: 'soon' }, 'idleTimeout'], [{ poolName: 'shells', idleTimeout: 5 }, 'idleTimeout'],
+        [{ poolName: 7 }, 'poolName'],
+        [{ poolName: null }, 'poolName'],
+        [{ poolName: ['a'] }, 'poolName'],
+        [{ poolName: 'a\0' }, 'poolName'],
+        [{ poolName: 'x'.repeat(513) }, 'poolName'],
+        [{ poolName: { length: { toString: 1 } } }, 'poolName'],
+        [{ poolName: 'shells', idleTimeout: 'soon' }, 'idleTimeout'],
+        [{ poolName: 'shells', idleTimeout: 5 }, 'idleTimeout'],
         [{ poolName: 'shells', idleTimeout: '-5s' }, 'idleTimeout'],
       ] as const) {
         const answer = await server.tenant.post('/sandboxes', body);
@@ -91,7 +136,11 @@ describe('sandboxes over HTTP', () => {
     });
 
     it('accepts fields that it does not know, and does nothing with them', async () => {
-      const answer = await server.tenant.post('/sandboxes', { poolName: 'shells', colour: 'red', nested: { deep: [1] } });
+      const answer = await server.tenant.post('/sandboxes', {
+        poolName: 'shells',
+        colour: 'red',
+        nested: { deep: [1] },
+      });
       expect(answer.status).to.equal(201);
       expect(answer.json.sandbox).not.to.have.any.keys('colour', 'nested');
     });
@@ -101,16 +150,23 @@ describe('sandboxes over HTTP', () => {
       expect(answer.status).to.equal(404);
       expect(answer.json.error).to.equal('pool not found');
       expect(answer.json.errorCode).to.equal('POOL_NOT_FOUND');
-      expect(answer.json.detail!.availablePools).to.deep.equal([{ name: 'shells', namespace: 'team-blue', idle: 2, running: 0, starting: 0 }]);
+      expect(answer.json.detail!.availablePools).to.deep.equal([
+        { name: 'shells', namespace: 'team-blue', idle: 2, running: 0, starting: 0 },
+      ]);
       expect(answer.json.detail!.hint).to.be.a('string').that.is.not.empty;
-      expect((await server.tenant.post('/sandboxes', { poolName: 'No Such_Pool' })).status).to.equal(404);
+      expect(
+        (await server.tenant.post('/sandboxes', { poolName: 'No Such_Pool' })).status,
+      ).to.equal(404);
     });
 
     it('answers 403 for a pool of another team or user', async () => {
       for (const client of [server.colleague, server.stranger, server.admin]) {
         const answer = await client.post('/sandboxes', { poolName: 'shells' });
         expect(answer.status).to.equal(403);
-        expect(answer.json).to.deep.equal({ error: 'pool belongs to another team/user; create in a pool of your own', errorCode: 'POOL_NOT_OWNED' });
+        expect(answer.json).to.deep.equal({
+          error: 'pool belongs to another team/user; create in a pool of your own',
+          errorCode: 'POOL_NOT_OWNED',
+        });
       }
     });
 
@@ -127,7 +183,13 @@ describe('sandboxes over HTTP', () => {
       expect(answer.status).to.equal(429);
       expect(answer.json.error).to.equal('no idle pods available in pool');
       expect(answer.json.errorCode).to.equal('POOL_EXHAUSTED');
-      expect(answer.json.detail).to.include({ idle: 0, running: 2, starting: 0, stopping: 0, failed: 0 });
+      expect(answer.json.detail).to.include({
+        idle: 0,
+        running: 2,
+        starting: 0,
+        stopping: 0,
+        failed: 0,
+      });
       expect(answer.json.detail!.hint).to.be.a('string').that.is.not.empty;
       expect(answer.headers['retry-after']).to.match(/^[1-9][0-9]*$/);
     });
@@ -135,7 +197,11 @@ describe('sandboxes over HTTP', () => {
     it('answers 429 with the delay in detail and header at the quota', async () => {
       server.operations.failWith = sandboxQuotaExceeded(2);
       const answer = await server.tenant.post('/sandboxes', { poolName: 'shells' });
-      expect([answer.status, answer.json.error, answer.json.errorCode]).to.deep.equal([429, 'scale failed', 'QUOTA_EXCEEDED']);
+      expect([answer.status, answer.json.error, answer.json.errorCode]).to.deep.equal([
+        429,
+        'scale failed',
+        'QUOTA_EXCEEDED',
+      ]);
       expect(answer.json.detail).to.have.all.keys('errCode', 'message', 'retryAfter');
       expect(answer.json.detail!.errCode).to.equal('QUOTA_EXCEEDED');
       expect(answer.headers['retry-after']).to.equal(String(answer.json.detail!.retryAfter));
@@ -145,13 +211,20 @@ describe('sandboxes over HTTP', () => {
       server.operations.failWith = sandboxUuidFailed();
       const answer = await server.tenant.post('/sandboxes', { poolName: 'shells' });
       expect(answer.status).to.equal(500);
-      expect(answer.json).to.deep.equal({ error: 'failed to generate sandbox UUID', errorCode: 'INTERNAL' });
+      expect(answer.json).to.deep.equal({
+        error: 'failed to generate sandbox UUID',
+        errorCode: 'INTERNAL',
+      });
     });
 
     it('answers 503 with Retry-After when a part is away', async () => {
       server.operations.failWith = unavailable('the store is away', 2.2);
       const answer = await server.tenant.post('/sandboxes', { poolName: 'shells' });
-      expect([answer.status, answer.json.errorCode, answer.headers['retry-after']]).to.deep.equal([503, 'UNAVAILABLE', '3']);
+      expect([answer.status, answer.json.errorCode, answer.headers['retry-after']]).to.deep.equal([
+        503,
+        'UNAVAILABLE',
+        '3',
+      ]);
     });
   });
 
@@ -162,9 +235,17 @@ describe('sandboxes over HTTP', () => {
       expect(answer.status).to.equal(200);
       expect(answer.json).to.deep.equal({
         sandbox: {
-          sandboxId: id, namespace: 'team-blue', poolName: 'shells', podName: `sb-${id}`, status: 'Running',
-          claimedAt: '2026-03-01T12:00:00.000Z', team: 'blue', user: 'ada', endpoints: {},
-          idleTimeout: '30m', idleExpiresAt: '2026-03-01T12:30:00.000Z',
+          sandboxId: id,
+          namespace: 'team-blue',
+          poolName: 'shells',
+          podName: `sb-${id}`,
+          status: 'Running',
+          claimedAt: '2026-03-01T12:00:00.000Z',
+          team: 'blue',
+          user: 'ada',
+          endpoints: {},
+          idleTimeout: '30m',
+          idleExpiresAt: '2026-03-01T12:30:00.000Z',
         },
       });
     });
@@ -174,15 +255,24 @@ describe('sandboxes over HTTP', () => {
       const finished = await claimed();
       await server.tenant.delete(`/sandboxes/${finished}`);
       const answers = [
-        await server.tenant.get(`/sandboxes/${uuidV7(999)}`), await server.colleague.get(`/sandboxes/${id}`),
-        await server.stranger.get(`/sandboxes/${id}`), await server.tenant.get(`/sandboxes/${finished}`),
-        await server.tenant.get('/sandboxes/nonsense'), await server.tenant.get(`/sandboxes/${id.toUpperCase()}`),
-        await server.tenant.get('/sandboxes/%2e%2e'), await server.tenant.get('/sandboxes/%ff%00'), await server.tenant.get('/sandboxes/%zz'),
-        await server.tenant.get(`/sandboxes/${'a'.repeat(9_000)}`), await server.tenant.get('/sandboxes/6ba7b810-9dad-41d1-80b4-00c04fd430c8'),
+        await server.tenant.get(`/sandboxes/${uuidV7(999)}`),
+        await server.colleague.get(`/sandboxes/${id}`),
+        await server.stranger.get(`/sandboxes/${id}`),
+        await server.tenant.get(`/sandboxes/${finished}`),
+        await server.tenant.get('/sandboxes/nonsense'),
+        await server.tenant.get(`/sandboxes/${id.toUpperCase()}`),
+        await server.tenant.get('/sandboxes/%2e%2e'),
+        await server.tenant.get('/sandboxes/%ff%00'),
+        await server.tenant.get('/sandboxes/%zz'),
+        await server.tenant.get(`/sandboxes/${'a'.repeat(9_000)}`),
+        await server.tenant.get('/sandboxes/6ba7b810-9dad-41d1-80b4-00c04fd430c8'),
       ];
       for (const answer of answers) {
         expect(answer.status).to.equal(404);
-        expect(answer.json).to.deep.equal({ error: 'sandbox not found or already terminated', errorCode: 'SANDBOX_NOT_FOUND' });
+        expect(answer.json).to.deep.equal({
+          error: 'sandbox not found or already terminated',
+          errorCode: 'SANDBOX_NOT_FOUND',
+        });
       }
     });
   });
@@ -193,20 +283,35 @@ describe('sandboxes over HTTP', () => {
       const id = await claimed();
       const ready = await server.tenant.get(`/sandboxes/${id}/is_ready`);
       expect(ready.status).to.equal(200);
-      expect(JSON.parse(ready.text)).to.deep.equal({ sandboxId: id, ready: true, endpoints: { web: { ready: true, message: 'its probe passes' } } });
-      expect(ready.headers).to.include({ deprecation: '@1767225600', link: `</sandboxes/${id}>; rel="successor-version"` });
+      expect(JSON.parse(ready.text)).to.deep.equal({
+        sandboxId: id,
+        ready: true,
+        endpoints: { web: { ready: true, message: 'its probe passes' } },
+      });
+      expect(ready.headers).to.include({
+        deprecation: '@1767225600',
+        link: `</sandboxes/${id}>; rel="successor-version"`,
+      });
       const asked = await server.tenant.get(`/v1/sandboxes/${id}/is_ready`);
-      expect(asked.headers['link'], 'under /v1').to.equal(`</v1/sandboxes/${id}>; rel="successor-version"`);
+      expect(asked.headers['link'], 'under /v1').to.equal(
+        `</v1/sandboxes/${id}>; rel="successor-version"`,
+      );
       server.operations.unready.set('web', 'GET / answered 503');
       const unready = await server.tenant.get(`/sandboxes/${id}/is_ready`);
       expect(unready.status).to.equal(503);
       expect(unready.headers).to.not.have.property('retry-after');
-      expect(JSON.parse(unready.text)).to.deep.equal({ sandboxId: id, ready: false, endpoints: { web: { ready: false, message: 'GET / answered 503' } } });
+      expect(JSON.parse(unready.text)).to.deep.equal({
+        sandboxId: id,
+        ready: false,
+        endpoints: { web: { ready: false, message: 'GET / answered 503' } },
+      });
     });
 
     it('is 404 to others', async () => {
       const id = await claimed();
-      expect((await server.stranger.get(`/sandboxes/${id}/is_ready`)).json.errorCode).to.equal('SANDBOX_NOT_FOUND');
+      expect((await server.stranger.get(`/sandboxes/${id}/is_ready`)).json.errorCode).to.equal(
+        'SANDBOX_NOT_FOUND',
+      );
     });
   });
 
@@ -215,7 +320,13 @@ describe('sandboxes over HTTP', () => {
       const id = await claimed();
       const answer = await server.tenant.delete(`/sandboxes/${id}`);
       expect(answer.status).to.equal(200);
-      expect(answer.json).to.deep.equal({ sandboxId: id, namespace: 'team-blue', poolName: 'shells', podName: `sb-${id}`, status: 'Stopping' });
+      expect(answer.json).to.deep.equal({
+        sandboxId: id,
+        namespace: 'team-blue',
+        poolName: 'shells',
+        podName: `sb-${id}`,
+        status: 'Stopping',
+      });
     });
 
     it('answers 404 for another’s sandbox and leaves it alone', async () => {
@@ -235,11 +346,27 @@ describe('sandboxes over HTTP', () => {
       expect(answer.json).to.have.all.keys('items', 'total', 'limit', 'offset');
       expect(answer.json).to.include({ total: 2, limit: 20, offset: 0 });
       expect(answer.json.items![0]).to.deep.equal({
-        sandboxId: second, namespace: 'team-blue', poolName: 'shells', podName: `sb-${second}`, status: 'Running', claimedAt: '2026-03-01T12:00:00.000Z',
-        startedAt: '2026-03-01T11:59:55.000Z', durationSeconds: 0, cpu: '500m', memory: '256Mi', team: 'blue', user: 'ada', containerImages: { main: 'host' },
+        sandboxId: second,
+        namespace: 'team-blue',
+        poolName: 'shells',
+        podName: `sb-${second}`,
+        status: 'Running',
+        claimedAt: '2026-03-01T12:00:00.000Z',
+        startedAt: '2026-03-01T11:59:55.000Z',
+        durationSeconds: 0,
+        cpu: '500m',
+        memory: '256Mi',
+        team: 'blue',
+        user: 'ada',
+        containerImages: { main: 'host' },
       });
       expect(answer.json.items![1]).to.include({
-        sandboxId: first, status: 'Completed', terminatedAt: '2026-03-01T12:00:00.000Z', recycledAt: '2026-03-01T12:00:00.000Z', durationSeconds: 12, endReason: 'deleted',
+        sandboxId: first,
+        status: 'Completed',
+        terminatedAt: '2026-03-01T12:00:00.000Z',
+        recycledAt: '2026-03-01T12:00:00.000Z',
+        durationSeconds: 12,
+        endReason: 'deleted',
       });
     });
 
@@ -250,8 +377,16 @@ describe('sandboxes over HTTP', () => {
       const page = await server.tenant.get('/sandboxes?limit=1&offset=1');
       expect(page.json).to.include({ total: 2, limit: 1, offset: 1 });
       expect(page.json.items).to.have.length(1);
-      expect((await server.tenant.get('/sandboxes?phase=Completed&poolName=shells')).json.items![0]!.sandboxId).to.equal(second);
-      expect((await server.tenant.get('/sandboxes?poolName=other')).json).to.deep.equal({ items: [], total: 0, limit: 20, offset: 0 });
+      expect(
+        (await server.tenant.get('/sandboxes?phase=Completed&poolName=shells')).json.items![0]!
+          .sandboxId,
+      ).to.equal(second);
+      expect((await server.tenant.get('/sandboxes?poolName=other')).json).to.deep.equal({
+        items: [],
+        total: 0,
+        limit: 20,
+        offset: 0,
+      });
     });
 
     for (const phase of ['Idle', 'Starting', 'Running', 'Stopping', 'Failed', 'Completed']) {
@@ -262,9 +397,22 @@ describe('sandboxes over HTTP', () => {
     }
 
     for (const [query, field] of [
-      ['limit=0', 'limit'], ['limit=1001', 'limit'], ['limit=-1', 'limit'], ['limit=1.5', 'limit'], ['limit=', 'limit'], ['limit=1e2', 'limit'],
-      ['limit=0000000001', 'limit'], ['limit=%201', 'limit'], ['offset=-1', 'offset'], ['offset=1000000000', 'offset'], ['offset=x', 'offset'],
-      ['phase=idle', 'phase'], ['phase=', 'phase'], ['limit=5&limit=5', 'limit'], ['phase=Idle&phase=Idle', 'phase'], ['x=1&x=2', 'x'],
+      ['limit=0', 'limit'],
+      ['limit=1001', 'limit'],
+      ['limit=-1', 'limit'],
+      ['limit=1.5', 'limit'],
+      ['limit=', 'limit'],
+      ['limit=1e2', 'limit'],
+      ['limit=0000000001', 'limit'],
+      ['limit=%201', 'limit'],
+      ['offset=-1', 'offset'],
+      ['offset=1000000000', 'offset'],
+      ['offset=x', 'offset'],
+      ['phase=idle', 'phase'],
+      ['phase=', 'phase'],
+      ['limit=5&limit=5', 'limit'],
+      ['phase=Idle&phase=Idle', 'phase'],
+      ['x=1&x=2', 'x'],
     ] as const) {
       it(`refuses ?${query}`, async () => {
         const answer = await server.tenant.get(`/sandboxes?${query}`);
@@ -282,17 +430,38 @@ describe('sandboxes over HTTP', () => {
 
     it('names what is allowed as a phase', async () => {
       const answer = await server.tenant.get('/sandboxes?phase=Sleeping');
-      expect(answer.json.detail).to.deep.equal({ field: 'phase', allowed: ['Idle', 'Starting', 'Running', 'Stopping', 'Failed', 'Completed'] });
+      expect(answer.json.detail).to.deep.equal({
+        field: 'phase',
+        allowed: ['Idle', 'Starting', 'Running', 'Stopping', 'Failed', 'Completed'],
+      });
     });
 
     it('leaves the filters of admins to admins', async () => {
-      for (const query of ['namespace=team-red', 'team=red', 'user=eve', 'all=true', 'all=false', 'all']) {
+      for (const query of [
+        'namespace=team-red',
+        'team=red',
+        'user=eve',
+        'all=true',
+        'all=false',
+        'all',
+      ]) {
         const answer = await server.tenant.get(`/sandboxes?${query}`);
-        expect([answer.status, answer.json.errorCode], query).to.deep.equal([403, 'ADMIN_REQUIRED']);
+        expect([answer.status, answer.json.errorCode], query).to.deep.equal([
+          403,
+          'ADMIN_REQUIRED',
+        ]);
       }
       await claimed();
-      expect((await server.admin.get('/sandboxes?all=true&namespace=team-blue&team=blue&user=ada')).json.total).to.equal(1);
-      expect(server.operations.lastFilter).to.deep.equal({ all: true, namespace: 'team-blue', team: 'blue', user: 'ada' });
+      expect(
+        (await server.admin.get('/sandboxes?all=true&namespace=team-blue&team=blue&user=ada')).json
+          .total,
+      ).to.equal(1);
+      expect(server.operations.lastFilter).to.deep.equal({
+        all: true,
+        namespace: 'team-blue',
+        team: 'blue',
+        user: 'ada',
+      });
     });
   });
 });

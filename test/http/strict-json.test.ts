@@ -17,45 +17,115 @@ const refused = (text: string | Buffer): Refusal => {
 
 describe('strict JSON', () => {
   it('reads whatever JSON.parse reads, but for what it refuses', () => {
-    fc.assert(fc.property(fc.json({ maxDepth: 8 }), (text) => {
-      let value: unknown;
-      try {
-        value = parse(text);
-      } catch (error) {
-        expect(error).to.be.instanceOf(Refusal);
-        expect((error as Refusal).message).to.match(/not allowed|out of range|surrogate/);
-        return;
-      }
-      expect(value).to.deep.equal(JSON.parse(text));
-    }), { numRuns: 500 });
+    fc.assert(
+      fc.property(fc.json({ maxDepth: 8 }), (text) => {
+        let value: unknown;
+        try {
+          value = parse(text);
+        } catch (error) {
+          expect(error).to.be.instanceOf(Refusal);
+          expect((error as Refusal).message).to.match(/not allowed|out of range|surrogate/);
+          return;
+        }
+        expect(value).to.deep.equal(JSON.parse(text));
+      }),
+      { numRuns: 500 },
+    );
   });
 
   it('reads or refuses any bytes, and throws nothing else', () => {
-    const unit = fc.constantFrom('{', '}', '[', ']', '"', '\\', 'u', 'd', '8', '0', ',', ':', '-', '1', '.', 'e', ' ', 'a', 'true', 'null', '"a":', '\u0000', 'é');
-    fc.assert(fc.property(fc.oneof(fc.array(unit, { maxLength: 40 }).map((parts) => parts.join('')), fc.uint8Array({ maxLength: 40 })), (input) => {
-      const bytes = Buffer.from(input as string);
-      let expected: unknown;
-      try {
-        expected = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
-      } catch {
-        refused(bytes);
-        return;
-      }
-      try {
-        expect(parseStrictJson(bytes)).to.deep.equal(expected);
-      } catch (error) {
-        if (!(error instanceof Refusal)) throw error;
-      }
-    }), { numRuns: 2_000 });
+    const unit = fc.constantFrom(
+      '{',
+      '}',
+      '[',
+      ']',
+      '"',
+      '\\',
+      'u',
+      'd',
+      '8',
+      '0',
+      ',',
+      ':',
+      '-',
+      '1',
+      '.',
+      'e',
+      ' ',
+      'a',
+      'true',
+      'null',
+      '"a":',
+      '\u0000',
+      'é',
+    );
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.array(unit, { maxLength: 40 }).map((parts) => parts.join('')),
+          fc.uint8Array({ maxLength: 40 }),
+        ),
+        (input) => {
+          const bytes = Buffer.from(input as string);
+          let expected: unknown;
+          try {
+            expected = JSON.parse(
+              new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes),
+            );
+          } catch {
+            refused(bytes);
+            return;
+          }
+          try {
+            expect(parseStrictJson(bytes)).to.deep.equal(expected);
+          } catch (error) {
+            if (!(error instanceof Refusal)) throw error;
+          }
+        },
+      ),
+      { numRuns: 2_000 },
+    );
   });
 
   for (const [text, field] of [
-    ['{"a":1,"a":2}', 'a'], ['{"a":1,"\\u0061":2}', 'a'], ['{"b":{"c":[0,{"d":1,"x":[],"d":{}}]}}', 'b.c[1].d'], ['[{"":0,"":0}]', '[0].'],
-    ['{"__proto__":{}}', '__proto__'], ['{"a":{"constructor":1}}', 'a.constructor'], ['[[{"prototype":1}]]', '[0][0].prototype'], ['{"\\u005f_proto__":1}', '__proto__'],
-    ['{"a":1e400}', 'a'], ['{"a":-1e400}', 'a'], ['{"a":9007199254740992}', 'a'], ['{"a":[1,-9007199254740993]}', 'a[1]'], ['{"a":1e300}', 'a'], [`{"a":${'9'.repeat(100_000)}}`, 'a'],
-    ['{"a":"\\ud800"}', 'a'], ['{"a":"\\udc00\\ud800"}', 'a'], ['{"\\ud800":1}', 'body'], ['{"a":["x","\\uD83D"]}', 'a[1]'],
-    ['', 'body'], [' ', 'body'], ['{', 'body'], ['{"a":}', 'body'], ['{"a":1,}', 'body'], ['{a:1}', 'body'], ["{'a':1}", 'body'], ['[1,]', 'body'], ['01', 'body'], ['+1', 'body'],
-    ['NaN', 'body'], ['{"a":"\u0000"}', 'body'], ['"\\x"', 'body'], ['{} {}', 'body'], ['{}x', 'body'], ['}', 'body'], [']{', 'body'], ['\ufeff{}', 'body'], ['{"a":1}//', 'body'], ['"open', 'body'],
+    ['{"a":1,"a":2}', 'a'],
+    ['{"a":1,"\\u0061":2}', 'a'],
+    ['{"b":{"c":[0,{"d":1,"x":[],"d":{}}]}}', 'b.c[1].d'],
+    ['[{"":0,"":0}]', '[0].'],
+    ['{"__proto__":{}}', '__proto__'],
+    ['{"a":{"constructor":1}}', 'a.constructor'],
+    ['[[{"prototype":1}]]', '[0][0].prototype'],
+    ['{"\\u005f_proto__":1}', '__proto__'],
+    ['{"a":1e400}', 'a'],
+    ['{"a":-1e400}', 'a'],
+    ['{"a":9007199254740992}', 'a'],
+    ['{"a":[1,-9007199254740993]}', 'a[1]'],
+    ['{"a":1e300}', 'a'],
+    [`{"a":${'9'.repeat(100_000)}}`, 'a'],
+    ['{"a":"\\ud800"}', 'a'],
+    ['{"a":"\\udc00\\ud800"}', 'a'],
+    ['{"\\ud800":1}', 'body'],
+    ['{"a":["x","\\uD83D"]}', 'a[1]'],
+    ['', 'body'],
+    [' ', 'body'],
+    ['{', 'body'],
+    ['{"a":}', 'body'],
+    ['{"a":1,}', 'body'],
+    ['{a:1}', 'body'],
+    ["{'a':1}", 'body'],
+    ['[1,]', 'body'],
+    ['01', 'body'],
+    ['+1', 'body'],
+    ['NaN', 'body'],
+    ['{"a":"\u0000"}', 'body'],
+    ['"\\x"', 'body'],
+    ['{} {}', 'body'],
+    ['{}x', 'body'],
+    ['}', 'body'],
+    [']{', 'body'],
+    ['\ufeff{}', 'body'],
+    ['{"a":1}//', 'body'],
+    ['"open', 'body'],
   ] as const) {
     it(`refuses ${JSON.stringify(text.slice(0, 40))}`, () => {
       const refusal = refused(text);
@@ -65,20 +135,33 @@ describe('strict JSON', () => {
   }
 
   it('takes the same key in different objects, and what looks like a fault inside a string', () => {
-    const text = '{"a":{"a":{"a":1}},"b":[{"a":1},{"a":2}],"c":"{\\"a\\":1,\\"a\\":2} __proto__ 1e999 \\\\","d":"\\ud83d\\ude00","proto":-0.5e-3}';
+    const text =
+      '{"a":{"a":{"a":1}},"b":[{"a":1},{"a":2}],"c":"{\\"a\\":1,\\"a\\":2} __proto__ 1e999 \\\\","d":"\\ud83d\\ude00","proto":-0.5e-3}';
     expect(parse(text)).to.deep.equal(JSON.parse(text));
   });
 
   it('takes 64 levels and refuses 65, of either kind', () => {
     expect(() => parse('['.repeat(64) + ']'.repeat(64))).not.to.throw();
     expect(() => parse(`${'{"a":'.repeat(64)}1${'}'.repeat(64)}`)).not.to.throw();
-    for (const text of ['['.repeat(65), '['.repeat(500_000), `${'{"a":'.repeat(65)}1`, '{"a":[{"a":['.repeat(17)]) {
+    for (const text of [
+      '['.repeat(65),
+      '['.repeat(500_000),
+      `${'{"a":'.repeat(65)}1`,
+      '{"a":[{"a":['.repeat(17),
+    ]) {
       expect(refused(text).message).to.contain('nesting is deeper than 64');
     }
   });
 
   it('refuses bytes that are not UTF-8', () => {
-    for (const bytes of [[0xff], [0x22, 0xc3, 0x22], [0x22, 0xed, 0xa0, 0x80, 0x22], [0x22, 0xc0, 0xaf, 0x22], [0x22, 0xf4, 0x90, 0x80, 0x80, 0x22], [0x7b, 0x00, 0x7d, 0x00]]) {
+    for (const bytes of [
+      [0xff],
+      [0x22, 0xc3, 0x22],
+      [0x22, 0xed, 0xa0, 0x80, 0x22],
+      [0x22, 0xc0, 0xaf, 0x22],
+      [0x22, 0xf4, 0x90, 0x80, 0x80, 0x22],
+      [0x7b, 0x00, 0x7d, 0x00],
+    ]) {
       expect(refused(Buffer.from(bytes)).detail).to.deep.equal({ field: 'body' });
     }
   });
@@ -92,8 +175,16 @@ describe('strict JSON', () => {
   it('reads a megabyte of anything in linear time', () => {
     const size = 1_000_000;
     const texts = [
-      `[${'{"a":1},'.repeat(size / 8)}0]`, `{${Array.from({ length: size / 10 }, (_, n) => `"${n}":0`).join(',')}}`, `["${'\\u00e9'.repeat(size / 6)}"]`,
-      `["${'\\\\'.repeat(size / 2)}"]`, `[${'"\\n",'.repeat(size / 5)}0]`, `[${'1,'.repeat(size / 2)}0]`, '-'.repeat(size), '1'.repeat(size), '"'.repeat(size), '"\\'.repeat(size / 2),
+      `[${'{"a":1},'.repeat(size / 8)}0]`,
+      `{${Array.from({ length: size / 10 }, (_, n) => `"${n}":0`).join(',')}}`,
+      `["${'\\u00e9'.repeat(size / 6)}"]`,
+      `["${'\\\\'.repeat(size / 2)}"]`,
+      `[${'"\\n",'.repeat(size / 5)}0]`,
+      `[${'1,'.repeat(size / 2)}0]`,
+      '-'.repeat(size),
+      '1'.repeat(size),
+      '"'.repeat(size),
+      '"\\'.repeat(size / 2),
     ];
     for (const text of texts) {
       const startedAt = performance.now();

@@ -4,16 +4,29 @@ import { aServer, type TestServer } from './a-server.ts';
 
 describe('templates over HTTP', () => {
   let server: TestServer;
-  beforeEach(async () => { server = await aServer(); });
+  beforeEach(async () => {
+    server = await aServer();
+  });
   afterEach(() => server.stop());
 
   const document = (spec: object = {}, name = 'small') => ({
-    apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name },
-    spec: { description: 'half a cpu', containers: [{ name: 'main', image: 'host', resources: { limits: { cpu: '500m', memory: '128Mi' } } }], ...spec },
+    apiVersion: 'sandpool.dev/v1alpha1',
+    kind: 'SandboxTemplate',
+    metadata: { name },
+    spec: {
+      description: 'half a cpu',
+      containers: [
+        { name: 'main', image: 'host', resources: { limits: { cpu: '500m', memory: '128Mi' } } },
+      ],
+      ...spec,
+    },
   });
-  const container = (part: object) => document({ containers: [{ name: 'main', image: 'host', ...part }] });
-  const create = (of: object = document()) => server.admin.post('/admin/sandbox-templates', { crdJson: JSON.stringify(of) });
-  const update = (body: object, headers: Readonly<Record<string, string>> = {}) => server.admin.put('/admin/sandbox-templates/small', body, { headers });
+  const container = (part: object) =>
+    document({ containers: [{ name: 'main', image: 'host', ...part }] });
+  const create = (of: object = document()) =>
+    server.admin.post('/admin/sandbox-templates', { crdJson: JSON.stringify(of) });
+  const update = (body: object, headers: Readonly<Record<string, string>> = {}) =>
+    server.admin.put('/admin/sandbox-templates/small', body, { headers });
   const shown = async () => (await server.tenant.get('/sandbox-templates/small')).json.template!;
 
   describe('POST /admin/sandbox-templates', () => {
@@ -23,11 +36,25 @@ describe('templates over HTTP', () => {
       expect(answer.status).to.equal(201);
       const { crdYaml, ...template } = answer.json.template!;
       expect(template).to.deep.equal({
-        name: 'small', version: '1', description: 'half a cpu', createdAt: '2026-03-01T12:00:00.000Z', cpu: '500m', memory: '128Mi', docs: '# Small', poolSizing: 'billed',
+        name: 'small',
+        version: '1',
+        description: 'half a cpu',
+        createdAt: '2026-03-01T12:00:00.000Z',
+        cpu: '500m',
+        memory: '128Mi',
+        docs: '# Small',
+        poolSizing: 'billed',
       });
-      expect(parse(String(crdYaml))).to.deep.equal(document({ docs: '# Small', poolSizing: 'billed' }));
+      expect(parse(String(crdYaml))).to.deep.equal(
+        document({ docs: '# Small', poolSizing: 'billed' }),
+      );
       expect(await shown()).to.deep.equal(answer.json.template);
-      expect((await server.stranger.get('/sandbox-templates')).json).to.deep.equal({ items: [answer.json.template], total: 1, limit: 20, offset: 0 });
+      expect((await server.stranger.get('/sandbox-templates')).json).to.deep.equal({
+        items: [answer.json.template],
+        total: 1,
+        limit: 20,
+        offset: 0,
+      });
     });
 
     it('answers 409 for a name in use', async () => {
@@ -35,13 +62,19 @@ describe('templates over HTTP', () => {
 
       const answer = await create();
 
-      expect([answer.status, answer.json]).to.deep.equal([409, { error: 'sandbox template already exists', errorCode: 'ALREADY_EXISTS' }]);
+      expect([answer.status, answer.json]).to.deep.equal([
+        409,
+        { error: 'sandbox template already exists', errorCode: 'ALREADY_EXISTS' },
+      ]);
     });
 
     it('takes 256 KiB, and answers 413 for one byte more', async () => {
       const text = JSON.stringify(document());
 
-      const padded = (bytes: number) => server.admin.post('/admin/sandbox-templates', { crdJson: text + ' '.repeat(bytes - text.length) });
+      const padded = (bytes: number) =>
+        server.admin.post('/admin/sandbox-templates', {
+          crdJson: text + ' '.repeat(bytes - text.length),
+        });
       expect((await padded(262_145)).json.errorCode).to.equal('PAYLOAD_TOO_LARGE');
       expect((await padded(262_144)).status).to.equal(201);
     });
@@ -51,44 +84,129 @@ describe('templates over HTTP', () => {
       ['what is no text', 'crdJson', { crdJson: document() }, 'must be a string'],
       ['what is no JSON', 'crdJson', { crdJson: '{' }, 'must be JSON'],
       ['a list', 'crdJson', { crdJson: '[]' }, 'must be an object'],
-      ['a key twice', 'crdJson.metadata.name', { crdJson: '{"metadata":{"name":"a","name":"b"}}' }, 'the key appears twice'],
-      ['a missing field', 'crdJson.spec', { crdJson: JSON.stringify({ ...document(), spec: undefined }) }, 'is required'],
-      ['another kind', 'crdJson.kind', { crdJson: JSON.stringify({ ...document(), kind: 'Pod' }) }, 'must be one of SandboxTemplate'],
-      ['a name that is no label', 'crdJson.metadata.name', { crdJson: JSON.stringify(document({}, 'Small')) }, 'must be a DNS-1123 label: 1 to 63 of a-z, 0-9 and inner hyphens'],
-      ['an unknown field', 'crdJson.spec.containers[0].imagePullPolicy', { crdJson: JSON.stringify(container({ imagePullPolicy: 'Always' })) }, 'unknown field spec.containers[0].imagePullPolicy'],
-      ['a path that climbs', 'crdJson.spec.containers[0].workingDir', { crdJson: JSON.stringify(container({ workingDir: '/home/../etc' })) }, 'must be an absolute path without ..'],
-      ['what the driver can not run', 'crdJson.spec.containers[0].image', { crdJson: JSON.stringify(container({ image: 'wrong' })) }, 'this daemon can\'t run it: there is no image "wrong"'],
-      ['a privileged container', 'crdJson.spec.containers[0].securityContext.privileged',
-        { crdJson: JSON.stringify(container({ securityContext: { privileged: true } })) }, 'is refused for safety: a privileged container is not isolated from its host'],
-      ['a name that no RuntimeClass can have', 'crdJson.spec.runtimeClassName', { crdJson: JSON.stringify(document({ runtimeClassName: 'gVisor' })) },
-        'must be a DNS-1123 subdomain: a-z, 0-9, inner hyphens and dots'],
-      ['users of the host', 'crdJson.spec.hostUsers', { crdJson: JSON.stringify(document({ hostUsers: true })) }, 'must be one of false'],
-      ['a key that no label can have', 'crdJson.spec.nodeSelector.a/b/c', { crdJson: JSON.stringify(document({ nodeSelector: { 'a/b/c': '' } })) },
-        'must be the key of a label: NAME or DOMAIN/NAME'],
-      ['the host\'s network', 'crdJson.spec.hostNetwork', { crdJson: JSON.stringify(document({ dnsPolicy: 'Default', hostNetwork: true })) }, 'is refused for safety: it would share the host\'s network'],
-      ['a path of the host', 'crdJson.spec.volumes[1].hostPath', { crdJson: JSON.stringify(document({ volumes: [{ name: 'a' }, { name: 'b', hostPath: { path: '/' } }] })) },
-        'is refused for safety: it would show files of the host'],
-      ['an account of the cluster', 'crdJson.spec.serviceAccountName', { crdJson: JSON.stringify(document({ serviceAccountName: 'admin' })) },
-        'is refused for safety: it would act as an account of the cluster'],
-      ['a capability', 'crdJson.spec.containers[0].securityContext.capabilities.add',
-        { crdJson: JSON.stringify(container({ securityContext: { capabilities: { add: ['SYS_ADMIN'] } } })) }, 'is refused for safety: a sandbox has no capabilities'],
+      [
+        'a key twice',
+        'crdJson.metadata.name',
+        { crdJson: '{"metadata":{"name":"a","name":"b"}}' },
+        'the key appears twice',
+      ],
+      [
+        'a missing field',
+        'crdJson.spec',
+        { crdJson: JSON.stringify({ ...document(), spec: undefined }) },
+        'is required',
+      ],
+      [
+        'another kind',
+        'crdJson.kind',
+        { crdJson: JSON.stringify({ ...document(), kind: 'Pod' }) },
+        'must be one of SandboxTemplate',
+      ],
+      [
+        'a name that is no label',
+        'crdJson.metadata.name',
+        { crdJson: JSON.stringify(document({}, 'Small')) },
+        'must be a DNS-1123 label: 1 to 63 of a-z, 0-9 and inner hyphens',
+      ],
+      [
+        'an unknown field',
+        'crdJson.spec.containers[0].imagePullPolicy',
+        { crdJson: JSON.stringify(container({ imagePullPolicy: 'Always' })) },
+        'unknown field spec.containers[0].imagePullPolicy',
+      ],
+      [
+        'a path that climbs',
+        'crdJson.spec.containers[0].workingDir',
+        { crdJson: JSON.stringify(container({ workingDir: '/home/../etc' })) },
+        'must be an absolute path without ..',
+      ],
+      [
+        'what the driver can not run',
+        'crdJson.spec.containers[0].image',
+        { crdJson: JSON.stringify(container({ image: 'wrong' })) },
+        'this daemon can\'t run it: there is no image "wrong"',
+      ],
+      [
+        'a privileged container',
+        'crdJson.spec.containers[0].securityContext.privileged',
+        { crdJson: JSON.stringify(container({ securityContext: { privileged: true } })) },
+        'is refused for safety: a privileged container is not isolated from its host',
+      ],
+      [
+        'a name that no RuntimeClass can have',
+        'crdJson.spec.runtimeClassName',
+        { crdJson: JSON.stringify(document({ runtimeClassName: 'gVisor' })) },
+        'must be a DNS-1123 subdomain: a-z, 0-9, inner hyphens and dots',
+      ],
+      [
+        'users of the host',
+        'crdJson.spec.hostUsers',
+        { crdJson: JSON.stringify(document({ hostUsers: true })) },
+        'must be one of false',
+      ],
+      [
+        'a key that no label can have',
+        'crdJson.spec.nodeSelector.a/b/c',
+        { crdJson: JSON.stringify(document({ nodeSelector: { 'a/b/c': '' } })) },
+        'must be the key of a label: NAME or DOMAIN/NAME',
+      ],
+      [
+        "the host's network",
+        'crdJson.spec.hostNetwork',
+        { crdJson: JSON.stringify(document({ dnsPolicy: 'Default', hostNetwork: true })) },
+        "is refused for safety: it would share the host's network",
+      ],
+      [
+        'a path of the host',
+        'crdJson.spec.volumes[1].hostPath',
+        {
+          crdJson: JSON.stringify(
+            document({ volumes: [{ name: 'a' }, { name: 'b', hostPath: { path: '/' } }] }),
+          ),
+        },
+        'is refused for safety: it would show files of the host',
+      ],
+      [
+        'an account of the cluster',
+        'crdJson.spec.serviceAccountName',
+        { crdJson: JSON.stringify(document({ serviceAccountName: 'admin' })) },
+        'is refused for safety: it would act as an account of the cluster',
+      ],
+      [
+        'a capability',
+        'crdJson.spec.containers[0].securityContext.capabilities.add',
+        {
+          crdJson: JSON.stringify(
+            container({ securityContext: { capabilities: { add: ['SYS_ADMIN'] } } }),
+          ),
+        },
+        'is refused for safety: a sandbox has no capabilities',
+      ],
     ];
 
     for (const [what, field, body, problem] of FAULTS) {
       it(`answers 400 for ${what}, by its field`, async () => {
         const answer = await server.admin.post('/admin/sandbox-templates', body as object);
 
-        expect([answer.status, answer.json.errorCode, answer.json.detail?.['field'], answer.json.error]).to.deep.equal([400, 'INVALID_ARGUMENT', field, `${field}: ${problem}`]);
+        expect([
+          answer.status,
+          answer.json.errorCode,
+          answer.json.detail?.['field'],
+          answer.json.error,
+        ]).to.deep.equal([400, 'INVALID_ARGUMENT', field, `${field}: ${problem}`]);
         expect(server.operations.templates.writes).to.equal(0);
       });
     }
 
-    it('is an admin\'s', async () => {
+    it("is an admin's", async () => {
       for (const answer of [
-        await server.tenant.post('/admin/sandbox-templates', { crdJson: JSON.stringify(document()) }),
+        await server.tenant.post('/admin/sandbox-templates', {
+          crdJson: JSON.stringify(document()),
+        }),
         await server.tenant.put('/admin/sandbox-templates/small', {}),
         await server.tenant.delete('/admin/sandbox-templates/small'),
-      ]) expect([answer.status, answer.json.errorCode]).to.deep.equal([403, 'ADMIN_REQUIRED']);
+      ])
+        expect([answer.status, answer.json.errorCode]).to.deep.equal([403, 'ADMIN_REQUIRED']);
     });
   });
 
@@ -110,7 +228,10 @@ describe('templates over HTTP', () => {
     it('answers 404 for one that is not there, and for what is no name', async () => {
       for (const name of ['none', 'No-Name', '%00']) {
         const answer = await server.tenant.get(`/sandbox-templates/${name}`);
-        expect([answer.status, answer.json]).to.deep.equal([404, { error: 'sandbox template not found', errorCode: 'SANDBOX_TEMPLATE_NOT_FOUND' }]);
+        expect([answer.status, answer.json]).to.deep.equal([
+          404,
+          { error: 'sandbox template not found', errorCode: 'SANDBOX_TEMPLATE_NOT_FOUND' },
+        ]);
       }
     });
 
@@ -130,19 +251,47 @@ describe('templates over HTTP', () => {
       const answer = await update({ description: 'other', poolSizing: 'free' });
 
       expect([answer.status, answer.json.template]).to.deep.equal([200, await shown()]);
-      expect(answer.json.template).to.include({ version: '2', description: 'other', docs: 'old', poolSizing: 'free', cpu: '500m' });
-      expect((await update({ docs: '' })).json.template).to.include({ version: '3' }).and.not.have.property('docs');
+      expect(answer.json.template).to.include({
+        version: '2',
+        description: 'other',
+        docs: 'old',
+        poolSizing: 'free',
+        cpu: '500m',
+      });
+      expect((await update({ docs: '' })).json.template)
+        .to.include({ version: '3' })
+        .and.not.have.property('docs');
     });
 
     it('takes another document, and keeps the texts that it does not name', async () => {
-      const { template } = (await update({ crdJson: JSON.stringify({ ...document(), spec: { containers: [{ name: 'main', image: 'host' }], maxLifetime: '1h' } }) })).json;
+      const { template } = (
+        await update({
+          crdJson: JSON.stringify({
+            ...document(),
+            spec: { containers: [{ name: 'main', image: 'host' }], maxLifetime: '1h' },
+          }),
+        })
+      ).json;
 
-      expect(template).to.include({ version: '2', description: 'half a cpu', docs: 'old', cpu: '1', memory: '256Mi' });
-      expect(parse(String(template!['crdYaml'])).spec).to.include({ maxLifetime: '1h', docs: 'old' });
+      expect(template).to.include({
+        version: '2',
+        description: 'half a cpu',
+        docs: 'old',
+        cpu: '1',
+        memory: '256Mi',
+      });
+      expect(parse(String(template!['crdYaml'])).spec).to.include({
+        maxLifetime: '1h',
+        docs: 'old',
+      });
     });
 
     it('makes no version of what changes nothing', async () => {
-      for (const body of [{}, { description: 'half a cpu' }, { crdJson: JSON.stringify(document()) }]) {
+      for (const body of [
+        {},
+        { description: 'half a cpu' },
+        { crdJson: JSON.stringify(document()) },
+      ]) {
         expect((await update(body)).json.template).to.include({ version: '1' });
       }
       expect(server.operations.templates.writes).to.equal(1);
@@ -152,13 +301,20 @@ describe('templates over HTTP', () => {
       const tag = String((await server.tenant.get('/sandbox-templates/small')).headers['etag']);
 
       expect((await update({ description: 'one' }, { 'If-Match': tag })).status).to.equal(200);
-      expect((await update({ description: 'two' }, { 'If-Match': tag })).json.errorCode).to.equal('PRECONDITION_FAILED');
-      expect((await server.tenant.get('/sandbox-templates/small', { headers: { 'If-None-Match': tag } })).status).to.equal(200);
+      expect((await update({ description: 'two' }, { 'If-Match': tag })).json.errorCode).to.equal(
+        'PRECONDITION_FAILED',
+      );
+      expect(
+        (await server.tenant.get('/sandbox-templates/small', { headers: { 'If-None-Match': tag } }))
+          .status,
+      ).to.equal(200);
     });
 
     it('answers 400 for another name, a wrong value and an unsafe document, and changes nothing', async () => {
       for (const [body, field] of [
-        [{ crdJson: JSON.stringify(document({}, 'other')) }, 'crdJson.metadata.name'], [{ poolSizing: 'cheap' }, 'poolSizing'], [{ docs: 'x'.repeat(65_537) }, 'docs'],
+        [{ crdJson: JSON.stringify(document({}, 'other')) }, 'crdJson.metadata.name'],
+        [{ poolSizing: 'cheap' }, 'poolSizing'],
+        [{ docs: 'x'.repeat(65_537) }, 'docs'],
         [{ crdJson: JSON.stringify(document({ hostPID: true })) }, 'crdJson.spec.hostPID'],
       ] as const) {
         const answer = await update(body);
@@ -168,7 +324,9 @@ describe('templates over HTTP', () => {
     });
 
     it('answers 404 for one that is not there', async () => {
-      expect((await server.admin.put('/admin/sandbox-templates/none', {})).json.errorCode).to.equal('SANDBOX_TEMPLATE_NOT_FOUND');
+      expect((await server.admin.put('/admin/sandbox-templates/none', {})).json.errorCode).to.equal(
+        'SANDBOX_TEMPLATE_NOT_FOUND',
+      );
     });
 
     it('is carried out on what somebody else wrote in between', async () => {
@@ -184,7 +342,10 @@ describe('templates over HTTP', () => {
         return record;
       };
 
-      expect((await update({ description: 'other' })).json.template).to.include({ version: '3', description: 'other' });
+      expect((await update({ description: 'other' })).json.template).to.include({
+        version: '3',
+        description: 'other',
+      });
     });
   });
 
@@ -194,7 +355,10 @@ describe('templates over HTTP', () => {
 
       const answer = await server.admin.delete('/admin/sandbox-templates/small');
 
-      expect([answer.status, answer.json]).to.deep.equal([200, { name: 'small', status: 'deleted' }]);
+      expect([answer.status, answer.json]).to.deep.equal([
+        200,
+        { name: 'small', status: 'deleted' },
+      ]);
       expect((await server.tenant.get('/sandbox-templates/small')).status).to.equal(404);
       expect((await server.admin.delete('/admin/sandbox-templates/small')).status).to.equal(404);
     });
@@ -205,7 +369,11 @@ describe('templates over HTTP', () => {
 
       const answer = await server.admin.delete('/admin/sandbox-templates/default');
 
-      expect([answer.status, answer.json.errorCode, answer.json.detail]).to.deep.equal([409, 'TEMPLATE_IN_USE', { pools: [{ name: 'shells', namespace: 'team-blue' }] }]);
+      expect([answer.status, answer.json.errorCode, answer.json.detail]).to.deep.equal([
+        409,
+        'TEMPLATE_IN_USE',
+        { pools: [{ name: 'shells', namespace: 'team-blue' }] },
+      ]);
       await server.tenant.delete('/sandboxpools/shells');
       expect((await server.admin.delete('/admin/sandbox-templates/default')).status).to.equal(200);
     });

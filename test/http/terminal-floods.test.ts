@@ -1,7 +1,12 @@
 import { expect } from 'chai';
 import type { WebSocket } from 'ws';
 import { eventually } from '../support/eventually.ts';
-import { aTerminalDaemon, attached, type FakeTerminal, type TerminalDaemon } from './terminal-support.ts';
+import {
+  aTerminalDaemon,
+  attached,
+  type FakeTerminal,
+  type TerminalDaemon,
+} from './terminal-support.ts';
 
 const PLENTY = { frames: 100_000, bytes: 1_000_000_000 };
 
@@ -12,8 +17,12 @@ describe('a flood of frames to a terminal', () => {
   let daemon: TerminalDaemon;
   afterEach(() => daemon.close());
 
-  const flooded = async (send: (ws: WebSocket) => void): Promise<{ readonly ws: WebSocket; readonly terminal: FakeTerminal }> => {
-    daemon = await aTerminalDaemon({ frames: { connection: { frames: 100, bytes: 1_000_000 }, tenant: PLENTY } });
+  const flooded = async (
+    send: (ws: WebSocket) => void,
+  ): Promise<{ readonly ws: WebSocket; readonly terminal: FakeTerminal }> => {
+    daemon = await aTerminalDaemon({
+      frames: { connection: { frames: 100, bytes: 1_000_000 }, tenant: PLENTY },
+    });
     const { ws, terminal } = await attached(daemon, 'token=good', ['sandpool.terminal.v1']);
     for (let at = 0; at < FLOOD; at += 1) send(ws);
     return { ws, terminal };
@@ -23,7 +32,9 @@ describe('a flood of frames to a terminal', () => {
   const settled = async (amount: () => number): Promise<number> => {
     let still = 0;
     for (let seen = -1; still < 200;) {
-      await new Promise((resolve) => { setImmediate(resolve); });
+      await new Promise((resolve) => {
+        setImmediate(resolve);
+      });
       still = amount() === seen && seen > 0 ? still + 1 : 0;
       seen = amount();
     }
@@ -49,23 +60,35 @@ describe('a flood of frames to a terminal', () => {
   });
 
   it('of one byte each pauses the connection, and all arrive as time goes on', async () => {
-    const { terminal } = await flooded((ws) => { ws.send(Buffer.from('x')); });
+    const { terminal } = await flooded((ws) => {
+      ws.send(Buffer.from('x'));
+    });
     expect(await settled(() => terminal.typedBytes)).to.be.below(FLOOD);
-    await eventually(() => {
-      daemon.clock.advance(1_000);
-      return terminal.typedBytes === FLOOD;
-    }, 'all are typed', 30_000);
+    await eventually(
+      () => {
+        daemon.clock.advance(1_000);
+        return terminal.typedBytes === FLOOD;
+      },
+      'all are typed',
+      30_000,
+    );
   });
 
   it('counts pings, and answers them later', async () => {
     let pongs = 0;
-    const { ws } = await flooded((each) => { each.ping(); });
-    ws.on('pong', () => { pongs += 1; });
+    const { ws } = await flooded((each) => {
+      each.ping();
+    });
+    ws.on('pong', () => {
+      pongs += 1;
+    });
     expect(await settled(() => pongs)).to.be.below(FLOOD);
   });
 
   it('has the other terminals of that tenant wait too, and nobody else', async () => {
-    daemon = await aTerminalDaemon({ frames: { connection: PLENTY, tenant: { frames: 100, bytes: 1_000_000 } } });
+    daemon = await aTerminalDaemon({
+      frames: { connection: PLENTY, tenant: { frames: 100, bytes: 1_000_000 } },
+    });
     const noisy = await attached(daemon, 'token=good');
     const same = await attached(daemon, 'token=good');
     const other = await attached(daemon, 'token=other');
@@ -86,7 +109,8 @@ describe('a flood of frames to a terminal', () => {
   it('of sizes applies the first and the last', async () => {
     daemon = await aTerminalDaemon();
     const { ws, terminal } = await attached(daemon, 'token=good', ['sandpool.terminal.v1']);
-    for (let cols = 1; cols <= 90; cols += 1) ws.send(JSON.stringify({ type: 'resize', cols, rows: 10 }));
+    for (let cols = 1; cols <= 90; cols += 1)
+      ws.send(JSON.stringify({ type: 'resize', cols, rows: 10 }));
     ws.send(Buffer.from('end'));
     await eventually(() => terminal.typed === 'end', 'all are read');
     daemon.clock.advance(100);

@@ -1,11 +1,20 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
 import { createHash, randomBytes } from 'node:crypto';
-import { aTerminalDaemon, attached, closeOf, type FakeTerminal, type TerminalDaemon } from './terminal-support.ts';
+import {
+  aTerminalDaemon,
+  attached,
+  closeOf,
+  type FakeTerminal,
+  type TerminalDaemon,
+} from './terminal-support.ts';
 import { eventually } from '../support/eventually.ts';
 
 const MIB = 1024 * 1024;
-/** More than the kernel takes for a reader that does not read (at most 4 MiB to send, 6 to receive), and 1 MiB of ours. */
+/**
+ * More than the kernel takes for a reader that does not read (at most 4 MiB to send, 6 to receive),
+ * and 1 MiB of ours.
+ */
 const FLOOD = 32 * MIB;
 const V1 = ['sandpool.terminal.v1'];
 
@@ -24,13 +33,16 @@ const settled = async (what: string, amount: () => number): Promise<void> => {
   }, `${what} stands still`);
 };
 
-const standstill = async (terminal: FakeTerminal): Promise<void> => await settled('the output', () => terminal.pulled);
+const standstill = async (terminal: FakeTerminal): Promise<void> =>
+  await settled('the output', () => terminal.pulled);
 
 describe('back-pressure of a terminal', () => {
   let daemon: TerminalDaemon;
   /** The clock stands still: what may be sent in a second is all. */
   const plenty = { frames: 100_000, bytes: 64 * MIB };
-  beforeEach(async () => { daemon = await aTerminalDaemon({ frames: { connection: plenty, tenant: plenty } }); });
+  beforeEach(async () => {
+    daemon = await aTerminalDaemon({ frames: { connection: plenty, tenant: plenty } });
+  });
   afterEach(() => daemon.close());
 
   it('pauses the terminal while the reader stalls, and loses nothing', async () => {
@@ -119,7 +131,8 @@ describe('back-pressure of a terminal', () => {
     const { ws, terminal } = await attached(daemon);
     terminal.full = true;
     const input = randomBytes(FLOOD);
-    for (let from = 0; from < input.length; from += 32 * 1024) ws.send(input.subarray(from, from + 32 * 1024));
+    for (let from = 0; from < input.length; from += 32 * 1024)
+      ws.send(input.subarray(from, from + 32 * 1024));
     await eventually(() => terminal.stream.writableLength > 0, 'some input is taken');
     await settled('the input', () => ws.bufferedAmount);
     expect(ws.bufferedAmount, 'the client has to wait').to.be.greaterThan(MIB);
@@ -177,13 +190,17 @@ describe('back-pressure of a terminal', () => {
 
 describe('a peer that is silent', () => {
   let daemon: TerminalDaemon;
-  beforeEach(async () => { daemon = await aTerminalDaemon(); });
+  beforeEach(async () => {
+    daemon = await aTerminalDaemon();
+  });
   afterEach(() => daemon.close());
 
   it('is pinged every 20 s and stays while it answers', async () => {
     const { ws, terminal } = await attached(daemon);
     let pings = 0;
-    ws.on('ping', () => { pings += 1; });
+    ws.on('ping', () => {
+      pings += 1;
+    });
     for (let round = 1; round <= 5; round += 1) {
       daemon.clock.advance(20_000);
       await eventually(() => pings === round, 'the ping is there');

@@ -10,8 +10,13 @@ describe('the liveness of a terminal’s peer', () => {
     clock = new TestClock();
     said = [];
     const at = clock.now();
-    const note = (what: string) => (): void => void said.push(`${what} ${(clock.now() - at) / 1_000}`);
-    liveness = new Liveness(clock, { ping: note('ping'), dead: note('dead'), stalled: note('stalled') });
+    const note = (what: string) => (): void =>
+      void said.push(`${what} ${(clock.now() - at) / 1_000}`);
+    liveness = new Liveness(clock, {
+      ping: note('ping'),
+      dead: note('dead'),
+      stalled: note('stalled'),
+    });
     liveness.start();
   });
 

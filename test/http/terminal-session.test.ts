@@ -19,7 +19,9 @@ const listen = (ws: WebSocket) => {
 
 describe('a terminal over WebSocket', () => {
   let daemon: TerminalDaemon;
-  beforeEach(async () => { daemon = await aTerminalDaemon(); });
+  beforeEach(async () => {
+    daemon = await aTerminalDaemon();
+  });
   afterEach(() => daemon.close());
 
   describe('without a subprotocol', () => {
@@ -28,7 +30,10 @@ describe('a terminal over WebSocket', () => {
       ws.send('echo hi');
       ws.send(Buffer.from('\r'));
       ws.send('{"type":"resize","cols":10,"rows":10}');
-      await eventually(() => terminal.typed === 'echo hi\r{"type":"resize","cols":10,"rows":10}', 'all is typed');
+      await eventually(
+        () => terminal.typed === 'echo hi\r{"type":"resize","cols":10,"rows":10}',
+        'all is typed',
+      );
       expect(terminal.sizes).to.deep.equal([]);
     });
 
@@ -59,7 +64,10 @@ describe('a terminal over WebSocket', () => {
       ws.send('{"type":"resize","cols":132,"rows":50}');
       ws.send('{"type":"signal","name":"INT"}');
       ws.send(Buffer.from('{"type":"signal","name":"KILL"}'));
-      await eventually(() => terminal.typed === '{"type":"signal","name":"KILL"}', 'the bytes are typed');
+      await eventually(
+        () => terminal.typed === '{"type":"signal","name":"KILL"}',
+        'the bytes are typed',
+      );
       expect(terminal.sizes).to.deep.equal(['132x50']);
       expect(terminal.signals).to.deep.equal(['INT']);
     });
@@ -77,9 +85,20 @@ describe('a terminal over WebSocket', () => {
     });
 
     const BAD = [
-      'no json', '[]', 'null', '{}', '{"type":"paste"}', '{"type":"resize"}', '{"type":"resize","cols":0,"rows":5}', '{"type":"resize","cols":5,"rows":1001}',
-      '{"type":"resize","cols":"5","rows":5}', '{"type":"resize","cols":1.5,"rows":5}', '{"type":"signal","name":"SEGV"}', '{"type":"signal"}',
-      `{"type":"resize","cols":5,"rows":5,"x":"${'y'.repeat(5_000)}"}`, '['.repeat(60_000),
+      'no json',
+      '[]',
+      'null',
+      '{}',
+      '{"type":"paste"}',
+      '{"type":"resize"}',
+      '{"type":"resize","cols":0,"rows":5}',
+      '{"type":"resize","cols":5,"rows":1001}',
+      '{"type":"resize","cols":"5","rows":5}',
+      '{"type":"resize","cols":1.5,"rows":5}',
+      '{"type":"signal","name":"SEGV"}',
+      '{"type":"signal"}',
+      `{"type":"resize","cols":5,"rows":5,"x":"${'y'.repeat(5_000)}"}`,
+      '['.repeat(60_000),
     ];
     for (const frame of BAD) {
       it(`answers an error to ${frame.slice(0, 40)} and goes on`, async () => {
@@ -116,7 +135,9 @@ describe('a terminal over WebSocket', () => {
       await eventually(() => daemon.clock.waiting >= 2, 'the session waits for the sandbox’s end');
       daemon.clock.advance(500);
       expect((await closing).code).to.equal(1011);
-      expect(heard.frames).to.deep.equal([{ type: 'error', error: 'the link to the terminal was lost' }]);
+      expect(heard.frames).to.deep.equal([
+        { type: 'error', error: 'the link to the terminal was lost' },
+      ]);
     });
   });
 
@@ -142,7 +163,10 @@ describe('a terminal over WebSocket', () => {
     const closing = closeOf(ws);
     const before = daemon.clock.waiting;
     terminal.exitWith(137);
-    await eventually(() => daemon.clock.waiting > before, 'the session waits for the sandbox’s end');
+    await eventually(
+      () => daemon.clock.waiting > before,
+      'the session waits for the sandbox’s end',
+    );
     terminal.end();
     expect((await closing).code).to.equal(4004);
     expect(heard.frames).to.deep.equal([]);

@@ -8,7 +8,10 @@ import type { OpenTerminal, OpenTerminalRequest } from '../../src/operations/ope
 import { quietLog } from '../support/quiet-log.ts';
 import { TestClock } from '../support/test-clock.ts';
 
-/** A terminal in memory: `print` is the shell's output, `typed` what it got. With `full` it takes no input. */
+/**
+ * A terminal in memory: `print` is the shell's output, `typed` what it got. With `full` it takes no
+ * input.
+ */
 export class FakeTerminal {
   readonly request: OpenTerminalRequest;
   readonly stream: Duplex;
@@ -57,7 +60,8 @@ export class FakeTerminal {
 
   print(output: string | Buffer): void {
     const bytes = Buffer.from(output);
-    for (let from = 0; from < bytes.length; from += 16 * 1024) this.#output.push(bytes.subarray(from, from + 16 * 1024));
+    for (let from = 0; from < bytes.length; from += 16 * 1024)
+      this.#output.push(bytes.subarray(from, from + 16 * 1024));
     this.#pump();
   }
 
@@ -85,15 +89,26 @@ export class FakeTerminal {
       };
     });
     return {
-      caller: { namespace: 'blue', team: 'blue', user: this.request.token, role: 'user', keyId: this.request.token },
+      caller: {
+        namespace: 'blue',
+        team: 'blue',
+        user: this.request.token,
+        role: 'user',
+        keyId: this.request.token,
+      },
       terminal: {
-        stream: this.stream, exit,
+        stream: this.stream,
+        exit,
         resize: (cols, rows) => void this.sizes.push(`${cols}x${rows}`),
         signal: (name) => void this.signals.push(name),
         close: () => {},
       },
       touch: () => void (this.touches += 1),
-      ended: new Promise((resolve) => { this.end = (why = 'sandbox-ended') => { resolve(why); }; }),
+      ended: new Promise((resolve) => {
+        this.end = (why = 'sandbox-ended') => {
+          resolve(why);
+        };
+      }),
       close: () => void (this.closes += 1),
     };
   }
@@ -119,15 +134,26 @@ export interface TerminalDaemon {
 export const SANDBOX = '0190d4a5-7b1e-7c3a-9f00-1234567890ab';
 export const PATH = `/ws/clusters/local/sandboxes/${SANDBOX}/terminal`;
 
-export const aTerminalDaemon = async (rules: Partial<TerminalDeps> = {}): Promise<TerminalDaemon> => {
+export const aTerminalDaemon = async (
+  rules: Partial<TerminalDeps> = {},
+): Promise<TerminalDaemon> => {
   const clock = new TestClock();
   const server: Server = createServer();
   const sockets = new Set<Socket>();
   const clients: WebSocket[] = [];
   server.on('connection', (socket) => sockets.add(socket));
-  const daemon = { clock, terminals: [] as FakeTerminal[], asked: [] as OpenTerminalRequest[], refuseWith: undefined as Error | undefined, hold: undefined as Promise<void> | undefined };
+  const daemon = {
+    clock,
+    terminals: [] as FakeTerminal[],
+    asked: [] as OpenTerminalRequest[],
+    refuseWith: undefined as Error | undefined,
+    hold: undefined as Promise<void> | undefined,
+  };
   const terminals = terminalUpgrades({
-    clock, log: quietLog, clusterId: 'local', ...rules,
+    clock,
+    log: quietLog,
+    clusterId: 'local',
+    ...rules,
     operations: {
       openTerminal: async (request) => {
         daemon.asked.push(request);
@@ -145,9 +171,13 @@ export const aTerminalDaemon = async (rules: Partial<TerminalDeps> = {}): Promis
   const { port } = server.address() as AddressInfo;
   const address = `ws://127.0.0.1:${port}`;
   return Object.assign(daemon, {
-    address, port,
+    address,
+    port,
     open: (query = 'token=good', protocols: string[] = [], options: ClientOptions = {}) => {
-      const ws = new WebSocket(`${address}${PATH}?${query}`, protocols, { perMessageDeflate: false, ...options });
+      const ws = new WebSocket(`${address}${PATH}?${query}`, protocols, {
+        perMessageDeflate: false,
+        ...options,
+      });
       ws.on('error', () => {});
       clients.push(ws);
       return ws;
@@ -165,7 +195,8 @@ export const aTerminalDaemon = async (rules: Partial<TerminalDeps> = {}): Promis
 
 /** An open client and the terminal behind it. */
 export const attached = async (
-  daemon: TerminalDaemon, ...how: Parameters<TerminalDaemon['open']>
+  daemon: TerminalDaemon,
+  ...how: Parameters<TerminalDaemon['open']>
 ): Promise<{ readonly ws: WebSocket; readonly terminal: FakeTerminal }> => {
   const ws = daemon.open(...how);
   await once(ws, 'open');
@@ -175,19 +206,35 @@ export const attached = async (
 export interface RefusedUpgrade {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: { readonly error: string; readonly errorCode?: string; readonly detail?: Record<string, unknown> };
+  readonly body: {
+    readonly error: string;
+    readonly errorCode?: string;
+    readonly detail?: Record<string, unknown>;
+  };
 }
 
-/** An upgrade request, byte for byte; resolves with the whole answer once the server has closed the connection. */
+/**
+ * An upgrade request, byte for byte; resolves with the whole answer once the server has closed the
+ * connection.
+ */
 export const rawUpgrade = async (
-  port: number, target: string, headers: Readonly<Record<string, string | undefined>> = {}, method = 'GET',
+  port: number,
+  target: string,
+  headers: Readonly<Record<string, string | undefined>> = {},
+  method = 'GET',
 ): Promise<RefusedUpgrade> => {
   const socket = connect(port, '127.0.0.1');
   const all: Record<string, string | undefined> = {
-    Host: `127.0.0.1:${port}`, Connection: 'Upgrade', Upgrade: 'websocket',
-    'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==', 'Sec-WebSocket-Version': '13', ...headers,
+    Host: `127.0.0.1:${port}`,
+    Connection: 'Upgrade',
+    Upgrade: 'websocket',
+    'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
+    'Sec-WebSocket-Version': '13',
+    ...headers,
   };
-  const lines = Object.entries(all).flatMap(([name, value]) => (value === undefined ? [] : [`${name}: ${value}`]));
+  const lines = Object.entries(all).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}: ${value}`],
+  );
   socket.write(`${[`${method} ${target} HTTP/1.1`, ...lines].join('\r\n')}\r\n\r\n`);
   const chunks: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -197,12 +244,19 @@ export const rawUpgrade = async (
   const [statusLine = '', ...headerLines] = head.split('\r\n');
   return {
     status: Number(statusLine.split(' ')[1]),
-    headers: Object.fromEntries(headerLines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()])),
+    headers: Object.fromEntries(
+      headerLines.map((line) => [
+        line.slice(0, line.indexOf(':')).toLowerCase(),
+        line.slice(line.indexOf(':') + 1).trim(),
+      ]),
+    ),
     body: JSON.parse(body),
   };
 };
 
-export const closeOf = async (ws: WebSocket): Promise<{ readonly code: number; readonly reason: string }> => {
+export const closeOf = async (
+  ws: WebSocket,
+): Promise<{ readonly code: number; readonly reason: string }> => {
   const [code, reason] = (await once(ws, 'close')) as [number, Buffer];
   return { code, reason: reason.toString() };
 };

@@ -1,17 +1,33 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
-import { Refusal, sandboxNotRunning, tooManyTerminals, unavailable } from '../../src/model/refusals.ts';
-import { aTerminalDaemon, attached, PATH, rawUpgrade, SANDBOX, type TerminalDaemon } from './terminal-support.ts';
+import {
+  Refusal,
+  sandboxNotRunning,
+  tooManyTerminals,
+  unavailable,
+} from '../../src/model/refusals.ts';
+import {
+  aTerminalDaemon,
+  attached,
+  PATH,
+  rawUpgrade,
+  SANDBOX,
+  type TerminalDaemon,
+} from './terminal-support.ts';
 import { eventually } from '../support/eventually.ts';
 
 describe('upgrading to a terminal', () => {
   let daemon: TerminalDaemon;
-  beforeEach(async () => { daemon = await aTerminalDaemon({ allowedOrigins: ['https://console.example'] }); });
+  beforeEach(async () => {
+    daemon = await aTerminalDaemon({ allowedOrigins: ['https://console.example'] });
+  });
   afterEach(() => daemon.close());
 
   it('opens with the token of the query and the size asked for', async () => {
     await attached(daemon, 'token=good&cols=120&rows=33');
-    expect(daemon.asked).to.deep.equal([{ clusterId: 'local', sandboxId: SANDBOX, token: 'good', cols: 120, rows: 33 }]);
+    expect(daemon.asked).to.deep.equal([
+      { clusterId: 'local', sandboxId: SANDBOX, token: 'good', cols: 120, rows: 33 },
+    ]);
   });
 
   it('is 80 by 24 where no size is asked for', async () => {
@@ -47,10 +63,23 @@ describe('upgrading to a terminal', () => {
     expect((await rawUpgrade(daemon.port, PATH)).body).to.deep.equal(INVALID);
     expect((await rawUpgrade(daemon.port, `${PATH}?token=`)).body).to.deep.equal(INVALID);
     expect((await rawUpgrade(daemon.port, `${PATH}?token=a&token=b`)).body).to.deep.equal(INVALID);
-    expect((await rawUpgrade(daemon.port, `${PATH}?token=a`, { 'Sec-WebSocket-Protocol': 'sandpool.token.b' })).body).to.deep.equal(INVALID);
-    expect((await rawUpgrade(daemon.port, `${PATH}?token=${'x'.repeat(2_000)}`)).body).to.deep.equal(INVALID);
+    expect(
+      (
+        await rawUpgrade(daemon.port, `${PATH}?token=a`, {
+          'Sec-WebSocket-Protocol': 'sandpool.token.b',
+        })
+      ).body,
+    ).to.deep.equal(INVALID);
+    expect(
+      (await rawUpgrade(daemon.port, `${PATH}?token=${'x'.repeat(2_000)}`)).body,
+    ).to.deep.equal(INVALID);
     expect(daemon.asked).to.deep.equal([]);
-    for (const code of ['INVALID_API_KEY', 'SANDBOX_NOT_FOUND', 'NOT_FOUND', 'FORBIDDEN'] as const) {
+    for (const code of [
+      'INVALID_API_KEY',
+      'SANDBOX_NOT_FOUND',
+      'NOT_FOUND',
+      'FORBIDDEN',
+    ] as const) {
       daemon.refuseWith = new Refusal(code, `something about ${code}`, { detail: { told: true } });
       const answer = await rawUpgrade(daemon.port, `${PATH}?token=used`);
       expect(answer.status).to.equal(401);
@@ -61,17 +90,30 @@ describe('upgrading to a terminal', () => {
   it('answers a refusal in full: JSON, length, request id, close', async () => {
     const answer = await rawUpgrade(daemon.port, PATH, { 'X-Request-Id': 'abc-1' });
     expect(answer.status).to.equal(401);
-    expect(answer.headers).to.include({ 'content-type': 'application/json; charset=utf-8', connection: 'close', 'x-request-id': 'abc-1' });
+    expect(answer.headers).to.include({
+      'content-type': 'application/json; charset=utf-8',
+      connection: 'close',
+      'x-request-id': 'abc-1',
+    });
     expect(Number(answer.headers['content-length'])).to.equal(JSON.stringify(INVALID).length);
   });
 
   it('mints a request id where the client sends none that is fit', async () => {
-    expect((await rawUpgrade(daemon.port, PATH)).headers['x-request-id']).to.match(/^[A-Za-z0-9._-]{1,128}$/);
-    expect((await rawUpgrade(daemon.port, PATH, { 'X-Request-Id': 'no good' })).headers['x-request-id']).to.match(/^[A-Za-z0-9._-]{1,128}$/);
+    expect((await rawUpgrade(daemon.port, PATH)).headers['x-request-id']).to.match(
+      /^[A-Za-z0-9._-]{1,128}$/,
+    );
+    expect(
+      (await rawUpgrade(daemon.port, PATH, { 'X-Request-Id': 'no good' })).headers['x-request-id'],
+    ).to.match(/^[A-Za-z0-9._-]{1,128}$/);
   });
 
   it('answers 403 to pages of another origin, without touching the token', async () => {
-    for (const origin of ['https://evil.example', 'null', `http://127.0.0.1:${daemon.port + 1}`, 'https://console.example.evil.example']) {
+    for (const origin of [
+      'https://evil.example',
+      'null',
+      `http://127.0.0.1:${daemon.port + 1}`,
+      'https://console.example.evil.example',
+    ]) {
       const answer = await rawUpgrade(daemon.port, `${PATH}?token=good`, { Origin: origin });
       expect(answer.status, origin).to.equal(403);
       expect(answer.body.errorCode).to.equal('FORBIDDEN');
@@ -89,7 +131,10 @@ describe('upgrading to a terminal', () => {
     daemon.refuseWith = sandboxNotRunning('Stopping');
     const answer = await rawUpgrade(daemon.port, `${PATH}?token=good`);
     expect(answer.status).to.equal(409);
-    expect(answer.body).to.deep.equal({ error: 'the sandbox is Stopping, not Running', errorCode: 'SANDBOX_NOT_RUNNING' });
+    expect(answer.body).to.deep.equal({
+      error: 'the sandbox is Stopping, not Running',
+      errorCode: 'SANDBOX_NOT_RUNNING',
+    });
   });
 
   it('answers 429 with Retry-After when the sandbox has too many terminals', async () => {
@@ -103,17 +148,34 @@ describe('upgrading to a terminal', () => {
   it('answers 503 with Retry-After when a part is away', async () => {
     daemon.refuseWith = unavailable('the spawner is away');
     const answer = await rawUpgrade(daemon.port, `${PATH}?token=good`);
-    expect([answer.status, answer.body.errorCode, answer.headers['retry-after']]).to.deep.equal([503, 'UNAVAILABLE', '1']);
+    expect([answer.status, answer.body.errorCode, answer.headers['retry-after']]).to.deep.equal([
+      503,
+      'UNAVAILABLE',
+      '1',
+    ]);
   });
 
   it('answers 500 without internals to what is broken', async () => {
     daemon.refuseWith = new Error('secret path /x');
     const answer = await rawUpgrade(daemon.port, `${PATH}?token=good`);
     expect(answer.status).to.equal(500);
-    expect(answer.body).to.deep.equal({ error: 'internal error', errorCode: 'INTERNAL', detail: { requestId: answer.headers['x-request-id'] } });
+    expect(answer.body).to.deep.equal({
+      error: 'internal error',
+      errorCode: 'INTERNAL',
+      detail: { requestId: answer.headers['x-request-id'] },
+    });
   });
 
-  for (const query of ['cols=0', 'cols=1001', 'rows=0', 'rows=1e2', 'rows=-1', 'cols=', 'cols=%20', 'cols=80&cols=80']) {
+  for (const query of [
+    'cols=0',
+    'cols=1001',
+    'rows=0',
+    'rows=1e2',
+    'rows=-1',
+    'cols=',
+    'cols=%20',
+    'cols=80&cols=80',
+  ]) {
     it(`answers 400 to ${query}`, async () => {
       const answer = await rawUpgrade(daemon.port, `${PATH}?token=good&${query}`);
       expect(answer.status).to.equal(400);
@@ -123,7 +185,13 @@ describe('upgrading to a terminal', () => {
     });
   }
 
-  for (const target of ['/', '/ws', `${PATH}/x`, PATH.replace('terminal', 'exec'), '/ws/clusters/local/sandboxes/%zz/terminal']) {
+  for (const target of [
+    '/',
+    '/ws',
+    `${PATH}/x`,
+    PATH.replace('terminal', 'exec'),
+    '/ws/clusters/local/sandboxes/%zz/terminal',
+  ]) {
     it(`answers 404 to an upgrade of ${target}`, async () => {
       const answer = await rawUpgrade(daemon.port, `${target}?token=good`);
       expect(answer.status).to.equal(404);
@@ -137,24 +205,36 @@ describe('upgrading to a terminal', () => {
   });
 
   it('answers 400 to a malformed handshake without using up the token', async () => {
-    const bad = [{ 'Sec-WebSocket-Key': undefined }, { 'Sec-WebSocket-Key': 'short' }, { 'Sec-WebSocket-Version': '7' }, { Upgrade: 'h2c' }];
-    for (const headers of bad) expect((await rawUpgrade(daemon.port, `${PATH}?token=good`, headers)).status).to.equal(400);
+    const bad = [
+      { 'Sec-WebSocket-Key': undefined },
+      { 'Sec-WebSocket-Key': 'short' },
+      { 'Sec-WebSocket-Version': '7' },
+      { Upgrade: 'h2c' },
+    ];
+    for (const headers of bad)
+      expect((await rawUpgrade(daemon.port, `${PATH}?token=good`, headers)).status).to.equal(400);
     expect((await rawUpgrade(daemon.port, `${PATH}?token=good`, {}, 'POST')).status).to.equal(400);
     expect(daemon.asked).to.deep.equal([]);
   });
 
   it('answers our own 400, and hangs up, where the subprotocols are malformed', async () => {
-    const answer = await rawUpgrade(daemon.port, `${PATH}?token=good`, { 'Sec-WebSocket-Protocol': 'a,,b' });
+    const answer = await rawUpgrade(daemon.port, `${PATH}?token=good`, {
+      'Sec-WebSocket-Protocol': 'a,,b',
+    });
     expect([answer.status, answer.body.errorCode]).to.deep.equal([400, 'INVALID_ARGUMENT']);
     expect(daemon.terminals[0]?.closes).to.equal(1);
   });
 
   it('hangs up a terminal that opened after its client had left', async () => {
     let release = (): void => {};
-    daemon.hold = new Promise((resolve) => { release = resolve; });
+    daemon.hold = new Promise((resolve) => {
+      release = resolve;
+    });
     const ws = daemon.open();
     await eventually(() => daemon.asked.length === 1, 'the terminal is asked for');
-    const left = new Promise((resolve) => { ws.once('close', resolve); });
+    const left = new Promise((resolve) => {
+      ws.once('close', resolve);
+    });
     ws.terminate();
     await left;
     release();
@@ -163,7 +243,9 @@ describe('upgrading to a terminal', () => {
 
   it('answers 503 when the terminal does not open in 10 s, and closes it when it comes later', async () => {
     let release = (): void => {};
-    daemon.hold = new Promise((resolve) => { release = resolve; });
+    daemon.hold = new Promise((resolve) => {
+      release = resolve;
+    });
     const answering = rawUpgrade(daemon.port, `${PATH}?token=good`);
     await eventually(() => daemon.asked.length === 1, 'the terminal is asked for');
     daemon.clock.advance(10_000);

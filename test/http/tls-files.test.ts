@@ -13,11 +13,16 @@ describe('certificates that change', () => {
   let files: TlsFiles;
   let server: TestServer;
   const lines: string[] = [];
-  const log = { ...quietLog, info: (_: object, event: string) => void lines.push(event), error: (_: object, event: string) => void lines.push(event) };
+  const log = {
+    ...quietLog,
+    info: (_: object, event: string) => void lines.push(event),
+    error: (_: object, event: string) => void lines.push(event),
+  };
 
   beforeEach(async function () {
     [served, renewed] = [aCertificate(), aCertificate()];
-    if (!served || !renewed) return skipBecause(this, 'there is no openssl to make a certificate with');
+    if (!served || !renewed)
+      return skipBecause(this, 'there is no openssl to make a certificate with');
     lines.length = 0;
     files = new TlsFiles({ certFile: served.certFile, keyFile: served.keyFile, log });
     server = await aServer({ tls: files.identity });
@@ -27,11 +32,20 @@ describe('certificates that change', () => {
     await server?.stop();
   });
 
-  const look = (): Promise<void> => files.look((identity) => { server.renew(identity); });
+  const look = (): Promise<void> =>
+    files.look((identity) => {
+      server.renew(identity);
+    });
   /** Whether a new connection gets this certificate, by the version of TLS that it asks for. */
-  const isServed = async ({ cert }: Certificate, maxVersion: 'TLSv1.2' | 'TLSv1.3' = 'TLSv1.3'): Promise<boolean> => {
+  const isServed = async (
+    { cert }: Certificate,
+    maxVersion: 'TLSv1.2' | 'TLSv1.3' = 'TLSv1.3',
+  ): Promise<boolean> => {
     const socket = connect({ host: '127.0.0.1', port: server.port, ca: cert, maxVersion });
-    const good = await once(socket, 'secureConnect').then(() => true, () => false);
+    const good = await once(socket, 'secureConnect').then(
+      () => true,
+      () => false,
+    );
     socket.destroy();
     return good;
   };
@@ -43,7 +57,11 @@ describe('certificates that change', () => {
     copyFileSync(renewed.keyFile, served.keyFile);
     await look();
 
-    expect([await isServed(served), await isServed(renewed), await isServed(renewed, 'TLSv1.2')]).to.deep.equal([false, true, true]);
+    expect([
+      await isServed(served),
+      await isServed(renewed),
+      await isServed(renewed, 'TLSv1.2'),
+    ]).to.deep.equal([false, true, true]);
     expect([files.problem, lines]).to.deep.equal([undefined, ['serves a new certificate']]);
   });
 
@@ -51,9 +69,15 @@ describe('certificates that change', () => {
     if (!served || !renewed) throw new Error('no certificates');
     const [cert, key] = [served.cert, served.key];
     const bad: readonly (() => void)[] = [
-      () => { writeFileSync(served?.certFile ?? '', 'no certificate'); },
-      () => { copyFileSync(renewed?.certFile ?? '', served?.certFile ?? ''); }, // and its key comes later
-      () => { rmSync(served?.keyFile ?? ''); },
+      () => {
+        writeFileSync(served?.certFile ?? '', 'no certificate');
+      },
+      () => {
+        copyFileSync(renewed?.certFile ?? '', served?.certFile ?? '');
+      }, // and its key comes later
+      () => {
+        rmSync(served?.keyFile ?? '');
+      },
     ];
     for (const spoil of bad) {
       lines.length = 0;

@@ -22,40 +22,80 @@ describe('HTTPS', () => {
     if (!made) return skipBecause(this, 'there is no openssl to make a certificate with');
     certificate = made;
   });
-  after(() => { if (certificate) rmSync(certificate.folder, { recursive: true }); });
-  beforeEach(async () => { server = await aServer({ tls: certificate }); });
+  after(() => {
+    if (certificate) rmSync(certificate.folder, { recursive: true });
+  });
+  beforeEach(async () => {
+    server = await aServer({ tls: certificate });
+  });
   afterEach(() => server.stop());
 
-  const ask = async (path: string, options: RequestOptions = {}, body = ''): Promise<{ status: number; text: string; protocol: string | null }> => {
-    const sent = request({ host: '127.0.0.1', port: server.port, path, ca: certificate.cert, agent: false, ...options });
+  const ask = async (
+    path: string,
+    options: RequestOptions = {},
+    body = '',
+  ): Promise<{ status: number; text: string; protocol: string | null }> => {
+    const sent = request({
+      host: '127.0.0.1',
+      port: server.port,
+      path,
+      ca: certificate.cert,
+      agent: false,
+      ...options,
+    });
     sent.end(body);
-    const [response] = await once(sent, 'response') as [import('node:http').IncomingMessage];
+    const [response] = (await once(sent, 'response')) as [import('node:http').IncomingMessage];
     const { socket } = response;
     let text = '';
     for await (const chunk of response) text += String(chunk);
-    return { status: response.statusCode ?? 0, text, protocol: 'getProtocol' in socket ? (socket as import('node:tls').TLSSocket).getProtocol() : null };
+    return {
+      status: response.statusCode ?? 0,
+      text,
+      protocol:
+        'getProtocol' in socket ? (socket as import('node:tls').TLSSocket).getProtocol() : null,
+    };
   };
 
   it('serves the API by TLS 1.3 and 1.2, and by nothing older', async () => {
-    expect(await ask('/healthz')).to.deep.equal({ status: 200, text: '{"status":"ok"}', protocol: 'TLSv1.3' });
+    expect(await ask('/healthz')).to.deep.equal({
+      status: 200,
+      text: '{"status":"ok"}',
+      protocol: 'TLSv1.3',
+    });
     expect((await ask('/healthz', { maxVersion: 'TLSv1.2' })).protocol).to.equal('TLSv1.2');
-    const old = await ask('/healthz', { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' }).catch((error: unknown) => error);
+    const old = await ask('/healthz', {
+      minVersion: 'TLSv1',
+      maxVersion: 'TLSv1.1',
+      ciphers: 'DEFAULT@SECLEVEL=0',
+    }).catch((error: unknown) => error);
     expect(old).to.be.instanceOf(Error);
   });
 
   it('takes bodies, and declines what is no WebSocket', async () => {
-    const headers = { 'SERVICE-API-KEY': server.tenant.key ?? '', 'Content-Type': 'application/json', 'Content-Length': 20 };
-    expect((await ask('/sandboxes', { method: 'POST', headers }, '{"poolName": "nope"}')).text).to.contain('pool not found');
-    expect((await ask('/healthz', { headers: { Connection: 'Upgrade', Upgrade: 'h2c' } })).status).to.equal(200);
+    const headers = {
+      'SERVICE-API-KEY': server.tenant.key ?? '',
+      'Content-Type': 'application/json',
+      'Content-Length': 20,
+    };
+    expect(
+      (await ask('/sandboxes', { method: 'POST', headers }, '{"poolName": "nope"}')).text,
+    ).to.contain('pool not found');
+    expect(
+      (await ask('/healthz', { headers: { Connection: 'Upgrade', Upgrade: 'h2c' } })).status,
+    ).to.equal(200);
   });
 
   it('cuts a client that never shakes hands, and one that speaks plain HTTP', async () => {
-    const hasty = await aServer({ tls: certificate, limits: { headersTimeoutMs: 1_000 } }); // enough to shake hands
+    // enough to shake hands
+    const hasty = await aServer({ tls: certificate, limits: { headersTimeoutMs: 1_000 } });
     const silent = await connectRaw(hasty.port);
     const plain = await connectRaw(hasty.port);
     plain.socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
 
-    expect([await silent.closed(), (await plain.closed()).includes('HTTP/1.1')]).to.deep.equal(['', false]);
+    expect([await silent.closed(), (await plain.closed()).includes('HTTP/1.1')]).to.deep.equal([
+      '',
+      false,
+    ]);
     expect((await ask('/healthz', { port: hasty.port })).status).to.equal(200);
     await hasty.stop();
   });
@@ -76,15 +116,26 @@ describe('HTTPS', () => {
     const terminals: FakeTerminal[] = [];
     const operations = new FakeOperations();
     const upgrades = terminalUpgrades({
-      operations: { openTerminal: async (asked) => { const made = new FakeTerminal(asked); terminals.push(made); return made.opened(); } },
-      log: quietLog, clock: operations.clock, clusterId: 'local',
+      operations: {
+        openTerminal: async (asked) => {
+          const made = new FakeTerminal(asked);
+          terminals.push(made);
+          return made.opened();
+        },
+      },
+      log: quietLog,
+      clock: operations.clock,
+      clusterId: 'local',
     });
     const secure = await aServer({ tls: certificate, upgrade: upgrades.upgrade });
-    const ws = new WebSocket(`wss://127.0.0.1:${secure.port}/ws/clusters/local/sandboxes/local.abc/terminal?token=t`, { ca: certificate.cert });
+    const ws = new WebSocket(
+      `wss://127.0.0.1:${secure.port}/ws/clusters/local/sandboxes/local.abc/terminal?token=t`,
+      { ca: certificate.cert },
+    );
     await once(ws, 'open');
     ws.send('echo hello\n');
     terminals[0]?.print('hello');
-    const [output] = await once(ws, 'message') as [Buffer];
+    const [output] = (await once(ws, 'message')) as [Buffer];
 
     expect([String(output), terminals[0]?.request.sandboxId]).to.deep.equal(['hello', 'abc']);
     ws.terminate();

@@ -14,7 +14,8 @@ describe('a request with a traceparent', () => {
   let server: TestServer;
   afterEach(() => server.stop());
 
-  const logged = (): unknown => server.log.find(({ event }) => event === 'request')?.fields['traceId'];
+  const logged = (): unknown =>
+    server.log.find(({ event }) => event === 'request')?.fields['traceId'];
 
   it('is logged under its trace, and answered without one where nothing is recorded', async () => {
     server = await aServer();
@@ -39,7 +40,14 @@ describe('a request with a traceparent', () => {
     await server.tenant.get('/quotas');
     await server.tenant.get('/quotas', { headers: { traceparent: TRACEPARENT } });
     await server.stop();
-    const tracer = new OtlpTracer({ endpoint: 'http://127.0.0.1:9', log: quietLog, clock: new TestClock(), samplePercent: 100, version: '1', replica: 'r' });
+    const tracer = new OtlpTracer({
+      endpoint: 'http://127.0.0.1:9',
+      log: quietLog,
+      clock: new TestClock(),
+      samplePercent: 100,
+      version: '1',
+      replica: 'r',
+    });
     server = await aServer({ traceScope, tracer });
     const answer = await server.tenant.get('/quotas', { headers: { traceparent: TRACEPARENT } });
     await tracer.stop();
@@ -52,26 +60,44 @@ describe('a request with a traceparent', () => {
   it('is answered as if it had none where that is malformed', async () => {
     server = await aServer();
 
-    expect((await server.tenant.get('/quotas', { headers: { traceparent: `${TRACEPARENT}-more` } })).status).to.equal(200);
+    expect(
+      (await server.tenant.get('/quotas', { headers: { traceparent: `${TRACEPARENT}-more` } }))
+        .status,
+    ).to.equal(200);
     await eventually(() => server.log.some(({ event }) => event === 'request'), 'it is logged');
     expect(logged()).to.equal(undefined);
   });
 
   it('becomes a span where a collector is configured, by the template of its route', async () => {
     const collector = await TraceCollector.start();
-    const tracer = new OtlpTracer({ endpoint: collector.endpoint, log: quietLog, clock: new TestClock(), samplePercent: 0, version: '1', replica: 'r', waitMs: 1 });
+    const tracer = new OtlpTracer({
+      endpoint: collector.endpoint,
+      log: quietLog,
+      clock: new TestClock(),
+      samplePercent: 0,
+      version: '1',
+      replica: 'r',
+      waitMs: 1,
+    });
     server = await aServer({ tracer });
     try {
-      const answer = await server.tenant.get('/sandboxes/0193e0c5-5c5e-7000-8000-000000000000', { headers: { traceparent: TRACEPARENT } });
+      const answer = await server.tenant.get('/sandboxes/0193e0c5-5c5e-7000-8000-000000000000', {
+        headers: { traceparent: TRACEPARENT },
+      });
       const own = await server.tenant.get('/quotas');
       await eventually(() => collector.spans.length === 1, 'the span is there');
       const [span] = collector.spans;
 
       expect(answer.headers['traceresponse']).to.equal(`00-${TRACE}-${span?.spanId}-01`);
       expect(own.headers['traceresponse']).to.match(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/);
-      expect(span).to.deep.include({ traceId: TRACE, parentSpanId: '00f067aa0ba902b7', name: 'GET /sandboxes/{sandboxId}' });
+      expect(span).to.deep.include({
+        traceId: TRACE,
+        parentSpanId: '00f067aa0ba902b7',
+        name: 'GET /sandboxes/{sandboxId}',
+      });
       expect(span?.attributes).to.deep.include.members([
-        { key: 'http.response.status_code', value: { intValue: '404' } }, { key: 'error.type', value: { stringValue: 'SANDBOX_NOT_FOUND' } },
+        { key: 'http.response.status_code', value: { intValue: '404' } },
+        { key: 'error.type', value: { stringValue: 'SANDBOX_NOT_FOUND' } },
         { key: 'sandpool.request_id', value: { stringValue: answer.headers['x-request-id'] } },
       ]);
       expect(collector.posts.map(({ text }) => text).join()).not.to.contain(server.tenant.key);

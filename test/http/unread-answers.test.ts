@@ -6,12 +6,16 @@ import type { HttpLimits } from '../../src/http/http-server.ts';
 import { AnswerBudget } from '../../src/operations/answer-budget.ts';
 import { aServer } from './a-server.ts';
 
-/** Each NUL of a command's output is six characters of the answer: more than the kernel takes where nobody reads. */
+/**
+ * Each NUL of a command's output is six characters of the answer: more than the kernel takes where
+ * nobody reads.
+ */
 const STREAM = Buffer.alloc(1_048_576);
 const LARGE = 2 * 6 * STREAM.length;
 
 /** Without the lines between the pieces of a chunked answer. */
-const dechunked = (text: string): string => text.slice(text.indexOf('\r\n\r\n') + 4).replaceAll(/(?:^|\r\n)[0-9a-f]+\r\n/g, '');
+const dechunked = (text: string): string =>
+  text.slice(text.indexOf('\r\n\r\n') + 4).replaceAll(/(?:^|\r\n)[0-9a-f]+\r\n/g, '');
 
 const isRefused = (answers: AnswerBudget, bytes: number): boolean => {
   const room = answers.room('another');
@@ -28,12 +32,17 @@ const isRefused = (answers: AnswerBudget, bytes: number): boolean => {
 describe('an answer that is not read', () => {
   const talkative = async (limits: Partial<HttpLimits>, answers?: AnswerBudget) => {
     const server = await aServer({ limits, ...(answers ? { answers } : {}) });
-    await server.tenant.post('/sandboxpools', { name: 'shells', templateName: 'default', replicas: 3 });
+    await server.tenant.post('/sandboxpools', {
+      name: 'shells',
+      templateName: 'default',
+      replicas: 3,
+    });
     const { json } = await server.tenant.post('/sandboxes', { poolName: 'shells' });
     server.operations.runExec = async () => outcome({ stdout: STREAM, stderr: STREAM });
     const body = JSON.stringify({ command: 'x' });
-    const ask = `POST /sandboxes/${json.sandbox!.sandboxId!}/exec HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY: ${server.tenant.key}\r\n`
-      + `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    const ask =
+      `POST /sandboxes/${json.sandbox!.sandboxId!}/exec HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY: ${server.tenant.key}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
     /** Asks, and reads nothing of the answer. */
     const deaf = async () => {
       const connection = await connectRaw(server.port);
@@ -41,7 +50,10 @@ describe('an answer that is not read', () => {
       connection.socket.write(ask);
       return connection;
     };
-    const cuts = () => server.log.filter(({ event }) => event === 'unread-answer-cut').map(({ fields }) => fields.why);
+    const cuts = () =>
+      server.log
+        .filter(({ event }) => event === 'unread-answer-cut')
+        .map(({ fields }) => fields.why);
     return { server, ask, deaf, cuts };
   };
 
@@ -55,11 +67,15 @@ describe('an answer that is not read', () => {
     await server.stop();
   });
 
-  it('is never cut for another one: what does not fit is refused, the tenant\'s own alone', async () => {
+  it("is never cut for another one: what does not fit is refused, the tenant's own alone", async () => {
     const answers = new AnswerBudget({ mostBytes: 3 * LARGE, tenantPercent: 50 });
     const { server, deaf, cuts, ask } = await talkative({ answerStallMs: 60_000 }, answers);
     const connection = await deaf();
-    await eventually(() => server.log.filter(({ fields }) => fields.path?.toString().endsWith('/exec')).length === 1, 'the answer waits');
+    await eventually(
+      () =>
+        server.log.filter(({ fields }) => fields.path?.toString().endsWith('/exec')).length === 1,
+      'the answer waits',
+    );
 
     const refused = await connectRaw(server.port);
     refused.socket.write(ask);
@@ -82,14 +98,21 @@ describe('an answer that is not read', () => {
     const { server, ask, deaf, cuts } = await talkative({ answerStallMs: 2_500 });
     const connection = await deaf();
     for (let at = 0; at < 6; at += 1) {
-      await new Promise((resolve) => { setTimeout(resolve, 600); });
+      await new Promise((resolve) => {
+        setTimeout(resolve, 600);
+      });
       connection.socket.resume();
-      await new Promise((resolve) => { connection.socket.once('data', resolve); });
+      await new Promise((resolve) => {
+        connection.socket.once('data', resolve);
+      });
       if (at < 5) connection.socket.pause();
     }
     await eventually(() => connection.received().length > LARGE, 'the whole answer');
     expect(parseRaw(connection.received()).status).to.equal(200);
-    server.operations.runExec = () => new Promise((resolve) => { setTimeout(() => resolve(outcome({ exitCode: 7 })), 3_000); });
+    server.operations.runExec = () =>
+      new Promise((resolve) => {
+        setTimeout(() => resolve(outcome({ exitCode: 7 })), 3_000);
+      });
     connection.socket.write(ask);
     await eventually(() => connection.received().includes('"exitCode":7'), 'the next answer');
     expect(cuts()).to.deep.equal([]);

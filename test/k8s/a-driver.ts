@@ -17,11 +17,27 @@ export interface DriverSettings {
 }
 
 /** A driver over an API server in memory, with one node. Nothing is watched yet. */
-export const anUnwatchedDriver = (api: MemoryApi, { terminationGraceSeconds = 0, exec }: DriverSettings = {}) => {
-  if (!api.objects.has('/api/v1/nodes/n1')) api.put('/api/v1/nodes/n1', { metadata: { name: 'n1' }, spec: {}, status: { conditions: [{ type: 'Ready', status: 'True' }] } });
+export const anUnwatchedDriver = (
+  api: MemoryApi,
+  { terminationGraceSeconds = 0, exec }: DriverSettings = {},
+) => {
+  if (!api.objects.has('/api/v1/nodes/n1'))
+    api.put('/api/v1/nodes/n1', {
+      metadata: { name: 'n1' },
+      spec: {},
+      status: { conditions: [{ type: 'Ready', status: 'True' }] },
+    });
   const clock = new TestClock();
   const driver = new KubernetesSandboxDriver({
-    api: api.server, streams: fakeStreams(exec) as never, outdated: () => undefined, seals: testSeals, teamOf: (namespace) => namespace, clock, log: quietLog, pods: { runAsUser: 1_000, terminationGraceSeconds }, volumes: { provided: false, list: async () => [] },
+    api: api.server,
+    streams: fakeStreams(exec) as never,
+    outdated: () => undefined,
+    seals: testSeals,
+    teamOf: (namespace) => namespace,
+    clock,
+    log: quietLog,
+    pods: { runAsUser: 1_000, terminationGraceSeconds },
+    volumes: { provided: false, list: async () => [] },
   });
   return { driver, clock };
 };
@@ -30,12 +46,16 @@ export const anUnwatchedDriver = (api: MemoryApi, { terminationGraceSeconds = 0,
 const fakeStreams = (exec: DriverSettings['exec']): object => {
   let silent = (_node: string): void => {};
   return {
-    gone: () => undefined, stop: async () => undefined,
-    whenSilent: (told: typeof silent) => { silent = told; },
-    exec: async ({ node }: PodTarget) => await exec?.().catch((error: unknown) => {
-      if (error instanceof NodeSilent && node !== undefined) silent(node);
-      throw error;
-    }),
+    gone: () => undefined,
+    stop: async () => undefined,
+    whenSilent: (told: typeof silent) => {
+      silent = told;
+    },
+    exec: async ({ node }: PodTarget) =>
+      await exec?.().catch((error: unknown) => {
+        if (error instanceof NodeSilent && node !== undefined) silent(node);
+        throw error;
+      }),
   };
 };
 
@@ -43,19 +63,50 @@ const fakeStreams = (exec: DriverSettings['exec']): object => {
 export const aDriver = async (api: MemoryApi, settings: DriverSettings = {}) => {
   const { driver, clock } = anUnwatchedDriver(api, settings);
   const facts: InstanceFact[] = [];
-  await driver.watch((fact) => { facts.push(fact); });
-  return { driver, clock, facts, last: (id: string) => facts.filter((fact) => fact.id === id).at(-1) };
+  await driver.watch((fact) => {
+    facts.push(fact);
+  });
+  return {
+    driver,
+    clock,
+    facts,
+    last: (id: string) => facts.filter((fact) => fact.id === id).at(-1),
+  };
 };
 
 /** An instance whose Pod runs on the node; claimed unless said otherwise. */
-export const anInstance = async (api: MemoryApi, driver: KubernetesSandboxDriver, { claimed = true } = {}) => {
+export const anInstance = async (
+  api: MemoryApi,
+  driver: KubernetesSandboxDriver,
+  { claimed = true } = {},
+) => {
   const { record, definition } = anOrder();
-  const containers = definition.containers.map((container) => ({ ...container, image: 'registry.invalid/sandbox:1' }));
-  const born = await driver.launch({ record, definition: { ...definition, containers } }, () => true);
+  const containers = definition.containers.map((container) => ({
+    ...container,
+    image: 'registry.invalid/sandbox:1',
+  }));
+  const born = await driver.launch(
+    { record, definition: { ...definition, containers } },
+    () => true,
+  );
   const { namespace } = born.poolOwner;
-  const [recordAt, podAt] = [sandboxPath(namespace, born.id), podPath(namespace, podNameOf(born.id))];
-  const pod = api.objects.get(podAt) as { readonly metadata: { readonly uid: string }; readonly spec?: object };
-  api.put(podAt, { ...pod, spec: { ...pod.spec, nodeName: 'n1' }, status: { phase: 'Running', startTime: '2026-01-01T00:00:00Z', conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' }] } });
+  const [recordAt, podAt] = [
+    sandboxPath(namespace, born.id),
+    podPath(namespace, podNameOf(born.id)),
+  ];
+  const pod = api.objects.get(podAt) as {
+    readonly metadata: { readonly uid: string };
+    readonly spec?: object;
+  };
+  api.put(podAt, {
+    ...pod,
+    spec: { ...pod.spec, nodeName: 'n1' },
+    status: {
+      phase: 'Running',
+      startTime: '2026-01-01T00:00:00Z',
+      conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' }],
+    },
+  });
   const uid = api.objects.get(recordAt)?.metadata.uid ?? '';
   const record2: InstanceRecord = claimed ? { ...born, state: 'claimed', claim: aClaim() } : born;
   if (claimed) api.put(recordAt, rewritten(record2, { uid, podUid: pod.metadata.uid }));

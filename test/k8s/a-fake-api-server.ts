@@ -19,23 +19,39 @@ export interface FakeApiServer {
   close(): Promise<void>;
 }
 
-/** An HTTP server that answers as the test says; for what a real API server can't be made to show. */
-export const aFakeApiServer = async (answer: (request: SeenRequest, response: ServerResponse) => void): Promise<FakeApiServer> => {
+/**
+ * An HTTP server that answers as the test says; for what a real API server can't be made to show.
+ */
+export const aFakeApiServer = async (
+  answer: (request: SeenRequest, response: ServerResponse) => void,
+): Promise<FakeApiServer> => {
   const seen: SeenRequest[] = [];
   const server = createServer((incoming, response) => {
     const chunks: Buffer[] = [];
-    incoming.on('data', (chunk: Buffer) => chunks.push(chunk)).on('end', () => {
-      const request = { method: incoming.method ?? '', url: incoming.url ?? '', headers: incoming.headers, body: Buffer.concat(chunks).toString() };
-      seen.push(request);
-      answer(request, response);
-    });
+    incoming
+      .on('data', (chunk: Buffer) => chunks.push(chunk))
+      .on('end', () => {
+        const request = {
+          method: incoming.method ?? '',
+          url: incoming.url ?? '',
+          headers: incoming.headers,
+          body: Buffer.concat(chunks).toString(),
+        };
+        seen.push(request);
+        answer(request, response);
+      });
   });
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve); });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
   return {
-    port: (server.address() as AddressInfo).port, seen,
+    port: (server.address() as AddressInfo).port,
+    seen,
     close: async () => {
       server.closeAllConnections();
-      await new Promise((resolve) => { server.close(resolve); });
+      await new Promise((resolve) => {
+        server.close(resolve);
+      });
     },
   };
 };
@@ -45,11 +61,29 @@ export const json = (response: ServerResponse, body: unknown, status = 200): voi
 };
 
 /** Access to a port of loopback without TLS. */
-export const plainAccess = (port: number, part: Partial<Pick<ClusterAccess, 'authorization' | 'rejected'>> = {}): ClusterAccess => ({
-  server: new URL(`http://127.0.0.1:${port}`), tls: { rejectUnauthorized: true },
-  authorization: () => undefined, rejected: () => undefined,
-  get kubeConfig(): never { throw new Error('the test has none'); }, ...part,
+export const plainAccess = (
+  port: number,
+  part: Partial<Pick<ClusterAccess, 'authorization' | 'rejected'>> = {},
+): ClusterAccess => ({
+  server: new URL(`http://127.0.0.1:${port}`),
+  tls: { rejectUnauthorized: true },
+  authorization: () => undefined,
+  rejected: () => undefined,
+  get kubeConfig(): never {
+    throw new Error('the test has none');
+  },
+  ...part,
 });
 
-export const aClientOf = (port: number, { access = plainAccess(port), ...more }: { access?: ClusterAccess; clock?: ServerClock; metrics?: Metrics; traceScope?: TraceScope } = {}): ApiServer =>
-  apiServer({ access, version: '0.0.1', ...more });
+export const aClientOf = (
+  port: number,
+  {
+    access = plainAccess(port),
+    ...more
+  }: {
+    access?: ClusterAccess;
+    clock?: ServerClock;
+    metrics?: Metrics;
+    traceScope?: TraceScope;
+  } = {},
+): ApiServer => apiServer({ access, version: '0.0.1', ...more });

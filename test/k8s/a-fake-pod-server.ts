@@ -19,10 +19,14 @@ export class FakeLink {
     this.ws = ws;
     this.url = url;
     this.authorization = authorization;
-    ws.on('message', (data: Buffer) => { this.#frames.push([data[0] ?? -1, data.toString('latin1', 1)]); });
+    ws.on('message', (data: Buffer) => {
+      this.#frames.push([data[0] ?? -1, data.toString('latin1', 1)]);
+    });
   }
 
-  get command(): readonly string[] { return this.url.searchParams.getAll('command'); }
+  get command(): readonly string[] {
+    return this.url.searchParams.getAll('command');
+  }
 
   /** What came on a channel so far. */
   came(channel: number): string {
@@ -35,14 +39,26 @@ export class FakeLink {
 
   /** Ends a command as API servers do. */
   status(code: number): void {
-    this.send(3, JSON.stringify(code === 0
-      ? { status: 'Success' }
-      : { status: 'Failure', reason: 'NonZeroExitCode', details: { causes: [{ reason: 'ExitCode', message: String(code) }] } }));
+    this.send(
+      3,
+      JSON.stringify(
+        code === 0
+          ? { status: 'Success' }
+          : {
+              status: 'Failure',
+              reason: 'NonZeroExitCode',
+              details: { causes: [{ reason: 'ExitCode', message: String(code) }] },
+            },
+      ),
+    );
     this.ws.close(1000);
   }
 
   fail(message: string): void {
-    this.send(3, JSON.stringify({ status: 'Failure', reason: 'InternalError', message, code: 500 }));
+    this.send(
+      3,
+      JSON.stringify({ status: 'Failure', reason: 'InternalError', message, code: 500 }),
+    );
     this.ws.close(1000);
   }
 }
@@ -72,9 +88,27 @@ export interface FakePod {
   close(): Promise<void>;
 }
 
-/** A Pod that runs, behind an API server that can't tunnel, and whose kubelet does as the test says: for what no kubelet here does. `pod`: what its object is, in part. */
-export const aFakePod = async (attend: (link: FakeLink) => void, { status, ...times }: { readonly status?: object; readonly pingEveryMs?: number; readonly openWithinMs?: number; readonly answerWithinMs?: number; readonly silenceMs?: number } = {}): Promise<FakePod> => {
-  const running = { phase: 'Running', containerStatuses: [{ name: 'main', state: { running: {} } }] };
+/**
+ * A Pod that runs, behind an API server that can't tunnel, and whose kubelet does as the test says:
+ * for what no kubelet here does. `pod`: what its object is, in part.
+ */
+export const aFakePod = async (
+  attend: (link: FakeLink) => void,
+  {
+    status,
+    ...times
+  }: {
+    readonly status?: object;
+    readonly pingEveryMs?: number;
+    readonly openWithinMs?: number;
+    readonly answerWithinMs?: number;
+    readonly silenceMs?: number;
+  } = {},
+): Promise<FakePod> => {
+  const running = {
+    phase: 'Running',
+    containerStatuses: [{ name: 'main', state: { running: {} } }],
+  };
   const logRequests: string[] = [];
   const server = createServer((request, response) => {
     const isLog = request.url?.includes('/log?') === true;
@@ -83,11 +117,18 @@ export const aFakePod = async (attend: (link: FakeLink) => void, { status, ...ti
     else if (isLog && fake.refusal) {
       fake.refused();
       response.writeHead(fake.refusal.status).end(fake.refusal.body);
-    } else if (isLog && fake.losesTrack && request.url?.includes('follow=true')) response.write(tailOf(fake.logged, request.url));
+    } else if (isLog && fake.losesTrack && request.url?.includes('follow=true'))
+      response.write(tailOf(fake.logged, request.url));
     else if (isLog) response.end(tailOf(fake.logged, request.url ?? ''));
-    else void fake.read.then(() => { json(response, { metadata: { uid: 'u1' }, status: status ?? running }); });
+    else
+      void fake.read.then(() => {
+        json(response, { metadata: { uid: 'u1' }, status: status ?? running });
+      });
   });
-  const sockets = new WebSocketServer({ noServer: true, handleProtocols: (offered) => [...offered][0] ?? false });
+  const sockets = new WebSocketServer({
+    noServer: true,
+    handleProtocols: (offered) => [...offered][0] ?? false,
+  });
   const links: FakeLink[] = [];
   const hung: Duplex[] = [];
   server.on('upgrade', (request, socket, head) => {
@@ -98,39 +139,85 @@ export const aFakePod = async (attend: (link: FakeLink) => void, { status, ...ti
     if (fake.refusal) {
       const { status: code, body } = fake.refusal;
       fake.refused();
-      socket.end(`HTTP/1.1 ${code} Refused\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`);
+      socket.end(
+        `HTTP/1.1 ${code} Refused\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
+      );
       return;
     }
     // The name of what tunnels is none by the standard, and `ws` would refuse it.
-    request.headers['sec-websocket-protocol'] = request.headers['sec-websocket-protocol']?.replace(/SPDY[^,]*,/, '');
+    request.headers['sec-websocket-protocol'] = request.headers['sec-websocket-protocol']?.replace(
+      /SPDY[^,]*,/,
+      '',
+    );
     sockets.handleUpgrade(request, socket, head, (ws) => {
-      const link = new FakeLink(ws, new URL(request.url ?? '', 'http://fake'), request.headers.authorization);
+      const link = new FakeLink(
+        ws,
+        new URL(request.url ?? '', 'http://fake'),
+        request.headers.authorization,
+      );
       links.push(link);
       attend(link);
     });
   });
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve); });
-  const access = plainAccess((server.address() as AddressInfo).port, { authorization: () => 'Bearer secret' });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const access = plainAccess((server.address() as AddressInfo).port, {
+    authorization: () => 'Bearer secret',
+  });
   const api = apiServer({ access, version: 'test' });
-  const streams = new PodStreams({ access, api: api.lane('claims'), log: quietLog, version: 'test', ...times });
+  const streams = new PodStreams({
+    access,
+    api: api.lane('claims'),
+    log: quietLog,
+    version: 'test',
+    ...times,
+  });
   const fake: FakePod = {
-    streams, links, refusal: undefined, logged: [], losesTrack: false, logRequests, refused: () => undefined, isHung: false, get ways() { return hung.length; }, isGone: false, read: Promise.resolve(), pod: { namespace: 'team', name: 'p', uid: 'u1', container: 'main' },
+    streams,
+    links,
+    refusal: undefined,
+    logged: [],
+    losesTrack: false,
+    logRequests,
+    refused: () => undefined,
+    isHung: false,
+    get ways() {
+      return hung.length;
+    },
+    isGone: false,
+    read: Promise.resolve(),
+    pod: { namespace: 'team', name: 'p', uid: 'u1', container: 'main' },
     close: async () => {
       for (const { ws } of links) ws.terminate();
       for (const socket of hung) socket.destroy();
       await streams.stop();
       await api.close();
       server.closeAllConnections();
-      await new Promise((resolve) => { server.close(resolve); });
+      await new Promise((resolve) => {
+        server.close(resolve);
+      });
     },
   };
   return fake;
 };
 
 const tailOf = (lines: readonly string[], url: string): string => {
-  const asked = Number(new URL(url, 'http://kubelet').searchParams.get('tailLines') ?? lines.length);
-  return lines.slice(-asked).map((line) => `${line}\n`).join('');
+  const asked = Number(
+    new URL(url, 'http://kubelet').searchParams.get('tailLines') ?? lines.length,
+  );
+  return lines
+    .slice(-asked)
+    .map((line) => `${line}\n`)
+    .join('');
 };
 
 /** The API server's own word that there is no such Pod, and what it makes of a kubelet's 404. */
-export const POD_GONE = { kind: 'Status', status: 'Failure', reason: 'NotFound', code: 404, message: 'the server could not find the requested resource ( pods p)', details: { name: 'p', kind: 'pods' } };
+export const POD_GONE = {
+  kind: 'Status',
+  status: 'Failure',
+  reason: 'NotFound',
+  code: 404,
+  message: 'the server could not find the requested resource ( pods p)',
+  details: { name: 'p', kind: 'pods' },
+};

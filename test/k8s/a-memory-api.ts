@@ -2,13 +2,29 @@ import type { ApiClient, ApiServer, WatchEvent } from '../../src/k8s/api-client.
 import { ApiRefused } from '../../src/k8s/api-errors.ts';
 
 export interface StoredObject {
-  readonly metadata: { readonly name: string; readonly namespace?: string; readonly uid: string; readonly resourceVersion: string; readonly labels?: Readonly<Record<string, string>>; readonly deletionTimestamp?: string; readonly creationTimestamp?: string };
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly uid: string;
+    readonly resourceVersion: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly deletionTimestamp?: string;
+    readonly creationTimestamp?: string;
+  };
 }
 
-interface Happened { readonly kind: string; readonly revision: number; readonly before: StoredObject | undefined; readonly after: StoredObject | undefined }
+interface Happened {
+  readonly kind: string;
+  readonly revision: number;
+  readonly before: StoredObject | undefined;
+  readonly after: StoredObject | undefined;
+}
 type Given = object & { readonly metadata: { readonly name: string; readonly uid?: string } };
 
-/** An API server in memory, objects by their paths. Its watches tell at once, unless they are held; reads may be held too, once they are answered. */
+/**
+ * An API server in memory, objects by their paths. Its watches tell at once, unless they are held;
+ * reads may be held too, once they are answered.
+ */
 export class MemoryApi {
   readonly objects = new Map<string, StoredObject>();
   /** What was asked for, such as `GET /api/v1/…`; lists and watches are not. */
@@ -30,17 +46,27 @@ export class MemoryApi {
       if (!found) throw absent(path);
       return found;
     },
-    list: async (path, { labelSelector }) => ({ metadata: { resourceVersion: String(this.#revision) }, items: [...this.objects].filter(([at, object]) => kindOf(at) === kindIn(path) && passes(object, labelSelector)).map(([, object]) => object) }),
+    list: async (path, { labelSelector }) => ({
+      metadata: { resourceVersion: String(this.#revision) },
+      items: [...this.objects]
+        .filter(([at, object]) => kindOf(at) === kindIn(path) && passes(object, labelSelector))
+        .map(([, object]) => object),
+    }),
     create: async (path, body) => {
-      const { metadata: { name } } = body as Given;
+      const {
+        metadata: { name },
+      } = body as Given;
       if (this.objects.has(`${path}/${name}`)) throw refused(409, 'AlreadyExists');
       return this.put(`${path}/${name}`, body);
     },
     replace: async (path, body) => {
-      const { metadata: { resourceVersion } } = body as StoredObject;
+      const {
+        metadata: { resourceVersion },
+      } = body as StoredObject;
       const known = this.objects.get(path);
       if (!known) throw absent(path);
-      if (resourceVersion !== undefined && known.metadata.resourceVersion !== resourceVersion) throw refused(409, 'Conflict');
+      if (resourceVersion !== undefined && known.metadata.resourceVersion !== resourceVersion)
+        throw refused(409, 'Conflict');
       return this.put(path, body);
     },
     patch: async (path, _type, body) => {
@@ -50,31 +76,62 @@ export class MemoryApi {
       const known = this.objects.get(at);
       if (!known) throw absent(at);
       if (isStatus) {
-        const { metadata: { resourceVersion }, status } = body as StoredObject & { readonly status: object };
+        const {
+          metadata: { resourceVersion },
+          status,
+        } = body as StoredObject & { readonly status: object };
         if (resourceVersion !== known.metadata.resourceVersion) throw refused(409, 'Conflict');
         return this.put(at, { ...known, status });
       }
       const { metadata } = body as { readonly metadata: { readonly labels?: object } };
-      return this.put(path, { ...known, metadata: { ...known.metadata, labels: { ...known.metadata.labels, ...metadata.labels } } });
+      return this.put(path, {
+        ...known,
+        metadata: { ...known.metadata, labels: { ...known.metadata.labels, ...metadata.labels } },
+      });
     },
     remove: async (path, { uid, resourceVersion, gracePeriodSeconds = 0 } = {}) => {
       this.asked.push(`DELETE ${path}`);
       const known = this.objects.get(path);
       if (!known) throw absent(path);
-      if ((uid ?? known.metadata.uid) !== known.metadata.uid || (resourceVersion ?? known.metadata.resourceVersion) !== known.metadata.resourceVersion) throw refused(409, 'Conflict');
+      if (
+        (uid ?? known.metadata.uid) !== known.metadata.uid ||
+        (resourceVersion ?? known.metadata.resourceVersion) !== known.metadata.resourceVersion
+      )
+        throw refused(409, 'Conflict');
       if (gracePeriodSeconds === 0) this.remove(path);
-      else this.put(path, { ...known, metadata: { ...known.metadata, deletionTimestamp: new Date(this.now() + gracePeriodSeconds * 1_000).toISOString(), deletionGracePeriodSeconds: gracePeriodSeconds } });
+      else
+        this.put(path, {
+          ...known,
+          metadata: {
+            ...known.metadata,
+            deletionTimestamp: new Date(this.now() + gracePeriodSeconds * 1_000).toISOString(),
+            deletionGracePeriodSeconds: gracePeriodSeconds,
+          },
+        });
       return {};
     },
-    watch: (path, { resourceVersion, labelSelector }, signal) => this.#watch({ kind: kindIn(path), since: Number(resourceVersion), labelSelector }, signal),
+    watch: (path, { resourceVersion, labelSelector }, signal) =>
+      this.#watch({ kind: kindIn(path), since: Number(resourceVersion), labelSelector }, signal),
   };
 
-  readonly server: ApiServer = { lane: () => this.client, calm: async () => undefined, close: async () => undefined };
+  readonly server: ApiServer = {
+    lane: () => this.client,
+    calm: async () => undefined,
+    close: async () => undefined,
+  };
 
   put(path: string, body: object): StoredObject {
     const { metadata } = body as Given;
     const before = this.objects.get(path);
-    const after: StoredObject = { ...body, metadata: { creationTimestamp: '1970-01-01T00:00:00Z', ...metadata, uid: metadata.uid ?? before?.metadata.uid ?? `uid-${this.#revision + 1}`, resourceVersion: String(this.#revision += 1) } };
+    const after: StoredObject = {
+      ...body,
+      metadata: {
+        creationTimestamp: '1970-01-01T00:00:00Z',
+        ...metadata,
+        uid: metadata.uid ?? before?.metadata.uid ?? `uid-${this.#revision + 1}`,
+        resourceVersion: String((this.#revision += 1)),
+      },
+    };
     this.objects.set(path, after);
     this.#happened({ kind: kindOf(path), revision: this.#revision, before, after });
     return after;
@@ -88,7 +145,9 @@ export class MemoryApi {
   }
 
   /** Watches of the kind tell nothing until they are let go. */
-  hold(kind: string): void { this.#held.set(kind, 0); }
+  hold(kind: string): void {
+    this.#held.set(kind, 0);
+  }
 
   /** Held watches of the kind tell what happened up to the revision. */
   letGoUntil(kind: string, revision: string): void {
@@ -101,11 +160,18 @@ export class MemoryApi {
     for (const wake of this.#wakes) wake();
   }
 
-  /** The next read of the path is answered by what stands then, and the answer comes once `letGo` is called. */
+  /**
+   * The next read of the path is answered by what stands then, and the answer comes once `letGo` is
+   * called.
+   */
   holdRead(path: string): { readonly begun: Promise<void>; readonly letGo: () => void } {
     let [come, letGo] = [(): void => undefined, (): void => undefined];
-    const begun = new Promise<void>((resolve) => { come = resolve; });
-    const go = new Promise<void>((resolve) => { letGo = resolve; });
+    const begun = new Promise<void>((resolve) => {
+      come = resolve;
+    });
+    const go = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
     this.#gates.push({ path, come, go });
     return { begun, letGo };
   }
@@ -123,11 +189,24 @@ export class MemoryApi {
     for (const wake of this.#wakes) wake();
   }
 
-  async *#watch({ kind, since, labelSelector }: { readonly kind: string; readonly since: number; readonly labelSelector: string | undefined }, signal: AbortSignal): AsyncGenerator<WatchEvent> {
+  async *#watch(
+    {
+      kind,
+      since,
+      labelSelector,
+    }: {
+      readonly kind: string;
+      readonly since: number;
+      readonly labelSelector: string | undefined;
+    },
+    signal: AbortSignal,
+  ): AsyncGenerator<WatchEvent> {
     let told = since;
     while (!signal.aborted) {
       const until = this.#held.get(kind) ?? Infinity;
-      const next = this.#log.find((each) => each.kind === kind && each.revision > told && each.revision <= until);
+      const next = this.#log.find(
+        (each) => each.kind === kind && each.revision > told && each.revision <= until,
+      );
       if (next) {
         told = next.revision;
         const event = eventOf(next, labelSelector);
@@ -147,24 +226,51 @@ export class MemoryApi {
   }
 }
 
-/** As the API server tells it to a watch with a selection: what no longer passes is DELETED, as it was before. */
-const eventOf = ({ before, after, revision }: Happened, labelSelector: string | undefined): WatchEvent | undefined => {
-  const [was, is] = [before && passes(before, labelSelector), after && passes(after, labelSelector)];
+/**
+ * As the API server tells it to a watch with a selection: what no longer passes is DELETED, as it
+ * was before.
+ */
+const eventOf = (
+  { before, after, revision }: Happened,
+  labelSelector: string | undefined,
+): WatchEvent | undefined => {
+  const [was, is] = [
+    before && passes(before, labelSelector),
+    after && passes(after, labelSelector),
+  ];
   if (is) return { type: was ? 'MODIFIED' : 'ADDED', object: after };
-  return was && before ? { type: 'DELETED', object: { ...before, metadata: { ...before.metadata, resourceVersion: String(revision) } } } : undefined;
+  return was && before
+    ? {
+        type: 'DELETED',
+        object: { ...before, metadata: { ...before.metadata, resourceVersion: String(revision) } },
+      }
+    : undefined;
 };
 
-const passes = ({ metadata: { labels } }: StoredObject, labelSelector: string | undefined): boolean => labelSelector === undefined || labelSelector.split(',').every((part) => {
-  const [name = '', value] = part.split('=');
-  return labels?.[name] !== undefined && (value === undefined || labels[name] === value);
-});
+const passes = (
+  { metadata: { labels } }: StoredObject,
+  labelSelector: string | undefined,
+): boolean =>
+  labelSelector === undefined ||
+  labelSelector.split(',').every((part) => {
+    const [name = '', value] = part.split('=');
+    return labels?.[name] !== undefined && (value === undefined || labels[name] === value);
+  });
 
 const kindIn = (collection: string): string => collection.split('/').at(-1) ?? '';
 const kindOf = (path: string): string => path.split('/').at(-2) ?? '';
 
 export const absent = (path: string): ApiRefused => {
   const [kind = '', name = ''] = path.split('/').slice(-2);
-  return new ApiRefused({ status: 404, reason: 'NotFound', message: `${kind} "${name}" not found`, causes: [], retryAfterSeconds: undefined, missing: { kind, name } });
+  return new ApiRefused({
+    status: 404,
+    reason: 'NotFound',
+    message: `${kind} "${name}" not found`,
+    causes: [],
+    retryAfterSeconds: undefined,
+    missing: { kind, name },
+  });
 };
 
-const refused = (status: number, reason: string): ApiRefused => new ApiRefused({ status, reason, message: reason, causes: [], retryAfterSeconds: undefined });
+const refused = (status: number, reason: string): ApiRefused =>
+  new ApiRefused({ status, reason, message: reason, causes: [], retryAfterSeconds: undefined });

@@ -6,15 +6,30 @@ import { aClientOf, aFakeApiServer, json } from './a-fake-api-server.ts';
 import { aDriver, anInstance } from './a-driver.ts';
 import { MemoryApi } from './a-memory-api.ts';
 
-const said = (part: object): string => JSON.stringify({ kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'NotFound', code: 404, message: 'not found', ...part });
-const POD_GONE = said({ message: 'pods "sb-a" not found', details: { name: 'sb-a', kind: 'pods' } });
+const said = (part: object): string =>
+  JSON.stringify({
+    kind: 'Status',
+    apiVersion: 'v1',
+    status: 'Failure',
+    reason: 'NotFound',
+    code: 404,
+    message: 'not found',
+    ...part,
+  });
+const POD_GONE = said({
+  message: 'pods "sb-a" not found',
+  details: { name: 'sb-a', kind: 'pods' },
+});
 
 /** Answers of 404 that say nothing of the object that was asked for. */
 const FOREIGN: readonly (readonly [string, string])[] = [
-  ['a proxy\'s page', '<html>404 Not Found</html>'],
-  ['a proxy\'s JSON', '{"error":"no healthy upstream","code":404}'],
+  ["a proxy's page", '<html>404 Not Found</html>'],
+  ["a proxy's JSON", '{"error":"no healthy upstream","code":404}'],
   ['a path that the API server does not know', '404 page not found'],
-  ['a kind that the API server lacks', said({ message: 'the server could not find the requested resource', details: {} })],
+  [
+    'a kind that the API server lacks',
+    said({ message: 'the server could not find the requested resource', details: {} }),
+  ],
   ['a Status of another reason', said({ reason: 'Gone', details: { name: 'sb-a', kind: 'pods' } })],
 ];
 
@@ -22,7 +37,10 @@ describe('an answer of 404', () => {
   it('is an absence where the API server names what there is none of', () => {
     expect(isAbsent(refusedBy(404, POD_GONE, undefined))).to.equal(true);
     expect(isAbsent(refusedBy(404, POD_GONE, undefined), 'pods')).to.equal(true);
-    expect(isAbsent(refusedBy(404, said({ details: { name: 'n1', kind: 'nodes' } }), undefined), 'pods'), 'the node of a Pod').to.equal(false);
+    expect(
+      isAbsent(refusedBy(404, said({ details: { name: 'n1', kind: 'nodes' } }), undefined), 'pods'),
+      'the node of a Pod',
+    ).to.equal(false);
   });
 
   for (const [what, body] of FOREIGN) {
@@ -32,15 +50,26 @@ describe('an answer of 404', () => {
       expect(() => notFound(error)).to.throw(ApiRefused);
       expect(unjoinable(error)).to.have.property('name', 'NotJoinable');
 
-      const server = await aFakeApiServer((_request, response) => { json(response, {}, 404); });
+      const server = await aFakeApiServer((_request, response) => {
+        json(response, {}, 404);
+      });
       const api = aClientOf(server.port);
-      expect(await rejection(presenceOf(api.lane('claims'), { namespace: 'a', name: 'sb-a', uid: 'u', container: 'main' }))).to.be.instanceOf(ApiRefused);
+      expect(
+        await rejection(
+          presenceOf(api.lane('claims'), {
+            namespace: 'a',
+            name: 'sb-a',
+            uid: 'u',
+            container: 'main',
+          }),
+        ),
+      ).to.be.instanceOf(ApiRefused);
       await api.close();
       await server.close();
     });
   }
 
-  it('that is a proxy\'s ends no running sandbox', async () => {
+  it("that is a proxy's ends no running sandbox", async () => {
     const api = new MemoryApi();
     const { driver, last } = await aDriver(api);
     const { id, namespace } = await anInstance(api, driver);

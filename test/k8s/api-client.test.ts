@@ -9,7 +9,14 @@ import { AsyncScope } from '../../src/model/async-scope.ts';
 import { eventually } from '../support/eventually.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';
 import { rejection } from '../support/rejection.ts';
-import { aClientOf, aFakeApiServer, json, plainAccess, type FakeApiServer, type SeenRequest } from './a-fake-api-server.ts';
+import {
+  aClientOf,
+  aFakeApiServer,
+  json,
+  plainAccess,
+  type FakeApiServer,
+  type SeenRequest,
+} from './a-fake-api-server.ts';
 
 type Answering = (request: SeenRequest, response: ServerResponse) => void;
 
@@ -22,8 +29,12 @@ describe('the API client', () => {
   const [soon, quick] = [{ deadlineMs: 400 }, { deadlineMs: 2_000 }];
 
   beforeEach(async () => {
-    answer = (_request, response) => { json(response, { ok: true }); };
-    api = await aFakeApiServer((request, response) => { answer(request, response); });
+    answer = (_request, response) => {
+      json(response, { ok: true });
+    };
+    api = await aFakeApiServer((request, response) => {
+      answer(request, response);
+    });
     proxy = new FaultProxy({ host: '127.0.0.1', port: api.port });
     server = aClientOf(await proxy.start());
   });
@@ -35,13 +46,20 @@ describe('the API client', () => {
 
   it('does not send a write that is no longer permitted once its turn comes', async () => {
     const held: ServerResponse[] = [];
-    answer = (_request, response) => { held.push(response); };
+    answer = (_request, response) => {
+      held.push(response);
+    };
     const before = Array.from({ length: 32 }, () => claims().get('/api/v1/pods'));
-    await eventually(() => held.length === 32, 'every connection that one namespace may have is in use');
+    await eventually(
+      () => held.length === 32,
+      'every connection that one namespace may have is in use',
+    );
     let permitted = true;
     const late = rejection(claims().replace('/apis/x', { a: 1 }, { permitted: () => permitted }));
     permitted = false;
-    answer = (_request, response) => { json(response, { ok: true }); };
+    answer = (_request, response) => {
+      json(response, { ok: true });
+    };
     for (const response of held) json(response, { ok: true });
     await Promise.all(before);
 
@@ -54,16 +72,30 @@ describe('the API client', () => {
 
   it('leaves connections for others where one namespace asks for more than there are, and turns only that one away', async () => {
     const held: ServerResponse[] = [];
-    answer = ({ url }, response) => { if (url.includes('/loud/')) held.push(response); else json(response, { ok: true }); };
+    answer = ({ url }, response) => {
+      if (url.includes('/loud/')) held.push(response);
+      else json(response, { ok: true });
+    };
     const refused: unknown[] = [];
-    const loud = Array.from({ length: 2_200 }, (_, n) => claims().get(`/api/v1/namespaces/loud/pods/${n}`).catch((error: unknown) => { refused.push(error); }));
+    const loud = Array.from({ length: 2_200 }, (_, n) =>
+      claims()
+        .get(`/api/v1/namespaces/loud/pods/${n}`)
+        .catch((error: unknown) => {
+          refused.push(error);
+        }),
+    );
     await eventually(() => held.length === 32, 'the loud one has what it may have');
-    await eventually(() => refused.length === 2_200 - 32 - 2_048, 'what is beyond its share of those that wait is refused');
+    await eventually(
+      () => refused.length === 2_200 - 32 - 2_048,
+      'what is beyond its share of those that wait is refused',
+    );
 
     expect(await claims().get('/api/v1/namespaces/quiet/pods/mine')).to.deep.equal({ ok: true });
     expect(refused.every((error) => error instanceof NotSent)).to.equal(true);
     expect(held).to.have.length(32);
-    answer = (_request, response) => { json(response, { ok: true }); };
+    answer = (_request, response) => {
+      json(response, { ok: true });
+    };
     for (const response of held) json(response, { ok: true });
     await Promise.all(loud);
   });
@@ -71,84 +103,174 @@ describe('the API client', () => {
   it('sends what each method says, and answers the JSON', async () => {
     const path = '/api/v1/namespaces/a/pods';
 
-    expect(await claims().get(`${path}/x`, { query: { pretty: false, none: undefined } })).to.deep.equal({ ok: true });
+    expect(
+      await claims().get(`${path}/x`, { query: { pretty: false, none: undefined } }),
+    ).to.deep.equal({ ok: true });
     await claims().list(path, { labelSelector: 'a=b,c', limit: 20 });
     await claims().create(path, { a: 'ä' });
     await claims().replace(`${path}/x`, { b: 1 });
     await claims().patch(`${path}/x`, 'application/merge-patch+json', { c: null });
     await claims().remove(`${path}/x`, { uid: 'u', resourceVersion: '7', gracePeriodSeconds: 0 });
 
-    expect(api.seen.map(({ method, url, headers, body }) => [method, url, headers['content-type'], body])).to.deep.equal([
+    expect(
+      api.seen.map(({ method, url, headers, body }) => [
+        method,
+        url,
+        headers['content-type'],
+        body,
+      ]),
+    ).to.deep.equal([
       ['GET', `${path}/x?pretty=false`, undefined, ''],
       ['GET', `${path}?labelSelector=a%3Db%2Cc&limit=20`, undefined, ''],
       ['POST', path, 'application/json', '{"a":"ä"}'],
       ['PUT', `${path}/x`, 'application/json', '{"b":1}'],
       ['PATCH', `${path}/x`, 'application/merge-patch+json', '{"c":null}'],
-      ['DELETE', `${path}/x`, 'application/json', '{"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0,"preconditions":{"uid":"u","resourceVersion":"7"}}'],
+      [
+        'DELETE',
+        `${path}/x`,
+        'application/json',
+        '{"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0,"preconditions":{"uid":"u","resourceVersion":"7"}}',
+      ],
     ]);
-    expect(api.seen[0]?.headers).to.deep.include({ 'user-agent': 'sandpool/0.0.1', 'accept': 'application/json' });
-    expect(proxy.connections).to.be.at.most(2); // undici frees a connection one turn of the loop after its answer
+    expect(api.seen[0]?.headers).to.deep.include({
+      'user-agent': 'sandpool/0.0.1',
+      accept: 'application/json',
+    });
+    // undici frees a connection one turn of the loop after its answer
+    expect(proxy.connections).to.be.at.most(2);
   });
 
   it('carries the trace of the request that it is made for, and tells how it ended', async () => {
     const scope = new AsyncScope<OngoingTrace>();
     const ended: (readonly unknown[])[] = [];
-    const aTrace = (id: string): OngoingTrace => ({ call: (name) => ({ traceparent: `${id}-${name}`, ended: (outcome, attributes) => { ended.push([id, name, outcome, attributes]); } }) });
+    const aTrace = (id: string): OngoingTrace => ({
+      call: (name) => ({
+        traceparent: `${id}-${name}`,
+        ended: (outcome, attributes) => {
+          ended.push([id, name, outcome, attributes]);
+        },
+      }),
+    });
     const own = aClientOf(api.port, { traceScope: scope });
-    answer = ({ method }, response) => { json(response, {}, method === 'PUT' ? 409 : 200); };
+    answer = ({ method }, response) => {
+      json(response, {}, method === 'PUT' ? 409 : 200);
+    };
     const work = (name: string) => async (): Promise<void> => {
       await own.lane('claims').get(`/api/v1/namespaces/a/pods/${name}`);
-      await rejection(own.lane('claims').replace(`/apis/sandpool.dev/v1alpha1/namespaces/a/sandboxes/${name}`, {}));
+      await rejection(
+        own
+          .lane('claims')
+          .replace(`/apis/sandpool.dev/v1alpha1/namespaces/a/sandboxes/${name}`, {}),
+      );
     };
     try {
-      await Promise.all([scope.within(aTrace('one'), work('one')), scope.within(aTrace('two'), work('two')), work('nobody')()]);
+      await Promise.all([
+        scope.within(aTrace('one'), work('one')),
+        scope.within(aTrace('two'), work('two')),
+        work('nobody')(),
+      ]);
     } finally {
       await own.close();
     }
 
     for (const id of ['one', 'two', undefined]) {
-      expect(api.seen.filter(({ url }) => url.endsWith(id ?? 'nobody')).map(({ headers }) => headers['traceparent'])).to.deep.equal(id === undefined ? [undefined, undefined] : [`${id}-GET pods`, `${id}-PUT sandboxes`]);
-      expect(ended.filter(([of]) => of === id)).to.deep.equal(id === undefined ? [] : [[id, 'GET pods', 'good', {}], [id, 'PUT sandboxes', 'failed', { 'http.response.status_code': 409 }]]);
+      expect(
+        api.seen
+          .filter(({ url }) => url.endsWith(id ?? 'nobody'))
+          .map(({ headers }) => headers['traceparent']),
+      ).to.deep.equal(
+        id === undefined ? [undefined, undefined] : [`${id}-GET pods`, `${id}-PUT sandboxes`],
+      );
+      expect(ended.filter(([of]) => of === id)).to.deep.equal(
+        id === undefined
+          ? []
+          : [
+              [id, 'GET pods', 'good', {}],
+              [id, 'PUT sandboxes', 'failed', { 'http.response.status_code': 409 }],
+            ],
+      );
     }
   });
 
   it('takes the credentials of the moment, and says when they were rejected', async () => {
     let [token, rejected] = ['Bearer one', 0];
-    answer = (_request, response) => { json(response, { kind: 'Status', message: 'Unauthorized', reason: 'Unauthorized' }, 401); };
-    const own = aClientOf(api.port, { access: plainAccess(api.port, { authorization: () => token, rejected: () => { rejected += 1; } }) });
+    answer = (_request, response) => {
+      json(response, { kind: 'Status', message: 'Unauthorized', reason: 'Unauthorized' }, 401);
+    };
+    const own = aClientOf(api.port, {
+      access: plainAccess(api.port, {
+        authorization: () => token,
+        rejected: () => {
+          rejected += 1;
+        },
+      }),
+    });
 
     await rejection(own.lane('claims').get('/a'));
     token = 'Bearer two';
     await rejection(own.lane('claims').get('/a'));
     await own.close();
 
-    expect(api.seen.map(({ headers }) => headers.authorization)).to.deep.equal(['Bearer one', 'Bearer two']);
+    expect(api.seen.map(({ headers }) => headers.authorization)).to.deep.equal([
+      'Bearer one',
+      'Bearer two',
+    ]);
     expect(rejected).to.equal(2);
   });
 
   it('tells a refusal whole', async () => {
     answer = (_request, response) => {
-      json(response, { kind: 'Status', reason: 'Invalid', message: 'no', details: { retryAfterSeconds: 3, causes: [{ reason: 'FieldValueInvalid', field: 'spec.a', message: 'bad' }] } }, 422);
+      json(
+        response,
+        {
+          kind: 'Status',
+          reason: 'Invalid',
+          message: 'no',
+          details: {
+            retryAfterSeconds: 3,
+            causes: [{ reason: 'FieldValueInvalid', field: 'spec.a', message: 'bad' }],
+          },
+        },
+        422,
+      );
     };
 
     const refused = await rejection(claims().create('/a', {}));
 
     expect(refused).to.be.instanceOf(ApiRefused);
     expect({ ...refused, message: refused.message }).to.deep.equal({
-      name: 'ApiRefused', status: 422, reason: 'Invalid', message: 'no', retryAfterSeconds: 3, missing: undefined, causes: [{ reason: 'FieldValueInvalid', field: 'spec.a', message: 'bad' }],
+      name: 'ApiRefused',
+      status: 422,
+      reason: 'Invalid',
+      message: 'no',
+      retryAfterSeconds: 3,
+      missing: undefined,
+      causes: [{ reason: 'FieldValueInvalid', field: 'spec.a', message: 'bad' }],
     });
   });
 
   it('bears a refusal that is no Status', async () => {
-    answer = (_request, response) => { response.writeHead(429, { 'retry-after': '2' }).end('<html>slow down</html>'); };
+    answer = (_request, response) => {
+      response.writeHead(429, { 'retry-after': '2' }).end('<html>slow down</html>');
+    };
 
-    expect(await rejection(claims().create('/a', {}))).to.include({ status: 429, reason: '', retryAfterSeconds: 2, message: 'status 429: <html>slow down</html>' });
+    expect(await rejection(claims().create('/a', {}))).to.include({
+      status: 429,
+      reason: '',
+      retryAfterSeconds: 2,
+      message: 'status 429: <html>slow down</html>',
+    });
   });
 
   it('counts an answer of 500 or more to a write as unknown, to a read as refused', async () => {
-    answer = (_request, response) => { json(response, { kind: 'Status', reason: 'Timeout', message: 'request timed out' }, 504); };
+    answer = (_request, response) => {
+      json(response, { kind: 'Status', reason: 'Timeout', message: 'request timed out' }, 504);
+    };
 
-    const [write, read] = [await rejection(claims().replace('/a', {})), await rejection(claims().get('/a'))];
+    const [write, read] = [
+      await rejection(claims().replace('/a', {})),
+      await rejection(claims().get('/a')),
+    ];
 
     expect(write).to.be.instanceOf(OutcomeUnknown);
     expect(write.cause).to.include({ name: 'ApiRefused', status: 504, reason: 'Timeout' });
@@ -156,7 +278,9 @@ describe('the API client', () => {
   });
 
   it('counts an answer that is no JSON as none', async () => {
-    answer = (_request, response) => { response.end('hello'); };
+    answer = (_request, response) => {
+      response.end('hello');
+    };
 
     expect(await rejection(claims().get('/a'))).to.be.instanceOf(ApiUnreachable);
     expect(await rejection(claims().create('/a', {}))).to.be.instanceOf(OutcomeUnknown);
@@ -171,10 +295,14 @@ describe('the API client', () => {
 
   it('knows that nothing was sent while connections are all taken, and writes it never', async () => {
     answer = () => undefined;
-    const stuck = Array.from({ length: 16 }, () => rejection(server.lane('background').get('/stuck', quick)));
+    const stuck = Array.from({ length: 16 }, () =>
+      rejection(server.lane('background').get('/stuck', quick)),
+    );
     await eventually(() => api.seen.length === 16, 'sixteen requests on their way');
 
-    expect(await rejection(server.lane('background').create('/late', {}, soon))).to.be.instanceOf(NotSent);
+    expect(await rejection(server.lane('background').create('/late', {}, soon))).to.be.instanceOf(
+      NotSent,
+    );
 
     proxy.cut();
     await proxy.stop();
@@ -184,12 +312,16 @@ describe('the API client', () => {
 
   it('tells when claims no longer queue, or after a second', async () => {
     const held: ServerResponse[] = [];
-    answer = (_request, response) => { held.push(response); };
+    answer = (_request, response) => {
+      held.push(response);
+    };
     await server.calm('claims');
     const claimed = Array.from({ length: 18 }, () => claims().create('/claim', {}));
     await eventually(() => held.length === 18, 'they are on their way');
     let calm = 0;
-    const first = server.calm('claims').then(() => { calm += 1; });
+    const first = server.calm('claims').then(() => {
+      calm += 1;
+    });
     await server.calm('background');
     expect(calm).to.equal(0);
 
@@ -207,8 +339,12 @@ describe('the API client', () => {
   });
 
   it('lets claims pass while the background waits', async () => {
-    answer = ({ url }, response) => { if (url === '/claim') json(response, {}); };
-    const stuck = Array.from({ length: 40 }, () => rejection(server.lane('background').get('/stuck', soon)));
+    answer = ({ url }, response) => {
+      if (url === '/claim') json(response, {});
+    };
+    const stuck = Array.from({ length: 40 }, () =>
+      rejection(server.lane('background').get('/stuck', soon)),
+    );
 
     await claims().create('/claim', {}, quick);
 
@@ -229,11 +365,22 @@ describe('the API client', () => {
     await claims().get('/warm');
     proxy.state = 'cut-answers';
 
-    for (const write of [claims().create('/w', {}), claims().replace('/w', {}), claims().remove('/w')]) expect(await rejection(write)).to.be.instanceOf(OutcomeUnknown);
+    for (const write of [
+      claims().create('/w', {}),
+      claims().replace('/w', {}),
+      claims().remove('/w'),
+    ])
+      expect(await rejection(write)).to.be.instanceOf(OutcomeUnknown);
 
     proxy.state = 'pass';
     await claims().get('/after');
-    expect(api.seen.map(({ method, url }) => `${method} ${url}`).sort()).to.deep.equal(['DELETE /w', 'GET /after', 'GET /warm', 'POST /w', 'PUT /w']);
+    expect(api.seen.map(({ method, url }) => `${method} ${url}`).sort()).to.deep.equal([
+      'DELETE /w',
+      'GET /after',
+      'GET /warm',
+      'POST /w',
+      'PUT /w',
+    ]);
   });
 
   it('reads once more where a kept connection proves dead', async () => {

@@ -14,29 +14,53 @@ describe('births of Pods', () => {
       const births = new Births({
         api: { create: () => Promise.reject(failure), get: () => Promise.reject(failure) },
         calm: async () => undefined,
-        mirror: new InstanceMirror({ report: () => undefined, missesPod: () => undefined, nodeTrouble: () => undefined }),
+        mirror: new InstanceMirror({
+          report: () => undefined,
+          missesPod: () => undefined,
+          nodeTrouble: () => undefined,
+        }),
         pods: { runAsUser: 65_532, terminationGraceSeconds: 0 },
       });
 
-      expect(await rejection(births.bear(anOrder(), () => undefined))).to.be.instanceOf(OutcomeUnknown);
+      expect(await rejection(births.bear(anOrder(), () => undefined))).to.be.instanceOf(
+        OutcomeUnknown,
+      );
     });
   }
 
   const FORBIDDEN = new ApiRefused({
-    status: 403, reason: 'Forbidden', causes: [], retryAfterSeconds: undefined, missing: undefined,
-    message: 'pods is forbidden: User "sandpool" cannot create resource "pods" in API group "" in the namespace "alpha"',
+    status: 403,
+    reason: 'Forbidden',
+    causes: [],
+    retryAfterSeconds: undefined,
+    missing: undefined,
+    message:
+      'pods is forbidden: User "sandpool" cannot create resource "pods" in API group "" in the namespace "alpha"',
   });
   const refusedPods = (review: () => Promise<unknown>) => {
     const asked: unknown[] = [];
     const create = async (path: string, body: object): Promise<unknown> => {
       if (path.endsWith('/pods')) throw FORBIDDEN;
-      if (path.endsWith('/sandboxes')) return { ...body, metadata: { ...(body as { readonly metadata: object }).metadata, uid: 'uid-1', resourceVersion: '1' } };
+      if (path.endsWith('/sandboxes'))
+        return {
+          ...body,
+          metadata: {
+            ...(body as { readonly metadata: object }).metadata,
+            uid: 'uid-1',
+            resourceVersion: '1',
+          },
+        };
       asked.push(body);
       return review();
     };
     const births = new Births({
-      api: { create, get: () => Promise.reject(FORBIDDEN) }, calm: async () => undefined,
-      mirror: new InstanceMirror({ report: () => undefined, missesPod: () => undefined, nodeTrouble: () => undefined }),
+      api: { create, get: () => Promise.reject(FORBIDDEN) },
+      calm: async () => undefined,
+      mirror: new InstanceMirror({
+        report: () => undefined,
+        missesPod: () => undefined,
+        nodeTrouble: () => undefined,
+      }),
       pods: { runAsUser: 65_532, terminationGraceSeconds: 0 },
     });
     return { births, asked };
@@ -46,7 +70,9 @@ describe('births of Pods', () => {
     'has read them meanwhile': () => Promise.resolve({ status: { allowed: true } }),
   })) {
     it(`are repeated, and are no failed starts, where an API server refuses that ${name}`, async () => {
-      expect(await rejection(refusedPods(review).births.bear(anOrder(), () => undefined))).to.be.instanceOf(OutcomeUnknown);
+      expect(
+        await rejection(refusedPods(review).births.bear(anOrder(), () => undefined)),
+      ).to.be.instanceOf(OutcomeUnknown);
     });
   }
 
@@ -58,32 +84,55 @@ describe('births of Pods', () => {
     expect(error).not.to.be.instanceOf(OutcomeUnknown);
     expect(String(error)).to.include('cannot create resource "pods"');
     expect(asked).to.have.lengthOf(1);
-    expect(asked).to.have.nested.property('[0].spec.resourceAttributes').that.includes({ verb: 'create', resource: 'pods', group: '' });
+    expect(asked)
+      .to.have.nested.property('[0].spec.resourceAttributes')
+      .that.includes({ verb: 'create', resource: 'pods', group: '' });
   });
 
   it('leave few records without their Pods at any moment, however many are asked for at once', async () => {
     const left = { records: 0, pods: 0, most: 0, revision: 0 };
     const waiting: (() => void)[] = [];
     const create = async (path: string, body: object): Promise<unknown> => {
-      await new Promise<void>((resolve) => { waiting.push(resolve); });
+      await new Promise<void>((resolve) => {
+        waiting.push(resolve);
+      });
       if (path.endsWith('/sandboxes')) left.records += 1;
       else left.pods += 1;
       left.most = Math.max(left.most, left.records - left.pods);
       left.revision += 1;
       const { metadata } = body as { readonly metadata: object };
-      return { ...body, metadata: { ...metadata, uid: `uid-${left.revision}`, resourceVersion: String(left.revision) } };
+      return {
+        ...body,
+        metadata: {
+          ...metadata,
+          uid: `uid-${left.revision}`,
+          resourceVersion: String(left.revision),
+        },
+      };
     };
     const births = new Births({
-      api: { create, get: () => Promise.reject(new Error('nothing is read')) }, calm: async () => undefined,
-      mirror: new InstanceMirror({ report: () => undefined, missesPod: () => undefined, nodeTrouble: () => undefined }),
+      api: { create, get: () => Promise.reject(new Error('nothing is read')) },
+      calm: async () => undefined,
+      mirror: new InstanceMirror({
+        report: () => undefined,
+        missesPod: () => undefined,
+        nodeTrouble: () => undefined,
+      }),
       pods: { runAsUser: 65_532, terminationGraceSeconds: 0 },
     });
 
-    const born = Promise.all(Array.from({ length: 128 }, () => births.bear(anOrder(aDefinition({ image: 'busybox' }), v7()), () => undefined)));
-    // The API server answers in the order in which it was asked, sixteen at a time, as over so many connections.
+    const born = Promise.all(
+      Array.from({ length: 128 }, () =>
+        births.bear(anOrder(aDefinition({ image: 'busybox' }), v7()), () => undefined),
+      ),
+    );
+    // The API server answers in the order in which it was asked, sixteen at a time, as over so many
+    // connections.
     for (let turn = 0; left.pods < 128 && turn < 1_000; turn++) {
       for (const answer of waiting.splice(0, 16)) answer();
-      await new Promise<void>((resolve) => { setImmediate(resolve); });
+      await new Promise<void>((resolve) => {
+        setImmediate(resolve);
+      });
     }
     await born;
 
@@ -91,7 +140,7 @@ describe('births of Pods', () => {
     expect(left.most).to.be.at.most(16);
   });
 
-  it('of one tenant\'s 20 pools hold up no other tenant\'s: theirs come in their turn', async () => {
+  it("of one tenant's 20 pools hold up no other tenant's: theirs come in their turn", async () => {
     const asked: string[] = [];
     const waiting: (() => void)[] = [];
     const create = async (path: string, body: object): Promise<unknown> => {
@@ -99,16 +148,31 @@ describe('births of Pods', () => {
         if (path.endsWith('/sandboxes')) asked.push(path.includes('/beta/') ? 'bob' : 'alice');
         waiting.push(resolve);
       });
-      return { ...body, metadata: { ...(body as { readonly metadata: object }).metadata, uid: 'uid', resourceVersion: '1' } };
+      return {
+        ...body,
+        metadata: {
+          ...(body as { readonly metadata: object }).metadata,
+          uid: 'uid',
+          resourceVersion: '1',
+        },
+      };
     };
     const births = new Births({
-      api: { create, get: () => Promise.reject(new Error('nothing is read')) }, calm: async () => undefined,
-      mirror: new InstanceMirror({ report: () => undefined, missesPod: () => undefined, nodeTrouble: () => undefined }),
+      api: { create, get: () => Promise.reject(new Error('nothing is read')) },
+      calm: async () => undefined,
+      mirror: new InstanceMirror({
+        report: () => undefined,
+        missesPod: () => undefined,
+        nodeTrouble: () => undefined,
+      }),
       pods: { runAsUser: 65_532, terminationGraceSeconds: 0 },
     });
     const bear = (owner: Tenant, pool: string): Promise<unknown> => {
       const order = anOrder(aDefinition({ image: 'busybox' }), v7());
-      return births.bear({ ...order, record: { ...order.record, poolUid: pool, poolOwner: owner } }, () => undefined);
+      return births.bear(
+        { ...order, record: { ...order.record, poolUid: pool, poolOwner: owner } },
+        () => undefined,
+      );
     };
     const BOB: Tenant = { namespace: 'beta', team: 'beta', user: 'bob' };
 
@@ -125,7 +189,10 @@ describe('births of Pods', () => {
     }
     await Promise.all(all);
     const last = asked.lastIndexOf('bob');
-    expect(asked.slice(0, last).filter((one) => one === 'alice').length, 'of Alice\'s before Bob\'s last').to.be.at.most(14 + 8);
+    expect(
+      asked.slice(0, last).filter((one) => one === 'alice').length,
+      "of Alice's before Bob's last",
+    ).to.be.at.most(14 + 8);
   });
 
   it('make the Pod as soon as its record is there, though claims have come to queue meanwhile', async () => {
@@ -135,12 +202,24 @@ describe('births of Pods', () => {
       api: {
         create: async (path, body) => {
           asked.push(path.slice(path.lastIndexOf('/') + 1));
-          return { ...body, metadata: { ...(body as { readonly metadata: object }).metadata, uid: 'uid', resourceVersion: '1' } };
+          return {
+            ...body,
+            metadata: {
+              ...(body as { readonly metadata: object }).metadata,
+              uid: 'uid',
+              resourceVersion: '1',
+            },
+          };
         },
         get: () => Promise.reject(new Error('nothing is read')),
       },
-      calm: () => (calls++ === 0 ? Promise.resolve() : Promise.reject(new Error('it waits for claims'))),
-      mirror: new InstanceMirror({ report: () => undefined, missesPod: () => undefined, nodeTrouble: () => undefined }),
+      calm: () =>
+        calls++ === 0 ? Promise.resolve() : Promise.reject(new Error('it waits for claims')),
+      mirror: new InstanceMirror({
+        report: () => undefined,
+        missesPod: () => undefined,
+        nodeTrouble: () => undefined,
+      }),
       pods: { runAsUser: 65_532, terminationGraceSeconds: 0 },
     });
 
@@ -150,4 +229,7 @@ describe('births of Pods', () => {
   });
 });
 
-const turn = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve); });
+const turn = (): Promise<void> =>
+  new Promise((resolve) => {
+    setImmediate(resolve);
+  });

@@ -25,11 +25,15 @@ describe('a link to the API server', () => {
     if (!made) return skipBecause(this, 'there is no openssl to make a certificate with');
     certificate = made;
   });
-  after(() => { if (certificate) rmSync(certificate.folder, { recursive: true }); });
+  after(() => {
+    if (certificate) rmSync(certificate.folder, { recursive: true });
+  });
 
   const serve = async (at = 0): Promise<void> => {
     server = createServer({ cert: certificate.cert, key: certificate.key });
-    server.on('secureConnection', (socket: TLSSocket) => { resumed.push(socket.isSessionReused()); });
+    server.on('secureConnection', (socket: TLSSocket) => {
+      resumed.push(socket.isSessionReused());
+    });
     new WebSocketServer({ server, handleProtocols: () => PROTOCOL });
     await once(server.listen(at, '127.0.0.1'), 'listening');
     port = (server.address() as AddressInfo).port;
@@ -38,14 +42,24 @@ describe('a link to the API server', () => {
     resumed = [];
     await serve();
   });
-  afterEach(() => { server.close(); });
+  afterEach(() => {
+    server.close();
+  });
 
   const anAccess = (): ClusterAccess => ({
-    server: new URL(`https://127.0.0.1:${port}`), tls: { ca: certificate.cert, rejectUnauthorized: true }, authorization: () => undefined, rejected: () => undefined,
+    server: new URL(`https://127.0.0.1:${port}`),
+    tls: { ca: certificate.cert, rejectUnauthorized: true },
+    authorization: () => undefined,
+    rejected: () => undefined,
     kubeConfig: new KubeConfig(),
   });
   const opened = async (access: ClusterAccess): Promise<void> => {
-    const link = await ChannelSocket.open({ access, path: '/exec', subprotocols: [PROTOCOL], agent: 'test' });
+    const link = await ChannelSocket.open({
+      access,
+      path: '/exec',
+      subprotocols: [PROTOCOL],
+      agent: 'test',
+    });
     link.listen({ data: () => undefined, closed: () => undefined });
     await link.roundTrip(); // the session's ticket came before the answer
     link.close();

@@ -10,19 +10,39 @@ describe('the manifests of the custom resources', () => {
   });
 
   it('are one for each kind', () => {
-    expect([...crdFiles().keys()]).to.deep.equal(['sandboxtemplates.yaml', 'sandboxpools.yaml', 'sandboxenvs.yaml', 'sandboxes.yaml', 'apikeys.yaml', 'userquotas.yaml']);
+    expect([...crdFiles().keys()]).to.deep.equal([
+      'sandboxtemplates.yaml',
+      'sandboxpools.yaml',
+      'sandboxenvs.yaml',
+      'sandboxes.yaml',
+      'apikeys.yaml',
+      'userquotas.yaml',
+    ]);
   });
 
   it('have the bounds of the HTTP API', () => {
-    const { spec } = parse(crdFiles().get('sandboxpools.yaml') ?? '').spec.versions[0].schema.openAPIV3Schema.properties;
+    const { spec } = parse(crdFiles().get('sandboxpools.yaml') ?? '').spec.versions[0].schema
+      .openAPIV3Schema.properties;
 
-    expect(spec.properties.overrides.properties).to.include.keys('image', 'volumes').and.not.include.keys('imagePullSecret');
-    expect(spec.properties.replicas).to.include({ type: 'integer', minimum: 0, maximum: 10_000, default: 1 });
-    expect(spec.properties.labels).to.deep.include({ maxProperties: 64, additionalProperties: { type: 'string', pattern: String.raw`^[^\x00]*$`, maxLength: 1_024 } });
+    expect(spec.properties.overrides.properties)
+      .to.include.keys('image', 'volumes')
+      .and.not.include.keys('imagePullSecret');
+    expect(spec.properties.replicas).to.include({
+      type: 'integer',
+      minimum: 0,
+      maximum: 10_000,
+      default: 1,
+    });
+    expect(spec.properties.labels).to.deep.include({
+      maxProperties: 64,
+      additionalProperties: { type: 'string', pattern: String.raw`^[^\x00]*$`, maxLength: 1_024 },
+    });
   });
 
   it('lose no bound without a word', () => {
-    expect(() => structuralOf(z.object({ a: z.number().multipleOf(2) }))).to.throw('.a: multipleOf has no place');
+    expect(() => structuralOf(z.object({ a: z.number().multipleOf(2) }))).to.throw(
+      '.a: multipleOf has no place',
+    );
     expect(() => structuralOf(z.union([z.string(), z.boolean()]))).to.throw('type has no place');
   });
 });

@@ -5,12 +5,28 @@ import { EXEC_SCRIPT, execOrder, TERMINAL_SCRIPT } from '../../src/k8s/exec-scri
 const SHOW = ['sh', '-c', 'printf "%s|%s" "$LANG" "$TERM"'];
 
 /** What a script prints after its process id, in an image with that environment. */
-const printed = (script: string, args: readonly string[], { env, input = '' }: { readonly env: Readonly<Record<string, string>>; readonly input?: string | Buffer }): string =>
-  spawnSync('/bin/sh', ['-c', script, 'sh', ...args], { env: { PATH: '/usr/bin:/bin', ...env }, input }).stdout.toString().replace(/^\d+\n/, '');
+const printed = (
+  script: string,
+  args: readonly string[],
+  {
+    env,
+    input = '',
+  }: { readonly env: Readonly<Record<string, string>>; readonly input?: string | Buffer },
+): string =>
+  spawnSync('/bin/sh', ['-c', script, 'sh', ...args], {
+    env: { PATH: '/usr/bin:/bin', ...env },
+    input,
+  })
+    .stdout.toString()
+    .replace(/^\d+\n/, '');
 
-const ofCommand = (env: Readonly<Record<string, string>>, asked?: Readonly<Record<string, string>>): string =>
+const ofCommand = (
+  env: Readonly<Record<string, string>>,
+  asked?: Readonly<Record<string, string>>,
+): string =>
   printed(EXEC_SCRIPT, [], { env, input: execOrder({ argv: SHOW, env: asked, token: 'token ' }) });
-const ofTerminal = (env: Readonly<Record<string, string>>): string => printed(TERMINAL_SCRIPT, SHOW, { env });
+const ofTerminal = (env: Readonly<Record<string, string>>): string =>
+  printed(TERMINAL_SCRIPT, SHOW, { env });
 
 describe('the environment inside Pods', () => {
   it('has the LANG of every sandbox in commands, and no TERM', () => {

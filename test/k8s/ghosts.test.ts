@@ -8,7 +8,10 @@ describe('a sandbox that ends while it is read', () => {
     const api = new MemoryApi();
     const { driver, last } = await aDriver(api);
     const { id, namespace, recordAt, podAt } = await anInstance(api, driver);
-    await eventually(() => last(id)?.record?.claim !== undefined && last(id)?.vitals.kind === 'available', 'it runs');
+    await eventually(
+      () => last(id)?.record?.claim !== undefined && last(id)?.vitals.kind === 'available',
+      'it runs',
+    );
     const record = api.holdRead(recordAt);
     const read = driver.confirm(id, namespace);
     await record.begun;
@@ -28,7 +31,8 @@ describe('a sandbox that ends while it is read', () => {
     const { driver, last } = await aDriver(api);
     const one = await anInstance(api, driver, { claimed: false });
     const other = await anInstance(api, driver, { claimed: false });
-    for (const { id } of [one, other]) await eventually(() => last(id)?.vitals.kind === 'available', 'both are idle');
+    for (const { id } of [one, other])
+      await eventually(() => last(id)?.vitals.kind === 'available', 'both are idle');
     api.hold('pods');
     api.remove(other.podAt); // so that the look has one to read
     await driver.confirm(other.id, other.namespace);
@@ -58,7 +62,10 @@ describe('a sandbox that ends while it is read', () => {
     const looking = behind.confirm(id, namespace);
     await held.begun;
     api.letGoUntil('pods', alive);
-    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => { setImmediate(resolve); });
+    for (let turn = 0; turn < 20; turn++)
+      await new Promise((resolve) => {
+        setImmediate(resolve);
+      });
     held.letGo();
 
     expect((await looking).vitals.kind).to.equal('gone');
@@ -91,9 +98,23 @@ describe('a sandbox that ends while it is read', () => {
     const held = api.holdRead(known.recordAt);
     const read = driver.confirm(known.id, known.namespace);
     await held.begun;
-    const again = api.put(known.recordAt, { ...record, metadata: { ...record?.metadata, uid: 'made-again' } });
-    api.put(known.podAt, { ...pod, metadata: { ...pod?.metadata, name: pod?.metadata.name ?? '', uid: 'pod-again', ownerReferences: [{ kind: 'Sandbox', uid: 'made-again' }] } });
-    await eventually(() => last(known.id)?.record?.revision === again.metadata.resourceVersion, 'it is told');
+    const again = api.put(known.recordAt, {
+      ...record,
+      metadata: { ...record?.metadata, uid: 'made-again' },
+    });
+    api.put(known.podAt, {
+      ...pod,
+      metadata: {
+        ...pod?.metadata,
+        name: pod?.metadata.name ?? '',
+        uid: 'pod-again',
+        ownerReferences: [{ kind: 'Sandbox', uid: 'made-again' }],
+      },
+    });
+    await eventually(
+      () => last(known.id)?.record?.revision === again.metadata.resourceVersion,
+      'it is told',
+    );
     held.letGo();
     await read;
 

@@ -29,38 +29,79 @@ interface PoolObject extends ResourceObject {
 
 describe('a pool that is made or resized with kubectl', () => {
   const stops: (() => Promise<void>)[] = [];
-  afterEach(async () => { for (const stop of stops.splice(0)) await stop(); });
+  afterEach(async () => {
+    for (const stop of stops.splice(0)) await stop();
+  });
 
   const world = (limits: Partial<QuotaAmounts>) => {
     const api = new MemoryApi();
     const clock = new TestClock();
     const coordination = aCoordination(clock);
-    const quota = { sandboxes: 10, pools: 10, replicas: 10, cpu: Number.POSITIVE_INFINITY, memory: Number.POSITIVE_INFINITY, ...limits };
+    const quota = {
+      sandboxes: 10,
+      pools: 10,
+      replicas: 10,
+      cpu: Number.POSITIVE_INFINITY,
+      memory: Number.POSITIVE_INFINITY,
+      ...limits,
+    };
     const settledLater: Tenant[] = [];
     const aReplica = async (quotas: Partial<Quotas> = {}, server: ApiServer = api.server) => {
       const records = new KubernetesRecordStore({
-        api: server, log: quietLog, seals: testSeals, now: () => clock.now(), instanceType: () => undefined, check: () => undefined,
-        teamOf: () => OWNER.team, clusterId: 'local', outdated: () => undefined,
+        api: server,
+        log: quietLog,
+        seals: testSeals,
+        now: () => clock.now(),
+        instanceType: () => undefined,
+        check: () => undefined,
+        teamOf: () => OWNER.team,
+        clusterId: 'local',
+        outdated: () => undefined,
         grants: grantPools({
-          coordination: { ...coordination, ...quotas }, clock, quotaLimits: { of: () => quota },
-          supervisor: { settleLater: (tenant) => { settledLater.push(tenant); } },
+          coordination: { ...coordination, ...quotas },
+          clock,
+          quotaLimits: { of: () => quota },
+          supervisor: {
+            settleLater: (tenant) => {
+              settledLater.push(tenant);
+            },
+          },
         }),
       });
       const pools = new Map<string, PoolRecord>();
-      await records.pools.watch(({ kind, record }) => (kind === 'put' ? pools.set(record.name, record) : pools.delete(record.name)));
+      await records.pools.watch(({ kind, record }) =>
+        kind === 'put' ? pools.set(record.name, record) : pools.delete(record.name),
+      );
       stops.push(() => records.stop());
       return { records, pools };
     };
     const read = (name = 'p') => api.objects.get(`${POOLS}/${name}`) as unknown as PoolObject;
     return {
-      api, quota, coordination, aReplica, read, settledLater,
-      make: (replicas: number, name = 'p') => api.put(`${POOLS}/${name}`, {
-        apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxPool', metadata: { name, namespace: OWNER.namespace, creationTimestamp: new Date(clock.now()).toISOString() },
-        spec: { overrides: { image: 'busybox' }, replicas },
-      }),
-      scale: (replicas: number) => api.put(`${POOLS}/p`, { ...read(), spec: { ...read().spec, replicas } }),
-      ready: (name = 'p') => { const condition = readyOf(read(name)); return condition && `${condition.status} ${condition.reason}`; },
-      used: async (resource: 'pools' | 'replicas' = 'replicas') => (await coordination.used(OWNER))[resource],
+      api,
+      quota,
+      coordination,
+      aReplica,
+      read,
+      settledLater,
+      make: (replicas: number, name = 'p') =>
+        api.put(`${POOLS}/${name}`, {
+          apiVersion: 'sandpool.dev/v1alpha1',
+          kind: 'SandboxPool',
+          metadata: {
+            name,
+            namespace: OWNER.namespace,
+            creationTimestamp: new Date(clock.now()).toISOString(),
+          },
+          spec: { overrides: { image: 'busybox' }, replicas },
+        }),
+      scale: (replicas: number) =>
+        api.put(`${POOLS}/p`, { ...read(), spec: { ...read().spec, replicas } }),
+      ready: (name = 'p') => {
+        const condition = readyOf(read(name));
+        return condition && `${condition.status} ${condition.reason}`;
+      },
+      used: async (resource: 'pools' | 'replicas' = 'replicas') =>
+        (await coordination.used(OWNER))[resource],
     };
   };
 
@@ -70,12 +111,22 @@ describe('a pool that is made or resized with kubectl', () => {
     make(4);
 
     await eventually(() => ready() === 'False QuotaExceeded', 'it says so');
-    expect(readyOf(read())?.message).to.include(`${OWNER.team}/default may have 3 replicas, 0 of them are used, and this takes 4 more`);
-    expect([read().resolved, pools.size, await used(), await used('pools')]).to.deep.equal([undefined, 0, 0, 0]);
+    expect(readyOf(read())?.message).to.include(
+      `${OWNER.team}/default may have 3 replicas, 0 of them are used, and this takes 4 more`,
+    );
+    expect([read().resolved, pools.size, await used(), await used('pools')]).to.deep.equal([
+      undefined,
+      0,
+      0,
+      0,
+    ]);
 
     quota.replicas = 4;
     records.pools.lookAgain(OWNER.namespace);
-    await eventually(() => pools.get('p')?.replicas === 4 && ready() === 'True Usable', 'it is used');
+    await eventually(
+      () => pools.get('p')?.replicas === 4 && ready() === 'True Usable',
+      'it is used',
+    );
     expect([read().resolved?.replicas, await used(), await used('pools')]).to.deep.equal([4, 4, 1]);
   });
 
@@ -99,8 +150,17 @@ describe('a pool that is made or resized with kubectl', () => {
 
     await eventually(() => ready() === 'False QuotaExceeded', 'it says so');
     expect(pools.get('p')).to.deep.include({ replicas: 2, requested: 5 });
-    await eventually(async () => records.pools.update({ ...pools.get('p')!, labels: { x: 'y' } }).then(() => true, () => false), 'something else is written');
-    expect([read().spec.replicas, read().resolved?.replicas, await used()]).to.deep.equal([5, 2, 2]);
+    await eventually(
+      async () =>
+        records.pools.update({ ...pools.get('p')!, labels: { x: 'y' } }).then(
+          () => true,
+          () => false,
+        ),
+      'something else is written',
+    );
+    expect([read().spec.replicas, read().resolved?.replicas, await used()]).to.deep.equal([
+      5, 2, 2,
+    ]);
 
     quota.replicas = 5;
     records.pools.lookAgain(OWNER.namespace);
@@ -111,7 +171,11 @@ describe('a pool that is made or resized with kubectl', () => {
 
   it('is made smaller at once, and counts so', async () => {
     const { make, scale, aReplica, used } = world({});
-    const replica = await aReplica({ reserve: async () => { throw unavailable('Redis is away'); } });
+    const replica = await aReplica({
+      reserve: async () => {
+        throw unavailable('Redis is away');
+      },
+    });
     const granting = await aReplica();
     make(4);
     await eventually(() => granting.pools.get('p')?.replicas === 4, 'it is used');
@@ -125,11 +189,20 @@ describe('a pool that is made or resized with kubectl', () => {
     const { make, scale, aReplica, used } = world({});
     const replicas = [await aReplica(), await aReplica(), await aReplica()];
     make(2);
-    await eventually(() => replicas.every(({ pools }) => pools.get('p')?.replicas === 2), 'all use it');
+    await eventually(
+      () => replicas.every(({ pools }) => pools.get('p')?.replicas === 2),
+      'all use it',
+    );
     scale(7);
-    await eventually(() => replicas.every(({ pools }) => pools.get('p')?.replicas === 7), 'all see it grow');
+    await eventually(
+      () => replicas.every(({ pools }) => pools.get('p')?.replicas === 7),
+      'all see it grow',
+    );
 
-    await eventually(async () => (await used()) === 7 && (await used('pools')) === 1, 'it counts once');
+    await eventually(
+      async () => (await used()) === 7 && (await used('pools')) === 1,
+      'it counts once',
+    );
   });
 
   it('waits while Redis is away, and says so', async () => {
@@ -150,14 +223,34 @@ describe('a pool that is made or resized with kubectl', () => {
   });
 
   for (const [what, error, left] of [
-    ['gives back what it reserved where the write is refused', new ApiRefused({ status: 403, reason: 'Forbidden', message: '', causes: [], retryAfterSeconds: undefined }), 0],
-    ['gives back what it reserved where the write could not be sent in time', new LeaseLost('late'), 0],
+    [
+      'gives back what it reserved where the write is refused',
+      new ApiRefused({
+        status: 403,
+        reason: 'Forbidden',
+        message: '',
+        causes: [],
+        retryAfterSeconds: undefined,
+      }),
+      0,
+    ],
+    [
+      'gives back what it reserved where the write could not be sent in time',
+      new LeaseLost('late'),
+      0,
+    ],
     ['has what may have been written settled later', new OutcomeUnknown('no answer'), 3],
   ] as const) {
     it(what, async () => {
       const { api, make, aReplica, used, settledLater } = world({});
       let tried = 0;
-      const client = { ...api.client, replace: async () => { tried += 1; throw error; } };
+      const client = {
+        ...api.client,
+        replace: async () => {
+          tried += 1;
+          throw error;
+        },
+      };
       await aReplica({}, { ...api.server, lane: () => client });
       make(3);
 
@@ -169,40 +262,75 @@ describe('a pool that is made or resized with kubectl', () => {
 
   it('never has more than the quota grants, whoever writes what at the same time, and whatever of it fails', async () => {
     const names = ['a', 'b', 'c', 'd'];
-    const edits = fc.array(fc.record({ name: fc.constantFrom(...names), replicas: fc.nat({ max: 9 }) }), { minLength: 6, maxLength: 12 });
-    const fates = fc.array(fc.constantFrom('lands', 'lands', 'refused', 'lost before', 'lost after'), { minLength: 8, maxLength: 8 });
-    await fc.assert(fc.asyncProperty(edits, fates, async (all, fate) => {
-      const { api, make, aReplica, read, used, quota, coordination } = world({ replicas: 12, pools: 3 });
-      const most = { pools: 0, replicas: 0 };
-      let writes = 0;
-      const replace: typeof api.client.replace = async (path, body, options) => {
-        const now = fate[writes++ % fate.length];
-        if (now === 'refused') throw new ApiRefused({ status: 403, reason: 'Forbidden', message: '', causes: [], retryAfterSeconds: undefined });
-        if (now === 'lost before') throw new OutcomeUnknown('no answer');
-        const stored = await api.client.replace(path, body, options);
-        const granted = names.flatMap((name) => read(name)?.resolved?.replicas ?? []);
-        most.pools = Math.max(most.pools, granted.length);
-        most.replicas = Math.max(most.replicas, granted.reduce((sum, each) => sum + each, 0));
-        if (now === 'lost after') throw new OutcomeUnknown('no answer');
-        return stored;
-      };
-      const server = { ...api.server, lane: () => ({ ...api.client, replace }) };
-      const replicas = [await aReplica({}, server), await aReplica({}, server)];
-      for (const [i, edit] of all.entries()) {
-        const before = api.objects.get(`${POOLS}/${edit.name}`) as unknown as PoolObject | undefined;
-        if (before) api.put(`${POOLS}/${edit.name}`, { ...before, spec: { ...before.spec, replicas: edit.replicas } });
-        else make(edit.replicas, edit.name);
-        if (i % 3 === 2) await new Promise((resolve) => { setTimeout(resolve, 60); });
-        for (const { records } of replicas) records.pools.lookAgain();
-      }
-      await new Promise((resolve) => { setTimeout(resolve, 300); });
-      expect(most.pools).to.be.at.most(quota.pools);
-      expect(most.replicas).to.be.at.most(quota.replicas);
-      const granted = names.reduce((sum, name) => sum + (read(name)?.resolved?.replicas ?? 0), 0);
-      expect(await used()).to.be.at.least(granted).and.at.most(quota.replicas);
-      expect((await coordination.used(OWNER)).pools).to.be.at.most(quota.pools);
-      for (const stop of stops.splice(0)) await stop();
-    }), { numRuns: 12 });
+    const edits = fc.array(
+      fc.record({ name: fc.constantFrom(...names), replicas: fc.nat({ max: 9 }) }),
+      { minLength: 6, maxLength: 12 },
+    );
+    const fates = fc.array(
+      fc.constantFrom('lands', 'lands', 'refused', 'lost before', 'lost after'),
+      { minLength: 8, maxLength: 8 },
+    );
+    await fc.assert(
+      fc.asyncProperty(edits, fates, async (all, fate) => {
+        const { api, make, aReplica, read, used, quota, coordination } = world({
+          replicas: 12,
+          pools: 3,
+        });
+        const most = { pools: 0, replicas: 0 };
+        let writes = 0;
+        const replace: typeof api.client.replace = async (path, body, options) => {
+          const now = fate[writes++ % fate.length];
+          if (now === 'refused')
+            throw new ApiRefused({
+              status: 403,
+              reason: 'Forbidden',
+              message: '',
+              causes: [],
+              retryAfterSeconds: undefined,
+            });
+          if (now === 'lost before') throw new OutcomeUnknown('no answer');
+          const stored = await api.client.replace(path, body, options);
+          const granted = names.flatMap((name) => read(name)?.resolved?.replicas ?? []);
+          most.pools = Math.max(most.pools, granted.length);
+          most.replicas = Math.max(
+            most.replicas,
+            granted.reduce((sum, each) => sum + each, 0),
+          );
+          if (now === 'lost after') throw new OutcomeUnknown('no answer');
+          return stored;
+        };
+        const server = { ...api.server, lane: () => ({ ...api.client, replace }) };
+        const replicas = [await aReplica({}, server), await aReplica({}, server)];
+        for (const [i, edit] of all.entries()) {
+          const before = api.objects.get(`${POOLS}/${edit.name}`) as unknown as
+            | PoolObject
+            | undefined;
+          if (before)
+            api.put(`${POOLS}/${edit.name}`, {
+              ...before,
+              spec: { ...before.spec, replicas: edit.replicas },
+            });
+          else make(edit.replicas, edit.name);
+          if (i % 3 === 2)
+            await new Promise((resolve) => {
+              setTimeout(resolve, 60);
+            });
+          for (const { records } of replicas) records.pools.lookAgain();
+        }
+        await new Promise((resolve) => {
+          setTimeout(resolve, 300);
+        });
+        expect(most.pools).to.be.at.most(quota.pools);
+        expect(most.replicas).to.be.at.most(quota.replicas);
+        const granted = names.reduce((sum, name) => sum + (read(name)?.resolved?.replicas ?? 0), 0);
+        expect(await used())
+          .to.be.at.least(granted)
+          .and.at.most(quota.replicas);
+        expect((await coordination.used(OWNER)).pools).to.be.at.most(quota.pools);
+        for (const stop of stops.splice(0)) await stop();
+      }),
+      { numRuns: 12 },
+    );
   }).timeout(60_000);
 
   it('of an earlier version counts with the size it has, from then on', async () => {
@@ -212,7 +340,10 @@ describe('a pool that is made or resized with kubectl', () => {
     await eventually(() => pools.get('p')?.replicas === 2, 'it is used');
     const { replicas: _granted, ...earlier } = read().resolved!;
     const { metadata } = read();
-    api.put(`${POOLS}/p`, { ...read(), resolved: testSeals.sealed('SandboxPool', metadata, { uid: metadata.uid, content: earlier }) });
+    api.put(`${POOLS}/p`, {
+      ...read(),
+      resolved: testSeals.sealed('SandboxPool', metadata, { uid: metadata.uid, content: earlier }),
+    });
 
     await eventually(() => read().resolved?.replicas === 2, 'its size is written');
     scale(9);

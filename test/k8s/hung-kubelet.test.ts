@@ -17,7 +17,9 @@ describe('a kubelet that hangs, while its API server answers', () => {
     under = await aFakePod(() => undefined, { openWithinMs: 100, answerWithinMs: 100 });
     under.isHung = true;
     silent = [];
-    under.streams.whenSilent((node) => { silent.push(node); });
+    under.streams.whenSilent((node) => {
+      silent.push(node);
+    });
   });
   afterEach(() => under.close());
 
@@ -54,7 +56,9 @@ describe('a kubelet that hangs, while its API server answers', () => {
   it('has its node known as silent by a link that is there already, too', async () => {
     under.isHung = false;
     const connection = await under.streams.dial(pod(), 7_000, NEVER);
-    expect(await rejection(connection.taken ?? Promise.resolve())).to.be.instanceOf(PortUnreachable);
+    expect(await rejection(connection.taken ?? Promise.resolve())).to.be.instanceOf(
+      PortUnreachable,
+    );
     expect(silent).to.deep.equal(['n1']);
   });
 });

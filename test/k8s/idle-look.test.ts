@@ -10,22 +10,42 @@ import { TestClock } from '../support/test-clock.ts';
 const READY: Vitals = { kind: 'available', startedAt: 1 };
 const STARTING: Vitals = { kind: 'starting' };
 
-/** A pool whose records are idle and whose Pods the mirror has as starting; `ready`: those that are not any more, which it comes to know if it `hears`. */
-const aPool = (size: number, ready: readonly string[], { hears = false, onTrouble = false, shown = [] as readonly string[], ends = [] as readonly string[] } = {}) => {
+/**
+ * A pool whose records are idle and whose Pods the mirror has as starting; `ready`: those that are
+ * not any more, which it comes to know if it `hears`.
+ */
+const aPool = (
+  size: number,
+  ready: readonly string[],
+  {
+    hears = false,
+    onTrouble = false,
+    shown = [] as readonly string[],
+    ends = [] as readonly string[],
+  } = {},
+) => {
   const { record } = anOrder();
   let trouble = onTrouble;
   const ids = Array.from({ length: size }, (_, n) => `i${n}`);
-  const mirror = new InstanceMirror({ report: () => undefined, missesPod: () => undefined, nodeTrouble: () => (trouble ? 'its node is not ready' : undefined) });
+  const mirror = new InstanceMirror({
+    report: () => undefined,
+    missesPod: () => undefined,
+    nodeTrouble: () => (trouble ? 'its node is not ready' : undefined),
+  });
   const items = ids.map((id, n) => {
-    const born = bornSandbox({ ...record, id, createdAt: 1_000 + n }) as { readonly metadata: object };
+    const born = bornSandbox({ ...record, id, createdAt: 1_000 + n }) as {
+      readonly metadata: object;
+    };
     return { ...born, metadata: { ...born.metadata, uid: `uid-${id}`, resourceVersion: '1' } };
   });
-  for (const id of ids) mirror.putPod(onTrouble || shown.includes(id) ? { ...aPod(id), vitals: READY } : aPod(id));
+  for (const id of ids)
+    mirror.putPod(onTrouble || shown.includes(id) ? { ...aPod(id), vitals: READY } : aPod(id));
   const read: string[] = [];
   const nodes: string[] = [];
   const asked: string[] = [];
   const look = new IdleLook({
-    clock: new TestClock(), mirror,
+    clock: new TestClock(),
+    mirror,
     api: { list: async () => ({ metadata: { resourceVersion: '7' }, items }) } as never,
     lookAtNode: async (name) => {
       nodes.push(name);
@@ -35,7 +55,8 @@ const aPool = (size: number, ready: readonly string[], { hears = false, onTroubl
       asked.push(revision);
       for (const id of ends) mirror.dropSandbox(id, `uid-${id}`);
       for (const id of ends) mirror.dropPod(aPod(id));
-      if (hears) for (const id of ready) mirror.putPod({ ...aPod(id), revision: '2', vitals: READY });
+      if (hears)
+        for (const id of ready) mirror.putPod({ ...aPod(id), revision: '2', vitals: READY });
       return hears;
     },
     read: async (stored: StoredSandbox): Promise<InstanceFact> => {
@@ -45,11 +66,25 @@ const aPool = (size: number, ready: readonly string[], { hears = false, onTroubl
       return { id, record: stored.record, vitals: ready.includes(id) ? READY : STARTING };
     },
   });
-  return { look: (atLeast = 1) => look.look(record.poolUid, record.poolOwner.namespace, atLeast), read, asked, nodes };
+  return {
+    look: (atLeast = 1) => look.look(record.poolUid, record.poolOwner.namespace, atLeast),
+    read,
+    asked,
+    nodes,
+  };
 };
 
 const aPod = (id: string): StoredPod => ({
-  namespace: 'alpha', id, uid: `pod-${id}`, ownerUid: `uid-${id}`, revision: '1', nodeName: 'node-0', endsBy: undefined, isForced: false, disruption: undefined, vitals: STARTING,
+  namespace: 'alpha',
+  id,
+  uid: `pod-${id}`,
+  ownerUid: `uid-${id}`,
+  revision: '1',
+  nodeName: 'node-0',
+  endsBy: undefined,
+  isForced: false,
+  disruption: undefined,
+  vitals: STARTING,
 });
 
 describe('a look for idle instances', () => {

@@ -11,32 +11,71 @@ const RECORD_UID = 'uid-of-the-record';
 
 const aMirror = () => {
   const facts: InstanceFact[] = [];
-  const mirror = new InstanceMirror({ report: (fact) => { facts.push(fact); }, missesPod: () => undefined, nodeTrouble: () => undefined });
+  const mirror = new InstanceMirror({
+    report: (fact) => {
+      facts.push(fact);
+    },
+    missesPod: () => undefined,
+    nodeTrouble: () => undefined,
+  });
   void mirror.begin(); // there is nothing yet
   return { mirror, facts };
 };
 
 const aSandbox = (revision: string): StoredSandbox => ({
-  uid: RECORD_UID, podUid: 'uid-of-the-pod', terminating: false,
+  uid: RECORD_UID,
+  podUid: 'uid-of-the-pod',
+  terminating: false,
   record: {
-    id: ID, revision, state: 'claimed', poolUid: 'p', poolName: 'p', poolOwner: ALICE, createdAt: 1, updateRevision: 'r', cpu: '1', memory: '1Gi', containerImages: {}, startupTimeoutMs: 1,
+    id: ID,
+    revision,
+    state: 'claimed',
+    poolUid: 'p',
+    poolName: 'p',
+    poolOwner: ALICE,
+    createdAt: 1,
+    updateRevision: 'r',
+    cpu: '1',
+    memory: '1Gi',
+    containerImages: {},
+    startupTimeoutMs: 1,
     claim: { owner: ALICE, claimedAt: 2, idleTimeoutMs: 0, maxLifetimeMs: 0 },
   },
 });
 
 const aPod = (revision: string): StoredPod => ({
-  namespace: ALICE.namespace, id: ID, uid: 'uid-of-the-pod', ownerUid: RECORD_UID, revision, nodeName: 'node-0', endsBy: undefined, isForced: false, disruption: undefined, vitals: { kind: 'available', startedAt: 1 },
+  namespace: ALICE.namespace,
+  id: ID,
+  uid: 'uid-of-the-pod',
+  ownerUid: RECORD_UID,
+  revision,
+  nodeName: 'node-0',
+  endsBy: undefined,
+  isForced: false,
+  disruption: undefined,
+  vitals: { kind: 'available', startedAt: 1 },
 });
 
 describe('the mirror of instances', () => {
   it('reports an instance whose record and Pod are both there before all others are, and one that lacks either afterwards', async () => {
     const facts: InstanceFact[] = [];
-    const mirror = new InstanceMirror({ report: (fact) => { facts.push(fact); }, missesPod: () => undefined, nodeTrouble: () => undefined });
-    mirror.putSandbox({ ...aSandbox('1'), record: { ...aSandbox('1').record, id: 'lacks-its-pod' } });
+    const mirror = new InstanceMirror({
+      report: (fact) => {
+        facts.push(fact);
+      },
+      missesPod: () => undefined,
+      nodeTrouble: () => undefined,
+    });
+    mirror.putSandbox({
+      ...aSandbox('1'),
+      record: { ...aSandbox('1').record, id: 'lacks-its-pod' },
+    });
     mirror.putPod(aPod('1'));
     expect(facts).to.have.length(0);
     mirror.putSandbox(aSandbox('2'));
-    expect(facts.map(({ id, vitals }) => `${id} ${vitals.kind}`)).to.deep.equal([`${ID} available`]);
+    expect(facts.map(({ id, vitals }) => `${id} ${vitals.kind}`)).to.deep.equal([
+      `${ID} available`,
+    ]);
 
     await mirror.begin();
 
@@ -48,15 +87,23 @@ describe('the mirror of instances', () => {
     const mirror = new InstanceMirror({
       report: (fact) => {
         facts.push(fact);
-        for (const until = performance.now() + 1; performance.now() < until;); // as hosting an actor does
+        // as hosting an actor does
+        for (const until = performance.now() + 1; performance.now() < until;);
       },
-      missesPod: () => undefined, nodeTrouble: () => undefined,
+      missesPod: () => undefined,
+      nodeTrouble: () => undefined,
     });
     const ids = Array.from({ length: 60 }, (_, n) => `instance-${n}`);
-    for (const id of ids) mirror.putSandbox({ ...aSandbox('1'), record: { ...aSandbox('1').record, id } });
+    for (const id of ids)
+      mirror.putSandbox({ ...aSandbox('1'), record: { ...aSandbox('1').record, id } });
     let [turns, over] = [0, false];
-    const begun = mirror.begin().finally(() => { over = true; });
-    for (; !over; turns++) await new Promise<void>((resolve) => { setImmediate(resolve); });
+    const begun = mirror.begin().finally(() => {
+      over = true;
+    });
+    for (; !over; turns++)
+      await new Promise<void>((resolve) => {
+        setImmediate(resolve);
+      });
     await begun;
     expect(turns).to.be.greaterThan(3);
     expect(facts.map(({ id }) => id)).to.deep.equal(ids);
@@ -81,12 +128,33 @@ describe('the mirror of instances', () => {
   it('says since when a Pod is ready, or no more, as its condition does, and nothing of that where its node is in trouble', () => {
     const facts: InstanceFact[] = [];
     const troubles: string[] = [];
-    const mirror = new InstanceMirror({ report: (fact) => { facts.push(fact); }, missesPod: () => undefined, nodeTrouble: () => troubles[0] });
+    const mirror = new InstanceMirror({
+      report: (fact) => {
+        facts.push(fact);
+      },
+      missesPod: () => undefined,
+      nodeTrouble: () => troubles[0],
+    });
     void mirror.begin();
-    const ready = (revision: string, status: 'True' | 'False', lastTransitionTime: string): void => {
+    const ready = (
+      revision: string,
+      status: 'True' | 'False',
+      lastTransitionTime: string,
+    ): void => {
       const read = storedPodOf({
-        metadata: { namespace: ALICE.namespace, name: `sb-${UUID}`, uid: 'p', resourceVersion: revision, ownerReferences: [{ kind: 'Sandbox', uid: RECORD_UID }] },
-        spec: { nodeName: 'node-0' }, status: { phase: 'Running', startTime: '2026-01-01T00:00:00Z', conditions: [{ type: 'Ready', status, lastTransitionTime }] },
+        metadata: {
+          namespace: ALICE.namespace,
+          name: `sb-${UUID}`,
+          uid: 'p',
+          resourceVersion: revision,
+          ownerReferences: [{ kind: 'Sandbox', uid: RECORD_UID }],
+        },
+        spec: { nodeName: 'node-0' },
+        status: {
+          phase: 'Running',
+          startTime: '2026-01-01T00:00:00Z',
+          conditions: [{ type: 'Ready', status, lastTransitionTime }],
+        },
       });
       if (read) mirror.putPod(read);
     };
@@ -99,8 +167,23 @@ describe('the mirror of instances', () => {
     troubles.push('it is drained');
     mirror.nodeChanged('node-0');
 
-    const shown = facts.flatMap(({ vitals }) => (vitals.kind === 'available' || vitals.kind === 'unavailable' ? [{ kind: vitals.kind, since: vitals.since && new Date(vitals.since).getUTCSeconds(), ...('nodeInTrouble' in vitals ? { nodeInTrouble: true } : {}) }] : []));
-    expect(shown).to.deep.equal([{ kind: 'available', since: 5 }, { kind: 'unavailable', since: 7 }, { kind: 'available', since: 9 }, { kind: 'unavailable', since: undefined, nodeInTrouble: true }]);
+    const shown = facts.flatMap(({ vitals }) =>
+      vitals.kind === 'available' || vitals.kind === 'unavailable'
+        ? [
+            {
+              kind: vitals.kind,
+              since: vitals.since && new Date(vitals.since).getUTCSeconds(),
+              ...('nodeInTrouble' in vitals ? { nodeInTrouble: true } : {}),
+            },
+          ]
+        : [],
+    );
+    expect(shown).to.deep.equal([
+      { kind: 'available', since: 5 },
+      { kind: 'unavailable', since: 7 },
+      { kind: 'available', since: 9 },
+      { kind: 'unavailable', since: undefined, nodeInTrouble: true },
+    ]);
   });
 
   it('says of what stands in another store than before that what was known of it counts no more', () => {
@@ -112,7 +195,9 @@ describe('the mirror of instances', () => {
     expect(facts.at(-1)?.record).to.equal(undefined);
 
     const [key, uid] = [`${ALICE.namespace}/sb-${ID}`, 'uid-of-the-pod'];
-    mirror.sandboxes.list({ afresh: true }).put({ key, uid: RECORD_UID, revision: '2', record: aSandbox('2') });
+    mirror.sandboxes
+      .list({ afresh: true })
+      .put({ key, uid: RECORD_UID, revision: '2', record: aSandbox('2') });
     mirror.pods.list({ afresh: true }).put({ key, uid, revision: '3', record: aPod('3') });
 
     expect(facts.at(-1)).to.deep.include({ id: ID, afresh: true });

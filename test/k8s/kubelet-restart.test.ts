@@ -6,11 +6,28 @@ import { aFakePod, POD_GONE, type FakePod } from './a-fake-pod-server.ts';
 
 const NEVER = new AbortController().signal;
 
-const WAYS: readonly (readonly [string, (under: FakePod) => Promise<unknown>, abstract new (...args: never) => Error])[] = [
-  ['a command', ({ streams, pod }) => streams.exec(pod, { argv: ['true'], timeoutMs: 5_000, outputLimit: 100 }, NEVER), InstanceGone],
-  ['a terminal', ({ streams, pod }) => streams.attach(pod, { argv: ['bash'], cols: 80, rows: 24 }), InstanceGone],
+const WAYS: readonly (readonly [
+  string,
+  (under: FakePod) => Promise<unknown>,
+  abstract new (...args: never) => Error,
+])[] = [
+  [
+    'a command',
+    ({ streams, pod }) =>
+      streams.exec(pod, { argv: ['true'], timeoutMs: 5_000, outputLimit: 100 }, NEVER),
+    InstanceGone,
+  ],
+  [
+    'a terminal',
+    ({ streams, pod }) => streams.attach(pod, { argv: ['bash'], cols: 80, rows: 24 }),
+    InstanceGone,
+  ],
   ['a connection', ({ streams, pod }) => streams.dial(pod, 7_000, NEVER), InstanceGone],
-  ['a log', ({ streams, pod }) => streams.logs(pod, { tailLines: 10, limitBytes: 1_000 }), LogsGone],
+  [
+    'a log',
+    ({ streams, pod }) => streams.logs(pod, { tailLines: 10, limitBytes: 1_000 }),
+    LogsGone,
+  ],
 ];
 
 /** What API servers make of a kubelet's 404, and what kubelets say themselves. */
@@ -21,7 +38,9 @@ const ANSWERS: readonly (readonly [string, string])[] = [
 
 describe('a kubelet that does not know yet what it runs', () => {
   let under: FakePod;
-  beforeEach(async () => { under = await aFakePod(() => undefined); });
+  beforeEach(async () => {
+    under = await aFakePod(() => undefined);
+  });
   afterEach(() => under.close());
 
   for (const [way, open, goneAs] of WAYS) {
@@ -43,7 +62,9 @@ describe('a kubelet that does not know yet what it runs', () => {
 
   it('is believed where the Pod goes between the look and the way in', async () => {
     under.refusal = { status: 404, body: JSON.stringify(POD_GONE) };
-    under.refused = () => { under.isGone = true; };
+    under.refused = () => {
+      under.isGone = true;
+    };
     for (const [, open, goneAs] of WAYS) {
       under.isGone = false;
       expect(await rejection(open(under))).to.be.instanceOf(goneAs);

@@ -11,11 +11,20 @@ describe('a label taken off the Pod of a running sandbox', () => {
     const api = new MemoryApi();
     const parts = await aDriver(api);
     const instance = await anInstance(api, parts.driver);
-    await eventually(() => parts.last(instance.id)?.record?.claim !== undefined && parts.last(instance.id)?.vitals.kind === 'available', 'it runs');
+    await eventually(
+      () =>
+        parts.last(instance.id)?.record?.claim !== undefined &&
+        parts.last(instance.id)?.vitals.kind === 'available',
+      'it runs',
+    );
     const vitals = (): string | undefined => parts.last(instance.id)?.vitals.kind;
     const unlabel = (): void => {
       const pod = api.objects.get(instance.podAt);
-      if (pod) api.put(instance.podAt, { ...pod, metadata: { ...pod.metadata, labels: { 'sandpool.dev/network': 'none' } } });
+      if (pod)
+        api.put(instance.podAt, {
+          ...pod,
+          metadata: { ...pod.metadata, labels: { 'sandpool.dev/network': 'none' } },
+        });
     };
     return { api, ...parts, ...instance, vitals, unlabel };
   };
@@ -28,7 +37,11 @@ describe('a label taken off the Pod of a running sandbox', () => {
     expect(facts.some((fact) => fact.vitals.kind === 'gone')).to.equal(false);
 
     const pod = api.objects.get(podAt);
-    api.put(podAt, { ...pod, metadata: { ...pod?.metadata, name: pod?.metadata.name ?? '' }, status: { phase: 'Failed', reason: 'Evicted' } });
+    api.put(podAt, {
+      ...pod,
+      metadata: { ...pod?.metadata, name: pod?.metadata.name ?? '' },
+      status: { phase: 'Failed', reason: 'Evicted' },
+    });
     await eventually(() => vitals() === 'gone', 'its end is told by the watch');
     expect(labelsOf(api.objects.get(podAt))['sandpool.dev/network']).to.equal('none');
     await driver.stop();
@@ -43,7 +56,9 @@ describe('a label taken off the Pod of a running sandbox', () => {
       reads += 1;
       throw new Error('cut');
     };
-    api.client.patch = async () => { throw new Error('forbidden'); };
+    api.client.patch = async () => {
+      throw new Error('forbidden');
+    };
     unlabel();
     await eventually(() => reads === 1, 'it is looked at');
     api.client.get = async (...of) => {
@@ -78,7 +93,14 @@ describe('a label taken off the Pod of a running sandbox', () => {
   it('needs no look where the Pod was seen to end', async () => {
     const { api, driver, vitals, podAt } = await running();
     const pod = api.objects.get(podAt);
-    api.put(podAt, { ...pod, metadata: { ...pod?.metadata, name: pod?.metadata.name ?? '', deletionTimestamp: '2026-01-01T00:00:00Z' } });
+    api.put(podAt, {
+      ...pod,
+      metadata: {
+        ...pod?.metadata,
+        name: pod?.metadata.name ?? '',
+        deletionTimestamp: '2026-01-01T00:00:00Z',
+      },
+    });
     const before = api.asked.length;
     api.remove(podAt);
     await eventually(() => vitals() === 'gone', 'it has ended');

@@ -14,11 +14,20 @@ import { testSeals } from '../support/test-seals.ts';
 
 interface CreatedPod {
   readonly metadata: { readonly labels: Readonly<Record<string, string>> };
-  readonly spec: { readonly imagePullSecrets?: readonly { readonly name: string }[]; readonly volumes?: readonly object[] };
+  readonly spec: {
+    readonly imagePullSecrets?: readonly { readonly name: string }[];
+    readonly volumes?: readonly object[];
+  };
 }
 
-const bound = (claimName: string): Volume =>
-  ({ claimName, displayName: claimName, capacity: '1Gi', accessModes: [], storageClass: '', phase: 'Bound' });
+const bound = (claimName: string): Volume => ({
+  claimName,
+  displayName: claimName,
+  capacity: '1Gi',
+  accessModes: [],
+  storageClass: '',
+  phase: 'Bound',
+});
 
 /** What a driver creates for a definition, whoever wrote that. */
 const launchedWith = async (
@@ -29,14 +38,19 @@ const launchedWith = async (
   const client = {
     create: async (path: string, body: { readonly metadata: object }) => {
       created.push({ path, body });
-      return { ...body, metadata: { ...body.metadata, uid: `uid-${created.length}`, resourceVersion: '1' } };
+      return {
+        ...body,
+        metadata: { ...body.metadata, uid: `uid-${created.length}`, resourceVersion: '1' },
+      };
     },
   };
   const driver = new KubernetesSandboxDriver({
     api: { lane: () => client, calm: async () => undefined } as never,
     streams: { whenSilent: () => undefined } as never,
     volumes: { provided: true, list },
-    outdated: () => undefined, seals: testSeals, teamOf: (namespace) => namespace,
+    outdated: () => undefined,
+    seals: testSeals,
+    teamOf: (namespace) => namespace,
     clock: new TestClock(),
     log: quietLog,
     pods: { runAsUser: 1_000, terminationGraceSeconds: 0 },
@@ -63,14 +77,19 @@ describe('a Pod of a definition that somebody forged', () => {
     const refused = await rejection(launchedWith(definition, async () => [bound('own')]));
     const [pod] = await launchedWith(definition, async () => [bound('etcd-data')]);
 
-    expect(refused).to.be.instanceOf(DefinitionRefused).and.have.property('message').that.includes('etcd-data');
+    expect(refused)
+      .to.be.instanceOf(DefinitionRefused)
+      .and.have.property('message')
+      .that.includes('etcd-data');
     expect(pod?.spec.volumes).to.have.lengthOf(1);
   });
 
   it('waits where the volumes can not be listed, and is no failed start', async () => {
     const definition = runnable({ volumes: [{ claimName: 'own', mountPath: '/data' }] });
 
-    const refused = await rejection(launchedWith(definition, () => Promise.reject(unavailable('away'))));
+    const refused = await rejection(
+      launchedWith(definition, () => Promise.reject(unavailable('away'))),
+    );
 
     expect(refused).to.be.instanceOf(OutcomeUnknown);
   });
@@ -78,13 +97,27 @@ describe('a Pod of a definition that somebody forged', () => {
   it('pulls with the passwords of its own pool or env alone', () => {
     const forged = runnable({ imagePullSecret: 'another-env' });
     const pool: PoolRecord = {
-      uid: 'own-pool', revision: '1', name: 'p', owner: ALICE, createdAt: 0, replicas: 1, source: {}, labels: {}, annotations: {},
-      updateStrategy: DEFAULT_UPDATE_STRATEGY, definition: forged, updateRevision: 'r', breaker: CLOSED_BREAKER, deleting: false,
+      uid: 'own-pool',
+      revision: '1',
+      name: 'p',
+      owner: ALICE,
+      createdAt: 0,
+      replicas: 1,
+      source: {},
+      labels: {},
+      annotations: {},
+      updateStrategy: DEFAULT_UPDATE_STRATEGY,
+      definition: forged,
+      updateRevision: 'r',
+      breaker: CLOSED_BREAKER,
+      deleting: false,
     };
 
     expect(birthOf(pool, 'id', 0).definition.imagePullSecret).to.equal(true);
     const member = birthOf({ ...pool, env: { uid: 'own-env', name: 'e' } }, 'id', 0);
     expect(member.definition.imagePullSecret).to.equal('own-env');
-    expect(birthOf({ ...pool, definition: runnable() }, 'id', 0).definition).to.not.have.property('imagePullSecret');
+    expect(birthOf({ ...pool, definition: runnable() }, 'id', 0).definition).to.not.have.property(
+      'imagePullSecret',
+    );
   });
 });

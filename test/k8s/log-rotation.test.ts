@@ -5,15 +5,20 @@ import { eventually } from '../support/eventually.ts';
 import { aFakePod, type FakePod } from './a-fake-pod-server.ts';
 
 const START = Date.parse('2026-01-31T12:00:00Z');
-const timeOf = (second: number): string => new Date(START + second * 1_000).toISOString().replace('Z', '000000Z');
-const lines = (from: number, to: number): readonly string[] => Array.from({ length: to - from }, (_, i) => `${timeOf(from + i)} line ${from + i}`);
+const timeOf = (second: number): string =>
+  new Date(START + second * 1_000).toISOString().replace('Z', '000000Z');
+const lines = (from: number, to: number): readonly string[] =>
+  Array.from({ length: to - from }, (_, i) => `${timeOf(from + i)} line ${from + i}`);
 
 describe('a log that its kubelet has rotated', () => {
   let under: FakePod;
-  beforeEach(async () => { under = await aFakePod(() => undefined); });
+  beforeEach(async () => {
+    under = await aFakePod(() => undefined);
+  });
   afterEach(() => under.close());
 
-  const tail = (more: object = {}) => under.streams.logs(under.pod, { tailLines: 100, limitBytes: 1 << 20, ...more });
+  const tail = (more: object = {}) =>
+    under.streams.logs(under.pod, { tailLines: 100, limitBytes: 1 << 20, ...more });
 
   it('is truncated, where lines were read that are not kept any more', async () => {
     under.logged = lines(0, 10);
@@ -59,7 +64,11 @@ describe('a log that its kubelet has rotated', () => {
     followed.losesTrack = true;
     followed.logged = lines(0, 3);
     const seen: string[] = [];
-    for await (const batch of followed.streams.followLogs(followed.pod, '0', AbortSignal.timeout(10_000))) {
+    for await (const batch of followed.streams.followLogs(
+      followed.pod,
+      '0',
+      AbortSignal.timeout(10_000),
+    )) {
       seen.push(...batch.lines.map(({ text }) => String(text)));
       if (seen.length === 3) followed.logged = lines(1, 6);
       if (seen.length >= 6) break;
@@ -76,9 +85,11 @@ describe('a log that its kubelet has rotated', () => {
     const controller = new AbortController();
     const batches: LogBatch[] = [];
     const over = (async () => {
-      for await (const batch of followed.streams.followLogs(followed.pod, '0', controller.signal)) batches.push(batch);
+      for await (const batch of followed.streams.followLogs(followed.pod, '0', controller.signal))
+        batches.push(batch);
     })();
-    const looks = (): number => followed.logRequests.filter((url) => url.includes('tailLines=1')).length;
+    const looks = (): number =>
+      followed.logRequests.filter((url) => url.includes('tailLines=1')).length;
     await eventually(() => looks() >= 3, 'it was looked for more');
     followed.logged = [];
     const before = looks();
@@ -91,11 +102,13 @@ describe('a log that its kubelet has rotated', () => {
     expect(batches.map(({ skipped }) => skipped)).to.deep.equal([false]);
   });
 
-  it('is another container\'s own', () => {
+  it("is another container's own", () => {
     const seen = new SeenLogs();
     seen.saw(under.pod, { first: timeOf(1), last: timeOf(2) });
 
-    expect(seen.lacks({ ...under.pod, container: 'other' }, { since: '', first: '' })).to.equal(false);
+    expect(seen.lacks({ ...under.pod, container: 'other' }, { since: '', first: '' })).to.equal(
+      false,
+    );
     expect(seen.lacks(under.pod, { since: '', first: '' })).to.equal(true);
     expect(seen.lacks(under.pod, { since: '', first: timeOf(1) })).to.equal(false);
   });
@@ -103,7 +116,8 @@ describe('a log that its kubelet has rotated', () => {
   it('is forgotten where too many are read', () => {
     const seen = new SeenLogs();
     seen.saw(under.pod, { first: timeOf(1), last: timeOf(2) });
-    for (let n = 0; n < 10_000; n++) seen.saw({ ...under.pod, uid: `u${n}-` }, { first: timeOf(1), last: timeOf(2) });
+    for (let n = 0; n < 10_000; n++)
+      seen.saw({ ...under.pod, uid: `u${n}-` }, { first: timeOf(1), last: timeOf(2) });
 
     expect(seen.lacks(under.pod, { since: '', first: '' })).to.equal(false);
   });

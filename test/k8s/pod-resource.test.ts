@@ -3,13 +3,20 @@ import { podOf, storedPodOf } from '../../src/k8s/pod-resource.ts';
 import { execProbe, httpProbe, tcpProbe } from '../support/a-probe.ts';
 import { aDefinition, anOrder } from '../support/instance-orders.ts';
 
-interface Made { readonly spec: { readonly shareProcessNamespace?: boolean } }
+interface Made {
+  readonly spec: { readonly shareProcessNamespace?: boolean };
+}
 
 describe('the Pod of an instance', () => {
   const specOf = (names: readonly string[]): Made['spec'] => {
     const [container] = aDefinition({ image: 'busybox' }).containers;
-    const definition = { ...aDefinition(), containers: names.map((name) => ({ ...container!, name })) };
-    return (podOf(anOrder(definition), 'uid', { runAsUser: 1_000, terminationGraceSeconds: 5 }) as Made).spec;
+    const definition = {
+      ...aDefinition(),
+      containers: names.map((name) => ({ ...container!, name })),
+    };
+    return (
+      podOf(anOrder(definition), 'uid', { runAsUser: 1_000, terminationGraceSeconds: 5 }) as Made
+    ).spec;
   };
 
   it('has a pid 1 that reaps orphans and lets the main process heed SIGTERM', () => {
@@ -18,8 +25,11 @@ describe('the Pod of an instance', () => {
 
   it('runs where its template says, and else says nothing of it', () => {
     const placement = {
-      runtimeClassName: 'gvisor', nodeSelector: { disk: 'ssd' }, tolerations: [{ operator: 'Exists' as const }],
-      priorityClassName: 'low', hostUsers: false as const,
+      runtimeClassName: 'gvisor',
+      nodeSelector: { disk: 'ssd' },
+      tolerations: [{ operator: 'Exists' as const }],
+      priorityClassName: 'low',
+      hostUsers: false as const,
     };
     const placed = (part: object): object => {
       const order = anOrder(aDefinition({ image: 'busybox' }, part));
@@ -30,18 +40,30 @@ describe('the Pod of an instance', () => {
   });
 
   it('has the devices and the disk that its template names, set aside and at most', () => {
-    const definition = aDefinition({ image: 'busybox', extendedResources: { 'nvidia.com/gpu': 2 }, ephemeralStorageBytes: 1_024 });
-    const { spec } = podOf(anOrder(definition), 'uid', { runAsUser: 1_000, terminationGraceSeconds: 5 }) as
-      { readonly spec: { readonly containers: readonly { readonly resources: object }[] } };
-    const amounts = { cpu: '1000m', memory: String(128 * 2 ** 20), 'nvidia.com/gpu': '2', 'ephemeral-storage': '1024' };
+    const definition = aDefinition({
+      image: 'busybox',
+      extendedResources: { 'nvidia.com/gpu': 2 },
+      ephemeralStorageBytes: 1_024,
+    });
+    const { spec } = podOf(anOrder(definition), 'uid', {
+      runAsUser: 1_000,
+      terminationGraceSeconds: 5,
+    }) as { readonly spec: { readonly containers: readonly { readonly resources: object }[] } };
+    const amounts = {
+      cpu: '1000m',
+      memory: String(128 * 2 ** 20),
+      'nvidia.com/gpu': '2',
+      'ephemeral-storage': '1024',
+    };
     expect(spec.containers[0]?.resources).to.deep.equal({ requests: amounts, limits: amounts });
   });
 
   it('has its images asked for anew where they are pulled with a password', () => {
     const policies = (part: object): unknown => {
       const order = anOrder(aDefinition({ image: 'busybox' }, part));
-      const { spec } = podOf(order, 'uid', { runAsUser: 1_000, terminationGraceSeconds: 5 }) as
-        { readonly spec: { readonly containers: readonly { readonly imagePullPolicy?: string }[] } };
+      const { spec } = podOf(order, 'uid', { runAsUser: 1_000, terminationGraceSeconds: 5 }) as {
+        readonly spec: { readonly containers: readonly { readonly imagePullPolicy?: string }[] };
+      };
       return spec.containers.map(({ imagePullPolicy }) => imagePullPolicy);
     };
     expect(policies({ imagePullSecret: true })).to.deep.equal(['Always']);
@@ -55,11 +77,22 @@ describe('the Pod of an instance', () => {
 
   it('says what to do where the kubelet can not reach the port that its probe asks', () => {
     const unready = (readinessProbe: ReturnType<typeof httpProbe>): unknown => {
-      const made = podOf(anOrder(aDefinition({ image: 'busybox', readinessProbe })), 'uid', { runAsUser: 1_000, terminationGraceSeconds: 5 }) as { readonly metadata: object };
-      const status = { phase: 'Running', containerStatuses: [{ name: 'main', state: { running: {} } }] };
-      return storedPodOf({ ...made, metadata: { ...made.metadata, uid: 'u', resourceVersion: '1' }, status })?.vitals;
+      const made = podOf(anOrder(aDefinition({ image: 'busybox', readinessProbe })), 'uid', {
+        runAsUser: 1_000,
+        terminationGraceSeconds: 5,
+      }) as { readonly metadata: object };
+      const status = {
+        phase: 'Running',
+        containerStatuses: [{ name: 'main', state: { running: {} } }],
+      };
+      return storedPodOf({
+        ...made,
+        metadata: { ...made.metadata, uid: 'u', resourceVersion: '1' },
+        status,
+      })?.vitals;
     };
-    for (const probe of [httpProbe(80, '/'), tcpProbe(80)]) expect(unready(probe)).to.have.property('advice');
+    for (const probe of [httpProbe(80, '/'), tcpProbe(80)])
+      expect(unready(probe)).to.have.property('advice');
     expect(unready(execProbe(['true']))).to.not.have.property('advice');
   });
 });

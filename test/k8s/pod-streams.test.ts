@@ -1,6 +1,11 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
-import { InstanceGone, NotJoinable, OutcomeUnknown, type ExecRequest } from '../../src/contracts/sandbox-driver.ts';
+import {
+  InstanceGone,
+  NotJoinable,
+  OutcomeUnknown,
+  type ExecRequest,
+} from '../../src/contracts/sandbox-driver.ts';
 import { WebSocket } from 'ws';
 import { eventually } from '../support/eventually.ts';
 import { rejection } from '../support/rejection.ts';
@@ -17,14 +22,23 @@ describe('streams of a Pod', () => {
     fake = undefined;
   });
 
-  const pod = async (...args: Parameters<typeof aFakePod>): Promise<FakePod> => fake = await aFakePod(...args);
+  const pod = async (...args: Parameters<typeof aFakePod>): Promise<FakePod> =>
+    (fake = await aFakePod(...args));
   const exec = ({ streams, pod: target }: FakePod, part: Partial<ExecRequest> = {}) =>
-    streams.exec(target, { argv: ['cmd', 'a secret'], timeoutMs: 5_000, outputLimit: 100, ...part }, new AbortController().signal);
+    streams.exec(
+      target,
+      { argv: ['cmd', 'a secret'], timeoutMs: 5_000, outputLimit: 100, ...part },
+      new AbortController().signal,
+    );
 
   describe('exec', () => {
     it('puts nothing of the command into the address, and orders nothing before its shell is there', async () => {
       const under = await pod(() => {});
-      const running = exec(under, { env: { KEY: 'a secret value' }, cwd: '/secret', stdin: 'the input' });
+      const running = exec(under, {
+        env: { KEY: 'a secret value' },
+        cwd: '/secret',
+        stdin: 'the input',
+      });
       await eventually(() => under.links.length === 1, 'a link is open');
       const [link] = under.links;
       if (!link) throw new Error('no link');
@@ -35,19 +49,29 @@ describe('streams of a Pod', () => {
       await eventually(() => link.came(255) !== '', 'the order is whole');
       expect(decodeURIComponent(link.url.href)).not.to.include('secret');
       expect(link.authorization).to.equal('Bearer secret');
-      expect(ordered(link)).to.equal('cwd\n0\n/secret\nenv\n0\nKEY=a secret value\narg\n0\ncmd\narg\n0\na secret\n');
+      expect(ordered(link)).to.equal(
+        'cwd\n0\n/secret\nenv\n0\nKEY=a secret value\narg\n0\ncmd\narg\n0\na secret\n',
+      );
       expect(link.came(0)).to.match(/\nthe input$/);
       link.send(1, 'out');
       link.send(2, `err${tokenIn(link)}7\n`);
       link.status(0);
       const outcome = await running;
-      expect([String(outcome.stdout), String(outcome.stderr), outcome.exitCode]).to.deep.equal(['out', 'err', 7]);
+      expect([String(outcome.stdout), String(outcome.stderr), outcome.exitCode]).to.deep.equal([
+        'out',
+        'err',
+        7,
+      ]);
     });
 
     it('opens its way while the Pod is read, and orders nothing before that is done', async () => {
-      const under = await pod((link) => { link.send(1, '41\n'); });
+      const under = await pod((link) => {
+        link.send(1, '41\n');
+      });
       let isRead = (): void => {};
-      under.read = new Promise((resolve) => { isRead = resolve; });
+      under.read = new Promise((resolve) => {
+        isRead = resolve;
+      });
       const running = exec(under);
       await eventually(() => under.links.length === 1, 'a link is open');
       const [link] = under.links;
@@ -61,9 +85,16 @@ describe('streams of a Pod', () => {
     });
 
     it('leaves a Pod that can not be joined, though it opened, without an order', async () => {
-      const under = await pod((link) => { link.send(1, '41\n'); }, { status: { phase: 'Failed', reason: 'Evicted' } });
+      const under = await pod(
+        (link) => {
+          link.send(1, '41\n');
+        },
+        { status: { phase: 'Failed', reason: 'Evicted' } },
+      );
       let isRead = (): void => {};
-      under.read = new Promise((resolve) => { isRead = resolve; });
+      under.read = new Promise((resolve) => {
+        isRead = resolve;
+      });
       const running = rejection(exec(under));
       await eventually(() => under.links.length === 1, 'a link is open');
       isRead();
@@ -84,30 +115,43 @@ describe('streams of a Pod', () => {
         });
       });
       const outcome = await exec(under);
-      expect([String(outcome.stdout), String(outcome.stderr), outcome.exitCode]).to.deep.equal(['out', 'some errors ', 12]);
+      expect([String(outcome.stdout), String(outcome.stderr), outcome.exitCode]).to.deep.equal([
+        'out',
+        'some errors ',
+        12,
+      ]);
     });
 
     it('takes a close without a status for a failure', async () => {
       const under = await pod((link) => {
         link.send(1, '41\n');
-        link.ws.once('message', () => { link.ws.close(1000); });
+        link.ws.once('message', () => {
+          link.ws.close(1000);
+        });
       });
       expect(await rejection(exec(under))).to.be.instanceOf(OutcomeUnknown);
     });
 
-    it('does not take a Success without the script\'s own end for exit code 0', async () => {
+    it("does not take a Success without the script's own end for exit code 0", async () => {
       const under = await pod((link) => {
         link.send(1, '41\nhalf of it');
-        link.ws.once('message', () => { link.status(0); });
+        link.ws.once('message', () => {
+          link.status(0);
+        });
       });
       const failure = await rejection(exec(under));
-      expect(failure).to.be.instanceOf(OutcomeUnknown).with.property('message').that.includes('cut off');
+      expect(failure)
+        .to.be.instanceOf(OutcomeUnknown)
+        .with.property('message')
+        .that.includes('cut off');
     });
 
     it('answers the exit code of a script that was killed before it could tell its own', async () => {
       const under = await pod((link) => {
         link.send(1, '41\n');
-        link.ws.once('message', () => { link.status(137); });
+        link.ws.once('message', () => {
+          link.status(137);
+        });
       });
       expect(await exec(under)).to.deep.include({ exitCode: 137 });
     });
@@ -116,11 +160,18 @@ describe('streams of a Pod', () => {
       let away = 2;
       const under = await pod((link) => {
         if (link.command.length > 4) return link.status(0);
-        under.refusal = { status: 500, body: 'error dialing backend: dial tcp: connection refused' };
+        under.refusal = {
+          status: 500,
+          body: 'error dialing backend: dial tcp: connection refused',
+        };
         link.send(1, '41\n');
-        link.ws.once('message', () => { link.ws.terminate(); });
+        link.ws.once('message', () => {
+          link.ws.terminate();
+        });
       });
-      under.refused = () => { if (--away === 0) under.refusal = undefined; };
+      under.refused = () => {
+        if (--away === 0) under.refusal = undefined;
+      };
       expect(await rejection(exec(under))).to.be.instanceOf(OutcomeUnknown);
       await eventually(() => under.links.length === 2, 'it is ended', 10_000);
       expect(under.links[1]?.command.slice(3)).to.deep.equal(['sh', '41', 'KILL']);
@@ -128,9 +179,12 @@ describe('streams of a Pod', () => {
 
     it('runs the command by itself in an image without a shell', async () => {
       const under = await pod((link) => {
-        if (link.command[0] === '/bin/sh') return link.fail('exec: "/bin/sh": stat /bin/sh: no such file or directory');
+        if (link.command[0] === '/bin/sh')
+          return link.fail('exec: "/bin/sh": stat /bin/sh: no such file or directory');
         link.send(1, 'bare');
-        link.ws.on('message', () => { if (link.came(255) !== '') link.status(3); });
+        link.ws.on('message', () => {
+          if (link.came(255) !== '') link.status(3);
+        });
       });
       const outcome = await exec(under, { stdin: 'in' });
       expect([String(outcome.stdout), outcome.exitCode]).to.deep.equal(['bare', 3]);
@@ -141,20 +195,39 @@ describe('streams of a Pod', () => {
 
     it('answers 127 and 126 as a shell would, where there is none', async () => {
       let words = 'exec: "cmd": executable file not found in $PATH';
-      const under = await pod((link) => { link.fail(link.command[0] === '/bin/sh' ? 'no /bin/sh' : words); });
-      expect(await exec(under)).to.deep.include({ exitCode: 127, stderr: Buffer.from(`${words}\n`) });
+      const under = await pod((link) => {
+        link.fail(link.command[0] === '/bin/sh' ? 'no /bin/sh' : words);
+      });
+      expect(await exec(under)).to.deep.include({
+        exitCode: 127,
+        stderr: Buffer.from(`${words}\n`),
+      });
       words = 'exec: "cmd": permission denied';
       expect(await exec(under)).to.deep.include({ exitCode: 126 });
       words = 'the runtime is on fire';
-      expect(await rejection(exec(under))).to.be.instanceOf(NotJoinable).with.property('message').that.includes('on fire');
+      expect(await rejection(exec(under)))
+        .to.be.instanceOf(NotJoinable)
+        .with.property('message')
+        .that.includes('on fire');
     });
 
-    it('says what it can\'t join, by where the container stands', async () => {
-      const waiting = await pod(() => {}, { status: { phase: 'Pending', containerStatuses: [{ name: 'main', state: { waiting: { reason: 'ImagePullBackOff' } } }] } });
-      expect(await rejection(exec(waiting))).to.be.instanceOf(NotJoinable).with.property('message').that.includes('ImagePullBackOff');
+    it("says what it can't join, by where the container stands", async () => {
+      const waiting = await pod(() => {}, {
+        status: {
+          phase: 'Pending',
+          containerStatuses: [{ name: 'main', state: { waiting: { reason: 'ImagePullBackOff' } } }],
+        },
+      });
+      expect(await rejection(exec(waiting)))
+        .to.be.instanceOf(NotJoinable)
+        .with.property('message')
+        .that.includes('ImagePullBackOff');
       await waiting.close();
       const ended = await pod(() => {}, { status: { phase: 'Failed', reason: 'Evicted' } });
-      expect(await rejection(exec(ended))).to.be.instanceOf(InstanceGone).with.property('message').that.includes('Evicted');
+      expect(await rejection(exec(ended)))
+        .to.be.instanceOf(InstanceGone)
+        .with.property('message')
+        .that.includes('Evicted');
     });
 
     it('ends a command at its timeout by a second one, and answers what it printed', async () => {
@@ -162,38 +235,58 @@ describe('streams of a Pod', () => {
         if (link.command.length > 4) return link.status(0);
         link.send(1, '41\nsome');
       });
-      expect(await exec(under, { timeoutMs: 100 })).to.deep.include({ exitCode: 124, timedOut: true, stdout: Buffer.from('some') });
+      expect(await exec(under, { timeoutMs: 100 })).to.deep.include({
+        exitCode: 124,
+        timedOut: true,
+        stdout: Buffer.from('some'),
+      });
       expect(under.links[1]?.command.slice(3)).to.deep.equal(['sh', '41', 'KILL']);
     });
   });
 
   describe('attach', () => {
-    const attach = ({ streams, pod: target }: FakePod) => streams.attach(target, { argv: ['bash'], cols: 80, rows: 24 });
+    const attach = ({ streams, pod: target }: FakePod) =>
+      streams.attach(target, { argv: ['bash'], cols: 80, rows: 24 });
 
     it('tells its size first, and settles its end after the last output was read', async () => {
-      const under = await pod((link) => { link.send(1, '41\r\nprompt'); });
+      const under = await pod((link) => {
+        link.send(1, '41\r\nprompt');
+      });
       const terminal = await attach(under);
       const [link] = under.links;
       await eventually(() => link?.came(4) === '{"Width":80,"Height":24}', 'the size came');
       link?.send(1, ' bye');
       link?.status(4);
       let settled = false;
-      void terminal.exit.then(() => { settled = true; });
-      await new Promise((resolve) => { link?.ws.once('close', resolve); });
+      void terminal.exit.then(() => {
+        settled = true;
+      });
+      await new Promise((resolve) => {
+        link?.ws.once('close', resolve);
+      });
       expect(settled).to.equal(false);
       let text = '';
-      terminal.stream.on('data', (chunk: Buffer) => { text += String(chunk); });
+      terminal.stream.on('data', (chunk: Buffer) => {
+        text += String(chunk);
+      });
       expect(await terminal.exit).to.equal(4);
       expect(text).to.equal('prompt bye');
     });
 
     it('rejects where the runtime could not begin it', async () => {
-      const under = await pod((link) => { link.fail('no such device'); });
-      expect(await rejection(attach(under))).to.be.instanceOf(NotJoinable).with.property('message').that.includes('no such device');
+      const under = await pod((link) => {
+        link.fail('no such device');
+      });
+      expect(await rejection(attach(under)))
+        .to.be.instanceOf(NotJoinable)
+        .with.property('message')
+        .that.includes('no such device');
     });
 
     it('rejects with OutcomeUnknown where the link was cut before its shell was heard of', async () => {
-      const under = await pod((link) => { link.ws.terminate(); });
+      const under = await pod((link) => {
+        link.ws.terminate();
+      });
       expect(await rejection(attach(under))).to.be.instanceOf(OutcomeUnknown);
     });
   });
@@ -220,7 +313,8 @@ describe('streams of a Pod', () => {
     const prefixes = (link: FakeLink): void => {
       for (const channel of [0, 1]) link.send(channel, Buffer.of(0x58, 0x1b));
     };
-    const dial = ({ streams, pod: target }: FakePod) => streams.dial(target, 7_000, new AbortController().signal);
+    const dial = ({ streams, pod: target }: FakePod) =>
+      streams.dial(target, 7_000, new AbortController().signal);
 
     it('ends when the port ends, and lets go when it is destroyed', async () => {
       const under = await pod(prefixes);
@@ -233,7 +327,10 @@ describe('streams of a Pod', () => {
 
       const another = await dial(under);
       another.destroy();
-      await eventually(() => under.links[1]?.ws.readyState === WebSocket.CLOSED, 'the link is closed');
+      await eventually(
+        () => under.links[1]?.ws.readyState === WebSocket.CLOSED,
+        'the link is closed',
+      );
       expect(under.links[0]?.url.searchParams.get('ports')).to.equal('7000');
     });
 

@@ -6,69 +6,154 @@ const up = { running: {} };
 const over = (exitCode: number, reason = 'Error') => ({ terminated: { exitCode, reason } });
 type State = typeof up | ReturnType<typeof over>;
 
-const status = (phase: string, states: Readonly<Record<string, State>>, ready: 'True' | 'False' = 'False'): PodStatus => ({
-  phase, startTime: START, conditions: [{ type: 'Ready', status: ready, reason: 'ContainersNotReady' }],
+const status = (
+  phase: string,
+  states: Readonly<Record<string, State>>,
+  ready: 'True' | 'False' = 'False',
+): PodStatus => ({
+  phase,
+  startTime: START,
+  conditions: [{ type: 'Ready', status: ready, reason: 'ContainersNotReady' }],
   // As kubelets have it: by name, not as the spec has them.
-  containerStatuses: Object.entries(states).reverse().map(([name, state]) => ({ name, state })),
+  containerStatuses: Object.entries(states)
+    .reverse()
+    .map(([name, state]) => ({ name, state })),
 });
 
-const of = (given: PodStatus, containers: readonly string[] = ['web', 'agent'], endsBy?: number) => vitalsOf(given, { containers, endsBy });
+const of = (given: PodStatus, containers: readonly string[] = ['web', 'agent'], endsBy?: number) =>
+  vitalsOf(given, { containers, endsBy });
 
-describe('what a Pod\'s status says of its instance', () => {
+describe("what a Pod's status says of its instance", () => {
   it('is gone as soon as its one container has ended, though its Pod still counts as running and not ready', () => {
     expect(of(status('Running', { main: over(3) }), ['main'])).to.deep.equal({
-      kind: 'gone', exitCode: 3, reason: 'Error: its main process ended with exit code 3',
+      kind: 'gone',
+      exitCode: 3,
+      reason: 'Error: its main process ended with exit code 3',
     });
   });
 
   it('is gone at the end of the first container, with its exit code, while others remain', () => {
-    const gone = { kind: 'gone', exitCode: 0, reason: 'Completed: its main process ended with exit code 0' };
-    expect(of(status('Running', { web: over(0, 'Completed'), agent: up }))).to.deep.equal({ ...gone, remains: true });
+    const gone = {
+      kind: 'gone',
+      exitCode: 0,
+      reason: 'Completed: its main process ended with exit code 0',
+    };
+    expect(of(status('Running', { web: over(0, 'Completed'), agent: up }))).to.deep.equal({
+      ...gone,
+      remains: true,
+    });
     expect(of(status('Failed', { web: over(0, 'Completed'), agent: over(9) }))).to.deep.equal(gone);
   });
 
   it('says until when what remains is given time', () => {
-    expect(of(status('Running', { web: over(0), agent: up }), ['web', 'agent'], 7)).to.deep.include({ remains: true, endsBy: 7 });
+    expect(of(status('Running', { web: over(0), agent: up }), ['web', 'agent'], 7)).to.deep.include(
+      { remains: true, endsBy: 7 },
+    );
   });
 
   it('lives on without another container, and tells how that ended', () => {
     expect(of(status('Running', { web: up, agent: over(1) }))).to.deep.equal({
-      kind: 'starting', reason: 'its container "agent" has ended: exit code 1', endedContainers: { agent: 'exit code 1' },
+      kind: 'starting',
+      reason: 'its container "agent" has ended: exit code 1',
+      endedContainers: { agent: 'exit code 1' },
     });
   });
 
   it('tells of no container that ends with the whole Pod', () => {
-    expect(of(status('Running', { web: up, agent: over(1) }), ['web', 'agent'], 7)).to.not.have.property('endedContainers');
+    expect(
+      of(status('Running', { web: up, agent: over(1) }), ['web', 'agent'], 7),
+    ).to.not.have.property('endedContainers');
   });
 
   it('tells what keeps it from starting until somebody changes something, and what only takes its time', () => {
-    const waits = (reason: string) => of({ phase: 'Pending', containerStatuses: [{ name: 'main', state: { waiting: { reason } } }] }, ['main']);
-    for (const reason of ['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ErrImageNeverPull', 'RegistryUnavailable']) expect(waits(reason)).to.deep.equal({ kind: 'starting', reason, hindrance: 'ImageUnavailable' });
-    for (const reason of ['CreateContainerConfigError', 'CreateContainerError']) expect(waits(reason)).to.deep.equal({ kind: 'starting', reason, hindrance: 'ContainerNotCreated' });
+    const waits = (reason: string) =>
+      of(
+        { phase: 'Pending', containerStatuses: [{ name: 'main', state: { waiting: { reason } } }] },
+        ['main'],
+      );
+    for (const reason of [
+      'ErrImagePull',
+      'ImagePullBackOff',
+      'InvalidImageName',
+      'ErrImageNeverPull',
+      'RegistryUnavailable',
+    ])
+      expect(waits(reason)).to.deep.equal({
+        kind: 'starting',
+        reason,
+        hindrance: 'ImageUnavailable',
+      });
+    for (const reason of ['CreateContainerConfigError', 'CreateContainerError'])
+      expect(waits(reason)).to.deep.equal({
+        kind: 'starting',
+        reason,
+        hindrance: 'ContainerNotCreated',
+      });
     expect(waits('ContainerCreating')).to.deep.equal({ kind: 'starting' });
-    expect(of({ phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available' }] })).to.deep.equal({
-      kind: 'starting', reason: 'Unschedulable: 0/1 nodes are available: 1 Insufficient cpu.', hindrance: 'Unschedulable',
+    expect(
+      of({
+        phase: 'Pending',
+        conditions: [
+          {
+            type: 'PodScheduled',
+            status: 'False',
+            reason: 'Unschedulable',
+            message:
+              '0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available',
+          },
+        ],
+      }),
+    ).to.deep.equal({
+      kind: 'starting',
+      reason: 'Unschedulable: 0/1 nodes are available: 1 Insufficient cpu.',
+      hindrance: 'Unschedulable',
     });
   });
 
   it('says what to do where a kubelet asks for a port and gets no answer', () => {
-    const unready = vitalsOf(status('Running', { main: up }), { containers: ['main'], endsBy: undefined, isAsked: true });
+    const unready = vitalsOf(status('Running', { main: up }), {
+      containers: ['main'],
+      endsBy: undefined,
+      isAsked: true,
+    });
     expect(unready).to.have.property('advice').that.includes('listen on all addresses');
     expect(of(status('Running', { main: up }), ['main'])).to.not.have.property('advice');
   });
 
   it('says what kubelet and scheduler say, and names no node or address', () => {
     const message = 'rpc error: code = Unknown desc = worker-7 can not reach 10.0.0.9:5000';
-    const waiting: PodStatus = { phase: 'Pending', containerStatuses: [{ name: 'main', state: { waiting: { reason: 'ErrImagePull', message } } }] };
-    expect(vitalsOf(waiting, { containers: ['main'], endsBy: undefined, node: 'worker-7' })).to.deep.include({ reason: 'ErrImagePull: its node can not reach an address' });
-    const rejected: PodStatus = { phase: 'Failed', reason: 'OutOfcpu', message: 'Pod was rejected: worker-7 is full' };
-    expect(vitalsOf(rejected, { containers: ['main'], endsBy: undefined, node: 'worker-7' })).to.deep.include({ reason: 'OutOfcpu: Pod was rejected: its node is full' });
-    expect(disruptionOf(rejected, 'worker-7')).to.equal('OutOfcpu: Pod was rejected: its node is full');
+    const waiting: PodStatus = {
+      phase: 'Pending',
+      containerStatuses: [
+        { name: 'main', state: { waiting: { reason: 'ErrImagePull', message } } },
+      ],
+    };
+    expect(
+      vitalsOf(waiting, { containers: ['main'], endsBy: undefined, node: 'worker-7' }),
+    ).to.deep.include({ reason: 'ErrImagePull: its node can not reach an address' });
+    const rejected: PodStatus = {
+      phase: 'Failed',
+      reason: 'OutOfcpu',
+      message: 'Pod was rejected: worker-7 is full',
+    };
+    expect(
+      vitalsOf(rejected, { containers: ['main'], endsBy: undefined, node: 'worker-7' }),
+    ).to.deep.include({ reason: 'OutOfcpu: Pod was rejected: its node is full' });
+    expect(disruptionOf(rejected, 'worker-7')).to.equal(
+      'OutOfcpu: Pod was rejected: its node is full',
+    );
   });
 
   it('tells that memory ran out, of the main process and of another container', () => {
-    expect(of(status('Running', { web: over(137, 'OOMKilled') }), ['web'])).to.include({ outOfMemory: true, exitCode: 137 });
-    expect(of(status('Running', { web: up, agent: over(137, 'OOMKilled') }))).to.deep.include({ endedContainers: { agent: 'OOMKilled, exit code 137' } });
-    expect(of(status('Failed', { web: over(1), agent: over(137, 'OOMKilled') }))).to.not.have.property('outOfMemory');
+    expect(of(status('Running', { web: over(137, 'OOMKilled') }), ['web'])).to.include({
+      outOfMemory: true,
+      exitCode: 137,
+    });
+    expect(of(status('Running', { web: up, agent: over(137, 'OOMKilled') }))).to.deep.include({
+      endedContainers: { agent: 'OOMKilled, exit code 137' },
+    });
+    expect(
+      of(status('Failed', { web: over(1), agent: over(137, 'OOMKilled') })),
+    ).to.not.have.property('outOfMemory');
   });
 });

@@ -25,29 +25,70 @@ const aWorld = async () => {
   const { driver, clock } = anUnwatchedDriver(api, { terminationGraceSeconds: GRACE_SECONDS });
   api.now = () => clock.now();
   const pools = new MemoryPools();
-  const pool = await pools.create(aPool({ replicas: 1, definition: aDefinition({ image: 'registry.invalid/sandbox:1' }) }));
+  const pool = await pools.create(
+    aPool({ replicas: 1, definition: aDefinition({ image: 'registry.invalid/sandbox:1' }) }),
+  );
   const history = new MemoryHistory();
   const coordination = aCoordination(clock);
-  const supervisor = new Supervisor({ driver, pools, history, coordination, clock, log: quietLog, policy: aPolicy(), newId: () => v7() });
+  const supervisor = new Supervisor({
+    driver,
+    pools,
+    history,
+    coordination,
+    clock,
+    log: quietLog,
+    policy: aPolicy(),
+    newId: () => v7(),
+  });
   await supervisor.start();
-  const claim = claimSandbox({ supervisor, coordination, clock, unsettled: new UnsettledRequests(), quotaLimits: limitsOf({ sandboxes: 10 }), background: (_name, work) => { void work; } });
+  const claim = claimSandbox({
+    supervisor,
+    coordination,
+    clock,
+    unsettled: new UnsettledRequests(),
+    quotaLimits: limitsOf({ sandboxes: 10 }),
+    background: (_name, work) => {
+      void work;
+    },
+  });
 
-  const pods = (): readonly (readonly [string, StoredObject & { readonly status?: object }])[] => [...api.objects].filter(([path]) => path.includes('/pods/'));
+  const pods = (): readonly (readonly [string, StoredObject & { readonly status?: object }])[] =>
+    [...api.objects].filter(([path]) => path.includes('/pods/'));
   const runPods = (): void => {
     for (const [path, pod] of pods()) {
       if (pod.status) continue;
-      api.put(path, { ...pod, spec: { nodeName: 'n1', containers: [{ name: 'main' }] }, status: { phase: 'Running', startTime: '2026-01-01T00:00:00Z', conditions: [{ type: 'Ready', status: 'True' }] } });
+      api.put(path, {
+        ...pod,
+        spec: { nodeName: 'n1', containers: [{ name: 'main' }] },
+        status: {
+          phase: 'Running',
+          startTime: '2026-01-01T00:00:00Z',
+          conditions: [{ type: 'Ready', status: 'True' }],
+        },
+      });
     }
   };
-  const idle = (): Promise<void> => eventually(() => { runPods(); return supervisor.pools.get(pool.uid)?.counts.idle === 1; }, 'one is idle');
-  const settled = async (): Promise<void> => { for (let turn = 0; turn < 50; turn++) await new Promise<void>((resolve) => { setImmediate(resolve); }); };
-  const endPod = (id: string): void => { api.remove(podPath(alice.namespace, podNameOf(id))); };
+  const idle = (): Promise<void> =>
+    eventually(() => {
+      runPods();
+      return supervisor.pools.get(pool.uid)?.counts.idle === 1;
+    }, 'one is idle');
+  const settled = async (): Promise<void> => {
+    for (let turn = 0; turn < 50; turn++)
+      await new Promise<void>((resolve) => {
+        setImmediate(resolve);
+      });
+  };
+  const endPod = (id: string): void => {
+    api.remove(podPath(alice.namespace, podNameOf(id)));
+  };
   return { api, clock, supervisor, history, claim, idle, settled, endPod, driver };
 };
 
 describe('a cycle of claim, use and end with the grace that is set by default', () => {
   it('reads nothing uncached', async () => {
-    const { api, clock, supervisor, history, claim, idle, settled, endPod, driver } = await aWorld();
+    const { api, clock, supervisor, history, claim, idle, settled, endPod, driver } =
+      await aWorld();
     await idle();
     api.asked.length = 0;
 
@@ -64,7 +105,9 @@ describe('a cycle of claim, use and end with the grace that is set by default', 
     }
 
     expect(api.asked.filter((call) => call.startsWith('GET'))).to.deep.equal([]);
-    expect(history.finished.map(({ endReason }) => endReason)).to.deep.equal(Array.from({ length: CYCLES }, () => 'deleted'));
+    expect(history.finished.map(({ endReason }) => endReason)).to.deep.equal(
+      Array.from({ length: CYCLES }, () => 'deleted'),
+    );
     await driver.stop();
   });
 });

@@ -24,22 +24,38 @@ describe('the reflector', () => {
   let reflector: Reflector<Kept>;
   let changes: string[];
 
-  type Parts = Partial<ReflectorDeps<Kept>> & { readonly report?: (change: MirrorChange<Kept>) => void };
-  const aReflector = ({ report = note, ...part }: Parts = {}): Reflector<Kept> => new Reflector<Kept>({
-    api: server.lane('background'), watches: server.lane('watches'), path: '/things', log: quietLog,
-    trim: (object) => (object as FakeObject).value, mirror: new Mirror({ report }),
-    timings: PAUSES, ...part,
-  });
-  const note = ({ type, key, record }: MirrorChange<Kept>): void => { changes.push(`${type} ${key} ${record}`); };
+  type Parts = Partial<ReflectorDeps<Kept>> & {
+    readonly report?: (change: MirrorChange<Kept>) => void;
+  };
+  const aReflector = ({ report = note, ...part }: Parts = {}): Reflector<Kept> =>
+    new Reflector<Kept>({
+      api: server.lane('background'),
+      watches: server.lane('watches'),
+      path: '/things',
+      log: quietLog,
+      trim: (object) => (object as FakeObject).value,
+      mirror: new Mirror({ report }),
+      timings: PAUSES,
+      ...part,
+    });
+  const note = ({ type, key, record }: MirrorChange<Kept>): void => {
+    changes.push(`${type} ${key} ${record}`);
+  };
   const started = async (part: Parts = {}): Promise<void> => {
     reflector = aReflector(part);
     reflector.start();
     await reflector.synced();
     await eventually(() => collection.watchers.size === 1, 'the collection is watched');
   };
-  const told = (change: string): Promise<void> => eventually(() => changes.includes(change), `told: ${change}`);
-  const mirrors = (): Promise<void> => eventually(
-    () => reflector.size === collection.objects.size && [...collection.objects].every(([name, { value }]) => reflector.get(name) === value), 'the mirror shows what stands');
+  const told = (change: string): Promise<void> =>
+    eventually(() => changes.includes(change), `told: ${change}`);
+  const mirrors = (): Promise<void> =>
+    eventually(
+      () =>
+        reflector.size === collection.objects.size &&
+        [...collection.objects].every(([name, { value }]) => reflector.get(name) === value),
+      'the mirror shows what stands',
+    );
   /** The next watch gets this for an answer. */
   const nextWatch = (answer: (response: ServerResponse) => void): void => {
     collection.instead = ({ url }, response) => {
@@ -54,7 +70,9 @@ describe('the reflector', () => {
   beforeEach(async () => {
     changes = [];
     collection = new FakeCollection();
-    api = await aFakeApiServer((request, response) => { collection.answer(request, response); });
+    api = await aFakeApiServer((request, response) => {
+      collection.answer(request, response);
+    });
     proxy = new FaultProxy({ host: '127.0.0.1', port: api.port });
     server = aClientOf(await proxy.start());
   });
@@ -75,10 +93,26 @@ describe('the reflector', () => {
     collection.put('b', 3);
     await told('put b 3');
 
-    expect(changes).to.deep.equal(['put a 1', 'put b 1', 'put c 1', 'put d 1', 'put e 1', 'put f 1', 'put a 2', 'gone b 1', 'put b 3']);
+    expect(changes).to.deep.equal([
+      'put a 1',
+      'put b 1',
+      'put c 1',
+      'put d 1',
+      'put e 1',
+      'put f 1',
+      'put a 2',
+      'gone b 1',
+      'put b 3',
+    ]);
     expect(collection.lists).to.equal(3);
     expect(reflector.revision).to.equal(collection.revision);
-    expect(reflector.counters).to.deep.equal({ lists: 1, relists: 0, restarts: 0, events: 4, mishaps: 0 });
+    expect(reflector.counters).to.deep.equal({
+      lists: 1,
+      relists: 0,
+      restarts: 0,
+      events: 4,
+      mishaps: 0,
+    });
   });
 
   it('asks for the next page before it takes one in', async () => {
@@ -88,18 +122,26 @@ describe('the reflector', () => {
 
     await started({
       pageSize: 2,
-      api: { get: (path) => lane.get(path), list: async (path, query) => {
-        order.push('page');
-        return await lane.list(path, query);
-      } },
-      report: ({ key }) => { order.push(key); },
+      api: {
+        get: (path) => lane.get(path),
+        list: async (path, query) => {
+          order.push('page');
+          return await lane.list(path, query);
+        },
+      },
+      report: ({ key }) => {
+        order.push(key);
+      },
     });
 
     expect(order).to.deep.equal(['page', 'page', 'a', 'b', 'page', 'c', 'd', 'e']);
   });
 
   it('keeps what is trimmed alone; what is trimmed to nothing is not there', async () => {
-    await started({ trim: (object) => ((object as FakeObject).value > 0 ? (object as FakeObject).value : undefined) });
+    await started({
+      trim: (object) =>
+        (object as FakeObject).value > 0 ? (object as FakeObject).value : undefined,
+    });
 
     collection.put('a', 0);
     collection.put('b', 1);
@@ -119,11 +161,21 @@ describe('the reflector', () => {
       const watches = collection.watches;
       collection.endWatches();
       collection.put('a', round + 10);
-      await eventually(() => collection.watches > watches && collection.watchers.size === 1, 'watched again');
+      await eventually(
+        () => collection.watches > watches && collection.watchers.size === 1,
+        'watched again',
+      );
     }
 
     await mirrors();
-    expect(changes).to.deep.equal(['put a 1', 'put a 10', 'put a 11', 'put a 12', 'put a 13', 'put a 14']);
+    expect(changes).to.deep.equal([
+      'put a 1',
+      'put a 10',
+      'put a 11',
+      'put a 12',
+      'put a 13',
+      'put a 14',
+    ]);
     expect(reflector.counters.lists).to.equal(1);
   });
 
@@ -137,7 +189,14 @@ describe('the reflector', () => {
       await told(`put b ${round}`);
     }
 
-    expect(changes).to.deep.equal(['put a 1', 'put b 0', 'put b 1', 'put b 2', 'put b 3', 'put b 4']);
+    expect(changes).to.deep.equal([
+      'put a 1',
+      'put b 0',
+      'put b 1',
+      'put b 2',
+      'put b 3',
+      'put b 4',
+    ]);
     expect(reflector.counters).to.include({ lists: 1, restarts: 5 });
   });
 
@@ -170,10 +229,26 @@ describe('the reflector', () => {
     expect(reflector.counters).to.include({ restarts: 0, events: 0 });
   });
 
-  const forgotten = { kind: 'Status', status: 'Failure', reason: 'Expired', message: 'too old resource version', code: 410 };
+  const forgotten = {
+    kind: 'Status',
+    status: 'Failure',
+    reason: 'Expired',
+    message: 'too old resource version',
+    code: 410,
+  };
   for (const [how, answer] of [
-    ['as a status', (response: ServerResponse) => { json(response, forgotten, 410); }],
-    ['as an event', (response: ServerResponse) => { response.end(event('ERROR', forgotten)); }],
+    [
+      'as a status',
+      (response: ServerResponse) => {
+        json(response, forgotten, 410);
+      },
+    ],
+    [
+      'as an event',
+      (response: ServerResponse) => {
+        response.end(event('ERROR', forgotten));
+      },
+    ],
   ] as const) {
     it(`lists anew when its revision is forgotten (${how}), and reports what disappeared`, async () => {
       for (const name of ['a', 'b', 'c', 'd']) collection.put(name, 1);
@@ -216,8 +291,14 @@ describe('the reflector', () => {
     ['a line that is no JSON', '{"type":"ADDED","object":{'],
     ['a line that is no event', '[1]'],
     ['an event of unknown type', '{"type":"WHAT","object":{}}'],
-    ['an object without a name', '{"type":"ADDED","object":{"metadata":{"resourceVersion":"999"}}}'],
-    ['an object without a revision', '{"type":"ADDED","object":{"metadata":{"name":"a","uid":"u"}}}'],
+    [
+      'an object without a name',
+      '{"type":"ADDED","object":{"metadata":{"resourceVersion":"999"}}}',
+    ],
+    [
+      'an object without a revision',
+      '{"type":"ADDED","object":{"metadata":{"name":"a","uid":"u"}}}',
+    ],
     ['an error that is not ours', '{"type":"ERROR","object":{"code":500,"message":"etcd"}}'],
     ['a line of 9 MiB', `"${'x'.repeat(9 * 2 ** 20)}"`],
   ] as const) {
@@ -237,7 +318,9 @@ describe('the reflector', () => {
     await started();
     for (const status of [401, 403, 404, 429, 500, 503]) {
       const { restarts } = reflector.counters;
-      nextWatch((response) => { json(response, { kind: 'Status', code: status, message: 'no' }, status); });
+      nextWatch((response) => {
+        json(response, { kind: 'Status', code: status, message: 'no' }, status);
+      });
       collection.endWatches();
       await eventually(() => reflector.counters.restarts > restarts, 'restarted');
     }
@@ -266,14 +349,20 @@ describe('the reflector', () => {
     const older = new FakeCollection();
     older.put('b', 1);
 
-    collection.send(JSON.stringify({ type: 'BOOKMARK', object: { metadata: { resourceVersion: '99' } } }));
+    collection.send(
+      JSON.stringify({ type: 'BOOKMARK', object: { metadata: { resourceVersion: '99' } } }),
+    );
     collection.instead = (request, response) => {
       older.answer(request, response);
       return true;
     };
 
     await told('gone a 9');
-    expect([reflector.get('b'), reflector.size, reflector.revision]).to.deep.equal([1, 1, older.revision]);
+    expect([reflector.get('b'), reflector.size, reflector.revision]).to.deep.equal([
+      1,
+      1,
+      older.revision,
+    ]);
   });
 
   describe('whose store is restored from an older copy', () => {
@@ -288,7 +377,10 @@ describe('the reflector', () => {
     const seen = async (): Promise<void> => {
       await told('gone b 1');
       await told('put c 3');
-      await eventually(() => reflector.stale === undefined && reflector.revision === collection.revision, 'it is fresh again');
+      await eventually(
+        () => reflector.stale === undefined && reflector.revision === collection.revision,
+        'it is fresh again',
+      );
       collection.put('d', 4);
       await told('put d 4');
     };
@@ -315,11 +407,16 @@ describe('the reflector', () => {
       collection.instead = ({ url }, response) => {
         if (!url.includes('limit=250')) return false;
         collection.instead = () => false;
-        goOn = () => { collection.answer({ method: 'GET', url, headers: {}, body: '' }, response); };
+        goOn = () => {
+          collection.answer({ method: 'GET', url, headers: {}, body: '' }, response);
+        };
         return true;
       };
       collection.cutWatches();
-      await eventually(() => reflector.stale?.includes('went back') === true && goOn !== undefined, 'stale');
+      await eventually(
+        () => reflector.stale?.includes('went back') === true && goOn !== undefined,
+        'stale',
+      );
       goOn?.();
       await seen();
     });
@@ -377,7 +474,9 @@ describe('the reflector', () => {
     collection.remove('b');
     collection.put('c', 1);
     let isDone = false;
-    const done = reflector.caughtUp(5_000).then(() => { isDone = true; });
+    const done = reflector.caughtUp(5_000).then(() => {
+      isDone = true;
+    });
     await eventually(() => collection.lists === 2, 'it is compared');
     collection.letGo(2);
     await eventually(() => changes.includes('gone b 1'), 'two changes came');
@@ -396,7 +495,10 @@ describe('the reflector', () => {
 
     collection.elsewhere();
     const caughtUp = reflector.caughtUp(5_000);
-    await eventually(() => collection.timeoutSeconds === 3 && collection.watchers.size === 1, 'a watch that ends soon');
+    await eventually(
+      () => collection.timeoutSeconds === 3 && collection.watchers.size === 1,
+      'a watch that ends soon',
+    );
     collection.bookmark();
     await caughtUp;
 
@@ -452,16 +554,27 @@ describe('the reflector', () => {
     let release: (() => void) | undefined;
     collection.instead = ({ url }, response) => {
       if (!url.includes('continue=') || release) return false;
-      release = () => { json(response, { metadata: { resourceVersion: collection.revision }, items: [collection.objects.get('c')] }); };
+      release = () => {
+        json(response, {
+          metadata: { resourceVersion: collection.revision },
+          items: [collection.objects.get('c')],
+        });
+      };
       return true;
     };
     reflector = aReflector({ pageSize: 2 });
     reflector.start();
     let synced = false;
-    void reflector.synced().then(() => { synced = true; });
+    void reflector.synced().then(() => {
+      synced = true;
+    });
 
     await eventually(() => release !== undefined, 'the last page is asked for');
-    expect([synced, reflector.stale, changes]).to.deep.equal([false, 'not listed yet', ['put a 1', 'put b 1']]);
+    expect([synced, reflector.stale, changes]).to.deep.equal([
+      false,
+      'not listed yet',
+      ['put a 1', 'put b 1'],
+    ]);
     release?.();
     await reflector.synced();
 

@@ -14,15 +14,37 @@ import { TestClock } from '../support/test-clock.ts';
 import { MemoryApi } from './a-memory-api.ts';
 
 const anEnv = (name: string): Omit<EnvRecord, 'revision'> => ({
-  uid: `env-${name}`, name, owner: ALICE, createdAt: 1_700_000_000_000, labels: {}, annotations: {}, templateRef: { name: 'small' }, mode: 'WarmPool', overrides: {},
-  members: [], groups: [], scaling: {}, conditions: [], deleting: false,
+  uid: `env-${name}`,
+  name,
+  owner: ALICE,
+  createdAt: 1_700_000_000_000,
+  labels: {},
+  annotations: {},
+  templateRef: { name: 'small' },
+  mode: 'WarmPool',
+  overrides: {},
+  members: [],
+  groups: [],
+  scaling: {},
+  conditions: [],
+  deleting: false,
 });
-const place = (name: string): string => `/apis/sandpool.dev/v1alpha1/namespaces/${ALICE.namespace}/sandboxenvs/${name}`;
+const place = (name: string): string =>
+  `/apis/sandpool.dev/v1alpha1/namespaces/${ALICE.namespace}/sandboxenvs/${name}`;
 
 describe('what a replica knows of envs, templates and limits on Kubernetes', () => {
   const aReplica = async (api: MemoryApi) => {
     const records = new KubernetesRecordStore({
-      api: api.server, log: quietLog, seals: testSeals, now: () => 0, instanceType: () => undefined, check: () => undefined, grants: grantsAll, teamOf: () => ALICE.team, clusterId: 'local', outdated: () => undefined,
+      api: api.server,
+      log: quietLog,
+      seals: testSeals,
+      now: () => 0,
+      instanceType: () => undefined,
+      check: () => undefined,
+      grants: grantsAll,
+      teamOf: () => ALICE.team,
+      clusterId: 'local',
+      outdated: () => undefined,
     });
     const envs = new EnvMirror({ envs: records.envs, clock: new TestClock(), log: quietLog });
     await envs.start();
@@ -67,7 +89,10 @@ describe('what a replica knows of envs, templates and limits on Kubernetes', () 
 
     api.letGo();
     const last = await there.records.envs.create(anEnv('z'));
-    await eventually(() => here.uid('z') === last.uid && there.uid('z') === last.uid, 'the watch is through');
+    await eventually(
+      () => here.uid('z') === last.uid && there.uid('z') === last.uid,
+      'the watch is through',
+    );
     expect([here.uid('a'), there.uid('a')]).to.deep.equal([undefined, undefined]);
     await Promise.all([here.records.stop(), there.records.stop()]);
   });
@@ -82,18 +107,24 @@ describe('what a replica knows of envs, templates and limits on Kubernetes', () 
     await records.stop();
   });
 
-  it('is a user\'s limits as they were read or written, none older afterwards, and the configured ones once a read finds none', async () => {
+  it("is a user's limits as they were read or written, none older afterwards, and the configured ones once a read finds none", async () => {
     const api = new MemoryApi();
     const replicaOf = async () => {
       const [{ records }, clock] = [await aReplica(api), new TestClock()];
-      const limits = new QuotaLimits({ quotas: records.quotas, clock, defaults: { sandboxes: 10, pools: 5, replicas: 20 } });
+      const limits = new QuotaLimits({
+        quotas: records.quotas,
+        clock,
+        defaults: { sandboxes: 10, pools: 5, replicas: 20 },
+      });
       await limits.start();
       return { records, limits, clock };
     };
     const [here, there] = [await replicaOf(), await replicaOf()];
     api.hold('userquotas');
     await there.limits.set(ALICE, { sandboxes: 3 });
-    expect([here.limits.of(ALICE).sandboxes, there.limits.of(ALICE).sandboxes]).to.deep.equal([10, 3]);
+    expect([here.limits.of(ALICE).sandboxes, there.limits.of(ALICE).sandboxes]).to.deep.equal([
+      10, 3,
+    ]);
     expect((await here.limits.read(ALICE)).sandboxes).to.equal(3);
     expect(here.limits.of(ALICE).sandboxes).to.equal(3);
 
@@ -119,10 +150,19 @@ describe('what a replica knows of envs, templates and limits on Kubernetes', () 
     const api = new MemoryApi();
     const { records } = await aReplica(api);
     const catalog = new TemplateCatalog({ templates: records.templates, clock: new TestClock() });
-    await records.templates.watch((change) => { catalog.learn(change); });
+    await records.templates.watch((change) => {
+      catalog.learn(change);
+    });
     const made = await records.templates.create({
-      name: 'late', version: '1', createdAt: 1,
-      document: SandboxTemplateSchema.parse({ apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name: 'late' }, spec: { containers: [{ name: 'main', image: 'busybox' }] } }),
+      name: 'late',
+      version: '1',
+      createdAt: 1,
+      document: SandboxTemplateSchema.parse({
+        apiVersion: 'sandpool.dev/v1alpha1',
+        kind: 'SandboxTemplate',
+        metadata: { name: 'late' },
+        spec: { containers: [{ name: 'main', image: 'busybox' }] },
+      }),
     });
     expect(catalog.get('late')).to.deep.equal(made);
     const [path = ''] = [...api.objects.keys()].filter((at) => at.endsWith('/late'));

@@ -16,108 +16,211 @@ import { othersSeals, testSeals } from '../support/test-seals.ts';
 
 const BORN = Date.parse('2026-01-01T00:00:00Z');
 const LONG_AFTER = '2026-02-01T00:00:00Z';
-const teamOf = (namespace: string): string | undefined => (namespace === 'alpha' ? 'alpha' : undefined);
+const teamOf = (namespace: string): string | undefined =>
+  namespace === 'alpha' ? 'alpha' : undefined;
 
 const pools = (seals = testSeals): Resource<PoolRecord> =>
-  poolResource({ template: () => undefined, instanceType: () => undefined, check: () => undefined, teamOf, seals, grants: grantsAll, now: () => BORN });
-const keys = (seals = testSeals): Resource<ApiKeyRecord> => apiKeyResource({ seals, teamOf, now: () => BORN });
+  poolResource({
+    template: () => undefined,
+    instanceType: () => undefined,
+    check: () => undefined,
+    teamOf,
+    seals,
+    grants: grantsAll,
+    now: () => BORN,
+  });
+const keys = (seals = testSeals): Resource<ApiKeyRecord> =>
+  apiKeyResource({ seals, teamOf, now: () => BORN });
 
 const aPool: Omit<PoolRecord, 'revision'> = {
-  uid: '019a0000-0000-7000-8000-000000000001', name: 'p', owner: { namespace: 'alpha', team: 'alpha', user: 'alice' }, createdAt: BORN, replicas: 2,
-  source: { overrides: { image: 'busybox' } }, updateStrategy: DEFAULT_UPDATE_STRATEGY, labels: {}, annotations: {}, definition: aDefinition({ image: 'busybox' }),
-  updateRevision: 'r1', breaker: CLOSED_BREAKER, deleting: false,
+  uid: '019a0000-0000-7000-8000-000000000001',
+  name: 'p',
+  owner: { namespace: 'alpha', team: 'alpha', user: 'alice' },
+  createdAt: BORN,
+  replicas: 2,
+  source: { overrides: { image: 'busybox' } },
+  updateStrategy: DEFAULT_UPDATE_STRATEGY,
+  labels: {},
+  annotations: {},
+  definition: aDefinition({ image: 'busybox' }),
+  updateRevision: 'r1',
+  breaker: CLOSED_BREAKER,
+  deleting: false,
 };
 const aKey: Omit<ApiKeyRecord, 'revision'> = {
-  keyId: 'k'.repeat(16), namespace: 'alpha', shortName: 'k', team: 'alpha', user: 'alice', role: 'user', description: '', hash: '0'.repeat(64), issuedAt: BORN, expiresAt: BORN + 1,
+  keyId: 'k'.repeat(16),
+  namespace: 'alpha',
+  shortName: 'k',
+  team: 'alpha',
+  user: 'alice',
+  role: 'user',
+  description: '',
+  hash: '0'.repeat(64),
+  issuedAt: BORN,
+  expiresAt: BORN + 1,
 };
 
-interface Made { readonly uid?: string; readonly at?: string; readonly namespace?: string; readonly name?: string }
+interface Made {
+  readonly uid?: string;
+  readonly at?: string;
+  readonly namespace?: string;
+  readonly name?: string;
+}
 
 /** As the API server stores what is written, under a name of its own if need be. */
-const stored = (kind: string, body: object, { uid = 'uid-1', at = '2026-01-01T00:00:00Z', namespace = 'alpha', name = 'p' }: Made = {}): ResourceObject =>
-  JSON.parse(JSON.stringify({ ...body, apiVersion: 'v', kind, metadata: { name, namespace, uid, resourceVersion: '1', creationTimestamp: at } })) as ResourceObject;
-const poolObject = (made?: Made, resource = pools()): ResourceObject => stored('SandboxPool', resource.write(aPool), made);
+const stored = (
+  kind: string,
+  body: object,
+  { uid = 'uid-1', at = '2026-01-01T00:00:00Z', namespace = 'alpha', name = 'p' }: Made = {},
+): ResourceObject =>
+  JSON.parse(
+    JSON.stringify({
+      ...body,
+      apiVersion: 'v',
+      kind,
+      metadata: { name, namespace, uid, resourceVersion: '1', creationTimestamp: at },
+    }),
+  ) as ResourceObject;
+const poolObject = (made?: Made, resource = pools()): ResourceObject =>
+  stored('SandboxPool', resource.write(aPool), made);
 /** With its seal bound to it, as after the second write. */
-const boundPool = (resource = pools()): ResourceObject => stored('SandboxPool', resource.write(aPool, poolObject({}, resource)));
+const boundPool = (resource = pools()): ResourceObject =>
+  stored('SandboxPool', resource.write(aPool, poolObject({}, resource)));
 const boundKey = (part: Partial<ApiKeyRecord> = {}, resource = keys()): ResourceObject => {
   const first = stored('ApiKey', resource.write({ ...aKey, ...part }), { name: 'k' });
   return stored('ApiKey', resource.write({ ...aKey, ...part }, first), { name: 'k' });
 };
 const resolvedOf = (object: ResourceObject): ResolvedPool => object.resolved as ResolvedPool;
-const withResolved = (object: ResourceObject, part: object): ResourceObject => ({ ...object, resolved: { ...resolvedOf(object), ...part } });
+const withResolved = (object: ResourceObject, part: object): ResourceObject => ({
+  ...object,
+  resolved: { ...resolvedOf(object), ...part },
+});
 const withoutSeal = (object: ResourceObject): ResourceObject => {
   const { seal: _seal, ...rest } = resolvedOf(object);
   return { ...object, resolved: rest };
 };
-const keyWith = (object: ResourceObject, part: object): ResourceObject => ({ ...object, spec: { ...object.spec as object, ...part } });
-const saidOf = (reading: Reading<unknown>): string => (reading.kind === 'wrong' ? `${reading.kind} ${reading.fault.reason}` : reading.kind);
+const keyWith = (object: ResourceObject, part: object): ResourceObject => ({
+  ...object,
+  spec: { ...(object.spec as object), ...part },
+});
+const saidOf = (reading: Reading<unknown>): string =>
+  reading.kind === 'wrong' ? `${reading.kind} ${reading.fault.reason}` : reading.kind;
 
 describe('what a daemon wrote for itself', () => {
   it('is believed under its seal, before and after the object has a uid', () => {
     expect(saidOf(pools().read(poolObject()))).to.equal('record');
     expect(pools().read(poolObject())).to.have.nested.property('unsealed.due', BORN);
-    expect(pools().read(boundPool())).to.deep.include({ kind: 'record' }).and.not.have.property('unsealed');
-    expect(keys().read(boundKey())).to.deep.include({ kind: 'record' }).and.not.have.property('unsealed');
+    expect(pools().read(boundPool()))
+      .to.deep.include({ kind: 'record' })
+      .and.not.have.property('unsealed');
+    expect(keys().read(boundKey()))
+      .to.deep.include({ kind: 'record' })
+      .and.not.have.property('unsealed');
   });
 
   it('is not believed of a pool that says what its definition is, however it says so', () => {
     const open = { definition: { ...aDefinition({ image: 'busybox' }), network: 'open' } };
 
     expect(saidOf(pools().read(withResolved(boundPool(), open)))).to.equal('wrong NotSealed');
-    expect(saidOf(pools().read(withResolved(withoutSeal(boundPool()), open)))).to.equal('wrong NotSealed');
-    expect(saidOf(pools().read(withResolved(boundPool(), { seal: '' })))).to.equal('wrong NotSealed');
+    expect(saidOf(pools().read(withResolved(withoutSeal(boundPool()), open)))).to.equal(
+      'wrong NotSealed',
+    );
+    expect(saidOf(pools().read(withResolved(boundPool(), { seal: '' })))).to.equal(
+      'wrong NotSealed',
+    );
     expect(saidOf(pools().read(boundPool(pools(othersSeals))))).to.equal('wrong NotSealed');
   });
 
   it('is not believed of any field that is another than a daemon wrote', () => {
     const object = boundPool();
-    const fields = Object.keys(resolvedOf(object)).filter((field) => !['seal', 'format'].includes(field));
-    fc.assert(fc.property(fc.constantFrom(...fields), fc.jsonValue(), (field, value) => {
-      const before = (resolvedOf(object) as Readonly<Record<string, unknown>>)[field];
-      fc.pre(JSON.stringify(before) !== JSON.stringify(value));
-      expect(pools().read(withResolved(object, { [field]: value })).kind).to.not.equal('record');
-    }));
+    const fields = Object.keys(resolvedOf(object)).filter(
+      (field) => !['seal', 'format'].includes(field),
+    );
+    fc.assert(
+      fc.property(fc.constantFrom(...fields), fc.jsonValue(), (field, value) => {
+        const before = (resolvedOf(object) as Readonly<Record<string, unknown>>)[field];
+        fc.pre(JSON.stringify(before) !== JSON.stringify(value));
+        expect(pools().read(withResolved(object, { [field]: value })).kind).to.not.equal('record');
+      }),
+    );
   });
 
   it('gives a copy of a pool, and one that is made anew under its name, nothing of the first', () => {
-    expect(saidOf(pools().read(stored('SandboxPool', boundPool(), { name: 'q' })))).to.equal('unsettled');
-    expect(saidOf(pools().read(stored('SandboxPool', boundPool(), { uid: 'uid-2', at: LONG_AFTER })))).to.equal('unsettled');
-    expect(saidOf(pools().read(stored('SandboxPool', poolObject(), { uid: 'uid-2', at: LONG_AFTER })))).to.equal('unsettled');
-    expect(saidOf(pools().read(stored('SandboxPool', boundPool(), { uid: 'uid-2' })))).to.equal('wrong NotSealed');
+    expect(saidOf(pools().read(stored('SandboxPool', boundPool(), { name: 'q' })))).to.equal(
+      'unsettled',
+    );
+    expect(
+      saidOf(pools().read(stored('SandboxPool', boundPool(), { uid: 'uid-2', at: LONG_AFTER }))),
+    ).to.equal('unsettled');
+    expect(
+      saidOf(pools().read(stored('SandboxPool', poolObject(), { uid: 'uid-2', at: LONG_AFTER }))),
+    ).to.equal('unsettled');
+    expect(saidOf(pools().read(stored('SandboxPool', boundPool(), { uid: 'uid-2' })))).to.equal(
+      'wrong NotSealed',
+    );
   });
 
   it('is settled of an object made by hand under a seal of its own', () => {
-    const byHand = stored('SandboxPool', { spec: { overrides: { image: 'busybox' }, replicas: 1 } });
+    const byHand = stored('SandboxPool', {
+      spec: { overrides: { image: 'busybox' }, replicas: 1 },
+    });
     const settled = pools().settle?.(byHand) ?? { reason: '', message: '' };
 
-    expect(pools().read({ ...byHand, ...settled })).to.deep.include({ kind: 'record' }).and.not.have.property('unsealed');
+    expect(pools().read({ ...byHand, ...settled }))
+      .to.deep.include({ kind: 'record' })
+      .and.not.have.property('unsealed');
   });
 
   it('is judged whatever stands in it, also what is no moment', () => {
-    expect(pools().read(withResolved(boundPool(), { bornAt: { toString: '' } })).kind).to.not.equal('record');
+    expect(pools().read(withResolved(boundPool(), { bornAt: { toString: '' } })).kind).to.not.equal(
+      'record',
+    );
   });
 
-  it('makes nobody an admin: an API key of one\'s own hash is none', () => {
+  it("makes nobody an admin: an API key of one's own hash is none", () => {
     const own = { hash: 'a'.repeat(64), role: 'admin' };
 
     expect(saidOf(keys().read(keyWith(boundKey(), own)))).to.equal('wrong NotSealed');
     expect(saidOf(keys().read(keyWith(boundKey(), { role: 'admin' })))).to.equal('wrong NotSealed');
-    expect(saidOf(keys().read(keyWith(boundKey(), { seal: undefined })))).to.equal('wrong NotSealed');
-    for (const field of ['keyId', 'team', 'user', 'role', 'hash', 'issuedAt', 'expiresAt', 'bornAt', 'description', 'createdBy']) {
-      expect(saidOf(keys().read(keyWith(boundKey(), { [field]: LONG_AFTER }))), field).to.equal('wrong NotSealed');
+    expect(saidOf(keys().read(keyWith(boundKey(), { seal: undefined })))).to.equal(
+      'wrong NotSealed',
+    );
+    for (const field of [
+      'keyId',
+      'team',
+      'user',
+      'role',
+      'hash',
+      'issuedAt',
+      'expiresAt',
+      'bornAt',
+      'description',
+      'createdBy',
+    ]) {
+      expect(saidOf(keys().read(keyWith(boundKey(), { [field]: LONG_AFTER }))), field).to.equal(
+        'wrong NotSealed',
+      );
     }
-    expect(saidOf(keys().read(stored('ApiKey', boundKey(), { name: 'other' })))).to.equal('wrong NotSealed');
+    expect(saidOf(keys().read(stored('ApiKey', boundKey(), { name: 'other' })))).to.equal(
+      'wrong NotSealed',
+    );
   });
 
   it('holds of a key of before that does not know its maker, and of one that does', () => {
     for (const key of [aKey, { ...aKey, createdBy: 'm'.repeat(16) }]) {
-      const reading = keys().read(stored('ApiKey', keys().write(key), { name: 'k', at: new Date(BORN).toISOString() }));
-      expect(reading.kind === 'record' && reading.record.createdBy).to.equal('createdBy' in key ? key.createdBy : undefined);
+      const reading = keys().read(
+        stored('ApiKey', keys().write(key), { name: 'k', at: new Date(BORN).toISOString() }),
+      );
+      expect(reading.kind === 'record' && reading.record.createdBy).to.equal(
+        'createdBy' in key ? key.createdBy : undefined,
+      );
     }
   });
 
   it('brings no key back that was revoked', () => {
-    expect(saidOf(keys().read(stored('ApiKey', boundKey(), { name: 'k', uid: 'uid-2' })))).to.equal('wrong NotSealed');
+    expect(saidOf(keys().read(stored('ApiKey', boundKey(), { name: 'k', uid: 'uid-2' })))).to.equal(
+      'wrong NotSealed',
+    );
     const first = stored('ApiKey', keys().write(aKey), { name: 'k', uid: 'uid-2', at: LONG_AFTER });
     expect(saidOf(keys().read(first))).to.equal('wrong NotSealed');
   });
@@ -126,27 +229,51 @@ describe('what a daemon wrote for itself', () => {
     const odd = { ...aPool, definition: aDefinition({ image: 'busybox', env: { A: '\ud800' } }) };
     const text = JSON.stringify(pools().write(odd)).replaceAll(String.raw`\ud800`, '\ufffd');
 
-    expect(saidOf(pools().read(stored('SandboxPool', JSON.parse(text) as object)))).to.equal('record');
+    expect(saidOf(pools().read(stored('SandboxPool', JSON.parse(text) as object)))).to.equal(
+      'record',
+    );
   });
 });
 
 describe('an object of a later format', () => {
   const LATER = { format: 3 };
 
-  it('is a later version\'s where it is sealed, and else unusable by itself alone', () => {
-    const sealed = testSeals.sealed('SandboxPool', { namespace: 'alpha', name: 'p' }, { uid: 'uid-1', content: { ...resolvedOf(boundPool()), ...LATER, unheardOf: [1] } });
+  it("is a later version's where it is sealed, and else unusable by itself alone", () => {
+    const sealed = testSeals.sealed(
+      'SandboxPool',
+      { namespace: 'alpha', name: 'p' },
+      { uid: 'uid-1', content: { ...resolvedOf(boundPool()), ...LATER, unheardOf: [1] } },
+    );
 
-    expect(pools().read({ ...boundPool(), resolved: sealed })).to.deep.equal({ kind: 'too-new', format: 3 });
+    expect(pools().read({ ...boundPool(), resolved: sealed })).to.deep.equal({
+      kind: 'too-new',
+      format: 3,
+    });
     expect(saidOf(pools().read(withResolved(boundPool(), LATER)))).to.equal('wrong LaterFormat');
     expect(saidOf(keys().read(keyWith(boundKey(), LATER)))).to.equal('wrong LaterFormat');
-    const key = testSeals.sealed('ApiKey', { namespace: 'alpha', name: 'k' }, { uid: 'uid-1', content: { ...boundKey().spec as object, ...LATER, seal: undefined } });
+    const key = testSeals.sealed(
+      'ApiKey',
+      { namespace: 'alpha', name: 'k' },
+      { uid: 'uid-1', content: { ...(boundKey().spec as object), ...LATER, seal: undefined } },
+    );
     expect(saidOf(keys().read({ ...boundKey(), spec: key }))).to.equal('too-new');
   });
 
   it('is what a pool becomes that says where its Pods run, or with which devices: a version that does not know these would start them anywhere', () => {
     const definition = aDefinition({ image: 'busybox' });
-    const devices = { containers: definition.containers.map((container) => ({ ...container, extendedResources: { 'example.com/gpu': 1 } })) };
-    const formatOf = (more: object) => resolvedOf(stored('SandboxPool', pools().write({ ...aPool, definition: { ...definition, ...more } })) as never);
+    const devices = {
+      containers: definition.containers.map((container) => ({
+        ...container,
+        extendedResources: { 'example.com/gpu': 1 },
+      })),
+    };
+    const formatOf = (more: object) =>
+      resolvedOf(
+        stored(
+          'SandboxPool',
+          pools().write({ ...aPool, definition: { ...definition, ...more } }),
+        ) as never,
+      );
 
     expect(formatOf({})).to.include({ format: 1 });
     expect(formatOf({ placement: { runtimeClassName: 'gvisor' } })).to.include({ format: 2 });
@@ -157,25 +284,43 @@ describe('an object of a later format', () => {
     const template = stored('SandboxTemplate', { spec: {}, resolved: LATER });
     const quota = stored('UserQuota', { spec: { ...LATER, team: 'alpha', user: 'alice' } });
 
-    expect(saidOf(templateResource({ check: () => undefined }).read(template))).to.equal('wrong LaterFormat');
+    expect(saidOf(templateResource({ check: () => undefined }).read(template))).to.equal(
+      'wrong LaterFormat',
+    );
     expect(saidOf(userQuotaResource({ teamOf }).read(quota))).to.equal('wrong LaterFormat');
   });
 
-  it('is nobody\'s business in a namespace of no team', () => {
+  it("is nobody's business in a namespace of no team", () => {
     const foreign = { namespace: 'kube-system' };
     const envs = envResource({ teamOf, seals: testSeals, clusterId: 'local', now: () => BORN });
 
-    expect(pools().read(stored('SandboxPool', withResolved(boundPool(), LATER), foreign))).to.deep.equal({ kind: 'ignored' });
-    expect(keys().read(stored('ApiKey', keyWith(boundKey(), LATER), foreign))).to.deep.equal({ kind: 'ignored' });
-    expect(envs.read(stored('SandboxEnv', { spec: {}, resolved: LATER }, foreign))).to.deep.equal({ kind: 'ignored' });
-    expect(userQuotaResource({ teamOf }).read(stored('UserQuota', { spec: LATER }, foreign))).to.deep.equal({ kind: 'ignored' });
+    expect(
+      pools().read(stored('SandboxPool', withResolved(boundPool(), LATER), foreign)),
+    ).to.deep.equal({ kind: 'ignored' });
+    expect(keys().read(stored('ApiKey', keyWith(boundKey(), LATER), foreign))).to.deep.equal({
+      kind: 'ignored',
+    });
+    expect(envs.read(stored('SandboxEnv', { spec: {}, resolved: LATER }, foreign))).to.deep.equal({
+      kind: 'ignored',
+    });
+    expect(
+      userQuotaResource({ teamOf }).read(stored('UserQuota', { spec: LATER }, foreign)),
+    ).to.deep.equal({ kind: 'ignored' });
   });
 
   it('is told of a sandbox where it is sealed alone', () => {
     const sandbox = (spec: object): ResourceObject => stored('Sandbox', { spec });
-    const sealed = testSeals.sealed('Sandbox', { namespace: 'alpha', name: 'p' }, { uid: 'uid-1', content: { ...LATER, poolUid: 'u', seal: undefined } });
+    const sealed = testSeals.sealed(
+      'Sandbox',
+      { namespace: 'alpha', name: 'p' },
+      { uid: 'uid-1', content: { ...LATER, poolUid: 'u', seal: undefined } },
+    );
 
-    expect(laterSandboxOf(sandbox(sealed), testSeals)).to.deep.include({ key: 'alpha/p', uid: 'uid-1', laterFormat: 3 });
+    expect(laterSandboxOf(sandbox(sealed), testSeals)).to.deep.include({
+      key: 'alpha/p',
+      uid: 'uid-1',
+      laterFormat: 3,
+    });
     expect(laterSandboxOf(sandbox({ ...LATER, poolUid: 'u' }), testSeals)).to.equal(undefined);
     expect(laterSandboxOf(sandbox({ format: 1, poolUid: 'u' }), testSeals)).to.equal(undefined);
   });
@@ -183,25 +328,43 @@ describe('an object of a later format', () => {
 
 describe('records of an earlier version, which have no seals', () => {
   const SINCE = BORN + 3_600_000;
-  const between = (now: number): Seals => new Seals({ key: Buffer.alloc(32, 7), since: SINCE, now: () => now });
+  const between = (now: number): Seals =>
+    new Seals({ key: Buffer.alloc(32, 7), since: SINCE, now: () => now });
 
   it('are believed where they are older than seals are, and to be sealed from then on', () => {
     const seals = between(BORN);
     const object = poolObject({}, pools(seals));
 
     expect(resolvedOf(object)).to.not.have.property('seal');
-    expect(pools(seals).read(object)).to.deep.include({ kind: 'record', unsealed: { object, due: SINCE } });
-    expect(keys(seals).read(boundKey({}, keys(seals)))).to.deep.include({ kind: 'record' }).and.have.property('unsealed');
+    expect(pools(seals).read(object)).to.deep.include({
+      kind: 'record',
+      unsealed: { object, due: SINCE },
+    });
+    expect(keys(seals).read(boundKey({}, keys(seals))))
+      .to.deep.include({ kind: 'record' })
+      .and.have.property('unsealed');
     const sealed = stored('SandboxPool', pools(between(SINCE)).write(aPool, object));
-    expect(pools(between(SINCE)).read(sealed)).to.deep.include({ kind: 'record' }).and.not.have.property('unsealed');
+    expect(pools(between(SINCE)).read(sealed))
+      .to.deep.include({ kind: 'record' })
+      .and.not.have.property('unsealed');
   });
 
   it('can not be made any more: who writes one later gets nothing by it', () => {
     const seals = between(SINCE + 1);
-    const key = { ...keyWith(boundKey(), { role: 'admin', seal: undefined }), metadata: { ...boundKey().metadata, creationTimestamp: LONG_AFTER } };
+    const key = {
+      ...keyWith(boundKey(), { role: 'admin', seal: undefined }),
+      metadata: { ...boundKey().metadata, creationTimestamp: LONG_AFTER },
+    };
 
     expect(saidOf(keys(seals).read(key))).to.equal('wrong NotSealed');
-    expect(saidOf(pools(seals).read({ ...withoutSeal(boundPool()), metadata: { ...boundPool().metadata, creationTimestamp: LONG_AFTER } }))).to.equal('unsettled');
+    expect(
+      saidOf(
+        pools(seals).read({
+          ...withoutSeal(boundPool()),
+          metadata: { ...boundPool().metadata, creationTimestamp: LONG_AFTER },
+        }),
+      ),
+    ).to.equal('unsettled');
   });
 
   it('are sealed a moment before they must be, for clocks that differ', () => {

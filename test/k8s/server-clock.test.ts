@@ -54,7 +54,10 @@ describe('the server clock', () => {
     expect(Math.abs(clock.now() - truth())).to.be.at.most(20);
   });
 
-  for (const [what, jump] of [['back', -3_600_000], ['forward', 3_600_000]] as const) {
+  for (const [what, jump] of [
+    ['back', -3_600_000],
+    ['forward', 3_600_000],
+  ] as const) {
     it(`moves smoothly where the server's time jumps ${what}, and never backwards`, () => {
       answers(60_000);
       let [last, lastLocal] = [clock.now(), local];
@@ -64,7 +67,10 @@ describe('the server clock', () => {
         local += 61;
         if (step % 50 === 0) answer();
         const now = clock.now();
-        expect(now - last).to.be.within(0.9 * (local - lastLocal) - 1, 1.1 * (local - lastLocal) + 1);
+        expect(now - last).to.be.within(
+          0.9 * (local - lastLocal) - 1,
+          1.1 * (local - lastLocal) + 1,
+        );
         [last, lastLocal] = [now, local];
         if (Math.abs(now - truth()) < 1_000) return;
         if (step % 200 === 0) local += 60_000;
@@ -81,8 +87,14 @@ describe('the server clock', () => {
     const calls: string[] = [];
     const moment = real.now() + 30;
 
-    real.at(moment - 10, () => { calls.push('off'); })();
-    const at = await new Promise<number>((resolve) => { real.at(moment, () => { resolve(real.now()); }); });
+    real.at(moment - 10, () => {
+      calls.push('off');
+    })();
+    const at = await new Promise<number>((resolve) => {
+      real.at(moment, () => {
+        resolve(real.now());
+      });
+    });
     clearInterval(alive);
 
     expect(at).to.be.at.least(moment);

@@ -19,7 +19,12 @@ describe('a node that does not answer', () => {
 
   beforeEach(async () => {
     api = new MemoryApi();
-    world = await aDriver(api, { exec: async () => { if (failure) throw failure; return {}; } });
+    world = await aDriver(api, {
+      exec: async () => {
+        if (failure) throw failure;
+        return {};
+      },
+    });
     failure = new NodeSilent({});
   });
   afterEach(() => world.driver.stop());
@@ -36,7 +41,10 @@ describe('a node that does not answer', () => {
     const [idle, claimed] = [await instance(false), await instance(true)];
     const poolUid = world.last(idle.id)?.record?.poolUid ?? '';
     expect(await rejection(exec(claimed.id))).to.be.instanceOf(NotJoinable);
-    expect(world.last(idle.id)?.vitals).to.include({ kind: 'unavailable', reason: 'its node does not answer' });
+    expect(world.last(idle.id)?.vitals).to.include({
+      kind: 'unavailable',
+      reason: 'its node does not answer',
+    });
     expect(kindOf(claimed.id)).to.equal('available');
     const looking = world.driver.idle(poolUid, idle.namespace, 1);
     expect(await looking).to.deep.equal([]);
@@ -59,15 +67,27 @@ describe('a node that does not answer', () => {
     failure = new NotJoinable('nothing could be run in the sandbox: connection refused');
     await rejection(exec(claimed.id));
     expect(kindOf(idle.id)).to.equal('available');
-    expect(isNodeSilent('Internal error occurred: error sending request: Post "https://n1:10250/exec/…": dial tcp: connection refused')).to.equal(true);
+    expect(
+      isNodeSilent(
+        'Internal error occurred: error sending request: Post "https://n1:10250/exec/…": dial tcp: connection refused',
+      ),
+    ).to.equal(true);
     expect(isNodeSilent('error dialing backend: dial tcp: i/o timeout')).to.equal(true);
-    expect(isNodeSilent('exec: "error dialing backend: ": executable file not found')).to.equal(false);
+    expect(isNodeSilent('exec: "error dialing backend: ": executable file not found')).to.equal(
+      false,
+    );
   });
 
   it('is suspected anew by each failure, and of many at once not all are remembered', () => {
     const clock = new TestClock();
     const changes: string[] = [];
-    const nodes = new SilentNodes({ clock, log: quietLog, changed: (name) => { changes.push(name); } });
+    const nodes = new SilentNodes({
+      clock,
+      log: quietLog,
+      changed: (name) => {
+        changes.push(name);
+      },
+    });
     nodes.noAnswer('n1');
     clock.advance(SILENT_MS - 1);
     nodes.noAnswer('n1');
@@ -78,7 +98,10 @@ describe('a node that does not answer', () => {
     expect(changes).to.deep.equal(['n1', 'n1']);
 
     for (let n = 0; n < 1_001; n++) nodes.noAnswer(`many-${n}`);
-    expect([nodes.trouble('many-999'), nodes.trouble('many-1000')]).to.deep.equal(['its node does not answer', undefined]);
+    expect([nodes.trouble('many-999'), nodes.trouble('many-1000')]).to.deep.equal([
+      'its node does not answer',
+      undefined,
+    ]);
     nodes.stop();
   });
 });

@@ -19,12 +19,20 @@ const aStore = () => {
   const put = (path: string, body: object): object => {
     const { metadata } = body as { readonly metadata: { readonly uid?: string } };
     revision += 1;
-    const object = { ...body, metadata: { ...metadata, uid: metadata.uid ?? `uid-${revision}`, resourceVersion: String(revision) } };
+    const object = {
+      ...body,
+      metadata: {
+        ...metadata,
+        uid: metadata.uid ?? `uid-${revision}`,
+        resourceVersion: String(revision),
+      },
+    };
     objects.set(path, object);
     return object;
   };
   const client = {
-    create: async (path: string, body: { readonly metadata: { readonly name: string } }) => put(`${path}/${body.metadata.name}`, body),
+    create: async (path: string, body: { readonly metadata: { readonly name: string } }) =>
+      put(`${path}/${body.metadata.name}`, body),
     get: async (path: string) => {
       const object = objects.get(path);
       if (!object) throw absent(path);
@@ -38,13 +46,29 @@ describe('a driver whose watch is behind', () => {
   it('says of a sandbox whose Pod an uncached look does not find that it is gone', async () => {
     const store = aStore();
     const driver = new KubernetesSandboxDriver({
-      api: store.lanes as never, streams: { whenSilent: () => undefined } as never, volumes: { provided: false, list: async () => [] }, outdated: () => undefined, seals: testSeals, teamOf: (namespace) => namespace, clock: new TestClock(), log: quietLog, pods: { runAsUser: 1_000, terminationGraceSeconds: 0 },
+      api: store.lanes as never,
+      streams: { whenSilent: () => undefined } as never,
+      volumes: { provided: false, list: async () => [] },
+      outdated: () => undefined,
+      seals: testSeals,
+      teamOf: (namespace) => namespace,
+      clock: new TestClock(),
+      log: quietLog,
+      pods: { runAsUser: 1_000, terminationGraceSeconds: 0 },
     });
     const { record, definition } = anOrder();
-    const containers = definition.containers.map((container) => ({ ...container, image: 'registry.invalid/sandbox:1' }));
-    const launched = await driver.launch({ record, definition: { ...definition, containers } }, () => true);
+    const containers = definition.containers.map((container) => ({
+      ...container,
+      image: 'registry.invalid/sandbox:1',
+    }));
+    const launched = await driver.launch(
+      { record, definition: { ...definition, containers } },
+      () => true,
+    );
     const [recordPath = '', podPath = ''] = store.objects.keys();
-    const { metadata: { uid } } = store.objects.get(recordPath) as { readonly metadata: { readonly uid: string } };
+    const {
+      metadata: { uid },
+    } = store.objects.get(recordPath) as { readonly metadata: { readonly uid: string } };
     const claimed: InstanceRecord = { ...launched, state: 'claimed', claim: aClaim() };
     store.put(recordPath, rewritten(claimed, { uid, podUid: undefined }));
     store.objects.delete(podPath);
@@ -55,24 +79,55 @@ describe('a driver whose watch is behind', () => {
   });
 
   for (const [look, looks] of [
-    ['for idle instances', (driver, { poolUid, poolOwner }) => driver.idle(poolUid, poolOwner.namespace, 1)],
+    [
+      'for idle instances',
+      (driver, { poolUid, poolOwner }) => driver.idle(poolUid, poolOwner.namespace, 1),
+    ],
     ['at the sandbox', (driver, { id, poolOwner }) => driver.confirm(id, poolOwner.namespace)],
-  ] satisfies readonly (readonly [string, (driver: KubernetesSandboxDriver, record: InstanceRecord) => Promise<unknown>])[]) {
+  ] satisfies readonly (readonly [
+    string,
+    (driver: KubernetesSandboxDriver, record: InstanceRecord) => Promise<unknown>,
+  ])[]) {
     it(`does not take a sandbox for gone whose Pod was made, and which was claimed, while a look ${look} found no Pod`, async () => {
       const api = new MemoryApi();
       const { driver, facts, last } = await aDriver(api);
       const record: InstanceRecord = { ...anOrder().record, state: 'idle', revision: '' };
-      const { id, poolOwner: { namespace } } = record;
+      const {
+        id,
+        poolOwner: { namespace },
+      } = record;
       const [recordAt, podAt] = [sandboxPath(namespace, id), podPath(namespace, podNameOf(id))];
-      const { metadata: { uid } } = api.put(recordAt, bornSandbox(record));
+      const {
+        metadata: { uid },
+      } = api.put(recordAt, bornSandbox(record));
       const read = api.holdRead(podAt);
       const looking = looks(driver, record);
       await read.begun;
       api.hold('pods');
       const ownRead = api.holdRead(podAt); // of a claimed sandbox whose Pod is not known
-      const pod = { metadata: { name: podNameOf(id), namespace, labels: { [POOL_LABEL]: record.poolUid }, ownerReferences: [{ kind: 'Sandbox', name: podNameOf(id), uid }] }, spec: { nodeName: 'n1' }, status: { phase: 'Running', startTime: '2026-01-01T00:00:00Z', conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' }] } };
-      const { metadata: { uid: podUid } } = api.put(podAt, pod);
-      api.put(recordAt, rewritten({ ...record, state: 'claimed', claim: aClaim() }, { uid, podUid }));
+      const pod = {
+        metadata: {
+          name: podNameOf(id),
+          namespace,
+          labels: { [POOL_LABEL]: record.poolUid },
+          ownerReferences: [{ kind: 'Sandbox', name: podNameOf(id), uid }],
+        },
+        spec: { nodeName: 'n1' },
+        status: {
+          phase: 'Running',
+          startTime: '2026-01-01T00:00:00Z',
+          conditions: [
+            { type: 'Ready', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' },
+          ],
+        },
+      };
+      const {
+        metadata: { uid: podUid },
+      } = api.put(podAt, pod);
+      api.put(
+        recordAt,
+        rewritten({ ...record, state: 'claimed', claim: aClaim() }, { uid, podUid }),
+      );
       await eventually(() => last(id)?.record?.claim !== undefined, 'the claim is told');
       read.letGo();
       await looking;

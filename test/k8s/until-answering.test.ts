@@ -19,17 +19,32 @@ const waiting = (...answers: readonly (Error | undefined)[]) => {
     if (answer) throw answer;
     return {};
   };
-  const note = (_: unknown, event: string): void => { said.push(event); };
+  const note = (_: unknown, event: string): void => {
+    said.push(event);
+  };
   const done = untilAnswering({
-    api: { get }, server: SERVER, log: { ...silentLog, warn: note, info: note }, stopped: stop.signal, pauses: { firstMs: 0, mostMs: 0 },
-    waits: (problem) => { problems.push(problem); if (problems.length === 20) stop.abort(new Error('told to stop')); },
+    api: { get },
+    server: SERVER,
+    log: { ...silentLog, warn: note, info: note },
+    stopped: stop.signal,
+    pauses: { firstMs: 0, mostMs: 0 },
+    waits: (problem) => {
+      problems.push(problem);
+      if (problems.length === 20) stop.abort(new Error('told to stop'));
+    },
   });
   return { done, said, problems, stop };
 };
 
 describe('a start without an API server', () => {
   it('waits for as long as it can not be reached or is overloaded, says so once, and then that it answers', async () => {
-    const { done, said, problems } = waiting(AWAY, AWAY, refusedBy(503, '', undefined), refusedBy(429, '', undefined), undefined);
+    const { done, said, problems } = waiting(
+      AWAY,
+      AWAY,
+      refusedBy(503, '', undefined),
+      refusedBy(429, '', undefined),
+      undefined,
+    );
 
     await done;
 
@@ -45,9 +60,14 @@ describe('a start without an API server', () => {
   });
 
   it('ends where the API server refuses the daemon, and says what it said', async () => {
-    const { done, problems } = waiting(AWAY, refusedBy(401, '{"message":"Unauthorized"}', undefined));
+    const { done, problems } = waiting(
+      AWAY,
+      refusedBy(401, '{"message":"Unauthorized"}', undefined),
+    );
 
-    expect((await rejection(done)).message).to.include(SERVER).and.include('Unauthorized');
+    expect((await rejection(done)).message)
+      .to.include(SERVER)
+      .and.include('Unauthorized');
     expect(problems).to.have.length(1);
   });
 

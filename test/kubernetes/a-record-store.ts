@@ -1,7 +1,10 @@
 import { apiServer, type ApiServer } from '../../src/k8s/api-client.ts';
 import { listPageOf } from '../../src/k8s/api-objects.ts';
 import { readClusterAccess } from '../../src/k8s/cluster-access.ts';
-import { KubernetesRecordStore, type KubernetesRecordStoreDeps } from '../../src/k8s/record-store.ts';
+import {
+  KubernetesRecordStore,
+  type KubernetesRecordStoreDeps,
+} from '../../src/k8s/record-store.ts';
 import { collectionPath, objectPath, type ResourceObject } from '../../src/k8s/resource.ts';
 import { ServerClock } from '../../src/k8s/server-clock.ts';
 import type { Cluster, ClusterUser } from '../../local-cluster/control-plane/cluster.ts';
@@ -12,8 +15,16 @@ import { testSeals } from '../support/test-seals.ts';
 
 const PLURALS = ['sandboxenvs', 'sandboxpools', 'sandboxtemplates', 'apikeys', 'userquotas'];
 
-export const anApiOf = async (cluster: Cluster, user: ClusterUser, clock?: ServerClock): Promise<ApiServer> =>
-  apiServer({ access: await readClusterAccess({ kubeconfig: cluster.kubeconfig(user) }, quietLog), version: '0', ...(clock ? { clock } : {}) });
+export const anApiOf = async (
+  cluster: Cluster,
+  user: ClusterUser,
+  clock?: ServerClock,
+): Promise<ApiServer> =>
+  apiServer({
+    access: await readClusterAccess({ kubeconfig: cluster.kubeconfig(user) }, quietLog),
+    version: '0',
+    ...(clock ? { clock } : {}),
+  });
 
 /** The kinds, and the tenants' namespaces that suites of records expect. */
 export const prepareForRecords = async (cluster: Cluster): Promise<void> => {
@@ -25,16 +36,32 @@ export const removeAllRecords = async (admin: ApiServer): Promise<void> => {
   const api = admin.lane('background');
   for (const plural of PLURALS) {
     const { items } = listPageOf(await api.list(collectionPath(plural), {}));
-    for (const item of items) await api.remove(objectPath(plural, (item as ResourceObject).metadata));
+    for (const item of items)
+      await api.remove(objectPath(plural, (item as ResourceObject).metadata));
   }
 };
 
 /** A store as a replica has one, under the daemon's own rights. */
-export const aRecordStore = async (cluster: Cluster, part: Partial<KubernetesRecordStoreDeps> = {}): Promise<{ store: KubernetesRecordStore; close(): Promise<void> }> => {
+export const aRecordStore = async (
+  cluster: Cluster,
+  part: Partial<KubernetesRecordStoreDeps> = {},
+): Promise<{ store: KubernetesRecordStore; close(): Promise<void> }> => {
   const clock = new ServerClock();
   const api = await anApiOf(cluster, 'sandpool', clock);
   await api.lane('claims').get('/version');
-  const store = new KubernetesRecordStore({ api, log: quietLog, outdated: () => undefined, grants: grantsAll, seals: testSeals, now: () => clock.now(), check: () => undefined, instanceType: () => undefined, teamOf: (namespace) => namespace, clusterId: 'local', ...part });
+  const store = new KubernetesRecordStore({
+    api,
+    log: quietLog,
+    outdated: () => undefined,
+    grants: grantsAll,
+    seals: testSeals,
+    now: () => clock.now(),
+    check: () => undefined,
+    instanceType: () => undefined,
+    teamOf: (namespace) => namespace,
+    clusterId: 'local',
+    ...part,
+  });
   return {
     store,
     close: async () => {

@@ -15,7 +15,10 @@ import { untilAnswered } from '../support/until-answered.ts';
 
 const POOL = 6;
 
-/** What is provoked here makes the rule's own expression hold, and hold no longer. For how long it must is for promtool. */
+/**
+ * What is provoked here makes the rule's own expression hold, and hold no longer. For how long it
+ * must is for promtool.
+ */
 describe('alerts on real replicas', function () {
   this.timeout(300_000);
   const controlPlane = onTheControlPlane();
@@ -27,49 +30,77 @@ describe('alerts on real replicas', function () {
   let watch: AlertWatch;
   let next: Build | undefined;
 
-  const metricsOf = async (replica: number): Promise<string> => await (await fetch(replicas.replica(replica).metricsAddress)).text();
+  const metricsOf = async (replica: number): Promise<string> =>
+    await (await fetch(replicas.replica(replica).metricsAddress)).text();
   const link = (replica: number): ReplicaLink => {
     const found = links[replica];
     if (!found) throw new Error(`replica ${replica} has no link`);
     return found;
   };
-  /** Claims by the first replica, whatever comes of it, and ends what it got; answers the status. */
+  /**
+   * Claims by the first replica, whatever comes of it, and ends what it got; answers the status.
+   */
   const claimed = async (): Promise<number> => {
     const { status, json } = await client.post('/sandboxes', { poolName: 'drilled' });
     const id = json.sandbox?.['sandboxId'];
     if (id !== undefined) await client.delete(`/sandboxes/${id}`);
     return status;
   };
-  /** Has work done well, as if an hour had passed since what was before, until none of these hold any more. */
+  /**
+   * Has work done well, as if an hour had passed since what was before, until none of these hold
+   * any more.
+   */
   const clearsWithWork = async (...alerts: readonly string[]): Promise<void> => {
-    await eventually(async () => {
-      await watch.anHourLater();
-      if (await claimed() !== 201) return false;
-      for (const alert of alerts) if (await watch.look(alert)) return false;
-      return true;
-    }, `${alerts.join(', ')} clear`, 120_000);
+    await eventually(
+      async () => {
+        await watch.anHourLater();
+        if ((await claimed()) !== 201) return false;
+        for (const alert of alerts) if (await watch.look(alert)) return false;
+        return true;
+      },
+      `${alerts.join(', ')} clear`,
+      120_000,
+    );
   };
   /** Claims again and again until all of these hold. */
   const fireUnderWork = async (...alerts: readonly string[]): Promise<void> => {
     const missing = new Set(alerts);
-    await eventually(async () => {
-      await claimed();
-      for (const alert of [...missing]) if (await watch.look(alert)) missing.delete(alert);
-      return missing.size === 0;
-    }, `${alerts.join(', ')} fire`, 120_000);
+    await eventually(
+      async () => {
+        await claimed();
+        for (const alert of [...missing]) if (await watch.look(alert)) missing.delete(alert);
+        return missing.size === 0;
+      },
+      `${alerts.join(', ')} fire`,
+      120_000,
+    );
   };
 
   before(async () => {
     const kubeconfigs = watchedFolder('links');
     folder = kubeconfigs;
     redis = await startRedis();
-    links = await Promise.all([0, 1].map((n) => aReplicaLink(`replica-${n}`, { cluster: controlPlane(), redis, folder: kubeconfigs })));
-    replicas = await Replicas.start({ cluster: controlPlane(), redis: redis.settings, count: 2, own: (n) => ({ env: link(n).env }) });
+    links = await Promise.all(
+      [0, 1].map((n) =>
+        aReplicaLink(`replica-${n}`, { cluster: controlPlane(), redis, folder: kubeconfigs }),
+      ),
+    );
+    replicas = await Replicas.start({
+      cluster: controlPlane(),
+      redis: redis.settings,
+      count: 2,
+      own: (n) => ({ env: link(n).env }),
+    });
     const tenant = await replicas.tenant('amber', 'ann');
     await controlPlane().apply(aPodTemplate('drill-pod'));
     client = new HttpClient(replicas.replica(0).port, tenant);
-    await untilAnswered(201, () => client.post('/sandboxpools', { name: 'drilled', templateName: 'drill-pod', replicas: POOL }));
-    await new RollingPool(client, 'drilled').until('it is full', ({ idleReplicas }) => idleReplicas === POOL);
+    await untilAnswered(201, () =>
+      client.post('/sandboxpools', { name: 'drilled', templateName: 'drill-pod', replicas: POOL }),
+    );
+    await new RollingPool(client, 'drilled').until(
+      'it is full',
+      ({ idleReplicas }) => idleReplicas === POOL,
+    );
     watch = new AlertWatch({ a: () => metricsOf(0), b: () => metricsOf(1) });
     await watch.clears('SandpoolShardsWithoutLeader');
     await untilAnswered(201, async () => await client.post('/sandboxes', { poolName: 'drilled' }));
@@ -114,7 +145,8 @@ describe('alerts on real replicas', function () {
   });
 
   it('SandpoolNotReady, SandpoolNoneReady and SandpoolMirrorStale: one replica hears nothing of the API server, then neither does, and then both do', async () => {
-    for (const alert of ['SandpoolNotReady', 'SandpoolNoneReady', 'SandpoolMirrorStale']) await watch.clears(alert);
+    for (const alert of ['SandpoolNotReady', 'SandpoolNoneReady', 'SandpoolMirrorStale'])
+      await watch.clears(alert);
 
     try {
       link(1).toApi.state = 'hold';
@@ -126,11 +158,16 @@ describe('alerts on real replicas', function () {
     } finally {
       for (const { toApi } of links) toApi.state = 'pass';
     }
-    for (const alert of ['SandpoolNoneReady', 'SandpoolNotReady', 'SandpoolMirrorStale']) await watch.clears(alert, 120_000);
+    for (const alert of ['SandpoolNoneReady', 'SandpoolNotReady', 'SandpoolMirrorStale'])
+      await watch.clears(alert, 120_000);
   });
 
   it('SandpoolVersionsDiffer: an upgrade that stops half way, and goes on', async () => {
-    next = aBuild({ file: 'package.json', from: `"version": "${version()}"`, to: `"version": "${version()}-next"` });
+    next = aBuild({
+      file: 'package.json',
+      from: `"version": "${version()}"`,
+      to: `"version": "${version()}-next"`,
+    });
     expect(await watch.look('SandpoolVersionsDiffer')).to.equal(false);
 
     await replicas.replica(1).stop();

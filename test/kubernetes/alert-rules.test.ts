@@ -15,8 +15,14 @@ describe('the alert rules', function () {
 
   before(function () {
     try {
-      const folders = execFileSync(BUILDER, ['--find', 'promtool'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim().split(delimiter);
-      promtool = folders.map((folder) => join(folder, 'promtool')).find((path) => existsSync(path)) ?? '';
+      const folders = execFileSync(BUILDER, ['--find', 'promtool'], {
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'pipe'],
+      })
+        .trim()
+        .split(delimiter);
+      promtool =
+        folders.map((folder) => join(folder, 'promtool')).find((path) => existsSync(path)) ?? '';
     } catch (error) {
       if (process.env['TEST_KUBECONFIG'] === undefined) throw error;
       skipBecause(this, 'there is no promtool, and with TEST_KUBECONFIG none is built');
@@ -24,10 +30,18 @@ describe('the alert rules', function () {
   });
 
   it('are rules that Prometheus takes', () => {
-    expect(execFileSync(promtool, ['check', 'rules', '--lint-fatal', join(FOLDER, 'alerts.yaml')], { encoding: 'utf8' })).to.match(/SUCCESS: \d+ rules found/);
+    expect(
+      execFileSync(promtool, ['check', 'rules', '--lint-fatal', join(FOLDER, 'alerts.yaml')], {
+        encoding: 'utf8',
+      }),
+    ).to.match(/SUCCESS: \d+ rules found/);
   });
 
   it('fire when they should, and clear, and are quiet otherwise', () => {
-    expect(execFileSync(promtool, ['test', 'rules', join(FOLDER, 'alerts.test.yaml')], { encoding: 'utf8' })).to.contain('SUCCESS');
+    expect(
+      execFileSync(promtool, ['test', 'rules', join(FOLDER, 'alerts.test.yaml')], {
+        encoding: 'utf8',
+      }),
+    ).to.contain('SUCCESS');
   });
 });

@@ -15,12 +15,19 @@ import { onTheControlPlane } from '../support/shared-cluster.ts';
 describe('the whole API of three replicas', function () {
   this.timeout(120_000);
   const controlPlane = onTheControlPlane();
-  const replicas = onReplicas(controlPlane, { env: { SANDPOOL_TRUSTED_PROXIES: '127.0.0.1', SANDPOOL_INSTANCE_TYPES_PROVIDER: 'none' } });
+  const replicas = onReplicas(controlPlane, {
+    env: { SANDPOOL_TRUSTED_PROXIES: '127.0.0.1', SANDPOOL_INSTANCE_TYPES_PROVIDER: 'none' },
+  });
   const service = (): RunningService => ({
-    ports: replicas().list.map(({ port }) => port), adminKey: replicas().adminKey, image: 'registry.invalid/sandbox:1',
+    ports: replicas().list.map(({ port }) => port),
+    adminKey: replicas().adminKey,
+    image: 'registry.invalid/sandbox:1',
     keyOf: (team, user) => replicas().tenant(team, user),
     volumeOf: async (team) => {
-      await aBoundClaim(controlPlane(), { name: `of-${team}`, namespace: replicas().namespaceOf(team) });
+      await aBoundClaim(controlPlane(), {
+        name: `of-${team}`,
+        namespace: replicas().namespaceOf(team),
+      });
       return `of-${team}`;
     },
   });

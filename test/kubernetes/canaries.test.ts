@@ -15,7 +15,13 @@ describe('secrets that are planted on replicas', function () {
   this.timeout(90_000);
   const controlPlane = onTheControlPlane();
   const replicas = onReplicas(controlPlane, { count: 2, env: { SANDPOOL_LOG_LEVEL: 'trace' } });
-  const secrets = { 'registry password': canary(), 'cookie': canary(), 'variable of a pool': canary(), 'variable of a command': canary(), 'input': canary() };
+  const secrets = {
+    'registry password': canary(),
+    cookie: canary(),
+    'variable of a pool': canary(),
+    'variable of a command': canary(),
+    input: canary(),
+  };
   const clients: HttpClient[] = [];
   let keys: readonly string[];
   let answers = '';
@@ -26,24 +32,62 @@ describe('secrets that are planted on replicas', function () {
     return made;
   };
   const missing = (text: string): readonly string[] =>
-    [...Object.entries(secrets), ...keys.map((key) => ['key', key.split('_')[2] ?? ''] as const)].filter(([, secret]) => text.includes(secret)).map(([name]) => name);
+    [...Object.entries(secrets), ...keys.map((key) => ['key', key.split('_')[2] ?? ''] as const)]
+      .filter(([, secret]) => text.includes(secret))
+      .map(([name]) => name);
 
   before(async () => {
     const tenant = await replicas().tenant('red', 'rita');
     keys = [tenant, replicas().adminKey];
     const ask = client(0, tenant);
-    answers += (await untilAnswered(201, () => ask.post('/sandboxpools', {
-      name: 'sealed', replicas: 1,
-      template: { containers: [{ name: 'main', image: 'registry.invalid/sandbox:1', command: ['sleep', 'infinity'], env: [{ name: 'PLANTED', value: secrets['variable of a pool'] }], resources: { limits: { cpu: '100m', memory: '64Mi' } } }] },
-      overrides: { imagePullSecret: { registries: [{ registry: 'r.example', username: 'u', password: secrets['registry password'] }] } },
-    }))).headers['content-type'] ?? '';
-    const claimed = await untilAnswered(201, () => client(1, tenant).post('/sandboxes', { poolName: 'sealed' }, { headers: { Cookie: `session=${secrets.cookie}` } }));
+    answers +=
+      (
+        await untilAnswered(201, () =>
+          ask.post('/sandboxpools', {
+            name: 'sealed',
+            replicas: 1,
+            template: {
+              containers: [
+                {
+                  name: 'main',
+                  image: 'registry.invalid/sandbox:1',
+                  command: ['sleep', 'infinity'],
+                  env: [{ name: 'PLANTED', value: secrets['variable of a pool'] }],
+                  resources: { limits: { cpu: '100m', memory: '64Mi' } },
+                },
+              ],
+            },
+            overrides: {
+              imagePullSecret: {
+                registries: [
+                  { registry: 'r.example', username: 'u', password: secrets['registry password'] },
+                ],
+              },
+            },
+          }),
+        )
+      ).headers['content-type'] ?? '';
+    const claimed = await untilAnswered(201, () =>
+      client(1, tenant).post(
+        '/sandboxes',
+        { poolName: 'sealed' },
+        { headers: { Cookie: `session=${secrets.cookie}` } },
+      ),
+    );
     const id = String(claimed.json.sandbox?.['sandboxId']);
     answers += claimed.text;
-    answers += (await ask.post(`/sandboxes/${id}/exec`, { command: ['true'], env: { PLANTED: secrets['variable of a command'] }, stdin: secrets.input })).text;
+    answers += (
+      await ask.post(`/sandboxes/${id}/exec`, {
+        command: ['true'],
+        env: { PLANTED: secrets['variable of a command'] },
+        stdin: secrets.input,
+      })
+    ).text;
     answers += (await ask.get('/sandboxes', { key: `${tenant}x` })).text;
   });
-  after(() => { for (const each of clients) each.close(); });
+  after(() => {
+    for (const each of clients) each.close();
+  });
 
   it('show in no answer', () => {
     expect(missing(answers)).to.deep.equal([]);
@@ -51,7 +95,10 @@ describe('secrets that are planted on replicas', function () {
 
   it('show in no log line, at its most talkative, and in no line of the audit', async () => {
     for (const { log, dataDir } of replicas().list) {
-      const files = (): string => readdirSync(join(dataDir, 'audit')).map((name) => readFileSync(join(dataDir, 'audit', name), 'utf8')).join('\n');
+      const files = (): string =>
+        readdirSync(join(dataDir, 'audit'))
+          .map((name) => readFileSync(join(dataDir, 'audit', name), 'utf8'))
+          .join('\n');
       await eventually(() => files().includes('"kind":"write"'), 'its audit has a write');
       expect(log).to.include('"level":"trace"');
       expect(missing(log + files())).to.deep.equal([]);
@@ -60,8 +107,16 @@ describe('secrets that are planted on replicas', function () {
 
   it('show on no page of those that operators look at, and in no process’s arguments', async () => {
     const admin = client(0, replicas().adminKey);
-    const { items } = JSON.parse((await admin.get('/debug/actors?limit=1000')).text) as { readonly items: readonly { readonly kind: string; readonly key: string }[] };
-    for (const path of ['/admin/audit?limit=1000', '/debug/actors?limit=1000', '/debug/shards', '/readyz', ...items.map(({ kind, key }) => `/debug/actors/${kind}/${key}`)]) {
+    const { items } = JSON.parse((await admin.get('/debug/actors?limit=1000')).text) as {
+      readonly items: readonly { readonly kind: string; readonly key: string }[];
+    };
+    for (const path of [
+      '/admin/audit?limit=1000',
+      '/debug/actors?limit=1000',
+      '/debug/shards',
+      '/readyz',
+      ...items.map(({ kind, key }) => `/debug/actors/${kind}/${key}`),
+    ]) {
       expect(missing((await admin.get(path)).text), path).to.deep.equal([]);
     }
     for (const { dataDir, pid } of replicas().list) {
@@ -69,7 +124,9 @@ describe('secrets that are planted on replicas', function () {
       const text = await metrics.text();
       expect(text).to.include('sandpool_');
       expect(missing(text), 'metrics').to.deep.equal([]);
-      expect(missing(readFileSync(`/proc/${pid}/cmdline`, 'latin1')), 'arguments').to.deep.equal([]);
+      expect(missing(readFileSync(`/proc/${pid}/cmdline`, 'latin1')), 'arguments').to.deep.equal(
+        [],
+      );
     }
   });
 });

@@ -16,31 +16,47 @@ const AT_MOST_MS = 10 * 60_000;
 const LONGEST_MS = 7_000;
 /** What takes long to mend is for the long runs. */
 const TOO_LONG = new Set(['kill etcd', 'etcd restored', 'namespace deleted', 'node unready']);
-/** What a run that broke a promise leaves behind, to be looked at: a test's own folder goes with it. */
+/**
+ * What a run that broke a promise leaves behind, to be looked at: a test's own folder goes with it.
+ */
 const KEPT = fileURLToPath(new URL('../../.data', import.meta.url));
 const KINDS = FAULT_KINDS.filter((kind) => !TOO_LONG.has(kind));
 
 describe('three replicas under load and faults', () => {
   it('keep every promise', async function () {
     this.timeout(AT_MOST_MS + 8 * 60_000);
-    if (process.env['TEST_KUBECONFIG']) skipBecause(this, 'needs a control plane of its own, and TEST_KUBECONFIG names another cluster');
+    if (process.env['TEST_KUBECONFIG'])
+      skipBecause(
+        this,
+        'needs a control plane of its own, and TEST_KUBECONFIG names another cluster',
+      );
     const missing = noRedis ?? noFakeTime;
     if (missing !== undefined) skipBecause(this, missing);
     const seed = Math.floor(Math.random() * 2 ** 32);
     console.log(`      seed ${seed}`);
 
-    const report = await chaosRun({ seed, claims: CLAIMS, faults: FAULTS, kinds: KINDS, longestMs: LONGEST_MS, atMostMs: AT_MOST_MS });
+    const report = await chaosRun({
+      seed,
+      claims: CLAIMS,
+      faults: FAULTS,
+      kinds: KINDS,
+      longestMs: LONGEST_MS,
+      atMostMs: AT_MOST_MS,
+    });
     const { claims, disturbances, violations } = report;
     if (violations.length > 0) {
       const folder = join(KEPT, `chaos-${seed}`);
       await keepEvidence(folder, report);
       console.log(`      what is known of it: ${folder}`);
-      for (const { kind, from, to } of disturbances) console.log(`      ${kind}: ${from.toFixed(0)}-${to.toFixed(0)}`);
+      for (const { kind, from, to } of disturbances)
+        console.log(`      ${kind}: ${from.toFixed(0)}-${to.toFixed(0)}`);
     }
 
     expect(violations.map(({ promise, what }) => `${promise}: ${what}`)).to.deep.equal([]);
     expect(claims).to.be.at.least(CLAIMS);
     expect(disturbances).to.have.length.at.least(FAULTS);
-    expect(new Set(disturbances.map(({ kind }) => kind))).to.have.property('size').that.is.at.least(4);
+    expect(new Set(disturbances.map(({ kind }) => kind)))
+      .to.have.property('size')
+      .that.is.at.least(4);
   });
 });

@@ -10,62 +10,147 @@ import { CHART_CASES, chartResult, keptResult } from '../../local-cluster/chart-
 import { installCustomResources } from '../../local-cluster/custom-resources.ts';
 import { onTheCluster } from '../support/shared-cluster.ts';
 
-interface Rule { readonly apiGroups: readonly string[]; readonly resources: readonly string[]; readonly verbs: readonly string[] }
+interface Rule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly verbs: readonly string[];
+}
 
 const READING = ['get', 'list', 'watch'];
 /** Everything that can be chosen is chosen. */
 const EVERYTHING = {
-  image: { repository: 'registry.example.com:5000/sandpool', digest: `sha256:${'0'.repeat(64)}` }, imagePullSecrets: [{ name: 'registry' }],
-  secrets: { existing: 'of-ours' }, teamQuota: { pods: '20', 'limits.cpu': 4 },
-  redis: { urls: ['rediss://a.example.com:6380', 'rediss://b.example.com:6380'], mode: 'cluster', username: 'sandpool', existingSecret: 'redis', withCa: true, bundled: { enabled: false } },
-  tls: { existingSecret: 'certificate' }, config: { quotas: { sandboxes: 5 }, listen: '[::]:8080' }, audit: { volume: { persistentVolumeClaim: { claimName: 'audit' } } },
-  instanceTypes: [{ name: 'tiny', baseResources: { limits: { cpu: '100m', memory: '64Mi' } }, maxMultiplier: 2 }],
-  podAnnotations: { a: 'b' }, podLabels: { c: 'd' }, nodeSelector: { disk: 'ssd' }, tolerations: [{ key: 'x', operator: 'Exists' }], priorityClassName: 'system-cluster-critical',
-  affinity: { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, preference: { matchExpressions: [{ key: 'a', operator: 'Exists' }] } }] } },
-  serviceAccount: { annotations: { e: 'f' } }, service: { type: 'LoadBalancer', port: 443, annotations: { g: 'h' } }, podDisruptionBudget: { maxUnavailable: '50%' },
+  image: { repository: 'registry.example.com:5000/sandpool', digest: `sha256:${'0'.repeat(64)}` },
+  imagePullSecrets: [{ name: 'registry' }],
+  secrets: { existing: 'of-ours' },
+  teamQuota: { pods: '20', 'limits.cpu': 4 },
+  redis: {
+    urls: ['rediss://a.example.com:6380', 'rediss://b.example.com:6380'],
+    mode: 'cluster',
+    username: 'sandpool',
+    existingSecret: 'redis',
+    withCa: true,
+    bundled: { enabled: false },
+  },
+  tls: { existingSecret: 'certificate' },
+  config: { quotas: { sandboxes: 5 }, listen: '[::]:8080' },
+  audit: { volume: { persistentVolumeClaim: { claimName: 'audit' } } },
+  instanceTypes: [
+    { name: 'tiny', baseResources: { limits: { cpu: '100m', memory: '64Mi' } }, maxMultiplier: 2 },
+  ],
+  podAnnotations: { a: 'b' },
+  podLabels: { c: 'd' },
+  nodeSelector: { disk: 'ssd' },
+  tolerations: [{ key: 'x', operator: 'Exists' }],
+  priorityClassName: 'system-cluster-critical',
+  affinity: {
+    nodeAffinity: {
+      preferredDuringSchedulingIgnoredDuringExecution: [
+        { weight: 1, preference: { matchExpressions: [{ key: 'a', operator: 'Exists' }] } },
+      ],
+    },
+  },
+  serviceAccount: { annotations: { e: 'f' } },
+  service: { type: 'LoadBalancer', port: 443, annotations: { g: 'h' } },
+  podDisruptionBudget: { maxUnavailable: '50%' },
   metrics: { annotations: false, dashboard: { enabled: true } },
-  ingress: { enabled: true, className: 'nginx', annotations: { 'nginx.ingress.kubernetes.io/proxy-read-timeout': '330' }, hosts: ['sandpool.example.com'], tls: [{ secretName: 'certificate' }] },
-  extraEnv: [{ name: 'OTEL_SERVICE_NAME', value: 'sandpool' }], extraVolumes: [{ name: 'extra', emptyDir: {} }], extraVolumeMounts: [{ name: 'extra', mountPath: '/extra' }],
-  networkPolicy: { from: [{ namespaceSelector: { matchLabels: { name: 'ingress' } } }], metricsFrom: [{ namespaceSelector: { matchLabels: { name: 'monitoring' } } }], apiServerPorts: [8443], extraEgress: [{ ports: [{ port: 4318 }] }] },
+  ingress: {
+    enabled: true,
+    className: 'nginx',
+    annotations: { 'nginx.ingress.kubernetes.io/proxy-read-timeout': '330' },
+    hosts: ['sandpool.example.com'],
+    tls: [{ secretName: 'certificate' }],
+  },
+  extraEnv: [{ name: 'OTEL_SERVICE_NAME', value: 'sandpool' }],
+  extraVolumes: [{ name: 'extra', emptyDir: {} }],
+  extraVolumeMounts: [{ name: 'extra', mountPath: '/extra' }],
+  networkPolicy: {
+    from: [{ namespaceSelector: { matchLabels: { name: 'ingress' } } }],
+    metricsFrom: [{ namespaceSelector: { matchLabels: { name: 'monitoring' } } }],
+    apiServerPorts: [8443],
+    extraEgress: [{ ports: [{ port: 4318 }] }],
+  },
 };
-const LEAST = { teamLimits: [], priorityLevel: '', networkPolicy: { enabled: false }, isolateSandboxes: false, createNamespaces: false, admissionPolicy: false, sandboxTemplates: { default: null, web: null } };
+const LEAST = {
+  teamLimits: [],
+  priorityLevel: '',
+  networkPolicy: { enabled: false },
+  isolateSandboxes: false,
+  createNamespaces: false,
+  admissionPolicy: false,
+  sandboxTemplates: { default: null, web: null },
+};
 
 describe('the chart', () => {
   it('passes helm lint', () => {
-    expect(helm(['lint', '--strict', CHART, '--set', 'image.repository=sandpool'])).to.include('0 chart(s) failed');
+    expect(helm(['lint', '--strict', CHART, '--set', 'image.repository=sandpool'])).to.include(
+      '0 chart(s) failed',
+    );
   });
 
   it('gives the daemon reading in the cluster, templates, and the rest in the namespaces of teams alone', () => {
     const manifests = renderChart({ values: { teams: ['default', 'red'] } });
-    const rulesOf = (name: string): readonly Rule[] => manifestOf(manifests, 'ClusterRole', name)['rules'] as readonly Rule[];
-    const beyondReading = rulesOf('sandpool').filter(({ verbs }) => verbs.some((verb) => !READING.includes(verb)));
+    const rulesOf = (name: string): readonly Rule[] =>
+      manifestOf(manifests, 'ClusterRole', name)['rules'] as readonly Rule[];
+    const beyondReading = rulesOf('sandpool').filter(({ verbs }) =>
+      verbs.some((verb) => !READING.includes(verb)),
+    );
 
-    expect([...new Set(beyondReading.flatMap(({ resources }) => resources))]).to.deep.equal(['sandboxtemplates', 'sandboxtemplates/status']);
-    expect(manifests.filter(({ kind }) => kind === 'ClusterRoleBinding').map((binding) => (binding['roleRef'] as { name: string }).name)).to.deep.equal(['sandpool']);
-    expect(manifests.filter(({ kind }) => kind === 'RoleBinding').map(({ metadata }) => metadata.namespace)).to.deep.equal(['sandpool-default', 'sandpool-red']);
-    for (const { apiGroups, resources, verbs } of [...rulesOf('sandpool'), ...rulesOf('sandpool-tenant')]) {
+    expect([...new Set(beyondReading.flatMap(({ resources }) => resources))]).to.deep.equal([
+      'sandboxtemplates',
+      'sandboxtemplates/status',
+    ]);
+    expect(
+      manifests
+        .filter(({ kind }) => kind === 'ClusterRoleBinding')
+        .map((binding) => (binding['roleRef'] as { name: string }).name),
+    ).to.deep.equal(['sandpool']);
+    expect(
+      manifests
+        .filter(({ kind }) => kind === 'RoleBinding')
+        .map(({ metadata }) => metadata.namespace),
+    ).to.deep.equal(['sandpool-default', 'sandpool-red']);
+    for (const { apiGroups, resources, verbs } of [
+      ...rulesOf('sandpool'),
+      ...rulesOf('sandpool-tenant'),
+    ]) {
       expect([...apiGroups, ...resources, ...verbs].join()).not.to.include('*');
-      if (resources.includes('secrets')) expect(verbs, 'written, and never read').to.deep.equal(['create', 'update', 'delete']);
+      if (resources.includes('secrets'))
+        expect(verbs, 'written, and never read').to.deep.equal(['create', 'update', 'delete']);
     }
     expect(rulesOf('sandpool').flatMap(({ resources }) => resources)).not.to.include('secrets');
   });
 
   it('bounds what the Pods of each team may have', () => {
     const teams = ['default', 'red'];
-    const made = (values: object, kind: string) => renderChart({ values: { teams, ...values } })
-      .filter((manifest) => manifest.kind === kind).map(({ metadata, spec }) => [metadata.namespace, spec]);
-    const limits = [{ type: 'Container', default: { 'ephemeral-storage': '10Gi' }, defaultRequest: { 'ephemeral-storage': '0' } }];
+    const made = (values: object, kind: string) =>
+      renderChart({ values: { teams, ...values } })
+        .filter((manifest) => manifest.kind === kind)
+        .map(({ metadata, spec }) => [metadata.namespace, spec]);
+    const limits = [
+      {
+        type: 'Container',
+        default: { 'ephemeral-storage': '10Gi' },
+        defaultRequest: { 'ephemeral-storage': '0' },
+      },
+    ];
 
-    expect(made({}, 'LimitRange')).to.deep.equal(teams.map((team) => [`sandpool-${team}`, { limits }]));
+    expect(made({}, 'LimitRange')).to.deep.equal(
+      teams.map((team) => [`sandpool-${team}`, { limits }]),
+    );
     expect(made({ teamLimits: [] }, 'LimitRange')).to.deep.equal([]);
     expect(made({}, 'ResourceQuota')).to.deep.equal([]);
-    expect(made({ teamQuota: { pods: '20' } }, 'ResourceQuota'))
-      .to.deep.equal(teams.map((team) => [`sandpool-${team}`, { hard: { pods: '20' } }]));
+    expect(made({ teamQuota: { pods: '20' } }, 'ResourceQuota')).to.deep.equal(
+      teams.map((team) => [`sandpool-${team}`, { hard: { pods: '20' } }]),
+    );
   });
 
   it('lets the daemon read each kind that it has', () => {
-    const kinds = readdirSync(join(CHART, 'crds')).map((file) => file.replace('.yaml', '')).sort();
-    const [first] = manifestOf(renderChart(), 'ClusterRole', 'sandpool')['rules'] as readonly Rule[];
+    const kinds = readdirSync(join(CHART, 'crds'))
+      .map((file) => file.replace('.yaml', ''))
+      .sort();
+    const [first] = manifestOf(renderChart(), 'ClusterRole', 'sandpool')[
+      'rules'
+    ] as readonly Rule[];
 
     expect(first?.resources.toSorted()).to.deep.equal(kinds);
     expect(first?.verbs).to.deep.equal(READING);
@@ -73,62 +158,120 @@ describe('the chart', () => {
 
   it('makes a pepper and an admin key that the daemon takes', () => {
     for (let n = 0; n < 5; n += 1) {
-      const { data } = manifestOf(renderChart({ values: LEAST }), 'Secret', 'sandpool') as unknown as { data: Record<string, string> };
+      const { data } = manifestOf(
+        renderChart({ values: LEAST }),
+        'Secret',
+        'sandpool',
+      ) as unknown as { data: Record<string, string> };
 
       expect(clear(data['pepper'])).to.match(/^[0-9a-f]{64}$/);
-      expect(parseApiKey(clear(data['admin.key'])), clear(data['admin.key'])).to.have.property('keyId').of.length(16);
+      expect(parseApiKey(clear(data['admin.key'])), clear(data['admin.key']))
+        .to.have.property('keyId')
+        .of.length(16);
     }
   });
 
   it('gives the daemon the instance types that are chosen, else its own', () => {
-    const { data } = manifestOf(renderChart({ values: EVERYTHING }), 'ConfigMap', 'sandpool') as unknown as { data: Record<string, string> };
+    const { data } = manifestOf(
+      renderChart({ values: EVERYTHING }),
+      'ConfigMap',
+      'sandpool',
+    ) as unknown as { data: Record<string, string> };
     const file = join(mkdtempSync(join(tmpdir(), 'sandpool-chart-')), 'instance-types.yaml');
     writeFileSync(file, data['instance-types.yaml'] ?? '');
 
-    expect(readInstanceTypes(file).map(({ name, maxMultiplier }) => [name, maxMultiplier])).to.deep.equal([['tiny', 2]]);
+    expect(
+      readInstanceTypes(file).map(({ name, maxMultiplier }) => [name, maxMultiplier]),
+    ).to.deep.equal([['tiny', 2]]);
     rmSync(dirname(file), { recursive: true });
-    expect(parse(data['sandpool.yaml'] ?? '')).to.deep.include({ instanceTypes: { file: 'instance-types.yaml' } });
-    const usual = manifestOf(renderChart(), 'ConfigMap', 'sandpool') as unknown as { data: Record<string, string> };
+    expect(parse(data['sandpool.yaml'] ?? '')).to.deep.include({
+      instanceTypes: { file: 'instance-types.yaml' },
+    });
+    const usual = manifestOf(renderChart(), 'ConfigMap', 'sandpool') as unknown as {
+      data: Record<string, string>;
+    };
     expect(Object.keys(usual.data)).to.deep.equal(['sandpool.yaml']);
     expect(parse(usual.data['sandpool.yaml'] ?? '')).to.not.have.property('instanceTypes');
   });
 
   it('tells the Prometheus operator where the metrics are, if asked to', () => {
-    const monitor = manifestOf(renderChart({ values: { metrics: { podMonitor: { enabled: true, labels: { release: 'prometheus' } } } } }), 'PodMonitor', 'sandpool');
+    const monitor = manifestOf(
+      renderChart({
+        values: { metrics: { podMonitor: { enabled: true, labels: { release: 'prometheus' } } } },
+      }),
+      'PodMonitor',
+      'sandpool',
+    );
 
     expect(monitor.metadata).to.have.nested.property('labels.release', 'prometheus');
-    expect(monitor['spec']).to.deep.include({ podMetricsEndpoints: [{ port: 'metrics', interval: '30s' }] });
+    expect(monitor['spec']).to.deep.include({
+      podMetricsEndpoints: [{ port: 'metrics', interval: '30s' }],
+    });
     expect(renderChart().filter(({ kind }) => kind === 'PodMonitor')).to.deep.equal([]);
   });
 
   it('brings the alerts, with links that can be followed, and the dashboard', () => {
-    const made = renderChart({ values: { metrics: { prometheusRule: { enabled: true, runbooks: 'https://git.example.com/sandpool/' }, dashboard: { enabled: true } } } });
-    const alerts = readFileSync(join(CHART, '../../prometheus/alerts.yaml'), 'utf8').replaceAll('runbook_url: docs/', 'runbook_url: https://git.example.com/sandpool/docs/');
+    const made = renderChart({
+      values: {
+        metrics: {
+          prometheusRule: { enabled: true, runbooks: 'https://git.example.com/sandpool/' },
+          dashboard: { enabled: true },
+        },
+      },
+    });
+    const alerts = readFileSync(join(CHART, '../../prometheus/alerts.yaml'), 'utf8').replaceAll(
+      'runbook_url: docs/',
+      'runbook_url: https://git.example.com/sandpool/docs/',
+    );
     const dashboard = manifestOf(made, 'ConfigMap', 'sandpool-dashboard');
 
     expect(manifestOf(made, 'PrometheusRule', 'sandpool')['spec']).to.deep.equal(parse(alerts));
     expect(dashboard.metadata.labels).to.include({ grafana_dashboard: '1' });
-    expect(dashboard['data']).to.deep.equal({ 'sandpool.json': readFileSync(join(CHART, '../../grafana/sandpool.json'), 'utf8') });
-    expect(renderChart().filter(({ kind, metadata }) => kind === 'PrometheusRule' || metadata.name.endsWith('-dashboard'))).to.deep.equal([]);
+    expect(dashboard['data']).to.deep.equal({
+      'sandpool.json': readFileSync(join(CHART, '../../grafana/sandpool.json'), 'utf8'),
+    });
+    expect(
+      renderChart().filter(
+        ({ kind, metadata }) => kind === 'PrometheusRule' || metadata.name.endsWith('-dashboard'),
+      ),
+    ).to.deep.equal([]);
   });
 
   it('tells scrapers of the metrics only where they are let in', () => {
-    const annotated = (values: object): boolean => JSON.stringify(manifestOf(renderChart({ values: { ...values } }), 'Deployment', 'sandpool')).includes('prometheus.io/scrape');
+    const annotated = (values: object): boolean =>
+      JSON.stringify(
+        manifestOf(renderChart({ values: { ...values } }), 'Deployment', 'sandpool'),
+      ).includes('prometheus.io/scrape');
 
     expect(annotated({}), 'the policy lets nobody in').to.equal(false);
     expect(annotated({ networkPolicy: { metricsFrom: [{ podSelector: {} }] } })).to.equal(true);
     expect(annotated({ networkPolicy: { enabled: false } })).to.equal(true);
-    expect(annotated({ networkPolicy: { enabled: false }, metrics: { annotations: false } })).to.equal(false);
+    expect(
+      annotated({ networkPolicy: { enabled: false }, metrics: { annotations: false } }),
+    ).to.equal(false);
   });
 
   it('is refused without an image, and says what to give', () => {
-    expect(() => helm(['template', 'sandpool', CHART])).to.throw('image.repository must name the image');
+    expect(() => helm(['template', 'sandpool', CHART])).to.throw(
+      'image.repository must name the image',
+    );
   });
 
   it('says what to type next without the command line of the project', () => {
-    const notes = helm(['install', 'sandpool', CHART, '--dry-run=client', '--skip-crds', '--set', 'image.repository=sandpool']).split('NOTES:')[1] ?? '';
+    const notes =
+      helm([
+        'install',
+        'sandpool',
+        CHART,
+        '--dry-run=client',
+        '--skip-crds',
+        '--set',
+        'image.repository=sandpool',
+      ]).split('NOTES:')[1] ?? '';
 
-    expect(notes).to.include('/sandboxpools').and.to.not.match(/^ *sandpool /m);
+    expect(notes)
+      .to.include('/sandboxpools')
+      .and.to.not.match(/^ *sandpool /m);
   });
 
   for (const name of CHART_CASES) {
@@ -141,25 +284,49 @@ describe('the chart', () => {
     expect(CHART_CASES).to.have.length(12);
   });
 
-  it('has a template with a web server that a kubelet\'s probe reaches at the Pod\'s address', () => {
-    const web = renderChart().find(({ kind, metadata }) => kind === 'SandboxTemplate' && metadata.name === 'web');
-    const { containers, endpoints } = (web?.['spec'] ?? {}) as { containers?: readonly { command: readonly string[] }[]; endpoints?: readonly object[] };
+  it("has a template with a web server that a kubelet's probe reaches at the Pod's address", () => {
+    const web = renderChart().find(
+      ({ kind, metadata }) => kind === 'SandboxTemplate' && metadata.name === 'web',
+    );
+    const { containers, endpoints } = (web?.['spec'] ?? {}) as {
+      containers?: readonly { command: readonly string[] }[];
+      endpoints?: readonly object[];
+    };
 
-    expect(containers?.[0]?.command.at(-1)).to.contain('all=0.0.0.0; if [ -e /proc/net/if_inet6 ]; then all=::; fi; exec python3').and.to.not.contain('127.0.0.1');
-    expect(endpoints).to.deep.equal([{ name: 'web', port: 'http', readinessProbe: { httpGet: { path: '/' }, periodSeconds: 2 } }]);
+    expect(containers?.[0]?.command.at(-1))
+      .to.contain('all=0.0.0.0; if [ -e /proc/net/if_inet6 ]; then all=::; fi; exec python3')
+      .and.to.not.contain('127.0.0.1');
+    expect(endpoints).to.deep.equal([
+      { name: 'web', port: 'http', readinessProbe: { httpGet: { path: '/' }, periodSeconds: 2 } },
+    ]);
   });
 
   it('makes no Secret where one is given', () => {
-    expect(renderChart({ values: EVERYTHING }).filter(({ kind }) => kind === 'Secret')).to.deep.equal([]);
+    expect(
+      renderChart({ values: EVERYTHING }).filter(({ kind }) => kind === 'Secret'),
+    ).to.deep.equal([]);
   });
 
   for (const [values, complaint] of [
-    [{ ingress: { enabled: true } }, 'ingress.hosts must name a host'], [{ httpRoute: { enabled: true } }, 'httpRoute.parentRefs must name a gateway'],
-    [{ httpRoute: { timeout: 'long' } }, '/httpRoute/timeout'], [{ extraEnv: [{}] }, '/extraEnv/0'], [{ extraVolumeMounts: [{ name: 'a' }] }, '/extraVolumeMounts/0'],
-    [{ replicas: 0 }, '/replicas'], [{ replica: 1 }, "'replica' not allowed"], [{ teams: ['red'] }, '/teams'], [{ namespacePattern: 'teams' }, '/namespacePattern'],
-    [{ config: { assembly: 'embedded' } }, "'assembly'"], [{ redis: { urls: ['redis://u:secret@h:1'] } }, '/redis/urls/0'], [{ redis: { bundled: { enabled: false } } }, 'redis.urls must name a Redis'],
-    [{ redis: { urls: ['redis://h:1'] } }, 'redis.bundled.enabled must be false'], [{ redis: { existingSecret: 'a' } }, 'has a Secret of its own'],
-    [{ terminationGracePeriodSeconds: 5 }, '/terminationGracePeriodSeconds'], [{ sandboxTemplates: { x: { containers: [{ name: 'main', image: 'host' }] } } }, '/sandboxTemplates/x'],
+    [{ ingress: { enabled: true } }, 'ingress.hosts must name a host'],
+    [{ httpRoute: { enabled: true } }, 'httpRoute.parentRefs must name a gateway'],
+    [{ httpRoute: { timeout: 'long' } }, '/httpRoute/timeout'],
+    [{ extraEnv: [{}] }, '/extraEnv/0'],
+    [{ extraVolumeMounts: [{ name: 'a' }] }, '/extraVolumeMounts/0'],
+    [{ replicas: 0 }, '/replicas'],
+    [{ replica: 1 }, "'replica' not allowed"],
+    [{ teams: ['red'] }, '/teams'],
+    [{ namespacePattern: 'teams' }, '/namespacePattern'],
+    [{ config: { assembly: 'embedded' } }, "'assembly'"],
+    [{ redis: { urls: ['redis://u:secret@h:1'] } }, '/redis/urls/0'],
+    [{ redis: { bundled: { enabled: false } } }, 'redis.urls must name a Redis'],
+    [{ redis: { urls: ['redis://h:1'] } }, 'redis.bundled.enabled must be false'],
+    [{ redis: { existingSecret: 'a' } }, 'has a Secret of its own'],
+    [{ terminationGracePeriodSeconds: 5 }, '/terminationGracePeriodSeconds'],
+    [
+      { sandboxTemplates: { x: { containers: [{ name: 'main', image: 'host' }] } } },
+      '/sandboxTemplates/x',
+    ],
   ] as const) {
     it(`refuses ${JSON.stringify(values)}`, () => {
       expect(() => renderChart({ values })).to.throw(complaint);
@@ -183,13 +350,40 @@ describe('the chart on a cluster', function () {
   /** What the API server says to it, nothing being stored. */
   const said = async (manifests: readonly Manifest[]): Promise<readonly string[]> => {
     const input = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: manifests });
-    const { exitCode, stderr } = await cluster().kubectlAs('admin', ['apply', '--server-side', '--force-conflicts', '--dry-run=server', '--validate=strict', '-f', '-'], input);
-    return [...(exitCode === 0 ? [] : [`exit code ${exitCode}`]), ...stderr.split('\n').filter((line) => line !== '')];
+    const { exitCode, stderr } = await cluster().kubectlAs(
+      'admin',
+      [
+        'apply',
+        '--server-side',
+        '--force-conflicts',
+        '--dry-run=server',
+        '--validate=strict',
+        '-f',
+        '-',
+      ],
+      input,
+    );
+    return [
+      ...(exitCode === 0 ? [] : [`exit code ${exitCode}`]),
+      ...stderr.split('\n').filter((line) => line !== ''),
+    ];
   };
 
-  for (const [what, values] of [['as it is', {}], ['with everything chosen', EVERYTHING], ['with the least', LEAST]] as const) {
+  for (const [what, values] of [
+    ['as it is', {}],
+    ['with everything chosen', EVERYTHING],
+    ['with the least', LEAST],
+  ] as const) {
     it(`is taken by the API server ${what}, without a warning`, async () => {
-      expect(await said(renderChart({ release: 'test-sandpool', namespace, values: { ...values, namespacePattern } }))).to.deep.equal([]);
+      expect(
+        await said(
+          renderChart({
+            release: 'test-sandpool',
+            namespace,
+            values: { ...values, namespacePattern },
+          }),
+        ),
+      ).to.deep.equal([]);
     });
   }
 
@@ -197,8 +391,30 @@ describe('the chart on a cluster', function () {
     const ownPattern = `${namespace}-own-{team}`;
     const place = ['--namespace', namespace, `--kubeconfig=${cluster().kubeconfig('admin')}`];
     const install = (...more: readonly string[]): string =>
-      helm(['upgrade', '--install', 'test-sandpool-again', CHART, '--skip-crds', '--set', 'image.repository=sandpool', '--set', `namespacePattern=${ownPattern}`, ...more, ...place]);
-    const secrets = (): Promise<string> => cluster().kubectl('get', 'secrets', '-n', namespace, '-l', 'app.kubernetes.io/instance=test-sandpool-again', '-o', 'jsonpath={range .items[*]}{.data}{"\\n"}{end}');
+      helm([
+        'upgrade',
+        '--install',
+        'test-sandpool-again',
+        CHART,
+        '--skip-crds',
+        '--set',
+        'image.repository=sandpool',
+        '--set',
+        `namespacePattern=${ownPattern}`,
+        ...more,
+        ...place,
+      ]);
+    const secrets = (): Promise<string> =>
+      cluster().kubectl(
+        'get',
+        'secrets',
+        '-n',
+        namespace,
+        '-l',
+        'app.kubernetes.io/instance=test-sandpool-again',
+        '-o',
+        'jsonpath={range .items[*]}{.data}{"\\n"}{end}',
+      );
     const uninstall = (): string => helm(['uninstall', 'test-sandpool-again', ...place]);
 
     install();
@@ -207,7 +423,15 @@ describe('the chart on a cluster', function () {
     install('--set', 'replicas=2');
     expect(await secrets()).to.equal(first);
     uninstall();
-    expect(await cluster().kubectl('get', 'namespace', `${namespace}-own-default`, '-o', 'jsonpath={.status.phase}')).to.equal('Active');
+    expect(
+      await cluster().kubectl(
+        'get',
+        'namespace',
+        `${namespace}-own-default`,
+        '-o',
+        'jsonpath={.status.phase}',
+      ),
+    ).to.equal('Active');
     install();
     expect(await secrets()).to.equal(first);
 

@@ -17,11 +17,15 @@ describe('the contract of drivers, on the real control plane', function () {
   before(async () => {
     await installCustomResources(controlPlane());
     namespace = await controlPlane().namespace();
-    echo = createServer((socket) => { socket.on('error', () => {}).pipe(socket); }).listen(0, '127.0.0.1');
+    echo = createServer((socket) => {
+      socket.on('error', () => {}).pipe(socket);
+    }).listen(0, '127.0.0.1');
     await once(echo, 'listening');
     await controlPlane().forward(ECHO_PORT, (echo.address() as AddressInfo).port);
   });
-  after(() => { echo.close(); });
+  after(() => {
+    echo.close();
+  });
 
   const aDriver = async (): Promise<DriverUnderTest> => {
     controlPlane().forgetPrinted();
@@ -38,9 +42,17 @@ describe('the contract of drivers, on the real control plane', function () {
         echoing: () => pods.order(),
         unfit: [
           { definition: pods.order('host').definition, field: 'spec.containers[0].image' },
-          { definition: pods.order('busybox', { definition: { network: 'host' } }).definition, field: 'spec.network' },
           {
-            definition: pods.order('busybox', { container: { readinessProbe: probe }, definition: { endpoints: { web: { port: 80, scheme: 'http', readinessProbe: probe } } } }).definition,
+            definition: pods.order('busybox', { definition: { network: 'host' } }).definition,
+            field: 'spec.network',
+          },
+          {
+            definition: pods.order('busybox', {
+              container: { readinessProbe: probe },
+              definition: {
+                endpoints: { web: { port: 80, scheme: 'http', readinessProbe: probe } },
+              },
+            }).definition,
             field: 'spec.endpoints',
           },
         ],

@@ -14,41 +14,71 @@ describe('following an actor on two replicas', function () {
   const controlPlane = onTheControlPlane();
   const replicas = onReplicas(controlPlane, { count: 2 });
 
-  interface View { readonly leader: { readonly replica?: string; readonly epoch?: number }; readonly seenBy: { readonly replica: string; readonly note?: string } }
-  const admin = (at: number): HttpClient => new HttpClient(replicas().replica(at).port, replicas().adminKey);
-  const looked = async (at: number, id: string): Promise<View> => JSON.parse((await admin(at).get(`/debug/actors/sandbox/${id}`)).text) as View;
+  interface View {
+    readonly leader: { readonly replica?: string; readonly epoch?: number };
+    readonly seenBy: { readonly replica: string; readonly note?: string };
+  }
+  const admin = (at: number): HttpClient =>
+    new HttpClient(replicas().replica(at).port, replicas().adminKey);
+  const looked = async (at: number, id: string): Promise<View> =>
+    JSON.parse((await admin(at).get(`/debug/actors/sandbox/${id}`)).text) as View;
   const followed = async (at: number, id: string): Promise<EventReader> =>
-    (await EventReader.open(replicas().replica(at).port, `/debug/actors/sandbox/${id}/inspect`, { 'SERVICE-API-KEY': replicas().adminKey })).read();
+    (
+      await EventReader.open(replicas().replica(at).port, `/debug/actors/sandbox/${id}/inspect`, {
+        'SERVICE-API-KEY': replicas().adminKey,
+      })
+    ).read();
   const idleOf = async (pool: string): Promise<string> => {
-    const { items } = JSON.parse((await admin(0).get(`/debug/actors?kind=sandbox&state=idle.available&pool=${pool}`)).text) as { readonly items?: readonly { readonly key: string }[] };
+    const { items } = JSON.parse(
+      (await admin(0).get(`/debug/actors?kind=sandbox&state=idle.available&pool=${pool}`)).text,
+    ) as { readonly items?: readonly { readonly key: string }[] };
     return items?.[0]?.key ?? '';
   };
   /** Which of the two leads it: both say so. */
   const leaderOf = async (id: string): Promise<number> => {
     let leader = -1;
-    await eventually(async () => {
-      const views = await Promise.all([looked(0, id), looked(1, id)]);
-      const name = views[0]?.leader?.replica;
-      leader = replicas().list.findIndex((replica) => name?.startsWith(`${replica.name}-`));
-      return leader >= 0 && views.every(({ leader: each, seenBy }) => each?.replica === name && each.epoch !== undefined && seenBy.note === undefined);
-    }, 'both show it as its leader sees it', PATIENCE_MS);
+    await eventually(
+      async () => {
+        const views = await Promise.all([looked(0, id), looked(1, id)]);
+        const name = views[0]?.leader?.replica;
+        leader = replicas().list.findIndex((replica) => name?.startsWith(`${replica.name}-`));
+        return (
+          leader >= 0 &&
+          views.every(
+            ({ leader: each, seenBy }) =>
+              each?.replica === name && each.epoch !== undefined && seenBy.note === undefined,
+          )
+        );
+      },
+      'both show it as its leader sees it',
+      PATIENCE_MS,
+    );
     return leader;
   };
   const isSeenBy = (reader: EventReader, replica: string): boolean => {
     const told = reader.events.filter(({ event }) => event === 'seen-by').at(-1)?.data;
-    return told !== undefined && String(told['replica']).startsWith(`${replica}-`) && told['note'] === undefined;
+    return (
+      told !== undefined &&
+      String(told['replica']).startsWith(`${replica}-`) &&
+      told['note'] === undefined
+    );
   };
   /** The moves that came after who tells them. */
   const moves = (reader: EventReader): readonly Readonly<Record<string, unknown>>[] => {
     const from = reader.events.findLastIndex(({ event }) => event === 'seen-by');
-    return reader.events.slice(from + 1).filter(({ event }) => event === undefined).map(({ data }) => data);
+    return reader.events
+      .slice(from + 1)
+      .filter(({ event }) => event === undefined)
+      .map(({ data }) => data);
   };
 
   it('tells the same on both, by whom it is led, and goes on with who leads next', async () => {
     const key = await replicas().tenant('red', 'rita');
     await controlPlane().apply(aPodTemplate('idle-pod'));
     const red = new HttpClient(replicas().replica(0).port, key);
-    await untilAnswered(201, () => red.post('/sandboxpools', { name: 'followed', templateName: 'idle-pod', replicas: 1 }));
+    await untilAnswered(201, () =>
+      red.post('/sandboxpools', { name: 'followed', templateName: 'idle-pod', replicas: 1 }),
+    );
     const pool = `${replicas().namespaceOf('red')}/followed`;
     await eventually(async () => (await idleOf(pool)) !== '', 'one is idle', PATIENCE_MS);
     const id = await idleOf(pool);
@@ -57,17 +87,38 @@ describe('following an actor on two replicas', function () {
     const [leads, follows] = [replicas().replica(leader).name, replicas().replica(follower).name];
     const client = new HttpClient(replicas().replica(follower).port, key);
     const readers = [await followed(leader, id), await followed(follower, id)] as const;
-    await eventually(() => readers.every((reader) => isSeenBy(reader, leads)), 'its leader tells', PATIENCE_MS);
+    await eventually(
+      () => readers.every((reader) => isSeenBy(reader, leads)),
+      'its leader tells',
+      PATIENCE_MS,
+    );
 
     await untilAnswered(201, () => client.post('/sandboxes', { poolName: 'followed' }));
-    await eventually(() => readers.every((reader) => moves(reader).some(({ to }) => to === 'running')), 'both tell that it runs', PATIENCE_MS);
-    await eventually(() => JSON.stringify(moves(readers[1])) === JSON.stringify(moves(readers[0])), 'both tell the same', PATIENCE_MS);
+    await eventually(
+      () => readers.every((reader) => moves(reader).some(({ to }) => to === 'running')),
+      'both tell that it runs',
+      PATIENCE_MS,
+    );
+    await eventually(
+      () => JSON.stringify(moves(readers[1])) === JSON.stringify(moves(readers[0])),
+      'both tell the same',
+      PATIENCE_MS,
+    );
 
     await replicas().replica(leader).kill();
-    await eventually(() => isSeenBy(readers[1], follows), 'the other leads, and tells', PATIENCE_MS);
+    await eventually(
+      () => isSeenBy(readers[1], follows),
+      'the other leads, and tells',
+      PATIENCE_MS,
+    );
     await untilAnswered(200, () => client.delete(`/sandboxes/${id}`));
-    await eventually(() => readers[1].events.at(-1)?.event === 'end', 'its end is told', PATIENCE_MS);
-    expect(moves(readers[1]).map(({ to }) => String(to).split('.')[0])).to.include('stopping'); // what both saw may be told twice
+    await eventually(
+      () => readers[1].events.at(-1)?.event === 'end',
+      'its end is told',
+      PATIENCE_MS,
+    );
+    // what both saw may be told twice
+    expect(moves(readers[1]).map(({ to }) => String(to).split('.')[0])).to.include('stopping');
     expect(readers[1].events.filter(({ event }) => event === 'reset')).to.deep.equal([]);
   });
 });

@@ -14,7 +14,9 @@ describe('keys and quotas of three replicas', function () {
   before(() => controlPlane().apply(aPodTemplate('keys-pod')));
 
   keysAndQuotasSuite('three replicas', () => ({
-    ports: replicas().list.map(({ port }) => port), adminKey: replicas().adminKey, templateName: 'keys-pod',
+    ports: replicas().list.map(({ port }) => port),
+    adminKey: replicas().adminKey,
+    templateName: 'keys-pod',
     namespaceOf: async (team) => {
       await replicas().tenant(team, 'first');
       return replicas().namespaceOf(team);
@@ -28,7 +30,9 @@ describe('keys and quotas of three replicas', function () {
       opened.push(client);
       return client;
     };
-    afterEach(() => { for (const client of opened.splice(0)) client.close(); });
+    afterEach(() => {
+      for (const client of opened.splice(0)) client.close();
+    });
 
     it('a key that kubectl deletes is worth nothing on any of them', async () => {
       const key = await replicas().tenant('hands', 'hank');
@@ -37,44 +41,93 @@ describe('keys and quotas of three replicas', function () {
 
       await controlPlane().kubectl('delete', 'apikey', name, '-n', namespace);
 
-      for (const replica of [0, 1, 2]) await eventually(async () => (await at(replica, key).get('/sandboxes')).status === 401, 'it is refused');
+      for (const replica of [0, 1, 2])
+        await eventually(
+          async () => (await at(replica, key).get('/sandboxes')).status === 401,
+          'it is refused',
+        );
     });
 
     it('the first request of a new user is answered, and not refused while what nobody used is counted', async () => {
-      const [pool, env, member] = [await replicas().tenant('fresh', 'fred'), await replicas().tenant('fresh', 'frida'), await replicas().tenant('fresh', 'fritz')];
+      const [pool, env, member] = [
+        await replicas().tenant('fresh', 'fred'),
+        await replicas().tenant('fresh', 'frida'),
+        await replicas().tenant('fresh', 'fritz'),
+      ];
       const templateRef = { name: 'keys-pod' };
-      const imagePullSecret = { registries: [{ registry: 'r.example', username: 'u', password: 'p' }] };
+      const imagePullSecret = {
+        registries: [{ registry: 'r.example', username: 'u', password: 'p' }],
+      };
       const [made, withPasswords] = await Promise.all([
         at(1, pool).post('/sandboxpools', { name: 'freds', templateName: 'keys-pod', replicas: 0 }),
         at(2, env).post('/envs', { name: 'fridas', templateRef, overrides: { imagePullSecret } }),
       ]);
       const first = await at(1, member).post('/envs', { name: 'fritzs', templateRef });
-      const added = await at(1, member).post('/envs/fritzs/sandboxpools', { name: 'of-fritz', replicas: 0 });
+      const added = await at(1, member).post('/envs/fritzs/sandboxpools', {
+        name: 'of-fritz',
+        replicas: 0,
+      });
 
-      for (const answer of [made, withPasswords, first, added]) expect(answer.status, answer.text).to.equal(201);
+      for (const answer of [made, withPasswords, first, added])
+        expect(answer.status, answer.text).to.equal(201);
     });
 
     it('a UserQuota that kubectl makes, changes and deletes is gone by, and one that REST made shows there', async () => {
       const key = await replicas().tenant('hands', 'hilda');
       const namespace = replicas().namespaceOf('hands');
-      const limits = async (replica: number) => (await untilAnswered(200, () => at(replica, key).get('/quotas'))).json.items?.map(({ limit }) => limit);
+      const limits = async (replica: number) =>
+        (await untilAnswered(200, () => at(replica, key).get('/quotas'))).json.items?.map(
+          ({ limit }) => limit,
+        );
       const configured = await limits(0);
-      const quota = (spec: object): object => ({ apiVersion: 'sandpool.dev/v1alpha1', kind: 'UserQuota', metadata: { name: 'hands.hilda', namespace }, spec: { team: 'hands', user: 'hilda', ...spec } });
+      const quota = (spec: object): object => ({
+        apiVersion: 'sandpool.dev/v1alpha1',
+        kind: 'UserQuota',
+        metadata: { name: 'hands.hilda', namespace },
+        spec: { team: 'hands', user: 'hilda', ...spec },
+      });
 
       await controlPlane().apply(quota({ sandboxes: 0, replicas: 5 }));
       for (const replica of [0, 1, 2]) expect(await limits(replica)).to.deep.equal([0, 50, 5]);
-      await untilAnswered(201, () => at(0, key).post('/sandboxpools', { name: 'hildas', templateName: 'keys-pod', replicas: 1 }));
-      const refused = await untilAnswered(429, () => at(1, key).post('/sandboxes', { poolName: 'hildas' }));
-      await eventually(async () => (await at(1, key).post('/sandboxes', { poolName: 'hildas' })).json.errorCode === 'QUOTA_EXCEEDED', `not even one: ${refused.text}`, 30_000);
+      await untilAnswered(201, () =>
+        at(0, key).post('/sandboxpools', { name: 'hildas', templateName: 'keys-pod', replicas: 1 }),
+      );
+      const refused = await untilAnswered(429, () =>
+        at(1, key).post('/sandboxes', { poolName: 'hildas' }),
+      );
+      await eventually(
+        async () =>
+          (await at(1, key).post('/sandboxes', { poolName: 'hildas' })).json.errorCode ===
+          'QUOTA_EXCEEDED',
+        `not even one: ${refused.text}`,
+        30_000,
+      );
 
-      expect((await at(2, replicas().adminKey).put('/admin/quotas/hands/hilda', { pools: 9 })).status).to.equal(200);
+      expect(
+        (await at(2, replicas().adminKey).put('/admin/quotas/hands/hilda', { pools: 9 })).status,
+      ).to.equal(200);
       const jsonpath = 'jsonpath={.spec.sandboxes} {.spec.pools} {.spec.replicas}';
-      expect(await controlPlane().kubectl('get', 'sbq', 'hands.hilda', '-n', namespace, '-o', jsonpath)).to.equal('0 9 5');
+      expect(
+        await controlPlane().kubectl('get', 'sbq', 'hands.hilda', '-n', namespace, '-o', jsonpath),
+      ).to.equal('0 9 5');
 
       await controlPlane().apply(quota({ cpu: '1500m', memory: '2Gi' }));
-      for (const replica of [0, 1, 2]) expect((await limits(replica))?.slice(3)).to.deep.equal([1.5, 2 ** 31]);
-      expect((await at(1, replicas().adminKey).put('/admin/quotas/hands/hilda', { cpu: 2 })).status).to.equal(200);
-      expect(await controlPlane().kubectl('get', 'sbq', 'hands.hilda', '-n', namespace, '-o', 'jsonpath={.spec.cpu} {.spec.memory}')).to.equal('2 2097152Ki');
+      for (const replica of [0, 1, 2])
+        expect((await limits(replica))?.slice(3)).to.deep.equal([1.5, 2 ** 31]);
+      expect(
+        (await at(1, replicas().adminKey).put('/admin/quotas/hands/hilda', { cpu: 2 })).status,
+      ).to.equal(200);
+      expect(
+        await controlPlane().kubectl(
+          'get',
+          'sbq',
+          'hands.hilda',
+          '-n',
+          namespace,
+          '-o',
+          'jsonpath={.spec.cpu} {.spec.memory}',
+        ),
+      ).to.equal('2 2097152Ki');
 
       await controlPlane().kubectl('delete', 'userquota', 'hands.hilda', '-n', namespace);
       for (const replica of [0, 1, 2]) expect(await limits(replica)).to.deep.equal(configured);
@@ -84,14 +137,33 @@ describe('keys and quotas of three replicas', function () {
     it('a UserQuota that is named otherwise than it says, or out of bounds, is refused', async () => {
       const namespace = replicas().namespaceOf('default');
       const said = async (name: string, spec: object): Promise<string> => {
-        const object = { apiVersion: 'sandpool.dev/v1alpha1', kind: 'UserQuota', metadata: { name, namespace }, spec };
-        return (await controlPlane().kubectlAs('admin', ['create', '--dry-run=server', '-f', '-'], JSON.stringify(object))).stderr.trim();
+        const object = {
+          apiVersion: 'sandpool.dev/v1alpha1',
+          kind: 'UserQuota',
+          metadata: { name, namespace },
+          spec,
+        };
+        return (
+          await controlPlane().kubectlAs(
+            'admin',
+            ['create', '--dry-run=server', '-f', '-'],
+            JSON.stringify(object),
+          )
+        ).stderr.trim();
       };
       expect(await said('blue.ada', { team: 'blue', user: 'ada', sandboxes: 3 })).to.equal('');
-      expect(await said('ada', { team: 'blue', user: 'ada' })).to.include('the name must be {team}.{user}');
-      expect(await said('blue.ada', { team: 'blue', user: 'ada', sandboxes: -1 })).to.include('greater than or equal to 0');
-      expect(await said('blue.ada', { team: 'blue', user: 'ada', cpu: '16', memory: '64Gi' })).to.equal('');
-      expect(await said('blue.ada', { team: 'blue', user: 'ada', memory: 'much' })).to.include('spec.memory');
+      expect(await said('ada', { team: 'blue', user: 'ada' })).to.include(
+        'the name must be {team}.{user}',
+      );
+      expect(await said('blue.ada', { team: 'blue', user: 'ada', sandboxes: -1 })).to.include(
+        'greater than or equal to 0',
+      );
+      expect(
+        await said('blue.ada', { team: 'blue', user: 'ada', cpu: '16', memory: '64Gi' }),
+      ).to.equal('');
+      expect(await said('blue.ada', { team: 'blue', user: 'ada', memory: 'much' })).to.include(
+        'spec.memory',
+      );
       expect(await said('blue.ada', { team: 'blue' })).to.include('spec.user');
     });
   });

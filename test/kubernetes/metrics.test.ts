@@ -14,7 +14,8 @@ describe('metrics of replicas', function () {
   const replicas = onReplicas(controlPlane);
   let tenant: string;
 
-  const told = async (replica: number): Promise<Exposition> => seriesOf(await (await fetch(replicas().replica(replica).metricsAddress)).text());
+  const told = async (replica: number): Promise<Exposition> =>
+    seriesOf(await (await fetch(replicas().replica(replica).metricsAddress)).text());
   const ledBy = async (...which: readonly number[]): Promise<number> => {
     let led = 0;
     for (const replica of which) led += (await told(replica)).value('sandpool_shards_led') ?? 0;
@@ -25,8 +26,13 @@ describe('metrics of replicas', function () {
     tenant = await replicas().tenant('amber', 'ann');
     await controlPlane().apply(aPodTemplate('metrics-pod'));
     const client = new HttpClient(replicas().replica(0).port, tenant);
-    await untilAnswered(201, () => client.post('/sandboxpools', { name: 'measured', templateName: 'metrics-pod', replicas: 2 }));
-    await new RollingPool(client, 'measured').until('it is full', ({ idleReplicas }) => idleReplicas === 2);
+    await untilAnswered(201, () =>
+      client.post('/sandboxpools', { name: 'measured', templateName: 'metrics-pod', replicas: 2 }),
+    );
+    await new RollingPool(client, 'measured').until(
+      'it is full',
+      ({ idleReplicas }) => idleReplicas === 2,
+    );
     await untilAnswered(201, () => client.post('/sandboxes', { poolName: 'measured' }));
     client.close();
   });
@@ -35,15 +41,38 @@ describe('metrics of replicas', function () {
     const series = await told(0);
 
     expect(series.value('sandpool_claims_total', { result: 'claimed' })).to.equal(1);
-    expect(series.value('sandpool_store_seconds_count', { store: 'api-server', operation: 'PUT sandboxes' })).to.be.above(0);
+    expect(
+      series.value('sandpool_store_seconds_count', {
+        store: 'api-server',
+        operation: 'PUT sandboxes',
+      }),
+    ).to.be.above(0);
     expect(series.value('sandpool_store_seconds_count', { store: 'redis' })).to.be.above(0);
-    expect(series.named('sandpool_mirror_silence_seconds').map(({ labels }) => labels['mirror'])).to.have.members(
-      ['apikeys', 'nodes', 'pods', 'sandboxenvs', 'sandboxes', 'sandboxpools', 'sandboxtemplates', 'userquotas']);
+    expect(
+      series.named('sandpool_mirror_silence_seconds').map(({ labels }) => labels['mirror']),
+    ).to.have.members([
+      'apikeys',
+      'nodes',
+      'pods',
+      'sandboxenvs',
+      'sandboxes',
+      'sandboxpools',
+      'sandboxtemplates',
+      'userquotas',
+    ]);
   });
 
   it('show one pool alike on each, and the namespace of its owner', async () => {
     for (const replica of [0, 1, 2]) {
-      await eventually(async () => (await told(replica)).value('sandpool_pool_instances', { pool_namespace: replicas().namespaceOf('amber'), pool: 'measured', state: 'running' }) === 1, 'it runs there');
+      await eventually(
+        async () =>
+          (await told(replica)).value('sandpool_pool_instances', {
+            pool_namespace: replicas().namespaceOf('amber'),
+            pool: 'measured',
+            state: 'running',
+          }) === 1,
+        'it runs there',
+      );
     }
   });
 

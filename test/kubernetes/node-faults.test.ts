@@ -12,24 +12,35 @@ describe('what a node can suffer', function () {
   const controlPlane = onTheControlPlane();
   let pods: PodDriver;
 
-  before(async () => { pods = await PodDriver.alone(controlPlane()); });
+  before(async () => {
+    pods = await PodDriver.alone(controlPlane());
+  });
   after(() => pods.close());
 
   const kubectl = (...args: readonly string[]): Promise<string> => controlPlane().kubectl(...args);
-  const nodeOf = (id: string): Promise<string> => kubectl('get', 'pod', podNameOf(id), '-n', pods.namespace, '-o', 'jsonpath={.spec.nodeName}');
+  const nodeOf = (id: string): Promise<string> =>
+    kubectl('get', 'pod', podNameOf(id), '-n', pods.namespace, '-o', 'jsonpath={.spec.nodeName}');
   const last = (id: string) => pods.log.of(id).at(-1);
-  const isUnavailable = (id: string, reason: string): Promise<void> => eventually(() => {
-    const vitals = last(id)?.vitals;
-    return vitals?.kind === 'unavailable' && vitals.reason.includes(reason);
-  }, `unavailable: ${reason}`, 20_000);
-  const isAvailable = (id: string): Promise<void> => eventually(() => last(id)?.vitals.kind === 'available', 'available again', 20_000);
+  const isUnavailable = (id: string, reason: string): Promise<void> =>
+    eventually(
+      () => {
+        const vitals = last(id)?.vitals;
+        return vitals?.kind === 'unavailable' && vitals.reason.includes(reason);
+      },
+      `unavailable: ${reason}`,
+      20_000,
+    );
+  const isAvailable = (id: string): Promise<void> =>
+    eventually(() => last(id)?.vitals.kind === 'available', 'available again', 20_000);
 
   it('makes what idles there unavailable while it is cordoned, and what runs there too, which runs on', async () => {
     const idle = await pods.launched();
     const node = await nodeOf(idle.id);
     await kubectl('cordon', node);
     await isUnavailable(idle.id, 'its node is cordoned');
-    expect((await pods.driver.idle(idle.poolUid, pods.namespace, 1)).map(({ id }) => id)).to.not.include(idle.id);
+    expect(
+      (await pods.driver.idle(idle.poolUid, pods.namespace, 1)).map(({ id }) => id),
+    ).to.not.include(idle.id);
     expect(last(idle.id)?.record?.state).to.equal('idle');
     await kubectl('uncordon', node);
     await isAvailable(idle.id);
@@ -47,30 +58,61 @@ describe('what a node can suffer', function () {
   it('ends them when it is drained: what was claimed is killed, what idled is gone', async () => {
     const [idle, claimed] = [await pods.launched(), await pods.claimed()];
     const nodes = [...new Set(await Promise.all([nodeOf(idle.id), nodeOf(claimed.id)]))];
-    await kubectl('drain', ...nodes, '--force', `--pod-selector=sandpool.dev/pool-uid=${idle.poolUid}`, '--timeout=30s');
+    await kubectl(
+      'drain',
+      ...nodes,
+      '--force',
+      `--pod-selector=sandpool.dev/pool-uid=${idle.poolUid}`,
+      '--timeout=30s',
+    );
     for (const { id } of [idle, claimed]) await pods.log.when(id, 'gone', 20_000);
     await kubectl('uncordon', ...nodes);
-    expect(pods.log.of(claimed.id).findLast(({ record }) => record)?.record?.end).to.deep.equal({ reason: 'killed', exitCode: null });
+    expect(pods.log.of(claimed.id).findLast(({ record }) => record)?.record?.end).to.deep.equal({
+      reason: 'killed',
+      exitCode: null,
+    });
   });
 
   it('has nothing idle there handed out for some seconds after a command found that it does not answer', async () => {
     const name = 'node-that-falls-silent';
     await controlPlane().addNode(name);
     await kubectl('wait', '--for=condition=Ready', `node/${name}`, '--timeout=20s');
-    const others = (await kubectl('get', 'nodes', '-o', 'jsonpath={.items[*].metadata.name}')).split(' ').filter((node) => node !== name);
+    const others = (await kubectl('get', 'nodes', '-o', 'jsonpath={.items[*].metadata.name}'))
+      .split(' ')
+      .filter((node) => node !== name);
     await kubectl('cordon', ...others);
     try {
       const [idle, claimed] = [await pods.launched(), await pods.claimed()];
       // Where nobody listens.
-      await kubectl('patch', 'node', name, '--subresource=status', '--type=merge', '-p', '{"status":{"daemonEndpoints":{"kubeletEndpoint":{"Port":1}}}}');
+      await kubectl(
+        'patch',
+        'node',
+        name,
+        '--subresource=status',
+        '--type=merge',
+        '-p',
+        '{"status":{"daemonEndpoints":{"kubeletEndpoint":{"Port":1}}}}',
+      );
       const ways: readonly (() => Promise<unknown>)[] = [
-        () => pods.driver.exec(claimed.id, { argv: ['true'], timeoutMs: 20_000, outputLimit: 10 }, new AbortController().signal),
+        () =>
+          pods.driver.exec(
+            claimed.id,
+            { argv: ['true'], timeoutMs: 20_000, outputLimit: 10 },
+            new AbortController().signal,
+          ),
         () => pods.driver.attach(claimed.id, { argv: ['sh'], cols: 80, rows: 24 }),
         () => pods.driver.dial(claimed.id, 7_000, new AbortController().signal),
       ];
-      const silences = (): number => pods.log.of(idle.id).filter(({ vitals }) => 'reason' in vitals && vitals.reason === 'its node does not answer').length;
+      const silences = (): number =>
+        pods.log
+          .of(idle.id)
+          .filter(
+            ({ vitals }) => 'reason' in vitals && vitals.reason === 'its node does not answer',
+          ).length;
       for (const [n, way] of ways.entries()) {
-        expect(await rejection(way())).to.be.instanceOf(NotJoinable).with.property('message', 'the node of the sandbox does not answer; try again');
+        expect(await rejection(way()))
+          .to.be.instanceOf(NotJoinable)
+          .with.property('message', 'the node of the sandbox does not answer; try again');
         await eventually(() => silences() === n + 1, 'it was unavailable');
         await isAvailable(idle.id);
       }
@@ -85,7 +127,9 @@ describe('what a node can suffer', function () {
     const name = 'node-of-this-test';
     await controlPlane().addNode(name);
     await kubectl('wait', '--for=condition=Ready', `node/${name}`, '--timeout=20s');
-    const others = (await kubectl('get', 'nodes', '-o', 'jsonpath={.items[*].metadata.name}')).split(' ').filter((node) => node !== name);
+    const others = (await kubectl('get', 'nodes', '-o', 'jsonpath={.items[*].metadata.name}'))
+      .split(' ')
+      .filter((node) => node !== name);
     await kubectl('cordon', ...others);
     try {
       const idle = await pods.launched();

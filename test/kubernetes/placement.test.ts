@@ -20,7 +20,10 @@ interface PodSpec {
 describe('where the Pods of an admin’s template run', function () {
   this.timeout(90_000);
   const controlPlane = onTheControlPlane();
-  const replicas = onReplicas(controlPlane, { count: 1, env: { SANDPOOL_BREAKER_FIRST_PAUSE_SECONDS: '2' } });
+  const replicas = onReplicas(controlPlane, {
+    count: 1,
+    env: { SANDPOOL_BREAKER_FIRST_PAUSE_SECONDS: '2' },
+  });
   let client: HttpClient;
   let namespace: string;
   let node: string;
@@ -35,30 +38,59 @@ describe('where the Pods of an admin’s template run', function () {
     await controlPlane().kubectl('label', 'node', node, `${LABEL}=yes`);
     await controlPlane().kubectl('taint', 'node', node, `${TAINT}=sandboxes:NoSchedule`);
     await controlPlane().apply({
-      apiVersion: 'node.k8s.io/v1', kind: 'RuntimeClass', metadata: { name: 'placed' }, handler: 'placed',
+      apiVersion: 'node.k8s.io/v1',
+      kind: 'RuntimeClass',
+      metadata: { name: 'placed' },
+      handler: 'placed',
     });
     await controlPlane().apply({
-      apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata: { name: 'placed' }, value: 7,
+      apiVersion: 'scheduling.k8s.io/v1',
+      kind: 'PriorityClass',
+      metadata: { name: 'placed' },
+      value: 7,
     });
   });
 
   after(async () => {
     await controlPlane().kubectl('label', 'node', node, `${LABEL}-`);
     await controlPlane().kubectl('taint', 'node', node, `${TAINT}:NoSchedule-`);
-    const none = JSON.stringify({ status: { capacity: { 'sandpool.test/gpu': null }, allocatable: { 'sandpool.test/gpu': null } } });
-    await controlPlane().kubectl('patch', 'node', node, '--subresource=status', '--type=merge', '-p', none);
+    const none = JSON.stringify({
+      status: {
+        capacity: { 'sandpool.test/gpu': null },
+        allocatable: { 'sandpool.test/gpu': null },
+      },
+    });
+    await controlPlane().kubectl(
+      'patch',
+      'node',
+      node,
+      '--subresource=status',
+      '--type=merge',
+      '-p',
+      none,
+    );
     await controlPlane().kubectl('delete', 'runtimeclass', 'placed');
     await controlPlane().kubectl('delete', 'priorityclass', 'placed');
   });
 
   const make = async (name: string, fields: object): Promise<void> => {
     await controlPlane().apply(aPodTemplate(name, fields));
-    await untilAnswered(201, () => client.post('/sandboxpools', { name, templateName: name, replicas: 2 }));
+    await untilAnswered(201, () =>
+      client.post('/sandboxpools', { name, templateName: name, replicas: 2 }),
+    );
   };
   const claimed = async (poolName: string): Promise<PodSpec> => {
     const { json } = await untilAnswered(201, () => client.post('/sandboxes', { poolName }));
     const id = String(json.sandbox?.['sandboxId']);
-    const text = await controlPlane().kubectl('get', 'pod', `sb-${id}`, '-n', namespace, '-o', 'json');
+    const text = await controlPlane().kubectl(
+      'get',
+      'pod',
+      `sb-${id}`,
+      '-n',
+      namespace,
+      '-o',
+      'json',
+    );
     return (JSON.parse(text) as { readonly spec: PodSpec }).spec;
   };
   const conditions = async (pool: string): Promise<string> =>
@@ -66,12 +98,18 @@ describe('where the Pods of an admin’s template run', function () {
 
   it('is the node that they select and tolerate, in its RuntimeClass, with its priority', async () => {
     await make('placed', {
-      nodeSelector: { [LABEL]: 'yes' }, tolerations: [toleration],
-      runtimeClassName: 'placed', priorityClassName: 'placed', hostUsers: false,
+      nodeSelector: { [LABEL]: 'yes' },
+      tolerations: [toleration],
+      runtimeClassName: 'placed',
+      priorityClassName: 'placed',
+      hostUsers: false,
     });
 
     expect(await claimed('placed')).to.deep.include({
-      nodeName: node, runtimeClassName: 'placed', priority: 7, hostUsers: false,
+      nodeName: node,
+      runtimeClassName: 'placed',
+      priority: 7,
+      hostUsers: false,
     });
   });
 
@@ -80,7 +118,11 @@ describe('where the Pods of an admin’s template run', function () {
     await make('drawn', {
       tolerations: [toleration],
       affinity: {
-        nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions }] } },
+        nodeAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: {
+            nodeSelectorTerms: [{ matchExpressions }],
+          },
+        },
       },
     });
 
@@ -90,8 +132,18 @@ describe('where the Pods of an admin’s template run', function () {
   it('is a node that has the devices they name', async () => {
     const amounts = { 'sandpool.test/gpu': '4' };
     const status = JSON.stringify({ status: { capacity: amounts, allocatable: amounts } });
-    await controlPlane().kubectl('patch', 'node', node, '--subresource=status', '--type=merge', '-p', status);
-    const containers = [{ name: 'main', image: 'busybox', extendedResources: { 'sandpool.test/gpu': 1 } }];
+    await controlPlane().kubectl(
+      'patch',
+      'node',
+      node,
+      '--subresource=status',
+      '--type=merge',
+      '-p',
+      status,
+    );
+    const containers = [
+      { name: 'main', image: 'busybox', extendedResources: { 'sandpool.test/gpu': 1 } },
+    ];
     await make('devices', { tolerations: [toleration], containers });
 
     expect((await claimed('devices')).nodeName).to.equal(node);
@@ -100,7 +152,11 @@ describe('where the Pods of an admin’s template run', function () {
   it('is not a node whose taint they do not tolerate', async () => {
     await make('repelled', { nodeSelector: { [LABEL]: 'yes' }, startupTimeout: '10m' });
 
-    await eventually(async () => (await conditions('repelled')).includes('"reason":"Unschedulable"'), 'it is told', 30_000);
+    await eventually(
+      async () => (await conditions('repelled')).includes('"reason":"Unschedulable"'),
+      'it is told',
+      30_000,
+    );
     expect(await conditions('repelled')).to.contain('untolerated taint');
   });
 
@@ -111,14 +167,24 @@ describe('where the Pods of an admin’s template run', function () {
     it(`is told by the pool’s condition to be nowhere: ${words}`, async () => {
       await make(name, fields);
 
-      await eventually(async () => (await conditions(name)).includes(words), 'the condition names it', 40_000);
+      await eventually(
+        async () => (await conditions(name)).includes(words),
+        'the condition names it',
+        40_000,
+      );
     });
   }
 
   it('is nothing that a tenant says', async () => {
-    const template = { containers: [{ name: 'main', image: 'busybox' }], runtimeClassName: 'placed' };
+    const template = {
+      containers: [{ name: 'main', image: 'busybox' }],
+      runtimeClassName: 'placed',
+    };
     const answer = await client.post('/sandboxpools', { name: 'own', template });
 
-    expect([answer.status, answer.json.detail?.['field']]).to.deep.equal([400, 'template.runtimeClassName']);
+    expect([answer.status, answer.json.detail?.['field']]).to.deep.equal([
+      400,
+      'template.runtimeClassName',
+    ]);
   });
 });

@@ -32,7 +32,9 @@ describe('a port of a Pod', function () {
     under = await PodStreamsUnderTest.start(controlPlane());
     pod = await under.pod('main');
   });
-  beforeEach(() => { greets = false; });
+  beforeEach(() => {
+    greets = false;
+  });
   after(async () => {
     await under.close();
     server.close();
@@ -56,9 +58,16 @@ describe('a port of a Pod', function () {
     stream.destroy();
   });
 
-  it('rejects with InstanceGone where there is no such Pod, and with the signal\'s reason', async () => {
-    expect(await rejection(under.streams.dial({ ...pod, uid: v7() }, PORT, new AbortController().signal))).to.be.instanceOf(InstanceGone);
-    expect(await rejection(dial(PORT, AbortSignal.abort(new Error('no more'))))).to.have.property('message', 'no more');
+  it("rejects with InstanceGone where there is no such Pod, and with the signal's reason", async () => {
+    expect(
+      await rejection(
+        under.streams.dial({ ...pod, uid: v7() }, PORT, new AbortController().signal),
+      ),
+    ).to.be.instanceOf(InstanceGone);
+    expect(await rejection(dial(PORT, AbortSignal.abort(new Error('no more'))))).to.have.property(
+      'message',
+      'no more',
+    );
     const controller = new AbortController();
     const dialling = rejection(dial(PORT, controller.signal));
     controller.abort(new Error('called off'));
@@ -80,7 +89,7 @@ describe('a port of a Pod', function () {
       const failed = once(stream, 'error');
       if (fault === 'cut') pinging.proxy.cut();
       else pinging.proxy.state = 'hold';
-      const [error] = await failed as [Error];
+      const [error] = (await failed) as [Error];
       expect(error).to.be.instanceOf(PortUnreachable);
       pinging.proxy.state = 'pass';
     }
@@ -88,15 +97,27 @@ describe('a port of a Pod', function () {
   });
 
   it('waits for a port that does not read, and for a reader that does not', async () => {
-    const direct = await PodStreamsUnderTest.start(controlPlane(), { direct: true, pingEveryMs: 300 });
-    const stream = await direct.streams.dial(await direct.pod('main'), PORT, new AbortController().signal);
+    const direct = await PodStreamsUnderTest.start(controlPlane(), {
+      direct: true,
+      pingEveryMs: 300,
+    });
+    const stream = await direct.streams.dial(
+      await direct.pod('main'),
+      PORT,
+      new AbortController().signal,
+    );
     const sent = 100 << 20;
     let left = sent;
     const restedSince = performance.now();
     while (left > 0) {
       const size = Math.min(left, 1 << 20);
       if (!stream.write(Buffer.alloc(size, 'z'))) {
-        const drained = await Promise.race([once(stream, 'drain').then(() => true), new Promise<boolean>((resolve) => { setTimeout(() => resolve(false), 1_500); })]);
+        const drained = await Promise.race([
+          once(stream, 'drain').then(() => true),
+          new Promise<boolean>((resolve) => {
+            setTimeout(() => resolve(false), 1_500);
+          }),
+        ]);
         if (!drained) break;
       }
       left -= size;

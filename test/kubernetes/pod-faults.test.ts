@@ -14,31 +14,62 @@ describe('what a Pod can suffer', function () {
   const controlPlane = onTheControlPlane();
   let pods: PodDriver;
 
-  before(async () => { pods = await PodDriver.alone(controlPlane()); });
+  before(async () => {
+    pods = await PodDriver.alone(controlPlane());
+  });
   after(() => pods.close());
 
-  const kubectl = (...args: readonly string[]): Promise<string> => controlPlane().kubectl(...args, '-n', pods.namespace);
+  const kubectl = (...args: readonly string[]): Promise<string> =>
+    controlPlane().kubectl(...args, '-n', pods.namespace);
   const last = (id: string, log = pods.log): InstanceFact | undefined => log.of(id).at(-1);
   const shows = (id: string, isSo: (fact: InstanceFact) => boolean, what: string): Promise<void> =>
-    eventually(() => { const fact = last(id); return fact !== undefined && isSo(fact); }, what, 20_000);
-  const endOf = (id: string) => pods.log.of(id).findLast(({ record }) => record !== undefined)?.record?.end;
+    eventually(
+      () => {
+        const fact = last(id);
+        return fact !== undefined && isSo(fact);
+      },
+      what,
+      20_000,
+    );
+  const endOf = (id: string) =>
+    pods.log.of(id).findLast(({ record }) => record !== undefined)?.record?.end;
 
   describe('while it starts', () => {
-    const waits = async (image: string, reason: string, part: Parameters<PodDriver['order']>[1] = {}): Promise<void> => {
+    const waits = async (
+      image: string,
+      reason: string,
+      part: Parameters<PodDriver['order']>[1] = {},
+    ): Promise<void> => {
       const { id } = await pods.driver.launch(pods.order(image, part), permitted);
-      await shows(id, ({ vitals }) => vitals.kind === 'starting' && (vitals.reason ?? '').includes(reason), reason);
-      await pods.driver.retire(id, (await pods.driver.read(id)).record?.revision ?? '', pods.namespace);
+      await shows(
+        id,
+        ({ vitals }) => vitals.kind === 'starting' && (vitals.reason ?? '').includes(reason),
+        reason,
+      );
+      await pods.driver.retire(
+        id,
+        (await pods.driver.read(id)).record?.revision ?? '',
+        pods.namespace,
+      );
     };
 
-    it('is told with its reason where no node has room', () => waits('busybox', 'Insufficient cpu', { container: { cpuCores: 100_000 } }));
+    it('is told with its reason where no node has room', () =>
+      waits('busybox', 'Insufficient cpu', { container: { cpuCores: 100_000 } }));
 
-    for (const [image, reason] of [['unpullable', 'ImagePullBackOff: Back-off pulling image'], ['unnamable', 'InvalidImageName'], ['unpulled', 'ErrImagePull']] as const) {
+    for (const [image, reason] of [
+      ['unpullable', 'ImagePullBackOff: Back-off pulling image'],
+      ['unnamable', 'InvalidImageName'],
+      ['unpulled', 'ErrImagePull'],
+    ] as const) {
       it(`is told with its reason where its image says ${reason}`, () => waits(image, reason));
     }
 
     it('is told to have failed, with its exit code, where it ends at once', async () => {
       const { id } = await pods.driver.launch(pods.order('fails'), permitted);
-      expect((await pods.log.when(id, 'gone')).vitals).to.deep.include({ kind: 'gone', exitCode: 1 });
+      expect((await pods.log.when(id, 'gone')).vitals).to.deep.include({
+        kind: 'gone',
+        exitCode: 1,
+      });
     });
 
     it('is refused with the reason of a quota, or of a limit', async () => {
@@ -46,69 +77,148 @@ describe('what a Pod can suffer', function () {
         const namespace = await controlPlane().namespace();
         await controlPlane().apply({ ...policy, metadata: { name: 'policy', namespace } });
         const own = await PodDriver.watching(controlPlane(), namespace);
-        await eventually(async () => {
-          const birth = own.order();
-          const said = await own.driver.launch(birth, permitted).then(() => '', (error: Error) => error.message);
-          return said.includes(reason);
-        }, reason, 20_000);
+        await eventually(
+          async () => {
+            const birth = own.order();
+            const said = await own.driver.launch(birth, permitted).then(
+              () => '',
+              (error: Error) => error.message,
+            );
+            return said.includes(reason);
+          },
+          reason,
+          20_000,
+        );
         await own.close();
       };
-      await refused({ apiVersion: 'v1', kind: 'ResourceQuota', spec: { hard: { pods: '0' } } }, 'exceeded quota: policy');
-      await refused({ apiVersion: 'v1', kind: 'LimitRange', spec: { limits: [{ type: 'Container', max: { memory: '16Mi' } }] } }, 'maximum memory usage per Container is 16Mi');
+      await refused(
+        { apiVersion: 'v1', kind: 'ResourceQuota', spec: { hard: { pods: '0' } } },
+        'exceeded quota: policy',
+      );
+      await refused(
+        {
+          apiVersion: 'v1',
+          kind: 'LimitRange',
+          spec: { limits: [{ type: 'Container', max: { memory: '16Mi' } }] },
+        },
+        'maximum memory usage per Container is 16Mi',
+      );
     });
 
     it('is refused, and not of unknown outcome, where a webhook is down', async () => {
       const namespace = await controlPlane().namespace();
       const name = `test-${v7()}`;
       await controlPlane().apply({
-        apiVersion: 'admissionregistration.k8s.io/v1', kind: 'ValidatingWebhookConfiguration', metadata: { name },
-        webhooks: [{
-          name: 'down.test.sandpool.dev', admissionReviewVersions: ['v1'], sideEffects: 'None', timeoutSeconds: 1, failurePolicy: 'Fail',
-          namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
-          rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] }], clientConfig: { url: 'https://127.0.0.1:1/', caBundle: '' },
-        }],
+        apiVersion: 'admissionregistration.k8s.io/v1',
+        kind: 'ValidatingWebhookConfiguration',
+        metadata: { name },
+        webhooks: [
+          {
+            name: 'down.test.sandpool.dev',
+            admissionReviewVersions: ['v1'],
+            sideEffects: 'None',
+            timeoutSeconds: 1,
+            failurePolicy: 'Fail',
+            namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
+            rules: [
+              { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] },
+            ],
+            clientConfig: { url: 'https://127.0.0.1:1/', caBundle: '' },
+          },
+        ],
       });
       const own = await PodDriver.watching(controlPlane(), namespace);
-      await eventually(async () => {
-        const said = await own.driver.launch(own.order(), permitted).then(() => '', (error: Error) => `${error.name}: ${error.message}`);
-        return said.includes('failed calling webhook') && !said.includes('OutcomeUnknown');
-      }, 'the webhook is asked', 20_000);
+      await eventually(
+        async () => {
+          const said = await own.driver.launch(own.order(), permitted).then(
+            () => '',
+            (error: Error) => `${error.name}: ${error.message}`,
+          );
+          return said.includes('failed calling webhook') && !said.includes('OutcomeUnknown');
+        },
+        'the webhook is asked',
+        20_000,
+      );
       await controlPlane().kubectl('delete', 'validatingwebhookconfiguration', name);
       await own.close();
     });
 
     it('has no place, which is not its fault, in a namespace that is not there, or not for sandboxes, or that is being removed', async () => {
       const missing = pods.order();
-      const gone = { ...missing, record: { ...missing.record, poolOwner: { ...missing.record.poolOwner, namespace: 'not-there' } } };
-      expect(await rejection(pods.driver.launch(gone, permitted))).to.be.instanceOf(NoPlace).with.property('message').that.contains('not-there');
+      const gone = {
+        ...missing,
+        record: {
+          ...missing.record,
+          poolOwner: { ...missing.record.poolOwner, namespace: 'not-there' },
+        },
+      };
+      expect(await rejection(pods.driver.launch(gone, permitted)))
+        .to.be.instanceOf(NoPlace)
+        .with.property('message')
+        .that.contains('not-there');
 
       const namespace = await controlPlane().namespace();
       const own = await PodDriver.watching(controlPlane(), namespace);
-      await controlPlane().apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'holds', namespace, finalizers: ['test.sandpool.dev/holds'] } });
+      await controlPlane().apply({
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: 'holds', namespace, finalizers: ['test.sandpool.dev/holds'] },
+      });
       await controlPlane().kubectl('delete', 'namespace', namespace, '--wait=false');
-      await eventually(async () => {
-        const refusal = await own.driver.launch(own.order(), permitted).then(() => undefined, (error: unknown) => error);
-        return refusal instanceof NoPlace && refusal.message.includes('is being removed');
-      }, 'the namespace ends', 20_000);
-      await controlPlane().kubectl('patch', 'configmap', 'holds', '-n', namespace, '--type=merge', '-p', '{"metadata":{"finalizers":null}}');
+      await eventually(
+        async () => {
+          const refusal = await own.driver.launch(own.order(), permitted).then(
+            () => undefined,
+            (error: unknown) => error,
+          );
+          return refusal instanceof NoPlace && refusal.message.includes('is being removed');
+        },
+        'the namespace ends',
+        20_000,
+      );
+      await controlPlane().kubectl(
+        'patch',
+        'configmap',
+        'holds',
+        '-n',
+        namespace,
+        '--type=merge',
+        '-p',
+        '{"metadata":{"finalizers":null}}',
+      );
       await own.close();
     });
 
     it('is not mixed up with a Pod of its name that somebody made by hand', async () => {
       const birth = pods.order();
       await byHand(podNameOf(birth.record.id));
-      expect((await rejection(pods.driver.launch(birth, permitted))).message).to.contain('not its own');
+      expect((await rejection(pods.driver.launch(birth, permitted))).message).to.contain(
+        'not its own',
+      );
     });
   });
 
   /** Somebody's own Pod, under the name of an instance. */
-  const byHand = (name: string): Promise<void> => controlPlane().apply({
-    apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: pods.namespace },
-    spec: {
-      securityContext: { runAsNonRoot: true, runAsUser: 1_000, seccompProfile: { type: 'RuntimeDefault' } },
-      containers: [{ name: 'main', image: 'busybox', securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } } }],
-    },
-  });
+  const byHand = (name: string): Promise<void> =>
+    controlPlane().apply({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name, namespace: pods.namespace },
+      spec: {
+        securityContext: {
+          runAsNonRoot: true,
+          runAsUser: 1_000,
+          seccompProfile: { type: 'RuntimeDefault' },
+        },
+        containers: [
+          {
+            name: 'main',
+            image: 'busybox',
+            securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+          },
+        ],
+      },
+    });
 
   describe('once it is claimed', () => {
     const ends = async (id: string, end: object): Promise<void> => {
@@ -119,7 +229,12 @@ describe('what a Pod can suffer', function () {
     it('ends with its exit code where its main process dies', async () => {
       const { id } = await pods.claimed(pods.order('crashes'));
       const { vitals } = await pods.log.when(id, 'gone');
-      expect(vitals).to.deep.equal({ kind: 'gone', exitCode: 137, outOfMemory: true, reason: 'OOMKilled: its main process ended with exit code 137' });
+      expect(vitals).to.deep.equal({
+        kind: 'gone',
+        exitCode: 137,
+        outOfMemory: true,
+        reason: 'OOMKilled: its main process ended with exit code 137',
+      });
       expect(endOf(id)).to.equal(undefined);
     });
 
@@ -131,19 +246,43 @@ describe('what a Pod can suffer', function () {
 
     it('counts as killed, and says by whom, where it is evicted', async () => {
       const { id } = await pods.claimed();
-      const eviction = JSON.stringify({ apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: podNameOf(id), namespace: pods.namespace } });
+      const eviction = JSON.stringify({
+        apiVersion: 'policy/v1',
+        kind: 'Eviction',
+        metadata: { name: podNameOf(id), namespace: pods.namespace },
+      });
       const path = `/api/v1/namespaces/${pods.namespace}/pods/${podNameOf(id)}/eviction`;
-      expect((await controlPlane().kubectlAs('admin', ['create', '--raw', path, '-f', '-'], eviction)).exitCode).to.equal(0);
+      expect(
+        (await controlPlane().kubectlAs('admin', ['create', '--raw', path, '-f', '-'], eviction))
+          .exitCode,
+      ).to.equal(0);
       await ends(id, { reason: 'killed', exitCode: null });
       expect(last(id)?.vitals).to.have.property('reason').that.contains('Eviction');
     });
 
     it('counts as killed where its kubelet ends it', async () => {
       const { id } = await pods.claimed();
-      const status = { status: { phase: 'Failed', reason: 'Evicted', message: 'The node was low on resource: memory.' } };
-      await kubectl('patch', 'pod', podNameOf(id), '--subresource=status', '--type=merge', '-p', JSON.stringify(status));
+      const status = {
+        status: {
+          phase: 'Failed',
+          reason: 'Evicted',
+          message: 'The node was low on resource: memory.',
+        },
+      };
+      await kubectl(
+        'patch',
+        'pod',
+        podNameOf(id),
+        '--subresource=status',
+        '--type=merge',
+        '-p',
+        JSON.stringify(status),
+      );
       await ends(id, { reason: 'killed', exitCode: null });
-      expect(last(id)?.vitals).to.have.property('reason', 'Evicted: The node was low on resource: memory.');
+      expect(last(id)?.vitals).to.have.property(
+        'reason',
+        'Evicted: The node was low on resource: memory.',
+      );
     });
 
     it('can be ended where somebody deletes its record', async () => {
@@ -153,7 +292,11 @@ describe('what a Pod can suffer', function () {
       await pods.driver.release(id, { reason: 'deleted', exitCode: null });
       await pods.log.when(id, 'gone');
       await pods.driver.forget(id);
-      await eventually(async () => (await kubectl('get', 'pods', '-o', 'name')).includes(id) === false, 'its Pod is gone', 20_000);
+      await eventually(
+        async () => (await kubectl('get', 'pods', '-o', 'name')).includes(id) === false,
+        'its Pod is gone',
+        20_000,
+      );
     });
 
     it('is gone where another Pod has its name, which is left alone', async () => {
@@ -161,10 +304,20 @@ describe('what a Pod can suffer', function () {
       await kubectl('delete', 'pod', podNameOf(id), '--grace-period=0', '--force');
       await byHand(podNameOf(id));
       await pods.log.when(id, 'gone');
-      expect(await rejection(pods.driver.exec(id, { argv: ['true'], timeoutMs: 1_000, outputLimit: 1 }, new AbortController().signal))).to.be.instanceOf(InstanceGone);
+      expect(
+        await rejection(
+          pods.driver.exec(
+            id,
+            { argv: ['true'], timeoutMs: 1_000, outputLimit: 1 },
+            new AbortController().signal,
+          ),
+        ),
+      ).to.be.instanceOf(InstanceGone);
       await pods.driver.release(id, { reason: 'deleted', exitCode: null });
       await pods.driver.forget(id);
-      expect(await kubectl('get', 'pod', podNameOf(id), '-o', 'jsonpath={.metadata.deletionTimestamp}')).to.equal('');
+      expect(
+        await kubectl('get', 'pod', podNameOf(id), '-o', 'jsonpath={.metadata.deletionTimestamp}'),
+      ).to.equal('');
     });
 
     it('keeps the reason of its end, whoever looks', async () => {
@@ -173,36 +326,74 @@ describe('what a Pod can suffer', function () {
       await other.log.when(id, 'available');
       await pods.driver.release(id, { reason: 'idle-timeout', exitCode: null });
       await pods.driver.release(id, { reason: 'deleted', exitCode: null });
-      await eventually(() => other.log.of(id).some(({ record }) => record?.state === 'ending'), 'it is told');
-      expect(other.log.of(id).findLast(({ record }) => record)?.record?.end).to.deep.equal({ reason: 'idle-timeout', exitCode: null });
+      await eventually(
+        () => other.log.of(id).some(({ record }) => record?.state === 'ending'),
+        'it is told',
+      );
+      expect(other.log.of(id).findLast(({ record }) => record)?.record?.end).to.deep.equal({
+        reason: 'idle-timeout',
+        exitCode: null,
+      });
       await other.close();
     });
   });
 
   describe('when it ends', () => {
-    it('is gone though somebody\'s finalizer keeps the object', async () => {
+    it("is gone though somebody's finalizer keeps the object", async () => {
       const { id } = await pods.claimed();
-      await kubectl('patch', 'pod', podNameOf(id), '--type=merge', '-p', '{"metadata":{"finalizers":["test.sandpool.dev/keeps"]}}');
+      await kubectl(
+        'patch',
+        'pod',
+        podNameOf(id),
+        '--type=merge',
+        '-p',
+        '{"metadata":{"finalizers":["test.sandpool.dev/keeps"]}}',
+      );
       await pods.driver.release(id, { reason: 'deleted', exitCode: null });
       await pods.log.when(id, 'gone');
       await pods.driver.forget(id);
       await shows(id, ({ record }) => record === undefined, 'it is forgotten');
-      await kubectl('patch', 'pod', podNameOf(id), '--type=merge', '-p', '{"metadata":{"finalizers":null}}');
+      await kubectl(
+        'patch',
+        'pod',
+        podNameOf(id),
+        '--type=merge',
+        '-p',
+        '{"metadata":{"finalizers":null}}',
+      );
     });
 
-    it('is dead, never free, though somebody\'s finalizer keeps the record', async () => {
+    it("is dead, never free, though somebody's finalizer keeps the record", async () => {
       const other = await PodDriver.watching(controlPlane(), pods.namespace);
       const { id } = await pods.launched();
       await other.log.when(id, 'available');
-      await kubectl('patch', 'sandbox', podNameOf(id), '--type=merge', '-p', '{"metadata":{"finalizers":["test.sandpool.dev/keeps"]}}');
+      await kubectl(
+        'patch',
+        'sandbox',
+        podNameOf(id),
+        '--type=merge',
+        '-p',
+        '{"metadata":{"finalizers":["test.sandpool.dev/keeps"]}}',
+      );
       const { record } = await pods.driver.read(id);
       if (!record) throw new Error('it has a record');
       await pods.driver.retire(id, record.revision, record.poolOwner.namespace);
       await eventually(() => other.log.of(id).at(-1)?.record === undefined, 'all know');
-      expect(await rejection(other.driver.claim(record, aClaim({ owner: record.poolOwner })))).to.be.instanceOf(RecordConflict);
+      expect(
+        await rejection(other.driver.claim(record, aClaim({ owner: record.poolOwner }))),
+      ).to.be.instanceOf(RecordConflict);
       expect((await other.driver.confirm(id, pods.namespace)).record).to.equal(undefined);
-      expect((await other.driver.idle(record.poolUid, pods.namespace, 1)).map((fact) => fact.id)).to.not.include(id);
-      await kubectl('patch', 'sandbox', podNameOf(id), '--type=merge', '-p', '{"metadata":{"finalizers":null}}');
+      expect(
+        (await other.driver.idle(record.poolUid, pods.namespace, 1)).map((fact) => fact.id),
+      ).to.not.include(id);
+      await kubectl(
+        'patch',
+        'sandbox',
+        podNameOf(id),
+        '--type=merge',
+        '-p',
+        '{"metadata":{"finalizers":null}}',
+      );
       await other.close();
     });
 
@@ -210,25 +401,56 @@ describe('what a Pod can suffer', function () {
       const { id } = await pods.launched();
       await kubectl('annotate', 'sandbox', podNameOf(id), 'test.sandpool.dev/note=theirs');
       await kubectl('label', 'sandbox', podNameOf(id), 'theirs=too');
-      await kubectl('patch', 'sandbox', podNameOf(id), '--type=merge', '-p', '{"metadata":{"finalizers":["test.sandpool.dev/keeps"]}}');
+      await kubectl(
+        'patch',
+        'sandbox',
+        podNameOf(id),
+        '--type=merge',
+        '-p',
+        '{"metadata":{"finalizers":["test.sandpool.dev/keeps"]}}',
+      );
       const { record } = await pods.driver.read(id);
       if (!record) throw new Error('it has a record');
       await pods.driver.claim(record, aClaim({ owner: record.poolOwner }));
-      const { metadata } = JSON.parse(await kubectl('get', 'sandbox', podNameOf(id), '-o', 'json')) as { readonly metadata: { readonly labels: object; readonly annotations: object; readonly finalizers: object } };
-      expect(metadata.labels).to.include({ 'theirs': 'too', 'sandpool.dev/state': 'claimed' });
+      const { metadata } = JSON.parse(
+        await kubectl('get', 'sandbox', podNameOf(id), '-o', 'json'),
+      ) as {
+        readonly metadata: {
+          readonly labels: object;
+          readonly annotations: object;
+          readonly finalizers: object;
+        };
+      };
+      expect(metadata.labels).to.include({ theirs: 'too', 'sandpool.dev/state': 'claimed' });
       expect(metadata.annotations).to.include({ 'test.sandpool.dev/note': 'theirs' });
       expect(metadata.finalizers).to.deep.equal(['test.sandpool.dev/keeps']);
-      await kubectl('patch', 'sandbox', podNameOf(id), '--type=merge', '-p', '{"metadata":{"finalizers":null}}');
+      await kubectl(
+        'patch',
+        'sandbox',
+        podNameOf(id),
+        '--type=merge',
+        '-p',
+        '{"metadata":{"finalizers":null}}',
+      );
     });
 
     it('is ended without grace where it outlives its end', async () => {
-      const late = await PodDriver.watching(controlPlane(), pods.namespace, { graceSeconds: 30, aheadMs: 60_000 });
+      const late = await PodDriver.watching(controlPlane(), pods.namespace, {
+        graceSeconds: 30,
+        aheadMs: 60_000,
+      });
       const { id } = await late.claimed(late.order('lingers'));
       await late.driver.release(id, { reason: 'deleted', exitCode: null });
-      await eventually(() => late.log.of(id).some(({ record }) => record?.state === 'ending'), 'it ends');
+      await eventually(
+        () => late.log.of(id).some(({ record }) => record?.state === 'ending'),
+        'it ends',
+      );
       await late.driver.read(id);
       await late.log.when(id, 'gone');
-      await eventually(async () => (await kubectl('get', 'pods', '-o', 'name')).includes(id) === false, 'its Pod is gone');
+      await eventually(
+        async () => (await kubectl('get', 'pods', '-o', 'name')).includes(id) === false,
+        'its Pod is gone',
+      );
       await late.close();
     });
   });

@@ -11,7 +11,8 @@ import { rejection } from '../support/rejection.ts';
 import { onTheControlPlane } from '../support/shared-cluster.ts';
 
 const request = { tailLines: 10, limitBytes: 1 << 20 };
-const texts = (lines: readonly LogLine[]): readonly string[] => lines.map(({ text }) => String(text));
+const texts = (lines: readonly LogLine[]): readonly string[] =>
+  lines.map(({ text }) => String(text));
 
 v8.setFlagsFromString('--expose-gc');
 const collectGarbage = vm.runInNewContext('gc') as () => void;
@@ -33,7 +34,9 @@ describe('the log of a Pod', function () {
   });
   after(() => under.close());
 
-  const print = (...lines: readonly string[]): void => { for (const line of lines) controlPlane().print(line); };
+  const print = (...lines: readonly string[]): void => {
+    for (const line of lines) controlPlane().print(line);
+  };
   /** Of the log that all containers here share: where it ends now. */
   const end = async (): Promise<string> => (await under.streams.logs(pod, request)).next;
 
@@ -52,7 +55,9 @@ describe('the log of a Pod', function () {
     expect(nothing).to.deep.include({ lines: [], truncated: false });
     await eventually(() => Date.now() > since, 'a millisecond passed');
     print('after');
-    expect(texts((await under.streams.logs(pod, { ...request, since })).lines)).to.deep.equal(['after']);
+    expect(texts((await under.streams.logs(pod, { ...request, since })).lines)).to.deep.equal([
+      'after',
+    ]);
     const following = new Following(under, pod, nothing.next);
     await following.until('after');
     await following.stop();
@@ -109,12 +114,16 @@ describe('the log of a Pod', function () {
       await more();
     }
     under.proxy.state = 'hold';
-    setTimeout(() => { under.proxy.state = 'pass'; }, 1_500);
+    setTimeout(() => {
+      under.proxy.state = 'pass';
+    }, 1_500);
     await more();
     under.proxy.state = 'cut-answers';
     print('while it was away');
     wanted.push('while it was away');
-    setTimeout(() => { under.proxy.state = 'pass'; }, 700);
+    setTimeout(() => {
+      under.proxy.state = 'pass';
+    }, 700);
     await more();
     await following.stop();
     expect(texts(following.lines)).to.deep.equal(wanted);
@@ -130,7 +139,11 @@ describe('the log of a Pod', function () {
     const before = heldBytes();
     let size = 0;
     let held = 0;
-    for await (const { lines } of direct.streams.followLogs(own, from, new AbortController().signal)) {
+    for await (const { lines } of direct.streams.followLogs(
+      own,
+      from,
+      new AbortController().signal,
+    )) {
       const wasAt = size >> 22;
       size += lines.reduce((sum, { text }) => sum + text.length, 0);
       if (size >> 22 !== wasAt) held = Math.max(held, heldBytes() - before);
@@ -151,11 +164,15 @@ describe('the log of a Pod', function () {
     await following.over;
     expect(texts(following.lines)).to.deep.equal(['last words']);
     expect(await rejection(under.streams.logs(brief, request))).to.be.instanceOf(LogsGone);
-    expect(await rejection(new Following(under, brief, '0').over as Promise<never>)).to.be.instanceOf(LogsGone);
-    expect(await rejection(under.streams.logs({ ...pod, uid: v7() }, request))).to.be.instanceOf(LogsGone);
+    expect(
+      await rejection(new Following(under, brief, '0').over as Promise<never>),
+    ).to.be.instanceOf(LogsGone);
+    expect(await rejection(under.streams.logs({ ...pod, uid: v7() }, request))).to.be.instanceOf(
+      LogsGone,
+    );
   });
 
-  it('can\'t be read while the API server does not answer, and says so', async () => {
+  it("can't be read while the API server does not answer, and says so", async () => {
     under.proxy.state = 'cut-answers';
     expect(await rejection(under.streams.logs(pod, request))).to.be.instanceOf(NotJoinable);
     under.proxy.state = 'pass';

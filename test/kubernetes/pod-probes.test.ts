@@ -21,7 +21,9 @@ describe('readiness probes of Pods', function () {
 
   before(async () => {
     server = createServer((request, response) => {
-      asked.push(`${request.method} ${request.url} ${request.headers.host} ${String(request.headers['x-of-probe'])}`);
+      asked.push(
+        `${request.method} ${request.url} ${request.headers.host} ${String(request.headers['x-of-probe'])}`,
+      );
       if (request.url !== '/hang') response.writeHead(request.url === '/broken' ? 503 : 204).end();
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -40,36 +42,75 @@ describe('readiness probes of Pods', function () {
   };
 
   it('run in the Pod and through it when they are asked for', async () => {
-    expect((await outcomes({ container: { readinessProbe: execProbe(['true']) } })).seen).to.deep.equal([{}]);
-    expect((await outcomes({ container: { readinessProbe: tcpProbe(PORT) } })).seen).to.deep.equal([{}]);
-    expect((await outcomes({ container: { readinessProbe: httpProbe(PORT, '/ready') } })).seen).to.deep.equal([{}]);
+    expect(
+      (await outcomes({ container: { readinessProbe: execProbe(['true']) } })).seen,
+    ).to.deep.equal([{}]);
+    expect((await outcomes({ container: { readinessProbe: tcpProbe(PORT) } })).seen).to.deep.equal([
+      {},
+    ]);
+    expect(
+      (await outcomes({ container: { readinessProbe: httpProbe(PORT, '/ready') } })).seen,
+    ).to.deep.equal([{}]);
     expect(asked).to.include(`GET /ready 127.0.0.1:${PORT} 1`);
   });
 
   it('say what they saw', async () => {
-    const says = async (readinessProbe: ReturnType<typeof execProbe>): Promise<string> => String((await outcomes({ container: { readinessProbe } })).seen[0]?.failure);
-    expect(await says(execProbe(['sh', '-c', 'echo some words >&2; exit 7']))).to.equal('sh ended with 7: some words');
+    const says = async (readinessProbe: ReturnType<typeof execProbe>): Promise<string> =>
+      String((await outcomes({ container: { readinessProbe } })).seen[0]?.failure);
+    expect(await says(execProbe(['sh', '-c', 'echo some words >&2; exit 7']))).to.equal(
+      'sh ended with 7: some words',
+    );
     expect(await says(execProbe(['sleep', '5']))).to.equal('it took longer than 1 s');
     expect(await says(httpProbe(PORT, '/broken'))).to.equal('GET /broken answered 503');
     expect(await says(httpProbe(PORT, '/hang'))).to.equal('it took longer than 1 s');
     expect(await says(tcpProbe(PORT + 1))).to.contain(String(PORT + 1));
   });
 
-  it('of an endpoint are the kubelet\'s to run, and told as the endpoint\'s', async () => {
-    const { id, seen } = await outcomes({ definition: { endpoints: { web: { port: PORT, scheme: 'http', readinessProbe: httpProbe(PORT, '/broken') } } } });
+  it("of an endpoint are the kubelet's to run, and told as the endpoint's", async () => {
+    const { id, seen } = await outcomes({
+      definition: {
+        endpoints: {
+          web: { port: PORT, scheme: 'http', readinessProbe: httpProbe(PORT, '/broken') },
+        },
+      },
+    });
     expect(seen).to.deep.equal([{ endpoint: 'web', failure: 'GET /broken answered 503' }]);
-    const probe = JSON.parse(await controlPlane().kubectl('get', 'pod', podNameOf(id), '-n', pods.namespace, '-o', 'jsonpath={.spec.containers[0].readinessProbe}')) as { readonly httpGet: object };
-    expect(probe.httpGet).to.deep.include({ port: PORT, path: '/broken' }).and.to.not.have.property('host');
+    const probe = JSON.parse(
+      await controlPlane().kubectl(
+        'get',
+        'pod',
+        podNameOf(id),
+        '-n',
+        pods.namespace,
+        '-o',
+        'jsonpath={.spec.containers[0].readinessProbe}',
+      ),
+    ) as { readonly httpGet: object };
+    expect(probe.httpGet)
+      .to.deep.include({ port: PORT, path: '/broken' })
+      .and.to.not.have.property('host');
   });
 
   it('never go to an address, whatever the Pod says that its own is', async () => {
     let wasAsked = false;
-    const elsewhere = createServer(() => { wasAsked = true; }).listen(0, '127.0.0.1');
+    const elsewhere = createServer(() => {
+      wasAsked = true;
+    }).listen(0, '127.0.0.1');
     await once(elsewhere, 'listening');
     const { port } = elsewhere.address() as AddressInfo;
     const { id, seen } = await outcomes({ container: { readinessProbe: httpProbe(port, '/') } });
     expect(seen[0]?.failure).to.be.a('string');
-    await controlPlane().kubectl('patch', 'pod', podNameOf(id), '-n', pods.namespace, '--subresource=status', '--type=merge', '-p', '{"status":{"podIP":"127.0.0.1","podIPs":[{"ip":"127.0.0.1"}]}}');
+    await controlPlane().kubectl(
+      'patch',
+      'pod',
+      podNameOf(id),
+      '-n',
+      pods.namespace,
+      '--subresource=status',
+      '--type=merge',
+      '-p',
+      '{"status":{"podIP":"127.0.0.1","podIPs":[{"ip":"127.0.0.1"}]}}',
+    );
     expect((await pods.driver.probe(id))[0]?.failure).to.be.a('string');
     expect(wasAsked).to.equal(false);
     elsewhere.close();

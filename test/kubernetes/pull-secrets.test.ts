@@ -8,7 +8,15 @@ import { HttpClient } from '../support/http-client.ts';
 import { onTheControlPlane } from '../support/shared-cluster.ts';
 import { untilAnswered } from '../support/until-answered.ts';
 
-const TEMPLATE = { containers: [{ name: 'main', image: 'registry.invalid/sandbox:1', resources: { limits: { cpu: '100m', memory: '64Mi' } } }] };
+const TEMPLATE = {
+  containers: [
+    {
+      name: 'main',
+      image: 'registry.invalid/sandbox:1',
+      resources: { limits: { cpu: '100m', memory: '64Mi' } },
+    },
+  ],
+};
 const UNMADE = '019a0000-0000-7000-8000-000000000001';
 const UNMADE_ENV = '019a0000-0000-7000-8000-000000000002';
 
@@ -27,7 +35,9 @@ describe('registry passwords of a pool', function () {
     tenant = new HttpClient(replicas.replica(0).port, key);
     namespace = replicas.namespaceOf('white');
     await controlPlane().apply(aPodTemplate('env-of-secrets'));
-    await untilAnswered(201, () => tenant.post('/sandboxpools', { name: 'standing', template: TEMPLATE, replicas: 0 }));
+    await untilAnswered(201, () =>
+      tenant.post('/sandboxpools', { name: 'standing', template: TEMPLATE, replicas: 0 }),
+    );
   });
   after(async () => {
     tenant?.close();
@@ -38,19 +48,27 @@ describe('registry passwords of a pool', function () {
   /** As a replica leaves it that dies before it has tied the Secret to the pool's object. */
   const leave = async (poolUid: string): Promise<string> => {
     const name = `sandpool-pull-${poolUid}`;
-    await controlPlane().apply([{
-      apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace, labels: { [POOL_LABEL]: poolUid } },
-      type: 'kubernetes.io/dockerconfigjson', data: { '.dockerconfigjson': Buffer.from('{"auths":{}}').toString('base64') },
-    }]);
+    await controlPlane().apply([
+      {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name, namespace, labels: { [POOL_LABEL]: poolUid } },
+        type: 'kubernetes.io/dockerconfigjson',
+        data: { '.dockerconfigjson': Buffer.from('{"auths":{}}').toString('base64') },
+      },
+    ]);
     return name;
   };
-  const secrets = async (): Promise<string> => await controlPlane().kubectl('get', 'secrets', '-n', namespace, '-o', 'name');
+  const secrets = async (): Promise<string> =>
+    await controlPlane().kubectl('get', 'secrets', '-n', namespace, '-o', 'name');
 
   it('go where the replica died that was about to make the pool', async () => {
     const owner = { namespace, team: 'white', user: 'wim' };
     const died = await aRedisCoordination(redis.settings, { replica: 'replica-that-died' });
     await known(() => died.coordination.used(owner));
-    expect(await died.coordination.reserve(owner, 'pools', { name: UNMADE, amount: 1, limit: 10 })).to.equal(true);
+    expect(
+      await died.coordination.reserve(owner, 'pools', { name: UNMADE, amount: 1, limit: 10 }),
+    ).to.equal(true);
     await died.stop();
     const name = await leave(UNMADE);
 
@@ -60,26 +78,74 @@ describe('registry passwords of a pool', function () {
   it('go where the replica died that was about to make an env, and stay with one that it made', async () => {
     const owner = { namespace, team: 'white', user: 'wim' };
     const registries = [{ registry: 'r.example', username: 'u', password: 'p' }];
-    await untilAnswered(201, () => tenant.post('/envs', { name: 'made', templateRef: { name: 'env-of-secrets' }, overrides: { imagePullSecret: { registries } } }));
-    const { resolved: { uid: made } } = JSON.parse(await controlPlane().kubectl('get', 'sbe', 'made', '-n', namespace, '-o', 'json')) as { resolved: { uid: string } };
+    await untilAnswered(201, () =>
+      tenant.post('/envs', {
+        name: 'made',
+        templateRef: { name: 'env-of-secrets' },
+        overrides: { imagePullSecret: { registries } },
+      }),
+    );
+    const {
+      resolved: { uid: made },
+    } = JSON.parse(
+      await controlPlane().kubectl('get', 'sbe', 'made', '-n', namespace, '-o', 'json'),
+    ) as { resolved: { uid: string } };
     const died = await aRedisCoordination(redis.settings, { replica: 'replica-that-died-too' });
     await known(() => died.coordination.used(owner));
-    for (const name of [UNMADE_ENV, made]) expect(await died.coordination.reserve(owner, 'pools', { name, amount: 0, limit: 0 })).to.equal(true);
+    for (const name of [UNMADE_ENV, made])
+      expect(
+        await died.coordination.reserve(owner, 'pools', { name, amount: 0, limit: 0 }),
+      ).to.equal(true);
     const left = await leave(UNMADE_ENV);
 
     await eventually(async () => !(await secrets()).includes(left), 'the Secret is gone', 180_000);
-    await eventually(async () => (await died.coordination.unsettled(owner, 'pools', 0)).length === 0, 'both are settled', 60_000);
+    await eventually(
+      async () => (await died.coordination.unsettled(owner, 'pools', 0)).length === 0,
+      'both are settled',
+      60_000,
+    );
     expect(await secrets()).to.include(`sandpool-pull-${made}`);
     await died.stop();
   });
 
   it('go with a pool to whose object they were never tied', async () => {
-    await untilAnswered(201, () => tenant.post('/sandboxpools', { name: 'untied', template: TEMPLATE, replicas: 0, overrides: { imagePullSecret: { registries: [{ registry: 'r.example', username: 'u', password: 'p' }] } } }));
-    const uid = JSON.parse(await controlPlane().kubectl('get', 'sbp', 'untied', '-n', namespace, '-o', 'json')).resolved.uid as string;
-    const owned = async (): Promise<boolean> => (await controlPlane().kubectl('get', 'secret', `sandpool-pull-${uid}`, '-n', namespace, '-o', 'jsonpath={.metadata.ownerReferences}')) !== '';
+    await untilAnswered(201, () =>
+      tenant.post('/sandboxpools', {
+        name: 'untied',
+        template: TEMPLATE,
+        replicas: 0,
+        overrides: {
+          imagePullSecret: {
+            registries: [{ registry: 'r.example', username: 'u', password: 'p' }],
+          },
+        },
+      }),
+    );
+    const uid = JSON.parse(
+      await controlPlane().kubectl('get', 'sbp', 'untied', '-n', namespace, '-o', 'json'),
+    ).resolved.uid as string;
+    const owned = async (): Promise<boolean> =>
+      (await controlPlane().kubectl(
+        'get',
+        'secret',
+        `sandpool-pull-${uid}`,
+        '-n',
+        namespace,
+        '-o',
+        'jsonpath={.metadata.ownerReferences}',
+      )) !== '';
     await eventually(owned, 'it was tied');
     const name = `sandpool-pull-${uid}`;
-    await controlPlane().kubectl('patch', 'secret', name, '-n', namespace, '--type=json', '-p', '[{"op":"remove","path":"/metadata/ownerReferences"}]');
+    await controlPlane().kubectl(
+      'patch',
+      'secret',
+      name,
+      '-n',
+      namespace,
+      '--type=json',
+      '-p',
+      '[{"op":"remove","path":"/metadata/ownerReferences"}]',
+    );
 
     await tenant.delete('/sandboxpools/untied?force=true');
     await eventually(async () => !(await secrets()).includes(name), 'the Secret is gone', 60_000);

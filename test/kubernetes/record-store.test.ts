@@ -3,7 +3,10 @@ import { stringify } from 'yaml';
 import type { ApiServer } from '../../src/k8s/api-client.ts';
 import { DefinitionRefused } from '../../src/contracts/sandbox-driver.ts';
 import type { RecordChange } from '../../src/contracts/record-store.ts';
-import type { KubernetesRecordStore, KubernetesRecordStoreDeps } from '../../src/k8s/record-store.ts';
+import type {
+  KubernetesRecordStore,
+  KubernetesRecordStoreDeps,
+} from '../../src/k8s/record-store.ts';
 import type { ResourceObject } from '../../src/k8s/resource.ts';
 import { Seals, type SealedContent } from '../../src/k8s/seals.ts';
 import type { ApiKeyRecord } from '../../src/model/api-key.ts';
@@ -40,55 +43,124 @@ describe('records as custom resources', function () {
 
   describe('beside kubectl', () => {
     const closes: (() => Promise<void>)[] = [];
-    afterEach(async () => { for (const close of closes.splice(0)) await close(); });
+    afterEach(async () => {
+      for (const close of closes.splice(0)) await close();
+    });
 
-    interface Replica { readonly store: KubernetesRecordStore; readonly pools: Map<string, PoolRecord>; readonly templates: Map<string, TemplateRecord> }
+    interface Replica {
+      readonly store: KubernetesRecordStore;
+      readonly pools: Map<string, PoolRecord>;
+      readonly templates: Map<string, TemplateRecord>;
+    }
 
-    const mirrorOf = <T extends { readonly name: string }>(mirror: Map<string, T>) => ({ kind, record }: RecordChange<T>): void => {
-      if (kind === 'put') mirror.set(record.name, record);
-      else mirror.delete(record.name);
-    };
+    const mirrorOf =
+      <T extends { readonly name: string }>(mirror: Map<string, T>) =>
+      ({ kind, record }: RecordChange<T>): void => {
+        if (kind === 'put') mirror.set(record.name, record);
+        else mirror.delete(record.name);
+      };
     const aReplica = async (part: Partial<KubernetesRecordStoreDeps> = {}): Promise<Replica> => {
       const { store, close } = await aRecordStore(cluster(), part);
       closes.push(close);
-      const replica = { store, pools: new Map<string, PoolRecord>(), templates: new Map<string, TemplateRecord>() };
+      const replica = {
+        store,
+        pools: new Map<string, PoolRecord>(),
+        templates: new Map<string, TemplateRecord>(),
+      };
       await store.start();
       await store.templates.watch(mirrorOf(replica.templates));
       await store.pools.watch(mirrorOf(replica.pools));
       return replica;
     };
     const apply = async (...objects: readonly object[]): Promise<void> => {
-      const { exitCode, stderr } = await cluster().kubectlAs('admin', ['apply', '-f', '-'], objects.map((object) => stringify(object)).join('---\n'));
+      const { exitCode, stderr } = await cluster().kubectlAs(
+        'admin',
+        ['apply', '-f', '-'],
+        objects.map((object) => stringify(object)).join('---\n'),
+      );
       expect([exitCode, stderr.replaceAll(/^Warning.*\n/gm, '')]).to.deep.equal([0, '']);
     };
     const template = (name: string, container: object = {}): object => ({
-      apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name }, spec: { containers: [{ name: 'main', image: 'busybox', ...container }] },
+      apiVersion: 'sandpool.dev/v1alpha1',
+      kind: 'SandboxTemplate',
+      metadata: { name },
+      spec: { containers: [{ name: 'main', image: 'busybox', ...container }] },
     });
-    const pool = (name: string, spec: object = {}, metadata: object = {}): object =>
-      ({ apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxPool', metadata: { name, namespace: 'alpha', ...metadata }, spec: { templateName: 'small', ...spec } });
+    const pool = (name: string, spec: object = {}, metadata: object = {}): object => ({
+      apiVersion: 'sandpool.dev/v1alpha1',
+      kind: 'SandboxPool',
+      metadata: { name, namespace: 'alpha', ...metadata },
+      spec: { templateName: 'small', ...spec },
+    });
     const ready = (kind: string, name: string): Promise<string> =>
-      cluster().kubectl('get', kind, name, '-n', 'alpha', '-o', 'jsonpath={range .status.conditions[?(@.type=="Ready")]}{.status} {.reason} {.message}{end}');
+      cluster().kubectl(
+        'get',
+        kind,
+        name,
+        '-n',
+        'alpha',
+        '-o',
+        'jsonpath={range .status.conditions[?(@.type=="Ready")]}{.status} {.reason} {.message}{end}',
+      );
 
     it('takes in templates and pools, defaults filled in, alike on every replica', async () => {
       const [one, two] = [await aReplica(), await aReplica()];
 
-      await apply(pool('p', { replicas: 3, labels: { a: 'b' } }), template('small'), pool('q', {}, { annotations: { 'sandpool.dev/team': 'alpha', 'sandpool.dev/user': 'bob' } }));
-      await eventually(() => [one, two].every(({ pools, templates }) => pools.size === 2 && templates.size === 1), 'both replicas show all');
+      await apply(
+        pool('p', { replicas: 3, labels: { a: 'b' } }),
+        template('small'),
+        pool(
+          'q',
+          {},
+          { annotations: { 'sandpool.dev/team': 'alpha', 'sandpool.dev/user': 'bob' } },
+        ),
+      );
+      await eventually(
+        () => [one, two].every(({ pools, templates }) => pools.size === 2 && templates.size === 1),
+        'both replicas show all',
+      );
 
       const small = one.templates.get('small');
       expect(small).to.deep.include({ version: '1', document: { ...template('small') } });
-      const definition = renderDefinition((small?.document ?? (template('small') as TemplateRecord['document'])).spec);
+      const definition = renderDefinition(
+        (small?.document ?? (template('small') as TemplateRecord['document'])).spec,
+      );
       const { uid, revision, createdAt, ...rest } = one.pools.get('p') ?? aPoolRecord();
       expect(rest).to.deep.equal({
-        name: 'p', owner: { namespace: 'alpha', team: 'alpha', user: 'default' }, replicas: 3, source: { templateName: 'small' }, updateStrategy: DEFAULT_UPDATE_STRATEGY, templateVersion: '1', labels: { a: 'b' }, annotations: {},
-        definition, updateRevision: updateRevisionOf(definition), breaker: CLOSED_BREAKER, deleting: false,
+        name: 'p',
+        owner: { namespace: 'alpha', team: 'alpha', user: 'default' },
+        replicas: 3,
+        source: { templateName: 'small' },
+        updateStrategy: DEFAULT_UPDATE_STRATEGY,
+        templateVersion: '1',
+        labels: { a: 'b' },
+        annotations: {},
+        definition,
+        updateRevision: updateRevisionOf(definition),
+        breaker: CLOSED_BREAKER,
+        deleting: false,
       });
-      expect(uid).to.equal(await cluster().kubectl('get', 'sbp', 'p', '-n', 'alpha', '-o', 'jsonpath={.metadata.uid}'));
+      expect(uid).to.equal(
+        await cluster().kubectl('get', 'sbp', 'p', '-n', 'alpha', '-o', 'jsonpath={.metadata.uid}'),
+      );
       expect(Math.abs(createdAt - Date.now())).to.be.lessThan(60_000);
       expect(revision).to.match(/^\d+$/);
-      expect(one.pools.get('q')).to.deep.include({ owner: { namespace: 'alpha', team: 'alpha', user: 'bob' }, replicas: 1 });
-      await eventually(() => ['p', 'q'].every((name) => one.pools.get(name)?.revision === two.pools.get(name)?.revision), 'both replicas show the same');
-      await eventually(async () => (await ready('sbp', 'p')).startsWith('True') || (await ready('sbp', 'p')) === '', 'nothing is wrong any more');
+      expect(one.pools.get('q')).to.deep.include({
+        owner: { namespace: 'alpha', team: 'alpha', user: 'bob' },
+        replicas: 1,
+      });
+      await eventually(
+        () =>
+          ['p', 'q'].every(
+            (name) => one.pools.get(name)?.revision === two.pools.get(name)?.revision,
+          ),
+        'both replicas show the same',
+      );
+      await eventually(
+        async () =>
+          (await ready('sbp', 'p')).startsWith('True') || (await ready('sbp', 'p')) === '',
+        'nothing is wrong any more',
+      );
     });
 
     it('follows kubectl: scaled, edited, deleted', async () => {
@@ -96,14 +168,39 @@ describe('records as custom resources', function () {
       await apply(template('small'), pool('p'));
       await eventually(() => pools.size === 1, 'the pool is taken in');
 
-      await cluster().kubectl('patch', 'sbp', 'p', '-n', 'alpha', '--type=merge', '-p', '{"spec":{"replicas":7}}');
+      await cluster().kubectl(
+        'patch',
+        'sbp',
+        'p',
+        '-n',
+        'alpha',
+        '--type=merge',
+        '-p',
+        '{"spec":{"replicas":7}}',
+      );
       await eventually(() => pools.get('p')?.replicas === 7, 'scaled');
       await cluster().kubectl('label', 'sbp', 'p', '-n', 'alpha', 'mine=kept');
       await eventually(async () => {
         const record = await store.pools.get('alpha/p');
-        return record !== undefined && store.pools.update({ ...record, replicas: 8 }).then(() => true, () => false);
+        return (
+          record !== undefined &&
+          store.pools.update({ ...record, replicas: 8 }).then(
+            () => true,
+            () => false,
+          )
+        );
       }, 'scaled over REST');
-      expect(await cluster().kubectl('get', 'sbp', 'p', '-n', 'alpha', '-o', 'jsonpath={.metadata.labels.mine} {.spec.replicas}')).to.equal('kept 8');
+      expect(
+        await cluster().kubectl(
+          'get',
+          'sbp',
+          'p',
+          '-n',
+          'alpha',
+          '-o',
+          'jsonpath={.metadata.labels.mine} {.spec.replicas}',
+        ),
+      ).to.equal('kept 8');
 
       await apply(template('small', { image: 'debian' }));
       await eventually(() => templates.get('small')?.version === '2', 'a new version');
@@ -118,27 +215,59 @@ describe('records as custom resources', function () {
 
     it('says on an object what is wrong with it, and takes it in once it is right', async () => {
       const { pools, templates } = await aReplica({
-        check: ({ network }) => { if (network === 'host') throw new DefinitionRefused('spec.network: host is not for Pods'); },
+        check: ({ network }) => {
+          if (network === 'host') throw new DefinitionRefused('spec.network: host is not for Pods');
+        },
       });
       const named = { annotations: { 'sandpool.dev/user': 'Not a label' } };
       await apply(
-        { ...template('twins'), spec: { containers: [{ name: 'a', image: 'x', ports: [{ name: 'web', containerPort: 1 }] }, { name: 'b', image: 'x', ports: [{ name: 'web', containerPort: 2 }] }] } },
+        {
+          ...template('twins'),
+          spec: {
+            containers: [
+              { name: 'a', image: 'x', ports: [{ name: 'web', containerPort: 1 }] },
+              { name: 'b', image: 'x', ports: [{ name: 'web', containerPort: 2 }] },
+            ],
+          },
+        },
         { ...template('open'), spec: { network: 'host', containers: [{ name: 'a', image: 'x' }] } },
-        pool('anothers', {}, { annotations: { 'sandpool.dev/team': 'ops' } }), pool('misnamed', {}, named), pool('early'),
+        pool('anothers', {}, { annotations: { 'sandpool.dev/team': 'ops' } }),
+        pool('misnamed', {}, named),
+        pool('early'),
       );
 
       for (const [kind, name, why] of [
         ['sbt', 'twins', 'False Invalid spec.containers.1.ports.0.name: is given twice'],
         ['sbt', 'open', 'False DefinitionRefused spec.network: host is not for Pods'],
-        ['sbp', 'anothers', 'False OwnerInvalid sandpool.dev/team must be alpha, whose namespace this is'],
-        ['sbp', 'misnamed', 'False OwnerInvalid sandpool.dev/user must be a DNS-1123 label: 1 to 63 of a-z, 0-9 and inner hyphens'],
-        ['sbp', 'early', 'False TemplateNotFound spec.templateName: there is no usable template small'],
-      ] as const) await eventually(async () => (await ready(kind, name)) === why, `${name}: ${why}`);
+        [
+          'sbp',
+          'anothers',
+          'False OwnerInvalid sandpool.dev/team must be alpha, whose namespace this is',
+        ],
+        [
+          'sbp',
+          'misnamed',
+          'False OwnerInvalid sandpool.dev/user must be a DNS-1123 label: 1 to 63 of a-z, 0-9 and inner hyphens',
+        ],
+        [
+          'sbp',
+          'early',
+          'False TemplateNotFound spec.templateName: there is no usable template small',
+        ],
+      ] as const)
+        await eventually(async () => (await ready(kind, name)) === why, `${name}: ${why}`);
       expect([pools.size, templates.size]).to.deep.equal([0, 0]);
 
       await apply(template('small'), template('open'));
       await eventually(() => pools.has('early') && templates.has('open'), 'taken in');
-      for (const [kind, name] of [['sbp', 'early'], ['sbt', 'open']] as const) await eventually(async () => (await ready(kind, name)) === 'True Usable ', `${name} is right`);
+      for (const [kind, name] of [
+        ['sbp', 'early'],
+        ['sbt', 'open'],
+      ] as const)
+        await eventually(
+          async () => (await ready(kind, name)) === 'True Usable ',
+          `${name} is right`,
+        );
     });
 
     it('shows a template no more that an edit made wrong', async () => {
@@ -157,7 +286,9 @@ describe('records as custom resources', function () {
       const { store, pools } = await aReplica();
       await apply(template('small'));
       await store.pools.create({ ...aPoolRecord(), name: 'first' });
-      const copy = JSON.parse(await cluster().kubectl('get', 'sbp', 'first', '-n', 'alpha', '-o', 'json')) as { metadata: object };
+      const copy = JSON.parse(
+        await cluster().kubectl('get', 'sbp', 'first', '-n', 'alpha', '-o', 'json'),
+      ) as { metadata: object };
 
       await apply({ ...copy, metadata: { name: 'second', namespace: 'alpha' } });
 
@@ -169,24 +300,48 @@ describe('records as custom resources', function () {
     it('ends a pool whose deletion somebody holds up', async () => {
       const { store, pools } = await aReplica();
       await store.pools.create(aPoolRecord());
-      await cluster().kubectl('patch', 'sbp', 'p', '-n', 'alpha', '--type=merge', '-p', '{"metadata":{"finalizers":["example.com/hold"]}}');
+      await cluster().kubectl(
+        'patch',
+        'sbp',
+        'p',
+        '-n',
+        'alpha',
+        '--type=merge',
+        '-p',
+        '{"metadata":{"finalizers":["example.com/hold"]}}',
+      );
       await cluster().kubectl('delete', 'sbp', 'p', '-n', 'alpha', '--wait=false');
 
       await eventually(() => pools.get('p')?.deleting === 'keep-running', 'deleting');
 
-      await cluster().kubectl('patch', 'sbp', 'p', '-n', 'alpha', '--type=merge', '-p', '{"metadata":{"finalizers":null}}');
+      await cluster().kubectl(
+        'patch',
+        'sbp',
+        'p',
+        '-n',
+        'alpha',
+        '--type=merge',
+        '-p',
+        '{"metadata":{"finalizers":null}}',
+      );
       await eventually(() => pools.size === 0, 'gone');
     });
 
     it('leaves an object of a later version alone, as long as it is there', async () => {
       const told: (string | undefined)[] = [];
-      const { store, pools } = await aReplica({ outdated: (object, why) => { told.push(why && `${object} ${why}`); } });
+      const { store, pools } = await aReplica({
+        outdated: (object, why) => {
+          told.push(why && `${object} ${why}`);
+        },
+      });
       await store.pools.create(aPoolRecord());
       await eventually(() => pools.size === 1, 'shown');
 
       await asALaterVersion(() => laterPool(testSeals));
       await eventually(() => told.length === 1, 'told');
-      expect(told).to.deep.equal(['sandboxpools: alpha/p was written by a later version (format 3)']);
+      expect(told).to.deep.equal([
+        'sandboxpools: alpha/p was written by a later version (format 3)',
+      ]);
       expect(pools.size).to.equal(0);
 
       await cluster().kubectl('delete', 'sbp', 'p', '-n', 'alpha');
@@ -196,13 +351,20 @@ describe('records as custom resources', function () {
 
     it('takes no word of an object of a later format that somebody made, and says on it that it can not be used', async () => {
       const told: unknown[] = [];
-      const { store, pools } = await aReplica({ outdated: (...what) => { told.push(what); } });
+      const { store, pools } = await aReplica({
+        outdated: (...what) => {
+          told.push(what);
+        },
+      });
       await store.pools.create(aPoolRecord());
       await eventually(() => pools.size === 1, 'shown');
 
       await asALaterVersion(() => laterPool(othersSeals));
 
-      await eventually(async () => (await ready('sbp', 'p')).startsWith('False LaterFormat'), 'it says why');
+      await eventually(
+        async () => (await ready('sbp', 'p')).startsWith('False LaterFormat'),
+        'it says why',
+      );
       expect([told, pools.size]).to.deep.equal([[], 0]);
     });
 
@@ -210,32 +372,73 @@ describe('records as custom resources', function () {
       const { store } = await aReplica();
       await store.pools.create(aPoolRecord());
 
-      const { stderr } = await cluster().kubectlAs('admin', ['patch', 'sbp', 'p', '-n', 'alpha', '--type=merge', '-p', '{"resolved":{"format":3}}']);
+      const { stderr } = await cluster().kubectlAs('admin', [
+        'patch',
+        'sbp',
+        'p',
+        '-n',
+        'alpha',
+        '--type=merge',
+        '-p',
+        '{"resolved":{"format":3}}',
+      ]);
 
       expect(stderr).to.include('resolved.format in body should be less than or equal to 2');
     });
 
     /** With the custom resource definition of a later version. */
     const asALaterVersion = async (write: () => Promise<void>): Promise<void> => {
-      const format = '/spec/versions/0/schema/openAPIV3Schema/properties/resolved/properties/format/maximum';
-      await cluster().kubectl('patch', 'crd', 'sandboxpools.sandpool.dev', '--type=json', '-p', JSON.stringify([{ op: 'replace', path: format, value: 3 }]));
+      const format =
+        '/spec/versions/0/schema/openAPIV3Schema/properties/resolved/properties/format/maximum';
+      await cluster().kubectl(
+        'patch',
+        'crd',
+        'sandboxpools.sandpool.dev',
+        '--type=json',
+        '-p',
+        JSON.stringify([{ op: 'replace', path: format, value: 3 }]),
+      );
       try {
-        await eventually(() => write().then(() => true, () => false), 'the later definition is served');
+        await eventually(
+          () =>
+            write().then(
+              () => true,
+              () => false,
+            ),
+          'the later definition is served',
+        );
       } finally {
         await installCustomResources(cluster());
       }
     };
     const laterPool = async (seals: Seals): Promise<void> => {
-      const object = JSON.parse(await cluster().kubectl('get', 'sbp', 'p', '-n', 'alpha', '-o', 'json')) as ResourceObject;
-      const resolved = seals.sealed('SandboxPool', object.metadata, { uid: object.metadata.uid, content: { ...object.resolved as object, format: 3, seal: undefined } });
-      await cluster().kubectl('patch', 'sbp', 'p', '-n', 'alpha', '--type=merge', '-p', JSON.stringify({ resolved }));
+      const object = JSON.parse(
+        await cluster().kubectl('get', 'sbp', 'p', '-n', 'alpha', '-o', 'json'),
+      ) as ResourceObject;
+      const resolved = seals.sealed('SandboxPool', object.metadata, {
+        uid: object.metadata.uid,
+        content: { ...(object.resolved as object), format: 3, seal: undefined },
+      });
+      await cluster().kubectl(
+        'patch',
+        'sbp',
+        'p',
+        '-n',
+        'alpha',
+        '--type=merge',
+        '-p',
+        JSON.stringify({ resolved }),
+      );
     };
 
     it('seals what it makes for the very object, in the same call', async () => {
       const { store } = await aReplica();
       const created = await store.pools.create(aPoolRecord());
       const key = await store.apiKeys.create(aKey());
-      const object = async (kind: string, name: string) => JSON.parse(await cluster().kubectl('get', kind, name, '-n', 'alpha', '-o', 'json')) as ResourceObject;
+      const object = async (kind: string, name: string) =>
+        JSON.parse(
+          await cluster().kubectl('get', kind, name, '-n', 'alpha', '-o', 'json'),
+        ) as ResourceObject;
 
       const stored = await object('sbp', 'p');
       expect(testSeals.judge(stored, stored.resolved as SealedContent)).to.equal('bound');
@@ -247,41 +450,110 @@ describe('records as custom resources', function () {
 
     it('seals the records of an earlier version once it is time, and believes none that are made later', async () => {
       const key = Buffer.alloc(32, 7);
-      const earlier = (await aReplica({ seals: new Seals({ key, since: Number.POSITIVE_INFINITY, now: () => 0 }) })).store;
+      const earlier = (
+        await aReplica({ seals: new Seals({ key, since: Number.POSITIVE_INFINITY, now: () => 0 }) })
+      ).store;
       await earlier.pools.create(aPoolRecord());
       await earlier.apiKeys.create(aKey());
-      const object = async (kind: string, name: string) => JSON.parse(await cluster().kubectl('get', kind, name, '-n', 'alpha', '-o', 'json')) as ResourceObject;
+      const object = async (kind: string, name: string) =>
+        JSON.parse(
+          await cluster().kubectl('get', kind, name, '-n', 'alpha', '-o', 'json'),
+        ) as ResourceObject;
       expect((await object('sbp', 'p')).resolved).to.not.have.property('seal');
 
-      const { store, pools } = await aReplica({ seals: new Seals({ key, since: Date.now() + 1_000, now: () => Date.now() }) });
+      const { store, pools } = await aReplica({
+        seals: new Seals({ key, since: Date.now() + 1_000, now: () => Date.now() }),
+      });
       const keys = new Set<string>();
-      await store.apiKeys.watch(({ kind, record }) => { if (kind === 'put') keys.add(record.shortName); else keys.delete(record.shortName); });
+      await store.apiKeys.watch(({ kind, record }) => {
+        if (kind === 'put') keys.add(record.shortName);
+        else keys.delete(record.shortName);
+      });
       expect([pools.get('p')?.uid, ...keys]).to.deep.equal([aPoolRecord().uid, 'k']);
-      await eventually(async () => testSeals.judge(await object('sbp', 'p'), (await object('sbp', 'p')).resolved as SealedContent) === 'bound', 'the pool is sealed');
-      await eventually(async () => testSeals.judge(await object('sbk', 'k'), (await object('sbk', 'k')).spec as SealedContent) === 'bound', 'the key is sealed');
+      await eventually(
+        async () =>
+          testSeals.judge(
+            await object('sbp', 'p'),
+            (await object('sbp', 'p')).resolved as SealedContent,
+          ) === 'bound',
+        'the pool is sealed',
+      );
+      await eventually(
+        async () =>
+          testSeals.judge(
+            await object('sbk', 'k'),
+            (await object('sbk', 'k')).spec as SealedContent,
+          ) === 'bound',
+        'the key is sealed',
+      );
 
-      await earlier.apiKeys.create({ ...aKey(), keyId: 'l'.repeat(16), shortName: 'late', role: 'admin' });
-      await eventually(async () => (await ready('sbk', 'late')).startsWith('False NotSealed'), 'it says that it is no key');
+      await earlier.apiKeys.create({
+        ...aKey(),
+        keyId: 'l'.repeat(16),
+        shortName: 'late',
+        role: 'admin',
+      });
+      await eventually(
+        async () => (await ready('sbk', 'late')).startsWith('False NotSealed'),
+        'it says that it is no key',
+      );
       expect([...keys]).to.deep.equal(['k']);
-      const bare = await cluster().kubectlAs('admin', ['patch', 'sbp', 'p', '-n', 'alpha', '--type=json', '-p', '[{"op":"remove","path":"/resolved/seal"}]']);
+      const bare = await cluster().kubectlAs('admin', [
+        'patch',
+        'sbp',
+        'p',
+        '-n',
+        'alpha',
+        '--type=json',
+        '-p',
+        '[{"op":"remove","path":"/resolved/seal"}]',
+      ]);
       expect(bare.stderr).to.include('resolved.seal is filled in by Sandpool and must stay');
     });
 
-    it('refuses with a reason where the namespace is missing or not a tenant\'s', async () => {
+    it("refuses with a reason where the namespace is missing or not a tenant's", async () => {
       const { store } = await aReplica();
-      const inNamespace = (namespace: string) => rejection(store.pools.create({ ...aPoolRecord(), owner: { namespace, team: 'a', user: 'b' } }));
+      const inNamespace = (namespace: string) =>
+        rejection(
+          store.pools.create({ ...aPoolRecord(), owner: { namespace, team: 'a', user: 'b' } }),
+        );
 
-      expect(await inNamespace('default')).to.include({ code: 'UNAVAILABLE' }).and.have.property('message').that.includes('the daemon may not do this');
+      expect(await inNamespace('default'))
+        .to.include({ code: 'UNAVAILABLE' })
+        .and.have.property('message')
+        .that.includes('the daemon may not do this');
       expect(await inNamespace('nowhere')).to.include({ code: 'UNAVAILABLE' });
     });
   });
 });
 
 const aPoolRecord = (): Omit<PoolRecord, 'revision'> & { revision: string } => ({
-  uid: '019a0000-0000-7000-8000-000000000001', revision: '', name: 'p', owner: { namespace: 'alpha', team: 'alpha', user: 'alice' }, createdAt: 1_700_000_000_000, replicas: 2,
-  source: { templateName: 'small' }, updateStrategy: DEFAULT_UPDATE_STRATEGY, templateVersion: '1', labels: {}, annotations: {}, definition: aDefinition(), updateRevision: 'r1', breaker: CLOSED_BREAKER, deleting: false,
+  uid: '019a0000-0000-7000-8000-000000000001',
+  revision: '',
+  name: 'p',
+  owner: { namespace: 'alpha', team: 'alpha', user: 'alice' },
+  createdAt: 1_700_000_000_000,
+  replicas: 2,
+  source: { templateName: 'small' },
+  updateStrategy: DEFAULT_UPDATE_STRATEGY,
+  templateVersion: '1',
+  labels: {},
+  annotations: {},
+  definition: aDefinition(),
+  updateRevision: 'r1',
+  breaker: CLOSED_BREAKER,
+  deleting: false,
 });
 
 const aKey = (): Omit<ApiKeyRecord, 'revision'> => ({
-  keyId: 'k'.repeat(16), namespace: 'alpha', shortName: 'k', team: 'alpha', user: 'alice', role: 'user', description: '', hash: '0'.repeat(64), issuedAt: 1_700_000_000_000, expiresAt: 1_900_000_000_000,
+  keyId: 'k'.repeat(16),
+  namespace: 'alpha',
+  shortName: 'k',
+  team: 'alpha',
+  user: 'alice',
+  role: 'user',
+  description: '',
+  hash: '0'.repeat(64),
+  issuedAt: 1_700_000_000_000,
+  expiresAt: 1_900_000_000_000,
 });

@@ -9,7 +9,9 @@ import { FaultProxy } from '../support/fault-proxy.ts';
 import { quietLog } from '../support/quiet-log.ts';
 import { onTheControlPlane } from '../support/shared-cluster.ts';
 
-interface ConfigMap { readonly data: { readonly a: string } }
+interface ConfigMap {
+  readonly data: { readonly a: string };
+}
 
 describe('the reflector, of a real API server', function () {
   this.timeout(90_000);
@@ -25,12 +27,17 @@ describe('the reflector, of a real API server', function () {
   const made = new Set<string>();
   const put = async (name: string, a: string): Promise<string> => {
     const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { a } };
-    const { resourceVersion } = identityOf(await (made.has(keyOf(name)) ? api().replace(`${path}/${name}`, body) : api().create(path, body)));
+    const { resourceVersion } = identityOf(
+      await (made.has(keyOf(name))
+        ? api().replace(`${path}/${name}`, body)
+        : api().create(path, body)),
+    );
     made.add(keyOf(name));
     return resourceVersion;
   };
   const keyOf = (name: string): string => `${path.split('/')[4] ?? ''}/${name}`;
-  const shows = (name: string, a: string | undefined): Promise<void> => eventually(() => reflector.get(keyOf(name)) === a, `${name} is ${a ?? 'gone'}`, 20_000);
+  const shows = (name: string, a: string | undefined): Promise<void> =>
+    eventually(() => reflector.get(keyOf(name)) === a, `${name} is ${a ?? 'gone'}`, 20_000);
 
   before(async () => {
     access = await readClusterAccess({ kubeconfig: controlPlane().kubeconfig('admin') }, quietLog);
@@ -47,8 +54,17 @@ describe('the reflector, of a real API server', function () {
     through = apiServer({ access: { ...access, server: proxied }, version: '0' });
     changes = [];
     reflector = new Reflector<string>({
-      api: through.lane('background'), watches: through.lane('watches'), path, log: quietLog, pageSize: 20,
-      trim: (object) => (object as ConfigMap).data.a, mirror: new Mirror({ report: (change) => { changes.push(change); } }),
+      api: through.lane('background'),
+      watches: through.lane('watches'),
+      path,
+      log: quietLog,
+      pageSize: 20,
+      trim: (object) => (object as ConfigMap).data.a,
+      mirror: new Mirror({
+        report: (change) => {
+          changes.push(change);
+        },
+      }),
       timings: { silenceMs: 6_000, watchSeconds: 5, firstPauseMs: 20, longestPauseMs: 200 },
     });
   });
@@ -77,7 +93,9 @@ describe('the reflector, of a real API server', function () {
     await reflector.caughtUp(5_000);
     expect(reflector.get(keyOf('m2'))).to.equal(undefined);
 
-    expect(changes.filter(({ key }) => key === keyOf('m1')).map(({ record }) => record)).to.deep.equal(['old', ...Array.from({ length: 8 }, (_, round) => `v${round}`)]);
+    expect(
+      changes.filter(({ key }) => key === keyOf('m1')).map(({ record }) => record),
+    ).to.deep.equal(['old', ...Array.from({ length: 8 }, (_, round) => `v${round}`)]);
     expect(reflector.counters).to.include({ lists: 1, restarts: 0, mishaps: 0 });
   });
 
@@ -85,10 +103,14 @@ describe('the reflector, of a real API server', function () {
     await started();
     const until = performance.now() + 11_000;
 
-    await eventually(() => {
-      expect(reflector.stale).to.equal(undefined);
-      return performance.now() > until;
-    }, 'eleven seconds', 20_000);
+    await eventually(
+      () => {
+        expect(reflector.stale).to.equal(undefined);
+        return performance.now() > until;
+      },
+      'eleven seconds',
+      20_000,
+    );
 
     expect(reflector.counters).to.include({ lists: 1, restarts: 0 });
   });
@@ -120,11 +142,27 @@ describe('the reflector, of a real API server', function () {
 
     await controlPlane().kill('kube-apiserver');
     await controlPlane().begin('kube-apiserver');
-    await eventually(async () => put('m', '1').then(() => true, () => false), 'written', 20_000);
+    await eventually(
+      async () =>
+        put('m', '1').then(
+          () => true,
+          () => false,
+        ),
+      'written',
+      20_000,
+    );
     await shows('m', '1');
     await controlPlane().kill('etcd');
     await controlPlane().begin('etcd');
-    await eventually(async () => put('m', '2').then(() => true, () => false), 'written', 20_000);
+    await eventually(
+      async () =>
+        put('m', '2').then(
+          () => true,
+          () => false,
+        ),
+      'written',
+      20_000,
+    );
     await shows('m', '2');
   });
 

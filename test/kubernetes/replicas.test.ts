@@ -27,15 +27,22 @@ describe('three replicas on a cluster', function () {
 
   it('hand out what one of them made, on any of them', async () => {
     const [one, two, three] = clients();
-    await untilAnswered(201, () => one.post('/sandboxpools', { name: 'p', templateName: 'idle-pod', replicas: 3 }));
+    await untilAnswered(201, () =>
+      one.post('/sandboxpools', { name: 'p', templateName: 'idle-pod', replicas: 3 }),
+    );
 
     const id = idOf(await untilAnswered(201, () => two.post('/sandboxes', { poolName: 'p' })));
 
     expect((await three.get(`/sandboxes/${id}`)).json.sandbox?.['status']).to.equal('Running');
-    expect((await one.post(`/sandboxes/${id}/exec`, { command: ['echo', 'hello'] })).json).to.include({ stdout: 'hello\n' });
+    expect(
+      (await one.post(`/sandboxes/${id}/exec`, { command: ['echo', 'hello'] })).json,
+    ).to.include({ stdout: 'hello\n' });
     expect((await three.delete(`/sandboxes/${id}`)).status).to.equal(200);
     const after = await one.get(`/sandboxes/${id}`);
-    expect([after.json.sandbox?.['status'], after.json.errorCode], after.text).to.deep.be.oneOf([['Stopping', undefined], [undefined, 'SANDBOX_NOT_FOUND']]);
+    expect([after.json.sandbox?.['status'], after.json.errorCode], after.text).to.deep.be.oneOf([
+      ['Stopping', undefined],
+      [undefined, 'SANDBOX_NOT_FOUND'],
+    ]);
     await eventually(async () => {
       const [finished] = (await two.get('/sandboxes?phase=Completed')).json.items ?? [];
       return finished?.['sandboxId'] === id && finished['endReason'] === 'deleted';
@@ -44,35 +51,87 @@ describe('three replicas on a cluster', function () {
 
   it('lead each shard on one of them, and each tells of all', async () => {
     const [one, two, three] = clients(replicas().adminKey);
-    interface Report { readonly replica: string; readonly replicas: readonly string[]; readonly shards: readonly { readonly replica?: string; readonly leading: boolean }[] }
+    interface Report {
+      readonly replica: string;
+      readonly replicas: readonly string[];
+      readonly shards: readonly { readonly replica?: string; readonly leading: boolean }[];
+    }
     const reports = async (): Promise<readonly Report[]> =>
-      await Promise.all([one, two, three].map(async (client) => JSON.parse((await client.get('/debug/shards')).text) as Report));
+      await Promise.all(
+        [one, two, three].map(
+          async (client) => JSON.parse((await client.get('/debug/shards')).text) as Report,
+        ),
+      );
 
     await eventually(async () => {
       const all = await reports();
-      const leaders = Array.from({ length: 16 }, (_, shard) => all.filter(({ shards }) => shards[shard]?.leading).map(({ replica }) => replica));
-      return leaders.every((names, shard) => names.length === 1 && all.every(({ shards }) => shards[shard]?.replica === names[0]))
-        && all.every(({ replicas: live, replica }) => live.length === 3 && live.includes(replica));
+      const leaders = Array.from({ length: 16 }, (_, shard) =>
+        all.filter(({ shards }) => shards[shard]?.leading).map(({ replica }) => replica),
+      );
+      return (
+        leaders.every(
+          (names, shard) =>
+            names.length === 1 && all.every(({ shards }) => shards[shard]?.replica === names[0]),
+        ) && all.every(({ replicas: live, replica }) => live.length === 3 && live.includes(replica))
+      );
     }, 'each shard is led by one, as all of them say');
     expect((await clients()[0].get('/debug/shards')).status).to.equal(403);
   });
 
   it('show any actor, and any of them, whichever is asked', async () => {
     const all = clients(replicas().adminKey);
-    await untilAnswered(201, () => clients()[0].post('/sandboxpools', { name: 'looked-into', templateName: 'idle-pod', replicas: 1 }));
-    interface View { readonly leader: { readonly replica?: string; readonly epoch?: number }; readonly seenBy: { readonly replica: string; readonly note?: string } }
+    await untilAnswered(201, () =>
+      clients()[0].post('/sandboxpools', {
+        name: 'looked-into',
+        templateName: 'idle-pod',
+        replicas: 1,
+      }),
+    );
+    interface View {
+      readonly leader: { readonly replica?: string; readonly epoch?: number };
+      readonly seenBy: { readonly replica: string; readonly note?: string };
+    }
     const pool = `${replicas().namespaceOf('red')}%2Flooked-into`;
-    const look = async (client: (typeof all)[number], path: string): Promise<View & { readonly replica: string }> => JSON.parse((await client.get(path)).text) as View & { readonly replica: string };
+    const look = async (
+      client: (typeof all)[number],
+      path: string,
+    ): Promise<View & { readonly replica: string }> =>
+      JSON.parse((await client.get(path)).text) as View & { readonly replica: string };
 
-    await eventually(async () => {
-      const views = await Promise.all(all.map((client) => look(client, `/debug/actors/pool/${pool}`)));
-      return views.every(({ leader, seenBy }) => leader?.epoch !== undefined && seenBy.replica === leader.replica && seenBy.note === undefined && leader.replica === views[0]?.leader.replica);
-    }, 'all show it as its leader sees it', 30_000);
-    const names = await Promise.all(all.map(async (client) => (await look(client, '/debug/queues')).replica));
+    await eventually(
+      async () => {
+        const views = await Promise.all(
+          all.map((client) => look(client, `/debug/actors/pool/${pool}`)),
+        );
+        return views.every(
+          ({ leader, seenBy }) =>
+            leader?.epoch !== undefined &&
+            seenBy.replica === leader.replica &&
+            seenBy.note === undefined &&
+            leader.replica === views[0]?.leader.replica,
+        );
+      },
+      'all show it as its leader sees it',
+      30_000,
+    );
+    const names = await Promise.all(
+      all.map(async (client) => (await look(client, '/debug/queues')).replica),
+    );
     for (const client of all) {
       for (const name of names) {
-        await eventually(async () => (await look(client, `/debug/actors/pool/${pool}?replica=${name}`)).seenBy?.replica === name, `${name} is asked`, 30_000);
-        for (const path of ['queues', 'driver', 'reflectors']) await eventually(async () => (await look(client, `/debug/${path}?replica=${name}`)).replica === name, `${name} tells of its ${path}`, 30_000);
+        await eventually(
+          async () =>
+            (await look(client, `/debug/actors/pool/${pool}?replica=${name}`)).seenBy?.replica ===
+            name,
+          `${name} is asked`,
+          30_000,
+        );
+        for (const path of ['queues', 'driver', 'reflectors'])
+          await eventually(
+            async () => (await look(client, `/debug/${path}?replica=${name}`)).replica === name,
+            `${name} tells of its ${path}`,
+            30_000,
+          );
       }
     }
     expect((await all[0].get('/debug/reflectors')).text).to.include('"name":"pods"');
@@ -82,9 +141,13 @@ describe('three replicas on a cluster', function () {
   it('keep a claim whose replica was killed right after it, and go on filling pools that it led', async () => {
     const pools = ['a', 'b', 'c', 'd'];
     const [one, two, three] = clients();
-    for (const name of pools) await untilAnswered(201, () => one.post('/sandboxpools', { name, templateName: 'idle-pod', replicas: 1 }));
+    for (const name of pools)
+      await untilAnswered(201, () =>
+        one.post('/sandboxpools', { name, templateName: 'idle-pod', replicas: 1 }),
+      );
     const ids = [];
-    for (const poolName of pools) ids.push(idOf(await untilAnswered(201, () => one.post('/sandboxes', { poolName }))));
+    for (const poolName of pools)
+      ids.push(idOf(await untilAnswered(201, () => one.post('/sandboxes', { poolName }))));
 
     await replicas().replica(0).kill();
 
@@ -92,7 +155,8 @@ describe('three replicas on a cluster', function () {
       expect((await two.get(`/sandboxes/${id}`)).json.sandbox?.['status']).to.equal('Running');
       expect((await three.delete(`/sandboxes/${id}`)).status).to.equal(200);
     }
-    for (const poolName of pools) await untilAnswered(201, () => three.post('/sandboxes', { poolName }), 30_000);
+    for (const poolName of pools)
+      await untilAnswered(201, () => three.post('/sandboxes', { poolName }), 30_000);
     await replicas().replica(0).start();
   });
 
@@ -108,20 +172,36 @@ describe('three replicas on a cluster', function () {
     const namespace = replicas().namespaceOf('red');
     const [one, two] = clients();
     await controlPlane().apply({
-      apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxPool', metadata: { name: 'by-hand', namespace, annotations: { 'sandpool.dev/user': 'rita' } },
+      apiVersion: 'sandpool.dev/v1alpha1',
+      kind: 'SandboxPool',
+      metadata: { name: 'by-hand', namespace, annotations: { 'sandpool.dev/user': 'rita' } },
       spec: { templateName: 'idle-pod', replicas: 1 },
     });
-    const id = idOf(await untilAnswered(201, () => one.post('/sandboxes', { poolName: 'by-hand' })));
+    const id = idOf(
+      await untilAnswered(201, () => one.post('/sandboxes', { poolName: 'by-hand' })),
+    );
 
     await controlPlane().kubectl('delete', 'sandbox', podNameOf(id), '-n', namespace);
 
-    await eventually(async () => (await two.get(`/sandboxes/${id}`)).status === 404, 'it is gone everywhere');
-    await eventually(async () => (await one.get('/sandboxes?phase=Completed')).json.items?.some(({ sandboxId }) => sandboxId === id) === true, 'it is in the history');
+    await eventually(
+      async () => (await two.get(`/sandboxes/${id}`)).status === 404,
+      'it is gone everywhere',
+    );
+    await eventually(
+      async () =>
+        (await one.get('/sandboxes?phase=Completed')).json.items?.some(
+          ({ sandboxId }) => sandboxId === id,
+        ) === true,
+      'it is in the history',
+    );
   });
 
   it('name themselves in every line that they log', () => {
     for (const { log, name } of replicas().list) {
-      const lines = log.trim().split('\n').map((line) => JSON.parse(line) as { readonly replica?: string });
+      const lines = log
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as { readonly replica?: string });
       expect(lines.every(({ replica }) => replica?.startsWith(`${name}-`) === true)).to.equal(true);
     }
   });

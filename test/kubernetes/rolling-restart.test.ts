@@ -9,7 +9,8 @@ import { onTheControlPlane } from '../support/shared-cluster.ts';
 describe('a rolling restart', function () {
   this.timeout(180_000);
   const controlPlane = onTheControlPlane();
-  // Longer than a balancer takes to see that a replica leaves, on a machine that does other things too.
+  // Longer than a balancer takes to see that a replica leaves, on a machine that does other things
+  // too.
   const replicas = onReplicas(controlPlane, { env: { SANDPOOL_SHUTDOWN_DELAY: '3s' } });
   let balancer: Balancer;
 
@@ -25,16 +26,30 @@ describe('a rolling restart', function () {
     await controlPlane().apply(aPodTemplate('rolling'));
     const key = await replicas().tenant('rolling', 'rosa');
     const clients = Array.from({ length: 4 }, () => new HttpClient(balancer.port, key));
-    await eventually(async () => (await clients[0]?.post('/sandboxpools', { name: 'p', templateName: 'rolling', replicas: 1 }))?.status === 201, 'a pool is made');
+    await eventually(
+      async () =>
+        (
+          await clients[0]?.post('/sandboxpools', {
+            name: 'p',
+            templateName: 'rolling',
+            replicas: 1,
+          })
+        )?.status === 201,
+      'a pool is made',
+    );
     let over = false;
     let answered = 0;
     const asking = clients.map(async (client) => {
       const other: unknown[] = [];
       while (!over) {
-        const { status, text } = await client.get('/sandboxpools/p').catch((error: unknown) => ({ status: 0, text: String(error) }));
+        const { status, text } = await client
+          .get('/sandboxpools/p')
+          .catch((error: unknown) => ({ status: 0, text: String(error) }));
         if (status === 200) answered += 1;
         else other.push([status, text]);
-        await new Promise((resolve) => { setTimeout(resolve, 50); });
+        await new Promise((resolve) => {
+          setTimeout(resolve, 50);
+        });
       }
       client.close();
       return other;

@@ -19,32 +19,52 @@ describe('a rollout on a cluster', function () {
     await controlPlane().apply(aPodTemplate('rolling-pod'));
   });
 
-  const at = (replica: number): HttpClient => new HttpClient(replicas().replica(replica).port, tenant);
+  const at = (replica: number): HttpClient =>
+    new HttpClient(replicas().replica(replica).port, tenant);
   const aFullPool = async (name: string, size: number): Promise<RollingPool> => {
-    await untilAnswered(201, () => at(0).post('/sandboxpools', { name, templateName: 'rolling-pod', replicas: size }));
+    await untilAnswered(201, () =>
+      at(0).post('/sandboxpools', { name, templateName: 'rolling-pod', replicas: size }),
+    );
     const pool = new RollingPool(at(0), name);
     await pool.until('it is full', ({ idleReplicas }) => idleReplicas === size);
     return pool;
   };
-  const podsOf = async (): Promise<readonly string[]> => (await controlPlane().kubectl('get', 'pods', '-n', namespace, '-o', 'name')).split('\n').filter((line) => line !== '').toSorted();
+  const podsOf = async (): Promise<readonly string[]> =>
+    (await controlPlane().kubectl('get', 'pods', '-n', namespace, '-o', 'name'))
+      .split('\n')
+      .filter((line) => line !== '')
+      .toSorted();
 
   it('replaces idle Pods alone, and is gone on with where the leader is killed', async () => {
     const pool = await aFullPool('rolled', 6);
-    const claimed = await untilAnswered(201, () => at(1).post('/sandboxes', { poolName: 'rolled' }));
+    const claimed = await untilAnswered(201, () =>
+      at(1).post('/sandboxes', { poolName: 'rolled' }),
+    );
     const before = await podsOf();
-    await pool.edit({ overrides: { defaultIdleTimeout: '41m' }, updateStrategy: { maxUnavailable: '1' } });
+    await pool.edit({
+      overrides: { defaultIdleTimeout: '41m' },
+      updateStrategy: { maxUnavailable: '1' },
+    });
     await replicas().replica(2).kill();
     const seen: number[] = [];
-    const status = await pool.rolledOut(({ idleReplicas }) => { seen.push(idleReplicas); });
+    const status = await pool.rolledOut(({ idleReplicas }) => {
+      seen.push(idleReplicas);
+    });
     expect(Math.min(...seen), 'of 5 that are unclaimed').to.be.at.least(4);
     expect(status).to.deep.include({ idleReplicas: 5, runningReplicas: 1, updatedReplicas: 5 });
     const podName = String(claimed.json.sandbox?.['podName']);
-    expect((await podsOf()).filter((pod) => before.includes(pod))).to.deep.equal([`pod/${podName}`]);
+    expect((await podsOf()).filter((pod) => before.includes(pod))).to.deep.equal([
+      `pod/${podName}`,
+    ]);
     await replicas().replica(2).start();
     for (const replica of [0, 1, 2]) {
       const { updateRevision, conditions } = await new RollingPool(at(replica), 'rolled').status();
       expect(updateRevision).to.equal(status.updateRevision);
-      expect(conditions.map(({ type }) => type)).to.deep.equal(['Progressing', 'Degraded', 'TemplateResolved']);
+      expect(conditions.map(({ type }) => type)).to.deep.equal([
+        'Progressing',
+        'Degraded',
+        'TemplateResolved',
+      ]);
     }
   });
 
@@ -53,13 +73,18 @@ describe('a rollout on a cluster', function () {
     await pool.edit({ overrides: { image: 'unpullable', defaultStartupTimeout: '1s' } });
     await pool.until('it is stopped', ({ phase }) => phase === 'Degraded');
     for (const replica of [0, 1, 2]) {
-      const { idleReplicas, conditions } = await new RollingPool(at(replica), 'stopped').until('each says so', ({ phase, conditions: [progressing] }) =>
-        phase === 'Degraded' && progressing?.reason === 'RolloutBlocked');
+      const { idleReplicas, conditions } = await new RollingPool(at(replica), 'stopped').until(
+        'each says so',
+        ({ phase, conditions: [progressing] }) =>
+          phase === 'Degraded' && progressing?.reason === 'RolloutBlocked',
+      );
       expect(idleReplicas).to.equal(3);
       expect(conditions[0]?.message).to.contain('older instances stays');
     }
     await untilAnswered(201, () => at(1).post('/sandboxes', { poolName: 'stopped' }));
-    await pool.edit({ overrides: { image: 'registry.invalid/sandbox:2', defaultStartupTimeout: '30s' } });
+    await pool.edit({
+      overrides: { image: 'registry.invalid/sandbox:2', defaultStartupTimeout: '30s' },
+    });
     await pool.rolledOut();
   });
 });

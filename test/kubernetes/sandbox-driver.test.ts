@@ -18,20 +18,39 @@ import { rejection } from '../support/rejection.ts';
 import { onTheControlPlane } from '../support/shared-cluster.ts';
 import { testSeals } from '../support/test-seals.ts';
 
-const unused = (): never => { throw new Error('nothing of this suite goes into a Pod'); };
+const unused = (): never => {
+  throw new Error('nothing of this suite goes into a Pod');
+};
 const hardOfHearing = (api: ApiServer, hears: (path: string) => boolean): ApiServer => ({
   ...api,
   lane: (name) => {
     const lane = api.lane(name);
-    const watch: ApiClient['watch'] = async function* (path, query, signal) { for await (const event of lane.watch(path, query, signal)) if (hears(path)) yield event; };
+    const watch: ApiClient['watch'] = async function* (path, query, signal) {
+      for await (const event of lane.watch(path, query, signal)) if (hears(path)) yield event;
+    };
     return {
-      get: (...of) => lane.get(...of), list: (...of) => lane.list(...of), create: (...of) => lane.create(...of), replace: (...of) => lane.replace(...of),
-      patch: (...of) => lane.patch(...of), remove: (...of) => lane.remove(...of), watch,
+      get: (...of) => lane.get(...of),
+      list: (...of) => lane.list(...of),
+      create: (...of) => lane.create(...of),
+      replace: (...of) => lane.replace(...of),
+      patch: (...of) => lane.patch(...of),
+      remove: (...of) => lane.remove(...of),
+      watch,
     };
   },
 });
 
-const NO_STREAMS: PodStreams = { exec: unused, attach: unused, logs: unused, followLogs: unused, dial: unused, dialKept: () => undefined, whenSilent: () => {}, gone: () => {}, stop: async () => {} };
+const NO_STREAMS: PodStreams = {
+  exec: unused,
+  attach: unused,
+  logs: unused,
+  followLogs: unused,
+  dial: unused,
+  dialKept: () => undefined,
+  whenSilent: () => {},
+  gone: () => {},
+  stop: async () => {},
+};
 
 describe('sandboxes as Pods of a real API server', function () {
   this.timeout(90_000);
@@ -40,13 +59,33 @@ describe('sandboxes as Pods of a real API server', function () {
   let namespace: string;
   const replicas: Replica[] = [];
 
-  interface Replica { readonly api: ApiServer; readonly driver: KubernetesSandboxDriver; readonly log: FactLog }
+  interface Replica {
+    readonly api: ApiServer;
+    readonly driver: KubernetesSandboxDriver;
+    readonly log: FactLog;
+  }
 
   /** `hears`: what its watches tell it of. */
-  const aReplica = async ({ hears = (): boolean => true, streams = NO_STREAMS }: { readonly hears?: (path: string) => boolean; readonly streams?: PodStreams } = {}): Promise<Replica> => {
+  const aReplica = async ({
+    hears = (): boolean => true,
+    streams = NO_STREAMS,
+  }: {
+    readonly hears?: (path: string) => boolean;
+    readonly streams?: PodStreams;
+  } = {}): Promise<Replica> => {
     const clock = new ServerClock();
     const api = apiServer({ access, version: '0', clock });
-    const driver = new KubernetesSandboxDriver({ api: hardOfHearing(api, hears), streams, volumes: { provided: false, list: async () => [] }, pods: { runAsUser: 65_532, terminationGraceSeconds: 0 }, clock, log: quietLog, outdated: () => undefined, seals: testSeals, teamOf: (namespace) => namespace });
+    const driver = new KubernetesSandboxDriver({
+      api: hardOfHearing(api, hears),
+      streams,
+      volumes: { provided: false, list: async () => [] },
+      pods: { runAsUser: 65_532, terminationGraceSeconds: 0 },
+      clock,
+      log: quietLog,
+      outdated: () => undefined,
+      seals: testSeals,
+      teamOf: (namespace) => namespace,
+    });
     const replica = { api, driver, log: new FactLog() };
     replicas.push(replica);
     await driver.watch(replica.log.report);
@@ -68,7 +107,10 @@ describe('sandboxes as Pods of a real API server', function () {
 
   before(async () => {
     await installCustomResources(controlPlane());
-    access = await readClusterAccess({ kubeconfig: controlPlane().kubeconfig('sandpool') }, quietLog);
+    access = await readClusterAccess(
+      { kubeconfig: controlPlane().kubeconfig('sandpool') },
+      quietLog,
+    );
     namespace = await controlPlane().namespace();
   });
   afterEach(async () => {
@@ -82,19 +124,33 @@ describe('sandboxes as Pods of a real API server', function () {
     const [one, two, three] = [await aReplica(), await aReplica(), await aReplica()];
     const { id } = await launched(one);
     for (const { log } of [two, three]) await log.when(id, 'available');
-    const seen = await Promise.all([one, two, three].map(async ({ driver }) => (await driver.read(id)).record));
-    const results = await Promise.allSettled([one, two, three].map(({ driver }, index) => driver.claim(seen[index] ?? expect.fail(), aClaimHere(index + 1))));
+    const seen = await Promise.all(
+      [one, two, three].map(async ({ driver }) => (await driver.read(id)).record),
+    );
+    const results = await Promise.allSettled(
+      [one, two, three].map(({ driver }, index) =>
+        driver.claim(seen[index] ?? expect.fail(), aClaimHere(index + 1)),
+      ),
+    );
     const won = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
     expect(won).to.have.lengthOf(1);
-    for (const result of results) if (result.status === 'rejected') expect(result.reason).to.be.instanceOf(RecordConflict);
-    for (const { driver } of [one, two, three]) expect((await driver.read(id)).record?.claim).to.deep.equal(won[0]?.claim);
+    for (const result of results)
+      if (result.status === 'rejected') expect(result.reason).to.be.instanceOf(RecordConflict);
+    for (const { driver } of [one, two, three])
+      expect((await driver.read(id)).record?.claim).to.deep.equal(won[0]?.claim);
   });
 
   it('do not say who wrote which of their fields once they are claimed, which would cost each claim a fifth more', async () => {
     const one = await aReplica();
     const { id } = await launched(one);
     await one.driver.claim((await one.driver.read(id)).record ?? expect.fail(), aClaimHere());
-    const { metadata } = JSON.parse(await controlPlane().kubectl('get', '--raw', `/apis/sandpool.dev/v1alpha1/namespaces/${namespace}/sandboxes/${podNameOf(id)}`)) as { readonly metadata: object };
+    const { metadata } = JSON.parse(
+      await controlPlane().kubectl(
+        'get',
+        '--raw',
+        `/apis/sandpool.dev/v1alpha1/namespaces/${namespace}/sandboxes/${podNameOf(id)}`,
+      ),
+    ) as { readonly metadata: object };
     expect(metadata).to.not.have.property('managedFields');
   });
 
@@ -103,11 +159,17 @@ describe('sandboxes as Pods of a real API server', function () {
     const record = await launched(one);
     await two.log.when(record.id, 'available');
     await one.driver.claim(record, aClaimHere());
-    await eventually(async () => two.log.of(record.id).at(-1)?.record?.state === 'claimed', 'the other replica knows of the claim');
+    await eventually(
+      async () => two.log.of(record.id).at(-1)?.record?.state === 'claimed',
+      'the other replica knows of the claim',
+    );
     await two.driver.release(record.id, { reason: 'deleted', exitCode: null });
     for (const { log } of [one, two]) await log.when(record.id, 'gone');
     await one.driver.forget(record.id);
-    await eventually(async () => two.log.of(record.id).at(-1)?.record === undefined, 'the record is gone everywhere');
+    await eventually(
+      async () => two.log.of(record.id).at(-1)?.record === undefined,
+      'the record is gone everywhere',
+    );
     expect((await two.driver.confirm(record.id, namespace)).record).to.equal(undefined);
   });
 
@@ -115,8 +177,13 @@ describe('sandboxes as Pods of a real API server', function () {
     const [one, two] = [await aReplica(), await aReplica()];
     const record = await launched(one);
     await two.log.when(record.id, 'available');
-    const claimed = await two.driver.claim((await two.driver.read(record.id)).record ?? expect.fail(), aClaimHere());
-    expect(await rejection(one.driver.retire(record.id, record.revision, namespace))).to.be.instanceOf(RecordConflict);
+    const claimed = await two.driver.claim(
+      (await two.driver.read(record.id)).record ?? expect.fail(),
+      aClaimHere(),
+    );
+    expect(
+      await rejection(one.driver.retire(record.id, record.revision, namespace)),
+    ).to.be.instanceOf(RecordConflict);
     expect((await one.driver.read(record.id)).record?.claim).to.deep.equal(claimed.claim);
     const idle = await launched(one);
     await one.driver.retire(idle.id, idle.revision, namespace);
@@ -127,10 +194,15 @@ describe('sandboxes as Pods of a real API server', function () {
   it('launched twice under one id are one Pod', async () => {
     const replica = await aReplica();
     const order = anOrderHere();
-    const [first, second] = await Promise.all([replica.driver.launch(order, permitted), replica.driver.launch(order, permitted)]);
+    const [first, second] = await Promise.all([
+      replica.driver.launch(order, permitted),
+      replica.driver.launch(order, permitted),
+    ]);
     expect(second.revision).to.equal(first.revision);
     const pods = await controlPlane().kubectl('get', 'pods', '-n', namespace, '-o', 'name');
-    expect(pods.split('\n').filter((name) => name === `pod/${podNameOf(order.record.id)}`)).to.have.lengthOf(1);
+    expect(
+      pods.split('\n').filter((name) => name === `pod/${podNameOf(order.record.id)}`),
+    ).to.have.lengthOf(1);
   });
 
   it('are not launched by who no longer leads', async () => {
@@ -141,8 +213,14 @@ describe('sandboxes as Pods of a real API server', function () {
     expect((await replica.driver.confirm(order.record.id, namespace)).record).to.equal(undefined);
     let asked = 0;
     await rejection(replica.driver.launch(order, () => ++asked === 1));
-    expect((await replica.driver.confirm(order.record.id, namespace)).record?.state).to.equal('idle');
-    expect((await controlPlane().kubectl('get', 'pods', '-n', namespace, '-o', 'name')).includes(order.record.id)).to.equal(false);
+    expect((await replica.driver.confirm(order.record.id, namespace)).record?.state).to.equal(
+      'idle',
+    );
+    expect(
+      (await controlPlane().kubectl('get', 'pods', '-n', namespace, '-o', 'name')).includes(
+        order.record.id,
+      ),
+    ).to.equal(false);
   });
 
   it('are found by an uncached look at the idle ones, and not when they are claimed', async () => {
@@ -150,16 +228,28 @@ describe('sandboxes as Pods of a real API server', function () {
     const order = anOrderHere();
     const record = await replica.driver.launch(order, permitted);
     await replica.log.when(record.id, 'available');
-    expect((await replica.driver.idle(record.poolUid, namespace, 1)).map(({ id }) => id)).to.include(record.id);
+    expect(
+      (await replica.driver.idle(record.poolUid, namespace, 1)).map(({ id }) => id),
+    ).to.include(record.id);
     await replica.driver.claim(record, aClaimHere());
-    expect((await replica.driver.idle(record.poolUid, namespace, 1)).map(({ id }) => id)).to.not.include(record.id);
+    expect(
+      (await replica.driver.idle(record.poolUid, namespace, 1)).map(({ id }) => id),
+    ).to.not.include(record.id);
   });
 
   it('whose Pod is deleted by hand end', async () => {
     const replica = await aReplica();
     const record = await launched(replica);
     await replica.driver.claim(record, aClaimHere());
-    await controlPlane().kubectl('delete', 'pod', podNameOf(record.id), '-n', namespace, '--grace-period=0', '--force');
+    await controlPlane().kubectl(
+      'delete',
+      'pod',
+      podNameOf(record.id),
+      '-n',
+      namespace,
+      '--grace-period=0',
+      '--force',
+    );
     await replica.log.when(record.id, 'gone');
   });
 
@@ -169,12 +259,26 @@ describe('sandboxes as Pods of a real API server', function () {
     await one.driver.claim(record, aClaimHere());
     await other.log.when(record.id, 'available');
     const path = podPath(namespace, podNameOf(record.id));
-    const admin = apiServer({ access: await readClusterAccess({ kubeconfig: controlPlane().kubeconfig('admin') }, quietLog), version: '0' });
+    const admin = apiServer({
+      access: await readClusterAccess({ kubeconfig: controlPlane().kubeconfig('admin') }, quietLog),
+      version: '0',
+    });
 
-    await admin.lane('claims').patch(path, 'application/merge-patch+json', { metadata: { labels: { [POOL_LABEL]: null } } });
+    await admin.lane('claims').patch(path, 'application/merge-patch+json', {
+      metadata: { labels: { [POOL_LABEL]: null } },
+    });
 
-    const labels = async () => (await admin.lane('claims').get(path) as { readonly metadata: { readonly labels?: Record<string, string> } }).metadata.labels;
-    await eventually(async () => (await labels())?.[POOL_LABEL] === record.poolUid, 'the label is back', 10_000);
+    const labels = async () =>
+      (
+        (await admin.lane('claims').get(path)) as {
+          readonly metadata: { readonly labels?: Record<string, string> };
+        }
+      ).metadata.labels;
+    await eventually(
+      async () => (await labels())?.[POOL_LABEL] === record.poolUid,
+      'the label is back',
+      10_000,
+    );
     for (const { driver } of [one, other]) {
       await driver.caughtUp();
       expect((await driver.read(record.id)).vitals.kind).to.equal('available');
@@ -189,19 +293,50 @@ describe('sandboxes as Pods of a real API server', function () {
     const record = await launched(first);
     await first.driver.claim(record, aClaimHere());
     await first.driver.stop();
-    await controlPlane().kubectl('delete', 'pod', podNameOf(record.id), '-n', namespace, '--grace-period=0', '--force');
+    await controlPlane().kubectl(
+      'delete',
+      'pod',
+      podNameOf(record.id),
+      '-n',
+      namespace,
+      '--grace-period=0',
+      '--force',
+    );
     const second = await aReplica();
     await second.log.when(record.id, 'gone');
   });
 
   it('are joined by a replica whose watch has not told it of their Pod yet', async () => {
-    const outcome = { stdout: Buffer.of(), stderr: Buffer.of(), exitCode: 0, timedOut: false, truncated: false, durationMs: 1 };
-    const [one, late] = [await aReplica(), await aReplica({ hears: (path) => !path.endsWith('/pods'), streams: { ...NO_STREAMS, exec: async () => outcome } })];
+    const outcome = {
+      stdout: Buffer.of(),
+      stderr: Buffer.of(),
+      exitCode: 0,
+      timedOut: false,
+      truncated: false,
+      durationMs: 1,
+    };
+    const [one, late] = [
+      await aReplica(),
+      await aReplica({
+        hears: (path) => !path.endsWith('/pods'),
+        streams: { ...NO_STREAMS, exec: async () => outcome },
+      }),
+    ];
     const record = await launched(one);
-    const claimed = new Promise<void>((resolve) => { late.log.onFact = (fact) => { if (fact.id === record.id && fact.record?.state === 'claimed') resolve(); }; });
+    const claimed = new Promise<void>((resolve) => {
+      late.log.onFact = (fact) => {
+        if (fact.id === record.id && fact.record?.state === 'claimed') resolve();
+      };
+    });
     await one.driver.claim(record, aClaimHere());
     await claimed; // of which it goes and looks for the Pod by itself
-    expect(await late.driver.exec(record.id, { argv: ['true'], timeoutMs: 1_000, outputLimit: 1 }, new AbortController().signal)).to.equal(outcome);
+    expect(
+      await late.driver.exec(
+        record.id,
+        { argv: ['true'], timeoutMs: 1_000, outputLimit: 1 },
+        new AbortController().signal,
+      ),
+    ).to.equal(outcome);
   });
 
   it('are caught up with what was written before', async () => {

@@ -16,10 +16,23 @@ describe('script/server --kubernetes', function () {
 
   before(async function () {
     if (noRedis !== undefined) skipBecause(this, noRedis);
-    if (process.env['TEST_KUBECONFIG']) skipBecause(this, 'starts a control plane of its own, and TEST_KUBECONFIG names another cluster');
-    server = spawn(process.execPath, ['--import', 'tsx', 'script/server-on-kubernetes.ts', '0'], { cwd: REPOSITORY, stdio: ['ignore', 'pipe', 'inherit'] });
-    server.stdout?.on('data', (chunk: Buffer) => { said += chunk.toString(); });
-    await eventually(() => said.includes('Ctrl-C ends all of it') || server.exitCode !== null, 'it is ready', 120_000);
+    if (process.env['TEST_KUBECONFIG'])
+      skipBecause(
+        this,
+        'starts a control plane of its own, and TEST_KUBECONFIG names another cluster',
+      );
+    server = spawn(process.execPath, ['--import', 'tsx', 'script/server-on-kubernetes.ts', '0'], {
+      cwd: REPOSITORY,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    server.stdout?.on('data', (chunk: Buffer) => {
+      said += chunk.toString();
+    });
+    await eventually(
+      () => said.includes('Ctrl-C ends all of it') || server.exitCode !== null,
+      'it is ready',
+      120_000,
+    );
   });
   after(async () => {
     if (!server || server.exitCode !== null) return;
@@ -28,21 +41,42 @@ describe('script/server --kubernetes', function () {
   });
 
   it('says how to get a first sandbox, and it works', async () => {
-    const env = Object.fromEntries((/export (.*)/.exec(said)?.[1] ?? '').split(' ').map((pair) => pair.split('=', 2)));
-    const { stdout } = await promisify(execFile)('bin/sandpool', ['run', '--', 'echo', 'from a Pod'], { cwd: REPOSITORY, env: { PATH: process.env['PATH'], ...env }, timeout: 60_000 });
+    const env = Object.fromEntries(
+      (/export (.*)/.exec(said)?.[1] ?? '').split(' ').map((pair) => pair.split('=', 2)),
+    );
+    const { stdout } = await promisify(execFile)(
+      'bin/sandpool',
+      ['run', '--', 'echo', 'from a Pod'],
+      { cwd: REPOSITORY, env: { PATH: process.env['PATH'], ...env }, timeout: 60_000 },
+    );
 
     expect(stdout).to.equal('from a Pod\n');
   });
 
   it('runs a command by terminal, as docs/terminal.md shows', async () => {
-    const env = { PATH: process.env['PATH'], ...Object.fromEntries((/export (.*)/.exec(said)?.[1] ?? '').split(' ').map((pair) => pair.split('=', 2))) };
-    const run = (program: string, ...args: readonly string[]) => promisify(execFile)(program, args, { cwd: REPOSITORY, env, timeout: 60_000 });
+    const env = {
+      PATH: process.env['PATH'],
+      ...Object.fromEntries(
+        (/export (.*)/.exec(said)?.[1] ?? '').split(' ').map((pair) => pair.split('=', 2)),
+      ),
+    };
+    const run = (program: string, ...args: readonly string[]) =>
+      promisify(execFile)(program, args, { cwd: REPOSITORY, env, timeout: 60_000 });
     const sandbox = (await run('bin/sandpool', 'sandboxes', 'create')).stdout.trim();
 
-    const { code, stdout } = await run(process.execPath, 'docs/examples/run-by-terminal.mjs', sandbox, 'sh', '-c', 'echo "it\'s é"; exit 7')
-      .then((end) => ({ code: 0, ...end }), (error: { code: number; stdout: string }) => error);
+    const { code, stdout } = await run(
+      process.execPath,
+      'docs/examples/run-by-terminal.mjs',
+      sandbox,
+      'sh',
+      '-c',
+      'echo "it\'s é"; exit 7',
+    ).then(
+      (end) => ({ code: 0, ...end }),
+      (error: { code: number; stdout: string }) => error,
+    );
 
-    expect({ code, stdout }).to.deep.equal({ code: 7, stdout: 'it\'s é\n' });
+    expect({ code, stdout }).to.deep.equal({ code: 7, stdout: "it's é\n" });
   });
 
   it('leaves nothing when it is told to end', async () => {

@@ -1,5 +1,9 @@
 import { expect } from 'chai';
-import { ContainerGone, InstanceGone, type ExecOutcome } from '../../src/contracts/sandbox-driver.ts';
+import {
+  ContainerGone,
+  InstanceGone,
+  type ExecOutcome,
+} from '../../src/contracts/sandbox-driver.ts';
 import { podNameOf } from '../../src/model/identifiers.ts';
 import type { Birth, InstanceFact } from '../../src/model/sandbox.ts';
 import { PodDriver } from '../support/a-pod-driver.ts';
@@ -15,46 +19,101 @@ describe('a sandbox of several containers', function () {
   const controlPlane = onTheControlPlane();
   let pods: PodDriver;
 
-  before(async () => { pods = await PodDriver.alone(controlPlane()); });
+  before(async () => {
+    pods = await PodDriver.alone(controlPlane());
+  });
   after(() => pods.close());
 
-  /** API servers sort the names of a record's images: the first container is not the first of those. */
+  /**
+   * API servers sort the names of a record's images: the first container is not the first of those.
+   */
   const order = (): Birth => {
     const containers = ['web', 'agent'].map((name) => aContainer({ name, image: 'busybox' }));
     const { record, definition } = pods.order('busybox', { definition: { containers } });
-    return { record: { ...record, containerImages: { web: 'busybox', agent: 'busybox' } }, definition };
+    return {
+      record: { ...record, containerImages: { web: 'busybox', agent: 'busybox' } },
+      definition,
+    };
   };
 
   /** As the kubelet would tell of the containers. */
   const turn = async (id: string, states: States): Promise<void> => {
     const startedAt = '2026-01-01T00:00:00Z';
-    const containerStatuses = Object.entries(states).reverse().map(([name, state]) => ({
-      name, image: 'busybox', imageID: 'busybox', ready: state === 'runs', restartCount: 0,
-      state: state === 'runs' ? { running: { startedAt } } : { terminated: { exitCode: state, reason: 'Error', startedAt, finishedAt: startedAt } },
-    }));
-    const conditions = [{ type: 'Ready', status: 'False', reason: 'ContainersNotReady', lastTransitionTime: startedAt }];
+    const containerStatuses = Object.entries(states)
+      .reverse()
+      .map(([name, state]) => ({
+        name,
+        image: 'busybox',
+        imageID: 'busybox',
+        ready: state === 'runs',
+        restartCount: 0,
+        state:
+          state === 'runs'
+            ? { running: { startedAt } }
+            : {
+                terminated: { exitCode: state, reason: 'Error', startedAt, finishedAt: startedAt },
+              },
+      }));
+    const conditions = [
+      {
+        type: 'Ready',
+        status: 'False',
+        reason: 'ContainersNotReady',
+        lastTransitionTime: startedAt,
+      },
+    ];
     const status = JSON.stringify({ status: { phase: 'Running', conditions, containerStatuses } });
-    await controlPlane().kubectl('patch', 'pod', podNameOf(id), '-n', pods.namespace, '--subresource=status', '--type=merge', '-p', status);
+    await controlPlane().kubectl(
+      'patch',
+      'pod',
+      podNameOf(id),
+      '-n',
+      pods.namespace,
+      '--subresource=status',
+      '--type=merge',
+      '-p',
+      status,
+    );
   };
 
   const shows = (id: string, isSo: (fact: InstanceFact) => boolean, what: string): Promise<void> =>
     eventually(() => pods.log.of(id).some(isSo), what, 20_000);
 
   const exec = (id: string, container?: string): Promise<ExecOutcome> =>
-    pods.driver.exec(id, { argv: ['true'], timeoutMs: 10_000, outputLimit: 100, ...(container === undefined ? {} : { container }) }, new AbortController().signal);
+    pods.driver.exec(
+      id,
+      {
+        argv: ['true'],
+        timeoutMs: 10_000,
+        outputLimit: 100,
+        ...(container === undefined ? {} : { container }),
+      },
+      new AbortController().signal,
+    );
 
   it('is shown with its containers in the order of its template', async () => {
     const { id } = await pods.claimed(order());
-    expect(Object.keys((await pods.driver.read(id)).record?.containerImages ?? {})).to.deep.equal(['web', 'agent']);
+    expect(Object.keys((await pods.driver.read(id)).record?.containerImages ?? {})).to.deep.equal([
+      'web',
+      'agent',
+    ]);
   });
 
   it('goes on without another than the first, which is told, and where nothing can be run any more', async () => {
     const { id } = await pods.claimed(order());
     await turn(id, { web: 'runs', agent: 3 });
-    await shows(id, ({ vitals }) => 'endedContainers' in vitals && vitals.endedContainers?.agent === 'exit code 3', 'its end is told');
+    await shows(
+      id,
+      ({ vitals }) =>
+        'endedContainers' in vitals && vitals.endedContainers?.agent === 'exit code 3',
+      'its end is told',
+    );
     expect((await exec(id)).exitCode).to.equal(0);
     expect((await exec(id, 'web')).exitCode).to.equal(0);
-    expect(await rejection(exec(id, 'agent'))).to.be.instanceOf(ContainerGone).with.property('message').that.includes('"agent"');
+    expect(await rejection(exec(id, 'agent')))
+      .to.be.instanceOf(ContainerGone)
+      .with.property('message')
+      .that.includes('"agent"');
     expect(pods.log.kinds(id)).to.not.include('gone');
   });
 
@@ -62,12 +121,21 @@ describe('a sandbox of several containers', function () {
     const { id } = await pods.claimed(order());
     await turn(id, { web: 7, agent: 'runs' });
     const { vitals } = await pods.log.when(id, 'gone');
-    expect(vitals).to.deep.equal({ kind: 'gone', exitCode: 7, reason: 'Error: its main process ended with exit code 7', remains: true });
+    expect(vitals).to.deep.equal({
+      kind: 'gone',
+      exitCode: 7,
+      reason: 'Error: its main process ended with exit code 7',
+      remains: true,
+    });
     expect(await rejection(exec(id))).to.be.instanceOf(InstanceGone);
     expect(await rejection(exec(id, 'agent'))).to.be.instanceOf(InstanceGone);
 
     await pods.driver.release(id, { reason: 'exited', exitCode: 7 });
-    await shows(id, (fact) => fact.vitals.kind === 'gone' && !fact.vitals.remains, 'nothing of it is left');
+    await shows(
+      id,
+      (fact) => fact.vitals.kind === 'gone' && !fact.vitals.remains,
+      'nothing of it is left',
+    );
     const last = pods.log.of(id).at(-1);
     expect(last?.record?.end).to.deep.equal({ reason: 'exited', exitCode: 7 });
     expect(last?.vitals).to.include({ kind: 'gone', exitCode: 7 });

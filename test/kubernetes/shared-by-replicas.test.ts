@@ -18,7 +18,11 @@ describe('what three replicas share', function () {
     tenant = await replicas().tenant('blue', 'bea');
     await controlPlane().apply(aPodTemplate('shared-pod'));
     const pool = { name: 'p', templateName: 'shared-pod', replicas: 2 };
-    await eventually(async () => [201, 409].includes((await at(0).post('/sandboxpools', pool)).status), 'the pool is made', 20_000);
+    await eventually(
+      async () => [201, 409].includes((await at(0).post('/sandboxpools', pool)).status),
+      'the pool is made',
+      20_000,
+    );
   });
 
   const opened: HttpClient[] = [];
@@ -27,33 +31,66 @@ describe('what three replicas share', function () {
     opened.push(client);
     return client;
   };
-  afterEach(() => { for (const client of opened.splice(0)) client.close(); });
+  afterEach(() => {
+    for (const client of opened.splice(0)) client.close();
+  });
   const idOf = ({ json }: HttpAnswer): string => json.sandbox?.['sandboxId'] ?? '';
-  const claimed = (replica: number, headers: Readonly<Record<string, string>> = {}): Promise<HttpAnswer> =>
+  const claimed = (
+    replica: number,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<HttpAnswer> =>
     untilAnswered(201, () => at(replica).post('/sandboxes', { poolName: 'p' }, { headers }));
 
   it('is one stream of events, in which a client goes on at another replica', async () => {
     const follow = async (replica: number, after?: string): Promise<EventReader> =>
-      (await EventReader.open(replicas().replica(replica).port, '/events', { 'SERVICE-API-KEY': tenant, ...(after === undefined ? {} : { 'Last-Event-ID': after }) })).read();
-    const of = (reader: EventReader, id: string) => reader.events.filter(({ data }) => data['sandboxId'] === id).map(({ data }) => data['reason']);
+      (
+        await EventReader.open(replicas().replica(replica).port, '/events', {
+          'SERVICE-API-KEY': tenant,
+          ...(after === undefined ? {} : { 'Last-Event-ID': after }),
+        })
+      ).read();
+    const of = (reader: EventReader, id: string) =>
+      reader.events
+        .filter(({ data }) => data['sandboxId'] === id)
+        .map(({ data }) => data['reason']);
     const [here, there] = [await follow(0), await follow(1)];
     const id = idOf(await claimed(1));
-    await eventually(() => of(here, id).includes('Claimed') && of(there, id).includes('Claimed'), 'both are told');
+    await eventually(
+      () => of(here, id).includes('Claimed') && of(there, id).includes('Claimed'),
+      'both are told',
+    );
     const last = here.events.at(-1)?.id ?? '';
     here.close();
 
     expect((await at(2).delete(`/sandboxes/${id}`)).status).to.equal(200);
     const again = await follow(2, last);
-    await eventually(() => of(again, id).includes('Completed') && of(there, id).includes('Completed'), 'its end is told');
+    await eventually(
+      () => of(again, id).includes('Completed') && of(there, id).includes('Completed'),
+      'its end is told',
+    );
 
     expect(of(again, id).map(String).toSorted()).to.deep.equal(['Completed', 'Killing']);
-    expect(of(there, id).filter((reason) => reason === 'Claimed' || reason === 'Completed' || reason === 'Killing')).to.have.length(3);
+    expect(
+      of(there, id).filter(
+        (reason) => reason === 'Claimed' || reason === 'Completed' || reason === 'Killing',
+      ),
+    ).to.have.length(3);
     expect(again.events.some(({ event }) => event === 'reset')).to.equal(false);
-    expect(again.events.find(({ data }) => data['sandboxId'] === id && data['reason'] === 'Completed')?.data).to.include({ endReason: 'deleted' });
+    expect(
+      again.events.find(({ data }) => data['sandboxId'] === id && data['reason'] === 'Completed')
+        ?.data,
+    ).to.include({ endReason: 'deleted' });
     for (const replica of [0, 1, 2]) {
-      const reasons = async () => ((await at(replica).get(`/sandboxes/${id}/events`)).json.items ?? []).map(({ reason }) => String(reason));
-      await eventually(async () => (await reasons()).join().includes('Claimed,Killing,Completed'), 'its own list, everywhere')
-        .catch(async (error: unknown) => { throw new Error(`${String(error)}: replica ${replica} shows ${(await reasons()).join()}`); });
+      const reasons = async () =>
+        ((await at(replica).get(`/sandboxes/${id}/events`)).json.items ?? []).map(({ reason }) =>
+          String(reason),
+        );
+      await eventually(
+        async () => (await reasons()).join().includes('Claimed,Killing,Completed'),
+        'its own list, everywhere',
+      ).catch(async (error: unknown) => {
+        throw new Error(`${String(error)}: replica ${replica} shows ${(await reasons()).join()}`);
+      });
     }
     there.close();
     again.close();
@@ -61,13 +98,21 @@ describe('what three replicas share', function () {
 
   it('is the order of claims that wait: each gets one of its own as the pool grows', async () => {
     const name = 'waited-for';
-    await untilAnswered(201, () => at(0).post('/sandboxpools', { name, templateName: 'shared-pod', replicas: 0 }));
-    const waiting = [0, 1, 2, 0, 1, 2].map((replica) => untilAnswered(201, () => at(replica).post('/sandboxes', { poolName: name, waitTimeoutSeconds: 60 })));
+    await untilAnswered(201, () =>
+      at(0).post('/sandboxpools', { name, templateName: 'shared-pod', replicas: 0 }),
+    );
+    const waiting = [0, 1, 2, 0, 1, 2].map((replica) =>
+      untilAnswered(201, () =>
+        at(replica).post('/sandboxes', { poolName: name, waitTimeoutSeconds: 60 }),
+      ),
+    );
     await untilAnswered(200, () => at(1).put(`/sandboxpools/${name}`, { replicas: 6 }));
     const ids = (await Promise.all(waiting)).map(idOf);
 
     expect(new Set(ids).size).to.equal(6);
-    expect((await at(2).post('/sandboxes', { poolName: name })).json.errorCode).to.equal('POOL_EXHAUSTED');
+    expect((await at(2).post('/sandboxes', { poolName: name })).json.errorCode).to.equal(
+      'POOL_EXHAUSTED',
+    );
     await at(0).delete(`/sandboxpools/${name}?force=true`);
   });
 
@@ -78,8 +123,16 @@ describe('what three replicas share', function () {
     expect([kept.status, kept.text]).to.deep.equal([201, first.text]);
 
     const under = { 'Idempotency-Key': 'cut-off' };
-    const cut = at(0).post('/sandboxes', { poolName: 'p' }, { headers: under }).then((answer) => (answer.status === 201 ? idOf(answer) : undefined), () => undefined);
-    await eventually(async () => ((await at(1).get('/sandboxes')).json.total ?? 0) >= 2, 'it is claimed');
+    const cut = at(0)
+      .post('/sandboxes', { poolName: 'p' }, { headers: under })
+      .then(
+        (answer) => (answer.status === 201 ? idOf(answer) : undefined),
+        () => undefined,
+      );
+    await eventually(
+      async () => ((await at(1).get('/sandboxes')).json.total ?? 0) >= 2,
+      'it is claimed',
+    );
     await replicas().replica(0).kill();
     const known = await cut;
     const again = idOf(await claimed(1, under));
@@ -94,7 +147,12 @@ describe('what three replicas share', function () {
     expect((await at(1, key).get('/sandboxes')).status).to.equal(200);
     expect((await at(2).delete(`/api-keys/${made.json.keyId ?? ''}`)).status).to.equal(200);
 
-    for (const replica of [0, 1, 2]) await eventually(async () => (await at(replica, key).get('/sandboxes')).status === 401, 'it is refused', 1_000);
+    for (const replica of [0, 1, 2])
+      await eventually(
+        async () => (await at(replica, key).get('/sandboxes')).status === 401,
+        'it is refused',
+        1_000,
+      );
   });
 
   it('is how many rejected keys came from an address', async () => {
@@ -103,7 +161,8 @@ describe('what three replicas share', function () {
     for (let n = 0; n < 24; n += 1) statuses.push((await at(n % 3, bad).get('/sandboxes')).status);
 
     expect(statuses).to.include(401);
-    for (const replica of [0, 1, 2]) expect((await at(replica, bad).get('/sandboxes')).status).to.equal(429);
+    for (const replica of [0, 1, 2])
+      expect((await at(replica, bad).get('/sandboxes')).status).to.equal(429);
     expect((await at(0).get('/sandboxes')).status).to.equal(200);
   });
 });

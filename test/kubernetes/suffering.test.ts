@@ -10,7 +10,10 @@ import { untilAnswered } from '../support/until-answered.ts';
 describe('a daemon on a cluster, when its Pods suffer', function () {
   this.timeout(90_000);
   const controlPlane = onTheControlPlane();
-  const replicas = onReplicas(controlPlane, { count: 1, env: { SANDPOOL_BREAKER_FIRST_PAUSE_SECONDS: '2' } });
+  const replicas = onReplicas(controlPlane, {
+    count: 1,
+    env: { SANDPOOL_BREAKER_FIRST_PAUSE_SECONDS: '2' },
+  });
   let client: HttpClient;
   let namespace: string;
 
@@ -18,43 +21,118 @@ describe('a daemon on a cluster, when its Pods suffer', function () {
     client = new HttpClient(replicas().replica(0).port, await replicas().tenant('blue', 'bob'));
     namespace = replicas().namespaceOf('blue');
     await controlPlane().apply(aPodTemplate('idle-pod'));
-    await controlPlane().apply(aPodTemplate('unpulled-pod', { startupTimeout: '10m', containers: [{ name: 'main', image: 'unpullable' }] }));
-    await controlPlane().apply(aPodTemplate('vast-pod', { startupTimeout: '10m', containers: [{ name: 'main', image: 'busybox', resources: { limits: { cpu: '100m', memory: '2Ti' } } }] }));
-    await controlPlane().apply(aPodTemplate('huge-pod', { startupTimeout: '1s', containers: [{ name: 'main', image: 'unpullable' }] }));
+    await controlPlane().apply(
+      aPodTemplate('unpulled-pod', {
+        startupTimeout: '10m',
+        containers: [{ name: 'main', image: 'unpullable' }],
+      }),
+    );
+    await controlPlane().apply(
+      aPodTemplate('vast-pod', {
+        startupTimeout: '10m',
+        containers: [
+          { name: 'main', image: 'busybox', resources: { limits: { cpu: '100m', memory: '2Ti' } } },
+        ],
+      }),
+    );
+    await controlPlane().apply(
+      aPodTemplate('huge-pod', {
+        startupTimeout: '1s',
+        containers: [{ name: 'main', image: 'unpullable' }],
+      }),
+    );
   });
 
-  const claim = async (poolName: string): Promise<string> => String((await untilAnswered(201, () => client.post('/sandboxes', { poolName }))).json.sandbox?.['sandboxId']);
-  const finished = (id: string, endReason: string): Promise<void> => eventually(async () => {
-    const items = (await client.get('/sandboxes?phase=Completed')).json.items ?? [];
-    return items.some((item) => item['sandboxId'] === id && item['endReason'] === endReason);
-  }, `it ended: ${endReason}`, 20_000);
-  const breakerOf = (pool: string): Promise<string> => controlPlane().kubectl('get', 'sandboxpool', pool, '-n', namespace, '-o', 'json');
+  const claim = async (poolName: string): Promise<string> =>
+    String(
+      (await untilAnswered(201, () => client.post('/sandboxes', { poolName }))).json.sandbox?.[
+        'sandboxId'
+      ],
+    );
+  const finished = (id: string, endReason: string): Promise<void> =>
+    eventually(
+      async () => {
+        const items = (await client.get('/sandboxes?phase=Completed')).json.items ?? [];
+        return items.some((item) => item['sandboxId'] === id && item['endReason'] === endReason);
+      },
+      `it ended: ${endReason}`,
+      20_000,
+    );
+  const breakerOf = (pool: string): Promise<string> =>
+    controlPlane().kubectl('get', 'sandboxpool', pool, '-n', namespace, '-o', 'json');
 
   it('tells why a pool can not be filled, be it a quota or an image', async () => {
-    await untilAnswered(201, () => client.post('/sandboxpools', { name: 'pulls', templateName: 'huge-pod', replicas: 1 }));
-    await eventually(async () => (await breakerOf('pulls')).includes('ImagePullBackOff: Back-off pulling image'), 'the breaker knows of the image', 40_000);
+    await untilAnswered(201, () =>
+      client.post('/sandboxpools', { name: 'pulls', templateName: 'huge-pod', replicas: 1 }),
+    );
+    await eventually(
+      async () => (await breakerOf('pulls')).includes('ImagePullBackOff: Back-off pulling image'),
+      'the breaker knows of the image',
+      40_000,
+    );
     await client.delete('/sandboxpools/pulls');
 
-    await controlPlane().apply({ apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'few', namespace }, spec: { hard: { pods: '0' } } });
-    await untilAnswered(201, () => client.post('/sandboxpools', { name: 'limited', templateName: 'idle-pod', replicas: 2 }));
-    await eventually(async () => (await breakerOf('limited')).includes('exceeded quota: few'), 'the breaker knows of the quota', 40_000);
+    await controlPlane().apply({
+      apiVersion: 'v1',
+      kind: 'ResourceQuota',
+      metadata: { name: 'few', namespace },
+      spec: { hard: { pods: '0' } },
+    });
+    await untilAnswered(201, () =>
+      client.post('/sandboxpools', { name: 'limited', templateName: 'idle-pod', replicas: 2 }),
+    );
+    await eventually(
+      async () => (await breakerOf('limited')).includes('exceeded quota: few'),
+      'the breaker knows of the quota',
+      40_000,
+    );
     expect((await client.get('/sandboxpools/limited')).text).to.include('"phase":"Failed"');
     await controlPlane().kubectl('delete', 'resourcequota', 'few', '-n', namespace);
     await claim('limited');
   });
 
-  const exhausted = async (pool: string): Promise<Readonly<Record<string, unknown>>> => (await untilAnswered(429, () => client.post('/sandboxes', { poolName: pool }))).json.detail ?? {};
-  interface Shown { readonly phase: string; readonly conditions: readonly { readonly type: string; readonly status: string; readonly reason: string; readonly message: string }[] }
-  const shown = async (pool: string): Promise<Shown> => ((await client.get(`/sandboxpools/${pool}`)).json.template?.['status']) as Shown;
-  const degraded = async (pool: string) => (await shown(pool)).conditions.find(({ type }) => type === 'Degraded');
+  const exhausted = async (pool: string): Promise<Readonly<Record<string, unknown>>> =>
+    (await untilAnswered(429, () => client.post('/sandboxes', { poolName: pool }))).json.detail ??
+    {};
+  interface Shown {
+    readonly phase: string;
+    readonly conditions: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly reason: string;
+      readonly message: string;
+    }[];
+  }
+  const shown = async (pool: string): Promise<Shown> =>
+    (await client.get(`/sandboxpools/${pool}`)).json.template?.['status'] as Shown;
+  const degraded = async (pool: string) =>
+    (await shown(pool)).conditions.find(({ type }) => type === 'Degraded');
 
   for (const { kind, template, reason, words, hint } of [
-    { kind: 'no node has room for', template: 'vast-pod', reason: 'Unschedulable', words: 'Insufficient memory', hint: 'less cpu' },
-    { kind: 'an image can not be pulled for', template: 'unpulled-pod', reason: 'ImageUnavailable', words: 'Back-off pulling image', hint: 'overrides.image' },
+    {
+      kind: 'no node has room for',
+      template: 'vast-pod',
+      reason: 'Unschedulable',
+      words: 'Insufficient memory',
+      hint: 'less cpu',
+    },
+    {
+      kind: 'an image can not be pulled for',
+      template: 'unpulled-pod',
+      reason: 'ImageUnavailable',
+      words: 'Back-off pulling image',
+      hint: 'overrides.image',
+    },
   ] as const) {
     it(`says at once of a pool that ${kind} what is wrong and what to change`, async () => {
-      await untilAnswered(201, () => client.post('/sandboxpools', { name: template, templateName: template, replicas: 2 }));
-      await eventually(async () => (await degraded(template))?.reason === reason, `it is Degraded: ${reason}`, 30_000);
+      await untilAnswered(201, () =>
+        client.post('/sandboxpools', { name: template, templateName: template, replicas: 2 }),
+      );
+      await eventually(
+        async () => (await degraded(template))?.reason === reason,
+        `it is Degraded: ${reason}`,
+        30_000,
+      );
 
       const { phase } = await shown(template);
       const condition = await degraded(template);
@@ -68,32 +146,88 @@ describe('a daemon on a cluster, when its Pods suffer', function () {
   }
 
   it('keeps in its history how a claimed one ended: evicted, deleted by hand, dead', async () => {
-    await untilAnswered(201, () => client.post('/sandboxpools', { name: 'mortal', templateName: 'idle-pod', replicas: 3 }));
-    const [evicted, deleted, dead] = [await claim('mortal'), await claim('mortal'), await claim('mortal')];
-    const eviction = JSON.stringify({ apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: podNameOf(evicted), namespace } });
-    await controlPlane().kubectlAs('admin', ['create', '--raw', `/api/v1/namespaces/${namespace}/pods/${podNameOf(evicted)}/eviction`, '-f', '-'], eviction);
+    await untilAnswered(201, () =>
+      client.post('/sandboxpools', { name: 'mortal', templateName: 'idle-pod', replicas: 3 }),
+    );
+    const [evicted, deleted, dead] = [
+      await claim('mortal'),
+      await claim('mortal'),
+      await claim('mortal'),
+    ];
+    const eviction = JSON.stringify({
+      apiVersion: 'policy/v1',
+      kind: 'Eviction',
+      metadata: { name: podNameOf(evicted), namespace },
+    });
+    await controlPlane().kubectlAs(
+      'admin',
+      [
+        'create',
+        '--raw',
+        `/api/v1/namespaces/${namespace}/pods/${podNameOf(evicted)}/eviction`,
+        '-f',
+        '-',
+      ],
+      eviction,
+    );
     await finished(evicted, 'killed');
     await controlPlane().kubectl('delete', 'pod', podNameOf(deleted), '-n', namespace);
     await finished(deleted, 'deleted');
-    const status = { status: { phase: 'Failed', containerStatuses: [{ name: 'main', image: 'x', imageID: '', ready: false, restartCount: 0, state: { terminated: { exitCode: 3 } } }] } };
-    await controlPlane().kubectl('patch', 'pod', podNameOf(dead), '-n', namespace, '--subresource=status', '--type=merge', '-p', JSON.stringify(status));
+    const status = {
+      status: {
+        phase: 'Failed',
+        containerStatuses: [
+          {
+            name: 'main',
+            image: 'x',
+            imageID: '',
+            ready: false,
+            restartCount: 0,
+            state: { terminated: { exitCode: 3 } },
+          },
+        ],
+      },
+    };
+    await controlPlane().kubectl(
+      'patch',
+      'pod',
+      podNameOf(dead),
+      '-n',
+      namespace,
+      '--subresource=status',
+      '--type=merge',
+      '-p',
+      JSON.stringify(status),
+    );
     await finished(dead, 'exited');
   });
 
   it('counts no start as failed where the namespace is being removed, and ends what ran in it', async () => {
     const green = replicas().namespaceOf('green');
     const gil = new HttpClient(replicas().replica(0).port, await replicas().tenant('green', 'gil'));
-    await untilAnswered(201, () => gil.post('/sandboxpools', { name: 'doomed', templateName: 'idle-pod', replicas: 2 }));
+    await untilAnswered(201, () =>
+      gil.post('/sandboxpools', { name: 'doomed', templateName: 'idle-pod', replicas: 2 }),
+    );
     const { json } = await untilAnswered(201, () => gil.post('/sandboxes', { poolName: 'doomed' }));
     await controlPlane().kubectl('delete', 'namespace', green, '--timeout=60s');
     const admin = new HttpClient(replicas().replica(0).port, replicas().adminKey);
-    await eventually(async () => {
-      const items = (await admin.get('/sandboxes?phase=Completed&all=true')).json.items ?? [];
-      return items.some((item) => item['sandboxId'] === json.sandbox?.['sandboxId'] && item['endReason'] === 'deleted');
-    }, 'it is in the history', 20_000);
+    await eventually(
+      async () => {
+        const items = (await admin.get('/sandboxes?phase=Completed&all=true')).json.items ?? [];
+        return items.some(
+          (item) =>
+            item['sandboxId'] === json.sandbox?.['sandboxId'] && item['endReason'] === 'deleted',
+        );
+      },
+      'it is in the history',
+      20_000,
+    );
     const pools = (await admin.get('/sandboxpools?all=true')).json.items ?? [];
     expect(pools.map(({ name }) => name)).to.not.include('doomed');
-    const moves = replicas().replica(0).log.split('\n').filter((line) => line.includes('startFailure') && line.includes('doomed'));
+    const moves = replicas()
+      .replica(0)
+      .log.split('\n')
+      .filter((line) => line.includes('startFailure') && line.includes('doomed'));
     expect(moves.filter((line) => !line.includes('"startFailures":0'))).to.deep.equal([]);
   });
 });

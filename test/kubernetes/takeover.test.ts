@@ -8,7 +8,9 @@ import { onTheControlPlane } from '../support/shared-cluster.ts';
 import { untilAnswered } from '../support/until-answered.ts';
 
 const REPLICAS = 150;
-/** Longer than anybody here waits: what is full by then has waited for no start that never comes. */
+/**
+ * Longer than anybody here waits: what is full by then has waited for no start that never comes.
+ */
 const STARTUP_TIMEOUT = '10m';
 
 describe('a replica that is killed while it fills a pool', function () {
@@ -26,13 +28,25 @@ describe('a replica that is killed while it fills a pool', function () {
   const of = (replica: Replica): HttpClient => new HttpClient(replica.port, tenant);
 
   const leaderOf = async (pool: string): Promise<Replica> => {
-    const uid = await controlPlane().kubectl('get', 'sandboxpool', pool, '-n', namespace(), '-o', 'jsonpath={.resolved.uid}');
+    const uid = await controlPlane().kubectl(
+      'get',
+      'sandboxpool',
+      pool,
+      '-n',
+      namespace(),
+      '-o',
+      'jsonpath={.resolved.uid}',
+    );
     let leader: Replica | undefined;
     await eventually(async () => {
       for (const replica of replicas().list) {
         if (!replica.isRunning) continue;
-        const { text } = await new HttpClient(replica.port, replicas().adminKey).get('/debug/shards');
-        const { shards } = JSON.parse(text) as { readonly shards: readonly { readonly leading: boolean }[] };
+        const { text } = await new HttpClient(replica.port, replicas().adminKey).get(
+          '/debug/shards',
+        );
+        const { shards } = JSON.parse(text) as {
+          readonly shards: readonly { readonly leading: boolean }[];
+        };
         if (shards[shardOf(uid)]?.leading) leader = replica;
       }
       return leader !== undefined;
@@ -41,30 +55,54 @@ describe('a replica that is killed while it fills a pool', function () {
   };
 
   const namesOf = async (kind: string): Promise<readonly string[]> =>
-    (await controlPlane().kubectl('get', kind, '-n', namespace(), '-o', 'name')).split('\n').flatMap((line) => (line === '' ? [] : [line.slice(line.indexOf('/') + 1)]));
+    (await controlPlane().kubectl('get', kind, '-n', namespace(), '-o', 'name'))
+      .split('\n')
+      .flatMap((line) => (line === '' ? [] : [line.slice(line.indexOf('/') + 1)]));
 
   it('holds it up no longer than until another leads, and costs no failed start', async () => {
     const [any] = replicas().list;
-    await untilAnswered(201, () => of(any ?? expect.fail()).post('/sandboxpools', { name: 'p', templateName: 'slow-to-fail', replicas: 0 }));
+    await untilAnswered(201, () =>
+      of(any ?? expect.fail()).post('/sandboxpools', {
+        name: 'p',
+        templateName: 'slow-to-fail',
+        replicas: 0,
+      }),
+    );
     const victim = await leaderOf('p');
-    const survivor = replicas().list.find((replica) => replica !== victim) ?? expect.fail('there are three');
+    const survivor =
+      replicas().list.find((replica) => replica !== victim) ?? expect.fail('there are three');
     await untilAnswered(200, () => of(survivor).put('/sandboxpools/p', { replicas: REPLICAS }));
-    await eventually(async () => (await namesOf('sandboxes')).length > 0, 'the pool begins to fill');
+    await eventually(
+      async () => (await namesOf('sandboxes')).length > 0,
+      'the pool begins to fill',
+    );
 
     await victim.kill();
     const begun = (await namesOf('sandboxes')).length;
 
     const status = async (): Promise<Readonly<Record<string, unknown>>> => {
       const { text } = await of(survivor).get('/sandboxpools/p');
-      return (JSON.parse(text) as { readonly template: { readonly status: Readonly<Record<string, unknown>> } }).template.status;
+      return (
+        JSON.parse(text) as {
+          readonly template: { readonly status: Readonly<Record<string, unknown>> };
+        }
+      ).template.status;
     };
-    await eventually(async () => (await status())['idleReplicas'] === REPLICAS, 'the pool is full', 120_000);
+    await eventually(
+      async () => (await status())['idleReplicas'] === REPLICAS,
+      'the pool is full',
+      120_000,
+    );
     expect(begun, 'it was killed in the middle').to.be.within(1, REPLICAS - 1);
     expect(await status()).to.include({ phase: 'Ready' });
-    await eventually(async () => {
-      const [records, pods] = await Promise.all([namesOf('sandboxes'), namesOf('pods')]);
-      return records.length === REPLICAS && pods.length === REPLICAS;
-    }, 'each record has its Pod, and each Pod its record', 60_000);
+    await eventually(
+      async () => {
+        const [records, pods] = await Promise.all([namesOf('sandboxes'), namesOf('pods')]);
+        return records.length === REPLICAS && pods.length === REPLICAS;
+      },
+      'each record has its Pod, and each Pod its record',
+      60_000,
+    );
     expect(survivor.log).to.not.include('startFailure');
     await victim.start();
   });

@@ -1,4 +1,7 @@
-import { templatesAndCatalogueSuite, type DeploymentUnderTest } from '../contracts/templates-and-catalogue.ts';
+import {
+  templatesAndCatalogueSuite,
+  type DeploymentUnderTest,
+} from '../contracts/templates-and-catalogue.ts';
 import { aBoundClaim } from '../support/a-bound-claim.ts';
 import { HttpClient } from '../support/http-client.ts';
 import { onReplicas } from '../support/on-replicas.ts';
@@ -11,17 +14,35 @@ describe('templates and the catalogue on three replicas', function () {
   let deployment: DeploymentUnderTest;
 
   before(async () => {
-    const clientsOf = (key: string): readonly HttpClient[] => replicas().list.map(({ port }) => new HttpClient(port, key));
+    const clientsOf = (key: string): readonly HttpClient[] =>
+      replicas().list.map(({ port }) => new HttpClient(port, key));
     const tenants = clientsOf(await replicas().tenant('red', 'rita'));
     const [stranger] = clientsOf(await replicas().tenant('blue', 'bob'));
     const namespace = replicas().namespaceOf('red');
     deployment = {
-      admins: clientsOf(replicas().adminKey), tenants, stranger: stranger!, image: 'registry.invalid/sandbox:1',
-      volumes: [{ claimName: 'data', displayName: 'The data', accessModes: ['ReadWriteOnce'], storageClass: 'by-hand', phase: 'Bound' }],
+      admins: clientsOf(replicas().adminKey),
+      tenants,
+      stranger: stranger!,
+      image: 'registry.invalid/sandbox:1',
+      volumes: [
+        {
+          claimName: 'data',
+          displayName: 'The data',
+          accessModes: ['ReadWriteOnce'],
+          storageClass: 'by-hand',
+          phase: 'Bound',
+        },
+      ],
       makeVolume: () => aBoundClaim(controlPlane(), { name: 'passing', namespace }),
-      removeVolume: async () => { await controlPlane().kubectl('delete', 'pvc', 'passing', '-n', namespace, '--wait=false'); },
+      removeVolume: async () => {
+        await controlPlane().kubectl('delete', 'pvc', 'passing', '-n', namespace, '--wait=false');
+      },
     };
-    for (const [name, phase] of [['data', 'Bound'], ['waiting', 'Pending']] as const) await aBoundClaim(controlPlane(), { name, namespace, phase });
+    for (const [name, phase] of [
+      ['data', 'Bound'],
+      ['waiting', 'Pending'],
+    ] as const)
+      await aBoundClaim(controlPlane(), { name, namespace, phase });
   });
 
   templatesAndCatalogueSuite('three replicas', () => deployment);

@@ -22,15 +22,44 @@ describe('a replica with a collector of traces', function () {
   after('the collector', () => collector.stop());
 
   it('tells what a claim asked of the API server, in the trace of who claims', async () => {
-    const client = new HttpClient(replicas().replica(0).port, await replicas().tenant('red', 'rita'));
+    const client = new HttpClient(
+      replicas().replica(0).port,
+      await replicas().tenant('red', 'rita'),
+    );
     await controlPlane().apply(aPodTemplate('idle-pod'));
-    await untilAnswered(201, () => client.post('/sandboxpools', { name: 'traced', templateName: 'idle-pod', replicas: 1 }));
+    await untilAnswered(201, () =>
+      client.post('/sandboxpools', { name: 'traced', templateName: 'idle-pod', replicas: 1 }),
+    );
 
-    await untilAnswered(201, () => client.post('/sandboxes', { poolName: 'traced' }, { headers: { traceparent: `00-${TRACE}-00f067aa0ba902b7-01` } }), PATIENCE_MS);
+    await untilAnswered(
+      201,
+      () =>
+        client.post(
+          '/sandboxes',
+          { poolName: 'traced' },
+          { headers: { traceparent: `00-${TRACE}-00f067aa0ba902b7-01` } },
+        ),
+      PATIENCE_MS,
+    );
 
     const ofTrace = () => collector.spans.filter(({ traceId }) => traceId === TRACE);
-    const claimed = () => ofTrace().find(({ name, attributes }) => name === 'POST /sandboxes' && attributes.some(({ key, value }) => key === 'http.response.status_code' && value['intValue'] === '201'));
+    const claimed = () =>
+      ofTrace().find(
+        ({ name, attributes }) =>
+          name === 'POST /sandboxes' &&
+          attributes.some(
+            ({ key, value }) => key === 'http.response.status_code' && value['intValue'] === '201',
+          ),
+      );
     await eventually(() => claimed() !== undefined, 'the claim is a span', PATIENCE_MS);
-    await eventually(() => ofTrace().some(({ name, kind, parentSpanId }) => name === 'PUT sandboxes' && kind === 3 && parentSpanId === claimed()?.spanId), 'what it wrote is a span below it', PATIENCE_MS);
+    await eventually(
+      () =>
+        ofTrace().some(
+          ({ name, kind, parentSpanId }) =>
+            name === 'PUT sandboxes' && kind === 3 && parentSpanId === claimed()?.spanId,
+        ),
+      'what it wrote is a span below it',
+      PATIENCE_MS,
+    );
   });
 });

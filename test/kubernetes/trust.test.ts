@@ -16,7 +16,7 @@ import { untilAnswered } from '../support/until-answered.ts';
 const IMAGE = 'registry.invalid/sandbox:1';
 const NOW = (): string => new Date().toISOString();
 
-describe('whoever may write objects of Sandpool in a team\'s namespace', function () {
+describe("whoever may write objects of Sandpool in a team's namespace", function () {
   this.timeout(240_000);
   const controlPlane = onTheControlPlane();
   let redis: RedisServer;
@@ -35,10 +35,18 @@ describe('whoever may write objects of Sandpool in a team\'s namespace', functio
     namespace = replicas.namespaceOf('black');
     await controlPlane().apply(aPodTemplate('trusted'));
     await controlPlane().apply([
-      { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', metadata: { name: 'mallory', namespace }, rules: [{ apiGroups: ['sandpool.dev'], resources: ['*'], verbs: ['*'] }] },
       {
-        apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'RoleBinding', metadata: { name: 'mallory', namespace },
-        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'mallory' }, subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'mallory' }],
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'Role',
+        metadata: { name: 'mallory', namespace },
+        rules: [{ apiGroups: ['sandpool.dev'], resources: ['*'], verbs: ['*'] }],
+      },
+      {
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'RoleBinding',
+        metadata: { name: 'mallory', namespace },
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'mallory' },
+        subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'mallory' }],
       },
     ]);
   });
@@ -49,106 +57,219 @@ describe('whoever may write objects of Sandpool in a team\'s namespace', functio
     await redis?.stop();
   });
 
-  const asMallory = (...args: readonly string[]) => controlPlane().kubectlAs('admin', ['--as=mallory', '-n', namespace, ...args]);
+  const asMallory = (...args: readonly string[]) =>
+    controlPlane().kubectlAs('admin', ['--as=mallory', '-n', namespace, ...args]);
   const written = async (object: object): Promise<string> =>
-    (await controlPlane().kubectlAs('admin', ['--as=mallory', '-n', namespace, 'create', '-f', '-'], stringify(object))).stderr.replaceAll(/^Warning.*\n/gm, '').trim();
-  const read = async <T = ResourceObject>(kind: string, name: string): Promise<T> => JSON.parse(await controlPlane().kubectl('get', kind, name, '-n', namespace, '-o', 'json')) as T;
+    (
+      await controlPlane().kubectlAs(
+        'admin',
+        ['--as=mallory', '-n', namespace, 'create', '-f', '-'],
+        stringify(object),
+      )
+    ).stderr
+      .replaceAll(/^Warning.*\n/gm, '')
+      .trim();
+  const read = async <T = ResourceObject>(kind: string, name: string): Promise<T> =>
+    JSON.parse(await controlPlane().kubectl('get', kind, name, '-n', namespace, '-o', 'json')) as T;
   const ready = (kind: string, name: string): Promise<string> =>
-    controlPlane().kubectl('get', kind, name, '-n', namespace, '-o', 'jsonpath={range .status.conditions[?(@.type=="Ready")]}{.status} {.reason}{end}');
-  const pod = (uid: string): Promise<string> => controlPlane().kubectl('get', 'pods', '-n', namespace, '-l', `sandpool.dev/pool-uid=${uid}`, '-o', 'json');
-  const podsOf = async (uid: string) => (JSON.parse(await pod(uid)) as { items: readonly { metadata: { labels: Record<string, string> }; spec: { imagePullSecrets?: object[]; volumes?: { persistentVolumeClaim?: object }[] } }[] }).items;
+    controlPlane().kubectl(
+      'get',
+      kind,
+      name,
+      '-n',
+      namespace,
+      '-o',
+      'jsonpath={range .status.conditions[?(@.type=="Ready")]}{.status} {.reason}{end}',
+    );
+  const pod = (uid: string): Promise<string> =>
+    controlPlane().kubectl(
+      'get',
+      'pods',
+      '-n',
+      namespace,
+      '-l',
+      `sandpool.dev/pool-uid=${uid}`,
+      '-o',
+      'json',
+    );
+  const podsOf = async (uid: string) =>
+    (
+      JSON.parse(await pod(uid)) as {
+        items: readonly {
+          metadata: { labels: Record<string, string> };
+          spec: { imagePullSecrets?: object[]; volumes?: { persistentVolumeClaim?: object }[] };
+        }[];
+      }
+    ).items;
 
   const aPool = (name: string, spec: object = {}): { metadata: { name: string } } =>
-    ({ apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxPool', metadata: { name }, spec: { templateName: 'trusted', replicas: 1, ...spec } }) as never;
+    ({
+      apiVersion: 'sandpool.dev/v1alpha1',
+      kind: 'SandboxPool',
+      metadata: { name },
+      spec: { templateName: 'trusted', replicas: 1, ...spec },
+    }) as never;
   const forgery = (name: string, part: object = {}): object => ({
-    format: 1, uid: `forged-${name}`, bornAs: `${namespace}/${name}`, bornAt: NOW(), createdAt: NOW(), team: 'black', user: 'nobody', templateVersion: '1',
+    format: 1,
+    uid: `forged-${name}`,
+    bornAs: `${namespace}/${name}`,
+    bornAt: NOW(),
+    createdAt: NOW(),
+    team: 'black',
+    user: 'nobody',
+    templateVersion: '1',
     definition: {
-      ...aDefinition({ image: IMAGE }), network: 'open', volumes: [{ claimName: 'anybodys', mountPath: '/data' }], imagePullSecret: 'another-env',
+      ...aDefinition({ image: IMAGE }),
+      network: 'open',
+      volumes: [{ claimName: 'anybodys', mountPath: '/data' }],
+      imagePullSecret: 'another-env',
     },
-    updateRevision: 'r', breaker: { failures: 0, pausedUntil: 0, reason: '' }, deleting: 'none', ...part,
+    updateRevision: 'r',
+    breaker: { failures: 0, pausedUntil: 0, reason: '' },
+    deleting: 'none',
+    ...part,
   });
 
   it('gets no Pod of a definition of their own', async () => {
     expect(await written({ ...aPool('forged'), resolved: forgery('forged') })).to.equal('');
-    expect(await written({ ...aPool('sealed'), resolved: forgery('sealed', { seal: 'A'.repeat(43) }) })).to.equal('');
+    expect(
+      await written({ ...aPool('sealed'), resolved: forgery('sealed', { seal: 'A'.repeat(43) }) }),
+    ).to.equal('');
 
     for (const name of ['forged', 'sealed']) {
-      await eventually(async () => (await ready('sbp', name)) === 'False NotSealed', `${name} is not used`);
+      await eventually(
+        async () => (await ready('sbp', name)) === 'False NotSealed',
+        `${name} is not used`,
+      );
       expect((await tenant.get(`/sandboxpools/${name}`)).status).to.equal(404);
       expect(await podsOf(`forged-${name}`)).to.deep.equal([]);
     }
   });
 
-  it('gets what the spec says, where the rest is another object\'s', async () => {
-    expect(await written({ ...aPool('copied'), resolved: forgery('original', { bornAs: `${namespace}/original` }) })).to.equal('');
+  it("gets what the spec says, where the rest is another object's", async () => {
+    expect(
+      await written({
+        ...aPool('copied'),
+        resolved: forgery('original', { bornAs: `${namespace}/original` }),
+      }),
+    ).to.equal('');
 
     const { metadata } = await read('sbp', 'copied');
-    await eventually(async () => (await podsOf(metadata.uid)).length === 1, 'it has a Pod of its own spec');
+    await eventually(
+      async () => (await podsOf(metadata.uid)).length === 1,
+      'it has a Pod of its own spec',
+    );
     const [made] = await podsOf(metadata.uid);
     expect(made?.metadata.labels).to.include({ 'sandpool.dev/network': 'none' });
     expect(made?.spec.imagePullSecrets).to.equal(undefined);
-    expect(made?.spec.volumes?.filter((volume) => volume.persistentVolumeClaim) ?? []).to.deep.equal([]);
-    expect((await read<{ resolved: object }>('sbp', 'copied')).resolved).to.deep.include({ uid: metadata.uid, team: 'black', user: 'default' });
+    expect(
+      made?.spec.volumes?.filter((volume) => volume.persistentVolumeClaim) ?? [],
+    ).to.deep.equal([]);
+    expect((await read<{ resolved: object }>('sbp', 'copied')).resolved).to.deep.include({
+      uid: metadata.uid,
+      team: 'black',
+      user: 'default',
+    });
   });
 
   it('mounts no claim that GET /volumes does not offer', async () => {
-    expect(await written(aPool('claims', { overrides: { volumes: [{ claimName: 'anybodys', mountPath: '/data' }] } }))).to.equal('');
+    expect(
+      await written(
+        aPool('claims', {
+          overrides: { volumes: [{ claimName: 'anybodys', mountPath: '/data' }] },
+        }),
+      ),
+    ).to.equal('');
 
     const { metadata } = await read('sbp', 'claims');
     const shown = async () => (await admin.get('/sandboxpools?all=true')).text;
-    await eventually(async () => (await shown()).includes('there is no volume anybodys any more'), 'it says why nothing starts');
+    await eventually(
+      async () => (await shown()).includes('there is no volume anybodys any more'),
+      'it says why nothing starts',
+    );
     expect(await podsOf(metadata.uid)).to.deep.equal([]);
   });
 
-  it('gets no more by kubectl than the owner\'s quotas have, and is told so', async () => {
+  it("gets no more by kubectl than the owner's quotas have, and is told so", async () => {
     const carl = new HttpClient(replicas.replica(1).port, await replicas.tenant('black', 'carl'));
-    const used = async (resource: string) => ((await carl.get('/quotas')).json.items ?? []).find((item) => item['resource'] === resource)?.['used'];
-    const ofCarl = (name: string, count: number) =>
-      ({ ...aPool(name, { replicas: count }), metadata: { name, annotations: { 'sandpool.dev/user': 'carl' } } });
-    const limit = async (limits: object) => { await untilAnswered(200, () => admin.put('/admin/quotas/black/carl', limits)); };
+    const used = async (resource: string) =>
+      ((await carl.get('/quotas')).json.items ?? []).find(
+        (item) => item['resource'] === resource,
+      )?.['used'];
+    const ofCarl = (name: string, count: number) => ({
+      ...aPool(name, { replicas: count }),
+      metadata: { name, annotations: { 'sandpool.dev/user': 'carl' } },
+    });
+    const limit = async (limits: object) => {
+      await untilAnswered(200, () => admin.put('/admin/quotas/black/carl', limits));
+    };
     const scaled = async (count: number) => {
       const patch = JSON.stringify({ spec: { replicas: count } });
-      expect((await asMallory('patch', 'sbp', 'carls', '--type=merge', '-p', patch)).stderr).to.equal('');
+      expect(
+        (await asMallory('patch', 'sbp', 'carls', '--type=merge', '-p', patch)).stderr,
+      ).to.equal('');
     };
     const running = async () => (await podsOf((await read('sbp', 'carls')).metadata.uid)).length;
-    const granted = async () => (await read<{ resolved?: { replicas: number } }>('sbp', 'carls')).resolved?.replicas;
+    const granted = async () =>
+      (await read<{ resolved?: { replicas: number } }>('sbp', 'carls')).resolved?.replicas;
     await limit({ replicas: 3, pools: 1 });
 
     expect(await written(ofCarl('carls', 4))).to.equal('');
-    await eventually(async () => (await ready('sbp', 'carls')) === 'False QuotaExceeded', 'it says why it is not used');
+    await eventually(
+      async () => (await ready('sbp', 'carls')) === 'False QuotaExceeded',
+      'it says why it is not used',
+    );
     expect([await running(), await granted()]).to.deep.equal([0, undefined]);
     await scaled(2);
     await eventually(async () => (await running()) === 2, 'within the quota it starts');
     expect(await ready('sbp', 'carls')).to.equal('True Usable');
 
     await scaled(5);
-    await eventually(async () => (await ready('sbp', 'carls')) === 'False QuotaExceeded', 'it says why it does not grow');
-    expect((await read('sbp', 'carls')).status?.conditions?.[0]?.message).to.include('black/carl may have 3 replicas, 2 of them are used, and this takes 3 more');
+    await eventually(
+      async () => (await ready('sbp', 'carls')) === 'False QuotaExceeded',
+      'it says why it does not grow',
+    );
+    expect((await read('sbp', 'carls')).status?.conditions?.[0]?.message).to.include(
+      'black/carl may have 3 replicas, 2 of them are used, and this takes 3 more',
+    );
     expect([await running(), await granted(), await used('replicas')]).to.deep.equal([2, 2, 2]);
     expect(await written(ofCarl('another', 0))).to.equal('');
-    await eventually(async () => (await ready('sbp', 'another')) === 'False QuotaExceeded', 'one pool is the most');
+    await eventually(
+      async () => (await ready('sbp', 'another')) === 'False QuotaExceeded',
+      'one pool is the most',
+    );
 
     await limit({ replicas: 5 });
     await eventually(async () => (await running()) === 5, 'with the quota it grows');
     await eventually(async () => (await ready('sbp', 'carls')) === 'True Usable', 'all is well');
     await scaled(0);
-    await eventually(async () => (await granted()) === 0 && (await used('replicas')) === 0, 'what is given back counts no more');
+    await eventually(
+      async () => (await granted()) === 0 && (await used('replicas')) === 0,
+      'what is given back counts no more',
+    );
     carl.close();
   });
 
-  it('makes nobody an admin, by a key of one\'s own least of all', async () => {
+  it("makes nobody an admin, by a key of one's own least of all", async () => {
     const mine = new HttpClient(replicas.replica(1).port, mallorysKey);
     await untilAnswered(200, () => mine.get('/sandboxes'));
-    const { items } = JSON.parse(await controlPlane().kubectl('get', 'sbk', '-n', namespace, '-o', 'json')) as { items: readonly (ResourceObject & { spec: { user: string } })[] };
+    const { items } = JSON.parse(
+      await controlPlane().kubectl('get', 'sbk', '-n', namespace, '-o', 'json'),
+    ) as { items: readonly (ResourceObject & { spec: { user: string } })[] };
     const own = items.find(({ spec }) => spec.user === 'mallory');
     await asMallory('delete', 'sbk', own?.metadata.name ?? '');
     await eventually(async () => (await mine.get('/sandboxes')).status === 401, 'it is revoked');
 
     const { name, labels } = own!.metadata;
-    expect(await written({ ...own, metadata: { name, labels }, spec: { ...own!.spec, role: 'admin' } })).to.equal('');
+    expect(
+      await written({ ...own, metadata: { name, labels }, spec: { ...own!.spec, role: 'admin' } }),
+    ).to.equal('');
     expect(await written({ ...own, metadata: { name: `${name}-again`, labels } })).to.equal('');
 
-    await eventually(async () => (await ready('sbk', name)) === 'False NotSealed', 'it says that it is no key');
+    await eventually(
+      async () => (await ready('sbk', name)) === 'False NotSealed',
+      'it says that it is no key',
+    );
     expect((await mine.get('/admin/api-keys')).status).to.equal(401);
     expect((await mine.get('/sandboxes')).status).to.equal(401);
     mine.close();
@@ -156,8 +277,15 @@ describe('whoever may write objects of Sandpool in a team\'s namespace', functio
 
   it('stops no replica by an object of a later format', async () => {
     await withLaterDefinitions(async () => {
-      await eventually(async () => (await written({ ...aPool('later'), resolved: forgery('later', { format: 3 }) })) === '', 'it is written');
-      await eventually(async () => (await ready('sbp', 'later')) === 'False LaterFormat', 'it is unusable by itself');
+      await eventually(
+        async () =>
+          (await written({ ...aPool('later'), resolved: forgery('later', { format: 3 }) })) === '',
+        'it is written',
+      );
+      await eventually(
+        async () => (await ready('sbp', 'later')) === 'False LaterFormat',
+        'it is unusable by itself',
+      );
     });
 
     for (const replica of replicas.list) {
@@ -169,77 +297,222 @@ describe('whoever may write objects of Sandpool in a team\'s namespace', functio
   });
 
   it('stops all of them while a later version is at work, and no longer', async () => {
-    await untilAnswered(201, () => tenant.post('/sandboxpools', { name: 'later-still', templateName: 'trusted', replicas: 0 }));
-    const seals = new Seals({ key: sealKeyOf(replicas), since: Number.NEGATIVE_INFINITY, now: () => 0 });
+    await untilAnswered(201, () =>
+      tenant.post('/sandboxpools', { name: 'later-still', templateName: 'trusted', replicas: 0 }),
+    );
+    const seals = new Seals({
+      key: sealKeyOf(replicas),
+      since: Number.NEGATIVE_INFINITY,
+      now: () => 0,
+    });
     const clients = replicas.list.map(({ port }) => new HttpClient(port, replicas.adminKey));
-    const leading = async () => (await Promise.all(clients.map((client) => client.get('/debug/shards')))).filter(({ text }) => text.includes('"leading":true')).length;
+    const leading = async () =>
+      (await Promise.all(clients.map((client) => client.get('/debug/shards')))).filter(({ text }) =>
+        text.includes('"leading":true'),
+      ).length;
 
     await withLaterDefinitions(async () => {
       await eventually(async () => {
         const { metadata, resolved } = await read('sbp', 'later-still');
-        const content = { ...resolved as object, format: 3, seal: undefined };
+        const content = { ...(resolved as object), format: 3, seal: undefined };
         const sealed = seals.sealed('SandboxPool', metadata, { uid: metadata.uid, content });
-        const { exitCode } = await controlPlane().kubectlAs('admin', ['patch', 'sbp', 'later-still', '-n', namespace, '--type=merge', '-p', JSON.stringify({ resolved: sealed })]);
+        const { exitCode } = await controlPlane().kubectlAs('admin', [
+          'patch',
+          'sbp',
+          'later-still',
+          '-n',
+          namespace,
+          '--type=merge',
+          '-p',
+          JSON.stringify({ resolved: sealed }),
+        ]);
         return exitCode === 0;
       }, 'a later version writes');
       for (const client of clients) {
-        await eventually(async () => (await client.get('/readyz')).text.includes('was written by a later version (format 3)'), 'not ready, and says why');
+        await eventually(
+          async () =>
+            (await client.get('/readyz')).text.includes(
+              'was written by a later version (format 3)',
+            ),
+          'not ready, and says why',
+        );
         expect((await client.get('/sandboxes?all=true')).status).to.equal(200);
       }
-      await eventually(async () => await leading() === 0, 'nobody leads');
+      await eventually(async () => (await leading()) === 0, 'nobody leads');
     });
     await controlPlane().kubectl('delete', 'sbp', 'later-still', '-n', namespace);
 
     for (const client of clients) await untilAnswered(200, () => client.get('/readyz'));
-    await eventually(async () => await leading() > 0, 'they lead again', 30_000);
-    clients.forEach((client) => { client.close(); });
+    await eventually(async () => (await leading()) > 0, 'they lead again', 30_000);
+    clients.forEach((client) => {
+      client.close();
+    });
   });
 
   it('is told at once by the admission policy, which lets the daemon alone write its fields', async () => {
     await controlPlane().apply(admissionPolicy('sandpool'));
     try {
-      await eventually(async () => (await written({ ...aPool('refused'), resolved: forgery('refused') })).includes('resolved is for Sandpool alone to write'), 'a forged pool is refused');
-      const key = { apiVersion: 'sandpool.dev/v1alpha1', kind: 'ApiKey', metadata: { name: 'refused' }, spec: keySpec() };
+      await eventually(
+        async () =>
+          (await written({ ...aPool('refused'), resolved: forgery('refused') })).includes(
+            'resolved is for Sandpool alone to write',
+          ),
+        'a forged pool is refused',
+      );
+      const key = {
+        apiVersion: 'sandpool.dev/v1alpha1',
+        kind: 'ApiKey',
+        metadata: { name: 'refused' },
+        spec: keySpec(),
+      };
       expect(await written(key)).to.include('spec is for Sandpool alone to write');
       expect(await written(aPool('by-hand'))).to.equal('');
-      await eventually(async () => (await read<{ resolved?: object }>('sbp', 'by-hand')).resolved !== undefined, 'the daemon fills it in');
-      expect((await asMallory('patch', 'sbp', 'by-hand', '--type=merge', '-p', '{"spec":{"replicas":2}}')).exitCode).to.equal(0);
-      expect((await asMallory('patch', 'sbp', 'by-hand', '--type=merge', '-p', '{"resolved":{"user":"bea"}}')).stderr).to.include('resolved is for Sandpool alone to write');
+      await eventually(
+        async () => (await read<{ resolved?: object }>('sbp', 'by-hand')).resolved !== undefined,
+        'the daemon fills it in',
+      );
+      expect(
+        (
+          await asMallory(
+            'patch',
+            'sbp',
+            'by-hand',
+            '--type=merge',
+            '-p',
+            '{"spec":{"replicas":2}}',
+          )
+        ).exitCode,
+      ).to.equal(0);
+      expect(
+        (
+          await asMallory(
+            'patch',
+            'sbp',
+            'by-hand',
+            '--type=merge',
+            '-p',
+            '{"resolved":{"user":"bea"}}',
+          )
+        ).stderr,
+      ).to.include('resolved is for Sandpool alone to write');
       expect((await asMallory('label', 'sbp', 'by-hand', 'mine=kept')).exitCode).to.equal(0);
-      await untilAnswered(201, () => tenant.post('/sandboxpools', { name: 'over-rest', templateName: 'trusted', replicas: 1 }));
-      const claimed = await untilAnswered(201, () => tenant.post('/sandboxes', { poolName: 'over-rest' }));
+      await untilAnswered(201, () =>
+        tenant.post('/sandboxpools', { name: 'over-rest', templateName: 'trusted', replicas: 1 }),
+      );
+      const claimed = await untilAnswered(201, () =>
+        tenant.post('/sandboxes', { poolName: 'over-rest' }),
+      );
       const sandbox = `sb-${(claimed.json as { sandbox: { sandboxId: string } }).sandbox.sandboxId}`;
-      expect((await asMallory('patch', 'sbx', sandbox, '--type=merge', '-p', '{"spec":{"claim":{"idleTimeoutMs":1}}}')).stderr).to.include('spec is for Sandpool alone to write');
+      expect(
+        (
+          await asMallory(
+            'patch',
+            'sbx',
+            sandbox,
+            '--type=merge',
+            '-p',
+            '{"spec":{"claim":{"idleTimeoutMs":1}}}',
+          )
+        ).stderr,
+      ).to.include('spec is for Sandpool alone to write');
       expect((await asMallory('annotate', 'sbx', sandbox, 'mine=kept')).exitCode).to.equal(0);
       expect((await asMallory('delete', 'sbx', sandbox)).exitCode).to.equal(0);
     } finally {
-      await controlPlane().kubectl('delete', 'validatingadmissionpolicybinding,validatingadmissionpolicy', ...policyNames());
+      await controlPlane().kubectl(
+        'delete',
+        'validatingadmissionpolicybinding,validatingadmissionpolicy',
+        ...policyNames(),
+      );
     }
   });
 
   it('has the daemon held to Secrets of its own names and type, by the admission policy', async () => {
-    const secret = (name: string, type: string): string => JSON.stringify({ apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace }, type, data: { '.dockerconfigjson': Buffer.from('{"auths":{}}').toString('base64') } });
-    const asDaemon = async (args: readonly string[], input = ''): Promise<string> => (await controlPlane().kubectlAs('admin', ['--as=sandpool', ...args], input)).stderr;
-    const made = async (name: string, type = 'kubernetes.io/dockerconfigjson'): Promise<string> => await asDaemon(['create', '--validate=false', '-f', '-'], secret(name, type));
+    const secret = (name: string, type: string): string =>
+      JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name, namespace },
+        type,
+        data: { '.dockerconfigjson': Buffer.from('{"auths":{}}').toString('base64') },
+      });
+    const asDaemon = async (args: readonly string[], input = ''): Promise<string> =>
+      (await controlPlane().kubectlAs('admin', ['--as=sandpool', ...args], input)).stderr;
+    const made = async (name: string, type = 'kubernetes.io/dockerconfigjson'): Promise<string> =>
+      await asDaemon(['create', '--validate=false', '-f', '-'], secret(name, type));
     await controlPlane().kubectlAs('admin', ['create', '-f', '-'], secret('not-its-own', 'Opaque'));
     await controlPlane().apply(admissionPolicy('sandpool'));
     try {
-      await eventually(async () => (await asDaemon(['delete', 'secret', 'not-its-own', '-n', namespace, '--wait=false', '--dry-run=server'])).includes('Sandpool writes Secrets named sandpool-pull-'), 'another\'s Secret is not deleted');
-      expect(await made('of-another-name')).to.include('Sandpool writes Secrets named sandpool-pull-');
-      expect(await made('sandpool-pull-opaque', 'Opaque')).to.include('of the type kubernetes.io/dockerconfigjson alone');
+      await eventually(
+        async () =>
+          (
+            await asDaemon([
+              'delete',
+              'secret',
+              'not-its-own',
+              '-n',
+              namespace,
+              '--wait=false',
+              '--dry-run=server',
+            ])
+          ).includes('Sandpool writes Secrets named sandpool-pull-'),
+        "another's Secret is not deleted",
+      );
+      expect(await made('of-another-name')).to.include(
+        'Sandpool writes Secrets named sandpool-pull-',
+      );
+      expect(await made('sandpool-pull-opaque', 'Opaque')).to.include(
+        'of the type kubernetes.io/dockerconfigjson alone',
+      );
       expect(await made('sandpool-pull-its-own')).to.equal('');
-      expect(await asDaemon(['delete', 'secret', 'sandpool-pull-its-own', '-n', namespace, '--wait=false'])).to.equal('');
+      expect(
+        await asDaemon([
+          'delete',
+          'secret',
+          'sandpool-pull-its-own',
+          '-n',
+          namespace,
+          '--wait=false',
+        ]),
+      ).to.equal('');
     } finally {
-      await controlPlane().kubectl('delete', 'validatingadmissionpolicybinding,validatingadmissionpolicy', ...policyNames());
+      await controlPlane().kubectl(
+        'delete',
+        'validatingadmissionpolicybinding,validatingadmissionpolicy',
+        ...policyNames(),
+      );
     }
   });
 
-  const policyNames = (): readonly string[] => [...new Set(admissionPolicy('sandpool').map((policy) => (policy as { metadata: { name: string } }).metadata.name))];
-  const keySpec = (): object => ({ format: 1, keyId: 'm'.repeat(16), team: 'black', user: 'mallory', role: 'admin', description: '', hash: '0'.repeat(64), issuedAt: NOW(), expiresAt: NOW() });
+  const policyNames = (): readonly string[] => [
+    ...new Set(
+      admissionPolicy('sandpool').map(
+        (policy) => (policy as { metadata: { name: string } }).metadata.name,
+      ),
+    ),
+  ];
+  const keySpec = (): object => ({
+    format: 1,
+    keyId: 'm'.repeat(16),
+    team: 'black',
+    user: 'mallory',
+    role: 'admin',
+    description: '',
+    hash: '0'.repeat(64),
+    issuedAt: NOW(),
+    expiresAt: NOW(),
+  });
 
   const withLaterDefinitions = async (work: () => Promise<void>): Promise<void> => {
-    const maximum = '/spec/versions/0/schema/openAPIV3Schema/properties/resolved/properties/format/maximum';
-    await controlPlane().kubectl('patch', 'crd', 'sandboxpools.sandpool.dev', '--type=json', '-p', JSON.stringify([{ op: 'replace', path: maximum, value: 3 }]));
+    const maximum =
+      '/spec/versions/0/schema/openAPIV3Schema/properties/resolved/properties/format/maximum';
+    await controlPlane().kubectl(
+      'patch',
+      'crd',
+      'sandboxpools.sandpool.dev',
+      '--type=json',
+      '-p',
+      JSON.stringify([{ op: 'replace', path: maximum, value: 3 }]),
+    );
     try {
       await work();
     } finally {

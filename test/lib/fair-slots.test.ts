@@ -11,8 +11,18 @@ class Slots {
   readonly begun: string[] = [];
   readonly underWay: { readonly tenant: string; readonly release: () => void }[] = [];
 
-  constructor(most: number, mostOfTenant: number, mostWaiting = 1_000, mostWaitingOfTenant = 1_000) {
-    this.slots = new FairSlots({ most: () => most, mostOfTenant: () => mostOfTenant, mostWaiting, mostWaitingOfTenant });
+  constructor(
+    most: number,
+    mostOfTenant: number,
+    mostWaiting = 1_000,
+    mostWaitingOfTenant = 1_000,
+  ) {
+    this.slots = new FairSlots({
+      most: () => most,
+      mostOfTenant: () => mostOfTenant,
+      mostWaiting,
+      mostWaitingOfTenant,
+    });
   }
 
   ask(tenant: string, name = tenant): (() => void) | undefined {
@@ -29,7 +39,7 @@ class Slots {
 }
 
 describe('slots that tenants share', () => {
-  it('are given tenant by tenant in turn, and to each tenant\'s tasks in their order', () => {
+  it("are given tenant by tenant in turn, and to each tenant's tasks in their order", () => {
     const shared = new Slots(1, 1);
     for (const name of ['a1', 'a2', 'a3']) shared.ask('ann', name);
     for (const name of ['b1', 'b2']) shared.ask('bob', name);
@@ -38,7 +48,7 @@ describe('slots that tenants share', () => {
     expect(shared.underWay).to.have.lengthOf(0);
   });
 
-  it('are never all one tenant\'s where it may not have all, though its tasks never end', () => {
+  it("are never all one tenant's where it may not have all, though its tasks never end", () => {
     const shared = new Slots(4, 3);
     for (let n = 0; n < 100; n++) shared.ask('ann');
     shared.ask('bob');
@@ -58,7 +68,9 @@ describe('slots that tenants share', () => {
   it('pass over what was taken back, and are released once', () => {
     const shared = new Slots(1, 1);
     let release: () => void = () => undefined;
-    shared.slots.request('ann', (done) => { release = done; });
+    shared.slots.request('ann', (done) => {
+      release = done;
+    });
     shared.ask('ann', 'taken back')?.();
     shared.ask('bob');
     shared.ask('cat');
@@ -71,44 +83,68 @@ describe('slots that tenants share', () => {
     const shared = new Slots(1, 1, 100_000, 100_000);
     shared.ask('ann');
     let count = 0;
-    for (let n = 0; n < 20_000; n++) shared.slots.request('bob', (release) => { count += 1; release(); });
+    for (let n = 0; n < 20_000; n++)
+      shared.slots.request('bob', (release) => {
+        count += 1;
+        release();
+      });
     shared.end();
     expect(count).to.equal(20_000);
   });
 
-  const step = fc.record({ tenant: fc.constantFrom(...TENANTS), does: fc.constantFrom('ask', 'ask', 'end', 'end of') });
+  const step = fc.record({
+    tenant: fc.constantFrom(...TENANTS),
+    does: fc.constantFrom('ask', 'ask', 'end', 'end of'),
+  });
 
   it('never pass a tenant over for two tasks of another, hold their limits, and leave nothing waiting in vain', () => {
-    check(fc.property(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 5 }), fc.array(step, { maxLength: 40, size: 'max' }), (most, ofTenant, steps) => {
-      const shared = new Slots(most, ofTenant);
-      const waiting = new Map<string, number>();
-      let seen = 0;
-      const held = (tenant: string): number => shared.underWay.filter((one) => one.tenant === tenant).length;
-      /** By tenant that waits: what others began since its first one came to the front. */
-      const passed = new Map<string, string[]>();
-      for (const { tenant, does } of steps) {
-        if (does === 'ask') {
-          shared.ask(tenant);
-          waiting.set(tenant, (waiting.get(tenant) ?? 0) + 1);
-        } else if (does === 'end') shared.end();
-        else if (held(tenant) > 0) shared.end(tenant);
-        for (; seen < shared.begun.length; seen++) {
-          const began = shared.begun[seen] ?? '';
-          waiting.set(began, (waiting.get(began) ?? 0) - 1);
-          passed.set(began, []);
-          for (const [other, count] of waiting) if (other !== began && count > 0 && held(other) < ofTenant) passed.get(other)?.push(began);
-        }
-        for (const each of TENANTS) {
-          expect(held(each)).to.be.at.most(ofTenant);
-          const by = passed.get(each) ?? [];
-          for (const other of TENANTS) expect(by.filter((one) => one === other).length, `${each} was passed over`).to.be.at.most(most + 1);
-          if (!passed.has(each)) passed.set(each, []);
-          if ((waiting.get(each) ?? 0) === 0) passed.set(each, []);
-          const isFree = shared.underWay.length < most && held(each) < ofTenant;
-          expect(isFree && (waiting.get(each) ?? 0) > 0, `${each} waits beside a free slot`).to.equal(false);
-        }
-        expect(shared.underWay.length).to.be.at.most(most);
-      }
-    }));
+    check(
+      fc.property(
+        fc.integer({ min: 1, max: 5 }),
+        fc.integer({ min: 1, max: 5 }),
+        fc.array(step, { maxLength: 40, size: 'max' }),
+        (most, ofTenant, steps) => {
+          const shared = new Slots(most, ofTenant);
+          const waiting = new Map<string, number>();
+          let seen = 0;
+          const held = (tenant: string): number =>
+            shared.underWay.filter((one) => one.tenant === tenant).length;
+          /** By tenant that waits: what others began since its first one came to the front. */
+          const passed = new Map<string, string[]>();
+          for (const { tenant, does } of steps) {
+            if (does === 'ask') {
+              shared.ask(tenant);
+              waiting.set(tenant, (waiting.get(tenant) ?? 0) + 1);
+            } else if (does === 'end') shared.end();
+            else if (held(tenant) > 0) shared.end(tenant);
+            for (; seen < shared.begun.length; seen++) {
+              const began = shared.begun[seen] ?? '';
+              waiting.set(began, (waiting.get(began) ?? 0) - 1);
+              passed.set(began, []);
+              for (const [other, count] of waiting)
+                if (other !== began && count > 0 && held(other) < ofTenant)
+                  passed.get(other)?.push(began);
+            }
+            for (const each of TENANTS) {
+              expect(held(each)).to.be.at.most(ofTenant);
+              const by = passed.get(each) ?? [];
+              for (const other of TENANTS)
+                expect(
+                  by.filter((one) => one === other).length,
+                  `${each} was passed over`,
+                ).to.be.at.most(most + 1);
+              if (!passed.has(each)) passed.set(each, []);
+              if ((waiting.get(each) ?? 0) === 0) passed.set(each, []);
+              const isFree = shared.underWay.length < most && held(each) < ofTenant;
+              expect(
+                isFree && (waiting.get(each) ?? 0) > 0,
+                `${each} waits beside a free slot`,
+              ).to.equal(false);
+            }
+            expect(shared.underWay.length).to.be.at.most(most);
+          }
+        },
+      ),
+    );
   });
 });

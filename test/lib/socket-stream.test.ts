@@ -6,20 +6,28 @@ import { SocketStream } from '../../src/lib/socket-stream.ts';
 class Held extends SocketStream {
   readonly written: (() => void)[] = [];
 
-  constructor() { super({ allowHalfOpen: false }); }
+  constructor() {
+    super({ allowHalfOpen: false });
+  }
 
   arrive(text: string): void {
     this.moved();
     this.push(text);
   }
 
-  override _read(): void { /* what comes is pushed */ }
+  override _read(): void {
+    /* what comes is pushed */
+  }
 
-  override _write(_chunk: Buffer, _encoding: BufferEncoding, done: () => void): void { this.written.push(done); }
+  override _write(_chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.written.push(done);
+  }
 }
 
 describe('a stream that stands in for a socket', () => {
-  afterEach(() => { mock.restoreAll(); });
+  afterEach(() => {
+    mock.restoreAll();
+  });
 
   it('says that nothing moved, and goes on', async () => {
     const stream = new Held();
@@ -32,7 +40,12 @@ describe('a stream that stands in for a socket', () => {
 
   it('waits anew whenever something moved', () => {
     let begun = 0;
-    const timer = { unref: () => timer, refresh: () => { begun += 1; } };
+    const timer = {
+      unref: () => timer,
+      refresh: () => {
+        begun += 1;
+      },
+    };
     mock.method(globalThis, 'setTimeout', () => timer);
     const stream = new Held();
     stream.setTimeout(40);

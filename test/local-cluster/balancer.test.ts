@@ -5,7 +5,11 @@ import { type AddressInfo, connect } from 'node:net';
 import { Balancer } from '../../local-cluster/balancer.ts';
 import { eventually } from '../support/eventually.ts';
 
-interface Daemon { readonly port: number; isReady: boolean; stop(): Promise<void> }
+interface Daemon {
+  readonly port: number;
+  isReady: boolean;
+  stop(): Promise<void>;
+}
 
 describe('the balancer before replicas', () => {
   let daemons: readonly Daemon[];
@@ -68,9 +72,15 @@ describe('the balancer before replicas', () => {
 
   it('carries large bodies whole, and an end', async () => {
     const body = Buffer.alloc(5_000_000, 'x');
-    const asked = request({ port: balancer.port, host: '127.0.0.1', method: 'POST', path: '/echo', agent: false });
+    const asked = request({
+      port: balancer.port,
+      host: '127.0.0.1',
+      method: 'POST',
+      path: '/echo',
+      agent: false,
+    });
     asked.end(body);
-    const [response] = await once(asked, 'response') as [AsyncIterable<Buffer>];
+    const [response] = (await once(asked, 'response')) as [AsyncIterable<Buffer>];
     let size = 0;
     for await (const chunk of response) size += chunk.length;
 

@@ -8,8 +8,13 @@ import { findLeftovers } from '../../local-cluster/leftovers.ts';
 import { belongingTo } from '../../local-cluster/watched-folder.ts';
 import { eventually } from '../support/eventually.ts';
 
-const MODULE = JSON.stringify(new URL('../../local-cluster/watched-folder.ts', import.meta.url).href);
-/** Starts a process that belongs to a folder, one of another session which that starts, and one that is merely told of it. */
+const MODULE = JSON.stringify(
+  new URL('../../local-cluster/watched-folder.ts', import.meta.url).href,
+);
+/**
+ * Starts a process that belongs to a folder, one of another session which that starts, and one that
+ * is merely told of it.
+ */
 const STARTER = `
   const { spawn } = await import('node:child_process');
   const { watchedFolder, markOf } = await import(${MODULE});
@@ -28,15 +33,23 @@ describe('a watched folder', function () {
 
   /** A process that has a folder, which it answers, and then does `next`. */
   const start = async (next: string): Promise<string> => {
-    starter = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', STARTER + next], { cwd: fileURLToPath(new URL('../..', import.meta.url)), stdio: ['pipe', 'pipe', 'inherit'] });
+    starter = spawn(
+      process.execPath,
+      ['--import', 'tsx', '--input-type=module', '-e', STARTER + next],
+      { cwd: fileURLToPath(new URL('../..', import.meta.url)), stdio: ['pipe', 'pipe', 'inherit'] },
+    );
     if (!starter.stdout) throw new Error('it has an output');
     const [said]: unknown[] = await once(starter.stdout, 'data');
     const [folder = '', pid = ''] = String(said).trim().split(' ');
     strangerPid = Number(pid);
-    await eventually(() => findLeftovers(belongingTo(folder)).length === 2, 'both of its processes run');
+    await eventually(
+      () => findLeftovers(belongingTo(folder)).length === 2,
+      'both of its processes run',
+    );
     return folder;
   };
-  const isGone = (folder: string): boolean => findLeftovers(belongingTo(folder)).length === 0 && !existsSync(dirname(folder));
+  const isGone = (folder: string): boolean =>
+    findLeftovers(belongingTo(folder)).length === 0 && !existsSync(dirname(folder));
 
   afterEach(() => {
     starter.kill('SIGKILL');
@@ -57,7 +70,9 @@ describe('a watched folder', function () {
   }
 
   it('does not keep its process from ending, and is gone then', async () => {
-    const folder = await start('await new Promise((resolve) => { process.stdin.once("data", resolve); }); process.stdin.destroy();');
+    const folder = await start(
+      'await new Promise((resolve) => { process.stdin.once("data", resolve); }); process.stdin.destroy();',
+    );
     starter.stdin?.write('end\n');
     const [code]: unknown[] = await once(starter, 'exit');
     expect(code).to.equal(0);

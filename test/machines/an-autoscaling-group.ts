@@ -1,10 +1,20 @@
 import { createActor, type Actor } from 'xstate';
-import type { GroupContext, GroupEvent, GroupIntent, GroupWords } from '../../src/machines/autoscaling-group-events.ts';
+import type {
+  GroupContext,
+  GroupEvent,
+  GroupIntent,
+  GroupWords,
+} from '../../src/machines/autoscaling-group-events.ts';
 import { autoscalingGroupMachine } from '../../src/machines/autoscaling-group-machine.ts';
 import { NO_MEMORY } from '../../src/machines/autoscaling-memory.ts';
 import { aGroup, aRule } from './autoscaling-examples.ts';
 
-export const theWords = (parts: Partial<GroupWords> = {}): GroupWords => ({ group: aGroup(), rules: [aRule()], memory: NO_MEMORY, ...parts });
+export const theWords = (parts: Partial<GroupWords> = {}): GroupWords => ({
+  group: aGroup(),
+  rules: [aRule()],
+  memory: NO_MEMORY,
+  ...parts,
+});
 
 /** An actor, and what it asked for and was not yet taken. */
 export class AnAutoscalingGroup {
@@ -13,16 +23,24 @@ export class AnAutoscalingGroup {
 
   constructor(words: GroupWords = theWords()) {
     this.#actor = createActor(autoscalingGroupMachine, { input: words });
-    this.#actor.on('*', (intent) => { this.asked.push(intent); });
+    this.#actor.on('*', (intent) => {
+      this.asked.push(intent);
+    });
     this.#actor.start();
   }
 
-  get context(): GroupContext { return this.#actor.getSnapshot().context; }
+  get context(): GroupContext {
+    return this.#actor.getSnapshot().context;
+  }
 
   /** As `enabled.scaling.up`. */
   get state(): string {
-    const path = (value: unknown): string => typeof value === 'object' && value !== null
-      ? Object.entries(value).map(([key, inner]) => `${key}.${path(inner)}`).join() : String(value);
+    const path = (value: unknown): string =>
+      typeof value === 'object' && value !== null
+        ? Object.entries(value)
+            .map(([key, inner]) => `${key}.${path(inner)}`)
+            .join()
+        : String(value);
     return path(this.#actor.getSnapshot().value);
   }
 
@@ -31,5 +49,7 @@ export class AnAutoscalingGroup {
     return this;
   }
 
-  taken(): readonly GroupIntent[] { return this.asked.splice(0); }
+  taken(): readonly GroupIntent[] {
+    return this.asked.splice(0);
+  }
 }

@@ -1,26 +1,65 @@
 import { expect } from 'chai';
 import type { ScaleUpMode } from '../../src/model/autoscaling-group.ts';
-import { AGroup, aGroup, aMember, aMemory, aRule, sizesOf, type GroupParts } from './autoscaling-examples.ts';
+import {
+  AGroup,
+  aGroup,
+  aMember,
+  aMemory,
+  aRule,
+  sizesOf,
+  type GroupParts,
+} from './autoscaling-examples.ts';
 
 /** Looks for as long as it takes until too few have been idle for long enough. */
-const afterThreshold = (subject: AGroup, ...members: readonly ReturnType<typeof aMember>[]) => subject.watch(10, ...members);
+const afterThreshold = (subject: AGroup, ...members: readonly ReturnType<typeof aMember>[]) =>
+  subject.watch(10, ...members);
 
 describe('how a group grows', () => {
-  const cases: readonly (readonly [string, ScaleUpMode, Parameters<typeof aMember>[0], number | undefined])[] = [
-    ['Conservative wants one idle, and adds a tenth', 'Conservative', { running: 20, pending: 9 }, 22],
+  const cases: readonly (readonly [
+    string,
+    ScaleUpMode,
+    Parameters<typeof aMember>[0],
+    number | undefined,
+  ])[] = [
+    [
+      'Conservative wants one idle, and adds a tenth',
+      'Conservative',
+      { running: 20, pending: 9 },
+      22,
+    ],
     ['Conservative adds one at least', 'Conservative', { running: 3, pending: 9 }, 4],
-    ['Conservative waits while instances are starting', 'Conservative', { running: 20, desired: 21, pending: 9 }, undefined],
-    ['Conservative is content with one that is idle', 'Conservative', { running: 20, idle: 1 }, undefined],
+    [
+      'Conservative waits while instances are starting',
+      'Conservative',
+      { running: 20, desired: 21, pending: 9 },
+      undefined,
+    ],
+    [
+      'Conservative is content with one that is idle',
+      'Conservative',
+      { running: 20, idle: 1 },
+      undefined,
+    ],
     ['Moderate wants a tenth idle', 'Moderate', { running: 20 }, 22],
     ['Moderate wants one idle where few run', 'Moderate', { running: 3 }, 4],
     ['Moderate at most doubles', 'Moderate', { running: 3, pending: 50 }, 6],
     ['Moderate adds two at least', 'Moderate', { running: 1, pending: 9 }, 3],
     ['Moderate counts what is starting', 'Moderate', { running: 20, desired: 21, pending: 1 }, 23],
-    ['Moderate adds nothing where what is starting is enough', 'Moderate', { running: 20, desired: 23, pending: 1 }, undefined],
+    [
+      'Moderate adds nothing where what is starting is enough',
+      'Moderate',
+      { running: 20, desired: 23, pending: 1 },
+      undefined,
+    ],
     ['Aggressive wants a quarter idle', 'Aggressive', { running: 20 }, 25],
     ['Aggressive wants two idle where few run', 'Aggressive', { running: 1, idle: 1 }, 3],
     ['Aggressive adds all that is missing', 'Aggressive', { running: 3, pending: 50 }, 55],
-    ['what is unavailable is not there', 'Moderate', { running: 20, unavailable: 2, desired: 22 }, 24],
+    [
+      'what is unavailable is not there',
+      'Moderate',
+      { running: 20, unavailable: 2, desired: 22 },
+      24,
+    ],
   ];
   for (const [fact, mode, seen, size] of cases) {
     it(fact, () => {
@@ -34,7 +73,9 @@ describe('how a group grows', () => {
     const subject = new AGroup();
 
     expect(subject.look(0, aMember({ running: 20 })).decision).to.equal(undefined);
-    expect(subject.look(9, aMember({ running: 20 })).outlook.limitedBy).to.deep.equal(['too few are idle for less than 10 s']);
+    expect(subject.look(9, aMember({ running: 20 })).outlook.limitedBy).to.deep.equal([
+      'too few are idle for less than 10 s',
+    ]);
     expect(subject.look(1, aMember({ running: 20 })).decision?.cause).to.equal('demand');
   });
 
@@ -47,14 +88,23 @@ describe('how a group grows', () => {
   });
 
   it('knows no threshold where it is Aggressive', () => {
-    expect(sizesOf(new AGroup({ group: aGroup({ up: { mode: 'Aggressive' } }) }).look(0, aMember({ running: 4 })))).to.deep.equal({ a: 6 });
+    expect(
+      sizesOf(
+        new AGroup({ group: aGroup({ up: { mode: 'Aggressive' } }) }).look(
+          0,
+          aMember({ running: 4 }),
+        ),
+      ),
+    ).to.deep.equal({ a: 6 });
   });
 
   it('keeps the cooldown between two scale-ups', () => {
     const subject = new AGroup();
     afterThreshold(subject, aMember({ running: 4, pending: 20 }));
 
-    expect(subject.look(59, aMember({ running: 8, pending: 20 })).outlook.limitedBy).to.deep.equal(['cooldown: 1 s are left of 60 s']);
+    expect(subject.look(59, aMember({ running: 8, pending: 20 })).outlook.limitedBy).to.deep.equal([
+      'cooldown: 1 s are left of 60 s',
+    ]);
     expect(sizesOf(subject.look(1, aMember({ running: 8, pending: 20 })))).to.deep.equal({ a: 16 });
   });
 
@@ -62,102 +112,167 @@ describe('how a group grows', () => {
     const subject = new AGroup({ group: aGroup({ up: { mode: 'Aggressive' } }) });
     subject.look(0, aMember({ running: 4, pending: 2 }));
 
-    expect(subject.look(5, aMember({ running: 4, desired: 8, pending: 4 })).outlook.limitedBy, 'as many as are starting').to.deep.equal(['cooldown: 55 s are left of 60 s']);
-    expect(sizesOf(subject.look(5, aMember({ running: 4, desired: 8, pending: 5 })))).to.deep.equal({ a: 11 });
+    expect(
+      subject.look(5, aMember({ running: 4, desired: 8, pending: 4 })).outlook.limitedBy,
+      'as many as are starting',
+    ).to.deep.equal(['cooldown: 55 s are left of 60 s']);
+    expect(sizesOf(subject.look(5, aMember({ running: 4, desired: 8, pending: 5 })))).to.deep.equal(
+      { a: 11 },
+    );
   });
 
   for (const mode of ['Conservative', 'Moderate', 'Aggressive'] as const) {
     it(`starts one at once for each claim that waits, in the cooldown too, and no more than that ahead of need: ${mode}`, () => {
-      const subject = new AGroup({ group: aGroup({ up: { mode } }), memory: aMemory({ coolingFrom: 9_999_000, seenAt: 9_999_000 }) });
+      const subject = new AGroup({
+        group: aGroup({ up: { mode } }),
+        memory: aMemory({ coolingFrom: 9_999_000, seenAt: 9_999_000 }),
+      });
 
-      expect(sizesOf(subject.look(0, aMember({ running: 4, pending: 30, waiting: 30 })))).to.deep.equal({ a: mode === 'Aggressive' ? 36 : 34 });
-      const { decision } = subject.look(5, aMember({ running: 4, desired: 34, pending: 30, waiting: 30 }));
+      expect(
+        sizesOf(subject.look(0, aMember({ running: 4, pending: 30, waiting: 30 }))),
+      ).to.deep.equal({ a: mode === 'Aggressive' ? 36 : 34 });
+      const { decision } = subject.look(
+        5,
+        aMember({ running: 4, desired: 34, pending: 30, waiting: 30 }),
+      );
       expect(decision, 'what is starting is for them').to.equal(undefined);
-      expect(sizesOf(subject.look(5, aMember({ running: 4, desired: 34, pending: 33, waiting: 33 })))).to.deep.equal({ a: mode === 'Aggressive' ? 39 : 37 });
+      expect(
+        sizesOf(subject.look(5, aMember({ running: 4, desired: 34, pending: 33, waiting: 33 }))),
+      ).to.deep.equal({ a: mode === 'Aggressive' ? 39 : 37 });
     });
   }
 
   it('starts for those who wait no more than the bounds allow', () => {
     const waiting = aMember({ running: 18, pending: 9, waiting: 9 });
-    const end = (parts: Parameters<typeof aGroup>[0], member = waiting) => new AGroup({ group: aGroup(parts) }).look(0, member);
+    const end = (parts: Parameters<typeof aGroup>[0], member = waiting) =>
+      new AGroup({ group: aGroup(parts) }).look(0, member);
 
     expect(sizesOf(end({ maxReplicas: 20 }))).to.deep.equal({ a: 20 });
     expect(sizesOf(end({}, { ...waiting, quota: 3 }))).to.deep.equal({ a: 21 });
-    expect(sizesOf(end({}, { ...waiting, pending: 10, waiting: 1 })), 'those who were refused wait for the rules').to.deep.equal({ a: 19 });
+    expect(
+      sizesOf(end({}, { ...waiting, pending: 10, waiting: 1 })),
+      'those who were refused wait for the rules',
+    ).to.deep.equal({ a: 19 });
   });
 
   it('does not grow while none is idle and no claim came within the quiet window', () => {
     const subject = new AGroup();
     const quiet = aMember({ running: 4, claimedAt: subject.now - 60_001 });
 
-    expect(afterThreshold(subject, quiet).outlook.limitedBy).to.deep.equal(['none is idle, and no claim came for 60 s']);
-    expect(sizesOf(subject.look(5, { ...quiet, pending: 1 })), 'one that waits is a claim').to.deep.equal({ a: 6 });
+    expect(afterThreshold(subject, quiet).outlook.limitedBy).to.deep.equal([
+      'none is idle, and no claim came for 60 s',
+    ]);
+    expect(
+      sizesOf(subject.look(5, { ...quiet, pending: 1 })),
+      'one that waits is a claim',
+    ).to.deep.equal({ a: 6 });
   });
 
   it('grows at idle 0 whether or not claims come where the quiet window is off', () => {
     const subject = new AGroup({ group: aGroup({ up: { idleZeroQuietWindowSeconds: 0 } }) });
 
-    expect(sizesOf(afterThreshold(subject, aMember({ running: 4, claimedAt: 0 })))).to.deep.equal({ a: 5 });
+    expect(sizesOf(afterThreshold(subject, aMember({ running: 4, claimedAt: 0 })))).to.deep.equal({
+      a: 5,
+    });
   });
 
   it('wants nothing idle once nobody used it for the whole idle timeout', () => {
     const subject = new AGroup({ group: aGroup({ up: { mode: 'Aggressive' }, minReplicas: 1 }) });
 
-    expect(sizesOf(subject.look(0, aMember({ idle: 1, claimedAt: 0 }))), 'a new group').to.deep.equal({ a: 2 });
+    expect(
+      sizesOf(subject.look(0, aMember({ idle: 1, claimedAt: 0 }))),
+      'a new group',
+    ).to.deep.equal({ a: 2 });
     subject.watch(1_000, aMember({ idle: 2, claimedAt: 0 }));
     expect(subject.watch(3_600, aMember({ idle: 1, claimedAt: 0 })).decision).to.equal(undefined);
-    expect(sizesOf(subject.look(5, aMember({ running: 1, claimedAt: subject.now })))).to.deep.equal({ a: 3 });
+    expect(sizesOf(subject.look(5, aMember({ running: 1, claimedAt: subject.now })))).to.deep.equal(
+      { a: 3 },
+    );
   });
 
   it('stays at zero until somebody claims', () => {
     const subject = new AGroup();
 
     expect(subject.watch(3_600, aMember({ claimedAt: 0 })).decision).to.equal(undefined);
-    expect(sizesOf(subject.look(5, aMember({ claimedAt: subject.now, pending: 1 })))['a'], 'at once: none was idle for long').to.equal(2);
+    expect(
+      sizesOf(subject.look(5, aMember({ claimedAt: subject.now, pending: 1 })))['a'],
+      'at once: none was idle for long',
+    ).to.equal(2);
   });
 });
 
 describe("a group's bounds", () => {
-  const sized = (parts: GroupParts, rules: readonly ReturnType<typeof aRule>[], ...members: readonly ReturnType<typeof aMember>[]) =>
-    sizesOf(new AGroup({ group: aGroup(parts), rules }).look(0, ...members));
+  const sized = (
+    parts: GroupParts,
+    rules: readonly ReturnType<typeof aRule>[],
+    ...members: readonly ReturnType<typeof aMember>[]
+  ) => sizesOf(new AGroup({ group: aGroup(parts), rules }).look(0, ...members));
 
   it('fills up to the least at once, in the cooldown too', () => {
-    const subject = new AGroup({ group: aGroup({ minReplicas: 4 }), memory: aMemory({ coolingFrom: 9_999_000, grewAt: 9_999_000, seenAt: 9_999_000 }) });
+    const subject = new AGroup({
+      group: aGroup({ minReplicas: 4 }),
+      memory: aMemory({ coolingFrom: 9_999_000, grewAt: 9_999_000, seenAt: 9_999_000 }),
+    });
 
     expect(sizesOf(subject.look(0, aMember({ idle: 1 })))).to.deep.equal({ a: 4 });
     expect(subject.memory.coolingFrom, 'and begins no cooldown').to.equal(9_999_000);
   });
 
   it('never exceeds the most of the group', () => {
-    const end = afterThreshold(new AGroup({ group: aGroup({ maxReplicas: 21 }) }), aMember({ running: 20, pending: 9 }));
+    const end = afterThreshold(
+      new AGroup({ group: aGroup({ maxReplicas: 21 }) }),
+      aMember({ running: 20, pending: 9 }),
+    );
 
     expect(sizesOf(end)).to.deep.equal({ a: 21 });
     expect(end.decision?.limitedBy).to.deep.equal(["the group's most is 21"]);
   });
 
   it('never exceeds the most of a member', () => {
-    const end = afterThreshold(new AGroup({ rules: [aRule({ maxReplicas: 20 })] }), aMember({ running: 20, pending: 9 }));
+    const end = afterThreshold(
+      new AGroup({ rules: [aRule({ maxReplicas: 20 })] }),
+      aMember({ running: 20, pending: 9 }),
+    );
 
     expect(end.decision).to.equal(undefined);
     expect(end.outlook.limitedBy).to.deep.equal(['a has its most, 20']);
   });
 
   it('goes down to a most that was lowered, at once', () => {
-    expect(sized({ maxReplicas: 6 }, [aRule()], aMember({ running: 2, idle: 8 }))).to.deep.equal({ a: 6 });
-    expect(sized({}, [aRule({ maxReplicas: 6 })], aMember({ running: 2, idle: 8 }))).to.deep.equal({ a: 6 });
+    expect(sized({ maxReplicas: 6 }, [aRule()], aMember({ running: 2, idle: 8 }))).to.deep.equal({
+      a: 6,
+    });
+    expect(sized({}, [aRule({ maxReplicas: 6 })], aMember({ running: 2, idle: 8 }))).to.deep.equal({
+      a: 6,
+    });
   });
 
   it('takes what is idle before it counts away what runs', () => {
-    expect(sized({ maxReplicas: 10 }, [aRule(), aRule({ name: 'b' })], aMember({ running: 9 }), aMember({ name: 'b', idle: 5 }))).to.deep.equal({ b: 1 });
+    expect(
+      sized(
+        { maxReplicas: 10 },
+        [aRule(), aRule({ name: 'b' })],
+        aMember({ running: 9 }),
+        aMember({ name: 'b', idle: 5 }),
+      ),
+    ).to.deep.equal({ b: 1 });
   });
 
   it("lets a member's least win over the group's most", () => {
-    expect(sized({ maxReplicas: 3 }, [aRule({ minReplicas: 4 }), aRule({ name: 'b', minReplicas: 2 })], aMember({ idle: 1 }), aMember({ name: 'b', idle: 1 })))
-      .to.deep.equal({ a: 4, b: 2 });
+    expect(
+      sized(
+        { maxReplicas: 3 },
+        [aRule({ minReplicas: 4 }), aRule({ name: 'b', minReplicas: 2 })],
+        aMember({ idle: 1 }),
+        aMember({ name: 'b', idle: 1 }),
+      ),
+    ).to.deep.equal({ a: 4, b: 2 });
   });
 
   it("lets a member's least win over its most", () => {
-    expect(sized({}, [aRule({ minReplicas: 4, maxReplicas: 2 })], aMember({ idle: 1 }))).to.deep.equal({ a: 4 });
+    expect(
+      sized({}, [aRule({ minReplicas: 4, maxReplicas: 2 })], aMember({ idle: 1 })),
+    ).to.deep.equal({ a: 4 });
   });
 
   it('adds no more than the quota allows', () => {
@@ -172,38 +287,74 @@ describe('several members of a group', () => {
   const two = (b: Parameters<typeof aRule>[0] = {}) => [aRule(), aRule({ name: 'b', ...b })];
 
   it('grow by priority, the higher number first', () => {
-    const end = afterThreshold(new AGroup({ rules: two({ scaleUpPriority: 1, maxReplicas: 12 }) }), aMember({ running: 10 }), aMember({ name: 'b', running: 10 }));
+    const end = afterThreshold(
+      new AGroup({ rules: two({ scaleUpPriority: 1, maxReplicas: 12 }) }),
+      aMember({ running: 10 }),
+      aMember({ name: 'b', running: 10 }),
+    );
 
     expect(sizesOf(end)).to.deep.equal({ b: 12 });
   });
 
   it('give the next one what the first has no room for', () => {
-    const end = afterThreshold(new AGroup({ rules: two({ scaleUpPriority: 1, maxReplicas: 11 }) }), aMember({ running: 10 }), aMember({ name: 'b', running: 10 }));
+    const end = afterThreshold(
+      new AGroup({ rules: two({ scaleUpPriority: 1, maxReplicas: 11 }) }),
+      aMember({ running: 10 }),
+      aMember({ name: 'b', running: 10 }),
+    );
 
     expect(sizesOf(end)).to.deep.equal({ a: 11, b: 11 });
   });
 
   it('grow by headroom where priorities are equal, then by name', () => {
-    expect(sizesOf(afterThreshold(new AGroup({ rules: two({ maxReplicas: 200 }) }), aMember({ running: 10 }), aMember({ name: 'b', running: 10 })))).to.deep.equal({ b: 12 });
-    expect(sizesOf(afterThreshold(new AGroup({ rules: two() }), aMember({ running: 10 }), aMember({ name: 'b', running: 10 })))).to.deep.equal({ a: 12 });
+    expect(
+      sizesOf(
+        afterThreshold(
+          new AGroup({ rules: two({ maxReplicas: 200 }) }),
+          aMember({ running: 10 }),
+          aMember({ name: 'b', running: 10 }),
+        ),
+      ),
+    ).to.deep.equal({ b: 12 });
+    expect(
+      sizesOf(
+        afterThreshold(
+          new AGroup({ rules: two() }),
+          aMember({ running: 10 }),
+          aMember({ name: 'b', running: 10 }),
+        ),
+      ),
+    ).to.deep.equal({ a: 12 });
   });
 
   it('grow where claims are refused, though another has what is idle', () => {
-    const end = afterThreshold(new AGroup({ rules: two({ scaleUpPriority: -1 }) }), aMember({ idle: 10 }), aMember({ name: 'b', running: 2, pending: 1 }));
+    const end = afterThreshold(
+      new AGroup({ rules: two({ scaleUpPriority: -1 }) }),
+      aMember({ idle: 10 }),
+      aMember({ name: 'b', running: 2, pending: 1 }),
+    );
 
     expect(sizesOf(end)).to.deep.equal({ b: 3 });
   });
 
   it('share one quota', () => {
     const quota = 3;
-    const end = afterThreshold(new AGroup({ rules: two({ scaleUpPriority: 1, maxReplicas: 12 }) }), aMember({ running: 10, pending: 9, quota }), aMember({ name: 'b', running: 10, pending: 9, quota }));
+    const end = afterThreshold(
+      new AGroup({ rules: two({ scaleUpPriority: 1, maxReplicas: 12 }) }),
+      aMember({ running: 10, pending: 9, quota }),
+      aMember({ name: 'b', running: 10, pending: 9, quota }),
+    );
 
     expect(sizesOf(end)).to.deep.equal({ a: 11, b: 12 });
     expect(end.decision?.limitedBy).to.include('the quota allows no more');
   });
 
   it('leave out who is out of reach', () => {
-    const end = afterThreshold(new AGroup({ rules: two() }), aMember({ running: 10, reachable: false }), aMember({ name: 'b', running: 10 }));
+    const end = afterThreshold(
+      new AGroup({ rules: two() }),
+      aMember({ running: 10, reachable: false }),
+      aMember({ name: 'b', running: 10 }),
+    );
 
     expect(sizesOf(end)).to.deep.equal({ b: 12 });
     expect(end.outlook.headroom['a']).to.equal(0);
@@ -211,7 +362,10 @@ describe('several members of a group', () => {
 
   it('shrink by priority, then where most is idle', () => {
     const shrunk = (down: number) => {
-      const subject = new AGroup({ group: aGroup({ maxReplicas: 11 }), rules: two({ scaleDownPriority: down }) });
+      const subject = new AGroup({
+        group: aGroup({ maxReplicas: 11 }),
+        rules: two({ scaleDownPriority: down }),
+      });
       return sizesOf(subject.look(0, aMember({ idle: 8 }), aMember({ name: 'b', idle: 6 })));
     };
 
@@ -221,13 +375,21 @@ describe('several members of a group', () => {
 });
 
 describe('a member that can not start what it should', () => {
-  const trouble = (count: number, since: number) => ({ reason: 'unschedulable' as const, count, since });
+  const trouble = (count: number, since: number) => ({
+    reason: 'unschedulable' as const,
+    count,
+    since,
+  });
   const rules = [aRule({ scaleUpPriority: 1 }), aRule({ name: 'b' })];
 
   it('gives back what failed, and the next one is tried at once', () => {
     const subject = new AGroup({ rules });
     afterThreshold(subject, aMember({ running: 10 }), aMember({ name: 'b' }));
-    const end = subject.look(5, aMember({ running: 10, desired: 11, trouble: trouble(1, subject.now) }), aMember({ name: 'b' }));
+    const end = subject.look(
+      5,
+      aMember({ running: 10, desired: 11, trouble: trouble(1, subject.now) }),
+      aMember({ name: 'b' }),
+    );
 
     expect(sizesOf(end)).to.deep.equal({ a: 10, b: 1 });
     expect(end.decision?.cause).to.equal('failure');
@@ -243,7 +405,9 @@ describe('a member that can not start what it should', () => {
     expect(waiting.decision).to.equal(undefined);
     expect(waiting.outlook.limitedBy).to.deep.equal(['a is saturated for 60 s (unschedulable)']);
     expect(waiting.outlook.headroom).to.deep.equal({ a: 0 });
-    expect(sizesOf(subject.look(60, aMember({ running: 10, pending: 1 })))).to.deep.equal({ a: 12 });
+    expect(sizesOf(subject.look(60, aMember({ running: 10, pending: 1 })))).to.deep.equal({
+      a: 12,
+    });
   });
 
   it('is not blamed for what showed before it was scaled up', () => {
@@ -251,13 +415,21 @@ describe('a member that can not start what it should', () => {
     const before = subject.now - 1;
     afterThreshold(subject, aMember({ running: 10 }));
 
-    expect(subject.look(5, aMember({ running: 10, desired: 11, trouble: trouble(1, before) })).decision).to.equal(undefined);
+    expect(
+      subject.look(5, aMember({ running: 10, desired: 11, trouble: trouble(1, before) })).decision,
+    ).to.equal(undefined);
     expect(subject.memory.saturated).to.deep.equal({});
   });
 
   it('keeps its least, and what it lacks there is made up elsewhere', () => {
-    const subject = new AGroup({ rules: [aRule({ minReplicas: 4, scaleUpPriority: 1 }), aRule({ name: 'b' })] });
-    const end = afterThreshold(subject, aMember({ desired: 4, trouble: trouble(4, subject.now + 10_000) }), aMember({ name: 'b', pending: 1 }));
+    const subject = new AGroup({
+      rules: [aRule({ minReplicas: 4, scaleUpPriority: 1 }), aRule({ name: 'b' })],
+    });
+    const end = afterThreshold(
+      subject,
+      aMember({ desired: 4, trouble: trouble(4, subject.now + 10_000) }),
+      aMember({ name: 'b', pending: 1 }),
+    );
 
     expect(sizesOf(end)).to.deep.equal({ b: 2 });
   });
@@ -290,7 +462,9 @@ describe('how a group shrinks', () => {
   });
 
   it('takes nothing away so soon after a scale-up', () => {
-    const subject = new AGroup({ group: aGroup({ down: { idleTimeoutSeconds: 10, stabilizationSeconds: 10 } }) });
+    const subject = new AGroup({
+      group: aGroup({ down: { idleTimeoutSeconds: 10, stabilizationSeconds: 10 } }),
+    });
     afterThreshold(subject, aMember({ running: 10 }));
 
     const end = subject.watch(115, aMember({ running: 1, idle: 10 }));
@@ -300,30 +474,46 @@ describe('how a group shrinks', () => {
   });
 
   it('leaves what was born within the protection window', () => {
-    const subject = new AGroup({ group: aGroup({ down: { idleTimeoutSeconds: 10, stabilizationSeconds: 10 } }) });
+    const subject = new AGroup({
+      group: aGroup({ down: { idleTimeoutSeconds: 10, stabilizationSeconds: 10 } }),
+    });
 
-    expect(sizesOf(subject.watch(20, aMember({ running: 1, idle: 10, settled: 3 })))).to.deep.equal({ a: 8 });
+    expect(sizesOf(subject.watch(20, aMember({ running: 1, idle: 10, settled: 3 })))).to.deep.equal(
+      { a: 8 },
+    );
   });
 
   it('keeps what waiting claims ask for, though the member on which they wait is full', () => {
     const subject = new AGroup({ rules: [aRule(), aRule({ name: 'b', maxReplicas: 5 })] });
 
-    expect(subject.watch(1_800, aMember({ idle: 2 }), aMember({ name: 'b', running: 5, pending: 1 })).decision).to.equal(undefined);
+    expect(
+      subject.watch(1_800, aMember({ idle: 2 }), aMember({ name: 'b', running: 5, pending: 1 }))
+        .decision,
+    ).to.equal(undefined);
   });
 
   it('never does with an idle timeout of 0', () => {
-    expect(new AGroup({ group: aGroup({ down: { idleTimeoutSeconds: 0 } }) }).watch(7_200, aMember({ idle: 10 })).decision).to.equal(undefined);
+    expect(
+      new AGroup({ group: aGroup({ down: { idleTimeoutSeconds: 0 } }) }).watch(
+        7_200,
+        aMember({ idle: 10 }),
+      ).decision,
+    ).to.equal(undefined);
   });
 
   it('keeps the buffer, and the least', () => {
-    expect(sizesOf(new AGroup({ group: aGroup({ minReplicas: 7 }) }).watch(900, aMember({ idle: 10 })))).to.deep.equal({ a: 7 });
+    expect(
+      sizesOf(new AGroup({ group: aGroup({ minReplicas: 7 }) }).watch(900, aMember({ idle: 10 }))),
+    ).to.deep.equal({ a: 7 });
     expect(new AGroup().watch(3_600, aMember({ idle: 1 })).decision).to.equal(undefined);
   });
 
   it('goes down to its least where nobody claimed for the whole window, to zero too', () => {
     const subject = new AGroup({ memory: aMemory({ firstAt: 1 }) });
 
-    expect(sizesOf(subject.watch(900, aMember({ idle: 4, claimedAt: subject.now - 1_000 })))).to.deep.equal({ a: 0 });
+    expect(
+      sizesOf(subject.watch(900, aMember({ idle: 4, claimedAt: subject.now - 1_000 }))),
+    ).to.deep.equal({ a: 0 });
   });
 
   it('keeps the buffer of a group that nobody uses where the quiet window is off', () => {
@@ -355,15 +545,22 @@ describe('a decision', () => {
     const { decision } = afterThreshold(subject, aMember({ running: 3, pending: 5 }));
 
     expect(decision).to.deep.equal({
-      id: subject.now, at: subject.now, cause: 'demand', changes: [{ member: 'a', from: 3, to: 6 }],
-      seen: { desired: 3, running: 3, idle: 0, starting: 0, pending: 5 }, wanted: 9,
-      reason: '3 running, 0 idle, 0 starting, 5 asked for; Moderate wants 1 idle', limitedBy: ['Moderate adds 3 at a time'],
+      id: subject.now,
+      at: subject.now,
+      cause: 'demand',
+      changes: [{ member: 'a', from: 3, to: 6 }],
+      seen: { desired: 3, running: 3, idle: 0, starting: 0, pending: 5 },
+      wanted: 9,
+      reason: '3 running, 0 idle, 0 starting, 5 asked for; Moderate wants 1 idle',
+      limitedBy: ['Moderate adds 3 at a time'],
     });
   });
 
   it('has a higher number than any that its members know', () => {
     const subject = new AGroup();
 
-    expect(afterThreshold(subject, aMember({ running: 3, decided: 99_000_000 })).decision?.id).to.equal(99_000_001);
+    expect(
+      afterThreshold(subject, aMember({ running: 3, decided: 99_000_000 })).decision?.id,
+    ).to.equal(99_000_001);
   });
 });

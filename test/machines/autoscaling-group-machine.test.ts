@@ -1,5 +1,11 @@
 import { expect } from 'chai';
-import { ANSWER_MS, EVALUATION_MS, REST_MS, STALE_MS, WAKE_MS } from '../../src/machines/autoscaling-group-machine.ts';
+import {
+  ANSWER_MS,
+  EVALUATION_MS,
+  REST_MS,
+  STALE_MS,
+  WAKE_MS,
+} from '../../src/machines/autoscaling-group-machine.ts';
 import type { GroupEvent } from '../../src/machines/autoscaling-group-events.ts';
 import type { ScalingDecision } from '../../src/model/scaling-decision.ts';
 import { aGroup, aMember, aMemory, aRule } from './autoscaling-examples.ts';
@@ -7,18 +13,35 @@ import { AnAutoscalingGroup, theWords } from './an-autoscaling-group.ts';
 
 const T = 10_000_000;
 const wanting = aGroup({ up: { mode: 'Aggressive' } });
-const observed = (now: number, ...members: readonly ReturnType<typeof aMember>[]): GroupEvent => ({ type: 'OBSERVED', members, now });
+const observed = (now: number, ...members: readonly ReturnType<typeof aMember>[]): GroupEvent => ({
+  type: 'OBSERVED',
+  members,
+  now,
+});
 const aDecision = (parts: Partial<ScalingDecision> = {}): ScalingDecision => ({
-  id: T, at: T, cause: 'demand', changes: [{ member: 'a', from: 4, to: 6 }], seen: { desired: 4, running: 4, idle: 0, starting: 0, pending: 0 },
-  wanted: 6, reason: '', limitedBy: [], ...parts,
+  id: T,
+  at: T,
+  cause: 'demand',
+  changes: [{ member: 'a', from: 4, to: 6 }],
+  seen: { desired: 4, running: 4, idle: 0, starting: 0, pending: 0 },
+  wanted: 6,
+  reason: '',
+  limitedBy: [],
+  ...parts,
 });
 
 /** One that leads and has decided on 4 to 6, and asked to save that. */
-const deciding = (): AnAutoscalingGroup => new AnAutoscalingGroup(theWords({ group: wanting })).send({ type: 'LEAD', now: T }, observed(T, aMember({ running: 4 })));
+const deciding = (): AnAutoscalingGroup =>
+  new AnAutoscalingGroup(theWords({ group: wanting })).send(
+    { type: 'LEAD', now: T },
+    observed(T, aMember({ running: 4 })),
+  );
 
 describe('the machine of an autoscaling group', () => {
   it('decides nothing before it leads', () => {
-    const group = new AnAutoscalingGroup(theWords({ group: wanting })).send(observed(T, aMember({ running: 4 })));
+    const group = new AnAutoscalingGroup(theWords({ group: wanting })).send(
+      observed(T, aMember({ running: 4 })),
+    );
 
     expect(group.state).to.equal('following');
     expect(group.asked).to.deep.equal([]);
@@ -33,16 +56,24 @@ describe('the machine of an autoscaling group', () => {
   });
 
   it('looks seldom where time alone changes nothing, and as ever once something stirs', () => {
-    const group = new AnAutoscalingGroup().send({ type: 'LEAD', now: T }, observed(T, aMember({ running: 4, idle: 1 })));
+    const group = new AnAutoscalingGroup().send(
+      { type: 'LEAD', now: T },
+      observed(T, aMember({ running: 4, idle: 1 })),
+    );
     expect(group.context.deadline).to.equal(T + REST_MS);
 
-    expect(group.send({ type: 'STIR', now: T + 1_000 }).context.deadline, 'not sooner than without a rest').to.equal(T + EVALUATION_MS);
+    expect(
+      group.send({ type: 'STIR', now: T + 1_000 }).context.deadline,
+      'not sooner than without a rest',
+    ).to.equal(T + EVALUATION_MS);
     group.send(observed(T + EVALUATION_MS, aMember({ running: 4, idle: 1 })));
     expect(group.send({ type: 'STIR', now: T + 30_000 }).context.deadline).to.equal(T + 30_000);
   });
 
   it('looks again as soon as a threshold or cooldown is over', () => {
-    const group = new AnAutoscalingGroup(theWords({ group: aGroup({ up: { idleThresholdSeconds: 3 } }) })).send({ type: 'LEAD', now: T }, observed(T, aMember({ running: 4 })));
+    const group = new AnAutoscalingGroup(
+      theWords({ group: aGroup({ up: { idleThresholdSeconds: 3 } }) }),
+    ).send({ type: 'LEAD', now: T }, observed(T, aMember({ running: 4 })));
 
     expect(group.context.deadline).to.equal(T + 3_000);
   });
@@ -54,18 +85,36 @@ describe('the machine of an autoscaling group', () => {
     expect(group.asked.map(({ type }) => type)).to.deep.equal(['save']);
     group.send({ type: 'SAVED', id: T, now: T + 10 });
     expect(group.state).to.equal('enabled.scaling.up');
-    expect(group.asked.at(-1)).to.deep.equal({ type: 'apply', id: T, cause: 'demand', change: { member: 'a', from: 4, to: 6 } });
+    expect(group.asked.at(-1)).to.deep.equal({
+      type: 'apply',
+      id: T,
+      cause: 'demand',
+      change: { member: 'a', from: 4, to: 6 },
+    });
   });
 
   it('sizes a member of any name', () => {
     const name = 'constructor'; // every object has one
-    const group = new AnAutoscalingGroup(theWords({ group: wanting, rules: [aRule({ name })] })).send({ type: 'LEAD', now: T }, observed(T, aMember({ name, running: 4 })));
+    const group = new AnAutoscalingGroup(
+      theWords({ group: wanting, rules: [aRule({ name })] }),
+    ).send({ type: 'LEAD', now: T }, observed(T, aMember({ name, running: 4 })));
     expect(group.state).to.equal('enabled.saving');
 
     group.send({ type: 'SAVED', id: T, now: T });
     expect(group.state).to.equal('enabled.scaling.up');
-    expect(group.asked.at(-1)).to.deep.equal({ type: 'apply', id: T, cause: 'demand', change: { member: name, from: 4, to: 6 } });
-    group.send({ type: 'CHANGED', id: T, member: name, outcome: { kind: 'refused', reason: 'quota' }, now: T });
+    expect(group.asked.at(-1)).to.deep.equal({
+      type: 'apply',
+      id: T,
+      cause: 'demand',
+      change: { member: name, from: 4, to: 6 },
+    });
+    group.send({
+      type: 'CHANGED',
+      id: T,
+      member: name,
+      outcome: { kind: 'refused', reason: 'quota' },
+      now: T,
+    });
     expect(group.state).to.equal('enabled.resting.saturated');
   });
 
@@ -81,20 +130,29 @@ describe('the machine of an autoscaling group', () => {
   it('asks again to save where no answer came, under the same id', () => {
     const group = deciding().send({ type: 'DEADLINE', now: T + ANSWER_MS });
 
-    expect(group.asked.map((intent) => 'id' in intent && [intent.type, intent.id])).to.deep.equal([['save', T], ['save', T]]);
+    expect(group.asked.map((intent) => 'id' in intent && [intent.type, intent.id])).to.deep.equal([
+      ['save', T],
+      ['save', T],
+    ]);
   });
 
   it('goes on where the record shows that its save landed', () => {
     const group = deciding();
     const { memory } = group.context;
 
-    expect(group.send({ type: 'RECORD', ...theWords({ group: wanting, memory }), now: T + 10 }).state).to.equal('enabled.scaling.up');
+    expect(
+      group.send({ type: 'RECORD', ...theWords({ group: wanting, memory }), now: T + 10 }).state,
+    ).to.equal('enabled.scaling.up');
   });
 
   it('takes the words of the record that shows its save', () => {
     const group = deciding();
     const { memory } = group.context;
-    group.send({ type: 'RECORD', ...theWords({ group: { ...wanting, maxReplicas: 5 }, memory }), now: T + 10 });
+    group.send({
+      type: 'RECORD',
+      ...theWords({ group: { ...wanting, maxReplicas: 5 }, memory }),
+      now: T + 10,
+    });
 
     expect(group.context.group.maxReplicas).to.equal(5);
   });
@@ -105,30 +163,57 @@ describe('the machine of an autoscaling group', () => {
     group.send({ type: 'CHANGED', id: T, member: 'a', outcome: { kind: 'done' }, now: T + 20 });
 
     expect(group.state).to.equal('enabled.resting.coolingDown');
-    expect(group.asked).to.deep.equal([{ type: 'tell', decision: group.context.saved.pending, outcomes: { a: { kind: 'done' } } }]);
+    expect(group.asked).to.deep.equal([
+      { type: 'tell', decision: group.context.saved.pending, outcomes: { a: { kind: 'done' } } },
+    ]);
     expect(group.context.memory.pending).to.equal(undefined);
   });
 
   it('asks again for what has no answer, and for nothing else', () => {
-    const two = theWords({ group: wanting, rules: [aRule({ maxReplicas: 5, scaleUpPriority: 1 }), aRule({ name: 'b' })] });
-    const group = new AnAutoscalingGroup(two).send({ type: 'LEAD', now: T }, observed(T, aMember({ running: 4 }), aMember({ name: 'b', running: 1 })));
-    group.send({ type: 'SAVED', id: T, now: T }, { type: 'CHANGED', id: T, member: 'a', outcome: { kind: 'done' }, now: T });
+    const two = theWords({
+      group: wanting,
+      rules: [aRule({ maxReplicas: 5, scaleUpPriority: 1 }), aRule({ name: 'b' })],
+    });
+    const group = new AnAutoscalingGroup(two).send(
+      { type: 'LEAD', now: T },
+      observed(T, aMember({ running: 4 }), aMember({ name: 'b', running: 1 })),
+    );
+    group.send(
+      { type: 'SAVED', id: T, now: T },
+      { type: 'CHANGED', id: T, member: 'a', outcome: { kind: 'done' }, now: T },
+    );
     group.taken();
     group.send({ type: 'DEADLINE', now: T + ANSWER_MS });
 
-    expect(group.asked).to.deep.equal([{ type: 'apply', id: T, cause: 'demand', change: { member: 'b', from: 1, to: 2 } }]);
+    expect(group.asked).to.deep.equal([
+      { type: 'apply', id: T, cause: 'demand', change: { member: 'b', from: 1, to: 2 } },
+    ]);
   });
 
   it('leaves a member alone whose growth is refused, and looks at once who else can', () => {
-    const group = deciding().send({ type: 'SAVED', id: T, now: T }, { type: 'CHANGED', id: T, member: 'a', outcome: { kind: 'refused', reason: 'quota' }, now: T + 20 });
+    const group = deciding().send(
+      { type: 'SAVED', id: T, now: T },
+      {
+        type: 'CHANGED',
+        id: T,
+        member: 'a',
+        outcome: { kind: 'refused', reason: 'quota' },
+        now: T + 20,
+      },
+    );
 
     expect(group.state).to.equal('enabled.resting.saturated');
-    expect(group.context.memory.saturated).to.deep.equal({ a: { until: T + 20 + 120_000, reason: 'quota' } });
+    expect(group.context.memory.saturated).to.deep.equal({
+      a: { until: T + 20 + 120_000, reason: 'quota' },
+    });
     expect(group.context.deadline).to.equal(T + 20);
   });
 
   it('is woken at once, but not more often than four times a second', () => {
-    const group = new AnAutoscalingGroup().send({ type: 'LEAD', now: T }, observed(T, aMember({ running: 4, idle: 4 })));
+    const group = new AnAutoscalingGroup().send(
+      { type: 'LEAD', now: T },
+      observed(T, aMember({ running: 4, idle: 4 })),
+    );
 
     expect(group.send({ type: 'WAKE', now: T + 10 }).context.deadline).to.equal(T + WAKE_MS);
     group.send(observed(T + WAKE_MS, aMember({ running: 4, idle: 4 })));
@@ -136,22 +221,34 @@ describe('the machine of an autoscaling group', () => {
   });
 
   it('looks at once after a decision where it was woken meanwhile', () => {
-    const group = deciding().send({ type: 'WAKE', now: T + 5 }, { type: 'SAVED', id: T, now: T + 10 }, { type: 'CHANGED', id: T, member: 'a', outcome: { kind: 'done' }, now: T + 20 });
+    const group = deciding().send(
+      { type: 'WAKE', now: T + 5 },
+      { type: 'SAVED', id: T, now: T + 10 },
+      { type: 'CHANGED', id: T, member: 'a', outcome: { kind: 'done' }, now: T + 20 },
+    );
 
     expect(group.context.deadline).to.equal(T + 20);
   });
 
   it('finishes what its predecessor saved', () => {
     const memory = aMemory({ last: T, pending: aDecision() });
-    const group = new AnAutoscalingGroup(theWords({ memory })).send({ type: 'LEAD', now: T + 4_000 });
+    const group = new AnAutoscalingGroup(theWords({ memory })).send({
+      type: 'LEAD',
+      now: T + 4_000,
+    });
 
-    expect(group.asked).to.deep.equal([{ type: 'apply', id: T, cause: 'demand', change: { member: 'a', from: 4, to: 6 } }]);
+    expect(group.asked).to.deep.equal([
+      { type: 'apply', id: T, cause: 'demand', change: { member: 'a', from: 4, to: 6 } },
+    ]);
     expect(group.state).to.equal('enabled.scaling.up');
   });
 
   it('drops what its predecessor saved too long ago', () => {
     const memory = aMemory({ last: T, pending: aDecision() });
-    const group = new AnAutoscalingGroup(theWords({ memory })).send({ type: 'LEAD', now: T + STALE_MS + 1 });
+    const group = new AnAutoscalingGroup(theWords({ memory })).send({
+      type: 'LEAD',
+      now: T + STALE_MS + 1,
+    });
 
     expect(group.state).to.equal('enabled.resting.idle');
     expect(group.asked).to.deep.equal([]);
@@ -159,29 +256,47 @@ describe('the machine of an autoscaling group', () => {
 
   it('takes over what another leader decided in between', () => {
     const group = deciding();
-    const memory = aMemory({ last: T + 5, pending: aDecision({ id: T + 5, changes: [{ member: 'a', from: 4, to: 3 }] }) });
+    const memory = aMemory({
+      last: T + 5,
+      pending: aDecision({ id: T + 5, changes: [{ member: 'a', from: 4, to: 3 }] }),
+    });
     group.taken();
-    group.send({ type: 'RECORD', ...theWords({ group: wanting, memory }), now: T + 10 }, { type: 'SAVE_LOST', id: T, now: T + 11 });
+    group.send(
+      { type: 'RECORD', ...theWords({ group: wanting, memory }), now: T + 10 },
+      { type: 'SAVE_LOST', id: T, now: T + 11 },
+    );
 
     expect(group.state).to.equal('enabled.scaling.down');
-    expect(group.asked).to.deep.equal([{ type: 'apply', id: T + 5, cause: 'demand', change: { member: 'a', from: 4, to: 3 } }]);
+    expect(group.asked).to.deep.equal([
+      { type: 'apply', id: T + 5, cause: 'demand', change: { member: 'a', from: 4, to: 3 } },
+    ]);
   });
 
   it('does nothing more once the owner disabled it, with a decision under way too', () => {
     const group = deciding().send({ type: 'SAVED', id: T, now: T });
     const { memory } = group.context;
     group.taken();
-    group.send({ type: 'RECORD', ...theWords({ group: { ...wanting, enabled: false }, memory }), now: T + 10 });
+    group.send({
+      type: 'RECORD',
+      ...theWords({ group: { ...wanting, enabled: false }, memory }),
+      now: T + 10,
+    });
 
     expect(group.state).to.equal('disabled');
     expect(group.asked.map(({ type }) => type)).to.deep.equal(['remember']);
     expect(group.context.deadline).to.equal(undefined);
-    group.send({ type: 'CHANGED', id: T, member: 'a', outcome: { kind: 'done' }, now: T + 20 }, observed(T + 20, aMember({ running: 4 })));
+    group.send(
+      { type: 'CHANGED', id: T, member: 'a', outcome: { kind: 'done' }, now: T + 20 },
+      observed(T + 20, aMember({ running: 4 })),
+    );
     expect(group.asked).to.have.length(1);
   });
 
   it('looks again once the owner enabled it', () => {
-    const group = new AnAutoscalingGroup(theWords({ group: { ...wanting, enabled: false } })).send({ type: 'LEAD', now: T });
+    const group = new AnAutoscalingGroup(theWords({ group: { ...wanting, enabled: false } })).send({
+      type: 'LEAD',
+      now: T,
+    });
     expect(group.state).to.equal('disabled');
 
     group.send({ type: 'RECORD', ...theWords({ group: wanting }), now: T + 10 });
@@ -190,48 +305,75 @@ describe('the machine of an autoscaling group', () => {
   });
 
   it('looks at once where the owner said something new, and not where the record says the same', () => {
-    const group = new AnAutoscalingGroup().send({ type: 'LEAD', now: T }, observed(T, aMember({ running: 4, idle: 4 })));
+    const group = new AnAutoscalingGroup().send(
+      { type: 'LEAD', now: T },
+      observed(T, aMember({ running: 4, idle: 4 })),
+    );
 
     group.send({ type: 'RECORD', ...theWords(), now: T + 1_000 });
     expect(group.context.deadline).to.equal(T + EVALUATION_MS);
-    group.send({ type: 'RECORD', ...theWords({ group: aGroup({ maxReplicas: 3 }) }), now: T + 1_000 });
+    group.send({
+      type: 'RECORD',
+      ...theWords({ group: aGroup({ maxReplicas: 3 }) }),
+      now: T + 1_000,
+    });
     expect(group.context.deadline).to.equal(T + 1_000);
   });
 
   it('saves nothing while nothing changes, though it counts down', () => {
     const group = new AnAutoscalingGroup().send({ type: 'LEAD', now: T });
-    for (let now = T; now <= T + 600_000; now += EVALUATION_MS) group.send(observed(now, aMember({ running: 1, idle: 9 })));
+    for (let now = T; now <= T + 600_000; now += EVALUATION_MS)
+      group.send(observed(now, aMember({ running: 1, idle: 9 })));
 
     expect(group.asked).to.deep.equal([]);
   });
 
   it('hands its windows over where something is about to go, and its successor goes on with them and says so', () => {
     const group = new AnAutoscalingGroup().send({ type: 'LEAD', now: T });
-    for (let now = T; now <= T + 895_000; now += EVALUATION_MS) group.send(observed(now, aMember({ running: 1, idle: 9 })));
+    for (let now = T; now <= T + 895_000; now += EVALUATION_MS)
+      group.send(observed(now, aMember({ running: 1, idle: 9 })));
     const [handover] = group.send({ type: 'FOLLOW' }).taken();
     if (handover?.type !== 'remember') throw new Error('nothing was handed over');
 
-    const successor = new AnAutoscalingGroup(theWords({ memory: handover.memory })).send({ type: 'LEAD', now: T + 896_000 });
+    const successor = new AnAutoscalingGroup(theWords({ memory: handover.memory })).send({
+      type: 'LEAD',
+      now: T + 896_000,
+    });
     successor.send(observed(T + 900_000, aMember({ running: 1, idle: 9 })));
     expect(successor.asked.map(({ type }) => type)).to.deep.equal(['save']);
 
-    const early = new AnAutoscalingGroup(theWords({ memory: handover.memory })).send({ type: 'LEAD', now: T + 896_000 }, observed(T + 897_000, aMember({ running: 1, idle: 9 })));
+    const early = new AnAutoscalingGroup(theWords({ memory: handover.memory })).send(
+      { type: 'LEAD', now: T + 896_000 },
+      observed(T + 897_000, aMember({ running: 1, idle: 9 })),
+    );
     expect(early.asked).to.have.length(1);
     expect(early.asked[0]).to.have.property('memory').that.does.not.have.property('handedOver');
   });
 
   it('begins its windows anew after a leader that did not hand over: what that one saw last nobody knows', () => {
     const group = new AnAutoscalingGroup().send({ type: 'LEAD', now: T });
-    for (let now = T; now <= T + 895_000; now += EVALUATION_MS) group.send(observed(now, aMember({ running: 1, idle: 9 })));
+    for (let now = T; now <= T + 895_000; now += EVALUATION_MS)
+      group.send(observed(now, aMember({ running: 1, idle: 9 })));
     const { memory } = group.context;
 
-    const successor = new AnAutoscalingGroup(theWords({ memory })).send({ type: 'LEAD', now: T + 896_000 }, observed(T + 900_000, aMember({ running: 1, idle: 9 })));
+    const successor = new AnAutoscalingGroup(theWords({ memory })).send(
+      { type: 'LEAD', now: T + 896_000 },
+      observed(T + 900_000, aMember({ running: 1, idle: 9 })),
+    );
     expect(successor.asked).to.deep.equal([]);
   });
 
   it('has it saved at once that a member is left alone', () => {
-    const group = new AnAutoscalingGroup(theWords({ rules: [aRule({ minReplicas: 2 })] })).send({ type: 'LEAD', now: T });
-    group.send(observed(T, aMember({ desired: 2, trouble: { reason: 'unschedulable', count: 2, since: T } })));
+    const group = new AnAutoscalingGroup(theWords({ rules: [aRule({ minReplicas: 2 })] })).send({
+      type: 'LEAD',
+      now: T,
+    });
+    group.send(
+      observed(
+        T,
+        aMember({ desired: 2, trouble: { reason: 'unschedulable', count: 2, since: T } }),
+      ),
+    );
 
     expect(group.asked.map(({ type }) => type)).to.deep.equal(['remember']);
     expect(group.asked[0]).to.have.nested.property('memory.saturated.a.reason', 'unschedulable');
@@ -241,19 +383,28 @@ describe('the machine of an autoscaling group', () => {
     const group = deciding();
     const { saved } = group.context;
     group.taken();
-    group.send({ type: 'RECORD', ...theWords({ group: { ...wanting, enabled: false }, memory: saved }), now: T + 10 });
+    group.send({
+      type: 'RECORD',
+      ...theWords({ group: { ...wanting, enabled: false }, memory: saved }),
+      now: T + 10,
+    });
 
     expect(group.context.memory.last).to.equal(0);
     expect(group.asked).to.deep.equal([]);
   });
 
-  it('does not take another leader\'s decision of the same id for its own', () => {
+  it("does not take another leader's decision of the same id for its own", () => {
     const group = deciding();
-    const memory = aMemory({ last: T, pending: aDecision({ changes: [{ member: 'a', from: 4, to: 9 }] }) });
+    const memory = aMemory({
+      last: T,
+      pending: aDecision({ changes: [{ member: 'a', from: 4, to: 9 }] }),
+    });
     group.taken();
     group.send({ type: 'RECORD', ...theWords({ group: wanting, memory }), now: T + 10 });
 
-    expect(group.asked).to.deep.equal([{ type: 'apply', id: T, cause: 'demand', change: { member: 'a', from: 4, to: 9 } }]);
+    expect(group.asked).to.deep.equal([
+      { type: 'apply', id: T, cause: 'demand', change: { member: 'a', from: 4, to: 9 } },
+    ]);
   });
 
   it('forgets at the end of its lease what it did not save', () => {

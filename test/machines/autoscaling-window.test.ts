@@ -1,12 +1,23 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { extremeOf, lowered, sampled, type SlidingWindow } from '../../src/machines/autoscaling-window.ts';
+import {
+  extremeOf,
+  lowered,
+  sampled,
+  type SlidingWindow,
+} from '../../src/machines/autoscaling-window.ts';
 import { check } from '../properties/check.ts';
 
 const LEAST = { extreme: 'least', spanMs: 600_000 } as const;
 
-const over = (values: readonly number[], rule: Parameters<typeof sampled>[3] = LEAST): SlidingWindow =>
-  values.reduce<SlidingWindow>((window, value, index) => sampled(window, value, index * 5_000, rule), []);
+const over = (
+  values: readonly number[],
+  rule: Parameters<typeof sampled>[3] = LEAST,
+): SlidingWindow =>
+  values.reduce<SlidingWindow>(
+    (window, value, index) => sampled(window, value, index * 5_000, rule),
+    [],
+  );
 
 describe('a sliding window', () => {
   it('knows nothing before it has seen all of its span', () => {
@@ -29,29 +40,46 @@ describe('a sliding window', () => {
   });
 
   it('goes down with all that it saw', () => {
-    expect(lowered([[0, 5], [100, 9]], 6)).to.deep.equal([[0, 0], [100, 3]]);
+    expect(
+      lowered(
+        [
+          [0, 5],
+          [100, 9],
+        ],
+        6,
+      ),
+    ).to.deep.equal([
+      [0, 0],
+      [100, 3],
+    ]);
   });
 
   for (const extreme of ['least', 'most'] as const) {
     it(`never tells of less of the ${extreme} than there was, is late by a twentieth of its span at most, and stays small`, () => {
-      check(fc.property(fc.array(fc.nat({ max: 8 }), { minLength: 1, maxLength: 300, size: 'max' }), fc.constantFrom(0, 30_000, 100_000, 600_000), (values, spanMs) => {
-        const rule = { extreme, spanMs };
-        const window = over(values, rule);
-        const now = (values.length - 1) * 5_000;
-        const of = (from: number): number => {
-          const seen = values.filter((_, index) => index * 5_000 >= from);
-          return extreme === 'least' ? Math.min(...seen) : Math.max(...seen);
-        };
-        expect(window.length, 'steps').to.be.at.most(23);
-        const told = extremeOf(window, now, spanMs);
-        if (now < spanMs) {
-          expect(told).to.equal(undefined);
-          return;
-        }
-        // It may still count what was a step before its span, and nothing older.
-        const [exact, late] = [of(now - spanMs), of(now - spanMs * 1.05 - 5_000)];
-        expect(told).to.be.within(Math.min(exact, late), Math.max(exact, late));
-      }));
+      check(
+        fc.property(
+          fc.array(fc.nat({ max: 8 }), { minLength: 1, maxLength: 300, size: 'max' }),
+          fc.constantFrom(0, 30_000, 100_000, 600_000),
+          (values, spanMs) => {
+            const rule = { extreme, spanMs };
+            const window = over(values, rule);
+            const now = (values.length - 1) * 5_000;
+            const of = (from: number): number => {
+              const seen = values.filter((_, index) => index * 5_000 >= from);
+              return extreme === 'least' ? Math.min(...seen) : Math.max(...seen);
+            };
+            expect(window.length, 'steps').to.be.at.most(23);
+            const told = extremeOf(window, now, spanMs);
+            if (now < spanMs) {
+              expect(told).to.equal(undefined);
+              return;
+            }
+            // It may still count what was a step before its span, and nothing older.
+            const [exact, late] = [of(now - spanMs), of(now - spanMs * 1.05 - 5_000)];
+            expect(told).to.be.within(Math.min(exact, late), Math.max(exact, late));
+          },
+        ),
+      );
     });
   }
 });

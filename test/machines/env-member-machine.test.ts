@@ -1,7 +1,11 @@
 import { expect } from 'chai';
 import { createActor } from 'xstate';
 import { MAKING_MS, pauseAfter } from '../../src/machines/env-member-decisions.ts';
-import type { MemberEvent, MemberFact, MemberIntent } from '../../src/machines/env-member-events.ts';
+import type {
+  MemberEvent,
+  MemberFact,
+  MemberIntent,
+} from '../../src/machines/env-member-events.ts';
 import { envMemberMachine } from '../../src/machines/env-member-machine.ts';
 import type { EnvMember, EnvRecord } from '../../src/model/env.ts';
 import { memberPoolPart } from '../../src/model/env-rendering.ts';
@@ -10,33 +14,88 @@ import { aDefinition, ALICE } from '../support/instance-orders.ts';
 
 const T0 = 1_000_000;
 
-const aMember = (part: Partial<EnvMember> = {}): EnvMember => ({ name: 'm', clusterId: 'local', createdAt: 0, replicas: 1, config: {}, deleting: false, ...part });
+const aMember = (part: Partial<EnvMember> = {}): EnvMember => ({
+  name: 'm',
+  clusterId: 'local',
+  createdAt: 0,
+  replicas: 1,
+  config: {},
+  deleting: false,
+  ...part,
+});
 const anEnv = (part: Partial<EnvRecord> = {}): EnvRecord => ({
-  uid: 'e', revision: '1', name: 'e', owner: ALICE, createdAt: 0, labels: {}, annotations: {}, templateRef: { name: 't' }, mode: 'WarmPool', overrides: {}, members: [], groups: [], scaling: {}, conditions: [],
-  deleting: false, ...part,
+  uid: 'e',
+  revision: '1',
+  name: 'e',
+  owner: ALICE,
+  createdAt: 0,
+  labels: {},
+  annotations: {},
+  templateRef: { name: 't' },
+  mode: 'WarmPool',
+  overrides: {},
+  members: [],
+  groups: [],
+  scaling: {},
+  conditions: [],
+  deleting: false,
+  ...part,
 });
 const aPool = (part: Partial<PoolRecord> = {}): PoolRecord => ({
-  uid: 'p', revision: '1', name: 'm', owner: ALICE, createdAt: 0, env: { uid: 'e', name: 'e' }, replicas: 1, ...memberPoolPart(anEnv(), aMember()), definition: aDefinition(), updateRevision: 'r',
-  breaker: CLOSED_BREAKER, deleting: false, ...part,
+  uid: 'p',
+  revision: '1',
+  name: 'm',
+  owner: ALICE,
+  createdAt: 0,
+  env: { uid: 'e', name: 'e' },
+  replicas: 1,
+  ...memberPoolPart(anEnv(), aMember()),
+  definition: aDefinition(),
+  updateRevision: 'r',
+  breaker: CLOSED_BREAKER,
+  deleting: false,
+  ...part,
 });
-const aFact = (part: Partial<MemberFact> = {}): MemberFact => ({ env: anEnv(), member: aMember(), pool: aPool(), saturatedUntil: 0, ...part });
+const aFact = (part: Partial<MemberFact> = {}): MemberFact => ({
+  env: anEnv(),
+  member: aMember(),
+  pool: aPool(),
+  saturatedUntil: 0,
+  ...part,
+});
 
 /** A member that leads, with all that it has asked for. */
 const aHosted = (fact: MemberFact, leads = true) => {
   const asked: MemberIntent[] = [];
   const actor = createActor(envMemberMachine, { input: { fact, localCluster: 'local', now: T0 } });
-  actor.on('*', (intent) => { asked.push(intent); });
+  actor.on('*', (intent) => {
+    asked.push(intent);
+  });
   actor.start();
   if (leads) actor.send({ type: 'LEAD', now: T0 });
-  return { asked, send: (event: MemberEvent) => { actor.send(event); }, state: () => actor.getSnapshot().value, deadline: () => actor.getSnapshot().context.deadline };
+  return {
+    asked,
+    send: (event: MemberEvent) => {
+      actor.send(event);
+    },
+    state: () => actor.getSnapshot().value,
+    deadline: () => actor.getSnapshot().context.deadline,
+  };
 };
 
 describe('a member of an env', () => {
   for (const [state, fact] of [
-    ['active', aFact()], ['pending', aFact({ pool: undefined })], ['saturated', aFact({ saturatedUntil: T0 + 1 })], ['draining', aFact({ member: aMember({ deleting: 'force' }) })],
-    ['draining', aFact({ env: anEnv({ deleting: 'keep-running' }) })], ['draining', aFact({ env: undefined, member: undefined })], ['unreachable', aFact({ member: aMember({ clusterId: 'far' }), pool: undefined })],
+    ['active', aFact()],
+    ['pending', aFact({ pool: undefined })],
+    ['saturated', aFact({ saturatedUntil: T0 + 1 })],
+    ['draining', aFact({ member: aMember({ deleting: 'force' }) })],
+    ['draining', aFact({ env: anEnv({ deleting: 'keep-running' }) })],
+    ['draining', aFact({ env: undefined, member: undefined })],
+    ['unreachable', aFact({ member: aMember({ clusterId: 'far' }), pool: undefined })],
   ] as const) {
-    it(`is ${state} as its env and its pool say`, () => { expect(aHosted(fact, false).state()).to.equal(state); });
+    it(`is ${state} as its env and its pool say`, () => {
+      expect(aHosted(fact, false).state()).to.equal(state);
+    });
   }
 
   it('asks for what is missing, and for nothing where all is as it should be or another replica leads', () => {
@@ -45,13 +104,19 @@ describe('a member of an env', () => {
     expect(aHosted(aFact({ pool: undefined })).asked).to.deep.equal([{ type: 'make-pool' }]);
     expect(aHosted(later).asked).to.deep.equal([{ type: 'settle-pool' }]);
     expect(aHosted(later, false).asked).to.deep.equal([]);
-    expect(aHosted(aFact({ member: aMember({ clusterId: 'far' }), pool: undefined })).asked).to.deep.equal([]);
+    expect(
+      aHosted(aFact({ member: aMember({ clusterId: 'far' }), pool: undefined })).asked,
+    ).to.deep.equal([]);
   });
 
   it('ends its pool, then is forgotten, then is gone', () => {
     const hosted = aHosted(aFact({ member: aMember({ deleting: 'keep-running' }) }));
     hosted.send({ type: 'CARRIED_OUT', now: T0 });
-    hosted.send({ type: 'FACT', fact: aFact({ member: aMember({ deleting: 'keep-running' }), pool: undefined }), now: T0 });
+    hosted.send({
+      type: 'FACT',
+      fact: aFact({ member: aMember({ deleting: 'keep-running' }), pool: undefined }),
+      now: T0,
+    });
 
     expect(hosted.asked).to.deep.equal([{ type: 'end-pool', force: false }, { type: 'forget' }]);
     hosted.send({ type: 'FACT', fact: aFact({ member: undefined, pool: undefined }), now: T0 });
@@ -60,8 +125,12 @@ describe('a member of an env', () => {
 
   it('adds force to a deletion that goes without', () => {
     const pool = aPool({ deleting: 'keep-running' });
-    expect(aHosted(aFact({ member: aMember({ deleting: 'keep-running' }), pool })).asked).to.deep.equal([]);
-    expect(aHosted(aFact({ member: aMember({ deleting: 'force' }), pool })).asked).to.deep.equal([{ type: 'end-pool', force: true }]);
+    expect(
+      aHosted(aFact({ member: aMember({ deleting: 'keep-running' }), pool })).asked,
+    ).to.deep.equal([]);
+    expect(aHosted(aFact({ member: aMember({ deleting: 'force' }), pool })).asked).to.deep.equal([
+      { type: 'end-pool', force: true },
+    ]);
   });
 
   it('leaves the making of its pool to whoever added it, for a while', () => {
@@ -82,11 +151,15 @@ describe('a member of an env', () => {
     for (const times of [1, 2, 3]) {
       hosted.send({ type: 'NOT_CARRIED_OUT', reason: 'NameTaken', why: 'taken', now });
       expect([hosted.state(), hosted.deadline()]).to.deep.equal(['error', now + pauseAfter(times)]);
-      hosted.send({ type: 'DEADLINE', now: now += pauseAfter(times) });
+      hosted.send({ type: 'DEADLINE', now: (now += pauseAfter(times)) });
     }
     expect(hosted.asked).to.have.length(4);
     hosted.send({ type: 'NOT_CARRIED_OUT', reason: 'NameTaken', why: 'taken', now });
-    hosted.send({ type: 'FACT', fact: aFact({ member: aMember({ config: { multiplier: 2 } }), pool: undefined }), now });
+    hosted.send({
+      type: 'FACT',
+      fact: aFact({ member: aMember({ config: { multiplier: 2 } }), pool: undefined }),
+      now,
+    });
     expect(hosted.asked).to.have.length(5);
     expect([pauseAfter(1), pauseAfter(100)]).to.deep.equal([2_000, 60_000]);
   });

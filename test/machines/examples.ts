@@ -1,9 +1,18 @@
 import { createActor, type Actor } from 'xstate';
-import type { SandboxEvent, SandboxInput, SandboxIntent } from '../../src/machines/sandbox-events.ts';
+import type {
+  SandboxEvent,
+  SandboxInput,
+  SandboxIntent,
+} from '../../src/machines/sandbox-events.ts';
 import type { PoolPolicy } from '../../src/machines/pool-arithmetic.ts';
 import { CLOSED_BREAKER, DEFAULT_UPDATE_STRATEGY } from '../../src/model/pool.ts';
 import { PoolTally, type Move } from '../../src/actors/pool-tally.ts';
-import type { PoolContext, PoolEvent, PoolInput, PoolIntent } from '../../src/machines/pool-events.ts';
+import type {
+  PoolContext,
+  PoolEvent,
+  PoolInput,
+  PoolIntent,
+} from '../../src/machines/pool-events.ts';
 import { poolMachine } from '../../src/machines/pool-machine.ts';
 import { sandboxMachine } from '../../src/machines/sandbox-machine.ts';
 import { NO_INSTANCES, type PoolCounts, type PoolRecord } from '../../src/model/pool.ts';
@@ -20,18 +29,33 @@ export const aBirth = (part: Partial<Birth['record']> = {}): Birth => {
   return { definition, record: { ...record, createdAt: T0, ...part } };
 };
 
-export const aRecord = (part: Partial<InstanceRecord> = {}): InstanceRecord => ({ ...aBirth({ id: 'one' }).record, revision: '1', state: 'idle', ...part });
+export const aRecord = (part: Partial<InstanceRecord> = {}): InstanceRecord => ({
+  ...aBirth({ id: 'one' }).record,
+  revision: '1',
+  state: 'idle',
+  ...part,
+});
 
 export const AVAILABLE: Vitals = { kind: 'available', startedAt: T0 };
 export const STARTING: Vitals = { kind: 'starting' };
 export const UNAVAILABLE: Vitals = { kind: 'unavailable', startedAt: T0, reason: 'not answering' };
 export const GONE: Vitals = { kind: 'gone', exitCode: null, reason: 'ended' };
 
-export const aFact = (record: InstanceRecord | undefined = aRecord(), vitals: Vitals = AVAILABLE): InstanceFact & { readonly record: InstanceRecord } =>
-  ({ id: 'one', record: record ?? aRecord(), vitals });
+export const aFact = (
+  record: InstanceRecord | undefined = aRecord(),
+  vitals: Vitals = AVAILABLE,
+): InstanceFact & { readonly record: InstanceRecord } => ({
+  id: 'one',
+  record: record ?? aRecord(),
+  vitals,
+});
 
 /** What a look shows once the record is gone. */
-export const noRecord = (vitals: Vitals = GONE): InstanceFact => ({ id: 'one', record: undefined, vitals });
+export const noRecord = (vitals: Vitals = GONE): InstanceFact => ({
+  id: 'one',
+  record: undefined,
+  vitals,
+});
 
 /** An actor and all that it asked for, the oldest first. */
 export class ASandbox {
@@ -40,19 +64,29 @@ export class ASandbox {
 
   constructor(input: SandboxInput) {
     this.#actor = createActor(sandboxMachine, { input });
-    this.#actor.on('*', (intent) => { this.intents.push(intent); });
+    this.#actor.on('*', (intent) => {
+      this.intents.push(intent);
+    });
     this.#actor.start();
   }
 
-  static born(birth: Birth = aBirth({ id: 'one' })): ASandbox { return new ASandbox({ now: T0, birth }); }
+  static born(birth: Birth = aBirth({ id: 'one' })): ASandbox {
+    return new ASandbox({ now: T0, birth });
+  }
 
   static found(record: InstanceRecord = aRecord(), vitals: Vitals = AVAILABLE): ASandbox {
     return new ASandbox({ now: T0, fact: aFact(record, vitals) });
   }
 
-  get context() { return this.#actor.getSnapshot().context; }
-  get state(): string { return pathOf(this.#actor.getSnapshot().value); }
-  get last(): SandboxIntent | undefined { return this.intents.at(-1); }
+  get context() {
+    return this.#actor.getSnapshot().context;
+  }
+  get state(): string {
+    return pathOf(this.#actor.getSnapshot().value);
+  }
+  get last(): SandboxIntent | undefined {
+    return this.intents.at(-1);
+  }
 
   send(...events: readonly SandboxEvent[]): this {
     for (const event of events) this.#actor.send(event);
@@ -75,13 +109,29 @@ export const aPolicy = (part: Partial<PoolPolicy> = {}): PoolPolicy => ({
 });
 
 export const aPool = (part: Partial<PoolRecord> = {}): PoolRecord => ({
-  uid: 'pool-uid', revision: '1', name: 'default', owner: ALICE, createdAt: T0, replicas: 2, source: { templateName: 'default' }, updateStrategy: DEFAULT_UPDATE_STRATEGY, templateVersion: '1',
-  labels: {}, annotations: {}, definition: aDefinition(), updateRevision: 'r1', breaker: CLOSED_BREAKER, deleting: false,
+  uid: 'pool-uid',
+  revision: '1',
+  name: 'default',
+  owner: ALICE,
+  createdAt: T0,
+  replicas: 2,
+  source: { templateName: 'default' },
+  updateStrategy: DEFAULT_UPDATE_STRATEGY,
+  templateVersion: '1',
+  labels: {},
+  annotations: {},
+  definition: aDefinition(),
+  updateRevision: 'r1',
+  breaker: CLOSED_BREAKER,
+  deleting: false,
   ...part,
 });
 
 /** Counts that are zero but for what is given. */
-export const counts = (part: Partial<PoolCounts> = {}): PoolCounts => ({ ...NO_INSTANCES, ...part });
+export const counts = (part: Partial<PoolCounts> = {}): PoolCounts => ({
+  ...NO_INSTANCES,
+  ...part,
+});
 
 type Counted = Extract<PoolEvent, { type: 'RECORD' | 'INSTANCE_MOVED' }>;
 
@@ -89,31 +139,69 @@ type Counted = Extract<PoolEvent, { type: 'RECORD' | 'INSTANCE_MOVED' }>;
 export type PoolWord =
   | Exclude<PoolEvent, Counted>
   | Omit<Extract<PoolEvent, { type: 'RECORD' }>, 'updated'>
-  | { readonly type: 'INSTANCE_MOVED'; readonly from: Move['from']; readonly to: Move['to']; readonly ordered: boolean; readonly now: number; readonly revision?: string };
+  | {
+      readonly type: 'INSTANCE_MOVED';
+      readonly from: Move['from'];
+      readonly to: Move['to'];
+      readonly ordered: boolean;
+      readonly now: number;
+      readonly revision?: string;
+    };
 
-/** A pool's actor and all that it asked for, the oldest first. It counts as the pool's host does. */
+/**
+ * A pool's actor and all that it asked for, the oldest first. It counts as the pool's host does.
+ */
 export class APool {
   readonly intents: PoolIntent[] = [];
   readonly #tally = new PoolTally();
   readonly #actor: Actor<typeof poolMachine>;
 
   /** `counts`: there already, of the record's revision; `stale`: of another. */
-  constructor({ counts: current = {}, stale = {}, ...input }: Partial<Omit<PoolInput, 'tallied'>> & { readonly counts?: Partial<PoolCounts>; readonly stale?: Partial<PoolCounts> } = {}) {
+  constructor({
+    counts: current = {},
+    stale = {},
+    ...input
+  }: Partial<Omit<PoolInput, 'tallied'>> & {
+    readonly counts?: Partial<PoolCounts>;
+    readonly stale?: Partial<PoolCounts>;
+  } = {}) {
     const record = input.record ?? aPool();
     this.#place(record, current, record.updateRevision);
     this.#place(record, stale, OLD);
-    this.#actor = createActor(poolMachine, { input: { policy: aPolicy(), now: T0, ...input, record, tallied: this.#tally.tallied(record.uid, record.updateRevision) } });
-    this.#actor.on('*', (intent) => { this.intents.push(intent); });
+    this.#actor = createActor(poolMachine, {
+      input: {
+        policy: aPolicy(),
+        now: T0,
+        ...input,
+        record,
+        tallied: this.#tally.tallied(record.uid, record.updateRevision),
+      },
+    });
+    this.#actor.on('*', (intent) => {
+      this.intents.push(intent);
+    });
     this.#actor.subscribe({ error: () => undefined });
     this.#actor.start();
   }
 
-  get context(): PoolContext { return this.#actor.getSnapshot().context; }
-  get error(): unknown { return this.#actor.getSnapshot().error; }
-  get lifecycle(): string { return pathOf(this.#actor.getSnapshot().value.lifecycle); }
-  get scale(): string { return this.#actor.getSnapshot().value.scale; }
-  get breaker(): string { return this.#actor.getSnapshot().value.breaker; }
-  get rollout(): string { return this.#actor.getSnapshot().value.rollout; }
+  get context(): PoolContext {
+    return this.#actor.getSnapshot().context;
+  }
+  get error(): unknown {
+    return this.#actor.getSnapshot().error;
+  }
+  get lifecycle(): string {
+    return pathOf(this.#actor.getSnapshot().value.lifecycle);
+  }
+  get scale(): string {
+    return this.#actor.getSnapshot().value.scale;
+  }
+  get breaker(): string {
+    return this.#actor.getSnapshot().value.breaker;
+  }
+  get rollout(): string {
+    return this.#actor.getSnapshot().value.rollout;
+  }
 
   /** A move without a revision is of an instance of the pool's own. */
   send(...words: readonly PoolWord[]): this {
@@ -122,20 +210,29 @@ export class APool {
   }
 
   /** What was asked for since the last time. */
-  taken(): readonly PoolIntent[] { return this.intents.splice(0); }
+  taken(): readonly PoolIntent[] {
+    return this.intents.splice(0);
+  }
 
   #countedIn(word: PoolWord): PoolEvent {
     const { uid, updateRevision } = this.context.record;
-    if (word.type === 'RECORD') return { ...word, updated: this.#tally.tallied(uid, word.record.updateRevision).updated };
+    if (word.type === 'RECORD')
+      return { ...word, updated: this.#tally.tallied(uid, word.record.updateRevision).updated };
     if (word.type !== 'INSTANCE_MOVED') return word;
     const { from, to, revision = updateRevision, ordered, now } = word;
     this.#tally.move({ poolUid: uid, revision, from, to });
-    return { type: 'INSTANCE_MOVED', tallied: this.#tally.tallied(uid, updateRevision), ordered, now };
+    return {
+      type: 'INSTANCE_MOVED',
+      tallied: this.#tally.tallied(uid, updateRevision),
+      ordered,
+      now,
+    };
   }
 
   #place({ uid }: PoolRecord, has: Partial<PoolCounts>, revision: string): void {
     for (const [place, count] of Object.entries(has) as [keyof PoolCounts, number][]) {
-      for (let i = 0; i < count; i++) this.#tally.move({ poolUid: uid, revision, from: undefined, to: place });
+      for (let i = 0; i < count; i++)
+        this.#tally.move({ poolUid: uid, revision, from: undefined, to: place });
     }
   }
 }

@@ -5,12 +5,34 @@ import { aPolicy, aPool, APool, counts, T0, type PoolWord } from './examples.ts'
 
 const LEAD: PoolWord = { type: 'LEAD', now: T0 };
 const deadline = (now: number): PoolWord => ({ type: 'DEADLINE', now });
-const moved = (from: keyof PoolCounts | undefined, to: keyof PoolCounts | undefined): PoolWord => ({ type: 'INSTANCE_MOVED', from, to, ordered: false, now: T0 });
-const appeared: PoolWord = { type: 'INSTANCE_MOVED', from: undefined, to: 'starting', ordered: true, now: T0 };
+const moved = (from: keyof PoolCounts | undefined, to: keyof PoolCounts | undefined): PoolWord => ({
+  type: 'INSTANCE_MOVED',
+  from,
+  to,
+  ordered: false,
+  now: T0,
+});
+const appeared: PoolWord = {
+  type: 'INSTANCE_MOVED',
+  from: undefined,
+  to: 'starting',
+  ordered: true,
+  now: T0,
+};
 const started: PoolWord = { type: 'INSTANCE_STARTED', revision: 'r1', now: T0 };
-const failed = (now = T0): PoolWord => ({ type: 'START_FAILED', revision: 'r1', reason: 'no image', now });
-const edited = (part: Parameters<typeof aPool>[0], now = T0): PoolWord => ({ type: 'RECORD', record: aPool(part), now });
-const withInstances = (has: Partial<PoolCounts>, part: Parameters<typeof aPool>[0] = {}): APool => new APool({ record: aPool(part), counts: has });
+const failed = (now = T0): PoolWord => ({
+  type: 'START_FAILED',
+  revision: 'r1',
+  reason: 'no image',
+  now,
+});
+const edited = (part: Parameters<typeof aPool>[0], now = T0): PoolWord => ({
+  type: 'RECORD',
+  record: aPool(part),
+  now,
+});
+const withInstances = (has: Partial<PoolCounts>, part: Parameters<typeof aPool>[0] = {}): APool =>
+  new APool({ record: aPool(part), counts: has });
 
 describe('a pool that is filled', () => {
   it('launches what is missing once it leads, and no more when they appear', () => {
@@ -37,12 +59,18 @@ describe('a pool that is filled', () => {
 
   it('launches again what was ordered and dropped', () => {
     const pool = new APool().send(LEAD, { type: 'LAUNCHES_DROPPED', count: 2, now: T0 });
-    expect(pool.taken()).to.deep.equal([{ type: 'launch', count: 2 }, { type: 'launch', count: 2 }]);
+    expect(pool.taken()).to.deep.equal([
+      { type: 'launch', count: 2 },
+      { type: 'launch', count: 2 },
+    ]);
   });
 
   it('launches again what was ordered under a lease that it lost', () => {
     const pool = new APool().send(LEAD, { type: 'FOLLOW' }, LEAD);
-    expect(pool.taken()).to.deep.equal([{ type: 'launch', count: 2 }, { type: 'launch', count: 2 }]);
+    expect(pool.taken()).to.deep.equal([
+      { type: 'launch', count: 2 },
+      { type: 'launch', count: 2 },
+    ]);
   });
 
   it('launches a replacement after an instance is lost', () => {
@@ -53,7 +81,9 @@ describe('a pool that is filled', () => {
   it('launches none for a claim, and one when the sandbox is given back', () => {
     const pool = withInstances({ idle: 2 }).send(LEAD, moved('idle', 'running'));
     expect(pool.taken()).to.deep.equal([]);
-    expect(pool.send(moved('running', 'stopping')).taken()).to.deep.equal([{ type: 'launch', count: 1 }]);
+    expect(pool.send(moved('running', 'stopping')).taken()).to.deep.equal([
+      { type: 'launch', count: 1 },
+    ]);
   });
 
   it('goes on when a token has come', () => {
@@ -82,14 +112,21 @@ describe('a pool that has too many', () => {
 });
 
 describe('a pool whose starts fail', () => {
-  const failing = (): APool => new APool().send(LEAD, appeared, appeared, failed(), failed(), failed());
+  const failing = (): APool =>
+    new APool().send(LEAD, appeared, appeared, failed(), failed(), failed());
 
   it('pauses after so many in a row, and saves that', () => {
     const pool = failing();
     expect(pool.breaker).to.equal('open');
-    expect(pool.intents).to.deep.include({ type: 'save-breaker', breaker: { failures: 3, pausedUntil: T0 + 1_000, reason: 'no image' }, revision: 'r1' });
+    expect(pool.intents).to.deep.include({
+      type: 'save-breaker',
+      breaker: { failures: 3, pausedUntil: T0 + 1_000, reason: 'no image' },
+      revision: 'r1',
+    });
     pool.taken();
-    expect(pool.send(moved('starting', 'failed'), moved('starting', 'failed')).taken()).to.deep.equal([]);
+    expect(
+      pool.send(moved('starting', 'failed'), moved('starting', 'failed')).taken(),
+    ).to.deep.equal([]);
   });
 
   it('tries one when the pause is over, and all when that one has started', () => {
@@ -99,7 +136,10 @@ describe('a pool whose starts fail', () => {
     expect(pool.send(deadline(T0 + 1_000)).taken()).to.deep.equal([{ type: 'launch', count: 1 }]);
     pool.send(appeared, moved('starting', 'idle'));
     pool.taken();
-    expect(pool.send(started).taken()).to.deep.equal([{ type: 'save-breaker', breaker: CLOSED_BREAKER, revision: 'r1' }, { type: 'launch', count: 1 }]);
+    expect(pool.send(started).taken()).to.deep.equal([
+      { type: 'save-breaker', breaker: CLOSED_BREAKER, revision: 'r1' },
+      { type: 'launch', count: 1 },
+    ]);
     expect(pool.breaker).to.equal('closed');
   });
 
@@ -109,7 +149,9 @@ describe('a pool whose starts fail', () => {
   });
 
   it('remembers its pause over a restart', () => {
-    const pool = new APool({ record: aPool({ breaker: { failures: 3, pausedUntil: T0 + 400, reason: 'no' } }) }).send(LEAD);
+    const pool = new APool({
+      record: aPool({ breaker: { failures: 3, pausedUntil: T0 + 400, reason: 'no' } }),
+    }).send(LEAD);
     expect(pool.taken().map(({ type }) => type)).to.deep.equal(['save-conditions']);
     expect(pool.context.deadline).to.equal(T0 + 400);
   });
@@ -117,23 +159,40 @@ describe('a pool whose starts fail', () => {
 
 describe('a pool for whose instances there is no place', () => {
   it('waits a while and tries again, and counts no failure', () => {
-    const pool = new APool().send(LEAD, appeared, appeared, { type: 'START_DEFERRED', reason: 'no place', now: T0 });
+    const pool = new APool().send(LEAD, appeared, appeared, {
+      type: 'START_DEFERRED',
+      reason: 'no place',
+      now: T0,
+    });
     pool.taken();
-    expect(pool.send(moved('starting', undefined), moved('starting', undefined)).taken()).to.deep.equal([]);
-    expect(pool.context.breaker).to.deep.equal({ failures: 0, pausedUntil: T0 + 1_000, reason: 'no place' });
+    expect(
+      pool.send(moved('starting', undefined), moved('starting', undefined)).taken(),
+    ).to.deep.equal([]);
+    expect(pool.context.breaker).to.deep.equal({
+      failures: 0,
+      pausedUntil: T0 + 1_000,
+      reason: 'no place',
+    });
     expect(pool.context.deadline).to.equal(T0 + 1_000);
     expect(pool.send(deadline(T0 + 1_000)).taken()).to.deep.equal([{ type: 'launch', count: 2 }]);
   });
 
   it('says so no more once one has started', () => {
-    const pool = new APool().send(LEAD, { type: 'START_DEFERRED', reason: 'no place', now: T0 }, started);
+    const pool = new APool().send(
+      LEAD,
+      { type: 'START_DEFERRED', reason: 'no place', now: T0 },
+      started,
+    );
     expect(pool.context.breaker).to.deep.equal(CLOSED_BREAKER);
   });
 });
 
 describe('a pool that is deleted', () => {
   it('retires the unclaimed, and is removed when they are gone', () => {
-    const pool = withInstances({ idle: 1, running: 1 }).send(LEAD, edited({ deleting: 'keep-running' }));
+    const pool = withInstances({ idle: 1, running: 1 }).send(
+      LEAD,
+      edited({ deleting: 'keep-running' }),
+    );
     expect(pool.taken()).to.deep.equal([{ type: 'trim' }]);
     pool.send(moved('idle', 'stopping'));
     expect(pool.taken()).to.deep.equal([{ type: 'remove' }]);
@@ -141,7 +200,10 @@ describe('a pool that is deleted', () => {
   });
 
   it('with force ends the running, and waits until all are gone', () => {
-    const pool = withInstances({ running: 1 }, { replicas: 1 }).send(LEAD, edited({ deleting: 'force' }));
+    const pool = withInstances({ running: 1 }, { replicas: 1 }).send(
+      LEAD,
+      edited({ deleting: 'force' }),
+    );
     expect(pool.taken()).to.deep.equal([{ type: 'end-running' }]);
     pool.send(moved('running', 'stopping'));
     expect(pool.lifecycle).to.equal('deleting.draining');
@@ -149,13 +211,23 @@ describe('a pool that is deleted', () => {
   });
 
   it('launches nothing, also when an older record comes', () => {
-    const pool = withInstances({ idle: 2 }).send(LEAD, edited({ deleting: 'keep-running' }), moved('idle', 'stopping'), edited({ replicas: 9 }));
+    const pool = withInstances({ idle: 2 }).send(
+      LEAD,
+      edited({ deleting: 'keep-running' }),
+      moved('idle', 'stopping'),
+      edited({ replicas: 9 }),
+    );
     expect(pool.taken().some(({ type }) => type === 'launch')).to.equal(false);
   });
 
   it('forgets what its refill waited for', () => {
     const policy = aPolicy({ refill: { perSecond: 1, burst: 1, inFlight: 16 } });
-    const pool = new APool({ policy }).send(LEAD, appeared, edited({ deleting: 'keep-running' }), deadline(T0 + 2_000));
+    const pool = new APool({ policy }).send(
+      LEAD,
+      appeared,
+      edited({ deleting: 'keep-running' }),
+      deadline(T0 + 2_000),
+    );
     expect(pool.context.deadline).to.equal(undefined);
   });
 
@@ -169,7 +241,12 @@ describe('a pool that is deleted', () => {
   });
 
   it('is not removed again before the instance is gone that appeared meanwhile', () => {
-    const pool = new APool().send(edited({ deleting: 'keep-running' }), LEAD, { type: 'REMOVE_UNSETTLED', now: T0 }, moved(undefined, 'idle'));
+    const pool = new APool().send(
+      edited({ deleting: 'keep-running' }),
+      LEAD,
+      { type: 'REMOVE_UNSETTLED', now: T0 },
+      moved(undefined, 'idle'),
+    );
     pool.taken();
     expect(pool.send(deadline(T0 + 1_000)).taken()).to.deep.equal([]);
     expect(pool.send(moved('idle', 'stopping')).taken()).to.deep.equal([{ type: 'remove' }]);

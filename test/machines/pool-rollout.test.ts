@@ -6,15 +6,48 @@ import { aPolicy, aPool, APool, OLD, T0, type PoolWord } from './examples.ts';
 
 const LEAD: PoolWord = { type: 'LEAD', now: T0 };
 const at = (ms: number): number => T0 + ms;
-const moved = (from: keyof PoolCounts | undefined, to: keyof PoolCounts | undefined, revision?: string, now = T0): PoolWord =>
-  ({ type: 'INSTANCE_MOVED', from, to, ordered: false, now, ...(revision === undefined ? {} : { revision }) });
-const appeared: PoolWord = { type: 'INSTANCE_MOVED', from: undefined, to: 'starting', ordered: true, now: T0 };
-const failed = (revision = 'r1', now = T0): PoolWord => ({ type: 'START_FAILED', revision, reason: 'no image', now });
-const started = (revision = 'r1', now = T0): PoolWord => ({ type: 'INSTANCE_STARTED', revision, now });
-const edited = (part: Parameters<typeof aPool>[0], now = T0): PoolWord => ({ type: 'RECORD', record: aPool(part), now });
+const moved = (
+  from: keyof PoolCounts | undefined,
+  to: keyof PoolCounts | undefined,
+  revision?: string,
+  now = T0,
+): PoolWord => ({
+  type: 'INSTANCE_MOVED',
+  from,
+  to,
+  ordered: false,
+  now,
+  ...(revision === undefined ? {} : { revision }),
+});
+const appeared: PoolWord = {
+  type: 'INSTANCE_MOVED',
+  from: undefined,
+  to: 'starting',
+  ordered: true,
+  now: T0,
+};
+const failed = (revision = 'r1', now = T0): PoolWord => ({
+  type: 'START_FAILED',
+  revision,
+  reason: 'no image',
+  now,
+});
+const started = (revision = 'r1', now = T0): PoolWord => ({
+  type: 'INSTANCE_STARTED',
+  revision,
+  now,
+});
+const edited = (part: Parameters<typeof aPool>[0], now = T0): PoolWord => ({
+  type: 'RECORD',
+  record: aPool(part),
+  now,
+});
 const four = aPool({ replicas: 4, createdAt: T0 - 5 });
 const stale = (): APool => new APool({ record: four, stale: { idle: 4 } }).send(LEAD);
-const wordsOf = (pool: APool) => pool.context.conditions.filter(({ type }) => type !== 'TemplateResolved').map(({ type, status, reason, since }) => `${type} ${status} ${reason} ${since - T0}`);
+const wordsOf = (pool: APool) =>
+  pool.context.conditions
+    .filter(({ type }) => type !== 'TemplateResolved')
+    .map(({ type, status, reason, since }) => `${type} ${status} ${reason} ${since - T0}`);
 const typesOf = (pool: APool) => pool.taken().map(({ type }) => type);
 
 describe('a pool whose revision changed', () => {
@@ -51,11 +84,17 @@ describe('a pool whose revision changed', () => {
   it('leaves the others until the first has shown that it lives', () => {
     const pool = onTrial();
     expect(replaceableOf(pool.context, T0).idle).to.equal(0);
-    expect(pool.context.conditions[0]).to.include({ reason: 'RollingOut', message: 'instances are replaced by such of revision r1, of which the first are to show that they live' });
+    expect(pool.context.conditions[0]).to.include({
+      reason: 'RollingOut',
+      message:
+        'instances are replaced by such of revision r1, of which the first are to show that they live',
+    });
     expect(typesOf(pool.send({ type: 'DEADLINE', now: at(10_999) }))).to.not.include('replace');
     expect(pool.context.deadline).to.equal(at(11_000));
     expect(typesOf(pool.send({ type: 'DEADLINE', now: at(11_000) }))).to.deep.equal(['replace']);
-    expect(pool.context.conditions[0]?.message).to.equal('instances are replaced by such of revision r1');
+    expect(pool.context.conditions[0]?.message).to.equal(
+      'instances are replaced by such of revision r1',
+    );
   });
 
   it('goes on at once when it is claimed', () => {
@@ -65,9 +104,14 @@ describe('a pool whose revision changed', () => {
   it('leaves the others for good where each that was ready dies soon', () => {
     const pool = onTrial();
     for (let death = 1; death <= 3; death++) {
-      pool.send(failed('r1', at(death)), moved('idle', 'failed', undefined, at(death)), moved('failed', undefined, undefined, at(death)));
+      pool.send(
+        failed('r1', at(death)),
+        moved('idle', 'failed', undefined, at(death)),
+        moved('failed', undefined, undefined, at(death)),
+      );
       expect(typesOf(pool)).to.not.include('replace');
-      if (death < 3) pool.send({ ...appeared, now: at(death) }, moved('starting', 'idle', undefined, at(death)));
+      if (death < 3)
+        pool.send({ ...appeared, now: at(death) }, moved('starting', 'idle', undefined, at(death)));
       pool.taken();
     }
     expect(pool.rollout).to.equal('blocked');
@@ -78,9 +122,16 @@ describe('a pool whose revision changed', () => {
     const definition = { ...four.definition, idleTimeoutMs: 7 };
     const other = { ...four.definition, network: 'host' as const };
     const pool = onTrial().send(started());
-    expect(pool.send(edited({ ...four, definition, updateRevision: 'r2' })).context.proven).to.equal(true);
-    expect(pool.send(edited({ ...four, definition: other, updateRevision: 'r3' })).context.proven).to.equal(false);
-    expect(pool.send(edited({ ...four, updateRevision: 'r1' })).context.proven, 'back again').to.equal(true);
+    expect(
+      pool.send(edited({ ...four, definition, updateRevision: 'r2' })).context.proven,
+    ).to.equal(true);
+    expect(
+      pool.send(edited({ ...four, definition: other, updateRevision: 'r3' })).context.proven,
+    ).to.equal(false);
+    expect(
+      pool.send(edited({ ...four, updateRevision: 'r1' })).context.proven,
+      'back again',
+    ).to.equal(true);
   });
 
   it('leaves what runs alone, and counts it as what it is', () => {
@@ -98,13 +149,19 @@ describe('a pool whose revision changed', () => {
   });
 
   it('is current again at once when the edit is taken back', () => {
-    const pool = new APool({ record: four, counts: { idle: 4 } }).send(LEAD, edited({ replicas: 4, updateRevision: 'r2' }));
+    const pool = new APool({ record: four, counts: { idle: 4 } }).send(
+      LEAD,
+      edited({ replicas: 4, updateRevision: 'r2' }),
+    );
     expect(pool.rollout).to.equal('progressing');
     expect(pool.send(edited({ replicas: 4 })).rollout).to.equal('current');
   });
 
   it('replaces nothing of a pool that is deleted', () => {
-    const pool = new APool({ record: aPool({ replicas: 4, deleting: 'keep-running' }), stale: { idle: 4 } }).send(LEAD);
+    const pool = new APool({
+      record: aPool({ replicas: 4, deleting: 'keep-running' }),
+      stale: { idle: 4 },
+    }).send(LEAD);
     expect(pool.rollout).to.equal('current');
     expect(typesOf(pool)).to.deep.equal(['trim']);
   });
@@ -112,7 +169,14 @@ describe('a pool whose revision changed', () => {
 
 describe('a revision that can not start', () => {
   const blocked = (): APool => {
-    const pool = stale().send(moved('idle', 'stopping', OLD), appeared, failed(), failed(), failed(), moved('starting', 'failed'));
+    const pool = stale().send(
+      moved('idle', 'stopping', OLD),
+      appeared,
+      failed(),
+      failed(),
+      failed(),
+      moved('starting', 'failed'),
+    );
     pool.taken();
     return pool;
   };
@@ -120,19 +184,32 @@ describe('a revision that can not start', () => {
   it('stops the rollout: the others stay', () => {
     const pool = blocked();
     expect(pool.rollout).to.equal('blocked');
-    expect(replaceableOf(pool.context, T0)).to.deep.include({ starting: 0, unavailable: 0, idle: 0 });
+    expect(replaceableOf(pool.context, T0)).to.deep.include({
+      starting: 0,
+      unavailable: 0,
+      idle: 0,
+    });
     expect(typesOf(pool.send(moved('failed', undefined)))).to.deep.equal([]);
     pool.send({ type: 'DEADLINE', now: at(1_000) });
     expect(pool.taken()).to.deep.equal([{ type: 'launch', count: 1 }]);
   });
 
   it('says why', () => {
-    expect(wordsOf(blocked())).to.deep.equal(['Progressing False RolloutBlocked 0', 'Degraded True StartsFail 0']);
-    expect(blocked().context.conditions[0]?.message).to.equal('revision r1 does not start, what is left of older instances stays: no image');
+    expect(wordsOf(blocked())).to.deep.equal([
+      'Progressing False RolloutBlocked 0',
+      'Degraded True StartsFail 0',
+    ]);
+    expect(blocked().context.conditions[0]?.message).to.equal(
+      'revision r1 does not start, what is left of older instances stays: no image',
+    );
   });
 
   it('goes on after a good start, and not before it is known to be one', () => {
-    const pool = blocked().send({ type: 'DEADLINE', now: at(1_000) }, appeared, moved('starting', 'idle', undefined, at(1_100)));
+    const pool = blocked().send(
+      { type: 'DEADLINE', now: at(1_000) },
+      appeared,
+      moved('starting', 'idle', undefined, at(1_100)),
+    );
     expect(typesOf(pool)).to.deep.equal(['launch']);
     expect(replaceableOf(pool.context, at(2_000)).idle).to.equal(0);
     expect(pool.send(started('r1', at(2_000))).rollout).to.equal('progressing');
@@ -140,10 +217,19 @@ describe('a revision that can not start', () => {
   });
 
   it('is forgotten with the next edit', () => {
-    const pool = blocked().send(edited({ replicas: 4, updateRevision: 'r2', breaker: { failures: 3, pausedUntil: at(1_000), reason: 'no image' } }));
+    const pool = blocked().send(
+      edited({
+        replicas: 4,
+        updateRevision: 'r2',
+        breaker: { failures: 3, pausedUntil: at(1_000), reason: 'no image' },
+      }),
+    );
     expect(pool.rollout).to.equal('progressing');
     expect(pool.context.breaker).to.deep.equal(CLOSED_BREAKER);
-    expect(pool.taken().slice(0, 2)).to.deep.equal([{ type: 'save-breaker', breaker: CLOSED_BREAKER, revision: 'r2' }, { type: 'launch', count: 1 }]);
+    expect(pool.taken().slice(0, 2)).to.deep.equal([
+      { type: 'save-breaker', breaker: CLOSED_BREAKER, revision: 'r2' },
+      { type: 'launch', count: 1 },
+    ]);
   });
 
   it('gets one more where none is missing, after its pause', () => {
@@ -165,37 +251,71 @@ describe('a revision that can not start', () => {
 describe('what a pool says of itself', () => {
   it('has nothing remarkable to say at first, since it was made, and saves nothing', () => {
     const pool = new APool({ record: four }).send(LEAD);
-    expect(wordsOf(pool)).to.deep.equal(['Progressing False RolloutComplete -5', 'Degraded False AsExpected -5']);
+    expect(wordsOf(pool)).to.deep.equal([
+      'Progressing False RolloutComplete -5',
+      'Degraded False AsExpected -5',
+    ]);
     expect(typesOf(pool)).to.deep.equal(['launch']);
   });
 
   it('is that an edit waits, where it waits', () => {
-    const pool = new APool({ record: four, counts: { idle: 4 } }).send(LEAD, edited({ ...four, unrendered: true, updateStrategy: { autoUpdate: false, maxUnavailable: '1' } }));
+    const pool = new APool({ record: four, counts: { idle: 4 } }).send(
+      LEAD,
+      edited({
+        ...four,
+        unrendered: true,
+        updateStrategy: { autoUpdate: false, maxUnavailable: '1' },
+      }),
+    );
     expect(wordsOf(pool)[0]).to.equal('Progressing False UpdateHeld -5');
   });
 
   it('changes its times with the status alone', () => {
-    const pool = new APool({ record: four, counts: { idle: 3, unavailable: 1 } }).send({ ...LEAD, now: at(10) });
+    const pool = new APool({ record: four, counts: { idle: 3, unavailable: 1 } }).send({
+      ...LEAD,
+      now: at(10),
+    });
     expect(wordsOf(pool)[1]).to.equal('Degraded True InstancesUnavailable 10');
     pool.send(moved('idle', 'unavailable', undefined, at(20)));
     expect(wordsOf(pool)[1]).to.equal('Degraded True InstancesUnavailable 10');
-    pool.send(moved('idle', 'failed', undefined, at(30)), failed('r1', at(30)), failed('r1', at(30)), failed('r1', at(30)));
+    pool.send(
+      moved('idle', 'failed', undefined, at(30)),
+      failed('r1', at(30)),
+      failed('r1', at(30)),
+      failed('r1', at(30)),
+    );
     expect(wordsOf(pool)[1]).to.equal('Degraded True StartsFail 10');
     expect(wordsOf(pool)[0]).to.equal('Progressing False RolloutComplete -5');
   });
 
   it('is nothing of failed starts where more run than there should be', () => {
-    const pool = new APool({ record: { ...four, replicas: 0 }, counts: { running: 1 } }).send(LEAD, failed(), failed(), failed());
+    const pool = new APool({ record: { ...four, replicas: 0 }, counts: { running: 1 } }).send(
+      LEAD,
+      failed(),
+      failed(),
+      failed(),
+    );
     expect(wordsOf(pool)[1]).to.equal('Degraded False AsExpected -5');
   });
 
   it('is saved when it changes, and not again within ten seconds', () => {
-    const pool = new APool({ record: four, counts: { idle: 4 } }).send(LEAD, moved('idle', 'unavailable'));
-    expect(pool.taken()).to.deep.include({ type: 'save-conditions', conditions: pool.context.conditions });
-    pool.send(edited({ ...four, conditions: pool.context.conditions }), moved('unavailable', 'idle', undefined, at(500)));
+    const pool = new APool({ record: four, counts: { idle: 4 } }).send(
+      LEAD,
+      moved('idle', 'unavailable'),
+    );
+    expect(pool.taken()).to.deep.include({
+      type: 'save-conditions',
+      conditions: pool.context.conditions,
+    });
+    pool.send(
+      edited({ ...four, conditions: pool.context.conditions }),
+      moved('unavailable', 'idle', undefined, at(500)),
+    );
     expect(typesOf(pool)).not.to.include('save-conditions');
     expect(pool.context.deadline).to.equal(at(10_000));
-    expect(typesOf(pool.send({ type: 'DEADLINE', now: at(10_000) }))).to.deep.equal(['save-conditions']);
+    expect(typesOf(pool.send({ type: 'DEADLINE', now: at(10_000) }))).to.deep.equal([
+      'save-conditions',
+    ]);
   });
 
   it('is tried again when it could not be saved', () => {
@@ -212,7 +332,16 @@ describe('what a pool says of itself', () => {
     ];
     const pool = new APool({ record: { ...four, conditions }, policy: aPolicy() });
     // Its instances are found one by one.
-    pool.send(moved(undefined, 'idle', OLD), moved(undefined, 'unavailable', OLD), moved(undefined, 'idle'), moved('unavailable', 'idle', OLD), LEAD);
-    expect(wordsOf(pool)).to.deep.equal(['Progressing True RollingOut -90', 'Degraded False AsExpected -900']);
+    pool.send(
+      moved(undefined, 'idle', OLD),
+      moved(undefined, 'unavailable', OLD),
+      moved(undefined, 'idle'),
+      moved('unavailable', 'idle', OLD),
+      LEAD,
+    );
+    expect(wordsOf(pool)).to.deep.equal([
+      'Progressing True RollingOut -90',
+      'Degraded False AsExpected -900',
+    ]);
   });
 });

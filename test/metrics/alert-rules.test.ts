@@ -9,42 +9,71 @@ import { keyOf, RecordedSeries, type Labels } from '../support/prometheus/record
 interface Case {
   readonly name: string;
   readonly input_series: readonly { readonly series: string; readonly values: string }[];
-  readonly promql_expr_test: readonly { readonly eval_time: string; readonly exp_samples: readonly { readonly labels: string; readonly value: number }[] }[];
+  readonly promql_expr_test: readonly {
+    readonly eval_time: string;
+    readonly exp_samples: readonly { readonly labels: string; readonly value: number }[];
+  }[];
 }
 
-const CASES_FILE = fileURLToPath(new URL('../../deploy/prometheus/alerts.test.yaml', import.meta.url));
+const CASES_FILE = fileURLToPath(
+  new URL('../../deploy/prometheus/alerts.test.yaml', import.meta.url),
+);
 const CASES = (parse(readFileSync(CASES_FILE, 'utf8')) as { tests: readonly Case[] }).tests;
 const minutesOf = (text = '0m'): number => Number(/^(\d+)m$/.exec(text)?.[1]);
 
 /** The notation of promtool: `0+60x3` is 0, 60, 120, 180; `_x2` is nothing, twice. */
-const valuesOf = (notation: string): readonly (number | undefined)[] => notation.split(' ').flatMap((part) => {
-  const [, first = '', step = '0', times] = /^(_|-?[\d.]+)([+-][\d.]+)?(?:x(\d+))?$/.exec(part) ?? [];
-  if (first === '') throw new Error(`no values: ${part}`);
-  if (first === '_') return Array.from({ length: Number(times ?? 1) }, () => undefined);
-  return Array.from({ length: times === undefined ? 1 : Number(times) + 1 }, (_, n) => Number(first) + n * Number(step));
-});
+const valuesOf = (notation: string): readonly (number | undefined)[] =>
+  notation.split(' ').flatMap((part) => {
+    const [, first = '', step = '0', times] =
+      /^(_|-?[\d.]+)([+-][\d.]+)?(?:x(\d+))?$/.exec(part) ?? [];
+    if (first === '') throw new Error(`no values: ${part}`);
+    if (first === '_') return Array.from({ length: Number(times ?? 1) }, () => undefined);
+    return Array.from(
+      { length: times === undefined ? 1 : Number(times) + 1 },
+      (_, n) => Number(first) + n * Number(step),
+    );
+  });
 
 const seriesOf = ({ input_series: given }: Case): RecordedSeries => {
   const recorded = new RecordedSeries();
   for (const { series, values } of given) {
     const [, name = '', matchers = ''] = /^([a-z0-9_]+)\{(.*)\}$/.exec(series) ?? [];
-    const labels: Labels = Object.fromEntries([...matchers.matchAll(/(\w+)="([^"]*)"/g)].map(([, label = '', value = '']) => [label, value]));
-    for (const [minute, value] of valuesOf(values).entries()) if (value !== undefined) recorded.add(minute * 60, { name, labels, value });
+    const labels: Labels = Object.fromEntries(
+      [...matchers.matchAll(/(\w+)="([^"]*)"/g)].map(([, label = '', value = '']) => [
+        label,
+        value,
+      ]),
+    );
+    for (const [minute, value] of valuesOf(values).entries())
+      if (value !== undefined) recorded.add(minute * 60, { name, labels, value });
   }
   return recorded;
 };
 
 /** The alerts that fire at this minute, looked at every minute from the first on. */
-const firingAt = (last: number, series: RecordedSeries, { rules, book }: { readonly rules: readonly AlertRule[]; readonly book: RuleBook }): readonly string[] =>
-  rules.filter(({ alert, for: lasting }) => {
-    let since = new Map<string, number>();
-    for (let minute = 0; minute <= last; minute++) {
-      since = new Map(book.holds(alert, series, minute * 60).map(({ labels }) => [keyOf(labels), since.get(keyOf(labels)) ?? minute]));
-    }
-    return [...since.values()].some((from) => last - from >= minutesOf(lasting));
-  }).map(({ alert }) => alert);
+const firingAt = (
+  last: number,
+  series: RecordedSeries,
+  { rules, book }: { readonly rules: readonly AlertRule[]; readonly book: RuleBook },
+): readonly string[] =>
+  rules
+    .filter(({ alert, for: lasting }) => {
+      let since = new Map<string, number>();
+      for (let minute = 0; minute <= last; minute++) {
+        since = new Map(
+          book
+            .holds(alert, series, minute * 60)
+            .map(({ labels }) => [keyOf(labels), since.get(keyOf(labels)) ?? minute]),
+        );
+      }
+      return [...since.values()].some((from) => last - from >= minutesOf(lasting));
+    })
+    .map(({ alert }) => alert);
 
-/** The drills hold the rules' expressions against real daemons with this evaluator; promtool says the same of the same cases. */
+/**
+ * The drills hold the rules' expressions against real daemons with this evaluator; promtool says
+ * the same of the same cases.
+ */
 describe('the alert rules, evaluated as the drills do', () => {
   const rules = alertRules();
   const book = new RuleBook();
@@ -60,6 +89,15 @@ describe('the alert rules, evaluated as the drills do', () => {
   }
 
   it('refuses what it does not know, in place of a guess', () => {
-    for (const text of ['avg by (job) (a)', 'a{b!="c"}', 'a offset 5m', 'sum(a)', 'rate(a[5m]', 'a > bool 1', 'a b']) expect(() => parseExpression(text), text).to.throw('not understood');
+    for (const text of [
+      'avg by (job) (a)',
+      'a{b!="c"}',
+      'a offset 5m',
+      'sum(a)',
+      'rate(a[5m]',
+      'a > bool 1',
+      'a b',
+    ])
+      expect(() => parseExpression(text), text).to.throw('not understood');
   });
 });

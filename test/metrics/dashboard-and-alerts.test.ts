@@ -6,15 +6,37 @@ import { METRICS, type MetricSpec } from '../../src/contracts/metric-catalogue.t
 import { PrometheusMetrics } from '../../src/metrics/prometheus-metrics.ts';
 import { alertRules } from '../support/prometheus/alert-rules.ts';
 
-const textOf = (path: string): string => readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), 'utf8');
+const textOf = (path: string): string =>
+  readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), 'utf8');
 const RULES = alertRules();
-const DRILLS = ['e2e/alert-drills.test.ts', 'e2e/alert-drills-audit.test.ts', 'e2e/alert-drills-broken-build.test.ts', 'e2e/alert-drills-ends.test.ts', 'kubernetes/alert-drills.test.ts'];
-const panels = (JSON.parse(dashboard()) as { panels: readonly { id: number; type: string; gridPos: { x: number; y: number; w: number; h: number }; targets?: readonly { expr: string }[] }[] }).panels;
+const DRILLS = [
+  'e2e/alert-drills.test.ts',
+  'e2e/alert-drills-audit.test.ts',
+  'e2e/alert-drills-broken-build.test.ts',
+  'e2e/alert-drills-ends.test.ts',
+  'kubernetes/alert-drills.test.ts',
+];
+const panels = (
+  JSON.parse(dashboard()) as {
+    panels: readonly {
+      id: number;
+      type: string;
+      gridPos: { x: number; y: number; w: number; h: number };
+      targets?: readonly { expr: string }[];
+    }[];
+  }
+).panels;
 
 /** Names of metrics in an expression, and the labels that each is asked for. */
-const askedFor = (expression: string): readonly { readonly name: string; readonly labels: readonly string[] }[] =>
-  [...expression.matchAll(/\b((?:sandpool|nodejs|process)_[a-z0-9_]+)(?:\{([^}]*)\})?/g)].map(([, name = '', matchers = '']) =>
-    ({ name, labels: [...matchers.matchAll(/([a-z_]+)\s*=/g)].map(([, label = '']) => label) }));
+const askedFor = (
+  expression: string,
+): readonly { readonly name: string; readonly labels: readonly string[] }[] =>
+  [...expression.matchAll(/\b((?:sandpool|nodejs|process)_[a-z0-9_]+)(?:\{([^}]*)\})?/g)].map(
+    ([, name = '', matchers = '']) => ({
+      name,
+      labels: [...matchers.matchAll(/([a-z_]+)\s*=/g)].map(([, label = '']) => label),
+    }),
+  );
 
 describe('dashboard and alert rules', () => {
   const known = new Map<string, readonly string[]>();
@@ -22,29 +44,44 @@ describe('dashboard and alert rules', () => {
   before(async () => {
     for (const [name, { kind, labels }] of Object.entries<MetricSpec>(METRICS)) {
       if (kind !== 'histogram') known.set(name, labels);
-      else for (const part of ['_bucket', '_sum', '_count']) known.set(name + part, [...labels, ...(part === '_bucket' ? ['le'] : [])]);
+      else
+        for (const part of ['_bucket', '_sum', '_count'])
+          known.set(name + part, [...labels, ...(part === '_bucket' ? ['le'] : [])]);
     }
-    for (const [, name = ''] of (await new PrometheusMetrics().text()).matchAll(/^# TYPE ((?:nodejs|process)_\S+)/gm)) known.set(name, []);
+    for (const [, name = ''] of (await new PrometheusMetrics().text()).matchAll(
+      /^# TYPE ((?:nodejs|process)_\S+)/gm,
+    ))
+      known.set(name, []);
   });
 
   const expressions = [
     ...RULES.map(({ alert, expr }) => [`the alert ${alert}`, expr] as const),
-    ...panels.flatMap(({ id, targets = [] }) => targets.map(({ expr }) => [`panel ${id}`, expr] as const)),
+    ...panels.flatMap(({ id, targets = [] }) =>
+      targets.map(({ expr }) => [`panel ${id}`, expr] as const),
+    ),
   ];
 
   it('ask for metrics and labels that there are', () => {
-    const wrong = expressions.flatMap(([where, expression]) => askedFor(expression).flatMap(({ name, labels }) => {
-      const own = known.get(name);
-      if (!own) return [`${where}: there is no ${name}`];
-      return labels.filter((label) => !['job', 'instance', ...own].includes(label)).map((label) => `${where}: ${name} has no label ${label}`);
-    }));
+    const wrong = expressions.flatMap(([where, expression]) =>
+      askedFor(expression).flatMap(({ name, labels }) => {
+        const own = known.get(name);
+        if (!own) return [`${where}: there is no ${name}`];
+        return labels
+          .filter((label) => !['job', 'instance', ...own].includes(label))
+          .map((label) => `${where}: ${name} has no label ${label}`);
+      }),
+    );
 
     expect(wrong).to.deep.equal([]);
     expect(expressions.flatMap(([, expression]) => askedFor(expression))).to.have.length.above(60);
   });
 
   it('show each metric somewhere', () => {
-    const shown = new Set(expressions.flatMap(([, expression]) => askedFor(expression).map(({ name }) => name.replace(/_(bucket|sum|count)$/, ''))));
+    const shown = new Set(
+      expressions.flatMap(([, expression]) =>
+        askedFor(expression).map(({ name }) => name.replace(/_(bucket|sum|count)$/, '')),
+      ),
+    );
 
     expect(Object.keys(METRICS).filter((name) => !shown.has(name))).to.deep.equal([]);
   });
@@ -54,7 +91,9 @@ describe('dashboard and alert rules', () => {
   });
 
   it('have panels with ids of their own that do not overlap', () => {
-    const squares = panels.flatMap(({ gridPos: { x, y, w, h } }) => Array.from({ length: w * h }, (_, at) => `${x + (at % w)} ${y + Math.floor(at / w)}`));
+    const squares = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (_, at) => `${x + (at % w)} ${y + Math.floor(at / w)}`),
+    );
 
     expect(new Set(panels.map(({ id }) => id)).size).to.equal(panels.length);
     expect(new Set(squares).size).to.equal(squares.length);
@@ -68,7 +107,9 @@ describe('dashboard and alert rules', () => {
       expect(annotations['runbook_url']).to.equal(`docs/operating.md#${alert.toLowerCase()}`);
       expect(page).to.match(new RegExp(`^#+ ${alert}$`, 'm'));
     }
-    expect([...page.matchAll(/^#+ (Sandpool[A-Z]\w+)$/gm)].map(([, name]) => name)).to.deep.equal(RULES.map(({ alert }) => alert));
+    expect([...page.matchAll(/^#+ (Sandpool[A-Z]\w+)$/gm)].map(([, name]) => name)).to.deep.equal(
+      RULES.map(({ alert }) => alert),
+    );
   });
 
   it('have cases in which each alert fires', () => {
@@ -79,11 +120,17 @@ describe('dashboard and alert rules', () => {
 
   it('have a drill each that makes it fire and clear on a real daemon, and a row of docs/drills.md', () => {
     const code = DRILLS.map((path) => textOf(`test/${path}`)).join('\n');
-    const titles = [...code.matchAll(/^  it\('([^:']+):/gm)].map(([, named = '']) => named).join(' ');
+    const titles = [...code.matchAll(/^  it\('([^:']+):/gm)]
+      .map(([, named = '']) => named)
+      .join(' ');
     const lacking = RULES.flatMap(({ alert }) => [
-      ...(new RegExp(`\\b${alert}\\b`).test(titles) ? [] : [`${alert}: no drill is named after it`]),
+      ...(new RegExp(`\\b${alert}\\b`).test(titles)
+        ? []
+        : [`${alert}: no drill is named after it`]),
       ...(new RegExp(`'${alert}'`).test(code) ? [] : [`${alert}: no drill asks for it`]),
-      ...(new RegExp(`^\\| ${alert} \\|`, 'm').test(textOf('docs/drills.md')) ? [] : [`${alert}: docs/drills.md has no row of it`]),
+      ...(new RegExp(`^\\| ${alert} \\|`, 'm').test(textOf('docs/drills.md'))
+        ? []
+        : [`${alert}: docs/drills.md has no row of it`]),
     ]);
 
     expect(lacking).to.deep.equal([]);

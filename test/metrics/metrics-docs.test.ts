@@ -7,6 +7,8 @@ describe('docs/metrics.md', () => {
   });
 
   it('tells of each metric in a row of its own', () => {
-    expect(metricsPage()).to.match(/^\| `sandpool_claims_total` \| counter \| `result` \| 8 \| Claims by how they ended/m);
+    expect(metricsPage()).to.match(
+      /^\| `sandpool_claims_total` \| counter \| `result` \| 8 \| Claims by how they ended/m,
+    );
   });
 });

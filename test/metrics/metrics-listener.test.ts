@@ -23,14 +23,18 @@ describe('MetricsListener', () => {
     await once(other, 'listening');
   });
 
-  after(() => { other.close(); });
+  after(() => {
+    other.close();
+  });
 
-  afterEach(async () => { await Promise.all(open.splice(0).map((listener) => listener.stop())); });
+  afterEach(async () => {
+    await Promise.all(open.splice(0).map((listener) => listener.stop()));
+  });
 
   const taken = (): number => (other.address() as AddressInfo).port;
 
   it('answers GET /metrics in the text format of Prometheus, and nothing else', async () => {
-    const address = await aListener().start({ host: HOST, port: 0, given: true }) ?? '';
+    const address = (await aListener().start({ host: HOST, port: 0, given: true })) ?? '';
 
     const answer = await fetch(address);
     expect(answer.status).to.equal(200);
@@ -51,16 +55,23 @@ describe('MetricsListener', () => {
 
   it('goes without where the default address is taken, and says so once', async () => {
     const warnings: string[] = [];
-    const log: Log = { ...quietLog, warn: (_fields, event) => { warnings.push(event); } };
+    const log: Log = {
+      ...quietLog,
+      warn: (_fields, event) => {
+        warnings.push(event);
+      },
+    };
 
-    expect(await aListener(log).start({ host: HOST, port: taken(), given: false })).to.equal(undefined);
+    expect(await aListener(log).start({ host: HOST, port: taken(), given: false })).to.equal(
+      undefined,
+    );
     expect(warnings).to.have.length(1);
   });
 
   it('can be stopped before it was started, and twice', async () => {
     const listener = aListener();
     await listener.stop();
-    const address = await listener.start({ host: HOST, port: 0, given: true }) ?? '';
+    const address = (await listener.start({ host: HOST, port: 0, given: true })) ?? '';
     await listener.stop();
     await listener.stop();
 

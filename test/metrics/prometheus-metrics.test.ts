@@ -19,8 +19,18 @@ describe('PrometheusMetrics', () => {
   it('tells how a claim or a start can end before the first does, so that the first is an increase', async () => {
     const series = seriesOf(await new PrometheusMetrics().text());
 
-    for (const result of ['claimed', 'exhausted', 'quota', 'refused', 'unavailable', 'gone', 'failed']) expect(series.value('sandpool_claims_total', { result }), result).to.equal(0);
-    for (const cause of ['refused', 'died', 'timeout']) expect(series.value('sandpool_start_failures_total', { cause }), cause).to.equal(0);
+    for (const result of [
+      'claimed',
+      'exhausted',
+      'quota',
+      'refused',
+      'unavailable',
+      'gone',
+      'failed',
+    ])
+      expect(series.value('sandpool_claims_total', { result }), result).to.equal(0);
+    for (const cause of ['refused', 'died', 'timeout'])
+      expect(series.value('sandpool_start_failures_total', { cause }), cause).to.equal(0);
   });
 
   it('sorts what is observed into buckets', async () => {
@@ -30,14 +40,21 @@ describe('PrometheusMetrics', () => {
     metrics.observe('sandpool_claim_seconds', { result: 'claimed' }, 0.2);
 
     const series = seriesOf(await metrics.text());
-    expect(series.value('sandpool_claim_seconds_bucket', { result: 'claimed', le: '0.005' })).to.equal(1);
-    expect(series.value('sandpool_claim_seconds_bucket', { result: 'claimed', le: '0.25' })).to.equal(2);
+    expect(
+      series.value('sandpool_claim_seconds_bucket', { result: 'claimed', le: '0.005' }),
+    ).to.equal(1);
+    expect(
+      series.value('sandpool_claim_seconds_bucket', { result: 'claimed', le: '0.25' }),
+    ).to.equal(2);
     expect(series.value('sandpool_claim_seconds_count', { result: 'claimed' })).to.equal(2);
   });
 
   it('reads what is known anyway anew each time, and forgets what is there no more', async () => {
     const metrics = new PrometheusMetrics();
-    let pools = [{ labels: { phase: 'Ready' }, value: 2 }, { labels: { phase: 'Failed' }, value: 1 }];
+    let pools = [
+      { labels: { phase: 'Ready' }, value: 2 },
+      { labels: { phase: 'Failed' }, value: 1 },
+    ];
     metrics.read('sandpool_pools', () => pools);
     await metrics.text();
 
@@ -61,7 +78,8 @@ describe('PrometheusMetrics', () => {
     const metrics = new PrometheusMetrics();
     const { most } = METRICS.sandpool_conflicts_total;
 
-    for (let i = 0; i < most + 5; i++) metrics.count('sandpool_conflicts_total', { operation: `r${i}` });
+    for (let i = 0; i < most + 5; i++)
+      metrics.count('sandpool_conflicts_total', { operation: `r${i}` });
 
     const series = seriesOf(await metrics.text());
     expect(series.named('sandpool_conflicts_total')).to.have.length(most + 1);
@@ -70,10 +88,25 @@ describe('PrometheusMetrics', () => {
 
   it('keeps a status also under other: who uses the series up hides no failure', async () => {
     const metrics = new PrometheusMetrics();
-    for (let i = 0; i < METRICS.sandpool_http_requests_total.most; i++) metrics.count('sandpool_http_requests_total', { method: 'GET', route: `r${i}`, status: '401' });
-    metrics.count('sandpool_http_requests_total', { method: 'POST', route: '/sandboxes', status: '503' });
+    for (let i = 0; i < METRICS.sandpool_http_requests_total.most; i++)
+      metrics.count('sandpool_http_requests_total', {
+        method: 'GET',
+        route: `r${i}`,
+        status: '401',
+      });
+    metrics.count('sandpool_http_requests_total', {
+      method: 'POST',
+      route: '/sandboxes',
+      status: '503',
+    });
 
-    expect(seriesOf(await metrics.text()).value('sandpool_http_requests_total', { method: 'other', route: 'other', status: '503' })).to.equal(1);
+    expect(
+      seriesOf(await metrics.text()).value('sandpool_http_requests_total', {
+        method: 'other',
+        route: 'other',
+        status: '503',
+      }),
+    ).to.equal(1);
   });
 
   it('writes a label in full, whatever stands in it', async () => {
@@ -87,7 +120,12 @@ describe('PrometheusMetrics', () => {
   it('tells of Node and the process too', async () => {
     const names = seriesOf(await new PrometheusMetrics().text()).names;
 
-    expect(names).to.include.members(['process_cpu_seconds_total', 'process_resident_memory_bytes', 'nodejs_eventloop_lag_p99_seconds', 'nodejs_heap_size_used_bytes']);
+    expect(names).to.include.members([
+      'process_cpu_seconds_total',
+      'process_resident_memory_bytes',
+      'nodejs_eventloop_lag_p99_seconds',
+      'nodejs_heap_size_used_bytes',
+    ]);
   });
 });
 
@@ -106,7 +144,9 @@ describe('the catalogue of metrics', () => {
   it('has room for 3,000 series, and cannot have more', () => {
     const most = all.reduce((sum, [, { labels, most: combinations, buckets, stays }]) => {
       const alike = buckets ? buckets.length + 3 : 1;
-      return sum + alike * (labels.length === 0 ? 1 : combinations + 1 + (stays === undefined ? 0 : 40));
+      return (
+        sum + alike * (labels.length === 0 ? 1 : combinations + 1 + (stays === undefined ? 0 : 40))
+      );
     }, 0);
 
     expect(most).to.be.lessThan(2_900); // those of Node and the process come on top

@@ -19,7 +19,11 @@ import { rejection } from '../support/rejection.ts';
 describe('what is told of claims', () => {
   it('is how each ended, and its steps', async () => {
     const metrics = new MemoryMetrics();
-    const { claim, pool, supervisor, clock } = await aSupervisor({ metrics, pool: { replicas: 2 }, sandboxLimit: 1 });
+    const { claim, pool, supervisor, clock } = await aSupervisor({
+      metrics,
+      pool: { replicas: 2 },
+      sandboxLimit: 1,
+    });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 2, 'two idle');
 
     await claim(alice, { poolName: pool.name });
@@ -31,10 +35,21 @@ describe('what is told of claims', () => {
     clock.advance(61_000);
     await waiting;
 
-    for (const [result, count] of [['claimed', 1], ['refused', 1], ['exhausted', 0], ['failed', 0]] as const) expect(metrics.counted('sandpool_claims_total', { result }), result).to.equal(count);
-    expect(metrics.counted('sandpool_claims_total', { result: 'quota' }) + metrics.counted('sandpool_claims_total', { result: 'gone' })).to.equal(2);
+    for (const [result, count] of [
+      ['claimed', 1],
+      ['refused', 1],
+      ['exhausted', 0],
+      ['failed', 0],
+    ] as const)
+      expect(metrics.counted('sandpool_claims_total', { result }), result).to.equal(count);
+    expect(
+      metrics.counted('sandpool_claims_total', { result: 'quota' }) +
+        metrics.counted('sandpool_claims_total', { result: 'gone' }),
+    ).to.equal(2);
     expect(metrics.observed('sandpool_claim_step_seconds', { step: 'write' })).to.have.length(1);
-    expect(metrics.observed('sandpool_claim_step_seconds', { step: 'admit' })).to.have.length.at.least(2);
+    expect(
+      metrics.observed('sandpool_claim_step_seconds', { step: 'admit' }),
+    ).to.have.length.at.least(2);
   });
 
   it('is that none was idle', async () => {
@@ -54,16 +69,33 @@ describe('what is told of state machines', () => {
     const { supervisor, pool, clock } = await aSupervisor({ metrics, pool: { replicas: 1 } });
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'one idle');
 
-    expect(metrics.counted('sandpool_transitions_total', { kind: 'sandbox', state: 'idle' })).to.equal(1);
-    expect(metrics.counted('sandpool_transitions_total', { kind: 'pool', state: 'Ready' })).to.equal(1);
+    expect(
+      metrics.counted('sandpool_transitions_total', { kind: 'sandbox', state: 'idle' }),
+    ).to.equal(1);
+    expect(
+      metrics.counted('sandpool_transitions_total', { kind: 'pool', state: 'Ready' }),
+    ).to.equal(1);
     expect(metrics.observed('sandpool_start_seconds', {})).to.have.length(1);
     clock.advance(3_600_000);
-    await eventually(() => metrics.observed('sandpool_deadline_late_seconds', {}).length > 0, 'a deadline was handed out');
+    await eventually(
+      () => metrics.observed('sandpool_deadline_late_seconds', {}).length > 0,
+      'a deadline was handed out',
+    );
   });
 
   for (const [cause, spoil] of [
-    ['refused', (driver: FakeSandboxDriver) => { driver.failNext('launch', new Error('no such image')); }],
-    ['died', (driver: FakeSandboxDriver) => { driver.startsByItself = false; }],
+    [
+      'refused',
+      (driver: FakeSandboxDriver) => {
+        driver.failNext('launch', new Error('no such image'));
+      },
+    ],
+    [
+      'died',
+      (driver: FakeSandboxDriver) => {
+        driver.startsByItself = false;
+      },
+    ],
   ] as const) {
     it(`is that a start failed because it ${cause === 'died' ? 'died' : 'was refused'}`, async () => {
       const metrics = new MemoryMetrics();
@@ -76,7 +108,10 @@ describe('what is told of state machines', () => {
         for (const id of supervisor.ids()) driver.end(id);
       }
 
-      await eventually(() => metrics.counted('sandpool_start_failures_total', { cause }) === 1, 'it counts');
+      await eventually(
+        () => metrics.counted('sandpool_start_failures_total', { cause }) === 1,
+        'it counts',
+      );
     });
   }
 });
@@ -89,13 +124,26 @@ describe('what is told of a driver', () => {
     const order = anOrder();
     const record = await driver.launch(order, () => true);
 
-    for (const error of [new RecordConflict('moved'), new OutcomeUnknown('cut'), new LeaseLost('over'), new Error('broken')]) {
+    for (const error of [
+      new RecordConflict('moved'),
+      new OutcomeUnknown('cut'),
+      new LeaseLost('over'),
+      new Error('broken'),
+    ]) {
       fake.failNext('retire', error);
-      expect(await rejection(driver.retire(order.record.id, record.revision, record.poolOwner.namespace))).to.equal(error);
+      expect(
+        await rejection(
+          driver.retire(order.record.id, record.revision, record.poolOwner.namespace),
+        ),
+      ).to.equal(error);
     }
     await driver.retire(order.record.id, record.revision, record.poolOwner.namespace);
 
-    for (const outcome of ['done', 'conflict', 'unknown', 'fenced', 'failed']) expect(metrics.counted('sandpool_driver_calls_total', { operation: 'retire', outcome }), outcome).to.equal(1);
+    for (const outcome of ['done', 'conflict', 'unknown', 'fenced', 'failed'])
+      expect(
+        metrics.counted('sandpool_driver_calls_total', { operation: 'retire', outcome }),
+        outcome,
+      ).to.equal(1);
     expect(metrics.observed('sandpool_driver_seconds', { operation: 'retire' })).to.have.length(5);
     expect(metrics.counted('sandpool_conflicts_total', { operation: 'retire' })).to.equal(1);
     expect(metrics.counted('sandpool_fenced_writes_total', {})).to.equal(1);
@@ -111,9 +159,16 @@ describe('what is told of the store', () => {
     try {
       await file.database.run('apiKeys.list');
       await rejection(file.database.run('apiKeys.create')); // without what it needs
-      for (const [operation, failures] of [['apiKeys.list', 0], ['apiKeys.create', 1]] as const) {
-        expect(metrics.observed('sandpool_store_seconds', { store: 'sqlite', operation })).to.have.length(1);
-        expect(metrics.counted('sandpool_store_failures_total', { store: 'sqlite', operation })).to.equal(failures);
+      for (const [operation, failures] of [
+        ['apiKeys.list', 0],
+        ['apiKeys.create', 1],
+      ] as const) {
+        expect(
+          metrics.observed('sandpool_store_seconds', { store: 'sqlite', operation }),
+        ).to.have.length(1);
+        expect(
+          metrics.counted('sandpool_store_failures_total', { store: 'sqlite', operation }),
+        ).to.equal(failures);
       }
     } finally {
       await file.close();
@@ -123,30 +178,54 @@ describe('what is told of the store', () => {
   it('is each script of Redis, also where it does not answer', async () => {
     const metrics = new MemoryMetrics();
     const script = defineScript('told', "return {'ok'}");
-    const link = new RedisLink({ settings: redis().settings, name: 'test', log: quietLog, scripts: [script], metrics });
+    const link = new RedisLink({
+      settings: redis().settings,
+      name: 'test',
+      log: quietLog,
+      scripts: [script],
+      metrics,
+    });
     await link.start();
     await link.run(script, ['x'], []);
     link.stop();
     await rejection(link.run(script, ['x'], []));
 
-    expect(metrics.observed('sandpool_store_seconds', { store: 'redis', operation: 'told' })).to.have.length(2);
-    expect(metrics.counted('sandpool_store_failures_total', { store: 'redis', operation: 'told' })).to.equal(1);
+    expect(
+      metrics.observed('sandpool_store_seconds', { store: 'redis', operation: 'told' }),
+    ).to.have.length(2);
+    expect(
+      metrics.counted('sandpool_store_failures_total', { store: 'redis', operation: 'told' }),
+    ).to.equal(1);
   });
 
   it('is each request to the API server by kind; a refusal is no failure', async () => {
     const metrics = new MemoryMetrics();
     const statuses = [200, 409, 500];
-    const api = await aFakeApiServer((_request, response) => { json(response, { kind: 'Status' }, statuses.shift() ?? 200); });
+    const api = await aFakeApiServer((_request, response) => {
+      json(response, { kind: 'Status' }, statuses.shift() ?? 200);
+    });
     const server = aClientOf(api.port, { metrics });
     try {
-      for (const path of ['/api/v1/namespaces/a/pods/x', '/apis/sandpool.dev/v1alpha1/namespaces/a/sandboxes/y', '/apis/sandpool.dev/v1alpha1/sandboxtemplates/z']) {
-        await server.lane('claims').replace(path, {}).catch(() => undefined);
+      for (const path of [
+        '/api/v1/namespaces/a/pods/x',
+        '/apis/sandpool.dev/v1alpha1/namespaces/a/sandboxes/y',
+        '/apis/sandpool.dev/v1alpha1/sandboxtemplates/z',
+      ]) {
+        await server
+          .lane('claims')
+          .replace(path, {})
+          .catch(() => undefined);
       }
 
       const seen = ['PUT pods', 'PUT sandboxes', 'PUT sandboxtemplates'].map((operation) => [
-        metrics.observed('sandpool_store_seconds', { store: 'api-server', operation }).length, metrics.counted('sandpool_store_failures_total', { store: 'api-server', operation }),
+        metrics.observed('sandpool_store_seconds', { store: 'api-server', operation }).length,
+        metrics.counted('sandpool_store_failures_total', { store: 'api-server', operation }),
       ]);
-      expect(seen).to.deep.equal([[1, 0], [1, 0], [1, 1]]);
+      expect(seen).to.deep.equal([
+        [1, 0],
+        [1, 0],
+        [1, 1],
+      ]);
     } finally {
       await server.close();
       await api.close();
@@ -156,12 +235,21 @@ describe('what is told of the store', () => {
   it('is since when a mirror has heard nothing', async () => {
     const metrics = new MemoryMetrics();
     const collection = new FakeCollection();
-    const api = await aFakeApiServer((request, response) => { collection.answer(request, response); });
+    const api = await aFakeApiServer((request, response) => {
+      collection.answer(request, response);
+    });
     const server = aClientOf(api.port);
     const reflector = new Reflector<number>({
-      api: server.lane('background'), watches: server.lane('watches'), path: '/apis/things', log: quietLog, trim: (object) => (object as FakeObject).value, mirror: new Mirror({ report: () => undefined }), metrics,
+      api: server.lane('background'),
+      watches: server.lane('watches'),
+      path: '/apis/things',
+      log: quietLog,
+      trim: (object) => (object as FakeObject).value,
+      mirror: new Mirror({ report: () => undefined }),
+      metrics,
     });
-    const silence = (): number | undefined => metrics.shown('sandpool_mirror_silence_seconds', { mirror: 'things' });
+    const silence = (): number | undefined =>
+      metrics.shown('sandpool_mirror_silence_seconds', { mirror: 'things' });
     try {
       expect(silence(), 'before it was ever whole').to.equal(undefined);
       reflector.start();

@@ -2,28 +2,44 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { BASE62, formatApiKey, parseApiKey } from '../../src/model/api-key-text.ts';
 
-const base62 = (minLength: number, maxLength: number) => fc.string({ unit: fc.constantFrom(...BASE62), minLength, maxLength });
+const base62 = (minLength: number, maxLength: number) =>
+  fc.string({ unit: fc.constantFrom(...BASE62), minLength, maxLength });
 
 describe('the text of an API key', () => {
   it('is read back as it was written', () => {
-    fc.assert(fc.property(base62(12, 32), base62(32, 64), (keyId, secret) => {
-      expect(parseApiKey(formatApiKey({ keyId, secret }))).to.deep.equal({ keyId, secret });
-    }));
+    fc.assert(
+      fc.property(base62(12, 32), base62(32, 64), (keyId, secret) => {
+        expect(parseApiKey(formatApiKey({ keyId, secret }))).to.deep.equal({ keyId, secret });
+      }),
+    );
   });
 
   it('does not survive a change of any one character', () => {
     const key = formatApiKey({ keyId: 'A'.repeat(16), secret: '7'.repeat(43) });
     for (let at = 0; at < key.length; at += 1) {
       for (const other of ['0', 'Z', '_', 'é', '\n']) {
-        if (key[at] !== other) expect(parseApiKey(key.slice(0, at) + other + key.slice(at + 1)), `${at} ${other}`).to.equal(undefined);
+        if (key[at] !== other)
+          expect(
+            parseApiKey(key.slice(0, at) + other + key.slice(at + 1)),
+            `${at} ${other}`,
+          ).to.equal(undefined);
       }
     }
   });
 
   it('is of one known form', () => {
     // The checksum is the CRC-32 of what stands before it, in base 62, as computed by another tool.
-    expect(formatApiKey({ keyId: 'abcdefghijkl', secret: '0123456789ABCDEFGHIJKLMNOPQRSTUV' })).to.equal('spk_abcdefghijkl_0123456789ABCDEFGHIJKLMNOPQRSTUV1WcqEV');
-    for (const text of ['', 'spk_', 'spk__', 'spk_short_short', `spk_${'a'.repeat(12)}_${'b'.repeat(10_000)}`, `x${formatApiKey({ keyId: 'a'.repeat(12), secret: 'b'.repeat(32) })}`]) {
+    expect(
+      formatApiKey({ keyId: 'abcdefghijkl', secret: '0123456789ABCDEFGHIJKLMNOPQRSTUV' }),
+    ).to.equal('spk_abcdefghijkl_0123456789ABCDEFGHIJKLMNOPQRSTUV1WcqEV');
+    for (const text of [
+      '',
+      'spk_',
+      'spk__',
+      'spk_short_short',
+      `spk_${'a'.repeat(12)}_${'b'.repeat(10_000)}`,
+      `x${formatApiKey({ keyId: 'a'.repeat(12), secret: 'b'.repeat(32) })}`,
+    ]) {
       expect(parseApiKey(text)).to.equal(undefined);
     }
   });

@@ -3,7 +3,10 @@ import type { OngoingTrace } from '../../src/contracts/tracing.ts';
 import { AsyncScope } from '../../src/model/async-scope.ts';
 
 const aTrace = (): OngoingTrace => ({ call: () => ({ traceparent: '', ended: () => undefined }) });
-const turn = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve); });
+const turn = (): Promise<void> =>
+  new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 
 describe('the scope of a request', () => {
   it('is what a request does, however many there are at a time', async () => {
@@ -23,15 +26,24 @@ describe('the scope of a request', () => {
   });
 
   it('is not what a request leaves behind, however it ended', async () => {
-    for (const end of [() => undefined, () => { throw new Error('it failed'); }]) {
+    for (const end of [
+      () => undefined,
+      () => {
+        throw new Error('it failed');
+      },
+    ]) {
       const scope = new AsyncScope<OngoingTrace>();
       let over = (): void => undefined;
-      const settled = new Promise<void>((resolve) => { over = resolve; });
+      const settled = new Promise<void>((resolve) => {
+        over = resolve;
+      });
       let left: Promise<OngoingTrace | undefined> | undefined;
-      await scope.within(aTrace(), async () => {
-        left = settled.then(() => scope.current());
-        end();
-      }).catch(() => undefined);
+      await scope
+        .within(aTrace(), async () => {
+          left = settled.then(() => scope.current());
+          end();
+        })
+        .catch(() => undefined);
       over();
 
       expect(await left).to.equal(undefined);

@@ -5,14 +5,33 @@ const NONE = { idle: 0, running: 0, starting: 1, stopping: 0, retiring: 0, faile
 
 describe('the refusal of a claim where no node takes an instance', () => {
   for (const [nodes, message, hint] of [
-    ['are tainted', '0/1 nodes are available: 1 node(s) had untolerated taint(s).', 'nodes take nothing new'],
-    ['are cordoned', '0/1 nodes are available: 1 node(s) were unschedulable.', 'nodes take nothing new'],
+    [
+      'are tainted',
+      '0/1 nodes are available: 1 node(s) had untolerated taint(s).',
+      'nodes take nothing new',
+    ],
+    [
+      'are cordoned',
+      '0/1 nodes are available: 1 node(s) were unschedulable.',
+      'nodes take nothing new',
+    ],
     ['are full', '0/1 nodes are available: 1 Insufficient memory.', 'less cpu and memory'],
-    ['are cordoned or full', '0/2 nodes are available: 1 node(s) were unschedulable, 1 Insufficient cpu.', 'less cpu and memory'],
-    ['are not where its volume is', '0/1 nodes are available: 1 node(s) had volume node affinity conflict.', 'no node has room'],
+    [
+      'are cordoned or full',
+      '0/2 nodes are available: 1 node(s) were unschedulable, 1 Insufficient cpu.',
+      'less cpu and memory',
+    ],
+    [
+      'are not where its volume is',
+      '0/1 nodes are available: 1 node(s) had volume node affinity conflict.',
+      'no node has room',
+    ],
   ] as const) {
     it(`says what helps where all ${nodes}`, () => {
-      const { detail } = noIdleInstance({ name: 'p' }, NONE, { reason: 'Unschedulable', message: `Unschedulable: ${message}` });
+      const { detail } = noIdleInstance({ name: 'p' }, NONE, {
+        reason: 'Unschedulable',
+        message: `Unschedulable: ${message}`,
+      });
       expect(detail).to.include({ problem: `Unschedulable: ${message}` });
       expect((detail as { readonly hint: string }).hint).to.contain(hint);
     });

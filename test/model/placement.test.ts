@@ -17,10 +17,15 @@ const PLACED = {
   affinity: {
     nodeAffinity: {
       requiredDuringSchedulingIgnoredDuringExecution: {
-        nodeSelectorTerms: [{ matchExpressions: [{ key: 'disk', operator: 'In', values: ['ssd'] }] }],
+        nodeSelectorTerms: [
+          { matchExpressions: [{ key: 'disk', operator: 'In', values: ['ssd'] }] },
+        ],
       },
       preferredDuringSchedulingIgnoredDuringExecution: [
-        { weight: 100, preference: { matchExpressions: [{ key: 'cores', operator: 'Gt', values: ['8'] }] } },
+        {
+          weight: 100,
+          preference: { matchExpressions: [{ key: 'cores', operator: 'Gt', values: ['8'] }] },
+        },
       ],
     },
   },
@@ -34,9 +39,13 @@ describe('where the Pods of a template run', () => {
     return error?.issues[0]?.path.join('.') ?? 'none';
   };
   const affinityOf = (requirement: object): object => ({
-    affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: {
-      nodeSelectorTerms: [{ matchExpressions: [requirement] }],
-    } } },
+    affinity: {
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: {
+          nodeSelectorTerms: [{ matchExpressions: [requirement] }],
+        },
+      },
+    },
   });
   const REQUIREMENT = [
     'affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution',
@@ -71,14 +80,19 @@ describe('where the Pods of a template run', () => {
     ['tolerations.0.value', { tolerations: [{ key: 'a', operator: 'Exists', value: 'b' }] }],
     ['tolerations.0.effect', { tolerations: [{ key: 'a', tolerationSeconds: 5 }] }],
     ['tolerations.0.effect', { tolerations: [{ key: 'a', effect: 'Never' }] }],
-    ['tolerations.0.tolerationSeconds',
-      { tolerations: [{ key: 'a', effect: 'NoExecute', tolerationSeconds: -1 }] }],
+    [
+      'tolerations.0.tolerationSeconds',
+      { tolerations: [{ key: 'a', effect: 'NoExecute', tolerationSeconds: -1 }] },
+    ],
     ['affinity.nodeAffinity', { affinity: {} }],
     ['affinity', { affinity: { nodeAffinity: {}, podAffinity: {} } }],
     [`${REQUIREMENT}.values`, affinityOf({ key: 'a', operator: 'In' })],
     [`${REQUIREMENT}.values`, affinityOf({ key: 'a', operator: 'Exists', values: ['b'] })],
     [`${REQUIREMENT}.values`, affinityOf({ key: 'a', operator: 'Gt', values: ['b'] })],
-    [`${REQUIREMENT}.values`, affinityOf({ key: 'a', operator: 'In', values: Array(65).fill('b') })],
+    [
+      `${REQUIREMENT}.values`,
+      affinityOf({ key: 'a', operator: 'In', values: Array(65).fill('b') }),
+    ],
     [`${REQUIREMENT}.key`, affinityOf({ key: '', operator: 'Exists' })],
     ['hostUsers', { hostUsers: true }],
   ] as const) {
@@ -89,12 +103,22 @@ describe('where the Pods of a template run', () => {
 
   for (const [field, fields] of [
     ['extendedResources.gpu', { extendedResources: { gpu: 1 } }],
-    ['extendedResources.pods.kubernetes.io/x', { extendedResources: { 'pods.kubernetes.io/x': 1 } }],
+    [
+      'extendedResources.pods.kubernetes.io/x',
+      { extendedResources: { 'pods.kubernetes.io/x': 1 } },
+    ],
     ['extendedResources.kubernetes.io/x', { extendedResources: { 'kubernetes.io/x': 1 } }],
     ['extendedResources.nvidia.com/gpu', { extendedResources: { 'nvidia.com/gpu': 0 } }],
     ['extendedResources.nvidia.com/gpu', { extendedResources: { 'nvidia.com/gpu': 1.5 } }],
     ['extendedResources.nvidia.com/gpu', { extendedResources: { 'nvidia.com/gpu': 1_000_001 } }],
-    ['extendedResources', { extendedResources: Object.fromEntries(Array.from({ length: 17 }, (_, n) => [`a.b/${n}`, 1])) }],
+    [
+      'extendedResources',
+      {
+        extendedResources: Object.fromEntries(
+          Array.from({ length: 17 }, (_, n) => [`a.b/${n}`, 1]),
+        ),
+      },
+    ],
     ['ephemeralStorage', { ephemeralStorage: '1Ki' }],
     ['ephemeralStorage', { ephemeralStorage: '2Pi' }],
     ['ephemeralStorage', { ephemeralStorage: 'much' }],
@@ -107,11 +131,16 @@ describe('where the Pods of a template run', () => {
   }
 
   it('may be as large as its bounds', () => {
-    expect(faultOf({
-      runtimeClassName: 'a'.repeat(253), nodeSelector: labels(32),
-      tolerations: Array.from({ length: 32 }, () => ({ operator: 'Exists' })),
-    })).to.equal('none');
-    expect(faultOf({ nodeSelector: { [`${'a'.repeat(253)}/${'b'.repeat(63)}`]: 'c'.repeat(63) } })).to.equal('none');
+    expect(
+      faultOf({
+        runtimeClassName: 'a'.repeat(253),
+        nodeSelector: labels(32),
+        tolerations: Array.from({ length: 32 }, () => ({ operator: 'Exists' })),
+      }),
+    ).to.equal('none');
+    expect(
+      faultOf({ nodeSelector: { [`${'a'.repeat(253)}/${'b'.repeat(63)}`]: 'c'.repeat(63) } }),
+    ).to.equal('none');
   });
 });
 
@@ -130,20 +159,30 @@ describe('an inline template', () => {
 
   for (const [field, value] of Object.entries(PLACED)) {
     it(`does not say ${field}`, () => {
-      expect(faultOf({ [field]: value })).to.equal(`template.${field}: ${field} is only for templates that an admin stored`);
+      expect(faultOf({ [field]: value })).to.equal(
+        `template.${field}: ${field} is only for templates that an admin stored`,
+      );
     });
   }
 
   it('names no devices and no disk', () => {
-    for (const fields of [{ extendedResources: { 'nvidia.com/gpu': 1 } }, { ephemeralStorage: '1Gi' }]) {
+    for (const fields of [
+      { extendedResources: { 'nvidia.com/gpu': 1 } },
+      { ephemeralStorage: '1Gi' },
+    ]) {
       const [name] = Object.keys(fields);
-      expect(faultOf({ containers: [...BARE.containers, { name: 'b', image: 'x', ...fields }] }))
-        .to.equal(`template.containers[1].${name}: ${name} is only for templates that an admin stored`);
+      expect(
+        faultOf({ containers: [...BARE.containers, { name: 'b', image: 'x', ...fields }] }),
+      ).to.equal(
+        `template.containers[1].${name}: ${name} is only for templates that an admin stored`,
+      );
     }
   });
 
   it('does not have the host’s network', () => {
-    expect(faultOf({ network: 'host' })).to.equal('template.network: host is only for templates that an admin stored');
+    expect(faultOf({ network: 'host' })).to.equal(
+      'template.network: host is only for templates that an admin stored',
+    );
     expect(faultOf({ network: 'none' })).to.equal('none');
     expect(grantedFieldIn({})).to.equal(undefined);
   });

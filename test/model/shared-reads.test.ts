@@ -3,17 +3,30 @@ import { SharedReads } from '../../src/model/shared-reads.ts';
 import { TestClock } from '../support/test-clock.ts';
 
 describe('uncached reads that are shared', () => {
-  const turn = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve); });
+  const turn = (): Promise<void> =>
+    new Promise((resolve) => {
+      setImmediate(resolve);
+    });
   const aReader = () => {
     const clock = new TestClock();
     const read: string[] = [];
-    const reads = new SharedReads({ clock, read: async (key) => { read.push(key); return `${key} ${read.length}`; } });
+    const reads = new SharedReads({
+      clock,
+      read: async (key) => {
+        read.push(key);
+        return `${key} ${read.length}`;
+      },
+    });
     return { clock, read, reads };
   };
 
   it('are one for all who ask before it begins', async () => {
     const { read, reads } = aReader();
-    expect(await Promise.all([reads.read('a'), reads.read('a'), reads.read('b')])).to.deep.equal(['a 1', 'a 1', 'b 2']);
+    expect(await Promise.all([reads.read('a'), reads.read('a'), reads.read('b')])).to.deep.equal([
+      'a 1',
+      'a 1',
+      'b 2',
+    ]);
     expect(read).to.deep.equal(['a', 'b']);
   });
 
@@ -31,7 +44,13 @@ describe('uncached reads that are shared', () => {
   it('pass a failure on to all who share it, and are tried again by the next', async () => {
     const clock = new TestClock();
     let fails = true;
-    const reads = new SharedReads({ clock, read: async () => { if (fails) throw new Error('out of reach'); return 'there'; } });
+    const reads = new SharedReads({
+      clock,
+      read: async () => {
+        if (fails) throw new Error('out of reach');
+        return 'there';
+      },
+    });
     const results = await Promise.allSettled([reads.read('a'), reads.read('a')]);
     expect(results.map(({ status }) => status)).to.deep.equal(['rejected', 'rejected']);
     fails = false;

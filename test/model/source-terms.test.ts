@@ -4,15 +4,18 @@ import { renderPool, SourceFault } from '../../src/model/render-pool.ts';
 import type { SourceTerms } from '../../src/model/source-terms.ts';
 import { SandboxTemplateSchema } from '../../src/model/template.ts';
 
-const templateOf = (...images: readonly string[]) => SandboxTemplateSchema.shape.spec.parse({
-  containers: images.map((image, index) => ({ name: `c${index}`, image })),
-});
+const templateOf = (...images: readonly string[]) =>
+  SandboxTemplateSchema.shape.spec.parse({
+    containers: images.map((image, index) => ({ name: `c${index}`, image })),
+  });
 
 describe('what owners of pools may say themselves', () => {
   const faultOf = (source: PoolSource, terms: Partial<SourceTerms>): string => {
     const document = {
-      apiVersion: 'sandpool.dev/v1alpha1' as const, kind: 'SandboxTemplate' as const,
-      metadata: { name: 'stored' }, spec: templateOf('registry.invalid/admins:1'),
+      apiVersion: 'sandpool.dev/v1alpha1' as const,
+      kind: 'SandboxTemplate' as const,
+      metadata: { name: 'stored' },
+      spec: templateOf('registry.invalid/admins:1'),
     };
     try {
       renderPool(source, {
@@ -29,22 +32,42 @@ describe('what owners of pools may say themselves', () => {
   const images = ['a.example/team', 'b.example/', 'host'];
 
   for (const [image, isAllowed] of [
-    ['a.example/team', true], ['a.example/team:1', true], ['a.example/team/tool@sha256:ab', true], ['b.example/x', true], ['host', true],
-    ['a.example/teams', false], ['a.example/team-b/x', false], ['a.example', false], ['evil.example/a.example/team', false],
-    ['b.example', false], ['hostile', false], ['host:5000/evil', false], ['host:1', true],
+    ['a.example/team', true],
+    ['a.example/team:1', true],
+    ['a.example/team/tool@sha256:ab', true],
+    ['b.example/x', true],
+    ['host', true],
+    ['a.example/teams', false],
+    ['a.example/team-b/x', false],
+    ['a.example', false],
+    ['evil.example/a.example/team', false],
+    ['b.example', false],
+    ['hostile', false],
+    ['host:5000/evil', false],
+    ['host:1', true],
   ] as const) {
     it(`${isAllowed ? 'allows' : 'refuses'} ${image} by the list of images`, () => {
-      expect(faultOf({ overrides: { image } }, { images })).to.equal(isAllowed ? 'none' : 'overrides.image');
-      expect(faultOf({ template: templateOf(image) }, { images })).to.equal(isAllowed ? 'none' : 'template.containers[0].image');
+      expect(faultOf({ overrides: { image } }, { images })).to.equal(
+        isAllowed ? 'none' : 'overrides.image',
+      );
+      expect(faultOf({ template: templateOf(image) }, { images })).to.equal(
+        isAllowed ? 'none' : 'template.containers[0].image',
+      );
     });
   }
 
   it('asks of the images that instances are started from, and of every container', () => {
-    expect(faultOf({ template: templateOf('host', 'evil') }, { images })).to.equal('template.containers[1].image');
-    expect(faultOf({ template: templateOf('evil', 'host'), overrides: { image: 'host' } }, { images })).to.equal('none');
+    expect(faultOf({ template: templateOf('host', 'evil') }, { images })).to.equal(
+      'template.containers[1].image',
+    );
+    expect(
+      faultOf({ template: templateOf('evil', 'host'), overrides: { image: 'host' } }, { images }),
+    ).to.equal('none');
     const overrides = { image: 'evil', podCreationImagePolicy: 'PoolDefaultImage' } as const;
     expect(faultOf({ template: templateOf('host'), overrides }, { images })).to.equal('none');
-    expect(faultOf({ templateName: 'stored', overrides: { image: 'evil' } }, { images })).to.equal('overrides.image');
+    expect(faultOf({ templateName: 'stored', overrides: { image: 'evil' } }, { images })).to.equal(
+      'overrides.image',
+    );
   });
 
   it('asks nothing of a stored template, and allows every image without a list', () => {
@@ -53,7 +76,9 @@ describe('what owners of pools may say themselves', () => {
   });
 
   it('may be no template of their own', () => {
-    expect(faultOf({ template: templateOf('host') }, { inlineTemplates: 'nobody' })).to.equal('template');
+    expect(faultOf({ template: templateOf('host') }, { inlineTemplates: 'nobody' })).to.equal(
+      'template',
+    );
     expect(faultOf({ templateName: 'stored' }, { inlineTemplates: 'nobody' })).to.equal('none');
     expect(faultOf({ overrides: { image: 'x' } }, { inlineTemplates: 'nobody' })).to.equal('none');
   });

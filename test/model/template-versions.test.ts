@@ -2,16 +2,28 @@ import { expect } from 'chai';
 import type { SandboxTemplateDocument, TemplateRecord } from '../../src/model/template.ts';
 import { nextVersion, specOfVersion } from '../../src/model/template-versions.ts';
 
-const saying = (description: string, more: Partial<SandboxTemplateDocument['spec']> = {}): SandboxTemplateDocument => ({
-  apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name: 'small' },
+const saying = (
+  description: string,
+  more: Partial<SandboxTemplateDocument['spec']> = {},
+): SandboxTemplateDocument => ({
+  apiVersion: 'sandpool.dev/v1alpha1',
+  kind: 'SandboxTemplate',
+  metadata: { name: 'small' },
   spec: { description, containers: [{ name: 'main', image: 'host' }], ...more },
 });
 
-const first: TemplateRecord = { name: 'small', revision: '7', version: '1', createdAt: 5, document: saying('1') };
+const first: TemplateRecord = {
+  name: 'small',
+  revision: '7',
+  version: '1',
+  createdAt: 5,
+  document: saying('1'),
+};
 
 const changed = (times: number, padding = ''): TemplateRecord => {
   let record = first;
-  for (let version = 2; version <= times + 1; version += 1) record = nextVersion(record, saying(`${version}${padding}`));
+  for (let version = 2; version <= times + 1; version += 1)
+    record = nextVersion(record, saying(`${version}${padding}`));
   return record;
 };
 
@@ -19,15 +31,25 @@ describe('versions of a template', () => {
   it('are whole numbers as text, each with what it said', () => {
     const record = changed(2);
 
-    expect(record).to.deep.include({ name: 'small', revision: '7', version: '3', createdAt: 5, document: saying('3') });
-    expect(['1', '2', '3', '4'].map((version) => specOfVersion(record, version)?.description)).to.deep.equal(['1', '2', '3', undefined]);
+    expect(record).to.deep.include({
+      name: 'small',
+      revision: '7',
+      version: '3',
+      createdAt: 5,
+      document: saying('3'),
+    });
+    expect(
+      ['1', '2', '3', '4'].map((version) => specOfVersion(record, version)?.description),
+    ).to.deep.equal(['1', '2', '3', undefined]);
     expect(specOfVersion(record, '1')).to.deep.equal(saying('1').spec);
   });
 
   it('are kept to the number of 20, the current one among them', () => {
     const record = changed(30);
 
-    const kept = Array.from({ length: 33 }, (_, version) => version).filter((version) => specOfVersion(record, String(version)) !== undefined);
+    const kept = Array.from({ length: 33 }, (_, version) => version).filter(
+      (version) => specOfVersion(record, String(version)) !== undefined,
+    );
     expect(kept).to.deep.equal(Array.from({ length: 20 }, (_, index) => index + 12));
   });
 
@@ -40,9 +62,15 @@ describe('versions of a template', () => {
   });
 
   it('are kept without their docs', () => {
-    const record = nextVersion({ ...first, document: saying('1', { docs: 'long' }) }, saying('2', { docs: 'longer' }));
+    const record = nextVersion(
+      { ...first, document: saying('1', { docs: 'long' }) },
+      saying('2', { docs: 'longer' }),
+    );
 
-    expect([specOfVersion(record, '1'), specOfVersion(record, '2')]).to.deep.equal([saying('1').spec, saying('2').spec]);
+    expect([specOfVersion(record, '1'), specOfVersion(record, '2')]).to.deep.equal([
+      saying('1').spec,
+      saying('2').spec,
+    ]);
     expect(record.document.spec.docs).to.equal('longer');
   });
 });

@@ -6,8 +6,16 @@ const SPAN = '00f067aa0ba902b7';
 
 describe('parseTraceParent', () => {
   it('reads what W3C Trace Context says', () => {
-    expect(parseTraceParent(`00-${TRACE}-${SPAN}-01`)).to.deep.equal({ traceId: TRACE, parentId: SPAN, sampled: true });
-    expect(parseTraceParent(`00-${TRACE}-${SPAN}-00`)).to.deep.equal({ traceId: TRACE, parentId: SPAN, sampled: false });
+    expect(parseTraceParent(`00-${TRACE}-${SPAN}-01`)).to.deep.equal({
+      traceId: TRACE,
+      parentId: SPAN,
+      sampled: true,
+    });
+    expect(parseTraceParent(`00-${TRACE}-${SPAN}-00`)).to.deep.equal({
+      traceId: TRACE,
+      parentId: SPAN,
+      sampled: false,
+    });
   });
 
   it('minds no flag that it does not know', () => {
@@ -17,14 +25,33 @@ describe('parseTraceParent', () => {
 
   it('reads a later version as far as it knows it', () => {
     expect(parseTraceParent(`cc-${TRACE}-${SPAN}-01`)).to.have.property('traceId', TRACE);
-    expect(parseTraceParent(`cc-${TRACE}-${SPAN}-01-what-comes`)).to.have.property('traceId', TRACE);
+    expect(parseTraceParent(`cc-${TRACE}-${SPAN}-01-what-comes`)).to.have.property(
+      'traceId',
+      TRACE,
+    );
   });
 
   for (const wrong of [
-    undefined, '', '00', `00-${TRACE}-${SPAN}`, `00-${TRACE}-${SPAN}-1`, `00-${TRACE}-${SPAN}-01-more`, `00-${TRACE}-${SPAN}-01 `, ` 00-${TRACE}-${SPAN}-01`,
-    `ff-${TRACE}-${SPAN}-01`, `0-${TRACE}-${SPAN}-01`, `00-${TRACE.toUpperCase()}-${SPAN}-01`, `00-${TRACE}-${SPAN.toUpperCase()}-01`, `00-${TRACE}-${SPAN}-0G`,
-    `00-${'0'.repeat(32)}-${SPAN}-01`, `00-${TRACE}-${'0'.repeat(16)}-01`, `00-${TRACE.slice(1)}-${SPAN}-01`, `00-${TRACE}0-${SPAN}-01`, `cc-${TRACE}-${SPAN}-01.more`,
-    `00-${TRACE}-${SPAN}-01, 00-${TRACE}-${SPAN}-01`, `00-${TRACE}-${SPAN}-01\n`,
+    undefined,
+    '',
+    '00',
+    `00-${TRACE}-${SPAN}`,
+    `00-${TRACE}-${SPAN}-1`,
+    `00-${TRACE}-${SPAN}-01-more`,
+    `00-${TRACE}-${SPAN}-01 `,
+    ` 00-${TRACE}-${SPAN}-01`,
+    `ff-${TRACE}-${SPAN}-01`,
+    `0-${TRACE}-${SPAN}-01`,
+    `00-${TRACE.toUpperCase()}-${SPAN}-01`,
+    `00-${TRACE}-${SPAN.toUpperCase()}-01`,
+    `00-${TRACE}-${SPAN}-0G`,
+    `00-${'0'.repeat(32)}-${SPAN}-01`,
+    `00-${TRACE}-${'0'.repeat(16)}-01`,
+    `00-${TRACE.slice(1)}-${SPAN}-01`,
+    `00-${TRACE}0-${SPAN}-01`,
+    `cc-${TRACE}-${SPAN}-01.more`,
+    `00-${TRACE}-${SPAN}-01, 00-${TRACE}-${SPAN}-01`,
+    `00-${TRACE}-${SPAN}-01\n`,
   ]) {
     it(`ignores ${JSON.stringify(wrong)}`, () => {
       expect(parseTraceParent(wrong)).to.equal(undefined);

@@ -3,9 +3,28 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { skipBecause } from '../support/skip-because.ts';
 import { eventually } from '../support/eventually.ts';
-import { asRoot, collect, hostUid, makeCgroups, openWorkshop, orderText, readable, startTimeOf, statusOf, within, writable, type Collected, type Ended, type OrderTokens, type Workshop } from './support.ts';
+import {
+  asRoot,
+  collect,
+  hostUid,
+  makeCgroups,
+  openWorkshop,
+  orderText,
+  readable,
+  startTimeOf,
+  statusOf,
+  within,
+  writable,
+  type Collected,
+  type Ended,
+  type OrderTokens,
+  type Workshop,
+} from './support.ts';
 
-const IDS: OrderTokens = [['uid', String(hostUid)], ['gid', String(hostUid)]];
+const IDS: OrderTokens = [
+  ['uid', String(hostUid)],
+  ['gid', String(hostUid)],
+];
 const PATH: OrderTokens = [['env', 'PATH=/usr/bin:/bin']];
 const command = (...argv: readonly string[]): OrderTokens => argv.map((arg) => ['arg', arg]);
 
@@ -21,37 +40,62 @@ describe('the launcher without a sandbox', function () {
   let workshop: Workshop;
   let open: number[] = [];
 
-  before(() => { workshop = openWorkshop(); });
+  before(() => {
+    workshop = openWorkshop();
+  });
   after(() => workshop.close());
   afterEach(() => {
     for (const pid of open) if (startTimeOf(pid) !== undefined) process.kill(pid, 'SIGKILL');
     open = [];
   });
 
-  const launch = (mode: 'start' | 'join', tokens: OrderTokens): { readonly child: ChildProcess; readonly output: Collected } => {
-    const child = spawn(workshop.launcher, [mode], { stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'], env: { HOST_SECRET: 'of the daemon' } });
+  const launch = (
+    mode: 'start' | 'join',
+    tokens: OrderTokens,
+  ): { readonly child: ChildProcess; readonly output: Collected } => {
+    const child = spawn(workshop.launcher, [mode], {
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
+      env: { HOST_SECRET: 'of the daemon' },
+    });
     writable(child, 3).end(orderText(tokens));
     return { child, output: collect(child) };
   };
   const start = async (...tokens: readonly OrderTokens[]): Promise<Bare> => {
     const { child, output } = launch('start', [['bare'], ...IDS, ...PATH, ...tokens.flat()]);
-    const [info, ready] = await within(Promise.all([text(child, 4), text(child, 5)]), 'both pipes close');
+    const [info, ready] = await within(
+      Promise.all([text(child, 4), text(child, 5)]),
+      'both pipes close',
+    );
     const pid = Number(/"child-pid": (\d+)/.exec(info)?.[1]);
     open.push(pid);
     return { outer: child, pid, ready, output };
   };
   const joinOrder = (pid: number, ...tokens: readonly OrderTokens[]): OrderTokens => [
-    ['bare'], ['pid', String(pid)], ['starttime', startTimeOf(pid) ?? '1'],
-    ['insideuid', String(hostUid)], ['insidegid', String(hostUid)], ...PATH, ...tokens.flat(),
+    ['bare'],
+    ['pid', String(pid)],
+    ['starttime', startTimeOf(pid) ?? '1'],
+    ['insideuid', String(hostUid)],
+    ['insidegid', String(hostUid)],
+    ...PATH,
+    ...tokens.flat(),
   ];
   const join = (pid: number, ...tokens: readonly OrderTokens[]): Promise<Ended> =>
     within(launch('join', joinOrder(pid, ...tokens)).output.end, 'the command ends');
 
   it('runs the command where, and with the environment that, the order says', async () => {
-    const { output, ready } = await start([['env', 'GREETING=hello'], ['cwd', '/usr']], command('sh', '-c', 'env | sort; pwd; exit 7'));
+    const { output, ready } = await start(
+      [
+        ['env', 'GREETING=hello'],
+        ['cwd', '/usr'],
+      ],
+      command('sh', '-c', 'env | sort; pwd; exit 7'),
+    );
 
     expect(ready).to.equal('');
-    expect(await within(output.end, 'it ends')).to.include({ stdout: 'GREETING=hello\nPATH=/usr/bin:/bin\nPWD=/usr\n/usr\n', code: 7 });
+    expect(await within(output.end, 'it ends')).to.include({
+      stdout: 'GREETING=hello\nPATH=/usr/bin:/bin\nPWD=/usr\n/usr\n',
+      code: 7,
+    });
   });
 
   it('tells the command as a child of its own, which leads a session', async () => {
@@ -72,11 +116,14 @@ describe('the launcher without a sandbox', function () {
   it('names what failed on the ready pipe', async () => {
     expect((await start(command('/no/such'))).ready).to.equal('ENOENT /no/such\n');
     expect((await start(command('/usr'))).ready).to.equal('EACCES /usr\n');
-    expect((await start([['cwd', '/no/such']], command('true'))).ready).to.equal('chdir to /no/such: No such file or directory\n');
+    expect((await start([['cwd', '/no/such']], command('true'))).ready).to.equal(
+      'chdir to /no/such: No such file or directory\n',
+    );
   });
 
   it('reaps what the command leaves', async () => {
-    const script = 'orphan=$( (sleep 0.1 >/dev/null & echo $!) ); cat /proc/$orphan/stat | cut -d" " -f4; while [ -e /proc/$orphan ]; do sleep 0.01; done; echo reaped';
+    const script =
+      'orphan=$( (sleep 0.1 >/dev/null & echo $!) ); cat /proc/$orphan/stat | cut -d" " -f4; while [ -e /proc/$orphan ]; do sleep 0.01; done; echo reaped';
     const { outer, output } = await start(command('sh', '-c', script));
 
     expect((await within(output.end, 'it ends')).stdout).to.equal(`${outer.pid}\nreaped\n`);
@@ -85,40 +132,78 @@ describe('the launcher without a sandbox', function () {
   it('leaves the command and what joins it without root, groups or capabilities, and alike in limits and cgroups', async () => {
     const cgroups = makeCgroups(`sandpool-bare-${process.pid}`);
     const folders: OrderTokens = cgroups.folders.map((folder) => ['cgroup', folder]);
-    const { pid, output } = await start(folders, [['rlimit', 'nofile', '100', '200']], command('sleep', '60'));
-    const joined = launch('join', joinOrder(pid, folders, command('sh', '-c', 'echo $$; exec sleep 60')));
+    const { pid, output } = await start(
+      folders,
+      [['rlimit', 'nofile', '100', '200']],
+      command('sleep', '60'),
+    );
+    const joined = launch(
+      'join',
+      joinOrder(pid, folders, command('sh', '-c', 'echo $$; exec sleep 60')),
+    );
     await joined.output.shows('\n');
-    const children = (): string => readFileSync(`/proc/${joined.child.pid}/task/${joined.child.pid}/children`, 'utf8').trim();
+    const children = (): string =>
+      readFileSync(`/proc/${joined.child.pid}/task/${joined.child.pid}/children`, 'utf8').trim();
     await eventually(() => /^\d+$/.test(children()), 'the command alone is left');
     const other = Number(children());
 
     for (const each of [pid, other]) {
       const status = statusOf(each);
-      const shown = ['Uid', 'Gid', 'NoNewPrivs', 'Seccomp', 'CapInh', 'CapPrm', 'CapEff', 'CapAmb'].map((name) => status.get(name));
+      const shown = [
+        'Uid',
+        'Gid',
+        'NoNewPrivs',
+        'Seccomp',
+        'CapInh',
+        'CapPrm',
+        'CapEff',
+        'CapAmb',
+      ].map((name) => status.get(name));
       const ids = Array.from({ length: 4 }, () => hostUid).join('\t');
-      expect(shown).to.deep.equal([ids, ids, '1', statusOf(process.pid).get('Seccomp'), ...Array.from({ length: 4 }, () => '0'.repeat(16))]);
+      expect(shown).to.deep.equal([
+        ids,
+        ids,
+        '1',
+        statusOf(process.pid).get('Seccomp'),
+        ...Array.from({ length: 4 }, () => '0'.repeat(16)),
+      ]);
       if (asRoot) expect(status.get('Groups')?.trim()).to.equal('');
-      expect(readFileSync(`/proc/${each}/limits`, 'utf8')).to.match(/open files +100 +200/).and.match(/core file size +1 +1/);
-      for (const folder of cgroups.folders) expect(readFileSync(`${folder}/tasks`, 'utf8').split('\n')).to.include(String(each));
+      expect(readFileSync(`/proc/${each}/limits`, 'utf8'))
+        .to.match(/open files +100 +200/)
+        .and.match(/core file size +1 +1/);
+      for (const folder of cgroups.folders)
+        expect(readFileSync(`${folder}/tasks`, 'utf8').split('\n')).to.include(String(each));
     }
 
     joined.child.kill('SIGTERM');
     process.kill(pid, 'SIGKILL');
     await within(Promise.all([joined.output.end, output.end]), 'both end');
-    await eventually(() => cgroups.folders.every((folder) => readFileSync(`${folder}/tasks`, 'utf8') === ''), 'the cgroups are empty');
+    await eventually(
+      () => cgroups.folders.every((folder) => readFileSync(`${folder}/tasks`, 'utf8') === ''),
+      'the cgroups are empty',
+    );
     cgroups.close();
   });
 
   it('joins in a folder and environment of its own, and passes on the exit code', async () => {
     const { pid } = await start(command('sleep', '60'));
 
-    expect(await join(pid, [['cwd', '/usr'], ['env', 'A=b']], command('sh', '-c', 'echo $A $HOST_SECRET; pwd; exit 3'))).to.include({ stdout: 'b\n/usr\n', code: 3 });
+    expect(
+      await join(
+        pid,
+        [
+          ['cwd', '/usr'],
+          ['env', 'A=b'],
+        ],
+        command('sh', '-c', 'echo $A $HOST_SECRET; pwd; exit 3'),
+      ),
+    ).to.include({ stdout: 'b\n/usr\n', code: 3 });
   });
 
   it('joins no process of another start time, and nothing that ended', async () => {
     const { pid, output } = await start(command('sleep', '60'));
     const order = joinOrder(pid, command('true'));
-    expect((await join(pid, [['starttime', '1']], command('true')))).to.include({ code: 125 });
+    expect(await join(pid, [['starttime', '1']], command('true'))).to.include({ code: 125 });
     process.kill(pid, 'SIGKILL');
     await within(output.end, 'it ends');
 
@@ -127,13 +212,16 @@ describe('the launcher without a sandbox', function () {
 
   it('does nothing where the order names both bare and bwrap, neither, or no command', async () => {
     const orders: readonly OrderTokens[] = [
-      [['bare'], ['bwrap', '/usr/bin/bwrap'], ...IDS, ...command('true')], [...IDS, ...command('true')], [['bare'], ...IDS],
+      [['bare'], ['bwrap', '/usr/bin/bwrap'], ...IDS, ...command('true')],
+      [...IDS, ...command('true')],
+      [['bare'], ...IDS],
       ...(asRoot ? [[['bare'], ...command('true')]] : []),
     ];
-    for (const order of orders) expect((await within(launch('start', order).output.end, 'it ends')).code).to.equal(125);
+    for (const order of orders)
+      expect((await within(launch('start', order).output.end, 'it ends')).code).to.equal(125);
   });
 
-  it('refuses a bare command root\'s uid', async function () {
+  it("refuses a bare command root's uid", async function () {
     if (!asRoot) skipBecause(this, 'needs root');
     const { pid } = await start(command('sleep', '60'));
 
@@ -148,4 +236,7 @@ const text = async (child: ChildProcess, fd: number): Promise<string> => {
 };
 
 /** Fields 3 and on of the process's stat. */
-const fieldsOf = (pid: number): readonly string[] => readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ');
+const fieldsOf = (pid: number): readonly string[] =>
+  readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ');

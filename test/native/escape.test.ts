@@ -6,8 +6,28 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
-import { absentOrForbidden, allowedCalls, parse, pick, refusedCalls, refusedFiles, type Answers } from './probe-answers.ts';
-import { bwrapOptions, collect, exec, hostUid, joinOrder, openWorkshop, orderFile, startSandbox, within, type Sandbox, type Workshop } from './support.ts';
+import {
+  absentOrForbidden,
+  allowedCalls,
+  parse,
+  pick,
+  refusedCalls,
+  refusedFiles,
+  type Answers,
+} from './probe-answers.ts';
+import {
+  bwrapOptions,
+  collect,
+  exec,
+  hostUid,
+  joinOrder,
+  openWorkshop,
+  orderFile,
+  startSandbox,
+  within,
+  type Sandbox,
+  type Workshop,
+} from './support.ts';
 
 /** What the host has that a sandbox must not reach, as arguments of the probe. */
 interface HostSecrets {
@@ -34,7 +54,8 @@ describe('ways out of a sandbox', function () {
       const sandbox = await startSandbox(workshop, { command });
       return (await within(sandbox.output.end, 'the probe ends')).stdout;
     },
-    'a command joined to it': (command) => inSandbox(async (sandbox) => (await exec(workshop, sandbox, { command })).stdout),
+    'a command joined to it': (command) =>
+      inSandbox(async (sandbox) => (await exec(workshop, sandbox, { command })).stdout),
     'a terminal joined to it': (command) => inSandbox((sandbox) => inTerminal(sandbox, command)),
   };
 
@@ -47,7 +68,10 @@ describe('ways out of a sandbox', function () {
       });
 
       it('finds the calls that lead out refused, and ordinary ones not', () => {
-        expect(pick(answers, { ...refusedCalls, ...allowedCalls })).to.deep.equal({ ...refusedCalls, ...allowedCalls });
+        expect(pick(answers, { ...refusedCalls, ...allowedCalls })).to.deep.equal({
+          ...refusedCalls,
+          ...allowedCalls,
+        });
       });
 
       it("finds the kernel's own files absent or forbidden", () => {
@@ -56,7 +80,9 @@ describe('ways out of a sandbox', function () {
 
       it("finds the host's files and sockets out of reach", () => {
         for (const name of named(secrets.probeArgs)) {
-          expect([...absentOrForbidden, 'ECONNREFUSED', 'ENETUNREACH'], name).to.include(answers[name]);
+          expect([...absentOrForbidden, 'ECONNREFUSED', 'ENETUNREACH'], name).to.include(
+            answers[name],
+          );
         }
       });
 
@@ -65,28 +91,48 @@ describe('ways out of a sandbox', function () {
         expect(processes).to.have.length.within(2, 3);
         expect(processes[0]).to.equal('1');
         // 3 is the probe's own, by which it lists them.
-        expect(answers).to.include({ descriptors: '0 1 2 3', terminals: '. .. ptmx', interfaces: 'default lo' });
+        expect(answers).to.include({
+          descriptors: '0 1 2 3',
+          terminals: '. .. ptmx',
+          interfaces: 'default lo',
+        });
       });
     });
   }
 
   it('are found by the probe where there is no filter', async () => {
     const identity = process.getuid?.() === 0 ? { uid: hostUid, gid: hostUid } : {};
-    const bare = spawn('/usr/bin/bwrap', [...bwrapOptions(workshop, { command: [] }), '/.sandpool/probe'], { stdio: ['ignore', 'pipe', 'pipe'], env: {}, ...identity });
+    const bare = spawn(
+      '/usr/bin/bwrap',
+      [...bwrapOptions(workshop, { command: [] }), '/.sandpool/probe'],
+      { stdio: ['ignore', 'pipe', 'pipe'], env: {}, ...identity },
+    );
 
     const answers = parse((await within(collect(bare).end, 'the probe ends')).stdout);
 
-    expect(answers).to.include({ keyctl: 'ok', ptrace: 'ok', personality: 'ok', vsock: 'ok', netfilter: 'ok', TIOCSTI: 'ENOTTY' });
+    expect(answers).to.include({
+      keyctl: 'ok',
+      ptrace: 'ok',
+      personality: 'ok',
+      vsock: 'ok',
+      netfilter: 'ok',
+      TIOCSTI: 'ENOTTY',
+    });
     expect(answers['a call newer than the filter']).to.equal('ENOSYS');
   });
 
   it('are not opened by sharing the network of the host: its files and calls stay refused', async () => {
-    const sandbox = await startSandbox(workshop, { command: ['/.sandpool/probe', ...secrets.probeArgs], network: 'host' });
+    const sandbox = await startSandbox(workshop, {
+      command: ['/.sandpool/probe', ...secrets.probeArgs],
+      network: 'host',
+    });
 
     const answers = parse((await within(sandbox.output.end, 'the probe ends')).stdout);
 
     expect(pick(answers, refusedCalls)).to.deep.equal(refusedCalls);
-    expect(Object.entries(answers).find(([name]) => name.startsWith('tcp 127'))?.[1]).to.equal('ok');
+    expect(Object.entries(answers).find(([name]) => name.startsWith('tcp 127'))?.[1]).to.equal(
+      'ok',
+    );
   });
 
   async function inSandbox<T>(use: (sandbox: Sandbox) => Promise<T>): Promise<T> {
@@ -100,10 +146,17 @@ describe('ways out of a sandbox', function () {
 
   async function inTerminal(sandbox: Sandbox, command: readonly string[]): Promise<string> {
     const file = orderFile(workshop.folder, joinOrder(sandbox, { command }));
-    const terminal = spawnTerminal(workshop.launcher, ['join', file], { cols: 400, rows: 50, env: {} });
+    const terminal = spawnTerminal(workshop.launcher, ['join', file], {
+      cols: 400,
+      rows: 50,
+      env: {},
+    });
     let shown = '';
     terminal.onData((chunk) => (shown += chunk));
-    await within(new Promise<void>((resolve) => terminal.onExit(() => resolve())), 'the terminal ends');
+    await within(
+      new Promise<void>((resolve) => terminal.onExit(() => resolve())),
+      'the terminal ends',
+    );
     return shown;
   }
 });
@@ -115,15 +168,40 @@ async function openSecrets(folder: string): Promise<HostSecrets> {
   const abstract = `sandpool-probe-${process.pid}`;
   writeFileSync(file, 'secret', { mode: 0o600 });
   writeFileSync(open, 'not bound');
-  const servers = await Promise.all([listen({ port: 0, host: '0.0.0.0' }), listen({ path }), listen({ path: `\0${abstract}` })]);
+  const servers = await Promise.all([
+    listen({ port: 0, host: '0.0.0.0' }),
+    listen({ path }),
+    listen({ path: `\0${abstract}` }),
+  ]);
   chmodSync(path, 0o777);
   const address = servers[0]?.address();
   const port = typeof address === 'object' && address ? address.port : 0;
-  const outer = Object.values(networkInterfaces()).flat().find((found) => found && !found.internal && found.family === 'IPv4');
+  const outer = Object.values(networkInterfaces())
+    .flat()
+    .find((found) => found && !found.internal && found.family === 'IPv4');
   return {
     probeArgs: [
-      'read', file, 'write', file, 'read', open, 'read', '/etc/shadow', 'read', `/proc/${process.pid}/environ`, 'read', `/proc/${process.pid}/fd`,
-      'read', '/dev/pts/0', 'unix', path, 'abstract', abstract, 'tcp', `127.0.0.1:${port}`, ...(outer ? ['tcp', `${outer.address}:${port}`] : []),
+      'read',
+      file,
+      'write',
+      file,
+      'read',
+      open,
+      'read',
+      '/etc/shadow',
+      'read',
+      `/proc/${process.pid}/environ`,
+      'read',
+      `/proc/${process.pid}/fd`,
+      'read',
+      '/dev/pts/0',
+      'unix',
+      path,
+      'abstract',
+      abstract,
+      'tcp',
+      `127.0.0.1:${port}`,
+      ...(outer ? ['tcp', `${outer.address}:${port}`] : []),
     ],
     close: async () => {
       await Promise.all(servers.map(async (server) => once(server.close(), 'close')));

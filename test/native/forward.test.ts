@@ -8,7 +8,18 @@ import { echoServer } from '../support/echo-server.ts';
 import { skipBecause } from '../support/skip-because.ts';
 import { eventually } from '../support/eventually.ts';
 import {
-  asRoot, collect, hostUid, makeCgroups, openWorkshop, orderText, startSandbox, statusOf, within, writable, type Sandbox, type Workshop,
+  asRoot,
+  collect,
+  hostUid,
+  makeCgroups,
+  openWorkshop,
+  orderText,
+  startSandbox,
+  statusOf,
+  within,
+  writable,
+  type Sandbox,
+  type Workshop,
 } from './support.ts';
 
 describe('launcher forward', () => {
@@ -21,19 +32,40 @@ describe('launcher forward', () => {
   });
   after(() => workshop.close());
 
-  const forward = async (sandbox: Pick<Sandbox, 'pid' | 'startTime' | 'startAs'>, name: string, { cgroups = [], within: place = folder }: { readonly cgroups?: readonly string[]; readonly within?: string } = {}): Promise<ChildProcess> => {
-    const identity = sandbox.startAs === undefined ? {} : { uid: sandbox.startAs, gid: sandbox.startAs };
-    const child = spawn(workshop.launcher, ['forward'], { stdio: ['pipe', 'pipe', 'pipe', 'pipe'], env: { HOST_SECRET: 'of the daemon' }, ...identity });
+  const forward = async (
+    sandbox: Pick<Sandbox, 'pid' | 'startTime' | 'startAs'>,
+    name: string,
+    {
+      cgroups = [],
+      within: place = folder,
+    }: { readonly cgroups?: readonly string[]; readonly within?: string } = {},
+  ): Promise<ChildProcess> => {
+    const identity =
+      sandbox.startAs === undefined ? {} : { uid: sandbox.startAs, gid: sandbox.startAs };
+    const child = spawn(workshop.launcher, ['forward'], {
+      stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+      env: { HOST_SECRET: 'of the daemon' },
+      ...identity,
+    });
     const output = collect(child);
-    writable(child, 3).end(orderText([
-      ['pid', String(sandbox.pid)], ['starttime', sandbox.startTime], ...cgroups.map((group) => ['cgroup', group]), ['arg', place], ['arg', name],
-    ]));
+    writable(child, 3).end(
+      orderText([
+        ['pid', String(sandbox.pid)],
+        ['starttime', sandbox.startTime],
+        ...cgroups.map((group) => ['cgroup', group]),
+        ['arg', place],
+        ['arg', name],
+      ]),
+    );
     await output.shows('ready');
     return child;
   };
 
   /** The answer's byte, and the connection. */
-  const dial = async (name: string, port: number): Promise<{ readonly code: number; readonly socket: Socket }> => {
+  const dial = async (
+    name: string,
+    port: number,
+  ): Promise<{ readonly code: number; readonly socket: Socket }> => {
     const socket = connect(join(folder, name));
     socket.on('error', () => {});
     socket.write(Buffer.from([port >> 8, port & 255]));
@@ -46,7 +78,9 @@ describe('launcher forward', () => {
     let found = await dial(name, port);
     await eventually(() => {
       if (found.code === 0) return true;
-      void dial(name, port).then((next) => { found = next; });
+      void dial(name, port).then((next) => {
+        found = next;
+      });
       return false;
     }, 'the port is listened on');
     return found.socket;
@@ -55,11 +89,12 @@ describe('launcher forward', () => {
   const echo = async (socket: Socket, text: string): Promise<string> => {
     socket.write(text);
     let got = '';
-    while (got.length < text.length) got += String((await within(once(socket, 'data'), 'the echo'))[0]);
+    while (got.length < text.length)
+      got += String((await within(once(socket, 'data'), 'the echo'))[0]);
     return got;
   };
 
-  it('carries connections to the sandbox\'s own loopback, and says where nothing listens', async () => {
+  it("carries connections to the sandbox's own loopback, and says where nothing listens", async () => {
     const sandbox = await startSandbox(workshop, { command: echoServer(7_000) });
     const child = await forward(sandbox, 'own');
     expect(await echo(await reached('own', 7_000), 'over and back')).to.equal('over and back');
@@ -75,20 +110,30 @@ describe('launcher forward', () => {
     await sandbox.stop();
   });
 
-  it('has the sandbox\'s network, uid and cgroups, no capability and the filter; and its socket is its starter\'s alone', async function () {
+  it("has the sandbox's network, uid and cgroups, no capability and the filter; and its socket is its starter's alone", async function () {
     if (!asRoot) skipBecause(this, 'needs root');
     const cgroups = makeCgroups(`forward-${process.pid}`);
-    const sandbox = await startSandbox(workshop, { command: ['sleep', 'infinity'], cgroups: cgroups.folders });
+    const sandbox = await startSandbox(workshop, {
+      command: ['sleep', 'infinity'],
+      cgroups: cgroups.folders,
+    });
     const child = await forward(sandbox, 'held', { cgroups: cgroups.folders });
     const ended = once(child, 'close');
     const pid = child.pid ?? 0;
     const status = statusOf(pid);
-    for (const kind of ['Uid', 'Gid']) expect(status.get(kind)?.split('\t')).to.deep.equal(Array(4).fill(String(hostUid)));
-    for (const set of ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb']) expect(status.get(set), set).to.match(/^0+$/);
-    expect([status.get('NoNewPrivs'), status.get('Seccomp'), status.get('Groups')?.trim()]).to.deep.equal(['1', '2', '']);
+    for (const kind of ['Uid', 'Gid'])
+      expect(status.get(kind)?.split('\t')).to.deep.equal(Array(4).fill(String(hostUid)));
+    for (const set of ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'])
+      expect(status.get(set), set).to.match(/^0+$/);
+    expect([
+      status.get('NoNewPrivs'),
+      status.get('Seccomp'),
+      status.get('Groups')?.trim(),
+    ]).to.deep.equal(['1', '2', '']);
     const namespace = (of: number, kind: string) => readlinkSync(`/proc/${of}/ns/${kind}`);
     expect(namespace(pid, 'net')).to.equal(namespace(sandbox.pid, 'net'));
-    for (const kind of ['mnt', 'pid', 'user']) expect(namespace(pid, kind)).to.equal(namespace(process.pid, kind));
+    for (const kind of ['mnt', 'pid', 'user'])
+      expect(namespace(pid, kind)).to.equal(namespace(process.pid, kind));
     const found = statSync(join(folder, 'held'));
     expect([found.uid, found.mode & 0o777]).to.deep.equal([0, 0o600]);
     await sandbox.stop();
@@ -96,7 +141,7 @@ describe('launcher forward', () => {
     cgroups.close();
   });
 
-  it('reaches on the host\'s network what is the sandbox\'s own, and nothing else', async function () {
+  it("reaches on the host's network what is the sandbox's own, and nothing else", async function () {
     if (!asRoot) skipBecause(this, 'without root every listener has the same uid');
     const sandbox = await startSandbox(workshop, { command: echoServer(17_321), network: 'host' });
     const child = await forward(sandbox, 'host');
@@ -117,25 +162,43 @@ describe('launcher forward', () => {
     const place = join(workshop.folder, 'unprivileged');
     mkdirSync(place, { mode: 0o700 });
     chownSync(place, unprivileged, unprivileged);
-    const sandbox = await startSandbox(workshop, { command: echoServer(7_000), startAs: unprivileged });
+    const sandbox = await startSandbox(workshop, {
+      command: echoServer(7_000),
+      startAs: unprivileged,
+    });
     const child = await forward(sandbox, 'own', { within: place });
     const status = statusOf(child.pid ?? 0);
-    expect([status.get('CapEff'), status.get('CapPrm'), status.get('NoNewPrivs'), status.get('Seccomp')]).to.deep.equal(['0000000000000000', '0000000000000000', '1', '2']);
-    expect(await echo(await reached('../unprivileged/own', 7_000), 'as anyone')).to.equal('as anyone');
+    expect([
+      status.get('CapEff'),
+      status.get('CapPrm'),
+      status.get('NoNewPrivs'),
+      status.get('Seccomp'),
+    ]).to.deep.equal(['0000000000000000', '0000000000000000', '1', '2']);
+    expect(await echo(await reached('../unprivileged/own', 7_000), 'as anyone')).to.equal(
+      'as anyone',
+    );
     child.kill();
     await sandbox.stop();
   });
 
   it('ends connections with their sandbox, and half of one with its half', async () => {
-    const sandbox = await startSandbox(workshop, { command: ['perl', '-e', `
+    const sandbox = await startSandbox(workshop, {
+      command: [
+        'perl',
+        '-e',
+        `
       use IO::Socket::INET; my $s = IO::Socket::INET->new(LocalAddr => "127.0.0.1:7000", Listen => 8) or die;
-      while (my $c = $s->accept) { my $all = ''; while (sysread $c, my $b, 4096) { $all .= $b } syswrite $c, "got $all"; close $c }`] });
+      while (my $c = $s->accept) { my $all = ''; while (sysread $c, my $b, 4096) { $all .= $b } syswrite $c, "got $all"; close $c }`,
+      ],
+    });
     const child = await forward(sandbox, 'ends');
     const ended = once(child, 'close');
     const half = await reached('ends', 7_000);
     half.end('all of it');
     let got = '';
-    half.on('data', (bytes: Buffer) => { got += String(bytes); });
+    half.on('data', (bytes: Buffer) => {
+      got += String(bytes);
+    });
     await within(once(half, 'end'), 'the end');
     expect(got).to.equal('got all of it');
     const open = await reached('ends', 7_000);
@@ -149,10 +212,18 @@ describe('launcher forward', () => {
   it('takes 512 connections and tells the next one, and lives on when they all leave at once', async () => {
     const sandbox = await startSandbox(workshop, { command: ['sleep', 'infinity'] });
     const child = await forward(sandbox, 'many');
-    const waiting = Array.from({ length: 512 }, () => connect(join(folder, 'many')).on('error', () => {}));
+    const waiting = Array.from({ length: 512 }, () =>
+      connect(join(folder, 'many')).on('error', () => {}),
+    );
     await Promise.all(waiting.map((socket) => once(socket, 'connect')));
     const refused = connect(join(folder, 'many')).on('error', () => {});
-    expect(String(await within(once(refused, 'data'), 'the refusal').then(([bytes]: unknown[]) => (bytes as Buffer).readUInt8(0)))).to.equal('11');
+    expect(
+      String(
+        await within(once(refused, 'data'), 'the refusal').then(([bytes]: unknown[]) =>
+          (bytes as Buffer).readUInt8(0),
+        ),
+      ),
+    ).to.equal('11');
     for (const socket of waiting) socket.destroy();
     await eventually(() => child.exitCode === null, 'it lives');
     expect((await dial('many', 7_000)).code).to.equal(111);
@@ -160,19 +231,36 @@ describe('launcher forward', () => {
     await sandbox.stop();
   });
 
-  it('does nothing without the order\'s go, for a process that is gone, or for a name that leads out of the folder', async () => {
+  it("does nothing without the order's go, for a process that is gone, or for a name that leads out of the folder", async () => {
     const sandbox = await startSandbox(workshop, { command: ['sleep', 'infinity'] });
-    const refusal = async (tokens: readonly (readonly string[])[], end?: string): Promise<string> => {
-      const child = spawn(workshop.launcher, ['forward'], { stdio: ['pipe', 'pipe', 'pipe', 'pipe'] });
+    const refusal = async (
+      tokens: readonly (readonly string[])[],
+      end?: string,
+    ): Promise<string> => {
+      const child = spawn(workshop.launcher, ['forward'], {
+        stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+      });
       const output = collect(child);
       writable(child, 3).end(orderText(tokens, end));
       const { code, stderr } = await output.end;
       expect(code).to.equal(125);
       return stderr;
     };
-    const whole = [['pid', String(sandbox.pid)], ['starttime', sandbox.startTime], ['arg', folder], ['arg', 'name']];
+    const whole = [
+      ['pid', String(sandbox.pid)],
+      ['starttime', sandbox.startTime],
+      ['arg', folder],
+      ['arg', 'name'],
+    ];
     expect(await refusal(whole, '')).to.contain('ended before its go');
-    expect(await refusal([['pid', String(sandbox.pid)], ['starttime', '1'], ['arg', folder], ['arg', 'name']])).to.contain('the sandbox is gone');
+    expect(
+      await refusal([
+        ['pid', String(sandbox.pid)],
+        ['starttime', '1'],
+        ['arg', folder],
+        ['arg', 'name'],
+      ]),
+    ).to.contain('the sandbox is gone');
     expect(await refusal([...whole.slice(0, 3), ['arg', '../name']])).to.contain('no name');
     await sandbox.stop();
   });

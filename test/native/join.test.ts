@@ -4,7 +4,29 @@ import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readFileSync, readlinkSync } from 'node:fs';
 import { skipBecause } from '../support/skip-because.ts';
 import { eventually } from '../support/eventually.ts';
-import { asRoot, collect, exec, insideUid, joinOrder, joinSandbox, makeCgroups, openWorkshop, orderFile, orderText, processesIn, startSandbox, startTimeOf, statusOf, within, writable, type Ended, type JoinOptions, type OrderTokens, type Sandbox, type Workshop } from './support.ts';
+import {
+  asRoot,
+  collect,
+  exec,
+  insideUid,
+  joinOrder,
+  joinSandbox,
+  makeCgroups,
+  openWorkshop,
+  orderFile,
+  orderText,
+  processesIn,
+  startSandbox,
+  startTimeOf,
+  statusOf,
+  within,
+  writable,
+  type Ended,
+  type JoinOptions,
+  type OrderTokens,
+  type Sandbox,
+  type Workshop,
+} from './support.ts';
 
 describe('launcher join', function () {
   this.timeout(60_000);
@@ -15,11 +37,19 @@ describe('launcher join', function () {
   before(async () => {
     workshop = openWorkshop();
     cgroups = makeCgroups(`sandpool-join-${process.pid}`);
-    sandbox = await startSandbox(workshop, { command: ['sleep', '600'], cgroups: cgroups.folders, limits: [['rlimit', 'nofile', '300', '400']], env: { MAIN: 'only' } });
+    sandbox = await startSandbox(workshop, {
+      command: ['sleep', '600'],
+      cgroups: cgroups.folders,
+      limits: [['rlimit', 'nofile', '300', '400']],
+      env: { MAIN: 'only' },
+    });
   });
   after(async () => {
     await sandbox.stop();
-    await eventually(() => cgroups.folders.every((folder) => readFileSync(`${folder}/tasks`, 'utf8') === ''), 'the cgroups are empty');
+    await eventually(
+      () => cgroups.folders.every((folder) => readFileSync(`${folder}/tasks`, 'utf8') === ''),
+      'the cgroups are empty',
+    );
     cgroups.close();
     workshop.close();
   });
@@ -28,62 +58,97 @@ describe('launcher join', function () {
     exec(workshop, sandbox, { command, cgroups: cgroups.folders, ...options });
 
   it('passes input, output, errors and the exit code', async () => {
-    const half = joinSandbox(workshop, sandbox, { command: ['sh', '-c', 'cat; echo err >&2; exit 42'] });
+    const half = joinSandbox(workshop, sandbox, {
+      command: ['sh', '-c', 'cat; echo err >&2; exit 42'],
+    });
     const collected = collect(half);
     half.stdin?.end('some input');
 
-    expect(await within(collected.end, 'the command ends')).to.deep.equal({ stdout: 'some input', stderr: 'err\n', code: 42, signal: null });
+    expect(await within(collected.end, 'the command ends')).to.deep.equal({
+      stdout: 'some input',
+      stderr: 'err\n',
+      code: 42,
+      signal: null,
+    });
   });
 
   it('gives the command exactly the environment, folder and arguments of its order', async () => {
-    const ended = await run(['sh', '-c', 'env | sort; pwd; echo "$0|$1"', 'a b', ''], { env: { PATH: '/usr/bin', X: '1=2\n3', OLD: '' }, cwd: '/tmp' });
+    const ended = await run(['sh', '-c', 'env | sort; pwd; echo "$0|$1"', 'a b', ''], {
+      env: { PATH: '/usr/bin', X: '1=2\n3', OLD: '' },
+      cwd: '/tmp',
+    });
 
     expect(ended.stdout).to.equal('3\nOLD=\nPATH=/usr/bin\nPWD=/tmp\nX=1=2\n/tmp\na b|\n');
   });
 
   it('joins the same processes, files and host name', async () => {
     await run(['sh', '-c', 'echo shared >/work/file']);
-    const ended = await run(['sh', '-c', 'cat /work/file; hostname; id -u; id -g; cat /proc/2/comm']);
+    const ended = await run([
+      'sh',
+      '-c',
+      'cat /work/file; hostname; id -u; id -g; cat /proc/2/comm',
+    ]);
 
     expect(ended.stdout).to.equal(`shared\nsandbox\n${insideUid}\n${insideUid}\nsleep\n`);
   });
 
   it('hardens a command as the main process is: ids, capabilities, filter, no_new_privs, limits and cgroups', async () => {
     const [, main = 0] = processesIn(sandbox);
-    const half = joinSandbox(workshop, sandbox, { command: ['sleep', '60'], cgroups: cgroups.folders });
+    const half = joinSandbox(workshop, sandbox, {
+      command: ['sleep', '60'],
+      cgroups: cgroups.folders,
+    });
     const joined = await commandOf(half, 'sleep');
 
     expect(standing(joined)).to.deep.equal(standing(main));
-    expect(standing(joined).status).to.include({ Seccomp: '2', NoNewPrivs: '1', CapBnd: '0000000000000000' });
-    if (cgroups.folders.length > 0) expect(standing(joined).cgroup).to.include(`pids:/sandpool-join-${process.pid}`);
+    expect(standing(joined).status).to.include({
+      Seccomp: '2',
+      NoNewPrivs: '1',
+      CapBnd: '0000000000000000',
+    });
+    if (cgroups.folders.length > 0)
+      expect(standing(joined).cgroup).to.include(`pids:/sandpool-join-${process.pid}`);
     await end(half);
   });
 
   it('drops the supplementary groups of whoever joins', async function () {
     if (!asRoot) skipBecause(this, 'needs root');
 
-    const ended = await run(['grep', '^Groups:', '/proc/self/status'], { through: ['setpriv', '--groups', '4,27'] });
+    const ended = await run(['grep', '^Groups:', '/proc/self/status'], {
+      through: ['setpriv', '--groups', '4,27'],
+    });
 
     expect(ended.stdout.trim()).to.equal('Groups:');
   });
 
-  it('does not join what is root\'s on the host', async function () {
+  it("does not join what is root's on the host", async function () {
     if (!asRoot) skipBecause(this, 'needs root');
     const own = spawn('sleep', ['60'], { stdio: 'ignore' });
     await once(own, 'spawn');
     const pid = own.pid ?? 0;
-    const ended = await exec(workshop, { ...sandbox, pid, startTime: startTimeOf(pid) ?? 'gone' }, { command: ['true'] });
+    const ended = await exec(
+      workshop,
+      { ...sandbox, pid, startTime: startTimeOf(pid) ?? 'gone' },
+      { command: ['true'] },
+    );
     own.kill();
 
-    expect([ended.code, ended.stderr]).to.deep.equal([125, 'launcher: a sandbox of root\'s is not joined\n']);
+    expect([ended.code, ended.stderr]).to.deep.equal([
+      125,
+      "launcher: a sandbox of root's is not joined\n",
+    ]);
   });
 
   it('closes every descriptor but the standard ones', async () => {
     const secret = openSync('/etc/hostname', 'r');
-    const half = spawn(workshop.launcher, ['join'], { stdio: ['ignore', 'pipe', 'pipe', 'pipe', secret, secret, secret], env: {} });
+    const half = spawn(workshop.launcher, ['join'], {
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe', secret, secret, secret],
+      env: {},
+    });
     writable(half, 3).end(orderText(joinOrder(sandbox, { command: ['ls', '/proc/self/fd'] })));
 
-    expect((await within(collect(half).end, 'the command ends')).stdout).to.equal('0\n1\n2\n3\n'); // 3 is by which ls lists them
+    // 3 is by which ls lists them
+    expect((await within(collect(half).end, 'the command ends')).stdout).to.equal('0\n1\n2\n3\n');
     closeSync(secret);
   });
 
@@ -99,21 +164,39 @@ describe('launcher join', function () {
   });
 
   it('answers 127 for a command that is absent and 126 for one that is not executable', async () => {
-    expect(await run(['no-such-command'])).to.include({ code: 127, stderr: 'launcher: no-such-command: No such file or directory\n' });
+    expect(await run(['no-such-command'])).to.include({
+      code: 127,
+      stderr: 'launcher: no-such-command: No such file or directory\n',
+    });
     expect((await run(['/usr'])).code).to.equal(126);
   });
 
   it('lets the command open its pipes by name', async () => {
-    // A pipe of the host's root, as a shell makes it; node's own are sockets, which have no name to open.
-    const file = orderFile(workshop.folder, joinOrder(sandbox, { command: ['sh', '-c', 'echo by-name >/dev/stdout'] }));
-    const shell = spawn('sh', ['-c', `'${workshop.launcher}' join '${file}' | cat`], { stdio: ['ignore', 'pipe', 'pipe'] });
+    // A pipe of the host's root, as a shell makes it; node's own are sockets, which have no name to
+    // open.
+    const file = orderFile(
+      workshop.folder,
+      joinOrder(sandbox, { command: ['sh', '-c', 'echo by-name >/dev/stdout'] }),
+    );
+    const shell = spawn('sh', ['-c', `'${workshop.launcher}' join '${file}' | cat`], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
 
-    expect(await within(collect(shell).end, 'the shell ends')).to.include({ stdout: 'by-name\n', stderr: '' });
+    expect(await within(collect(shell).end, 'the shell ends')).to.include({
+      stdout: 'by-name\n',
+      stderr: '',
+    });
   });
 
   it('reads its order from a file and unlinks it', async () => {
-    const file = orderFile(workshop.folder, joinOrder(sandbox, { command: ['echo', 'from a file'] }));
-    const half = spawn(workshop.launcher, ['join', file], { stdio: ['ignore', 'pipe', 'pipe'], env: {} });
+    const file = orderFile(
+      workshop.folder,
+      joinOrder(sandbox, { command: ['echo', 'from a file'] }),
+    );
+    const half = spawn(workshop.launcher, ['join', file], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: {},
+    });
 
     expect((await within(collect(half).end, 'the command ends')).stdout).to.equal('from a file\n');
     expect(existsSync(file)).to.equal(false);
@@ -129,9 +212,16 @@ describe('launcher join', function () {
 
   describe('could not, says why on fd 2 and exits with 125', () => {
     const valid = (): OrderTokens => joinOrder(sandbox, { command: ['touch', '/work/reached'] });
-    const without = (keyword: string): OrderTokens => valid().filter(([first]) => first !== keyword);
+    const without = (keyword: string): OrderTokens =>
+      valid().filter(([first]) => first !== keyword);
     const faults: Readonly<Record<string, () => string>> = {
-      'when the pid has another start time': () => orderText(joinOrder(sandbox, { command: ['touch', '/work/reached'], startTime: String(Number(sandbox.startTime) - 1) })),
+      'when the pid has another start time': () =>
+        orderText(
+          joinOrder(sandbox, {
+            command: ['touch', '/work/reached'],
+            startTime: String(Number(sandbox.startTime) - 1),
+          }),
+        ),
       'when there is no such process': () => orderText([...valid(), ['pid', '4194303']]),
       'when the order ends before its go': () => orderText(valid(), ''),
       'when no command is named': () => orderText(without('arg')),
@@ -140,11 +230,15 @@ describe('launcher join', function () {
       'when no uid inside is named': () => orderText(without('insideuid')),
       'when the uid inside is not mapped': () => orderText([...valid(), ['insideuid', '0']]),
       'when the folder is absent': () => orderText([...valid(), ['cwd', '/no/such']]),
-      'when a cgroup is absent': () => orderText([...valid(), ['cgroup', '/sys/fs/cgroup/no-such']]),
+      'when a cgroup is absent': () =>
+        orderText([...valid(), ['cgroup', '/sys/fs/cgroup/no-such']]),
     };
     for (const [name, order] of Object.entries(faults)) {
       it(name, async () => {
-        const half = spawn(workshop.launcher, ['join'], { stdio: ['ignore', 'pipe', 'pipe', 'pipe'], env: {} });
+        const half = spawn(workshop.launcher, ['join'], {
+          stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+          env: {},
+        });
         writable(half, 3).end(order());
 
         const ended = await within(collect(half).end, 'the launcher ends');
@@ -157,7 +251,9 @@ describe('launcher join', function () {
   });
 
   it('kills the whole process group at SIGTERM, whatever it ignores', async () => {
-    const half = joinSandbox(workshop, sandbox, { command: ['sh', '-c', 'trap "" TERM; sleep 62 & sleep 62 & echo ready; wait'] });
+    const half = joinSandbox(workshop, sandbox, {
+      command: ['sh', '-c', 'trap "" TERM; sleep 62 & sleep 62 & echo ready; wait'],
+    });
     const collected = collect(half);
     await collected.shows('ready');
     const before = joinedOf('sleep 62');
@@ -166,7 +262,10 @@ describe('launcher join', function () {
     half.kill('SIGTERM');
 
     expect((await within(collected.end, 'the parent half ends')).code).to.equal(137);
-    await eventually(() => before.every((pid) => startTimeOf(pid) === undefined), 'the group is dead');
+    await eventually(
+      () => before.every((pid) => startTimeOf(pid) === undefined),
+      'the group is dead',
+    );
   });
 
   it('dies with its parent half', async () => {
@@ -180,7 +279,9 @@ describe('launcher join', function () {
 
   it('dies with whoever started its parent half', async () => {
     const file = orderFile(workshop.folder, joinOrder(sandbox, { command: ['sleep', '64'] }));
-    const caller = spawn('sh', ['-c', `'${workshop.launcher}' join '${file}'; true`], { stdio: 'ignore' });
+    const caller = spawn('sh', ['-c', `'${workshop.launcher}' join '${file}'; true`], {
+      stdio: 'ignore',
+    });
     await eventually(() => joinedOf('sleep 64').length === 1, 'the command runs');
 
     caller.kill('SIGKILL');
@@ -189,7 +290,13 @@ describe('launcher join', function () {
   });
 
   it('passes signals on to the command', async () => {
-    const half = joinSandbox(workshop, sandbox, { command: ['sh', '-c', 'trap "echo got INT" INT; trap "echo got USR2; exit 9" USR2; echo ready; while :; do sleep 60 >/dev/null 2>&1 & wait $!; done'] });
+    const half = joinSandbox(workshop, sandbox, {
+      command: [
+        'sh',
+        '-c',
+        'trap "echo got INT" INT; trap "echo got USR2; exit 9" USR2; echo ready; while :; do sleep 60 >/dev/null 2>&1 & wait $!; done',
+      ],
+    });
     const collected = collect(half);
     await collected.shows('ready');
     half.kill('SIGINT');
@@ -200,7 +307,10 @@ describe('launcher join', function () {
   });
 
   it('passes 34 on as SIGKILL and 35 as SIGTERM', async () => {
-    for (const [number, code] of [[34, 137], [35, 143]] as const) {
+    for (const [number, code] of [
+      [34, 137],
+      [35, 143],
+    ] as const) {
       const half = joinSandbox(workshop, sandbox, { command: ['sleep', '65'] });
       await commandOf(half, 'sleep');
       process.kill(half.pid ?? 0, number);
@@ -221,17 +331,37 @@ describe('launcher join', function () {
 
   it('is not opened for writing by a script that names it as its interpreter', async () => {
     // The daemon's uid may own the launcher's file; a sandbox of that uid must get but a sealed copy.
-    const own = await startSandbox(workshop, { command: ['sleep', '600'], ...(asRoot ? { startAs: 200_008 } : {}) });
-    await exec(workshop, own, { command: ['sh', '-c', 'printf "#!/proc/self/exe\\n" >/work/script; chmod 755 /work/script'] });
+    const own = await startSandbox(workshop, {
+      command: ['sleep', '600'],
+      ...(asRoot ? { startAs: 200_008 } : {}),
+    });
+    await exec(workshop, own, {
+      command: ['sh', '-c', 'printf "#!/proc/self/exe\\n" >/work/script; chmod 755 /work/script'],
+    });
 
     const half = joinSandbox(workshop, own, { command: ['/work/script'] });
     const ended = await within(collect(half).end, 'the launcher ends');
 
-    expect(ended).to.include({ code: 125, stderr: 'launcher: called as: launcher start | init [ARGV...] | join [FILE] | watch | forward | logs FOLDER FILE_BYTES TOTAL_BYTES RETENTION_SECONDS\n' });
+    expect(ended).to.include({
+      code: 125,
+      stderr:
+        'launcher: called as: launcher start | init [ARGV...] | join [FILE] | watch | forward | logs FOLDER FILE_BYTES TOTAL_BYTES RETENTION_SECONDS\n',
+    });
     const watching = joinSandbox(workshop, own, { command: ['/proc/self/exe', 'watch'] });
-    await eventually(() => processesIn(own).some((pid) => commandLine(pid) === '/proc/self/exe watch'), 'the launcher runs inside');
-    const seen = await exec(workshop, own, { command: ['sh', '-c', 'for p in /proc/[0-9]*; do grep -q watch $p/cmdline && readlink $p/exe && (: >>$p/exe) 2>&1; done; true'] });
-    expect(seen.stdout).to.match(/memfd:launcher/).and.match(/Operation not permitted|Text file busy|Permission denied/);
+    await eventually(
+      () => processesIn(own).some((pid) => commandLine(pid) === '/proc/self/exe watch'),
+      'the launcher runs inside',
+    );
+    const seen = await exec(workshop, own, {
+      command: [
+        'sh',
+        '-c',
+        'for p in /proc/[0-9]*; do grep -q watch $p/cmdline && readlink $p/exe && (: >>$p/exe) 2>&1; done; true',
+      ],
+    });
+    expect(seen.stdout)
+      .to.match(/memfd:launcher/)
+      .and.match(/Operation not permitted|Text file busy|Permission denied/);
     await end(watching);
     await own.stop();
   });
@@ -244,7 +374,10 @@ describe('launcher join', function () {
   async function commandOf(half: ChildProcess, name: string): Promise<number> {
     let found: number | undefined;
     await eventually(() => {
-      found = processesIn(sandbox).find((pid) => statusOf(pid).get('PPid') === String(half.pid) && statusOf(pid).get('Name') === name);
+      found = processesIn(sandbox).find(
+        (pid) =>
+          statusOf(pid).get('PPid') === String(half.pid) && statusOf(pid).get('Name') === name,
+      );
       return found !== undefined;
     }, `${name} runs`);
     return found ?? 0;
@@ -266,14 +399,34 @@ function commandLine(pid: number): string {
 }
 
 /** Where a process stands, as the host sees it. */
-export function standing(pid: number): { status: Record<string, string | undefined>; cgroup: string; limits: string; namespaces: string } {
+export function standing(pid: number): {
+  status: Record<string, string | undefined>;
+  cgroup: string;
+  limits: string;
+  namespaces: string;
+} {
   const status = statusOf(pid);
-  const names = ['Uid', 'Gid', 'Groups', 'CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb', 'NoNewPrivs', 'Seccomp', 'Seccomp_filters', 'Umask'];
+  const names = [
+    'Uid',
+    'Gid',
+    'Groups',
+    'CapInh',
+    'CapPrm',
+    'CapEff',
+    'CapBnd',
+    'CapAmb',
+    'NoNewPrivs',
+    'Seccomp',
+    'Seccomp_filters',
+    'Umask',
+  ];
   return {
     status: Object.fromEntries(names.map((name) => [name, status.get(name)])),
     cgroup: readFileSync(`/proc/${pid}/cgroup`, 'utf8'),
     limits: readFileSync(`/proc/${pid}/limits`, 'utf8'),
-    namespaces: ['user', 'mnt', 'pid', 'net', 'ipc', 'uts', 'cgroup'].map((name) => namespaceOf(pid, name)).join(' '),
+    namespaces: ['user', 'mnt', 'pid', 'net', 'ipc', 'uts', 'cgroup']
+      .map((name) => namespaceOf(pid, name))
+      .join(' '),
   };
 }
 

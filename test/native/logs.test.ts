@@ -1,7 +1,24 @@
 import { expect } from 'chai';
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, constants, existsSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, readlinkSync, renameSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { childrenOf } from '../../src/embedded/spawner/process-identity.ts';
@@ -21,7 +38,9 @@ describe('launcher logs', function () {
   const pumps: ChildProcess[] = [];
   let fifos: number[] = [];
 
-  before(() => { workshop = openWorkshop(); });
+  before(() => {
+    workshop = openWorkshop();
+  });
   after(() => workshop.close());
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'sandpool-logs-'));
@@ -43,8 +62,15 @@ describe('launcher logs', function () {
     const fd = fifo(ID);
     writeSync(fd, 'one\ntwo\n\n');
     await eventually(() => records(ID).length === 3, 'three lines');
-    expect(records(ID)).to.deep.equal([['F', 'one'], ['F', 'two'], ['F', '']]);
-    expect(Date.now() - Date.parse(linesOf(ID)[0]?.slice(0, 30) ?? '')).to.be.within(-1_000, 10_000);
+    expect(records(ID)).to.deep.equal([
+      ['F', 'one'],
+      ['F', 'two'],
+      ['F', ''],
+    ]);
+    expect(Date.now() - Date.parse(linesOf(ID)[0]?.slice(0, 30) ?? '')).to.be.within(
+      -1_000,
+      10_000,
+    );
   });
 
   it('keeps what is no whole line yet, and cuts long lines', async () => {
@@ -53,11 +79,23 @@ describe('launcher logs', function () {
     writeSync(fd, 'half');
     await eventually(() => records(ID).length === 1, 'the half');
     writeSync(fd, ` and half\n${'x'.repeat(40_000)}\n`);
-    await eventually(() => records(ID).at(-1)?.[0] === 'F' && records(ID).length > 2, 'the long one');
+    await eventually(
+      () => records(ID).at(-1)?.[0] === 'F' && records(ID).length > 2,
+      'the long one',
+    );
     expect(records(ID)[0]).to.deep.equal(['P', 'half']);
     expect(records(ID)[1]).to.deep.equal(['F', ' and half']);
-    expect(records(ID).slice(2).map(([kind]) => kind)).to.match(/^(P,)+F$/);
-    expect(records(ID).slice(2).map(([, text]) => text).join('')).to.equal('x'.repeat(40_000));
+    expect(
+      records(ID)
+        .slice(2)
+        .map(([kind]) => kind),
+    ).to.match(/^(P,)+F$/);
+    expect(
+      records(ID)
+        .slice(2)
+        .map(([, text]) => text)
+        .join(''),
+    ).to.equal('x'.repeat(40_000));
     expect(Math.max(...records(ID).map(([, text = '']) => text.length))).to.be.at.most(16_384);
   });
 
@@ -74,8 +112,14 @@ describe('launcher logs', function () {
 
     pump();
 
-    await eventually(() => records(ID).length === 2 && records(OTHER).length === 1, 'the other lines');
-    expect(records(ID)).to.deep.equal([['F', 'one'], ['F', 'two']]);
+    await eventually(
+      () => records(ID).length === 2 && records(OTHER).length === 1,
+      'the other lines',
+    );
+    expect(records(ID)).to.deep.equal([
+      ['F', 'one'],
+      ['F', 'two'],
+    ]);
   });
 
   it('begins on a line of its own after one that a crash tore', async () => {
@@ -95,7 +139,10 @@ describe('launcher logs', function () {
     writeSync(fd, 'last words');
     close(fd);
     await eventually(() => !existsSync(join(folder, 'pipes', ID)), 'the fifo is gone');
-    expect(records(ID)).to.deep.equal([['F', 'first words'], ['P', 'last words']]);
+    expect(records(ID)).to.deep.equal([
+      ['F', 'first words'],
+      ['P', 'last words'],
+    ]);
   });
 
   it('removes a fifo whose writers went while there was none, and no other', async () => {
@@ -111,13 +158,21 @@ describe('launcher logs', function () {
     pump({ fileBytes: 8_192 });
     const fd = fifo(ID);
     for (let n = 0; n < 500; n += 1) writeSync(fd, `line ${n} ${'.'.repeat(40)}\n`);
-    await eventually(() => records(ID).at(-1)?.[1]?.startsWith('line 499 ') === true, 'the last line');
+    await eventually(
+      () => records(ID).at(-1)?.[1]?.startsWith('line 499 ') === true,
+      'the last line',
+    );
 
-    const files = readdirSync(join(folder, ID)).map(Number).toSorted((a, b) => a - b);
+    const files = readdirSync(join(folder, ID))
+      .map(Number)
+      .toSorted((a, b) => a - b);
     expect(files).to.have.lengthOf(2);
     const [first = 0, second = 0] = files;
-    expect(second - first).to.equal(statSync(join(folder, ID, String(first))).size).and.be.at.most(8_192);
-    for (const file of files) expect(readFileSync(join(folder, ID, String(file)), 'utf8')).to.match(/^\d{4}-.*\n$/s);
+    expect(second - first)
+      .to.equal(statSync(join(folder, ID, String(first))).size)
+      .and.be.at.most(8_192);
+    for (const file of files)
+      expect(readFileSync(join(folder, ID, String(file)), 'utf8')).to.match(/^\d{4}-.*\n$/s);
   });
 
   it('drops the middle of a flood, counts it, keeps its end, and keeps nobody else waiting', async () => {
@@ -137,9 +192,17 @@ describe('launcher logs', function () {
 
     const bytes = chunk.length * 400 + 'the end\n'.length;
     const marker = records(ID).filter(([, text = '']) => text.startsWith('[sandpool: '));
-    const dropped = marker.reduce((sum, [, text = '']) => sum + Number(/(\d+) bytes/.exec(text)?.[1]), 0);
+    const dropped = marker.reduce(
+      (sum, [, text = '']) => sum + Number(/(\d+) bytes/.exec(text)?.[1]),
+      0,
+    );
     // No line of the flood is empty: an empty record ends one that was dropped in the middle.
-    const kept = records(ID).reduce((sum, [kind, text = '']) => sum + (text === '' || text.startsWith('[sandpool: ') ? 0 : text.length + (kind === 'F' ? 1 : 0)), 0);
+    const kept = records(ID).reduce(
+      (sum, [kind, text = '']) =>
+        sum +
+        (text === '' || text.startsWith('[sandpool: ') ? 0 : text.length + (kind === 'F' ? 1 : 0)),
+      0,
+    );
     expect(marker.length).to.be.greaterThan(0);
     expect(dropped + kept).to.equal(bytes);
     expect(tookMs, 'the writer goes on').to.be.below(20_000);
@@ -184,7 +247,10 @@ describe('launcher logs', function () {
     fifo(live);
     pump({ retentionSeconds: 3_600 });
     await eventually(() => !existsSync(join(folder, old)), 'the old one is gone');
-    expect([young, live].map((id) => existsSync(join(folder, id, '0')))).to.deep.equal([true, true]);
+    expect([young, live].map((id) => existsSync(join(folder, id, '0')))).to.deep.equal([
+      true,
+      true,
+    ]);
   });
 
   it('makes room by the oldest of those that have ended, then by what the others can spare', async () => {
@@ -204,14 +270,17 @@ describe('launcher logs', function () {
     expect(readdirSync(join(folder, ID))).to.deep.equal([String(MIB)]);
   });
 
-  it('makes room by the logs of whoever has most, whoever\'s are the oldest', async () => {
+  it("makes room by the logs of whoever has most, whoever's are the oldest", async () => {
     const [loud, quiet] = ['a'.repeat(16), 'b'.repeat(16)];
     for (const [n, owner] of [quiet, loud, loud, loud].entries()) {
       aLog(anId(n + 3), MIB / (owner === loud ? 2 : 8), owner);
       age(anId(n + 3), 1_000 - n * 100);
     }
     pump({ totalBytes: MIB });
-    await eventually(() => [4, 5].every((n) => !existsSync(join(folder, anId(n), '0'))), 'there is room');
+    await eventually(
+      () => [4, 5].every((n) => !existsSync(join(folder, anId(n), '0'))),
+      'there is room',
+    );
 
     expect([3, 6].map((n) => existsSync(join(folder, anId(n), '0')))).to.deep.equal([true, true]);
     expect(readdirSync(join(folder, anId(4))), 'a trace stays').to.deep.equal([]);
@@ -224,12 +293,18 @@ describe('launcher logs', function () {
     const [own, other] = [fifo(ID), fifo(OTHER)];
     writeSync(own, 'mine\n');
     writeSync(other, 'mine\n');
-    await eventually(() => existsSync(join(folder, ID, '0')) && existsSync(join(folder, OTHER, '0')), 'both have a line');
+    await eventually(
+      () => existsSync(join(folder, ID, '0')) && existsSync(join(folder, OTHER, '0')),
+      'both have a line',
+    );
     expect(readlinkSync(join(folder, ID, 'of'))).to.equal('c'.repeat(16));
     expect(readdirSync(join(folder, OTHER))).to.deep.equal(['0']);
 
     for (const fd of [own, other]) close(fd);
-    await eventually(() => readdirSync(join(folder, 'pipes')).length === 0, 'the links go with the fifos');
+    await eventually(
+      () => readdirSync(join(folder, 'pipes')).length === 0,
+      'the links go with the fifos',
+    );
   });
 
   it('writes nothing while there is no room, and goes on when there is', async () => {
@@ -238,7 +313,10 @@ describe('launcher logs', function () {
     aLog(anId(4), 100);
     age(anId(4), 10_000);
     const { pid = 0 } = pump({ totalBytes: MIB });
-    await eventually(() => !existsSync(join(folder, anId(4))) && childrenOf(pid).length === 0, 'it has looked at what is there');
+    await eventually(
+      () => !existsSync(join(folder, anId(4))) && childrenOf(pid).length === 0,
+      'it has looked at what is there',
+    );
     writeSync(fifo(ID), 'waits\n');
     const seen = fifo(OTHER);
     close(seen);
@@ -251,7 +329,9 @@ describe('launcher logs', function () {
 
   it('leaves a part of the disk to others', async function () {
     try {
-      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=20m', 'tmpfs', folder], { stdio: 'ignore' });
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=20m', 'tmpfs', folder], {
+        stdio: 'ignore',
+      });
     } catch {
       skipBecause(this, 'this user may not mount a small disk');
     }
@@ -264,7 +344,10 @@ describe('launcher logs', function () {
       const fd = fifo(ID);
       writeSync(fd, 'waits\n');
       close(fifo(OTHER));
-      await eventually(() => !existsSync(join(folder, 'pipes', OTHER)), 'it has looked at what came');
+      await eventually(
+        () => !existsSync(join(folder, 'pipes', OTHER)),
+        'it has looked at what came',
+      );
       expect(linesOf(ID)).to.deep.equal([]);
       rmSync(join(folder, 'filler'));
       await eventually(() => records(ID).length === 1, 'it goes on');
@@ -275,10 +358,22 @@ describe('launcher logs', function () {
     }
   });
 
-  interface Limits { readonly fileBytes?: number; readonly totalBytes?: number; readonly retentionSeconds?: number }
+  interface Limits {
+    readonly fileBytes?: number;
+    readonly totalBytes?: number;
+    readonly retentionSeconds?: number;
+  }
 
-  function pump({ fileBytes = MIB, totalBytes = 1 << 30, retentionSeconds = 3_600 }: Limits = {}): ChildProcess {
-    const child = spawn(workshop.launcher, ['logs', folder, String(fileBytes), String(totalBytes), String(retentionSeconds)], { stdio: ['pipe', 'pipe', 'pipe'], env: {} });
+  function pump({
+    fileBytes = MIB,
+    totalBytes = 1 << 30,
+    retentionSeconds = 3_600,
+  }: Limits = {}): ChildProcess {
+    const child = spawn(
+      workshop.launcher,
+      ['logs', folder, String(fileBytes), String(totalBytes), String(retentionSeconds)],
+      { stdio: ['pipe', 'pipe', 'pipe'], env: {} },
+    );
     child.stdin?.on('error', () => undefined);
     pumps.push(child);
     return child;
@@ -305,16 +400,24 @@ describe('launcher logs', function () {
 
   function linesOf(id: string): readonly string[] {
     if (!existsSync(join(folder, id))) return [];
-    const files = readdirSync(join(folder, id)).map(Number).toSorted((a, b) => a - b);
+    const files = readdirSync(join(folder, id))
+      .map(Number)
+      .toSorted((a, b) => a - b);
     try {
-      return files.map((file) => readFileSync(join(folder, id, String(file)), 'utf8')).join('').split('\n').slice(0, -1);
+      return files
+        .map((file) => readFileSync(join(folder, id, String(file)), 'utf8'))
+        .join('')
+        .split('\n')
+        .slice(0, -1);
     } catch {
       return linesOf(id); // removed since it was listed: there is a newer one
     }
   }
 
   function records(id: string): readonly (readonly string[])[] {
-    return linesOf(id).flatMap((line) => RECORD.exec(line)?.slice(1) ? [RECORD.exec(line)?.slice(1) ?? []] : []);
+    return linesOf(id).flatMap((line) =>
+      RECORD.exec(line)?.slice(1) ? [RECORD.exec(line)?.slice(1) ?? []] : [],
+    );
   }
 
   function anId(n: number): string {

@@ -3,7 +3,27 @@ import { spawn } from 'node:child_process';
 import { openSync, closeSync, readFileSync } from 'node:fs';
 import { skipBecause } from '../support/skip-because.ts';
 import { eventually } from '../support/eventually.ts';
-import { asRoot, collect, exec, hostUid, makeCgroups, openWorkshop, orderText, processesIn, startOrder, startSandbox, startTimeOf, statusOf, within, writable, type Ended, type OrderTokens, type Sandbox, type SandboxOptions, type Workshop } from './support.ts';
+import {
+  asRoot,
+  collect,
+  exec,
+  hostUid,
+  makeCgroups,
+  openWorkshop,
+  orderText,
+  processesIn,
+  startOrder,
+  startSandbox,
+  startTimeOf,
+  statusOf,
+  within,
+  writable,
+  type Ended,
+  type OrderTokens,
+  type Sandbox,
+  type SandboxOptions,
+  type Workshop,
+} from './support.ts';
 
 /** A uid that the launcher itself is started under, where the tests may choose. */
 const unprivileged = asRoot ? { startAs: 200_007 } : {};
@@ -13,7 +33,9 @@ describe('launcher start', function () {
   let workshop: Workshop;
   let open: Sandbox[] = [];
 
-  before(() => { workshop = openWorkshop(); });
+  before(() => {
+    workshop = openWorkshop();
+  });
   after(() => workshop.close());
   afterEach(async () => {
     await Promise.all(open.map((sandbox) => sandbox.stop()));
@@ -21,7 +43,10 @@ describe('launcher start', function () {
   });
 
   it('runs the command with the environment of its order alone', async () => {
-    const sandbox = await start({ command: ['sh', '-c', 'env | sort; tr "\\0" "," </proc/1/environ'], env: { GREETING: 'hello' } });
+    const sandbox = await start({
+      command: ['sh', '-c', 'env | sort; tr "\\0" "," </proc/1/environ'],
+      env: { GREETING: 'hello' },
+    });
 
     const { stdout } = await within(sandbox.output.end, 'the command ends');
 
@@ -31,7 +56,9 @@ describe('launcher start', function () {
   it('shows the command and its environment in no argument list', async () => {
     const sandbox = await start({ command: ['sleep', '60.125'], env: { SECRET: 'hidden-value' } });
 
-    const shown = [sandbox.outer.pid, sandbox.pid].map((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8')).join('\0');
+    const shown = [sandbox.outer.pid, sandbox.pid]
+      .map((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8'))
+      .join('\0');
 
     expect(shown).to.include('--seccomp').and.not.include('60.125').and.not.include('hidden-value');
   });
@@ -39,7 +66,10 @@ describe('launcher start', function () {
   it('closes every descriptor but the standard ones', async () => {
     const secret = openSync('/etc/hostname', 'r');
     const options = { command: ['sh', '-c', 'ls /proc/self/fd /proc/1/fd'] };
-    const child = spawn(workshop.launcher, ['start'], { stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe', secret, secret, secret], env: {} });
+    const child = spawn(workshop.launcher, ['start'], {
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe', secret, secret, secret],
+      env: {},
+    });
     writable(child, 3).end(orderText(startOrder(workshop, options)));
 
     const { stdout } = await within(collect(child).end, 'the command ends');
@@ -74,12 +104,16 @@ describe('launcher start', function () {
   it('gives the sandbox its own host uid, no groups, no capabilities and a filter', async () => {
     const sandbox = await start({ command: ['sleep', '60'] });
 
-    for (const pid of processesIn(sandbox)) expect(hardening(pid), `process ${pid}`).to.deep.equal(hardened(hostUid));
+    for (const pid of processesIn(sandbox))
+      expect(hardening(pid), `process ${pid}`).to.deep.equal(hardened(hostUid));
   });
 
   it('drops the supplementary groups of whoever starts it', async function () {
     if (!asRoot) skipBecause(this, 'needs root');
-    const sandbox = await start({ command: ['sleep', '60'], through: ['setpriv', '--groups', '4,27'] });
+    const sandbox = await start({
+      command: ['sleep', '60'],
+      through: ['setpriv', '--groups', '4,27'],
+    });
 
     for (const pid of processesIn(sandbox)) expect(hardening(pid).groups).to.equal('');
   });
@@ -88,22 +122,43 @@ describe('launcher start', function () {
     const sandbox = await start({ command: ['sleep', '60'], ...unprivileged });
 
     const uid = unprivileged.startAs ?? hostUid;
-    for (const pid of processesIn(sandbox)) expect(hardening(pid), `process ${pid}`).to.deep.equal({ ...hardened(uid), groups: hardening(pid).groups });
-    expect((await exec(workshop, sandbox, { command: ['sh', '-c', 'id -u; exit 3'] }))).to.include({ stdout: '1000\n', code: 3 });
+    for (const pid of processesIn(sandbox))
+      expect(hardening(pid), `process ${pid}`).to.deep.equal({
+        ...hardened(uid),
+        groups: hardening(pid).groups,
+      });
+    expect(await exec(workshop, sandbox, { command: ['sh', '-c', 'id -u; exit 3'] })).to.include({
+      stdout: '1000\n',
+      code: 3,
+    });
   });
 
   it('takes limits and cgroups, and lets the OOM killer of the host prefer the sandbox', async function () {
     const cgroups = makeCgroups(`sandpool-start-${process.pid}`);
-    const sandbox = await start({ command: ['sleep', '60'], cgroups: cgroups.folders, limits: [['rlimit', 'nofile', '100', '200'], ['rlimit', 'fsize', '1048576', 'unlimited']] });
+    const sandbox = await start({
+      command: ['sleep', '60'],
+      cgroups: cgroups.folders,
+      limits: [
+        ['rlimit', 'nofile', '100', '200'],
+        ['rlimit', 'fsize', '1048576', 'unlimited'],
+      ],
+    });
     const main = processesIn(sandbox).at(-1) ?? 0;
 
     const limits = readFileSync(`/proc/${main}/limits`, 'utf8');
-    expect(limits).to.match(/open files +100 +200/).and.match(/file size +1048576 +unlimited/i).and.match(/core file size +1 +1/);
+    expect(limits)
+      .to.match(/open files +100 +200/)
+      .and.match(/file size +1048576 +unlimited/i)
+      .and.match(/core file size +1 +1/);
     expect(readFileSync(`/proc/${main}/oom_score_adj`, 'utf8')).to.equal('500\n');
-    for (const folder of cgroups.folders) expect(readFileSync(`${folder}/tasks`, 'utf8').split('\n')).to.include(String(main));
+    for (const folder of cgroups.folders)
+      expect(readFileSync(`${folder}/tasks`, 'utf8').split('\n')).to.include(String(main));
 
     await sandbox.stop();
-    await eventually(() => cgroups.folders.every((folder) => readFileSync(`${folder}/tasks`, 'utf8') === ''), 'the cgroups are empty');
+    await eventually(
+      () => cgroups.folders.every((folder) => readFileSync(`${folder}/tasks`, 'utf8') === ''),
+      'the cgroups are empty',
+    );
     cgroups.close();
   });
 
@@ -129,10 +184,22 @@ describe('launcher start', function () {
       'for an unknown keyword': () => orderText([...whole(), ['chroot', '/']]),
       'for a malformed number': () => orderText([['uid', '1x'], ...whole()]),
       'for an unknown limit': () => orderText([['rlimit', 'cpu', '1', '1'], ...whole()]),
-      'for a cgroup that is absent': () => orderText([['cgroup', '/sys/fs/cgroup/pids/no-such'], ...whole()]),
-      'where the command is not the launcher': () => orderText([['bwrap', '/usr/bin/bwrap'], ['uid', '1'], ['gid', '1'], ['arg', '--'], ['arg', 'sh']]),
+      'for a cgroup that is absent': () =>
+        orderText([['cgroup', '/sys/fs/cgroup/pids/no-such'], ...whole()]),
+      'where the command is not the launcher': () =>
+        orderText([
+          ['bwrap', '/usr/bin/bwrap'],
+          ['uid', '1'],
+          ['gid', '1'],
+          ['arg', '--'],
+          ['arg', 'sh'],
+        ]),
       ...(asRoot
-        ? { 'as root without a host uid': () => orderText(whole().filter(([keyword]) => keyword !== 'uid')), 'for host uid 0': () => orderText([...whole(), ['uid', '0']]) }
+        ? {
+            'as root without a host uid': () =>
+              orderText(whole().filter(([keyword]) => keyword !== 'uid')),
+            'for host uid 0': () => orderText([...whole(), ['uid', '0']]),
+          }
         : {}),
     };
     for (const [name, order] of Object.entries(faults)) {
@@ -152,7 +219,10 @@ describe('launcher start', function () {
   });
 
   it('leaves an error of bwrap on fd 2 and ends with its code', async () => {
-    const order = startOrder(workshop, { command: ['true'], extraBwrap: ['--ro-bind', '/no/such', '/x'] });
+    const order = startOrder(workshop, {
+      command: ['true'],
+      extraBwrap: ['--ro-bind', '/no/such', '/x'],
+    });
 
     const ended = await give(orderText(order));
 
@@ -162,9 +232,14 @@ describe('launcher start', function () {
 
   it('keeps commands and environments of any length that the kernel takes', async () => {
     const long = 'x'.repeat(100_000);
-    const sandbox = await start({ command: ['sh', '-c', 'echo ${#0} ${#LONG} $1', long, '--'], env: { LONG: long } });
+    const sandbox = await start({
+      command: ['sh', '-c', 'echo ${#0} ${#LONG} $1', long, '--'],
+      env: { LONG: long },
+    });
 
-    expect((await within(sandbox.output.end, 'the command ends')).stdout).to.equal('100000 100000 --\n');
+    expect((await within(sandbox.output.end, 'the command ends')).stdout).to.equal(
+      '100000 100000 --\n',
+    );
   });
 
   it('takes an environment value of --', async () => {
@@ -179,8 +254,15 @@ describe('launcher start', function () {
     return sandbox;
   }
 
-  async function give(order: string, identity: { uid?: number; gid?: number } = {}): Promise<Ended> {
-    const child = spawn(workshop.launcher, ['start'], { stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'], env: {}, ...identity });
+  async function give(
+    order: string,
+    identity: { uid?: number; gid?: number } = {},
+  ): Promise<Ended> {
+    const child = spawn(workshop.launcher, ['start'], {
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
+      env: {},
+      ...identity,
+    });
     writable(child, 3).end(order);
     return within(collect(child).end, 'the launcher ends');
   }
@@ -198,13 +280,25 @@ interface Hardening {
 function hardening(pid: number): Hardening & Record<string, unknown> {
   const status = statusOf(pid);
   return {
-    uid: status.get('Uid'), gid: status.get('Gid'), groups: status.get('Groups')?.trim(),
-    seccomp: status.get('Seccomp'), noNewPrivileges: status.get('NoNewPrivs'),
-    capabilities: ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'].map((name) => status.get(name)),
+    uid: status.get('Uid'),
+    gid: status.get('Gid'),
+    groups: status.get('Groups')?.trim(),
+    seccomp: status.get('Seccomp'),
+    noNewPrivileges: status.get('NoNewPrivs'),
+    capabilities: ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'].map((name) =>
+      status.get(name),
+    ),
   };
 }
 
 function hardened(uid: number): Hardening & Record<string, unknown> {
   const ids = Array(4).fill(String(uid)).join('\t');
-  return { uid: ids, gid: ids, groups: '', seccomp: '2', noNewPrivileges: '1', capabilities: Array(5).fill('0'.repeat(16)) };
+  return {
+    uid: ids,
+    gid: ids,
+    groups: '',
+    seccomp: '2',
+    noNewPrivileges: '1',
+    capabilities: Array(5).fill('0'.repeat(16)),
+  };
 }

@@ -1,6 +1,16 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -27,11 +37,16 @@ export interface Workshop {
 }
 
 /** All that these helpers started, to be ended by `Workshop.close` where a test failed to. */
-const started: { readonly children: ChildProcess[]; readonly sandboxes: Pick<Sandbox, 'pid' | 'startTime'>[] } = { children: [], sandboxes: [] };
+const started: {
+  readonly children: ChildProcess[];
+  readonly sandboxes: Pick<Sandbox, 'pid' | 'startTime'>[];
+} = { children: [], sandboxes: [] };
 
 function endAll(): void {
-  for (const { pid, startTime } of started.sandboxes.splice(0)) if (startTimeOf(pid) === startTime) process.kill(pid, 'SIGKILL');
-  for (const child of started.children.splice(0)) if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
+  for (const { pid, startTime } of started.sandboxes.splice(0))
+    if (startTimeOf(pid) === startTime) process.kill(pid, 'SIGKILL');
+  for (const child of started.children.splice(0))
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
 }
 
 /** Builds the launcher and the probe. */
@@ -43,7 +58,8 @@ export function openWorkshop(): Workshop {
   copyFileSync(join(native, 'build-output/launcher'), launcher);
   const probe = join(folder, 'probe');
   const source = fileURLToPath(new URL('./probe.c', import.meta.url));
-  if (existsSync(source)) run('cc', ['-std=gnu11', '-O1', '-static', '-Wall', '-Wextra', '-Werror', '-o', probe, source]);
+  if (existsSync(source))
+    run('cc', ['-std=gnu11', '-O1', '-static', '-Wall', '-Wextra', '-Werror', '-o', probe, source]);
   const close = (): void => {
     endAll();
     rmSync(folder, { recursive: true, force: true });
@@ -53,14 +69,23 @@ export function openWorkshop(): Workshop {
 
 function run(command: string, args: readonly string[]): void {
   const done = spawnSync(command, args, { encoding: 'utf8', timeout: 60_000 });
-  if (done.status !== 0) throw new Error(`${command} failed: ${done.stdout}${done.stderr}${done.error ?? ''}`);
+  if (done.status !== 0)
+    throw new Error(`${command} failed: ${done.stdout}${done.stderr}${done.error ?? ''}`);
 }
 
-/** Tokens of an order: each pair or triple is a keyword and its values. `go` is added by `orderText`. */
+/**
+ * Tokens of an order: each pair or triple is a keyword and its values. `go` is added by
+ * `orderText`.
+ */
 export type OrderTokens = readonly (readonly string[])[];
 
 export function orderText(tokens: OrderTokens, end = 'go\0'): string {
-  return tokens.flat().map((token) => `${token}\0`).join('') + end;
+  return (
+    tokens
+      .flat()
+      .map((token) => `${token}\0`)
+      .join('') + end
+  );
 }
 
 export interface SandboxOptions {
@@ -93,26 +118,88 @@ export interface Sandbox {
 /** bubblewrap's flags as a sandbox of the embedded driver has them. */
 export function bwrapOptions(workshop: Workshop, options: SandboxOptions): string[] {
   return [
-    '--unshare-all', ...(options.network === 'host' ? ['--share-net'] : []), '--unshare-user', '--disable-userns',
-    '--cap-drop', 'ALL', '--new-session', '--clearenv',
-    '--uid', String(insideUid), '--gid', String(insideUid), '--hostname', 'sandbox',
-    '--ro-bind', '/usr', '/usr', '--symlink', 'usr/bin', '/bin', '--symlink', 'usr/sbin', '/sbin',
-    '--symlink', 'usr/lib', '/lib', '--symlink', 'usr/lib64', '/lib64',
-    '--proc', '/proc', '--dev', '/dev', '--size', '1048576', '--tmpfs', '/dev/shm', '--remount-ro', '/dev',
-    '--size', '8388608', '--tmpfs', '/tmp', '--size', '8388608', '--tmpfs', '/work', '--chdir', '/work',
-    '--ro-bind', workshop.launcher, '/.sandpool/launcher', '--ro-bind-try', workshop.probe, '/.sandpool/probe',
-    ...(options.extraBwrap ?? []), '--remount-ro', '/',
-    ...Object.entries({ PATH: '/usr/bin:/bin', ...options.env }).flatMap(([name, value]) => ['--setenv', name, value]),
+    '--unshare-all',
+    ...(options.network === 'host' ? ['--share-net'] : []),
+    '--unshare-user',
+    '--disable-userns',
+    '--cap-drop',
+    'ALL',
+    '--new-session',
+    '--clearenv',
+    '--uid',
+    String(insideUid),
+    '--gid',
+    String(insideUid),
+    '--hostname',
+    'sandbox',
+    '--ro-bind',
+    '/usr',
+    '/usr',
+    '--symlink',
+    'usr/bin',
+    '/bin',
+    '--symlink',
+    'usr/sbin',
+    '/sbin',
+    '--symlink',
+    'usr/lib',
+    '/lib',
+    '--symlink',
+    'usr/lib64',
+    '/lib64',
+    '--proc',
+    '/proc',
+    '--dev',
+    '/dev',
+    '--size',
+    '1048576',
+    '--tmpfs',
+    '/dev/shm',
+    '--remount-ro',
+    '/dev',
+    '--size',
+    '8388608',
+    '--tmpfs',
+    '/tmp',
+    '--size',
+    '8388608',
+    '--tmpfs',
+    '/work',
+    '--chdir',
+    '/work',
+    '--ro-bind',
+    workshop.launcher,
+    '/.sandpool/launcher',
+    '--ro-bind-try',
+    workshop.probe,
+    '/.sandpool/probe',
+    ...(options.extraBwrap ?? []),
+    '--remount-ro',
+    '/',
+    ...Object.entries({ PATH: '/usr/bin:/bin', ...options.env }).flatMap(([name, value]) => [
+      '--setenv',
+      name,
+      value,
+    ]),
   ];
 }
 
 export function startOrder(workshop: Workshop, options: SandboxOptions): string[][] {
   const uid = options.startAs ?? hostUid;
-  const args = [...bwrapOptions(workshop, options), '--', '/.sandpool/launcher', 'init', ...options.command];
+  const args = [
+    ...bwrapOptions(workshop, options),
+    '--',
+    '/.sandpool/launcher',
+    'init',
+    ...options.command,
+  ];
   return [
-    ['bwrap', '/usr/bin/bwrap'], ['uid', String(uid)], ['gid', String(uid)],
+    ['bwrap', '/usr/bin/bwrap'],
+    ['uid', String(uid)],
+    ['gid', String(uid)],
     ...(options.cgroups ?? []).map((folder) => ['cgroup', folder]),
-    ...(options.limits ?? []).map((limit) => [...limit]), ...args.map((arg) => ['arg', arg]),
+    ...(options.limits ?? []).map((limit) => [...limit]),
+    ...args.map((arg) => ['arg', arg]),
   ];
 }
 
@@ -151,18 +238,31 @@ export interface JoinOptions {
   readonly through?: readonly string[];
 }
 
-export function joinOrder(sandbox: Pick<Sandbox, 'pid' | 'startTime'>, options: JoinOptions): string[][] {
+export function joinOrder(
+  sandbox: Pick<Sandbox, 'pid' | 'startTime'>,
+  options: JoinOptions,
+): string[][] {
   return [
-    ['pid', String(sandbox.pid)], ['starttime', options.startTime ?? sandbox.startTime],
-    ['insideuid', String(insideUid)], ['insidegid', String(insideUid)], ['cwd', options.cwd ?? '/work'],
+    ['pid', String(sandbox.pid)],
+    ['starttime', options.startTime ?? sandbox.startTime],
+    ['insideuid', String(insideUid)],
+    ['insidegid', String(insideUid)],
+    ['cwd', options.cwd ?? '/work'],
     ...(options.cgroups ?? []).map((folder) => ['cgroup', folder]),
-    ...Object.entries(options.env ?? { PATH: '/usr/bin:/bin' }).map(([name, value]) => ['env', `${name}=${value}`]),
+    ...Object.entries(options.env ?? { PATH: '/usr/bin:/bin' }).map(([name, value]) => [
+      'env',
+      `${name}=${value}`,
+    ]),
     ...options.command.map((arg) => ['arg', arg]),
   ];
 }
 
 /** Starts `launcher join`; its process is the parent half. */
-export function joinSandbox(workshop: Workshop, sandbox: Sandbox, options: JoinOptions): ChildProcess {
+export function joinSandbox(
+  workshop: Workshop,
+  sandbox: Sandbox,
+  options: JoinOptions,
+): ChildProcess {
   const [file, ...args] = [...(options.through ?? []), workshop.launcher, 'join'];
   const half = spawn(file ?? '', args, {
     stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
@@ -174,7 +274,11 @@ export function joinSandbox(workshop: Workshop, sandbox: Sandbox, options: JoinO
 }
 
 /** Runs a command in the sandbox to its end. */
-export async function exec(workshop: Workshop, sandbox: Sandbox, options: JoinOptions): Promise<Ended> {
+export async function exec(
+  workshop: Workshop,
+  sandbox: Sandbox,
+  options: JoinOptions,
+): Promise<Ended> {
   const half = joinSandbox(workshop, sandbox, options);
   half.stdin?.end();
   return within(collect(half).end, 'the command ends');
@@ -199,10 +303,16 @@ export function collect(child: ChildProcess): Collected {
   let stderr = '';
   child.stdout?.setEncoding('utf8').on('data', (chunk: string) => (stdout += chunk));
   child.stderr?.setEncoding('utf8').on('data', (chunk: string) => (stderr += chunk));
-  const end = once(child, 'close').then((): Ended => ({ stdout, stderr, code: child.exitCode, signal: child.signalCode }));
+  const end = once(child, 'close').then((): Ended => ({
+    stdout,
+    stderr,
+    code: child.exitCode,
+    signal: child.signalCode,
+  }));
   const shows = async (words: string): Promise<void> => {
     while (!stdout.includes(words)) {
-      if (child.exitCode !== null || !child.stdout) throw new Error(`ended without ${words}: ${stdout}${stderr}`);
+      if (child.exitCode !== null || !child.stdout)
+        throw new Error(`ended without ${words}: ${stdout}${stderr}`);
       await within(once(child.stdout, 'data'), words);
     }
   };
@@ -212,7 +322,9 @@ export function collect(child: ChildProcess): Collected {
 /** Field 22 of the process's stat, undefined where there is no such process or it is a zombie. */
 export function startTimeOf(pid: number): string | undefined {
   try {
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ');
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ');
     return fields[0] === 'Z' ? undefined : fields[19];
   } catch {
     return undefined;
@@ -227,15 +339,28 @@ export function statusOf(pid: number): Map<string, string> {
 
 /** Host pids of all processes in a sandbox, by its pid namespace. */
 export function processesIn(sandbox: Sandbox): number[] {
-  const listed = spawnSync('find', ['/proc', '-maxdepth', '3', '-path', '/proc/[0-9]*/ns/pid', '-lname', namespaceOf(sandbox.pid)], { encoding: 'utf8' });
-  return listed.stdout.split('\n').flatMap((path) => path.match(/^\/proc\/(\d+)\//)?.[1] ?? []).map(Number);
+  const listed = spawnSync(
+    'find',
+    ['/proc', '-maxdepth', '3', '-path', '/proc/[0-9]*/ns/pid', '-lname', namespaceOf(sandbox.pid)],
+    { encoding: 'utf8' },
+  );
+  return listed.stdout
+    .split('\n')
+    .flatMap((path) => path.match(/^\/proc\/(\d+)\//)?.[1] ?? [])
+    .map(Number);
 }
 
 function namespaceOf(pid: number): string {
-  return spawnSync('readlink', [`/proc/${pid}/ns/pid`], { encoding: 'utf8' }).stdout.trim().replace(/[[\]]/g, '\\$&');
+  return spawnSync('readlink', [`/proc/${pid}/ns/pid`], { encoding: 'utf8' })
+    .stdout.trim()
+    .replace(/[[\]]/g, '\\$&');
 }
 
-export async function within<T>(promise: Promise<T>, what: string, milliseconds = 10_000): Promise<T> {
+export async function within<T>(
+  promise: Promise<T>,
+  what: string,
+  milliseconds = 10_000,
+): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`still waiting: ${what}`)), milliseconds);
@@ -243,9 +368,13 @@ export async function within<T>(promise: Promise<T>, what: string, milliseconds 
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
-/** A cgroup v1 folder under each of the controllers that are there and writable; none where there is no v1. */
+/**
+ * A cgroup v1 folder under each of the controllers that are there and writable; none where there is
+ * no v1.
+ */
 export function makeCgroups(name: string): { readonly folders: readonly string[]; close(): void } {
-  const folders = ['pids', 'memory'].map((controller) => `/sys/fs/cgroup/${controller}`)
+  const folders = ['pids', 'memory']
+    .map((controller) => `/sys/fs/cgroup/${controller}`)
     .filter((root) => asRoot && existsSync(join(root, 'tasks')))
     .map((root) => join(root, name));
   for (const folder of folders) mkdirSync(folder);
@@ -255,7 +384,8 @@ export function makeCgroups(name: string): { readonly folders: readonly string[]
 export function writable(child: ChildProcess, fd: number): Writable {
   const stream = child.stdio[fd];
   if (!stream || !('write' in stream)) throw new Error(`no pipe on ${fd}`);
-  stream.on('error', () => undefined); // the other end may be gone before all is written; the exit code tells
+  // the other end may be gone before all is written; the exit code tells
+  stream.on('error', () => undefined);
   return stream;
 }
 

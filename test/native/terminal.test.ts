@@ -4,11 +4,26 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { spawn as spawnTerminal, type IPty } from 'node-pty';
 import { skipBecause } from '../support/skip-because.ts';
 import { eventually } from '../support/eventually.ts';
-import { asRoot, joinOrder, openWorkshop, orderFile, processesIn, startSandbox, startTimeOf, statusOf, within, type Sandbox, type Workshop } from './support.ts';
+import {
+  asRoot,
+  joinOrder,
+  openWorkshop,
+  orderFile,
+  processesIn,
+  startSandbox,
+  startTimeOf,
+  statusOf,
+  within,
+  type Sandbox,
+  type Workshop,
+} from './support.ts';
 
 const LAST_PID = '/proc/sys/kernel/ns_last_pid';
 
-/** Leaves as the terminal's foreground a process group that is gone, as a hostile command may at any time. */
+/**
+ * Leaves as the terminal's foreground a process group that is gone, as a hostile command may at any
+ * time.
+ */
 const STALE_FOREGROUND = `
   use POSIX;
   $SIG{TTOU} = 'IGNORE';
@@ -48,7 +63,11 @@ describe('launcher join on a terminal', function () {
   });
 
   it('makes it the controlling terminal of the command, in a session of its own', async () => {
-    const terminal = open(['sh', '-c', 'echo typed by name >/dev/tty; echo also >/dev/stderr; cut -d" " -f1,5,6,8 /proc/$$/stat']);
+    const terminal = open([
+      'sh',
+      '-c',
+      'echo typed by name >/dev/tty; echo also >/dev/stderr; cut -d" " -f1,5,6,8 /proc/$$/stat',
+    ]);
 
     await terminal.ended;
 
@@ -62,14 +81,31 @@ describe('launcher join on a terminal', function () {
     const terminal = open(['sleep', '71']);
     const command = await commandOf(terminal.pty, 'sleep');
 
-    expect(Object.fromEntries(['Seccomp', 'NoNewPrivs', 'CapBnd', 'Uid'].map((name) => [name, statusOf(command).get(name)])))
-      .to.deep.equal(Object.fromEntries(['Seccomp', 'NoNewPrivs', 'CapBnd', 'Uid'].map((name) => [name, statusOf(sandbox.pid).get(name)])));
+    expect(
+      Object.fromEntries(
+        ['Seccomp', 'NoNewPrivs', 'CapBnd', 'Uid'].map((name) => [
+          name,
+          statusOf(command).get(name),
+        ]),
+      ),
+    ).to.deep.equal(
+      Object.fromEntries(
+        ['Seccomp', 'NoNewPrivs', 'CapBnd', 'Uid'].map((name) => [
+          name,
+          statusOf(sandbox.pid).get(name),
+        ]),
+      ),
+    );
     terminal.pty.kill('SIGTERM');
     await terminal.ended;
   });
 
   it('tells the command its size and every change of it', async () => {
-    const terminal = open(['sh', '-c', 'trap "stty size; exit 0" WINCH; stty size; while :; do sleep 60 & wait $!; done']);
+    const terminal = open([
+      'sh',
+      '-c',
+      'trap "stty size; exit 0" WINCH; stty size; while :; do sleep 60 & wait $!; done',
+    ]);
     await terminal.shows('24 80');
 
     terminal.pty.resize(101, 43);
@@ -116,14 +152,18 @@ describe('launcher join on a terminal', function () {
     process.kill(terminal.pty.pid, 'SIGTERM');
 
     expect((await terminal.ended).exitCode).to.equal(137);
-    await eventually(() => startTimeOf(sleeping) === undefined && startTimeOf(shell) === undefined, 'both are dead');
+    await eventually(
+      () => startTimeOf(sleeping) === undefined && startTimeOf(shell) === undefined,
+      'both are dead',
+    );
   });
 
   it('hangs up the command when the terminal is closed', async () => {
     const terminal = open(['sleep', '76']);
     const command = await commandOf(terminal.pty, 'sleep');
 
-    // node-pty's destroy() closes the master; its kill() would send SIGHUP to the parent half by itself.
+    // node-pty's destroy() closes the master; its kill() would send SIGHUP to the parent half by
+    // itself.
     Reflect.get(terminal.pty, 'destroy').call(terminal.pty);
 
     await eventually(() => startTimeOf(command) === undefined, 'the command is dead');
@@ -135,15 +175,20 @@ describe('launcher join on a terminal', function () {
     const terminal = open(['perl', '-e', STALE_FOREGROUND]);
     await terminal.shows('stale');
     const shell = await commandOf(terminal.pty, 'perl');
-    const stale = Number(/\) \S (?:\S+ ){4}(\S+)/.exec(readFileSync(`/proc/${shell}/stat`, 'latin1'))?.[1]);
+    const stale = Number(
+      /\) \S (?:\S+ ){4}(\S+)/.exec(readFileSync(`/proc/${shell}/stat`, 'latin1'))?.[1],
+    );
     expect(startTimeOf(stale), 'its number is free').to.equal(undefined);
-    const stranger = strangerWith(stale) ?? skipBecause(this, "another process was quicker to take the number");
+    const stranger =
+      strangerWith(stale) ?? skipBecause(this, 'another process was quicker to take the number');
 
     process.kill(terminal.pty.pid, 34);
     process.kill(terminal.pty.pid, 'SIGTERM');
     await terminal.ended;
 
-    expect(startTimeOf(stale) === undefined ? 'dead' : statusOf(stale).get('State')).to.match(/^[RS] /); // a dead one that nobody waited for is a zombie
+    expect(startTimeOf(stale) === undefined ? 'dead' : statusOf(stale).get('State')).to.match(
+      /^[RS] /,
+    ); // a dead one that nobody waited for is a zombie
     stranger.kill('SIGKILL');
   });
 
@@ -155,7 +200,10 @@ describe('launcher join on a terminal', function () {
   }
 
   function open(command: readonly string[]): Terminal {
-    const file = orderFile(workshop.folder, joinOrder(sandbox, { command, env: { PATH: '/usr/bin:/bin', TERM: 'dumb' } }));
+    const file = orderFile(
+      workshop.folder,
+      joinOrder(sandbox, { command, env: { PATH: '/usr/bin:/bin', TERM: 'dumb' } }),
+    );
     const pty = spawnTerminal(workshop.launcher, ['join', file], { cols: 80, rows: 24, env: {} });
     let shown = '';
     pty.onData((chunk) => (shown += chunk));
@@ -164,12 +212,16 @@ describe('launcher join on a terminal', function () {
       pty,
       ended: within(ended, 'the terminal ends', 20_000),
       shown: () => shown,
-      shows: (words) => eventually(() => shown.includes(words), `${words} in ${JSON.stringify(shown)}`),
+      shows: (words) =>
+        eventually(() => shown.includes(words), `${words} in ${JSON.stringify(shown)}`),
     };
   }
 
   async function commandOf(pty: IPty, name: string): Promise<number> {
-    return runs((pid) => statusOf(pid).get('PPid') === String(pty.pid) && statusOf(pid).get('Name') === name, name);
+    return runs(
+      (pid) => statusOf(pid).get('PPid') === String(pty.pid) && statusOf(pid).get('Name') === name,
+      name,
+    );
   }
 
   /** The one that isn't the sandbox's main process. */
@@ -180,7 +232,13 @@ describe('launcher join on a terminal', function () {
 
   async function runs(isIt: (pid: number) => boolean, name: string): Promise<number> {
     let found: number | undefined;
-    await eventually(() => (found = processesIn(sandbox).find((pid) => startTimeOf(pid) !== undefined && isIt(pid))) !== undefined, `${name} runs`);
+    await eventually(
+      () =>
+        (found = processesIn(sandbox).find(
+          (pid) => startTimeOf(pid) !== undefined && isIt(pid),
+        )) !== undefined,
+      `${name} runs`,
+    );
     return found ?? 0;
   }
 });

@@ -2,7 +2,14 @@ import { expect } from 'chai';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { eventually } from '../support/eventually.ts';
-import { collect, openWorkshop, startTimeOf, within, type Collected, type Workshop } from './support.ts';
+import {
+  collect,
+  openWorkshop,
+  startTimeOf,
+  within,
+  type Collected,
+  type Workshop,
+} from './support.ts';
 
 describe('launcher watch', function () {
   this.timeout(60_000);
@@ -11,7 +18,9 @@ describe('launcher watch', function () {
   let collected: Collected;
   let lines: string[];
 
-  before(() => { workshop = openWorkshop(); });
+  before(() => {
+    workshop = openWorkshop();
+  });
   after(() => workshop.close());
   beforeEach(() => {
     watch = spawn(workshop.launcher, ['watch'], { stdio: 'pipe', env: {} });
@@ -41,7 +50,11 @@ describe('launcher watch', function () {
 
   it('kills a process that it watches, and no other', async () => {
     const [child, other] = [aProcess(), aProcess()];
-    say(`watch a ${child.pid} ${startTimeOf(child.pid ?? 0)}`, `watch b ${other.pid} ${startTimeOf(other.pid ?? 0)}`, 'kill a');
+    say(
+      `watch a ${child.pid} ${startTimeOf(child.pid ?? 0)}`,
+      `watch b ${other.pid} ${startTimeOf(other.pid ?? 0)}`,
+      'kill a',
+    );
 
     await hears('gone a');
     expect(lines).to.deep.equal(['watching a', 'watching b', 'gone a']);
@@ -51,7 +64,11 @@ describe('launcher watch', function () {
 
   it('says at once that a process is gone which is absent or has another start time, and never kills it', async () => {
     const child = aProcess();
-    say(`watch a ${child.pid} ${Number(startTimeOf(child.pid ?? 0)) - 1}`, 'watch b 4194303 1', 'kill a');
+    say(
+      `watch a ${child.pid} ${Number(startTimeOf(child.pid ?? 0)) - 1}`,
+      'watch b 4194303 1',
+      'kill a',
+    );
 
     await hears('gone b');
     await eventually(() => lines.length === 3, 'all answers');
@@ -86,10 +103,32 @@ describe('launcher watch', function () {
   it('answers each malformed line with an error and goes on', async () => {
     const child = aProcess();
     const faults = [
-      '', ' ', 'watch', 'watch a', 'watch a b', 'watch a 1', 'watch a x 1', 'watch a 1 x', 'watch a -1 1', 'watch a 0 1', 'watch a 99999999999 1',
-      'watch a 1 1 1', 'kill', 'kill a b', 'drop', 'nonsense a', `kill ${'k'.repeat(129)}`, 'x'.repeat(100_000), 'kill \0', '%s%n %s',
+      '',
+      ' ',
+      'watch',
+      'watch a',
+      'watch a b',
+      'watch a 1',
+      'watch a x 1',
+      'watch a 1 x',
+      'watch a -1 1',
+      'watch a 0 1',
+      'watch a 99999999999 1',
+      'watch a 1 1 1',
+      'kill',
+      'kill a b',
+      'drop',
+      'nonsense a',
+      `kill ${'k'.repeat(129)}`,
+      'x'.repeat(100_000),
+      'kill \0',
+      '%s%n %s',
     ];
-    say(...faults, `watch ${'k'.repeat(128)} ${child.pid} ${startTimeOf(child.pid ?? 0)}`, `kill ${'k'.repeat(128)}`);
+    say(
+      ...faults,
+      `watch ${'k'.repeat(128)} ${child.pid} ${startTimeOf(child.pid ?? 0)}`,
+      `kill ${'k'.repeat(128)}`,
+    );
 
     await hears(`gone ${'k'.repeat(128)}`);
     expect(lines.filter((line) => line.startsWith('error '))).to.have.length(faults.length);
@@ -112,7 +151,10 @@ describe('launcher watch', function () {
   it('ends at the end of its input', async () => {
     watch.stdin?.end('kill a\n');
 
-    expect(await within(collected.end, 'the watcher ends')).to.include({ code: 0, stdout: 'gone a\n' });
+    expect(await within(collected.end, 'the watcher ends')).to.include({
+      code: 0,
+      stdout: 'gone a\n',
+    });
   });
 
   function say(...said: string[]): void {

@@ -25,7 +25,7 @@ describe('the budget of bytes for answers', () => {
     expect(codeOf(() => second.hold(500))).to.equal(undefined);
   });
 
-  it('always leaves some for the next tenant, and refuses what does not fit for others\' sake as unavailable', () => {
+  it("always leaves some for the next tenant, and refuses what does not fit for others' sake as unavailable", () => {
     const budget = new AnswerBudget({ mostBytes: 1_000, tenantPercent: 50 });
     const rooms = ['a', 'b', 'c'].map((tenant) => budget.room(tenant));
     rooms[0]!.hold(500);

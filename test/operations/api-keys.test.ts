@@ -25,7 +25,17 @@ describe('API keys', () => {
   });
 
   const minted = (lifetimeMs = 1_000) =>
-    mintApiKey({ tenant: TENANT, role: 'user', shortName: `k${serial += 1}`, description: 'd', issuedAt: clock.time, expiresAt: clock.time + lifetimeMs }, PEPPER);
+    mintApiKey(
+      {
+        tenant: TENANT,
+        role: 'user',
+        shortName: `k${(serial += 1)}`,
+        description: 'd',
+        issuedAt: clock.time,
+        expiresAt: clock.time + lifetimeMs,
+      },
+      PEPPER,
+    );
 
   it('are stored without their secret', () => {
     const { apiKey, record } = minted();
@@ -37,7 +47,8 @@ describe('API keys', () => {
 
   it('that were made for four weeks or more are told of before they end, by role, the soonest of each', async () => {
     const WEEK = 7 * 24 * 60 * 60_000;
-    for (const lifetimeMs of [6 * WEEK, 5 * WEEK, 3 * WEEK]) await mirror.create(minted(lifetimeMs).record);
+    for (const lifetimeMs of [6 * WEEK, 5 * WEEK, 3 * WEEK])
+      await mirror.create(minted(lifetimeMs).record);
 
     clock.time += 4 * WEEK;
     expect([...mirror.nextEnds()]).to.deep.equal([['user', WEEK]]);
@@ -50,7 +61,11 @@ describe('API keys', () => {
   it('are known again after a restart, by one list of the store', async () => {
     const { apiKey, record } = minted();
     await mirror.create(record);
-    const restarted = new ApiKeyMirror({ apiKeys: store, clock, revocations: aCoordination(clock) });
+    const restarted = new ApiKeyMirror({
+      apiKeys: store,
+      clock,
+      revocations: aCoordination(clock),
+    });
     await restarted.start();
     const ask = authenticate({ apiKeys: restarted, pepper: PEPPER, clock });
     expect(ask(apiKey)).to.deep.equal({ keyId: record.keyId, ...TENANT, role: 'user' });
@@ -61,14 +76,32 @@ describe('API keys', () => {
   it('are worth nothing where they were revoked while nobody was heard', async () => {
     const [revoked, good] = [minted(), minted()];
     let missed = (): void => undefined;
-    const revocations = { tellRevoked: () => undefined, followRevoked: (_: unknown, report?: () => void) => { missed = report ?? missed; return () => undefined; } };
+    const revocations = {
+      tellRevoked: () => undefined,
+      followRevoked: (_: unknown, report?: () => void) => {
+        missed = report ?? missed;
+        return () => undefined;
+      },
+    };
     const due: (() => void)[] = [];
-    const deaf = new ApiKeyMirror({ apiKeys: store, clock: { now: () => clock.time, at: (_, call) => { due.push(call); return () => undefined; } }, revocations });
+    const deaf = new ApiKeyMirror({
+      apiKeys: store,
+      clock: {
+        now: () => clock.time,
+        at: (_, call) => {
+          due.push(call);
+          return () => undefined;
+        },
+      },
+      revocations,
+    });
     await deaf.start();
     for (const { record } of [revoked, good]) await deaf.create(record);
     store.records.delete(revoked.record.keyId); // and the watch does not tell of it
     const { list } = store;
-    store.list = async () => { throw new Error('out of reach'); };
+    store.list = async () => {
+      throw new Error('out of reach');
+    };
 
     missed();
     await settled();
@@ -76,7 +109,10 @@ describe('API keys', () => {
     for (const call of due.splice(0)) call();
     await settled();
 
-    expect([deaf.find(revoked.record.keyId), deaf.find(good.record.keyId)?.keyId]).to.deep.equal([undefined, good.record.keyId]);
+    expect([deaf.find(revoked.record.keyId), deaf.find(good.record.keyId)?.keyId]).to.deep.equal([
+      undefined,
+      good.record.keyId,
+    ]);
     expect(due).to.deep.equal([]);
   });
 
@@ -89,7 +125,15 @@ describe('API keys', () => {
 
   it('do not count before they are stored', async () => {
     const { record } = minted();
-    const failing = new ApiKeyMirror({ apiKeys: Object.assign(store, { create: async () => { throw new Error('disk full'); } }), clock, revocations: aCoordination(clock) });
+    const failing = new ApiKeyMirror({
+      apiKeys: Object.assign(store, {
+        create: async () => {
+          throw new Error('disk full');
+        },
+      }),
+      clock,
+      revocations: aCoordination(clock),
+    });
     expect((await rejection(failing.create(record))).message).to.equal('disk full');
     expect(failing.find(record.keyId)).to.equal(undefined);
   });
@@ -97,7 +141,9 @@ describe('API keys', () => {
   it('are worth nothing from the moment they are revoked, also where the store can not say whether they are gone', async () => {
     const { apiKey, record } = minted();
     const created = await mirror.create(record);
-    store.remove = async () => { throw new OutcomeUnknown('no answer'); };
+    store.remove = async () => {
+      throw new OutcomeUnknown('no answer');
+    };
     const ask = authenticate({ apiKeys: mirror, pepper: PEPPER, clock });
     const removal = rejection(mirror.remove(created));
     expect(() => ask(apiKey)).to.throw(Refusal, 'invalid API key');
@@ -108,9 +154,13 @@ describe('API keys', () => {
   it('stay good where the store says that they were not removed', async () => {
     const { apiKey, record } = minted();
     const created = await mirror.create(record);
-    store.remove = async () => { throw new Error('no'); };
+    store.remove = async () => {
+      throw new Error('no');
+    };
     await rejection(mirror.remove(created));
-    expect(authenticate({ apiKeys: mirror, pepper: PEPPER, clock })(apiKey).keyId).to.equal(record.keyId);
+    expect(authenticate({ apiKeys: mirror, pepper: PEPPER, clock })(apiKey).keyId).to.equal(
+      record.keyId,
+    );
     expect(mirror.list(TENANT, { offset: 0, limit: 10 }).total).to.equal(1);
   });
 
@@ -139,7 +189,11 @@ describe('API keys', () => {
 
   describe('of two replicas', () => {
     const other = async (follows: boolean) => {
-      const apiKeys = new ApiKeyMirror({ apiKeys: store, clock, revocations: aCoordination(clock) });
+      const apiKeys = new ApiKeyMirror({
+        apiKeys: store,
+        clock,
+        revocations: aCoordination(clock),
+      });
       if (follows) await apiKeys.start();
       return { apiKeys, ...authentication({ apiKeys, pepper: PEPPER, clock }) };
     };
@@ -151,7 +205,9 @@ describe('API keys', () => {
       store.reads = 0;
 
       expect(() => known(apiKey)).to.throw(Refusal, 'invalid API key');
-      const callers = await Promise.all(Array.from({ length: 16 }, () => authenticateAfresh(apiKey)));
+      const callers = await Promise.all(
+        Array.from({ length: 16 }, () => authenticateAfresh(apiKey)),
+      );
 
       expect(new Set(callers.map(({ keyId }) => keyId))).to.deep.equal(new Set([record.keyId]));
       expect(store.reads).to.equal(1);
@@ -168,22 +224,36 @@ describe('API keys', () => {
 
       expect(() => known(apiKey)).to.throw(Refusal, 'invalid API key');
       let reads = 0;
-      store.get = async () => { reads += 1; return created; }; // as it stood before
-      expect(await rejection(authenticateAfresh(apiKey))).to.be.instanceOf(Refusal).with.property('code', 'INVALID_API_KEY');
+      store.get = async () => {
+        reads += 1;
+        return created;
+      }; // as it stood before
+      expect(await rejection(authenticateAfresh(apiKey)))
+        .to.be.instanceOf(Refusal)
+        .with.property('code', 'INVALID_API_KEY');
       expect([apiKeys.find(record.keyId), reads]).to.deep.equal([undefined, 0]);
     });
 
     it('are refused on the other as soon as it is told, before its records show it', async () => {
       const revocations = aCoordination(clock);
-      const [here, there] = [new ApiKeyMirror({ apiKeys: store, clock, revocations }), new ApiKeyMirror({ apiKeys: store, clock, revocations })];
+      const [here, there] = [
+        new ApiKeyMirror({ apiKeys: store, clock, revocations }),
+        new ApiKeyMirror({ apiKeys: store, clock, revocations }),
+      ];
       store.watch = async () => undefined; // it is late
       await there.start();
       const { apiKey, record } = minted();
       const created = await here.create(record);
-      const { authenticate: known, authenticateAfresh } = authentication({ apiKeys: there, pepper: PEPPER, clock });
+      const { authenticate: known, authenticateAfresh } = authentication({
+        apiKeys: there,
+        pepper: PEPPER,
+        clock,
+      });
       await authenticateAfresh(apiKey);
       let ended = 0;
-      there.followEnd(record.keyId, () => { ended += 1; });
+      there.followEnd(record.keyId, () => {
+        ended += 1;
+      });
 
       await here.remove(created);
 
@@ -209,7 +279,11 @@ describe('API keys', () => {
       await mirror.create(record);
 
       expect(await apiKeyNamed({ apiKeys }, record)).to.have.property('keyId', record.keyId);
-      expect(await rejection(apiKeyNamed({ apiKeys }, { namespace: 'team-red', shortName: record.shortName }))).to.have.property('code', 'API_KEY_NOT_FOUND');
+      expect(
+        await rejection(
+          apiKeyNamed({ apiKeys }, { namespace: 'team-red', shortName: record.shortName }),
+        ),
+      ).to.have.property('code', 'API_KEY_NOT_FOUND');
     });
 
     it('are refused by who reads them just before they are gone', async () => {
@@ -217,14 +291,19 @@ describe('API keys', () => {
       const { apiKey, record } = minted();
       const created = { ...record, revision: '1' };
       let answer = (): void => undefined;
-      store.get = () => new Promise((resolve) => { answer = () => resolve(created); });
+      store.get = () =>
+        new Promise((resolve) => {
+          answer = () => resolve(created);
+        });
       const refused = rejection(authenticateAfresh(apiKey));
       await Promise.resolve();
       await mirror.create(record);
       await mirror.remove(created);
       answer();
 
-      expect(await refused).to.be.instanceOf(Refusal).with.property('code', 'INVALID_API_KEY');
+      expect(await refused)
+        .to.be.instanceOf(Refusal)
+        .with.property('code', 'INVALID_API_KEY');
       expect(apiKeys.find(record.keyId)).to.equal(undefined);
     });
 
@@ -234,28 +313,45 @@ describe('API keys', () => {
       await mirror.create(record);
       store.reads = 0;
       const wrongSecret = formatApiKey({ keyId: record.keyId, secret: 'c'.repeat(43) });
-      for (const key of ['x', `${apiKey}x`, wrongSecret]) expect(await rejection(authenticateAfresh(key)), key).to.be.instanceOf(Refusal).with.property('code', 'INVALID_API_KEY');
+      for (const key of ['x', `${apiKey}x`, wrongSecret])
+        expect(await rejection(authenticateAfresh(key)), key)
+          .to.be.instanceOf(Refusal)
+          .with.property('code', 'INVALID_API_KEY');
       clock.time += 1_000;
-      expect(await rejection(authenticateAfresh(apiKey))).to.be.instanceOf(Refusal).with.property('code', 'INVALID_API_KEY');
+      expect(await rejection(authenticateAfresh(apiKey)))
+        .to.be.instanceOf(Refusal)
+        .with.property('code', 'INVALID_API_KEY');
 
       expect(store.reads).to.equal(0);
-      expect(await rejection(authenticateAfresh(undefined))).to.be.instanceOf(Refusal).with.property('code', 'API_KEY_REQUIRED');
+      expect(await rejection(authenticateAfresh(undefined)))
+        .to.be.instanceOf(Refusal)
+        .with.property('code', 'API_KEY_REQUIRED');
     });
 
     it('are looked up by so many at once, and no more', async () => {
       const { authenticateAfresh } = await other(false);
       let answer = (): void => undefined;
-      const held = new Promise<undefined>((resolve) => { answer = () => resolve(undefined); });
+      const held = new Promise<undefined>((resolve) => {
+        answer = () => resolve(undefined);
+      });
       store.get = () => held;
-      const key = (n: number): string => formatApiKey({ keyId: String(n).padStart(16, '0'), secret: 'c'.repeat(43) });
+      const key = (n: number): string =>
+        formatApiKey({ keyId: String(n).padStart(16, '0'), secret: 'c'.repeat(43) });
       const waiting = Array.from({ length: 256 }, (_, n) => rejection(authenticateAfresh(key(n))));
 
-      expect(await rejection(authenticateAfresh(key(999)))).to.be.instanceOf(Refusal).with.property('code', 'UNAVAILABLE');
+      expect(await rejection(authenticateAfresh(key(999))))
+        .to.be.instanceOf(Refusal)
+        .with.property('code', 'UNAVAILABLE');
       answer();
       await Promise.all(waiting);
-      expect(await rejection(authenticateAfresh(key(999)))).to.be.instanceOf(Refusal).with.property('code', 'INVALID_API_KEY');
+      expect(await rejection(authenticateAfresh(key(999))))
+        .to.be.instanceOf(Refusal)
+        .with.property('code', 'INVALID_API_KEY');
     });
   });
 });
 
-const settled = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve); });
+const settled = (): Promise<void> =>
+  new Promise((resolve) => {
+    setImmediate(resolve);
+  });

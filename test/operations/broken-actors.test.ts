@@ -24,44 +24,79 @@ class Poison {
   }
 }
 
-/** A replica that leads all, with an env `e`, its member `m` and that one's group, and two that are idle. */
+/**
+ * A replica that leads all, with an env `e`, its member `m` and that one's group, and two that are
+ * idle.
+ */
 const aReplica = async () => {
   const world = await anEnvWorld();
   const { supervisor, driver, pools, coordination, clock, envs, parts } = world;
-  const kinds = inspectedKinds({ parts: { driver, records: { pools, envs } }, supervisor, envs: parts });
+  const kinds = inspectedKinds({
+    parts: { driver, records: { pools, envs } },
+    supervisor,
+    envs: parts,
+  });
   const { listActors, getActor, rebuildActor } = debug({
-    kinds, supervisor, driver, clock, coordination, replica: 'one', members: parts.members, groups: parts.groups, reflectors: () => [],
+    kinds,
+    supervisor,
+    driver,
+    clock,
+    coordination,
+    replica: 'one',
+    members: parts.members,
+    groups: parts.groups,
+    reflectors: () => [],
   });
   await world.made();
   await world.addMember(alice, 'e', { name: 'm', replicas: 2, config: {} });
-  await eventually(() => (world.pool('m') && supervisor.pools.get(world.pool('m')?.uid ?? '')?.counts.idle) === 2, 'two are idle');
+  await eventually(
+    () => (world.pool('m') && supervisor.pools.get(world.pool('m')?.uid ?? '')?.counts.idle) === 2,
+    'two are idle',
+  );
   const env = (): EnvRecord => {
     const record = world.env();
     if (!record) throw new Error('there is no env');
     return record;
   };
   const keys = {
-    sandbox: (await world.claim(alice, { poolName: 'm' })).id, pool: world.pool('m')?.uid ?? '', member: `${env().uid}/m`, group: `${env().uid}/m`,
+    sandbox: (await world.claim(alice, { poolName: 'm' })).id,
+    pool: world.pool('m')?.uid ?? '',
+    member: `${env().uid}/m`,
+    group: `${env().uid}/m`,
   };
   const original = env();
-  const putEnv = async (part: Partial<EnvRecord>) => await envs.update({ ...original, ...part, revision: env().revision });
-  const brokenOf = (kind: ActorKind) => listActors(alice, { kind, state: 'broken', limit: 10 }).items;
+  const putEnv = async (part: Partial<EnvRecord>) =>
+    await envs.update({ ...original, ...part, revision: env().revision });
+  const brokenOf = (kind: ActorKind) =>
+    listActors(alice, { kind, state: 'broken', limit: 10 }).items;
   return { ...world, keys, original, putEnv, brokenOf, getActor, rebuildActor };
 };
 type Replica = Awaited<ReturnType<typeof aReplica>>;
 
-const factOf = (id: InstanceId): InstanceFact => ({ id, record: undefined, vitals: { kind: 'gone', exitCode: null, reason: '' } });
+const factOf = (id: InstanceId): InstanceFact => ({
+  id,
+  record: undefined,
+  vitals: { kind: 'gone', exitCode: null, reason: '' },
+});
 
 /** Has the actor's machine throw once. */
-const THROWS: Readonly<Record<ActorKind, (replica: Replica, poison: Poison) => Promise<unknown>>> = {
-  sandbox: async ({ supervisor, keys, clock }, poison) => supervisor.send(keys.sandbox, poison.in({ type: 'FACT', now: clock.now(), fact: factOf(keys.sandbox) }, 'fact')),
-  pool: async ({ supervisor, keys }, poison) => { supervisor.pools.send(keys.pool, poison.in({ type: 'LEAD', now: 1 }, 'now')); },
-  member: async ({ putEnv, original: { members } }, poison) => await putEnv({ members: members.map((member) => poison.in(member, 'clusterId')) }),
-  group: async ({ putEnv, original: { groups }, size }, poison) => {
-    size(); // one that follows looks at no words
-    await putEnv({ groups: groups.map((group) => poison.in(group, 'toJSON')) });
-  },
-};
+const THROWS: Readonly<Record<ActorKind, (replica: Replica, poison: Poison) => Promise<unknown>>> =
+  {
+    sandbox: async ({ supervisor, keys, clock }, poison) =>
+      supervisor.send(
+        keys.sandbox,
+        poison.in({ type: 'FACT', now: clock.now(), fact: factOf(keys.sandbox) }, 'fact'),
+      ),
+    pool: async ({ supervisor, keys }, poison) => {
+      supervisor.pools.send(keys.pool, poison.in({ type: 'LEAD', now: 1 }, 'now'));
+    },
+    member: async ({ putEnv, original: { members } }, poison) =>
+      await putEnv({ members: members.map((member) => poison.in(member, 'clusterId')) }),
+    group: async ({ putEnv, original: { groups }, size }, poison) => {
+      size(); // one that follows looks at no words
+      await putEnv({ groups: groups.map((group) => poison.in(group, 'toJSON')) });
+    },
+  };
 
 /** Has its machine throw until it is left alone. */
 const broken = async (kind: ActorKind, replica: Replica): Promise<Poison> => {
@@ -69,7 +104,10 @@ const broken = async (kind: ActorKind, replica: Replica): Promise<Poison> => {
   const poison = new Poison();
   const isThere = async (): Promise<boolean> => {
     clock.advance(2_000);
-    return await getActor(alice, { kind, text: keys[kind] }).then(() => true, () => false);
+    return await getActor(alice, { kind, text: keys[kind] }).then(
+      () => true,
+      () => false,
+    );
   };
   for (let n = 0; n < MOST_THROWS && replica.brokenOf(kind).length === 0; n++) {
     await THROWS[kind](replica, poison);
@@ -82,7 +120,12 @@ describe('an actor whose machine throws again and again', () => {
   for (const kind of ACTOR_KINDS) {
     it(`is shown as broken, and made anew by hand: ${kind}`, async () => {
       const replica = await aReplica();
-      const { keys: { [kind]: key }, brokenOf, getActor, rebuildActor } = replica;
+      const {
+        keys: { [kind]: key },
+        brokenOf,
+        getActor,
+        rebuildActor,
+      } = replica;
       const before = await getActor(alice, { kind, text: key });
       expect(brokenOf(kind)).to.deep.equal([]);
       const poison = await broken(kind, replica);

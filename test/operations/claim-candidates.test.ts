@@ -12,43 +12,79 @@ import { aCoordination } from '../support/a-coordination.ts';
 import { quietLog } from '../support/quiet-log.ts';
 import { TestClock } from '../support/test-clock.ts';
 
-const idleOne = (id: string): Placement =>
-  ({ id, status: 'Idle', poolUid: 'p', poolName: 'p', updateRevision: 'r1', owner: alice, createdAt: 1, claimedAt: undefined, availableAt: 1 });
+const idleOne = (id: string): Placement => ({
+  id,
+  status: 'Idle',
+  poolUid: 'p',
+  poolName: 'p',
+  updateRevision: 'r1',
+  owner: alice,
+  createdAt: 1,
+  claimedAt: undefined,
+  availableAt: 1,
+});
 
-const fact = (id: string): InstanceFact => ({ id, record: undefined, vitals: { kind: 'available', startedAt: 1 } });
+const fact = (id: string): InstanceFact => ({
+  id,
+  record: undefined,
+  vitals: { kind: 'available', startedAt: 1 },
+});
 
-/** A claim that does not wait, and finds what looks of at least so many say; nothing of it is learned. */
+/**
+ * A claim that does not wait, and finds what looks of at least so many say; nothing of it is
+ * learned.
+ */
 const aClaim = (looks: (atLeast: number) => readonly InstanceFact[]) => {
   const clock = new TestClock();
   const index = new SandboxIndex();
   const idle = new IdleInstances({
-    driver: { idle: async (_pool, _namespace, atLeast) => looks(atLeast) }, clock, log: quietLog, index, waiters: new Waiters(clock), revisionOf: () => 'r1', ownBuckets: () => undefined,
-    learn: () => undefined, freed: () => undefined,
+    driver: { idle: async (_pool, _namespace, atLeast) => looks(atLeast) },
+    clock,
+    log: quietLog,
+    index,
+    waiters: new Waiters(clock),
+    revisionOf: () => 'r1',
+    ownBuckets: () => undefined,
+    learn: () => undefined,
+    freed: () => undefined,
   });
   const candidates = new ClaimCandidates(
-    { supervisor: { idle, pools: { recordOf: () => undefined } }, coordination: aCoordination(clock), clock, seats: new WaitingSeats() },
+    {
+      supervisor: { idle, pools: { recordOf: () => undefined } },
+      coordination: aCoordination(clock),
+      clock,
+      seats: new WaitingSeats(),
+    },
     { pool: { uid: 'p', owner: alice }, owner: alice, waitMs: 0, signal: undefined },
   );
   return { candidates, index, idle, clock };
 };
 
 describe('what a claim tries for', () => {
-  for (const turnMs of [400, 700, 1_200]) it(`is not said to be none while other claims hold, each for ${turnMs} ms, what was idle when it asked`, async () => {
-    const { candidates, index, idle, clock } = aClaim(() => []);
-    for (const id of ['a', 'b', 'c']) index.place(idleOne(id));
-    const held = [idle.acquire('p'), idle.acquire('p'), idle.acquire('p')];
-    let outcome: unknown;
-    void candidates.next().then((none) => { outcome = { none }; }, (error: unknown) => { outcome = error; });
-    await eventually(() => {
-      // Another has it in the same moment.
-      held.shift()?.[Symbol.dispose]();
-      held.push(idle.acquire('p'));
-      clock.advance(turnMs);
-      return outcome !== undefined;
-    }, 'it is answered');
+  for (const turnMs of [400, 700, 1_200])
+    it(`is not said to be none while other claims hold, each for ${turnMs} ms, what was idle when it asked`, async () => {
+      const { candidates, index, idle, clock } = aClaim(() => []);
+      for (const id of ['a', 'b', 'c']) index.place(idleOne(id));
+      const held = [idle.acquire('p'), idle.acquire('p'), idle.acquire('p')];
+      let outcome: unknown;
+      void candidates.next().then(
+        (none) => {
+          outcome = { none };
+        },
+        (error: unknown) => {
+          outcome = error;
+        },
+      );
+      await eventually(() => {
+        // Another has it in the same moment.
+        held.shift()?.[Symbol.dispose]();
+        held.push(idle.acquire('p'));
+        clock.advance(turnMs);
+        return outcome !== undefined;
+      }, 'it is answered');
 
-    expect(outcome).to.have.property('code', 'UNAVAILABLE');
-  });
+      expect(outcome).to.have.property('code', 'UNAVAILABLE');
+    });
 
   it('is looked for once more where others got what was found idle, for it may hide what is known less of', async () => {
     const asked: number[] = [];
@@ -66,7 +102,11 @@ describe('what a claim tries for', () => {
   });
 
   it('is said to be none once a look found no more than others got', async () => {
-    const { candidates } = aClaim((atLeast) => (atLeast <= 3 ? [fact('a'), fact('b'), fact('c')].slice(0, atLeast) : [fact('a'), fact('b'), fact('c')]));
+    const { candidates } = aClaim((atLeast) =>
+      atLeast <= 3
+        ? [fact('a'), fact('b'), fact('c')].slice(0, atLeast)
+        : [fact('a'), fact('b'), fact('c')],
+    );
     expect(await candidates.next()).to.equal(undefined);
   });
 });

@@ -67,14 +67,18 @@ describe('a claim', () => {
       driver.becomeAvailable(id);
       await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'ready again');
 
-      expect(await claim(alice, { poolName: 'default' })).to.have.property('id', id); // and no clock was moved
+      // and no clock was moved
+      expect(await claim(alice, { poolName: 'default' })).to.have.property('id', id);
       expect((await coordination.used(alice)).sandboxes).to.equal(1);
     });
 
     it('says that there are some, which can not be handed out now', async () => {
       const { claim } = await flapped();
       const refused = await rejection(claim(alice, { poolName: 'default' }));
-      expect(refused).to.be.instanceOf(Refusal).with.nested.property('detail.hint').that.includes('can not be handed out now');
+      expect(refused)
+        .to.be.instanceOf(Refusal)
+        .with.nested.property('detail.hint')
+        .that.includes('can not be handed out now');
     });
 
     it('does not keep those that come later waiting', async () => {
@@ -102,7 +106,9 @@ describe('a claim', () => {
         const { claim, clock, driver, stuck } = await filled(1);
         const { claimed } = await stuck();
         let outcome: string | undefined;
-        void claim(alice, { poolName: 'default', waitMs }).catch((error: unknown) => { outcome = codeOf(error); });
+        void claim(alice, { poolName: 'default', waitMs }).catch((error: unknown) => {
+          outcome = codeOf(error);
+        });
         await eventually(() => {
           clock.advance(500);
           return outcome !== undefined;
@@ -139,7 +145,8 @@ describe('a claim', () => {
         [entries[0]?.instance, undefined],
         [id, entries[0]?.instance],
       ]);
-      expect(entries.map(({ request }) => request)).to.deep.equal([MARK, MARK]); // so the entry names the one that is claimed
+      // so the entry names the one that is claimed
+      expect(entries.map(({ request }) => request)).to.deep.equal([MARK, MARK]);
       expect(supervisor.pools.get(pool.uid)?.counts.running).to.equal(1);
       expect((await coordination.used(alice)).sandboxes).to.equal(1);
     });
@@ -171,9 +178,13 @@ describe('a claim', () => {
     driver.hold('retire');
     const first = rejection(claim(alice, { poolName: 'default' }));
     await eventually(() => entries.length === 1, 'it is being written');
-    const others = [0, 2_000].map((waitMs) => rejection(claim(alice, { poolName: 'default', waitMs })));
+    const others = [0, 2_000].map((waitMs) =>
+      rejection(claim(alice, { poolName: 'default', waitMs })),
+    );
     let refused: readonly string[] = [];
-    void Promise.all(others).then((errors) => { refused = errors.map(codeOf); });
+    void Promise.all(others).then((errors) => {
+      refused = errors.map(codeOf);
+    });
     await eventually(() => {
       clock.advance(100);
       return refused.length === 2;

@@ -11,12 +11,17 @@ const MARK = { key: 'k'.repeat(22), body: 'b'.repeat(22) };
 
 const codeOf = (error: unknown): string => (error instanceof Refusal ? error.code : String(error));
 /** What was found, or why nothing. */
-const outcomeOf = (found: Promise<SandboxView | undefined>): Promise<SandboxView | string | undefined> => found.catch(codeOf);
+const outcomeOf = (
+  found: Promise<SandboxView | undefined>,
+): Promise<SandboxView | string | undefined> => found.catch(codeOf);
 
 describe('a claim under an Idempotency-Key', () => {
   const filled = async (replicas = 1) => {
     const made = await aSupervisor({ pool: { replicas } });
-    await eventually(() => made.supervisor.pools.get(made.pool.uid)?.counts.idle === replicas, 'filled');
+    await eventually(
+      () => made.supervisor.pools.get(made.pool.uid)?.counts.idle === replicas,
+      'filled',
+    );
     return made;
   };
 
@@ -37,7 +42,9 @@ describe('a claim under an Idempotency-Key', () => {
     const { claim, found } = await filled();
     await claim(alice, { poolName: 'default', mark: MARK });
 
-    expect(await outcomeOf(found(alice, { ...MARK, body: 'other' }))).to.equal('IDEMPOTENCY_KEY_REUSED');
+    expect(await outcomeOf(found(alice, { ...MARK, body: 'other' }))).to.equal(
+      'IDEMPOTENCY_KEY_REUSED',
+    );
   });
 
   it('is in flight until it is known whether it landed, and never lands twice', async () => {
@@ -54,7 +61,7 @@ describe('a claim under an Idempotency-Key', () => {
     await settled;
 
     const running = supervisor.pools.get(pool.uid)?.counts.running ?? 0;
-    expect(running).to.equal(await found(alice, MARK) ? 1 : 0);
+    expect(running).to.equal((await found(alice, MARK)) ? 1 : 0);
   });
 
   describe('opens its request', () => {
@@ -64,8 +71,14 @@ describe('a claim under an Idempotency-Key', () => {
       const calls: string[] = [];
       const { openRequest, admitClaim } = made.coordination;
       Object.assign(made.coordination, {
-        openRequest: (...call: Parameters<typeof openRequest>) => { calls.push('open'); return openRequest(...call); },
-        admitClaim: (...call: Parameters<typeof admitClaim>) => { calls.push('admit'); return admitClaim(...call); },
+        openRequest: (...call: Parameters<typeof openRequest>) => {
+          calls.push('open');
+          return openRequest(...call);
+        },
+        admitClaim: (...call: Parameters<typeof admitClaim>) => {
+          calls.push('admit');
+          return admitClaim(...call);
+        },
       });
       const claimMarked = async (part: Partial<ClaimRequest> = {}) => {
         const opening = new Opening(made.coordination, MARK, OWNER);
@@ -91,10 +104,22 @@ describe('a claim under an Idempotency-Key', () => {
       const { claimMarked, coordination, clock, pool } = await opened(0);
       let over = false;
       let waits = 0;
-      const refused = rejection(claimMarked({ waitMs: 1_000 }).finally(() => { over = true; }));
-      await eventually(() => { void coordination.waiting(pool).then((count) => { waits = count; }); return waits === 1; }, 'it waits');
+      const refused = rejection(
+        claimMarked({ waitMs: 1_000 }).finally(() => {
+          over = true;
+        }),
+      );
+      await eventually(() => {
+        void coordination.waiting(pool).then((count) => {
+          waits = count;
+        });
+        return waits === 1;
+      }, 'it waits');
       expect(await coordination.openRequest(MARK, OWNER)).to.deep.equal({ kind: 'in-flight' });
-      await eventually(() => { clock.advance(1_000); return over; }, 'its time is over');
+      await eventually(() => {
+        clock.advance(1_000);
+        return over;
+      }, 'its time is over');
 
       expect(codeOf(await refused)).to.equal('POOL_EXHAUSTED');
     });
@@ -105,10 +130,19 @@ describe('a claim under an Idempotency-Key', () => {
       await coordination.keepAnswer(MARK, OWNER, 'kept');
 
       expect(await notNew(claimMarked())).to.deep.equal({ kind: 'answered', answer: 'kept' });
-      expect(await notNew(claimMarked({ poolName: 'unknown' }))).to.deep.equal({ kind: 'answered', answer: 'kept' });
-      await supervisor.pools.change(pool.uid, (record) => ({ ...record, deleting: 'keep-running' }));
+      expect(await notNew(claimMarked({ poolName: 'unknown' }))).to.deep.equal({
+        kind: 'answered',
+        answer: 'kept',
+      });
+      await supervisor.pools.change(pool.uid, (record) => ({
+        ...record,
+        deleting: 'keep-running',
+      }));
       expect(await notNew(claimMarked())).to.deep.equal({ kind: 'answered', answer: 'kept' });
-      expect(await notNew(claimMarked({ waitMs: 1_000 }))).to.deep.equal({ kind: 'answered', answer: 'kept' });
+      expect(await notNew(claimMarked({ waitMs: 1_000 }))).to.deep.equal({
+        kind: 'answered',
+        answer: 'kept',
+      });
     });
 
     it('and gives the instance back where another one has it in flight', async () => {
@@ -126,7 +160,11 @@ describe('a claim under an Idempotency-Key', () => {
       await coordination.giveUpRequest(MARK, OWNER); // as if the daemon had died
       const again = await claimMarked();
 
-      expect([again.view.id, again.opening.foundEarlier, again.opening.isOpen]).to.deep.equal([first.view.id, true, true]);
+      expect([again.view.id, again.opening.foundEarlier, again.opening.isOpen]).to.deep.equal([
+        first.view.id,
+        true,
+        true,
+      ]);
       expect(supervisor.pools.get(pool.uid)?.counts.running).to.equal(1);
     });
 
@@ -134,7 +172,9 @@ describe('a claim under an Idempotency-Key', () => {
       const { claimMarked, coordination } = await opened();
       const opening = new Opening(coordination, MARK, OWNER);
 
-      expect(codeOf(await rejection(claimMarked({ poolName: 'unknown', opening })))).to.equal('POOL_NOT_FOUND');
+      expect(codeOf(await rejection(claimMarked({ poolName: 'unknown', opening })))).to.equal(
+        'POOL_NOT_FOUND',
+      );
       expect(opening.isOpen).to.equal(true);
     });
   });

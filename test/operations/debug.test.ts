@@ -10,17 +10,44 @@ import { rejection } from '../support/rejection.ts';
 const SECRET = 'planted-in-a-variable';
 
 /** A replica `one` that looks inside; `two`, if it leads, answers what `two` says. */
-const aReplica = async (options: { readonly ledByTwo?: boolean; readonly two?: (question: string) => string | undefined } = {}) => {
+const aReplica = async (
+  options: {
+    readonly ledByTwo?: boolean;
+    readonly two?: (question: string) => string | undefined;
+  } = {},
+) => {
   const world = await aSupervisor({ pool: { replicas: 2 } });
   const { supervisor, driver, pools, coordination, clock } = world;
-  const pool = inspectedPools({ pools: supervisor.pools, records: pools, pendingOf: (uid) => supervisor.pendingOfPool(uid) });
-  const kinds: InspectedKinds = { sandbox: inspectedSandboxes({ supervisor, driver }), pool, member: pool, group: pool };
+  const pool = inspectedPools({
+    pools: supervisor.pools,
+    records: pools,
+    pendingOf: (uid) => supervisor.pendingOfPool(uid),
+  });
+  const kinds: InspectedKinds = {
+    sandbox: inspectedSandboxes({ supervisor, driver }),
+    pool,
+    member: pool,
+    group: pool,
+  };
   const asked: string[] = [];
   const operations = debug({
-    kinds, supervisor, driver, clock, replica: 'one', members: { outbox: supervisor.outbox }, groups: { outbox: supervisor.outbox }, reflectors: () => [],
+    kinds,
+    supervisor,
+    driver,
+    clock,
+    replica: 'one',
+    members: { outbox: supervisor.outbox },
+    groups: { outbox: supervisor.outbox },
+    reflectors: () => [],
     coordination: {
-      ...coordination, replicas: () => ['one', 'two'],
-      ...(options.ledByTwo ? { lease: () => undefined, holders: () => new Map(Array.from({ length: SHARDS }, (_, shard) => [shard, 'two'])) } : {}),
+      ...coordination,
+      replicas: () => ['one', 'two'],
+      ...(options.ledByTwo
+        ? {
+            lease: () => undefined,
+            holders: () => new Map(Array.from({ length: SHARDS }, (_, shard) => [shard, 'two'])),
+          }
+        : {}),
       askReplica: async (_, question) => {
         asked.push(question);
         return options.two?.(question);
@@ -33,7 +60,12 @@ const aReplica = async (options: { readonly ledByTwo?: boolean; readonly two?: (
 describe('looking inside a replica', () => {
   it('shows an actor with its record, and that both say the same', async () => {
     const { operations, supervisor } = await aReplica();
-    await eventually(() => supervisor.ids().length === 2 && supervisor.ids().every((id) => supervisor.sandbox(id)?.context.record !== undefined), 'two are there');
+    await eventually(
+      () =>
+        supervisor.ids().length === 2 &&
+        supervisor.ids().every((id) => supervisor.sandbox(id)?.context.record !== undefined),
+      'two are there',
+    );
     const [id = ''] = supervisor.ids();
 
     const view = await operations.getActor(alice, { kind: 'sandbox', text: id });
@@ -45,7 +77,8 @@ describe('looking inside a replica', () => {
 
   it('says what a record says otherwise than the actor knows', async () => {
     const { operations, pools, pool } = await aReplica();
-    pools.records.set(pool.uid, { ...pool, revision: '9', replicas: 7 }); // of which nobody was told
+    // of which nobody was told
+    pools.records.set(pool.uid, { ...pool, revision: '9', replicas: 7 });
     const { record } = await operations.getActor(alice, { kind: 'pool', text: 'default' });
 
     expect(record.differs).to.deep.include({ field: 'replicas', actor: 2, record: 7 });
@@ -54,23 +87,46 @@ describe('looking inside a replica', () => {
   it('shows neither variables nor anything else of a definition', async () => {
     const { operations, supervisor, pool, pools } = await aReplica();
     const [container] = pool.definition.containers;
-    const planted = { ...pool.definition, containers: [{ ...container, env: [{ name: 'TOKEN', value: SECRET }] }] } as unknown as typeof pool.definition;
-    await pools.update({ ...(pools.records.get(pool.uid) ?? pool), definition: planted, source: { template: { env: SECRET } } as unknown as typeof pool.source });
-    await eventually(() => JSON.stringify(supervisor.pools.get(pool.uid)?.record).includes(SECRET), 'the mirror has it');
+    const planted = {
+      ...pool.definition,
+      containers: [{ ...container, env: [{ name: 'TOKEN', value: SECRET }] }],
+    } as unknown as typeof pool.definition;
+    await pools.update({
+      ...(pools.records.get(pool.uid) ?? pool),
+      definition: planted,
+      source: { template: { env: SECRET } } as unknown as typeof pool.source,
+    });
+    await eventually(
+      () => JSON.stringify(supervisor.pools.get(pool.uid)?.record).includes(SECRET),
+      'the mirror has it',
+    );
 
-    expect(JSON.stringify(await operations.getActor(alice, { kind: 'pool', text: pool.uid }))).to.not.include(SECRET);
-    for (const id of supervisor.ids()) expect(JSON.stringify(await operations.getActor(alice, { kind: 'sandbox', text: id }))).to.not.include(SECRET);
+    expect(
+      JSON.stringify(await operations.getActor(alice, { kind: 'pool', text: pool.uid })),
+    ).to.not.include(SECRET);
+    for (const id of supervisor.ids())
+      expect(
+        JSON.stringify(await operations.getActor(alice, { kind: 'sandbox', text: id })),
+      ).to.not.include(SECRET);
   });
 
   it('shows what the leader of an actor answers', async () => {
-    const { operations, asked } = await aReplica({ ledByTwo: true, two: () => JSON.stringify({ value: { seenBy: { replica: 'two' } } }) });
+    const { operations, asked } = await aReplica({
+      ledByTwo: true,
+      two: () => JSON.stringify({ value: { seenBy: { replica: 'two' } } }),
+    });
 
-    expect(await operations.getActor(alice, { kind: 'pool', text: 'default' })).to.deep.equal({ seenBy: { replica: 'two' } });
+    expect(await operations.getActor(alice, { kind: 'pool', text: 'default' })).to.deep.equal({
+      seenBy: { replica: 'two' },
+    });
     expect(JSON.parse(asked[0] ?? '')).to.include({ about: 'actor', kind: 'pool' });
   });
 
   it('shows its own view, and says so, where the leader says nothing or knows nothing', async () => {
-    for (const two of [() => undefined, () => JSON.stringify({ refused: { code: 'NOT_FOUND', message: 'there is no such actor' } })]) {
+    for (const two of [
+      () => undefined,
+      () => JSON.stringify({ refused: { code: 'NOT_FOUND', message: 'there is no such actor' } }),
+    ]) {
       const { operations } = await aReplica({ ledByTwo: true, two });
 
       const { seenBy } = await operations.getActor(alice, { kind: 'pool', text: 'default' });
@@ -83,11 +139,15 @@ describe('looking inside a replica', () => {
   it('rebuilds nothing here that another replica should have rebuilt and did not', async () => {
     const { operations } = await aReplica({ ledByTwo: true });
 
-    expect(await rejection(operations.rebuildActor(alice, { kind: 'pool', text: 'default' }))).to.include({ code: 'UNAVAILABLE' });
+    expect(
+      await rejection(operations.rebuildActor(alice, { kind: 'pool', text: 'default' })),
+    ).to.include({ code: 'UNAVAILABLE' });
   });
 
   it('asks a replica that is named, and refuses one that does not live', async () => {
-    const { operations } = await aReplica({ two: () => JSON.stringify({ value: { replica: 'two', isolation: 'pod' } }) });
+    const { operations } = await aReplica({
+      two: () => JSON.stringify({ value: { replica: 'two', isolation: 'pod' } }),
+    });
 
     expect(await operations.getDriver('two')).to.deep.equal({ replica: 'two', isolation: 'pod' });
     expect((await operations.getQueues()).shards).to.have.length(SHARDS);
@@ -96,7 +156,12 @@ describe('looking inside a replica', () => {
 
   it('makes an actor anew, with the commands that are under way in it', async () => {
     const { operations, supervisor, claim, driver } = await aReplica();
-    await eventually(() => supervisor.ids().length === 2 && supervisor.ids().every((id) => supervisor.sandbox(id)?.context.record !== undefined), 'two are there');
+    await eventually(
+      () =>
+        supervisor.ids().length === 2 &&
+        supervisor.ids().every((id) => supervisor.sandbox(id)?.context.record !== undefined),
+      'two are there',
+    );
     for (const id of supervisor.ids()) driver.becomeAvailable(id);
     const { id } = await claim(alice, { poolName: 'default' });
     supervisor.send(id, { type: 'WORK_BEGAN', now: 1 });

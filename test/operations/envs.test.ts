@@ -12,18 +12,43 @@ import { rejection } from '../support/rejection.ts';
 type World = Awaited<ReturnType<typeof anEnvWorld>>;
 
 const LARGE = SandboxTemplateSchema.parse({
-  apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name: 'large' }, spec: { containers: [{ name: 'main', image: 'host', resources: { limits: { cpu: '2' } } }] },
+  apiVersion: 'sandpool.dev/v1alpha1',
+  kind: 'SandboxTemplate',
+  metadata: { name: 'large' },
+  spec: { containers: [{ name: 'main', image: 'host', resources: { limits: { cpu: '2' } } }] },
 });
-const add = (world: World, name: string, more: object = {}) => world.addMember(alice, 'e', { name, config: {}, ...more });
+const add = (world: World, name: string, more: object = {}) =>
+  world.addMember(alice, 'e', { name, config: {}, ...more });
 const refusedWith = async (attempt: Promise<unknown>): Promise<readonly [string, unknown]> => {
   const refusal = await rejection(attempt);
   if (!(refusal instanceof Refusal)) throw refusal;
   return [refusal.code, refusal.detail];
 };
-const aMember = (part: Partial<EnvMember> = {}): EnvMember => ({ name: 'm', clusterId: 'local', createdAt: 1, replicas: 2, config: { scalingGroup: 'm' }, deleting: false, ...part });
+const aMember = (part: Partial<EnvMember> = {}): EnvMember => ({
+  name: 'm',
+  clusterId: 'local',
+  createdAt: 1,
+  replicas: 2,
+  config: { scalingGroup: 'm' },
+  deleting: false,
+  ...part,
+});
 const aRecord = (part: Partial<EnvRecord> = {}): Omit<EnvRecord, 'revision'> => ({
-  uid: 'e1', name: 'e', owner: { namespace: alice.namespace, team: alice.team, user: alice.user }, createdAt: 1, labels: {}, annotations: {}, templateRef: { name: 't' }, mode: 'WarmPool',
-  overrides: {}, members: [aMember()], groups: [groupFor('m', { replicas: 2 })], scaling: { m: {} }, conditions: [], deleting: false, ...part,
+  uid: 'e1',
+  name: 'e',
+  owner: { namespace: alice.namespace, team: alice.team, user: alice.user },
+  createdAt: 1,
+  labels: {},
+  annotations: {},
+  templateRef: { name: 't' },
+  mode: 'WarmPool',
+  overrides: {},
+  members: [aMember()],
+  groups: [groupFor('m', { replicas: 2 })],
+  scaling: { m: {} },
+  conditions: [],
+  deleting: false,
+  ...part,
 });
 
 describe('envs', () => {
@@ -33,26 +58,55 @@ describe('envs', () => {
     const { record, conditions } = await world.made();
 
     expect([record.members, record.groups]).to.deep.equal([[], []]);
-    expect(conditions.find(({ type }) => type === 'Ready')).to.include({ status: 'True', reason: 'NoMembers' });
+    expect(conditions.find(({ type }) => type === 'Ready')).to.include({
+      status: 'True',
+      reason: 'NoMembers',
+    });
     expect(await refusedWith(world.made())).to.deep.equal(['ALREADY_EXISTS', undefined]);
   });
 
   it('refuse a template that there is not, and a version that is not kept, by their fields', async () => {
     const world = await anEnvWorld();
-    const make = (templateRef: EnvRecord['templateRef']) => world.createEnv(alice, { name: 'x', templateRef, mode: 'WarmPool', overrides: {}, labels: {}, annotations: {} });
+    const make = (templateRef: EnvRecord['templateRef']) =>
+      world.createEnv(alice, {
+        name: 'x',
+        templateRef,
+        mode: 'WarmPool',
+        overrides: {},
+        labels: {},
+        annotations: {},
+      });
 
     expect((await refusedWith(make({ name: 'none' })))[0]).to.equal('SANDBOX_TEMPLATE_NOT_FOUND');
-    expect(await refusedWith(make({ name: 't', version: '7' }))).to.deep.equal(['INVALID_ARGUMENT', { field: 'templateRef.version' }]);
+    expect(await refusedWith(make({ name: 't', version: '7' }))).to.deep.equal([
+      'INVALID_ARGUMENT',
+      { field: 'templateRef.version' },
+    ]);
   });
 
   it('keep registry passwords apart, until others come or a patch removes them', async () => {
     const world = await anEnvWorld();
     const registries = [{ registry: 'r', username: 'u', password: 'hunter2' }];
-    await world.createEnv(alice, { name: 'e', templateRef: { name: 't' }, mode: 'WarmPool', overrides: {}, labels: {}, annotations: {}, registries });
+    await world.createEnv(alice, {
+      name: 'e',
+      templateRef: { name: 't' },
+      mode: 'WarmPool',
+      overrides: {},
+      labels: {},
+      annotations: {},
+      registries,
+    });
 
     expect(world.kept[0]).to.equal(registries);
-    expect(JSON.stringify(world.env())).to.contain('imagePullSecretConfigured').and.not.contain('hunter2');
-    await world.replaceEnv(alice, 'e', { templateRef: { name: 't' }, overrides: {}, labels: {}, annotations: {} });
+    expect(JSON.stringify(world.env()))
+      .to.contain('imagePullSecretConfigured')
+      .and.not.contain('hunter2');
+    await world.replaceEnv(alice, 'e', {
+      templateRef: { name: 't' },
+      overrides: {},
+      labels: {},
+      annotations: {},
+    });
     expect(world.env()?.overrides).to.deep.equal({ imagePullSecretConfigured: true });
     await world.patchEnv(alice, 'e', { patch: {}, registries: [] });
     expect(world.env()?.overrides).to.deep.equal({});
@@ -61,7 +115,16 @@ describe('envs', () => {
   it('leave a note of their passwords where the replica dies before the record, and none once it is there', async () => {
     const world = await anEnvWorld();
     const registries = [{ registry: 'r', username: 'u', password: 'p' }];
-    const make = (name: string) => world.createEnv(alice, { name, templateRef: { name: 't' }, mode: 'WarmPool', overrides: {}, labels: {}, annotations: {}, registries });
+    const make = (name: string) =>
+      world.createEnv(alice, {
+        name,
+        templateRef: { name: 't' },
+        mode: 'WarmPool',
+        overrides: {},
+        labels: {},
+        annotations: {},
+        registries,
+      });
     const noted = (uid: string) => world.coordination.stillReserved(alice, 'pools', uid);
     const { create } = world.envs;
     const during: boolean[] = [];
@@ -80,7 +143,9 @@ describe('envs', () => {
     creating(() => Promise.reject(new RecordExists('taken')));
     expect((await refusedWith(make('taken')))[0]).to.equal('ALREADY_EXISTS');
     expect([during[1], await noted('u2'), world.kept.length]).to.deep.equal([true, false, 3]);
-    const { record: { uid } } = await make('made');
+    const {
+      record: { uid },
+    } = await make('made');
     expect(await noted(uid)).to.equal(false);
     expect(await world.coordination.used(alice)).to.deep.equal(before);
   });
@@ -90,7 +155,19 @@ describe('envs', () => {
     await world.made({ envd: { verbose: true } });
     const { writes } = world.envs;
 
-    expect((await refusedWith(world.replaceEnv(alice, 'e', { name: 'f', templateRef: { name: 't' }, overrides: {}, labels: {}, annotations: {} })))[1]).to.deep.equal({ field: 'name' });
+    expect(
+      (
+        await refusedWith(
+          world.replaceEnv(alice, 'e', {
+            name: 'f',
+            templateRef: { name: 't' },
+            overrides: {},
+            labels: {},
+            annotations: {},
+          }),
+        )
+      )[1],
+    ).to.deep.equal({ field: 'name' });
     await world.patchEnv(alice, 'e', { patch: { overrides: { envd: { verbose: true } } } });
     expect(world.envs.writes).to.equal(writes);
   });
@@ -103,9 +180,15 @@ describe('envs', () => {
     await eventually(() => world.supervisor.pools.get(uid)?.counts.idle === 1, 'one is idle');
     await world.claim(alice, { poolName: 'm' });
 
-    expect(await refusedWith(world.deleteEnv(alice, 'e', { force: false }))).to.deep.equal(['ENV_HAS_RUNNING_SANDBOXES', { running: 1 }]);
+    expect(await refusedWith(world.deleteEnv(alice, 'e', { force: false }))).to.deep.equal([
+      'ENV_HAS_RUNNING_SANDBOXES',
+      { running: 1 },
+    ]);
     await world.deleteEnv(alice, 'e', { force: true });
-    await eventually(() => world.env() === undefined && world.pool('m') === undefined, 'env and pool are gone');
+    await eventually(
+      () => world.env() === undefined && world.pool('m') === undefined,
+      'env and pool are gone',
+    );
   });
 });
 
@@ -114,11 +197,21 @@ describe('members of an env', () => {
     const world = await anEnvWorld();
     await world.made({ defaultIdleTimeout: '5m' });
 
-    const { pool } = await add(world, 'm', { replicas: 2, config: { minReplicas: 1, maxReplicas: 9, labels: { a: 'b' } } });
+    const { pool } = await add(world, 'm', {
+      replicas: 2,
+      config: { minReplicas: 1, maxReplicas: 9, labels: { a: 'b' } },
+    });
 
-    expect(pool.record).to.deep.include({ name: 'm', replicas: 2, env: { uid: world.env()?.uid, name: 'e' }, labels: { a: 'b' } });
+    expect(pool.record).to.deep.include({
+      name: 'm',
+      replicas: 2,
+      env: { uid: world.env()?.uid, name: 'e' },
+      labels: { a: 'b' },
+    });
     expect(pool.record.definition.idleTimeoutMs).to.equal(300_000);
-    expect(world.env()?.groups).to.deep.equal([groupFor('m', { replicas: 2, minReplicas: 1, maxReplicas: 9 })]);
+    expect(world.env()?.groups).to.deep.equal([
+      groupFor('m', { replicas: 2, minReplicas: 1, maxReplicas: 9 }),
+    ]);
   });
 
   it('leave nothing where the quota is used up, or the name is taken', async () => {
@@ -139,34 +232,74 @@ describe('members of an env', () => {
     await add(world, 'b');
     const written = new Map<string, Set<string>>();
     await world.pools.watch(({ record: { name, source, definition, updateRevision } }) => {
-      written.set(name, (written.get(name) ?? new Set()).add(JSON.stringify([source, definition, updateRevision])));
+      written.set(
+        name,
+        (written.get(name) ?? new Set()).add(JSON.stringify([source, definition, updateRevision])),
+      );
     });
 
     await world.patchEnv(alice, 'e', { patch: { overrides: { defaultIdleTimeout: '7m' } } });
 
-    await eventually(() => ['a', 'b'].every((name) => world.pool(name)?.definition.idleTimeoutMs === 420_000), 'both follow');
-    expect(['a', 'b'].map((name) => written.get(name)?.size)).to.deep.equal([2, 2]); // as it was, and the one write
+    await eventually(
+      () => ['a', 'b'].every((name) => world.pool(name)?.definition.idleTimeoutMs === 420_000),
+      'both follow',
+    );
+    // as it was, and the one write
+    expect(['a', 'b'].map((name) => written.get(name)?.size)).to.deep.equal([2, 2]);
   });
 
   it('keep what they have where their owner may not have more, and say so', async () => {
     const world = await anEnvWorld({ cpu: 3 });
     await world.made();
     await add(world, 'm', { config: { minReplicas: 2 } });
-    expect(await rejection(add(world, 'more', { config: { minReplicas: 2 } }))).to.include({ code: 'QUOTA_EXCEEDED' });
+    expect(await rejection(add(world, 'more', { config: { minReplicas: 2 } }))).to.include({
+      code: 'QUOTA_EXCEEDED',
+    });
 
-    const refused = await rejection(world.updateMember(alice, 'e', 'm', { config: { inlineResources: { limits: { cpu: '2' } } } }));
-    expect(refused).to.have.property('detail').that.deep.equals({ errCode: 'QUOTA_EXCEEDED', resource: 'cpu' });
-    expect([world.env()?.members[0]?.config.inlineResources, (await world.coordination.used(alice)).cpu]).to.deep.equal([undefined, 2_000]);
+    const refused = await rejection(
+      world.updateMember(alice, 'e', 'm', {
+        config: { inlineResources: { limits: { cpu: '2' } } },
+      }),
+    );
+    expect(refused)
+      .to.have.property('detail')
+      .that.deep.equals({ errCode: 'QUOTA_EXCEEDED', resource: 'cpu' });
+    expect([
+      world.env()?.members[0]?.config.inlineResources,
+      (await world.coordination.used(alice)).cpu,
+    ]).to.deep.equal([undefined, 2_000]);
 
-    await world.templateRecords.create({ name: 'large', version: '1', createdAt: 1, document: LARGE });
-    await world.replaceEnv(alice, 'e', { templateRef: { name: 'large' }, overrides: {}, labels: {}, annotations: {} });
+    await world.templateRecords.create({
+      name: 'large',
+      version: '1',
+      createdAt: 1,
+      document: LARGE,
+    });
+    await world.replaceEnv(alice, 'e', {
+      templateRef: { name: 'large' },
+      overrides: {},
+      labels: {},
+      annotations: {},
+    });
     await eventually(() => world.pool('m')?.unresolved?.reason === 'QuotaExceeded', 'it says so');
-    expect([world.pool('m')?.definition.cpu, (await world.coordination.used(alice)).cpu]).to.deep.equal(['1', 2_000]);
+    expect([
+      world.pool('m')?.definition.cpu,
+      (await world.coordination.used(alice)).cpu,
+    ]).to.deep.equal(['1', 2_000]);
 
-    await world.replaceEnv(alice, 'e', { templateRef: { name: 't' }, overrides: {}, labels: {}, annotations: {} });
-    await world.updateMember(alice, 'e', 'm', { config: { inlineResources: { limits: { cpu: '1500m' } } } });
+    await world.replaceEnv(alice, 'e', {
+      templateRef: { name: 't' },
+      overrides: {},
+      labels: {},
+      annotations: {},
+    });
+    await world.updateMember(alice, 'e', 'm', {
+      config: { inlineResources: { limits: { cpu: '1500m' } } },
+    });
     await eventually(() => world.pool('m')?.definition.cpu === '1500m', 'it follows');
-    expect([world.pool('m')?.unresolved, (await world.coordination.used(alice)).cpu]).to.deep.equal([undefined, 3_000]);
+    expect([world.pool('m')?.unresolved, (await world.coordination.used(alice)).cpu]).to.deep.equal(
+      [undefined, 3_000],
+    );
   });
 
   it('wait for a sync without autoUpdate', async () => {
@@ -189,12 +322,29 @@ describe('members of an env', () => {
     await add(world, 'bad');
     const env = world.env();
     if (!env) throw new Error('no env');
-    await world.envs.update({ ...env, members: env.members.map((member) => (member.name === 'bad' ? { ...member, config: { ...member.config, instanceType: 'none' } } : member)), overrides: { defaultIdleTimeout: '9m' } });
+    await world.envs.update({
+      ...env,
+      members: env.members.map((member) =>
+        member.name === 'bad'
+          ? { ...member, config: { ...member.config, instanceType: 'none' } }
+          : member,
+      ),
+      overrides: { defaultIdleTimeout: '9m' },
+    });
 
     const [code, detail] = await refusedWith(world.syncEnv(alice, 'e'));
 
     expect(code).to.equal('ENV_SYNC_PARTIAL');
-    expect(detail).to.deep.equal({ synced: ['good'], failed: [{ member: 'bad', clusterID: 'local', error: 'instanceType: this deployment has no instance types' }] });
+    expect(detail).to.deep.equal({
+      synced: ['good'],
+      failed: [
+        {
+          member: 'bad',
+          clusterID: 'local',
+          error: 'instanceType: this deployment has no instance types',
+        },
+      ],
+    });
     expect(world.pool('good')?.definition.idleTimeoutMs).to.equal(540_000);
   });
 
@@ -202,50 +352,108 @@ describe('members of an env', () => {
     const world = await anEnvWorld();
     await world.made();
     await add(world, 'm');
-    await world.replaceEnv(alice, 'e', { templateRef: { name: 't', version: '1' }, overrides: {}, labels: {}, annotations: {} });
+    await world.replaceEnv(alice, 'e', {
+      templateRef: { name: 't', version: '1' },
+      overrides: {},
+      labels: {},
+      annotations: {},
+    });
     await eventually(() => world.pool('m')?.source.templateVersion === '1', 'it is pinned');
 
     const template = await world.templateRecords.get('t');
     if (!template) throw new Error('no template');
-    await world.templateRecords.update({ ...template, version: '2', document: aTemplate('3m'), earlier: [{ version: '1', spec: JSON.stringify(template.document.spec) }] });
-    expect((await world.syncEnv(alice, 'e')).conditions.find(({ type }) => type === 'TemplateResolved')).to.include({ reason: 'Pinned' });
+    await world.templateRecords.update({
+      ...template,
+      version: '2',
+      document: aTemplate('3m'),
+      earlier: [{ version: '1', spec: JSON.stringify(template.document.spec) }],
+    });
+    expect(
+      (await world.syncEnv(alice, 'e')).conditions.find(({ type }) => type === 'TemplateResolved'),
+    ).to.include({ reason: 'Pinned' });
     expect(world.pool('m')).to.deep.include({ templateVersion: '1' });
 
-    await world.replaceEnv(alice, 'e', { templateRef: { name: 't' }, overrides: {}, labels: {}, annotations: {} });
+    await world.replaceEnv(alice, 'e', {
+      templateRef: { name: 't' },
+      overrides: {},
+      labels: {},
+      annotations: {},
+    });
     await eventually(() => world.pool('m')?.definition.idleTimeoutMs === 180_000, 'it follows');
   });
 
-  it('have pools that nobody changes behind the env\'s back, but for replicas while nothing sizes them', async () => {
+  it("have pools that nobody changes behind the env's back, but for replicas while nothing sizes them", async () => {
     const world = await anEnvWorld();
     await world.made();
     await add(world, 'm', { config: { maxReplicas: 3 } });
 
-    for (const change of [{ labels: { a: 'b' } }, { source: { memory: '64Mi' } }, { replicas: 2 }]) {
-      expect(await refusedWith(world.updatePool(alice, 'm', change))).to.deep.equal(['CONFLICT', { env: 'e', member: 'm' }]);
+    for (const change of [
+      { labels: { a: 'b' } },
+      { source: { memory: '64Mi' } },
+      { replicas: 2 },
+    ]) {
+      expect(await refusedWith(world.updatePool(alice, 'm', change))).to.deep.equal([
+        'CONFLICT',
+        { env: 'e', member: 'm' },
+      ]);
     }
-    expect(await refusedWith(world.syncPool(alice, 'm'))).to.deep.equal(['CONFLICT', { env: 'e', member: 'm' }]);
+    expect(await refusedWith(world.syncPool(alice, 'm'))).to.deep.equal([
+      'CONFLICT',
+      { env: 'e', member: 'm' },
+    ]);
     await world.updatePool(alice, 'm', {});
-    expect((await refusedWith(world.updateGroup(alice, 'e', 'm', { enabled: false, ifMatch: new Set(['another']) })))[0]).to.equal('PRECONDITION_FAILED');
+    expect(
+      (
+        await refusedWith(
+          world.updateGroup(alice, 'e', 'm', { enabled: false, ifMatch: new Set(['another']) }),
+        )
+      )[0],
+    ).to.equal('PRECONDITION_FAILED');
     await world.updateGroup(alice, 'e', 'm', { enabled: false });
     expect((await world.updatePool(alice, 'm', { replicas: 2 })).record.replicas).to.equal(2);
-    expect((await refusedWith(world.updatePool(alice, 'm', { replicas: 4 })))[1]).to.deep.equal({ field: 'replicas' });
+    expect((await refusedWith(world.updatePool(alice, 'm', { replicas: 4 })))[1]).to.deep.equal({
+      field: 'replicas',
+    });
   });
 
   it('are changed by If-Match though their leader has noted something meanwhile, and not once the owner has', async () => {
     const env: EnvRecord = { ...aRecord(), revision: '1' };
     const word = wordRevisionOf(env);
 
-    expect(wordRevisionOf({ ...env, revision: '2', scaling: { m: { last: 7 } }, conditions: [{ type: 'Ready', status: 'True', reason: 'AsExpected', message: '', since: 5 }] })).to.equal(word);
-    for (const change of [{ labels: { a: 'b' } }, { members: [] }, { groups: [] }, { deleting: 'force' as const }]) {
-      expect(wordRevisionOf({ ...env, revision: '2', ...change }), Object.keys(change).join()).not.to.equal(word);
+    expect(
+      wordRevisionOf({
+        ...env,
+        revision: '2',
+        scaling: { m: { last: 7 } },
+        conditions: [
+          { type: 'Ready', status: 'True', reason: 'AsExpected', message: '', since: 5 },
+        ],
+      }),
+    ).to.equal(word);
+    for (const change of [
+      { labels: { a: 'b' } },
+      { members: [] },
+      { groups: [] },
+      { deleting: 'force' as const },
+    ]) {
+      expect(
+        wordRevisionOf({ ...env, revision: '2', ...change }),
+        Object.keys(change).join(),
+      ).not.to.equal(word);
     }
 
     const world = await anEnvWorld();
     const { record } = await world.made();
     await world.envs.update({ ...record, scaling: { m: { last: 7 } } });
     const ifMatch = new Set([wordRevisionOf(record)]);
-    expect((await world.patchEnv(alice, 'e', { ifMatch, patch: { labels: { a: 'b' } } })).record.labels).to.deep.equal({ a: 'b' });
-    expect((await refusedWith(world.patchEnv(alice, 'e', { ifMatch, patch: { labels: { a: 'c' } } })))[0]).to.equal('PRECONDITION_FAILED');
+    expect(
+      (await world.patchEnv(alice, 'e', { ifMatch, patch: { labels: { a: 'b' } } })).record.labels,
+    ).to.deep.equal({ a: 'b' });
+    expect(
+      (
+        await refusedWith(world.patchEnv(alice, 'e', { ifMatch, patch: { labels: { a: 'c' } } }))
+      )[0],
+    ).to.equal('PRECONDITION_FAILED');
   });
 
   it('that name a group that the env lacks are refused alike when added and when changed', async () => {
@@ -258,7 +466,10 @@ describe('members of an env', () => {
     const changed = await rejection(world.updateMember(alice, 'e', 'a', { config }));
 
     expect(added).to.include({ code: 'INVALID_ARGUMENT' });
-    expect([Reflect.get(changed, 'code'), changed.message]).to.deep.equal(['INVALID_ARGUMENT', added.message]);
+    expect([Reflect.get(changed, 'code'), changed.message]).to.deep.equal([
+      'INVALID_ARGUMENT',
+      added.message,
+    ]);
   });
 
   it('go with their pool, and their group where nobody else is in it', async () => {
@@ -286,7 +497,10 @@ describe('members of an env', () => {
     expect(world.env()).to.deep.include({ groups: [] });
     expect(world.env()?.members[0]?.config).to.deep.equal({});
     expect(world.pool('m')?.replicas).to.equal(2);
-    expect(await refusedWith(world.getGroup(alice, 'e', 'm'))).to.deep.equal(['AUTOSCALING_GROUP_NOT_FOUND', undefined]);
+    expect(await refusedWith(world.getGroup(alice, 'e', 'm'))).to.deep.equal([
+      'AUTOSCALING_GROUP_NOT_FOUND',
+      undefined,
+    ]);
   });
 });
 
@@ -314,7 +528,9 @@ describe('what a crash left of an env', () => {
   it('a pool whose env is no more ends', async () => {
     const world = await anEnvWorld();
 
-    await world.pools.create(aPool({ name: 'left', replicas: 0, env: { uid: 'gone', name: 'gone' } }));
+    await world.pools.create(
+      aPool({ name: 'left', replicas: 0, env: { uid: 'gone', name: 'gone' } }),
+    );
 
     await eventually(() => world.pool('left') === undefined, 'it is gone');
   });
@@ -327,7 +543,10 @@ describe('what a crash left of an env', () => {
 
     world.lead();
 
-    await eventually(() => world.env()?.members.length === 0 && world.pool('m') === undefined, 'both are gone');
+    await eventually(
+      () => world.env()?.members.length === 0 && world.pool('m') === undefined,
+      'both are gone',
+    );
   });
 
   it('a pool that is not as its env asks is settled by the leader that comes', async () => {
@@ -348,7 +567,9 @@ describe('what a crash left of an env', () => {
     await world.envs.create(aRecord());
 
     await eventually(() => world.members.member('e1', 'm')?.state === 'Error', 'it is in trouble');
-    expect((await world.getEnv(alice, 'e')).conditions.find(({ type }) => type === 'MembersSynced')).to.include({ status: 'False', reason: 'NameTaken' });
+    expect(
+      (await world.getEnv(alice, 'e')).conditions.find(({ type }) => type === 'MembersSynced'),
+    ).to.include({ status: 'False', reason: 'NameTaken' });
     await world.pools.remove(other);
     world.clock.advance(60_000);
 
@@ -368,6 +589,9 @@ describe('what a crash left of an env', () => {
 
     world.clock.advance(10_000);
 
-    expect((await world.getEnv(alice, 'e')).conditions.find(({ type }) => type === 'TemplateResolved')?.since).to.equal(since);
+    expect(
+      (await world.getEnv(alice, 'e')).conditions.find(({ type }) => type === 'TemplateResolved')
+        ?.since,
+    ).to.equal(since);
   });
 });

@@ -11,9 +11,18 @@ const REQUEST = { argv: ['true'], timeoutMs: 1_000, outputLimit: 10 };
 describe('a command in a running sandbox', () => {
   const running = async () => {
     const world = await aSupervisor({ pool: { replicas: 1 } });
-    await eventually(() => world.supervisor.pools.get(world.pool.uid)?.counts.idle === 1, 'one is idle');
+    await eventually(
+      () => world.supervisor.pools.get(world.pool.uid)?.counts.idle === 1,
+      'one is idle',
+    );
     const { id } = await world.claim(alice, { poolName: 'default' });
-    const exec = () => execInSandbox(world)(alice, id, { ...REQUEST, container: 'main' }, new AbortController().signal);
+    const exec = () =>
+      execInSandbox(world)(
+        alice,
+        id,
+        { ...REQUEST, container: 'main' },
+        new AbortController().signal,
+      );
     return { ...world, id, exec };
   };
   const answered = async (call: Promise<unknown>) => errorAnswer(await rejection(call), 'r');
@@ -23,7 +32,11 @@ describe('a command in a running sandbox', () => {
     driver.loseContainer(id, 'main', 'exit code 3');
     driver.failNext('exec', new ContainerGone('it has ended'));
     expect(await answered(exec())).to.deep.include({
-      status: 409, body: { error: 'the container "main" of the sandbox has ended, and does not start again', errorCode: 'SANDBOX_NOT_RUNNING' },
+      status: 409,
+      body: {
+        error: 'the container "main" of the sandbox has ended, and does not start again',
+        errorCode: 'SANDBOX_NOT_RUNNING',
+      },
     });
     await driver.settled();
     const shown = await getSandbox({ supervisor, clock, endpointMode: 'gateway' })(alice, id);

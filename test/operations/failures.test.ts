@@ -17,7 +17,9 @@ const KEY = { ...alice, expiresAt: Number.MAX_SAFE_INTEGER } as unknown as ApiKe
 const KEYS = { good: async () => KEY, find: () => KEY, followEnd: () => () => undefined };
 
 const FAILURES: readonly Error[] = [
-  new NotSent('connect ECONNREFUSED'), new OutcomeUnknown('no answer'), new NotJoinable('not yet'),
+  new NotSent('connect ECONNREFUSED'),
+  new OutcomeUnknown('no answer'),
+  new NotJoinable('not yet'),
   ...[403, 409, 422, 429].map((status) => refusedBy(status, '', undefined)),
 ];
 const ASKED = ['claim', 'amend', 'release', 'read', 'exec', 'attach', 'logs', 'probe'] as const;
@@ -31,25 +33,42 @@ const aWorld = async () => {
 type World = Awaited<ReturnType<typeof aWorld>>;
 
 const OPERATIONS: Readonly<Record<string, (world: World) => Promise<unknown>>> = {
-  'claim': ({ claim }) => claim(alice, { poolName: 'default' }),
-  'get': (world) => getSandbox(world)(alice, world.id),
-  'is_ready': (world) => isReady(world)(alice, world.id),
-  'exec': (world) => execInSandbox(world)(alice, world.id, TRUE, new AbortController().signal),
+  claim: ({ claim }) => claim(alice, { poolName: 'default' }),
+  get: (world) => getSandbox(world)(alice, world.id),
+  is_ready: (world) => isReady(world)(alice, world.id),
+  exec: (world) => execInSandbox(world)(alice, world.id, TRUE, new AbortController().signal),
   'idle-timeout': (world) => setIdleTimeout(world)(alice, world.id, { idleTimeoutMs: 1_000 }),
-  'logs': (world) => sandboxLogs(world)(alice, world.id, { tailLines: 1 }),
-  'terminal': async (world) => {
+  logs: (world) => sandboxLogs(world)(alice, world.id, { tailLines: 1 }),
+  terminal: async (world) => {
     const token = await createExecToken(world)(alice, world.id);
-    (await openTerminal({ ...world, mostOfTenant: 16 })({ clusterId: 'local', sandboxId: world.id, token, cols: 80, rows: 24 })).close();
+    (
+      await openTerminal({ ...world, mostOfTenant: 16 })({
+        clusterId: 'local',
+        sandboxId: world.id,
+        token,
+        cols: 80,
+        rows: 24,
+      })
+    ).close();
   },
-  'delete': (world) => deleteSandbox(world)(alice, world.id),
+  delete: (world) => deleteSandbox(world)(alice, world.id),
 };
 
 /** The outcome, with time going by until there is one. */
 const outcomeOf = async ({ clock }: World, work: Promise<unknown>): Promise<unknown> => {
   let outcome: { readonly error?: unknown } | undefined;
-  work.then(() => { outcome = {}; }, (error: unknown) => { outcome = { error }; });
+  work.then(
+    () => {
+      outcome = {};
+    },
+    (error: unknown) => {
+      outcome = { error };
+    },
+  );
   for (let turn = 0; turn < 400 && !outcome; turn++) {
-    await new Promise<void>((resolve) => { setImmediate(resolve); });
+    await new Promise<void>((resolve) => {
+      setImmediate(resolve);
+    });
     if (turn > 100) clock.advance(100);
   }
   if (!outcome) throw new Error('no outcome within 30 s');
@@ -66,7 +85,8 @@ describe('what a driver rejects with', () => {
 
           const error = await outcomeOf(world, operation(world));
 
-          if (error !== undefined) expect(refusalOf(error), `${asked}: ${failure.name}`).not.to.equal(undefined);
+          if (error !== undefined)
+            expect(refusalOf(error), `${asked}: ${failure.name}`).not.to.equal(undefined);
         }
       }
     });
@@ -76,6 +96,8 @@ describe('what a driver rejects with', () => {
     const world = await aWorld();
     world.driver.failNext('exec', new TypeError('a bug'));
 
-    expect(refusalOf(await outcomeOf(world, OPERATIONS['exec']?.(world) ?? Promise.resolve()))).to.equal(undefined);
+    expect(
+      refusalOf(await outcomeOf(world, OPERATIONS['exec']?.(world) ?? Promise.resolve())),
+    ).to.equal(undefined);
   });
 });

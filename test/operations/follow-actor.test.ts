@@ -1,6 +1,9 @@
 import { expect } from 'chai';
 import { ActorTrails } from '../../src/actors/actor-trails.ts';
-import type { InspectedActors, InspectedKinds } from '../../src/actors/inspection/inspected-actors.ts';
+import type {
+  InspectedActors,
+  InspectedKinds,
+} from '../../src/actors/inspection/inspected-actors.ts';
 import { SHARDS } from '../../src/model/shards.ts';
 import type { ActorNews } from '../../src/operations/debug-operations.ts';
 import { followActor, LOOK_MS } from '../../src/operations/follow-actor.ts';
@@ -15,26 +18,47 @@ type Trails = ActorTrails<{ readonly type: string }>;
 
 /** The one actor is `a`. */
 const kindsOf = (trails: Trails): InspectedKinds => {
-  const actors = { trails, keyOf: (text: string) => (text === 'a' ? 'a' : undefined), inspect: (key: string) => (trails.standing(key) ? { shardKey: key } : undefined) } as unknown as InspectedActors;
+  const actors = {
+    trails,
+    keyOf: (text: string) => (text === 'a' ? 'a' : undefined),
+    inspect: (key: string) => (trails.standing(key) ? { shardKey: key } : undefined),
+  } as unknown as InspectedActors;
   return { sandbox: actors, pool: actors, member: actors, group: actors };
 };
 
 /** Replicas `one`, whose clients follow, and `two`, each with trails and sessions of its own. */
 const twoReplicas = (leader = 'two') => {
   const clock = new TestClock();
-  const trailsOf = (): Trails => new ActorTrails({ clock, kind: 'sandbox', log: quietLog, causeOf: () => '' });
-  const world = { clock, leader: leader as string | undefined, silent: false, old: false, asked: 0, one: trailsOf(), two: trailsOf(), sessions: undefined as unknown as TrailSessions };
+  const trailsOf = (): Trails =>
+    new ActorTrails({ clock, kind: 'sandbox', log: quietLog, causeOf: () => '' });
+  const world = {
+    clock,
+    leader: leader as string | undefined,
+    silent: false,
+    old: false,
+    asked: 0,
+    one: trailsOf(),
+    two: trailsOf(),
+    sessions: undefined as unknown as TrailSessions,
+  };
   world.sessions = new TrailSessions({ kinds: kindsOf(world.two), clock, replica: 'two' });
   const move = (trails: Trails, to: string): void => {
     clock.advance(1);
     trails.moved('a', to, { event: { type: `TO_${to}` }, group: 'g', born: 0 });
   };
   const follow = followActor({
-    kinds: kindsOf(world.one), clock, replica: 'one',
+    kinds: kindsOf(world.one),
+    clock,
+    replica: 'one',
     coordination: {
       replicas: () => ['one', 'two'],
-      lease: () => (world.leader === 'one' ? { epoch: 1 } as never : undefined),
-      holders: () => new Map(world.leader === undefined ? [] : Array.from({ length: SHARDS }, (_, shard) => [shard, world.leader ?? ''])),
+      lease: () => (world.leader === 'one' ? ({ epoch: 1 } as never) : undefined),
+      holders: () =>
+        new Map(
+          world.leader === undefined
+            ? []
+            : Array.from({ length: SHARDS }, (_, shard) => [shard, world.leader ?? '']),
+        ),
       askReplica: async (_, question) => {
         world.asked += 1;
         if (world.silent) return undefined;
@@ -56,17 +80,40 @@ const aReader = async ({ follow }: World) => {
   const { news, close } = await follow(alice, { kind: 'pool', text: 'a' });
   const controller = new AbortController();
   const read: string[] = [];
-  const wordOf = (each: ActorNews): string => (each.kind === 'transition' ? each.transition.to : each.kind !== 'seen-by' ? `(${each.kind})` : `<${each.replica}${each.note === undefined ? '' : `: ${each.note}`}>`);
-  const over = (async () => { for await (const each of news(controller.signal)) read.push(wordOf(each)); })().finally(close);
-  return { read, over, stop: async () => { controller.abort(); await over; } };
+  const wordOf = (each: ActorNews): string =>
+    each.kind === 'transition'
+      ? each.transition.to
+      : each.kind !== 'seen-by'
+        ? `(${each.kind})`
+        : `<${each.replica}${each.note === undefined ? '' : `: ${each.note}`}>`;
+  const over = (async () => {
+    for await (const each of news(controller.signal)) read.push(wordOf(each));
+  })().finally(close);
+  return {
+    read,
+    over,
+    stop: async () => {
+      controller.abort();
+      await over;
+    },
+  };
 };
 
 /** Time goes on until it is read. */
-const reads = ({ clock }: World, { read }: { readonly read: readonly string[] }, expected: readonly string[]): Promise<void> =>
-  eventually(() => {
-    if (read.length < expected.length) clock.advance(LOOK_MS);
-    return JSON.stringify(read) === JSON.stringify(expected);
-  }, `it reads ${expected.join(' ')}`).catch((error: unknown) => { throw new Error(`it read ${read.join(' ')}`, { cause: error }); });
+const reads = (
+  { clock }: World,
+  { read }: { readonly read: readonly string[] },
+  expected: readonly string[],
+): Promise<void> =>
+  eventually(
+    () => {
+      if (read.length < expected.length) clock.advance(LOOK_MS);
+      return JSON.stringify(read) === JSON.stringify(expected);
+    },
+    `it reads ${expected.join(' ')}`,
+  ).catch((error: unknown) => {
+    throw new Error(`it read ${read.join(' ')}`, { cause: error });
+  });
 
 describe('following an actor', () => {
   it('tells its moves where it is led, and not as they are seen here', async () => {
@@ -98,7 +145,9 @@ describe('following an actor', () => {
     world.move(world.one, 'running');
     const controller = new AbortController();
     const read: string[] = [];
-    const over = (async () => { for await (const each of news(controller.signal)) read.push(each.kind); })().finally(close);
+    const over = (async () => {
+      for await (const each of news(controller.signal)) read.push(each.kind);
+    })().finally(close);
 
     await eventually(() => read.length === 2, 'it is told');
     expect(read).to.deep.equal(['seen-by', 'transition']);
@@ -166,7 +215,11 @@ describe('following an actor', () => {
     world.move(world.two, 'claiming');
     world.silent = false;
 
-    await reads(world, reader, ['<two: it leads, and does not tell: replica two did not answer; try again>', '<two>', 'claiming']);
+    await reads(world, reader, [
+      '<two: it leads, and does not tell: replica two did not answer; try again>',
+      '<two>',
+      'claiming',
+    ]);
     await reader.stop();
   });
 
@@ -184,8 +237,12 @@ describe('following an actor', () => {
     const world = twoReplicas();
     const reader = await aReader(world);
     world.silent = true; // longer than a session lasts
-    await reads(world, reader, ['<two>', '<two: it leads, and does not tell: replica two did not answer; try again>']);
-    for (let turn = 0; turn < 60; turn += 1) world.move(world.two, turn % 2 === 0 ? 'short' : 'settled');
+    await reads(world, reader, [
+      '<two>',
+      '<two: it leads, and does not tell: replica two did not answer; try again>',
+    ]);
+    for (let turn = 0; turn < 60; turn += 1)
+      world.move(world.two, turn % 2 === 0 ? 'short' : 'settled');
     world.clock.advance(2 * SESSION_MS);
     expect(world.sessions.size).to.equal(0);
     world.silent = false;
@@ -200,8 +257,17 @@ describe('following an actor', () => {
     const reader = await aReader(world);
     for (const state of ['claiming', 'running']) world.move(world.two, state);
     await reads(world, reader, ['<two>', 'claiming', 'running']);
-    world.two = new ActorTrails({ clock: world.clock, kind: 'sandbox', log: quietLog, causeOf: () => '' });
-    world.sessions = new TrailSessions({ kinds: kindsOf(world.two), clock: world.clock, replica: 'two' });
+    world.two = new ActorTrails({
+      clock: world.clock,
+      kind: 'sandbox',
+      log: quietLog,
+      causeOf: () => '',
+    });
+    world.sessions = new TrailSessions({
+      kinds: kindsOf(world.two),
+      clock: world.clock,
+      replica: 'two',
+    });
     for (const state of ['running', 'stopping']) world.move(world.two, state);
 
     await reads(world, reader, ['<two>', 'claiming', 'running', '(missed)', 'stopping']);
@@ -212,7 +278,9 @@ describe('following an actor', () => {
     for (const leader of ['one', 'two'] as const) {
       const world = twoReplicas(leader);
       const reader = await aReader(world);
-      const moves = Array.from({ length: 300 }, (_, turn) => (turn % 2 === 0 ? 'short' : 'settled'));
+      const moves = Array.from({ length: 300 }, (_, turn) =>
+        turn % 2 === 0 ? 'short' : 'settled',
+      );
       for (const state of moves) world.move(world[leader], state);
       world[leader].ended('a');
 
@@ -235,12 +303,18 @@ describe('following an actor', () => {
 
   it('is for at most 16 of one tenant, and for actors that there are', async () => {
     const world = twoReplicas();
-    const open = await Promise.all(Array.from({ length: 16 }, () => world.follow(alice, { kind: 'pool', text: 'a' })));
-    expect(await rejection(world.follow(alice, { kind: 'pool', text: 'a' }))).to.include({ code: 'TOO_MANY_STREAMS' });
+    const open = await Promise.all(
+      Array.from({ length: 16 }, () => world.follow(alice, { kind: 'pool', text: 'a' })),
+    );
+    expect(await rejection(world.follow(alice, { kind: 'pool', text: 'a' }))).to.include({
+      code: 'TOO_MANY_STREAMS',
+    });
     open[0]?.close();
     open[0]?.close();
     await world.follow(alice, { kind: 'pool', text: 'a' });
 
-    expect(await rejection(world.follow({ ...alice, team: 'other' }, { kind: 'pool', text: 'b' }))).to.include({ code: 'NOT_FOUND' });
+    expect(
+      await rejection(world.follow({ ...alice, team: 'other' }, { kind: 'pool', text: 'b' })),
+    ).to.include({ code: 'NOT_FOUND' });
   });
 });

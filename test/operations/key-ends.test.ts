@@ -13,11 +13,24 @@ describe('what goes on under a key', () => {
 
   const put = (expiresAt: number): void => {
     keys.set(KEY, {
-      keyId: KEY, revision: '1', namespace: 'n', shortName: 's', team: 't', user: 'u', role: 'user', description: '', hash: '', issuedAt: 0, expiresAt,
+      keyId: KEY,
+      revision: '1',
+      namespace: 'n',
+      shortName: 's',
+      team: 't',
+      user: 'u',
+      role: 'user',
+      description: '',
+      hash: '',
+      issuedAt: 0,
+      expiresAt,
     });
     ends.changed(KEY);
   };
-  const follow = (name: string): (() => void) => ends.follow(KEY, () => { told.push(name); });
+  const follow = (name: string): (() => void) =>
+    ends.follow(KEY, () => {
+      told.push(name);
+    });
 
   beforeEach(() => {
     clock = new TestClock();
@@ -81,7 +94,10 @@ describe('what goes on under a key', () => {
   });
 
   it('may leave from within, and hears nothing of a later one', () => {
-    const leave = ends.follow(KEY, () => { leave(); told.push('a'); });
+    const leave = ends.follow(KEY, () => {
+      leave();
+      told.push('a');
+    });
     keys.delete(KEY);
     ends.changed(KEY);
     put(clock.now() + 1_000);

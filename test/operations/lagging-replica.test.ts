@@ -18,7 +18,10 @@ import { aReplica, sharedStores, type SharedReplica } from '../support/shared-su
 const TRUE = { argv: ['true'], timeoutMs: 1_000, outputLimit: 1_024 };
 const KEY = { ...alice, expiresAt: Number.MAX_SAFE_INTEGER } as unknown as ApiKeyRecord;
 
-/** A sandbox that replica `a` claimed; whether replica `b` was told of instance and claim is the test's. */
+/**
+ * A sandbox that replica `a` claimed; whether replica `b` was told of instance and claim is the
+ * test's.
+ */
 const aWorld = async (options: { readonly seen: 'idle' | 'nothing' }) => {
   const definition = aDefinition({}, { endpoints: { web: { port: 80, scheme: 'http' } } });
   const stores = await sharedStores({ pool: { replicas: 2, definition } });
@@ -26,34 +29,49 @@ const aWorld = async (options: { readonly seen: 'idle' | 'nothing' }) => {
   const [a, b] = [await aReplica(stores, shared), await aReplica(stores, shared)];
   if (options.seen === 'nothing') b.driver.lag();
   a.lead();
-  const full = (replica: SharedReplica): boolean => replica.supervisor.pools.get(stores.pool.uid)?.counts.idle === 2;
+  const full = (replica: SharedReplica): boolean =>
+    replica.supervisor.pools.get(stores.pool.uid)?.counts.idle === 2;
   await eventually(() => full(a) && (options.seen === 'nothing' || full(b)), 'filled');
   b.driver.lag();
   const { id } = await a.claim(alice, { poolName: 'default' });
   const apiKeys = { good: async () => KEY, find: () => KEY, followEnd: () => () => undefined };
   const depsOf = (replica: SharedReplica) => ({
-    supervisor: replica.supervisor, driver: replica.driver, events: replica.events, coordination: shared, history: stores.history,
-    clock: stores.clock, clusterId: 'local', apiKeys, endpointMode: 'gateway' as const,
+    supervisor: replica.supervisor,
+    driver: replica.driver,
+    events: replica.events,
+    coordination: shared,
+    history: stores.history,
+    clock: stores.clock,
+    clusterId: 'local',
+    apiKeys,
+    endpointMode: 'gateway' as const,
   });
   return { ...stores, a: depsOf(a), b: depsOf(b), id };
 };
 type World = Awaited<ReturnType<typeof aWorld>>;
 
 const terminal = (deps: World['a'], sandboxId: string, token: string) =>
-  openTerminal({ ...deps, mostOfTenant: 16 })({ clusterId: 'local', sandboxId, token, cols: 80, rows: 24 });
+  openTerminal({ ...deps, mostOfTenant: 16 })({
+    clusterId: 'local',
+    sandboxId,
+    token,
+    cols: 80,
+    rows: 24,
+  });
 
 /** Every operation by id, on the replica that is behind. */
 const BY_ID: Readonly<Record<string, (world: World) => unknown>> = {
-  'GET': ({ b, id }) => getSandbox(b)(alice, id),
-  'is_ready': ({ b, id }) => isReady(b)(alice, id),
-  'exec': ({ b, id }) => execInSandbox(b)(alice, id, TRUE, new AbortController().signal),
+  GET: ({ b, id }) => getSandbox(b)(alice, id),
+  is_ready: ({ b, id }) => isReady(b)(alice, id),
+  exec: ({ b, id }) => execInSandbox(b)(alice, id, TRUE, new AbortController().signal),
   'exec-token': ({ b, id }) => createExecToken(b)(alice, id),
   'the endpoint': async ({ b, id }) => (await openEndpoint(b)(alice, id, 'web')).close(),
-  'the terminal': async ({ a, b, id }) => (await terminal(b, id, await createExecToken(a)(alice, id))).close(),
+  'the terminal': async ({ a, b, id }) =>
+    (await terminal(b, id, await createExecToken(a)(alice, id))).close(),
   'idle-timeout': ({ b, id }) => setIdleTimeout(b)(alice, id, { idleTimeoutMs: 1_000 }),
-  'logs': ({ b, id }) => sandboxLogs(b)(alice, id, { tailLines: 1 }),
-  'events': ({ b, id }) => sandboxEvents(b)(alice, id),
-  'DELETE': ({ b, id }) => deleteSandbox(b)(alice, id),
+  logs: ({ b, id }) => sandboxLogs(b)(alice, id, { tailLines: 1 }),
+  events: ({ b, id }) => sandboxEvents(b)(alice, id),
+  DELETE: ({ b, id }) => deleteSandbox(b)(alice, id),
 };
 
 describe('a replica whose mirror is behind', () => {
@@ -81,11 +99,17 @@ describe('a replica whose mirror is behind', () => {
     const world = await aWorld({ seen: 'idle' });
     const token = await createExecToken(world.a)(alice, world.id);
 
-    const outcomes = await Promise.allSettled([world.a, world.b, world.a, world.b].map((deps) => terminal(deps, world.id, token)));
+    const outcomes = await Promise.allSettled(
+      [world.a, world.b, world.a, world.b].map((deps) => terminal(deps, world.id, token)),
+    );
 
-    const opened = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+    const opened = outcomes.flatMap((outcome) =>
+      outcome.status === 'fulfilled' ? [outcome.value] : [],
+    );
     expect(opened).to.have.length(1);
-    for (const outcome of outcomes) if (outcome.status === 'rejected') expect(outcome.reason).to.have.property('code', 'INVALID_TOKEN');
+    for (const outcome of outcomes)
+      if (outcome.status === 'rejected')
+        expect(outcome.reason).to.have.property('code', 'INVALID_TOKEN');
     for (const each of opened) each.close();
   });
 });

@@ -14,9 +14,15 @@ describe('commands under way', () => {
     for (let i = 0; i < 5; i++) ids.push((await claim(alice, { poolName: 'default' })).id);
     const exec = execInSandbox({ supervisor, driver, clock });
     const { signal } = new AbortController();
-    const refusalOf = (id: string): Promise<unknown> => exec(alice, id, TRUE, signal).then(() => undefined, (error: unknown) => error);
+    const refusalOf = (id: string): Promise<unknown> =>
+      exec(alice, id, TRUE, signal).then(
+        () => undefined,
+        (error: unknown) => error,
+      );
     driver.hold('exec');
-    const running = ids.slice(0, 4).flatMap((id) => Array.from({ length: 64 }, () => exec(alice, id, TRUE, signal)));
+    const running = ids
+      .slice(0, 4)
+      .flatMap((id) => Array.from({ length: 64 }, () => exec(alice, id, TRUE, signal)));
     for (const id of [ids[0] ?? '', ids[4] ?? '']) {
       const refused = await refusalOf(id);
       expect(refused).to.be.instanceOf(Refusal).and.to.include({ code: 'TOO_MANY_COMMANDS' });
@@ -30,7 +36,12 @@ describe('commands under way', () => {
 describe('seats', () => {
   it('are counted by key, and given back', () => {
     const seats = new Seats(2);
-    expect([seats.take('a'), seats.take('a'), seats.take('a'), seats.take('b')]).to.deep.equal([true, true, false, true]);
+    expect([seats.take('a'), seats.take('a'), seats.take('a'), seats.take('b')]).to.deep.equal([
+      true,
+      true,
+      false,
+      true,
+    ]);
     seats.leave('a');
     expect(seats.take('a')).to.equal(true);
   });

@@ -24,15 +24,26 @@ describe('the templates that are read at start', () => {
   afterEach(() => rmSync(folder, { recursive: true }));
 
   const put = (file: string, content: unknown): void =>
-    writeFileSync(join(folder, file), typeof content === 'string' ? content : JSON.stringify(content));
+    writeFileSync(
+      join(folder, file),
+      typeof content === 'string' ? content : JSON.stringify(content),
+    );
 
   const aTemplate = (name: string, spec: object = {}) => ({
-    apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name },
+    apiVersion: 'sandpool.dev/v1alpha1',
+    kind: 'SandboxTemplate',
+    metadata: { name },
     spec: { containers: [{ name: 'main', image: 'host' }], ...spec },
   });
 
   const load = (from = folder, check: (definition: InstanceDefinition) => void = () => undefined) =>
-    loadTemplates({ source: templateFolder(from), templates, check, log: quietLog, clock: { now: () => 42, at: () => () => undefined } });
+    loadTemplates({
+      source: templateFolder(from),
+      templates,
+      check,
+      log: quietLog,
+      clock: { now: () => 42, at: () => () => undefined },
+    });
 
   it('has the template `default` among those that are shipped', async () => {
     const [record] = await load(SHIPPED);
@@ -40,7 +51,9 @@ describe('the templates that are read at start', () => {
     expect(record).to.include({ name: 'default', version: '1', createdAt: 42 });
     expect(record?.document.spec).to.deep.include({ idleTimeout: '30m', network: 'none' });
     expect(record?.document.spec.containers[0]).to.deep.include({
-      image: 'host', command: ['/bin/sleep', 'infinity'], resources: { limits: { cpu: '1', memory: '256Mi' } },
+      image: 'host',
+      command: ['/bin/sleep', 'infinity'],
+      resources: { limits: { cpu: '1', memory: '256Mi' } },
     });
   });
 
@@ -53,7 +66,10 @@ describe('the templates that are read at start', () => {
 
     const records = await load();
 
-    expect(records.map(({ name, version }) => `${name}@${version}`)).to.have.members(['a@1', 'b@2']);
+    expect(records.map(({ name, version }) => `${name}@${version}`)).to.have.members([
+      'a@1',
+      'b@2',
+    ]);
     expect(templates.writes).to.equal(1);
   });
 
@@ -65,13 +81,20 @@ describe('the templates that are read at start', () => {
     const [kept] = await load();
     expect(kept).to.deep.include({ name: 'a', version: '1' }).and.not.have.property('sourceHash');
     put('a.json', aTemplate('a'));
-    expect((await load())[0]).to.include({ version: '1' }).and.have.property('sourceHash');
+    expect((await load())[0])
+      .to.include({ version: '1' })
+      .and.have.property('sourceHash');
   });
 
   it('leaves a template that was changed here as it is, for as long as its file does not change', async () => {
     put('a.json', aTemplate('a'));
     const [first] = await load();
-    const changed = await templates.update(nextVersion(first!, { ...first!.document, spec: { ...first!.document.spec, idleTimeout: '9m' } }));
+    const changed = await templates.update(
+      nextVersion(first!, {
+        ...first!.document,
+        spec: { ...first!.document.spec, idleTimeout: '9m' },
+      }),
+    );
     templates.writes = 0;
 
     expect(await load()).to.deep.equal([changed]);
@@ -80,7 +103,9 @@ describe('the templates that are read at start', () => {
     put('a.json', aTemplate('a', { idleTimeout: '5m' }));
     const [record] = await load();
     expect(record).to.include({ version: '3' });
-    expect(['1', '2', '3'].map((version) => specOfVersion(record!, version)?.idleTimeout)).to.deep.equal([undefined, '9m', '5m']);
+    expect(
+      ['1', '2', '3'].map((version) => specOfVersion(record!, version)?.idleTimeout),
+    ).to.deep.equal([undefined, '9m', '5m']);
   });
 
   it('knows a template whose file says what it says already, without a new version', async () => {
@@ -89,13 +114,18 @@ describe('the templates that are read at start', () => {
     const { sourceHash: _hash, ...known } = templates.records.get('a')!;
     await templates.update(known);
 
-    expect((await load())[0]).to.include({ version: '1' }).and.have.property('sourceHash');
+    expect((await load())[0])
+      .to.include({ version: '1' })
+      .and.have.property('sourceHash');
   });
 
   it('names file and field of every fault, and writes nothing', async () => {
     put('a.json', aTemplate('a'));
     put('b.json', '{ "apiVersion": ');
-    put('c.json', aTemplate('c', { idelTimeout: '5m', containers: [{ name: 'Main', image: 'host' }] }));
+    put(
+      'c.json',
+      aTemplate('c', { idelTimeout: '5m', containers: [{ name: 'Main', image: 'host' }] }),
+    );
     put('d.json', aTemplate('a'));
     put('.hidden.json', 'x');
     put('notes.txt', 'x');
@@ -113,13 +143,19 @@ describe('the templates that are read at start', () => {
   it("passes on the driver's refusal with the file", async () => {
     put('a.json', aTemplate('a'));
 
-    const { message } = await rejection(load(folder, () => { throw new DefinitionRefused('spec.containers[0].image: no such image'); }));
+    const { message } = await rejection(
+      load(folder, () => {
+        throw new DefinitionRefused('spec.containers[0].image: no such image');
+      }),
+    );
 
     expect(message).to.match(/a\.json: spec\.containers\[0\]\.image: no such image/);
   });
 
   it('says which folder is missing, and which file is too large', async () => {
-    expect((await rejection(load(join(folder, 'none')))).message).to.match(/can't read templates from .*none: ENOENT/);
+    expect((await rejection(load(join(folder, 'none')))).message).to.match(
+      /can't read templates from .*none: ENOENT/,
+    );
     put('big.json', ' '.repeat(300_000));
     expect((await rejection(load())).message).to.match(/big\.json: it is larger than 256 KiB/);
   });

@@ -15,14 +15,24 @@ describe('the log’s level', () => {
   };
 
   it('is that of the settings at first', () => {
-    expect(aLevel().getLogLevel(CALLER)).to.deep.equal({ replica: 'r', level: 'info', configured: 'info', until: undefined });
+    expect(aLevel().getLogLevel(CALLER)).to.deep.equal({
+      replica: 'r',
+      level: 'info',
+      configured: 'info',
+      until: undefined,
+    });
   });
 
   it('is changed for a while, then goes back', () => {
     const { log, clock, setLogLevel, getLogLevel } = aLevel();
     const until = clock.now() + 600_000;
 
-    expect(setLogLevel(CALLER, { level: 'debug', forMs: 600_000 })).to.deep.equal({ replica: 'r', level: 'debug', configured: 'info', until });
+    expect(setLogLevel(CALLER, { level: 'debug', forMs: 600_000 })).to.deep.equal({
+      replica: 'r',
+      level: 'debug',
+      configured: 'info',
+      until,
+    });
     clock.advance(599_999);
     expect(log.level).to.equal('debug');
     clock.advance(1);
@@ -32,13 +42,33 @@ describe('the log’s level', () => {
   it('is told of in lines that name their own level once', () => {
     const lines: string[] = [];
     const clock = new TestClock();
-    const { setLogLevel } = logLevels({ log: createLog('info', {}, { write: (line) => { lines.push(line); } }), clock, replica: 'r' });
+    const { setLogLevel } = logLevels({
+      log: createLog(
+        'info',
+        {},
+        {
+          write: (line) => {
+            lines.push(line);
+          },
+        },
+      ),
+      clock,
+      replica: 'r',
+    });
     setLogLevel(CALLER, { level: 'debug', forMs: 1_000 });
     clock.advance(1_000);
 
     expect(lines.map((line) => line.match(/"level":/g)?.length)).to.deep.equal([1, 1]);
-    expect(lines.map((line) => line.replace(/^.*"from"/, '"from"').replace(/,"until":"[^"]*"/, '').trim())).to.deep.equal([
-      '"from":"info","to":"debug","msg":"log level changed"}', '"from":"debug","to":"info","msg":"log level is that of the settings again"}',
+    expect(
+      lines.map((line) =>
+        line
+          .replace(/^.*"from"/, '"from"')
+          .replace(/,"until":"[^"]*"/, '')
+          .trim(),
+      ),
+    ).to.deep.equal([
+      '"from":"info","to":"debug","msg":"log level changed"}',
+      '"from":"debug","to":"info","msg":"log level is that of the settings again"}',
     ]);
   });
 

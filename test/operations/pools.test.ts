@@ -18,37 +18,88 @@ import { quietLog } from '../support/quiet-log.ts';
 import { rejection } from '../support/rejection.ts';
 
 const aTemplate = (version: number, idleTimeout: string): TemplateRecord => ({
-  name: 't', revision: String(version), version: String(version), createdAt: 1,
-  document: SandboxTemplateSchema.parse({ apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name: 't' }, spec: { containers: [{ name: 'main', image: 'host' }], idleTimeout } }),
+  name: 't',
+  revision: String(version),
+  version: String(version),
+  createdAt: 1,
+  document: SandboxTemplateSchema.parse({
+    apiVersion: 'sandpool.dev/v1alpha1',
+    kind: 'SandboxTemplate',
+    metadata: { name: 't' },
+    spec: { containers: [{ name: 'main', image: 'host' }], idleTimeout },
+  }),
 });
 const SMALL = {
-  name: 'small', showName: 'Small', description: '', maxMultiplier: 2, extensions: {}, baseResources: { requests: {}, limits: { cpu: '1', memory: '256Mi' } },
+  name: 'small',
+  showName: 'Small',
+  description: '',
+  maxMultiplier: 2,
+  extensions: {},
+  baseResources: { requests: {}, limits: { cpu: '1', memory: '256Mi' } },
 };
 
 /** A supervisor with a template `t`, whose edits reach the pools as in a daemon. */
-const aWorld = async (options: { readonly types?: boolean; readonly volumes?: readonly string[] } = {}) => {
+const aWorld = async (
+  options: { readonly types?: boolean; readonly volumes?: readonly string[] } = {},
+) => {
   const world = await aSupervisor({ pool: { replicas: 0 } });
   const { pools, clock, driver } = world;
   const first = aTemplate(1, '1m');
   let stored: TemplateRecord | undefined = first;
   // What a store reads it reports.
-  const store = { get: async (name: string): Promise<TemplateRecord | undefined> => {
-    if (name === 't' && stored) templates.learn({ kind: 'put', record: stored });
-    return name === 't' ? stored : undefined;
-  } };
+  const store = {
+    get: async (name: string): Promise<TemplateRecord | undefined> => {
+      if (name === 't' && stored) templates.learn({ kind: 'put', record: stored });
+      return name === 't' ? stored : undefined;
+    },
+  };
   const templates = new TemplateCatalog({ templates: store, clock });
   templates.learn({ kind: 'put', record: first });
   const kept: (readonly RegistryCredentials[])[] = [];
-  const pullSecrets = { keep: async (_pool: unknown, registries: readonly RegistryCredentials[]) => { kept.push(registries); }, forget: async () => { kept.push([]); } };
+  const pullSecrets = {
+    keep: async (_pool: unknown, registries: readonly RegistryCredentials[]) => {
+      kept.push(registries);
+    },
+    forget: async () => {
+      kept.push([]);
+    },
+  };
   const deps = {
-    ...world, pools, templates, types: instanceTypes(options.types ? [SMALL] : undefined), volumes: new VolumeDirectories((options.volumes ?? []).map((claimName) => ({ namespace: alice.namespace, claimName, path: tmpdir() }))), driver, pullSecrets,
-    quotaLimits: limitsOf({}), newUid: () => 'u1', background: () => undefined, envs: noEnvs(world.clock),
+    ...world,
+    pools,
+    templates,
+    types: instanceTypes(options.types ? [SMALL] : undefined),
+    volumes: new VolumeDirectories(
+      (options.volumes ?? []).map((claimName) => ({
+        namespace: alice.namespace,
+        claimName,
+        path: tmpdir(),
+      })),
+    ),
+    driver,
+    pullSecrets,
+    quotaLimits: limitsOf({}),
+    newUid: () => 'u1',
+    background: () => undefined,
+    envs: noEnvs(world.clock),
   };
   const renewal = new PoolRenewal({ ...deps, log: quietLog });
-  await pools.watch(({ record }) => { renewal.consider(record.uid); });
+  await pools.watch(({ record }) => {
+    renewal.consider(record.uid);
+  });
   return {
-    ...deps, kept, renewal,
-    create: (more: object = {}) => createPool(deps)(alice, { name: 'p', source: { templateName: 't' }, labels: {}, annotations: {}, replicas: 1, ...more }),
+    ...deps,
+    kept,
+    renewal,
+    create: (more: object = {}) =>
+      createPool(deps)(alice, {
+        name: 'p',
+        source: { templateName: 't' },
+        labels: {},
+        annotations: {},
+        replicas: 1,
+        ...more,
+      }),
     update: (change: object) => updatePool(deps)(alice, 'p', change),
     sync: () => syncPool(deps)(alice, 'p'),
     preview: () => previewPoolSync(deps)(alice, 'p'),
@@ -84,7 +135,9 @@ describe('a pool', () => {
     expect(record().updateRevision).to.not.equal(updateRevision);
     const { revision } = record();
     edit(1, '1m');
-    await new Promise((resolve) => { setImmediate(resolve); });
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
     expect(record()).to.include({ templateVersion: '2', revision });
   });
 
@@ -93,22 +146,33 @@ describe('a pool', () => {
     await create();
     const { definition, updateRevision } = record();
     let refused = 120_000;
-    driver.check = ({ idleTimeoutMs }) => { if (idleTimeoutMs === refused) throw new DefinitionRefused('spec.idleTimeout: not here'); };
-    const resolution = () => supervisor.pools.get('u1')?.conditions.find(({ type }) => type === 'TemplateResolved');
+    driver.check = ({ idleTimeoutMs }) => {
+      if (idleTimeoutMs === refused) throw new DefinitionRefused('spec.idleTimeout: not here');
+    };
+    const resolution = () =>
+      supervisor.pools.get('u1')?.conditions.find(({ type }) => type === 'TemplateResolved');
 
     edit(2, '2m');
     await eventually(() => resolution()?.status === 'False', 'it says so');
-    expect(resolution()).to.deep.include({ reason: 'SourceInvalid', message: "templateName: this daemon can't run the template: spec.idleTimeout: not here" });
+    expect(resolution()).to.deep.include({
+      reason: 'SourceInvalid',
+      message: "templateName: this daemon can't run the template: spec.idleTimeout: not here",
+    });
     expect(record()).to.deep.include({ definition, updateRevision, templateVersion: '1' });
     expect(record().unresolved?.templateVersion).to.equal('2');
     expect(await refusalOf(sync())).to.deep.equal(['INVALID_ARGUMENT', 'templateName']);
 
     refused = 180_000;
     edit(3, '3m');
-    await eventually(() => record().unresolved?.templateVersion === '3', 'the next one can not be either');
+    await eventually(
+      () => record().unresolved?.templateVersion === '3',
+      'the next one can not be either',
+    );
     const { revision } = record();
     clock.advance(60_000);
-    await new Promise((resolve) => { setImmediate(resolve); });
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
     expect(record().revision, 'nothing new to say').to.equal(revision);
 
     refused = 0;
@@ -120,12 +184,19 @@ describe('a pool', () => {
 
   it('does not take a new version where its volume is gone', async () => {
     const { create, edit, record, volumes } = await aWorld({ volumes: ['data'] });
-    await create({ source: { templateName: 't', overrides: { volumes: [{ claimName: 'data', mountPath: '/data' }] } } });
+    await create({
+      source: {
+        templateName: 't',
+        overrides: { volumes: [{ claimName: 'data', mountPath: '/data' }] },
+      },
+    });
 
     volumes.list = async () => [];
     edit(2, '2m');
     await eventually(() => record().unresolved !== undefined, 'it says so');
-    expect(record().unresolved?.message).to.equal('overrides.volumes[0].claimName: must be one of GET /volumes');
+    expect(record().unresolved?.message).to.equal(
+      'overrides.volumes[0].claimName: must be one of GET /volumes',
+    );
     expect(record().templateVersion).to.equal('1');
   });
 
@@ -135,11 +206,18 @@ describe('a pool', () => {
     edit(2, '2m');
     await update({ source: { cpu: '500m' } });
     const { definition } = record();
-    expect([definition.idleTimeoutMs, definition.cpu, record().source.cpu, record().unrendered]).to.deep.equal([60_000, '1', '500m', true]);
+    expect([
+      definition.idleTimeoutMs,
+      definition.cpu,
+      record().source.cpu,
+      record().unrendered,
+    ]).to.deep.equal([60_000, '1', '500m', true]);
 
     const { record: synced } = await sync();
     expect(synced.definition).to.include({ idleTimeoutMs: 120_000, cpu: '500m' });
-    expect(synced).to.include({ templateVersion: '2', replicas: 1 }).and.not.have.property('unrendered');
+    expect(synced)
+      .to.include({ templateVersion: '2', replicas: 1 })
+      .and.not.have.property('unrendered');
   });
 
   it('that is given autoUpdate catches up', async () => {
@@ -172,16 +250,32 @@ describe('a pool', () => {
 
   it('stays as it is for an empty change, and for one that says what is there', async () => {
     const { create, record, update } = await aWorld();
-    await create({ source: { templateName: 't', overrides: { image: 'host' } }, labels: { a: 'b' } });
+    await create({
+      source: { templateName: 't', overrides: { image: 'host' } },
+      labels: { a: 'b' },
+    });
     const { revision } = record();
-    for (const change of [{}, { replicas: 1 }, { labels: { a: 'b' }, source: { overrides: { image: 'host' } }, updateStrategy: { autoUpdate: true } }]) await update(change);
+    for (const change of [
+      {},
+      { replicas: 1 },
+      {
+        labels: { a: 'b' },
+        source: { overrides: { image: 'host' } },
+        updateStrategy: { autoUpdate: true },
+      },
+    ])
+      await update(change);
     expect(record().revision).to.equal(revision);
   });
 
   it('keeps a size that was asked for by hand and not granted, until somebody says another', async () => {
     const { create, record, update, supervisor } = await aWorld();
     await create({ replicas: 1 });
-    await supervisor.pools.change(record().uid, (current) => ({ ...current, requested: 9, minReplicas: 2 }));
+    await supervisor.pools.change(record().uid, (current) => ({
+      ...current,
+      requested: 9,
+      minReplicas: 2,
+    }));
 
     await update({ labels: { a: 'b' } });
     expect(record()).to.deep.include({ replicas: 1, requested: 9, labels: { a: 'b' } });
@@ -209,8 +303,22 @@ describe('a pool', () => {
     const { create, update, kept, coordination } = await aWorld();
     await create();
     coordination.reserve = async () => false;
-    expect(await refusalOf(update({ replicas: 2, registries: [{ registry: 'r.example', username: 'u', password: 'new' }] }))).to.deep.equal(['QUOTA_EXCEEDED', undefined]);
-    expect(await refusalOf(update({ ifMatch: new Set(['old']), registries: [{ registry: 'r.example', username: 'u', password: 'new' }] }))).to.deep.equal(['PRECONDITION_FAILED', undefined]);
+    expect(
+      await refusalOf(
+        update({
+          replicas: 2,
+          registries: [{ registry: 'r.example', username: 'u', password: 'new' }],
+        }),
+      ),
+    ).to.deep.equal(['QUOTA_EXCEEDED', undefined]);
+    expect(
+      await refusalOf(
+        update({
+          ifMatch: new Set(['old']),
+          registries: [{ registry: 'r.example', username: 'u', password: 'new' }],
+        }),
+      ),
+    ).to.deep.equal(['PRECONDITION_FAILED', undefined]);
     expect(kept).to.deep.equal([]);
   });
 
@@ -218,7 +326,9 @@ describe('a pool', () => {
     const { create, pullSecrets, clock } = await aWorld();
     const registries = [{ registry: 'r.example', username: 'u', password: 'hunter2' }];
     let calls = 0;
-    pullSecrets.keep = async () => { if (++calls > 1 && calls < 4) throw new Error('away'); };
+    pullSecrets.keep = async () => {
+      if (++calls > 1 && calls < 4) throw new Error('away');
+    };
     await create({ registries });
     await eventually(() => calls === 2, 'it failed');
     for (const call of [3, 4]) {
@@ -226,12 +336,18 @@ describe('a pool', () => {
       await eventually(() => calls === call, `call ${call}`);
     }
     clock.advance(60_000);
-    await new Promise<void>((resolve) => { setImmediate(resolve); });
+    await new Promise<void>((resolve) => {
+      setImmediate(resolve);
+    });
     expect(calls).to.equal(4);
   });
 
   it('takes its size from the bounds where none is asked for', async () => {
-    for (const [asked, replicas] of [[{}, 1], [{ minReplicas: 3 }, 3], [{ maxReplicas: 0 }, 0]] as const) {
+    for (const [asked, replicas] of [
+      [{}, 1],
+      [{ minReplicas: 3 }, 3],
+      [{ maxReplicas: 0 }, 0],
+    ] as const) {
       const { create } = await aWorld();
       expect((await create({ replicas: undefined, ...asked })).record.replicas).to.equal(replicas);
     }
@@ -239,12 +355,37 @@ describe('a pool', () => {
 
   for (const [what, change, refusal] of [
     ['nothing to run', { source: { cpu: '1' } }, ['INVALID_ARGUMENT', 'templateName']],
-    ['an unknown template', { source: { templateName: 'nothing' } }, ['SANDBOX_TEMPLATE_NOT_FOUND', undefined]],
-    ['an instance type where there are none', { source: { templateName: 't', instanceType: 'small' } }, ['FEATURE_DISABLED', 'instanceType']],
-    ['volumes where there are none', { source: { templateName: 't', overrides: { volumes: [{ claimName: 'c', mountPath: '/c' }] } } }, ['FEATURE_DISABLED', 'overrides.volumes']],
+    [
+      'an unknown template',
+      { source: { templateName: 'nothing' } },
+      ['SANDBOX_TEMPLATE_NOT_FOUND', undefined],
+    ],
+    [
+      'an instance type where there are none',
+      { source: { templateName: 't', instanceType: 'small' } },
+      ['FEATURE_DISABLED', 'instanceType'],
+    ],
+    [
+      'volumes where there are none',
+      {
+        source: {
+          templateName: 't',
+          overrides: { volumes: [{ claimName: 'c', mountPath: '/c' }] },
+        },
+      },
+      ['FEATURE_DISABLED', 'overrides.volumes'],
+    ],
     ['fewer replicas than its least', { minReplicas: 2 }, ['INVALID_ARGUMENT', 'replicas']],
-    ['more replicas than its most', { replicas: 3, maxReplicas: 2 }, ['INVALID_ARGUMENT', 'replicas']],
-    ['bounds that contradict each other', { minReplicas: 3, maxReplicas: 2 }, ['INVALID_ARGUMENT', 'minReplicas']],
+    [
+      'more replicas than its most',
+      { replicas: 3, maxReplicas: 2 },
+      ['INVALID_ARGUMENT', 'replicas'],
+    ],
+    [
+      'bounds that contradict each other',
+      { minReplicas: 3, maxReplicas: 2 },
+      ['INVALID_ARGUMENT', 'minReplicas'],
+    ],
   ] as const) {
     it(`is refused ${what}`, async () => {
       const { create, pools } = await aWorld();
@@ -255,28 +396,46 @@ describe('a pool', () => {
 
   it('is refused an unknown instance type, and a multiplier beyond its most', async () => {
     const { create, update, record } = await aWorld({ types: true });
-    expect(await refusalOf(create({ source: { templateName: 't', instanceType: 'large' } }))).to.deep.equal(['INVALID_ARGUMENT', 'instanceType']);
+    expect(
+      await refusalOf(create({ source: { templateName: 't', instanceType: 'large' } })),
+    ).to.deep.equal(['INVALID_ARGUMENT', 'instanceType']);
     await create({ source: { templateName: 't', instanceType: 'small', multiplier: 2 } });
     expect(record().definition).to.include({ cpu: '2', memory: '512Mi' });
-    expect(await refusalOf(update({ source: { multiplier: 3 } }))).to.deep.equal(['INVALID_ARGUMENT', 'multiplier']);
+    expect(await refusalOf(update({ source: { multiplier: 3 } }))).to.deep.equal([
+      'INVALID_ARGUMENT',
+      'multiplier',
+    ]);
     expect(record().definition.cpu).to.equal('2');
   });
 
   it('is refused more than the machine has, by the field that asks for it', async () => {
     const { create, driver } = await aWorld({ types: true });
     driver.check = ({ containers: [container] }) => {
-      if ((container?.cpuCores ?? 0) > 0.5) throw new DefinitionRefused('spec.containers[0].resources.limits.cpu: this machine has 0.5');
+      if ((container?.cpuCores ?? 0) > 0.5)
+        throw new DefinitionRefused(
+          'spec.containers[0].resources.limits.cpu: this machine has 0.5',
+        );
     };
     const vast = { limits: { cpu: '64' } };
     for (const [source, field] of [
       [{ templateName: 't', cpu: '64' }, 'cpu'],
       [{ templateName: 't', inlineResources: vast }, 'inlineResources.limits.cpu'],
-      [{ templateName: 't', inlineResources: { requests: { cpu: '64' } } }, 'inlineResources.requests.cpu'],
+      [
+        { templateName: 't', inlineResources: { requests: { cpu: '64' } } },
+        'inlineResources.requests.cpu',
+      ],
       [{ templateName: 't', instanceType: 'small' }, 'instanceType'],
       [{ templateName: 't', instanceType: 'small', multiplier: 2 }, 'multiplier'],
-      [{ template: { containers: [{ name: 'main', image: 'host', resources: vast }] } }, 'template.containers[0].resources.limits.cpu'],
+      [
+        { template: { containers: [{ name: 'main', image: 'host', resources: vast }] } },
+        'template.containers[0].resources.limits.cpu',
+      ],
       [{ templateName: 't' }, 'templateName'],
-    ] as const) expect(await refusalOf(create({ source })), JSON.stringify(source)).to.deep.equal(['INVALID_ARGUMENT', field]);
+    ] as const)
+      expect(await refusalOf(create({ source })), JSON.stringify(source)).to.deep.equal([
+        'INVALID_ARGUMENT',
+        field,
+      ]);
   });
 
   it('is changed without its template, where that is gone, as long as nothing is to be rendered', async () => {
@@ -285,6 +444,9 @@ describe('a pool', () => {
     removeTemplate();
     await update({ labels: { a: 'b' } });
     expect(record().labels).to.deep.equal({ a: 'b' });
-    expect(await refusalOf(update({ source: { cpu: '2' } }))).to.deep.equal(['SANDBOX_TEMPLATE_NOT_FOUND', undefined]);
+    expect(await refusalOf(update({ source: { cpu: '2' } }))).to.deep.equal([
+      'SANDBOX_TEMPLATE_NOT_FOUND',
+      undefined,
+    ]);
   });
 });

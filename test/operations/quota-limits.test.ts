@@ -6,7 +6,13 @@ import { MemoryQuotas } from '../support/memory-quotas.ts';
 import { rejection } from '../support/rejection.ts';
 import { TestClock } from '../support/test-clock.ts';
 
-const DEFAULTS = { sandboxes: 10, pools: 5, replicas: 20, cpu: Number.POSITIVE_INFINITY, memory: Number.POSITIVE_INFINITY };
+const DEFAULTS = {
+  sandboxes: 10,
+  pools: 5,
+  replicas: 20,
+  cpu: Number.POSITIVE_INFINITY,
+  memory: Number.POSITIVE_INFINITY,
+};
 const BOB = { ...ALICE, user: 'bob' };
 
 describe('limits of users', () => {
@@ -24,7 +30,10 @@ describe('limits of users', () => {
 
     expect(await limits.set(ALICE, { sandboxes: 3 })).to.deep.equal({ ...DEFAULTS, sandboxes: 3 });
 
-    expect([limits.of(ALICE), limits.of(BOB)]).to.deep.equal([{ ...DEFAULTS, sandboxes: 3 }, DEFAULTS]);
+    expect([limits.of(ALICE), limits.of(BOB)]).to.deep.equal([
+      { ...DEFAULTS, sandboxes: 3 },
+      DEFAULTS,
+    ]);
   });
 
   it('keep what a change does not name', async () => {
@@ -39,11 +48,18 @@ describe('limits of users', () => {
   });
 
   it('of cpu and memory are none until they are set, and the configured ones again once they are taken away', async () => {
-    const limits = new QuotaLimits({ quotas: store, clock, defaults: quotaDefaults({ sandboxes: 10, pools: 5, replicas: 20, memory: '2Gi' }) });
+    const limits = new QuotaLimits({
+      quotas: store,
+      clock,
+      defaults: quotaDefaults({ sandboxes: 10, pools: 5, replicas: 20, memory: '2Gi' }),
+    });
     await limits.start();
     expect(limits.of(ALICE)).to.include({ cpu: Number.POSITIVE_INFINITY, memory: 2 * 2 ** 20 });
 
-    expect(await limits.set(ALICE, { cpu: 1_500, memory: 7 })).to.include({ cpu: 1_500, memory: 7 });
+    expect(await limits.set(ALICE, { cpu: 1_500, memory: 7 })).to.include({
+      cpu: 1_500,
+      memory: 7,
+    });
     await limits.set(ALICE, { cpu: 'none', memory: 'none' });
 
     expect(limits.of(ALICE)).to.include({ cpu: Number.POSITIVE_INFINITY, memory: 2 * 2 ** 20 });
@@ -63,9 +79,15 @@ describe('limits of users', () => {
 
   it('lose no change where two are made at once', async () => {
     const [one, two] = [aMirror(), aMirror()];
-    await Promise.all([one.set(ALICE, { sandboxes: 3 }), two.set(ALICE, { pools: 1 }), two.set(ALICE, { replicas: 2 })]);
+    await Promise.all([
+      one.set(ALICE, { sandboxes: 3 }),
+      two.set(ALICE, { pools: 1 }),
+      two.set(ALICE, { replicas: 2 }),
+    ]);
 
-    expect((await store.list()).map(({ limits }) => limits)).to.deep.equal([{ sandboxes: 3, pools: 1, replicas: 2 }]);
+    expect((await store.list()).map(({ limits }) => limits)).to.deep.equal([
+      { sandboxes: 3, pools: 1, replicas: 2 },
+    ]);
   });
 
   it('are refused to be set, with nothing written, where somebody else is always first', async () => {
@@ -74,7 +96,9 @@ describe('limits of users', () => {
     const stale = (await store.list())[0];
     store.get = async () => ({ ...stale!, revision: 'old' });
 
-    expect(await rejection(limits.set(ALICE, { sandboxes: 4 }))).to.be.instanceOf(Refusal).with.property('code', 'UNAVAILABLE');
+    expect(await rejection(limits.set(ALICE, { sandboxes: 4 })))
+      .to.be.instanceOf(Refusal)
+      .with.property('code', 'UNAVAILABLE');
     expect((await store.list())[0]).to.deep.equal(stale);
   });
 });

@@ -35,8 +35,17 @@ describe('a reservation', () => {
     const clock = new TestClock();
     const asked: string[] = [];
     let counts = true;
-    const coordination = { stillReserved: async (_tenant: Tenant, resource: QuotaResource, name: string) => { asked.push(`${resource} ${name}`); return counts; } };
-    const check = () => requireReserved({ coordination, clock }, { tenant: ALICE, name: 'x', resources: ['pools', 'replicas'], since });
+    const coordination = {
+      stillReserved: async (_tenant: Tenant, resource: QuotaResource, name: string) => {
+        asked.push(`${resource} ${name}`);
+        return counts;
+      },
+    };
+    const check = () =>
+      requireReserved(
+        { coordination, clock },
+        { tenant: ALICE, name: 'x', resources: ['pools', 'replicas'], since },
+      );
     const since = clock.now();
 
     clock.advance(1_000);
@@ -54,10 +63,16 @@ describe('a reservation', () => {
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
     driver.hold('claim');
     const claimed = claim(alice, { poolName: 'default' });
-    await eventually(() => driver.calls.some((call) => call.startsWith('claim')), 'it waits for its turn');
+    await eventually(
+      () => driver.calls.some((call) => call.startsWith('claim')),
+      'it waits for its turn',
+    );
     clock.advance(1_100);
     driver.letGo('claim');
-    await eventually(() => { clock.advance(100); return driver.calls.filter((call) => call.startsWith('claim')).length === 2; }, 'it is tried again');
+    await eventually(() => {
+      clock.advance(100);
+      return driver.calls.filter((call) => call.startsWith('claim')).length === 2;
+    }, 'it is tried again');
 
     expect(await claimed).to.have.property('poolName', 'default');
   });
@@ -76,21 +91,62 @@ describe('a reservation', () => {
           reserved.push(`${resource} ${entry.amount}`);
           return await world.coordination.reserve(tenant, resource, entry);
         },
-        release: async (tenant, resource, name) => { released.push(resource); await world.coordination.release(tenant, resource, name); },
-        withdraw: async (tenant, resource, name, attempt) => { released.push(resource); await world.coordination.withdraw(tenant, resource, name, attempt); },
-        confirm: async (tenant, resource, confirmation) => { confirmed.push(`${resource} ${confirmation.amount}`); await world.coordination.confirm(tenant, resource, confirmation); },
+        release: async (tenant, resource, name) => {
+          released.push(resource);
+          await world.coordination.release(tenant, resource, name);
+        },
+        withdraw: async (tenant, resource, name, attempt) => {
+          released.push(resource);
+          await world.coordination.withdraw(tenant, resource, name, attempt);
+        },
+        confirm: async (tenant, resource, confirmation) => {
+          confirmed.push(`${resource} ${confirmation.amount}`);
+          await world.coordination.confirm(tenant, resource, confirmation);
+        },
         stillReserved: async () => false,
       };
-      const templates = new TemplateCatalog({ templates: new MemoryTemplates(), clock: world.clock });
-      const document = SandboxTemplateSchema.parse({ apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name: 't' }, spec: { containers: [{ name: 'main', image: 'host' }] } });
-      templates.learn({ kind: 'put', record: { name: 't', revision: '1', version: '1', createdAt: 1, document } });
+      const templates = new TemplateCatalog({
+        templates: new MemoryTemplates(),
+        clock: world.clock,
+      });
+      const document = SandboxTemplateSchema.parse({
+        apiVersion: 'sandpool.dev/v1alpha1',
+        kind: 'SandboxTemplate',
+        metadata: { name: 't' },
+        spec: { containers: [{ name: 'main', image: 'host' }] },
+      });
+      templates.learn({
+        kind: 'put',
+        record: { name: 't', revision: '1', version: '1', createdAt: 1, document },
+      });
       const quotaLimits = limitsOf({ pools: 10, replicas: 10 });
-      const deps = { ...world, coordination, templates, types: instanceTypes(undefined), volumes: new VolumeDirectories([]), pullSecrets, background: () => undefined, envs: noEnvs(world.clock) };
+      const deps = {
+        ...world,
+        coordination,
+        templates,
+        types: instanceTypes(undefined),
+        volumes: new VolumeDirectories([]),
+        pullSecrets,
+        background: () => undefined,
+        envs: noEnvs(world.clock),
+      };
       const create = createPool({ ...deps, newUid: () => 'u1', quotaLimits });
       return {
-        ...world, reserved, released, confirmed,
-        create: (passwords: { readonly registries?: readonly RegistryCredentials[] } = {}) => create(alice, { name: 'more', source: { templateName: 't' }, replicas: 3, labels: {}, annotations: {}, ...passwords }),
-        update: (replicas: number) => updatePool({ ...deps, quotaLimits })(alice, 'default', { replicas }),
+        ...world,
+        reserved,
+        released,
+        confirmed,
+        create: (passwords: { readonly registries?: readonly RegistryCredentials[] } = {}) =>
+          create(alice, {
+            name: 'more',
+            source: { templateName: 't' },
+            replicas: 3,
+            labels: {},
+            annotations: {},
+            ...passwords,
+          }),
+        update: (replicas: number) =>
+          updatePool({ ...deps, quotaLimits })(alice, 'default', { replicas }),
       };
     };
 
@@ -104,16 +160,30 @@ describe('a reservation', () => {
 
     it('is asked for after the passwords were kept, however long that took', async () => {
       let waited = (): void => undefined;
-      const { create, pools, clock } = await aWorld(1, { ...noPullSecrets, keep: async () => { waited(); } });
-      waited = () => { clock.advance(5_000); };
+      const { create, pools, clock } = await aWorld(1, {
+        ...noPullSecrets,
+        keep: async () => {
+          waited();
+        },
+      });
+      waited = () => {
+        clock.advance(5_000);
+      };
 
       expect(codeOf(await rejection(create(PASSWORDS)))).to.equal('UNAVAILABLE');
       expect(pools.records.has('u1')).to.equal(false);
     });
 
     it('stays where passwords could not be taken back: they go when it is settled', async () => {
-      const { create, pools, released } = await aWorld(1, { ...noPullSecrets, forget: async () => { throw new Error('out of reach'); } });
-      pools.create = async () => { throw new Refusal('UNAVAILABLE', 'out of reach'); };
+      const { create, pools, released } = await aWorld(1, {
+        ...noPullSecrets,
+        forget: async () => {
+          throw new Error('out of reach');
+        },
+      });
+      pools.create = async () => {
+        throw new Refusal('UNAVAILABLE', 'out of reach');
+      };
 
       expect(codeOf(await rejection(create(PASSWORDS)))).to.equal('UNAVAILABLE');
       expect(released).to.deep.equal([]);
@@ -124,7 +194,10 @@ describe('a reservation', () => {
 
       expect(codeOf(await rejection(update(5)))).to.equal('UNAVAILABLE');
       expect(pools.records.get(pool.uid)?.replicas).to.equal(1);
-      expect([new Set(reserved), released]).to.deep.equal([new Set(['replicas 5', 'cpu 5000', `memory ${5 * OF_ONE}`]), ['replicas', 'cpu', 'memory']]);
+      expect([new Set(reserved), released]).to.deep.equal([
+        new Set(['replicas 5', 'cpu 5000', `memory ${5 * OF_ONE}`]),
+        ['replicas', 'cpu', 'memory'],
+      ]);
       expect((await coordination.used(ALICE)).replicas).to.equal(1);
     });
 
@@ -136,28 +209,54 @@ describe('a reservation', () => {
 
       const made = ['pools 1', 'replicas 3', 'cpu 3000', `memory ${3 * OF_TEMPLATE}`];
       expect(reserved).to.deep.equal([...made, 'replicas 5', 'cpu 5000', `memory ${5 * OF_ONE}`]);
-      expect(confirmed).to.deep.equal([...made, 'replicas 5', 'cpu 5000', `memory ${5 * OF_ONE}`, 'replicas 2', 'cpu 2000', `memory ${2 * OF_ONE}`]);
-      expect(await coordination.used(ALICE)).to.deep.equal({ sandboxes: 0, pools: 2, replicas: 5, cpu: 5_000, memory: 3 * OF_TEMPLATE + 2 * OF_ONE });
+      expect(confirmed).to.deep.equal([
+        ...made,
+        'replicas 5',
+        'cpu 5000',
+        `memory ${5 * OF_ONE}`,
+        'replicas 2',
+        'cpu 2000',
+        `memory ${2 * OF_ONE}`,
+      ]);
+      expect(await coordination.used(ALICE)).to.deep.equal({
+        sandboxes: 0,
+        pools: 2,
+        replicas: 5,
+        cpu: 5_000,
+        memory: 3 * OF_TEMPLATE + 2 * OF_ONE,
+      });
     });
 
     it('is taken back where another change of the pool came first', async () => {
       const { update, pools, pool, released, coordination } = await aWorld(1);
-      pools.update = async () => { throw new RecordConflict('moved'); };
+      pools.update = async () => {
+        throw new RecordConflict('moved');
+      };
 
       expect(codeOf(await rejection(update(5)))).to.equal('UNAVAILABLE');
-      expect([pools.records.get(pool.uid)?.replicas, released]).to.deep.equal([1, ['replicas', 'cpu', 'memory']]);
+      expect([pools.records.get(pool.uid)?.replicas, released]).to.deep.equal([
+        1,
+        ['replicas', 'cpu', 'memory'],
+      ]);
       expect((await coordination.used(ALICE)).replicas).to.equal(1);
     });
 
     it('stays where the pool may have been made, or changed', async () => {
       const { create, update, pools, released, reserved } = await aWorld(1);
-      pools.create = async () => { throw new OutcomeUnknown('cut'); };
-      pools.update = async () => { throw new OutcomeUnknown('cut'); };
+      pools.create = async () => {
+        throw new OutcomeUnknown('cut');
+      };
+      pools.update = async () => {
+        throw new OutcomeUnknown('cut');
+      };
 
       expect(await rejection(create())).to.be.instanceOf(OutcomeUnknown);
       reserved.length = 0;
       expect(await rejection(update(5))).to.be.instanceOf(OutcomeUnknown);
-      expect([reserved, released]).to.deep.equal([['replicas 5', 'cpu 5000', `memory ${5 * OF_ONE}`], []]);
+      expect([reserved, released]).to.deep.equal([
+        ['replicas 5', 'cpu 5000', `memory ${5 * OF_ONE}`],
+        [],
+      ]);
     });
   });
 });

@@ -23,15 +23,23 @@ describe('a revocation that cascades', () => {
   });
 
   const made = async (createdBy?: string): Promise<string> => {
-    const keyId = `key${String(serial += 1).padStart(13, '0')}`;
+    const keyId = `key${String((serial += 1)).padStart(13, '0')}`;
     const record: Omit<ApiKeyRecord, 'revision'> = {
-      ...OWNER, keyId, shortName: keyId.toLowerCase(), role: 'user', description: '', hash: '', issuedAt: clock.now(), expiresAt: clock.now() + 1_000_000,
+      ...OWNER,
+      keyId,
+      shortName: keyId.toLowerCase(),
+      role: 'user',
+      description: '',
+      hash: '',
+      issuedAt: clock.now(),
+      expiresAt: clock.now() + 1_000_000,
       ...(createdBy === undefined ? {} : { createdBy }),
     };
     await store.create(record);
     return keyId;
   };
-  const revoke = (keyId: string): Promise<number> => revokeApiKeys(apiKeys, { isMeant: (record) => record.keyId === keyId, cascade: true });
+  const revoke = (keyId: string): Promise<number> =>
+    revokeApiKeys(apiKeys, { isMeant: (record) => record.keyId === keyId, cascade: true });
   const left = (): readonly string[] => [...store.records.keys()];
 
   it('leaves no key without its maker wherever it is cut off, and goes on from there', async () => {
@@ -48,10 +56,12 @@ describe('a revocation that cascades', () => {
         more -= 1;
         await remove.call(store, record);
       };
-      if (removed < all - 1) expect((await rejection(revoke(first))).message).to.equal('the store is away');
+      if (removed < all - 1)
+        expect((await rejection(revoke(first))).message).to.equal('the store is away');
       else await revoke(first);
       const records = [...store.records.values()];
-      for (const { createdBy } of records) expect(createdBy === undefined || store.records.has(createdBy)).to.equal(true);
+      for (const { createdBy } of records)
+        expect(createdBy === undefined || store.records.has(createdBy)).to.equal(true);
     }
 
     expect([left(), apiKeys.size]).to.deep.equal([[], 0]);
@@ -63,7 +73,8 @@ describe('a revocation that cascades', () => {
     const child = await made(first);
     const { remove } = MemoryApiKeys.prototype;
     store.remove = async (record) => {
-      if (record.keyId === first) await made(first); // on another replica, which has not heard of it
+      // on another replica, which has not heard of it
+      if (record.keyId === first) await made(first);
       await remove.call(store, record);
       if (record.keyId === child) await made(child);
     };
@@ -75,7 +86,13 @@ describe('a revocation that cascades', () => {
   it('leaves none that its maker was making when it was revoked', async () => {
     const first = await made();
     const create = createApiKey({
-      apiKeys, clock, pepper: Buffer.alloc(32), namespaceOf: (team) => `team-${team}`, defaultLifetimeMs: 1_000, maxLifetimeMs: 1_000, creation: 'everyone',
+      apiKeys,
+      clock,
+      pepper: Buffer.alloc(32),
+      namespaceOf: (team) => `team-${team}`,
+      defaultLifetimeMs: 1_000,
+      maxLifetimeMs: 1_000,
+      creation: 'everyone',
       coordination: { expectUse: () => undefined },
     });
     const stored = store.create.bind(store);
@@ -84,7 +101,10 @@ describe('a revocation that cascades', () => {
       return await stored(record);
     };
 
-    expect(await rejection(create({ ...OWNER, keyId: first, role: 'user' }, {}))).to.have.property('code', 'INVALID_API_KEY');
+    expect(await rejection(create({ ...OWNER, keyId: first, role: 'user' }, {}))).to.have.property(
+      'code',
+      'INVALID_API_KEY',
+    );
     expect(left()).to.deep.equal([]);
   });
 

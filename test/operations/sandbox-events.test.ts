@@ -10,20 +10,50 @@ import { quietLog } from '../support/quiet-log.ts';
 import { TestClock } from '../support/test-clock.ts';
 
 describe('the events of one sandbox', () => {
-  it('stand in the order of its life, also where replicas\' clocks differ', async () => {
+  it("stand in the order of its life, also where replicas' clocks differ", async () => {
     const clock = new TestClock();
     const history = new MemoryHistory();
-    const events = new EventFeed({ clock, log: quietLog, history, coordination: aCoordination(clock) });
-    const finished = aFinished({ owner: alice, createdAt: 1_000, startedAt: 2_000, claimedAt: 1_700, terminatedAt: 3_000 });
+    const events = new EventFeed({
+      clock,
+      log: quietLog,
+      history,
+      coordination: aCoordination(clock),
+    });
+    const finished = aFinished({
+      owner: alice,
+      createdAt: 1_000,
+      startedAt: 2_000,
+      claimedAt: 1_700,
+      terminatedAt: 3_000,
+    });
     await history.record(finished);
     const base = { owner: alice, poolName: finished.poolName, sandboxId: finished.id };
     await history.recordEvents([
-      { id: 1, event: { ...base, at: 3_400, reason: 'Killing', end: { reason: 'deleted', exitCode: null } } },
+      {
+        id: 1,
+        event: {
+          ...base,
+          at: 3_400,
+          reason: 'Killing',
+          end: { reason: 'deleted', exitCode: null },
+        },
+      },
       { id: 2, event: { ...base, at: 1_600, reason: 'IdleTimeoutChanged', idleTimeoutMs: 1 } },
     ]);
 
-    const shown = await sandboxEvents({ supervisor: { sandbox: () => undefined } as unknown as Supervisor, history, events })(alice, finished.id);
+    const shown = await sandboxEvents({
+      supervisor: { sandbox: () => undefined } as unknown as Supervisor,
+      history,
+      events,
+    })(alice, finished.id);
 
-    expect(shown.map(({ reason }) => reason)).to.deep.equal(['Created', 'Started', 'Claimed', 'IdleTimeoutChanged', 'Killing', 'Completed']);
+    expect(shown.map(({ reason }) => reason)).to.deep.equal([
+      'Created',
+      'Started',
+      'Claimed',
+      'IdleTimeoutChanged',
+      'Killing',
+      'Completed',
+    ]);
   });
 });

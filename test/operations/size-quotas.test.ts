@@ -19,9 +19,15 @@ import { rejection } from '../support/rejection.ts';
 const GIB = 2 ** 20; // in KiB
 
 const aTemplate = (version: number, cpu: string, memory: string): TemplateRecord => ({
-  name: 't', revision: String(version), version: String(version), createdAt: 1,
+  name: 't',
+  revision: String(version),
+  version: String(version),
+  createdAt: 1,
   document: SandboxTemplateSchema.parse({
-    apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name: 't' }, spec: { containers: [{ name: 'main', image: 'host', resources: { limits: { cpu, memory } } }] },
+    apiVersion: 'sandpool.dev/v1alpha1',
+    kind: 'SandboxTemplate',
+    metadata: { name: 't' },
+    spec: { containers: [{ name: 'main', image: 'host', resources: { limits: { cpu, memory } } }] },
   }),
 });
 
@@ -29,19 +35,44 @@ const aTemplate = (version: number, cpu: string, memory: string): TemplateRecord
 const aWorld = async () => {
   const world = await aSupervisor({ pool: { replicas: 0 } });
   let stored = aTemplate(1, '1', '1Gi');
-  const templates = new TemplateCatalog({ templates: { get: async () => { templates.learn({ kind: 'put', record: stored }); return stored; } }, clock: world.clock });
+  const templates = new TemplateCatalog({
+    templates: {
+      get: async () => {
+        templates.learn({ kind: 'put', record: stored });
+        return stored;
+      },
+    },
+    clock: world.clock,
+  });
   templates.learn({ kind: 'put', record: stored });
   const limits = { cpu: 4_000, memory: 4 * GIB };
   let serial = 0;
   const deps = {
-    ...world, templates, types: instanceTypes(undefined), volumes: new VolumeDirectories([]), pullSecrets: noPullSecrets, quotaLimits: { of: () => limitsOf(limits).of() },
-    newUid: () => `u${serial += 1}`, background: () => undefined, envs: noEnvs(world.clock),
+    ...world,
+    templates,
+    types: instanceTypes(undefined),
+    volumes: new VolumeDirectories([]),
+    pullSecrets: noPullSecrets,
+    quotaLimits: { of: () => limitsOf(limits).of() },
+    newUid: () => `u${(serial += 1)}`,
+    background: () => undefined,
+    envs: noEnvs(world.clock),
   };
   const renewal = new PoolRenewal({ ...deps, log: quietLog });
-  await world.pools.watch(({ record }) => { renewal.consider(record.uid); });
+  await world.pools.watch(({ record }) => {
+    renewal.consider(record.uid);
+  });
   return {
-    ...world, limits,
-    create: (name: string, replicas: number, more: object = {}) => createPool(deps)(alice, { name, source: { templateName: 't', ...more }, labels: {}, annotations: {}, replicas }),
+    ...world,
+    limits,
+    create: (name: string, replicas: number, more: object = {}) =>
+      createPool(deps)(alice, {
+        name,
+        source: { templateName: 't', ...more },
+        labels: {},
+        annotations: {},
+        replicas,
+      }),
     update: (change: object) => updatePool(deps)(alice, 'p', change),
     sync: () => syncPool(deps)(alice, 'p'),
     edit: (version: number, cpu: string, memory: string) => {
@@ -50,7 +81,10 @@ const aWorld = async () => {
       renewal.template('t');
     },
     record: () => world.pools.records.get('u1')!,
-    used: async () => { const { cpu, memory } = await world.coordination.used(ALICE); return [cpu, memory / GIB]; },
+    used: async () => {
+      const { cpu, memory } = await world.coordination.used(ALICE);
+      return [cpu, memory / GIB];
+    },
   };
 };
 
@@ -60,7 +94,7 @@ const refusalOf = async (work: Promise<unknown>): Promise<unknown> => {
 };
 
 describe('the quota of cpu and memory', () => {
-  it('is what a pool\'s instances may have, times its replicas; a pool beyond it is refused, and leaves nothing', async () => {
+  it("is what a pool's instances may have, times its replicas; a pool beyond it is refused, and leaves nothing", async () => {
     const { create, used, limits } = await aWorld();
     await create('p', 3);
     expect(await used()).to.deep.equal([3_000, 3]);
@@ -79,9 +113,19 @@ describe('the quota of cpu and memory', () => {
     await create('p', 2);
 
     expect(await refusalOf(update({ replicas: 5 }))).to.deep.equal(['QUOTA_EXCEEDED', 'cpu']);
-    expect(await refusalOf(update({ source: { cpu: '2500m' } }))).to.deep.equal(['QUOTA_EXCEEDED', 'cpu']);
-    expect(await refusalOf(update({ source: { memory: '3Gi' } }))).to.deep.equal(['QUOTA_EXCEEDED', 'memory']);
-    expect([await used(), record().replicas, record().definition.cpu]).to.deep.equal([[2_000, 2], 2, '1']);
+    expect(await refusalOf(update({ source: { cpu: '2500m' } }))).to.deep.equal([
+      'QUOTA_EXCEEDED',
+      'cpu',
+    ]);
+    expect(await refusalOf(update({ source: { memory: '3Gi' } }))).to.deep.equal([
+      'QUOTA_EXCEEDED',
+      'memory',
+    ]);
+    expect([await used(), record().replicas, record().definition.cpu]).to.deep.equal([
+      [2_000, 2],
+      2,
+      '1',
+    ]);
 
     await update({ source: { cpu: '2', memory: '2Gi' } });
     expect(await used()).to.deep.equal([4_000, 4]);
@@ -94,7 +138,11 @@ describe('the quota of cpu and memory', () => {
     await create('p', 2);
     edit(2, '4', '1Gi');
     await eventually(() => record().unresolved !== undefined, 'it says so');
-    expect([record().unresolved?.reason, record().templateVersion, record().definition.cpu]).to.deep.equal(['QuotaExceeded', '1', '1']);
+    expect([
+      record().unresolved?.reason,
+      record().templateVersion,
+      record().definition.cpu,
+    ]).to.deep.equal(['QuotaExceeded', '1', '1']);
     expect(await used()).to.deep.equal([2_000, 2]);
 
     limits.cpu = 8_000;
@@ -123,6 +171,11 @@ describe('the quota of cpu and memory', () => {
     await pools.remove(record());
     await eventually(() => pools.records.get('u1') === undefined, 'it is gone');
     let left: unknown;
-    await eventually(() => { void used().then((amounts) => { left = amounts; }); return JSON.stringify(left) === '[0,0]'; }, 'all is given back');
+    await eventually(() => {
+      void used().then((amounts) => {
+        left = amounts;
+      });
+      return JSON.stringify(left) === '[0,0]';
+    }, 'all is given back');
   });
 });

@@ -7,14 +7,36 @@ import { eventually } from '../support/eventually.ts';
 import { rejection } from '../support/rejection.ts';
 
 const anEnv: Omit<EnvRecord, 'revision'> = {
-  uid: 'e1', name: 'e', owner: { namespace: alice.namespace, team: alice.team, user: alice.user }, createdAt: 1, labels: {}, annotations: {}, templateRef: { name: 't' }, mode: 'WarmPool', overrides: {},
-  members: [{ name: 'm', clusterId: 'local', createdAt: 1, replicas: 0, config: { scalingGroup: 'g', maxReplicas: 50 }, deleting: false }],
-  groups: [aGroup({ up: { mode: 'Aggressive' } })], scaling: {}, conditions: [], deleting: false,
+  uid: 'e1',
+  name: 'e',
+  owner: { namespace: alice.namespace, team: alice.team, user: alice.user },
+  createdAt: 1,
+  labels: {},
+  annotations: {},
+  templateRef: { name: 't' },
+  mode: 'WarmPool',
+  overrides: {},
+  members: [
+    {
+      name: 'm',
+      clusterId: 'local',
+      createdAt: 1,
+      replicas: 0,
+      config: { scalingGroup: 'g', maxReplicas: 50 },
+      deleting: false,
+    },
+  ],
+  groups: [aGroup({ up: { mode: 'Aggressive' } })],
+  scaling: {},
+  conditions: [],
+  deleting: false,
 };
 
 /** Two replicas over an env with one member `m`, whose pool is empty. */
 const twoReplicas = async () => {
-  const stores = await envStores({ pool: { name: 'm', replicas: 0, env: { uid: 'e1', name: 'e' } } });
+  const stores = await envStores({
+    pool: { name: 'm', replicas: 0, env: { uid: 'e1', name: 'e' } },
+  });
   const { clock, pools, history, envs } = stores;
   await envs.create(anEnv);
   const makeOne = async () => {
@@ -22,13 +44,15 @@ const twoReplicas = async () => {
     return { ...replica, claim: () => replica.claim(alice, { poolName: 'm' }) };
   };
   const [one, two] = [await makeOne(), await makeOne()];
-  const size = (): number => [...pools.records.values()].find(({ name }) => name === 'm')?.replicas ?? -1;
+  const size = (): number =>
+    [...pools.records.values()].find(({ name }) => name === 'm')?.replicas ?? -1;
   const decisions = () => history.decisions.get('e1/g') ?? [];
   /** Lets time go by, a quarter of a second at a time, until it is so. */
-  const until = (look: () => boolean, what: string) => eventually(() => {
-    clock.advance(250);
-    return look();
-  }, what);
+  const until = (look: () => boolean, what: string) =>
+    eventually(() => {
+      clock.advance(250);
+      return look();
+    }, what);
   return { one, two, anotherOne: makeOne, size, decisions, until, clock };
 };
 
@@ -41,7 +65,12 @@ describe('a group over several replicas', () => {
     await until(() => size() === 3 && decisions().length > 0, 'it grew');
 
     expect(decisions()[0]?.seen).to.include({ pending: 1 });
-    await until(() => two.supervisor.pools.get([...two.supervisor.pools.index.list(alice, 0, 1).ids][0] ?? '')?.counts.idle === 3, 'they are idle on the other');
+    await until(
+      () =>
+        two.supervisor.pools.get([...two.supervisor.pools.index.list(alice, 0, 1).ids][0] ?? '')
+          ?.counts.idle === 3,
+      'they are idle on the other',
+    );
     expect(await two.claim()).to.have.property('status', 'Running');
   });
 
@@ -55,7 +84,13 @@ describe('a group over several replicas', () => {
     await until(() => clock.now() - since > 30_000, 'time goes by');
 
     expect(size()).to.equal(3);
-    expect(decisions().flatMap(({ changes, outcomes }) => changes.filter(({ member }) => outcomes[member]?.kind === 'done').map(({ from, to }) => [from, to]))).to.deep.equal([[0, 3]]);
+    expect(
+      decisions().flatMap(({ changes, outcomes }) =>
+        changes
+          .filter(({ member }) => outcomes[member]?.kind === 'done')
+          .map(({ from, to }) => [from, to]),
+      ),
+    ).to.deep.equal([[0, 3]]);
   });
 
   it('goes on where its leader died, by what that one knew of those who were refused', async () => {
@@ -80,7 +115,13 @@ describe('an env over several replicas', () => {
     await rejection(replicas.one.claim());
     await replicas.until(() => replicas.size() === 3 && replicas.decisions().length > 0, 'it grew');
     const uid = [...replicas.two.supervisor.pools.index.list(alice, 0, 1).ids][0] ?? '';
-    await replicas.until(() => [replicas.one, replicas.two].every(({ supervisor }) => supervisor.pools.get(uid)?.counts.idle === 3), 'they are idle');
+    await replicas.until(
+      () =>
+        [replicas.one, replicas.two].every(
+          ({ supervisor }) => supervisor.pools.get(uid)?.counts.idle === 3,
+        ),
+      'they are idle',
+    );
     return replicas;
   };
 
@@ -89,12 +130,15 @@ describe('an env over several replicas', () => {
     two.lag();
     await one.claim();
 
-    expect(await rejection(two.parts.operations.deleteEnv(alice, 'e', { force: false }))).to.have.property('code', 'ENV_HAS_RUNNING_SANDBOXES');
+    expect(
+      await rejection(two.parts.operations.deleteEnv(alice, 'e', { force: false })),
+    ).to.have.property('code', 'ENV_HAS_RUNNING_SANDBOXES');
   });
 
-  it('tells the same headroom everywhere: what its own most, its group\'s and the quota leave', async () => {
+  it("tells the same headroom everywhere: what its own most, its group's and the quota leave", async () => {
     const { one, two } = await grown();
-    const headroom = async (replica: typeof one) => (await replica.parts.operations.getEnv(alice, 'e')).observed.map((member) => member.headroom);
+    const headroom = async (replica: typeof one) =>
+      (await replica.parts.operations.getEnv(alice, 'e')).observed.map((member) => member.headroom);
     expect([await headroom(one), await headroom(two)]).to.deep.equal([[47], [47]]);
 
     await one.parts.operations.updateGroup(alice, 'e', 'g', { maxReplicas: 5 });

@@ -8,24 +8,38 @@ import { rejection } from '../support/rejection.ts';
 
 const NO_WINDOWS = { idleTimeoutSeconds: 10, stabilizationSeconds: 0, protectionWindowSeconds: 60 };
 
-/** An env `e` with one member `m`, of which so many idle, and its group as the change has it; it decides once `size` was called. */
-const aSizedEnv = async ({ idle = 1, group = {}, ...options }: EnvWorldOptions & { readonly group?: GroupChange; readonly idle?: number } = {}) => {
+/**
+ * An env `e` with one member `m`, of which so many idle, and its group as the change has it; it
+ * decides once `size` was called.
+ */
+const aSizedEnv = async ({
+  idle = 1,
+  group = {},
+  ...options
+}: EnvWorldOptions & { readonly group?: GroupChange; readonly idle?: number } = {}) => {
   const world = await anEnvWorld(options);
   await world.made({ defaultStartupTimeout: '5m' });
   await world.addMember(alice, 'e', { name: 'm', replicas: idle, config: { maxReplicas: 50 } });
-  await world.updateGroup(alice, 'e', 'm', { ...group, scaleUpPolicy: { mode: 'Aggressive', ...group.scaleUpPolicy } });
+  await world.updateGroup(alice, 'e', 'm', {
+    ...group,
+    scaleUpPolicy: { mode: 'Aggressive', ...group.scaleUpPolicy },
+  });
   const env = world.env();
   if (!env) throw new Error('there is no env');
   const shown = () => memberPoolOf(world.supervisor, env, 'm');
-  const filled = (count: number) => eventually(() => shown()?.counts.idle === count, `${count} idle`);
+  const filled = (count: number) =>
+    eventually(() => shown()?.counts.idle === count, `${count} idle`);
   await filled(idle);
-  const claim = (principal = 'k1') => world.claimAs({ ...alice, keyId: principal }, { poolName: 'm' });
+  const claim = (principal = 'k1') =>
+    world.claimAs({ ...alice, keyId: principal }, { poolName: 'm' });
   const decisions = () => world.groupDecisions(alice, 'e', 'm');
   /** What is under way goes on as far as it gets without the clock. */
   const settled = async (): Promise<void> => {
     for (let turn = 0; turn < 5; turn++) {
       await world.parts.groups.drained();
-      await new Promise<void>((resolve) => { setImmediate(resolve); });
+      await new Promise<void>((resolve) => {
+        setImmediate(resolve);
+      });
     }
   };
   /** The group begins to decide, and has looked once. */
@@ -41,7 +55,17 @@ const aSizedEnv = async ({ idle = 1, group = {}, ...options }: EnvWorldOptions &
       await settled();
     }
   };
-  return { ...world, demand: world.parts.demand, shown, filled, claim, decisions, begin, pass, uid: shown()?.record.uid ?? '' };
+  return {
+    ...world,
+    demand: world.parts.demand,
+    shown,
+    filled,
+    claim,
+    decisions,
+    begin,
+    pass,
+    uid: shown()?.record.uid ?? '',
+  };
 };
 
 describe('the pools of a group', () => {
@@ -55,7 +79,11 @@ describe('the pools of a group', () => {
     await eventually(() => world.history.decisions.size === 1, 'remembered');
 
     const [decision] = await world.decisions();
-    expect(decision).to.deep.include({ cause: 'demand', changes: [{ member: 'm', from: 0, to: 3 }], outcomes: { m: { kind: 'done' } } });
+    expect(decision).to.deep.include({
+      cause: 'demand',
+      changes: [{ member: 'm', from: 0, to: 3 }],
+      outcomes: { m: { kind: 'done' } },
+    });
     expect(decision?.seen).to.include({ pending: 1, running: 0 });
     expect(world.shown()?.record.decided).to.deep.equal({ id: decision?.id });
   });
@@ -66,14 +94,20 @@ describe('the pools of a group', () => {
     const claimed = world.claimAs(alice, { poolName: 'm', waitMs: 60_000 });
     claimed.catch(() => undefined);
     await eventually(() => world.demand.cameAt(world.uid) > 0, 'it waits');
-    await eventually(() => { world.clock.advance(100); return world.shown()?.counts.running === 1; }, 'it is served');
+    await eventually(() => {
+      world.clock.advance(100);
+      return world.shown()?.counts.running === 1;
+    }, 'it is served');
 
     expect(await claimed).to.have.property('status', 'Running');
     expect((await world.decisions()).at(-1)?.seen.pending).to.equal(1);
   });
 
   it('are looked at when the last idle one is taken', async () => {
-    const world = await aSizedEnv({ idle: 1, group: { maxReplicas: 10, scaleUpPolicy: { cooldownSeconds: 0 } } });
+    const world = await aSizedEnv({
+      idle: 1,
+      group: { maxReplicas: 10, scaleUpPolicy: { cooldownSeconds: 0 } },
+    });
     await world.begin();
     await world.pass(5);
     const before = world.shown()?.record.replicas ?? 0;
@@ -92,7 +126,11 @@ describe('the pools of a group', () => {
     await world.supervisor.pools.change(world.uid, (record) => ({ ...record, replicas: 8 }));
     await world.filled(8);
 
-    await world.supervisor.pools.change(world.uid, (record) => ({ ...record, replicas: 1, decided: { id: 1, sparesMs: 60_000 } }));
+    await world.supervisor.pools.change(world.uid, (record) => ({
+      ...record,
+      replicas: 1,
+      decided: { id: 1, sparesMs: 60_000 },
+    }));
     await eventually(() => world.shown()?.counts.idle === 2, 'the old ones went');
     expect(world.idle(8).some((id) => old.includes(id))).to.equal(false);
 
@@ -101,7 +139,10 @@ describe('the pools of a group', () => {
   });
 
   it('shrink to the buffer once they were idle for long enough', async () => {
-    const world = await aSizedEnv({ idle: 6, group: { minReplicas: 1, maxReplicas: 10, scaleDownPolicy: NO_WINDOWS } });
+    const world = await aSizedEnv({
+      idle: 6,
+      group: { minReplicas: 1, maxReplicas: 10, scaleDownPolicy: NO_WINDOWS },
+    });
     world.clock.advance(120_000);
     world.size();
     await world.pass(60);
@@ -114,11 +155,15 @@ describe('the pools of a group', () => {
 
   it('take back what can not start, are left alone for a while, and say so', async () => {
     const world = await aSizedEnv({ idle: 0, group: { maxReplicas: 10 } });
-    for (let count = 0; count < 20; count++) world.driver.failNext('launch', new Error('no such image'));
+    for (let count = 0; count < 20; count++)
+      world.driver.failNext('launch', new Error('no such image'));
     await world.begin();
     await rejection(world.claim());
     world.clock.advance(250);
-    await eventually(() => (world.supervisor.pools.startTrouble(world.uid)?.count ?? 0) > 0, 'starts fail');
+    await eventually(
+      () => (world.supervisor.pools.startTrouble(world.uid)?.count ?? 0) > 0,
+      'starts fail',
+    );
     await world.pass(10);
 
     await eventually(() => world.shown()?.record.replicas === 0, 'taken back');
@@ -126,7 +171,7 @@ describe('the pools of a group', () => {
     expect(world.members.member(world.env()?.uid ?? '', 'm')?.state).to.equal('Saturated');
   });
 
-  it('do not grow beyond what the owner\'s quota allows', async () => {
+  it("do not grow beyond what the owner's quota allows", async () => {
     const world = await aSizedEnv({ idle: 0, replicas: 2, group: { maxReplicas: 10 } });
     await world.begin();
     await rejection(world.claim());
@@ -140,7 +185,9 @@ describe('the pools of a group', () => {
   it('do not grow beyond the cores that their owner may have, which is the headroom that is shown', async () => {
     const world = await aSizedEnv({ idle: 0, cpu: 2, group: { maxReplicas: 10 } });
     await world.begin();
-    expect((await world.getEnv(alice, 'e')).observed.map(({ headroom }) => headroom)).to.deep.equal([2]);
+    expect((await world.getEnv(alice, 'e')).observed.map(({ headroom }) => headroom)).to.deep.equal(
+      [2],
+    );
     await rejection(world.claim());
     world.clock.advance(250);
 
@@ -148,11 +195,23 @@ describe('the pools of a group', () => {
     await world.pass(10);
     expect(world.shown()?.record.replicas).to.equal(2);
     expect(await world.coordination.used(alice)).to.include({ replicas: 2, cpu: 2_000 });
-    expect((await world.getEnv(alice, 'e')).observed.map(({ headroom }) => headroom)).to.deep.equal([0]);
+    expect((await world.getEnv(alice, 'e')).observed.map(({ headroom }) => headroom)).to.deep.equal(
+      [0],
+    );
   });
 
   it('grow for who was refused also where the quiet window is off', async () => {
-    const world = await aSizedEnv({ idle: 0, group: { maxReplicas: 10, scaleUpPolicy: { mode: 'Conservative', idleThresholdSeconds: 0, idleZeroQuietWindowSeconds: 0 } } });
+    const world = await aSizedEnv({
+      idle: 0,
+      group: {
+        maxReplicas: 10,
+        scaleUpPolicy: {
+          mode: 'Conservative',
+          idleThresholdSeconds: 0,
+          idleZeroQuietWindowSeconds: 0,
+        },
+      },
+    });
     await rejection(world.claim());
     await world.begin();
 
@@ -186,12 +245,20 @@ describe('an instance for which there is no place', () => {
     await world.pass(15);
 
     expect(world.shown()?.record.replicas).to.equal(0);
-    expect((await world.decisions())[0]).to.include({ cause: 'failure', reason: 'm: 1 could not start (unschedulable)' });
+    expect((await world.decisions())[0]).to.include({
+      cause: 'failure',
+      reason: 'm: 1 could not start (unschedulable)',
+    });
   });
 });
 
 describe('one decision on a pool', () => {
-  const size = async (world: Awaited<ReturnType<typeof aSizedEnv>>, id: number, from: number, to: number) => {
+  const size = async (
+    world: Awaited<ReturnType<typeof aSizedEnv>>,
+    id: number,
+    from: number,
+    to: number,
+  ) => {
     const env = world.env();
     if (!env) throw new Error('there is no env');
     return await world.groupMembers.resize(env, { id, cause: 'demand' }, { member: 'm', from, to });
@@ -224,9 +291,22 @@ describe('one decision on a pool', () => {
     if (!env) throw new Error('there is no env');
     for (const principal of ['k1', 'k2']) await world.claim(principal);
 
-    expect(await world.groupMembers.resize(env, { id: 5, cause: 'surplus' }, { member: 'm', from: 3, to: 1 })).to.deep.equal({ kind: 'overtaken' });
+    expect(
+      await world.groupMembers.resize(
+        env,
+        { id: 5, cause: 'surplus' },
+        { member: 'm', from: 3, to: 1 },
+      ),
+    ).to.deep.equal({ kind: 'overtaken' });
     expect(world.shown()?.record).to.include({ replicas: 3 });
-    expect(await world.groupMembers.resize(env, { id: 6, cause: 'limits' }, { member: 'm', from: 3, to: 1 }), 'that is its owner\'s word').to.deep.equal({ kind: 'done' });
+    expect(
+      await world.groupMembers.resize(
+        env,
+        { id: 6, cause: 'limits' },
+        { member: 'm', from: 3, to: 1 },
+      ),
+      "that is its owner's word",
+    ).to.deep.equal({ kind: 'done' });
   });
 
   it('is refused where the quota is used up, and reserves nothing', async () => {
@@ -240,7 +320,10 @@ describe('one decision on a pool', () => {
   it('counts in full while it is not known whether it landed', async () => {
     const world = await aSizedEnv({ idle: 2, group: { enabled: false } });
     const update = world.pools.update.bind(world.pools);
-    world.pools.update = async () => { world.pools.update = update; throw new OutcomeUnknown('no answer'); };
+    world.pools.update = async () => {
+      world.pools.update = update;
+      throw new OutcomeUnknown('no answer');
+    };
 
     expect(await rejection(size(world, 5, 2, 4))).to.be.instanceOf(OutcomeUnknown);
     expect((await world.coordination.used(alice)).replicas).to.equal(4);
@@ -260,7 +343,20 @@ describe('what a group sees of a pool', () => {
     if (!env || !group) throw new Error('there is no group');
 
     expect(await world.groupMembers.observe(env, group)).to.deep.equal([
-      { name: 'm', desired: 3, running: 1, idle: 2, unavailable: 0, settled: 1, pending: 0, waiting: 0, claimedAt: world.clock.now(), quota: 7, reachable: true, decided: 0 },
+      {
+        name: 'm',
+        desired: 3,
+        running: 1,
+        idle: 2,
+        unavailable: 0,
+        settled: 1,
+        pending: 0,
+        waiting: 0,
+        claimedAt: world.clock.now(),
+        quota: 7,
+        reachable: true,
+        decided: 0,
+      },
     ]);
   });
 });

@@ -10,12 +10,18 @@ const PULL = 'ImagePullBackOff: Back-off pulling image "nothing"';
 
 describe('a pool whose instances can not start as things are', () => {
   const starting = async () => {
-    const driver = new FakeSandboxDriver({ startsByItself: false, now: () => new TestClock().now() });
+    const driver = new FakeSandboxDriver({
+      startsByItself: false,
+      now: () => new TestClock().now(),
+    });
     const world = await aSupervisor({ pool: { replicas: 2 }, driver });
     const { supervisor, pool } = world;
     await eventually(() => supervisor.index.startingIn(pool.uid).length === 2, 'both start');
     const ids = supervisor.index.startingIn(pool.uid);
-    await eventually(() => ids.every((id) => supervisor.sandbox(id)?.context.record !== undefined), 'both are recorded');
+    await eventually(
+      () => ids.every((id) => supervisor.sandbox(id)?.context.record !== undefined),
+      'both are recorded',
+    );
     const shown = async () => {
       const { phase, conditions } = await getPool({ supervisor })(alice, 'default');
       return { phase, degraded: conditions.find(({ type }) => type === 'Degraded') };
@@ -25,36 +31,69 @@ describe('a pool whose instances can not start as things are', () => {
       if (!(error instanceof Refusal)) throw error;
       return error;
     };
-    const hindered = (id: string): boolean => supervisor.sandbox(id)?.context.hindrance !== undefined;
+    const hindered = (id: string): boolean =>
+      supervisor.sandbox(id)?.context.hindrance !== undefined;
     return { ...world, ids, shown, refused, hindered };
   };
 
-  it('is Degraded with the scheduler\'s words where no node takes them, and no more once one does', async () => {
-    const { driver, ids: [one = '', other = ''], shown, hindered } = await starting();
-    expect(await shown()).to.deep.include({ phase: 'Pending' }).and.nested.include({ 'degraded.status': 'False' });
+  it("is Degraded with the scheduler's words where no node takes them, and no more once one does", async () => {
+    const {
+      driver,
+      ids: [one = '', other = ''],
+      shown,
+      hindered,
+    } = await starting();
+    expect(await shown())
+      .to.deep.include({ phase: 'Pending' })
+      .and.nested.include({ 'degraded.status': 'False' });
 
     driver.findNoPlace(one, 'Unschedulable: 0/3 nodes are available: 3 Insufficient cpu.');
     await eventually(() => hindered(one), 'it has no place');
-    expect(await shown()).to.deep.include({ phase: 'Degraded' }).and.nested.include({
-      'degraded.status': 'True', 'degraded.reason': 'Unschedulable', 'degraded.message': 'Unschedulable: 0/3 nodes are available: 3 Insufficient cpu.',
-    });
+    expect(await shown())
+      .to.deep.include({ phase: 'Degraded' })
+      .and.nested.include({
+        'degraded.status': 'True',
+        'degraded.reason': 'Unschedulable',
+        'degraded.message': 'Unschedulable: 0/3 nodes are available: 3 Insufficient cpu.',
+      });
 
     for (const id of [one, other]) driver.becomeAvailable(id);
     await eventually(() => !hindered(one), 'it has a place');
-    expect(await shown()).to.deep.include({ phase: 'Ready' }).and.nested.include({ 'degraded.status': 'False' });
+    expect(await shown())
+      .to.deep.include({ phase: 'Ready' })
+      .and.nested.include({ 'degraded.status': 'False' });
   });
 
   it('is shown so in lists, too', async () => {
-    const { driver, supervisor, ids: [one = ''], hindered } = await starting();
+    const {
+      driver,
+      supervisor,
+      ids: [one = ''],
+      hindered,
+    } = await starting();
     driver.hinder(one, 'ContainerNotCreated', 'CreateContainerError: no such user');
     await eventually(() => hindered(one), 'it is hindered');
 
-    const { items } = await listPools({ supervisor })(alice, { all: false }, { limit: 10, offset: 0 });
-    expect(items.map(({ phase, conditions }) => [phase, conditions.find(({ type }) => type === 'Degraded')?.reason])).to.deep.equal([['Degraded', 'ContainerNotCreated']]);
+    const { items } = await listPools({ supervisor })(
+      alice,
+      { all: false },
+      { limit: 10, offset: 0 },
+    );
+    expect(
+      items.map(({ phase, conditions }) => [
+        phase,
+        conditions.find(({ type }) => type === 'Degraded')?.reason,
+      ]),
+    ).to.deep.equal([['Degraded', 'ContainerNotCreated']]);
   });
 
   it('refuses claims with what is wrong and what to change', async () => {
-    const { driver, ids: [one = ''], refused, hindered } = await starting();
+    const {
+      driver,
+      ids: [one = ''],
+      refused,
+      hindered,
+    } = await starting();
     const before = await refused();
     expect(before.detail).to.not.have.property('problem');
     expect(before.retryAfter).to.equal(1);
@@ -62,15 +101,28 @@ describe('a pool whose instances can not start as things are', () => {
     driver.hinder(one, 'ImageUnavailable', PULL);
     await eventually(() => hindered(one), 'its image can not be had');
     const { code, message, detail, retryAfter } = await refused();
-    expect([code, message, retryAfter]).to.deep.equal(['POOL_EXHAUSTED', 'no idle pods available in pool', 5]);
+    expect([code, message, retryAfter]).to.deep.equal([
+      'POOL_EXHAUSTED',
+      'no idle pods available in pool',
+      5,
+    ]);
     expect(detail).to.include({ problem: PULL, starting: 2 });
     expect(detail?.['hint']).to.contain('overrides.image').and.contain('overrides.imagePullSecret');
   });
 
   it('refuses claims with why the last start failed', async () => {
-    const { driver, supervisor, pool, ids: [one = ''], refused } = await starting();
+    const {
+      driver,
+      supervisor,
+      pool,
+      ids: [one = ''],
+      refused,
+    } = await starting();
     driver.end(one, 7);
-    await eventually(() => supervisor.pools.whole(pool.uid)?.context.breaker.failures === 1, 'a start failed');
+    await eventually(
+      () => supervisor.pools.whole(pool.uid)?.context.breaker.failures === 1,
+      'a start failed',
+    );
 
     const { detail } = await refused();
     expect(detail?.['problem']).to.be.a('string').that.is.not.empty;

@@ -11,18 +11,25 @@ const bob = { ...alice, user: 'bob' };
 describe('streams and what they read', () => {
   const aClaimed = async (replicas = 1) => {
     const world = await aSupervisor({ pool: { replicas } });
-    await eventually(() => world.supervisor.pools.get(world.pool.uid)?.counts.idle === replicas, 'they are idle');
+    await eventually(
+      () => world.supervisor.pools.get(world.pool.uid)?.counts.idle === replicas,
+      'they are idle',
+    );
     const ids: string[] = [];
-    for (let n = 0; n < replicas; n += 1) ids.push((await world.claim(alice, { poolName: 'default' })).id);
+    for (let n = 0; n < replicas; n += 1)
+      ids.push((await world.claim(alice, { poolName: 'default' })).id);
     return { ...world, ids, id: ids[0] ?? '' };
   };
-  const codeOf = (error: unknown): string | undefined => (error instanceof Refusal ? error.code : undefined);
+  const codeOf = (error: unknown): string | undefined =>
+    error instanceof Refusal ? error.code : undefined;
 
   it('are at most 16 of events for one tenant, and free again once closed', async () => {
     const { events } = await aClaimed();
     const follow = followEvents({ events });
     const open = Array.from({ length: 16 }, () => follow(alice, { all: false }));
-    expect(() => follow(alice, { all: false })).to.throw(Refusal).with.property('code', 'TOO_MANY_STREAMS');
+    expect(() => follow(alice, { all: false }))
+      .to.throw(Refusal)
+      .with.property('code', 'TOO_MANY_STREAMS');
     follow(bob, { all: false });
     open[0]?.close();
     open[0]?.close();
@@ -34,8 +41,11 @@ describe('streams and what they read', () => {
     const world = await aClaimed(5);
     const follow = followSandboxLogs(world);
     const request = { tailLines: 10 };
-    for (const id of world.ids.slice(0, 4)) for (let n = 0; n < 16; n += 1) await follow(alice, id, request);
-    expect(codeOf(await rejection(follow(alice, world.ids[0] ?? '', request)))).to.equal('TOO_MANY_STREAMS');
+    for (const id of world.ids.slice(0, 4))
+      for (let n = 0; n < 16; n += 1) await follow(alice, id, request);
+    expect(codeOf(await rejection(follow(alice, world.ids[0] ?? '', request)))).to.equal(
+      'TOO_MANY_STREAMS',
+    );
     const refusal = await rejection(follow(alice, world.ids[4] ?? '', request));
     expect(refusal).to.be.instanceOf(Refusal).with.property('message').that.includes('you have 64');
   });
@@ -45,21 +55,42 @@ describe('streams and what they read', () => {
     const { supervisor, driver, clock, history, id } = world;
     driver.logged.print(id, 'words\n');
     supervisor.send(id, { type: 'END', reason: 'deleted', now: clock.now() });
-    await eventually(() => history.finished.length === 1 && supervisor.sandbox(id) === undefined, 'it is finished');
+    await eventually(
+      () => history.finished.length === 1 && supervisor.sandbox(id) === undefined,
+      'it is finished',
+    );
 
-    expect((await sandboxLogs(world)(alice, id, { tailLines: 5 })).lines.map(({ text }) => String(text))).to.deep.equal(['words']);
-    expect((await sandboxEvents(world)(alice, id)).map(({ reason }) => reason)).to.deep.equal(['Created', 'Started', 'Claimed', 'Killing', 'Completed']);
-    expect(codeOf(await rejection(sandboxLogs(world)(bob, id, { tailLines: 5 })))).to.equal('SANDBOX_NOT_FOUND');
+    expect(
+      (await sandboxLogs(world)(alice, id, { tailLines: 5 })).lines.map(({ text }) => String(text)),
+    ).to.deep.equal(['words']);
+    expect((await sandboxEvents(world)(alice, id)).map(({ reason }) => reason)).to.deep.equal([
+      'Created',
+      'Started',
+      'Claimed',
+      'Killing',
+      'Completed',
+    ]);
+    expect(codeOf(await rejection(sandboxLogs(world)(bob, id, { tailLines: 5 })))).to.equal(
+      'SANDBOX_NOT_FOUND',
+    );
     expect(codeOf(await rejection(sandboxEvents(world)(bob, id)))).to.equal('SANDBOX_NOT_FOUND');
     expect(codeOf(await rejection(sandboxEvents(world)(alice, 'x')))).to.equal('SANDBOX_NOT_FOUND');
   });
 
   it('say which containers there are, and that a log is not kept any more', async () => {
     const world = await aClaimed();
-    const refusal = await rejection(sandboxLogs(world)(alice, world.id, { tailLines: 5, container: 'side' }));
-    expect(refusal).to.be.instanceOf(Refusal).with.deep.property('detail', { field: 'container', allowed: ['main'] });
+    const refusal = await rejection(
+      sandboxLogs(world)(alice, world.id, { tailLines: 5, container: 'side' }),
+    );
+    expect(refusal)
+      .to.be.instanceOf(Refusal)
+      .with.deep.property('detail', { field: 'container', allowed: ['main'] });
     world.driver.logged.lose(world.id);
-    expect(codeOf(await rejection(sandboxLogs(world)(alice, world.id, { tailLines: 5 })))).to.equal('LOGS_GONE');
-    expect(codeOf(await rejection(followSandboxLogs(world)(alice, world.id, { tailLines: 5 })))).to.equal('LOGS_GONE');
+    expect(codeOf(await rejection(sandboxLogs(world)(alice, world.id, { tailLines: 5 })))).to.equal(
+      'LOGS_GONE',
+    );
+    expect(
+      codeOf(await rejection(followSandboxLogs(world)(alice, world.id, { tailLines: 5 }))),
+    ).to.equal('LOGS_GONE');
   });
 });

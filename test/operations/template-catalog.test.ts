@@ -5,8 +5,15 @@ import { MemoryTemplates } from '../support/memory-templates.ts';
 import { TestClock } from '../support/test-clock.ts';
 
 const draft = (name: string, createdAt = 1): Omit<TemplateRecord, 'revision'> => ({
-  name, version: '1', createdAt,
-  document: SandboxTemplateSchema.parse({ apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name }, spec: { containers: [{ name: 'main', image: 'host' }] } }),
+  name,
+  version: '1',
+  createdAt,
+  document: SandboxTemplateSchema.parse({
+    apiVersion: 'sandpool.dev/v1alpha1',
+    kind: 'SandboxTemplate',
+    metadata: { name },
+    spec: { containers: [{ name: 'main', image: 'host' }] },
+  }),
 });
 
 describe('the catalog of templates', () => {
@@ -17,9 +24,18 @@ describe('the catalog of templates', () => {
 
   it('shows the newest first, of one moment the higher name first, as it follows the store', async () => {
     const { templates, catalog } = aCatalog();
-    await templates.watch((change) => { catalog.learn(change); });
-    for (const [name, createdAt] of [['a', 5], ['b', 5], ['c', 3], ['d', 9]] as const) await templates.create(draft(name, createdAt));
-    const names = (offset: number, limit: number) => catalog.page(offset, limit).records.map(({ name }) => name);
+    await templates.watch((change) => {
+      catalog.learn(change);
+    });
+    for (const [name, createdAt] of [
+      ['a', 5],
+      ['b', 5],
+      ['c', 3],
+      ['d', 9],
+    ] as const)
+      await templates.create(draft(name, createdAt));
+    const names = (offset: number, limit: number) =>
+      catalog.page(offset, limit).records.map(({ name }) => name);
 
     expect(names(0, 10)).to.deep.equal(['d', 'b', 'a', 'c']);
     expect(names(1, 2)).to.deep.equal(['b', 'a']);

@@ -20,12 +20,20 @@ describe('terminals and the keys that they were opened by', () => {
     const apiKeys = new ApiKeyMirror({ apiKeys: store, clock, revocations: coordination });
     await apiKeys.start();
     const tenant: Tenant = ALICE;
-    const spec = { tenant, role: 'user' as const, shortName: 'k', description: '', issuedAt: clock.now(), expiresAt: clock.now() + LIFETIME_MS };
+    const spec = {
+      tenant,
+      role: 'user' as const,
+      shortName: 'k',
+      description: '',
+      issuedAt: clock.now(),
+      expiresAt: clock.now() + LIFETIME_MS,
+    };
     const key = await apiKeys.create(mintApiKey(spec, PEPPER).record);
     const deps = { ...world, apiKeys, clusterId: 'local', mostOfTenant: 3 };
     const token = (): Promise<string> => createExecToken(deps)({ ...alice, keyId: key.keyId }, id);
     const opening = openTerminal(deps);
-    const open = async (given: string) => opening({ clusterId: 'local', sandboxId: id, token: given, cols: 80, rows: 24 });
+    const open = async (given: string) =>
+      opening({ clusterId: 'local', sandboxId: id, token: given, cols: 80, rows: 24 });
     return { ...world, apiKeys, store, key, id, token, open };
   };
 
@@ -42,12 +50,19 @@ describe('terminals and the keys that they were opened by', () => {
 
   it('are as many of one tenant as the setting says; the token of one that was refused is good once another is closed', async () => {
     const { open, token } = await aWorld();
-    const opened = [await open(await token()), await open(await token()), await open(await token())];
+    const opened = [
+      await open(await token()),
+      await open(await token()),
+      await open(await token()),
+    ];
     const given = await token();
 
     const refused = await rejection(open(given));
     expect(refused).to.have.property('code', 'TOO_MANY_TERMINALS');
-    expect(refused).to.have.property('message', 'you have 3 terminals open, which is the most; close one first');
+    expect(refused).to.have.property(
+      'message',
+      'you have 3 terminals open, which is the most; close one first',
+    );
 
     opened[0]?.close();
     (await open(given)).close();
@@ -71,7 +86,15 @@ describe('terminals and the keys that they were opened by', () => {
     const given = await token();
     const apiKeys = new ApiKeyMirror({ apiKeys: store, clock, revocations: coordination });
 
-    const opened = await openTerminal({ supervisor, driver, coordination, clock, apiKeys, clusterId: 'local', mostOfTenant: 3 })({ clusterId: 'local', sandboxId: id, token: given, cols: 80, rows: 24 });
+    const opened = await openTerminal({
+      supervisor,
+      driver,
+      coordination,
+      clock,
+      apiKeys,
+      clusterId: 'local',
+      mostOfTenant: 3,
+    })({ clusterId: 'local', sandboxId: id, token: given, cols: 80, rows: 24 });
 
     opened.close();
     expect(await opened.ended).to.equal('sandbox-ended');

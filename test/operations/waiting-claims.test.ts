@@ -16,14 +16,25 @@ describe('a claim that waits', () => {
     /** One that waits, by a name. */
     const wait = async (name: string, waitMs = 60_000, signal?: AbortSignal) => {
       const before = await world.coordination.waiting(pool);
-      const claimed = claim(alice, { poolName: 'default', waitMs }, signal).then((view) => { answered.push(name); return view; });
+      const claimed = claim(alice, { poolName: 'default', waitMs }, signal).then((view) => {
+        answered.push(name);
+        return view;
+      });
       claimed.catch(() => undefined);
       await untilWaiting(before + 1);
       return { claimed };
     };
     let waits = 0;
-    const untilWaiting = (count: number) => eventually(() => { void world.coordination.waiting(pool).then((now) => { waits = now; }); return waits === count; }, `${count} wait`);
-    const grow = async (replicas: number) => { await supervisor.pools.change(pool.uid, (record) => ({ ...record, replicas })); };
+    const untilWaiting = (count: number) =>
+      eventually(() => {
+        void world.coordination.waiting(pool).then((now) => {
+          waits = now;
+        });
+        return waits === count;
+      }, `${count} wait`);
+    const grow = async (replicas: number) => {
+      await supervisor.pools.change(pool.uid, (record) => ({ ...record, replicas }));
+    };
     return { ...world, answered, wait, untilWaiting, grow };
   };
 
@@ -32,7 +43,10 @@ describe('a claim that waits', () => {
     await grow(1);
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'it is idle');
 
-    expect(await claim(alice, { poolName: 'default', waitMs: 60_000 })).to.have.property('status', 'Running');
+    expect(await claim(alice, { poolName: 'default', waitMs: 60_000 })).to.have.property(
+      'status',
+      'Running',
+    );
   });
 
   it('gets the next instance, first come first served', async () => {
@@ -44,13 +58,18 @@ describe('a claim that waits', () => {
     }
 
     expect(answered).to.deep.equal(['a', 'b', 'c']);
-    expect(new Set(await Promise.all(waiting.map(async ({ claimed }) => (await claimed).id))).size).to.equal(3);
+    expect(
+      new Set(await Promise.all(waiting.map(async ({ claimed }) => (await claimed).id))).size,
+    ).to.equal(3);
   });
 
   it('stands in its line while it is looked for what the mirror may not show', async () => {
     const { driver, wait, grow } = await anEmptyPool();
     let looks = 0;
-    driver.idle = () => { looks += 1; return new Promise(() => undefined); };
+    driver.idle = () => {
+      looks += 1;
+      return new Promise(() => undefined);
+    };
     const { claimed } = await wait('a');
     await grow(1);
 
@@ -88,7 +107,9 @@ describe('a claim that waits', () => {
     for (let n = 0; n < 20; n++) waiting.push(await wait(String(n)));
     await grow(30);
 
-    expect(new Set(await Promise.all(waiting.map(async ({ claimed }) => (await claimed).id))).size).to.equal(20);
+    expect(
+      new Set(await Promise.all(waiting.map(async ({ claimed }) => (await claimed).id))).size,
+    ).to.equal(20);
     await untilWaiting(0);
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 10, 'the others stay');
   });
@@ -98,7 +119,10 @@ describe('a claim that waits', () => {
     const { claimed } = await wait('a');
     driver.hold('claim');
     await grow(1);
-    await eventually(() => driver.calls.some((call) => call.startsWith('claim')), 'its claim is under way');
+    await eventually(
+      () => driver.calls.some((call) => call.startsWith('claim')),
+      'its claim is under way',
+    );
     const late = rejection(claim(alice, { poolName: 'default' }));
     driver.letGo('claim');
 
@@ -112,13 +136,23 @@ describe('a claim that waits', () => {
     const { leaveWaiting } = coordination;
     let leave: (() => void) | undefined;
     coordination.leaveWaiting = async (place) => {
-      await new Promise<void>((resolve) => { leave = resolve; });
+      await new Promise<void>((resolve) => {
+        leave = resolve;
+      });
       await leaveWaiting.call(coordination, place);
     };
     let isRefused = false;
-    const refused = rejection(claim(alice, { poolName: 'default', waitMs: 1_000 })).finally(() => { isRefused = true; });
-    await eventually(() => { clock.advance(1_000); return leave !== undefined; }, 'its time is over');
-    for (let turn = 0; turn < 50; turn++) await new Promise<void>((resolve) => { setImmediate(resolve); });
+    const refused = rejection(claim(alice, { poolName: 'default', waitMs: 1_000 })).finally(() => {
+      isRefused = true;
+    });
+    await eventually(() => {
+      clock.advance(1_000);
+      return leave !== undefined;
+    }, 'its time is over');
+    for (let turn = 0; turn < 50; turn++)
+      await new Promise<void>((resolve) => {
+        setImmediate(resolve);
+      });
     expect([isRefused, await coordination.waiting(pool)]).to.deep.equal([false, 1]);
     leave?.();
 
@@ -145,7 +179,9 @@ describe('a claim that waits', () => {
       coordination.admitClaim = async (entry) => {
         asks.push(entry.instance);
         if (asks.length > 1) return await admitClaim.call(coordination, entry);
-        await new Promise<void>((resolve) => { refuse = resolve; });
+        await new Promise<void>((resolve) => {
+          refuse = resolve;
+        });
         return 'full';
       };
       const first = rejection(claim(alice, { poolName: 'default' }));
@@ -165,13 +201,19 @@ describe('a claim that waits', () => {
       await grow(1);
       await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'one is idle');
       await grow(2);
-      await eventually(() => supervisor.pools.get(pool.uid)?.counts.starting === 1, 'and one starts');
-      const id = driver.running().find((each) => supervisor.sandbox(each)?.state === 'starting') ?? '';
+      await eventually(
+        () => supervisor.pools.get(pool.uid)?.counts.starting === 1,
+        'and one starts',
+      );
+      const id =
+        driver.running().find((each) => supervisor.sandbox(each)?.state === 'starting') ?? '';
       const asked: number[] = [];
       driver.idle = async (_pool: string, _namespace: string, atLeast: number) => {
         asked.push(atLeast);
         const { record } = await driver.read(id);
-        return record ? [{ id: record.id, record, vitals: { kind: 'available', startedAt: 1 } }] : [];
+        return record
+          ? [{ id: record.id, record, vitals: { kind: 'available', startedAt: 1 } }]
+          : [];
       };
 
       expect(await claim(alice, { poolName: 'default' })).to.have.property('status', 'Running');
@@ -184,7 +226,10 @@ describe('a claim that waits', () => {
     const { claimed } = await wait('a');
     driver.hold('claim');
     await grow(1);
-    await eventually(() => driver.calls.some((call) => call.startsWith('claim')), 'its claim is under way');
+    await eventually(
+      () => driver.calls.some((call) => call.startsWith('claim')),
+      'its claim is under way',
+    );
     for (const record of pools.records.values()) await pools.remove(record);
     driver.end(driver.running()[0]!); // the only one
     driver.letGo('claim');
@@ -200,8 +245,10 @@ describe('a claim that waits', () => {
     await untilWaiting(1);
     clock.advance(1);
 
-    expect(await refused).to.be.instanceOf(Refusal).with.property('code', 'POOL_EXHAUSTED');
-    expect((await refused as Refusal).detail).to.include({ idle: 0, running: 0, starting: 0 });
+    expect(await refused)
+      .to.be.instanceOf(Refusal)
+      .with.property('code', 'POOL_EXHAUSTED');
+    expect(((await refused) as Refusal).detail).to.include({ idle: 0, running: 0, starting: 0 });
     await untilWaiting(0);
   });
 
@@ -223,7 +270,10 @@ describe('a claim that waits', () => {
     const { wait, grow, supervisor, pool } = await anEmptyPool();
     const client = new AbortController();
     const { claimed } = await wait('a', 60_000, client.signal);
-    supervisor.idle.lines.turnedIdle = (poolUid) => { client.abort(); supervisor.idle.lines.offer(poolUid); };
+    supervisor.idle.lines.turnedIdle = (poolUid) => {
+      client.abort();
+      supervisor.idle.lines.offer(poolUid);
+    };
     await grow(1);
     await rejection(claimed);
 
@@ -232,7 +282,9 @@ describe('a claim that waits', () => {
   });
 
   it('is refused as its signal says, wherever it stands, and leaves instance and quota to others', async () => {
-    const { wait, grow, supervisor, pool, coordination, claim, untilWaiting } = await anEmptyPool({ sandboxLimit: 1 });
+    const { wait, grow, supervisor, pool, coordination, claim, untilWaiting } = await anEmptyPool({
+      sandboxLimit: 1,
+    });
     const [standing, admitted] = [new AbortController(), new AbortController()];
     const first = await wait('a', 60_000, standing.signal);
     standing.abort(invalidApiKey());
@@ -271,8 +323,12 @@ describe('a claim that waits', () => {
     supervisor.idle.lines.stop();
 
     expect(codeOf(await refused)).to.equal('UNAVAILABLE');
-    expect(codeOf(await rejection(claim(alice, { poolName: 'default', waitMs: 60_000 })))).to.equal('UNAVAILABLE');
-    expect(codeOf(await rejection(claim(alice, { poolName: 'default' })))).to.equal('POOL_EXHAUSTED');
+    expect(codeOf(await rejection(claim(alice, { poolName: 'default', waitMs: 60_000 })))).to.equal(
+      'UNAVAILABLE',
+    );
+    expect(codeOf(await rejection(claim(alice, { poolName: 'default' })))).to.equal(
+      'POOL_EXHAUSTED',
+    );
   });
 
   it('is refused for the quota when its turn comes, and the next one gets the instance of another owner', async () => {
@@ -293,7 +349,10 @@ describe('a claim that waits', () => {
     driver.records.failNext('claim', 'conflict');
     driver.failNext('claim', new OutcomeUnknown('cut'));
     await grow(1);
-    await eventually(() => { clock.advance(20); return answered.length === 1; }, 'it is answered'); // a repetition comes after a pause
+    await eventually(() => {
+      clock.advance(20);
+      return answered.length === 1;
+    }, 'it is answered'); // a repetition comes after a pause
 
     expect((await claimed).status).to.equal('Running');
     await untilWaiting(0);
@@ -302,17 +361,30 @@ describe('a claim that waits', () => {
   it('is refused where too many wait, for the pool or of the tenant', async () => {
     const { claim, pools, untilWaiting, clock } = await anEmptyPool();
     const refusals: Promise<unknown>[] = [];
-    const fill = (poolName: string, count: number) => { for (let n = 0; n < count; n++) refusals.push(rejection(claim(alice, { poolName, waitMs: 1_000 }))); };
+    const fill = (poolName: string, count: number) => {
+      for (let n = 0; n < count; n++)
+        refusals.push(rejection(claim(alice, { poolName, waitMs: 1_000 })));
+    };
     fill('default', MAX_WAITING_OF_POOL);
     await untilWaiting(MAX_WAITING_OF_POOL);
-    expect(codeOf(await rejection(claim(alice, { poolName: 'default', waitMs: 1_000 })))).to.equal('TOO_MANY_WAITING');
+    expect(codeOf(await rejection(claim(alice, { poolName: 'default', waitMs: 1_000 })))).to.equal(
+      'TOO_MANY_WAITING',
+    );
     for (const name of ['second', 'third']) await pools.create(aPool({ name, replicas: 0 }));
 
     fill('second', MOST_WAITING_OF_TENANT - MAX_WAITING_OF_POOL);
     const refused = await rejection(claim(alice, { poolName: 'third', waitMs: 1_000 }));
-    expect([codeOf(refused), String(refused)]).to.deep.equal(['TOO_MANY_WAITING', 'Refusal: 512 claims wait for your pools, which is the most; try again later']);
+    expect([codeOf(refused), String(refused)]).to.deep.equal([
+      'TOO_MANY_WAITING',
+      'Refusal: 512 claims wait for your pools, which is the most; try again later',
+    ]);
 
-    await eventually(() => { clock.advance(1_000); return clock.waiting < 100; }, 'their time is over');
-    expect(new Set((await Promise.all(refusals)).map(codeOf))).to.deep.equal(new Set(['POOL_EXHAUSTED']));
+    await eventually(() => {
+      clock.advance(1_000);
+      return clock.waiting < 100;
+    }, 'their time is over');
+    expect(new Set((await Promise.all(refusals)).map(codeOf))).to.deep.equal(
+      new Set(['POOL_EXHAUSTED']),
+    );
   });
 });

@@ -7,19 +7,27 @@ import { readDaemonNote, removeDaemonNote, writeDaemonNote } from '../../src/dae
 describe('daemon.json', () => {
   let folder: string;
 
-  beforeEach(() => { folder = mkdtempSync(join(tmpdir(), 'sandpool-note-')); });
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'sandpool-note-'));
+  });
   afterEach(() => rmSync(folder, { recursive: true }));
 
   const change = (part: object): void => {
     const file = join(folder, 'daemon.json');
-    writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')) as object, ...part }));
+    writeFileSync(
+      file,
+      JSON.stringify({ ...(JSON.parse(readFileSync(file, 'utf8')) as object), ...part }),
+    );
   };
 
   it('tells where the running daemon listens, until it stops', () => {
     expect(readDaemonNote(folder)).to.equal(undefined);
 
     writeDaemonNote(folder, 'http://127.0.0.1:8080');
-    expect(readDaemonNote(folder)).to.include({ address: 'http://127.0.0.1:8080', pid: process.pid });
+    expect(readDaemonNote(folder)).to.include({
+      address: 'http://127.0.0.1:8080',
+      pid: process.pid,
+    });
 
     removeDaemonNote(folder);
     expect(readDaemonNote(folder)).to.equal(undefined);
@@ -39,7 +47,12 @@ describe('daemon.json', () => {
   });
 
   it('counts as absent when it is broken', () => {
-    for (const text of ['', '{', '[]', '{"address":"file:///etc/passwd","pid":1,"startTime":"1"}']) {
+    for (const text of [
+      '',
+      '{',
+      '[]',
+      '{"address":"file:///etc/passwd","pid":1,"startTime":"1"}',
+    ]) {
       writeFileSync(join(folder, 'daemon.json'), text);
       expect(readDaemonNote(folder)).to.equal(undefined);
     }

@@ -1,7 +1,13 @@
 import { expect } from 'chai';
 import { EventEmitter, once } from 'node:events';
 import { silentLog } from '../../src/contracts/log.ts';
-import { type ProcessDeps, type RunnableDaemon, runDaemon, START_GRACE_MS, STOP_DEADLINE_MS } from '../../src/daemon-process.ts';
+import {
+  type ProcessDeps,
+  type RunnableDaemon,
+  runDaemon,
+  START_GRACE_MS,
+  STOP_DEADLINE_MS,
+} from '../../src/daemon-process.ts';
 import { rejection } from '../support/rejection.ts';
 
 describe("the daemon's process", () => {
@@ -19,7 +25,9 @@ describe("the daemon's process", () => {
     const stopping = withResolvers();
     daemon = {
       stopping,
-      failed: new Promise((resolve) => { fail = resolve; }),
+      failed: new Promise((resolve) => {
+        fail = resolve;
+      }),
       start: async () => ({ address: 'http://127.0.0.1:1', firstStart: true }),
       stop: async () => {
         happened.push('stop');
@@ -28,21 +36,31 @@ describe("the daemon's process", () => {
         return { sandboxesLeft: 3 };
       },
     };
-    const note = (level: string) => (_: unknown, event: string): void => { happened.push(`${level} ${event}`); };
+    const note =
+      (level: string) =>
+      (_: unknown, event: string): void => {
+        happened.push(`${level} ${event}`);
+      };
     deps = {
       log: { ...silentLog, debug: note('debug'), warn: note('warn'), error: note('error') },
       signals: process,
-      exit: (code) => { happened.push(`exit ${code}`); },
+      exit: (code) => {
+        happened.push(`exit ${code}`);
+      },
       after: (ms, due) => {
         deadlines.set(ms, due);
-        return () => { deadlines.delete(ms); };
+        return () => {
+          deadlines.delete(ms);
+        };
       },
       shutdownDelayMs: 0,
       onReady: ({ address }) => {
         happened.push(`ready ${address}`);
         process.emit('ready');
       },
-      onStopped: ({ sandboxesLeft }) => { happened.push(`left ${sandboxesLeft}`); },
+      onStopped: ({ sandboxesLeft }) => {
+        happened.push(`left ${sandboxesLeft}`);
+      },
     };
   });
 
@@ -133,7 +151,9 @@ describe("the daemon's process", () => {
     const code = runDaemon(daemon, deps);
 
     process.emit('SIGTERM', 'SIGTERM');
-    await new Promise<void>((resolve) => { setImmediate(resolve); });
+    await new Promise<void>((resolve) => {
+      setImmediate(resolve);
+    });
     deadlines.get(START_GRACE_MS)?.();
 
     expect(await code).to.equal(0);
@@ -150,10 +170,15 @@ describe("the daemon's process", () => {
   });
 });
 
-interface PromiseWithResolvers { readonly promise: Promise<void>; readonly resolve: () => void }
+interface PromiseWithResolvers {
+  readonly promise: Promise<void>;
+  readonly resolve: () => void;
+}
 
 const withResolvers = (): PromiseWithResolvers => {
   let resolve = (): void => undefined;
-  const promise = new Promise<void>((done) => { resolve = done; });
+  const promise = new Promise<void>((done) => {
+    resolve = done;
+  });
   return { promise, resolve };
 };

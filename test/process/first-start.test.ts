@@ -29,7 +29,14 @@ describe('a start of the daemon', () => {
     const apiKeys = new ApiKeyMirror({ apiKeys: store, clock, revocations: aCoordination(clock) });
     await apiKeys.start();
     const pepper = readOrMakePepper(dataDir);
-    await ensureFirstKeys({ dataDir, apiKeys, pepper, now: clock.now(), lifetimeMs: 60_000, tenant: TENANT });
+    await ensureFirstKeys({
+      dataDir,
+      apiKeys,
+      pepper,
+      now: clock.now(),
+      lifetimeMs: 60_000,
+      tenant: TENANT,
+    });
     return authenticate({ apiKeys, pepper, clock });
   };
 
@@ -38,14 +45,20 @@ describe('a start of the daemon', () => {
     const before = [keyIn('admin.key'), keyIn('tenant.key'), keyIn('pepper')];
     const ask = await start();
     expect([keyIn('admin.key'), keyIn('tenant.key'), keyIn('pepper')]).to.deep.equal(before);
-    expect(['admin.key', 'tenant.key', 'pepper'].map((name) => statSync(pathOf(name)).mode & 0o777)).to.deep.equal([0o600, 0o600, 0o600]);
-    expect([ask(keyIn('admin.key')).role, ask(keyIn('tenant.key')).role]).to.deep.equal(['admin', 'user']);
+    expect(
+      ['admin.key', 'tenant.key', 'pepper'].map((name) => statSync(pathOf(name)).mode & 0o777),
+    ).to.deep.equal([0o600, 0o600, 0o600]);
+    expect([ask(keyIn('admin.key')).role, ask(keyIn('tenant.key')).role]).to.deep.equal([
+      'admin',
+      'user',
+    ]);
   });
 
   it('has the first keys live on once half of their time is over, for what they make ends with them', async () => {
     await start();
     const kept = [keyIn('admin.key'), keyIn('tenant.key')];
-    const ends = (): readonly number[] => [...store.records.values()].map(({ expiresAt }) => expiresAt - 1_000_000);
+    const ends = (): readonly number[] =>
+      [...store.records.values()].map(({ expiresAt }) => expiresAt - 1_000_000);
 
     clock.time += 30_000;
     await start();
@@ -61,7 +74,10 @@ describe('a start of the daemon', () => {
     await start();
     unlinkSync(pathOf('pepper'));
     const ask = await start();
-    expect([ask(keyIn('admin.key')).role, ask(keyIn('tenant.key')).role]).to.deep.equal(['admin', 'user']);
+    expect([ask(keyIn('admin.key')).role, ask(keyIn('tenant.key')).role]).to.deep.equal([
+      'admin',
+      'user',
+    ]);
   });
 
   it('makes a first key anew whose file is damaged, or holds one of another role', async () => {
@@ -69,7 +85,10 @@ describe('a start of the daemon', () => {
     writeFileSync(pathOf('tenant.key'), keyIn('admin.key'));
     writeFileSync(pathOf('admin.key'), 'spk_\n');
     const ask = await start();
-    expect([ask(keyIn('admin.key')).role, ask(keyIn('tenant.key')).role]).to.deep.equal(['admin', 'user']);
+    expect([ask(keyIn('admin.key')).role, ask(keyIn('tenant.key')).role]).to.deep.equal([
+      'admin',
+      'user',
+    ]);
   });
 
   it('is refused where the pepper is damaged', () => {

@@ -6,36 +6,73 @@ import { logText } from '../../src/log-text.ts';
 const KEY = 'spk_0123456789abcdef_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ';
 
 describe('the log', () => {
-  const logged = (write: (log: ReturnType<typeof createLog>) => void, level: LogLevel = 'info'): string[] => {
+  const logged = (
+    write: (log: ReturnType<typeof createLog>) => void,
+    level: LogLevel = 'info',
+  ): string[] => {
     const lines: string[] = [];
-    write(createLog(level, {}, { write: (line) => { lines.push(line); } }));
+    write(
+      createLog(
+        level,
+        {},
+        {
+          write: (line) => {
+            lines.push(line);
+          },
+        },
+      ),
+    );
     return lines;
   };
 
   it('writes one JSON line with level, time, fields and event', () => {
-    const [line = ''] = logged((log) => { log.info({ entity: 'sb-1', from: 'idle', to: 'running' }, 'sandbox-claimed'); });
+    const [line = ''] = logged((log) => {
+      log.info({ entity: 'sb-1', from: 'idle', to: 'running' }, 'sandbox-claimed');
+    });
 
     const { time, ...rest } = JSON.parse(line) as Record<string, unknown>;
-    expect(rest).to.deep.equal({ level: 'info', entity: 'sb-1', from: 'idle', to: 'running', msg: 'sandbox-claimed' });
+    expect(rest).to.deep.equal({
+      level: 'info',
+      entity: 'sb-1',
+      from: 'idle',
+      to: 'running',
+      msg: 'sandbox-claimed',
+    });
     expect(time).to.match(/^\d{4}-\d\d-\d\dT.*Z$/);
     expect(line.trimEnd()).to.not.include('\n');
   });
 
   it('leaves out what is below its level', () => {
-    const lines = logged((log) => { log.info({}, 'a'); log.warn({}, 'b'); log.error({}, 'c'); }, 'warn');
+    const lines = logged((log) => {
+      log.info({}, 'a');
+      log.warn({}, 'b');
+      log.error({}, 'c');
+    }, 'warn');
 
-    expect(lines.map((line) => (JSON.parse(line) as { msg: string }).msg)).to.deep.equal(['b', 'c']);
+    expect(lines.map((line) => (JSON.parse(line) as { msg: string }).msg)).to.deep.equal([
+      'b',
+      'c',
+    ]);
   });
 
   it('shows an error with its message and its cause', () => {
-    const [line] = logged((log) => { log.error({ error: new Error('outer', { cause: new Error('inner') }) }, 'failed'); });
+    const [line] = logged((log) => {
+      log.error({ error: new Error('outer', { cause: new Error('inner') }) }, 'failed');
+    });
 
     expect(line).to.include('outer').and.include('inner');
   });
 
   it('never shows a secret, by its field or by its shape', () => {
     const lines = logged((log) => {
-      log.warn({ apiKey: 'hidden', body: { token: 'hidden', nested: { secret: 'hidden' } }, headers: { 'service-api-key': 'hidden', authorization: 'hidden' } }, 'x');
+      log.warn(
+        {
+          apiKey: 'hidden',
+          body: { token: 'hidden', nested: { secret: 'hidden' } },
+          headers: { 'service-api-key': 'hidden', authorization: 'hidden' },
+        },
+        'x',
+      );
       log.warn({ url: `/x?key=${KEY}`, error: new Error(`bad key ${KEY}`) }, `y ${KEY}`);
     });
 
@@ -59,11 +96,16 @@ describe('the log', () => {
   it('is text for people on a terminal', () => {
     const plain = (line: string): string => logText(line).replaceAll(/\u001b\[\d+m/g, '');
     const [line = '', failed = ''] = logged((log) => {
-      log.info({ entity: 'pool', from: 'Pending', to: 'Ready', said: 'one\u001b[2J', counts: { idle: 2 } }, 'pool moved');
+      log.info(
+        { entity: 'pool', from: 'Pending', to: 'Ready', said: 'one\u001b[2J', counts: { idle: 2 } },
+        'pool moved',
+      );
       log.error({ error: new Error('no luck') }, 'failed');
     });
 
-    expect(plain(line)).to.match(/^\d\d:\d\d:\d\d\.\d{3} info  pool moved entity=pool from=Pending to=Ready said=one\?\[2J counts=\{"idle":2\}\n$/);
+    expect(plain(line)).to.match(
+      /^\d\d:\d\d:\d\d\.\d{3} info  pool moved entity=pool from=Pending to=Ready said=one\?\[2J counts=\{"idle":2\}\n$/,
+    );
     expect(plain(failed)).to.match(/error failed error=Error: no luck\n +at /);
     expect(logText('no JSON\n')).to.equal('no JSON\n');
   });

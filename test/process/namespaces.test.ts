@@ -4,11 +4,17 @@ import { namespaceOf, teamOf } from '../../src/namespaces.ts';
 describe('the namespace of a team', () => {
   for (const pattern of ['{team}', 'sandboxes-{team}', '{team}-x', 'a-{team}-{team}-b']) {
     it(`is told back from ${pattern}`, () => {
-      for (const team of ['a', 'red', 'red-x', 'x-x']) expect(teamOf(pattern, namespaceOf(pattern, team))).to.equal(team);
+      for (const team of ['a', 'red', 'red-x', 'x-x'])
+        expect(teamOf(pattern, namespaceOf(pattern, team))).to.equal(team);
     });
   }
 
-  it('is nobody\'s where the pattern does not make it', () => {
-    expect([teamOf('sandboxes-{team}', 'kube-system'), teamOf('{team}-x', 'red'), teamOf('a-{team}-{team}-b', 'a-red-blue-b'), teamOf('x-{team}', 'x-')]).to.deep.equal(Array(4).fill(undefined));
+  it("is nobody's where the pattern does not make it", () => {
+    expect([
+      teamOf('sandboxes-{team}', 'kube-system'),
+      teamOf('{team}-x', 'red'),
+      teamOf('a-{team}-{team}-b', 'a-red-blue-b'),
+      teamOf('x-{team}', 'x-'),
+    ]).to.deep.equal(Array(4).fill(undefined));
   });
 });

@@ -27,7 +27,9 @@ describe('sandpool serve', function () {
   });
 
   afterEach(async () => {
-    for (const child of running) if (child.exitCode === null && child.signalCode === null) await ended(child, () => child.kill('SIGKILL'));
+    for (const child of running)
+      if (child.exitCode === null && child.signalCode === null)
+        await ended(child, () => child.kill('SIGKILL'));
     await command('stop', '--all').end;
     rmSync(dataDir, { recursive: true, force: true });
   });
@@ -39,17 +41,28 @@ describe('sandpool serve', function () {
   };
 
   const command = (...args: string[]) => {
-    const child = spawn(process.execPath, ['--import', TSX, MAIN, ...args, '--data-dir', dataDir], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(process.execPath, ['--import', TSX, MAIN, ...args, '--data-dir', dataDir], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     running.push(child);
     const said = { out: '', err: '' };
-    child.stdout.setEncoding('utf8').on('data', (text: string) => { said.out += text; child.emit('said'); });
-    child.stderr.setEncoding('utf8').on('data', (text: string) => { said.err += text; });
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      said.out += text;
+      child.emit('said');
+    });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      said.err += text;
+    });
     const end = once(child, 'close').then(([code]: unknown[]) => code);
     /** Resolves once it has said so; fails where it ends before. */
     const says = async (text: string): Promise<void> => {
       while (!said.out.includes(text)) {
-        const next = await Promise.race([once(child, 'said').then(() => 'said'), end.then(() => 'end')]);
-        if (next === 'end' && !said.out.includes(text)) throw new Error(`ended without saying ${text}: ${said.out}${said.err}`);
+        const next = await Promise.race([
+          once(child, 'said').then(() => 'said'),
+          end.then(() => 'end'),
+        ]);
+        if (next === 'end' && !said.out.includes(text))
+          throw new Error(`ended without saying ${text}: ${said.out}${said.err}`);
       }
     };
     return { child, said, end, says };
@@ -63,10 +76,14 @@ describe('sandpool serve', function () {
     const second = command('serve', '--listen', '127.0.0.1:0');
 
     expect(await second.end).to.equal(1);
-    expect(second.said.err).to.include(`A daemon already runs on ${dataDir}: ${address} (pid ${first.child.pid})`);
+    expect(second.said.err).to.include(
+      `A daemon already runs on ${dataDir}: ${address} (pid ${first.child.pid})`,
+    );
     expect(readDaemonNote(dataDir)?.address).to.equal(address);
     expect(readFileSync(join(dataDir, 'keys/tenant.key'), 'utf8')).to.match(/^spk_/);
-    expect(first.said.out).to.include(`cat ${dataDir}/keys/tenant.key`).and.include('run -- uname -a');
+    expect(first.said.out)
+      .to.include(`cat ${dataDir}/keys/tenant.key`)
+      .and.include('run -- uname -a');
     expect((await fetch(`${address}/healthz`)).status).to.equal(200);
   });
 
@@ -89,22 +106,51 @@ describe('sandpool serve', function () {
     const { port: awayPort } = away.address() as AddressInfo;
     away.close();
     const kubeconfig = join(dataDir, 'kubeconfig');
-    writeFileSync(kubeconfig, JSON.stringify({
-      'apiVersion': 'v1', 'kind': 'Config', 'current-context': 'c', 'clusters': [{ name: 'c', cluster: { server: `https://127.0.0.1:${awayPort}` } }],
-      'users': [{ name: 'c', user: { token: 't' } }], 'contexts': [{ name: 'c', context: { cluster: 'c', user: 'c' } }],
-    }));
+    writeFileSync(
+      kubeconfig,
+      JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'Config',
+        'current-context': 'c',
+        clusters: [{ name: 'c', cluster: { server: `https://127.0.0.1:${awayPort}` } }],
+        users: [{ name: 'c', user: { token: 't' } }],
+        contexts: [{ name: 'c', context: { cluster: 'c', user: 'c' } }],
+      }),
+    );
     writeFileSync(join(dataDir, 'pepper'), '0'.repeat(64));
     writeFileSync(join(dataDir, 'admin.key'), formatApiKey(newApiKeyText(randomBytes)));
-    const options = { 'assembly': 'kubernetes', 'secrets-dir': dataDir, 'kubernetes-kubeconfig': kubeconfig, 'redis-urls': 'redis://127.0.0.1:1', 'listen': '127.0.0.1:0', 'metrics-listen': 'none' };
+    const options = {
+      assembly: 'kubernetes',
+      'secrets-dir': dataDir,
+      'kubernetes-kubeconfig': kubeconfig,
+      'redis-urls': 'redis://127.0.0.1:1',
+      listen: '127.0.0.1:0',
+      'metrics-listen': 'none',
+    };
 
-    const daemon = command('serve', ...Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]));
+    const daemon = command(
+      'serve',
+      ...Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]),
+    );
     let port = 0;
-    await eventually(() => (port = Number(/"port":(\d+).*says that it waits/.exec(daemon.said.err)?.[1] ?? 0)) > 0 || daemon.child.exitCode !== null, 'it listens', 20_000);
-    const [health, readiness, other] = await Promise.all(['healthz', 'readyz', 'v1/sandboxes'].map((path) => fetch(`http://127.0.0.1:${port}/${path}`)));
+    await eventually(
+      () =>
+        (port = Number(/"port":(\d+).*says that it waits/.exec(daemon.said.err)?.[1] ?? 0)) > 0 ||
+        daemon.child.exitCode !== null,
+      'it listens',
+      20_000,
+    );
+    const [health, readiness, other] = await Promise.all(
+      ['healthz', 'readyz', 'v1/sandboxes'].map((path) =>
+        fetch(`http://127.0.0.1:${port}/${path}`),
+      ),
+    );
     daemon.child.kill('SIGTERM');
 
     expect([health?.status, readiness?.status, other?.status]).to.deep.equal([200, 503, 503]);
-    expect(await readiness?.text()).to.include('not ready').and.include(`the start waits for the API server at https://127.0.0.1:${awayPort}`);
+    expect(await readiness?.text())
+      .to.include('not ready')
+      .and.include(`the start waits for the API server at https://127.0.0.1:${awayPort}`);
     expect(await other?.json()).to.include({ errorCode: 'UNAVAILABLE' });
     expect(daemon.said.err).to.include('waits for the API server');
     expect(await daemon.end).to.equal(0);
@@ -117,6 +163,9 @@ describe('sandpool serve', function () {
     const daemon = command('serve', '--config', file);
 
     expect(await daemon.end).to.equal(1);
-    expect(daemon.said.err).to.include('The configuration has 2 faults:').and.include('pidsMax must be').and.include('listen must be');
+    expect(daemon.said.err)
+      .to.include('The configuration has 2 faults:')
+      .and.include('pidsMax must be')
+      .and.include('listen must be');
   });
 });

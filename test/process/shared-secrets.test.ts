@@ -29,7 +29,13 @@ describe('the secrets that replicas share', () => {
     return apiKeys;
   };
   const ensure = (apiKeys: ApiKeyMirror): Promise<void> =>
-    ensureAdminKey({ apiKeys, secrets: readSharedSecrets(folder), clock, lifetimeMs: 1_000, tenant: TENANT });
+    ensureAdminKey({
+      apiKeys,
+      secrets: readSharedSecrets(folder),
+      clock,
+      lifetimeMs: 1_000,
+      tenant: TENANT,
+    });
 
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'sandpool-secrets-'));
@@ -37,14 +43,18 @@ describe('the secrets that replicas share', () => {
     store = new MemoryApiKeys();
     clock = new TestClock();
   });
-  afterEach(() => { rmSync(folder, { recursive: true }); });
+  afterEach(() => {
+    rmSync(folder, { recursive: true });
+  });
 
   it('have the admin key work on every replica, whichever of them comes first', async () => {
     const replicas = [await aReplica(), await aReplica()];
     await Promise.all(replicas.map(ensure));
 
     for (const apiKeys of [...replicas, await aReplica()]) {
-      expect(authenticate({ apiKeys, pepper: readSharedSecrets(folder).pepper, clock })(KEY).role).to.equal('admin');
+      expect(
+        authenticate({ apiKeys, pepper: readSharedSecrets(folder).pepper, clock })(KEY).role,
+      ).to.equal('admin');
     }
     expect(await store.list()).to.have.length(1);
   });
@@ -70,11 +80,21 @@ describe('the secrets that replicas share', () => {
   });
 
   it('name the file that is missing or wrong, and never quote it', () => {
-    for (const [pepper, key, named] of [['secret-ish', KEY, 'pepper'], ['0a'.repeat(31), KEY, 'pepper'], ['0a'.repeat(32), `${KEY}x`, 'admin.key']] as const) {
+    for (const [pepper, key, named] of [
+      ['secret-ish', KEY, 'pepper'],
+      ['0a'.repeat(31), KEY, 'pepper'],
+      ['0a'.repeat(32), `${KEY}x`, 'admin.key'],
+    ] as const) {
       write(pepper, key);
-      expect(() => readSharedSecrets(folder)).to.throw(join(folder, named)).and.satisfy(({ message }: Error) => !message.includes('secret-ish') && !message.includes(TEXT.secret));
+      expect(() => readSharedSecrets(folder))
+        .to.throw(join(folder, named))
+        .and.satisfy(
+          ({ message }: Error) => !message.includes('secret-ish') && !message.includes(TEXT.secret),
+        );
     }
     rmSync(join(folder, 'pepper'));
-    expect(() => readSharedSecrets(folder)).to.throw(/pepper can't be read: ENOENT; see docs\/kubernetes\.md/);
+    expect(() => readSharedSecrets(folder)).to.throw(
+      /pepper can't be read: ENOENT; see docs\/kubernetes\.md/,
+    );
   });
 });

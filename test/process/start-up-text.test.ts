@@ -3,15 +3,21 @@ import { readyText, stoppedText } from '../../src/start-up-text.ts';
 
 describe('what the daemon tells a person', () => {
   const startUp = {
-    address: 'http://127.0.0.1:8080', dataDir: '/var/lib/sandpool', usualDataDir: true,
-    command: '/opt/sandpool/bin/sandpool', workingDir: '/opt/sandpool', poolName: 'default',
+    address: 'http://127.0.0.1:8080',
+    dataDir: '/var/lib/sandpool',
+    usualDataDir: true,
+    command: '/opt/sandpool/bin/sandpool',
+    workingDir: '/opt/sandpool',
+    poolName: 'default',
   };
 
   it('names the address, the key files and three lines to try', () => {
     const lines = readyText(startUp).split('\n');
 
     expect(lines).to.include('Sandpool is ready at http://127.0.0.1:8080');
-    expect(lines).to.include('Keys: /var/lib/sandpool/keys/tenant.key (tenant), /var/lib/sandpool/keys/admin.key (admin)');
+    expect(lines).to.include(
+      'Keys: /var/lib/sandpool/keys/tenant.key (tenant), /var/lib/sandpool/keys/admin.key (admin)',
+    );
     expect(lines).to.include.members([
       '  ./bin/sandpool run -- uname -a',
       `  curl -H "SERVICE-API-KEY: $(cat /var/lib/sandpool/keys/tenant.key)" -H 'content-type: application/json' -d '{"poolName":"default"}' http://127.0.0.1:8080/sandboxes`,
@@ -20,15 +26,24 @@ describe('what the daemon tells a person', () => {
   });
 
   it('gives lines that work as they stand, elsewhere and with another data folder too', () => {
-    const text = readyText({ ...startUp, workingDir: '/home/me', dataDir: '/tmp/my data', usualDataDir: false });
+    const text = readyText({
+      ...startUp,
+      workingDir: '/home/me',
+      dataDir: '/tmp/my data',
+      usualDataDir: false,
+    });
 
-    expect(text).to.include(`  SANDPOOL_DATA_DIR='/tmp/my data' /opt/sandpool/bin/sandpool run -- uname -a`);
+    expect(text).to.include(
+      `  SANDPOOL_DATA_DIR='/tmp/my data' /opt/sandpool/bin/sandpool run -- uname -a`,
+    );
     expect(text).to.include(`$(cat '/tmp/my data/keys/tenant.key')`);
   });
 
   it('says at the end how many sandboxes are left, and how to end them', () => {
     expect(stoppedText(0, startUp)).to.equal('Sandpool has stopped; no sandbox is left.\n');
-    expect(stoppedText(1, startUp)).to.include('1 sandbox is left').and.include('./bin/sandpool stop --all');
+    expect(stoppedText(1, startUp))
+      .to.include('1 sandbox is left')
+      .and.include('./bin/sandpool stop --all');
     expect(stoppedText(4, startUp)).to.include('4 sandboxes are left');
   });
 });

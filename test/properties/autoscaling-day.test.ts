@@ -9,40 +9,95 @@ const to = fc.nat({ max: 2 });
 const count = fc.constantFrom(1, 1, 2, 7);
 const size = fc.nat({ max: 12 });
 
-const group = fc.record({
-  up: fc.record({
-    mode: fc.constantFrom(...SCALE_UP_MODES), cooldownSeconds: fc.constantFrom(0, 10, 60), idleThresholdSeconds: fc.constantFrom(0, 10),
-    idleZeroQuietWindowSeconds: fc.constantFrom(0, 60), saturationCooldownSeconds: fc.constantFrom(0, 120),
-  }),
-  down: fc.record({ idleTimeoutSeconds: fc.constantFrom(0, 5, 60, 600), stabilizationSeconds: fc.constantFrom(0, 30, 300), protectionWindowSeconds: fc.constantFrom(0, 20, 120) }),
-  maxReplicas: fc.constantFrom(4, 20, 100),
-}).map((parts) => aGroup(parts));
+const group = fc
+  .record({
+    up: fc.record({
+      mode: fc.constantFrom(...SCALE_UP_MODES),
+      cooldownSeconds: fc.constantFrom(0, 10, 60),
+      idleThresholdSeconds: fc.constantFrom(0, 10),
+      idleZeroQuietWindowSeconds: fc.constantFrom(0, 60),
+      saturationCooldownSeconds: fc.constantFrom(0, 120),
+    }),
+    down: fc.record({
+      idleTimeoutSeconds: fc.constantFrom(0, 5, 60, 600),
+      stabilizationSeconds: fc.constantFrom(0, 30, 300),
+      protectionWindowSeconds: fc.constantFrom(0, 20, 120),
+    }),
+    maxReplicas: fc.constantFrom(4, 20, 100),
+  })
+  .map((parts) => aGroup(parts));
 
-const rules = fc.array(fc.record({ minReplicas: fc.nat({ max: 2 }), maxReplicas: size, scaleUpPriority: fc.nat({ max: 1 }), scaleDownPriority: fc.nat({ max: 1 }) }), { minLength: 1, maxLength: 3 })
+const rules = fc
+  .array(
+    fc.record({
+      minReplicas: fc.nat({ max: 2 }),
+      maxReplicas: size,
+      scaleUpPriority: fc.nat({ max: 1 }),
+      scaleDownPriority: fc.nat({ max: 1 }),
+    }),
+    { minLength: 1, maxLength: 3 },
+  )
   .map((all) => all.map((parts, index) => aRule({ ...parts, name: 'abc'.charAt(index) })));
 
 const step: fc.Arbitrary<DayStep> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ do: fc.constantFrom('claim', 'end'), to, count }) },
   { weight: 8, arbitrary: fc.record({ do: fc.constant('settle'), to }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('break'), to, why: fc.constantFrom('unschedulable', 'start failures', undefined) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('break'),
+      to,
+      why: fc.constantFrom('unschedulable', 'start failures', undefined),
+    }),
+  },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('wait'), to, waits: fc.boolean() }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('quota'), to, left: fc.constantFrom(0, 1, 5, undefined) }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('bounds'), least: size, most: fc.nat({ max: 40 }) }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('member bounds'), to, least: fc.nat({ max: 4 }), most: size }) },
-  { weight: 8, arbitrary: fc.record({ do: fc.constant('pass'), looks: fc.constantFrom(1, 1, 3, 30) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('quota'),
+      to,
+      left: fc.constantFrom(0, 1, 5, undefined),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant('bounds'), least: size, most: fc.nat({ max: 40 }) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('member bounds'),
+      to,
+      least: fc.nat({ max: 4 }),
+      most: size,
+    }),
+  },
+  {
+    weight: 8,
+    arbitrary: fc.record({ do: fc.constant('pass'), looks: fc.constantFrom(1, 1, 3, 30) }),
+  },
 );
 
 describe('the arithmetic of autoscaling, through any day', () => {
   let [decisions, rests] = [0, 0];
 
   it('keeps its promises at each look, after a restart too, and leaves no claim waiting where there is room', () => {
-    check(fc.property(group, rules, fc.array(step, { maxLength: 40, size: 'max' }), to, (policy, members, taken, last) => {
-      const day = new AutoscalingDay(policy, members);
-      for (const one of taken) day.take(one);
-      day.calmDown(last);
-      decisions += day.decisions;
-      rests += day.rests;
-    }), { numRuns: 400 });
+    check(
+      fc.property(
+        group,
+        rules,
+        fc.array(step, { maxLength: 40, size: 'max' }),
+        to,
+        (policy, members, taken, last) => {
+          const day = new AutoscalingDay(policy, members);
+          for (const one of taken) day.take(one);
+          day.calmDown(last);
+          decisions += day.decisions;
+          rests += day.rests;
+        },
+      ),
+      { numRuns: 400 },
+    );
   });
 
   it('was asked to decide in earnest', () => {

@@ -7,15 +7,22 @@ import { AnAutoscalingGroup } from '../machines/an-autoscaling-group.ts';
 import { CountedPool } from './counted-pool.ts';
 
 export type ReplicaStep =
-  | { readonly do: 'carry out'; readonly by: number; readonly pick: number; readonly answered: boolean; readonly done: boolean }
+  | {
+      readonly do: 'carry out';
+      readonly by: number;
+      readonly pick: number;
+      readonly answered: boolean;
+      readonly done: boolean;
+    }
   | { readonly do: 'look' | 'hear' | 'lead' | 'follow' | 'crash' | 'deadline'; readonly by: number }
   | { readonly do: 'claim' | 'end' | 'settle'; readonly to: number }
   | { readonly do: 'edit'; readonly group: AutoscalingGroup }
   | { readonly do: 'time'; readonly ms: number };
 
 /**
- * Several replicas over one saved state, each of which may believe that it leads. What they ask for is done late, or not, and
- * answered or not; a crash forgets all that a replica knew. Each decision is carried out once on each pool at most.
+ * Several replicas over one saved state, each of which may believe that it leads. What they ask for
+ * is done late, or not, and answered or not; a crash forgets all that a replica knew. Each decision
+ * is carried out once on each pool at most.
  */
 export class AutoscalingReplicas {
   now = 50_000_000;
@@ -37,23 +44,41 @@ export class AutoscalingReplicas {
     const replica = 'by' in step ? this.#replicas[step.by % 2] : undefined;
     const pool = 'to' in step ? this.pools[step.to % this.pools.length] : undefined;
     switch (step.do) {
-      case 'carry out': return replica && this.#carryOut(replica, step);
-      case 'look': return replica && this.#look(replica);
-      case 'hear': return replica?.hear(this.#words, this.now);
+      case 'carry out':
+        return replica && this.#carryOut(replica, step);
+      case 'look':
+        return replica && this.#look(replica);
+      case 'hear':
+        return replica?.hear(this.#words, this.now);
       // As the barrier of a new leader has it: what it knows is no older than its lease.
-      case 'lead': return replica?.lead(this.#words, this.now);
-      case 'follow': replica?.actor.send({ type: 'FOLLOW' }); return;
-      case 'crash': return this.#crash(step.by % 2);
-      case 'deadline': replica?.actor.send({ type: 'DEADLINE', now: this.now }); return;
-      case 'claim': return pool?.claim(this.now);
-      case 'end': return pool?.end();
-      case 'settle': return pool?.settle(this.now);
-      case 'edit': this.#group = step.group; return;
-      case 'time': this.now += step.ms;
+      case 'lead':
+        return replica?.lead(this.#words, this.now);
+      case 'follow':
+        replica?.actor.send({ type: 'FOLLOW' });
+        return;
+      case 'crash':
+        return this.#crash(step.by % 2);
+      case 'deadline':
+        replica?.actor.send({ type: 'DEADLINE', now: this.now });
+        return;
+      case 'claim':
+        return pool?.claim(this.now);
+      case 'end':
+        return pool?.end();
+      case 'settle':
+        return pool?.settle(this.now);
+      case 'edit':
+        this.#group = step.group;
+        return;
+      case 'time':
+        this.now += step.ms;
     }
   }
 
-  /** One replica leads, and all that it asks for is done: it must come to rest, whatever was saved before. */
+  /**
+   * One replica leads, and all that it asks for is done: it must come to rest, whatever was saved
+   * before.
+   */
   calmDown(): void {
     this.#crash(1);
     const replica = this.#replicas[0];
@@ -71,44 +96,82 @@ export class AutoscalingReplicas {
       this.#look(replica);
       for (const pool of this.pools) pool.settle(this.now);
     }
-    expect(replica.asked.map(({ intent: { type } }) => type), 'still decides, though nothing happens').to.not.include('save');
+    expect(
+      replica.asked.map(({ intent: { type } }) => type),
+      'still decides, though nothing happens',
+    ).to.not.include('save');
     if (this.#group.enabled) expect(replica.actor.state).to.match(/^enabled\.resting/);
     else expect(replica.actor.state).to.equal('disabled');
     const desired = this.pools.reduce((sum, { replicas }) => sum + replicas, 0);
-    if (this.#group.enabled) expect(desired, 'within bounds').to.be.within(Math.min(this.#group.minReplicas, this.#group.maxReplicas), this.#group.maxReplicas);
+    if (this.#group.enabled)
+      expect(desired, 'within bounds').to.be.within(
+        Math.min(this.#group.minReplicas, this.#group.maxReplicas),
+        this.#group.maxReplicas,
+      );
   }
 
-  get #words(): GroupWords { return { group: this.#group, rules: this.#rules, memory: this.#memory }; }
+  get #words(): GroupWords {
+    return { group: this.#group, rules: this.#rules, memory: this.#memory };
+  }
 
-  get #memory(): GroupMemory { return JSON.parse(this.#saved) as GroupMemory; }
+  get #memory(): GroupMemory {
+    return JSON.parse(this.#saved) as GroupMemory;
+  }
 
   #look(replica: Replica): void {
     const { deadline } = replica.actor.context;
     if (deadline === undefined || deadline > this.now) return;
-    const members = this.pools.map((pool) => pool.observed(this.now, this.#group.scaleDownPolicy.protectionWindowSeconds * 1_000));
+    const members = this.pools.map((pool) =>
+      pool.observed(this.now, this.#group.scaleDownPolicy.protectionWindowSeconds * 1_000),
+    );
     replica.actor.send({ type: 'OBSERVED', members, now: this.now });
     replica.gather();
   }
 
-  #crash(index: number): void { this.#replicas[index] = new Replica(this.#words); }
+  #crash(index: number): void {
+    this.#replicas[index] = new Replica(this.#words);
+  }
 
-  #carryOut(replica: Replica, { pick, answered, done }: { readonly pick: number; readonly answered: boolean; readonly done: boolean }): void {
+  #carryOut(
+    replica: Replica,
+    {
+      pick,
+      answered,
+      done,
+    }: { readonly pick: number; readonly answered: boolean; readonly done: boolean },
+  ): void {
     replica.gather();
     const [asked] = replica.asked.splice(pick % Math.max(1, replica.asked.length), 1);
     if (!asked) return;
     switch (asked.intent.type) {
       case 'save': {
         const lands = done && this.#save(asked.words, asked.intent);
-        if (answered) replica.actor.send({ type: lands ? 'SAVED' : 'SAVE_LOST', id: asked.intent.id, now: this.now });
+        if (answered)
+          replica.actor.send({
+            type: lands ? 'SAVED' : 'SAVE_LOST',
+            id: asked.intent.id,
+            now: this.now,
+          });
         break;
       }
-      case 'remember': if (done && this.#memory.last === asked.intent.last) this.#saved = JSON.stringify(asked.intent.memory); break;
+      case 'remember':
+        if (done && this.#memory.last === asked.intent.last)
+          this.#saved = JSON.stringify(asked.intent.memory);
+        break;
       case 'apply': {
         const kind = done ? this.#apply(asked.intent) : undefined;
-        if (kind && answered) replica.actor.send({ type: 'CHANGED', id: asked.intent.id, member: asked.intent.change.member, outcome: { kind }, now: this.now });
+        if (kind && answered)
+          replica.actor.send({
+            type: 'CHANGED',
+            id: asked.intent.id,
+            member: asked.intent.change.member,
+            outcome: { kind },
+            now: this.now,
+          });
         break;
       }
-      case 'tell': break;
+      case 'tell':
+        break;
     }
     replica.gather();
   }
@@ -116,12 +179,16 @@ export class AutoscalingReplicas {
   #save(words: string, intent: Extract<GroupIntent, { type: 'save' }>): boolean {
     const stored = this.#memory;
     if (samePending(stored, intent.memory)) return true;
-    if (stored.last !== intent.last || words !== JSON.stringify([this.#group, this.#rules])) return false;
+    if (stored.last !== intent.last || words !== JSON.stringify([this.#group, this.#rules]))
+      return false;
     this.#saved = JSON.stringify(intent.memory);
     return true;
   }
 
-  #apply({ id, change: { member, from, to } }: Extract<GroupIntent, { type: 'apply' }>): 'done' | 'overtaken' {
+  #apply({
+    id,
+    change: { member, from, to },
+  }: Extract<GroupIntent, { type: 'apply' }>): 'done' | 'overtaken' {
     const pool = this.pools.find(({ name }) => name === member);
     if (!pool) return 'overtaken';
     if (pool.decided === id) return 'done';
@@ -137,13 +204,18 @@ export class AutoscalingReplicas {
   }
 }
 
-interface Asked { readonly intent: GroupIntent; readonly words: string }
+interface Asked {
+  readonly intent: GroupIntent;
+  readonly words: string;
+}
 
 class Replica {
   readonly actor: AnAutoscalingGroup;
   readonly asked: Asked[] = [];
 
-  constructor(words: GroupWords) { this.actor = new AnAutoscalingGroup(words); }
+  constructor(words: GroupWords) {
+    this.actor = new AnAutoscalingGroup(words);
+  }
 
   hear(words: GroupWords, now: number): void {
     this.actor.send({ type: 'RECORD', ...words, now });
@@ -159,7 +231,8 @@ class Replica {
   /** With what the owner's words were when it was asked for. */
   gather(): void {
     const { group, rules } = this.actor.context;
-    for (const intent of this.actor.taken()) this.asked.push({ intent, words: JSON.stringify([group, rules]) });
+    for (const intent of this.actor.taken())
+      this.asked.push({ intent, words: JSON.stringify([group, rules]) });
     this.asked.splice(0, Math.max(0, this.asked.length - 50));
   }
 }

@@ -2,20 +2,25 @@ import { randomInt } from 'node:crypto';
 import fc from 'fast-check';
 
 /**
- * Runs a property and prints the parameters that repeat the run. A failure prints seed and path too: pass them as
- * `replay` to get the shrunken case again.
+ * Runs a property and prints the parameters that repeat the run. A failure prints seed and path
+ * too: pass them as `replay` to get the shrunken case again.
  */
 export const check = <T>(property: fc.IProperty<T>, replay: fc.Parameters<T> = {}): void => {
   fc.assert(property, told(replay));
 };
 
 /** The same for one that takes its time. */
-export const checkAsync = async <T>(property: fc.IAsyncProperty<T>, replay: fc.Parameters<T> = {}): Promise<void> => {
+export const checkAsync = async <T>(
+  property: fc.IAsyncProperty<T>,
+  replay: fc.Parameters<T> = {},
+): Promise<void> => {
   await fc.assert(property, told(replay));
 };
 
 const told = <T>(replay: fc.Parameters<T>): fc.Parameters<T> => {
   const parameters: fc.Parameters<T> = { numRuns: 1_000, seed: randomInt(2 ** 31), ...replay };
-  process.stdout.write(`      fast-check ${JSON.stringify({ seed: parameters.seed, numRuns: parameters.numRuns })}\n`);
+  process.stdout.write(
+    `      fast-check ${JSON.stringify({ seed: parameters.seed, numRuns: parameters.numRuns })}\n`,
+  );
   return parameters;
 };

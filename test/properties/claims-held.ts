@@ -21,7 +21,9 @@ export type ClaimStep =
     }
   | { readonly do: 'time'; readonly ms: number };
 
-/** A pool of three, claims of every kind, and all that may come between a claim's pick and its end. */
+/**
+ * A pool of three, claims of every kind, and all that may come between a claim's pick and its end.
+ */
 export const aClaimWorld = async () => {
   const world = await aSupervisor({ pool: { replicas: 3 } });
   const { supervisor, driver, clock, coordination, unsettled, pool } = world;

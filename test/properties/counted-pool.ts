@@ -1,7 +1,10 @@
 import type { MemberObservation } from '../../src/machines/autoscaling-observation.ts';
 import type { TroubleReason } from '../../src/model/scaling-decision.ts';
 
-/** A pool that is counts alone. It is filled when it is told to; what starts is ready, or fails, when it is told to. */
+/**
+ * A pool that is counts alone. It is filled when it is told to; what starts is ready, or fails,
+ * when it is told to.
+ */
 export class CountedPool {
   readonly name: string;
   replicas: number;
@@ -19,7 +22,9 @@ export class CountedPool {
   failedAt = 0;
   quota: number | undefined;
 
-  constructor(name: string, replicas: number) { [this.name, this.replicas] = [name, replicas]; }
+  constructor(name: string, replicas: number) {
+    [this.name, this.replicas] = [name, replicas];
+  }
 
   claim(now: number): void {
     this.claimedAt = now;
@@ -27,9 +32,14 @@ export class CountedPool {
     else this.running += 1;
   }
 
-  end(): void { this.running = Math.max(0, this.running - 1); }
+  end(): void {
+    this.running = Math.max(0, this.running - 1);
+  }
 
-  /** Launches what is missing and trims what is too much of what is unclaimed; what starts is ready, and served to who waits. */
+  /**
+   * Launches what is missing and trims what is too much of what is unclaimed; what starts is ready,
+   * and served to who waits.
+   */
   settle(now: number): void {
     while (this.present > this.replicas && this.starting > 0) this.starting -= 1;
     while (this.present > this.replicas && this.idle.length > 0) this.idle.shift();
@@ -41,15 +51,41 @@ export class CountedPool {
     for (; this.pending > 0 && this.idle.length > 0; this.pending -= 1) this.claim(now);
   }
 
-  get present(): number { return this.running + this.starting + this.idle.length; }
+  get present(): number {
+    return this.running + this.starting + this.idle.length;
+  }
 
   observed(now: number, protectionMs: number): MemberObservation {
-    const { name, replicas: desired, running, pending, claimedAt, decided, broken, failedAt, quota } = this;
+    const {
+      name,
+      replicas: desired,
+      running,
+      pending,
+      claimedAt,
+      decided,
+      broken,
+      failedAt,
+      quota,
+    } = this;
     const owed = Math.max(0, desired - running - this.idle.length);
-    const trouble = broken && broken !== 'quota' && owed > 0 && failedAt > 0 ? { trouble: { reason: broken, count: owed, since: failedAt } } : {};
+    const trouble =
+      broken && broken !== 'quota' && owed > 0 && failedAt > 0
+        ? { trouble: { reason: broken, count: owed, since: failedAt } }
+        : {};
     return {
-      name, desired, running, idle: this.idle.length, unavailable: 0, settled: this.idle.filter((born) => born <= now - protectionMs).length,
-      pending, ...(this.waits ? { waiting: pending } : {}), claimedAt, reachable: true, decided, ...trouble, ...(quota === undefined ? {} : { quota }),
+      name,
+      desired,
+      running,
+      idle: this.idle.length,
+      unavailable: 0,
+      settled: this.idle.filter((born) => born <= now - protectionMs).length,
+      pending,
+      ...(this.waits ? { waiting: pending } : {}),
+      claimedAt,
+      reachable: true,
+      decided,
+      ...trouble,
+      ...(quota === undefined ? {} : { quota }),
     };
   }
 }

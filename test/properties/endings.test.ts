@@ -25,7 +25,10 @@ const aNamespace = fc.record({
 });
 const namespaces = fc.array(aNamespace, { minLength: 2, maxLength: 6, size: 'max' });
 
-/** How many calls a namespace that refuses gets in a minute, for each of its pools: 8 and their looks again and again. */
+/**
+ * How many calls a namespace that refuses gets in a minute, for each of its pools: 8 and their
+ * looks again and again.
+ */
 const MOST_REFUSALS = 8 * 2 * (WITHIN_MS / 1_000);
 
 describe('ends that nobody waits for', () => {

@@ -6,10 +6,13 @@ describe('leases of shards, whatever fails', function () {
   this.timeout(180_000);
 
   it(`have one holder at most, and each shard is led within ${LED_WITHIN_MS / 1_000} s of calm`, async () => {
-    await checkAsync(fc.asyncProperty(faults, fc.integer(), async (faultsToCome, seed) => {
-      const world = new LeaseWorld(seed);
-      await world.suffer(faultsToCome);
-      await world.isLedAfterwards();
-    }), { numRuns: 200 });
+    await checkAsync(
+      fc.asyncProperty(faults, fc.integer(), async (faultsToCome, seed) => {
+        const world = new LeaseWorld(seed);
+        await world.suffer(faultsToCome);
+        await world.isLedAfterwards();
+      }),
+      { numRuns: 200 },
+    );
   });
 });

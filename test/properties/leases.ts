@@ -10,9 +10,14 @@ import { VirtualProcess, VirtualTime } from './virtual-time.ts';
 
 /** Of a shard, after the last fault. */
 export const LED_WITHIN_MS = 10_000;
-/** A hand-over in calm may leave a shard without a leader for so long: what is under way is let end, and its next one may not take it. */
+/**
+ * A hand-over in calm may leave a shard without a leader for so long: what is under way is let end,
+ * and its next one may not take it.
+ */
 const HAND_OVER_MS = 6_000;
-/** One whose mirror is behind for ever shows that only once it has won a lease: it holds it so long. */
+/**
+ * One whose mirror is behind for ever shows that only once it has won a lease: it holds it so long.
+ */
 const BEHIND_MS = 5_000;
 /** Long enough for what is kept from a replica that does not take it to be offered to it again. */
 const CALM_MS = 45_000;
@@ -21,15 +26,53 @@ const ALL = Array.from({ length: SHARDS }, (_, shard) => shard);
 const ms = (most: number) => fc.integer({ min: 1, max: most });
 const who = fc.nat(3);
 
-/** What happens to replicas and Redis, each after so many ms. `forMs` of a fault that ends by itself. */
-export const faults = fc.array(fc.record({ afterMs: fc.oneof(ms(300), ms(6_000)), fault: fc.oneof(
-  fc.record({ kind: fc.constantFrom('start', 'flush' as const) }),
-  fc.record({ kind: fc.constantFrom('kill', 'restart', 'leave', 'hang drains', 'fail drains', 'throw', 'lock nothing', 'behind for ever', 'stand down' as const), who }),
-  fc.record({ kind: fc.constantFrom('stop replica', 'cut link', 'fail catch-up', 'hang catch-up' as const), who, forMs: fc.oneof(ms(3_000), ms(20_000)) }),
-  fc.record({ kind: fc.constantFrom('stop Redis', 'take Redis away', 'slow Redis' as const), forMs: fc.oneof(ms(2_000), ms(20_000)) }),
-  fc.record({ kind: fc.constant('stall a hand-over' as const), forMs: ms(3_000) }),
-  fc.record({ kind: fc.constant('fail over' as const), ageMs: ms(5_000), clockAhead: fc.integer({ min: -20_000, max: 20_000 }) }),
-) }), { maxLength: 10 });
+/**
+ * What happens to replicas and Redis, each after so many ms. `forMs` of a fault that ends by
+ * itself.
+ */
+export const faults = fc.array(
+  fc.record({
+    afterMs: fc.oneof(ms(300), ms(6_000)),
+    fault: fc.oneof(
+      fc.record({ kind: fc.constantFrom('start', 'flush' as const) }),
+      fc.record({
+        kind: fc.constantFrom(
+          'kill',
+          'restart',
+          'leave',
+          'hang drains',
+          'fail drains',
+          'throw',
+          'lock nothing',
+          'behind for ever',
+          'stand down' as const,
+        ),
+        who,
+      }),
+      fc.record({
+        kind: fc.constantFrom(
+          'stop replica',
+          'cut link',
+          'fail catch-up',
+          'hang catch-up' as const,
+        ),
+        who,
+        forMs: fc.oneof(ms(3_000), ms(20_000)),
+      }),
+      fc.record({
+        kind: fc.constantFrom('stop Redis', 'take Redis away', 'slow Redis' as const),
+        forMs: fc.oneof(ms(2_000), ms(20_000)),
+      }),
+      fc.record({ kind: fc.constant('stall a hand-over' as const), forMs: ms(3_000) }),
+      fc.record({
+        kind: fc.constant('fail over' as const),
+        ageMs: ms(5_000),
+        clockAhead: fc.integer({ min: -20_000, max: 20_000 }),
+      }),
+    ),
+  }),
+  { maxLength: 10 },
+);
 
 type Fault = (typeof faults extends fc.Arbitrary<readonly (infer T)[]> ? T : never)['fault'];
 
@@ -46,16 +89,49 @@ class VirtualReplica {
   throws = false;
   leaves = false;
 
-  constructor(time: VirtualTime, redis: VirtualRedis, { name, random }: { readonly name: string; readonly random: () => number }) {
+  constructor(
+    time: VirtualTime,
+    redis: VirtualRedis,
+    { name, random }: { readonly name: string; readonly random: () => number },
+  ) {
     this.name = name;
     this.process = new VirtualProcess(time, 0.985 + random() * 0.03);
-    this.store = new VirtualLeaseStore({ time, redis, process: this.process, replica: name, random });
-    this.leases = new RedisLeases({ store: this.store, log: quietLog, replica: name, time: this.process });
-    const report = (): void => { if (this.throws) throw new Error('an actor throws'); };
+    this.store = new VirtualLeaseStore({
+      time,
+      redis,
+      process: this.process,
+      replica: name,
+      random,
+    });
+    this.leases = new RedisLeases({
+      store: this.store,
+      log: quietLog,
+      replica: name,
+      time: this.process,
+    });
+    const report = (): void => {
+      if (this.throws) throw new Error('an actor throws');
+    };
     this.leading = new Leading({
-      leases: this.leases, clock: this.process, log: quietLog, lead: report, follow: report,
-      caughtUp: () => this.#after(random() * 500, this.catchUp === 'works' && !this.isBehindForEver ? 'works' : this.catchUp === 'hangs' ? 'hangs' : 'fails'),
-      drained: () => this.#after(random() * 200, this.drains === 'work' ? 'works' : this.drains === 'hang' ? 'hangs' : 'fails'),
+      leases: this.leases,
+      clock: this.process,
+      log: quietLog,
+      lead: report,
+      follow: report,
+      caughtUp: () =>
+        this.#after(
+          random() * 500,
+          this.catchUp === 'works' && !this.isBehindForEver
+            ? 'works'
+            : this.catchUp === 'hangs'
+              ? 'hangs'
+              : 'fails',
+        ),
+      drained: () =>
+        this.#after(
+          random() * 200,
+          this.drains === 'work' ? 'works' : this.drains === 'hang' ? 'hangs' : 'fails',
+        ),
     });
   }
 
@@ -75,17 +151,28 @@ class VirtualReplica {
     this.process.ended = true;
   }
 
-  kill(): void { this.process.ended = true; }
+  kill(): void {
+    this.process.ended = true;
+  }
 
-  get lives(): boolean { return !this.process.ended; }
+  get lives(): boolean {
+    return !this.process.ended;
+  }
 
-  leads(shard: number): boolean { return this.lives && this.process.stoppedUntil === 0 && this.leading.leads(shard); }
-  holds(shard: number): boolean { return this.lives && this.leases.lease(shard)?.held() === true; }
+  leads(shard: number): boolean {
+    return this.lives && this.process.stoppedUntil === 0 && this.leading.leads(shard);
+  }
+  holds(shard: number): boolean {
+    return this.lives && this.leases.lease(shard)?.held() === true;
+  }
 
   #after(delayMs: number, how: 'works' | 'fails' | 'hangs'): Promise<void> {
     return new Promise((resolve, reject) => {
       if (how === 'hangs') return;
-      this.process.after(delayMs, () => { if (how === 'works') resolve(); else reject(new Error('out of reach')); });
+      this.process.after(delayMs, () => {
+        if (how === 'works') resolve();
+        else reject(new Error('out of reach'));
+      });
     });
   }
 }
@@ -106,15 +193,28 @@ export class LeaseWorld {
     for (let n = 0; n < 2; n++) this.#start();
   }
 
-  async suffer(faultsToCome: readonly { readonly afterMs: number; readonly fault: Fault }[]): Promise<void> {
+  async suffer(
+    faultsToCome: readonly { readonly afterMs: number; readonly fault: Fault }[],
+  ): Promise<void> {
     for (const { afterMs, fault } of faultsToCome) {
-      await this.time.pass(afterMs, () => { this.#isHeldOnce(); });
+      await this.time.pass(afterMs, () => {
+        this.#isHeldOnce();
+      });
       this.#strike(fault);
     }
-    if (!this.#living.some(({ store, isBehindForEver, leaves }) => !store.locksNothing && !isBehindForEver && !leaves)) this.#start();
-    await this.time.pass(Math.max(0, this.#calmAt - this.time.now), () => { this.#isHeldOnce(); });
+    if (
+      !this.#living.some(
+        ({ store, isBehindForEver, leaves }) => !store.locksNothing && !isBehindForEver && !leaves,
+      )
+    )
+      this.#start();
+    await this.time.pass(Math.max(0, this.#calmAt - this.time.now), () => {
+      this.#isHeldOnce();
+    });
     this.#redis.stallsAtUnlockMs = 0;
-    await this.time.pass(Math.max(0, this.#redis.stoppedUntil - this.time.now), () => { this.#isHeldOnce(); });
+    await this.time.pass(Math.max(0, this.#redis.stoppedUntil - this.time.now), () => {
+      this.#isHeldOnce();
+    });
     this.#calmAt = this.time.now;
   }
 
@@ -123,10 +223,14 @@ export class LeaseWorld {
     const ledAt = new Map<number, number>();
     const look = (): void => {
       this.#isHeldOnce();
-      for (const shard of ALL) if (this.#replicas.filter((replica) => replica.leads(shard)).length === 1) ledAt.set(shard, this.time.now);
+      for (const shard of ALL)
+        if (this.#replicas.filter((replica) => replica.leads(shard)).length === 1)
+          ledAt.set(shard, this.time.now);
     };
     const isLedWithin = (withinMs: number, what: string): void => {
-      const unled = ALL.filter((shard) => this.time.now - (ledAt.get(shard) ?? Number.NEGATIVE_INFINITY) > withinMs);
+      const unled = ALL.filter(
+        (shard) => this.time.now - (ledAt.get(shard) ?? Number.NEGATIVE_INFINITY) > withinMs,
+      );
       if (unled.length > 0) this.#fail(what, unled);
     };
     // A mirror that stays behind is a fault that does not end.
@@ -141,68 +245,123 @@ export class LeaseWorld {
     });
   }
 
-  get #living(): readonly VirtualReplica[] { return this.#replicas.filter(({ lives }) => lives); }
+  get #living(): readonly VirtualReplica[] {
+    return this.#replicas.filter(({ lives }) => lives);
+  }
 
   /** By the holders' own clocks. */
   #isHeldOnce(): void {
     if (this.time.now < this.#forgetfulUntil) return;
-    const twice = ALL.filter((shard) => this.#replicas.filter((replica) => replica.holds(shard)).length > 1);
+    const twice = ALL.filter(
+      (shard) => this.#replicas.filter((replica) => replica.holds(shard)).length > 1,
+    );
     if (twice.length > 0) this.#fail('are held twice', twice);
   }
 
   #fail(what: string, shards: readonly number[]): never {
-    const replicas = this.#living.map(({ name, leases, leading }) => `${name} holds [${ALL.filter((shard) => leases.lease(shard)).join()}], leads [${leading.shards.join()}], sees ${leases.replicas().join()}`);
-    expect.fail(`at ${Math.round(this.time.now)} ms, calm since ${Math.round(this.#calmAt)} ms, shards ${shards.join()} ${what}; ${replicas.join('; ')}`);
+    const replicas = this.#living.map(
+      ({ name, leases, leading }) =>
+        `${name} holds [${ALL.filter((shard) => leases.lease(shard)).join()}], leads [${leading.shards.join()}], sees ${leases.replicas().join()}`,
+    );
+    expect.fail(
+      `at ${Math.round(this.time.now)} ms, calm since ${Math.round(this.#calmAt)} ms, shards ${shards.join()} ${what}; ${replicas.join('; ')}`,
+    );
   }
 
   #start(): void {
-    const replica = new VirtualReplica(this.time, this.#redis, { name: `r${this.#started++}`, random: this.#random });
+    const replica = new VirtualReplica(this.time, this.#redis, {
+      name: `r${this.#started++}`,
+      random: this.#random,
+    });
     this.#replicas.push(replica);
     replica.start();
   }
 
   #strike(fault: Fault): void {
-    const victim = 'who' in fault ? this.#living[fault.who % Math.max(1, this.#living.length)] : undefined;
+    const victim =
+      'who' in fault ? this.#living[fault.who % Math.max(1, this.#living.length)] : undefined;
     if ('forMs' in fault) this.#calmAt = Math.max(this.#calmAt, this.time.now + fault.forMs);
     this.#calmAt = Math.max(this.#calmAt, this.time.now);
     switch (fault.kind) {
-      case 'start': if (this.#living.length < 5) this.#start(); return;
-      case 'flush': this.#forgets(); this.#redis.flush(); return;
-      case 'fail over': this.#forgets(); this.#redis.failOver(fault.ageMs, fault.clockAhead); return;
-      case 'stop Redis': this.#redis.stop(fault.forMs); return;
-      case 'take Redis away': this.#redis.awayUntil = Math.max(this.#redis.awayUntil, this.time.now + fault.forMs); return;
-      case 'slow Redis': this.#redis.slowUntil = Math.max(this.#redis.slowUntil, this.time.now + fault.forMs); return;
-      case 'stall a hand-over': this.#redis.stallsAtUnlockMs = fault.forMs; return;
-      default: if (victim) this.#strikeReplica(victim, fault);
+      case 'start':
+        if (this.#living.length < 5) this.#start();
+        return;
+      case 'flush':
+        this.#forgets();
+        this.#redis.flush();
+        return;
+      case 'fail over':
+        this.#forgets();
+        this.#redis.failOver(fault.ageMs, fault.clockAhead);
+        return;
+      case 'stop Redis':
+        this.#redis.stop(fault.forMs);
+        return;
+      case 'take Redis away':
+        this.#redis.awayUntil = Math.max(this.#redis.awayUntil, this.time.now + fault.forMs);
+        return;
+      case 'slow Redis':
+        this.#redis.slowUntil = Math.max(this.#redis.slowUntil, this.time.now + fault.forMs);
+        return;
+      case 'stall a hand-over':
+        this.#redis.stallsAtUnlockMs = fault.forMs;
+        return;
+      default:
+        if (victim) this.#strikeReplica(victim, fault);
     }
   }
 
   #strikeReplica(victim: VirtualReplica, fault: Extract<Fault, { readonly who: number }>): void {
     switch (fault.kind) {
-      case 'kill': victim.kill(); return;
-      case 'restart': victim.kill(); this.#start(); return;
-      case 'leave': void victim.leave(); return;
-      case 'hang drains': victim.drains = 'hang'; return;
-      case 'fail drains': victim.drains = 'fail'; return;
-      case 'throw': victim.throws = true; return;
-      case 'lock nothing': victim.store.locksNothing = true; return;
-      case 'behind for ever': victim.isBehindForEver = true; return;
+      case 'kill':
+        victim.kill();
+        return;
+      case 'restart':
+        victim.kill();
+        this.#start();
+        return;
+      case 'leave':
+        void victim.leave();
+        return;
+      case 'hang drains':
+        victim.drains = 'hang';
+        return;
+      case 'fail drains':
+        victim.drains = 'fail';
+        return;
+      case 'throw':
+        victim.throws = true;
+        return;
+      case 'lock nothing':
+        victim.store.locksNothing = true;
+        return;
+      case 'behind for ever':
+        victim.isBehindForEver = true;
+        return;
       case 'stand down': // what is under way never ends
         victim.leaves = true;
         victim.leading.stop();
         return;
-      case 'cut link': victim.store.cutUntil = this.time.now + fault.forMs; return;
+      case 'cut link':
+        victim.store.cutUntil = this.time.now + fault.forMs;
+        return;
       case 'stop replica':
         victim.process.stoppedUntil = this.time.now + fault.forMs;
-        this.time.after(fault.forMs, () => { victim.process.stoppedUntil = 0; });
+        this.time.after(fault.forMs, () => {
+          victim.process.stoppedUntil = 0;
+        });
         return;
       default:
         victim.catchUp = fault.kind === 'fail catch-up' ? 'fails' : 'hangs';
-        this.time.after(fault.forMs, () => { victim.catchUp = 'works'; });
+        this.time.after(fault.forMs, () => {
+          victim.catchUp = 'works';
+        });
     }
   }
 
-  #forgets(): void { this.#forgetfulUntil = this.time.now + LEASE_TTL_MS; }
+  #forgets(): void {
+    this.#forgetfulUntil = this.time.now + LEASE_TTL_MS;
+  }
 }
 
 /** Numbers from 0 to 1 that the seed decides. (Mulberry32.) */

@@ -1,27 +1,83 @@
 import fc from 'fast-check';
-import { Mirror, type MirrorChange, type MirrorList, type Version } from '../../src/model/mirror.ts';
+import {
+  Mirror,
+  type MirrorChange,
+  type MirrorList,
+  type Version,
+} from '../../src/model/mirror.ts';
 
 /** What is kept of an object: enough to tell which one it is, and how old. */
-export interface Kept { readonly uid: string; readonly revision: number; readonly isLabelled: boolean }
+export interface Kept {
+  readonly uid: string;
+  readonly revision: number;
+  readonly isLabelled: boolean;
+}
 
 /** What may happen, each to one of a few names, or to the n-th of what is under way. */
 export type MirrorStep = readonly [
-  'create' | 'write' | 'remove' | 'unlabel' | 'label' // by others
-  | 'begin read' | 'read' | 'answer read' // the store answers between the two
-  | 'create here' | 'write here' | 'remove here' | 'answer write'
-  | 'hear' | 'bookmark' | 'cut' | 'list' | 'page' | 'look',
+  (
+    | 'create'
+    | 'write'
+    | 'remove'
+    | 'unlabel'
+    | 'label' // by others
+    | 'begin read'
+    | 'read'
+    | 'answer read' // the store answers between the two
+    | 'create here'
+    | 'write here'
+    | 'remove here'
+    | 'answer write'
+    | 'hear'
+    | 'bookmark'
+    | 'cut'
+    | 'list'
+    | 'page'
+    | 'look'
+  ),
   number,
 ];
 
-export const mirrorSteps: fc.Arbitrary<readonly MirrorStep[]> = fc.array(fc.oneof(
-  ...([
-    ['create', 3], ['write', 2], ['remove', 3], ['unlabel', 1], ['label', 1], ['begin read', 3], ['read', 3], ['answer read', 3], ['create here', 2], ['write here', 2], ['remove here', 2],
-    ['answer write', 4], ['hear', 8], ['bookmark', 1], ['cut', 1], ['list', 2], ['page', 4], ['look', 1],
-  ] as const).map(([what, weight]) => ({ weight, arbitrary: fc.tuple(fc.constant(what), fc.nat({ max: 5 })) })),
-), { minLength: 1, maxLength: 60 });
+export const mirrorSteps: fc.Arbitrary<readonly MirrorStep[]> = fc.array(
+  fc.oneof(
+    ...(
+      [
+        ['create', 3],
+        ['write', 2],
+        ['remove', 3],
+        ['unlabel', 1],
+        ['label', 1],
+        ['begin read', 3],
+        ['read', 3],
+        ['answer read', 3],
+        ['create here', 2],
+        ['write here', 2],
+        ['remove here', 2],
+        ['answer write', 4],
+        ['hear', 8],
+        ['bookmark', 1],
+        ['cut', 1],
+        ['list', 2],
+        ['page', 4],
+        ['look', 1],
+      ] as const
+    ).map(([what, weight]) => ({
+      weight,
+      arbitrary: fc.tuple(fc.constant(what), fc.nat({ max: 5 })),
+    })),
+  ),
+  { minLength: 1, maxLength: 60 },
+);
 
-interface Told { readonly type: 'put' | 'gone'; readonly version: Version<Kept> }
-interface Reading { readonly name: string; readonly found: (version: Version<Kept> | undefined) => void; seen?: { readonly version: Version<Kept> | undefined } }
+interface Told {
+  readonly type: 'put' | 'gone';
+  readonly version: Version<Kept>;
+}
+interface Reading {
+  readonly name: string;
+  readonly found: (version: Version<Kept> | undefined) => void;
+  seen?: { readonly version: Version<Kept> | undefined };
+}
 
 const NAMES = ['a', 'b'];
 const PAGE = 1;
@@ -41,15 +97,25 @@ export class MirrorWorld {
   #uids = 0;
   /** The watch goes on after this revision; undefined while there is none. */
   #watchedTo: number | undefined;
-  #listing: { readonly list: MirrorList<Kept>; readonly items: Version<Kept>[]; readonly revision: number } | undefined;
+  #listing:
+    | {
+        readonly list: MirrorList<Kept>;
+        readonly items: Version<Kept>[];
+        readonly revision: number;
+      }
+    | undefined;
 
   constructor(labels: boolean) {
     this.mirror = new Mirror<Kept>({
-      report: (change) => { this.shown.push(change); },
+      report: (change) => {
+        this.shown.push(change);
+      },
       ...(labels ? { mayStand: () => true, isWatched: ({ isLabelled }: Kept) => isLabelled } : {}),
     });
     this.#labels = labels;
-    this.mirror.onDoubt((key) => { this.doubts.add(key); });
+    this.mirror.onDoubt((key) => {
+      this.doubts.add(key);
+    });
   }
 
   readonly #labels: boolean;
@@ -58,24 +124,61 @@ export class MirrorWorld {
     const name = NAMES[n % NAMES.length] ?? '';
     const known = this.#objects.get(name);
     switch (what) {
-      case 'create': if (!known) this.#write(name, `u${this.#uids += 1}`, true); break;
-      case 'write': if (known) this.#write(name, known.uid, known.record?.isLabelled ?? true); break;
-      case 'remove': if (known) this.#remove(known); break;
-      case 'unlabel': if (known && this.#labels) this.#write(name, known.uid, false); break;
-      case 'label': if (known) this.#write(name, known.uid, true); break;
-      case 'begin read': this.#readings.push({ name, found: this.mirror.read(name) }); break;
-      case 'read': this.#serveReads(n, 1); break;
-      case 'answer read': this.#answerRead(n); break;
-      case 'create here': if (!known) this.#learnLater(this.#write(name, `u${this.#uids += 1}`, true)); break;
-      case 'write here': if (known && this.mirror.revisionOf(name) === known.revision) this.#learnLater(this.#write(name, known.uid, true)); break;
-      case 'remove here': if (known && this.mirror.revisionOf(name) === known.revision) this.#removeHere(known); break;
-      case 'answer write': this.#answers.splice(n % Math.max(1, this.#answers.length), 1)[0]?.(); break;
-      case 'hear': this.#hear(); break;
-      case 'bookmark': this.#bookmark(); break;
-      case 'cut': if (n === 0) this.#watchedTo = undefined; break;
-      case 'list': this.#list(); break;
-      case 'page': this.#page(); break;
-      case 'look': this.#look(); break;
+      case 'create':
+        if (!known) this.#write(name, `u${(this.#uids += 1)}`, true);
+        break;
+      case 'write':
+        if (known) this.#write(name, known.uid, known.record?.isLabelled ?? true);
+        break;
+      case 'remove':
+        if (known) this.#remove(known);
+        break;
+      case 'unlabel':
+        if (known && this.#labels) this.#write(name, known.uid, false);
+        break;
+      case 'label':
+        if (known) this.#write(name, known.uid, true);
+        break;
+      case 'begin read':
+        this.#readings.push({ name, found: this.mirror.read(name) });
+        break;
+      case 'read':
+        this.#serveReads(n, 1);
+        break;
+      case 'answer read':
+        this.#answerRead(n);
+        break;
+      case 'create here':
+        if (!known) this.#learnLater(this.#write(name, `u${(this.#uids += 1)}`, true));
+        break;
+      case 'write here':
+        if (known && this.mirror.revisionOf(name) === known.revision)
+          this.#learnLater(this.#write(name, known.uid, true));
+        break;
+      case 'remove here':
+        if (known && this.mirror.revisionOf(name) === known.revision) this.#removeHere(known);
+        break;
+      case 'answer write':
+        this.#answers.splice(n % Math.max(1, this.#answers.length), 1)[0]?.();
+        break;
+      case 'hear':
+        this.#hear();
+        break;
+      case 'bookmark':
+        this.#bookmark();
+        break;
+      case 'cut':
+        if (n === 0) this.#watchedTo = undefined;
+        break;
+      case 'list':
+        this.#list();
+        break;
+      case 'page':
+        this.#page();
+        break;
+      case 'look':
+        this.#look();
+        break;
     }
   }
 
@@ -91,29 +194,48 @@ export class MirrorWorld {
     for (let again = 0; again < 2; again++) this.#look();
   }
 
-  /** Of what the mirror can know of: an object that lacked its label before it was ever shown, nobody tells of. */
+  /**
+   * Of what the mirror can know of: an object that lacked its label before it was ever shown,
+   * nobody tells of.
+   */
   get standing(): ReadonlyMap<string, number> {
-    const known = [...this.#objects.values()].filter(({ uid, record }) => record?.isLabelled || this.shown.some((change) => change.record.uid === uid));
+    const known = [...this.#objects.values()].filter(
+      ({ uid, record }) =>
+        record?.isLabelled || this.shown.some((change) => change.record.uid === uid),
+    );
     return new Map(known.map(({ key, record }) => [key, record?.revision ?? 0]));
   }
 
   /** Objects that stand, and that the watch tells nothing of. */
-  get unwatched(): readonly string[] { return [...this.standing.keys()].filter((name) => this.#objects.get(name)?.record?.isLabelled === false); }
+  get unwatched(): readonly string[] {
+    return [...this.standing.keys()].filter(
+      (name) => this.#objects.get(name)?.record?.isLabelled === false,
+    );
+  }
 
   get mirrored(): ReadonlyMap<string, number> {
-    return new Map(NAMES.flatMap((name) => {
-      const record = this.mirror.get(name);
-      return record ? [[name, record.revision] as const] : [];
-    }));
+    return new Map(
+      NAMES.flatMap((name) => {
+        const record = this.mirror.get(name);
+        return record ? [[name, record.revision] as const] : [];
+      }),
+    );
   }
 
   /** The revision at which the object of this uid ended; undefined where it stands. */
   endOf(uid: string): number | undefined {
-    const end = this.#log.find(({ type, version }) => type === 'gone' && version.uid === uid && ![...this.#objects.values()].some((object) => object.uid === uid));
+    const end = this.#log.find(
+      ({ type, version }) =>
+        type === 'gone' &&
+        version.uid === uid &&
+        ![...this.#objects.values()].some((object) => object.uid === uid),
+    );
     return end && Number(end.version.revision);
   }
 
-  #next(): number { return this.#revision += 1; }
+  #next(): number {
+    return (this.#revision += 1);
+  }
 
   #write(key: string, uid: string, isLabelled: boolean): Version<Kept> {
     const revision = this.#next();
@@ -133,14 +255,26 @@ export class MirrorWorld {
 
   #removeHere(known: Version<Kept>): void {
     this.#remove(known);
-    this.#answers.push(() => { this.mirror.removed(known.key, known.uid.length % 2 === 0 ? { uid: known.uid } : { revision: known.revision }); });
+    this.#answers.push(() => {
+      this.mirror.removed(
+        known.key,
+        known.uid.length % 2 === 0 ? { uid: known.uid } : { revision: known.revision },
+      );
+    });
   }
 
-  #learnLater(version: Version<Kept>): void { this.#answers.push(() => { this.mirror.learn(version); }); }
+  #learnLater(version: Version<Kept>): void {
+    this.#answers.push(() => {
+      this.mirror.learn(version);
+    });
+  }
 
   #serveReads(from: number, count: number): void {
     const waiting = this.#readings.filter(({ seen }) => !seen);
-    for (const reading of count === 1 ? waiting.slice(from % Math.max(1, waiting.length)).slice(0, 1) : waiting) reading.seen = { version: this.#objects.get(reading.name) };
+    for (const reading of count === 1
+      ? waiting.slice(from % Math.max(1, waiting.length)).slice(0, 1)
+      : waiting)
+      reading.seen = { version: this.#objects.get(reading.name) };
   }
 
   #answerRead(n: number): void {
@@ -164,7 +298,12 @@ export class MirrorWorld {
   }
 
   #bookmark(): void {
-    if (this.#watchedTo === undefined || this.#listing || this.#log.some(({ version }) => Number(version.revision) > (this.#watchedTo ?? 0))) return;
+    if (
+      this.#watchedTo === undefined ||
+      this.#listing ||
+      this.#log.some(({ version }) => Number(version.revision) > (this.#watchedTo ?? 0))
+    )
+      return;
     this.#watchedTo = this.#revision;
     this.mirror.advance(String(this.#revision));
   }

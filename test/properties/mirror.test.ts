@@ -7,7 +7,10 @@ import { MirrorWorld, mirrorSteps } from './mirror-world.ts';
 /** Whatever was shown of one object never went back, nor came again after its end. */
 const isInOrder = (world: MirrorWorld): void => {
   const last = new Map<string, number>();
-  for (const { type, record: { uid, revision } } of world.shown) {
+  for (const {
+    type,
+    record: { uid, revision },
+  } of world.shown) {
     const before = last.get(uid) ?? 0;
     expect(revision, `${type} of ${uid} after it was shown at ${before}`).to.be.at.least(before);
     expect(before, `${type} of ${uid} after its end`).to.be.lessThan(Number.POSITIVE_INFINITY);
@@ -17,35 +20,54 @@ const isInOrder = (world: MirrorWorld): void => {
 
 /** What was said to be gone is. */
 const isTrue = (world: MirrorWorld): void => {
-  for (const { type, record: { uid } } of world.shown) if (type === 'gone') expect(world.endOf(uid), `${uid} is said to be gone`).to.not.equal(undefined);
+  for (const {
+    type,
+    record: { uid },
+  } of world.shown)
+    if (type === 'gone')
+      expect(world.endOf(uid), `${uid} is said to be gone`).to.not.equal(undefined);
 };
 
 describe('a mirror that hears of a store by a watch, lists, reads and its own writes, in any order', () => {
   for (const labels of [false, true]) {
     it(`equals the store at rest, brings nothing dead back, and loses nothing alive${labels ? ', though labels are taken off' : ''}`, () => {
-      check(fc.property(mirrorSteps, (steps) => {
-        const world = new MirrorWorld(labels);
-        world.mirror.onWentBack((why) => { throw new Error(`the store never went back: ${why}`); });
-        for (const step of steps) {
-          world.take(step);
+      check(
+        fc.property(mirrorSteps, (steps) => {
+          const world = new MirrorWorld(labels);
+          world.mirror.onWentBack((why) => {
+            throw new Error(`the store never went back: ${why}`);
+          });
+          for (const step of steps) {
+            world.take(step);
+            isTrue(world);
+          }
+          world.rest();
+          isInOrder(world);
           isTrue(world);
-        }
-        world.rest();
-        isInOrder(world);
-        isTrue(world);
-        expect(world.mirrored).to.deep.equal(world.standing);
-        expect([...world.mirror.doubted].sort()).to.deep.equal([...world.unwatched].sort());
-        expect([...world.doubts]).to.include.members([...world.unwatched]);
-        expect(world.mirror.size).to.equal(world.standing.size);
-      }), { numRuns: 5_000 });
+          expect(world.mirrored).to.deep.equal(world.standing);
+          expect([...world.mirror.doubted].sort()).to.deep.equal([...world.unwatched].sort());
+          expect([...world.doubts]).to.include.members([...world.unwatched]);
+          expect(world.mirror.size).to.equal(world.standing.size);
+        }),
+        { numRuns: 5_000 },
+      );
     });
   }
 });
 
-const aVersion = (uid: string, revision: number): Version<string> => ({ key: 'a', uid, revision: String(revision), record: `${uid}@${revision}` });
+const aVersion = (uid: string, revision: number): Version<string> => ({
+  key: 'a',
+  uid,
+  revision: String(revision),
+  record: `${uid}@${revision}`,
+});
 const aMirror = () => {
   const shown: string[] = [];
-  const mirror = new Mirror<string>({ report: ({ type, record }) => { shown.push(`${type} ${record}`); } });
+  const mirror = new Mirror<string>({
+    report: ({ type, record }) => {
+      shown.push(`${type} ${record}`);
+    },
+  });
   for (const _ of mirror.list().complete('10'));
   return { mirror, shown };
 };
@@ -73,7 +95,9 @@ describe('a mirror', () => {
   it('says that the store went back where a read shows an older revision than was known before it', () => {
     const { mirror } = aMirror();
     const why: string[] = [];
-    mirror.onWentBack((text) => { why.push(text); });
+    mirror.onWentBack((text) => {
+      why.push(text);
+    });
     mirror.told(aVersion('u', 11));
     mirror.read('a')(aVersion('u', 9));
     expect(why).to.deep.equal(['a went back from revision 11 to 9']);
@@ -82,16 +106,24 @@ describe('a mirror', () => {
   it('finds by a read of what it was not told of that the store went back, and shows that', () => {
     const { mirror, shown } = aMirror();
     const why: string[] = [];
-    mirror.onWentBack((text) => { why.push(text); mirror.distrust(); });
+    mirror.onWentBack((text) => {
+      why.push(text);
+      mirror.distrust();
+    });
     mirror.read('a')(aVersion('u', 4));
-    expect(why).to.deep.equal(['a is of revision 4, and the watch, which had passed 10, did not tell of it']);
+    expect(why).to.deep.equal([
+      'a is of revision 4, and the watch, which had passed 10, did not tell of it',
+    ]);
     expect(shown).to.deep.equal(['put u@4']);
   });
 
   it('finds by what it makes itself that the store went back, and shows that', () => {
     const { mirror, shown } = aMirror();
     const why: string[] = [];
-    mirror.onWentBack((text) => { why.push(text); mirror.distrust(); });
+    mirror.onWentBack((text) => {
+      why.push(text);
+      mirror.distrust();
+    });
     const [passed, early] = [mirror.creates(), mirror.creates()];
     mirror.advance('12');
     passed({ ...aVersion('t', 11), key: 't' });
@@ -103,7 +135,11 @@ describe('a mirror', () => {
 
   it('says of all that it learns of another store, until that is listed, that it counts afresh, whoever tells of it first', () => {
     const told: string[] = [];
-    const mirror = new Mirror<string>({ report: ({ type, record, afresh }) => { told.push(`${type} ${record}${afresh ? ' afresh' : ''}`); } });
+    const mirror = new Mirror<string>({
+      report: ({ type, record, afresh }) => {
+        told.push(`${type} ${record}${afresh ? ' afresh' : ''}`);
+      },
+    });
     for (const _ of mirror.list().complete('10'));
     const before = mirror.list();
     mirror.distrust();
@@ -113,10 +149,22 @@ describe('a mirror', () => {
     mirror.learn({ ...aVersion('v', 5), key: 'v' });
     const list = mirror.list({ afresh: true });
     mirror.learn({ ...aVersion('w', 6), key: 'w' });
-    for (const version of [aVersion('u', 4), { ...aVersion('v', 5), key: 'v' }, { ...aVersion('w', 6), key: 'w' }]) list.put(version);
+    for (const version of [
+      aVersion('u', 4),
+      { ...aVersion('v', 5), key: 'v' },
+      { ...aVersion('w', 6), key: 'w' },
+    ])
+      list.put(version);
     for (const _ of list.complete('6'));
     mirror.told({ ...aVersion('x', 7), key: 'x' });
-    expect(told).to.deep.equal(['put u@4 afresh', 'put v@5 afresh', 'put w@6 afresh', 'put u@4 afresh', 'put v@5 afresh', 'put x@7']);
+    expect(told).to.deep.equal([
+      'put u@4 afresh',
+      'put v@5 afresh',
+      'put w@6 afresh',
+      'put u@4 afresh',
+      'put v@5 afresh',
+      'put x@7',
+    ]);
   });
 
   it('takes every object as it stands after the store went back, and what is not there any more for gone', () => {
@@ -126,7 +174,11 @@ describe('a mirror', () => {
     const list = mirror.list({ afresh: true });
     list.put(aVersion('u', 4));
     for (const _ of list.complete('6'));
-    expect([mirror.get('a'), mirror.get('b'), mirror.revision]).to.deep.equal(['u@4', undefined, '6']);
+    expect([mirror.get('a'), mirror.get('b'), mirror.revision]).to.deep.equal([
+      'u@4',
+      undefined,
+      '6',
+    ]);
     expect(shown.slice(2)).to.deep.equal(['put u@4', 'gone v@12']);
   });
 });

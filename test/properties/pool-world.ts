@@ -10,10 +10,17 @@ import { aPool, APool, counts, type PoolWord } from '../machines/examples.ts';
 
 type Place = keyof PoolCounts;
 
-interface Instance { readonly place: Place; readonly revision: string }
+interface Instance {
+  readonly place: Place;
+  readonly revision: string;
+}
 
 export type Step =
-  | { readonly do: 'carry out'; readonly pick: number; readonly outcome: 'done' | 'refused' | 'silent' }
+  | {
+      readonly do: 'carry out';
+      readonly pick: number;
+      readonly outcome: 'done' | 'refused' | 'silent';
+    }
   | { readonly do: 'move'; readonly pick: number; readonly turn: number }
   /** An instance that this pool's actor did not order: another replica's. */
   | { readonly do: 'found'; readonly at: Place; readonly revision: string }
@@ -35,7 +42,10 @@ const MOVES: Readonly<Record<Place, readonly (Place | undefined)[]>> = {
   failed: [undefined],
 };
 
-/** One pool's actor over instances that come and go. What it asks for is carried out late, refused, or dropped unheard. */
+/**
+ * One pool's actor over instances that come and go. What it asks for is carried out late, refused,
+ * or dropped unheard.
+ */
 export class PoolWorld {
   now = 1_000_000;
   pool: APool;
@@ -56,37 +66,75 @@ export class PoolWorld {
     this.pool = new APool({ record: this.#record, policy, now: this.now });
   }
 
-  get #record(): PoolRecord { return this.#records.at(-1) ?? aPool(); }
+  get #record(): PoolRecord {
+    return this.#records.at(-1) ?? aPool();
+  }
 
-  get recount(): PoolCounts { return recountOf(this.#instances); }
+  get recount(): PoolCounts {
+    return recountOf(this.#instances);
+  }
 
-  get unclaimed(): number { return this.#instances.filter(isUnclaimed).length; }
+  get unclaimed(): number {
+    return this.#instances.filter(isUnclaimed).length;
+  }
 
   /** What `replicas` counts, launches under way included. */
   get present(): number {
-    return this.unclaimed + this.ordered + (this.policy.replicaSemantics === 'total' ? this.recount.running : 0);
+    return (
+      this.unclaimed +
+      this.ordered +
+      (this.policy.replicaSemantics === 'total' ? this.recount.running : 0)
+    );
   }
 
   /** Launches asked for and not yet carried out. */
-  get ordered(): number { return this.#asked.reduce((sum, intent) => sum + (intent.type === 'launch' ? intent.count : 0), 0); }
+  get ordered(): number {
+    return this.#asked.reduce(
+      (sum, intent) => sum + (intent.type === 'launch' ? intent.count : 0),
+      0,
+    );
+  }
 
   take(step: Step): void {
     switch (step.do) {
-      case 'carry out': return this.#carryOut(step.pick, step.outcome);
-      case 'move': return this.#move(step.pick, step.turn);
-      case 'found': return this.#place({ index: undefined, revision: step.revision }, step.at, false);
-      case 'edit': return this.#save({ ...this.#record, replicas: step.replicas });
-      case 'revise': return this.#save({ ...this.#record, updateRevision: step.revision, definition: aDefinition({ env: { REVISION: step.revision } }), updateStrategy: { autoUpdate: true, maxUnavailable: step.maxUnavailable } });
-      case 'restart': return this.#restart();
-      case 'delete': return this.#save({ ...this.#record, deleting: this.#record.deleting === 'force' ? 'force' : step.how });
-      case 'stale record': return this.#send({ type: 'RECORD', record: this.#records.at(-1 - step.age) ?? this.#record, now: this.now });
-      case 'lead': return this.#send({ type: 'LEAD', now: this.now });
+      case 'carry out':
+        return this.#carryOut(step.pick, step.outcome);
+      case 'move':
+        return this.#move(step.pick, step.turn);
+      case 'found':
+        return this.#place({ index: undefined, revision: step.revision }, step.at, false);
+      case 'edit':
+        return this.#save({ ...this.#record, replicas: step.replicas });
+      case 'revise':
+        return this.#save({
+          ...this.#record,
+          updateRevision: step.revision,
+          definition: aDefinition({ env: { REVISION: step.revision } }),
+          updateStrategy: { autoUpdate: true, maxUnavailable: step.maxUnavailable },
+        });
+      case 'restart':
+        return this.#restart();
+      case 'delete':
+        return this.#save({
+          ...this.#record,
+          deleting: this.#record.deleting === 'force' ? 'force' : step.how,
+        });
+      case 'stale record':
+        return this.#send({
+          type: 'RECORD',
+          record: this.#records.at(-1 - step.age) ?? this.#record,
+          now: this.now,
+        });
+      case 'lead':
+        return this.#send({ type: 'LEAD', now: this.now });
       case 'follow': {
         this.#asked.length = 0; // what is left of an older epoch is dropped, and nobody is told
         return this.#send({ type: 'FOLLOW' });
       }
-      case 'deadline': return this.#send({ type: 'DEADLINE', now: this.now });
-      case 'next deadline': return this.#nextDeadline();
+      case 'deadline':
+        return this.#send({ type: 'DEADLINE', now: this.now });
+      case 'next deadline':
+        return this.#nextDeadline();
       case 'time': {
         this.now += step.ms;
         this.#reportStarts();
@@ -94,21 +142,29 @@ export class PoolWorld {
     }
   }
 
-  /** From here on all is done as asked, and what starts gets ready. Ends when nothing waits any more, which must be soon. */
+  /**
+   * From here on all is done as asked, and what starts gets ready. Ends when nothing waits any
+   * more, which must be soon.
+   */
   calmDown(): void {
     this.#send({ type: 'LEAD', now: this.now });
     this.#send({ type: 'RECORD', record: this.#record, now: this.now });
     for (let moves = 0; moves < 500; moves++) {
-      const restless = this.#instances.findIndex(({ place }) => place !== 'idle' && place !== 'running');
+      const restless = this.#instances.findIndex(
+        ({ place }) => place !== 'idle' && place !== 'running',
+      );
       if (this.#asked.length > 0) this.#carryOut(0, 'done');
       else if (restless >= 0) this.#move(restless, 0);
       else if (this.#starts[0]) {
         this.now = Math.max(this.now, this.#starts[0].at);
         this.#reportStarts();
-      } else if (this.pool.context.deadline !== undefined && this.pool.lifecycle !== 'removed') this.#nextDeadline();
+      } else if (this.pool.context.deadline !== undefined && this.pool.lifecycle !== 'removed')
+        this.#nextDeadline();
       else return;
     }
-    expect.fail(`stuck in ${this.pool.lifecycle}, ${this.pool.scale}, with ${JSON.stringify(this.recount)}`);
+    expect.fail(
+      `stuck in ${this.pool.lifecycle}, ${this.pool.scale}, with ${JSON.stringify(this.recount)}`,
+    );
   }
 
   /** What must hold once nothing waits any more. */
@@ -117,14 +173,22 @@ export class PoolWorld {
       expect(this.pool.lifecycle).to.equal('removed');
       return;
     }
-    if (this.present > this.#record.replicas) expect(this.unclaimed, 'only what runs may be too much').to.equal(0);
+    if (this.present > this.#record.replicas)
+      expect(this.unclaimed, 'only what runs may be too much').to.equal(0);
     else expect(this.present, 'filled').to.equal(this.#record.replicas);
     expect(this.#stale.length, 'unclaimed ones of older revisions').to.equal(0);
     expect(this.pool.rollout).to.equal('current');
-    expect(this.pool.context.conditions.map(({ status }) => status), 'nothing remarkable').to.deep.equal(['False', 'False', 'True']);
+    expect(
+      this.pool.context.conditions.map(({ status }) => status),
+      'nothing remarkable',
+    ).to.deep.equal(['False', 'False', 'True']);
   }
 
-  get #stale(): readonly Instance[] { return this.#instances.filter((one) => isUnclaimed(one) && one.revision !== this.pool.context.record.updateRevision); }
+  get #stale(): readonly Instance[] {
+    return this.#instances.filter(
+      (one) => isUnclaimed(one) && one.revision !== this.pool.context.record.updateRevision,
+    );
+  }
 
   /** Another process takes over, and finds what there is. */
   #restart(): void {
@@ -134,7 +198,8 @@ export class PoolWorld {
     [this.#began, this.#launched] = [this.now, 0];
     this.pool = new APool({ record: this.#record, policy: this.policy, now: this.now });
     const found = this.#instances.splice(0);
-    for (const { place, revision } of found) this.#place({ index: undefined, revision }, place, false);
+    for (const { place, revision } of found)
+      this.#place({ index: undefined, revision }, place, false);
   }
 
   #nextDeadline(): void {
@@ -155,8 +220,10 @@ export class PoolWorld {
     const { place: from, revision } = instance;
     const to = MOVES[from][turn % MOVES[from].length];
     this.#place({ index, revision }, to, false);
-    if (from === 'starting' && to === 'idle') this.#started(revision, turn === 0 ? this.now + STEADY_MS : this.now);
-    if (from === 'starting' && to === 'failed') this.#send({ type: 'START_FAILED', revision, reason: 'no', now: this.now });
+    if (from === 'starting' && to === 'idle')
+      this.#started(revision, turn === 0 ? this.now + STEADY_MS : this.now);
+    if (from === 'starting' && to === 'failed')
+      this.#send({ type: 'START_FAILED', revision, reason: 'no', now: this.now });
   }
 
   /** Claimed at once, or known to live after a while. */
@@ -166,12 +233,21 @@ export class PoolWorld {
   }
 
   #reportStarts(): void {
-    for (let due = this.#starts.findIndex(({ at }) => at <= this.now); due >= 0; due = this.#starts.findIndex(({ at }) => at <= this.now)) {
-      for (const { revision } of this.#starts.splice(due, 1)) this.#send({ type: 'INSTANCE_STARTED', revision, now: this.now });
+    for (
+      let due = this.#starts.findIndex(({ at }) => at <= this.now);
+      due >= 0;
+      due = this.#starts.findIndex(({ at }) => at <= this.now)
+    ) {
+      for (const { revision } of this.#starts.splice(due, 1))
+        this.#send({ type: 'INSTANCE_STARTED', revision, now: this.now });
     }
   }
 
-  #place({ index, revision }: { readonly index: number | undefined; readonly revision: string }, to: Place | undefined, ordered: boolean): void {
+  #place(
+    { index, revision }: { readonly index: number | undefined; readonly revision: string },
+    to: Place | undefined,
+    ordered: boolean,
+  ): void {
     const from = index === undefined ? undefined : this.#instances[index]?.place;
     const there = to ? [{ place: to, revision }] : [];
     if (index === undefined) this.#instances.push(...there);
@@ -180,8 +256,13 @@ export class PoolWorld {
   }
 
   /** Of each kind the first that is found, as `pick` asks; undefined where there is none. */
-  #find(place: Place, pick: (instance: Instance) => boolean = () => true): { readonly index: number; readonly revision: string } | undefined {
-    const index = this.#instances.findIndex((instance) => instance.place === place && pick(instance));
+  #find(
+    place: Place,
+    pick: (instance: Instance) => boolean = () => true,
+  ): { readonly index: number; readonly revision: string } | undefined {
+    const index = this.#instances.findIndex(
+      (instance) => instance.place === place && pick(instance),
+    );
     const found = this.#instances[index];
     return found && { index, revision: found.revision };
   }
@@ -190,16 +271,25 @@ export class PoolWorld {
     const [intent] = this.#asked.splice(pick % Math.max(1, this.#asked.length), 1);
     if (!intent) return;
     switch (intent.type) {
-      case 'launch': return this.#launch(intent.count, outcome);
-      case 'trim': return outcome === 'done' ? this.#trim() : undefined;
-      case 'replace': return outcome === 'done' ? this.#replace() : undefined;
-      case 'renew': return outcome === 'done' ? this.#renew() : undefined;
-      case 'end-running': return outcome === 'done' ? this.#endRunning() : undefined;
+      case 'launch':
+        return this.#launch(intent.count, outcome);
+      case 'trim':
+        return outcome === 'done' ? this.#trim() : undefined;
+      case 'replace':
+        return outcome === 'done' ? this.#replace() : undefined;
+      case 'renew':
+        return outcome === 'done' ? this.#renew() : undefined;
+      case 'end-running':
+        return outcome === 'done' ? this.#endRunning() : undefined;
       case 'save-breaker': {
-        if (outcome === 'done' && this.#record.updateRevision === intent.revision) this.#save({ ...this.#record, breaker: intent.breaker });
+        if (outcome === 'done' && this.#record.updateRevision === intent.revision)
+          this.#save({ ...this.#record, breaker: intent.breaker });
         return;
       }
-      case 'save-conditions': return outcome === 'done' ? this.#save({ ...this.#record, conditions: intent.conditions }) : undefined;
+      case 'save-conditions':
+        return outcome === 'done'
+          ? this.#save({ ...this.#record, conditions: intent.conditions })
+          : undefined;
       case 'remove': {
         if (outcome === 'done') this.#send({ type: 'REMOVED' });
         if (outcome === 'refused') this.#send({ type: 'REMOVE_UNSETTLED', now: this.now });
@@ -211,22 +301,38 @@ export class PoolWorld {
     if (outcome !== 'done') return this.#send({ type: 'LAUNCHES_DROPPED', count, now: this.now });
     // Each one appears by itself; those after it are still ordered.
     if (count > 1) this.#asked.unshift({ type: 'launch', count: count - 1 });
-    this.#place({ index: undefined, revision: this.pool.context.record.updateRevision }, 'starting', true);
+    this.#place(
+      { index: undefined, revision: this.pool.context.record.updateRevision },
+      'starting',
+      true,
+    );
   }
 
   #trim(): void {
     for (const victim of ['starting', 'unavailable', 'idle'] as const) {
-      for (let found = this.#find(victim); found && surplusOf(this.pool.context) > 0; found = this.#find(victim)) {
+      for (
+        let found = this.#find(victim);
+        found && surplusOf(this.pool.context) > 0;
+        found = this.#find(victim)
+      ) {
         this.#place(found, 'retiring', false);
-        if (!this.#deleting) expect(this.present, 'trimmed below replicas').to.be.at.least(this.pool.context.record.replicas);
+        if (!this.#deleting)
+          expect(this.present, 'trimmed below replicas').to.be.at.least(
+            this.pool.context.record.replicas,
+          );
       }
     }
   }
 
   #replace(): void {
-    const isStale = ({ revision }: Instance): boolean => revision !== this.pool.context.record.updateRevision;
+    const isStale = ({ revision }: Instance): boolean =>
+      revision !== this.pool.context.record.updateRevision;
     for (const victim of ['starting', 'unavailable', 'idle'] as const) {
-      for (let found = this.#find(victim, isStale); found && replaceableOf(this.pool.context, this.now)[victim] > 0; found = this.#find(victim, isStale)) {
+      for (
+        let found = this.#find(victim, isStale);
+        found && replaceableOf(this.pool.context, this.now)[victim] > 0;
+        found = this.#find(victim, isStale)
+      ) {
         this.#checkReplacement();
         this.#place(found, 'retiring', false);
         if (victim === 'idle') this.#checkAvailable();
@@ -236,10 +342,16 @@ export class PoolWorld {
 
   /** All that are not ready have been so for long here. */
   #renew(): void {
-    for (let found = this.#find('unavailable'); found && mayRenew(this.pool.context, this.now); found = this.#find('unavailable')) {
+    for (
+      let found = this.#find('unavailable');
+      found && mayRenew(this.pool.context, this.now);
+      found = this.#find('unavailable')
+    ) {
       const { starting, retiring } = this.recount;
       expect(starting + this.ordered + retiring, 'another one is being replaced').to.equal(0);
-      expect(this.present, 'replaced while another is missing').to.equal(this.pool.context.record.replicas);
+      expect(this.present, 'replaced while another is missing').to.equal(
+        this.pool.context.record.replicas,
+      );
       this.#place(found, 'retiring', false);
     }
   }
@@ -248,19 +360,27 @@ export class PoolWorld {
     const { record, breaker } = this.pool.context;
     expect(breaker.pausedUntil, 'replaced while the breaker pauses').to.be.at.most(this.now);
     if (breaker.failures < this.policy.breaker.failures) return;
-    expect(this.present, 'replaced by what can not start, while another is missing').to.equal(record.replicas);
-    expect(this.recount.starting + this.ordered, 'replaced by what can not start, while another is tried').to.equal(0);
+    expect(this.present, 'replaced by what can not start, while another is missing').to.equal(
+      record.replicas,
+    );
+    expect(
+      this.recount.starting + this.ordered,
+      'replaced by what can not start, while another is tried',
+    ).to.equal(0);
   }
 
   #checkAvailable(): void {
     const { replicas, updateStrategy } = this.pool.context.record;
     const wanted = replicas - (this.policy.replicaSemantics === 'total' ? this.recount.running : 0);
-    expect(this.recount.idle, 'ready ones left by the rollout').to.be.at.least(wanted - maxUnavailableOf(updateStrategy.maxUnavailable, wanted));
+    expect(this.recount.idle, 'ready ones left by the rollout').to.be.at.least(
+      wanted - maxUnavailableOf(updateStrategy.maxUnavailable, wanted),
+    );
     expect(this.present + this.recount.retiring, 'replaced by nothing').to.be.at.least(replicas);
   }
 
   #endRunning(): void {
-    for (let found = this.#find('running'); found; found = this.#find('running')) this.#place(found, 'stopping', false);
+    for (let found = this.#find('running'); found; found = this.#find('running'))
+      this.#place(found, 'stopping', false);
   }
 
   #send(event: PoolWord): void {
@@ -271,13 +391,22 @@ export class PoolWorld {
     expect(this.pool.error, 'the actor threw').to.equal(undefined);
     for (const intent of this.pool.taken()) this.#hear(intent);
     this.#checkState();
-    if (event.type === 'INSTANCE_STARTED' && event.revision === this.pool.context.record.updateRevision) expect(this.pool.breaker, 'a start closes the breaker').to.equal('closed');
+    if (
+      event.type === 'INSTANCE_STARTED' &&
+      event.revision === this.pool.context.record.updateRevision
+    )
+      expect(this.pool.breaker, 'a start closes the breaker').to.equal('closed');
     const { deadline } = this.pool.context;
     if (event.type === 'DEADLINE' && due !== undefined && this.now >= due) {
-      expect(deadline ?? Number.POSITIVE_INFINITY, `${before} leads on from its deadline`).to.be.above(this.now);
+      expect(
+        deadline ?? Number.POSITIVE_INFINITY,
+        `${before} leads on from its deadline`,
+      ).to.be.above(this.now);
     }
-    if (before !== 'removed' && this.pool.lifecycle === 'removed') expect(event.type).to.equal('REMOVED');
-    if (before.startsWith('deleting')) expect(this.pool.lifecycle).to.match(/^(deleting\.|removed)/);
+    if (before !== 'removed' && this.pool.lifecycle === 'removed')
+      expect(event.type).to.equal('REMOVED');
+    if (before.startsWith('deleting'))
+      expect(this.pool.lifecycle).to.match(/^(deleting\.|removed)/);
   }
 
   #hear(intent: PoolIntent): void {
@@ -288,7 +417,11 @@ export class PoolWorld {
     if (intent.type === 'end-running') expect(this.#record.deleting).to.equal('force');
     if (intent.type === 'remove') {
       expect(this.unclaimed + this.ordered, 'removed with what is unclaimed').to.equal(0);
-      if (context.record.deleting === 'force') expect(this.recount.running + this.recount.stopping + this.recount.retiring, 'removed under what runs').to.equal(0);
+      if (context.record.deleting === 'force')
+        expect(
+          this.recount.running + this.recount.stopping + this.recount.retiring,
+          'removed under what runs',
+        ).to.equal(0);
     }
   }
 
@@ -298,30 +431,50 @@ export class PoolWorld {
     const { refill } = this.policy;
     expect(this.#deleting, 'launched while it is deleted').to.equal(false);
     expect(breaker.pausedUntil, 'launched while the breaker pauses').to.be.at.most(this.now);
-    expect(this.present + this.recount.retiring, 'launched above replicas').to.be.at.most(record.replicas);
+    expect(this.present + this.recount.retiring, 'launched above replicas').to.be.at.most(
+      record.replicas,
+    );
     const most = breaker.failures >= this.policy.breaker.failures ? 1 : refill.inFlight;
     expect(this.recount.starting + this.ordered, 'starting at once').to.be.at.most(most);
-    expect(this.#launched, 'launched faster than it may refill').to.be.at.most(refill.burst + ((this.now - this.#began) * refill.perSecond) / 1_000 + 1e-6);
+    expect(this.#launched, 'launched faster than it may refill').to.be.at.most(
+      refill.burst + ((this.now - this.#began) * refill.perSecond) / 1_000 + 1e-6,
+    );
   }
 
   #checkState(): void {
     const { context, scale, breaker, lifecycle } = this.pool;
     expect(context.counts, 'counts').to.deep.equal(this.recount);
-    expect(context.updated, 'of the revision').to.deep.equal(recountOf(this.#instances.filter(({ revision }) => revision === context.record.updateRevision)));
-    if (!this.#deleting && this.#stale.length > 0) expect(this.pool.rollout).to.equal(breaker === 'open' ? 'blocked' : 'progressing');
+    expect(context.updated, 'of the revision').to.deep.equal(
+      recountOf(
+        this.#instances.filter(({ revision }) => revision === context.record.updateRevision),
+      ),
+    );
+    if (!this.#deleting && this.#stale.length > 0)
+      expect(this.pool.rollout).to.equal(breaker === 'open' ? 'blocked' : 'progressing');
     if (this.#deleting) expect(this.pool.rollout).to.equal('current');
     expect(context.ordered, 'ordered').to.equal(this.ordered);
-    expect(breaker).to.equal(context.breaker.failures >= this.policy.breaker.failures ? 'open' : 'closed');
-    const wanted = !this.#deleting ? context.record.replicas : this.policy.replicaSemantics === 'total' ? this.recount.running : 0;
-    expect(scale).to.equal(this.present < wanted ? 'short' : this.present > wanted ? 'surplus' : 'settled');
-    if (!context.leading) expect(context.deadline, 'a follower waits for nothing').to.equal(undefined);
-    if (lifecycle.startsWith('deleting.') && lifecycle !== 'deleting.draining') expect(context.deadline, `deadline of ${lifecycle}`).to.be.a('number');
+    expect(breaker).to.equal(
+      context.breaker.failures >= this.policy.breaker.failures ? 'open' : 'closed',
+    );
+    const wanted = !this.#deleting
+      ? context.record.replicas
+      : this.policy.replicaSemantics === 'total'
+        ? this.recount.running
+        : 0;
+    expect(scale).to.equal(
+      this.present < wanted ? 'short' : this.present > wanted ? 'surplus' : 'settled',
+    );
+    if (!context.leading)
+      expect(context.deadline, 'a follower waits for nothing').to.equal(undefined);
+    if (lifecycle.startsWith('deleting.') && lifecycle !== 'deleting.draining')
+      expect(context.deadline, `deadline of ${lifecycle}`).to.be.a('number');
     if (this.#filledOnce) expect(lifecycle).to.not.equal('pending');
     this.#filledOnce ||= lifecycle === 'active';
   }
 }
 
-const isUnclaimed = ({ place }: Instance): boolean => place === 'starting' || place === 'idle' || place === 'unavailable';
+const isUnclaimed = ({ place }: Instance): boolean =>
+  place === 'starting' || place === 'idle' || place === 'unavailable';
 
 const recountOf = (instances: readonly Instance[]): PoolCounts => {
   const found = { ...counts() };

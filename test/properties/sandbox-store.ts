@@ -1,10 +1,28 @@
-import type { Birth, Claim, FinishedSandbox, InstanceFact, InstanceRecord, Vitals } from '../../src/model/sandbox.ts';
+import type {
+  Birth,
+  Claim,
+  FinishedSandbox,
+  InstanceFact,
+  InstanceRecord,
+  Vitals,
+} from '../../src/model/sandbox.ts';
 import type { SandboxIntent } from '../../src/machines/sandbox-events.ts';
 
 export type Call = Exclude<SandboxIntent, { type: 'report-start' }>;
 
-/** What the driver's contract lets happen to one call. `unknown`: the caller is told so; `silent`: it is told nothing. `half`: of a launch the record is written. */
-export const OUTCOMES = ['answered', 'unknown-landed', 'unknown-lost', 'silent-landed', 'silent-lost', 'silent-half', 'failed'] as const;
+/**
+ * What the driver's contract lets happen to one call. `unknown`: the caller is told so; `silent`:
+ * it is told nothing. `half`: of a launch the record is written.
+ */
+export const OUTCOMES = [
+  'answered',
+  'unknown-landed',
+  'unknown-lost',
+  'silent-landed',
+  'silent-lost',
+  'silent-half',
+  'failed',
+] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
 export type Landing =
@@ -15,8 +33,8 @@ export type Landing =
 const UNLAUNCHED: Vitals = { kind: 'starting', unlaunched: true };
 
 /**
- * Driver and store of one instance, as their contract has them: one record with a revision, one process, conditional
- * writes, an id that never makes a second instance.
+ * Driver and store of one instance, as their contract has them: one record with a revision, one
+ * process, conditional writes, an id that never makes a second instance.
  */
 export class SandboxStore {
   readonly id: string;
@@ -28,14 +46,18 @@ export class SandboxStore {
   readonly claims: Claim[] = [];
   /** What history was given. */
   readonly history: FinishedSandbox[] = [];
-  /** What broke the contract's own sense: forgotten while it lives, released while nobody holds it. */
+  /**
+   * What broke the contract's own sense: forgotten while it lives, released while nobody holds it.
+   */
   readonly faults: string[] = [];
   /** Every fact there ever was, the newest last: reports may be as late as they like. */
   readonly facts: InstanceFact[] = [];
   #revision = 0;
   #born = false;
 
-  constructor(id: string) { this.id = id; }
+  constructor(id: string) {
+    this.id = id;
+  }
 
   get fact(): InstanceFact {
     const none: Vitals = { kind: 'gone', exitCode: null, reason: 'no process' };
@@ -49,19 +71,26 @@ export class SandboxStore {
 
   land(call: Call, half = false): Landing {
     switch (call.type) {
-      case 'launch': return this.#launch(call.birth.record, half);
-      case 'claim': return this.#claim(call.claim, call.seen.revision);
-      case 'retire': return this.#retire(call.seen);
+      case 'launch':
+        return this.#launch(call.birth.record, half);
+      case 'claim':
+        return this.#claim(call.claim, call.seen.revision);
+      case 'retire':
+        return this.#retire(call.seen);
       case 'release': {
         if (this.record?.state === 'idle') this.faults.push('released what nobody holds');
-        if (this.record?.state === 'claimed') this.#write({ ...this.record, state: 'ending', end: call.end });
+        if (this.record?.state === 'claimed')
+          this.#write({ ...this.record, state: 'ending', end: call.end });
         if (this.record) this.#kill();
         return { kind: 'done' };
       }
-      case 'look': return { kind: 'seen', fact: this.fact };
-      case 'confirm-expiry': return { kind: 'done' };
+      case 'look':
+        return { kind: 'seen', fact: this.fact };
+      case 'confirm-expiry':
+        return { kind: 'done' };
       case 'close': {
-        if (this.record && this.vitals && this.vitals.kind !== 'gone') this.faults.push('forgot what still runs');
+        if (this.record && this.vitals && this.vitals.kind !== 'gone')
+          this.faults.push('forgot what still runs');
         if (call.finished) this.history.push(call.finished);
         if (this.record) this.#write(undefined);
         return { kind: 'done' };
@@ -76,7 +105,9 @@ export class SandboxStore {
     if (kind !== 'gone' && this.vitals === UNLAUNCHED) return;
     if (kind === 'gone') this.vitals = { kind, exitCode: this.dying ? null : 7, reason: 'exited' };
     else if (this.dying) return;
-    else this.vitals = kind === 'available' ? { kind, startedAt } : { kind, startedAt, reason: 'not answering' };
+    else
+      this.vitals =
+        kind === 'available' ? { kind, startedAt } : { kind, startedAt, reason: 'not answering' };
     this.facts.push(this.fact);
   }
 

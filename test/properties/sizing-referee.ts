@@ -11,11 +11,24 @@ import type { envStores } from '../support/env-replicas.ts';
 
 type Stores = Pick<Awaited<ReturnType<typeof envStores>>, 'envs' | 'pools' | 'driver' | 'clock'>;
 
-/** How a group stood when it was looked at: what was idle, less what was taken away since; and the size that this spoke for. */
-interface Look { readonly at: number; idle: number; desired: number; spokeFor: number }
+/**
+ * How a group stood when it was looked at: what was idle, less what was taken away since; and the
+ * size that this spoke for.
+ */
+interface Look {
+  readonly at: number;
+  idle: number;
+  desired: number;
+  spokeFor: number;
+}
 
 /** What is known of a group from the outside. */
-interface Book { readonly looks: Look[]; grewAt: number; coolingFrom: number; readonly saturated: Map<string, { readonly until: number; readonly notedAt: number }> }
+interface Book {
+  readonly looks: Look[];
+  grewAt: number;
+  coolingFrom: number;
+  readonly saturated: Map<string, { readonly until: number; readonly notedAt: number }>;
+}
 
 const MOST_LOOKS = 500;
 /** Of two leaders one may not know yet what the other one just saw. */
@@ -24,8 +37,9 @@ const LOOK_MS = 5_000;
 const EDIT_MS = 10_000;
 
 /**
- * Sees every write of every replica, and what runs, and nothing else: holds both against what must never be. What is wrong is
- * thrown at the next `check`, since the writer would take it for a failed write.
+ * Sees every write of every replica, and what runs, and nothing else: holds both against what must
+ * never be. What is wrong is thrown at the next `check`, since the writer would take it for a
+ * failed write.
  */
 export class SizingReferee {
   /** Moves with everything that happens. */
@@ -48,41 +62,72 @@ export class SizingReferee {
   #env: EnvRecord | undefined;
   #editedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(stores: Stores) { this.#stores = stores; }
-
-  async start(): Promise<void> {
-    await this.#stores.driver.view().watch((fact) => { this.#learn(fact); });
-    await this.#stores.pools.watch(({ kind, record }) => { this.#pool(kind, record); });
-    await this.#stores.envs.watch(({ kind, record }) => { this.#written(kind === 'put' ? record : undefined); });
+  constructor(stores: Stores) {
+    this.#stores = stores;
   }
 
-  running(): readonly string[] { return this.#ids(isRunning); }
+  async start(): Promise<void> {
+    await this.#stores.driver.view().watch((fact) => {
+      this.#learn(fact);
+    });
+    await this.#stores.pools.watch(({ kind, record }) => {
+      this.#pool(kind, record);
+    });
+    await this.#stores.envs.watch(({ kind, record }) => {
+      this.#written(kind === 'put' ? record : undefined);
+    });
+  }
 
-  starting(): readonly string[] { return this.#ids(({ record, vitals }) => record !== undefined && vitals.kind === 'starting' && vitals.hindrance === undefined); }
+  running(): readonly string[] {
+    return this.#ids(isRunning);
+  }
 
-  idle(): readonly string[] { return this.#ids(isIdle); }
+  starting(): readonly string[] {
+    return this.#ids(
+      ({ record, vitals }) =>
+        record !== undefined && vitals.kind === 'starting' && vitals.hindrance === undefined,
+    );
+  }
 
-  get env(): EnvRecord | undefined { return this.#env; }
+  idle(): readonly string[] {
+    return this.#ids(isIdle);
+  }
+
+  get env(): EnvRecord | undefined {
+    return this.#env;
+  }
 
   /** The member's. */
-  pool(member: string): PoolRecord | undefined { return [...this.#pools.values()].find(({ name, env }) => name === member && env !== undefined); }
+  pool(member: string): PoolRecord | undefined {
+    return [...this.#pools.values()].find(({ name, env }) => name === member && env !== undefined);
+  }
 
   /** Its own end is near. */
-  ends(id: string): void { this.#ended.add(id); }
+  ends(id: string): void {
+    this.#ended.add(id);
+  }
 
-  edited(): void { this.#editedAt = this.#now; }
+  edited(): void {
+    this.#editedAt = this.#now;
+  }
 
   /** By the member's owner, for this size. */
-  asked(member: string, replicas: number): void { this.#asked.set(member, replicas); }
+  asked(member: string, replicas: number): void {
+    this.#asked.set(member, replicas);
+  }
 
   /** A claim waits at the member from now on. Answers what to call when it does no more. */
   waits(member: string): () => void {
     const wait = { until: Number.POSITIVE_INFINITY };
-    this.#waits.set(member, [...this.#waits.get(member) ?? [], wait]);
-    return () => { wait.until = this.#now; };
+    this.#waits.set(member, [...(this.#waits.get(member) ?? []), wait]);
+    return () => {
+      wait.until = this.#now;
+    };
   }
 
-  check(): void { if (this.#wrong.length > 0) expect.fail(this.#wrong.join('\n')); }
+  check(): void {
+    if (this.#wrong.length > 0) expect.fail(this.#wrong.join('\n'));
+  }
 
   /** How many of a pool there are: what every count must agree with. */
   countsOf(poolUid: string): { readonly running: number; readonly idle: number } {
@@ -94,7 +139,12 @@ export class SizingReferee {
   sample(ms: number): void {
     for (const group of this.#env?.groups ?? []) {
       const { looks } = this.#bookOf(group.name);
-      looks.push({ at: this.#now + ms, idle: this.#idleIn(group), desired: this.#desiredIn(group), spokeFor: 0 });
+      looks.push({
+        at: this.#now + ms,
+        idle: this.#idleIn(group),
+        desired: this.#desiredIn(group),
+        spokeFor: 0,
+      });
       looks.splice(0, looks.length - MOST_LOOKS);
     }
   }
@@ -110,16 +160,23 @@ export class SizingReferee {
     }
   }
 
-  get #now(): number { return this.#stores.clock.now(); }
+  get #now(): number {
+    return this.#stores.clock.now();
+  }
 
-  #ids(is: (fact: InstanceFact) => boolean): readonly string[] { return [...this.#facts.values()].filter(is).map(({ id }) => id); }
+  #ids(is: (fact: InstanceFact) => boolean): readonly string[] {
+    return [...this.#facts.values()].filter(is).map(({ id }) => id);
+  }
 
-  #blame(what: string, about: unknown): void { this.#wrong.push(`${what}: ${JSON.stringify(about)}`); }
+  #blame(what: string, about: unknown): void {
+    this.#wrong.push(`${what}: ${JSON.stringify(about)}`);
+  }
 
   #learn(fact: InstanceFact): void {
     this.seen += 1;
     const before = this.#facts.get(fact.id);
-    if (before && isRunning(before) && !isRunning(fact) && !this.#ended.has(fact.id)) this.#blame('a running one was taken away', fact);
+    if (before && isRunning(before) && !isRunning(fact) && !this.#ended.has(fact.id))
+      this.#blame('a running one was taken away', fact);
     if (fact.record) this.#facts.set(fact.id, fact);
     else this.#facts.delete(fact.id);
     if (fact.vitals.kind === 'gone') this.#facts.delete(fact.id);
@@ -133,33 +190,55 @@ export class SizingReferee {
     const { decided } = record;
     if (kind === 'gone' || !decided) return;
     if (decided.id === before?.decided?.id) {
-      if (record.replicas !== before.replicas && record.replicas !== this.#asked.get(record.name)) this.#blame('applied twice', { record, before });
+      if (record.replicas !== before.replicas && record.replicas !== this.#asked.get(record.name))
+        this.#blame('applied twice', { record, before });
       return;
     }
     this.applied += 1;
-    if (decided.id <= (before?.decided?.id ?? 0)) this.#blame('an earlier decision after a later one', { record, before });
+    if (decided.id <= (before?.decided?.id ?? 0))
+      this.#blame('an earlier decision after a later one', { record, before });
     const shrunk = before !== undefined && record.replicas < before.replicas;
-    if (shrunk && this.#causeOf(decided.id) !== 'limits' && !this.late && record.replicas < this.countsOf(record.uid).running) this.#blame('below what runs', record);
+    if (
+      shrunk &&
+      this.#causeOf(decided.id) !== 'limits' &&
+      !this.late &&
+      record.replicas < this.countsOf(record.uid).running
+    )
+      this.#blame('below what runs', record);
   }
 
   #causeOf(id: number): ScalingDecision['cause'] | undefined {
-    return Object.values(this.#env?.scaling ?? {}).map((memory) => (memory as GroupMemory).pending).find((pending) => pending?.id === id)?.cause; // the group machine's own
+    return Object.values(this.#env?.scaling ?? {})
+      .map((memory) => (memory as GroupMemory).pending)
+      .find((pending) => pending?.id === id)?.cause; // the group machine's own
   }
 
   #written(env: EnvRecord | undefined): void {
     this.seen += 1;
     const before = this.#env;
     this.#env = env;
-    for (const name of this.#books.keys()) if (!env?.groups.some((group) => group.name === name)) this.#books.delete(name);
+    for (const name of this.#books.keys())
+      if (!env?.groups.some((group) => group.name === name)) this.#books.delete(name);
     for (const group of env?.groups ?? []) {
       if (!env) continue;
       const { memory } = wordsOf(env, group);
-      const earlier = before?.groups.some(({ name }) => name === group.name) ? wordsOf(before, group).memory : undefined;
-      if (memory.last < (earlier?.last ?? 0)) this.#blame('a decision was forgotten', { memory, earlier });
-      if (earlier?.pending && memory.pending && memory.last === earlier.last && !samePending(memory, earlier)) this.#blame('another decision under the same id', { memory, earlier });
+      const earlier = before?.groups.some(({ name }) => name === group.name)
+        ? wordsOf(before, group).memory
+        : undefined;
+      if (memory.last < (earlier?.last ?? 0))
+        this.#blame('a decision was forgotten', { memory, earlier });
+      if (
+        earlier?.pending &&
+        memory.pending &&
+        memory.last === earlier.last &&
+        !samePending(memory, earlier)
+      )
+        this.#blame('another decision under the same id', { memory, earlier });
       if (memory.last > (earlier?.last ?? 0)) this.#decision(env, group, memory);
       const { saturated } = this.#bookOf(group.name);
-      for (const [member, { until }] of Object.entries(memory.saturated)) if (until > (saturated.get(member)?.until ?? 0)) saturated.set(member, { until, notedAt: this.#now });
+      for (const [member, { until }] of Object.entries(memory.saturated))
+        if (until > (saturated.get(member)?.until ?? 0))
+          saturated.set(member, { until, notedAt: this.#now });
     }
   }
 
@@ -171,9 +250,15 @@ export class SizingReferee {
     const up = decision.changes.filter(({ from, to }) => to > from);
     for (const { member, to } of up) {
       const rule = wordsOf(env, group).rules.find(({ name }) => name === member);
-      if (!rule || to > Math.max(rule.minReplicas, rule.maxReplicas)) this.#blame("above the member's most", { decision, rule });
+      if (!rule || to > Math.max(rule.minReplicas, rule.maxReplicas))
+        this.#blame("above the member's most", { decision, rule });
       const saturation = book.saturated.get(member);
-      if (saturation && decision.at < saturation.until && decision.at - saturation.notedAt > LOOK_MS) this.#blame('a saturated member grew', { decision, saturation });
+      if (
+        saturation &&
+        decision.at < saturation.until &&
+        decision.at - saturation.notedAt > LOOK_MS
+      )
+        this.#blame('a saturated member grew', { decision, saturation });
     }
     if (up.length > 0) this.#growth(env, group, decision, book);
     if (decision.cause === 'surplus') this.#shrinkage(group, decision, book);
@@ -186,69 +271,141 @@ export class SizingReferee {
     const { mode, cooldownSeconds } = group.scaleUpPolicy;
     const steady = !this.late && this.#now - this.#editedAt > EDIT_MS;
     const { rules } = wordsOf(env, group);
-    const most = Math.max(group.maxReplicas, sum(rules, ({ minReplicas }) => minReplicas));
+    const most = Math.max(
+      group.maxReplicas,
+      sum(rules, ({ minReplicas }) => minReplicas),
+    );
     const total = this.#desiredIn(group) + sum(changes, ({ from, to }) => to - from);
     if (steady && total > most) this.#blame("above the group's most", { decision, total, most });
     if (decision.cause !== 'demand') return;
     const least = sum(rules, ({ minReplicas }) => minReplicas) + group.minReplicas;
-    if (!this.late && !this.troubled && this.#surplusOf(group, decision) > least) this.#blame('grown for what is only starting', { decision, least });
+    if (!this.late && !this.troubled && this.#surplusOf(group, decision) > least)
+      this.#blame('grown for what is only starting', { decision, least });
     const added = sum(changes, ({ from, to }) => Math.max(0, to - from));
-    if (steady && !this.troubled && mode !== 'Aggressive' && added > this.#waitingIn(group, decision.at) && decision.at - book.coolingFrom < cooldownSeconds * 1_000) this.#blame('grown in the cooldown', { decision, book });
+    if (
+      steady &&
+      !this.troubled &&
+      mode !== 'Aggressive' &&
+      added > this.#waitingIn(group, decision.at) &&
+      decision.at - book.coolingFrom < cooldownSeconds * 1_000
+    )
+      this.#blame('grown in the cooldown', { decision, book });
   }
 
-  /** Claims that wait, or did when the group was last looked at: for each of them one is started at once. */
+  /**
+   * Claims that wait, or did when the group was last looked at: for each of them one is started at
+   * once.
+   */
   #waitingIn(group: AutoscalingGroup, at: number): number {
-    return sum(this.#poolsIn(group), ({ name }) => (this.#waits.get(name) ?? []).filter(({ until }) => until >= at - LOOK_MS).length);
+    return sum(
+      this.#poolsIn(group),
+      ({ name }) =>
+        (this.#waits.get(name) ?? []).filter(({ until }) => until >= at - LOOK_MS).length,
+    );
   }
 
-  /** How many more than what runs, what is asked for and the buffer account for, or than what is asked of one member and nothing of its own answers. */
+  /**
+   * How many more than what runs, what is asked for and the buffer account for, or than what is
+   * asked of one member and nothing of its own answers.
+   */
   #surplusOf(group: AutoscalingGroup, { seen, changes }: ScalingDecision): number {
-    const pools = this.#poolsIn(group).map(({ name, uid, replicas }) => ({ ...this.countsOf(uid), replicas, to: changes.find(({ member }) => member === name)?.to ?? replicas }));
-    const running = Math.max(seen.running, sum(pools, (pool) => pool.running)); // some may have ended since
-    const inAll = sum(pools, ({ to }) => to) - running - seen.pending - bufferOf(group.scaleUpPolicy.mode, running);
+    const pools = this.#poolsIn(group).map(({ name, uid, replicas }) => ({
+      ...this.countsOf(uid),
+      replicas,
+      to: changes.find(({ member }) => member === name)?.to ?? replicas,
+    }));
+    const running = Math.max(
+      seen.running,
+      sum(pools, (pool) => pool.running),
+    ); // some may have ended since
+    const inAll =
+      sum(pools, ({ to }) => to) -
+      running -
+      seen.pending -
+      bufferOf(group.scaleUpPolicy.mode, running);
     const ended = running - sum(pools, (pool) => pool.running);
-    return Math.min(inAll, sum(pools, (pool) => Math.max(0, pool.to - Math.max(pool.replicas, pool.running + ended + seen.pending))));
+    return Math.min(
+      inAll,
+      sum(pools, (pool) =>
+        Math.max(0, pool.to - Math.max(pool.replicas, pool.running + ended + seen.pending)),
+      ),
+    );
   }
 
   #shrinkage(group: AutoscalingGroup, decision: ScalingDecision, book: Book): void {
     const { protectionWindowSeconds, stabilizationSeconds } = group.scaleDownPolicy;
     const taken = sum(decision.changes, ({ from, to }) => from - to);
-    if (decision.at - book.grewAt < protectionWindowSeconds * 1_000) this.#blame('shrunk so soon after a scale-up', { decision, grewAt: book.grewAt });
+    if (decision.at - book.grewAt < protectionWindowSeconds * 1_000)
+      this.#blame('shrunk so soon after a scale-up', { decision, grewAt: book.grewAt });
     const least = this.#leastIdle(group, decision.at);
     if (least === undefined) this.#blame('shrunk before its window was over', decision);
-    else if (least < taken) this.#blame('shrunk by what was needed', { decision, least, looks: book.looks.slice(-20) });
-    const spokenFor = Math.max(...book.looks.filter(({ at }) => at < decision.at && at > decision.at - stabilizationSeconds * 1_000).map(({ spokeFor }) => spokeFor), 0);
-    if (decision.seen.desired - taken < spokenFor) this.#blame('shrunk below what the stabilization window speaks for', { decision, spokenFor, looks: book.looks.slice(-20) });
+    else if (least < taken)
+      this.#blame('shrunk by what was needed', { decision, least, looks: book.looks.slice(-20) });
+    const spokenFor = Math.max(
+      ...book.looks
+        .filter(({ at }) => at < decision.at && at > decision.at - stabilizationSeconds * 1_000)
+        .map(({ spokeFor }) => spokeFor),
+      0,
+    );
+    if (decision.seen.desired - taken < spokenFor)
+      this.#blame('shrunk below what the stabilization window speaks for', {
+        decision,
+        spokenFor,
+        looks: book.looks.slice(-20),
+      });
     for (const look of book.looks) look.idle -= taken;
   }
 
-  /** The least that was idle all through the idle timeout; undefined: it is not known for so long. */
+  /**
+   * The least that was idle all through the idle timeout; undefined: it is not known for so long.
+   */
   #leastIdle(group: AutoscalingGroup, at: number): number | undefined {
     const { looks } = this.#bookOf(group.name);
     const since = at - group.scaleDownPolicy.idleTimeoutSeconds * 1_000;
     const first = looks[0];
     if (!first || first.at > since) return undefined;
-    return Math.max(0, Math.min(...looks.filter((look) => look.at > since && look.at <= at).map(({ idle }) => idle)));
+    return Math.max(
+      0,
+      Math.min(...looks.filter((look) => look.at > since && look.at <= at).map(({ idle }) => idle)),
+    );
   }
 
   #bookOf(group: string): Book {
-    const book: Book = this.#books.get(group) ?? { looks: [], grewAt: Number.NEGATIVE_INFINITY, coolingFrom: Number.NEGATIVE_INFINITY, saturated: new Map() };
+    const book: Book = this.#books.get(group) ?? {
+      looks: [],
+      grewAt: Number.NEGATIVE_INFINITY,
+      coolingFrom: Number.NEGATIVE_INFINITY,
+      saturated: new Map(),
+    };
     this.#books.set(group, book);
     return book;
   }
 
   #poolsIn({ name }: AutoscalingGroup): readonly PoolRecord[] {
-    const names = this.#env?.members.filter(({ config, deleting }) => config.scalingGroup === name && deleting === false).map((member) => member.name) ?? [];
-    return [...this.#pools.values()].filter((pool) => pool.env?.uid === this.#env?.uid && names.includes(pool.name) && pool.deleting === false);
+    const names =
+      this.#env?.members
+        .filter(({ config, deleting }) => config.scalingGroup === name && deleting === false)
+        .map((member) => member.name) ?? [];
+    return [...this.#pools.values()].filter(
+      (pool) =>
+        pool.env?.uid === this.#env?.uid && names.includes(pool.name) && pool.deleting === false,
+    );
   }
 
-  #idleIn(group: AutoscalingGroup): number { return sum(this.#poolsIn(group), ({ uid }) => this.countsOf(uid).idle); }
+  #idleIn(group: AutoscalingGroup): number {
+    return sum(this.#poolsIn(group), ({ uid }) => this.countsOf(uid).idle);
+  }
 
-  #desiredIn(group: AutoscalingGroup): number { return sum(this.#poolsIn(group), ({ replicas }) => replicas); }
+  #desiredIn(group: AutoscalingGroup): number {
+    return sum(this.#poolsIn(group), ({ replicas }) => replicas);
+  }
 }
 
-const isRunning = ({ record, vitals }: InstanceFact): boolean => record?.state === 'claimed' && vitals.kind !== 'gone';
+const isRunning = ({ record, vitals }: InstanceFact): boolean =>
+  record?.state === 'claimed' && vitals.kind !== 'gone';
 
-const isIdle = ({ record, vitals }: InstanceFact): boolean => record?.state === 'idle' && vitals.kind === 'available';
+const isIdle = ({ record, vitals }: InstanceFact): boolean =>
+  record?.state === 'idle' && vitals.kind === 'available';
 
-const sum = <T>(all: readonly T[], of: (one: T) => number): number => all.reduce((total, one) => total + of(one), 0);
+const sum = <T>(all: readonly T[], of: (one: T) => number): number =>
+  all.reduce((total, one) => total + of(one), 0);

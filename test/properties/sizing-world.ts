@@ -10,15 +10,32 @@ import type { WriteFault } from '../support/memory-instance-records.ts';
 import { SizingReferee } from './sizing-referee.ts';
 
 export type SizingStep =
-  | { readonly do: 'claim'; readonly by: number; readonly to: number; readonly principal: number; readonly waitMs: number }
+  | {
+      readonly do: 'claim';
+      readonly by: number;
+      readonly to: number;
+      readonly principal: number;
+      readonly waitMs: number;
+    }
   | { readonly do: 'end'; readonly pick: number }
   | { readonly do: 'launches fail'; readonly count: number }
   | { readonly do: 'places'; readonly free: boolean }
   | { readonly do: 'group'; readonly by: number; readonly to: number; readonly change: GroupChange }
-  | { readonly do: 'member'; readonly by: number; readonly to: number; readonly least: number; readonly most: number }
+  | {
+      readonly do: 'member';
+      readonly by: number;
+      readonly to: number;
+      readonly least: number;
+      readonly most: number;
+    }
   | { readonly do: 'resize'; readonly by: number; readonly to: number; readonly replicas: number }
   | { readonly do: 'drop' | 'add'; readonly by: number; readonly to: number }
-  | { readonly do: 'fault'; readonly by: number; readonly of: 'pools' | 'envs'; readonly fault: WriteFault }
+  | {
+      readonly do: 'fault';
+      readonly by: number;
+      readonly of: 'pools' | 'envs';
+      readonly fault: WriteFault;
+    }
   | { readonly do: 'lead' | 'follow' | 'crash' | 'lag' | 'catch up'; readonly by: number }
   | { readonly do: 'pass'; readonly looks: number; readonly ms: number };
 
@@ -27,9 +44,9 @@ const PRINCIPALS = ['k1', 'k2', 'k3'];
 const MOST_IN_FLIGHT = 12;
 
 /**
- * An env of two members over two whole replicas without processes: their supervisors, members, groups, claims and quotas.
- * Each may believe that it leads, see late what happens, have its writes fail or land unknown, and die at any step, with a
- * successor that begins from the records alone.
+ * An env of two members over two whole replicas without processes: their supervisors, members,
+ * groups, claims and quotas. Each may believe that it leads, see late what happens, have its writes
+ * fail or land unknown, and die at any step, with a successor that begins from the records alone.
  */
 export class SizingWorld {
   readonly referee: SizingReferee;
@@ -45,13 +62,31 @@ export class SizingWorld {
   }
 
   /** `shared`: both members are in the group of the first. `leaders`: how many believe to lead. */
-  static async make({ shared, leaders }: { readonly shared: boolean; readonly leaders: number }): Promise<SizingWorld> {
+  static async make({
+    shared,
+    leaders,
+  }: {
+    readonly shared: boolean;
+    readonly leaders: number;
+  }): Promise<SizingWorld> {
     const stores = await envStores({ pool: { name: 'aside', replicas: 0 }, replicas: 40 });
     const world = new SizingWorld(stores, [await anEnvReplica(stores), await anEnvReplica(stores)]);
     await world.referee.start();
     const { createEnv, addMember } = world.#at(0).parts.operations;
-    await createEnv(alice, { name: 'e', templateRef: { name: 't' }, mode: 'WarmPool', overrides: { defaultStartupTimeout: '5m', defaultIdleTimeout: '0' }, labels: {}, annotations: {} });
-    for (const name of MEMBERS) await addMember(alice, 'e', { name, replicas: 1, config: { maxReplicas: 12, ...(shared && name === 'b' ? { scalingGroup: 'a' } : {}) } });
+    await createEnv(alice, {
+      name: 'e',
+      templateRef: { name: 't' },
+      mode: 'WarmPool',
+      overrides: { defaultStartupTimeout: '5m', defaultIdleTimeout: '0' },
+      labels: {},
+      annotations: {},
+    });
+    for (const name of MEMBERS)
+      await addMember(alice, 'e', {
+        name,
+        replicas: 1,
+        config: { maxReplicas: 12, ...(shared && name === 'b' ? { scalingGroup: 'a' } : {}) },
+      });
     for (let by = 0; by < leaders; by++) world.#at(by).lead();
     await world.settle();
     return world;
@@ -60,7 +95,9 @@ export class SizingWorld {
   async take(step: SizingStep): Promise<void> {
     const { truth } = this.#stores;
     switch (step.do) {
-      case 'claim': this.#claim(step); break;
+      case 'claim':
+        this.#claim(step);
+        break;
       case 'end': {
         const running = this.referee.running();
         const id = running[step.pick % Math.max(1, running.length)];
@@ -68,16 +105,39 @@ export class SizingWorld {
         if (id !== undefined) truth.end(id);
         break;
       }
-      case 'launches fail': for (let count = 0; count < step.count; count++) truth.failNext('launch', new Error('told to fail')); this.referee.troubled = true; break;
-      case 'places': this.#places(step.free); break;
-      case 'fault': this.#at(step.by)[step.of].faults.push(step.fault); break;
-      case 'lead': this.#at(step.by).catchUp(); this.#at(step.by).lead(); break; // as the barrier of a new leader has it
-      case 'follow': this.#at(step.by).follow(); break;
-      case 'lag': this.#at(step.by).lag(); this.referee.late = true; break;
-      case 'catch up': this.#at(step.by).catchUp(); break;
-      case 'crash': await this.#crash(step.by); break;
-      case 'pass': for (let look = 0; look < step.looks; look++) await this.pass(step.ms); return;
-      default: this.#edit(step);
+      case 'launches fail':
+        for (let count = 0; count < step.count; count++)
+          truth.failNext('launch', new Error('told to fail'));
+        this.referee.troubled = true;
+        break;
+      case 'places':
+        this.#places(step.free);
+        break;
+      case 'fault':
+        this.#at(step.by)[step.of].faults.push(step.fault);
+        break;
+      case 'lead':
+        this.#at(step.by).catchUp();
+        this.#at(step.by).lead();
+        break; // as the barrier of a new leader has it
+      case 'follow':
+        this.#at(step.by).follow();
+        break;
+      case 'lag':
+        this.#at(step.by).lag();
+        this.referee.late = true;
+        break;
+      case 'catch up':
+        this.#at(step.by).catchUp();
+        break;
+      case 'crash':
+        await this.#crash(step.by);
+        break;
+      case 'pass':
+        for (let look = 0; look < step.looks; look++) await this.pass(step.ms);
+        return;
+      default:
+        this.#edit(step);
     }
     await this.settle();
   }
@@ -91,8 +151,9 @@ export class SizingWorld {
   }
 
   /**
-   * All is well from here on, one replica leads, and claims wait at one member: they must be served where there is room. Then
-   * nobody asks any more, and all that is counted must agree with what there is.
+   * All is well from here on, one replica leads, and claims wait at one member: they must be served
+   * where there is room. Then nobody asks any more, and all that is counted must agree with what
+   * there is.
    */
   async calmDown(to: number): Promise<void> {
     await this.#heal();
@@ -105,7 +166,10 @@ export class SizingWorld {
     const asked = clock.now();
     this.#claim({ do: 'claim', by: 0, to, principal: 0, waitMs: 0 });
     while (this.referee.running().length === before) {
-      if (clock.now() - asked > 300_000) expect.fail(`claims at ${name} are refused, and nothing comes: ${JSON.stringify(this.#at(0).parts.groups.group(this.referee.env?.uid ?? '', 'a'))}`);
+      if (clock.now() - asked > 300_000)
+        expect.fail(
+          `claims at ${name} are refused, and nothing comes: ${JSON.stringify(this.#at(0).parts.groups.group(this.referee.env?.uid ?? '', 'a'))}`,
+        );
       await this.pass(5_000);
       this.#claim({ do: 'claim', by: 0, to, principal: 0, waitMs: 0 });
       await this.settle();
@@ -122,12 +186,19 @@ export class SizingWorld {
     this.#places(true);
     this.#at(0).lead();
     await this.pass(60_000);
-    for (const [to, name] of MEMBERS.entries()) if (!this.referee.env?.members.some((member) => member.name === name)) this.#edit({ do: 'add', by: 0, to });
+    for (const [to, name] of MEMBERS.entries())
+      if (!this.referee.env?.members.some((member) => member.name === name))
+        this.#edit({ do: 'add', by: 0, to });
     await this.settle();
     for (const to of MEMBERS.keys()) {
       this.#edit({ do: 'member', by: 0, to, least: 0, most: 18 });
       await this.settle();
-      this.#edit({ do: 'group', by: 0, to, change: { enabled: true, minReplicas: 0, maxReplicas: 36 } });
+      this.#edit({
+        do: 'group',
+        by: 0,
+        to,
+        change: { enabled: true, minReplicas: 0, maxReplicas: 36 },
+      });
       await this.settle();
     }
   }
@@ -137,11 +208,22 @@ export class SizingWorld {
       const view = await replica.parts.operations.getEnv(alice, 'e');
       for (const { name, idle, running, desired } of view.observed) {
         const pool = this.referee.pool(name);
-        expect({ name, idle, running, desired }, 'a recount').to.deep.equal({ name, ...(pool ? { ...this.referee.countsOf(pool.uid), desired: pool.replicas } : { idle: 0, running: 0, desired: 1 }) });
+        expect({ name, idle, running, desired }, 'a recount').to.deep.equal({
+          name,
+          ...(pool
+            ? { ...this.referee.countsOf(pool.uid), desired: pool.replicas }
+            : { idle: 0, running: 0, desired: 1 }),
+        });
       }
       const { status } = presentEnv(view);
-      const sumOf = (of: 'idle' | 'running' | 'desired'): number => view.observed.reduce((sum, member) => sum + member[of], 0);
-      expect(status).to.include({ memberCount: view.observed.length, idleReplicas: sumOf('idle'), runningReplicas: sumOf('running'), desiredReplicas: sumOf('desired') });
+      const sumOf = (of: 'idle' | 'running' | 'desired'): number =>
+        view.observed.reduce((sum, member) => sum + member[of], 0);
+      expect(status).to.include({
+        memberCount: view.observed.length,
+        idleReplicas: sumOf('idle'),
+        runningReplicas: sumOf('running'),
+        desiredReplicas: sumOf('desired'),
+      });
     }
   }
 
@@ -149,7 +231,9 @@ export class SizingWorld {
   async settle(): Promise<void> {
     for (let turn = 0, quiet = 0, before = -1; turn < 400 && quiet < 6; turn++) {
       if (!this.#free) for (const id of this.referee.starting()) this.#stores.truth.findNoPlace(id);
-      await new Promise<void>((resolve) => { setImmediate(resolve); });
+      await new Promise<void>((resolve) => {
+        setImmediate(resolve);
+      });
       quiet = before === this.referee.seen ? quiet + 1 : 0;
       before = this.referee.seen;
     }
@@ -157,7 +241,9 @@ export class SizingWorld {
     this.referee.check();
   }
 
-  #at(by: number): EnvReplica { return this.#replicas[by % 2]!; } // there are two
+  #at(by: number): EnvReplica {
+    return this.#replicas[by % 2]!;
+  } // there are two
 
   /** Those who wait there hang up first: in Redis their place would lapse after a moment. */
   async #crash(by: number): Promise<void> {
@@ -178,30 +264,58 @@ export class SizingWorld {
   #claim({ by, to, principal, waitMs }: Extract<SizingStep, { do: 'claim' }>): void {
     if (this.#inFlight >= MOST_IN_FLIGHT) return;
     this.#inFlight += 1;
-    const caller: Caller = { ...alice, keyId: PRINCIPALS[principal % PRINCIPALS.length]! }; // in range
+    // in range
+    const caller: Caller = { ...alice, keyId: PRINCIPALS[principal % PRINCIPALS.length]! };
     const endsWaiting = waitMs > 0 ? this.referee.waits(memberOf(to)) : undefined;
-    this.#run(this.#at(by).claim(caller, { poolName: memberOf(to), ...(waitMs > 0 ? { waitMs } : {}) }, this.#callers[by % 2]?.signal).finally(() => { this.#inFlight -= 1; endsWaiting?.(); }));
+    this.#run(
+      this.#at(by)
+        .claim(
+          caller,
+          { poolName: memberOf(to), ...(waitMs > 0 ? { waitMs } : {}) },
+          this.#callers[by % 2]?.signal,
+        )
+        .finally(() => {
+          this.#inFlight -= 1;
+          endsWaiting?.();
+        }),
+    );
   }
 
   #edit(step: Extract<SizingStep, { do: 'group' | 'member' | 'resize' | 'drop' | 'add' }>): void {
-    const { updateGroup, updateMember, deleteMember, addMember } = this.#at(step.by).parts.operations;
+    const { updateGroup, updateMember, deleteMember, addMember } = this.#at(step.by).parts
+      .operations;
     const name = memberOf(step.to);
     this.referee.edited();
     switch (step.do) {
-      case 'group': return this.#run(updateGroup(alice, 'e', name, step.change));
-      case 'member': return this.#run(updateMember(alice, 'e', name, { config: { minReplicas: step.least, maxReplicas: Math.max(step.least, step.most) } }));
+      case 'group':
+        return this.#run(updateGroup(alice, 'e', name, step.change));
+      case 'member':
+        return this.#run(
+          updateMember(alice, 'e', name, {
+            config: { minReplicas: step.least, maxReplicas: Math.max(step.least, step.most) },
+          }),
+        );
       case 'resize':
         this.referee.asked(name, step.replicas);
         return this.#run(updateMember(alice, 'e', name, { replicas: step.replicas, config: {} }));
-      case 'drop': return this.#run(deleteMember(alice, 'e', name, { force: false }));
-      case 'add': return this.#run(addMember(alice, 'e', { name, replicas: 1, config: { maxReplicas: 12 } }));
+      case 'drop':
+        return this.#run(deleteMember(alice, 'e', name, { force: false }));
+      case 'add':
+        return this.#run(addMember(alice, 'e', { name, replicas: 1, config: { maxReplicas: 12 } }));
     }
   }
 
   /** Whoever asked hears of a refusal; what died never answers. */
   #run(work: Promise<unknown>): void {
     work.catch((error: unknown) => {
-      if (!(error instanceof Refusal || error instanceof OutcomeUnknown || error instanceof RecordConflict)) this.#unexpected ??= new Error('not a refusal', { cause: error });
+      if (
+        !(
+          error instanceof Refusal ||
+          error instanceof OutcomeUnknown ||
+          error instanceof RecordConflict
+        )
+      )
+        this.#unexpected ??= new Error('not a refusal', { cause: error });
     });
   }
 }

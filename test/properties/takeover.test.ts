@@ -26,22 +26,31 @@ const WITHIN_MS = 10_000;
 const LOOK_EVERY_MS = 500;
 /** Time goes on in steps of at most so much, so that what is under way goes on in between. */
 const MOST_AT_ONCE_MS = 2_000;
-/** A replica whose mirrors are behind for longer leads nothing any more: see the property of leases. */
+/**
+ * A replica whose mirrors are behind for longer leads nothing any more: see the property of leases.
+ */
 const MOST_BEHIND_MS = 5_000;
 
 /** Lets what is under way go on until it waits for time, or for a step. */
 const turns = async (): Promise<void> => {
-  for (let turn = 0; turn < 25; turn++) await new Promise<void>((resolve) => { setImmediate(resolve); });
+  for (let turn = 0; turn < 25; turn++)
+    await new Promise<void>((resolve) => {
+      setImmediate(resolve);
+    });
 };
 
 /** Three replicas that fill one pool, one after the other. */
 const aRefill = async (replicas: number) => {
-  const stores = await sharedStores({ pool: { replicas, definition: aDefinition({}, { startupTimeoutMs: 60_000 }) } });
+  const stores = await sharedStores({
+    pool: { replicas, definition: aDefinition({}, { startupTimeoutMs: 60_000 }) },
+  });
   const shared = aCoordination(stores.clock);
-  const all = await Promise.all(Array.from({ length: 3 }, async () => {
-    const pools = new SharedRecords(stores.pools, new Life());
-    return { pools, it: await aReplica({ ...stores, pools }, shared) };
-  }));
+  const all = await Promise.all(
+    Array.from({ length: 3 }, async () => {
+      const pools = new SharedRecords(stores.pools, new Life());
+      return { pools, it: await aReplica({ ...stores, pools }, shared) };
+    }),
+  );
   return { stores, all, stopped: [] as (() => void)[], leader: { of: 0 } };
 };
 
@@ -50,7 +59,8 @@ type Refill = Awaited<ReturnType<typeof aRefill>>;
 /** Lets time go on; a leader that is behind catches up in time. */
 const pass = async (refill: Refill, ms: number): Promise<void> => {
   for (let passed = 0; passed < ms; passed += MOST_AT_ONCE_MS) {
-    if (passed + MOST_AT_ONCE_MS > MOST_BEHIND_MS) await take(refill, { do: 'catch up', of: refill.leader.of });
+    if (passed + MOST_AT_ONCE_MS > MOST_BEHIND_MS)
+      await take(refill, { do: 'catch up', of: refill.leader.of });
     refill.stores.clock.advance(Math.min(MOST_AT_ONCE_MS, ms - passed));
     await turns();
   }
@@ -66,10 +76,14 @@ const take = async (refill: Refill, step: Step): Promise<void> => {
       all[leader.of]?.it.lead();
       break;
     case 'resize':
-      for (const record of await pools.list()) await pools.update({ ...record, replicas: step.replicas });
+      for (const record of await pools.list())
+        await pools.update({ ...record, replicas: step.replicas });
       break;
     case 'stall':
-      truth.betweenWrites = () => new Promise((resolve) => { stopped.push(resolve); });
+      truth.betweenWrites = () =>
+        new Promise((resolve) => {
+          stopped.push(resolve);
+        });
       break;
     case 'flow':
       truth.betweenWrites = undefined;
@@ -84,7 +98,10 @@ const take = async (refill: Refill, step: Step): Promise<void> => {
       const { definition, record } = anOrder(undefined, v7());
       const before = truth.betweenWrites;
       truth.betweenWrites = () => new Promise(() => undefined);
-      void truth.launch({ definition, record: { ...record, poolUid: pool.uid, createdAt: clock.now() } }, () => true);
+      void truth.launch(
+        { definition, record: { ...record, poolUid: pool.uid, createdAt: clock.now() } },
+        () => true,
+      );
       await turns();
       truth.betweenWrites = before;
       break;
@@ -97,12 +114,16 @@ const take = async (refill: Refill, step: Step): Promise<void> => {
       all[step.of]?.pools.catchUp();
       all[step.of]?.it.driver.catchUp();
       break;
-    case 'time': await pass(refill, step.ms);
+    case 'time':
+      await pass(refill, step.ms);
   }
   await turns();
 };
 
-/** No fault comes any more: mirrors catch up, somebody begins to lead, and what hangs is answered or given up. */
+/**
+ * No fault comes any more: mirrors catch up, somebody begins to lead, and what hangs is answered or
+ * given up.
+ */
 const calmDown = async (refill: Refill, by: number): Promise<void> => {
   await take(refill, { do: 'flow' });
   refill.stores.truth.heal('launch');
@@ -115,41 +136,77 @@ const stateOf = async ({ stores, all, leader }: Refill) => {
   const supervisor = all[leader.of]?.it.supervisor;
   const [record] = await stores.pools.list();
   return {
-    wanted: record?.replicas, counts: supervisor?.pools.get(stores.pool.uid)?.counts, failures: supervisor?.pools.whole(stores.pool.uid)?.context.breaker.failures,
-    records: (await stores.truth.records.all()).length, processes: stores.truth.running().length,
+    wanted: record?.replicas,
+    counts: supervisor?.pools.get(stores.pool.uid)?.counts,
+    failures: supervisor?.pools.whole(stores.pool.uid)?.context.breaker.failures,
+    records: (await stores.truth.records.all()).length,
+    processes: stores.truth.running().length,
   };
 };
 
-const isFull = ({ wanted, counts, records, processes }: Awaited<ReturnType<typeof stateOf>>): boolean =>
-  counts?.idle === wanted && counts?.starting === 0 && counts.retiring === 0 && records === wanted && processes === wanted;
+const isFull = ({
+  wanted,
+  counts,
+  records,
+  processes,
+}: Awaited<ReturnType<typeof stateOf>>): boolean =>
+  counts?.idle === wanted &&
+  counts?.starting === 0 &&
+  counts.retiring === 0 &&
+  records === wanted &&
+  processes === wanted;
 
 const replica = fc.nat({ max: 2 });
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: fc.constant('take over'), by: replica }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('resize'), replicas: fc.integer({ min: 0, max: 8 }) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constant('resize'), replicas: fc.integer({ min: 0, max: 8 }) }),
+  },
   { weight: 4, arbitrary: fc.record({ do: fc.constantFrom('stall', 'flow') }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('go on'), count: fc.integer({ min: 1, max: 6 }) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constant('go on'), count: fc.integer({ min: 1, max: 6 }) }),
+  },
   { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('fail a launch', 'late record') }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('lag', 'catch up'), of: replica }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('time'), ms: fc.constantFrom(100, 1_000, 4_000, 70_000) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('time'),
+      ms: fc.constantFrom(100, 1_000, 4_000, 70_000),
+    }),
+  },
 );
 
 describe('a refill that is cut off at any step, by whatever comes in whatever order', function () {
   this.timeout(120_000); // nothing waits: it computes
   it('is completed by the next leader, with nothing too much, no failed start and nothing left behind', async () => {
-    await checkAsync(fc.asyncProperty(fc.integer({ min: 1, max: 8 }), fc.array(step, { maxLength: 20 }), replica, async (replicas, steps, last) => {
-      const refill = await aRefill(replicas);
-      for (const one of [{ do: 'take over', by: 0 } as const, ...steps]) await take(refill, one);
-      await calmDown(refill, last);
+    await checkAsync(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 8 }),
+        fc.array(step, { maxLength: 20 }),
+        replica,
+        async (replicas, steps, last) => {
+          const refill = await aRefill(replicas);
+          for (const one of [{ do: 'take over', by: 0 } as const, ...steps])
+            await take(refill, one);
+          await calmDown(refill, last);
 
-      let state = await stateOf(refill);
-      for (let ms = 0; ms < WITHIN_MS && !isFull(state); ms += LOOK_EVERY_MS) {
-        await take(refill, { do: 'time', ms: LOOK_EVERY_MS });
-        state = await stateOf(refill);
-      }
+          let state = await stateOf(refill);
+          for (let ms = 0; ms < WITHIN_MS && !isFull(state); ms += LOOK_EVERY_MS) {
+            await take(refill, { do: 'time', ms: LOOK_EVERY_MS });
+            state = await stateOf(refill);
+          }
 
-      expect(isFull(state), `full ${WITHIN_MS} ms after the last fault, and not ${JSON.stringify(state)}`).to.equal(true);
-      expect(state.failures, 'failed starts').to.equal(0);
-    }), { numRuns: 200 });
+          expect(
+            isFull(state),
+            `full ${WITHIN_MS} ms after the last fault, and not ${JSON.stringify(state)}`,
+          ).to.equal(true);
+          expect(state.failures, 'failed starts').to.equal(0);
+        },
+      ),
+      { numRuns: 200 },
+    );
   });
 });

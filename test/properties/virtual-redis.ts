@@ -1,4 +1,11 @@
-import { LEASE_TTL_MS, REPLICA_DEAD_MS, type LeasePart, type LeaseReport, type LeaseStore, type ShardLock } from '../../src/redis/lease-store.ts';
+import {
+  LEASE_TTL_MS,
+  REPLICA_DEAD_MS,
+  type LeasePart,
+  type LeaseReport,
+  type LeaseStore,
+  type ShardLock,
+} from '../../src/redis/lease-store.ts';
 import { COMMAND_MS } from '../../src/redis/connection.ts';
 import { SCRIPT_MS } from '../../src/redis/redis-link.ts';
 import type { VirtualProcess, VirtualTime } from './virtual-time.ts';
@@ -11,13 +18,25 @@ interface Content {
   readonly epochs: Map<number, number>;
 }
 
-const copyOf = ({ locks, replicas, takers, epochs }: Content): Content =>
-  ({ locks: new Map([...locks].map(([shard, lock]) => [shard, { ...lock }])), replicas: new Map(replicas), takers: new Map(takers), epochs: new Map(epochs) });
+const copyOf = ({ locks, replicas, takers, epochs }: Content): Content => ({
+  locks: new Map([...locks].map(([shard, lock]) => [shard, { ...lock }])),
+  replicas: new Map(replicas),
+  takers: new Map(takers),
+  epochs: new Map(epochs),
+});
 
-/** What leases keep in Redis, by the meaning of their scripts: it can be stopped, away, slow, flushed and failed over. */
+/**
+ * What leases keep in Redis, by the meaning of their scripts: it can be stopped, away, slow,
+ * flushed and failed over.
+ */
 export class VirtualRedis {
   readonly #time: VirtualTime;
-  #content: Content = { locks: new Map(), replicas: new Map(), takers: new Map(), epochs: new Map() };
+  #content: Content = {
+    locks: new Map(),
+    replicas: new Map(),
+    takers: new Map(),
+    epochs: new Map(),
+  };
   /** The server's clock: another one's after a failover. */
   #clockAhead = 0;
   #copies: { readonly at: number; readonly content: Content }[] = [];
@@ -28,19 +47,27 @@ export class VirtualRedis {
   /** Stops once for so long when the next lock is freed. */
   stallsAtUnlockMs = 0;
 
-  constructor(time: VirtualTime) { this.#time = time; }
+  constructor(time: VirtualTime) {
+    this.#time = time;
+  }
 
   /** Commands wait until then. */
   stop(ms: number): void {
     this.stoppedUntil = Math.max(this.stoppedUntil, this.#time.now + ms);
-    this.#time.after(ms, () => { this.#goOn(); });
+    this.#time.after(ms, () => {
+      this.#goOn();
+    });
   }
 
-  flush(): void { this.#content = { locks: new Map(), replicas: new Map(), takers: new Map(), epochs: new Map() }; }
+  flush(): void {
+    this.#content = { locks: new Map(), replicas: new Map(), takers: new Map(), epochs: new Map() };
+  }
 
   /** Goes on with what it had so many ms ago, by another clock. */
   failOver(ageMs: number, clockAhead: number): void {
-    this.#content = copyOf(this.#copies.find(({ at }) => at >= this.#time.now - ageMs)?.content ?? this.#content);
+    this.#content = copyOf(
+      this.#copies.find(({ at }) => at >= this.#time.now - ageMs)?.content ?? this.#content,
+    );
     this.#clockAhead = clockAhead;
   }
 
@@ -51,28 +78,39 @@ export class VirtualRedis {
     else command();
   }
 
-  get now(): number { return this.#time.now + this.#clockAhead; }
+  get now(): number {
+    return this.#time.now + this.#clockAhead;
+  }
 
   beat(replica: string, part: LeasePart, held: ReadonlyMap<number, string>): LeaseReport {
     this.#keepCopy();
     const { locks, replicas, takers } = this.#content;
     const liveIn = (names: Map<string, number>, isIn: boolean): readonly string[] => {
-      for (const [name, at] of names) if (at > this.now || at < this.now - 60_000) names.delete(name);
+      for (const [name, at] of names)
+        if (at > this.now || at < this.now - 60_000) names.delete(name);
       if (isIn) names.set(replica, this.now);
       else names.delete(replica);
-      return [...names].flatMap(([name, at]) => (at >= this.now - REPLICA_DEAD_MS ? [name] : [])).sort();
+      return [...names]
+        .flatMap(([name, at]) => (at >= this.now - REPLICA_DEAD_MS ? [name] : []))
+        .sort();
     };
     for (const [shard, lock] of locks) {
-      if (lock.value === held.get(shard) && this.#lockOf(shard)) lock.expiresAt = this.now + LEASE_TTL_MS;
+      if (lock.value === held.get(shard) && this.#lockOf(shard))
+        lock.expiresAt = this.now + LEASE_TTL_MS;
       else if (lock.value.startsWith(`${replica} `)) locks.delete(shard);
       else lock.expiresAt = Math.min(lock.expiresAt, this.now + LEASE_TTL_MS);
     }
     return {
-      replicas: liveIn(replicas, part !== 'leaves'), takers: liveIn(takers, part === 'takes'),
-      locks: new Map([...locks.keys()].flatMap((shard) => {
-        const value = this.#lockOf(shard);
-        return value === undefined ? [] : [[shard, { value, replica: value.slice(0, value.lastIndexOf(' ')) }]];
-      })),
+      replicas: liveIn(replicas, part !== 'leaves'),
+      takers: liveIn(takers, part === 'takes'),
+      locks: new Map(
+        [...locks.keys()].flatMap((shard) => {
+          const value = this.#lockOf(shard);
+          return value === undefined
+            ? []
+            : [[shard, { value, replica: value.slice(0, value.lastIndexOf(' ')) }]];
+        }),
+      ),
     };
   }
 
@@ -102,7 +140,10 @@ export class VirtualRedis {
   #keepCopy(): void {
     const last = this.#copies.at(-1);
     if (last && this.#time.now - last.at < 500) return;
-    this.#copies = [...this.#copies.slice(-20), { at: this.#time.now, content: copyOf(this.#content) }];
+    this.#copies = [
+      ...this.#copies.slice(-20),
+      { at: this.#time.now, content: copyOf(this.#content) },
+    ];
   }
 
   #goOn(): void {
@@ -120,7 +161,10 @@ export interface VirtualStoreDeps {
   readonly random: () => number;
 }
 
-/** One replica's connection: commands arrive in their order, and end within a second for who sent them. */
+/**
+ * One replica's connection: commands arrive in their order, and end within a second for who sent
+ * them.
+ */
 export class VirtualLeaseStore implements LeaseStore {
   readonly #deps: VirtualStoreDeps;
   #locks = 0;
@@ -130,7 +174,9 @@ export class VirtualLeaseStore implements LeaseStore {
   /** Nothing gets through until then, and nothing is refused. */
   cutUntil = 0;
 
-  constructor(deps: VirtualStoreDeps) { this.#deps = deps; }
+  constructor(deps: VirtualStoreDeps) {
+    this.#deps = deps;
+  }
 
   beat(part: LeasePart, held: ReadonlyMap<number, string>): Promise<LeaseReport> {
     const { redis, replica } = this.#deps;
@@ -141,14 +187,26 @@ export class VirtualLeaseStore implements LeaseStore {
     const { redis, replica } = this.#deps;
     if (this.locksNothing) return undefined;
     const value = `${replica} ${this.#locks++}`;
-    const unlock = (): Promise<void> => this.#send(() => { redis.unlock(shard, value); }, { endsWithCaller: false });
-    const isLocked = await this.#send(() => redis.lock(shard, value), { endsWithCaller: false }).catch(() => 'unknown');
+    const unlock = (): Promise<void> =>
+      this.#send(
+        () => {
+          redis.unlock(shard, value);
+        },
+        { endsWithCaller: false },
+      );
+    const isLocked = await this.#send(() => redis.lock(shard, value), {
+      endsWithCaller: false,
+    }).catch(() => 'unknown');
     if (isLocked !== true) {
       if (isLocked === 'unknown') await unlock().catch(() => undefined);
       return undefined;
     }
     try {
-      return { value, unlock, epoch: await this.#send(() => redis.nextEpoch(shard), { endsWithCaller: true }) };
+      return {
+        value,
+        unlock,
+        epoch: await this.#send(() => redis.nextEpoch(shard), { endsWithCaller: true }),
+      };
     } catch (error) {
       await unlock().catch(() => undefined);
       throw error;
@@ -161,13 +219,21 @@ export class VirtualLeaseStore implements LeaseStore {
     const sentAt = time.now;
     this.#lastArrival = Math.max(this.#lastArrival, time.now + this.#delay());
     return new Promise((resolve, reject) => {
-      process.after(COMMAND_MS, () => { reject(new Error('timed out')); });
+      process.after(COMMAND_MS, () => {
+        reject(new Error('timed out'));
+      });
       time.after(this.#lastArrival - time.now, () => {
         if (time.now < this.cutUntil) return;
         redis.arrive(() => {
           if (endsWithCaller && time.now > sentAt + SCRIPT_MS) return;
           const answer = command();
-          time.after(this.#delay(), () => { resolve(answer); }, process);
+          time.after(
+            this.#delay(),
+            () => {
+              resolve(answer);
+            },
+            process,
+          );
         });
       });
     });

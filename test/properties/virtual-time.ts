@@ -12,11 +12,23 @@ export class VirtualTime {
   #number = 0;
   readonly #due: Due[] = [];
 
-  /** Calls `run` after so many ms, unless its process ended; a process that is stopped gets it when it goes on. */
+  /**
+   * Calls `run` after so many ms, unless its process ended; a process that is stopped gets it when
+   * it goes on.
+   */
   after(ms: number, run: () => void, process?: VirtualProcess): () => void {
     let cancelled = false;
-    this.#put({ at: this.now + Math.max(0, ms), number: this.#number++, process, run: () => { if (!cancelled) run(); } });
-    return () => { cancelled = true; };
+    this.#put({
+      at: this.now + Math.max(0, ms),
+      number: this.#number++,
+      process,
+      run: () => {
+        if (!cancelled) run();
+      },
+    });
+    return () => {
+      cancelled = true;
+    };
   }
 
   /** Lets so many ms go by. `look` is called after each event. */
@@ -31,7 +43,9 @@ export class VirtualTime {
       }
       if (next.process?.ended !== true) {
         next.run();
-        await new Promise((resolve) => { setImmediate(resolve); });
+        await new Promise((resolve) => {
+          setImmediate(resolve);
+        });
       }
       look();
     }
@@ -39,12 +53,17 @@ export class VirtualTime {
   }
 
   #put(due: Due): void {
-    const place = this.#due.findIndex((other) => other.at > due.at || (other.at === due.at && other.number > due.number));
+    const place = this.#due.findIndex(
+      (other) => other.at > due.at || (other.at === due.at && other.number > due.number),
+    );
     this.#due.splice(place < 0 ? this.#due.length : place, 0, due);
   }
 }
 
-/** What can be killed and stopped. Its monotonic clock goes at a speed of its own, also while it is stopped. */
+/**
+ * What can be killed and stopped. Its monotonic clock goes at a speed of its own, also while it is
+ * stopped.
+ */
 export class VirtualProcess {
   ended = false;
   stoppedUntil = 0;
@@ -56,9 +75,15 @@ export class VirtualProcess {
     this.#speed = speed;
   }
 
-  now(): number { return this.#time.now * this.#speed; }
+  now(): number {
+    return this.#time.now * this.#speed;
+  }
 
-  after(ms: number, run: () => void): () => void { return this.#time.after(ms / this.#speed, run, this); }
+  after(ms: number, run: () => void): () => void {
+    return this.#time.after(ms / this.#speed, run, this);
+  }
 
-  at(moment: number, run: () => void): () => void { return this.after(moment - this.now(), run); }
+  at(moment: number, run: () => void): () => void {
+    return this.after(moment - this.now(), run);
+  }
 }

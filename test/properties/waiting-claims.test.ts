@@ -5,10 +5,17 @@ describe('claims that wait in one process', () => {
   it('are served in their order, each once, and none waits while one is idle', async function () {
     this.timeout(60_000);
     await servesWaitingClaims(async () => {
-      const { supervisor, coordination, pool, clock, claim } = await aSupervisor({ pool: { replicas: 0 } });
+      const { supervisor, coordination, pool, clock, claim } = await aSupervisor({
+        pool: { replicas: 0 },
+      });
       return {
-        claims: [claim], coordination, pool, clock,
-        grow: async (replicas) => { await supervisor.pools.change(pool.uid, (record) => ({ ...record, replicas })); },
+        claims: [claim],
+        coordination,
+        pool,
+        clock,
+        grow: async (replicas) => {
+          await supervisor.pools.change(pool.uid, (record) => ({ ...record, replicas }));
+        },
         idle: () => [supervisor.index.idleIn(pool.uid)],
       };
     }, 60);

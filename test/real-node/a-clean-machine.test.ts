@@ -9,28 +9,46 @@ import { skipBecause } from '../support/skip-because.ts';
 const START_MS = 120_000;
 const PUT_BACK_MS = 30_000;
 const SYSCTLS = [
-  'vm/overcommit_memory', 'vm/panic_on_oom', 'kernel/panic', 'kernel/panic_on_oops', 'kernel/keys/root_maxkeys', 'kernel/keys/root_maxbytes',
+  'vm/overcommit_memory',
+  'vm/panic_on_oom',
+  'kernel/panic',
+  'kernel/panic_on_oops',
+  'kernel/keys/root_maxkeys',
+  'kernel/keys/root_maxbytes',
   'net/ipv4/ip_forward',
 ];
-/** Starts a real node with a Pod, says its process's id, and ends it in order when its input ends. */
+/**
+ * Starts a real node with a Pod, says its process's id, and ends it in order when its input ends.
+ */
 const STARTER = fileURLToPath(new URL('../support/real-node-process.ts', import.meta.url));
 
 /** What a node may change of a machine. */
 const machine = (): Readonly<Record<string, readonly string[]>> => ({
   mounts: lines(readFileSync('/proc/mounts', 'utf8')),
-  links: lines(execFileSync('ip', ['-o', 'link'], { encoding: 'utf8' })).map((line) => line.split(': ')[1] ?? ''),
+  links: lines(execFileSync('ip', ['-o', 'link'], { encoding: 'utf8' })).map(
+    (line) => line.split(': ')[1] ?? '',
+  ),
   routes: lines(execFileSync('ip', ['route'], { encoding: 'utf8' })),
   sysctls: SYSCTLS.map((name) => `${name} ${readFileSync(`/proc/sys/${name}`, 'utf8').trim()}`),
   cgroups: cgroups(),
   // Those of daemons that other tests start come and go.
-  folders: ['/run', '/var/lib', '/var/log', '/opt', '/etc'].flatMap((folder) => readdirSync(folder).filter((name) => !name.startsWith('sandpool-')).map((name) => `${folder}/${name}`)),
+  folders: ['/run', '/var/lib', '/var/log', '/opt', '/etc'].flatMap((folder) =>
+    readdirSync(folder)
+      .filter((name) => !name.startsWith('sandpool-'))
+      .map((name) => `${folder}/${name}`),
+  ),
 });
 const lines = (text: string): readonly string[] => text.trim().split('\n').sort();
 
 const cgroups = (): readonly string[] => {
-  const below = (folder: string): readonly string[] => readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) => `${folder}/${name}`);
+  const below = (folder: string): readonly string[] =>
+    readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => `${folder}/${name}`);
   const places = below('/sys/fs/cgroup');
-  return [...places, ...places.flatMap(below)].filter((path) => /sandpool-node|kube|pod/.test(path));
+  return [...places, ...places.flatMap(below)].filter((path) =>
+    /sandpool-node|kube|pod/.test(path),
+  );
 };
 
 // The first file of its suite: two nodes at a time would share a network.
@@ -38,13 +56,21 @@ describe('a machine that had a real node', function () {
   this.timeout(START_MS + PUT_BACK_MS);
 
   before(function () {
-    if (process.env['TEST_REAL_NODE'] === undefined) skipBecause(this, 'needs what script/real-node makes: script/test kubernetes --real-node');
+    if (process.env['TEST_REAL_NODE'] === undefined)
+      skipBecause(this, 'needs what script/real-node makes: script/test kubernetes --real-node');
   });
 
   const started = async (): Promise<ChildProcess> => {
-    const starter = spawn(process.execPath, ['--import', 'tsx', STARTER], { stdio: ['pipe', 'pipe', 'inherit'] });
+    const starter = spawn(process.execPath, ['--import', 'tsx', STARTER], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
     const signal = AbortSignal.timeout(START_MS);
-    await Promise.race([once(starter.stdout, 'data', { signal }), once(starter, 'exit', { signal }).then(() => { throw new Error('it did not start'); })]);
+    await Promise.race([
+      once(starter.stdout, 'data', { signal }),
+      once(starter, 'exit', { signal }).then(() => {
+        throw new Error('it did not start');
+      }),
+    ]);
     return starter;
   };
 
@@ -56,7 +82,7 @@ describe('a machine that had a real node', function () {
 
     const ended = once(starter, 'exit');
     starter.stdin?.end();
-    const [code] = await ended as [number | null];
+    const [code] = (await ended) as [number | null];
 
     expect(code).to.equal(0);
     expect(machine()).to.deep.equal(before);
@@ -69,7 +95,11 @@ describe('a machine that had a real node', function () {
     starter.kill('SIGKILL');
     await ended;
 
-    await eventually(() => JSON.stringify(machine()) === JSON.stringify(before), 'all is put back', PUT_BACK_MS).catch(() => undefined); // told below
+    await eventually(
+      () => JSON.stringify(machine()) === JSON.stringify(before),
+      'all is put back',
+      PUT_BACK_MS,
+    ).catch(() => undefined); // told below
     expect(machine()).to.deep.equal(before);
   });
 });

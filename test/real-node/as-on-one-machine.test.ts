@@ -16,25 +16,43 @@ describe('a sandbox of a real node, as on one machine', function () {
   this.timeout(120_000);
   const onPods = onRealPods(onTheRealNode());
   let pods: PodDriver;
-  before(() => { pods = onPods(); });
+  before(() => {
+    pods = onPods();
+  });
 
   const printed = async (id: string, script: string): Promise<string> =>
-    String((await pods.driver.exec(id, { argv: ['sh', '-c', script], timeoutMs: 20_000, outputLimit: 4_000 }, new AbortController().signal)).stdout);
+    String(
+      (
+        await pods.driver.exec(
+          id,
+          { argv: ['sh', '-c', script], timeoutMs: 20_000, outputLimit: 4_000 },
+          new AbortController().signal,
+        )
+      ).stdout,
+    );
 
   it('has LANG, and a pid 1 that reaps orphans', async () => {
     const { id } = await pods.claimed(realOrder(pods));
     expect(await printed(id, 'echo "$LANG"')).to.equal('C.UTF-8\n');
     // The outer shell is gone before its child ends.
     await printed(id, '(sh -c "sleep 0.2; exit 3" >/dev/null 2>&1 &)');
-    await eventually(async () => !(await printed(id, 'cat /proc/[0-9]*/stat 2>/dev/null')).includes(') Z '), 'no zombie stays', PATIENCE_MS);
+    await eventually(
+      async () => !(await printed(id, 'cat /proc/[0-9]*/stat 2>/dev/null')).includes(') Z '),
+      'no zombie stays',
+      PATIENCE_MS,
+    );
     expect(await printed(id, 'cat /proc/1/comm')).to.not.contain('sleep');
   });
 
-  it('is ready by the chart\'s template web, whose server a kubelet\'s probe reaches and an endpoint, too', async () => {
-    const { sandboxTemplates } = parse(readFileSync(VALUES, 'utf8')) as { sandboxTemplates: Readonly<Record<string, TemplateSpec>> };
+  it("is ready by the chart's template web, whose server a kubelet's probe reaches and an endpoint, too", async () => {
+    const { sandboxTemplates } = parse(readFileSync(VALUES, 'utf8')) as {
+      sandboxTemplates: Readonly<Record<string, TemplateSpec>>;
+    };
     const definition = renderDefinition(sandboxTemplates['web'] ?? { containers: [] });
     const containers = definition.containers.map((container) => ({
-      ...container, image: realNodeImage('tools'), requests: { cpuCores: 0.01, memoryBytes: 2 ** 20 },
+      ...container,
+      image: realNodeImage('tools'),
+      requests: { cpuCores: 0.01, memoryBytes: 2 ** 20 },
     }));
     const order = realOrder(pods);
     const { id } = await pods.claimed({ ...order, definition: { ...definition, containers } });

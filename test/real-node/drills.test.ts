@@ -15,22 +15,35 @@ import { untilAnswered } from '../support/until-answered.ts';
 
 const PATIENCE_MS = 60_000;
 const HOUR_S = 3_600;
-/** What takes too long for every run, or room on the disk: the kubelet stands still for 90 s, a disk is full, and 110 Pods, which is what a node takes by default. */
+/**
+ * What takes too long for every run, or room on the disk: the kubelet stands still for 90 s, a disk
+ * is full, and 110 Pods, which is what a node takes by default.
+ */
 const LONG = process.env['TEST_REAL_NODE_LONG'] !== undefined;
 /** What a disk that fills loses, twice what lacked to its limit. */
 const FILLING = 2 * 2 ** 30;
 const PODS = LONG ? 110 : 20;
-const or = (whole: string, part: string): string => (LONG ? whole : `${part} (with TEST_REAL_NODE_LONG=1: ${whole})`);
+const or = (whole: string, part: string): string =>
+  LONG ? whole : `${part} (with TEST_REAL_NODE_LONG=1: ${whole})`;
 
 describe('drills on a real node', function () {
   this.timeout(LONG ? 400_000 : 180_000);
   const cluster = onTheRealNode();
   const clock = noFakeTime === undefined ? new FakeClock() : undefined;
-  const replicas = onReplicas(cluster, { count: 1, ...(clock ? { own: () => ({ env: clock.env }) } : {}) });
+  const replicas = onReplicas(cluster, {
+    count: 1,
+    ...(clock ? { own: () => ({ env: clock.env }) } : {}),
+  });
   let client: HttpClient;
 
   before(async () => {
-    await cluster().apply(realTemplate('waits', ['sh', '-c', 'trap exit TERM; while :; do sleep 1000 & wait $!; done'], { image: 'busybox' }));
+    await cluster().apply(
+      realTemplate(
+        'waits',
+        ['sh', '-c', 'trap exit TERM; while :; do sleep 1000 & wait $!; done'],
+        { image: 'busybox' },
+      ),
+    );
     client = new HttpClient(replicas().replica(0).port, await replicas().tenant('tenant', 'alice'));
   });
   after(() => {
@@ -39,30 +52,72 @@ describe('drills on a real node', function () {
   });
 
   const kubectl = (...args: readonly string[]): Promise<string> => cluster().kubectl(...args);
-  const exec = (id: string, command = 'echo there'): Promise<HttpAnswer> => client.post(`/sandboxes/${id}/exec`, { command });
+  const exec = (id: string, command = 'echo there'): Promise<HttpAnswer> =>
+    client.post(`/sandboxes/${id}/exec`, { command });
   const runs = async (id: string): Promise<void> => {
     const { status, text, json } = await untilAnswered(200, () => exec(id), PATIENCE_MS);
     expect(json.stdout, `${status} ${text}`).to.equal('there\n');
   };
   const claim = (poolName: string): Promise<HttpAnswer> => client.post('/sandboxes', { poolName });
-  const claimed = async (poolName: string): Promise<string> => idOf(await untilAnswered(201, () => claim(poolName), PATIENCE_MS));
+  const claimed = async (poolName: string): Promise<string> =>
+    idOf(await untilAnswered(201, () => claim(poolName), PATIENCE_MS));
   const idOf = ({ json }: HttpAnswer): string => String(json.sandbox?.['sandboxId']);
   const shows = (id: string, status: string): Promise<void> =>
-    eventually(async () => (await client.get(`/sandboxes/${id}`)).json.sandbox?.['status'] === status, `${id} is ${status}`, PATIENCE_MS);
+    eventually(
+      async () => (await client.get(`/sandboxes/${id}`)).json.sandbox?.['status'] === status,
+      `${id} is ${status}`,
+      PATIENCE_MS,
+    );
   const pool = (name: string, replicaCount: number, part: object = {}): Promise<HttpAnswer> =>
-    untilAnswered(201, () => client.post('/sandboxpools', { name, templateName: 'waits', replicas: replicaCount, ...part }), PATIENCE_MS);
-  const remove = (name: string): Promise<HttpAnswer> => untilAnswered(200, () => client.delete(`/sandboxpools/${name}?force=true`));
-  interface Status { readonly phase: string; readonly idleReplicas: number; readonly conditions: readonly { readonly type: string; readonly reason: string; readonly message: string }[] }
-  const statusOf = async (name: string): Promise<Status> => (await client.get(`/sandboxpools/${name}`)).json.template?.['status'] as Status;
+    untilAnswered(
+      201,
+      () =>
+        client.post('/sandboxpools', {
+          name,
+          templateName: 'waits',
+          replicas: replicaCount,
+          ...part,
+        }),
+      PATIENCE_MS,
+    );
+  const remove = (name: string): Promise<HttpAnswer> =>
+    untilAnswered(200, () => client.delete(`/sandboxpools/${name}?force=true`));
+  interface Status {
+    readonly phase: string;
+    readonly idleReplicas: number;
+    readonly conditions: readonly {
+      readonly type: string;
+      readonly reason: string;
+      readonly message: string;
+    }[];
+  }
+  const statusOf = async (name: string): Promise<Status> =>
+    (await client.get(`/sandboxpools/${name}`)).json.template?.['status'] as Status;
   const isDegraded = async (name: string, reason: string, words: string): Promise<void> => {
     let last: Status | undefined;
-    await eventually(async () => {
-      last = await statusOf(name);
-      return last.phase === 'Degraded' && last.conditions.some((one) => one.type === 'Degraded' && one.reason === reason && one.message.includes(words));
-    }, `${name} is Degraded: ${reason}: ${words}`, PATIENCE_MS).catch((error: unknown) => { throw new Error(`${String(error)}, but ${JSON.stringify(last)}`); });
+    await eventually(
+      async () => {
+        last = await statusOf(name);
+        return (
+          last.phase === 'Degraded' &&
+          last.conditions.some(
+            (one) =>
+              one.type === 'Degraded' && one.reason === reason && one.message.includes(words),
+          )
+        );
+      },
+      `${name} is Degraded: ${reason}: ${words}`,
+      PATIENCE_MS,
+    ).catch((error: unknown) => {
+      throw new Error(`${String(error)}, but ${JSON.stringify(last)}`);
+    });
   };
   const isFull = (name: string, idle: number, patienceMs = PATIENCE_MS): Promise<void> =>
-    eventually(async () => (await statusOf(name)).idleReplicas === idle, `${name} has ${idle} idle`, patienceMs);
+    eventually(
+      async () => (await statusOf(name)).idleReplicas === idle,
+      `${name} has ${idle} idle`,
+      patienceMs,
+    );
   const isHonest = ({ status, headers, text }: HttpAnswer): void => {
     expect([429, 503], text).to.include(status);
     expect(Number(headers['retry-after']), text).to.be.greaterThan(0);
@@ -79,8 +134,19 @@ describe('drills on a real node', function () {
       isHonest(await claim('still'));
       if (LONG) {
         const begun = performance.now();
-        const readiness = (): Promise<string> => kubectl('get', 'node', REAL_NODE, '-o', 'jsonpath={.status.conditions[?(@.type=="Ready")].status}');
-        await eventually(async () => await readiness() === 'Unknown', 'its node is not ready', 120_000);
+        const readiness = (): Promise<string> =>
+          kubectl(
+            'get',
+            'node',
+            REAL_NODE,
+            '-o',
+            'jsonpath={.status.conditions[?(@.type=="Ready")].status}',
+          );
+        await eventually(
+          async () => (await readiness()) === 'Unknown',
+          'its node is not ready',
+          120_000,
+        );
         isHonest(await claim('still'));
         isHonest(await exec(id));
         await eventually(() => performance.now() - begun > 90_000, '90 s are over', 120_000);
@@ -101,7 +167,11 @@ describe('drills on a real node', function () {
     const id = await claimed('drained');
     await kubectl('drain', REAL_NODE, '--force', '--timeout=60s');
     try {
-      await eventually(async () => (await ended(id))?.['endReason'] === 'killed', 'it is told to have been killed', PATIENCE_MS);
+      await eventually(
+        async () => (await ended(id))?.['endReason'] === 'killed',
+        'it is told to have been killed',
+        PATIENCE_MS,
+      );
       await isDegraded('drained', 'Unschedulable', 'unschedulable');
       const refused = await claim('drained');
       expect(refused.status).to.equal(429);
@@ -116,7 +186,9 @@ describe('drills on a real node', function () {
     await remove('drained');
   });
   const ended = async (id: string): Promise<Readonly<Record<string, unknown>> | undefined> =>
-    (await client.get('/sandboxes?phase=Completed')).json.items?.find((item) => item['sandboxId'] === id);
+    (await client.get('/sandboxes?phase=Completed')).json.items?.find(
+      (item) => item['sandboxId'] === id,
+    );
 
   it('says of an image that no registry has what is wrong and what to change, and an edit mends it', async () => {
     await pool('misspelt', 2, { overrides: { image: 'sandpool.test/bussybox:1' } });
@@ -126,10 +198,16 @@ describe('drills on a real node', function () {
     expect(refused.json.detail?.['problem']).to.contain('bussybox');
     expect(refused.json.detail?.['hint']).to.contain('overrides.image');
 
-    const mended = await client.put('/sandboxpools/misspelt', { overrides: { image: realNodeImage('busybox') } });
+    const mended = await client.put('/sandboxpools/misspelt', {
+      overrides: { image: realNodeImage('busybox') },
+    });
     expect(mended.status, mended.text).to.equal(200);
     await runs(await claimed('misspelt'));
-    await eventually(async () => (await statusOf('misspelt')).phase !== 'Degraded', 'it is well', PATIENCE_MS);
+    await eventually(
+      async () => (await statusOf('misspelt')).phase !== 'Degraded',
+      'it is well',
+      PATIENCE_MS,
+    );
     await remove('misspelt');
   });
 
@@ -137,13 +215,34 @@ describe('drills on a real node', function () {
     await pool('pressed', 3);
     const id = await claimed('pressed');
     await isFull('pressed', 2);
-    // Written for the kubelet, which does not write its status meanwhile: one that evicts removes images too, and no registry has those of this node.
+    // Written for the kubelet, which does not write its status meanwhile: one that evicts removes
+    // images too, and no registry has those of this node.
     await kubeletWith({ nodeStatusUpdateFrequency: '1h', nodeStatusReportFrequency: '1h' });
     await runs(id);
-    const pressure = { type: 'DiskPressure', status: 'True', reason: 'KubeletHasDiskPressure', message: 'kubelet has disk pressure' };
+    const pressure = {
+      type: 'DiskPressure',
+      status: 'True',
+      reason: 'KubeletHasDiskPressure',
+      message: 'kubelet has disk pressure',
+    };
     try {
-      await kubectl('patch', 'node', REAL_NODE, '--subresource=status', '--type=strategic', '-p', JSON.stringify({ status: { conditions: [pressure] } }));
-      await eventually(async () => (await kubectl('get', 'node', REAL_NODE, '-o', 'jsonpath={.spec.taints[*].key}')).includes('disk-pressure'), 'it is tainted', PATIENCE_MS);
+      await kubectl(
+        'patch',
+        'node',
+        REAL_NODE,
+        '--subresource=status',
+        '--type=strategic',
+        '-p',
+        JSON.stringify({ status: { conditions: [pressure] } }),
+      );
+      await eventually(
+        async () =>
+          (
+            await kubectl('get', 'node', REAL_NODE, '-o', 'jsonpath={.spec.taints[*].key}')
+          ).includes('disk-pressure'),
+        'it is tainted',
+        PATIENCE_MS,
+      );
       const others = [await claimed('pressed'), await claimed('pressed')];
       expect(new Set([id, ...others]).size).to.equal(3);
       expect((await client.delete(`/sandboxes/${others.pop()}`)).status).to.equal(200);
@@ -159,34 +258,38 @@ describe('drills on a real node', function () {
     await remove('pressed');
   });
 
-  if (LONG) it('tells the owner that a full disk ended the sandbox, and fills its pool once there is room', async () => {
-    await pool('full', 3);
-    const id = await claimed('full');
-    await isFull('full', 2);
-    const { bavail, bsize } = statfsSync(tmpdir());
-    const limit = String(bavail * bsize - FILLING / 2);
-    await kubeletWith({
-      // With its isolation a kubelet tells how full disks are. It removes no image: no registry has those of this node.
-      localStorageCapacityIsolation: true, imageMinimumGCAge: '1h',
-      evictionHard: { 'nodefs.available': limit }, evictionPressureTransitionPeriod: '1s',
+  if (LONG)
+    it('tells the owner that a full disk ended the sandbox, and fills its pool once there is room', async () => {
+      await pool('full', 3);
+      const id = await claimed('full');
+      await isFull('full', 2);
+      const { bavail, bsize } = statfsSync(tmpdir());
+      const limit = String(bavail * bsize - FILLING / 2);
+      await kubeletWith({
+        // With its isolation a kubelet tells how full disks are. It removes no image: no registry has those
+        // of this node.
+        localStorageCapacityIsolation: true,
+        imageMinimumGCAge: '1h',
+        evictionHard: { 'nodefs.available': limit },
+        evictionPressureTransitionPeriod: '1s',
+      });
+      await runs(id);
+      const filling = join(tmpdir(), `sandpool-filling-${process.pid}`);
+      try {
+        execFileSync('fallocate', ['--length', String(FILLING), filling]);
+        const isTold = async (): Promise<boolean> => (await ended(id))?.['endReason'] === 'killed';
+        await eventually(isTold, 'it is told to have been killed', 2 * PATIENCE_MS);
+        await isDegraded('full', 'Unschedulable', 'untolerated taint');
+        const refused = await claim('full');
+        expect(refused.status, refused.text).to.equal(429);
+        expect(refused.json.detail?.['problem']).to.contain('untolerated taint');
+      } finally {
+        rmSync(filling, { force: true });
+        await kubeletWith({});
+      }
+      await runs(await claimed('full'));
+      await remove('full');
     });
-    await runs(id);
-    const filling = join(tmpdir(), `sandpool-filling-${process.pid}`);
-    try {
-      execFileSync('fallocate', ['--length', String(FILLING), filling]);
-      const isTold = async (): Promise<boolean> => (await ended(id))?.['endReason'] === 'killed';
-      await eventually(isTold, 'it is told to have been killed', 2 * PATIENCE_MS);
-      await isDegraded('full', 'Unschedulable', 'untolerated taint');
-      const refused = await claim('full');
-      expect(refused.status, refused.text).to.equal(429);
-      expect(refused.json.detail?.['problem']).to.contain('untolerated taint');
-    } finally {
-      rmSync(filling, { force: true });
-      await kubeletWith({});
-    }
-    await runs(await claimed('full'));
-    await remove('full');
-  });
   const kubeletWith = async (changes: object): Promise<void> => {
     const { realNode } = cluster();
     realNode.configure(changes);
@@ -194,15 +297,23 @@ describe('drills on a real node', function () {
     await realNode.begin('kubelet');
   };
 
-  it('ends nothing and tells true times where the clock of a replica is an hour ahead of the node\'s', async function () {
+  it("ends nothing and tells true times where the clock of a replica is an hour ahead of the node's", async function () {
     const fake = clock ?? skipBecause(this, noFakeTime ?? '');
     await pool('timed', 2);
     const before = await claimed('timed');
     fake.set(HOUR_S);
     try {
-      await eventually(async () => Date.parse(String((await client.get('/sandboxes')).headers['date'])) - Date.now() > HOUR_S * 900, 'its clock is off', PATIENCE_MS);
+      await eventually(
+        async () =>
+          Date.parse(String((await client.get('/sandboxes')).headers['date'])) - Date.now() >
+          HOUR_S * 900,
+        'its clock is off',
+        PATIENCE_MS,
+      );
       const answer = await untilAnswered(201, () => claim('timed'), PATIENCE_MS);
-      expect(Math.abs(Date.parse(String(answer.json.sandbox?.['claimedAt'])) - Date.now())).to.be.lessThan(HOUR_S * 500);
+      expect(
+        Math.abs(Date.parse(String(answer.json.sandbox?.['claimedAt'])) - Date.now()),
+      ).to.be.lessThan(HOUR_S * 500);
       for (const id of [before, idOf(answer)]) {
         await runs(id);
         await shows(id, 'Running');

@@ -25,10 +25,24 @@ describe('the contract of drivers, on a real node', function () {
         printing: (text) => realOrder(pods, { given: { command: ['echo', text] } }),
         echoing: (port) => echoOrder(pods, port),
         unfit: [
-          { definition: realOrder(pods, { image: 'host' }).definition, field: 'spec.containers[0].image' },
-          { definition: realOrder(pods, {}, { definition: { network: 'host' } }).definition, field: 'spec.network' },
           {
-            definition: realOrder(pods, { readinessProbe: probe }, { definition: { endpoints: { web: { port: 80, scheme: 'http', readinessProbe: probe } } } }).definition,
+            definition: realOrder(pods, { image: 'host' }).definition,
+            field: 'spec.containers[0].image',
+          },
+          {
+            definition: realOrder(pods, {}, { definition: { network: 'host' } }).definition,
+            field: 'spec.network',
+          },
+          {
+            definition: realOrder(
+              pods,
+              { readinessProbe: probe },
+              {
+                definition: {
+                  endpoints: { web: { port: 80, scheme: 'http', readinessProbe: probe } },
+                },
+              },
+            ).definition,
             field: 'spec.endpoints',
           },
         ],

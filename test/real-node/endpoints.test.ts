@@ -27,7 +27,9 @@ describe('endpoints on a real node', function () {
       return connection;
     },
     host: '0.0.0.0',
-    mostHeld: 128 << 20, // each hop more, to the API server, kubelet, runtime and relay, has the kernel's buffers for two sockets
+    // each hop more, to the API server, kubelet, runtime and relay, has the kernel's buffers for
+    // two sockets
+    mostHeld: 128 << 20,
   });
 
   gatewaySuite(CONNECTION, way);

@@ -1,5 +1,11 @@
 import { expect } from 'chai';
-import { ContainerGone, InstanceGone, NotJoinable, OutcomeUnknown, type ExecOutcome } from '../../src/contracts/sandbox-driver.ts';
+import {
+  ContainerGone,
+  InstanceGone,
+  NotJoinable,
+  OutcomeUnknown,
+  type ExecOutcome,
+} from '../../src/contracts/sandbox-driver.ts';
 import type { Birth, InstanceFact } from '../../src/model/sandbox.ts';
 import { realNodeImage } from '../../local-cluster/real-node.ts';
 import type { PodDriver } from '../support/a-pod-driver.ts';
@@ -16,29 +22,59 @@ describe('how sandboxes of a real node end, and do not', function () {
   const cluster = onTheRealNode();
   const onPods = onRealPods(cluster);
   let pods: PodDriver;
-  before(() => { pods = onPods(); });
+  before(() => {
+    pods = onPods();
+  });
 
   const shows = (id: string, isSo: (fact: InstanceFact) => boolean, what: string): Promise<void> =>
     eventually(() => pods.log.of(id).some(isSo), what, PATIENCE_MS);
   const exec = (id: string, script: string, container?: string): Promise<ExecOutcome> =>
-    pods.driver.exec(id, { argv: ['sh', '-c', script], timeoutMs: 60_000, outputLimit: 1_000, ...(container === undefined ? {} : { container }) }, new AbortController().signal);
+    pods.driver.exec(
+      id,
+      {
+        argv: ['sh', '-c', script],
+        timeoutMs: 60_000,
+        outputLimit: 1_000,
+        ...(container === undefined ? {} : { container }),
+      },
+      new AbortController().signal,
+    );
   const sleeps = async (id: string, seconds: number): Promise<boolean> =>
-    String((await exec(id, 'cat /proc/[0-9]*/cmdline 2>/dev/null | tr "\\0" " "')).stdout).includes(`sleep ${seconds} `);
+    String((await exec(id, 'cat /proc/[0-9]*/cmdline 2>/dev/null | tr "\\0" " "')).stdout).includes(
+      `sleep ${seconds} `,
+    );
 
-  /** Two containers, of which the first is not the first by name; each ends with 7 once it is told to. */
+  /**
+   * Two containers, of which the first is not the first by name; each ends with 7 once it is told
+   * to.
+   */
   const two = (): Birth => {
-    const containers = ['web', 'agent'].map((name) => aContainer({
-      name, image: realNodeImage('busybox'), workingDir: '/tmp', memoryBytes: 64 * 2 ** 20, requests: { cpuCores: 0.01, memoryBytes: 2 ** 20 },
-      given: { command: ['sh', '-c', 'until [ -e /tmp/end ]; do sleep 0.1; done; exit 7'] },
-    }));
+    const containers = ['web', 'agent'].map((name) =>
+      aContainer({
+        name,
+        image: realNodeImage('busybox'),
+        workingDir: '/tmp',
+        memoryBytes: 64 * 2 ** 20,
+        requests: { cpuCores: 0.01, memoryBytes: 2 ** 20 },
+        given: { command: ['sh', '-c', 'until [ -e /tmp/end ]; do sleep 0.1; done; exit 7'] },
+      }),
+    );
     const { record, definition } = realOrder(pods, {}, { definition: { containers } });
-    return { record: { ...record, containerImages: { web: 'busybox', agent: 'busybox' } }, definition };
+    return {
+      record: { ...record, containerImages: { web: 'busybox', agent: 'busybox' } },
+      definition,
+    };
   };
 
   it('goes on without another container than the first, and ends with that', async () => {
     const { id } = await pods.claimed(two());
     await exec(id, 'touch /tmp/end', 'agent');
-    await shows(id, ({ vitals }) => 'endedContainers' in vitals && vitals.endedContainers?.['agent'] === 'exit code 7', 'its end is told');
+    await shows(
+      id,
+      ({ vitals }) =>
+        'endedContainers' in vitals && vitals.endedContainers?.['agent'] === 'exit code 7',
+      'its end is told',
+    );
     expect(await rejection(exec(id, 'true', 'agent'))).to.be.instanceOf(ContainerGone);
     await exec(id, 'touch /tmp/end');
     expect((await pods.log.when(id, 'gone')).vitals).to.include({ kind: 'gone', exitCode: 7 });
@@ -48,14 +84,20 @@ describe('how sandboxes of a real node end, and do not', function () {
   it('ends with the first container while another still runs, which is ended then', async () => {
     const { id } = await pods.claimed(two());
     await exec(id, 'touch /tmp/end', 'web');
-    expect((await pods.log.when(id, 'gone')).vitals).to.include({ kind: 'gone', exitCode: 7, remains: true });
+    expect((await pods.log.when(id, 'gone')).vitals).to.include({
+      kind: 'gone',
+      exitCode: 7,
+      remains: true,
+    });
     await pods.driver.release(id, { reason: 'exited', exitCode: 7 });
     await shows(id, ({ vitals }) => vitals.kind === 'gone' && !vitals.remains, 'nothing is left');
   });
 
   it('is told to have run out of memory, and to be unavailable at no time before', async () => {
     const greedy = ['sh', '-c', 'until [ -e /tmp/eat ]; do sleep 0.1; done; exec tail /dev/zero'];
-    const { id } = await pods.claimed(realOrder(pods, { memoryBytes: 32 * 2 ** 20, given: { command: greedy } }));
+    const { id } = await pods.claimed(
+      realOrder(pods, { memoryBytes: 32 * 2 ** 20, given: { command: greedy } }),
+    );
     await exec(id, 'touch /tmp/eat').catch(() => undefined); // it may end before it is answered
     const { vitals } = await pods.log.when(id, 'gone');
     expect(vitals).to.include({ kind: 'gone', exitCode: 137, outOfMemory: true });
@@ -72,10 +114,25 @@ describe('how sandboxes of a real node end, and do not', function () {
     await realNode.begin('kubelet');
 
     const failures: unknown[] = [];
-    await eventually(() => exec(id, 'true').then(() => true, (error: unknown) => { failures.push(error); return false; }), 'commands run again', PATIENCE_MS);
+    await eventually(
+      () =>
+        exec(id, 'true').then(
+          () => true,
+          (error: unknown) => {
+            failures.push(error);
+            return false;
+          },
+        ),
+      'commands run again',
+      PATIENCE_MS,
+    );
 
-    expect(failures.filter((error) => !(error instanceof NotJoinable || error instanceof OutcomeUnknown))).to.deep.equal([]);
+    expect(
+      failures.filter(
+        (error) => !(error instanceof NotJoinable || error instanceof OutcomeUnknown),
+      ),
+    ).to.deep.equal([]);
     expect(pods.log.kinds(id)).to.not.include('gone');
-    await eventually(async () => !await sleeps(id, 987), 'it is ended', PATIENCE_MS);
+    await eventually(async () => !(await sleeps(id, 987)), 'it is ended', PATIENCE_MS);
   });
 });

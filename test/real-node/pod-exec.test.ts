@@ -4,5 +4,6 @@ import { onTheRealNode } from '../support/shared-cluster.ts';
 
 describe('on a real node', () => {
   const cluster = onTheRealNode();
-  for (const image of ['busybox', 'tools'] as const) podExecSuite(`exec in a Pod of ${image}`, cluster, idleProgram(image));
+  for (const image of ['busybox', 'tools'] as const)
+    podExecSuite(`exec in a Pod of ${image}`, cluster, idleProgram(image));
 });

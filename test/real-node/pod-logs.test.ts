@@ -10,7 +10,8 @@ import { rejection } from '../support/rejection.ts';
 import { onTheRealNode } from '../support/shared-cluster.ts';
 
 const request = { tailLines: 10, limitBytes: 1 << 20 };
-const texts = (lines: readonly LogLine[]): readonly string[] => lines.map(({ text }) => String(text));
+const texts = (lines: readonly LogLine[]): readonly string[] =>
+  lines.map(({ text }) => String(text));
 /** In bytes, as the kubelet is told in local-cluster/real-node.ts. */
 const ROTATED_AT = 256 << 10;
 
@@ -23,21 +24,31 @@ describe('the log of a Pod on a real node', function () {
   let pods = 0;
 
   before(async () => {
-    under = await PodStreamsUnderTest.start(cluster(), { silenceMs: 1_000, program: printingProgram });
+    under = await PodStreamsUnderTest.start(cluster(), {
+      silenceMs: 1_000,
+      program: printingProgram,
+    });
     direct = await PodStreamsUnderTest.start(cluster(), { direct: true });
   });
   after(async () => {
     await under.close();
     await direct.close();
   });
-  beforeEach(async () => { pod = await under.pod(`printing-${pods += 1}`); });
+  beforeEach(async () => {
+    pod = await under.pod(`printing-${(pods += 1)}`);
+  });
 
   const print = async (...lines: readonly string[]): Promise<void> => {
-    const outcome = await direct.exec(pod, ['sh', '-c', 'cat >>/tmp/printed'], { stdin: lines.map((line) => `${line}\n`).join('') });
+    const outcome = await direct.exec(pod, ['sh', '-c', 'cat >>/tmp/printed'], {
+      stdin: lines.map((line) => `${line}\n`).join(''),
+    });
     expect(outcome.exitCode, String(outcome.stderr)).to.equal(0);
   };
   const isPrinted = (line: string): Promise<void> =>
-    eventually(async () => texts((await under.streams.logs(pod, request)).lines).at(-1) === line, `"${line}" is in the log`);
+    eventually(
+      async () => texts((await under.streams.logs(pod, request)).lines).at(-1) === line,
+      `"${line}" is in the log`,
+    );
 
   it('gives the last lines, and says that there are older ones', async () => {
     await print('one', 'two', 'three');
@@ -76,7 +87,14 @@ describe('the log of a Pod on a real node', function () {
     await more();
     await cluster().realNode.kill('kubelet');
     await cluster().realNode.begin('kubelet');
-    await eventually(() => direct.exec(pod, ['true']).then(() => true, () => false), 'the kubelet answers');
+    await eventually(
+      () =>
+        direct.exec(pod, ['true']).then(
+          () => true,
+          () => false,
+        ),
+      'the kubelet answers',
+    );
     await more();
     await following.stop();
     expect(texts(following.lines)).to.deep.equal(wanted);
@@ -86,14 +104,19 @@ describe('the log of a Pod on a real node', function () {
     const following = new Following(under, pod, '0');
     const wanted: string[] = [];
     for (let round = 0; round < 3; round += 1) {
-      const lines = Array.from({ length: 150 }, (_, n) => `${round} ${n} ${'z'.repeat(ROTATED_AT / 100)}`);
+      const lines = Array.from(
+        { length: 150 },
+        (_, n) => `${round} ${n} ${'z'.repeat(ROTATED_AT / 100)}`,
+      );
       wanted.push(...lines);
       await print(...lines);
       await following.until(lines.at(-1) ?? '');
       await eventually(() => rotations() >= Math.min(round + 1, 2), 'the log was rotated');
     }
     await following.stop();
-    expect(following.lines.map(({ text }) => String(text).slice(0, 8))).to.deep.equal(wanted.map((line) => line.slice(0, 8)));
+    expect(following.lines.map(({ text }) => String(text).slice(0, 8))).to.deep.equal(
+      wanted.map((line) => line.slice(0, 8)),
+    );
   });
 
   it('ends with its Pod, and is gone then', async () => {

@@ -11,7 +11,10 @@ describe('on a real node', () => {
     const under = await PodStreamsUnderTest.start(cluster(), { program: echoingProgram(PORT) });
     const pod = await under.pod('echoing');
     // Its server listens a moment after the container runs.
-    await under.sh(pod, `until (exec 3<>/dev/tcp/127.0.0.1/${PORT}) 2>/dev/null; do sleep 0.1; done`);
+    await under.sh(
+      pod,
+      `until (exec 3<>/dev/tcp/127.0.0.1/${PORT}) 2>/dev/null; do sleep 0.1; done`,
+    );
     return { under, pod, port: PORT };
   });
 });

@@ -17,27 +17,44 @@ describe('readiness probes on a real node', function () {
   this.timeout(120_000);
   const onPods = onRealPods(onTheRealNode());
   let pods: PodDriver;
-  before(() => { pods = onPods(); });
+  before(() => {
+    pods = onPods();
+  });
 
   it('have an instance ready that their server answers, by the kubelet and when they are asked for', async () => {
-    await Promise.all([httpProbe(PORT, '/', PATIENT), tcpProbe(PORT, PATIENT), execProbe(['test', '-e', '/proc/1'], PATIENT)].map(async (readinessProbe) => {
-      const { id } = await pods.claimed(webOrder(pods, PORT, { readinessProbe }));
-      expect(await pods.driver.probe(id)).to.deep.equal([{}]);
-    }));
+    await Promise.all(
+      [
+        httpProbe(PORT, '/', PATIENT),
+        tcpProbe(PORT, PATIENT),
+        execProbe(['test', '-e', '/proc/1'], PATIENT),
+      ].map(async (readinessProbe) => {
+        const { id } = await pods.claimed(webOrder(pods, PORT, { readinessProbe }));
+        expect(await pods.driver.probe(id)).to.deep.equal([{}]);
+      }),
+    );
   });
 
   it('say what they saw of one that is not ready', async () => {
     const says = async (readinessProbe: Probe): Promise<string> => {
       const { id } = await pods.driver.launch(webOrder(pods, PORT, { readinessProbe }), permitted);
       let seen: readonly ProbeOutcome[] = [];
-      await eventually(async () => {
-        seen = await pods.driver.probe(id).catch((error: unknown) => { if (error instanceof NotJoinable) return []; throw error; });
-        return seen.length > 0;
-      }, 'its container runs', PATIENCE_MS);
+      await eventually(
+        async () => {
+          seen = await pods.driver.probe(id).catch((error: unknown) => {
+            if (error instanceof NotJoinable) return [];
+            throw error;
+          });
+          return seen.length > 0;
+        },
+        'its container runs',
+        PATIENCE_MS,
+      );
       expect(pods.log.kinds(id)).to.not.include('available');
       return String(seen[0]?.failure);
     };
-    expect(await says(execProbe(['sh', '-c', 'echo some words >&2; exit 7'], PATIENT))).to.equal('sh ended with 7: some words');
+    expect(await says(execProbe(['sh', '-c', 'echo some words >&2; exit 7'], PATIENT))).to.equal(
+      'sh ended with 7: some words',
+    );
     expect(await says(execProbe(['sleep', '60']))).to.equal('it took longer than 1 s');
     expect(await says(tcpProbe(PORT + 1, PATIENT))).to.contain(String(PORT + 1));
   });

@@ -37,20 +37,38 @@ describe('a replica with a real node', function () {
   after(() => client.close());
 
   const pool = (name: string): Promise<void> =>
-    eventually(async () => (await client.post('/sandboxpools', { name, templateName: name, replicas: 3 })).status === 201, `the pool ${name} is made`);
+    eventually(
+      async () =>
+        (await client.post('/sandboxpools', { name, templateName: name, replicas: 3 })).status ===
+        201,
+      `the pool ${name} is made`,
+    );
 
   const claimed = async (poolName: string): Promise<string> => {
-    const { json } = await until(() => client.post('/sandboxes', { poolName }), ({ status }) => status === 201, `one of ${poolName} is claimed`);
+    const { json } = await until(
+      () => client.post('/sandboxes', { poolName }),
+      ({ status }) => status === 201,
+      `one of ${poolName} is claimed`,
+    );
     return String(json.sandbox?.['sandboxId']);
   };
   /** Asks until an answer is as wanted; an error shows the last one. */
-  const until = async (ask: () => Promise<HttpAnswer>, isSo: (answer: HttpAnswer) => boolean, what: string): Promise<HttpAnswer> => {
+  const until = async (
+    ask: () => Promise<HttpAnswer>,
+    isSo: (answer: HttpAnswer) => boolean,
+    what: string,
+  ): Promise<HttpAnswer> => {
     let last: HttpAnswer | undefined;
-    await eventually(async () => isSo(last = await ask()), what, PATIENCE_MS).catch((error: unknown) => { throw new Error(`${String(error)}: ${last?.status} ${last?.text}`); });
+    await eventually(async () => isSo((last = await ask())), what, PATIENCE_MS).catch(
+      (error: unknown) => {
+        throw new Error(`${String(error)}: ${last?.status} ${last?.text}`);
+      },
+    );
     if (!last) throw new Error(what);
     return last;
   };
-  const exec = (id: string, command: string): Promise<HttpAnswer> => client.post(`/sandboxes/${id}/exec`, { command });
+  const exec = (id: string, command: string): Promise<HttpAnswer> =>
+    client.post(`/sandboxes/${id}/exec`, { command });
 
   it('reaches the server in a sandbox, over and over, though it keeps its connections', async () => {
     const id = await claimed('site');
@@ -58,7 +76,9 @@ describe('a replica with a real node', function () {
     await eventually(async () => (await page()).status === 200, 'the server listens');
     for (let round = 0; round < 5; round += 1) {
       const answers = await Promise.all(Array.from({ length: 20 }, page));
-      expect(answers.map(({ status, text }) => `${status} ${text}`)).to.deep.equal(Array.from({ length: 20 }, () => '200 hello'));
+      expect(answers.map(({ status, text }) => `${status} ${text}`)).to.deep.equal(
+        Array.from({ length: 20 }, () => '200 hello'),
+      );
     }
     expect((await exec(id, 'cat /tmp/www/index.html')).json.stdout).to.equal('hello');
     expect((await client.delete(`/sandboxes/${id}`)).status).to.equal(200);
@@ -69,33 +89,52 @@ describe('a replica with a real node', function () {
     await cluster().realNode.kill('kubelet');
     const seen = new Set<number>([(await exec(id, 'echo there')).status]);
     await cluster().realNode.begin('kubelet');
-    await eventually(async () => {
-      const { status } = await exec(id, 'echo there');
-      seen.add(status);
-      return status === 200;
-    }, 'a command runs again', PATIENCE_MS);
+    await eventually(
+      async () => {
+        const { status } = await exec(id, 'echo there');
+        seen.add(status);
+        return status === 200;
+      },
+      'a command runs again',
+      PATIENCE_MS,
+    );
     expect([...seen].filter((status) => status !== 200 && status !== 503)).to.deep.equal([]);
-    expect((await client.get(`/sandboxes/${id}`)).json.sandbox).to.deep.include({ status: 'Running' });
+    expect((await client.get(`/sandboxes/${id}`)).json.sandbox).to.deep.include({
+      status: 'Running',
+    });
   });
 
   it('answers a command that containerd was restarted under with all of its output, or 503', async () => {
     const id = await claimed('site');
     const running = exec(id, 'echo begun; touch /tmp/begun; sleep 4; echo done');
-    await eventually(async () => (await exec(id, 'ls /tmp')).json.stdout?.includes('begun') === true, 'it runs');
+    await eventually(
+      async () => (await exec(id, 'ls /tmp')).json.stdout?.includes('begun') === true,
+      'it runs',
+    );
     await cluster().realNode.kill('containerd');
     await cluster().realNode.begin('containerd');
     const { status, json } = await running;
     expect([`200 begun\ndone\n`, '503 undefined']).to.include(`${status} ${json.stdout}`);
-    await eventually(async () => (await exec(id, 'echo there')).status === 200, 'a command runs again', PATIENCE_MS);
+    await eventually(
+      async () => (await exec(id, 'echo there')).status === 200,
+      'a command runs again',
+      PATIENCE_MS,
+    );
   });
 
   it('tells a command that ran out of memory from a sandbox that did', async () => {
     const id = await claimed('hungry');
     const { json } = await exec(id, 'python3 -c "bytearray(300000000)"');
     expect(json).to.deep.include({ exitCode: 137 });
-    expect((await client.get(`/sandboxes/${id}`)).json.sandbox).to.deep.include({ status: 'Running' });
+    expect((await client.get(`/sandboxes/${id}`)).json.sandbox).to.deep.include({
+      status: 'Running',
+    });
 
     await exec(id, 'touch /tmp/eat');
-    await until(() => client.get(`/sandboxes/${id}/events`), ({ text }) => text.includes('oom-killed'), 'an event says why it ended');
+    await until(
+      () => client.get(`/sandboxes/${id}/events`),
+      ({ text }) => text.includes('oom-killed'),
+      'an event says why it ended',
+    );
   });
 });

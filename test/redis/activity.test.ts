@@ -28,7 +28,7 @@ describe('a sandbox with an idle timeout of a few seconds', () => {
     const { other, stop, advance, activeAt } = await twoReplicas();
     expect(await activeAt()).to.equal('expired');
     other.work(ID, true);
-    await eventually(async () => await activeAt() !== 'expired', 'the work counts');
+    await eventually(async () => (await activeAt()) !== 'expired', 'the work counts');
     for (let minute = 0; minute < 5; minute++) {
       await advance(4_000);
       expect(await activeAt()).not.to.equal('expired');
@@ -36,10 +36,16 @@ describe('a sandbox with an idle timeout of a few seconds', () => {
       const told = await redis().client.keys('*:working:*');
       expect(told).to.have.lengthOf(1);
       const before = await redis().client.pttl(told[0]!); // it has one
-      await eventually(async () => await redis().client.pttl(told[0]!) > before, 'it is told again');
+      await eventually(
+        async () => (await redis().client.pttl(told[0]!)) > before,
+        'it is told again',
+      );
     }
     other.work(ID, false);
-    await eventually(async () => (await redis().client.keys('*:working:*')).length === 0, 'it is over');
+    await eventually(
+      async () => (await redis().client.keys('*:working:*')).length === 0,
+      'it is over',
+    );
     expect(await activeAt()).not.to.equal('expired');
     await advance(3_000);
 
@@ -50,7 +56,7 @@ describe('a sandbox with an idle timeout of a few seconds', () => {
   it('does not end while another replica that stops runs a command in it, and ends after that', async () => {
     const { other, stop, advance, activeAt } = await twoReplicas();
     other.work(ID, true);
-    await eventually(async () => await activeAt() !== 'expired', 'the work counts');
+    await eventually(async () => (await activeAt()) !== 'expired', 'the work counts');
     await stop();
 
     expect(await redis().client.keys('*:working:*')).to.deep.equal([]);
@@ -60,10 +66,10 @@ describe('a sandbox with an idle timeout of a few seconds', () => {
   it('does not end where marks were lost before the work was told again', async () => {
     const { other, stop, advance, activeAt } = await twoReplicas();
     other.work(ID, true);
-    await eventually(async () => await activeAt() !== 'expired', 'the work counts');
+    await eventually(async () => (await activeAt()) !== 'expired', 'the work counts');
     await redis().client.flushall();
     expect(await activeAt()).not.to.equal('expired'); // marks begin anew
-    await redis().client.del(...await redis().client.keys('*:working:*'), 'none');
+    await redis().client.del(...(await redis().client.keys('*:working:*')), 'none');
     await advance(4_000);
 
     expect(await activeAt()).not.to.equal('expired');
@@ -75,7 +81,7 @@ describe('a sandbox with an idle timeout of a few seconds', () => {
     const { other, stop, activeAt } = await twoReplicas();
     const seen = new Set<number | 'expired'>();
     other.touch(ID, of.idleTimeoutMs);
-    await eventually(async () => await activeAt() !== 'expired', 'its use counts');
+    await eventually(async () => (await activeAt()) !== 'expired', 'its use counts');
     while (seen.size < 4 && !seen.has('expired')) {
       other.touch(ID, of.idleTimeoutMs);
       seen.add(await activeAt());

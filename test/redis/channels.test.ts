@@ -12,7 +12,9 @@ describe('channels of a Redis that fails right after it came back', function () 
   let link: RedisLink;
   let channels: RedisChannels;
   const unhandled: unknown[] = [];
-  const onUnhandled = (error: unknown): void => { unhandled.push(error); };
+  const onUnhandled = (error: unknown): void => {
+    unhandled.push(error);
+  };
   let mochas: NodeJS.UnhandledRejectionListener[] = [];
 
   beforeEach(async () => {
@@ -23,7 +25,13 @@ describe('channels of a Redis that fails right after it came back', function () 
     await redis.start();
     const { settings } = redis;
     link = new RedisLink({ settings, name: 'test', log: quietLog, scripts: [] });
-    channels = new RedisChannels({ link, settings, keys: keysOf(settings.prefix), log: quietLog, others: [] });
+    channels = new RedisChannels({
+      link,
+      settings,
+      keys: keysOf(settings.prefix),
+      log: quietLog,
+      others: [],
+    });
     await Promise.all([link.start(), channels.start()]);
   });
   afterEach(async () => {
@@ -36,7 +44,9 @@ describe('channels of a Redis that fails right after it came back', function () 
 
   const hears = async (keyId: string): Promise<void> => {
     const heard: string[] = [];
-    const forget = channels.followRevoked((told) => { heard.push(told); });
+    const forget = channels.followRevoked((told) => {
+      heard.push(told);
+    });
     await eventually(() => {
       channels.tellRevoked(keyId);
       return heard.includes(keyId);
@@ -59,7 +69,12 @@ describe('channels of a Redis that fails right after it came back', function () 
 
   it('say once they are back that something may have been missed', async () => {
     const missed: boolean[] = [];
-    channels.followRevoked(() => undefined, () => { missed.push(channels.stands); });
+    channels.followRevoked(
+      () => undefined,
+      () => {
+        missed.push(channels.stands);
+      },
+    );
     expect([channels.stands, missed]).to.deep.equal([true, []]);
 
     redis.subscribing = 'is not answered';

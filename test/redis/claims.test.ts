@@ -32,22 +32,48 @@ describe('claims that wait on several replicas', function () {
     keys = keysOf(settings.prefix);
     link = new RedisLink({ settings, log: quietLog, name: 'order', scripts: CLAIM_SCRIPTS });
     await link.start();
-    const shared = { link, keys, log: quietLog, requests: new RedisRequests({ link, keys, log: quietLog, bounds: FEW_BYTES }), quotas: { unknown: () => { throw new Error('usage is not known'); } } };
+    const shared = {
+      link,
+      keys,
+      log: quietLog,
+      requests: new RedisRequests({ link, keys, log: quietLog, bounds: FEW_BYTES }),
+      quotas: {
+        unknown: () => {
+          throw new Error('usage is not known');
+        },
+      },
+    };
     const [r1, r2, r3] = NAMES;
-    replicas = [new RedisClaims({ ...shared, replica: r1 }), new RedisClaims({ ...shared, replica: r2 }), new RedisClaims({ ...shared, replica: r3 })];
+    replicas = [
+      new RedisClaims({ ...shared, replica: r1 }),
+      new RedisClaims({ ...shared, replica: r2 }),
+      new RedisClaims({ ...shared, replica: r3 }),
+    ];
     const usage = await aRedisCoordination(settings, { rebuildWaitMs: 0 });
-    const knownAgain = () => known(() => usage.coordination.reserve(ALICE, 'sandboxes', { name: 'nothing', amount: 0, limit: 0 }));
+    const knownAgain = () =>
+      known(() =>
+        usage.coordination.reserve(ALICE, 'sandboxes', { name: 'nothing', amount: 0, limit: 0 }),
+      );
     await knownAgain();
-    stop = async () => { link.stop(); await usage.stop(); };
+    stop = async () => {
+      link.stop();
+      await usage.stop();
+    };
     anew();
   });
   afterEach(() => stop());
 
-  const anew = (): void => { pool = { uid: `pool-${++rounds}`, owner: ALICE }; dead.clear(); };
+  const anew = (): void => {
+    pool = { uid: `pool-${++rounds}`, owner: ALICE };
+    dead.clear();
+  };
   /** No time goes by for who is alive. */
   const still = async (): Promise<void> => {
     const seen = keys.waitingSeen(pool);
-    await redis().client.hset(seen, Object.fromEntries(NAMES.map((name, at) => [name, dead.has(at) ? '1' : FAR])));
+    await redis().client.hset(
+      seen,
+      Object.fromEntries(NAMES.map((name, at) => [name, dead.has(at) ? '1' : FAR])),
+    );
   };
   const join = (at: number): Promise<WaitingPlace> => replica(at).joinWaiting(pool);
   const replica = (at: number): RedisClaims => replicas[at] ?? replicas[0];
@@ -68,8 +94,16 @@ describe('claims that wait on several replicas', function () {
     const [first, second, third] = [await join(0), await join(1), await join(0)];
 
     expect(await waiting()).to.equal(3);
-    expect([await admit(0, third, 2), await admit(1, second), await admit(2)]).to.deep.equal(['not-its-turn', 'not-its-turn', 'not-its-turn']);
-    expect([await admit(0, first), await admit(1, second), await admit(0, third)]).to.deep.equal(['admitted', 'admitted', 'admitted']);
+    expect([await admit(0, third, 2), await admit(1, second), await admit(2)]).to.deep.equal([
+      'not-its-turn',
+      'not-its-turn',
+      'not-its-turn',
+    ]);
+    expect([await admit(0, first), await admit(1, second), await admit(0, third)]).to.deep.equal([
+      'admitted',
+      'admitted',
+      'admitted',
+    ]);
   });
 
   it('are skipped while their replica is dead, and have their place again when it is back', async () => {
@@ -93,7 +127,7 @@ describe('claims that wait on several replicas', function () {
     expect([await admit(1, first), await admit(0, second)]).to.deep.equal(['admitted', 'admitted']);
   });
 
-  it('stand in nobody\'s way once they left, though Redis did not hear of it', async () => {
+  it("stand in nobody's way once they left, though Redis did not hear of it", async () => {
     const place = await join(0);
     await redis().client.zadd(keys.waiting(pool), '1', 'left|r1');
     expect(await admit(0, place)).to.equal('not-its-turn');
@@ -102,11 +136,13 @@ describe('claims that wait on several replicas', function () {
     expect(await admit(0, place)).to.equal('admitted');
   });
 
-  it('stand in nobody\'s way once they left, though Redis was away, and no other waits at their replica', async () => {
+  it("stand in nobody's way once they left, though Redis was away, and no other waits at their replica", async () => {
     const place = await join(0);
     const held = link.run.bind(link);
     link.run = () => Promise.reject(new Error('away'));
-    await replica(0).leaveWaiting(place).catch(() => undefined);
+    await replica(0)
+      .leaveWaiting(place)
+      .catch(() => undefined);
     link.run = held;
     expect(await admit(1)).to.equal('not-its-turn');
 
@@ -120,8 +156,13 @@ describe('claims that wait on several replicas', function () {
     await join(1);
     const [first, second] = [await join(0), await join(0)];
     await still();
-    const admit = (place: WaitingPlace, idle: number) => replica(0).admitClaim({ pool, instance: `i${++born}`, limit: 1e9, idle, place });
-    const [admitted, refused] = await Promise.all([admit(first, 2), admit(second, 1), replica(0).beat()]);
+    const admit = (place: WaitingPlace, idle: number) =>
+      replica(0).admitClaim({ pool, instance: `i${++born}`, limit: 1e9, idle, place });
+    const [admitted, refused] = await Promise.all([
+      admit(first, 2),
+      admit(second, 1),
+      replica(0).beat(),
+    ]);
 
     expect([admitted, refused]).to.deep.equal(['admitted', 'not-its-turn']);
     expect(await waiting()).to.equal(2);
@@ -138,7 +179,9 @@ describe('claims that wait on several replicas', function () {
       return (now() ?? 0) - 5_000; // as if it had been long on its way
     };
     const beat = replica(0).beat();
-    expect(await replica(0).admitClaim({ pool, instance: `i${++born}`, limit: 1e9, idle: 1, place })).to.equal('admitted');
+    expect(
+      await replica(0).admitClaim({ pool, instance: `i${++born}`, limit: 1e9, idle: 1, place }),
+    ).to.equal('admitted');
     await Promise.all([beat, replica(0).leaveWaiting(place)]);
 
     expect(await waiting()).to.equal(0);
@@ -164,7 +207,8 @@ describe('claims that wait on several replicas', function () {
 
   it('are skipped where they let lie for three seconds what others see idle, until they take it', async () => {
     const [first, second] = [await join(1), await join(0)];
-    const ago = (field: ':since' | ':last', ms: number) => redis().client.hincrby(keys.waitingSeen(pool), field, -ms);
+    const ago = (field: ':since' | ':last', ms: number) =>
+      redis().client.hincrby(keys.waitingSeen(pool), field, -ms);
     expect(await admit(0, second)).to.equal('not-its-turn');
     await ago(':since', 3_000);
     await ago(':last', 2_000);
@@ -195,53 +239,75 @@ describe('claims that wait on several replicas', function () {
   it('are forgotten a minute after the last sign of life', async () => {
     await join(0);
 
-    for (const key of [keys.waiting(pool), keys.waitingSeen(pool)]) expect(await redis().client.pttl(key)).to.be.within(1, 60_000);
+    for (const key of [keys.waiting(pool), keys.waitingSeen(pool)])
+      expect(await redis().client.pttl(key)).to.be.within(1, 60_000);
   });
 
   const step = fc.oneof(
-    ...([['join', 4], ['leave', 2], ['admit', 6], ['die', 1], ['beat', 1], ['lose', 1]] as const).map(([kind, weight]) => (
-      { weight, arbitrary: fc.record({ kind: fc.constant(kind), at: fc.nat(2), pick: fc.nat(20), idle: fc.integer({ min: 1, max: 4 }) }) })),
+    ...(
+      [
+        ['join', 4],
+        ['leave', 2],
+        ['admit', 6],
+        ['die', 1],
+        ['beat', 1],
+        ['lose', 1],
+      ] as const
+    ).map(([kind, weight]) => ({
+      weight,
+      arbitrary: fc.record({
+        kind: fc.constant(kind),
+        at: fc.nat(2),
+        pick: fc.nat(20),
+        idle: fc.integer({ min: 1, max: 4 }),
+      }),
+    })),
   );
 
   it('are served in their order, each once, whatever replicas come and go', async function () {
     this.timeout(60_000);
-    await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
-      anew();
-      /** Those who wait, in their order. */
-      let order: { readonly at: number; readonly place: WaitingPlace }[] = [];
-      const gone = async (waiter: (typeof order)[number]): Promise<void> => {
-        order = order.filter((other) => other !== waiter);
-        await replica(waiter.at).leaveWaiting(waiter.place);
-      };
-      for (const { kind, at, pick, idle } of steps) {
-        const waiter = order[pick];
-        if (kind === 'join') {
-          order.push({ at, place: await join(at) });
-          await beat(at);
-        } else if (kind === 'leave' && waiter) {
-          await gone(waiter);
-        } else if (kind === 'admit') {
-          await redis().client.hdel(keys.waitingSeen(pool), ':front');
-          const before = order.slice(0, waiter ? pick : order.length).filter((other) => !dead.has(other.at)).length;
-          const admission = await admit(waiter?.at ?? at, waiter?.place, idle);
-          expect(admission).to.equal(before < idle ? 'admitted' : 'not-its-turn');
-          if (admission === 'admitted' && waiter) await gone(waiter);
-        } else if (kind === 'die') {
-          dead.add(at);
-        } else if (kind === 'beat') {
-          await beat(at);
-        } else if (kind === 'lose') {
-          await redis().client.del(keys.waiting(pool), keys.waitingSeen(pool));
-          for (const each of [0, 1, 2]) await beat(each);
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+        anew();
+        /** Those who wait, in their order. */
+        let order: { readonly at: number; readonly place: WaitingPlace }[] = [];
+        const gone = async (waiter: (typeof order)[number]): Promise<void> => {
+          order = order.filter((other) => other !== waiter);
+          await replica(waiter.at).leaveWaiting(waiter.place);
+        };
+        for (const { kind, at, pick, idle } of steps) {
+          const waiter = order[pick];
+          if (kind === 'join') {
+            order.push({ at, place: await join(at) });
+            await beat(at);
+          } else if (kind === 'leave' && waiter) {
+            await gone(waiter);
+          } else if (kind === 'admit') {
+            await redis().client.hdel(keys.waitingSeen(pool), ':front');
+            const before = order
+              .slice(0, waiter ? pick : order.length)
+              .filter((other) => !dead.has(other.at)).length;
+            const admission = await admit(waiter?.at ?? at, waiter?.place, idle);
+            expect(admission).to.equal(before < idle ? 'admitted' : 'not-its-turn');
+            if (admission === 'admitted' && waiter) await gone(waiter);
+          } else if (kind === 'die') {
+            dead.add(at);
+          } else if (kind === 'beat') {
+            await beat(at);
+          } else if (kind === 'lose') {
+            await redis().client.del(keys.waiting(pool), keys.waitingSeen(pool));
+            for (const each of [0, 1, 2]) await beat(each);
+          }
         }
-      }
-      for (const each of [0, 1, 2]) await beat(each);
-      expect(await waiting()).to.equal(order.length);
-      for (const waiter of order) {
-        expect(await admit(waiter.at, waiter.place)).to.equal('admitted');
-        await gone(waiter);
-      }
-      expect(await waiting()).to.equal(0);
-    }), { numRuns: 60 });
+        for (const each of [0, 1, 2]) await beat(each);
+        expect(await waiting()).to.equal(order.length);
+        for (const waiter of order) {
+          expect(await admit(waiter.at, waiter.place)).to.equal('admitted');
+          await gone(waiter);
+        }
+        expect(await waiting()).to.equal(0);
+      }),
+      { numRuns: 60 },
+    );
   });
 });

@@ -34,8 +34,11 @@ for (const [name, start] of [
 
     coordinationSuite(name, async () => {
       for (const node of running.nodes) await node.flushall();
-      const { coordination, stop } = await aRedisCoordination(running.settings, { rebuildWaitMs: 0 });
-      for (const tenant of [ALICE, { ...ALICE, user: 'bob' }]) await known(() => coordination.used(tenant));
+      const { coordination, stop } = await aRedisCoordination(running.settings, {
+        rebuildWaitMs: 0,
+      });
+      for (const tenant of [ALICE, { ...ALICE, user: 'bob' }])
+        await known(() => coordination.used(tenant));
       return { coordination, advance: (ms) => advanceRedis(running.nodes, ms), close: stop };
     });
   });

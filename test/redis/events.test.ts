@@ -3,26 +3,49 @@ import type { Coordination } from '../../src/contracts/coordination.ts';
 import type { EventBatch, EventRecord } from '../../src/model/event.ts';
 import { REMEMBERED_EVENTS } from '../../src/model/event-ring.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
-import { aRedisCoordination, known, twoRedisCoordinations } from '../support/a-redis-coordination.ts';
+import {
+  aRedisCoordination,
+  known,
+  twoRedisCoordinations,
+} from '../support/a-redis-coordination.ts';
 import { alice } from '../support/a-supervisor.ts';
 import { eventually } from '../support/eventually.ts';
 import { ALICE } from '../support/instance-orders.ts';
 import { onRedis } from '../support/on-redis.ts';
 import { aReplica, sharedStores } from '../support/shared-supervisors.ts';
 
-const listening = (at: Pick<Coordination, 'followEvents'>, owner: Tenant | undefined = ALICE, after?: string) => {
+const listening = (
+  at: Pick<Coordination, 'followEvents'>,
+  owner: Tenant | undefined = ALICE,
+  after?: string,
+) => {
   const controller = new AbortController();
   const batches: EventBatch[] = [];
-  const over = (async () => { for await (const batch of at.followEvents(owner, after, controller.signal)) batches.push(batch); })();
+  const over = (async () => {
+    for await (const batch of at.followEvents(owner, after, controller.signal)) batches.push(batch);
+  })();
   const heard = () => batches.flatMap(({ events }) => events);
   return {
-    heard, batches, over, resets: () => batches.filter(({ missed }) => missed).length,
-    names: () => heard().map(({ event }) => event.sandboxId), reasons: () => heard().map(({ event }) => event.reason),
-    stop: async () => { controller.abort(); await over; },
+    heard,
+    batches,
+    over,
+    resets: () => batches.filter(({ missed }) => missed).length,
+    names: () => heard().map(({ event }) => event.sandboxId),
+    reasons: () => heard().map(({ event }) => event.reason),
+    stop: async () => {
+      controller.abort();
+      await over;
+    },
   };
 };
 
-const anEvent = (sandboxId: string): EventRecord => ({ at: 1, owner: ALICE, poolName: 'default', sandboxId, reason: 'Claimed' });
+const anEvent = (sandboxId: string): EventRecord => ({
+  at: 1,
+  owner: ALICE,
+  poolName: 'default',
+  sandboxId,
+  reason: 'Claimed',
+});
 
 describe('events in Redis', function () {
   this.timeout(90_000);
@@ -36,12 +59,18 @@ describe('events in Redis', function () {
   });
   afterEach(() => stop());
 
-  const told = (at: Coordination, name: string, key = name): Promise<number> => new Promise((resolve) => { at.publishEvent(anEvent(name), key, resolve); });
+  const told = (at: Coordination, name: string, key = name): Promise<number> =>
+    new Promise((resolve) => {
+      at.publishEvent(anEvent(name), key, resolve);
+    });
 
   it('have the same numbers on each replica, so that a client goes on at another', async () => {
     const [here, there] = [listening(one), listening(other)];
     for (const name of ['a', 'b', 'c']) await told(name === 'b' ? other : one, name);
-    await eventually(() => here.heard().length === 3 && there.heard().length === 3, 'both have all');
+    await eventually(
+      () => here.heard().length === 3 && there.heard().length === 3,
+      'both have all',
+    );
     expect(there.heard()).to.deep.equal(here.heard());
     await here.stop();
     await told(one, 'd');
@@ -65,17 +94,27 @@ describe('events in Redis', function () {
 
   it('are bounded; who is behind them all is told so once', async () => {
     const first = await told(one, 'first');
-    const last = Promise.all(Array.from({ length: REMEMBERED_EVENTS }, (_, n) => told(one, `n${n}`)));
+    const last = Promise.all(
+      Array.from({ length: REMEMBERED_EVENTS }, (_, n) => told(one, `n${n}`)),
+    );
     await last;
     expect(await redis().client.xlen('sandpool:{events}:stream')).to.equal(REMEMBERED_EVENTS);
     const late = await aRedisCoordination(redis().settings, { replica: 'late' });
-    const [behind, at] = [listening(late.coordination, ALICE, String(first - 1)), listening(late.coordination, ALICE, String(first))];
-    await eventually(() => behind.heard().length === REMEMBERED_EVENTS && at.heard().length === REMEMBERED_EVENTS, 'all that are left');
+    const [behind, at] = [
+      listening(late.coordination, ALICE, String(first - 1)),
+      listening(late.coordination, ALICE, String(first)),
+    ];
+    await eventually(
+      () => behind.heard().length === REMEMBERED_EVENTS && at.heard().length === REMEMBERED_EVENTS,
+      'all that are left',
+    );
     await Promise.all([behind.stop(), at.stop()]);
     await late.stop();
 
     expect([behind.resets(), at.resets()]).to.deep.equal([1, 0]);
-    expect(await redis().client.zcard('sandpool:{events}:seen')).to.be.at.most(2 * REMEMBERED_EVENTS);
+    expect(await redis().client.zcard('sandpool:{events}:seen')).to.be.at.most(
+      2 * REMEMBERED_EVENTS,
+    );
   });
 
   it('are missed by all once Redis was flushed, and go on', async () => {
@@ -103,14 +142,19 @@ describe('events in Redis', function () {
     redis().signal('SIGSTOP');
     const opened = listening(one);
     let ended = false;
-    void open.over.finally(() => { ended = true; });
+    void open.over.finally(() => {
+      ended = true;
+    });
     const waiting = told(one, 'b');
     await eventually(() => one.describe().problems.length > 0, 'it is away');
     expect([open.heard().length, opened.batches.length, ended]).to.deep.equal([1, 0, false]);
     redis().signal('SIGCONT');
 
     await waiting;
-    await eventually(() => open.names().includes('b') && opened.names().includes('b'), 'both go on');
+    await eventually(
+      () => open.names().includes('b') && opened.names().includes('b'),
+      'both go on',
+    );
     await Promise.all([open.stop(), opened.stop()]);
     expect([open.resets(), opened.resets(), opened.names()]).to.deep.equal([0, 0, ['b']]);
   });
@@ -127,26 +171,51 @@ describe('events in Redis', function () {
     it('are each told once, whoever is asked, and kept once', async () => {
       const { leader, follower, ears, pool, clock, history } = await twoReplicas();
       leader.lead();
-      await eventually(() => follower.supervisor.pools.get(pool.uid)?.counts.idle === 1, 'one is idle');
+      await eventually(
+        () => follower.supervisor.pools.get(pool.uid)?.counts.idle === 1,
+        'one is idle',
+      );
       const { id } = await follower.claim(alice, { poolName: 'default' });
       follower.supervisor.send(id, { type: 'END', reason: 'deleted', now: clock.now() });
       const own = (at: 0 | 1) => ears[at].heard().filter(({ event }) => event.sandboxId === id);
-      for (const at of [0, 1] as const) await eventually(() => own(at).some(({ event }) => event.reason === 'Completed'), 'it has ended');
-      await eventually(() => own(0).length === own(1).length && ears[0].heard().length >= 7, 'all is told');
+      for (const at of [0, 1] as const)
+        await eventually(
+          () => own(at).some(({ event }) => event.reason === 'Completed'),
+          'it has ended',
+        );
+      await eventually(
+        () => own(0).length === own(1).length && ears[0].heard().length >= 7,
+        'all is told',
+      );
       await Promise.all(ears.map((each) => each.stop()));
       await Promise.all([leader.events.flush(), follower.events.flush()]);
 
       const reasons = own(0).map(({ event }) => event.reason);
-      expect(reasons.toSorted()).to.deep.equal(['Claimed', 'Completed', 'Created', 'Killing', 'Started']);
+      expect(reasons.toSorted()).to.deep.equal([
+        'Claimed',
+        'Completed',
+        'Created',
+        'Killing',
+        'Started',
+      ]);
       expect(own(1)).to.deep.equal(own(0));
-      expect(own(0).find(({ event }) => event.reason === 'Completed')?.event).to.deep.include({ end: { reason: 'deleted', exitCode: null } });
-      expect(history.events.filter(({ event }) => event.sandboxId === id).map(({ event }) => event.reason)).to.deep.equal(['Killing']);
+      expect(own(0).find(({ event }) => event.reason === 'Completed')?.event).to.deep.include({
+        end: { reason: 'deleted', exitCode: null },
+      });
+      expect(
+        history.events
+          .filter(({ event }) => event.sandboxId === id)
+          .map(({ event }) => event.reason),
+      ).to.deep.equal(['Killing']);
     });
 
     it('are told by who leads next where the last leader did not come to it', async () => {
       const { leader, follower, ears, truth, pool } = await twoReplicas();
       leader.lead();
-      await eventually(() => follower.supervisor.pools.get(pool.uid)?.counts.idle === 1, 'one is idle');
+      await eventually(
+        () => follower.supervisor.pools.get(pool.uid)?.counts.idle === 1,
+        'one is idle',
+      );
       const [id = ''] = truth.running();
       await eventually(() => ears[1].reasons().includes('Started'), 'it is told');
 
@@ -156,9 +225,22 @@ describe('events in Redis', function () {
       expect(ears[1].reasons()).to.not.include('Completed');
       follower.lead();
 
-      await eventually(() => ears.every((each) => each.heard().some(({ event }) => event.reason === 'Completed' && event.sandboxId === id)), 'both hear');
+      await eventually(
+        () =>
+          ears.every((each) =>
+            each
+              .heard()
+              .some(({ event }) => event.reason === 'Completed' && event.sandboxId === id),
+          ),
+        'both hear',
+      );
       await Promise.all(ears.map((each) => each.stop()));
-      expect(ears[1].heard().filter(({ event }) => event.sandboxId === id).map(({ event }) => event.reason)).to.deep.equal(['Created', 'Started', 'Completed']);
+      expect(
+        ears[1]
+          .heard()
+          .filter(({ event }) => event.sandboxId === id)
+          .map(({ event }) => event.reason),
+      ).to.deep.equal(['Created', 'Started', 'Completed']);
     });
   });
 });

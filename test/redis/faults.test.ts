@@ -25,7 +25,9 @@ describe('a Redis that fails', function () {
   let replica: RedisCoordination;
   let coordination: Coordination;
 
-  before(function () { if (noRedis !== undefined) skipBecause(this, noRedis); });
+  before(function () {
+    if (noRedis !== undefined) skipBecause(this, noRedis);
+  });
   beforeEach(async () => {
     redis = await startRedis();
     replica = await aRedisCoordination(redis.settings, { rebuildWaitMs: 0 });
@@ -37,16 +39,31 @@ describe('a Redis that fails', function () {
     await redis?.stop();
   });
 
-  const reserve = (name: string, limit = 3) => coordination.reserve(ALICE, 'sandboxes', { name, amount: 1, limit });
-  const isKnown = () => known(() => coordination.reserve(ALICE, 'sandboxes', { name: 'nothing', amount: 0, limit: 0 }));
-  const answering = () => eventually(() => coordination.describe().problems.length === 0, 'Redis answers', 20_000);
+  const reserve = (name: string, limit = 3) =>
+    coordination.reserve(ALICE, 'sandboxes', { name, amount: 1, limit });
+  const isKnown = () =>
+    known(() => coordination.reserve(ALICE, 'sandboxes', { name: 'nothing', amount: 0, limit: 0 }));
+  const answering = () =>
+    eventually(() => coordination.describe().problems.length === 0, 'Redis answers', 20_000);
 
   const calls = (): readonly Promise<unknown>[] => [
-    reserve('a'), coordination.withdraw(ALICE, 'sandboxes', 'a'), coordination.release(ALICE, 'sandboxes', 'a'),
-    coordination.joinWaiting(POOL), coordination.waiting(POOL), coordination.admitClaim({ pool: POOL, instance: 'b', limit: 3, idle: 1 }), coordination.stillReserved(ALICE, 'sandboxes', 'a'),
-    coordination.unsettled(ALICE, 'sandboxes', 0), coordination.settle(ALICE, 'sandboxes', [{ name: 'a', version: '1', amount: 1 }]),
-    coordination.openRequest(MARK, OWNER), coordination.keepAnswer(MARK, OWNER, 'x'), coordination.issueToken('x', 1_000, HOLDER), coordination.peekToken('x'), coordination.redeemToken('x'),
-    coordination.expire(ID, { idleTimeoutMs: 1, claimedAt: 0 }), coordination.markEnded(ID, END), coordination.ended(ID),
+    reserve('a'),
+    coordination.withdraw(ALICE, 'sandboxes', 'a'),
+    coordination.release(ALICE, 'sandboxes', 'a'),
+    coordination.joinWaiting(POOL),
+    coordination.waiting(POOL),
+    coordination.admitClaim({ pool: POOL, instance: 'b', limit: 3, idle: 1 }),
+    coordination.stillReserved(ALICE, 'sandboxes', 'a'),
+    coordination.unsettled(ALICE, 'sandboxes', 0),
+    coordination.settle(ALICE, 'sandboxes', [{ name: 'a', version: '1', amount: 1 }]),
+    coordination.openRequest(MARK, OWNER),
+    coordination.keepAnswer(MARK, OWNER, 'x'),
+    coordination.issueToken('x', 1_000, HOLDER),
+    coordination.peekToken('x'),
+    coordination.redeemToken('x'),
+    coordination.expire(ID, { idleTimeoutMs: 1, claimedAt: 0 }),
+    coordination.markEnded(ID, END),
+    coordination.ended(ID),
   ];
 
   it('stopped: every call ends with `unavailable`, and what counts rates goes on', async function () {
@@ -56,15 +73,26 @@ describe('a Redis that fails', function () {
     const counted = await coordination.countWithin('address', 1, 60_000);
     redis.signal('SIGCONT');
 
-    for (const error of errors) expect(error).to.be.instanceOf(Refusal).with.property('code', 'UNAVAILABLE');
+    for (const error of errors)
+      expect(error).to.be.instanceOf(Refusal).with.property('code', 'UNAVAILABLE');
     expect(counted).to.deep.equal({ within: true, retryAfterMs: 0 });
   });
 
   it('stopped: what waited in it does nothing once it goes on', async () => {
     redis.signal('SIGSTOP');
-    const errors = [await rejection(reserve('late')), await rejection(coordination.openRequest(MARK, OWNER))];
+    const errors = [
+      await rejection(reserve('late')),
+      await rejection(coordination.openRequest(MARK, OWNER)),
+    ];
     redis.signal('SIGCONT');
-    await eventually(() => reserve('probe').then(() => true, () => false), 'it goes on');
+    await eventually(
+      () =>
+        reserve('probe').then(
+          () => true,
+          () => false,
+        ),
+      'it goes on',
+    );
 
     for (const error of errors) expect(error).to.be.instanceOf(Refusal);
     expect(await coordination.stillReserved(ALICE, 'sandboxes', 'late')).to.equal(false);
@@ -77,7 +105,15 @@ describe('a Redis that fails', function () {
     await eventually(() => coordination.describe().problems.length > 0, 'a problem shows', 20_000);
     expect(coordination.describe().problems).to.deep.equal(['Redis does not answer']);
     redis.signal('SIGCONT');
-    await eventually(() => reserve('x').then(() => true, () => false), 'a claim is taken', 15_000);
+    await eventually(
+      () =>
+        reserve('x').then(
+          () => true,
+          () => false,
+        ),
+      'a claim is taken',
+      15_000,
+    );
 
     await answering();
   });
@@ -85,7 +121,8 @@ describe('a Redis that fails', function () {
   it('killed: calls fail at once, and go on once it is back', async () => {
     await redis.kill();
     await eventually(() => coordination.describe().problems.length > 0, 'a problem shows', 20_000);
-    for (const error of await Promise.all(calls().map((call) => rejection(call)))) expect(error).to.have.property('code', 'UNAVAILABLE');
+    for (const error of await Promise.all(calls().map((call) => rejection(call))))
+      expect(error).to.have.property('code', 'UNAVAILABLE');
 
     await redis.restart();
     await answering();
@@ -95,16 +132,22 @@ describe('a Redis that fails', function () {
 
   it('killed: what is revoked is told again once it is back', async () => {
     const heard: string[] = [];
-    const forget = coordination.followRevoked((keyId) => { heard.push(keyId); });
+    const forget = coordination.followRevoked((keyId) => {
+      heard.push(keyId);
+    });
     await redis.kill();
     coordination.tellRevoked('meanwhile');
     await redis.restart();
     await answering();
 
-    await eventually(() => {
-      coordination.tellRevoked('afterwards');
-      return heard.includes('afterwards');
-    }, 'it is heard', 20_000);
+    await eventually(
+      () => {
+        coordination.tellRevoked('afterwards');
+        return heard.includes('afterwards');
+      },
+      'it is heard',
+      20_000,
+    );
 
     forget();
     expect(heard).to.not.include('meanwhile');
@@ -118,7 +161,10 @@ describe('a Redis that fails', function () {
     await redis.restart();
     await answering();
 
-    expect(await coordination.openRequest(MARK, OWNER)).to.deep.equal({ kind: 'answered', answer: 'the answer' });
+    expect(await coordination.openRequest(MARK, OWNER)).to.deep.equal({
+      kind: 'answered',
+      answer: 'the answer',
+    });
     expect(await coordination.ended(ID)).to.deep.equal(END);
     expect(await rejection(coordination.ended('another'))).to.have.property('code', 'UNAVAILABLE');
   });
@@ -127,7 +173,10 @@ describe('a Redis that fails', function () {
     const since = Number(replica.time()) - 1_000;
     await redis.client.flushall();
 
-    const expiry = await coordination.expire(ID, { idleTimeoutMs: 500, claimedAt: since - 3_600_000 });
+    const expiry = await coordination.expire(ID, {
+      idleTimeoutMs: 500,
+      claimedAt: since - 3_600_000,
+    });
     expect(expiry.expired).to.equal(false);
     expect(!expiry.expired && expiry.activeAt).to.be.above(since);
     expect(await rejection(coordination.ended(ID))).to.have.property('code', 'UNAVAILABLE');
@@ -145,7 +194,12 @@ describe('a Redis that fails', function () {
   });
 
   it('with its clock set forward by an hour: goes on', async () => {
-    const link = new RedisLink({ settings: redis.settings, name: 'test', log: quietLog, scripts: [BEGIN_MARKS] });
+    const link = new RedisLink({
+      settings: redis.settings,
+      name: 'test',
+      log: quietLog,
+      scripts: [BEGIN_MARKS],
+    });
     try {
       await link.start();
       const now = Number(link.time.now());
@@ -163,19 +217,32 @@ describe('a Redis that fails', function () {
     const late = await aRedisCoordination(redis.settings, { replica: 'late', rebuildWaitMs: 0 });
     expect(late.coordination.describe().problems).to.deep.equal(['Redis does not answer']);
     expect(late.time()).to.equal(undefined);
-    expect(await rejection(late.coordination.issueToken('x', 1_000, HOLDER))).to.have.property('code', 'UNAVAILABLE');
+    expect(await rejection(late.coordination.issueToken('x', 1_000, HOLDER))).to.have.property(
+      'code',
+      'UNAVAILABLE',
+    );
 
     await redis.restart();
-    await eventually(() => late.coordination.describe().problems.length === 0, 'it answers', 20_000);
-    expect(await late.coordination.redeemToken(await late.coordination.issueToken('x', 5_000, HOLDER))).to.equal('x');
+    await eventually(
+      () => late.coordination.describe().problems.length === 0,
+      'it answers',
+      20_000,
+    );
+    expect(
+      await late.coordination.redeemToken(await late.coordination.issueToken('x', 5_000, HOLDER)),
+    ).to.equal('x');
     await late.stop();
   });
 });
 
 describe('what Redis is warned of', () => {
-  before(function () { if (noRedis !== undefined) skipBecause(this, noRedis); });
+  before(function () {
+    if (noRedis !== undefined) skipBecause(this, noRedis);
+  });
 
-  const warningsUnder = async (options: Parameters<typeof startRedis>[0]): Promise<readonly string[]> => {
+  const warningsUnder = async (
+    options: Parameters<typeof startRedis>[0],
+  ): Promise<readonly string[]> => {
     const redis = await startRedis(options);
     const { coordination, stop } = await aRedisCoordination(redis.settings);
     const { warnings } = coordination.describe();
@@ -185,11 +252,17 @@ describe('what Redis is warned of', () => {
   };
 
   it('is that it keeps no log of what was written', async () => {
-    expect(await warningsUnder({ forgetful: true })).to.deep.equal(['Redis keeps no append-only file (appendonly no): a crash of it loses history and kept answers']);
+    expect(await warningsUnder({ forgetful: true })).to.deep.equal([
+      'Redis keeps no append-only file (appendonly no): a crash of it loses history and kept answers',
+    ]);
   });
 
   it('is that it may evict', async () => {
-    expect(await warningsUnder({ config: ['maxmemory 100mb', 'maxmemory-policy allkeys-lru'] })).to.deep.equal(['Redis may evict what it is told to keep (maxmemory-policy allkeys-lru, not noeviction)']);
+    expect(
+      await warningsUnder({ config: ['maxmemory 100mb', 'maxmemory-policy allkeys-lru'] }),
+    ).to.deep.equal([
+      'Redis may evict what it is told to keep (maxmemory-policy allkeys-lru, not noeviction)',
+    ]);
   });
 
   it('is nothing where all is well', async () => {

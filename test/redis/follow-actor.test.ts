@@ -1,6 +1,9 @@
 import { expect } from 'chai';
 import { ActorTrails } from '../../src/actors/actor-trails.ts';
-import type { InspectedActors, InspectedKinds } from '../../src/actors/inspection/inspected-actors.ts';
+import type {
+  InspectedActors,
+  InspectedKinds,
+} from '../../src/actors/inspection/inspected-actors.ts';
 import type { Coordination } from '../../src/contracts/coordination.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import { SHARDS } from '../../src/model/shards.ts';
@@ -23,29 +26,63 @@ describe('following an actor that another replica leads', function () {
   let one: Coordination;
   let other: Coordination;
   let stop: () => Promise<void>;
-  beforeEach(async () => { ({ one, other, stop } = await twoRedisCoordinations(redis().settings)); });
+  beforeEach(async () => {
+    ({ one, other, stop } = await twoRedisCoordinations(redis().settings));
+  });
   afterEach(() => stop());
 
   const kindsOf = (trails: Trails): InspectedKinds => {
-    const actors = { trails, keyOf: (text: string) => text, inspect: (key: string) => ({ shardKey: key }) } as unknown as InspectedActors;
+    const actors = {
+      trails,
+      keyOf: (text: string) => text,
+      inspect: (key: string) => ({ shardKey: key }),
+    } as unknown as InspectedActors;
     return { sandbox: actors, pool: actors, member: actors, group: actors };
   };
 
   it('tells each of its moves once, in order, and that it is no more', async () => {
-    const here: Trails = new ActorTrails({ clock: systemClock(), kind: 'sandbox', log: quietLog, causeOf: () => '' });
-    const there: Trails = new ActorTrails({ clock: systemClock(), kind: 'sandbox', log: quietLog, causeOf: () => '' });
-    const move = (trails: Trails, to: string): void => { trails.moved('a', to, { event: { type: 'X' }, group: 'g', born: 0 }); };
+    const here: Trails = new ActorTrails({
+      clock: systemClock(),
+      kind: 'sandbox',
+      log: quietLog,
+      causeOf: () => '',
+    });
+    const there: Trails = new ActorTrails({
+      clock: systemClock(),
+      kind: 'sandbox',
+      log: quietLog,
+      causeOf: () => '',
+    });
+    const move = (trails: Trails, to: string): void => {
+      trails.moved('a', to, { event: { type: 'X' }, group: 'g', born: 0 });
+    };
     for (const trails of [here, there]) move(trails, 'idle');
-    const sessions = new TrailSessions({ kinds: kindsOf(there), clock: systemClock(), replica: 'replica-2' });
-    other.answerReplicas((question) => answerText(() => sessions.page(JSON.parse(question) as ReplicaQuestion & { readonly about: 'transitions' })));
+    const sessions = new TrailSessions({
+      kinds: kindsOf(there),
+      clock: systemClock(),
+      replica: 'replica-2',
+    });
+    other.answerReplicas((question) =>
+      answerText(() =>
+        sessions.page(JSON.parse(question) as ReplicaQuestion & { readonly about: 'transitions' }),
+      ),
+    );
     const follow = followActor({
-      kinds: kindsOf(here), clock: systemClock(), replica: 'replica-1',
+      kinds: kindsOf(here),
+      clock: systemClock(),
+      replica: 'replica-1',
       coordination: {
-        askReplica: (...asked) => one.askReplica(...asked), replicas: () => one.replicas(),
-        lease: () => undefined, holders: () => new Map(Array.from({ length: SHARDS }, (_, shard) => [shard, 'replica-2'])),
+        askReplica: (...asked) => one.askReplica(...asked),
+        replicas: () => one.replicas(),
+        lease: () => undefined,
+        holders: () => new Map(Array.from({ length: SHARDS }, (_, shard) => [shard, 'replica-2'])),
       },
     });
-    await eventually(() => one.replicas().includes('replica-2'), 'they know of each other', PATIENCE_MS);
+    await eventually(
+      () => one.replicas().includes('replica-2'),
+      'they know of each other',
+      PATIENCE_MS,
+    );
     const { news, close } = await follow(alice, { kind: 'pool', text: 'a' });
     const read: string[] = [];
     const over = (async () => {
@@ -58,7 +95,8 @@ describe('following an actor that another replica leads', function () {
     const moves = Array.from({ length: 200 }, (_, turn) => `state-${turn}`);
     for (const [turn, state] of moves.entries()) {
       move(there, state);
-      if (turn % 70 === 0) await eventually(() => read.at(-1) === state, `${state} is told`, PATIENCE_MS);
+      if (turn % 70 === 0)
+        await eventually(() => read.at(-1) === state, `${state} is told`, PATIENCE_MS);
     }
     there.ended('a');
     await over;

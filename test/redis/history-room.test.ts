@@ -3,18 +3,30 @@ import { HistoryRoom } from '../../src/redis/history-room.ts';
 import { quietLog } from '../support/quiet-log.ts';
 import { TestClock } from '../support/test-clock.ts';
 
-const settled = async (): Promise<void> => { for (let turn = 0; turn < 5; turn++) await new Promise<void>((resolve) => { setImmediate(resolve); }); };
+const settled = async (): Promise<void> => {
+  for (let turn = 0; turn < 5; turn++)
+    await new Promise<void>((resolve) => {
+      setImmediate(resolve);
+    });
+};
 
 /** A room whose Redis is as full as the test says; `looks` counts how often that was asked. */
 const aRoom = async () => {
   const clock = new TestClock();
   const redis = { used: 0, forgotten: 0, looks: 0 };
-  const room = new HistoryRoom({ clock, log: quietLog, makeRoom: async () => {
-    redis.looks += 1;
-    return redis;
-  } });
+  const room = new HistoryRoom({
+    clock,
+    log: quietLog,
+    makeRoom: async () => {
+      redis.looks += 1;
+      return redis;
+    },
+  });
   room.start();
-  const pass = async (ms: number): Promise<void> => { clock.advance(ms); await settled(); };
+  const pass = async (ms: number): Promise<void> => {
+    clock.advance(ms);
+    await settled();
+  };
   await pass(0);
   return { clock, redis, room, pass };
 };
@@ -44,7 +56,9 @@ describe('room for what is more than history', () => {
     Object.assign(redis, { used: 0.64, forgotten: 0 });
     await pass(20);
 
-    expect(room.warnings().join()).to.include('300 finished sandboxes were forgotten before history.retention was over');
+    expect(room.warnings().join()).to.include(
+      '300 finished sandboxes were forgotten before history.retention was over',
+    );
     await pass(3_600_000);
     expect(room.warnings()).to.deep.equal([]);
     await room.stop();

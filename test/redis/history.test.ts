@@ -11,7 +11,11 @@ import { noRedis, startRedis, startRedisCluster } from '../../local-cluster/redi
 import { skipBecause } from '../support/skip-because.ts';
 import { TestClock } from '../support/test-clock.ts';
 
-interface Running { readonly settings: RedisSettings; flush(): Promise<unknown>; stop(): Promise<void> }
+interface Running {
+  readonly settings: RedisSettings;
+  flush(): Promise<unknown>;
+  stop(): Promise<void>;
+}
 
 const one = async (): Promise<Running> => {
   const { settings, client, stop } = await startRedis();
@@ -25,7 +29,10 @@ const cluster = async (): Promise<Running> => {
 /** No clock moves on its own, so that nothing is forgotten. */
 const KEPT_MS = 10 * 365 * 86_400_000;
 
-for (const [name, start] of [['Redis', one], ['a Redis cluster', cluster]] as const) {
+for (const [name, start] of [
+  ['Redis', one],
+  ['a Redis cluster', cluster],
+] as const) {
   describe(`history over ${name}`, function () {
     this.timeout(60_000);
     let running: Running;
@@ -37,7 +44,13 @@ for (const [name, start] of [['Redis', one], ['a Redis cluster', cluster]] as co
 
     historySuite(name, async () => {
       await running.flush();
-      const history = new RedisHistory({ settings: running.settings, clock: systemClock(), log: quietLog, retentionMs: KEPT_MS, bounds: MANY_BYTES });
+      const history = new RedisHistory({
+        settings: running.settings,
+        clock: systemClock(),
+        log: quietLog,
+        retentionMs: KEPT_MS,
+        bounds: MANY_BYTES,
+      });
       await history.start();
       return { history, close: () => history.stop() };
     });
@@ -45,17 +58,40 @@ for (const [name, start] of [['Redis', one], ['a Redis cluster', cluster]] as co
 }
 
 describe('history in Redis', () => {
-  before(function () { if (noRedis !== undefined) skipBecause(this, noRedis); });
+  before(function () {
+    if (noRedis !== undefined) skipBecause(this, noRedis);
+  });
 
   it('forgets what is older than retention, in steps, and all that belongs to it', async () => {
     const { settings, client, stop } = await startRedis();
     const clock = new TestClock();
-    const history = new RedisHistory({ settings, clock, log: quietLog, retentionMs: 86_400_000, bounds: MANY_BYTES });
+    const history = new RedisHistory({
+      settings,
+      clock,
+      log: quietLog,
+      retentionMs: 86_400_000,
+      bounds: MANY_BYTES,
+    });
     await history.start();
-    const old = Array.from({ length: 250 }, (_, n) => aFinished({ claimedAt: clock.now() - 1_000 - n, terminatedAt: clock.now() - n, poolName: `p${n % 3}` }));
-    const newer = aFinished({ claimedAt: clock.now() - 2_000, terminatedAt: clock.now() + 3_600_000 });
+    const old = Array.from({ length: 250 }, (_, n) =>
+      aFinished({
+        claimedAt: clock.now() - 1_000 - n,
+        terminatedAt: clock.now() - n,
+        poolName: `p${n % 3}`,
+      }),
+    );
+    const newer = aFinished({
+      claimedAt: clock.now() - 2_000,
+      terminatedAt: clock.now() + 3_600_000,
+    });
     await Promise.all([...old, newer].map((finished) => history.record(finished)));
-    const event = { at: clock.now(), owner: ALICE, poolName: 'p0', sandboxId: old[0]?.id ?? '', reason: 'Ready' } as const;
+    const event = {
+      at: clock.now(),
+      owner: ALICE,
+      poolName: 'p0',
+      sandboxId: old[0]?.id ?? '',
+      reason: 'Ready',
+    } as const;
     await history.recordEvents([{ id: 1, event }]);
 
     clock.advance(86_400_000 + 60_000);
@@ -68,7 +104,13 @@ describe('history in Redis', () => {
     expect(await history.countByNamespace()).to.deep.equal(new Map([['alpha', 1]]));
     expect(await history.find(old[0]?.id ?? '')).to.equal(undefined);
     clock.advance(86_400_000);
-    await eventually(async () => (clock.advance(60_000), (await history.list({}, { offset: 0, limit: 1 })).total === 0), 'the last one is forgotten');
+    await eventually(
+      async () => (
+        clock.advance(60_000),
+        (await history.list({}, { offset: 0, limit: 1 })).total === 0
+      ),
+      'the last one is forgotten',
+    );
     expect((await client.keys('*')).toSorted()).to.deep.equal(['sandpool:{history}:last-group']);
     await history.stop();
     await stop();
@@ -79,30 +121,68 @@ describe('history in Redis', () => {
     const clock = new TestClock();
     const now = clock.now();
     const metrics = new MemoryMetrics();
-    const history = new RedisHistory({ settings, clock, metrics, log: quietLog, retentionMs: 86_400_000, bounds: { totalBytes: 1_500_000, tenantBytes: 1_000_000 } });
+    const history = new RedisHistory({
+      settings,
+      clock,
+      metrics,
+      log: quietLog,
+      retentionMs: 86_400_000,
+      bounds: { totalBytes: 1_500_000, tenantBytes: 1_000_000 },
+    });
     await history.start();
-    const of = (user: string, count: number, at = now) => Array.from({ length: count }, (_, n) => aFinished({ owner: { ...ALICE, user }, claimedAt: at, terminatedAt: at + n }));
-    const record = async (some: ReturnType<typeof of>): Promise<void> => { await Promise.all(some.map((finished) => history.record(finished))); };
-    const left = async (user: string): Promise<number> => (await history.list({ owner: { ...ALICE, user } }, { offset: 0, limit: 1 })).total;
+    const of = (user: string, count: number, at = now) =>
+      Array.from({ length: count }, (_, n) =>
+        aFinished({ owner: { ...ALICE, user }, claimedAt: at, terminatedAt: at + n }),
+      );
+    const record = async (some: ReturnType<typeof of>): Promise<void> => {
+      await Promise.all(some.map((finished) => history.record(finished)));
+    };
+    const left = async (user: string): Promise<number> =>
+      (await history.list({ owner: { ...ALICE, user } }, { offset: 0, limit: 1 })).total;
     const quiet = of('quiet', 10, now - 9_000);
     const loud = of('loud', 250);
-    const event = { at: now, owner: ALICE, poolName: 'default', reason: 'Unhealthy', why: 'x'.repeat(4_000) } as const;
-    await history.recordEvents(loud.slice(0, 100).map(({ id }, n) => ({ id: n, event: { ...event, sandboxId: id } })));
+    const event = {
+      at: now,
+      owner: ALICE,
+      poolName: 'default',
+      reason: 'Unhealthy',
+      why: 'x'.repeat(4_000),
+    } as const;
+    await history.recordEvents(
+      loud.slice(0, 100).map(({ id }, n) => ({ id: n, event: { ...event, sandboxId: id } })),
+    );
     await record([...quiet, ...loud]); // 200 in all: it is looked at once
-    await history.recordEvents(loud.slice(100).map(({ id }, n) => ({ id: 500 + n, event: { ...event, sandboxId: id } })));
-    await eventually(async () => (clock.advance(1_000), await left('loud') === 150), 'the loud one has its share');
+    await history.recordEvents(
+      loud.slice(100).map(({ id }, n) => ({ id: 500 + n, event: { ...event, sandboxId: id } })),
+    );
+    await eventually(
+      async () => (clock.advance(1_000), (await left('loud')) === 150),
+      'the loud one has its share',
+    );
     expect(await history.find(loud[99]?.id ?? '')).to.equal(undefined);
 
     await record(of('second', 400, now + 1_000));
     await record(of('third', 390, now + 2_000));
-    await eventually(async () => (clock.advance(1_000), await left('second') === 300), 'all have theirs');
+    await eventually(
+      async () => (clock.advance(1_000), (await left('second')) === 300),
+      'all have theirs',
+    );
     clock.advance(60_000);
-    expect(await Promise.all(['quiet', 'loud', 'second', 'third'].map(left))).to.deep.equal([10, 50, 300, 390]);
+    expect(await Promise.all(['quiet', 'loud', 'second', 'third'].map(left))).to.deep.equal([
+      10, 50, 300, 390,
+    ]);
     expect(metrics.counted('sandpool_history_forgotten_early_total', {})).to.equal(300);
 
     clock.advance(2 * 86_400_000);
-    await eventually(async () => (clock.advance(1_000), (await history.list({}, { offset: 0, limit: 1 })).total === 0), 'all are too old');
-    expect((await client.keys('*')).toSorted()).to.deep.equal(['sandpool:{history}:last-group']); // nothing is counted any more
+    await eventually(
+      async () => (
+        clock.advance(1_000),
+        (await history.list({}, { offset: 0, limit: 1 })).total === 0
+      ),
+      'all are too old',
+    );
+    // nothing is counted any more
+    expect((await client.keys('*')).toSorted()).to.deep.equal(['sandpool:{history}:last-group']);
     await history.stop();
     await stop();
   });
@@ -110,53 +190,100 @@ describe('history in Redis', () => {
   it('forgets the oldest where Redis runs short of memory, and says so, instead of being full', async function () {
     this.timeout(60_000);
     const most = 8 * 2 ** 20;
-    const { settings, client, stop } = await startRedis({ config: [`maxmemory ${most}`, 'maxmemory-policy noeviction'] });
+    const { settings, client, stop } = await startRedis({
+      config: [`maxmemory ${most}`, 'maxmemory-policy noeviction'],
+    });
     const clock = new TestClock();
     const began = clock.now();
     const log: string[] = [];
     const metrics = new MemoryMetrics();
     const history = new RedisHistory({
-      settings, clock, log: { ...quietLog, warn: (_: unknown, event: string) => { log.push(event); } }, metrics, retentionMs: KEPT_MS, bounds: MANY_BYTES,
+      settings,
+      clock,
+      log: {
+        ...quietLog,
+        warn: (_: unknown, event: string) => {
+          log.push(event);
+        },
+      },
+      metrics,
+      retentionMs: KEPT_MS,
+      bounds: MANY_BYTES,
     });
     await history.start();
     const recorded: string[] = [];
-    const shareUsed = async (): Promise<number> => Number(/used_memory:(\d+)/.exec(await client.info('memory'))?.[1]) / most;
+    const shareUsed = async (): Promise<number> =>
+      Number(/used_memory:(\d+)/.exec(await client.info('memory'))?.[1]) / most;
     for (let batch = 0; batch < 100; batch++) {
-      const some = Array.from({ length: 100 }, (_, n) => aFinished({ claimedAt: began + batch * 1_000 + n, terminatedAt: began + batch * 1_000 + n + 500, cpu: 'x'.repeat(500) }));
+      const some = Array.from({ length: 100 }, (_, n) =>
+        aFinished({
+          claimedAt: began + batch * 1_000 + n,
+          terminatedAt: began + batch * 1_000 + n + 500,
+          cpu: 'x'.repeat(500),
+        }),
+      );
       for (const finished of some) await history.record(finished); // in the order of their ends
       recorded.push(...some.map(({ id }) => id));
-      const hasRoom = async (): Promise<boolean> => { clock.advance(5_000); return await shareUsed() < 0.7; };
+      const hasRoom = async (): Promise<boolean> => {
+        clock.advance(5_000);
+        return (await shareUsed()) < 0.7;
+      };
       await eventually(hasRoom, 'the oldest are forgotten');
     }
-    await eventually(() => { clock.advance(5_000); return log.length > 0; }, 'it is said');
+    await eventually(() => {
+      clock.advance(5_000);
+      return log.length > 0;
+    }, 'it is said');
 
     const { total, items } = await history.list({}, { offset: 0, limit: 10 });
     expect(total).to.be.within(100, recorded.length - 100);
     expect(items[0]?.id).to.equal(recorded.at(-1)); // the newest is there, the oldest has gone
     expect(await history.find(recorded[0] ?? '')).to.equal(undefined);
     expect(log).to.include('history is forgotten early: Redis runs short of memory');
-    expect(history.warnings().join()).to.include('were forgotten before history.retention was over');
-    expect(metrics.counted('sandpool_history_forgotten_early_total', {})).to.equal(recorded.length - total);
+    expect(history.warnings().join()).to.include(
+      'were forgotten before history.retention was over',
+    );
+    expect(metrics.counted('sandpool_history_forgotten_early_total', {})).to.equal(
+      recorded.length - total,
+    );
     await history.stop();
     await stop();
   });
 
   it('asks Redis for no more of a list by pool when others have many pools', async () => {
     const { settings, client, stop } = await startRedis();
-    const history = new RedisHistory({ settings, clock: new TestClock(), log: quietLog, retentionMs: KEPT_MS, bounds: MANY_BYTES });
+    const history = new RedisHistory({
+      settings,
+      clock: new TestClock(),
+      log: quietLog,
+      retentionMs: KEPT_MS,
+      bounds: MANY_BYTES,
+    });
     await history.start();
     const groups = `${settings.prefix}:{history}:groups`;
     await history.record(aFinished({ poolName: 'mine' }));
     const work = async (): Promise<readonly string[]> => {
       await client.config('SET', 'slowlog-log-slower-than', '0');
       await client.config('RESETSTAT');
-      const { total } = await history.list({ owner: ALICE, poolName: 'mine' }, { offset: 0, limit: 20 });
+      const { total } = await history.list(
+        { owner: ALICE, poolName: 'mine' },
+        { offset: 0, limit: 20 },
+      );
       expect(total).to.equal(1);
       const stats = await client.info('commandstats');
-      return stats.split('\r\n').flatMap((line) => /^cmdstat_(z\w+|h\w+):calls=(\d+)/.exec(line)?.slice(1, 3).join(' ') ?? []).toSorted();
+      return stats
+        .split('\r\n')
+        .flatMap(
+          (line) => /^cmdstat_(z\w+|h\w+):calls=(\d+)/.exec(line)?.slice(1, 3).join(' ') ?? [],
+        )
+        .toSorted();
     };
     const alone = await work();
-    for (let n = 0; n < 20_000; n += 1_000) await client.hset(groups, ...Array.from({ length: 1_000 }, (_, i) => [`a/a/u${n + i}/p`, String(n + i + 10)]).flat());
+    for (let n = 0; n < 20_000; n += 1_000)
+      await client.hset(
+        groups,
+        ...Array.from({ length: 1_000 }, (_, i) => [`a/a/u${n + i}/p`, String(n + i + 10)]).flat(),
+      );
 
     expect(await work()).to.deep.equal(alone);
     await history.stop();

@@ -1,5 +1,9 @@
 import { expect } from 'chai';
-import { MAX_REPLICA_ANSWER, MAX_REPLICA_QUESTION, type Coordination } from '../../src/contracts/coordination.ts';
+import {
+  MAX_REPLICA_ANSWER,
+  MAX_REPLICA_QUESTION,
+  type Coordination,
+} from '../../src/contracts/coordination.ts';
 import { twoRedisCoordinations } from '../support/a-redis-coordination.ts';
 import { eventually } from '../support/eventually.ts';
 import { onRedis } from '../support/on-redis.ts';
@@ -14,27 +18,41 @@ describe('questions of one replica to another', function () {
   let one: Coordination;
   let other: Coordination;
   let stop: () => Promise<void>;
-  beforeEach(async () => { ({ one, other, stop } = await twoRedisCoordinations(redis().settings)); });
+  beforeEach(async () => {
+    ({ one, other, stop } = await twoRedisCoordinations(redis().settings));
+  });
   afterEach(() => stop());
 
   it('are answered by whom they are put to', async () => {
     other.answerReplicas(async (question) => `${question}, says the other`);
     one.answerReplicas(async (question) => `${question}, says the one`);
 
-    expect(await one.askReplica('replica-2', 'who are you', PATIENCE_MS)).to.equal('who are you, says the other');
-    expect(await other.askReplica('replica-1', 'who are you', PATIENCE_MS)).to.equal('who are you, says the one');
+    expect(await one.askReplica('replica-2', 'who are you', PATIENCE_MS)).to.equal(
+      'who are you, says the other',
+    );
+    expect(await other.askReplica('replica-1', 'who are you', PATIENCE_MS)).to.equal(
+      'who are you, says the one',
+    );
   });
 
   it('are each answered for itself, however many there are', async () => {
     other.answerReplicas(async (question) => question);
     const questions = Array.from({ length: 12 }, (_, n) => `question ${n}`);
 
-    expect(await Promise.all(questions.map((question) => one.askReplica('replica-2', question, PATIENCE_MS)))).to.deep.equal(questions);
+    expect(
+      await Promise.all(
+        questions.map((question) => one.askReplica('replica-2', question, PATIENCE_MS)),
+      ),
+    ).to.deep.equal(questions);
   });
 
   it('have no answer where the replica does not live, says nothing, fails, or says too much', async () => {
     const answers: (() => Promise<string>)[] = [
-      () => new Promise(() => undefined), async () => { throw new Error('no'); }, async () => 'x'.repeat(MAX_REPLICA_ANSWER + 1),
+      () => new Promise(() => undefined),
+      async () => {
+        throw new Error('no');
+      },
+      async () => 'x'.repeat(MAX_REPLICA_ANSWER + 1),
     ];
     expect(await one.askReplica('nobody', 'hello', SOON_MS)).to.equal(undefined);
     for (const answer of answers) {
@@ -42,12 +60,17 @@ describe('questions of one replica to another', function () {
       expect(await one.askReplica('replica-2', 'hello', SOON_MS)).to.equal(undefined);
       end();
     }
-    expect(await one.askReplica('replica-2', 'x'.repeat(MAX_REPLICA_QUESTION + 1), PATIENCE_MS)).to.equal(undefined);
+    expect(
+      await one.askReplica('replica-2', 'x'.repeat(MAX_REPLICA_QUESTION + 1), PATIENCE_MS),
+    ).to.equal(undefined);
   });
 
   it('are no longer answered by who has ended that', async () => {
     let asked = 0;
-    const end = other.answerReplicas(async () => { asked += 1; return 'yes'; });
+    const end = other.answerReplicas(async () => {
+      asked += 1;
+      return 'yes';
+    });
     await one.askReplica('replica-2', 'hello', PATIENCE_MS);
     end();
     await one.askReplica('replica-2', 'hello', SOON_MS);

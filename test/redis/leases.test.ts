@@ -29,25 +29,42 @@ describe('leases in Redis', function () {
     return replica;
   };
   const joinAsProcess = async (name: string): Promise<ChildProcess> => {
-    const child = fork(fileURLToPath(new URL('replica-process.ts', import.meta.url)), [name, JSON.stringify(redis().settings)], { execArgv: ['--import', import.meta.resolve('tsx')] });
+    const child = fork(
+      fileURLToPath(new URL('replica-process.ts', import.meta.url)),
+      [name, JSON.stringify(redis().settings)],
+      { execArgv: ['--import', import.meta.resolve('tsx')] },
+    );
     processes.push(child);
     await once(child, 'message');
     return child;
   };
-  const led = (replicas: readonly Replica[]): readonly number[] => replicas.flatMap((replica) => replica.shards()).toSorted((a, b) => a - b);
-  const all = (replicas: readonly Replica[], what: string, patienceMs?: number) => eventually(() => led(replicas).join() === ALL.join(), what, patienceMs);
+  const led = (replicas: readonly Replica[]): readonly number[] =>
+    replicas.flatMap((replica) => replica.shards()).toSorted((a, b) => a - b);
+  const all = (replicas: readonly Replica[], what: string, patienceMs?: number) =>
+    eventually(() => led(replicas).join() === ALL.join(), what, patienceMs);
 
   it('goes to the replicas in shares, handed over in order', async () => {
     const a = await join('a');
     await all([a], 'the only one has all');
 
     const b = await join('b');
-    await eventually(() => b.shards().length > 0 && led([a, b]).join() === ALL.join(), 'both have a share', 15_000);
+    await eventually(
+      () => b.shards().length > 0 && led([a, b]).join() === ALL.join(),
+      'both have a share',
+      15_000,
+    );
 
     expect(a.coordination.replicas()).to.deep.equal(['a', 'b']);
-    expect(b.shards()).to.deep.equal(ALL.filter((shard) => rendezvous(`shard-${shard}`, ['a', 'b']) === 'b'));
+    expect(b.shards()).to.deep.equal(
+      ALL.filter((shard) => rendezvous(`shard-${shard}`, ['a', 'b']) === 'b'),
+    );
     expect(a.told.filter(({ kind }) => kind === 'gone')).to.deep.equal([]);
-    expect(a.told.filter(({ kind }) => kind === 'wanted-elsewhere').map(({ shard }) => shard).toSorted((x, y) => x - y)).to.deep.equal(b.shards());
+    expect(
+      a.told
+        .filter(({ kind }) => kind === 'wanted-elsewhere')
+        .map(({ shard }) => shard)
+        .toSorted((x, y) => x - y),
+    ).to.deep.equal(b.shards());
     expectRisingEpochs([a, b]);
   });
 
@@ -56,8 +73,14 @@ describe('leases in Redis', function () {
     await all([a], 'the only one has all');
     a.keeps = true;
     const b = await join('b');
-    await eventually(() => a.told.some(({ kind }) => kind === 'wanted-elsewhere'), 'a is told', 15_000);
-    const wanted = a.told.filter(({ kind }) => kind === 'wanted-elsewhere').map(({ shard }) => shard);
+    await eventually(
+      () => a.told.some(({ kind }) => kind === 'wanted-elsewhere'),
+      'a is told',
+      15_000,
+    );
+    const wanted = a.told
+      .filter(({ kind }) => kind === 'wanted-elsewhere')
+      .map(({ shard }) => shard);
 
     expect(b.shards()).to.deep.equal([]);
     expect(wanted.every((shard) => a.coordination.lease(shard)?.held())).to.equal(true);
@@ -69,7 +92,11 @@ describe('leases in Redis', function () {
 
   it('goes over at once when a replica leaves in order', async () => {
     const [a, b] = [await join('a'), await join('b')];
-    await eventually(() => a.shards().length > 0 && b.shards().length > 0 && led([a, b]).length === SHARDS, 'both have a share', 15_000);
+    await eventually(
+      () => a.shards().length > 0 && b.shards().length > 0 && led([a, b]).length === SHARDS,
+      'both have a share',
+      15_000,
+    );
 
     a.coordination.leave();
     await all([b], 'b has all', 15_000);
@@ -94,7 +121,11 @@ describe('leases in Redis', function () {
   it('is taken over when a replica is killed', async () => {
     const child = await joinAsProcess('killed');
     const b = await join('b');
-    await eventually(() => b.shards().length > 0 && b.coordination.replicas().length === 2, 'both have a share', 15_000);
+    await eventually(
+      () => b.shards().length > 0 && b.coordination.replicas().length === 2,
+      'both have a share',
+      15_000,
+    );
     expect(b.shards().length).to.be.below(SHARDS);
 
     child.kill('SIGKILL');
@@ -104,7 +135,9 @@ describe('leases in Redis', function () {
   it('is lost by a replica that was stopped for longer, which then takes its share again', async () => {
     const child = await joinAsProcess('stopped');
     const told: { readonly kind: string; readonly shard: number; readonly epoch: number }[] = [];
-    child.on('message', (message) => { told.push(message as (typeof told)[number]); });
+    child.on('message', (message) => {
+      told.push(message as (typeof told)[number]);
+    });
     const b = await join('b');
     const mine = ALL.filter((shard) => rendezvous(`shard-${shard}`, ['b', 'stopped']) === 'b');
     await eventually(() => b.shards().join() === mine.join(), 'both have their share', 20_000);
@@ -113,10 +146,21 @@ describe('leases in Redis', function () {
     await all([b], 'b has all', 15_000);
     told.length = 0;
     child.kill('SIGCONT');
-    await eventually(() => new Set(told.filter(({ kind }) => kind === 'gained').map(({ shard }) => shard)).size === SHARDS - mine.length, 'it has its share again', 20_000);
+    await eventually(
+      () =>
+        new Set(told.filter(({ kind }) => kind === 'gained').map(({ shard }) => shard)).size ===
+        SHARDS - mine.length,
+      'it has its share again',
+      20_000,
+    );
 
-    for (const shard of new Set(told.map((one) => one.shard))) expect(told.find((one) => one.shard === shard)?.kind, `what is heard of shard ${shard} first`).to.equal('gone');
-    for (const { shard, epoch } of told.filter(({ kind }) => kind === 'gained')) expect(epoch).to.be.above(b.epochs.get(shard) ?? Infinity);
+    for (const shard of new Set(told.map((one) => one.shard)))
+      expect(
+        told.find((one) => one.shard === shard)?.kind,
+        `what is heard of shard ${shard} first`,
+      ).to.equal('gone');
+    for (const { shard, epoch } of told.filter(({ kind }) => kind === 'gained'))
+      expect(epoch).to.be.above(b.epochs.get(shard) ?? Infinity);
   });
 
   it('is lost by the monotonic clock while Redis does not answer, and won again with a higher epoch', async () => {
@@ -126,7 +170,11 @@ describe('leases in Redis', function () {
 
     redis().signal('SIGSTOP');
     try {
-      await eventually(() => ALL.every((shard) => before.get(shard)?.held() === false), 'none is held', 8_000);
+      await eventually(
+        () => ALL.every((shard) => before.get(shard)?.held() === false),
+        'none is held',
+        8_000,
+      );
     } finally {
       redis().signal('SIGCONT');
     }
@@ -141,10 +189,17 @@ describe('leases in Redis', function () {
   it('goes on with higher epochs after a flush', async () => {
     const a = await join('a');
     await all([a], 'the only one has all');
-    const before = new Map(ALL.map((shard) => [shard, a.coordination.lease(shard)?.epoch ?? Infinity]));
+    const before = new Map(
+      ALL.map((shard) => [shard, a.coordination.lease(shard)?.epoch ?? Infinity]),
+    );
 
     await redis().client.flushall();
-    await eventually(() => ALL.every((shard) => (a.coordination.lease(shard)?.epoch ?? 0) > (before.get(shard) ?? 0)), 'all are won anew', 20_000);
+    await eventually(
+      () =>
+        ALL.every((shard) => (a.coordination.lease(shard)?.epoch ?? 0) > (before.get(shard) ?? 0)),
+      'all are won anew',
+      20_000,
+    );
   });
 
   it('is led by somebody after Redis was away while another replica came back', async () => {
@@ -166,37 +221,64 @@ describe('leases in Redis', function () {
     const a = await join('a');
     await all([a], 'the only one has all');
     let stalled: Promise<unknown> | undefined;
-    a.beforeGivingUp = () => { stalled ??= redis().client.call('CLIENT', 'PAUSE', '1200', 'ALL'); };
+    a.beforeGivingUp = () => {
+      stalled ??= redis().client.call('CLIENT', 'PAUSE', '1200', 'ALL');
+    };
     const b = await join('b');
 
     await eventually(() => stalled !== undefined, 'a hand-over begins', 15_000);
     await stalled;
-    await eventually(() => b.shards().length > 0 && led([a, b]).join() === ALL.join(), 'every shard is led by somebody', 20_000);
+    await eventually(
+      () => b.shards().length > 0 && led([a, b]).join() === ALL.join(),
+      'every shard is led by somebody',
+      20_000,
+    );
   });
 
   it('is led by somebody after a failover to a Redis that lacks the last writes', async () => {
     const [a, b] = [await join('a'), await join('b')];
-    await eventually(() => a.shards().length > 0 && b.shards().length > 0 && led([a, b]).length === SHARDS, 'both have a share', 15_000);
+    await eventually(
+      () => a.shards().length > 0 && b.shards().length > 0 && led([a, b]).length === SHARDS,
+      'both have a share',
+      15_000,
+    );
     const { client } = redis();
     const lost = a.shards();
     const keys = await client.keys('*');
-    const copy = await Promise.all(keys.map(async (key) => ({ key, dump: await client.dumpBuffer(key) })));
+    const copy = await Promise.all(
+      keys.map(async (key) => ({ key, dump: await client.dumpBuffer(key) })),
+    );
 
     await a.stop();
     await all([b], 'b has all', 15_000);
     const c = await join('c');
-    await eventually(() => c.shards().length > 0 && led([b, c]).length === SHARDS, 'both have a share', 15_000);
-    const before = [b, c].flatMap((replica) => lost.map((shard) => replica.coordination.lease(shard)));
+    await eventually(
+      () => c.shards().length > 0 && led([b, c]).length === SHARDS,
+      'both have a share',
+      15_000,
+    );
+    const before = [b, c].flatMap((replica) =>
+      lost.map((shard) => replica.coordination.lease(shard)),
+    );
     await client.flushall();
-    for (const { key, dump } of copy) if (dump) await client.restore(key, 0, dump); // locks of the dead one too, without an end
+    // locks of the dead one too, without an end
+    for (const { key, dump } of copy) if (dump) await client.restore(key, 0, dump);
 
-    await eventually(() => before.every((lease) => lease?.held() !== true), 'what the copy lacks is held no more', 20_000);
+    await eventually(
+      () => before.every((lease) => lease?.held() !== true),
+      'what the copy lacks is held no more',
+      20_000,
+    );
     await all([b, c], 'every shard is led by somebody', 20_000);
   });
 
   const expectRisingEpochs = (replicas: readonly Replica[]): void => {
     for (const shard of ALL) {
-      const epochs = replicas.flatMap(({ told }) => told.filter((one) => one.kind === 'gained' && one.shard === shard).map(({ epoch }) => epoch));
+      const epochs = replicas.flatMap(({ told }) =>
+        told
+          .filter((one) => one.kind === 'gained' && one.shard === shard)
+          .map(({ epoch }) => epoch),
+      );
       expect(new Set(epochs).size).to.equal(epochs.length);
     }
   };
@@ -229,5 +311,7 @@ class Replica {
     });
   }
 
-  shards(): readonly number[] { return ALL.filter((shard) => this.coordination.lease(shard) !== undefined); }
+  shards(): readonly number[] {
+    return ALL.filter((shard) => this.coordination.lease(shard) !== undefined);
+  }
 }

@@ -4,7 +4,12 @@ import { SETTLE_EVERY_MS, Settling } from '../../src/actors/settling.ts';
 import type { ClaimEntry, Coordination } from '../../src/contracts/coordination.ts';
 import type { UsageRecords } from '../../src/contracts/usage-records.ts';
 import { Refusal } from '../../src/model/refusals.ts';
-import { aRedisCoordination, known, twoRedisCoordinations, WrittenUsage } from '../support/a-redis-coordination.ts';
+import {
+  aRedisCoordination,
+  known,
+  twoRedisCoordinations,
+  WrittenUsage,
+} from '../support/a-redis-coordination.ts';
 import { eventually } from '../support/eventually.ts';
 import { ALICE } from '../support/instance-orders.ts';
 import { onRedis } from '../support/on-redis.ts';
@@ -19,7 +24,6 @@ describe('usage in Redis', () => {
   let other: Coordination;
   let close: () => Promise<void>;
 
-
   beforeEach(async () => {
     usage = new WrittenUsage();
     await open(0);
@@ -27,12 +31,19 @@ describe('usage in Redis', () => {
   afterEach(() => close());
 
   const open = async (rebuildWaitMs: number): Promise<void> => {
-    ({ one, other, stop: close } = await twoRedisCoordinations(redis().settings, { usage, rebuildWaitMs }));
+    ({
+      one,
+      other,
+      stop: close,
+    } = await twoRedisCoordinations(redis().settings, { usage, rebuildWaitMs }));
   };
 
-  const reserve = (at: Coordination, name: string, limit = 3) => at.reserve(ALICE, 'sandboxes', { name, amount: 1, limit });
-  const admit = (at: Coordination, entry: Pick<ClaimEntry, 'instance' | 'from' | 'request'>) => at.admitClaim({ pool: { uid: 'p1', owner: ALICE }, limit: 1, idle: 1, looked: true, ...entry });
-  const isKnown = (at: Coordination = one) => known(() => at.reserve(ALICE, 'sandboxes', { name: 'nothing', amount: 0, limit: 0 }));
+  const reserve = (at: Coordination, name: string, limit = 3) =>
+    at.reserve(ALICE, 'sandboxes', { name, amount: 1, limit });
+  const admit = (at: Coordination, entry: Pick<ClaimEntry, 'instance' | 'from' | 'request'>) =>
+    at.admitClaim({ pool: { uid: 'p1', owner: ALICE }, limit: 1, idle: 1, looked: true, ...entry });
+  const isKnown = (at: Coordination = one) =>
+    known(() => at.reserve(ALICE, 'sandboxes', { name: 'nothing', amount: 0, limit: 0 }));
   const rejected = async (asked: Promise<unknown>): Promise<string> => {
     const error = await rejection(asked);
     return error instanceof Refusal ? error.code : String(error);
@@ -57,7 +68,13 @@ describe('usage in Redis', () => {
     await known(() => other.used(ALICE));
     await reserve(other, 'b');
 
-    expect(await one.used(ALICE)).to.deep.equal({ sandboxes: 2, pools: 0, replicas: 5, cpu: 0, memory: 0 });
+    expect(await one.used(ALICE)).to.deep.equal({
+      sandboxes: 2,
+      pools: 0,
+      replicas: 5,
+      cpu: 0,
+      memory: 0,
+    });
     await redis().client.flushall();
     expect(await rejected(one.used(ALICE))).to.equal('UNAVAILABLE');
   });
@@ -66,7 +83,10 @@ describe('usage in Redis', () => {
     usage.partsOf(ALICE, 'sandboxes').set('a', 1);
 
     one.expectUse(ALICE);
-    await eventually(async () => (await redis().client.keys('*:usage:sandboxes')).length > 0, 'it is known');
+    await eventually(
+      async () => (await redis().client.keys('*:usage:sandboxes')).length > 0,
+      'it is known',
+    );
 
     expect(await reserve(other, 'b')).to.equal(true);
   });
@@ -78,7 +98,13 @@ describe('usage in Redis', () => {
 
     await one.whenKnown(ALICE);
 
-    expect(await one.used(ALICE)).to.deep.equal({ sandboxes: 1, pools: 0, replicas: 0, cpu: 0, memory: 0 });
+    expect(await one.used(ALICE)).to.deep.equal({
+      sandboxes: 1,
+      pools: 0,
+      replicas: 0,
+      cpu: 0,
+      memory: 0,
+    });
   });
 
   it('is not waited for while Redis is away', async () => {
@@ -140,9 +166,23 @@ describe('usage in Redis', () => {
   it('is not made from what was read before a second flush', async () => {
     let reads = 0;
     let go: () => void = () => undefined;
-    const held = new Promise<void>((resolve) => { go = resolve; });
-    const slow: UsageRecords = { tenants: () => [], of: async (tenants) => { reads += 1; const read = await usage.of(tenants); if (reads === 1) await held; return read; } };
-    const third = await aRedisCoordination(redis().settings, { replica: 'replica-3', usage: slow, rebuildWaitMs: 0 });
+    const held = new Promise<void>((resolve) => {
+      go = resolve;
+    });
+    const slow: UsageRecords = {
+      tenants: () => [],
+      of: async (tenants) => {
+        reads += 1;
+        const read = await usage.of(tenants);
+        if (reads === 1) await held;
+        return read;
+      },
+    };
+    const third = await aRedisCoordination(redis().settings, {
+      replica: 'replica-3',
+      usage: slow,
+      rebuildWaitMs: 0,
+    });
     await rejected(reserve(third.coordination, 'a'));
     await eventually(() => reads === 1, 'it reads');
 
@@ -157,15 +197,22 @@ describe('usage in Redis', () => {
 
   it('does not count for ever what was released while its record was read', async () => {
     usage.partsOf(ALICE, 'sandboxes').set('ending', 1).set('running', 1);
-    await isKnown(); // as if both had been read before the one was released, which has no effect before the end
+    // as if both had been read before the one was released, which has no effect before the end
+    await isKnown();
     await redis().client.flushall();
     await one.release(ALICE, 'sandboxes', 'ending');
     await isKnown();
 
     const clock = new TestClock();
     const settling = new Settling({
-      quotas: other, clock, log: quietLog, leads: () => true, tenants: () => [ALICE], unmade: async () => undefined,
-      shown: (_tenant, resource) => new Map(resource === 'sandboxes' ? [['running', 1]] : []), recorded: async (_tenant, _resource, name) => ({ amount: name === 'running' ? 1 : 0 }),
+      quotas: other,
+      clock,
+      log: quietLog,
+      leads: () => true,
+      tenants: () => [ALICE],
+      unmade: async () => undefined,
+      shown: (_tenant, resource) => new Map(resource === 'sandboxes' ? [['running', 1]] : []),
+      recorded: async (_tenant, _resource, name) => ({ amount: name === 'running' ? 1 : 0 }),
     });
     settling.start();
     for (let round = 0; round < 2; round += 1) {
@@ -199,7 +246,11 @@ describe('usage in Redis', () => {
     const open = await other.unsettled(ALICE, 'sandboxes', 0);
     expect(open.map(({ name }) => name).toSorted()).to.deep.equal(['claimed', 'left']);
     expect(await other.unsettled(ALICE, 'sandboxes', 30_000)).to.deep.equal([]);
-    await other.settle(ALICE, 'sandboxes', open.map((one) => ({ ...one, amount: one.name === 'claimed' ? 1 : 0 })));
+    await other.settle(
+      ALICE,
+      'sandboxes',
+      open.map((one) => ({ ...one, amount: one.name === 'claimed' ? 1 : 0 })),
+    );
 
     expect(await other.unsettled(ALICE, 'sandboxes', 0)).to.deep.equal([]);
     await one.withdraw(ALICE, 'sandboxes', 'claimed'); // settled: nobody's any more
@@ -209,7 +260,9 @@ describe('usage in Redis', () => {
   it('does not remove what was reserved again since it was named', async () => {
     await isKnown();
     await reserve(one, 'a', 1);
-    const [named] = (await other.unsettled(ALICE, 'sandboxes', 0)).filter(({ name }) => name === 'a');
+    const [named] = (await other.unsettled(ALICE, 'sandboxes', 0)).filter(
+      ({ name }) => name === 'a',
+    );
     await reserve(other, 'a', 1);
 
     if (named) await one.settle(ALICE, 'sandboxes', [{ ...named, amount: 0 }]);
@@ -230,7 +283,10 @@ describe('usage in Redis', () => {
     expect(await other.openRequest(mark, owner)).to.include({ kind: 'new', instance: 'a' });
     expect((await one.openRequest(mark, owner)).kind).to.equal('in-flight');
     await other.keepAnswer(mark, owner, 'the answer');
-    expect(await one.openRequest(mark, owner)).to.deep.equal({ kind: 'answered', answer: 'the answer' });
+    expect(await one.openRequest(mark, owner)).to.deep.equal({
+      kind: 'answered',
+      answer: 'the answer',
+    });
   });
 
   it('reserves nothing for a request that another replica has taken over', async () => {
@@ -245,73 +301,139 @@ describe('usage in Redis', () => {
     await redis().client.hset(key ?? '', 'until', '1'); // as if its replica had died
 
     expect(await other.openRequest(mark, owner)).to.include({ kind: 'new', instance: 'a' });
-    expect(await rejected(admit(one, { instance: 'b', from: 'a', request: mark }))).to.equal('UNAVAILABLE');
+    expect(await rejected(admit(one, { instance: 'b', from: 'a', request: mark }))).to.equal(
+      'UNAVAILABLE',
+    );
     expect(await admit(other, { instance: 'c', request: mark })).to.equal('admitted');
     await one.keepAnswer(mark, owner, 'too late');
     expect((await other.openRequest(mark, owner)).kind).to.equal('in-flight');
     await other.keepAnswer(mark, owner, 'the answer');
-    expect(await one.openRequest(mark, owner)).to.deep.equal({ kind: 'answered', answer: 'the answer' });
+    expect(await one.openRequest(mark, owner)).to.deep.equal({
+      kind: 'answered',
+      answer: 'the answer',
+    });
   });
 
   it('never lets more through than the limit, which changes, whatever is lost and rebuilt meanwhile', async function () {
     this.timeout(60_000);
     const step = fc.oneof(
-      { weight: 6, arbitrary: fc.record({ kind: fc.constant('claim' as const), at: fc.nat(1), name: fc.nat(7) }) },
-      { weight: 3, arbitrary: fc.record({ kind: fc.constant('end' as const), at: fc.nat(1), name: fc.nat(7) }) },
-      { weight: 2, arbitrary: fc.record({ kind: fc.constant('lose' as const), at: fc.nat(1), name: fc.nat(7) }) },
-      { weight: 1, arbitrary: fc.record({ kind: fc.constant('flush' as const), at: fc.nat(1), name: fc.nat(7) }) },
-      { weight: 1, arbitrary: fc.record({ kind: fc.constant('settle' as const), at: fc.nat(1), name: fc.nat(7) }) },
+      {
+        weight: 6,
+        arbitrary: fc.record({
+          kind: fc.constant('claim' as const),
+          at: fc.nat(1),
+          name: fc.nat(7),
+        }),
+      },
+      {
+        weight: 3,
+        arbitrary: fc.record({ kind: fc.constant('end' as const), at: fc.nat(1), name: fc.nat(7) }),
+      },
+      {
+        weight: 2,
+        arbitrary: fc.record({
+          kind: fc.constant('lose' as const),
+          at: fc.nat(1),
+          name: fc.nat(7),
+        }),
+      },
+      {
+        weight: 1,
+        arbitrary: fc.record({
+          kind: fc.constant('flush' as const),
+          at: fc.nat(1),
+          name: fc.nat(7),
+        }),
+      },
+      {
+        weight: 1,
+        arbitrary: fc.record({
+          kind: fc.constant('settle' as const),
+          at: fc.nat(1),
+          name: fc.nat(7),
+        }),
+      },
     );
-    const round = fc.record({ limit: fc.constantFrom(3, 3, 1, 5), steps: fc.array(step, { minLength: 1, maxLength: 4 }) });
-    await fc.assert(fc.asyncProperty(fc.array(round, { maxLength: 12 }), async (rounds) => {
-      await redis().client.flushall();
-      const records = usage.partsOf(ALICE, 'sandboxes');
-      records.clear();
-      const ended = new Set<string>();
-      const taking = new Set<string>();
-      let born = 0;
-      let limit = 3;
-      /** What there may be: the limit, or what there was when it was lowered. */
-      let most = 3;
-      const fresh = (n: number): string => { const name = `i${n}-${born}`; return ended.has(name) || records.has(name) ? `i${n}-${++born}` : name; };
-      // A claim: reserved, checked again, written.
-      const claim = async (at: Coordination, name: string): Promise<void> => {
-        if (!await reserve(at, name, limit).catch(() => false)) return;
-        if (!await at.stillReserved(ALICE, 'sandboxes', name)) return;
-        if (records.has(name)) return await at.withdraw(ALICE, 'sandboxes', name);
-        records.set(name, 1);
-        if (records.size > most) throw new Error(`${records.size} records`);
-      };
-      for (const { limit: next, steps: round } of rounds) {
-        limit = next;
-        most = Math.max(limit, records.size);
-        await Promise.all(round.map(async ({ kind, at, name: n }) => {
-          const who = at === 0 ? one : other;
-          const [taken] = records.keys();
-          if (kind === 'claim') {
-            const name = fresh(n);
-            if (taking.has(`${at}/${name}`)) return; // a replica takes an instance once at a time
-            taking.add(`${at}/${name}`);
-            await claim(who, name);
-            taking.delete(`${at}/${name}`);
+    const round = fc.record({
+      limit: fc.constantFrom(3, 3, 1, 5),
+      steps: fc.array(step, { minLength: 1, maxLength: 4 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(round, { maxLength: 12 }), async (rounds) => {
+        await redis().client.flushall();
+        const records = usage.partsOf(ALICE, 'sandboxes');
+        records.clear();
+        const ended = new Set<string>();
+        const taking = new Set<string>();
+        let born = 0;
+        let limit = 3;
+        /** What there may be: the limit, or what there was when it was lowered. */
+        let most = 3;
+        const fresh = (n: number): string => {
+          const name = `i${n}-${born}`;
+          return ended.has(name) || records.has(name) ? `i${n}-${++born}` : name;
+        };
+        // A claim: reserved, checked again, written.
+        const claim = async (at: Coordination, name: string): Promise<void> => {
+          if (!(await reserve(at, name, limit).catch(() => false))) return;
+          if (!(await at.stillReserved(ALICE, 'sandboxes', name))) return;
+          if (records.has(name)) return await at.withdraw(ALICE, 'sandboxes', name);
+          records.set(name, 1);
+          if (records.size > most) throw new Error(`${records.size} records`);
+        };
+        for (const { limit: next, steps: round } of rounds) {
+          limit = next;
+          most = Math.max(limit, records.size);
+          await Promise.all(
+            round.map(async ({ kind, at, name: n }) => {
+              const who = at === 0 ? one : other;
+              const [taken] = records.keys();
+              if (kind === 'claim') {
+                const name = fresh(n);
+                // a replica takes an instance once at a time
+                if (taking.has(`${at}/${name}`)) return;
+                taking.add(`${at}/${name}`);
+                await claim(who, name);
+                taking.delete(`${at}/${name}`);
+              } else if (kind === 'end' && taken !== undefined && !ended.has(taken)) {
+                ended.add(taken);
+                records.delete(taken);
+                await who.release(ALICE, 'sandboxes', taken);
+              } else if (kind === 'lose') await reserve(who, `lost-${n}`, limit).catch(() => false);
+              else if (kind === 'settle') {
+                const open = await who.unsettled(ALICE, 'sandboxes', 0);
+                if (round.length === 1)
+                  await who.settle(
+                    ALICE,
+                    'sandboxes',
+                    open.map((part) => ({ ...part, amount: records.has(part.name) ? 1 : 0 })),
+                  );
+              }
+            }),
+          );
+          // Claims that were under way have landed before records are read, as the wait sees to.
+          if (round.some(({ kind }) => kind === 'flush')) {
+            await redis().client.flushall();
+            await isKnown();
           }
-          else if (kind === 'end' && taken !== undefined && !ended.has(taken)) { ended.add(taken); records.delete(taken); await who.release(ALICE, 'sandboxes', taken); }
-          else if (kind === 'lose') await reserve(who, `lost-${n}`, limit).catch(() => false);
-          else if (kind === 'settle') {
-            const open = await who.unsettled(ALICE, 'sandboxes', 0);
-            if (round.length === 1) await who.settle(ALICE, 'sandboxes', open.map((part) => ({ ...part, amount: records.has(part.name) ? 1 : 0 })));
-          }
-        }));
-        // Claims that were under way have landed before records are read, as the wait sees to.
-        if (round.some(({ kind }) => kind === 'flush')) { await redis().client.flushall(); await isKnown(); }
-      }
-      expect(records.size).to.be.at.most(most);
-      await isKnown();
-      const free = Math.max(0, limit - records.size);
-      const open = await one.unsettled(ALICE, 'sandboxes', 0);
-      await one.settle(ALICE, 'sandboxes', open.map((part) => ({ ...part, amount: records.has(part.name) ? 1 : 0 })));
-      const more = await Promise.all(Array.from({ length: limit + 1 }, (_, n) => reserve(n % 2 === 0 ? one : other, `more-${n}`, limit)));
-      expect(more.filter(Boolean)).to.have.length(free);
-    }), { numRuns: 60 });
+        }
+        expect(records.size).to.be.at.most(most);
+        await isKnown();
+        const free = Math.max(0, limit - records.size);
+        const open = await one.unsettled(ALICE, 'sandboxes', 0);
+        await one.settle(
+          ALICE,
+          'sandboxes',
+          open.map((part) => ({ ...part, amount: records.has(part.name) ? 1 : 0 })),
+        );
+        const more = await Promise.all(
+          Array.from({ length: limit + 1 }, (_, n) =>
+            reserve(n % 2 === 0 ? one : other, `more-${n}`, limit),
+          ),
+        );
+        expect(more.filter(Boolean)).to.have.length(free);
+      }),
+      { numRuns: 60 },
+    );
   });
 });

@@ -18,18 +18,33 @@ describe('the audit’s last lines in Redis', function () {
 
   it('are those of all replicas', async () => {
     const settings = onAPrefixOfItsOwn();
-    const [one, other] = await Promise.all([aRedisCoordination(settings), aRedisCoordination(settings, { replica: 'replica-2' })]);
+    const [one, other] = await Promise.all([
+      aRedisCoordination(settings),
+      aRedisCoordination(settings, { replica: 'replica-2' }),
+    ]);
     one.recentAudit.add(['{"of":"one"}']);
-    await eventually(async () => (await other.recentAudit.before(undefined, 10)).length === 1, 'it is there');
+    await eventually(
+      async () => (await other.recentAudit.before(undefined, 10)).length === 1,
+      'it is there',
+    );
     other.recentAudit.add(['{"of":"other"}']);
-    await eventually(async () => (await one.recentAudit.before(undefined, 10)).length === 2, 'both are there');
+    await eventually(
+      async () => (await one.recentAudit.before(undefined, 10)).length === 2,
+      'both are there',
+    );
 
-    expect((await one.recentAudit.before(undefined, 10)).map(({ line }) => line)).to.deep.equal(['{"of":"other"}', '{"of":"one"}']);
+    expect((await one.recentAudit.before(undefined, 10)).map(({ line }) => line)).to.deep.equal([
+      '{"of":"other"}',
+      '{"of":"one"}',
+    ]);
     await Promise.all([one.stop(), other.stop()]);
   });
 
   it('are out of reach while Redis is, and telling them harms nobody', async () => {
-    const { recentAudit, stop } = await aRedisCoordination({ ...redis().settings, urls: ['redis://127.0.0.1:1'] });
+    const { recentAudit, stop } = await aRedisCoordination({
+      ...redis().settings,
+      urls: ['redis://127.0.0.1:1'],
+    });
     recentAudit.add(['{"a":1}']);
 
     expect(await rejection(recentAudit.before(undefined, 1))).to.include({ code: 'UNAVAILABLE' });

@@ -5,7 +5,12 @@ import { SETTLE_EVERY_MS, Settling, UNSETTLED_MS } from '../../src/actors/settli
 import type { Coordination } from '../../src/contracts/coordination.ts';
 import { LeaseLost, OutcomeUnknown, RecordConflict } from '../../src/contracts/sandbox-driver.ts';
 import type { PoolRecord } from '../../src/model/pool.ts';
-import { amountsOfPool, SIZED_RESOURCES, type QuotaResource, type SizedResource } from '../../src/model/quota.ts';
+import {
+  amountsOfPool,
+  SIZED_RESOURCES,
+  type QuotaResource,
+  type SizedResource,
+} from '../../src/model/quota.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import { Resizing } from '../../src/operations/reservations.ts';
 import { known, twoRedisCoordinations, WrittenUsage } from '../support/a-redis-coordination.ts';
@@ -19,7 +24,8 @@ import { advanceRedis } from '../support/redis-clock.ts';
 import { onRedis } from '../support/on-redis.ts';
 import { TestClock } from '../support/test-clock.ts';
 
-const isSized = (resource: QuotaResource): resource is SizedResource => SIZED_RESOURCES.some((each) => each === resource);
+const isSized = (resource: QuotaResource): resource is SizedResource =>
+  SIZED_RESOURCES.some((each) => each === resource);
 
 describe('reservations in Redis', () => {
   const redis = onRedis();
@@ -30,16 +36,27 @@ describe('reservations in Redis', () => {
 
   beforeEach(async () => {
     usage = new WrittenUsage();
-    ({ one, other, stop: close } = await twoRedisCoordinations(redis().settings, { usage, rebuildWaitMs: 0 }));
+    ({
+      one,
+      other,
+      stop: close,
+    } = await twoRedisCoordinations(redis().settings, { usage, rebuildWaitMs: 0 }));
     await known(() => one.used(ALICE));
   });
   afterEach(() => close());
 
-  const admit = (at: Coordination, instance: string, part: { readonly from?: string; readonly attempt?: string; readonly limit?: number } = {}) =>
-    at.admitClaim({ pool: { uid: 'p1', owner: ALICE }, instance, limit: 1, idle: 1, ...part });
+  const admit = (
+    at: Coordination,
+    instance: string,
+    part: { readonly from?: string; readonly attempt?: string; readonly limit?: number } = {},
+  ) => at.admitClaim({ pool: { uid: 'p1', owner: ALICE }, instance, limit: 1, idle: 1, ...part });
   const used = async (): Promise<number> => (await one.used(ALICE)).sandboxes;
   const settle = async (amount: number): Promise<void> => {
-    await one.settle(ALICE, 'sandboxes', (await one.unsettled(ALICE, 'sandboxes', 0)).map((part) => ({ ...part, amount })));
+    await one.settle(
+      ALICE,
+      'sandboxes',
+      (await one.unsettled(ALICE, 'sandboxes', 0)).map((part) => ({ ...part, amount })),
+    );
   };
 
   it('still count what runs after another replica lost its try for it', async () => {
@@ -79,7 +96,17 @@ describe('reservations in Redis', () => {
 
   it('of an earlier version count on, and are taken back by their replica alone', async () => {
     const [key] = await redis().client.keys('*:usage:sandboxes');
-    await redis().client.hset(key ?? '', 'settled', '1|1|', 'reserved', '1|2|replica-1,replica-2', ':total', '2', ':version', '2');
+    await redis().client.hset(
+      key ?? '',
+      'settled',
+      '1|1|',
+      'reserved',
+      '1|2|replica-1,replica-2',
+      ':total',
+      '2',
+      ':version',
+      '2',
+    );
     await one.withdraw(ALICE, 'sandboxes', 'settled');
     await one.withdraw(ALICE, 'sandboxes', 'reserved');
     expect(await used()).to.equal(2);
@@ -105,33 +132,46 @@ describe('reservations in Redis', () => {
     const LIMIT = 10;
     const CPU_LIMIT = 20_000;
 
-    /** Two replicas over one store of pools, whose steps come in the order that `schedule` gives them; writes and calls fail as `faults` say. */
-    const aWorld = async (schedule: <T>(work: () => Promise<T>) => Promise<T>, faults: { readonly write: () => string; readonly call: () => boolean }) => {
+    /**
+     * Two replicas over one store of pools, whose steps come in the order that `schedule` gives
+     * them; writes and calls fail as `faults` say.
+     */
+    const aWorld = async (
+      schedule: <T>(work: () => Promise<T>) => Promise<T>,
+      faults: { readonly write: () => string; readonly call: () => boolean },
+    ) => {
       const truth = new MemoryPools();
       const clock = new TestClock(Date.now());
       const sizes = { most: 0, cpu: 0 };
-      const cpu = (): number => [...truth.records.values()].reduce((sum, record) => sum + amountsOfPool(record).cpu, 0);
-      const total = (): number => [...truth.records.values()].reduce((sum, { replicas }) => sum + replicas, 0);
+      const cpu = (): number =>
+        [...truth.records.values()].reduce((sum, record) => sum + amountsOfPool(record).cpu, 0);
+      const total = (): number =>
+        [...truth.records.values()].reduce((sum, { replicas }) => sum + replicas, 0);
       const replicaOf = (shared: Coordination) => {
         const mirror = new Map<string, PoolRecord>();
-        const call = <T>(work: () => Promise<T>): Promise<T> => schedule(async () => {
-          if (faults.call()) throw new Refusal('UNAVAILABLE', 'told to be away');
-          return await work();
-        });
+        const call = <T>(work: () => Promise<T>): Promise<T> =>
+          schedule(async () => {
+            if (faults.call()) throw new Refusal('UNAVAILABLE', 'told to be away');
+            return await work();
+          });
         const coordination: Coordination = {
-          ...shared, reserve: (...of) => call(() => shared.reserve(...of)), withdraw: (...of) => call(() => shared.withdraw(...of)), confirm: (...of) => call(() => shared.confirm(...of)),
+          ...shared,
+          reserve: (...of) => call(() => shared.reserve(...of)),
+          withdraw: (...of) => call(() => shared.withdraw(...of)),
+          confirm: (...of) => call(() => shared.confirm(...of)),
         };
-        const update = (record: PoolRecord, permitted?: () => boolean): Promise<PoolRecord> => schedule(async () => {
-          const fault = faults.write();
-          if (fault === 'late') throw new LeaseLost();
-          if (fault === 'conflict') throw new RecordConflict();
-          if (fault === 'lost') throw new OutcomeUnknown();
-          const written = await truth.update(record, permitted);
-          sizes.most = Math.max(sizes.most, total());
-          sizes.cpu = Math.max(sizes.cpu, cpu());
-          if (fault === 'landed') throw new OutcomeUnknown();
-          return written;
-        });
+        const update = (record: PoolRecord, permitted?: () => boolean): Promise<PoolRecord> =>
+          schedule(async () => {
+            const fault = faults.write();
+            if (fault === 'late') throw new LeaseLost();
+            if (fault === 'conflict') throw new RecordConflict();
+            if (fault === 'lost') throw new OutcomeUnknown();
+            const written = await truth.update(record, permitted);
+            sizes.most = Math.max(sizes.most, total());
+            sizes.cpu = Math.max(sizes.cpu, cpu());
+            if (fault === 'landed') throw new OutcomeUnknown();
+            return written;
+          });
         const turns = new RecordTurns<PoolRecord>({
           current: (uid) => mirror.get(uid),
           // What is read or written is reported to who mirrors it.
@@ -151,19 +191,39 @@ describe('reservations in Redis', () => {
         const resize = async (uid: string, replicas: number, cpuCores = 1): Promise<void> => {
           const pool = mirror.get(uid);
           if (!pool) return;
-          const resizing = new Resizing({ coordination, clock, quotaLimits: limitsOf({ replicas: LIMIT, cpu: CPU_LIMIT }) }, pool);
+          const resizing = new Resizing(
+            { coordination, clock, quotaLimits: limitsOf({ replicas: LIMIT, cpu: CPU_LIMIT }) },
+            pool,
+          );
           try {
-            const record = await turns.change(uid, async (current) => {
-              const next = { ...current, replicas, definition: { ...current.definition, containers: current.definition.containers.map((container) => ({ ...container, cpuCores })) } };
-              await resizing.cover(current, next);
-              return next;
-            }, resizing.permitted);
+            const record = await turns.change(
+              uid,
+              async (current) => {
+                const next = {
+                  ...current,
+                  replicas,
+                  definition: {
+                    ...current.definition,
+                    containers: current.definition.containers.map((container) => ({
+                      ...container,
+                      cpuCores,
+                    })),
+                  },
+                };
+                await resizing.cover(current, next);
+                return next;
+              },
+              resizing.permitted,
+            );
             if (record) await resizing.landed(record);
           } catch (error) {
             await resizing.failed(error);
           }
         };
-        const see = (): void => { mirror.clear(); for (const record of truth.records.values()) mirror.set(record.uid, record); };
+        const see = (): void => {
+          mirror.clear();
+          for (const record of truth.records.values()) mirror.set(record.uid, record);
+        };
         return { resize, see };
       };
       return { truth, sizes, total, cpu, replicas: [replicaOf(one), replicaOf(other)] as const };
@@ -178,9 +238,22 @@ describe('reservations in Redis', () => {
         return record && isSized(resource) ? amountsOfPool(record)[resource] : 0;
       };
       const settling = new Settling({
-        quotas: one, clock, log: quietLog, leads: () => true, tenants: () => [ALICE], unmade: async () => undefined,
-        shown: (_tenant, resource) => new Map(isSized(resource) ? [...truth.records.values()].map(({ uid }) => [uid, amountOf(resource, uid)]) : []),
-        recorded: async (_tenant, resource, name) => ({ amount: amountOf(resource, name), revision: truth.records.get(name)?.revision ?? '' }),
+        quotas: one,
+        clock,
+        log: quietLog,
+        leads: () => true,
+        tenants: () => [ALICE],
+        unmade: async () => undefined,
+        shown: (_tenant, resource) =>
+          new Map(
+            isSized(resource)
+              ? [...truth.records.values()].map(({ uid }) => [uid, amountOf(resource, uid)])
+              : [],
+          ),
+        recorded: async (_tenant, resource, name) => ({
+          amount: amountOf(resource, name),
+          revision: truth.records.get(name)?.revision ?? '',
+        }),
       });
       settling.start();
       for (let round = 0; round < 2; round += 1) {
@@ -190,10 +263,16 @@ describe('reservations in Redis', () => {
     };
 
     it('never have more than the quota where a growth and a shrinkage of one pool cross', async () => {
-      const { truth, total, replicas: [a, b] } = await aWorld((work) => work(), { write: () => '', call: () => false });
+      const {
+        truth,
+        total,
+        replicas: [a, b],
+      } = await aWorld((work) => work(), { write: () => '', call: () => false });
       const p = await truth.create(aPool({ name: 'p', replicas: 5 }));
       const q = await truth.create(aPool({ name: 'q', replicas: 0 }));
-      await one.settle(ALICE, 'replicas', [{ name: p.uid, version: '', amount: 5, revision: p.revision }]);
+      await one.settle(ALICE, 'replicas', [
+        { name: p.uid, version: '', amount: 5, revision: p.revision },
+      ]);
       a.see();
       b.see();
 
@@ -207,36 +286,59 @@ describe('reservations in Redis', () => {
 
     it('never have more than the quota, and at rest what counts is what the records say', async function () {
       this.timeout(60_000);
-      const step = fc.record({ at: fc.nat(1), pool: fc.nat(2), replicas: fc.constantFrom(0, 1, 3, 5, 8, 10), cores: fc.constantFrom(0.5, 1, 2, 4), sees: fc.boolean() });
+      const step = fc.record({
+        at: fc.nat(1),
+        pool: fc.nat(2),
+        replicas: fc.constantFrom(0, 1, 3, 5, 8, 10),
+        cores: fc.constantFrom(0.5, 1, 2, 4),
+        sees: fc.boolean(),
+      });
       const fault = fc.constantFrom('', '', '', '', '', 'late', 'conflict', 'lost', 'landed');
-      await fc.assert(fc.asyncProperty(
-        fc.scheduler(), fc.array(fc.array(step, { minLength: 1, maxLength: 4 }), { maxLength: 8 }), fc.infiniteStream(fault), fc.infiniteStream(fc.nat(9)),
-        async (scheduler, rounds, writes, calls) => {
-          await redis().client.flushall();
-          await known(() => one.used(ALICE));
-          const next = <T>(stream: Iterator<T>, otherwise: T): T => { const { value, done } = stream.next(); return done === true ? otherwise : value as T; };
-          const { truth, sizes, cpu, replicas } = await aWorld(
-            async (work) => await scheduler.schedule(Promise.resolve()).then(work), { write: () => next(writes, ''), call: () => next(calls, 1) === 0 });
-          const pools = await Promise.all(['p', 'q', 'r'].map((name) => truth.create(aPool({ name, replicas: 0 }))));
-          for (const replica of replicas) replica.see();
-          for (const round of rounds) {
-            const work = round.map(async ({ at, pool, replicas: size, cores, sees }) => {
-              const replica = at === 0 ? replicas[0] : replicas[1];
-              if (sees) replica.see();
-              await replica.resize(pools[pool]?.uid ?? '', size, cores);
-            });
-            await scheduler.waitFor(Promise.all(work));
-          }
-          expect(sizes.most).to.be.at.most(LIMIT);
-          expect(sizes.cpu).to.be.at.most(CPU_LIMIT);
-          const used = async (): Promise<number> => (await one.used(ALICE)).replicas;
-          const total = [...truth.records.values()].reduce((sum, { replicas: size }) => sum + size, 0);
-          expect(await used()).to.be.at.least(total);
-          await settleByRecords(truth);
-          expect(await used()).to.equal(total);
-          expect((await one.used(ALICE)).cpu).to.equal(cpu());
-          expect(await one.unsettled(ALICE, 'replicas', 0)).to.deep.equal([]);
-        }), { numRuns: 150 });
+      await fc.assert(
+        fc.asyncProperty(
+          fc.scheduler(),
+          fc.array(fc.array(step, { minLength: 1, maxLength: 4 }), { maxLength: 8 }),
+          fc.infiniteStream(fault),
+          fc.infiniteStream(fc.nat(9)),
+          async (scheduler, rounds, writes, calls) => {
+            await redis().client.flushall();
+            await known(() => one.used(ALICE));
+            const next = <T>(stream: Iterator<T>, otherwise: T): T => {
+              const { value, done } = stream.next();
+              return done === true ? otherwise : (value as T);
+            };
+            const { truth, sizes, cpu, replicas } = await aWorld(
+              async (work) => await scheduler.schedule(Promise.resolve()).then(work),
+              { write: () => next(writes, ''), call: () => next(calls, 1) === 0 },
+            );
+            const pools = await Promise.all(
+              ['p', 'q', 'r'].map((name) => truth.create(aPool({ name, replicas: 0 }))),
+            );
+            for (const replica of replicas) replica.see();
+            for (const round of rounds) {
+              const work = round.map(async ({ at, pool, replicas: size, cores, sees }) => {
+                const replica = at === 0 ? replicas[0] : replicas[1];
+                if (sees) replica.see();
+                await replica.resize(pools[pool]?.uid ?? '', size, cores);
+              });
+              await scheduler.waitFor(Promise.all(work));
+            }
+            expect(sizes.most).to.be.at.most(LIMIT);
+            expect(sizes.cpu).to.be.at.most(CPU_LIMIT);
+            const used = async (): Promise<number> => (await one.used(ALICE)).replicas;
+            const total = [...truth.records.values()].reduce(
+              (sum, { replicas: size }) => sum + size,
+              0,
+            );
+            expect(await used()).to.be.at.least(total);
+            await settleByRecords(truth);
+            expect(await used()).to.equal(total);
+            expect((await one.used(ALICE)).cpu).to.equal(cpu());
+            expect(await one.unsettled(ALICE, 'replicas', 0)).to.deep.equal([]);
+          },
+        ),
+        { numRuns: 150 },
+      );
     });
   });
 });

@@ -34,10 +34,20 @@ describe('usage and requests of two replicas', function () {
 
   const twoReplicas = async (replicas: number, sandboxLimit = 1_000) => {
     const stores = await sharedStores({ pool: { replicas } });
-    for (const resource of ['sandboxes', 'pools', 'replicas'] as const) await known(() => one.reserve(ALICE, resource, { name: 'nothing', amount: 0, limit: 0 }));
-    const [a, b] = [await aReplica(stores, one, { sandboxLimit }), await aReplica(stores, other, { sandboxLimit })];
+    for (const resource of ['sandboxes', 'pools', 'replicas'] as const)
+      await known(() => one.reserve(ALICE, resource, { name: 'nothing', amount: 0, limit: 0 }));
+    const [a, b] = [
+      await aReplica(stores, one, { sandboxLimit }),
+      await aReplica(stores, other, { sandboxLimit }),
+    ];
     a.lead();
-    await eventually(() => [a, b].every(({ supervisor }) => supervisor.pools.get(stores.pool.uid)?.counts.idle === replicas), 'filled');
+    await eventually(
+      () =>
+        [a, b].every(
+          ({ supervisor }) => supervisor.pools.get(stores.pool.uid)?.counts.idle === replicas,
+        ),
+      'filled',
+    );
     return { ...stores, a, b };
   };
   /** Half a minute goes by in Redis, and a round is gone. */
@@ -77,30 +87,49 @@ describe('usage and requests of two replicas', function () {
     const { id } = await b.claim(alice, { poolName: 'default' });
 
     await settle(clock);
-    await eventually(async () => (await one.unsettled(ALICE, 'sandboxes', 0)).every(({ name }) => name !== id), 'it is settled');
+    await eventually(
+      async () => (await one.unsettled(ALICE, 'sandboxes', 0)).every(({ name }) => name !== id),
+      'it is settled',
+    );
 
     expect(await isFree(1)).to.equal(false);
     await other.withdraw(ALICE, 'sandboxes', id);
     expect(await isFree(1)).to.equal(false);
   });
 
-  it('counts replicas as the pool\'s record says, where a change of it was left half done', async () => {
+  it("counts replicas as the pool's record says, where a change of it was left half done", async () => {
     const { pool, clock } = await twoReplicas(1);
     await other.reserve(ALICE, 'pools', { name: 'never-made', amount: 1, limit: 10 });
     await other.reserve(ALICE, 'replicas', { name: pool.uid, amount: 50, limit: 100 });
-    expect(await one.reserve(ALICE, 'replicas', { name: 'x', amount: 60, limit: 100 })).to.equal(false);
+    expect(await one.reserve(ALICE, 'replicas', { name: 'x', amount: 60, limit: 100 })).to.equal(
+      false,
+    );
 
     await settle(clock);
 
-    await eventually(async () => (await one.unsettled(ALICE, 'pools', 0)).length === 0 && (await one.unsettled(ALICE, 'replicas', 0)).length === 0, 'both are settled');
-    expect(await one.reserve(ALICE, 'replicas', { name: 'x', amount: 99, limit: 100 })).to.equal(true);
-    expect(await one.reserve(ALICE, 'replicas', { name: 'y', amount: 1, limit: 100 })).to.equal(false);
+    await eventually(
+      async () =>
+        (await one.unsettled(ALICE, 'pools', 0)).length === 0 &&
+        (await one.unsettled(ALICE, 'replicas', 0)).length === 0,
+      'both are settled',
+    );
+    expect(await one.reserve(ALICE, 'replicas', { name: 'x', amount: 99, limit: 100 })).to.equal(
+      true,
+    );
+    expect(await one.reserve(ALICE, 'replicas', { name: 'y', amount: 1, limit: 100 })).to.equal(
+      false,
+    );
   });
 
   it('gives back what a pool had that is gone, though its release failed while Redis was away, by whoever leads next', async () => {
     const { b, pools, pool, clock } = await twoReplicas(3);
-    await one.settle(ALICE, 'pools', [{ name: pool.uid, version: '', amount: 1, revision: '1' }, { name: 'kept', version: '', amount: 1 }]);
-    await one.settle(ALICE, 'replicas', [{ name: pool.uid, version: '', amount: 3, revision: '1' }]);
+    await one.settle(ALICE, 'pools', [
+      { name: pool.uid, version: '', amount: 1, revision: '1' },
+      { name: 'kept', version: '', amount: 1 },
+    ]);
+    await one.settle(ALICE, 'replicas', [
+      { name: pool.uid, version: '', amount: 3, revision: '1' },
+    ]);
     const kept = await pools.create(aPool({ name: 'other', uid: 'kept', replicas: 0 }));
     await eventually(() => b.supervisor.pools.get(kept.uid) !== undefined, 'it is seen');
     await pools.remove(pool); // nobody tells
@@ -132,7 +161,8 @@ describe('usage and requests of two replicas', function () {
     const { id = '', revision = '' } = stored?.record ?? {};
     b.driver.lag();
     await truth.retire(id, revision);
-    const claimed = await b.claim(alice, { poolName: 'default' }); // what the leader launched for it
+    // what the leader launched for it
+    const claimed = await b.claim(alice, { poolName: 'default' });
 
     expect(claimed.id).to.not.equal(id);
     expect((await one.unsettled(ALICE, 'sandboxes', 0)).map(({ name }) => name)).to.not.include(id);
@@ -147,16 +177,21 @@ describe('usage and requests of two replicas', function () {
     await redis().client.flushall();
     clock.advance(1_500);
     truth.letGo('read');
-    await eventually(() => { clock.advance(100); return truth.calls.filter((call) => call.startsWith('read')).length > 2; }, 'it was looked at');
+    await eventually(() => {
+      clock.advance(100);
+      return truth.calls.filter((call) => call.startsWith('read')).length > 2;
+    }, 'it was looked at');
     clock.advance(5_000);
 
     expect(codeOf(await refused)).to.equal('UNAVAILABLE');
     expect(truth.calls.filter((call) => call.startsWith('claim'))).to.have.length(1);
-    expect((await truth.records.all()).every(({ record }) => record.claim === undefined)).to.equal(true);
+    expect((await truth.records.all()).every(({ record }) => record.claim === undefined)).to.equal(
+      true,
+    );
     void b;
   });
 
-  describe('take a dead replica\'s request over', () => {
+  describe("take a dead replica's request over", () => {
     const begun = async (replicas = 1) => {
       const world = await twoReplicas(replicas);
       expect((await one.openRequest(MARK, OWNER)).kind).to.equal('new');
@@ -177,7 +212,9 @@ describe('usage and requests of two replicas', function () {
       const instance = await takenOver();
       expect(instance).to.equal(id);
       expect((await b.found(alice, MARK, instance))?.id).to.equal(id);
-      expect(codeOf(await rejection(b.found(alice, { ...MARK, body: 'other' }, instance)))).to.equal('IDEMPOTENCY_KEY_REUSED');
+      expect(
+        codeOf(await rejection(b.found(alice, { ...MARK, body: 'other' }, instance))),
+      ).to.equal('IDEMPOTENCY_KEY_REUSED');
     });
 
     it('go on where it had not written, and what it sent never lands', async () => {
@@ -185,13 +222,29 @@ describe('usage and requests of two replicas', function () {
       const [stored] = await truth.records.all();
       const record = stored?.record;
       if (!record) throw new Error('there is one');
-      await one.admitClaim({ pool, instance: record.id, limit: 10, idle: 1, request: MARK, looked: true });
+      await one.admitClaim({
+        pool,
+        instance: record.id,
+        limit: 10,
+        idle: 1,
+        request: MARK,
+        looked: true,
+      });
 
       const instance = await takenOver();
       expect(await b.found(alice, MARK, instance)).to.equal(undefined);
-      const late = { owner: ALICE, claimedAt: clock.now(), idleTimeoutMs: 0, maxLifetimeMs: 0, mark: MARK };
+      const late = {
+        owner: ALICE,
+        claimedAt: clock.now(),
+        idleTimeoutMs: 0,
+        maxLifetimeMs: 0,
+        mark: MARK,
+      };
       expect(String(await rejection(truth.claim(record, late)))).to.include('RecordConflict');
-      await eventually(() => b.supervisor.sandbox(record.id)?.context.record?.revision !== record.revision, 'it is seen');
+      await eventually(
+        () => b.supervisor.sandbox(record.id)?.context.record?.revision !== record.revision,
+        'it is seen',
+      );
       expect((await b.claim(alice, { poolName: 'default', mark: MARK })).id).to.equal(record.id);
     });
 
@@ -199,16 +252,23 @@ describe('usage and requests of two replicas', function () {
       const { a, b, pool, truth } = await begun(2);
       b.driver.lag();
       const { id } = await a.claim(alice, { poolName: 'default', mark: MARK });
-      expect(b.supervisor.idle.acquire(pool.uid)?.id).to.equal(id); // it is to try for the other one
+      // it is to try for the other one
+      expect(b.supervisor.idle.acquire(pool.uid)?.id).to.equal(id);
       await redis().client.flushall();
       await known(() => other.used(ALICE));
-      const found = await b.claim(alice, { poolName: 'default', opening: new Opening(other, MARK, OWNER) });
+      const found = await b.claim(alice, {
+        poolName: 'default',
+        opening: new Opening(other, MARK, OWNER),
+      });
 
       expect(found.id).to.equal(id);
       expect((await truth.records.all()).filter(({ record }) => record.claim)).to.have.length(1);
     });
 
-    for (const [how, request] of [['refused', { poolName: 'unknown' }], ['made to wait', { poolName: 'default', waitMs: 1_000 }]] as const) {
+    for (const [how, request] of [
+      ['refused', { poolName: 'unknown' }],
+      ['made to wait', { poolName: 'default', waitMs: 1_000 }],
+    ] as const) {
       it(`answer with what it claimed, though Redis was flushed and it is ${how} before any admission`, async () => {
         const { a, b, truth } = await begun(1);
         b.driver.lag();
@@ -248,7 +308,14 @@ describe('usage and requests of two replicas', function () {
     it('by a claim that opens it itself: it goes on where nothing was', async () => {
       const { b, truth, pool } = await begun(1);
       const [stored] = await truth.records.all();
-      await one.admitClaim({ pool, instance: stored?.record.id ?? '', limit: 10, idle: 1, request: MARK, looked: true });
+      await one.admitClaim({
+        pool,
+        instance: stored?.record.id ?? '',
+        limit: 10,
+        idle: 1,
+        request: MARK,
+        looked: true,
+      });
       await orphan();
       const opening = new Opening(other, MARK, OWNER);
       const claimed = await b.claim(alice, { poolName: 'default', opening });
@@ -259,12 +326,21 @@ describe('usage and requests of two replicas', function () {
     it('stay in flight where that can not be told, until it can', async () => {
       const { b, truth, clock, pool } = await begun();
       const [stored] = await truth.records.all();
-      await one.admitClaim({ pool, instance: stored?.record.id ?? '', limit: 10, idle: 1, request: MARK, looked: true });
+      await one.admitClaim({
+        pool,
+        instance: stored?.record.id ?? '',
+        limit: 10,
+        idle: 1,
+        request: MARK,
+        looked: true,
+      });
       const instance = await takenOver();
       truth.failNext('bump', new OutcomeUnknown('cut'));
 
       expect(codeOf(await rejection(b.found(alice, MARK, instance)))).to.equal('UNAVAILABLE');
-      expect(codeOf(await rejection(b.found(alice, MARK, instance)))).to.equal('IDEMPOTENCY_IN_FLIGHT');
+      expect(codeOf(await rejection(b.found(alice, MARK, instance)))).to.equal(
+        'IDEMPOTENCY_IN_FLIGHT',
+      );
       const settled = b.unsettled.settled(MARK);
       clock.advance(1_000);
       await settled;
@@ -278,8 +354,13 @@ describe('usage and requests of two replicas', function () {
     await servesWaitingClaims(async () => {
       const { a, b, pool, clock } = await twoReplicas(0);
       return {
-        claims: [a.claim, b.claim], coordination: one, pool, clock,
-        grow: async (replicas) => { await a.supervisor.pools.change(pool.uid, (record) => ({ ...record, replicas })); },
+        claims: [a.claim, b.claim],
+        coordination: one,
+        pool,
+        clock,
+        grow: async (replicas) => {
+          await a.supervisor.pools.change(pool.uid, (record) => ({ ...record, replicas }));
+        },
         idle: () => [a, b].map(({ supervisor }) => supervisor.index.idleIn(pool.uid)),
       };
     }, 10);

@@ -14,18 +14,21 @@ describe('tokens in Redis', function () {
   });
   after(() => redis?.stop());
 
-  it('can\'t be read there, and leave nothing behind once they are used', async () => {
+  it("can't be read there, and leave nothing behind once they are used", async () => {
     const { coordination, stop } = await aRedisCoordination(redis.settings, { rebuildWaitMs: 0 });
     try {
-      const issue = (n: number) => coordination.issueToken('the value', 30_000, { sandbox: `s-${n % 2}`, tenant: ALICE });
+      const issue = (n: number) =>
+        coordination.issueToken('the value', 30_000, { sandbox: `s-${n % 2}`, tenant: ALICE });
       const tokens = await Promise.all(Array.from({ length: 8 }, (_, n) => issue(n)));
 
       const keys = await redis.client.keys('*{tokens}*');
       const dumps = await Promise.all(keys.map((key) => redis.client.dumpBuffer(key)));
       expect(keys).to.have.length(3);
-      for (const token of tokens) expect(dumps.some((dump) => dump?.includes(token))).to.equal(false);
+      for (const token of tokens)
+        expect(dumps.some((dump) => dump?.includes(token))).to.equal(false);
 
-      for (const token of tokens) expect(await coordination.redeemToken(token)).to.equal('the value');
+      for (const token of tokens)
+        expect(await coordination.redeemToken(token)).to.equal('the value');
       expect(await redis.client.keys('*{tokens}*')).to.deep.equal([]);
     } finally {
       await stop();

@@ -2,7 +2,16 @@ import { expect } from 'chai';
 import { capacityPageIsFresh } from '../../script/capacity.ts';
 import { COSTS, planOf } from '../../script/capacity-plan.ts';
 
-const demand = { sandboxes: 100_000, life: 1_000, idle: 0, replicas: 2, pods: 50_000, retention: 100, use: 1, writes: 1_000 };
+const demand = {
+  sandboxes: 100_000,
+  life: 1_000,
+  idle: 0,
+  replicas: 2,
+  pods: 50_000,
+  retention: 100,
+  use: 1,
+  writes: 1_000,
+};
 
 describe('the capacity of a fleet', () => {
   it('is by hand what it is by the script', () => {
@@ -19,7 +28,10 @@ describe('the capacity of a fleet', () => {
   it('says what does not fit', () => {
     const { misfits } = planOf({ ...demand, life: 100, writes: 3_999 });
 
-    expect(misfits).to.deep.equal(['a replica needs 1.8 cores, and its event loop has one', '4000 writes a second are more than the 3999 that a cluster is taken to bear']);
+    expect(misfits).to.deep.equal([
+      'a replica needs 1.8 cores, and its event loop has one',
+      '4000 writes a second are more than the 3999 that a cluster is taken to bear',
+    ]);
   });
 
   it('stands in docs/capacity.md as the script has it (script/capacity --docs writes it)', () => {

@@ -18,28 +18,60 @@ describe('.ci/run', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-  const program = (name: string, text: string): void => writeFileSync(join(folder, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
-  const run = (nodes: string, kubernetes: string, realNode = "echo '0 passed, 0 failed, 1 skipped'"): { readonly code: number | null; readonly lastLine: string } => {
-    program('script/test', `case $* in '--in-turn --nodes') ${nodes} ;; kubernetes) ${kubernetes} ;; 'kubernetes --real-node') ${realNode} ;; esac`);
+  const program = (name: string, text: string): void =>
+    writeFileSync(join(folder, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+  const run = (
+    nodes: string,
+    kubernetes: string,
+    realNode = "echo '0 passed, 0 failed, 1 skipped'",
+  ): { readonly code: number | null; readonly lastLine: string } => {
+    program(
+      'script/test',
+      `case $* in '--in-turn --nodes') ${nodes} ;; kubernetes) ${kubernetes} ;; 'kubernetes --real-node') ${realNode} ;; esac`,
+    );
     const { status, stdout } = spawnSync('bash', [join(folder, '.ci/run')], {
-      encoding: 'utf8', env: { ...process.env, PATH: `${join(folder, 'bin')}:${process.env['PATH'] ?? ''}` },
+      encoding: 'utf8',
+      env: { ...process.env, PATH: `${join(folder, 'bin')}:${process.env['PATH'] ?? ''}` },
     });
     return { code: status, lastLine: stdout.trimEnd().split('\n').at(-1) ?? '' };
   };
 
   it('sums all runs in its last line', () => {
-    expect(run("echo '5 passed, 0 failed, 1 skipped'", "echo '7 passed, 0 failed, 2 skipped'")).to.deep.equal({ code: 0, lastLine: '12 passed, 0 failed, 4 skipped' });
-    expect(run("echo '5 passed, 0 failed, 1 skipped'", "echo '7 passed, 0 failed, 2 skipped'", "echo '30 passed, 0 failed, 0 skipped'")).to.deep.equal({ code: 0, lastLine: '42 passed, 0 failed, 3 skipped' });
+    expect(
+      run("echo '5 passed, 0 failed, 1 skipped'", "echo '7 passed, 0 failed, 2 skipped'"),
+    ).to.deep.equal({ code: 0, lastLine: '12 passed, 0 failed, 4 skipped' });
+    expect(
+      run(
+        "echo '5 passed, 0 failed, 1 skipped'",
+        "echo '7 passed, 0 failed, 2 skipped'",
+        "echo '30 passed, 0 failed, 0 skipped'",
+      ),
+    ).to.deep.equal({ code: 0, lastLine: '42 passed, 0 failed, 3 skipped' });
   });
 
   it('fails when one fails, and runs all', () => {
-    expect(run("echo '5 passed, 1 failed, 0 skipped'; exit 1", "echo '7 passed, 0 failed, 0 skipped'")).to.deep.equal({ code: 1, lastLine: '12 passed, 1 failed, 1 skipped' });
-    expect(run("echo '5 passed, 0 failed, 0 skipped'", "echo '0 passed, 1 failed, 0 skipped'; exit 1")).to.deep.equal({ code: 1, lastLine: '5 passed, 1 failed, 1 skipped' });
-    expect(run("echo '5 passed, 0 failed, 0 skipped'", "echo '7 passed, 0 failed, 0 skipped'", "echo '3 passed, 2 failed, 0 skipped'; exit 1")).to.deep.equal({ code: 1, lastLine: '15 passed, 2 failed, 0 skipped' });
+    expect(
+      run("echo '5 passed, 1 failed, 0 skipped'; exit 1", "echo '7 passed, 0 failed, 0 skipped'"),
+    ).to.deep.equal({ code: 1, lastLine: '12 passed, 1 failed, 1 skipped' });
+    expect(
+      run("echo '5 passed, 0 failed, 0 skipped'", "echo '0 passed, 1 failed, 0 skipped'; exit 1"),
+    ).to.deep.equal({ code: 1, lastLine: '5 passed, 1 failed, 1 skipped' });
+    expect(
+      run(
+        "echo '5 passed, 0 failed, 0 skipped'",
+        "echo '7 passed, 0 failed, 0 skipped'",
+        "echo '3 passed, 2 failed, 0 skipped'; exit 1",
+      ),
+    ).to.deep.equal({ code: 1, lastLine: '15 passed, 2 failed, 0 skipped' });
   });
 
   it('counts a run as failed that ends without a sum, or badly with a good one', () => {
-    expect(run("echo '5 passed, 0 failed, 0 skipped'", 'exit 137')).to.deep.equal({ code: 1, lastLine: '5 passed, 1 failed, 1 skipped' });
-    expect(run("echo '5 passed, 0 failed, 0 skipped'; exit 3", "echo '7 passed, 0 failed, 0 skipped'")).to.deep.equal({ code: 1, lastLine: '12 passed, 1 failed, 1 skipped' });
+    expect(run("echo '5 passed, 0 failed, 0 skipped'", 'exit 137')).to.deep.equal({
+      code: 1,
+      lastLine: '5 passed, 1 failed, 1 skipped',
+    });
+    expect(
+      run("echo '5 passed, 0 failed, 0 skipped'; exit 3", "echo '7 passed, 0 failed, 0 skipped'"),
+    ).to.deep.equal({ code: 1, lastLine: '12 passed, 1 failed, 1 skipped' });
   });
 });

@@ -1,7 +1,16 @@
 import { expect } from 'chai';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -20,28 +29,59 @@ describe('script/control-plane', function () {
   });
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-  /** A `go` that is of this version, notes each build, and builds a program of a line once the file `go-on` is there. */
-  const aGo = (version: string): void => program(join(folder, 'bin', 'go'), `
+  /**
+   * A `go` that is of this version, notes each build, and builds a program of a line once the file
+   * `go-on` is there.
+   */
+  const aGo = (version: string): void =>
+    program(
+      join(folder, 'bin', 'go'),
+      `
     if [ "$1" = env ]; then echo ${version}; exit; fi
     echo "$*" >>"${folder}/builds"
     while [ "$1" != -o ]; do shift; done
     until [ -e "${folder}/go-on" ]; do sleep 0.05; done
-    printf '#!/bin/sh\\n' >"$2/etcd"; chmod 755 "$2/etcd"`);
+    printf '#!/bin/sh\\n' >"$2/etcd"; chmod 755 "$2/etcd"`,
+    );
 
-  const start = (args: readonly string[], env: Readonly<Record<string, string>> = {}, script = SCRIPT): { child: ChildProcess; said: () => string; ended: Promise<Ended> } => {
+  const start = (
+    args: readonly string[],
+    env: Readonly<Record<string, string>> = {},
+    script = SCRIPT,
+  ): { child: ChildProcess; said: () => string; ended: Promise<Ended> } => {
     const child = spawn(script, args, {
-      env: { PATH: `${join(folder, 'bin')}:${process.env['PATH'] ?? ''}`, HOME: folder, XDG_CACHE_HOME: join(folder, 'cache'), ...env },
+      env: {
+        PATH: `${join(folder, 'bin')}:${process.env['PATH'] ?? ''}`,
+        HOME: folder,
+        XDG_CACHE_HOME: join(folder, 'cache'),
+        ...env,
+      },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     });
     let [out, error] = ['', ''];
-    child.stdout.setEncoding('utf8').on('data', (text: string) => { out += text; });
-    child.stderr.setEncoding('utf8').on('data', (text: string) => { error += text; });
-    return { child, said: () => error, ended: once(child, 'close').then(([code]: unknown[]) => ({ code, out, error })) };
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      out += text;
+    });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      error += text;
+    });
+    return {
+      child,
+      said: () => error,
+      ended: once(child, 'close').then(([code]: unknown[]) => ({ code, out, error })),
+    };
   };
-  const cached = (): readonly string[] => readdirSync(join(folder, 'cache/sandpool/control-plane'), { recursive: true, encoding: 'utf8' });
+  const cached = (): readonly string[] =>
+    readdirSync(join(folder, 'cache/sandpool/control-plane'), {
+      recursive: true,
+      encoding: 'utf8',
+    });
   const goOn = (): void => writeFileSync(join(folder, 'go-on'), '');
-  const builds = (): readonly string[] => existsSync(join(folder, 'builds')) ? readFileSync(join(folder, 'builds'), 'utf8').trim().split('\n') : [];
+  const builds = (): readonly string[] =>
+    existsSync(join(folder, 'builds'))
+      ? readFileSync(join(folder, 'builds'), 'utf8').trim().split('\n')
+      : [];
 
   it('says in one line what to do where Go is too old', async () => {
     aGo('go1.25.4');
@@ -50,7 +90,9 @@ describe('script/control-plane', function () {
 
     expect(code).to.equal(1);
     expect(out).to.equal('');
-    expect(error).to.match(/^Go 1\.26 or newer is needed to build a control plane; `go` is go1\.25\.4\. .*SANDPOOL_CONTROL_PLANE.*\n$/);
+    expect(error).to.match(
+      /^Go 1\.26 or newer is needed to build a control plane; `go` is go1\.25\.4\. .*SANDPOOL_CONTROL_PLANE.*\n$/,
+    );
   });
 
   it('fails script/test kubernetes there, instead of skipping', async () => {
@@ -71,7 +113,9 @@ describe('script/control-plane', function () {
     const second = await start(['--find', 'etcd']).ended;
 
     expect(first.code).to.equal(0);
-    expect(first.error).to.match(/^about (a minute|\d+ minutes) left\netcd \.\.\.\netcd: done in \d+ s$/m);
+    expect(first.error).to.match(
+      /^about (a minute|\d+ minutes) left\netcd \.\.\.\netcd: done in \d+ s$/m,
+    );
     expect(existsSync(join(first.out.trim(), 'etcd'))).to.equal(true);
     expect(second).to.deep.equal({ code: 0, out: first.out, error: '' });
     expect(builds()).to.have.length(1);
@@ -90,7 +134,10 @@ describe('script/control-plane', function () {
       program(join(folder, place, place === 'own' ? 'etcd' : 'kubectl'), '');
     }
 
-    const { code, out } = await start(['--find', 'etcd', 'kubectl'], { SANDPOOL_CONTROL_PLANE: join(folder, 'own'), KUBEBUILDER_ASSETS: join(folder, 'envtest') }).ended;
+    const { code, out } = await start(['--find', 'etcd', 'kubectl'], {
+      SANDPOOL_CONTROL_PLANE: join(folder, 'own'),
+      KUBEBUILDER_ASSETS: join(folder, 'envtest'),
+    }).ended;
 
     expect(code).to.equal(0);
     expect(out).to.match(new RegExp(`^${join(folder, 'own')}:${join(folder, 'envtest')}:.*\\n$`));
@@ -100,14 +147,19 @@ describe('script/control-plane', function () {
     aGo('go1.26.0');
     const both = [start(['etcd']), start(['etcd'])];
     await eventually(() => builds().length === 1, 'one has begun to build');
-    await eventually(() => both.some(({ said }) => said().includes('waiting for another script/control-plane')), 'the other waits for it');
+    await eventually(
+      () => both.some(({ said }) => said().includes('waiting for another script/control-plane')),
+      'the other waits for it',
+    );
     goOn();
 
     const ends = await Promise.all(both.map(({ ended }) => ended));
 
     expect(ends.map(({ code }) => code)).to.deep.equal([0, 0]);
     expect(builds()).to.have.length(1);
-    expect(ends.filter(({ error }) => error.includes('waiting for another script/control-plane'))).to.have.length(1);
+    expect(
+      ends.filter(({ error }) => error.includes('waiting for another script/control-plane')),
+    ).to.have.length(1);
   });
 
   it('leaves no half of a program when it is interrupted, and builds it the next time', async () => {
@@ -129,7 +181,11 @@ describe('script/control-plane', function () {
   });
 });
 
-interface Ended { readonly code: unknown; readonly out: string; readonly error: string }
+interface Ended {
+  readonly code: unknown;
+  readonly out: string;
+  readonly error: string;
+}
 
 const program = (file: string, text: string): void => {
   writeFileSync(file, `#!/bin/sh\n${text}\n`);

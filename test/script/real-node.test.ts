@@ -14,53 +14,82 @@ describe('script/real-node', function () {
   this.timeout(30_000);
   let folder: string;
   beforeEach(function () {
-    if (process.getuid?.() !== 0) skipBecause(this, 'needs root, or the script ends before what is tried here');
+    if (process.getuid?.() !== 0)
+      skipBecause(this, 'needs root, or the script ends before what is tried here');
     folder = watchedFolder('real-node-script');
     mkdirSync(join(folder, 'bin'));
   });
-  afterEach(() => { rmSync(folder, { recursive: true, force: true }); });
+  afterEach(() => {
+    rmSync(folder, { recursive: true, force: true });
+  });
 
   const program = (name: string, text: string): void => {
     writeFileSync(join(folder, 'bin', name), `#!/bin/sh\n${text}\n`);
     chmodSync(join(folder, 'bin', name), 0o755);
   };
-  const env = (): NodeJS.ProcessEnv => ({ ...process.env, PATH: `${join(folder, 'bin')}:${process.env['PATH']}`, XDG_CACHE_HOME: join(folder, 'cache') });
+  const env = (): NodeJS.ProcessEnv => ({
+    ...process.env,
+    PATH: `${join(folder, 'bin')}:${process.env['PATH']}`,
+    XDG_CACHE_HOME: join(folder, 'cache'),
+  });
   const ended = (command = SCRIPT, ...args: readonly string[]): string => {
-    const { status, stdout } = spawnSync(command, args, { env: env(), encoding: 'utf8', timeout: 20_000 });
+    const { status, stdout } = spawnSync(command, args, {
+      env: env(),
+      encoding: 'utf8',
+      timeout: 20_000,
+    });
     return `${status}: ${stdout.trimEnd()}`;
   };
 
   it('skips, and says so, where programs can not be linked for an image', () => {
     program('cc', 'exit 1');
-    expect(ended()).to.equal('3: no real node here: cc can not link programs with -static: gcc and libc6-dev are missing');
+    expect(ended()).to.equal(
+      '3: no real node here: cc can not link programs with -static: gcc and libc6-dev are missing',
+    );
   });
 
   it('skips, and says so, where overlay file systems are known, and can not be mounted', () => {
     program('cc', 'exit 0');
     program('mount', 'exit 32');
-    expect(ended()).to.match(/^3: no real node here: (overlay file systems can not be mounted in|cgroup|namespaces|a kubelet needs)/u);
+    expect(ended()).to.match(
+      /^3: no real node here: (overlay file systems can not be mounted in|cgroup|namespaces|a kubelet needs)/u,
+    );
   });
 
   it('skips, and names the controllers, where cgroup v2 lacks some', function () {
     program('cc', 'exit 0');
     const inside = `mount -t tmpfs none /sys/fs/cgroup && cd /sys/fs/cgroup && echo 'cpuset cpu io' >cgroup.controllers && echo cpu >cgroup.subtree_control && exec ${SCRIPT}`;
-    if (!ended('unshare', '--mount', '--pid', '--fork', 'true').startsWith('0')) skipBecause(this, 'namespaces can not be made here');
-    expect(ended('unshare', '--mount', 'bash', '-c', inside)).to.equal('3: no real node here: cgroup v2 has no controller for memory pids, or does not let it be enabled');
+    if (!ended('unshare', '--mount', '--pid', '--fork', 'true').startsWith('0'))
+      skipBecause(this, 'namespaces can not be made here');
+    expect(ended('unshare', '--mount', 'bash', '-c', inside)).to.equal(
+      '3: no real node here: cgroup v2 has no controller for memory pids, or does not let it be enabled',
+    );
   });
 });
 
 describe('the orders to a real node', function () {
   this.timeout(30_000);
   let folder: string;
-  beforeEach(() => { folder = watchedFolder('real-node-orders'); });
-  afterEach(() => { rmSync(folder, { recursive: true, force: true }); });
+  beforeEach(() => {
+    folder = watchedFolder('real-node-orders');
+  });
+  afterEach(() => {
+    rmSync(folder, { recursive: true, force: true });
+  });
 
   const aNode = async (script: string): Promise<RealNode> => {
     const hold = join(folder, 'hold');
     writeFileSync(hold, `#!/bin/bash\n${script}\n`, { mode: 0o755 });
     writeFileSync(join(folder, 'kubeconfig-given'), '');
     const node = new RealNode({
-      folder, programs: folder, kubelet: 'none', kubeconfig: join(folder, 'kubeconfig-given'), port: 1, tls: { certFile: '', keyFile: '', clientCaFile: '' }, hold, patienceMs: 3_000,
+      folder,
+      programs: folder,
+      kubelet: 'none',
+      kubeconfig: join(folder, 'kubeconfig-given'),
+      port: 1,
+      tls: { certFile: '', keyFile: '', clientCaFile: '' },
+      hold,
+      patienceMs: 3_000,
     });
     await node.start();
     return node;
@@ -68,7 +97,9 @@ describe('the orders to a real node', function () {
 
   it('leave nothing that listens, however many there are', async () => {
     const warnings: string[] = [];
-    const warn = ({ name }: Error): void => { warnings.push(name); };
+    const warn = ({ name }: Error): void => {
+      warnings.push(name);
+    };
     process.on('warning', warn);
     const node = await aNode('echo ready; while read -r line; do echo done; done');
     for (let n = 0; n < 15; n += 1) await node.halt('kubelet');

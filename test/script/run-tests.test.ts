@@ -13,15 +13,24 @@ describe('the test runner', function () {
   this.timeout(60_000);
   let folder: string;
 
-  beforeEach(() => { folder = mkdtempSync(join(tmpdir(), 'sandpool-runner-')); });
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'sandpool-runner-'));
+  });
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-  const run = async (text: string): Promise<{ readonly code: unknown; readonly output: string; readonly lastLine: string }> => {
+  const run = async (
+    text: string,
+  ): Promise<{ readonly code: unknown; readonly output: string; readonly lastLine: string }> => {
     const file = join(folder, 'a.test.ts');
     writeFileSync(file, text);
-    const child = spawn(process.execPath, ['--import', 'tsx', 'script/run-tests.ts', file], { cwd: ROOT, stdio: ['ignore', 'pipe', 'ignore'] });
+    const child = spawn(process.execPath, ['--import', 'tsx', 'script/run-tests.ts', file], {
+      cwd: ROOT,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
     let output = '';
-    child.stdout.setEncoding('utf8').on('data', (part: string) => { output += part; });
+    child.stdout.setEncoding('utf8').on('data', (part: string) => {
+      output += part;
+    });
     const [code]: unknown[] = await once(child, 'close');
     return { code, output, lastLine: output.trimEnd().split('\n').at(-1) ?? '' };
   };
@@ -47,11 +56,19 @@ describe('the test runner', function () {
   });
 
   it('counts a skip without a cause as failed', async () => {
-    expect((await run("it('a', () => {}); it.skip('b', () => {});")).lastLine).to.equal('1 passed, 1 failed, 0 skipped');
+    expect((await run("it('a', () => {}); it.skip('b', () => {});")).lastLine).to.equal(
+      '1 passed, 1 failed, 0 skipped',
+    );
   });
 
   it('counts a suite as failed that crashes, or that runs no test', async () => {
-    for (const text of ["it('a', () => { process.kill(process.pid, 'SIGKILL'); });", "it('a', () => { process.exit(0); });", 'syntax error', '', "describe('a', () => {});"]) {
+    for (const text of [
+      "it('a', () => { process.kill(process.pid, 'SIGKILL'); });",
+      "it('a', () => { process.exit(0); });",
+      'syntax error',
+      '',
+      "describe('a', () => {});",
+    ]) {
       const { code, lastLine } = await run(text);
 
       expect(lastLine, text).to.equal('0 passed, 1 failed, 0 skipped');
@@ -60,7 +77,9 @@ describe('the test runner', function () {
   });
 
   it('counts a suite as failed that goes on after its last test, and ends it', async () => {
-    const { output, lastLine } = await run("import { createServer } from 'node:http'; it('a', () => { createServer().listen(0); });");
+    const { output, lastLine } = await run(
+      "import { createServer } from 'node:http'; it('a', () => { createServer().listen(0); });",
+    );
 
     expect(lastLine).to.equal('1 passed, 1 failed, 0 skipped');
     expect(output).to.match(/still alive 10 s after its last test: .*TCPServerWrap/);

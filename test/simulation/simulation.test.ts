@@ -9,7 +9,13 @@ import { MomentHeap } from '../../simulation/moment-heap.ts';
 import { MomentQueue } from '../../simulation/moment-queue.ts';
 import { PLOTTED, plotOfDay } from '../../simulation/plots.ts';
 import { randomOf } from '../../simulation/random.ts';
-import { PRINCIPALS, SCENARIOS, settingOf, type Choice, type Scenario } from '../../simulation/scenarios.ts';
+import {
+  PRINCIPALS,
+  SCENARIOS,
+  settingOf,
+  type Choice,
+  type Scenario,
+} from '../../simulation/scenarios.ts';
 import { simulate } from '../../simulation/world.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -20,30 +26,46 @@ const named = (name: string): Scenario => {
   return found;
 };
 
-const aChoice = (parts: Partial<Choice> = {}): Choice => ({ mode: 'Moderate', seed: 1, waitSeconds: 0, hours: 3, principals: PRINCIPALS, ...parts });
+const aChoice = (parts: Partial<Choice> = {}): Choice => ({
+  mode: 'Moderate',
+  seed: 1,
+  waitSeconds: 0,
+  hours: 3,
+  principals: PRINCIPALS,
+  ...parts,
+});
 
 describe('the simulation of autoscaling', function () {
   this.timeout(180_000);
 
   for (const scenario of PLOTTED) {
     it(`draws ${scenario.name} as docs/autoscaling.md shows it (script/simulate --docs writes it)`, () => {
-      expect(readFileSync(join(ROOT, 'docs/autoscaling', `${scenario.name}.svg`), 'utf8') === plotOfDay(scenario)).to.equal(true);
+      expect(
+        readFileSync(join(ROOT, 'docs/autoscaling', `${scenario.name}.svg`), 'utf8') ===
+          plotOfDay(scenario),
+      ).to.equal(true);
     });
   }
 
   it('gives the same for the same seed', () => {
-    expect(simulate(settingOf(named('bursts'), aChoice()))).to.deep.equal(simulate(settingOf(named('bursts'), aChoice())));
+    expect(simulate(settingOf(named('bursts'), aChoice()))).to.deep.equal(
+      simulate(settingOf(named('bursts'), aChoice())),
+    );
   });
 
   it('refuses less the more is kept idle', () => {
-    const [careful, , eager] = (['Conservative', 'Moderate', 'Aggressive'] as const).map((mode) => simulate(settingOf(named('steady'), aChoice({ mode, hours: 12 }))));
+    const [careful, , eager] = (['Conservative', 'Moderate', 'Aggressive'] as const).map((mode) =>
+      simulate(settingOf(named('steady'), aChoice({ mode, hours: 12 }))),
+    );
 
     expect(careful?.refused ?? 0).to.be.above(eager?.refused ?? 0);
     expect(careful?.idleOnAverage ?? 0).to.be.below(eager?.idleOnAverage ?? 0);
   });
 
   it('refuses next to nothing of a burst where claims wait', () => {
-    const { claims, refused } = simulate(settingOf(named('bursts'), aChoice({ mode: 'Aggressive', waitSeconds: 30, hours: 6 })));
+    const { claims, refused } = simulate(
+      settingOf(named('bursts'), aChoice({ mode: 'Aggressive', waitSeconds: 30, hours: 6 })),
+    );
 
     expect(refused / claims).to.be.below(0.02);
   });
@@ -76,15 +98,29 @@ describe('recorded demand', () => {
   });
 
   it('is refused by the line that is neither', () => {
-    expect(() => momentsOf('1\nsoon\n')).to.throw('line 2: "soon" is neither a timestamp nor seconds');
+    expect(() => momentsOf('1\nsoon\n')).to.throw(
+      'line 2: "soon" is neither a timestamp nor seconds',
+    );
   });
 
   it('is simulated from a file', function () {
     this.timeout(60_000);
     const folder = mkdtempSync(join(tmpdir(), 'demand-'));
     try {
-      writeFileSync(join(folder, 'demand.txt'), Array.from({ length: 100 }, (_, index) => index * 10).join('\n'));
-      const { status, stdout, stderr } = run('--demand', join(folder, 'demand.txt'), '--seeds', '1', '--mode', 'moderate', '--plot', folder);
+      writeFileSync(
+        join(folder, 'demand.txt'),
+        Array.from({ length: 100 }, (_, index) => index * 10).join('\n'),
+      );
+      const { status, stdout, stderr } = run(
+        '--demand',
+        join(folder, 'demand.txt'),
+        '--seeds',
+        '1',
+        '--mode',
+        'moderate',
+        '--plot',
+        folder,
+      );
       expect({ status, stderr }).to.deep.equal({ status: 0, stderr: '' });
       expect(stdout).to.match(/recorded \| Moderate +\|.*\| +100 \|/);
       expect(readdirSync(folder)).to.include('recorded.svg');
@@ -95,8 +131,15 @@ describe('recorded demand', () => {
 
   it('says what is wrong with a word that it does not know', function () {
     this.timeout(60_000);
-    expect(run('nowhere')).to.include({ status: 2, stderr: 'no scenario nowhere: there are steady, daily-wave, bursts, giant-burst, to-zero, refusing, edits, busy\n' });
-    expect(run('--hours', '0')).to.include({ status: 2, stderr: '--hours: a whole number up to 744\n' });
+    expect(run('nowhere')).to.include({
+      status: 2,
+      stderr:
+        'no scenario nowhere: there are steady, daily-wave, bursts, giant-burst, to-zero, refusing, edits, busy\n',
+    });
+    expect(run('--hours', '0')).to.include({
+      status: 2,
+      stderr: '--hours: a whole number up to 744\n',
+    });
   });
 });
 
@@ -107,7 +150,9 @@ describe('moments in order', () => {
     const moments = Array.from({ length: 3_000 }, () => Math.floor(random() * 1_000));
     for (const moment of moments) heap.add(moment);
 
-    expect(Array.from({ length: 3_000 }, () => heap.takeFirst())).to.deep.equal(moments.toSorted((a, b) => a - b));
+    expect(Array.from({ length: 3_000 }, () => heap.takeFirst())).to.deep.equal(
+      moments.toSorted((a, b) => a - b),
+    );
     expect(heap.first).to.equal(Number.POSITIVE_INFINITY);
   });
 
@@ -118,11 +163,24 @@ describe('moments in order', () => {
       if (moment % 3 === 0) queue.takeFirst();
     }
 
-    expect([queue.first, queue.size, queue.at(1), queue.takeLast(), queue.takeFirst(), queue.first]).to.deep.equal([334, 666, 335, 999, 334, 335]);
+    expect([
+      queue.first,
+      queue.size,
+      queue.at(1),
+      queue.takeLast(),
+      queue.takeFirst(),
+      queue.first,
+    ]).to.deep.equal([334, 666, 335, 999, 334, 335]);
   });
 });
 
-const run = (...args: readonly string[]): { readonly status: number | null; readonly stdout: string; readonly stderr: string } => {
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['--import', 'tsx', 'simulation/main.ts', ...args], { cwd: ROOT, encoding: 'utf8', timeout: 50_000 });
+const run = (
+  ...args: readonly string[]
+): { readonly status: number | null; readonly stdout: string; readonly stderr: string } => {
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    ['--import', 'tsx', 'simulation/main.ts', ...args],
+    { cwd: ROOT, encoding: 'utf8', timeout: 50_000 },
+  );
   return { status, stdout, stderr };
 };

@@ -26,8 +26,9 @@ export interface DaemonRun {
 }
 
 /**
- * The real, built daemon as a process of its own, on a folder that goes with it. `kill` is a kill -9; `start` after it
- * begins again on the same folder. `dispose` ends the daemon, its helpers and every sandbox.
+ * The real, built daemon as a process of its own, on a folder that goes with it. `kill` is a kill
+ * -9; `start` after it begins again on the same folder. `dispose` ends the daemon, its helpers and
+ * every sandbox.
  */
 export class DaemonUnderTest {
   readonly dataDir: string;
@@ -42,8 +43,15 @@ export class DaemonUnderTest {
     this.#root = root;
   }
 
-  /** On a new folder of its own, or on the one that is given; from this build, or from another one's folder. */
-  static async start(flags: readonly string[] = [], folder = mkdtempSync(join(tmpdir(), 'sandpool-daemon-')), root = ROOT): Promise<DaemonUnderTest> {
+  /**
+   * On a new folder of its own, or on the one that is given; from this build, or from another one's
+   * folder.
+   */
+  static async start(
+    flags: readonly string[] = [],
+    folder = mkdtempSync(join(tmpdir(), 'sandpool-daemon-')),
+    root = ROOT,
+  ): Promise<DaemonUnderTest> {
     const daemon = new DaemonUnderTest(flags, folder, root);
     try {
       await daemon.start();
@@ -59,8 +67,12 @@ export class DaemonUnderTest {
     return this.#run;
   }
 
-  get tenantKey(): string { return readFileSync(join(this.dataDir, 'keys', 'tenant.key'), 'utf8').trim(); }
-  get adminKey(): string { return readFileSync(join(this.dataDir, 'keys', 'admin.key'), 'utf8').trim(); }
+  get tenantKey(): string {
+    return readFileSync(join(this.dataDir, 'keys', 'tenant.key'), 'utf8').trim();
+  }
+  get adminKey(): string {
+    return readFileSync(join(this.dataDir, 'keys', 'admin.key'), 'utf8').trim();
+  }
 
   /** What GET /metrics of the run that there is now says. */
   async metrics(): Promise<string> {
@@ -77,38 +89,75 @@ export class DaemonUnderTest {
   }
 
   async start(more: readonly string[] = []): Promise<DaemonRun> {
-    const child = spawn(process.execPath, [join(this.#root, 'dist/cli/main.js'), 'serve', '--data-dir', this.dataDir, '--listen', '127.0.0.1:0', '--metrics-listen', '127.0.0.1:0', ...FLAGS, ...this.#flags, ...more], {
-      cwd: this.#root, stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    const child = spawn(
+      process.execPath,
+      [
+        join(this.#root, 'dist/cli/main.js'),
+        'serve',
+        '--data-dir',
+        this.dataDir,
+        '--listen',
+        '127.0.0.1:0',
+        '--metrics-listen',
+        '127.0.0.1:0',
+        ...FLAGS,
+        ...this.#flags,
+        ...more,
+      ],
+      {
+        cwd: this.#root,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      },
+    );
     let out = '';
     let err = '';
-    child.stdout.on('data', (chunk: Buffer) => { out = (out + chunk.toString()).slice(-65_536); });
-    child.stderr.on('data', (chunk: Buffer) => { err = (err + chunk.toString()).slice(-1_048_576); });
+    child.stdout.on('data', (chunk: Buffer) => {
+      out = (out + chunk.toString()).slice(-65_536);
+    });
+    child.stderr.on('data', (chunk: Buffer) => {
+      err = (err + chunk.toString()).slice(-1_048_576);
+    });
     const deadline = performance.now() + READY_DEADLINE_MS;
     while (!out.includes('Sandpool is ready')) {
       if (child.exitCode !== null || performance.now() > deadline) {
         child.kill('SIGKILL');
-        throw new Error(`the daemon did not start (exit code ${child.exitCode}): ${out}${err.slice(-4_000)}`);
+        throw new Error(
+          `the daemon did not start (exit code ${child.exitCode}): ${out}${err.slice(-4_000)}`,
+        );
       }
       const signal = AbortSignal.timeout(READY_DEADLINE_MS);
-      await Promise.race([once(child.stdout, 'data', { signal }), once(child, 'exit', { signal })]).catch(() => undefined);
+      await Promise.race([
+        once(child.stdout, 'data', { signal }),
+        once(child, 'exit', { signal }),
+      ]).catch(() => undefined);
     }
     const address = readDaemonNote(this.dataDir)?.address ?? '';
-    this.#run = { address, port: Number(new URL(address).port), process: child, stdout: () => out, stderr: () => err };
+    this.#run = {
+      address,
+      port: Number(new URL(address).port),
+      process: child,
+      stdout: () => out,
+      stderr: () => err,
+    };
     return this.#run;
   }
 
   /** Ends the daemon as an operator does, and resolves with its exit code. */
-  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> { return await this.#end(signal); }
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
+    return await this.#end(signal);
+  }
 
   /** kill -9: nothing of it gets to tidy up. */
-  async kill(): Promise<void> { await this.#end('SIGKILL'); }
+  async kill(): Promise<void> {
+    await this.#end('SIGKILL');
+  }
 
   async #end(signal: NodeJS.Signals): Promise<number | null> {
     const child = this.#run?.process;
     this.#run = undefined;
     for (const client of this.#clients.splice(0)) client.close();
-    if (!child || child.exitCode !== null || child.signalCode !== null) return child?.exitCode ?? null;
+    if (!child || child.exitCode !== null || child.signalCode !== null)
+      return child?.exitCode ?? null;
     const ended = once(child, 'exit');
     child.kill(signal);
     await ended;
@@ -116,14 +165,22 @@ export class DaemonUnderTest {
   }
 
   /** Runs the command line against this daemon's folder. */
-  async cli(args: readonly string[]): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> {
+  async cli(
+    args: readonly string[],
+  ): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> {
     const child = spawn(process.execPath, [join(this.#root, 'dist/cli/main.js'), ...args], {
-      cwd: this.#root, stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, SANDPOOL_DATA_DIR: this.dataDir },
+      cwd: this.#root,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, SANDPOOL_DATA_DIR: this.dataDir },
     });
     let stdout = '';
     let stderr = '';
-    child.stdout.on('data', (chunk: Buffer) => { stdout += chunk.toString(); });
-    child.stderr.on('data', (chunk: Buffer) => { stderr += chunk.toString(); });
+    child.stdout.on('data', (chunk: Buffer) => {
+      stdout += chunk.toString();
+    });
+    child.stderr.on('data', (chunk: Buffer) => {
+      stderr += chunk.toString();
+    });
     await once(child, 'close');
     return { code: child.exitCode, stdout, stderr };
   }
@@ -132,17 +189,30 @@ export class DaemonUnderTest {
     if (!existsSync(this.dataDir)) return;
     const { code, stderr } = await this.cli(['stop', '--all']);
     await this.#end('SIGTERM');
-    for (const name of readdirSync(this.dataDir)) rmSync(join(this.dataDir, name), { recursive: true, force: true });
+    for (const name of readdirSync(this.dataDir))
+      rmSync(join(this.dataDir, name), { recursive: true, force: true });
     if (!isMountPoint(this.dataDir)) rmSync(this.dataDir, { recursive: true });
     if (code !== 0) throw new Error(`sandpool stop --all ended with ${code}: ${stderr}`);
   }
 }
 
-/** Waits for a fact, looked at every few ms; rejects with what it waited for when `withinMs` is over. */
-export const within = async <T>(withinMs: number, what: string, look: () => Promise<T | undefined> | T | undefined): Promise<T> => {
+/**
+ * Waits for a fact, looked at every few ms; rejects with what it waited for when `withinMs` is
+ * over.
+ */
+export const within = async <T>(
+  withinMs: number,
+  what: string,
+  look: () => Promise<T | undefined> | T | undefined,
+): Promise<T> => {
   let found: T | undefined;
-  await eventually(async () => (found = await look()) !== undefined && found !== false, what, withinMs);
+  await eventually(
+    async () => (found = await look()) !== undefined && found !== false,
+    what,
+    withinMs,
+  );
   return found!; // it was found, else `eventually` rejects
 };
 
-const isMountPoint = (folder: string): boolean => statSync(folder).dev !== statSync(join(folder, '..')).dev;
+const isMountPoint = (folder: string): boolean =>
+  statSync(folder).dev !== statSync(join(folder, '..')).dev;

@@ -24,27 +24,59 @@ export interface PodOrderPart {
   readonly definition?: Partial<InstanceDefinition>;
 }
 
-/** The driver of one replica, as the daemon has it and with the daemon's rights, in a namespace that is there. */
+/**
+ * The driver of one replica, as the daemon has it and with the daemon's rights, in a namespace that
+ * is there.
+ */
 export class PodDriver {
   readonly driver: KubernetesSandboxDriver;
   readonly log = new FactLog();
   readonly namespace: string;
   readonly #api: ApiServer;
 
-  private constructor(parts: { readonly driver: KubernetesSandboxDriver; readonly api: ApiServer; readonly namespace: string }) {
+  private constructor(parts: {
+    readonly driver: KubernetesSandboxDriver;
+    readonly api: ApiServer;
+    readonly namespace: string;
+  }) {
     this.driver = parts.driver;
     this.#api = parts.api;
     this.namespace = parts.namespace;
   }
 
   /** Nothing is watched yet. */
-  static async make(cluster: Cluster, namespace: string, { graceSeconds = 0, aheadMs = 0 }: PodDriverTerms = {}): Promise<PodDriver> {
-    const access = await readClusterAccess({ kubeconfig: cluster.kubeconfig('sandpool') }, quietLog);
+  static async make(
+    cluster: Cluster,
+    namespace: string,
+    { graceSeconds = 0, aheadMs = 0 }: PodDriverTerms = {},
+  ): Promise<PodDriver> {
+    const access = await readClusterAccess(
+      { kubeconfig: cluster.kubeconfig('sandpool') },
+      quietLog,
+    );
     const serverClock = new ServerClock();
     const api = apiServer({ access, version: 'test', clock: serverClock });
-    const clock = { now: () => serverClock.now() + aheadMs, at: (moment: number, due: () => void) => serverClock.at(moment - aheadMs, due) };
-    const streams = new PodStreams({ access, api: api.lane('claims'), log: quietLog, version: 'test' });
-    const driver = new KubernetesSandboxDriver({ api, streams, volumes: new BoundVolumes({ api: api.lane('background'), clock, provided: true }), pods: { runAsUser: 65_532, terminationGraceSeconds: graceSeconds }, clock, log: quietLog, outdated: () => undefined, seals: testSeals, teamOf: (name) => name });
+    const clock = {
+      now: () => serverClock.now() + aheadMs,
+      at: (moment: number, due: () => void) => serverClock.at(moment - aheadMs, due),
+    };
+    const streams = new PodStreams({
+      access,
+      api: api.lane('claims'),
+      log: quietLog,
+      version: 'test',
+    });
+    const driver = new KubernetesSandboxDriver({
+      api,
+      streams,
+      volumes: new BoundVolumes({ api: api.lane('background'), clock, provided: true }),
+      pods: { runAsUser: 65_532, terminationGraceSeconds: graceSeconds },
+      clock,
+      log: quietLog,
+      outdated: () => undefined,
+      seals: testSeals,
+      teamOf: (name) => name,
+    });
     return new PodDriver({ driver, api, namespace });
   }
 
@@ -62,7 +94,10 @@ export class PodDriver {
 
   /** What kwok makes of the Pod goes by the name of its image. */
   order(image = 'busybox', { container, definition }: PodOrderPart = {}): Birth {
-    return podOrder(this.namespace, image, { ...(container ? { container } : {}), ...(definition ? { definition } : {}) });
+    return podOrder(this.namespace, image, {
+      ...(container ? { container } : {}),
+      ...(definition ? { definition } : {}),
+    });
   }
 
   async launched(order = this.order()): Promise<InstanceRecord> {
@@ -82,7 +117,20 @@ export class PodDriver {
   }
 }
 
-export const podOrder = (namespace: string, image: string, { container, definition }: PodOrderPart = {}): Birth => {
-  const { record, definition: rendered } = anOrder(aDefinition({ ...container, image }, definition));
-  return { record: { ...record, poolOwner: { ...record.poolOwner, namespace }, containerImages: { main: image } }, definition: rendered };
+export const podOrder = (
+  namespace: string,
+  image: string,
+  { container, definition }: PodOrderPart = {},
+): Birth => {
+  const { record, definition: rendered } = anOrder(
+    aDefinition({ ...container, image }, definition),
+  );
+  return {
+    record: {
+      ...record,
+      poolOwner: { ...record.poolOwner, namespace },
+      containerImages: { main: image },
+    },
+    definition: rendered,
+  };
 };

@@ -1,7 +1,10 @@
 import { DELAY_ANNOTATION, STAGE_LABEL } from '../../local-cluster/control-plane/kwok-config.ts';
 
 /** What its container runs; kwok plays any. */
-export interface PodProgram { readonly image: string; readonly command: readonly string[] }
+export interface PodProgram {
+  readonly image: string;
+  readonly command: readonly string[];
+}
 
 export interface APod {
   readonly name: string;
@@ -14,7 +17,13 @@ export interface APod {
 }
 
 /** A pod that the restricted pod security standard lets in. */
-export const aPod = ({ name, namespace, stage, delay, program = { image: 'registry.k8s.io/pause:3.10', command: [] } }: APod): object => ({
+export const aPod = ({
+  name,
+  namespace,
+  stage,
+  delay,
+  program = { image: 'registry.k8s.io/pause:3.10', command: [] },
+}: APod): object => ({
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: {
@@ -27,10 +36,17 @@ export const aPod = ({ name, namespace, stage, delay, program = { image: 'regist
     restartPolicy: 'Never',
     automountServiceAccountToken: false,
     terminationGracePeriodSeconds: 0,
-    securityContext: { runAsNonRoot: true, runAsUser: 1_000, seccompProfile: { type: 'RuntimeDefault' } },
-    containers: [{
-      name: 'main', ...program,
-      securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
-    }],
+    securityContext: {
+      runAsNonRoot: true,
+      runAsUser: 1_000,
+      seccompProfile: { type: 'RuntimeDefault' },
+    },
+    containers: [
+      {
+        name: 'main',
+        ...program,
+        securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+      },
+    ],
   },
 });

@@ -28,29 +28,66 @@ export class WrittenUsage implements UsageRecords {
     return new Map(tenants.map((tenant) => [tenantKey(tenant), this.#usageOf(tenant)]));
   }
 
-  tenants(): Iterable<Tenant> { return this.#tenants.values(); }
+  tenants(): Iterable<Tenant> {
+    return this.#tenants.values();
+  }
 
   #usageOf(tenant: Tenant): TenantUsage {
-    const parts = (resource: QuotaResource): TenantUsage[QuotaResource] => [...this.partsOf(tenant, resource)].map(([name, amount]) => ({ name, amount, revision: '1' }));
+    const parts = (resource: QuotaResource): TenantUsage[QuotaResource] =>
+      [...this.partsOf(tenant, resource)].map(([name, amount]) => ({
+        name,
+        amount,
+        revision: '1',
+      }));
     return eachResource(parts);
   }
 }
 
 /** One replica over a Redis, started. */
-export const aRedisCoordination = async (settings: RedisSettings, part: Partial<RedisCoordinationOptions> = {}) => {
-  const redis = redisCoordination({ settings, replica: 'replica-1', usage: new WrittenUsage(), keptAnswers: FEW_BYTES, clock: systemClock(), log: quietLog, ...part });
+export const aRedisCoordination = async (
+  settings: RedisSettings,
+  part: Partial<RedisCoordinationOptions> = {},
+) => {
+  const redis = redisCoordination({
+    settings,
+    replica: 'replica-1',
+    usage: new WrittenUsage(),
+    keptAnswers: FEW_BYTES,
+    clock: systemClock(),
+    log: quietLog,
+    ...part,
+  });
   await redis.start();
   return redis;
 };
 
 /** Two replicas over a Redis and the same records, started. */
-export const twoRedisCoordinations = async (settings: RedisSettings, part: Partial<RedisCoordinationOptions> = {}) => {
+export const twoRedisCoordinations = async (
+  settings: RedisSettings,
+  part: Partial<RedisCoordinationOptions> = {},
+) => {
   const usage = part.usage ?? new WrittenUsage();
-  const [first, second] = await Promise.all([aRedisCoordination(settings, { ...part, usage, replica: 'replica-1' }), aRedisCoordination(settings, { ...part, usage, replica: 'replica-2' })]);
-  return { one: first.coordination, other: second.coordination, stop: async (): Promise<void> => { await Promise.all([first.stop(), second.stop()]); } };
+  const [first, second] = await Promise.all([
+    aRedisCoordination(settings, { ...part, usage, replica: 'replica-1' }),
+    aRedisCoordination(settings, { ...part, usage, replica: 'replica-2' }),
+  ]);
+  return {
+    one: first.coordination,
+    other: second.coordination,
+    stop: async (): Promise<void> => {
+      await Promise.all([first.stop(), second.stop()]);
+    },
+  };
 };
 
 /** Asks until the tenant's usage is known. */
 export const known = async (ask: () => Promise<unknown>): Promise<void> => {
-  await eventually(() => ask().then(() => true, () => false), 'usage is known');
+  await eventually(
+    () =>
+      ask().then(
+        () => true,
+        () => false,
+      ),
+    'usage is known',
+  );
 };

@@ -3,7 +3,10 @@ import { existsSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { EmbeddedSandboxDriver, type EmbeddedDriverOptions } from '../../src/embedded/sandbox-driver.ts';
+import {
+  EmbeddedSandboxDriver,
+  type EmbeddedDriverOptions,
+} from '../../src/embedded/sandbox-driver.ts';
 import { readNote, type InstanceNote, type RunningNote } from '../../src/embedded/spawner/notes.ts';
 import { isAlive } from '../../src/embedded/spawner/process-identity.ts';
 import { pathsOf } from '../../src/embedded/spawner/protocol.ts';
@@ -15,7 +18,10 @@ import { quietLog } from './quiet-log.ts';
 const REPOSITORY = fileURLToPath(new URL('../../', import.meta.url));
 export const LAUNCHER = join(REPOSITORY, 'native/build-output/launcher');
 export const SPAWNER_COMMAND: readonly string[] = [
-  process.execPath, '--import', fileURLToPath(import.meta.resolve('tsx')), join(REPOSITORY, 'src/embedded/spawner/main.ts'),
+  process.execPath,
+  '--import',
+  fileURLToPath(import.meta.resolve('tsx')),
+  join(REPOSITORY, 'src/embedded/spawner/main.ts'),
 ];
 
 /** The launcher, built if it is not. */
@@ -41,9 +47,18 @@ export const aSpawnedDriver = (part: Partial<EmbeddedDriverOptions> = {}): Spawn
   const dataDir = part.dataDir ?? mkdtempSync(join(tmpdir(), 'sandpool-test-'));
   const records = new MemoryInstanceRecords();
   const options: EmbeddedDriverOptions = {
-    dataDir, launcherPath: LAUNCHER, bwrapPath: '/usr/bin/bwrap', uidRange: { first: 2_000_000_000, count: 65_536 }, pidsMax: 64, parallelStarts: 4,
+    dataDir,
+    launcherPath: LAUNCHER,
+    bwrapPath: '/usr/bin/bwrap',
+    uidRange: { first: 2_000_000_000, count: 65_536 },
+    pidsMax: 64,
+    parallelStarts: 4,
     logs: { fileBytes: 1 << 20, totalBytes: 1 << 28, retentionMs: 3_600_000 },
-    records, clock: systemClock(), log: quietLog, spawnerEntry: { command: SPAWNER_COMMAND }, ...part,
+    records,
+    clock: systemClock(),
+    log: quietLog,
+    spawnerEntry: { command: SPAWNER_COMMAND },
+    ...part,
   };
   const drivers: EmbeddedSandboxDriver[] = [];
   const again = (more: Partial<EmbeddedDriverOptions> = {}): EmbeddedSandboxDriver => {
@@ -52,7 +67,10 @@ export const aSpawnedDriver = (part: Partial<EmbeddedDriverOptions> = {}): Spawn
     return driver;
   };
   return {
-    driver: again(), records, dataDir, again,
+    driver: again(),
+    records,
+    dataDir,
+    again,
     spawnerPid: () => lockHolder(pathsOf(dataDir).lock),
     noteOf: (id) => proven(readNote(join(dataDir, 'run', id), id).note),
     runningOf: (id) => proven(readNote(join(dataDir, 'run', id), id).running),
@@ -69,7 +87,8 @@ const lockHolder = (lock: string): number => {
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     try {
       const links = readdirSync(`/proc/${pid}/fd`).map((fd) => linkOf(`/proc/${pid}/fd/${fd}`));
-      if (links.includes(lock) && readFileSync(`/proc/${pid}/comm`, 'utf8').trim() !== 'flock') return Number(pid);
+      if (links.includes(lock) && readFileSync(`/proc/${pid}/comm`, 'utf8').trim() !== 'flock')
+        return Number(pid);
     } catch {
       continue;
     }
@@ -98,7 +117,8 @@ const endAll = async (folder: string): Promise<void> => {
 };
 
 /** Nothing of the instance runs any more. */
-export const isOver = (note: InstanceNote, running: RunningNote): boolean => !isAlive(note.outer) && !isAlive(running.init);
+export const isOver = (note: InstanceNote, running: RunningNote): boolean =>
+  !isAlive(note.outer) && !isAlive(running.init);
 
 const proven = <T>(value: T | undefined): T => {
   if (value === undefined) throw new Error('there is no such note');

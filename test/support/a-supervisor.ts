@@ -21,17 +21,42 @@ import { TestClock } from './test-clock.ts';
 export const alice: Caller = { ...ALICE, role: 'user', keyId: 'k1' };
 
 export const aPool = (part: Partial<PoolRecord> = {}): Omit<PoolRecord, 'revision'> => ({
-  uid: v7(), name: 'default', owner: ALICE, createdAt: 1, replicas: 2, source: { templateName: 'default' }, updateStrategy: DEFAULT_UPDATE_STRATEGY, templateVersion: '1', labels: {}, annotations: {},
-  definition: aDefinition(), updateRevision: 'r1', breaker: CLOSED_BREAKER, deleting: false, ...part,
+  uid: v7(),
+  name: 'default',
+  owner: ALICE,
+  createdAt: 1,
+  replicas: 2,
+  source: { templateName: 'default' },
+  updateStrategy: DEFAULT_UPDATE_STRATEGY,
+  templateVersion: '1',
+  labels: {},
+  annotations: {},
+  definition: aDefinition(),
+  updateRevision: 'r1',
+  breaker: CLOSED_BREAKER,
+  deleting: false,
+  ...part,
 });
 
 export const aPolicy = (part: Partial<PoolPolicy> = {}): PoolPolicy => ({
-  replicaSemantics: 'total', refill: { perSecond: 1_000, burst: 1_000, inFlight: 1_000 },
-  breaker: { failures: 3, firstPauseMs: 5_000, maxPauseMs: 300_000 }, ...part,
+  replicaSemantics: 'total',
+  refill: { perSecond: 1_000, burst: 1_000, inFlight: 1_000 },
+  breaker: { failures: 3, firstPauseMs: 5_000, maxPauseMs: 300_000 },
+  ...part,
 });
 
 /** A supervisor over a working driver without processes, with a clock that a test moves. */
-export const aSupervisor = async (options: { readonly pool?: Partial<PoolRecord>; readonly policy?: Partial<PoolPolicy>; readonly sandboxLimit?: number; readonly driver?: FakeSandboxDriver; readonly metrics?: Metrics; readonly alongside?: Alongside; readonly pullSecrets?: Pick<PullSecrets, 'forget'> } = {}) => {
+export const aSupervisor = async (
+  options: {
+    readonly pool?: Partial<PoolRecord>;
+    readonly policy?: Partial<PoolPolicy>;
+    readonly sandboxLimit?: number;
+    readonly driver?: FakeSandboxDriver;
+    readonly metrics?: Metrics;
+    readonly alongside?: Alongside;
+    readonly pullSecrets?: Pick<PullSecrets, 'forget'>;
+  } = {},
+) => {
   const clock = new TestClock();
   const driver = options.driver ?? new FakeSandboxDriver({ now: () => clock.now() });
   const pools = new MemoryPools();
@@ -39,18 +64,55 @@ export const aSupervisor = async (options: { readonly pool?: Partial<PoolRecord>
   const coordination = aCoordination(clock);
   const pool = await pools.create(aPool(options.pool));
   const events = new EventFeed({ clock, log: quietLog, history, coordination });
-  const supervisor = new Supervisor({ driver, pools, history, coordination, clock, log: quietLog, events, policy: aPolicy(options.policy), newId: () => v7(), ...(options.metrics ? { metrics: options.metrics } : {}), ...(options.alongside ? { alongside: options.alongside } : {}), ...(options.pullSecrets ? { pullSecrets: options.pullSecrets } : {}) });
+  const supervisor = new Supervisor({
+    driver,
+    pools,
+    history,
+    coordination,
+    clock,
+    log: quietLog,
+    events,
+    policy: aPolicy(options.policy),
+    newId: () => v7(),
+    ...(options.metrics ? { metrics: options.metrics } : {}),
+    ...(options.alongside ? { alongside: options.alongside } : {}),
+    ...(options.pullSecrets ? { pullSecrets: options.pullSecrets } : {}),
+  });
   await supervisor.start();
   const unsettled = new UnsettledRequests();
-  const claim = claimSandbox({ supervisor, coordination, clock, unsettled, ...(options.metrics ? { metrics: options.metrics } : {}), quotaLimits: limitsOf({ sandboxes: options.sandboxLimit ?? 1_000 }), background: (_name, work) => { void work; } });
-  return { supervisor, driver, pools, history, coordination, clock, events, pool, claim, unsettled, found: claimedUnder({ supervisor, clock, unsettled }) };
+  const claim = claimSandbox({
+    supervisor,
+    coordination,
+    clock,
+    unsettled,
+    ...(options.metrics ? { metrics: options.metrics } : {}),
+    quotaLimits: limitsOf({ sandboxes: options.sandboxLimit ?? 1_000 }),
+    background: (_name, work) => {
+      void work;
+    },
+  });
+  return {
+    supervisor,
+    driver,
+    pools,
+    history,
+    coordination,
+    clock,
+    events,
+    pool,
+    claim,
+    unsettled,
+    found: claimedUnder({ supervisor, clock, unsettled }),
+  };
 };
 
 /** Lets what is under way go on until `look` holds; fails after many turns of the event loop. */
 export const eventually = async (look: () => boolean, what: string): Promise<void> => {
   for (let turn = 0; turn < 2_000; turn++) {
     if (look()) return;
-    await new Promise<void>((resolve) => { setImmediate(resolve); });
+    await new Promise<void>((resolve) => {
+      setImmediate(resolve);
+    });
   }
   throw new Error(`never came about: ${what}`);
 };

@@ -40,7 +40,9 @@ export class TerminalUnderTest {
 
   private constructor(socket: WebSocket) {
     this.socket = socket;
-    this.closed = new Promise((resolve) => { socket.once('close', (code, reason) => resolve({ code, reason: reason.toString() })); });
+    this.closed = new Promise((resolve) => {
+      socket.once('close', (code, reason) => resolve({ code, reason: reason.toString() }));
+    });
     socket.on('message', (data: Buffer, isBinary) => {
       if (isBinary) this.#output += data.toString('latin1');
       else this.frames.push(JSON.parse(data.toString()) as Readonly<Record<string, unknown>>);
@@ -48,21 +50,32 @@ export class TerminalUnderTest {
   }
 
   /** Rejects with UpgradeRefused. */
-  static async open(daemon: { readonly run: { readonly port: number } }, client: HttpClient, id: string, wishes: TerminalWishes = {}): Promise<TerminalUnderTest> {
-    const token = wishes.token ?? await tokenFor(client, id);
+  static async open(
+    daemon: { readonly run: { readonly port: number } },
+    client: HttpClient,
+    id: string,
+    wishes: TerminalWishes = {},
+  ): Promise<TerminalUnderTest> {
+    const token = wishes.token ?? (await tokenFor(client, id));
     const query = new URLSearchParams({
       ...(wishes.tokenInUrl === false ? {} : { token }),
-      ...(wishes.cols === undefined ? {} : { cols: String(wishes.cols) }), ...(wishes.rows === undefined ? {} : { rows: String(wishes.rows) }),
+      ...(wishes.cols === undefined ? {} : { cols: String(wishes.cols) }),
+      ...(wishes.rows === undefined ? {} : { rows: String(wishes.rows) }),
     });
     const url = `ws://127.0.0.1:${daemon.run.port}/ws/clusters/${wishes.cluster ?? 'local'}/sandboxes/${id}/terminal?${query.toString()}`;
-    const socket = new WebSocket(url, [...wishes.protocols ?? []], { perMessageDeflate: false, ...wishes.options });
+    const socket = new WebSocket(url, [...(wishes.protocols ?? [])], {
+      perMessageDeflate: false,
+      ...wishes.options,
+    });
     const terminal = new TerminalUnderTest(socket);
     await new Promise<void>((resolve, reject) => {
       socket.once('open', resolve);
       socket.on('error', reject);
       socket.once('unexpected-response', (_request, response: IncomingMessage) => {
         let text = '';
-        response.setEncoding('utf8').on('data', (chunk: string) => { text += chunk; });
+        response.setEncoding('utf8').on('data', (chunk: string) => {
+          text += chunk;
+        });
         response.once('end', () => reject(new UpgradeRefused(response, text)));
       });
     });
@@ -70,16 +83,27 @@ export class TerminalUnderTest {
   }
 
   /** All output so far; a byte is a character. */
-  get output(): string { return this.#output; }
+  get output(): string {
+    return this.#output;
+  }
 
-  type(text: string): void { this.socket.send(Buffer.from(text)); }
-  control(frame: object): void { this.socket.send(JSON.stringify(frame)); }
+  type(text: string): void {
+    this.socket.send(Buffer.from(text));
+  }
+  control(frame: object): void {
+    this.socket.send(JSON.stringify(frame));
+  }
 
   shows(what: RegExp | string, withinMs = 10_000): Promise<string> {
-    return within(withinMs, `the terminal shows ${String(what)}; it shows ${JSON.stringify(this.#output.slice(-500))}`, () => {
-      const found = typeof what === 'string' ? this.#output.includes(what) : what.test(this.#output);
-      return found ? this.#output : undefined;
-    });
+    return within(
+      withinMs,
+      `the terminal shows ${String(what)}; it shows ${JSON.stringify(this.#output.slice(-500))}`,
+      () => {
+        const found =
+          typeof what === 'string' ? this.#output.includes(what) : what.test(this.#output);
+        return found ? this.#output : undefined;
+      },
+    );
   }
 
   /** What a command prints, run in the terminal's shell. */
@@ -88,7 +112,10 @@ export class TerminalUnderTest {
     // The quotes tell what is printed from the typed line, which is echoed, maybe twice.
     this.type(`echo 'be'gin${mark}; ${command}; echo 'en'd${mark}\n`);
     const shown = (await this.shows(`end${mark}`)).replaceAll(/\r|\u001b\[\?2004[hl]/g, '');
-    return shown.slice(shown.indexOf(`begin${mark}\n`) + `begin${mark}\n`.length, shown.indexOf(`end${mark}`));
+    return shown.slice(
+      shown.indexOf(`begin${mark}\n`) + `begin${mark}\n`.length,
+      shown.indexOf(`end${mark}`),
+    );
   }
 
   async hangUp(): Promise<void> {
@@ -99,6 +126,7 @@ export class TerminalUnderTest {
 
 export const tokenFor = async (client: HttpClient, id: string): Promise<string> => {
   const answer = await client.post(`/sandboxes/${id}/exec-token`, {});
-  if (answer.json.token === undefined) throw new Error(`exec-token answered ${answer.status}: ${answer.text}`);
+  if (answer.json.token === undefined)
+    throw new Error(`exec-token answered ${answer.status}: ${answer.text}`);
   return answer.json.token;
 };

@@ -15,20 +15,33 @@ export interface WatchedDriver extends SpawnedDriver {
 }
 
 /** A driver with real sandboxes, watched. */
-export const aWatchedDriver = async (part: Partial<EmbeddedDriverOptions> = {}): Promise<WatchedDriver> => {
+export const aWatchedDriver = async (
+  part: Partial<EmbeddedDriverOptions> = {},
+): Promise<WatchedDriver> => {
   const spawned = aSpawnedDriver(part);
   const log = new FactLog();
   const { driver } = spawned;
   await driver.watch(log.report);
-  const exec = (id: string, argv: readonly string[], request: Partial<ExecRequest> = {}): Promise<ExecOutcome> =>
-    driver.exec(id, { argv, timeoutMs: 20_000, outputLimit: 1 << 20, ...request }, new AbortController().signal);
+  const exec = (
+    id: string,
+    argv: readonly string[],
+    request: Partial<ExecRequest> = {},
+  ): Promise<ExecOutcome> =>
+    driver.exec(
+      id,
+      { argv, timeoutMs: 20_000, outputLimit: 1 << 20, ...request },
+      new AbortController().signal,
+    );
   return {
-    ...spawned, log, exec,
+    ...spawned,
+    log,
+    exec,
     launched: async (order = anOrder()) => {
       const record = await driver.launch(order, permitted);
       await log.when(record.id, 'available');
       return record;
     },
-    sh: async (id, script, request) => String((await exec(id, ['sh', '-c', script], request)).stdout),
+    sh: async (id, script, request) =>
+      String((await exec(id, ['sh', '-c', script], request)).stdout),
   };
 };

@@ -20,9 +20,13 @@ import { MemoryQuotas } from './memory-quotas.ts';
 import { MemoryTemplates } from './memory-templates.ts';
 import { quietLog } from './quiet-log.ts';
 
-export const aTemplate = (idleTimeout: string) => SandboxTemplateSchema.parse({
-  apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name: 't' }, spec: { containers: [{ name: 'main', image: 'host' }], idleTimeout },
-});
+export const aTemplate = (idleTimeout: string) =>
+  SandboxTemplateSchema.parse({
+    apiVersion: 'sandpool.dev/v1alpha1',
+    kind: 'SandboxTemplate',
+    metadata: { name: 't' },
+    spec: { containers: [{ name: 'main', image: 'host' }], idleTimeout },
+  });
 
 export interface EnvWorldOptions {
   /** Members are seen to; true where it is absent. */
@@ -33,50 +37,156 @@ export interface EnvWorldOptions {
   readonly cpu?: number;
 }
 
-/** Envs over a supervisor without processes, with a clock that a test moves. Their groups decide once `size` was called. */
+/**
+ * Envs over a supervisor without processes, with a clock that a test moves. Their groups decide
+ * once `size` was called.
+ */
 export const anEnvWorld = async (options: EnvWorldOptions = {}) => {
   const beside: { parts?: EnvParts } = {};
   const world = await aSupervisor({
     pool: { replicas: 0 },
     alongside: {
-      lead: () => undefined, follow: () => undefined, drained: async () => undefined,
-      claimed: (poolUid, last) => { beside.parts?.claimed(poolUid, last); }, startFailed: (poolUid) => { beside.parts?.startFailed(poolUid); },
-      poolChanged: (record) => { beside.parts?.poolChanged(record); },
+      lead: () => undefined,
+      follow: () => undefined,
+      drained: async () => undefined,
+      claimed: (poolUid, last) => {
+        beside.parts?.claimed(poolUid, last);
+      },
+      startFailed: (poolUid) => {
+        beside.parts?.startFailed(poolUid);
+      },
+      poolChanged: (record) => {
+        beside.parts?.poolChanged(record);
+      },
     },
   });
   const { clock, coordination, history, pools, supervisor, driver } = world;
   const [envs, templateRecords] = [new MemoryEnvs(), new MemoryTemplates()];
   const templates = new TemplateCatalog({ templates: templateRecords, clock });
-  await templateRecords.watch((change) => { templates.learn(change); });
-  await templateRecords.create({ name: 't', version: '1', createdAt: 1, document: aTemplate('1m') });
+  await templateRecords.watch((change) => {
+    templates.learn(change);
+  });
+  await templateRecords.create({
+    name: 't',
+    version: '1',
+    createdAt: 1,
+    document: aTemplate('1m'),
+  });
   const kept: (readonly RegistryCredentials[])[] = [];
-  const pullSecrets = { keep: async (_owner: unknown, registries: readonly RegistryCredentials[]) => { kept.push(registries); }, forget: async () => { kept.push([]); } };
-  const quotaLimits = new QuotaLimits({ quotas: new MemoryQuotas(), clock, defaults: { sandboxes: 100, pools: options.pools ?? 50, replicas: options.replicas ?? 100, ...(options.cpu === undefined ? {} : { cpu: options.cpu * 1_000 }) } });
-  const rendering = { templates, types: instanceTypes(undefined), volumes: new VolumeDirectories([]), driver };
+  const pullSecrets = {
+    keep: async (_owner: unknown, registries: readonly RegistryCredentials[]) => {
+      kept.push(registries);
+    },
+    forget: async () => {
+      kept.push([]);
+    },
+  };
+  const quotaLimits = new QuotaLimits({
+    quotas: new MemoryQuotas(),
+    clock,
+    defaults: {
+      sandboxes: 100,
+      pools: options.pools ?? 50,
+      replicas: options.replicas ?? 100,
+      ...(options.cpu === undefined ? {} : { cpu: options.cpu * 1_000 }),
+    },
+  });
+  const rendering = {
+    templates,
+    types: instanceTypes(undefined),
+    volumes: new VolumeDirectories([]),
+    driver,
+  };
   const mirror = new EnvMirror({ envs, clock, log: quietLog });
   let serial = 0;
   const parts = openEnvs(mirror, {
-    ...rendering, parts: { clock, coordination, history, pullSecrets, records: { envs, pools } }, log: quietLog, supervisor, quotaLimits, clusterId: 'local',
-    newUid: () => `u${serial += 1}`, renewed: renewedPool({ ...rendering, log: quietLog }),
+    ...rendering,
+    parts: { clock, coordination, history, pullSecrets, records: { envs, pools } },
+    log: quietLog,
+    supervisor,
+    quotaLimits,
+    clusterId: 'local',
+    newUid: () => `u${(serial += 1)}`,
+    renewed: renewedPool({ ...rendering, log: quietLog }),
   });
   beside.parts = parts;
-  const renewal = new PoolRenewal({ supervisor, clock, log: quietLog, coordination, quotaLimits, ...rendering });
+  const renewal = new PoolRenewal({
+    supervisor,
+    clock,
+    log: quietLog,
+    coordination,
+    quotaLimits,
+    ...rendering,
+  });
   await mirror.start();
   await parts.start();
-  await pools.watch(({ record }) => { renewal.consider(record.uid); });
-  const lead = (): void => { for (let shard = 0; shard < SHARDS; shard += 1) parts.members.lead(shard); };
-  const size = (): void => { for (let shard = 0; shard < SHARDS; shard += 1) parts.groups.lead(shard); };
+  await pools.watch(({ record }) => {
+    renewal.consider(record.uid);
+  });
+  const lead = (): void => {
+    for (let shard = 0; shard < SHARDS; shard += 1) parts.members.lead(shard);
+  };
+  const size = (): void => {
+    for (let shard = 0; shard < SHARDS; shard += 1) parts.groups.lead(shard);
+  };
   if (options.leads !== false) lead();
-  const common = { ...rendering, supervisor, coordination, clock, quotaLimits, pullSecrets, envs: mirror, templateRecords };
+  const common = {
+    ...rendering,
+    supervisor,
+    coordination,
+    clock,
+    quotaLimits,
+    pullSecrets,
+    envs: mirror,
+    templateRecords,
+  };
   return {
-    ...world, ...parts.operations, envs, mirror, parts, members: parts.members, kept, lead, size, templateRecords,
-    claimAs: claimSandbox({ ...common, demand: parts.demand, unsettled: world.unsettled, background: (_name, work) => { void work; } }),
-    groupMembers: groupMembers({ supervisor, demand: parts.demand, coordination, quotaLimits, clock }),
+    ...world,
+    ...parts.operations,
+    envs,
+    mirror,
+    parts,
+    members: parts.members,
+    kept,
+    lead,
+    size,
+    templateRecords,
+    claimAs: claimSandbox({
+      ...common,
+      demand: parts.demand,
+      unsettled: world.unsettled,
+      background: (_name, work) => {
+        void work;
+      },
+    }),
+    groupMembers: groupMembers({
+      supervisor,
+      demand: parts.demand,
+      coordination,
+      quotaLimits,
+      clock,
+    }),
     /** The longest idle of the one member's, the longest first. */
-    idle: (most: number) => supervisor.index.bornBy('idle', supervisor.pools.index.uidOf(alice.namespace, 'm') ?? '', { revision: '', moment: clock.now() }).slice(0, most),
+    idle: (most: number) =>
+      supervisor.index
+        .bornBy('idle', supervisor.pools.index.uidOf(alice.namespace, 'm') ?? '', {
+          revision: '',
+          moment: clock.now(),
+        })
+        .slice(0, most),
     env: (name = 'e') => envs.records.get(`${alice.namespace}/${name}`),
     pool: (name: string) => [...pools.records.values()].find((record) => record.name === name),
-    made: async (overrides: EnvRecord['overrides'] = {}) => await parts.operations.createEnv(alice, { name: 'e', templateRef: { name: 't' }, mode: 'WarmPool', overrides, labels: {}, annotations: {} }),
-    updatePool: updatePool(common), deletePool: deletePool(common), syncPool: syncPool(common),
+    made: async (overrides: EnvRecord['overrides'] = {}) =>
+      await parts.operations.createEnv(alice, {
+        name: 'e',
+        templateRef: { name: 't' },
+        mode: 'WarmPool',
+        overrides,
+        labels: {},
+        annotations: {},
+      }),
+    updatePool: updatePool(common),
+    deletePool: deletePool(common),
+    syncPool: syncPool(common),
   };
 };

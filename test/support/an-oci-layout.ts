@@ -7,7 +7,10 @@ import { gzipSync } from 'node:zlib';
 import { pack, type Header } from 'tar-stream';
 
 /** One entry of a layer: a header, and the file's content. */
-export type TarEntry = Partial<Header> & { readonly name: string; readonly content?: string | Buffer };
+export type TarEntry = Partial<Header> & {
+  readonly name: string;
+  readonly content?: string | Buffer;
+};
 
 export interface LayoutLayer {
   readonly bytes: Buffer;
@@ -36,7 +39,8 @@ export const CONFIG = 'application/vnd.oci.image.config.v1+json';
 export const REF_NAME = 'org.opencontainers.image.ref.name';
 export const THIS_ARCHITECTURE = { x64: 'amd64' }[process.arch as string] ?? process.arch;
 
-export const digestOf = (bytes: Buffer): string => `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+export const digestOf = (bytes: Buffer): string =>
+  `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
 
 /** An archive of these entries. */
 export const tarOf = async (entries: readonly TarEntry[]): Promise<Buffer> => {
@@ -46,12 +50,18 @@ export const tarOf = async (entries: readonly TarEntry[]): Promise<Buffer> => {
   return buffer(Readable.from(archive));
 };
 
-export const gzipLayer = (archive: Buffer): LayoutLayer =>
-  ({ bytes: gzipSync(archive), mediaType: `${TAR}+gzip`, diffId: digestOf(archive) });
+export const gzipLayer = (archive: Buffer): LayoutLayer => ({
+  bytes: gzipSync(archive),
+  mediaType: `${TAR}+gzip`,
+  diffId: digestOf(archive),
+});
 
 export const plainLayer = (archive: Buffer): LayoutLayer => ({ bytes: archive });
 
-/** A layout in `folder` with one image, as a well-behaved tool would write it but for what the parts say. Answers its digest. */
+/**
+ * A layout in `folder` with one image, as a well-behaved tool would write it but for what the parts
+ * say. Answers its digest.
+ */
 export const writeLayout = (folder: string, parts: LayoutParts = {}): string => {
   const blobs = join(folder, 'blobs', 'sha256');
   mkdirSync(blobs, { recursive: true });
@@ -60,17 +70,44 @@ export const writeLayout = (folder: string, parts: LayoutParts = {}): string => 
     return { digest, size: bytes.length };
   };
   const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
-  const layers = (parts.layers ?? []).map(({ bytes, mediaType = TAR, digest, size }) => ({ mediaType, ...blob(bytes, digest), ...(size === undefined ? {} : { size }) }));
-  const config = blob(json({
-    architecture: parts.architecture ?? THIS_ARCHITECTURE, os: parts.os ?? 'linux', config: parts.config,
-    rootfs: { type: 'layers', diff_ids: (parts.layers ?? []).map(({ bytes, diffId }) => diffId ?? digestOf(bytes)) },
+  const layers = (parts.layers ?? []).map(({ bytes, mediaType = TAR, digest, size }) => ({
+    mediaType,
+    ...blob(bytes, digest),
+    ...(size === undefined ? {} : { size }),
   }));
-  const manifest = blob(json({ schemaVersion: 2, mediaType: MANIFEST, config: { mediaType: CONFIG, ...config }, layers, ...parts.manifest }));
+  const config = blob(
+    json({
+      architecture: parts.architecture ?? THIS_ARCHITECTURE,
+      os: parts.os ?? 'linux',
+      config: parts.config,
+      rootfs: {
+        type: 'layers',
+        diff_ids: (parts.layers ?? []).map(({ bytes, diffId }) => diffId ?? digestOf(bytes)),
+      },
+    }),
+  );
+  const manifest = blob(
+    json({
+      schemaVersion: 2,
+      mediaType: MANIFEST,
+      config: { mediaType: CONFIG, ...config },
+      layers,
+      ...parts.manifest,
+    }),
+  );
   const tags = parts.tags ?? ['latest'];
-  writeFileSync(join(folder, 'index.json'), json({
-    schemaVersion: 2,
-    manifests: tags.map((tag) => ({ mediaType: MANIFEST, ...manifest, ...(tag === undefined ? {} : { annotations: { [REF_NAME]: tag } }), ...parts.descriptor })),
-  }));
+  writeFileSync(
+    join(folder, 'index.json'),
+    json({
+      schemaVersion: 2,
+      manifests: tags.map((tag) => ({
+        mediaType: MANIFEST,
+        ...manifest,
+        ...(tag === undefined ? {} : { annotations: { [REF_NAME]: tag } }),
+        ...parts.descriptor,
+      })),
+    }),
+  );
   writeFileSync(join(folder, 'oci-layout'), json({ imageLayoutVersion: '1.0.0' }));
   return manifest.digest;
 };

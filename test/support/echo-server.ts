@@ -1,4 +1,6 @@
-/** A command that echoes what comes on a port of its loopback; with programs that every Debian has. */
+/**
+ * A command that echoes what comes on a port of its loopback; with programs that every Debian has.
+ */
 export const echoServer = (port: number): readonly string[] => ['perl', '-e', ECHO, String(port)];
 
 const ECHO = `

@@ -27,24 +27,33 @@ class Acknowledged {
 }
 
 /**
- * Claims of an env's members and changes of it without pause while the daemon is killed with -9 at a random moment. Rejects
- * where an acknowledged claim or change was lost, bounds or counts are not kept, or nothing is decided any more.
+ * Claims of an env's members and changes of it without pause while the daemon is killed with -9 at
+ * a random moment. Rejects where an acknowledged claim or change was lost, bounds or counts are not
+ * kept, or nothing is decided any more.
  */
 export const envKillRounds = async ({ rounds, seed, onRound }: EnvRounds): Promise<void> => {
   const dice = new Dice(seed);
-  const daemon = await DaemonUnderTest.start(['--default-pool-replicas', '0', '--log-level', 'error']);
+  const daemon = await DaemonUnderTest.start([
+    '--default-pool-replicas',
+    '0',
+    '--log-level',
+    'error',
+  ]);
   try {
     await anEnv(daemon.client());
     const known = new Acknowledged();
     for (let round = 0; round < rounds; round += 1) {
       const load = new Load(daemon.client(), known);
-      await new Promise((resolve) => { setTimeout(resolve, 50 + dice.below(600)); }); // the kill comes at any moment
+      await new Promise((resolve) => {
+        setTimeout(resolve, 50 + dice.below(600));
+      }); // the kill comes at any moment
       await daemon.kill();
       await load.end();
       await daemon.start();
       await judge(daemon.client(), known);
       onRound?.(round, known.held.size);
-      for (const id of await runningOf(daemon.client())) if (!known.held.has(id) || dice.chance(0.6)) await ended(daemon.client(), known, id);
+      for (const id of await runningOf(daemon.client()))
+        if (!known.held.has(id) || dice.chance(0.6)) await ended(daemon.client(), known, id);
     }
     await servesAgain(daemon.client(), known);
   } finally {
@@ -53,13 +62,22 @@ export const envKillRounds = async ({ rounds, seed, onRound }: EnvRounds): Promi
 };
 
 const anEnv = async (client: HttpClient): Promise<void> => {
-  expect((await client.post('/envs', { name: 'e', templateRef: { name: 'default' } })).status).to.equal(201);
+  expect(
+    (await client.post('/envs', { name: 'e', templateRef: { name: 'default' } })).status,
+  ).to.equal(201);
   for (const name of MEMBERS) {
-    const { status, text } = await client.post('/envs/e/sandboxpools', { name, ...(name === MEMBERS[0] ? {} : { scalingGroup: MEMBERS[0] }), minReplicas: 0, maxReplicas: MOST });
+    const { status, text } = await client.post('/envs/e/sandboxpools', {
+      name,
+      ...(name === MEMBERS[0] ? {} : { scalingGroup: MEMBERS[0] }),
+      minReplicas: 0,
+      maxReplicas: MOST,
+    });
     expect(status, text).to.equal(201);
   }
   const group = {
-    minReplicas: 0, maxReplicas: MOST, scaleUpPolicy: { mode: 'Aggressive', cooldownSeconds: 1 },
+    minReplicas: 0,
+    maxReplicas: MOST,
+    scaleUpPolicy: { mode: 'Aggressive', cooldownSeconds: 1 },
     scaleDownPolicy: { idleTimeoutSeconds: 2, stabilizationSeconds: 0, protectionWindowSeconds: 0 },
   };
   expect((await client.put('/envs/e/autoscaling/groups/a', group)).status).to.equal(200);
@@ -72,18 +90,35 @@ class Load {
 
   constructor(client: HttpClient, known: Acknowledged) {
     const again = async (act: (turn: number) => Promise<void>): Promise<void> => {
-      for (let turn = 0; !this.#over; turn += 1) await act(turn).catch(() => new Promise((resolve) => { setTimeout(resolve, 5); })); // cut off: nothing was acknowledged
+      for (let turn = 0; !this.#over; turn += 1)
+        await act(turn).catch(
+          () =>
+            new Promise((resolve) => {
+              setTimeout(resolve, 5);
+            }),
+        ); // cut off: nothing was acknowledged
     };
     this.#work = Promise.all([
-      ...Array.from({ length: CLIENTS }, (_, n) => again(async (turn) => {
-        const { status, json } = await sent(client, 'POST', '/sandboxes', { poolName: MEMBERS[(n + turn) % 2], waitTimeoutSeconds: turn % 3 });
-        if (status === 201) known.held.add(json.sandbox?.['sandboxId'] ?? '');
-      })),
+      ...Array.from({ length: CLIENTS }, (_, n) =>
+        again(async (turn) => {
+          const { status, json } = await sent(client, 'POST', '/sandboxes', {
+            poolName: MEMBERS[(n + turn) % 2],
+            waitTimeoutSeconds: turn % 3,
+          });
+          if (status === 201) known.held.add(json.sandbox?.['sandboxId'] ?? '');
+        }),
+      ),
       again(async () => {
-        const label = known.tried += 1;
-        if ((await sent(client, 'PATCH', '/envs/e', { labels: { turn: String(label) } })).status === 200) known.label = label;
+        const label = (known.tried += 1);
+        if (
+          (await sent(client, 'PATCH', '/envs/e', { labels: { turn: String(label) } })).status ===
+          200
+        )
+          known.label = label;
       }),
-      again(async (turn) => { await sent(client, 'PUT', '/envs/e/autoscaling/groups/a', { minReplicas: turn % 3 }); }),
+      again(async (turn) => {
+        await sent(client, 'PUT', '/envs/e/autoscaling/groups/a', { minReplicas: turn % 3 });
+      }),
     ]);
   }
 
@@ -93,7 +128,12 @@ class Load {
   }
 }
 
-const sent = (client: HttpClient, method: string, path: string, body: object): Promise<HttpAnswer> => client.send(method, path, { body, signal: AbortSignal.timeout(CALL_MS) });
+const sent = (
+  client: HttpClient,
+  method: string,
+  path: string,
+  body: object,
+): Promise<HttpAnswer> => client.send(method, path, { body, signal: AbortSignal.timeout(CALL_MS) });
 
 const judge = async (client: HttpClient, known: Acknowledged): Promise<void> => {
   for (const id of known.held) {
@@ -102,31 +142,57 @@ const judge = async (client: HttpClient, known: Acknowledged): Promise<void> => 
   }
   const { env } = await envOf(client);
   const label = Number(env.labels['turn'] ?? 0);
-  expect(label, 'the last change that was acknowledged, or a later one').to.be.within(known.label, known.tried);
+  expect(label, 'the last change that was acknowledged, or a later one').to.be.within(
+    known.label,
+    known.tried,
+  );
   const running = (await runningOf(client)).length;
-  await within(AT_LAST_MS, 'what the env counts is what there is', async () => (await envOf(client)).env.status.runningReplicas === running || undefined);
+  await within(
+    AT_LAST_MS,
+    'what the env counts is what there is',
+    async () => (await envOf(client)).env.status.runningReplicas === running || undefined,
+  );
   const { status } = (await envOf(client)).env;
   expect(status.desiredReplicas).to.be.within(status.runningReplicas, MOST);
   const { items = [] } = (await client.get('/envs/e/autoscaling/groups/a/decisions')).json;
   const ids = items.map((item) => Number(item['id']));
-  expect(ids, 'the newest first, each once').to.deep.equal([...new Set(ids)].sort((one, other) => other - one));
+  expect(ids, 'the newest first, each once').to.deep.equal(
+    [...new Set(ids)].sort((one, other) => other - one),
+  );
 };
 
-const envOf = async (client: HttpClient): Promise<{ readonly env: Env }> => JSON.parse((await client.get('/envs/e')).text) as { readonly env: Env };
+const envOf = async (client: HttpClient): Promise<{ readonly env: Env }> =>
+  JSON.parse((await client.get('/envs/e')).text) as { readonly env: Env };
 
-const runningOf = async (client: HttpClient): Promise<readonly string[]> => ((await client.get('/sandboxes?phase=Running&limit=1000')).json.items ?? []).map(({ sandboxId }) => String(sandboxId));
+const runningOf = async (client: HttpClient): Promise<readonly string[]> =>
+  ((await client.get('/sandboxes?phase=Running&limit=1000')).json.items ?? []).map(
+    ({ sandboxId }) => String(sandboxId),
+  );
 
 const ended = async (client: HttpClient, known: Acknowledged, id: string): Promise<void> => {
   expect((await client.delete(`/sandboxes/${id}`)).status).to.equal(200);
   known.held.delete(id);
 };
 
-/** With all given back there is one for each claim up to the most, and then, with nothing asked for, as few as the least. */
+/**
+ * With all given back there is one for each claim up to the most, and then, with nothing asked for,
+ * as few as the least.
+ */
 const servesAgain = async (client: HttpClient, known: Acknowledged): Promise<void> => {
   for (const id of await runningOf(client)) await ended(client, known, id);
-  const claims = await Promise.all(Array.from({ length: MOST / 2 }, () => client.post('/sandboxes', { poolName: 'a', waitTimeoutSeconds: 50 })));
+  const claims = await Promise.all(
+    Array.from({ length: MOST / 2 }, () =>
+      client.post('/sandboxes', { poolName: 'a', waitTimeoutSeconds: 50 }),
+    ),
+  );
   expect(claims.map(({ status }) => status)).to.deep.equal(claims.map(() => 201));
   for (const { json } of claims) await client.delete(`/sandboxes/${json.sandbox?.['sandboxId']}`);
-  expect((await client.put('/envs/e/autoscaling/groups/a', { minReplicas: 0 })).status).to.equal(200);
-  await within(AT_LAST_MS, 'it is small again', async () => (await envOf(client)).env.status.desiredReplicas <= 2 || undefined);
+  expect((await client.put('/envs/e/autoscaling/groups/a', { minReplicas: 0 })).status).to.equal(
+    200,
+  );
+  await within(
+    AT_LAST_MS,
+    'it is small again',
+    async () => (await envOf(client)).env.status.desiredReplicas <= 2 || undefined,
+  );
 };

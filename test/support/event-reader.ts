@@ -21,10 +21,16 @@ export class EventReader {
     this.status = response.statusCode ?? 0;
     this.headers = response.headers;
     response.on('error', () => undefined);
-    response.once('close', () => { this.#ended = true; });
+    response.once('close', () => {
+      this.#ended = true;
+    });
   }
 
-  static async open(port: number, path: string, headers: Readonly<Record<string, string>>): Promise<EventReader> {
+  static async open(
+    port: number,
+    path: string,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<EventReader> {
     const request = httpRequest({ host: '127.0.0.1', port, path, headers, agent: false });
     request.end();
     const [response]: IncomingMessage[] = await once(request, 'response');
@@ -34,28 +40,58 @@ export class EventReader {
 
   /** Begins to take what comes. */
   read(): this {
-    this.#response.setEncoding('utf8').on('data', (chunk: string) => { this.#text += chunk; });
+    this.#response.setEncoding('utf8').on('data', (chunk: string) => {
+      this.#text += chunk;
+    });
     return this;
   }
 
-  get text(): string { return this.#text; }
-  get ended(): boolean { return this.#ended; }
+  get text(): string {
+    return this.#text;
+  }
+  get ended(): boolean {
+    return this.#ended;
+  }
 
   get events(): readonly ReadEvent[] {
-    return this.#text.split('\n\n').slice(0, -1).flatMap((block) => {
-      const fields = new Map(block.split('\n').map((line): [string, string] => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]));
-      const data = fields.get('data');
-      if (data === undefined) return [];
-      const [id, event] = [fields.get('id'), fields.get('event')];
-      return [{ ...(id === undefined ? {} : { id }), ...(event === undefined ? {} : { event }), data: JSON.parse(data) }];
-    });
+    return this.#text
+      .split('\n\n')
+      .slice(0, -1)
+      .flatMap((block) => {
+        const fields = new Map(
+          block
+            .split('\n')
+            .map((line): [string, string] => [
+              line.slice(0, line.indexOf(':')),
+              line.slice(line.indexOf(':') + 2),
+            ]),
+        );
+        const data = fields.get('data');
+        if (data === undefined) return [];
+        const [id, event] = [fields.get('id'), fields.get('event')];
+        return [
+          {
+            ...(id === undefined ? {} : { id }),
+            ...(event === undefined ? {} : { event }),
+            data: JSON.parse(data),
+          },
+        ];
+      });
   }
 
   /** The first events that satisfy `look`; rejects where they have not come in some seconds. */
-  async until(look: (events: readonly ReadEvent[]) => boolean, what: string, withinMs = 5_000): Promise<readonly ReadEvent[]> {
-    await eventually(() => look(this.events), what, withinMs).catch((error: Error) => { throw new Error(`${error.message}; so far ${this.#text.slice(-500)}`); });
+  async until(
+    look: (events: readonly ReadEvent[]) => boolean,
+    what: string,
+    withinMs = 5_000,
+  ): Promise<readonly ReadEvent[]> {
+    await eventually(() => look(this.events), what, withinMs).catch((error: Error) => {
+      throw new Error(`${error.message}; so far ${this.#text.slice(-500)}`);
+    });
     return this.events;
   }
 
-  close(): void { this.#response.destroy(); }
+  close(): void {
+    this.#response.destroy();
+  }
 }

@@ -16,24 +16,39 @@ export interface Exposition {
 
 /** Reads the text format of Prometheus (version 0.0.4). Throws where a line is not of it. */
 export const seriesOf = (text: string): Exposition => {
-  const all = text.split('\n').filter((line) => line !== '' && !line.startsWith('#')).map(lineOf);
+  const all = text
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .map(lineOf);
   return {
     all,
     names: [...new Set(all.map(({ name }) => name))],
     named: (name) => all.filter((series) => series.name === name),
     value: (name, labels = {}) => {
-      const found = all.filter((series) => series.name === name && Object.entries(labels).every(([label, value]) => series.labels[label] === value));
+      const found = all.filter(
+        (series) =>
+          series.name === name &&
+          Object.entries(labels).every(([label, value]) => series.labels[label] === value),
+      );
       return found.length === 0 ? undefined : found.reduce((sum, { value }) => sum + value, 0);
     },
   };
 };
 
-const LINE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{((?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (\S+)$/;
+const LINE =
+  /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{((?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (\S+)$/;
 const LABEL = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"/g;
 
 const lineOf = (line: string): Series => {
   const [, name, labels = '', value] = LINE.exec(line) ?? [];
   if (name === undefined || value === undefined) throw new Error(`no line of metrics: ${line}`);
-  const named = [...labels.matchAll(LABEL)].map(([, label = '', text = '']) => [label, text.replaceAll(/\\(.)/g, (_, escaped: string) => (escaped === 'n' ? '\n' : escaped))]);
-  return { name, labels: Object.fromEntries(named) as Record<string, string>, value: value === '+Inf' ? Number.POSITIVE_INFINITY : Number(value) };
+  const named = [...labels.matchAll(LABEL)].map(([, label = '', text = '']) => [
+    label,
+    text.replaceAll(/\\(.)/g, (_, escaped: string) => (escaped === 'n' ? '\n' : escaped)),
+  ]);
+  return {
+    name,
+    labels: Object.fromEntries(named) as Record<string, string>,
+    value: value === '+Inf' ? Number.POSITIVE_INFINITY : Number(value),
+  };
 };

@@ -36,7 +36,11 @@ export class FactLog {
       };
       const timer = setTimeout(() => {
         this.#waiting.delete(look);
-        reject(new Error(`${id}: no ${kind} in ${patienceMs} ms, but ${JSON.stringify(this.of(id).map((fact) => fact.vitals))}`));
+        reject(
+          new Error(
+            `${id}: no ${kind} in ${patienceMs} ms, but ${JSON.stringify(this.of(id).map((fact) => fact.vitals))}`,
+          ),
+        );
       }, patienceMs);
       this.#waiting.add(look);
       look();

@@ -3,7 +3,13 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { EventFeed } from '../../src/actors/event-feed.ts';
 import type { Clock } from '../../src/contracts/clock.ts';
-import { DefinitionRefused, PortUnreachable, type ExecOutcome, type ExecRequest, type PortConnection } from '../../src/contracts/sandbox-driver.ts';
+import {
+  DefinitionRefused,
+  PortUnreachable,
+  type ExecOutcome,
+  type ExecRequest,
+  type PortConnection,
+} from '../../src/contracts/sandbox-driver.ts';
 import { requireMatch } from '../../src/model/if-match.ts';
 import type { InstanceType } from '../../src/model/instance-type.ts';
 import type { Volume } from '../../src/contracts/volumes.ts';
@@ -12,25 +18,54 @@ import { appliedSpec, namesWhatToRun } from '../../src/model/applied-spec.ts';
 import { DEFAULT_UPDATE_STRATEGY, type PoolRecord, NO_INSTANCES } from '../../src/model/pool.ts';
 import { mergedSource, type RegistryCredentials } from '../../src/model/pool-source.ts';
 import {
-  endpointNotFound, invalidArgument, poolAlreadyExists, poolBeingDeleted, poolNotFound, poolNotOwned, poolToClaimNotFound,
-  sandboxNotFound, sandboxNotRunning, templateNotFound,
+  endpointNotFound,
+  invalidArgument,
+  poolAlreadyExists,
+  poolBeingDeleted,
+  poolNotFound,
+  poolNotOwned,
+  poolToClaimNotFound,
+  sandboxNotFound,
+  sandboxNotRunning,
+  templateNotFound,
 } from '../../src/model/refusals.ts';
 import { noIdleInstance } from '../../src/model/exhausted-pool.ts';
 import type { InstanceDefinition } from '../../src/model/template.ts';
-import { accessField, sameTenant, type Caller, type Role, type Tenant } from '../../src/model/tenant.ts';
+import {
+  accessField,
+  sameTenant,
+  type Caller,
+  type Role,
+  type Tenant,
+} from '../../src/model/tenant.ts';
 import { RecentAuditRing } from '../../src/audit/recent-audit-ring.ts';
 import { ApiKeyMirror, mintApiKey } from '../../src/operations/api-keys.ts';
 import { authentication } from '../../src/operations/authenticate.ts';
 import { catalogue } from '../../src/operations/catalogue.ts';
-import { createTemplate, deleteTemplate, updateTemplate } from '../../src/operations/change-templates.ts';
+import {
+  createTemplate,
+  deleteTemplate,
+  updateTemplate,
+} from '../../src/operations/change-templates.ts';
 import { createApiKey, createApiKeyForTenant } from '../../src/operations/create-api-key.ts';
-import { deleteApiKey, deleteApiKeyByName, deleteApiKeysOf, listAllApiKeys, listApiKeys } from '../../src/operations/list-api-keys.ts';
+import {
+  deleteApiKey,
+  deleteApiKeyByName,
+  deleteApiKeysOf,
+  listAllApiKeys,
+  listApiKeys,
+} from '../../src/operations/list-api-keys.ts';
 import { listAudit } from '../../src/operations/list-audit.ts';
 import { logLevels } from '../../src/operations/log-levels.ts';
 import { promoteApiKey } from '../../src/operations/promote-api-key.ts';
 import { QuotaLimits } from '../../src/operations/quota-limits.ts';
 import { getQuotas, getQuotasOf, setQuotasOf } from '../../src/operations/quotas.ts';
-import type { Operations, Readiness, ShardReport, SandboxFilter } from '../../src/operations/operations.ts';
+import type {
+  Operations,
+  Readiness,
+  ShardReport,
+  SandboxFilter,
+} from '../../src/operations/operations.ts';
 import { TemplateCatalog } from '../../src/operations/template-catalog.ts';
 import { getTemplate, listTemplates } from '../../src/operations/templates.ts';
 import type { Page, PageRequest, PoolView, SandboxView } from '../../src/operations/views.ts';
@@ -52,7 +87,10 @@ export class FakeClock implements Clock {
   at = (): (() => void) => () => {};
 }
 
-/** Operations in memory, without instances: pools have as many idle ones as replicas, and keys are the real thing. */
+/**
+ * Operations in memory, without instances: pools have as many idle ones as replicas, and keys are
+ * the real thing.
+ */
 export class FakeOperations extends FakeDebug implements Operations {
   readonly clock = new FakeClock();
   /** Of requests with an Idempotency-Key. */
@@ -67,34 +105,75 @@ export class FakeOperations extends FakeDebug implements Operations {
   readonly logged = new MemoryLogs();
   followers = 0;
   readonly happened: EventRecord[] = [];
-  readonly feed = new EventFeed({ clock: this.clock, log: quietLog, history: new MemoryHistory(), coordination: aCoordination(this.clock) });
+  readonly feed = new EventFeed({
+    clock: this.clock,
+    log: quietLog,
+    history: new MemoryHistory(),
+    coordination: aCoordination(this.clock),
+  });
   lastFilter: SandboxFilter | undefined;
-  runExec: (request: ExecRequest, signal: AbortSignal) => Promise<ExecOutcome> = async () => outcome({});
+  runExec: (request: ExecRequest, signal: AbortSignal) => Promise<ExecOutcome> = async () =>
+    outcome({});
   readonly #pepper = Buffer.alloc(32, 7);
   /** What waits for the next read waits a turn. */
-  readonly #readClock: Clock = { now: () => this.clock.now(), at: (moment, due) => { if (moment < this.clock.now() + 1_000) setImmediate(due); return () => undefined; } };
-  readonly #mirror = new ApiKeyMirror({ apiKeys: this.keyRecords, clock: this.#readClock, revocations: this.requests });
+  readonly #readClock: Clock = {
+    now: () => this.clock.now(),
+    at: (moment, due) => {
+      if (moment < this.clock.now() + 1_000) setImmediate(due);
+      return () => undefined;
+    },
+  };
+  readonly #mirror = new ApiKeyMirror({
+    apiKeys: this.keyRecords,
+    clock: this.#readClock,
+    revocations: this.requests,
+  });
   readonly quotas = new MemoryQuotas();
   readonly #keyDeps = {
-    quotaLimits: new QuotaLimits({ quotas: this.quotas, clock: this.#readClock, defaults: { sandboxes: 1_000, pools: 50, replicas: 2_000 } }),
-    apiKeys: this.#mirror, pepper: this.#pepper, clock: this.clock,
-    namespaceOf: (team: string) => `team-${team}`, defaultLifetimeMs: 90 * DAY_MS, maxLifetimeMs: 365 * DAY_MS, creation: 'everyone' as 'everyone' | 'admins', coordination: this.requests,
+    quotaLimits: new QuotaLimits({
+      quotas: this.quotas,
+      clock: this.#readClock,
+      defaults: { sandboxes: 1_000, pools: 50, replicas: 2_000 },
+    }),
+    apiKeys: this.#mirror,
+    pepper: this.#pepper,
+    clock: this.clock,
+    namespaceOf: (team: string) => `team-${team}`,
+    defaultLifetimeMs: 90 * DAY_MS,
+    maxLifetimeMs: 365 * DAY_MS,
+    creation: 'everyone' as 'everyone' | 'admins',
+    coordination: this.requests,
   };
   #serial = 0;
 
   /** A key of the team's user, valid for longer than any that it makes. */
-  async key(team: string, user: string, role: Role = 'user', lifetimeMs = 366 * DAY_MS): Promise<string> {
+  async key(
+    team: string,
+    user: string,
+    role: Role = 'user',
+    lifetimeMs = 366 * DAY_MS,
+  ): Promise<string> {
     const now = this.clock.now();
-    const { record, apiKey } = mintApiKey({
-      tenant: { namespace: `team-${team}`, team, user }, role, shortName: `k${this.#next()}`, description: '', issuedAt: now, expiresAt: now + lifetimeMs,
-    }, this.#pepper);
+    const { record, apiKey } = mintApiKey(
+      {
+        tenant: { namespace: `team-${team}`, team, user },
+        role,
+        shortName: `k${this.#next()}`,
+        description: '',
+        issuedAt: now,
+        expiresAt: now + lifetimeMs,
+      },
+      this.#pepper,
+    );
     await this.#mirror.create(record);
     return apiKey;
   }
 
   readonly #authentication = authentication(this.#keyDeps);
   /** From now on only admins make keys. */
-  closeKeys(): void { this.#keyDeps.creation = 'admins'; }
+  closeKeys(): void {
+    this.#keyDeps.creation = 'admins';
+  }
   readonly authenticate = this.#authentication.authenticate;
   readonly authenticateAfresh = this.#authentication.authenticateAfresh;
   readonly createApiKey = createApiKey(this.#keyDeps);
@@ -105,7 +184,8 @@ export class FakeOperations extends FakeDebug implements Operations {
   readonly deleteApiKeyByName = deleteApiKeyByName(this.#keyDeps);
   readonly deleteApiKeysOf = deleteApiKeysOf(this.#keyDeps);
   readonly promoteApiKey = promoteApiKey(this.#keyDeps);
-  readonly followKey: Operations['followKey'] = (keyId, ended) => this.#mirror.followEnd(keyId, ended);
+  readonly followKey: Operations['followKey'] = (keyId, ended) =>
+    this.#mirror.followEnd(keyId, ended);
 
   readonly getQuotas = getQuotas(this.#keyDeps);
   readonly getQuotasOf = getQuotasOf(this.#keyDeps);
@@ -114,22 +194,48 @@ export class FakeOperations extends FakeDebug implements Operations {
   /** How long each claim would wait. */
   readonly waits: number[] = [];
 
-  readonly claimSandbox: Operations['claimSandbox'] = async (caller, { poolName, idleTimeoutMs = 1_800_000, waitMs = 0, opening }) => {
+  readonly claimSandbox: Operations['claimSandbox'] = async (
+    caller,
+    { poolName, idleTimeoutMs = 1_800_000, waitMs = 0, opening },
+  ) => {
     this.waits.push(waitMs);
     await opening?.open();
     this.#fail();
     const pool = this.pools.get(`${caller.namespace}/${poolName}`);
-    if (!pool && [...this.pools.values()].some(({ name }) => name === poolName)) throw poolNotOwned();
-    if (!pool) throw poolToClaimNotFound(this.#poolsOf(caller).map((view) => ({ name: view.record.name, namespace: view.record.owner.namespace, idle: view.counts.idle, running: view.counts.running, starting: 0 })));
+    if (!pool && [...this.pools.values()].some(({ name }) => name === poolName))
+      throw poolNotOwned();
+    if (!pool)
+      throw poolToClaimNotFound(
+        this.#poolsOf(caller).map((view) => ({
+          name: view.record.name,
+          namespace: view.record.owner.namespace,
+          idle: view.counts.idle,
+          running: view.counts.running,
+          starting: 0,
+        })),
+      );
     if (!sameTenant(pool.owner, caller)) throw poolNotOwned();
     if (pool.deleting !== false) throw poolBeingDeleted();
     const { counts } = this.#viewOf(pool);
     if (counts.idle === 0) throw noIdleInstance({ name: pool.name }, counts);
     const now = this.clock.now();
     const view: SandboxView = {
-      id: uuidV7(this.#next()), revision: '1', poolName, owner: tenantOf(caller), status: 'Running', claimedAt: now, startedAt: now - 5_000,
-      terminatedAt: undefined, recycledAt: undefined, durationSeconds: 0, cpu: '500m', memory: '256Mi', containerImages: { main: 'host' },
-      endReason: undefined, idleTimeoutMs, idleExpiresAt: idleTimeoutMs === 0 ? undefined : now + idleTimeoutMs,
+      id: uuidV7(this.#next()),
+      revision: '1',
+      poolName,
+      owner: tenantOf(caller),
+      status: 'Running',
+      claimedAt: now,
+      startedAt: now - 5_000,
+      terminatedAt: undefined,
+      recycledAt: undefined,
+      durationSeconds: 0,
+      cpu: '500m',
+      memory: '256Mi',
+      containerImages: { main: 'host' },
+      endReason: undefined,
+      idleTimeoutMs,
+      idleExpiresAt: idleTimeoutMs === 0 ? undefined : now + idleTimeoutMs,
     };
     this.sandboxes.set(view.id, view);
     return view;
@@ -139,35 +245,62 @@ export class FakeOperations extends FakeDebug implements Operations {
 
   readonly getSandbox: Operations['getSandbox'] = async (caller, sandboxId) => ({
     ...this.#sandbox(caller, sandboxId),
-    endpoints: Object.fromEntries([...this.endpoints].map(([name, endpoint]) => [name, { ...endpoint, direct: false }])),
+    endpoints: Object.fromEntries(
+      [...this.endpoints].map(([name, endpoint]) => [name, { ...endpoint, direct: false }]),
+    ),
   });
 
   readonly listSandboxes: Operations['listSandboxes'] = async (caller, filter, page) => {
     this.#fail();
     this.lastFilter = filter;
-    const mine = [...this.sandboxes.values()].reverse().filter((view) => (filter.all === true || sameTenant(view.owner, caller))
-      && (filter.poolName ?? view.poolName) === view.poolName && (filter.phase ?? view.status) === view.status);
+    const mine = [...this.sandboxes.values()]
+      .reverse()
+      .filter(
+        (view) =>
+          (filter.all === true || sameTenant(view.owner, caller)) &&
+          (filter.poolName ?? view.poolName) === view.poolName &&
+          (filter.phase ?? view.status) === view.status,
+      );
     return pageOf(mine, page);
   };
 
   readonly deleteSandbox: Operations['deleteSandbox'] = async (caller, sandboxId) => {
     const now = this.clock.now();
     const view: SandboxView = {
-      ...this.#sandbox(caller, sandboxId), status: 'Completed', terminatedAt: now, recycledAt: now, durationSeconds: 12, endReason: 'deleted',
+      ...this.#sandbox(caller, sandboxId),
+      status: 'Completed',
+      terminatedAt: now,
+      recycledAt: now,
+      durationSeconds: 12,
+      endReason: 'deleted',
     };
     this.sandboxes.set(sandboxId, view);
     return { ...view, status: 'Stopping' };
   };
 
-  readonly setIdleTimeout: Operations['setIdleTimeout'] = async (caller, sandboxId, { idleTimeoutMs, ifMatch }) => {
+  readonly setIdleTimeout: Operations['setIdleTimeout'] = async (
+    caller,
+    sandboxId,
+    { idleTimeoutMs, ifMatch },
+  ) => {
     const before = this.#sandbox(caller, sandboxId);
     requireMatch(ifMatch, before.revision);
-    const view = { ...before, revision: `${Number(before.revision) + 1}`, idleTimeoutMs, idleExpiresAt: idleTimeoutMs === 0 ? undefined : this.clock.now() + idleTimeoutMs };
+    const view = {
+      ...before,
+      revision: `${Number(before.revision) + 1}`,
+      idleTimeoutMs,
+      idleExpiresAt: idleTimeoutMs === 0 ? undefined : this.clock.now() + idleTimeoutMs,
+    };
     this.sandboxes.set(sandboxId, view);
     return view;
   };
 
-  readonly execInSandbox: Operations['execInSandbox'] = async (caller, sandboxId, request, signal) => {
+  readonly execInSandbox: Operations['execInSandbox'] = async (
+    caller,
+    sandboxId,
+    request,
+    signal,
+  ) => {
     const view = this.#sandbox(caller, sandboxId);
     if (view.status !== 'Running') throw sandboxNotRunning(view.status);
     const { gathered, ...asked } = request;
@@ -178,20 +311,38 @@ export class FakeOperations extends FakeDebug implements Operations {
     return ran;
   };
 
-  readonly sandboxLogs: Operations['sandboxLogs'] = async (caller, sandboxId, { tailLines, sinceMs, container = 'main' }) => {
+  readonly sandboxLogs: Operations['sandboxLogs'] = async (
+    caller,
+    sandboxId,
+    { tailLines, sinceMs, container = 'main' },
+  ) => {
     this.#sandbox(caller, sandboxId);
     const since = sinceMs === undefined ? {} : { since: this.clock.now() - sinceMs };
-    return { sandboxId, container, ...this.logged.tail(sandboxId, { tailLines, limitBytes: 1 << 20, ...since }) };
+    return {
+      sandboxId,
+      container,
+      ...this.logged.tail(sandboxId, { tailLines, limitBytes: 1 << 20, ...since }),
+    };
   };
 
-  readonly followSandboxLogs: Operations['followSandboxLogs'] = async (caller, sandboxId, request) => {
+  readonly followSandboxLogs: Operations['followSandboxLogs'] = async (
+    caller,
+    sandboxId,
+    request,
+  ) => {
     const { lines } = await this.sandboxLogs(caller, sandboxId, request);
     const from = request.after ?? String(Number(lines.at(0)?.next ?? 1) - 1);
     this.followers += 1;
     return {
       heldBytes: 0,
-      batches: (signal) => this.logged.follow(sandboxId, from, { signal, ended: () => this.sandboxes.get(sandboxId)?.status === 'Completed' }),
-      close: () => { this.followers -= 1; },
+      batches: (signal) =>
+        this.logged.follow(sandboxId, from, {
+          signal,
+          ended: () => this.sandboxes.get(sandboxId)?.status === 'Completed',
+        }),
+      close: () => {
+        this.followers -= 1;
+      },
     };
   };
 
@@ -204,7 +355,12 @@ export class FakeOperations extends FakeDebug implements Operations {
 
   readonly followEvents: Operations['followEvents'] = (caller, { all, after }) => {
     this.followers += 1;
-    return { batches: (signal) => this.feed.follow(all ? undefined : caller, after, signal), close: () => { this.followers -= 1; } };
+    return {
+      batches: (signal) => this.feed.follow(all ? undefined : caller, after, signal),
+      close: () => {
+        this.followers -= 1;
+      },
+    };
   };
 
   /** Tells followers, and the sandbox's own list. */
@@ -219,26 +375,43 @@ export class FakeOperations extends FakeDebug implements Operations {
     return `token-${this.#next()}`;
   };
 
-  readonly openTerminal: Operations['openTerminal'] = async () => { throw sandboxNotFound(); };
+  readonly openTerminal: Operations['openTerminal'] = async () => {
+    throw sandboxNotFound();
+  };
 
   /** Why each endpoint is not ready; others are. */
   readonly unready = new Map<string, string>();
 
   readonly isReady: Operations['isReady'] = async (caller, sandboxId) => {
     const { id } = this.#sandbox(caller, sandboxId);
-    const endpoints = [...this.endpoints.keys()].map((name) => [name, { ready: !this.unready.has(name), message: this.unready.get(name) ?? 'its probe passes' }] as const);
-    return { sandboxId: id, ready: this.unready.size === 0, endpoints: Object.fromEntries(endpoints) };
+    const endpoints = [...this.endpoints.keys()].map(
+      (name) =>
+        [
+          name,
+          { ready: !this.unready.has(name), message: this.unready.get(name) ?? 'its probe passes' },
+        ] as const,
+    );
+    return {
+      sandboxId: id,
+      ready: this.unready.size === 0,
+      endpoints: Object.fromEntries(endpoints),
+    };
   };
 
   /** What endpoints lead to, by name; every sandbox has them all. */
-  readonly endpoints = new Map<string, { readonly port: number; readonly scheme: 'http' | 'https' }>();
+  readonly endpoints = new Map<
+    string,
+    { readonly port: number; readonly scheme: 'http' | 'https' }
+  >();
   /** How often traffic marked activity, and how many endpoints are open. */
   touched = 0;
   opened = 0;
 
   dial = async (port: number, signal: AbortSignal): Promise<PortConnection> => {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true });
-    await once(socket, 'connect', { signal }).catch((error: unknown) => { throw new PortUnreachable(String(error)); });
+    await once(socket, 'connect', { signal }).catch((error: unknown) => {
+      throw new PortUnreachable(String(error));
+    });
     return socket;
   };
 
@@ -250,7 +423,11 @@ export class FakeOperations extends FakeDebug implements Operations {
     this.opened += 1;
     let open = true;
     return {
-      sandboxId, ...endpoint, touch: () => { this.touched += 1; },
+      sandboxId,
+      ...endpoint,
+      touch: () => {
+        this.touched += 1;
+      },
       dial: (signal) => this.dial(endpoint.port, signal),
       close: () => {
         if (open) this.opened -= 1;
@@ -265,28 +442,52 @@ export class FakeOperations extends FakeDebug implements Operations {
     this.#fail();
     const { source, name, labels, annotations, replicas = 1 } = request;
     if (!namesWhatToRun(source)) throw invalidArgument('templateName', 'is required');
-    if (source.templateName !== undefined && source.templateName !== 'default') throw templateNotFound([{ name: 'default', description: 'a shell' }]);
-    this.registries.push(...request.registries ?? []);
+    if (source.templateName !== undefined && source.templateName !== 'default')
+      throw templateNotFound([{ name: 'default', description: 'a shell' }]);
+    this.registries.push(...(request.registries ?? []));
     const key = `${caller.namespace}/${request.name}`;
     if (this.pools.has(key)) throw poolAlreadyExists();
-    const record = poolRecord({ name, labels, annotations, replicas, source, owner: tenantOf(caller), uid: `pool-${this.#next()}`, createdAt: this.clock.now() });
+    const record = poolRecord({
+      name,
+      labels,
+      annotations,
+      replicas,
+      source,
+      owner: tenantOf(caller),
+      uid: `pool-${this.#next()}`,
+      createdAt: this.clock.now(),
+    });
     this.pools.set(key, record);
     return this.#viewOf(record);
   };
 
-  readonly getPool: Operations['getPool'] = async (caller, name) => this.#viewOf(this.#pool(caller, name));
+  readonly getPool: Operations['getPool'] = async (caller, name) =>
+    this.#viewOf(this.#pool(caller, name));
 
   readonly listPools: Operations['listPools'] = async (caller, { all }, page) => {
     this.#fail();
-    return pageOf(all ? [...this.pools.values()].reverse().map((record) => this.#viewOf(record)) : this.#poolsOf(caller), page);
+    return pageOf(
+      all
+        ? [...this.pools.values()].reverse().map((record) => this.#viewOf(record))
+        : this.#poolsOf(caller),
+      page,
+    );
   };
 
-  readonly updatePool: Operations['updatePool'] = async (caller, name, { ifMatch, source, registries, updateStrategy, access, ...change }) => {
+  readonly updatePool: Operations['updatePool'] = async (
+    caller,
+    name,
+    { ifMatch, source, registries, updateStrategy, access, ...change },
+  ) => {
     const before = this.#pool(caller, name);
     requireMatch(ifMatch, before.revision);
-    this.registries.push(...registries ?? []);
+    this.registries.push(...(registries ?? []));
     const record = {
-      ...before, ...change, ...accessField(access), revision: `${Number(before.revision) + 1}`, source: mergedSource(before.source, source ?? {}),
+      ...before,
+      ...change,
+      ...accessField(access),
+      revision: `${Number(before.revision) + 1}`,
+      source: mergedSource(before.source, source ?? {}),
       updateStrategy: { ...before.updateStrategy, ...updateStrategy },
     };
     this.pools.set(`${caller.namespace}/${name}`, record);
@@ -296,23 +497,42 @@ export class FakeOperations extends FakeDebug implements Operations {
   /** What was given of registries, with their passwords. */
   readonly registries: RegistryCredentials[] = [];
 
-  readonly syncPool: Operations['syncPool'] = async (caller, name) => this.#viewOf(this.#pool(caller, name));
+  readonly syncPool: Operations['syncPool'] = async (caller, name) =>
+    this.#viewOf(this.#pool(caller, name));
 
   readonly previewPoolSync: Operations['previewPoolSync'] = async (caller, name) => {
     const record = this.#pool(caller, name);
-    return { record, version: '7', spec: appliedSpec({ containers: [{ name: 'main', image: 'host' }] }, record.source) };
+    return {
+      record,
+      version: '7',
+      spec: appliedSpec({ containers: [{ name: 'main', image: 'host' }] }, record.source),
+    };
   };
 
   readonly deletePool: Operations['deletePool'] = async (caller, name, { force }) => {
-    const record: PoolRecord = { ...this.#pool(caller, name), deleting: force ? 'force' : 'keep-running' };
+    const record: PoolRecord = {
+      ...this.#pool(caller, name),
+      deleting: force ? 'force' : 'keep-running',
+    };
     this.pools.set(`${caller.namespace}/${name}`, record);
     return this.#viewOf(record);
   };
 
-  readonly #poolOf = (caller: Caller, name: string, replicas: number): PoolRecord => this.pools.get(`${caller.namespace}/${name}`)
-    ?? poolRecord({ name, replicas, owner: tenantOf(caller), uid: `pool-${name}`, createdAt: this.clock.now(), source: { templateName: 'default' }, labels: {}, annotations: {} });
+  readonly #poolOf = (caller: Caller, name: string, replicas: number): PoolRecord =>
+    this.pools.get(`${caller.namespace}/${name}`) ??
+    poolRecord({
+      name,
+      replicas,
+      owner: tenantOf(caller),
+      uid: `pool-${name}`,
+      createdAt: this.clock.now(),
+      source: { templateName: 'default' },
+      labels: {},
+      annotations: {},
+    });
   readonly #fakeEnvs = fakeEnvs({
-    now: () => this.clock.now(), registries: this.registries,
+    now: () => this.clock.now(),
+    registries: this.registries,
     poolOf: (caller, name, replicas) => this.#viewOf(this.#poolOf(caller, name, replicas)),
     makePool: (caller, name, replicas) => {
       const record = this.#poolOf(caller, name, replicas);
@@ -344,19 +564,27 @@ export class FakeOperations extends FakeDebug implements Operations {
   readonly updateGroup = this.#envs.updateGroup;
   readonly deleteGroup = this.#envs.deleteGroup;
 
-  /** The real operations, over memory; the driver takes every template whose image is not `wrong`. */
+  /**
+   * The real operations, over memory; the driver takes every template whose image is not `wrong`.
+   */
   readonly templates = new MemoryTemplates();
   readonly #catalog = new TemplateCatalog({ templates: this.templates, clock: this.clock });
   readonly #templateDeps = {
-    templates: this.templates, pools: { list: async () => [...this.pools.values()] }, clock: this.clock,
+    templates: this.templates,
+    pools: { list: async () => [...this.pools.values()] },
+    clock: this.clock,
     driver: {
-      check: ({ containers }: InstanceDefinition) => { if (containers[0]?.image === 'wrong') throw new DefinitionRefused('spec.containers[0].image: there is no image "wrong"'); },
+      check: ({ containers }: InstanceDefinition) => {
+        if (containers[0]?.image === 'wrong')
+          throw new DefinitionRefused('spec.containers[0].image: there is no image "wrong"');
+      },
       expect: () => undefined,
     },
   };
   readonly getTemplate = getTemplate(this.#templateDeps);
   readonly listTemplates: Operations['listTemplates'] = (page) => {
-    for (const record of this.templates.records.values()) this.#catalog.learn({ kind: 'put', record });
+    for (const record of this.templates.records.values())
+      this.#catalog.learn({ kind: 'put', record });
     return listTemplates({ catalog: this.#catalog })(page);
   };
   readonly createTemplate = createTemplate(this.#templateDeps);
@@ -367,7 +595,9 @@ export class FakeOperations extends FakeDebug implements Operations {
   readonly types: InstanceType[] = [];
   readonly volumes = new Map<string, readonly Volume[]>();
   readonly #catalogue = catalogue({
-    instanceTypes: { provided: true, get: () => undefined, list: () => this.types }, clock: this.clock, clusterId: 'local',
+    instanceTypes: { provided: true, get: () => undefined, list: () => this.types },
+    clock: this.clock,
+    clusterId: 'local',
     volumes: { provided: true, list: async (namespace) => this.volumes.get(namespace) ?? [] },
   });
   readonly listInstanceTypes = this.#catalogue.listInstanceTypes;
@@ -377,17 +607,35 @@ export class FakeOperations extends FakeDebug implements Operations {
 
   readonly sandboxStatistics: Operations['sandboxStatistics'] = async () => {
     const statuses = [...this.sandboxes.values()].map(({ status }) => status);
-    return { total: statuses.length, byStatus: new Map(statuses.map((status) => [status, statuses.filter((other) => other === status).length])), byNamespace: new Map([['team-blue', statuses.length]]) };
+    return {
+      total: statuses.length,
+      byStatus: new Map(
+        statuses.map((status) => [status, statuses.filter((other) => other === status).length]),
+      ),
+      byNamespace: new Map([['team-blue', statuses.length]]),
+    };
   };
 
   readonly readiness = (): Readiness => this.readiness_;
   readonly audit = new RecentAuditRing();
   readonly listAudit = listAudit({ recent: this.audit });
-  readonly #logLevels = logLevels({ log: { ...quietLog, level: 'info' }, clock: this.clock, replica: 'one' });
+  readonly #logLevels = logLevels({
+    log: { ...quietLog, level: 'info' },
+    clock: this.clock,
+    replica: 'one',
+  });
   readonly getLogLevel = this.#logLevels.getLogLevel;
   readonly setLogLevel = this.#logLevels.setLogLevel;
 
-  readonly shards = (): ShardReport => ({ replica: 'one', replicas: ['one', 'two'], shards: [{ shard: 0, leading: true, replica: 'one' }, { shard: 1, leading: false, replica: 'two' }, { shard: 2, leading: false }] });
+  readonly shards = (): ShardReport => ({
+    replica: 'one',
+    replicas: ['one', 'two'],
+    shards: [
+      { shard: 0, leading: true, replica: 'one' },
+      { shard: 1, leading: false, replica: 'two' },
+      { shard: 2, leading: false },
+    ],
+  });
 
   #fail(): void {
     if (this.failWith) throw this.failWith;
@@ -401,44 +649,87 @@ export class FakeOperations extends FakeDebug implements Operations {
   #sandbox(caller: Caller, sandboxId: string): SandboxView {
     this.#fail();
     const view = this.sandboxes.get(sandboxId);
-    if (!view || view.status === 'Completed' || !sameTenant(view.owner, caller)) throw sandboxNotFound();
+    if (!view || view.status === 'Completed' || !sameTenant(view.owner, caller))
+      throw sandboxNotFound();
     return view;
   }
 
   #pool(caller: Caller, name: string): PoolRecord {
     this.#fail();
     const record = this.pools.get(`${caller.namespace}/${name}`);
-    if (!record || !(sameTenant(record.owner, caller) || caller.role === 'admin')) throw poolNotFound();
+    if (!record || !(sameTenant(record.owner, caller) || caller.role === 'admin'))
+      throw poolNotFound();
     return record;
   }
 
   #poolsOf(caller: Caller): PoolView[] {
-    return [...this.pools.values()].filter(({ owner }) => sameTenant(owner, caller)).reverse().map((record) => this.#viewOf(record));
+    return [...this.pools.values()]
+      .filter(({ owner }) => sameTenant(owner, caller))
+      .reverse()
+      .map((record) => this.#viewOf(record));
   }
 
   #viewOf(record: PoolRecord): PoolView {
-    const running = [...this.sandboxes.values()].filter(({ poolName, owner, status }) =>
-      status === 'Running' && poolName === record.name && owner.namespace === record.owner.namespace).length;
+    const running = [...this.sandboxes.values()].filter(
+      ({ poolName, owner, status }) =>
+        status === 'Running' &&
+        poolName === record.name &&
+        owner.namespace === record.owner.namespace,
+    ).length;
     const counts = { ...NO_INSTANCES, running, idle: Math.max(0, record.replicas - running) };
-    return { record, phase: record.deleting === false ? 'Ready' : 'Deleting', counts, updated: counts, conditions: firstConditions(record) };
+    return {
+      record,
+      phase: record.deleting === false ? 'Ready' : 'Deleting',
+      counts,
+      updated: counts,
+      conditions: firstConditions(record),
+    };
   }
 }
 
 export const outcome = (given: Partial<ExecOutcome>): ExecOutcome => ({
-  stdout: Buffer.alloc(0), stderr: Buffer.alloc(0), exitCode: 0, timedOut: false, truncated: false, durationMs: 3, ...given,
+  stdout: Buffer.alloc(0),
+  stderr: Buffer.alloc(0),
+  exitCode: 0,
+  timedOut: false,
+  truncated: false,
+  durationMs: 3,
+  ...given,
 });
 
 /** The nth id: version 7, in order. */
-export const uuidV7 = (n: number): string => `0190d4a5-7b1e-7c3a-9f00-${n.toString(16).padStart(12, '0')}`;
+export const uuidV7 = (n: number): string =>
+  `0190d4a5-7b1e-7c3a-9f00-${n.toString(16).padStart(12, '0')}`;
 
-const poolRecord = (given: Pick<PoolRecord, 'name' | 'owner' | 'uid' | 'createdAt' | 'replicas' | 'source' | 'labels' | 'annotations'>): PoolRecord => ({
-  ...given, revision: '1', updateStrategy: DEFAULT_UPDATE_STRATEGY, templateVersion: '1', updateRevision: 'abc', deleting: false, breaker: { failures: 0, pausedUntil: 0, reason: '' },
+const poolRecord = (
+  given: Pick<
+    PoolRecord,
+    'name' | 'owner' | 'uid' | 'createdAt' | 'replicas' | 'source' | 'labels' | 'annotations'
+  >,
+): PoolRecord => ({
+  ...given,
+  revision: '1',
+  updateStrategy: DEFAULT_UPDATE_STRATEGY,
+  templateVersion: '1',
+  updateRevision: 'abc',
+  deleting: false,
+  breaker: { failures: 0, pausedUntil: 0, reason: '' },
   definition: {
-    containers: [], network: 'none', startupTimeoutMs: 10_000, idleTimeoutMs: 1_800_000, maxLifetimeMs: 0, cpu: '500m', memory: '256Mi',
+    containers: [],
+    network: 'none',
+    startupTimeoutMs: 10_000,
+    idleTimeoutMs: 1_800_000,
+    maxLifetimeMs: 0,
+    cpu: '500m',
+    memory: '256Mi',
   },
 });
 
 const tenantOf = ({ namespace, team, user }: Caller): Tenant => ({ namespace, team, user });
 
-const pageOf = <T>(all: readonly T[], { limit, offset }: PageRequest): Page<T> =>
-  ({ items: all.slice(offset, offset + limit), total: all.length, limit, offset });
+const pageOf = <T>(all: readonly T[], { limit, offset }: PageRequest): Page<T> => ({
+  items: all.slice(offset, offset + limit),
+  total: all.length,
+  limit,
+  offset,
+});

@@ -2,8 +2,8 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import type { RedisSettings } from '../../src/redis/settings.ts';
 
 /**
- * A server that speaks enough of Redis' protocol for connections and channels, and can withhold its answer to SUBSCRIBE.
- * Every other command is answered with OK.
+ * A server that speaks enough of Redis' protocol for connections and channels, and can withhold its
+ * answer to SUBSCRIBE. Every other command is answered with OK.
  */
 export class FakeRedis {
   readonly #server: Server;
@@ -15,15 +15,23 @@ export class FakeRedis {
   subscriptions = 0;
 
   constructor() {
-    this.#server = createServer((socket) => { this.#serve(socket); });
+    this.#server = createServer((socket) => {
+      this.#serve(socket);
+    });
   }
 
   async start(): Promise<void> {
-    await new Promise<void>((resolve) => { this.#server.listen(0, '127.0.0.1', resolve); });
+    await new Promise<void>((resolve) => {
+      this.#server.listen(0, '127.0.0.1', resolve);
+    });
   }
 
   get settings(): RedisSettings {
-    return { urls: [`redis://127.0.0.1:${(this.#server.address() as AddressInfo).port}`], cluster: false, prefix: 'sandpool' };
+    return {
+      urls: [`redis://127.0.0.1:${(this.#server.address() as AddressInfo).port}`],
+      cluster: false,
+      prefix: 'sandpool',
+    };
   }
 
   /** Resets every connection; new ones are taken. */
@@ -32,17 +40,23 @@ export class FakeRedis {
   }
 
   async stop(): Promise<void> {
-    const closed = new Promise<void>((resolve) => { this.#server.close(() => { resolve(); }); });
+    const closed = new Promise<void>((resolve) => {
+      this.#server.close(() => {
+        resolve();
+      });
+    });
     this.cut();
     await closed;
   }
 
   #serve(socket: Socket): void {
     this.#sockets.add(socket);
-    socket.on('error', () => undefined).on('close', () => {
-      this.#sockets.delete(socket);
-      for (const sockets of this.#subscribers.values()) sockets.delete(socket);
-    });
+    socket
+      .on('error', () => undefined)
+      .on('close', () => {
+        this.#sockets.delete(socket);
+        for (const sockets of this.#subscribers.values()) sockets.delete(socket);
+      });
     let text = '';
     socket.setEncoding('utf8').on('data', (chunk: string) => {
       text += chunk;
@@ -55,12 +69,24 @@ export class FakeRedis {
 
   #answer(socket: Socket, [name = '', ...words]: readonly string[]): void {
     switch (name.toLowerCase()) {
-      case 'info': socket.write(bulk('loading:0\r\n')); return;
-      case 'time': socket.write(`*2\r\n${bulk(String(Math.floor(Date.now() / 1_000)))}${bulk('0')}`); return;
-      case 'ping': socket.write(this.#isSubscriber(socket) ? `*2\r\n${bulk('pong')}${bulk('')}` : '+PONG\r\n'); return;
-      case 'publish': this.#publish(words); socket.write(':0\r\n'); return;
-      case 'subscribe': this.#subscribe(socket, words); return;
-      default: socket.write('+OK\r\n');
+      case 'info':
+        socket.write(bulk('loading:0\r\n'));
+        return;
+      case 'time':
+        socket.write(`*2\r\n${bulk(String(Math.floor(Date.now() / 1_000)))}${bulk('0')}`);
+        return;
+      case 'ping':
+        socket.write(this.#isSubscriber(socket) ? `*2\r\n${bulk('pong')}${bulk('')}` : '+PONG\r\n');
+        return;
+      case 'publish':
+        this.#publish(words);
+        socket.write(':0\r\n');
+        return;
+      case 'subscribe':
+        this.#subscribe(socket, words);
+        return;
+      default:
+        socket.write('+OK\r\n');
     }
   }
 
@@ -75,16 +101,21 @@ export class FakeRedis {
   }
 
   #publish([channel = '', text = '']: readonly string[]): void {
-    for (const socket of this.#subscribers.get(channel) ?? []) socket.write(`*3\r\n${bulk('message')}${bulk(channel)}${bulk(text)}`);
+    for (const socket of this.#subscribers.get(channel) ?? [])
+      socket.write(`*3\r\n${bulk('message')}${bulk(channel)}${bulk(text)}`);
   }
 
-  #isSubscriber(socket: Socket): boolean { return [...this.#subscribers.values()].some((sockets) => sockets.has(socket)); }
+  #isSubscriber(socket: Socket): boolean {
+    return [...this.#subscribers.values()].some((sockets) => sockets.has(socket));
+  }
 }
 
 const bulk = (text: string): string => `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
 
 /** The first whole command of the text, which is ASCII. */
-const commandIn = (text: string): { readonly words: readonly string[]; readonly rest: string } | undefined => {
+const commandIn = (
+  text: string,
+): { readonly words: readonly string[]; readonly rest: string } | undefined => {
   const head = /^\*(\d+)\r\n/.exec(text);
   if (!head) return undefined;
   const words: string[] = [];

@@ -3,5 +3,9 @@ import { FakeSandboxDriver } from './fake-sandbox-driver.ts';
 
 sandboxDriverSuite('the fake', async () => {
   const driver = new FakeSandboxDriver();
-  return { driver, orders: ordersOnThisMachine((port) => ['echo-server', String(port)]), close: () => driver.stop() };
+  return {
+    driver,
+    orders: ordersOnThisMachine((port) => ['echo-server', String(port)]),
+    close: () => driver.stop(),
+  };
 });

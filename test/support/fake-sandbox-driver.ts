@@ -1,24 +1,62 @@
 import { Duplex, PassThrough } from 'node:stream';
 import {
-  DefinitionRefused, InstanceGone, LeaseLost, PortUnreachable,
-  type DriverDescription, type ExecOutcome, type ExecRequest, type LogBatch, type LogFollowing, type LogRequest, type LogTail, type ProbeOutcome, type SandboxDriver, type Terminal, type TerminalRequest,
+  DefinitionRefused,
+  InstanceGone,
+  LeaseLost,
+  PortUnreachable,
+  type DriverDescription,
+  type ExecOutcome,
+  type ExecRequest,
+  type LogBatch,
+  type LogFollowing,
+  type LogRequest,
+  type LogTail,
+  type ProbeOutcome,
+  type SandboxDriver,
+  type Terminal,
+  type TerminalRequest,
 } from '../../src/contracts/sandbox-driver.ts';
 import { refuseKubernetesFields } from '../../src/embedded/check-definition.ts';
 import type { InstanceRecords } from '../../src/embedded/instance-records.ts';
 import type { InstanceId, Revision } from '../../src/model/identifiers.ts';
-import type { Birth, Claim, End, Gone, InstanceFact, InstanceRecord, StartHindrance, Vitals } from '../../src/model/sandbox.ts';
+import type {
+  Birth,
+  Claim,
+  End,
+  Gone,
+  InstanceFact,
+  InstanceRecord,
+  StartHindrance,
+  Vitals,
+} from '../../src/model/sandbox.ts';
 import type { InstanceDefinition } from '../../src/model/template.ts';
 import { MemoryInstanceRecords } from './memory-instance-records.ts';
 import { MemoryLogs } from './memory-logs.ts';
 
-type Operation = 'launch' | 'claim' | 'amend' | 'bump' | 'retire' | 'release' | 'forget' | 'read' | 'exec' | 'attach' | 'logs' | 'dial' | 'probe';
+type Operation =
+  | 'launch'
+  | 'claim'
+  | 'amend'
+  | 'bump'
+  | 'retire'
+  | 'release'
+  | 'forget'
+  | 'read'
+  | 'exec'
+  | 'attach'
+  | 'logs'
+  | 'dial'
+  | 'probe';
 
 export interface FakeDriverOptions {
   /** Instances become available by themselves (default), or wait for `becomeAvailable`. */
   readonly startsByItself?: boolean;
   /** Ended instances are gone by themselves (default), or wait for `end`. */
   readonly endsByItself?: boolean;
-  /** What is told to end says so, with the time that it is given, as a cluster's Pods do. It waits for `end`. */
+  /**
+   * What is told to end says so, with the time that it is given, as a cluster's Pods do. It waits
+   * for `end`.
+   */
   readonly graceMs?: number;
   /** The driver's own record writes come as facts too, as a cluster's watch has it. */
   readonly reportsWrites?: boolean;
@@ -28,20 +66,26 @@ export interface FakeDriverOptions {
 }
 
 /**
- * A working driver without processes, for whatever stands above it. Facts come on a later turn of the event loop, as
- * from a real one. Faults: `records.failNext(...)` for conflicts and unknown outcomes, `failNext` for any error,
- * `hold`/`letGo` for slowness. `true`, `false`, `echo` and `cat` can be executed; a terminal echoes what is typed. A main
- * process `echo` prints and ends, `echo-server PORT` takes connections; what others print is told by `logged`.
+ * A working driver without processes, for whatever stands above it. Facts come on a later turn of
+ * the event loop, as from a real one. Faults: `records.failNext(...)` for conflicts and unknown
+ * outcomes, `failNext` for any error, `hold`/`letGo` for slowness. `true`, `false`, `echo` and
+ * `cat` can be executed; a terminal echoes what is typed. A main process `echo` prints and ends,
+ * `echo-server PORT` takes connections; what others print is told by `logged`.
  */
 export class FakeSandboxDriver implements SandboxDriver {
   readonly records: InstanceRecords & Pick<MemoryInstanceRecords, 'failNext'>;
   /** Every call, as `operation id`, in order. */
   readonly calls: string[] = [];
   description: DriverDescription = { isolation: 'fake', warnings: [], problems: [] };
-  onExec: (id: InstanceId, request: ExecRequest) => Promise<Partial<ExecOutcome>> = async (_id, request) => pretend(request);
+  onExec: (id: InstanceId, request: ExecRequest) => Promise<Partial<ExecOutcome>> = async (
+    _id,
+    request,
+  ) => pretend(request);
   readonly terminals: FakeTerminal[] = [];
   startsByItself: boolean;
-  /** Waited for between a launch's record and its process: who dies there never comes back from it. */
+  /**
+   * Waited for between a launch's record and its process: who dies there never comes back from it.
+   */
   betweenWrites: (() => Promise<void>) | undefined;
   /** What probes show. */
   probes: (id: InstanceId) => readonly ProbeOutcome[] = () => [];
@@ -53,7 +97,10 @@ export class FakeSandboxDriver implements SandboxDriver {
   readonly #argv = new Map<InstanceId, readonly string[]>();
   readonly #connections = new Set<{ readonly id: InstanceId; readonly connection: Duplex }>();
   readonly #errors = new Map<Operation, Error[]>();
-  readonly #held = new Map<Operation, { readonly released: Promise<void>; readonly letGo: () => void }>();
+  readonly #held = new Map<
+    Operation,
+    { readonly released: Promise<void>; readonly letGo: () => void }
+  >();
   #report: ((fact: InstanceFact) => void) | undefined;
   #facts: Promise<void> = Promise.resolve();
 
@@ -70,7 +117,9 @@ export class FakeSandboxDriver implements SandboxDriver {
   }
 
   /** Whatever calls of `operation` were told to fail do not. */
-  heal(operation: Operation): void { this.#errors.delete(operation); }
+  heal(operation: Operation): void {
+    this.#errors.delete(operation);
+  }
 
   /** Calls of `operation` wait, before they do anything, until `letGo`. */
   hold(operation: Operation): void {
@@ -87,23 +136,46 @@ export class FakeSandboxDriver implements SandboxDriver {
     this.#set(id, { kind: 'available', startedAt: this.#startedAt(id), ...noted });
   }
 
-  findNoPlace(id: InstanceId, reason = 'no place'): void { this.hinder(id, 'Unschedulable', reason); }
+  findNoPlace(id: InstanceId, reason = 'no place'): void {
+    this.hinder(id, 'Unschedulable', reason);
+  }
 
-  hinder(id: InstanceId, hindrance: StartHindrance, reason: string): void { this.#set(id, { kind: 'starting', reason, hindrance }); }
+  hinder(id: InstanceId, hindrance: StartHindrance, reason: string): void {
+    this.#set(id, { kind: 'starting', reason, hindrance });
+  }
 
-  becomeUnavailable(id: InstanceId, reason = 'not answering', noted: { readonly since?: number; readonly nodeInTrouble?: true } = {}): void {
+  becomeUnavailable(
+    id: InstanceId,
+    reason = 'not answering',
+    noted: { readonly since?: number; readonly nodeInTrouble?: true } = {},
+  ): void {
     this.#set(id, { kind: 'unavailable', startedAt: this.#startedAt(id), reason, ...noted });
   }
 
   /** A container beside the first ends by itself. */
   loseContainer(id: InstanceId, name: string, how: string): void {
-    this.#set(id, { kind: 'unavailable', startedAt: this.#startedAt(id), reason: `${name} ended`, endedContainers: { [name]: how } });
+    this.#set(id, {
+      kind: 'unavailable',
+      startedAt: this.#startedAt(id),
+      reason: `${name} ended`,
+      endedContainers: { [name]: how },
+    });
   }
 
   /** The process ends, by itself or at last. */
-  end(id: InstanceId, exitCode: number | null = 0, reason = 'the main process exited', more: Pick<Gone, 'outOfMemory'> = {}): void {
-    for (const terminal of this.terminals.filter((candidate) => candidate.instance === id)) terminal.close();
-    for (const held of this.#connections) if (held.id === id) { held.connection.destroy(); this.#connections.delete(held); }
+  end(
+    id: InstanceId,
+    exitCode: number | null = 0,
+    reason = 'the main process exited',
+    more: Pick<Gone, 'outOfMemory'> = {},
+  ): void {
+    for (const terminal of this.terminals.filter((candidate) => candidate.instance === id))
+      terminal.close();
+    for (const held of this.#connections)
+      if (held.id === id) {
+        held.connection.destroy();
+        this.#connections.delete(held);
+      }
     this.#vitals.delete(id);
     this.logged.changed();
     this.#later(id, { kind: 'gone', exitCode, reason, ...more });
@@ -126,7 +198,8 @@ export class FakeSandboxDriver implements SandboxDriver {
     this.#report = report;
     const all = await this.records.all();
     const known = new Set(all.map(({ record }) => record.id));
-    for (const { record } of all) report({ id: record.id, record, vitals: this.#vitalsOf(record.id) });
+    for (const { record } of all)
+      report({ id: record.id, record, vitals: this.#vitalsOf(record.id) });
     for (const id of this.#vitals.keys()) if (!known.has(id)) this.#vitals.delete(id);
   }
 
@@ -134,11 +207,17 @@ export class FakeSandboxDriver implements SandboxDriver {
 
   check(definition: InstanceDefinition): void {
     refuseKubernetesFields(definition);
-    if (definition.containers.length !== 1) throw new DefinitionRefused('spec.containers: exactly one is supported');
-    if (definition.containers[0]?.image !== 'host') throw new DefinitionRefused('spec.containers[0].image: only host is supported');
+    if (definition.containers.length !== 1)
+      throw new DefinitionRefused('spec.containers: exactly one is supported');
+    if (definition.containers[0]?.image !== 'host')
+      throw new DefinitionRefused('spec.containers[0].image: only host is supported');
     const { cpuCores, memoryBytes } = definition.containers[0];
-    if (cpuCores > 256) throw new DefinitionRefused('spec.containers[0].resources.limits.cpu: this machine has 256');
-    if (memoryBytes > 2 ** 42) throw new DefinitionRefused('spec.containers[0].resources.limits.memory: this machine has 4Ti');
+    if (cpuCores > 256)
+      throw new DefinitionRefused('spec.containers[0].resources.limits.cpu: this machine has 256');
+    if (memoryBytes > 2 ** 42)
+      throw new DefinitionRefused(
+        'spec.containers[0].resources.limits.memory: this machine has 4Ti',
+      );
   }
 
   async launch(order: Birth, permitted: () => boolean): Promise<InstanceRecord> {
@@ -152,7 +231,7 @@ export class FakeSandboxDriver implements SandboxDriver {
       this.#set(id, UNLAUNCHED);
       await this.betweenWrites();
       if (!permitted()) throw new LeaseLost('another replica launches');
-      if (!await this.records.read(id)) return record; // what has no record is collected
+      if (!(await this.records.read(id))) return record; // what has no record is collected
     }
     if (!this.#vitals.has(id) || this.#vitals.get(id) === UNLAUNCHED) {
       this.#set(id, { kind: 'starting' });
@@ -162,23 +241,37 @@ export class FakeSandboxDriver implements SandboxDriver {
     return record;
   }
 
-  /** A launch that is repeated has the record that is there, also where both are under way at once. */
+  /**
+   * A launch that is repeated has the record that is there, also where both are under way at once.
+   */
   async #born({ record, definition }: Birth): Promise<InstanceRecord> {
-    const known = async (): Promise<InstanceRecord | undefined> => (await this.records.read(record.id))?.record;
-    return await known() ?? await this.records.birth(record, definition).catch(async (error: unknown) => {
-      const there = await known();
-      if (!there) throw error;
-      return there;
-    });
+    const known = async (): Promise<InstanceRecord | undefined> =>
+      (await this.records.read(record.id))?.record;
+    return (
+      (await known()) ??
+      (await this.records.birth(record, definition).catch(async (error: unknown) => {
+        const there = await known();
+        if (!there) throw error;
+        return there;
+      }))
+    );
   }
 
-  async claim(seen: InstanceRecord, claim: Claim, permitted: () => boolean = () => true): Promise<InstanceRecord> {
+  async claim(
+    seen: InstanceRecord,
+    claim: Claim,
+    permitted: () => boolean = () => true,
+  ): Promise<InstanceRecord> {
     await this.#enter('claim', seen.id);
     if (!permitted()) throw new LeaseLost('not sent in time');
     return this.#written(await this.records.claim(seen, claim));
   }
 
-  async amend(id: InstanceId, change: { readonly idleTimeoutMs: number }, seen: Revision): Promise<InstanceRecord> {
+  async amend(
+    id: InstanceId,
+    change: { readonly idleTimeoutMs: number },
+    seen: Revision,
+  ): Promise<InstanceRecord> {
     await this.#enter('amend', id);
     return this.#written(await this.records.amend(id, change.idleTimeoutMs, seen));
   }
@@ -214,9 +307,15 @@ export class FakeSandboxDriver implements SandboxDriver {
 
   async confirm(): Promise<undefined> {}
 
-  async idle(..._of: [poolUid: string, namespace: string, atLeast: number]): Promise<readonly InstanceFact[]> { return []; }
+  async idle(
+    ..._of: [poolUid: string, namespace: string, atLeast: number]
+  ): Promise<readonly InstanceFact[]> {
+    return [];
+  }
 
-  async claimedUnder(): Promise<readonly InstanceFact[]> { return []; }
+  async claimedUnder(): Promise<readonly InstanceFact[]> {
+    return [];
+  }
 
   async caughtUp(): Promise<void> {}
 
@@ -226,7 +325,15 @@ export class FakeSandboxDriver implements SandboxDriver {
     this.#mustRun(id);
     const outcome = await this.onExec(id, request);
     for (const bytes of [outcome.stdout, outcome.stderr]) if (bytes) request.gathered?.(bytes);
-    return { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0), exitCode: 0, timedOut: false, truncated: false, durationMs: 1, ...outcome };
+    return {
+      stdout: Buffer.alloc(0),
+      stderr: Buffer.alloc(0),
+      exitCode: 0,
+      timedOut: false,
+      truncated: false,
+      durationMs: 1,
+      ...outcome,
+    };
   }
 
   async attach(id: InstanceId, request: TerminalRequest): Promise<Terminal> {
@@ -242,7 +349,11 @@ export class FakeSandboxDriver implements SandboxDriver {
     return this.logged.tail(id, request);
   }
 
-  followLogs(id: InstanceId, { after }: LogFollowing, signal: AbortSignal): AsyncIterable<LogBatch> {
+  followLogs(
+    id: InstanceId,
+    { after }: LogFollowing,
+    signal: AbortSignal,
+  ): AsyncIterable<LogBatch> {
     return this.logged.follow(id, after, { signal, ended: () => !this.#vitals.has(id) });
   }
 
@@ -257,7 +368,8 @@ export class FakeSandboxDriver implements SandboxDriver {
     signal.throwIfAborted();
     this.#mustRun(id);
     const [program, listening] = this.#argv.get(id) ?? [];
-    if (program !== 'echo-server' || listening !== String(port)) throw new PortUnreachable(`port ${port}: nothing listens on it`);
+    if (program !== 'echo-server' || listening !== String(port))
+      throw new PortUnreachable(`port ${port}: nothing listens on it`);
     const connection = new PassThrough();
     this.#connections.add({ id, connection });
     return connection;
@@ -283,13 +395,20 @@ export class FakeSandboxDriver implements SandboxDriver {
 
   #mustRun(id: InstanceId): void {
     const vitals = this.#vitalsOf(id);
-    if (vitals.kind !== 'available' && vitals.kind !== 'unavailable') throw new InstanceGone(`${id} is not running`);
+    if (vitals.kind !== 'available' && vitals.kind !== 'unavailable')
+      throw new InstanceGone(`${id} is not running`);
   }
 
   #endByItself(id: InstanceId): void {
     if (!this.#vitals.has(id)) return;
     const { graceMs, endsByItself = true } = this.#options;
-    if (graceMs !== undefined) this.#set(id, { kind: 'unavailable', startedAt: this.#startedAt(id), reason: 'its Pod is being deleted', endsBy: this.#now() + graceMs });
+    if (graceMs !== undefined)
+      this.#set(id, {
+        kind: 'unavailable',
+        startedAt: this.#startedAt(id),
+        reason: 'its Pod is being deleted',
+        endsBy: this.#now() + graceMs,
+      });
     else if (endsByItself) this.end(id, 137, 'killed');
   }
 
@@ -335,11 +454,16 @@ export class FakeTerminal implements Terminal {
     this.argv = request.argv;
     this.size = { cols: request.cols, rows: request.rows };
     let exited: (exitCode: number | null) => void = () => {};
-    this.exit = new Promise((resolve) => { exited = resolve; });
+    this.exit = new Promise((resolve) => {
+      exited = resolve;
+    });
     this.#exited = exited;
     let resume: (() => void) | undefined;
     this.stream = new Duplex({
-      read: () => { resume?.(); resume = undefined; },
+      read: () => {
+        resume?.();
+        resume = undefined;
+      },
       write: (chunk: Buffer, _encoding, done) => {
         if (chunk.includes(4)) this.close(0);
         else if (this.stream.push(chunk)) done();
@@ -375,6 +499,8 @@ const pretend = async (request: ExecRequest): Promise<Partial<ExecOutcome>> => {
 
 const aGate = (): { readonly released: Promise<void>; readonly letGo: () => void } => {
   let letGo: () => void = () => {};
-  const released = new Promise<void>((resolve) => { letGo = resolve; });
+  const released = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
   return { released, letGo };
 };

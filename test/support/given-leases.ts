@@ -8,7 +8,9 @@ export class GivenLeases implements Leases {
   #listener: LeaseListener | undefined;
   left = false;
 
-  constructor(replicas: readonly string[] = ['one']) { this.#replicas = replicas; }
+  constructor(replicas: readonly string[] = ['one']) {
+    this.#replicas = replicas;
+  }
 
   give(shard: number, epoch: number): void {
     this.#leases.set(shard, { epoch, held: true });
@@ -29,12 +31,24 @@ export class GivenLeases implements Leases {
   follow(listener: LeaseListener): () => void {
     this.#listener = listener;
     for (const shard of this.#leases.keys()) listener.gained(shard);
-    return () => { this.#listener = undefined; };
+    return () => {
+      this.#listener = undefined;
+    };
   }
 
-  async giveUp(shard: number): Promise<void> { this.givenUp.push(shard); }
-  leave(): void { this.left = true; }
-  join(): void { this.left = false; }
-  replicas(): readonly string[] { return this.#replicas; }
-  holders(): ReadonlyMap<number, string> { return new Map(); }
+  async giveUp(shard: number): Promise<void> {
+    this.givenUp.push(shard);
+  }
+  leave(): void {
+    this.left = true;
+  }
+  join(): void {
+    this.left = false;
+  }
+  replicas(): readonly string[] {
+    return this.#replicas;
+  }
+  holders(): ReadonlyMap<number, string> {
+    return new Map();
+  }
 }

@@ -11,7 +11,10 @@ export interface HttpAnswer {
   readonly json: WireBody;
 }
 
-/** The fields of all bodies, by the names of docs/api.md, so that tests may read them; which are there is for the test to say. */
+/**
+ * The fields of all bodies, by the names of docs/api.md, so that tests may read them; which are
+ * there is for the test to say.
+ */
 export interface WireBody {
   readonly error?: string;
   readonly errorCode?: string;
@@ -43,7 +46,10 @@ export interface HttpAsk {
   readonly signal?: AbortSignal;
 }
 
-/** A client that sends exactly what it is told, over kept connections. An answer that the document does not declare is a fault. */
+/**
+ * A client that sends exactly what it is told, over kept connections. An answer that the document
+ * does not declare is a fault.
+ */
 export class HttpClient {
   readonly #port: number;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 16 });
@@ -55,8 +61,10 @@ export class HttpClient {
   }
 
   get = (path: string, ask: HttpAsk = {}): Promise<HttpAnswer> => this.send('GET', path, ask);
-  post = (path: string, body?: unknown, ask: HttpAsk = {}): Promise<HttpAnswer> => this.send('POST', path, body === undefined ? ask : { ...ask, body });
-  put = (path: string, body?: unknown, ask: HttpAsk = {}): Promise<HttpAnswer> => this.send('PUT', path, body === undefined ? ask : { ...ask, body });
+  post = (path: string, body?: unknown, ask: HttpAsk = {}): Promise<HttpAnswer> =>
+    this.send('POST', path, body === undefined ? ask : { ...ask, body });
+  put = (path: string, body?: unknown, ask: HttpAsk = {}): Promise<HttpAnswer> =>
+    this.send('PUT', path, body === undefined ? ask : { ...ask, body });
   delete = (path: string, ask: HttpAsk = {}): Promise<HttpAnswer> => this.send('DELETE', path, ask);
 
   send(method: string, path: string, ask: HttpAsk = {}): Promise<HttpAnswer> {
@@ -64,30 +72,50 @@ export class HttpClient {
     const key = ask.key ?? this.key;
     const headers: Record<string, string | number> = {
       ...(key === undefined ? {} : { 'SERVICE-API-KEY': key }),
-      ...(payload === undefined ? {} : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(payload) }),
+      ...(payload === undefined
+        ? {}
+        : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(payload) }),
       ...ask.headers,
     };
     return new Promise((resolve, reject) => {
-      const request = httpRequest({
-        host: '127.0.0.1', port: this.#port, method, path, headers, agent: this.#agent, ...(ask.signal ? { signal: ask.signal } : {}),
-      }, (response) => {
-        if (response.headers['content-type']?.startsWith('text/event-stream')) response.destroy(); // EventReader reads these
-        const chunks: Buffer[] = [];
-        response.on('data', (chunk: Buffer) => chunks.push(chunk));
-        response.on('error', reject);
-        response.on('close', () => {
-          const text = Buffer.concat(chunks).toString('utf8');
-          const named = Object.entries(response.headers).map(([name, value]) => [name, String(value)]);
-          const answer = { status: response.statusCode ?? 0, headers: Object.fromEntries(named), text, json: parsedBody(text) };
-          try {
-            checkDocumented(method, path, answer);
-          } catch (error) {
-            reject(error as Error);
-            return;
-          }
-          resolve(answer);
-        });
-      });
+      const request = httpRequest(
+        {
+          host: '127.0.0.1',
+          port: this.#port,
+          method,
+          path,
+          headers,
+          agent: this.#agent,
+          ...(ask.signal ? { signal: ask.signal } : {}),
+        },
+        (response) => {
+          // EventReader reads these
+          if (response.headers['content-type']?.startsWith('text/event-stream')) response.destroy();
+          const chunks: Buffer[] = [];
+          response.on('data', (chunk: Buffer) => chunks.push(chunk));
+          response.on('error', reject);
+          response.on('close', () => {
+            const text = Buffer.concat(chunks).toString('utf8');
+            const named = Object.entries(response.headers).map(([name, value]) => [
+              name,
+              String(value),
+            ]);
+            const answer = {
+              status: response.statusCode ?? 0,
+              headers: Object.fromEntries(named),
+              text,
+              json: parsedBody(text),
+            };
+            try {
+              checkDocumented(method, path, answer);
+            } catch (error) {
+              reject(error as Error);
+              return;
+            }
+            resolve(answer);
+          });
+        },
+      );
       request.on('error', reject);
       request.end(payload);
     });
@@ -112,7 +140,9 @@ export const connectRaw = async (port: number): Promise<RawConnection> => {
   const chunks: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
   socket.on('error', () => {});
-  const over = new Promise<void>((resolve) => { socket.once('close', () => resolve()); });
+  const over = new Promise<void>((resolve) => {
+    socket.once('close', () => resolve());
+  });
   await once(socket, 'connect');
   const received = (): string => Buffer.concat(chunks).toString('latin1');
   return {
@@ -121,7 +151,10 @@ export const connectRaw = async (port: number): Promise<RawConnection> => {
     closed: async (deadlineMs = 5_000) => {
       let timer: NodeJS.Timeout | undefined;
       const late = new Promise<never>((_, reject) => {
-        timer = setTimeout(() => reject(new Error(`the connection is still open; received: ${received()}`)), deadlineMs);
+        timer = setTimeout(
+          () => reject(new Error(`the connection is still open; received: ${received()}`)),
+          deadlineMs,
+        );
       });
       await Promise.race([over, late]).finally(() => clearTimeout(timer));
       return received();
@@ -130,7 +163,11 @@ export const connectRaw = async (port: number): Promise<RawConnection> => {
 };
 
 /** Sends these bytes and waits for the server to close. */
-export const exchangeRaw = async (port: number, bytes: string | Buffer, deadlineMs?: number): Promise<string> => {
+export const exchangeRaw = async (
+  port: number,
+  bytes: string | Buffer,
+  deadlineMs?: number,
+): Promise<string> => {
   const connection = await connectRaw(port);
   connection.socket.write(bytes);
   return connection.closed(deadlineMs);
@@ -140,7 +177,12 @@ export const exchangeRaw = async (port: number, bytes: string | Buffer, deadline
 export const parseRaw = (text: string): HttpAnswer => {
   const [head = '', ...rest] = text.split('\r\n\r\n');
   const [line = '', ...fields] = head.split('\r\n');
-  const headers = Object.fromEntries(fields.map((field) => [field.slice(0, field.indexOf(':')).toLowerCase(), field.slice(field.indexOf(':') + 1).trim()]));
+  const headers = Object.fromEntries(
+    fields.map((field) => [
+      field.slice(0, field.indexOf(':')).toLowerCase(),
+      field.slice(field.indexOf(':') + 1).trim(),
+    ]),
+  );
   const body = rest.join('\r\n\r\n').slice(0, Number(headers['content-length'] ?? 0));
   return { status: Number(line.split(' ')[1]), headers, text: body, json: parsedBody(body) };
 };

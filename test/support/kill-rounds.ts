@@ -29,22 +29,31 @@ export interface Rounds {
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 export type Victim = 'daemon' | 'spawner' | 'both';
-export interface Tally { readonly claims: number; readonly deletes: number; readonly running: number }
+export interface Tally {
+  readonly claims: number;
+  readonly deletes: number;
+  readonly running: number;
+}
 
 const POOL = 12;
 const CLIENTS = 6;
 const HEAL_MS = 10_000;
 
 /**
- * Claims and deletes without pause while daemon, spawner or both are killed with -9 at a random moment, and looks what
- * became of everything that had been acknowledged.
+ * Claims and deletes without pause while daemon, spawner or both are killed with -9 at a random
+ * moment, and looks what became of everything that had been acknowledged.
  */
 export const killRounds = async ({ rounds, seed, onRound }: Rounds): Promise<Damage> => {
   const dice = new Dice(seed);
   const random = (): number => dice.next();
   const damage: Mutable<Damage> = { lost: 0, ownedTwice: 0, orphans: 0, dead: 0, details: [] };
   const everClaimed = new Set<string>();
-  const daemon = await DaemonUnderTest.start(['--default-pool-replicas', String(POOL), '--log-level', 'error']);
+  const daemon = await DaemonUnderTest.start([
+    '--default-pool-replicas',
+    String(POOL),
+    '--log-level',
+    'error',
+  ]);
   try {
     for (let round = 0; round < rounds; round++) {
       await stocked(daemon.client(), POOL);
@@ -66,7 +75,10 @@ export const killRounds = async ({ rounds, seed, onRound }: Rounds): Promise<Dam
   return damage;
 };
 
-/** Clients that claim, leave a mark inside, and delete about half, until they are told to end or are cut off. */
+/**
+ * Clients that claim, leave a mark inside, and delete about half, until they are told to end or are
+ * cut off.
+ */
 class Load {
   /** Acknowledged and, as far as is known, still held. */
   readonly held = new Set<string>();
@@ -105,22 +117,37 @@ class Load {
   }
 
   async #once(client: HttpClient, random: () => number): Promise<void> {
-    const { status, json } = await client.post('/sandboxes', { poolName: 'default' }, { signal: AbortSignal.timeout(5_000) });
+    const { status, json } = await client.post(
+      '/sandboxes',
+      { poolName: 'default' },
+      { signal: AbortSignal.timeout(5_000) },
+    );
     const id = json.sandbox?.['sandboxId'];
     if (status !== 201 || id === undefined) return;
     if (this.#everClaimed.has(id)) this.ownedTwice += 1;
     this.#everClaimed.add(id);
     this.held.add(id);
-    const { json: ran } = await client.post(`/sandboxes/${id}/exec`, { command: `echo ${id} > /tmp/mark && echo done` }, { signal: AbortSignal.timeout(5_000) });
+    const { json: ran } = await client.post(
+      `/sandboxes/${id}/exec`,
+      { command: `echo ${id} > /tmp/mark && echo done` },
+      { signal: AbortSignal.timeout(5_000) },
+    );
     if (ran.stdout === 'done\n') this.marked.add(id);
     if (random() < 0.5) return;
     this.held.delete(id); // from here on either outcome is right, until it is acknowledged
-    const { status: ended } = await client.delete(`/sandboxes/${id}`, { signal: AbortSignal.timeout(5_000) });
+    const { status: ended } = await client.delete(`/sandboxes/${id}`, {
+      signal: AbortSignal.timeout(5_000),
+    });
     if (ended === 200) this.deleted.add(id);
   }
 }
 
-const judge = async (daemon: DaemonUnderTest, client: HttpClient, load: Load, damage: Mutable<Damage>): Promise<Tally> => {
+const judge = async (
+  daemon: DaemonUnderTest,
+  client: HttpClient,
+  load: Load,
+  damage: Mutable<Damage>,
+): Promise<Tally> => {
   damage.ownedTwice += load.ownedTwice;
   for (const id of load.held) {
     const { status, json } = await client.get(`/sandboxes/${id}`);
@@ -139,7 +166,11 @@ const judge = async (daemon: DaemonUnderTest, client: HttpClient, load: Load, da
     damage.details = [...damage.details, `dead ${id}: ${mark.status} ${mark.text}`];
   }
   for (const id of load.deleted) {
-    const gone = await within(HEAL_MS, `${id} is gone`, async () => (await client.get(`/sandboxes/${id}`)).status === 404 || undefined).catch(() => false);
+    const gone = await within(
+      HEAL_MS,
+      `${id} is gone`,
+      async () => (await client.get(`/sandboxes/${id}`)).status === 404 || undefined,
+    ).catch(() => false);
     if (gone) continue;
     damage.lost += 1;
     damage.details = [...damage.details, `not gone ${id}`];
@@ -152,11 +183,18 @@ const judge = async (daemon: DaemonUnderTest, client: HttpClient, load: Load, da
     damage.orphans += strays.length;
     damage.details = [...damage.details, `orphans ${strays.join(' ')}`];
   });
-  return { claims: load.held.size, deletes: load.deleted.size, running: (await client.get('/sandboxes?phase=Running')).json.total ?? 0 };
+  return {
+    claims: load.held.size,
+    deletes: load.deleted.size,
+    running: (await client.get('/sandboxes?phase=Running')).json.total ?? 0,
+  };
 };
 
 /** Instances with a process on this machine that the daemon does not show. */
-const straysOf = async (daemon: DaemonUnderTest, client: HttpClient): Promise<readonly string[]> => {
+const straysOf = async (
+  daemon: DaemonUnderTest,
+  client: HttpClient,
+): Promise<readonly string[]> => {
   const known = new Set<string>();
   for (const phase of ['Idle', 'Starting', 'Running', 'Stopping', 'Failed']) {
     const { json } = await client.get(`/sandboxes?phase=${phase}&limit=1000`);
@@ -184,8 +222,13 @@ export const instancesWithProcesses = (dataDir: string): ReadonlySet<string> => 
 export const spawnerPid = (dataDir: string): number | undefined => {
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     try {
-      if (readFileSync(`/proc/${pid}/comm`, 'utf8').startsWith('sandpool-spawne') &&
-        readdirSync(`/proc/${pid}/fd`).some((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`) === join(dataDir, 'spawner.lock'))) return Number(pid);
+      if (
+        readFileSync(`/proc/${pid}/comm`, 'utf8').startsWith('sandpool-spawne') &&
+        readdirSync(`/proc/${pid}/fd`).some(
+          (fd) => readlinkSync(`/proc/${pid}/fd/${fd}`) === join(dataDir, 'spawner.lock'),
+        )
+      )
+        return Number(pid);
     } catch {
       // It ended meanwhile.
     }
@@ -194,8 +237,12 @@ export const spawnerPid = (dataDir: string): number | undefined => {
 };
 
 const strike = async (daemon: DaemonUnderTest, victim: Victim): Promise<void> => {
-  if (victim !== 'daemon') process.kill(await within(HEAL_MS, 'a spawner', () => spawnerPid(daemon.dataDir)), 'SIGKILL');
+  if (victim !== 'daemon')
+    process.kill(await within(HEAL_MS, 'a spawner', () => spawnerPid(daemon.dataDir)), 'SIGKILL');
   if (victim !== 'spawner') await daemon.kill();
 };
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => { setTimeout(resolve, ms); });
+const pause = (ms: number): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });

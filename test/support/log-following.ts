@@ -16,8 +16,17 @@ export class Following {
   }
 
   async until(text: string): Promise<void> {
-    const came = eventually(() => this.lines.some((line) => String(line.text) === text), `"${text.slice(0, 40)}" came`, 40_000);
-    await Promise.race([came, this.over.then(() => { throw new Error('the log has ended'); })]);
+    const came = eventually(
+      () => this.lines.some((line) => String(line.text) === text),
+      `"${text.slice(0, 40)}" came`,
+      40_000,
+    );
+    await Promise.race([
+      came,
+      this.over.then(() => {
+        throw new Error('the log has ended');
+      }),
+    ]);
   }
 
   async stop(): Promise<void> {
@@ -26,7 +35,11 @@ export class Following {
   }
 
   async #follow(under: PodStreamsUnderTest, pod: PodTarget, after: string): Promise<void> {
-    for await (const { lines, skipped } of under.streams.followLogs(pod, after, this.#controller.signal)) {
+    for await (const { lines, skipped } of under.streams.followLogs(
+      pod,
+      after,
+      this.#controller.signal,
+    )) {
       expect(skipped).to.equal(false);
       this.lines.push(...lines);
     }

@@ -17,7 +17,12 @@ export class MemoryApiKeys implements Records<ApiKeyRecord> {
 
   async get(key: string): Promise<ApiKeyRecord | undefined> {
     this.reads += 1;
-    return this.records.get(key) ?? [...this.records.values()].find(({ namespace, shortName }) => `${namespace}/${shortName}` === key);
+    return (
+      this.records.get(key) ??
+      [...this.records.values()].find(
+        ({ namespace, shortName }) => `${namespace}/${shortName}` === key,
+      )
+    );
   }
 
   async caughtUp(): Promise<void> {}

@@ -14,13 +14,19 @@ export class MemoryEnvs implements Records<EnvRecord> {
   #revision = 0;
   writes = 0;
 
-  async list(): Promise<readonly EnvRecord[]> { return [...this.records.values()]; }
+  async list(): Promise<readonly EnvRecord[]> {
+    return [...this.records.values()];
+  }
 
-  async get(key: string): Promise<EnvRecord | undefined> { return this.records.get(key); }
+  async get(key: string): Promise<EnvRecord | undefined> {
+    return this.records.get(key);
+  }
 
   async caughtUp(): Promise<void> {}
 
-  async watch(report: (change: RecordChange<EnvRecord>) => void): Promise<void> { this.#followers.add(report, this.records.values()); }
+  async watch(report: (change: RecordChange<EnvRecord>) => void): Promise<void> {
+    this.#followers.add(report, this.records.values());
+  }
 
   async create(draft: Omit<EnvRecord, 'revision'>): Promise<EnvRecord> {
     if (this.records.has(keyOf(draft))) throw new RecordExists();
@@ -44,7 +50,7 @@ export class MemoryEnvs implements Records<EnvRecord> {
   }
 
   #put(draft: Omit<EnvRecord, 'revision'>): EnvRecord {
-    const record = { ...draft, revision: String(this.#revision += 1) };
+    const record = { ...draft, revision: String((this.#revision += 1)) };
     this.records.set(keyOf(record), record);
     this.writes += 1;
     this.#followers.tell({ kind: 'put', record });
@@ -53,6 +59,8 @@ export class MemoryEnvs implements Records<EnvRecord> {
 }
 
 /** For what is about pools of nobody's env. */
-export const noEnvs = (clock: Clock): EnvMirror => new EnvMirror({ envs: new MemoryEnvs(), clock, log: quietLog });
+export const noEnvs = (clock: Clock): EnvMirror =>
+  new EnvMirror({ envs: new MemoryEnvs(), clock, log: quietLog });
 
-const keyOf = ({ owner: { namespace }, name }: Omit<EnvRecord, 'revision'>): string => `${namespace}/${name}`;
+const keyOf = ({ owner: { namespace }, name }: Omit<EnvRecord, 'revision'>): string =>
+  `${namespace}/${name}`;

@@ -19,7 +19,10 @@ export class MemoryInstanceRecords implements InstanceRecords {
   #revision = 0;
 
   /** The next call of `operation` fails so; faults queue up. */
-  failNext(operation: 'birth' | 'claim' | 'amend' | 'bump' | 'retire' | 'release' | 'forget', fault: WriteFault): void {
+  failNext(
+    operation: 'birth' | 'claim' | 'amend' | 'bump' | 'retire' | 'release' | 'forget',
+    fault: WriteFault,
+  ): void {
     this.#faults.set(operation, [...(this.#faults.get(operation) ?? []), fault]);
   }
 
@@ -31,7 +34,10 @@ export class MemoryInstanceRecords implements InstanceRecords {
     return this.#stored.get(id);
   }
 
-  async birth(record: Omit<InstanceRecord, 'revision' | 'state' | 'claim' | 'end'>, definition: InstanceDefinition): Promise<InstanceRecord> {
+  async birth(
+    record: Omit<InstanceRecord, 'revision' | 'state' | 'claim' | 'end'>,
+    definition: InstanceDefinition,
+  ): Promise<InstanceRecord> {
     return this.#write('birth', () => {
       if (this.#stored.has(record.id)) throw new RecordConflict(`${record.id} exists`);
       return this.#put({ ...record, revision: '', state: 'idle' }, definition);
@@ -88,7 +94,8 @@ export class MemoryInstanceRecords implements InstanceRecords {
 
   #at(id: InstanceId, seen: Revision, state: InstanceRecord['state']): StoredInstance {
     const stored = this.#stored.get(id);
-    if (!stored || stored.record.revision !== seen || stored.record.state !== state) throw new RecordConflict(`${id} moved`);
+    if (!stored || stored.record.revision !== seen || stored.record.state !== state)
+      throw new RecordConflict(`${id} moved`);
     return stored;
   }
 

@@ -1,6 +1,15 @@
-import { LogsGone, type LogBatch, type LogLine, type LogRequest, type LogTail } from '../../src/contracts/sandbox-driver.ts';
+import {
+  LogsGone,
+  type LogBatch,
+  type LogLine,
+  type LogRequest,
+  type LogTail,
+} from '../../src/contracts/sandbox-driver.ts';
 
-/** What pretended instances printed. A place is the number of lines before it; a text without a line end is a partial line. */
+/**
+ * What pretended instances printed. A place is the number of lines before it; a text without a line
+ * end is a partial line.
+ */
 export class MemoryLogs {
   readonly #lines = new Map<string, LogLine[]>();
   readonly #gone = new Set<string>();
@@ -11,8 +20,10 @@ export class MemoryLogs {
     this.#lines.set(id, lines);
     const parts = text.split('\n');
     const rest = parts.pop() ?? '';
-    for (const part of parts) lines.push({ time, text: Buffer.from(part), partial: false, next: String(lines.length + 1) });
-    if (rest !== '') lines.push({ time, text: Buffer.from(rest), partial: true, next: String(lines.length + 1) });
+    for (const part of parts)
+      lines.push({ time, text: Buffer.from(part), partial: false, next: String(lines.length + 1) });
+    if (rest !== '')
+      lines.push({ time, text: Buffer.from(rest), partial: true, next: String(lines.length + 1) });
     this.changed();
   }
 
@@ -30,11 +41,19 @@ export class MemoryLogs {
     const all = this.#of(id);
     const wanted = all.filter(({ time }) => Date.parse(time) >= since);
     let bytes = 0;
-    const lines = wanted.slice(-tailLines).toReversed().filter(({ text }) => (bytes += text.length + 1) <= limitBytes).toReversed();
+    const lines = wanted
+      .slice(-tailLines)
+      .toReversed()
+      .filter(({ text }) => (bytes += text.length + 1) <= limitBytes)
+      .toReversed();
     return { lines, truncated: lines.length < wanted.length, next: String(all.length) };
   }
 
-  async *follow(id: string, after: string, { signal, ended }: { readonly signal: AbortSignal; readonly ended: () => boolean }): AsyncGenerator<LogBatch, void, undefined> {
+  async *follow(
+    id: string,
+    after: string,
+    { signal, ended }: { readonly signal: AbortSignal; readonly ended: () => boolean },
+  ): AsyncGenerator<LogBatch, void, undefined> {
     let at = Number(after);
     if (!Number.isInteger(at) || at > this.#of(id).length) {
       at = 0;

@@ -10,13 +10,19 @@ export class MemoryQuotas implements Records<UserQuota> {
   readonly #followers = new Followers<UserQuota>();
   #revision = 0;
 
-  async list(): Promise<readonly UserQuota[]> { return [...this.records.values()]; }
+  async list(): Promise<readonly UserQuota[]> {
+    return [...this.records.values()];
+  }
 
-  async get(key: string): Promise<UserQuota | undefined> { return this.records.get(key); }
+  async get(key: string): Promise<UserQuota | undefined> {
+    return this.records.get(key);
+  }
 
   async caughtUp(): Promise<void> {}
 
-  async watch(report: (change: RecordChange<UserQuota>) => void): Promise<void> { this.#followers.add(report, this.records.values()); }
+  async watch(report: (change: RecordChange<UserQuota>) => void): Promise<void> {
+    this.#followers.add(report, this.records.values());
+  }
 
   async create(draft: Omit<UserQuota, 'revision'>): Promise<UserQuota> {
     if (this.records.has(tenantKey(draft))) throw new RecordExists();
@@ -35,11 +41,12 @@ export class MemoryQuotas implements Records<UserQuota> {
   }
 
   #require(record: UserQuota): void {
-    if (this.records.get(tenantKey(record))?.revision !== record.revision) throw new RecordConflict();
+    if (this.records.get(tenantKey(record))?.revision !== record.revision)
+      throw new RecordConflict();
   }
 
   #put(draft: Omit<UserQuota, 'revision'>): UserQuota {
-    const record = { ...draft, revision: String(this.#revision += 1) };
+    const record = { ...draft, revision: String((this.#revision += 1)) };
     this.records.set(tenantKey(record), record);
     this.#followers.tell({ kind: 'put', record });
     return record;
@@ -47,5 +54,8 @@ export class MemoryQuotas implements Records<UserQuota> {
 }
 
 /** Everybody's limits, where a test is about others. */
-export const limitsOf = (part: Partial<QuotaAmounts> = {}): { readonly of: () => QuotaAmounts } =>
-  ({ of: () => ({ sandboxes: 1_000, pools: 50, replicas: 2_000, ...NO_SIZE_LIMITS, ...part }) });
+export const limitsOf = (
+  part: Partial<QuotaAmounts> = {},
+): { readonly of: () => QuotaAmounts } => ({
+  of: () => ({ sandboxes: 1_000, pools: 50, replicas: 2_000, ...NO_SIZE_LIMITS, ...part }),
+});

@@ -15,7 +15,9 @@ export class Followers<T> {
     this.#reports.push(report);
   }
 
-  tell(change: RecordChange<T>): void { for (const report of this.#reports) report(change); }
+  tell(change: RecordChange<T>): void {
+    for (const report of this.#reports) report(change);
+  }
 }
 
 /** Pool records in memory. */
@@ -23,19 +25,33 @@ export class MemoryPools implements Records<PoolRecord> {
   readonly records = new Map<string, PoolRecord>();
   readonly #followers = new Followers<PoolRecord>();
 
-  async list(): Promise<readonly PoolRecord[]> { return [...this.records.values()]; }
+  async list(): Promise<readonly PoolRecord[]> {
+    return [...this.records.values()];
+  }
 
   async get(key: string): Promise<PoolRecord | undefined> {
-    return [...this.records.values()].find(({ name, owner }) => `${owner.namespace}/${name}` === key);
+    return [...this.records.values()].find(
+      ({ name, owner }) => `${owner.namespace}/${name}` === key,
+    );
   }
 
   async caughtUp(): Promise<void> {}
 
-  async watch(report: (change: RecordChange<PoolRecord>) => void): Promise<void> { this.#followers.add(report, this.records.values()); }
+  async watch(report: (change: RecordChange<PoolRecord>) => void): Promise<void> {
+    this.#followers.add(report, this.records.values());
+  }
 
-  async create(draft: Omit<PoolRecord, 'revision'>, permitted: () => boolean = () => true): Promise<PoolRecord> {
+  async create(
+    draft: Omit<PoolRecord, 'revision'>,
+    permitted: () => boolean = () => true,
+  ): Promise<PoolRecord> {
     if (!permitted()) throw new LeaseLost();
-    if ([...this.records.values()].some(({ name, owner }) => name === draft.name && owner.namespace === draft.owner.namespace)) throw new RecordExists();
+    if (
+      [...this.records.values()].some(
+        ({ name, owner }) => name === draft.name && owner.namespace === draft.owner.namespace,
+      )
+    )
+      throw new RecordExists();
     const record = { ...draft, revision: '1' };
     this.records.set(record.uid, record);
     this.#followers.tell({ kind: 'put', record });
@@ -72,30 +88,57 @@ export class MemoryHistory implements History {
     return this.finished.find((finished) => finished.id === id);
   }
 
-  async recordEvents(events: readonly { readonly id: number; readonly event: EventRecord }[]): Promise<void> {
-    for (const numbered of events) if (!this.events.some(({ id }) => id === numbered.id)) this.events.push(numbered);
+  async recordEvents(
+    events: readonly { readonly id: number; readonly event: EventRecord }[],
+  ): Promise<void> {
+    for (const numbered of events)
+      if (!this.events.some(({ id }) => id === numbered.id)) this.events.push(numbered);
   }
 
   async eventsOf(sandboxId: string): Promise<readonly EventRecord[]> {
-    return this.events.filter(({ event }) => event.sandboxId === sandboxId).sort((a, b) => a.id - b.id).slice(-50).map(({ event }) => event);
+    return this.events
+      .filter(({ event }) => event.sandboxId === sandboxId)
+      .sort((a, b) => a.id - b.id)
+      .slice(-50)
+      .map(({ event }) => event);
   }
 
   async recordDecision({ envUid, group }: GroupKey, decision: ToldDecision): Promise<void> {
-    const kept = (this.decisions.get(`${envUid}/${group}`) ?? []).filter(({ id }) => id !== decision.id);
-    this.decisions.set(`${envUid}/${group}`, [...kept, decision].sort((a, b) => b.id - a.id).slice(0, MOST_DECISIONS));
+    const kept = (this.decisions.get(`${envUid}/${group}`) ?? []).filter(
+      ({ id }) => id !== decision.id,
+    );
+    this.decisions.set(
+      `${envUid}/${group}`,
+      [...kept, decision].sort((a, b) => b.id - a.id).slice(0, MOST_DECISIONS),
+    );
   }
 
-  async decisionsOf({ envUid, group }: GroupKey): Promise<readonly ToldDecision[]> { return this.decisions.get(`${envUid}/${group}`) ?? []; }
+  async decisionsOf({ envUid, group }: GroupKey): Promise<readonly ToldDecision[]> {
+    return this.decisions.get(`${envUid}/${group}`) ?? [];
+  }
 
   async countByNamespace(): Promise<ReadonlyMap<string, number>> {
-    return new Map([...new Set(this.finished.map(({ owner }) => owner.namespace))].map((namespace) => [namespace, this.finished.filter(({ owner }) => owner.namespace === namespace).length]));
+    return new Map(
+      [...new Set(this.finished.map(({ owner }) => owner.namespace))].map((namespace) => [
+        namespace,
+        this.finished.filter(({ owner }) => owner.namespace === namespace).length,
+      ]),
+    );
   }
 
-  async list(filter: FinishedFilter, page: { readonly offset: number; readonly limit: number }): Promise<{ items: readonly FinishedSandbox[]; total: number }> {
+  async list(
+    filter: FinishedFilter,
+    page: { readonly offset: number; readonly limit: number },
+  ): Promise<{ items: readonly FinishedSandbox[]; total: number }> {
     const matching = this.finished
-      .filter(({ owner, poolName, terminatedAt }) =>
-        (filter.namespace ?? owner.namespace) === owner.namespace && (filter.team ?? owner.team) === owner.team &&
-        (filter.user ?? owner.user) === owner.user && (filter.poolName ?? poolName) === poolName && terminatedAt >= (filter.since ?? 0))
+      .filter(
+        ({ owner, poolName, terminatedAt }) =>
+          (filter.namespace ?? owner.namespace) === owner.namespace &&
+          (filter.team ?? owner.team) === owner.team &&
+          (filter.user ?? owner.user) === owner.user &&
+          (filter.poolName ?? poolName) === poolName &&
+          terminatedAt >= (filter.since ?? 0),
+      )
       .sort((a, b) => b.claimedAt - a.claimedAt || (a.id < b.id ? 1 : -1));
     return { items: matching.slice(page.offset, page.offset + page.limit), total: matching.length };
   }

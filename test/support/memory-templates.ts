@@ -11,7 +11,9 @@ export class MemoryTemplates implements Records<TemplateRecord> {
   writes = 0;
   reads = 0;
 
-  async list(): Promise<readonly TemplateRecord[]> { return [...this.records.values()]; }
+  async list(): Promise<readonly TemplateRecord[]> {
+    return [...this.records.values()];
+  }
 
   async get(name: string): Promise<TemplateRecord | undefined> {
     this.reads += 1;
@@ -20,7 +22,9 @@ export class MemoryTemplates implements Records<TemplateRecord> {
 
   async caughtUp(): Promise<void> {}
 
-  async watch(report: (change: RecordChange<TemplateRecord>) => void): Promise<void> { this.#followers.add(report, this.records.values()); }
+  async watch(report: (change: RecordChange<TemplateRecord>) => void): Promise<void> {
+    this.#followers.add(report, this.records.values());
+  }
 
   async create(draft: Omit<TemplateRecord, 'revision'>): Promise<TemplateRecord> {
     if (this.records.has(draft.name)) throw new RecordExists();

@@ -1,7 +1,10 @@
 import { noRedis, startRedis, type RedisServer } from '../../local-cluster/redis-server.ts';
 import { skipBecause } from './skip-because.ts';
 
-/** A Redis of the suite's own, from its first hook on and empty before each test; the suite is skipped where there is none. */
+/**
+ * A Redis of the suite's own, from its first hook on and empty before each test; the suite is
+ * skipped where there is none.
+ */
 export const onRedis = (): (() => RedisServer) => {
   let redis: RedisServer | undefined;
   before('a Redis', async function () {

@@ -26,30 +26,73 @@ export class PodStreamsUnderTest {
   readonly #namespace: string;
   readonly #program: PodProgram | undefined;
 
-  private constructor(cluster: Cluster, namespace: string, parts: { readonly proxy: FaultProxy; readonly access: ClusterAccess; readonly pingEveryMs: number; readonly silenceMs: number; readonly program: PodProgram | undefined }) {
+  private constructor(
+    cluster: Cluster,
+    namespace: string,
+    parts: {
+      readonly proxy: FaultProxy;
+      readonly access: ClusterAccess;
+      readonly pingEveryMs: number;
+      readonly silenceMs: number;
+      readonly program: PodProgram | undefined;
+    },
+  ) {
     const { access, proxy, pingEveryMs, silenceMs } = parts;
     this.#cluster = cluster;
     this.#namespace = namespace;
     this.#program = parts.program;
     this.proxy = proxy;
     this.#server = apiServer({ access, version: 'test' });
-    this.streams = new PodStreams({ access, api: this.#server.lane('claims'), log: quietLog, version: 'test', pingEveryMs, silenceMs });
+    this.streams = new PodStreams({
+      access,
+      api: this.#server.lane('claims'),
+      log: quietLog,
+      version: 'test',
+      pingEveryMs,
+      silenceMs,
+    });
   }
 
-  static async start(cluster: Cluster, { pingEveryMs = 15_000, silenceMs = 120_000, direct = false, program }: StreamsTerms = {}): Promise<PodStreamsUnderTest> {
+  static async start(
+    cluster: Cluster,
+    { pingEveryMs = 15_000, silenceMs = 120_000, direct = false, program }: StreamsTerms = {},
+  ): Promise<PodStreamsUnderTest> {
     const real = await readClusterAccess({ kubeconfig: cluster.kubeconfig('sandpool') }, quietLog);
     const proxy = new FaultProxy({ host: real.server.hostname, port: Number(real.server.port) });
     const port = await proxy.start();
     const access = direct ? real : { ...real, server: new URL(`https://127.0.0.1:${port}`) };
-    return new PodStreamsUnderTest(cluster, await cluster.namespace(), { proxy, access, pingEveryMs, silenceMs, program });
+    return new PodStreamsUnderTest(cluster, await cluster.namespace(), {
+      proxy,
+      access,
+      pingEveryMs,
+      silenceMs,
+      program,
+    });
   }
 
   /** A Pod that runs. */
   async pod(name: string): Promise<PodTarget> {
     const namespace = this.#namespace;
-    await this.#cluster.apply(aPod({ name, namespace, ...(this.#program ? { program: this.#program } : {}) }));
-    await this.#cluster.kubectl('wait', '--for=condition=Ready', `pod/${name}`, '-n', namespace, '--timeout=20s');
-    const uid = await this.#cluster.kubectl('get', 'pod', name, '-n', namespace, '-o', 'jsonpath={.metadata.uid}');
+    await this.#cluster.apply(
+      aPod({ name, namespace, ...(this.#program ? { program: this.#program } : {}) }),
+    );
+    await this.#cluster.kubectl(
+      'wait',
+      '--for=condition=Ready',
+      `pod/${name}`,
+      '-n',
+      namespace,
+      '--timeout=20s',
+    );
+    const uid = await this.#cluster.kubectl(
+      'get',
+      'pod',
+      name,
+      '-n',
+      namespace,
+      '-o',
+      'jsonpath={.metadata.uid}',
+    );
     return { namespace, name, uid, container: 'main' };
   }
 
@@ -57,8 +100,17 @@ export class PodStreamsUnderTest {
     await this.#cluster.kubectl('delete', 'pod', name, '-n', namespace, '--wait');
   }
 
-  exec(pod: PodTarget, argv: readonly string[], part: Partial<ExecRequest> = {}, signal = new AbortController().signal): Promise<ExecOutcome> {
-    return this.streams.exec(pod, { argv, timeoutMs: 10_000, outputLimit: 1 << 20, ...part }, signal);
+  exec(
+    pod: PodTarget,
+    argv: readonly string[],
+    part: Partial<ExecRequest> = {},
+    signal = new AbortController().signal,
+  ): Promise<ExecOutcome> {
+    return this.streams.exec(
+      pod,
+      { argv, timeoutMs: 10_000, outputLimit: 1 << 20, ...part },
+      signal,
+    );
   }
 
   /** What a shell printed. */
@@ -68,7 +120,9 @@ export class PodStreamsUnderTest {
 
   /** Whether a process with these words runs, anywhere in the Pods that kwok plays. */
   async runs(pod: PodTarget, words: string): Promise<boolean> {
-    return (await this.sh(pod, 'cat /proc/[0-9]*/cmdline 2>/dev/null | tr "\\0" " "')).includes(`${words} `);
+    return (await this.sh(pod, 'cat /proc/[0-9]*/cmdline 2>/dev/null | tr "\\0" " "')).includes(
+      `${words} `,
+    );
   }
 
   async close(): Promise<void> {

@@ -20,32 +20,65 @@ export const onRealPods = (cluster: () => Cluster): (() => PodDriver) => {
   return () => pods ?? missing();
 };
 
-const missing = (): never => { throw new Error('there is a driver from the first before hook on, not earlier'); };
+const missing = (): never => {
+  throw new Error('there is a driver from the first before hook on, not earlier');
+};
 
 /** Waits, as `sleep` does; ends at once when it is told to. */
-export const idleProgram = (image: 'busybox' | 'tools'): PodProgram =>
-  ({ image: realNodeImage(image), command: ['sh', '-c', 'trap exit TERM; while :; do sleep 1000 & wait $!; done'] });
+export const idleProgram = (image: 'busybox' | 'tools'): PodProgram => ({
+  image: realNodeImage(image),
+  command: ['sh', '-c', 'trap exit TERM; while :; do sleep 1000 & wait $!; done'],
+});
 
 /** Prints what is added to /tmp/printed. */
-export const printingProgram: PodProgram =
-  { image: realNodeImage('tools'), command: ['bash', '-c', 'touch /tmp/printed; trap exit TERM; tail -n +1 -f /tmp/printed & wait'] };
+export const printingProgram: PodProgram = {
+  image: realNodeImage('tools'),
+  command: ['bash', '-c', 'touch /tmp/printed; trap exit TERM; tail -n +1 -f /tmp/printed & wait'],
+};
 
 /** Orders of containers that a real node can run: its images, and main processes that are there. */
-export const realOrder = (pods: PodDriver, container: Partial<ContainerDefinition> = {}, part: Omit<PodOrderPart, 'container'> = {}): Birth => {
+export const realOrder = (
+  pods: PodDriver,
+  container: Partial<ContainerDefinition> = {},
+  part: Omit<PodOrderPart, 'container'> = {},
+): Birth => {
   const { image = realNodeImage('busybox') } = container;
-  return pods.order(image, { ...part, container: { workingDir: '/tmp', requests: SMALL, given: { command: ['sleep', '1000000'] }, ...container, image } });
+  return pods.order(image, {
+    ...part,
+    container: {
+      workingDir: '/tmp',
+      requests: SMALL,
+      given: { command: ['sleep', '1000000'] },
+      ...container,
+      image,
+    },
+  });
 };
 
 /** Echoes what comes on a port of the loopback, which is where a port-forward leads. */
 export const echoOrder = (pods: PodDriver, port: number): Birth =>
-  realOrder(pods, { image: realNodeImage('tools'), given: { command: ['python3', '-c', ECHO, String(port)] } });
+  realOrder(pods, {
+    image: realNodeImage('tools'),
+    given: { command: ['python3', '-c', ECHO, String(port)] },
+  });
 
 /** The same, in a Pod without an instance. */
-export const echoingProgram = (port: number): PodProgram => ({ image: realNodeImage('tools'), command: ['python3', '-c', ECHO, String(port)] });
+export const echoingProgram = (port: number): PodProgram => ({
+  image: realNodeImage('tools'),
+  command: ['python3', '-c', ECHO, String(port)],
+});
 
 /** Serves HTTP on all of its addresses. */
-export const webOrder = (pods: PodDriver, port: number, container: Partial<ContainerDefinition> = {}): Birth =>
-  realOrder(pods, { image: realNodeImage('tools'), given: { command: ['python3', '-m', 'http.server', String(port)] }, ...container });
+export const webOrder = (
+  pods: PodDriver,
+  port: number,
+  container: Partial<ContainerDefinition> = {},
+): Birth =>
+  realOrder(pods, {
+    image: realNodeImage('tools'),
+    given: { command: ['python3', '-m', 'http.server', String(port)] },
+    ...container,
+  });
 
 const ECHO = `
 import socketserver, sys
@@ -92,16 +125,33 @@ class Server(socketserver.ThreadingTCPServer):
     request_queue_size = 64
 Server(("127.0.0.1", ${RELAY_PORT}), Relay).serve_forever()`;
 
-/** A template of one container of 64 MiB, for little of the node is set aside: it has no more than this machine. */
+/**
+ * A template of one container of 64 MiB, for little of the node is set aside: it has no more than
+ * this machine.
+ */
 export const realTemplate = (
-  name: string, command: readonly string[], { image = 'tools', ...part }: { readonly image?: 'busybox' | 'tools'; readonly endpoints?: readonly object[] } = {},
+  name: string,
+  command: readonly string[],
+  {
+    image = 'tools',
+    ...part
+  }: { readonly image?: 'busybox' | 'tools'; readonly endpoints?: readonly object[] } = {},
 ): object => ({
-  apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name },
+  apiVersion: 'sandpool.dev/v1alpha1',
+  kind: 'SandboxTemplate',
+  metadata: { name },
   spec: {
-    containers: [{
-      name: 'main', image: realNodeImage(image), command,
-      resources: { requests: { cpu: '10m', memory: '16Mi' }, limits: { cpu: '500m', memory: '64Mi' } },
-    }],
+    containers: [
+      {
+        name: 'main',
+        image: realNodeImage(image),
+        command,
+        resources: {
+          requests: { cpu: '10m', memory: '16Mi' },
+          limits: { cpu: '500m', memory: '64Mi' },
+        },
+      },
+    ],
     ...part,
     startupTimeout: '30s',
   },

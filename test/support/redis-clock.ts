@@ -1,16 +1,32 @@
 import type { Redis } from 'ioredis';
 
-/** As if so many ms went by in this Redis: whatever ends, ends sooner, and moments that were noted lie further back. */
-export const advanceRedis = async (nodes: readonly Redis[], milliseconds: number): Promise<void> => {
+/**
+ * As if so many ms went by in this Redis: whatever ends, ends sooner, and moments that were noted
+ * lie further back.
+ */
+export const advanceRedis = async (
+  nodes: readonly Redis[],
+  milliseconds: number,
+): Promise<void> => {
   for (const node of nodes) {
     for (const key of await node.keys('*')) {
       if (key.includes('{leases}')) continue;
       const left = await node.pttl(key);
       if (left >= 0) await node.pexpire(key, left - milliseconds);
-      if (/:(times|requests|unsettled:\w+|working:[\w-]+)$/.test(key)) await Promise.all((await node.zrange(key, '0', '-1')).map((member) => node.zincrby(key, -milliseconds, member)));
-      if (key.endsWith(':marks')) for (const field of await node.hkeys(key)) if (field !== ':run') await node.hincrby(key, field, -milliseconds);
-      if (key.includes(':waiting-seen:')) for (const field of await node.hkeys(key)) if (field !== ':front') await node.hincrby(key, field, -milliseconds);
-      if (key.includes(':request:') && await node.hexists(key, 'until') === 1) await node.hincrby(key, 'until', -milliseconds);
+      if (/:(times|requests|unsettled:\w+|working:[\w-]+)$/.test(key))
+        await Promise.all(
+          (await node.zrange(key, '0', '-1')).map((member) =>
+            node.zincrby(key, -milliseconds, member),
+          ),
+        );
+      if (key.endsWith(':marks'))
+        for (const field of await node.hkeys(key))
+          if (field !== ':run') await node.hincrby(key, field, -milliseconds);
+      if (key.includes(':waiting-seen:'))
+        for (const field of await node.hkeys(key))
+          if (field !== ':front') await node.hincrby(key, field, -milliseconds);
+      if (key.includes(':request:') && (await node.hexists(key, 'until')) === 1)
+        await node.hincrby(key, 'until', -milliseconds);
     }
   }
 };

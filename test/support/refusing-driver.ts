@@ -2,7 +2,10 @@ import type { InstanceId, Revision } from '../../src/model/identifiers.ts';
 import type { End, InstanceFact } from '../../src/model/sandbox.ts';
 import { FakeSandboxDriver } from './fake-sandbox-driver.ts';
 
-/** `deletes`: writes that end something are refused. `all`: reads are, too. `silent`: nothing is answered. */
+/**
+ * `deletes`: writes that end something are refused. `all`: reads are, too. `silent`: nothing is
+ * answered.
+ */
 export type Refusal = 'deletes' | 'all' | 'silent';
 
 /** A driver that refuses what concerns some namespaces, as where a role binding lacks there. */

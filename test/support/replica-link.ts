@@ -22,16 +22,38 @@ interface Ends {
   readonly tls?: ProxyTls;
 }
 
-export const aReplicaLink = async (name: string, { cluster, redis, folder, tls }: Ends): Promise<ReplicaLink> => {
-  const [toApi, toRedis] = [new FaultProxy(placeOf(cluster.server), tls), new FaultProxy(placeOf(redis.settings.urls[0] ?? ''))];
+export const aReplicaLink = async (
+  name: string,
+  { cluster, redis, folder, tls }: Ends,
+): Promise<ReplicaLink> => {
+  const [toApi, toRedis] = [
+    new FaultProxy(placeOf(cluster.server), tls),
+    new FaultProxy(placeOf(redis.settings.urls[0] ?? '')),
+  ];
   const [apiPort, redisPort] = [await toApi.start(), await toRedis.start()];
   const kubeconfig = join(folder, `${name}.kubeconfig`);
-  writeFileSync(kubeconfig, readFileSync(cluster.kubeconfig('sandpool'), 'utf8').replaceAll(cluster.server, `https://127.0.0.1:${apiPort}`), { mode: 0o600 });
+  writeFileSync(
+    kubeconfig,
+    readFileSync(cluster.kubeconfig('sandpool'), 'utf8').replaceAll(
+      cluster.server,
+      `https://127.0.0.1:${apiPort}`,
+    ),
+    { mode: 0o600 },
+  );
   return {
-    toApi, toRedis,
-    env: { SANDPOOL_KUBERNETES_KUBECONFIG: kubeconfig, SANDPOOL_REDIS_URLS: `redis://127.0.0.1:${redisPort}` },
-    stop: async () => { await Promise.all([toApi.stop(), toRedis.stop()]); },
+    toApi,
+    toRedis,
+    env: {
+      SANDPOOL_KUBERNETES_KUBECONFIG: kubeconfig,
+      SANDPOOL_REDIS_URLS: `redis://127.0.0.1:${redisPort}`,
+    },
+    stop: async () => {
+      await Promise.all([toApi.stop(), toRedis.stop()]);
+    },
   };
 };
 
-const placeOf = (url: string): { readonly host: string; readonly port: number } => ({ host: '127.0.0.1', port: Number(new URL(url).port) });
+const placeOf = (url: string): { readonly host: string; readonly port: number } => ({
+  host: '127.0.0.1',
+  port: Number(new URL(url).port),
+});

@@ -1,7 +1,13 @@
 import { eventually } from './eventually.ts';
 import type { HttpClient } from './http-client.ts';
 
-export interface PoolCondition { readonly type: string; readonly status: string; readonly reason: string; readonly message: string; readonly lastTransitionTime: string }
+export interface PoolCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly lastTransitionTime: string;
+}
 
 /** Of a pool's answer, what tells of a rollout. */
 export interface RollingStatus {
@@ -26,29 +32,45 @@ export class RollingPool {
 
   async status(): Promise<RollingStatus> {
     const answer = await this.#client.get(`/sandboxpools/${this.#name}`);
-    if (answer.status !== 200) throw new Error(`the pool answered ${answer.status}: ${answer.text}`);
+    if (answer.status !== 200)
+      throw new Error(`the pool answered ${answer.status}: ${answer.text}`);
     return (JSON.parse(answer.text) as { template: { status: RollingStatus } }).template.status;
   }
 
   /** Answers the new revision. */
   async edit(body: object): Promise<string> {
     const answer = await this.#client.put(`/sandboxpools/${this.#name}`, body);
-    if (answer.status !== 200) throw new Error(`the edit was answered with ${answer.status}: ${answer.text}`);
+    if (answer.status !== 200)
+      throw new Error(`the edit was answered with ${answer.status}: ${answer.text}`);
     return (await this.status()).updateRevision;
   }
 
   /** Waits until the pool is as it should be; every status on the way is shown to `see`. */
-  async until(what: string, look: (status: RollingStatus) => boolean, see: (status: RollingStatus) => void = () => undefined): Promise<RollingStatus> {
+  async until(
+    what: string,
+    look: (status: RollingStatus) => boolean,
+    see: (status: RollingStatus) => void = () => undefined,
+  ): Promise<RollingStatus> {
     let status = await this.status();
-    await eventually(async () => {
-      status = await this.status();
-      see(status);
-      return look(status);
-    }, what, 40_000).catch((error: unknown) => { throw new Error(`${String(error)}: ${JSON.stringify(status)}`); });
+    await eventually(
+      async () => {
+        status = await this.status();
+        see(status);
+        return look(status);
+      },
+      what,
+      40_000,
+    ).catch((error: unknown) => {
+      throw new Error(`${String(error)}: ${JSON.stringify(status)}`);
+    });
     return status;
   }
 
   rolledOut(see?: (status: RollingStatus) => void): Promise<RollingStatus> {
-    return this.until('it is rolled out', ({ phase, outdatedReplicas }) => phase === 'Ready' && outdatedReplicas === 0, see);
+    return this.until(
+      'it is rolled out',
+      ({ phase, outdatedReplicas }) => phase === 'Ready' && outdatedReplicas === 0,
+      see,
+    );
   }
 }

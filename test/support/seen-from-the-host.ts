@@ -15,19 +15,33 @@ export const initOf = (dataDir: string, id: string): number => {
 export const processesBeside = (init: number): readonly number[] => {
   const space = linkOf(`/proc/${init}/ns/pid`);
   if (space === '') return [];
-  return readdirSync('/proc').filter((name) => /^\d+$/.test(name) && linkOf(`/proc/${name}/ns/pid`) === space).map(Number);
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && linkOf(`/proc/${name}/ns/pid`) === space)
+    .map(Number);
 };
 
-/** User and group ids, as the host has them, of all processes that a sandbox's own /proc shows: a quick look. */
+/**
+ * User and group ids, as the host has them, of all processes that a sandbox's own /proc shows: a
+ * quick look.
+ */
 export const idsInside = (init: number): readonly string[] => {
   const proc = `/proc/${init}/root/proc`;
-  return readdirSync(proc).flatMap((name) => textOf(`${proc}/${name}/status`).match(/^[UG]id:.*$/gm) ?? []).map((line) => line.slice(4).trim());
+  return readdirSync(proc)
+    .flatMap((name) => textOf(`${proc}/${name}/status`).match(/^[UG]id:.*$/gm) ?? [])
+    .map((line) => line.slice(4).trim());
 };
 
 /** The field of /proc/PID/status; empty where it has ended. */
 export const statusField = (pid: number, field: string): string => {
-  const line = textOf(`/proc/${pid}/status`).split('\n').find((text) => text.startsWith(`${field}:`));
-  return line?.slice(field.length + 1).trim().replaceAll('\t', ' ') ?? '';
+  const line = textOf(`/proc/${pid}/status`)
+    .split('\n')
+    .find((text) => text.startsWith(`${field}:`));
+  return (
+    line
+      ?.slice(field.length + 1)
+      .trim()
+      .replaceAll('\t', ' ') ?? ''
+  );
 };
 
 /** The process of these whose command line has the words. */
@@ -38,19 +52,27 @@ export const cgroupOf = (pid: number): string => textOf(`/proc/${pid}/cgroup`);
 
 /** Its namespaces by kind. */
 export const namespacesOf = (pid: number): Readonly<Record<string, string>> =>
-  Object.fromEntries(['cgroup', 'ipc', 'mnt', 'net', 'pid', 'user', 'uts'].map((kind) => [kind, linkOf(`/proc/${pid}/ns/${kind}`)]));
+  Object.fromEntries(
+    ['cgroup', 'ipc', 'mnt', 'net', 'pid', 'user', 'uts'].map((kind) => [
+      kind,
+      linkOf(`/proc/${pid}/ns/${kind}`),
+    ]),
+  );
 
 /** What its descriptors lead to, by number. */
 export const descriptorsOf = (pid: number): Readonly<Record<string, string>> => {
   try {
-    return Object.fromEntries(readdirSync(`/proc/${pid}/fd`).map((fd) => [fd, linkOf(`/proc/${pid}/fd/${fd}`)]));
+    return Object.fromEntries(
+      readdirSync(`/proc/${pid}/fd`).map((fd) => [fd, linkOf(`/proc/${pid}/fd/${fd}`)]),
+    );
   } catch {
     return {};
   }
 };
 
 /** Resident memory, in bytes. */
-export const residentOf = (pid: number): number => Number(/^\d+/.exec(statusField(pid, 'VmRSS'))?.[0] ?? 0) * 1_024;
+export const residentOf = (pid: number): number =>
+  Number(/^\d+/.exec(statusField(pid, 'VmRSS'))?.[0] ?? 0) * 1_024;
 
 const textOf = (path: string): string => {
   try {

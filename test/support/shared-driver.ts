@@ -9,7 +9,10 @@ export interface DriverView extends SandboxDriver {
   catchUp(): void;
 }
 
-/** Each replica is told all that happens; what is shown uncached is the truth. Writes are reported, as a cluster's watch has it. */
+/**
+ * Each replica is told all that happens; what is shown uncached is the truth. Writes are reported,
+ * as a cluster's watch has it.
+ */
 export class SharedDriver {
   readonly truth: FakeSandboxDriver;
   readonly #views: ((fact: InstanceFact) => void)[] = [];
@@ -22,13 +25,18 @@ export class SharedDriver {
     const { truth } = this;
     let late: InstanceFact[] | undefined;
     let report: (fact: InstanceFact) => void = () => undefined;
-    const tell = (fact: InstanceFact): void => { if (late) late.push(fact); else report(fact); };
+    const tell = (fact: InstanceFact): void => {
+      if (late) late.push(fact);
+      else report(fact);
+    };
     return {
       describe: () => truth.describe(),
       watch: async (to) => {
         report = to;
         this.#views.push(tell);
-        await truth.watch((fact) => { for (const view of this.#views) view(fact); });
+        await truth.watch((fact) => {
+          for (const view of this.#views) view(fact);
+        });
       },
       check: (definition) => truth.check(definition),
       expect: () => truth.expect(),
@@ -42,11 +50,15 @@ export class SharedDriver {
       read: (id) => truth.read(id),
       confirm: (id) => truth.read(id),
       idle: async (poolUid) => {
-        const facts = await Promise.all((await truth.records.all()).map(({ record }) => truth.read(record.id)));
+        const facts = await Promise.all(
+          (await truth.records.all()).map(({ record }) => truth.read(record.id)),
+        );
         return facts.filter(({ record }) => record?.poolUid === poolUid && record.state === 'idle');
       },
       claimedUnder: async (markKey) => {
-        const found = (await truth.records.all()).filter(({ record }) => record.claim?.mark?.key === markKey);
+        const found = (await truth.records.all()).filter(
+          ({ record }) => record.claim?.mark?.key === markKey,
+        );
         return await Promise.all(found.map(({ record }) => truth.read(record.id)));
       },
       caughtUp: async () => {
@@ -60,7 +72,9 @@ export class SharedDriver {
       probe: (id) => truth.probe(id),
       dial: (...call) => truth.dial(...call),
       stop: async () => undefined,
-      lag: () => { late ??= []; },
+      lag: () => {
+        late ??= [];
+      },
       catchUp: () => {
         const due = late ?? [];
         late = undefined;

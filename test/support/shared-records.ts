@@ -4,17 +4,30 @@ import { OutcomeUnknown, RecordConflict } from '../../src/contracts/sandbox-driv
 import { Mirror, type Version } from '../../src/model/mirror.ts';
 import type { WriteFault } from './memory-instance-records.ts';
 
-/** One process's life: once it is over, nothing that it awaits comes, and nothing that it does has an effect. */
+/**
+ * One process's life: once it is over, nothing that it awaits comes, and nothing that it does has
+ * an effect.
+ */
 export class Life {
   #over = false;
 
-  get over(): boolean { return this.#over; }
+  get over(): boolean {
+    return this.#over;
+  }
 
-  end(): void { this.#over = true; }
+  end(): void {
+    this.#over = true;
+  }
 
   /** The clock as the process has it. */
   clock(clock: Clock): Clock {
-    return { now: () => clock.now(), at: (moment, due) => clock.at(moment, () => { if (!this.#over) due(); }) };
+    return {
+      now: () => clock.now(),
+      at: (moment, due) =>
+        clock.at(moment, () => {
+          if (!this.#over) due();
+        }),
+    };
   }
 
   /** What `work` comes to, or nothing ever. */
@@ -33,25 +46,38 @@ export class Life {
 const NEVER = new Promise<never>(() => undefined);
 
 /**
- * What one of several processes has of a store that all share. Its next updates fail as they are told to; what it watches may
- * come late. What it reads or writes itself it reports at once, as every store does.
+ * What one of several processes has of a store that all share. Its next updates fail as they are
+ * told to; what it watches may come late. What it reads or writes itself it reports at once, as
+ * every store does.
  */
 export class SharedRecords<T extends Named> implements Records<T> {
   readonly faults: WriteFault[] = [];
-  /** Until they are taken back. `blind`: what comes late does not come before `catchUp`, and it thinks that it has heard all. */
-  readonly failures: { get?: Error | undefined; caughtUp?: Error | undefined; blind?: boolean } = {};
+  /**
+   * Until they are taken back. `blind`: what comes late does not come before `catchUp`, and it
+   * thinks that it has heard all.
+   */
+  readonly failures: { get?: Error | undefined; caughtUp?: Error | undefined; blind?: boolean } =
+    {};
   /** The keys that were read. */
   readonly reads: string[] = [];
   readonly #truth: Records<T>;
   readonly #life: Life;
   readonly #followers: ((change: RecordChange<T>) => void)[] = [];
-  readonly #mirror = new Mirror<T>({ report: ({ type, record }) => { for (const follower of this.#followers) follower({ kind: type, record }); } });
+  readonly #mirror = new Mirror<T>({
+    report: ({ type, record }) => {
+      for (const follower of this.#followers) follower({ kind: type, record });
+    },
+  });
   #watching: Promise<void> | undefined;
   #late: (() => void)[] | undefined;
 
-  constructor(truth: Records<T>, life: Life) { [this.#truth, this.#life] = [truth, life]; }
+  constructor(truth: Records<T>, life: Life) {
+    [this.#truth, this.#life] = [truth, life];
+  }
 
-  list(): Promise<readonly T[]> { return this.#life.through(() => this.#truth.list()); }
+  list(): Promise<readonly T[]> {
+    return this.#life.through(() => this.#truth.list());
+  }
 
   get(key: string): Promise<T | undefined> {
     return this.#life.through(async () => {
@@ -64,7 +90,9 @@ export class SharedRecords<T extends Named> implements Records<T> {
     });
   }
 
-  create(draft: Omit<T, 'revision'>, permitted?: () => boolean): Promise<T> { return this.#life.through(async () => this.#learnt(await this.#truth.create(draft, permitted))); }
+  create(draft: Omit<T, 'revision'>, permitted?: () => boolean): Promise<T> {
+    return this.#life.through(async () => this.#learnt(await this.#truth.create(draft, permitted)));
+  }
 
   remove(record: T): Promise<void> {
     return this.#life.through(async () => {
@@ -87,7 +115,10 @@ export class SharedRecords<T extends Named> implements Records<T> {
   async watch(report: (change: RecordChange<T>) => void): Promise<void> {
     await (this.#watching ??= this.#truth.watch((change) => {
       if (this.#life.over) return;
-      if (this.#late) this.#late.push(() => { this.#take(change); });
+      if (this.#late)
+        this.#late.push(() => {
+          this.#take(change);
+        });
       else this.#take(change);
     }));
     for (const key of this.#mirror.keys()) {
@@ -105,7 +136,9 @@ export class SharedRecords<T extends Named> implements Records<T> {
   }
 
   /** What changes is told of at `catchUp`. */
-  lag(): void { this.#late ??= []; }
+  lag(): void {
+    this.#late ??= [];
+  }
 
   catchUp(): void {
     const due = this.#late ?? [];
@@ -124,6 +157,16 @@ export class SharedRecords<T extends Named> implements Records<T> {
   }
 }
 
-interface Named { readonly revision: string; readonly uid: string; readonly name: string; readonly owner: { readonly namespace: string } }
+interface Named {
+  readonly revision: string;
+  readonly uid: string;
+  readonly name: string;
+  readonly owner: { readonly namespace: string };
+}
 
-const versionOf = <T extends Named>(record: T): Version<T> => ({ key: `${record.owner.namespace}/${record.name}`, uid: record.uid, revision: record.revision, record });
+const versionOf = <T extends Named>(record: T): Version<T> => ({
+  key: `${record.owner.namespace}/${record.name}`,
+  uid: record.uid,
+  revision: record.revision,
+  record,
+});

@@ -24,32 +24,99 @@ import { TestClock } from './test-clock.ts';
 export type SharedReplica = Awaited<ReturnType<typeof aReplica>>;
 
 /** Stores that supervisors share, and a clock for all. */
-export const sharedStores = async (options: { readonly pool?: Partial<PoolRecord>; readonly startsByItself?: boolean } = {}) => {
+export const sharedStores = async (
+  options: { readonly pool?: Partial<PoolRecord>; readonly startsByItself?: boolean } = {},
+) => {
   const clock = new TestClock(Date.now());
   const pools = new MemoryPools();
   const pool = await pools.create(aPool(options.pool));
-  const truth = new FakeSandboxDriver({ reportsWrites: true, now: () => clock.now(), startsByItself: options.startsByItself ?? true });
-  return { clock, pools, pool, truth, history: new MemoryHistory(), driver: new SharedDriver(truth) };
+  const truth = new FakeSandboxDriver({
+    reportsWrites: true,
+    now: () => clock.now(),
+    startsByItself: options.startsByItself ?? true,
+  });
+  return {
+    clock,
+    pools,
+    pool,
+    truth,
+    history: new MemoryHistory(),
+    driver: new SharedDriver(truth),
+  };
 };
 
 /** What a replica has of those. */
-export interface ReplicaStores { readonly clock: Clock; readonly pools: Records<PoolRecord>; readonly history: History; readonly driver: SharedDriver }
+export interface ReplicaStores {
+  readonly clock: Clock;
+  readonly pools: Records<PoolRecord>;
+  readonly history: History;
+  readonly driver: SharedDriver;
+}
 
 /** A replica over the stores; it leads what the test gives it. */
-export const aReplica = async (stores: ReplicaStores, shared: Coordination, options: { readonly sandboxLimit?: number; readonly alongside?: Alongside } = {}) => {
+export const aReplica = async (
+  stores: ReplicaStores,
+  shared: Coordination,
+  options: { readonly sandboxLimit?: number; readonly alongside?: Alongside } = {},
+) => {
   const { clock, pools, history } = stores;
   const leases = new GivenLeases(shared.replicas());
   const coordination: Coordination = {
-    ...shared, lease: (shard) => leases.lease(shard), follow: (listener) => leases.follow(listener), giveUp: (shard) => leases.giveUp(shard), leave: () => { leases.leave(); }, join: () => { leases.join(); },
+    ...shared,
+    lease: (shard) => leases.lease(shard),
+    follow: (listener) => leases.follow(listener),
+    giveUp: (shard) => leases.giveUp(shard),
+    leave: () => {
+      leases.leave();
+    },
+    join: () => {
+      leases.join();
+    },
   };
   const driver = stores.driver.view();
   const events = new EventFeed({ clock, log: quietLog, history, coordination });
-  const supervisor = new Supervisor({ driver, pools, history, coordination, clock, log: quietLog, events, policy: aPolicy(), newId: () => v7(), ...(options.alongside ? { alongside: options.alongside } : {}) });
+  const supervisor = new Supervisor({
+    driver,
+    pools,
+    history,
+    coordination,
+    clock,
+    log: quietLog,
+    events,
+    policy: aPolicy(),
+    newId: () => v7(),
+    ...(options.alongside ? { alongside: options.alongside } : {}),
+  });
   await supervisor.start();
   let epoch = 0;
-  const lead = (): void => { epoch += 1; for (let shard = 0; shard < SHARDS; shard++) leases.give(shard, epoch); };
-  const die = (): void => { for (let shard = 0; shard < SHARDS; shard++) leases.take(shard, 'gone'); };
+  const lead = (): void => {
+    epoch += 1;
+    for (let shard = 0; shard < SHARDS; shard++) leases.give(shard, epoch);
+  };
+  const die = (): void => {
+    for (let shard = 0; shard < SHARDS; shard++) leases.take(shard, 'gone');
+  };
   const unsettled = new UnsettledRequests();
-  const claim = claimSandbox({ supervisor, coordination, clock, unsettled, quotaLimits: limitsOf({ sandboxes: options.sandboxLimit ?? 1_000 }), background: (_name, work) => { void work; } });
-  return { supervisor, driver, events, coordination, leases, lead, die, claim, unsettled, found: claimedUnder({ supervisor, clock, unsettled }) };
+  const claim = claimSandbox({
+    supervisor,
+    coordination,
+    clock,
+    unsettled,
+    quotaLimits: limitsOf({ sandboxes: options.sandboxLimit ?? 1_000 }),
+    background: (_name, work) => {
+      void work;
+    },
+  });
+  return {
+    supervisor,
+    driver,
+    events,
+    coordination,
+    leases,
+    lead,
+    die,
+    claim,
+    unsettled,
+    found: claimedUnder({ supervisor, clock, unsettled }),
+  };
 };

@@ -1,11 +1,16 @@
 import type { ChildProcess } from 'node:child_process';
 
 /** Has the process do nothing for so long (SIGSTOP, then SIGCONT), at least. */
-export const stoppedFor = async (milliseconds: number, { pid }: Pick<ChildProcess, 'pid'>): Promise<void> => {
+export const stoppedFor = async (
+  milliseconds: number,
+  { pid }: Pick<ChildProcess, 'pid'>,
+): Promise<void> => {
   if (pid === undefined) throw new Error('the process never began');
   process.kill(pid, 'SIGSTOP');
   try {
-    await new Promise((resolve) => { setTimeout(resolve, milliseconds); });
+    await new Promise((resolve) => {
+      setTimeout(resolve, milliseconds);
+    });
   } finally {
     process.kill(pid, 'SIGCONT');
   }

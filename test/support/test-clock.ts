@@ -1,6 +1,9 @@
 import type { Clock } from '../../src/contracts/clock.ts';
 
-/** A clock that stands still until it is moved. What falls due is called in the order of its moments, the clock standing at each. */
+/**
+ * A clock that stands still until it is moved. What falls due is called in the order of its
+ * moments, the clock standing at each.
+ */
 export class TestClock implements Clock {
   #now: number;
   #waiting: { readonly moment: number; readonly due: () => void }[] = [];
@@ -9,16 +12,22 @@ export class TestClock implements Clock {
     this.#now = now;
   }
 
-  now(): number { return this.#now; }
+  now(): number {
+    return this.#now;
+  }
 
   /** Moments that are waited for. */
-  get waiting(): number { return this.#waiting.length; }
+  get waiting(): number {
+    return this.#waiting.length;
+  }
 
   at(moment: number, due: () => void): () => void {
     const entry = { moment, due };
     const place = this.#waiting.findIndex((other) => other.moment > moment);
     this.#waiting.splice(place < 0 ? this.#waiting.length : place, 0, entry);
-    return () => { this.#waiting = this.#waiting.filter((other) => other !== entry); };
+    return () => {
+      this.#waiting = this.#waiting.filter((other) => other !== entry);
+    };
   }
 
   /** Also calls what was already due. What a callback arms within the distance is called too. */

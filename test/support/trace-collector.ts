@@ -10,17 +10,29 @@ export interface ReceivedSpan {
   readonly kind: number;
   readonly startTimeUnixNano: string;
   readonly endTimeUnixNano: string;
-  readonly attributes: readonly { readonly key: string; readonly value: Readonly<Record<string, string>> }[];
+  readonly attributes: readonly {
+    readonly key: string;
+    readonly value: Readonly<Record<string, string>>;
+  }[];
   readonly status: { readonly code: number };
 }
 
-interface Received { readonly resourceSpans: readonly { readonly resource: { readonly attributes: ReceivedSpan['attributes'] }; readonly scopeSpans: readonly { readonly spans: readonly ReceivedSpan[] }[] }[] }
+interface Received {
+  readonly resourceSpans: readonly {
+    readonly resource: { readonly attributes: ReceivedSpan['attributes'] };
+    readonly scopeSpans: readonly { readonly spans: readonly ReceivedSpan[] }[];
+  }[];
+}
 
 /** A collector of traces on the loopback, by OTLP over HTTP in JSON. */
 export class TraceCollector {
   /** Answered from now on. */
   status = 200;
-  readonly posts: { readonly path: string; readonly type: string | undefined; readonly text: string }[] = [];
+  readonly posts: {
+    readonly path: string;
+    readonly type: string | undefined;
+    readonly text: string;
+  }[] = [];
   readonly #server: Server;
 
   private constructor(server: Server) {
@@ -30,9 +42,15 @@ export class TraceCollector {
   static async start(): Promise<TraceCollector> {
     const server = createServer((request, response) => {
       let text = '';
-      request.setEncoding('utf8').on('data', (chunk: string) => { text += chunk; });
+      request.setEncoding('utf8').on('data', (chunk: string) => {
+        text += chunk;
+      });
       request.on('end', () => {
-        collector.posts.push({ path: request.url ?? '', type: request.headers['content-type'], text });
+        collector.posts.push({
+          path: request.url ?? '',
+          type: request.headers['content-type'],
+          text,
+        });
         response.writeHead(collector.status, { 'content-type': 'application/json' }).end('{}');
       });
     });
@@ -42,11 +60,21 @@ export class TraceCollector {
     return collector;
   }
 
-  get endpoint(): string { return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`; }
+  get endpoint(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
 
-  get resources(): readonly ReceivedSpan['attributes'][] { return this.#bodies.flatMap(({ resourceSpans }) => resourceSpans.map(({ resource }) => resource.attributes)); }
+  get resources(): readonly ReceivedSpan['attributes'][] {
+    return this.#bodies.flatMap(({ resourceSpans }) =>
+      resourceSpans.map(({ resource }) => resource.attributes),
+    );
+  }
 
-  get spans(): readonly ReceivedSpan[] { return this.#bodies.flatMap(({ resourceSpans }) => resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans))); }
+  get spans(): readonly ReceivedSpan[] {
+    return this.#bodies.flatMap(({ resourceSpans }) =>
+      resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans)),
+    );
+  }
 
   async stop(): Promise<void> {
     this.#server.closeAllConnections();
@@ -54,5 +82,7 @@ export class TraceCollector {
     await once(this.#server, 'close');
   }
 
-  get #bodies(): readonly Received[] { return this.posts.map(({ text }) => JSON.parse(text) as Received); }
+  get #bodies(): readonly Received[] {
+    return this.posts.map(({ text }) => JSON.parse(text) as Received);
+  }
 }

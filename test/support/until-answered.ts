@@ -1,10 +1,21 @@
 import { eventually } from './eventually.ts';
 import type { HttpAnswer } from './http-client.ts';
 
-/** Repeats what is refused for a moment, such as a template that is not known yet or a usage that is counted; resolves with the answer of this status. */
-export const untilAnswered = async (status: number, ask: () => Promise<HttpAnswer>, patienceMs = 30_000): Promise<HttpAnswer> => {
+/**
+ * Repeats what is refused for a moment, such as a template that is not known yet or a usage that is
+ * counted; resolves with the answer of this status.
+ */
+export const untilAnswered = async (
+  status: number,
+  ask: () => Promise<HttpAnswer>,
+  patienceMs = 30_000,
+): Promise<HttpAnswer> => {
   let answer: HttpAnswer | undefined;
-  await eventually(async () => (answer = await ask()).status === status, `an answer of ${status}`, patienceMs).catch((error: unknown) => {
+  await eventually(
+    async () => (answer = await ask()).status === status,
+    `an answer of ${status}`,
+    patienceMs,
+  ).catch((error: unknown) => {
     throw new Error(`${String(error)}, but ${answer?.status}: ${answer?.text}`);
   });
   if (!answer) throw new Error('nothing was asked');

@@ -3,27 +3,35 @@ import { checkDocumented } from './documented-answers.ts';
 import { parsedBody, parseRaw } from './http-client.ts';
 
 /**
- * Holds every answer that this server gives against the document, whoever asked: a client, the command line, bare bytes.
- * The function that it returns throws what did not fit.
+ * Holds every answer that this server gives against the document, whoever asked: a client, the
+ * command line, bare bytes. The function that it returns throws what did not fit.
  */
 export const watchAnswers = (server: Server): (() => void) => {
   const faults: unknown[] = [];
   server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
-    const { method = '', url: target = '' } = request; // as it came: the server may read it into another form
+    // as it came: the server may read it into another form
+    const { method = '', url: target = '' } = request;
     const parts: Buffer[] = [];
     const { end, write } = response;
-    const heard = (call: typeof end | typeof write) => (...given: readonly unknown[]) => {
-      const [body] = given;
-      if (typeof body === 'string' || body instanceof Uint8Array) parts.push(Buffer.from(body));
-      return Reflect.apply(call, response, given) as unknown;
-    };
+    const heard =
+      (call: typeof end | typeof write) =>
+      (...given: readonly unknown[]) => {
+        const [body] = given;
+        if (typeof body === 'string' || body instanceof Uint8Array) parts.push(Buffer.from(body));
+        return Reflect.apply(call, response, given) as unknown;
+      };
     Object.assign(response, { end: heard(end), write: heard(write) });
     response.once('finish', () => {
       // The head as it was sent: what is given to writeHead is in no getHeaders.
       const { headers } = parseRaw(String(Reflect.get(response, '_header')));
       const isStream = headers['content-type']?.startsWith('text/event-stream') === true;
       const text = isStream ? '' : Buffer.concat(parts).toString();
-      const answer = { status: response.statusCode, headers, text: method === 'HEAD' ? '' : text, json: parsedBody(text) };
+      const answer = {
+        status: response.statusCode,
+        headers,
+        text: method === 'HEAD' ? '' : text,
+        json: parsedBody(text),
+      };
       try {
         checkDocumented(method, target, answer);
       } catch (error) {

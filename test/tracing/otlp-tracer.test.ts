@@ -6,7 +6,11 @@ import { quietLog } from '../support/quiet-log.ts';
 import { TestClock } from '../support/test-clock.ts';
 import { TraceCollector } from '../support/trace-collector.ts';
 
-const PARENT = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', parentId: '00f067aa0ba902b7', sampled: true };
+const PARENT = {
+  traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
+  parentId: '00f067aa0ba902b7',
+  sampled: true,
+};
 
 describe('OtlpTracer', () => {
   let collector: TraceCollector;
@@ -14,12 +18,23 @@ describe('OtlpTracer', () => {
   const clock = new TestClock();
 
   const aTracer = (part: Partial<OtlpTracerDeps> = {}): OtlpTracer => {
-    const tracer = new OtlpTracer({ endpoint: collector.endpoint, log: quietLog, clock, samplePercent: 100, version: '1.2.3', replica: 'r1', waitMs: 1, ...part });
+    const tracer = new OtlpTracer({
+      endpoint: collector.endpoint,
+      log: quietLog,
+      clock,
+      samplePercent: 100,
+      version: '1.2.3',
+      replica: 'r1',
+      waitMs: 1,
+      ...part,
+    });
     tracers.push(tracer);
     return tracer;
   };
 
-  beforeEach(async () => { collector = await TraceCollector.start(); });
+  beforeEach(async () => {
+    collector = await TraceCollector.start();
+  });
   afterEach(async () => {
     await Promise.all(tracers.splice(0).map((tracer) => tracer.stop()));
     await collector.stop();
@@ -29,16 +44,43 @@ describe('OtlpTracer', () => {
     const span = aTracer().begin(PARENT);
     const now = performance.now();
     span.step('admit', now, now + 2.5);
-    span.end('POST /sandboxes', { 'http.response.status_code': 201, 'http.route': '/sandboxes' }, 'good');
+    span.end(
+      'POST /sandboxes',
+      { 'http.response.status_code': 201, 'http.route': '/sandboxes' },
+      'good',
+    );
 
     await eventually(() => collector.spans.length === 2, 'both are there');
     const [whole, step] = collector.spans;
-    expect(whole).to.deep.include({ traceId: PARENT.traceId, parentSpanId: PARENT.parentId, spanId: span.spanId, name: 'POST /sandboxes', kind: 2, status: { code: 0 } });
-    expect(whole?.attributes).to.deep.equal([{ key: 'http.response.status_code', value: { intValue: '201' } }, { key: 'http.route', value: { stringValue: '/sandboxes' } }]);
-    expect(step).to.deep.include({ traceId: PARENT.traceId, parentSpanId: span.spanId, name: 'admit', kind: 1 });
-    expect(Number(BigInt(step?.endTimeUnixNano ?? 0) - BigInt(step?.startTimeUnixNano ?? 0))).to.be.closeTo(2_500_000, 5_000);
-    expect(Number(BigInt(whole?.startTimeUnixNano ?? 0) / 1_000_000n)).to.be.closeTo(clock.now(), 1);
-    expect(collector.resources[0]).to.deep.include({ key: 'service.name', value: { stringValue: 'sandpool' } });
+    expect(whole).to.deep.include({
+      traceId: PARENT.traceId,
+      parentSpanId: PARENT.parentId,
+      spanId: span.spanId,
+      name: 'POST /sandboxes',
+      kind: 2,
+      status: { code: 0 },
+    });
+    expect(whole?.attributes).to.deep.equal([
+      { key: 'http.response.status_code', value: { intValue: '201' } },
+      { key: 'http.route', value: { stringValue: '/sandboxes' } },
+    ]);
+    expect(step).to.deep.include({
+      traceId: PARENT.traceId,
+      parentSpanId: span.spanId,
+      name: 'admit',
+      kind: 1,
+    });
+    expect(
+      Number(BigInt(step?.endTimeUnixNano ?? 0) - BigInt(step?.startTimeUnixNano ?? 0)),
+    ).to.be.closeTo(2_500_000, 5_000);
+    expect(Number(BigInt(whole?.startTimeUnixNano ?? 0) / 1_000_000n)).to.be.closeTo(
+      clock.now(),
+      1,
+    );
+    expect(collector.resources[0]).to.deep.include({
+      key: 'service.name',
+      value: { stringValue: 'sandpool' },
+    });
     expect(collector.posts[0]).to.include({ path: '/v1/traces', type: 'application/json' });
   });
 
@@ -47,13 +89,28 @@ describe('OtlpTracer', () => {
     const [good, failed] = [span.call('GET pods'), span.call('PUT sandboxes')];
     good.ended('good', {});
     span.end('POST /sandboxes', {}, 'good');
-    failed.ended('failed', { 'http.response.status_code': 409 }); // its request was answered meanwhile
+    // its request was answered meanwhile
+    failed.ended('failed', { 'http.response.status_code': 409 });
 
     await eventually(() => collector.spans.length === 3, 'all are there');
     const [, ...calls] = collector.spans;
-    expect(calls.map(({ name, kind, parentSpanId, status: { code } }) => [name, kind, parentSpanId, code])).to.deep.equal([['GET pods', 3, span.spanId, 0], ['PUT sandboxes', 3, span.spanId, 2]]);
-    expect([good, failed].map(({ traceparent }) => traceparent)).to.deep.equal(calls.map(({ spanId }) => `00-${PARENT.traceId}-${spanId}-01`));
-    expect(calls[1]?.attributes).to.deep.equal([{ key: 'http.response.status_code', value: { intValue: '409' } }]);
+    expect(
+      calls.map(({ name, kind, parentSpanId, status: { code } }) => [
+        name,
+        kind,
+        parentSpanId,
+        code,
+      ]),
+    ).to.deep.equal([
+      ['GET pods', 3, span.spanId, 0],
+      ['PUT sandboxes', 3, span.spanId, 2],
+    ]);
+    expect([good, failed].map(({ traceparent }) => traceparent)).to.deep.equal(
+      calls.map(({ spanId }) => `00-${PARENT.traceId}-${spanId}-01`),
+    );
+    expect(calls[1]?.attributes).to.deep.equal([
+      { key: 'http.response.status_code', value: { intValue: '409' } },
+    ]);
   });
 
   it('tells of 32 such requests at most', async () => {
@@ -100,7 +157,15 @@ describe('OtlpTracer', () => {
 
   it('says once that the collector takes nothing, drops it, and says once that it does again', async () => {
     const said: string[] = [];
-    const log: Log = { ...quietLog, warn: (_fields, event) => { said.push(event); }, info: (_fields, event) => { said.push(event); } };
+    const log: Log = {
+      ...quietLog,
+      warn: (_fields, event) => {
+        said.push(event);
+      },
+      info: (_fields, event) => {
+        said.push(event);
+      },
+    };
     const tracer = aTracer({ log });
     const told = async (): Promise<void> => {
       const before = collector.posts.length;
@@ -116,7 +181,10 @@ describe('OtlpTracer', () => {
     await told();
     await eventually(() => said.length === 2, 'and that it is over');
 
-    expect(said).to.deep.equal(['traces are not taken; they are dropped', 'traces are taken again']);
+    expect(said).to.deep.equal([
+      'traces are not taken; they are dropped',
+      'traces are taken again',
+    ]);
   });
 
   it('keeps no more than so many while the collector is away, and holds nobody up', async () => {

@@ -12,7 +12,9 @@ const KEPT_MS = 86_400_000;
 const FEW = 100;
 const MANY = 100_000;
 const LISTS = 200;
-/** Stands for what a day at 20 claims a second is to a Redis of some GiB: several times its memory. */
+/**
+ * Stands for what a day at 20 claims a second is to a Redis of some GiB: several times its memory.
+ */
 const MEMORY_BYTES = 16 * 2 ** 20;
 const DAY = 40_000;
 const AT_ONCE = 50;
@@ -22,23 +24,50 @@ const BATCH_MS = 45;
 const FULL = 0.6;
 
 const aHistory = async (redis: RedisServer): Promise<RedisHistory> => {
-  const history = new RedisHistory({ settings: redis.settings, clock: systemClock(), log: silentLog, retentionMs: KEPT_MS, bounds: { totalBytes: Number.MAX_SAFE_INTEGER, tenantBytes: Number.MAX_SAFE_INTEGER } });
+  const history = new RedisHistory({
+    settings: redis.settings,
+    clock: systemClock(),
+    log: silentLog,
+    retentionMs: KEPT_MS,
+    bounds: { totalBytes: Number.MAX_SAFE_INTEGER, tenantBytes: Number.MAX_SAFE_INTEGER },
+  });
   await history.start();
   return history;
 };
 
 const aFinished = (n: number, poolName = 'pool-0'): FinishedSandbox => ({
-  id: `0190d4a5-7b1e-7c3a-9f00-${n.toString(16).padStart(12, '0')}`, poolUid: 'u', poolName, owner: OWNER, createdAt: Date.now(), claimedAt: Date.now(), startedAt: Date.now(),
-  terminatedAt: Date.now(), recycledAt: Date.now(), cpu: '1', memory: '128Mi', containerImages: { main: 'registry.invalid/sandbox:1' }, endReason: 'deleted', exitCode: null,
+  id: `0190d4a5-7b1e-7c3a-9f00-${n.toString(16).padStart(12, '0')}`,
+  poolUid: 'u',
+  poolName,
+  owner: OWNER,
+  createdAt: Date.now(),
+  claimedAt: Date.now(),
+  startedAt: Date.now(),
+  terminatedAt: Date.now(),
+  recycledAt: Date.now(),
+  cpu: '1',
+  memory: '128Mi',
+  containerImages: { main: 'registry.invalid/sandbox:1' },
+  endReason: 'deleted',
+  exitCode: null,
 });
 
-/** Milliseconds of a list by pool, of one tenant, while all tenants together have so many pools with history. */
+/**
+ * Milliseconds of a list by pool, of one tenant, while all tenants together have so many pools with
+ * history.
+ */
 const listMs = async (pools: number): Promise<number> => {
   const redis = await startRedis();
   const history = await aHistory(redis);
   try {
     for (let n = 0; n < pools; n += AT_ONCE) {
-      await redis.client.hset(`${redis.settings.prefix}:{history}:groups`, ...Array.from({ length: AT_ONCE }, (_, i) => [`t/t/user-${n + i}/pool`, String(n + i + 10)]).flat());
+      await redis.client.hset(
+        `${redis.settings.prefix}:{history}:groups`,
+        ...Array.from({ length: AT_ONCE }, (_, i) => [
+          `t/t/user-${n + i}/pool`,
+          String(n + i + 10),
+        ]).flat(),
+      );
     }
     for (let n = 0; n < 20; n++) await history.record(aFinished(n));
     const times: number[] = [];
@@ -56,13 +85,18 @@ const listMs = async (pools: number): Promise<number> => {
 
 /** The most of Redis' memory that was in use, of 1, while far more history came than fits. */
 const mostUsed = async (say: (text: string) => void): Promise<number> => {
-  const redis = await startRedis({ config: [`maxmemory ${MEMORY_BYTES}`, 'maxmemory-policy noeviction'] });
+  const redis = await startRedis({
+    config: [`maxmemory ${MEMORY_BYTES}`, 'maxmemory-policy noeviction'],
+  });
   const history = await aHistory(redis);
-  const used = async (): Promise<number> => Number(/used_memory:(\d+)/.exec(await redis.client.info('memory'))?.[1]) / MEMORY_BYTES;
+  const used = async (): Promise<number> =>
+    Number(/used_memory:(\d+)/.exec(await redis.client.info('memory'))?.[1]) / MEMORY_BYTES;
   try {
     let most = 0;
     for (let n = 0; n < DAY; n += AT_ONCE) {
-      await Promise.all(Array.from({ length: AT_ONCE }, (_, i) => history.record(aFinished(n + i))));
+      await Promise.all(
+        Array.from({ length: AT_ONCE }, (_, i) => history.record(aFinished(n + i))),
+      );
       most = Math.max(most, await used());
       await pause(BATCH_MS);
     }
@@ -78,7 +112,8 @@ const mostUsed = async (say: (text: string) => void): Promise<number> => {
 
 export const history: Figure = {
   name: 'history',
-  about: 'a list by pool where others have much history, and what history leaves free of Redis\' memory',
+  about:
+    "a list by pool where others have much history, and what history leaves free of Redis' memory",
   run: async (bench) => {
     const [many, few]: [number[], number[]] = [[], []];
     for (let round = 0; round < bench.rounds; round += 1) {
@@ -86,8 +121,22 @@ export const history: Figure = {
       many.push(await listMs(MANY));
     }
     return [
-      { name: 'GET /sandboxes?poolName=, 100,000 groups of history / 100', unit: 'ms', better: 'less', ours: many, theirs: few, reach: 2, beyond: 1.2 },
-      { name: 'Redis memory in use at most, of maxmemory', unit: '', better: 'less', ours: [await mostUsed(bench.say)], reach: 0.7 },
+      {
+        name: 'GET /sandboxes?poolName=, 100,000 groups of history / 100',
+        unit: 'ms',
+        better: 'less',
+        ours: many,
+        theirs: few,
+        reach: 2,
+        beyond: 1.2,
+      },
+      {
+        name: 'Redis memory in use at most, of maxmemory',
+        unit: '',
+        better: 'less',
+        ours: [await mostUsed(bench.say)],
+        reach: 0.7,
+      },
     ];
   },
 };

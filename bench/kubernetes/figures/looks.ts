@@ -1,4 +1,11 @@
-import { createPool, onACluster, TEMPLATE, untilIdleOnAll, type BenchCluster, type BenchReplicas } from '../cluster.ts';
+import {
+  createPool,
+  onACluster,
+  TEMPLATE,
+  untilIdleOnAll,
+  type BenchCluster,
+  type BenchReplicas,
+} from '../cluster.ts';
 import { pause } from '../../process-facts.ts';
 import { aPodTemplate } from '../../../local-cluster/replicas.ts';
 
@@ -13,13 +20,23 @@ const READ = /^sandpool_store_seconds_count\{[^}]*operation="GET (pods|sandboxes
 
 /** The replicas' own counts: the reads of objects, not the lists that their mirrors begin with. */
 export const readsOf = async ({ replicas }: BenchReplicas): Promise<number> => {
-  const texts = await Promise.all(replicas.list.map(async ({ metricsAddress }) => (await fetch(metricsAddress)).text()));
-  return texts.flatMap((text) => [...text.matchAll(READ)]).reduce((sum, [, , count]) => sum + Number(count), 0);
+  const texts = await Promise.all(
+    replicas.list.map(async ({ metricsAddress }) => (await fetch(metricsAddress)).text()),
+  );
+  return texts
+    .flatMap((text) => [...text.matchAll(READ)])
+    .reduce((sum, [, , count]) => sum + Number(count), 0);
 };
 
-const readsACycle = async ({ bench, startReplicas }: BenchCluster, count: number): Promise<number> => {
+const readsACycle = async (
+  { bench, startReplicas }: BenchCluster,
+  count: number,
+): Promise<number> => {
   const started = await startReplicas(count, { SANDPOOL_KUBERNETES_TERMINATION_GRACE: GRACE });
-  const { services, first: { service } } = started;
+  const {
+    services,
+    first: { service },
+  } = started;
   await createPool(service, POOL, CYCLES);
   await untilIdleOnAll(services, POOL, CYCLES);
   await pause(ENDED_MS);
@@ -28,16 +45,29 @@ const readsACycle = async ({ bench, startReplicas }: BenchCluster, count: number
   await service.giveBack(claimed);
   await pause(ENDED_MS);
   await untilIdleOnAll(services, POOL, CYCLES);
-  const reads = (await readsOf(started) - before) / CYCLES;
+  const reads = ((await readsOf(started)) - before) / CYCLES;
   bench.say(`${count} replicas: ${reads.toFixed(2)} uncached reads a cycle`);
   return reads;
 };
 
 const looks = (count: number, reach: number) =>
-  onACluster(`looks-${count}`, `uncached reads of ${count} replicas for each sandbox that ends within its grace`, async (cluster) => {
-    await cluster.controlPlane.apply([aPodTemplate(TEMPLATE, LATE)]);
-    return [{ name: `uncached reads a cycle, ${count} replicas, grace ${GRACE}`, unit: '', better: 'less', ours: [await readsACycle(cluster, count)], reach, beyond: 2 }];
-  });
+  onACluster(
+    `looks-${count}`,
+    `uncached reads of ${count} replicas for each sandbox that ends within its grace`,
+    async (cluster) => {
+      await cluster.controlPlane.apply([aPodTemplate(TEMPLATE, LATE)]);
+      return [
+        {
+          name: `uncached reads a cycle, ${count} replicas, grace ${GRACE}`,
+          unit: '',
+          better: 'less',
+          ours: [await readsACycle(cluster, count)],
+          reach,
+          beyond: 2,
+        },
+      ];
+    },
+  );
 
 export const looksOfThree = looks(3, 4);
 export const looksOfTen = looks(10, 6);

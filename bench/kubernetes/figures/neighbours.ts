@@ -3,16 +3,33 @@ import { FLOODS } from '../../neighbours/floods.ts';
 import type { Figure } from '../../figure.ts';
 import { calm, createPool, onACluster, TEMPLATE } from '../cluster.ts';
 
-/** A row of figures for each flood that is not the nodes' to withstand, on a cluster of its own and one replica, which is the only one to withstand it. */
-export const neighbours: readonly Figure[] = FLOODS.filter(({ where }) => where === 'both').map((flood) =>
-  onACluster(`neighbours:${flood.name}`, `another tenant beside ${flood.about}`, async (cluster) => {
-    const { replicas, first: { service } } = await cluster.startReplicas(1);
-    const key = await replicas.tenant('noisy', 'noisy');
-    await createPool(service, 'known', 0); // from now on the replica knows templates and usage
-    return await beside(cluster.bench, flood, {
-      quiet: service,
-      quietSource: { templateName: TEMPLATE },
-      noisy: { port: service.port, key, template: TEMPLATE, image: 'registry.invalid/sandbox:1' },
-      calm: () => calm(cluster),
-    });
-  }));
+/**
+ * A row of figures for each flood that is not the nodes' to withstand, on a cluster of its own and
+ * one replica, which is the only one to withstand it.
+ */
+export const neighbours: readonly Figure[] = FLOODS.filter(({ where }) => where === 'both').map(
+  (flood) =>
+    onACluster(
+      `neighbours:${flood.name}`,
+      `another tenant beside ${flood.about}`,
+      async (cluster) => {
+        const {
+          replicas,
+          first: { service },
+        } = await cluster.startReplicas(1);
+        const key = await replicas.tenant('noisy', 'noisy');
+        await createPool(service, 'known', 0); // from now on the replica knows templates and usage
+        return await beside(cluster.bench, flood, {
+          quiet: service,
+          quietSource: { templateName: TEMPLATE },
+          noisy: {
+            port: service.port,
+            key,
+            template: TEMPLATE,
+            image: 'registry.invalid/sandbox:1',
+          },
+          calm: () => calm(cluster),
+        });
+      },
+    ),
+);

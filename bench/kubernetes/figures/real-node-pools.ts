@@ -21,12 +21,16 @@ const RESTART_PATIENCE_MS = 60_000;
 /** After the last Pod is gone: until what outlives its end would have been looked at. */
 const LOOKED_MS = 15_000;
 const container = {
-  name: 'main', image: realNodeImage('busybox'), command: ['sleep', 'infinity'],
+  name: 'main',
+  image: realNodeImage('busybox'),
+  command: ['sleep', 'infinity'],
   resources: { requests: { cpu: '10m', memory: '16Mi' }, limits: { cpu: '500m', memory: '32Mi' } },
 };
 /** A Pod of it is told to end by a signal that `sleep` as its first process does not heed. */
 const template = {
-  apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name: TEMPLATE },
+  apiVersion: 'sandpool.dev/v1alpha1',
+  kind: 'SandboxTemplate',
+  metadata: { name: TEMPLATE },
   spec: { containers: [container], startupTimeout: '120s' },
 };
 
@@ -36,11 +40,18 @@ export const realNodePools = (programs: string): Figure => ({
   about: `on a kubelet, containerd and runc: a pool of ${PODS} against as many raw Pods, ends at the default grace, commands after a restart of the kubelet`,
   run: async (bench) => {
     const cluster = await startCluster(bench, { realNode: programs });
-    const access = await readClusterAccess({ kubeconfig: cluster.controlPlane.kubeconfig('admin') }, silentLog);
+    const access = await readClusterAccess(
+      { kubeconfig: cluster.controlPlane.kubeconfig('admin') },
+      silentLog,
+    );
     const api = apiServer({ access, version: 'bench' });
     try {
       await cluster.controlPlane.apply(template);
-      const node = new PoolsOfNode(cluster, await cluster.startReplicas(1, { SANDPOOL_KUBERNETES_TERMINATION_GRACE: GRACE }), api);
+      const node = new PoolsOfNode(
+        cluster,
+        await cluster.startReplicas(1, { SANDPOOL_KUBERNETES_TERMINATION_GRACE: GRACE }),
+        api,
+      );
       await node.begin();
       const fills = await inPairs(bench, { ours: () => node.fill(), theirs: () => node.fillRaw() });
       const ends = [];
@@ -48,12 +59,36 @@ export const realNodePools = (programs: string): Figure => ({
       const restarts = [];
       for (let round = 0; round < bench.rounds; round += 1) restarts.push(await node.restart());
       return [
-        { name: `pool of ${PODS} idle on a real node / ${PODS} Pods running`, unit: 's', better: 'less', reach: 1.2, beyond: 1.05, ...fills },
-        { name: `DELETE until its Pod is gone, main is sleep, grace ${GRACE}`, unit: 'ms', better: 'less', ours: ends.map(({ ms }) => ms), reach: 6_000 },
-        { name: `uncached reads a cycle on a real node, grace ${GRACE}`, unit: '', better: 'less', ours: ends.map(({ reads }) => reads), reach: 2, beyond: 0 },
         {
-          name: 'first good command after a kubelet\'s restart / kubectl exec', unit: 'ms', better: 'less', reach: 1.1,
-          ours: restarts.map(({ ours }) => ours), theirs: restarts.map(({ theirs }) => theirs),
+          name: `pool of ${PODS} idle on a real node / ${PODS} Pods running`,
+          unit: 's',
+          better: 'less',
+          reach: 1.2,
+          beyond: 1.05,
+          ...fills,
+        },
+        {
+          name: `DELETE until its Pod is gone, main is sleep, grace ${GRACE}`,
+          unit: 'ms',
+          better: 'less',
+          ours: ends.map(({ ms }) => ms),
+          reach: 6_000,
+        },
+        {
+          name: `uncached reads a cycle on a real node, grace ${GRACE}`,
+          unit: '',
+          better: 'less',
+          ours: ends.map(({ reads }) => reads),
+          reach: 2,
+          beyond: 0,
+        },
+        {
+          name: "first good command after a kubelet's restart / kubectl exec",
+          unit: 'ms',
+          better: 'less',
+          reach: 1.1,
+          ours: restarts.map(({ ours }) => ours),
+          theirs: restarts.map(({ theirs }) => theirs),
         },
       ];
     } finally {
@@ -63,7 +98,10 @@ export const realNodePools = (programs: string): Figure => ({
   },
 });
 
-interface Claimed { readonly id: string; readonly pod: string }
+interface Claimed {
+  readonly id: string;
+  readonly pod: string;
+}
 
 class PoolsOfNode {
   readonly #cluster: BenchCluster;
@@ -119,7 +157,7 @@ class PoolsOfNode {
         await watched.until(pod);
       });
       await pause(LOOKED_MS);
-      return { ms, reads: (await readsOf(this.#replicas) - before) / ENDS };
+      return { ms, reads: ((await readsOf(this.#replicas)) - before) / ENDS };
     } finally {
       watched.stop();
     }
@@ -133,11 +171,24 @@ class PoolsOfNode {
     const { id, pod } = await this.#claim();
     const ours = async (): Promise<boolean> => {
       const body = JSON.stringify({ command: ['true'] });
-      return (await this.#service.answerTo({ method: 'POST', path: `/sandboxes/${id}/exec`, body })).status === 200;
+      return (
+        (await this.#service.answerTo({ method: 'POST', path: `/sandboxes/${id}/exec`, body }))
+          .status === 200
+      );
     };
     const theirs = async (): Promise<boolean> =>
-      (await controlPlane.kubectlAs('admin', ['exec', pod, '-n', this.#replicas.tenantNamespace, '--', 'true'])).exitCode === 0;
-    if (!await ours() || !await theirs()) throw new Error('a command fails before the kubelet is killed');
+      (
+        await controlPlane.kubectlAs('admin', [
+          'exec',
+          pod,
+          '-n',
+          this.#replicas.tenantNamespace,
+          '--',
+          'true',
+        ])
+      ).exitCode === 0;
+    if (!(await ours()) || !(await theirs()))
+      throw new Error('a command fails before the kubelet is killed');
     await controlPlane.realNode.kill('kubelet');
     const began = performance.now();
     await controlPlane.realNode.begin('kubelet');
@@ -151,18 +202,36 @@ class PoolsOfNode {
   }
 
   async #resize(replicas: number): Promise<void> {
-    await this.#service.call({ method: 'PUT', path: `/sandboxpools/${TEMPLATE}`, body: JSON.stringify({ replicas }) }, 200);
+    await this.#service.call(
+      { method: 'PUT', path: `/sandboxpools/${TEMPLATE}`, body: JSON.stringify({ replicas }) },
+      200,
+    );
   }
 
   async #untilEmpty(namespace: string): Promise<void> {
-    await this.#cluster.controlPlane.kubectl('wait', '--for=delete', 'pods', '--all', '-n', namespace, '--timeout=120s');
+    await this.#cluster.controlPlane.kubectl(
+      'wait',
+      '--for=delete',
+      'pods',
+      '--all',
+      '-n',
+      namespace,
+      '--timeout=120s',
+    );
   }
 
   async #claim(): Promise<Claimed> {
-    const answer = await this.#service.call({ method: 'POST', path: '/sandboxes', body: JSON.stringify({ poolName: TEMPLATE }) }, 201);
-    const { sandbox } = JSON.parse(answer) as { readonly sandbox: { readonly sandboxId: string; readonly podName: string } };
+    const answer = await this.#service.call(
+      { method: 'POST', path: '/sandboxes', body: JSON.stringify({ poolName: TEMPLATE }) },
+      201,
+    );
+    const { sandbox } = JSON.parse(answer) as {
+      readonly sandbox: { readonly sandboxId: string; readonly podName: string };
+    };
     return { id: sandbox.sandboxId, pod: sandbox.podName };
   }
 
-  get #service(): BenchReplicas['first']['service'] { return this.#replicas.first.service; }
+  get #service(): BenchReplicas['first']['service'] {
+    return this.#replicas.first.service;
+  }
 }

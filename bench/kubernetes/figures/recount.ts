@@ -14,7 +14,11 @@ import { API_VERSION } from '../../../src/k8s/resource.ts';
 import { Seals } from '../../../src/k8s/seals.ts';
 import { rewritten } from '../../../src/k8s/sandbox-resource.ts';
 import { usageRecords } from '../../../src/k8s/usage-records.ts';
-import { CLOSED_BREAKER, DEFAULT_UPDATE_STRATEGY, type PoolRecord } from '../../../src/model/pool.ts';
+import {
+  CLOSED_BREAKER,
+  DEFAULT_UPDATE_STRATEGY,
+  type PoolRecord,
+} from '../../../src/model/pool.ts';
 import type { InstanceDefinition } from '../../../src/model/template.ts';
 import type { Tenant } from '../../../src/model/tenant.ts';
 import { redisCoordination } from '../../../src/redis/coordination.ts';
@@ -31,7 +35,10 @@ const CLAIMING = 50;
 const AGAIN_MS = 50;
 const LIMIT_MS = 60_000;
 
-/** The way to usage that is made anew, with real classes over a real Redis and the pages that an API server would send: one replica does it all. */
+/**
+ * The way to usage that is made anew, with real classes over a real Redis and the pages that an API
+ * server would send: one replica does it all.
+ */
 export const recount: Figure = {
   name: 'recount',
   about: `Redis restarted with ${POOLS} pools of ${TENANTS} tenants and ${CLAIMED} claimed sandboxes, one replica: claims served again after`,
@@ -43,14 +50,37 @@ export const recount: Figure = {
       first.push(times.claiming);
       all.push(times.all);
       p99.push(times.p99);
-      bench.say(`recount: ${CLAIMING} tenants that claim ${times.claiming.toFixed(2)} s, all ${times.all.toFixed(2)} s, event loop p99 ${times.p99.toFixed(1)} ms`);
+      bench.say(
+        `recount: ${CLAIMING} tenants that claim ${times.claiming.toFixed(2)} s, all ${times.all.toFixed(2)} s, event loop p99 ${times.p99.toFixed(1)} ms`,
+      );
     }
     await records.stop();
     const which = `Redis restarted, ${POOLS} pools of ${TENANTS} tenants`;
     return [
-      { name: `${which}: claims of ${CLAIMING} tenants served again after`, unit: 's', better: 'less', ours: first, reach: 5, beyond: 3 },
-      { name: `${which}: usage of all known after`, unit: 's', better: 'less', ours: all, reach: 5, beyond: 3 },
-      { name: `${which}: event loop p99 meanwhile`, unit: 'ms', better: 'less', ours: p99, reach: 100, beyond: 50 },
+      {
+        name: `${which}: claims of ${CLAIMING} tenants served again after`,
+        unit: 's',
+        better: 'less',
+        ours: first,
+        reach: 5,
+        beyond: 3,
+      },
+      {
+        name: `${which}: usage of all known after`,
+        unit: 's',
+        better: 'less',
+        ours: all,
+        reach: 5,
+        beyond: 3,
+      },
+      {
+        name: `${which}: event loop p99 meanwhile`,
+        unit: 'ms',
+        better: 'less',
+        ours: p99,
+        reach: 100,
+        beyond: 50,
+      },
     ];
   },
 };
@@ -58,9 +88,23 @@ export const recount: Figure = {
 type SimulatedRecords = Awaited<ReturnType<typeof simulatedRecords>>;
 
 /** Seconds since Redis answered again, and milliseconds. */
-const restarted = async ({ usage, tenants }: SimulatedRecords): Promise<{ readonly claiming: number; readonly all: number; readonly p99: number }> => {
+const restarted = async ({
+  usage,
+  tenants,
+}: SimulatedRecords): Promise<{
+  readonly claiming: number;
+  readonly all: number;
+  readonly p99: number;
+}> => {
   const redis = await startRedis();
-  const { coordination, start, stop } = redisCoordination({ settings: redis.settings, replica: 'bench', usage, keptAnswers: { totalBytes: 268_435_456, tenantBytes: 33_554_432 }, clock: systemClock(), log: silentLog });
+  const { coordination, start, stop } = redisCoordination({
+    settings: redis.settings,
+    replica: 'bench',
+    usage,
+    keptAnswers: { totalBytes: 268_435_456, tenantBytes: 33_554_432 },
+    clock: systemClock(),
+    log: silentLog,
+  });
   await start();
   try {
     await servedAll(coordination, tenants); // as it was before
@@ -73,7 +117,11 @@ const restarted = async ({ usage, tenants }: SimulatedRecords): Promise<{ readon
     const claiming = performance.now() - began;
     loop.disable();
     await servedAll(coordination, tenants);
-    return { claiming: claiming / 1_000, all: (performance.now() - began) / 1_000, p99: loop.percentile(99) / 1e6 };
+    return {
+      claiming: claiming / 1_000,
+      all: (performance.now() - began) / 1_000,
+      p99: loop.percentile(99) / 1e6,
+    };
   } finally {
     await stop();
     await redis.stop();
@@ -87,7 +135,16 @@ const servedAll = async (coordination: Coordination, tenants: readonly Tenant[])
     const next: Tenant[] = [];
     for (let at = 0; at < waiting.length; at += CLAIMING) {
       const some = waiting.slice(at, at + CLAIMING);
-      const served = await Promise.all(some.map((owner) => coordination.admitClaim({ pool: { uid: 'p', owner }, instance: v7(), limit: 1e6, idle: 1 }).then(() => true, () => false)));
+      const served = await Promise.all(
+        some.map((owner) =>
+          coordination
+            .admitClaim({ pool: { uid: 'p', owner }, instance: v7(), limit: 1e6, idle: 1 })
+            .then(
+              () => true,
+              () => false,
+            ),
+        ),
+      );
       next.push(...some.filter((_, n) => served[n] !== true));
     }
     waiting = next;
@@ -98,65 +155,168 @@ const servedAll = async (coordination: Coordination, tenants: readonly Tenant[])
 
 /** Tells nothing until it is ended. */
 const silent = (signal: AbortSignal): AsyncIterable<never> => ({
-  [Symbol.asyncIterator]: () => ({ next: async () => { await once(signal, 'abort'); return { done: true, value: undefined }; } }),
+  [Symbol.asyncIterator]: () => ({
+    next: async () => {
+      await once(signal, 'abort');
+      return { done: true, value: undefined };
+    },
+  }),
 });
 
 /** Usage by the records that an API server would send in pages of JSON. */
 const simulatedRecords = async () => {
-  const tenants = Array.from({ length: TENANTS }, (_, n): Tenant => ({ namespace: `team-${n}`, team: `team-${n}`, user: 'u' }));
-  const seals = new Seals({ key: randomBytes(32), since: Number.NEGATIVE_INFINITY, now: () => Date.now() });
-  const resource = poolResource({ template: () => undefined, instanceType: () => undefined, check: () => undefined, teamOf: (namespace) => namespace, now: () => Date.now(), seals, grants: { ask: async () => ({ reason: 'NotAsked', message: '' }) } });
-  const ownerOf = (n: number): Tenant => tenants[n % TENANTS] ?? { namespace: '', team: '', user: '' };
-  const pools = Array.from({ length: POOLS }, (_, n) => poolObject(resource, aPool(n, ownerOf(n)), n));
+  const tenants = Array.from({ length: TENANTS }, (_, n): Tenant => ({
+    namespace: `team-${n}`,
+    team: `team-${n}`,
+    user: 'u',
+  }));
+  const seals = new Seals({
+    key: randomBytes(32),
+    since: Number.NEGATIVE_INFINITY,
+    now: () => Date.now(),
+  });
+  const resource = poolResource({
+    template: () => undefined,
+    instanceType: () => undefined,
+    check: () => undefined,
+    teamOf: (namespace) => namespace,
+    now: () => Date.now(),
+    seals,
+    grants: { ask: async () => ({ reason: 'NotAsked', message: '' }) },
+  });
+  const ownerOf = (n: number): Tenant =>
+    tenants[n % TENANTS] ?? { namespace: '', team: '', user: '' };
+  const pools = Array.from({ length: POOLS }, (_, n) =>
+    poolObject(resource, aPool(n, ownerOf(n)), n),
+  );
   const sandboxes = Array.from({ length: CLAIMED }, (_, n) => claimedObject(ownerOf(n), n));
-  const [poolPages, sandboxPages, poolsIn, sandboxesIn] = [pagesOf(pools), pagesOf(sandboxes), pagesByTenant(tenants, pools), pagesByTenant(tenants, sandboxes)];
+  const [poolPages, sandboxPages, poolsIn, sandboxesIn] = [
+    pagesOf(pools),
+    pagesOf(sandboxes),
+    pagesByTenant(tenants, pools),
+    pagesByTenant(tenants, sandboxes),
+  ];
   const read = async (pages: readonly string[], at: number): Promise<unknown> => {
     await delay(PAGE_MS);
     return JSON.parse(pages[at] ?? '{}') as unknown;
   };
   const listed = (path: string): readonly string[] => {
     const namespace = /namespaces\/([^/]+)/.exec(path)?.[1];
-    const [all, apart] = path.endsWith('/sandboxpools') ? [poolPages, poolsIn] : [sandboxPages, sandboxesIn];
-    return namespace === undefined ? all : apart.get(namespace) ?? [];
+    const [all, apart] = path.endsWith('/sandboxpools')
+      ? [poolPages, poolsIn]
+      : [sandboxPages, sandboxesIn];
+    return namespace === undefined ? all : (apart.get(namespace) ?? []);
   };
   const api = {
     list: (path: string, query: ListQuery) => read(listed(path), Number(query.continue ?? 0)),
     watch: (_path: string, _query: object, signal: AbortSignal) => silent(signal),
   } as unknown as ApiClient; // nothing is written or read by name
-  const server: ApiServer = { lane: () => api, calm: async () => undefined, close: async () => undefined };
-  const records = new ResourceRecords({ api: server, resource, log: silentLog, now: () => Date.now(), outdated: () => undefined });
+  const server: ApiServer = {
+    lane: () => api,
+    calm: async () => undefined,
+    close: async () => undefined,
+  };
+  const records = new ResourceRecords({
+    api: server,
+    resource,
+    log: silentLog,
+    now: () => Date.now(),
+    outdated: () => undefined,
+  });
   await records.watch(() => undefined);
   return { tenants, usage: usageRecords(api, records), stop: () => records.stop() };
 };
 
 /** Object n is of tenant n, modulo their number; by namespace. */
-const pagesByTenant = (tenants: readonly Tenant[], objects: readonly object[]): ReadonlyMap<string, readonly string[]> =>
-  new Map(tenants.map(({ namespace }, tenant) => [namespace, pagesOf(objects.filter((_, n) => n % TENANTS === tenant))]));
+const pagesByTenant = (
+  tenants: readonly Tenant[],
+  objects: readonly object[],
+): ReadonlyMap<string, readonly string[]> =>
+  new Map(
+    tenants.map(({ namespace }, tenant) => [
+      namespace,
+      pagesOf(objects.filter((_, n) => n % TENANTS === tenant)),
+    ]),
+  );
 
 const pagesOf = (objects: readonly object[]): readonly string[] => {
   const count = Math.ceil(objects.length / PAGE);
   return Array.from({ length: count }, (_, at) =>
-    JSON.stringify({ metadata: { resourceVersion: '1', ...(at + 1 < count ? { continue: String(at + 1) } : {}) }, items: objects.slice(at * PAGE, (at + 1) * PAGE) }));
+    JSON.stringify({
+      metadata: { resourceVersion: '1', ...(at + 1 < count ? { continue: String(at + 1) } : {}) },
+      items: objects.slice(at * PAGE, (at + 1) * PAGE),
+    }),
+  );
 };
 
 const DEFINITION: InstanceDefinition = {
-  containers: [{ name: 'main', image: 'registry.example/agent:1', command: ['sleep'], args: ['infinity'], env: { PATH: '/usr/bin' } }],
-  network: 'none', startupTimeoutMs: 60_000, idleTimeoutMs: 0, maxLifetimeMs: 0, cpu: '1', memory: '128Mi',
+  containers: [
+    {
+      name: 'main',
+      image: 'registry.example/agent:1',
+      command: ['sleep'],
+      args: ['infinity'],
+      env: { PATH: '/usr/bin' },
+    },
+  ],
+  network: 'none',
+  startupTimeoutMs: 60_000,
+  idleTimeoutMs: 0,
+  maxLifetimeMs: 0,
+  cpu: '1',
+  memory: '128Mi',
 } as unknown as InstanceDefinition;
 
 const aPool = (n: number, owner: Tenant): Omit<PoolRecord, 'revision'> => ({
-  uid: v7(), name: `pool-${n}`, owner, createdAt: 1, replicas: 2, source: { templateName: 'default' }, updateStrategy: DEFAULT_UPDATE_STRATEGY, templateVersion: '1',
-  labels: {}, annotations: {}, definition: DEFINITION, updateRevision: 'r1', breaker: CLOSED_BREAKER, deleting: false,
+  uid: v7(),
+  name: `pool-${n}`,
+  owner,
+  createdAt: 1,
+  replicas: 2,
+  source: { templateName: 'default' },
+  updateStrategy: DEFAULT_UPDATE_STRATEGY,
+  templateVersion: '1',
+  labels: {},
+  annotations: {},
+  definition: DEFINITION,
+  updateRevision: 'r1',
+  breaker: CLOSED_BREAKER,
+  deleting: false,
 });
 
-const poolObject = (resource: ReturnType<typeof poolResource>, pool: Omit<PoolRecord, 'revision'>, n: number): object => {
-  const metadata = { name: pool.name, namespace: pool.owner.namespace, uid: v7(), resourceVersion: String(n + 1), creationTimestamp: new Date().toISOString() };
+const poolObject = (
+  resource: ReturnType<typeof poolResource>,
+  pool: Omit<PoolRecord, 'revision'>,
+  n: number,
+): object => {
+  const metadata = {
+    name: pool.name,
+    namespace: pool.owner.namespace,
+    uid: v7(),
+    resourceVersion: String(n + 1),
+    creationTimestamp: new Date().toISOString(),
+  };
   const object = { apiVersion: API_VERSION, kind: 'SandboxPool', metadata, spec: {} };
   const { labels = {}, ...written } = resource.write(pool, object);
   return { ...object, metadata: { ...metadata, labels }, ...written };
 };
 
-const claimedObject = (owner: Tenant, n: number): object => rewritten({
-  id: v7(), revision: String(n + 1), state: 'claimed', poolUid: 'p', poolName: 'pool', poolOwner: owner, createdAt: 1, updateRevision: 'r1', cpu: '1', memory: '128Mi',
-  containerImages: { main: 'registry.example/agent:1' }, startupTimeoutMs: 60_000, claim: { owner, claimedAt: 1, idleTimeoutMs: 0, maxLifetimeMs: 0 },
-}, { uid: v7(), podUid: v7() });
+const claimedObject = (owner: Tenant, n: number): object =>
+  rewritten(
+    {
+      id: v7(),
+      revision: String(n + 1),
+      state: 'claimed',
+      poolUid: 'p',
+      poolName: 'pool',
+      poolOwner: owner,
+      createdAt: 1,
+      updateRevision: 'r1',
+      cpu: '1',
+      memory: '128Mi',
+      containerImages: { main: 'registry.example/agent:1' },
+      startupTimeoutMs: 60_000,
+      claim: { owner, claimedAt: 1, idleTimeoutMs: 0, maxLifetimeMs: 0 },
+    },
+    { uid: v7(), podUid: v7() },
+  );

@@ -5,7 +5,14 @@ import { claimsBy, makeKeys } from '../../many-keys.ts';
 import type { Measure } from '../../measure.ts';
 import { cpuMsOf } from '../../process-facts.ts';
 import { median } from '../../statistics.ts';
-import { calm, createPool, startCluster, untilIdleOnAll, type BenchCluster, type BenchReplicas } from '../cluster.ts';
+import {
+  calm,
+  createPool,
+  startCluster,
+  untilIdleOnAll,
+  type BenchCluster,
+  type BenchReplicas,
+} from '../cluster.ts';
 
 const KEYS = 1_000;
 const POOLS = 200;
@@ -14,8 +21,15 @@ const IDLE = 400;
 const PER_SECOND = 50;
 const CLAIMS = 100;
 
-interface Side extends BenchReplicas { readonly cluster: BenchCluster; readonly pools: readonly string[]; readonly claims: (from: number) => readonly Ask[] }
-interface Sample { readonly p50: number; readonly cpuMs: number }
+interface Side extends BenchReplicas {
+  readonly cluster: BenchCluster;
+  readonly pools: readonly string[];
+  readonly claims: (from: number) => readonly Ask[];
+}
+interface Sample {
+  readonly p50: number;
+  readonly cpuMs: number;
+}
 
 export const tenants: Figure = {
   name: 'tenants',
@@ -23,7 +37,11 @@ export const tenants: Figure = {
   run: async (bench) => {
     const [many, one] = [await startCluster(bench), await startCluster(bench)];
     try {
-      return await measure(bench, await filled(bench, many, { keys: KEYS, pools: POOLS }), await filled(bench, one, { keys: 1, pools: 1 }));
+      return await measure(
+        bench,
+        await filled(bench, many, { keys: KEYS, pools: POOLS }),
+        await filled(bench, one, { keys: 1, pools: 1 }),
+      );
     } finally {
       await Promise.all([many.end(), one.end()]);
     }
@@ -32,16 +50,32 @@ export const tenants: Figure = {
 
 const measure = async (bench: Bench, many: Side, one: Side): Promise<readonly Measure[]> => {
   const samples: { many: Sample[]; one: Sample[] } = { many: [], one: [] };
-  for (let n = 0; n <= bench.rounds; n += 1) { // the first one warms up
-    for (const side of n % 2 === 0 ? (['many', 'one'] as const) : (['one', 'many'] as const)) samples[side].push(await claimsOf(bench, side === 'many' ? many : one, n * CLAIMS));
+  for (let n = 0; n <= bench.rounds; n += 1) {
+    // the first one warms up
+    for (const side of n % 2 === 0 ? (['many', 'one'] as const) : (['one', 'many'] as const))
+      samples[side].push(await claimsOf(bench, side === 'many' ? many : one, n * CLAIMS));
   }
-  const pair = (name: string, of: (sample: Sample) => number): Measure =>
-    ({ name, unit: 'ms', better: 'less', ours: samples.many.slice(1).map(of), theirs: samples.one.slice(1).map(of), reach: 1.1, beyond: 1.03 });
+  const pair = (name: string, of: (sample: Sample) => number): Measure => ({
+    name,
+    unit: 'ms',
+    better: 'less',
+    ours: samples.many.slice(1).map(of),
+    theirs: samples.one.slice(1).map(of),
+    reach: 1.1,
+    beyond: 1.03,
+  });
   const which = `with ${KEYS} keys and ${POOLS} pools / with one of each`;
-  return [pair(`claim p50 ${which}`, ({ p50 }) => p50), pair(`processor time of a claim ${which}`, ({ cpuMs }) => cpuMs)];
+  return [
+    pair(`claim p50 ${which}`, ({ p50 }) => p50),
+    pair(`processor time of a claim ${which}`, ({ cpuMs }) => cpuMs),
+  ];
 };
 
-const claimsOf = async (bench: Bench, { cluster, claims, pools, services, first: { service, pid } }: Side, from: number): Promise<Sample> => {
+const claimsOf = async (
+  bench: Bench,
+  { cluster, claims, pools, services, first: { service, pid } }: Side,
+  from: number,
+): Promise<Sample> => {
   const before = cpuMsOf(pid);
   const result = await bench.load.open(service.port, claims(from), PER_SECOND);
   const cpuMs = (cpuMsOf(pid) - before) / CLAIMS;
@@ -52,13 +86,25 @@ const claimsOf = async (bench: Bench, { cluster, claims, pools, services, first:
   return { p50: median(result.latencies), cpuMs };
 };
 
-const filled = async (bench: Bench, cluster: BenchCluster, count: { readonly keys: number; readonly pools: number }): Promise<Side> => {
+const filled = async (
+  bench: Bench,
+  cluster: BenchCluster,
+  count: { readonly keys: number; readonly pools: number },
+): Promise<Side> => {
   const started = await cluster.startReplicas(1);
-  const { first: { service }, tenantKey } = started;
+  const {
+    first: { service },
+    tenantKey,
+  } = started;
   const pools = Array.from({ length: count.pools }, (_, n) => `bench-${n}`);
   for (const pool of pools) await createPool(service, pool, IDLE / pools.length);
-  const keys = [tenantKey, ...await makeKeys(bench.load, service, count.keys - 1)];
+  const keys = [tenantKey, ...(await makeKeys(bench.load, service, count.keys - 1))];
   for (const pool of pools) await untilIdleOnAll([service], pool, IDLE / pools.length);
   bench.say(`${keys.length} keys and ${pools.length} pools are there`);
-  return { ...started, cluster, pools, claims: (from) => claimsBy(keys, pools, { from, count: CLAIMS }) };
+  return {
+    ...started,
+    cluster,
+    pools,
+    claims: (from) => claimsBy(keys, pools, { from, count: CLAIMS }),
+  };
 };

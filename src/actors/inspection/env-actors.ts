@@ -15,7 +15,10 @@ export interface InspectedEnvsDeps {
   readonly pools: PoolHost;
 }
 
-export const inspectedMembers = ({ members, ...deps }: InspectedEnvsDeps & { readonly members: MemberHost }): InspectedActors => ({
+export const inspectedMembers = ({
+  members,
+  ...deps
+}: InspectedEnvsDeps & { readonly members: MemberHost }): InspectedActors => ({
   trails: members.trails,
   keyOf: keyIn(deps.envs),
   ofPool: (poolUid) => {
@@ -26,10 +29,14 @@ export const inspectedMembers = ({ members, ...deps }: InspectedEnvsDeps & { rea
     const view = members.whole(...partsOf(key));
     const since = members.trails.standing(key)?.since ?? 0;
     if (view) return inspectMember(key, view, since);
-    return members.isBroken(...partsOf(key)) ? inspectBroken(named(deps, 'member', key), since) : undefined;
+    return members.isBroken(...partsOf(key))
+      ? inspectBroken(named(deps, 'member', key), since)
+      : undefined;
   },
   durable: async (key) => {
-    const member = (await recorded(deps, key))?.members.find(({ name }) => name === partsOf(key)[1]);
+    const member = (await recorded(deps, key))?.members.find(
+      ({ name }) => name === partsOf(key)[1],
+    );
     return member && shownMember(member);
   },
   pendingOf: (key) => members.pendingOf(...partsOf(key)),
@@ -41,12 +48,18 @@ export const inspectedMembers = ({ members, ...deps }: InspectedEnvsDeps & { rea
   },
 });
 
-export const inspectedGroups = ({ groups, ...deps }: InspectedEnvsDeps & { readonly groups: GroupHost }): InspectedActors => ({
+export const inspectedGroups = ({
+  groups,
+  ...deps
+}: InspectedEnvsDeps & { readonly groups: GroupHost }): InspectedActors => ({
   trails: groups.trails,
   keyOf: keyIn(deps.envs),
   ofPool: (poolUid) => {
     const pool = deps.pools.recordOf(poolUid);
-    const group = pool?.env && deps.envs.get(pool.env.uid)?.members.find(({ name }) => name === pool.name)?.config.scalingGroup;
+    const group =
+      pool?.env &&
+      deps.envs.get(pool.env.uid)?.members.find(({ name }) => name === pool.name)?.config
+        .scalingGroup;
     return { keys: pool?.env && group !== undefined ? [`${pool.env.uid}/${group}`] : [] };
   },
   inspect: (key) => {
@@ -54,7 +67,9 @@ export const inspectedGroups = ({ groups, ...deps }: InspectedEnvsDeps & { reado
     const view = groups.whole(envUid, name);
     const since = groups.trails.standing(key)?.since ?? 0;
     if (view) return inspectGroup(key, { view, env: deps.envs.get(envUid), since });
-    return groups.isBroken(envUid, name) ? inspectBroken(named(deps, 'group', key), since) : undefined;
+    return groups.isBroken(envUid, name)
+      ? inspectBroken(named(deps, 'group', key), since)
+      : undefined;
   },
   durable: async (key) => {
     const env = await recorded(deps, key);
@@ -78,24 +93,35 @@ const partsOf = (key: string): readonly [envUid: string, name: string] => {
 const named = ({ envs }: InspectedEnvsDeps, kind: 'member' | 'group', key: string) => {
   const [envUid, name] = partsOf(key);
   const env = envs.get(envUid);
-  return { kind, key, name: env ? `${env.owner.namespace}/${env.name}/${name}` : key, shardKey: envUid };
+  return {
+    kind,
+    key,
+    name: env ? `${env.owner.namespace}/${env.name}/${name}` : key,
+    shardKey: envUid,
+  };
 };
 
 /** `{envUid}/{name}`, `{env}/{name}` or `{namespace}/{env}/{name}`. */
-const keyIn = (envs: EnvMirror) => (text: string, namespace: string): string | undefined => {
-  const parts = text.split('/');
-  const name = parts.at(-1) ?? '';
-  if (parts.length === 3) return keyFor(envs.index.uidOf(parts[0] ?? '', parts[1] ?? ''), name);
-  if (parts.length !== 2) return undefined;
-  const env = parts[0] ?? '';
-  return keyFor(envs.get(env) ? env : envs.index.uidOf(namespace, env), name);
-};
+const keyIn =
+  (envs: EnvMirror) =>
+  (text: string, namespace: string): string | undefined => {
+    const parts = text.split('/');
+    const name = parts.at(-1) ?? '';
+    if (parts.length === 3) return keyFor(envs.index.uidOf(parts[0] ?? '', parts[1] ?? ''), name);
+    if (parts.length !== 2) return undefined;
+    const env = parts[0] ?? '';
+    return keyFor(envs.get(env) ? env : envs.index.uidOf(namespace, env), name);
+  };
 
-const keyFor = (envUid: string | undefined, name: string): string | undefined => (envUid === undefined ? undefined : `${envUid}/${name}`);
+const keyFor = (envUid: string | undefined, name: string): string | undefined =>
+  envUid === undefined ? undefined : `${envUid}/${name}`;
 
-const recorded = async ({ envs, records }: Omit<InspectedEnvsDeps, 'pools'>, key: string): Promise<EnvRecord | undefined> => {
+const recorded = async (
+  { envs, records }: Omit<InspectedEnvsDeps, 'pools'>,
+  key: string,
+): Promise<EnvRecord | undefined> => {
   const [uid] = partsOf(key);
   const known = envs.get(uid);
-  const record = known && await records.get(`${known.owner.namespace}/${known.name}`);
+  const record = known && (await records.get(`${known.owner.namespace}/${known.name}`));
   return record?.uid === uid ? record : undefined;
 };

@@ -1,9 +1,21 @@
 import { BROKEN, type InspectedActor } from '../../model/inspection.ts';
 
-const WHY = 'its machine threw again and again; it is left alone until it is made anew, and the log has the error';
+const WHY =
+  'its machine threw again and again; it is left alone until it is made anew, and the log has the error';
 
-/** For people, what has no actor because that threw again and again. It knows no record, and waits for nothing. */
+/**
+ * For people, what has no actor because that threw again and again. It knows no record, and waits
+ * for nothing.
+ */
 export const inspectBroken = (
   named: Pick<InspectedActor, 'kind' | 'key' | 'name' | 'shardKey'>,
   since: number,
-): InspectedActor => ({ ...named, state: BROKEN, since, context: {}, deadlines: [], why: [WHY], record: {} });
+): InspectedActor => ({
+  ...named,
+  state: BROKEN,
+  since,
+  context: {},
+  deadlines: [],
+  why: [WHY],
+  record: {},
+});

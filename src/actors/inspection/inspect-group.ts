@@ -7,46 +7,110 @@ import { fields, moment } from './shown-fields.ts';
 type Context = GroupActorView['context'];
 
 /** An autoscaling group's actor for people. */
-export const inspectGroup = (key: string, { view: { state, context }, env, since }: { readonly view: GroupActorView; readonly env: EnvRecord | undefined; readonly since: number }): InspectedActor => {
+export const inspectGroup = (
+  key: string,
+  {
+    view: { state, context },
+    env,
+    since,
+  }: { readonly view: GroupActorView; readonly env: EnvRecord | undefined; readonly since: number },
+): InspectedActor => {
   const { group, rules, outlook, leading, woken, deadline } = context;
   const [envUid = ''] = key.split('/');
   return {
-    kind: 'group', key, name: env ? `${env.owner.namespace}/${env.name}/${group.name}` : key, shardKey: envUid, state, since,
+    kind: 'group',
+    key,
+    name: env ? `${env.owner.namespace}/${env.name}/${group.name}` : key,
+    shardKey: envUid,
+    state,
+    since,
     context: fields({
-      leading, woken, rules: rules.map((rule) => ({ ...rule })), memory: shownMemory(context.memory),
-      outlook: outlook && fields({
-        at: moment(outlook.at), seen: { ...outlook.seen }, wanted: outlook.wanted, limitedBy: [...outlook.limitedBy], countsDown: outlook.countsDown, retryAt: moment(outlook.retryAt), headroom: { ...outlook.headroom },
-      }),
+      leading,
+      woken,
+      rules: rules.map((rule) => ({ ...rule })),
+      memory: shownMemory(context.memory),
+      outlook:
+        outlook &&
+        fields({
+          at: moment(outlook.at),
+          seen: { ...outlook.seen },
+          wanted: outlook.wanted,
+          limitedBy: [...outlook.limitedBy],
+          countsDown: outlook.countsDown,
+          retryAt: moment(outlook.retryAt),
+          headroom: { ...outlook.headroom },
+        }),
     }),
-    deadlines: deadline === undefined ? [] : [{ what: 'it is looked at again', at: deadline }, ...retryOf(context)],
-    why: whyOf(context), record: shownGroup(context),
+    deadlines:
+      deadline === undefined
+        ? []
+        : [{ what: 'it is looked at again', at: deadline }, ...retryOf(context)],
+    why: whyOf(context),
+    record: shownGroup(context),
   };
 };
 
 /** What the env's record says of the group, with what its leader remembered there. */
-export const shownGroup = ({ group, memory }: Pick<Context, 'group' | 'memory'>): ShownFields => fields({
-  name: group.name, enabled: group.enabled, minReplicas: group.minReplicas, maxReplicas: group.maxReplicas,
-  scaleUpPolicy: { ...group.scaleUpPolicy }, scaleDownPolicy: { ...group.scaleDownPolicy }, lastDecision: memory.last, pending: memory.pending && shownDecision(memory.pending),
+export const shownGroup = ({ group, memory }: Pick<Context, 'group' | 'memory'>): ShownFields =>
+  fields({
+    name: group.name,
+    enabled: group.enabled,
+    minReplicas: group.minReplicas,
+    maxReplicas: group.maxReplicas,
+    scaleUpPolicy: { ...group.scaleUpPolicy },
+    scaleDownPolicy: { ...group.scaleDownPolicy },
+    lastDecision: memory.last,
+    pending: memory.pending && shownDecision(memory.pending),
+  });
+
+const retryOf = ({ outlook }: Context): readonly AwaitedMoment[] =>
+  outlook?.retryAt === undefined ? [] : [{ what: 'it may grow again', at: outlook.retryAt }];
+
+const shownMemory = (memory: Context['memory']): ShownFields =>
+  fields({
+    seenAt: moment(memory.seenAt),
+    grewAt: moment(memory.grewAt),
+    coolingFrom: moment(memory.coolingFrom),
+    lowSince: moment(memory.lowSince),
+    claimedAt: moment(memory.claimedAt),
+    windows: { idle: memory.idle.length, recommended: memory.recommended.length },
+    saturated: Object.fromEntries(
+      Object.entries(memory.saturated).map(([member, { until, reason }]) => [
+        member,
+        fields({ until: moment(until), reason }),
+      ]),
+    ),
+  });
+
+const shownDecision = ({
+  id,
+  cause,
+  changes,
+  wanted,
+  reason,
+  limitedBy,
+}: ScalingDecision): Shown => ({
+  id,
+  cause,
+  changes: changes.map((change) => ({ ...change })),
+  wanted,
+  reason,
+  limitedBy: [...limitedBy],
 });
-
-const retryOf = ({ outlook }: Context): readonly AwaitedMoment[] => (outlook?.retryAt === undefined ? [] : [{ what: 'it may grow again', at: outlook.retryAt }]);
-
-const shownMemory = (memory: Context['memory']): ShownFields => fields({
-  seenAt: moment(memory.seenAt), grewAt: moment(memory.grewAt), coolingFrom: moment(memory.coolingFrom), lowSince: moment(memory.lowSince), claimedAt: moment(memory.claimedAt),
-  windows: { idle: memory.idle.length, recommended: memory.recommended.length },
-  saturated: Object.fromEntries(Object.entries(memory.saturated).map(([member, { until, reason }]) => [member, fields({ until: moment(until), reason })])),
-});
-
-const shownDecision = ({ id, cause, changes, wanted, reason, limitedBy }: ScalingDecision): Shown =>
-  ({ id, cause, changes: changes.map((change) => ({ ...change })), wanted, reason, limitedBy: [...limitedBy] });
 
 const whyOf = ({ group, leading, outlook, memory }: Context): readonly string[] => [
   ...(group.enabled ? [] : ['it is switched off']),
   ...(leading ? [] : ['another replica decides for it; this one follows']),
-  ...(outlook ? [
-    `${outlook.wanted} are wanted; there are ${outlook.seen.running} running, ${outlook.seen.idle} idle, ${outlook.seen.starting} starting, ${outlook.seen.pending} claims that wait or were refused`,
-    ...outlook.limitedBy.map((limit) => `it has no more because of: ${limit}`),
-    ...(outlook.countsDown ? ['more are idle than needed, and go once the windows have ended'] : []),
-  ] : []),
-  ...(memory.pending ? [`decision ${memory.pending.id} is being carried out: ${memory.pending.reason}`] : []),
+  ...(outlook
+    ? [
+        `${outlook.wanted} are wanted; there are ${outlook.seen.running} running, ${outlook.seen.idle} idle, ${outlook.seen.starting} starting, ${outlook.seen.pending} claims that wait or were refused`,
+        ...outlook.limitedBy.map((limit) => `it has no more because of: ${limit}`),
+        ...(outlook.countsDown
+          ? ['more are idle than needed, and go once the windows have ended']
+          : []),
+      ]
+    : []),
+  ...(memory.pending
+    ? [`decision ${memory.pending.id} is being carried out: ${memory.pending.reason}`]
+    : []),
 ];

@@ -4,16 +4,44 @@ import type { MemberActorView } from '../member-host.ts';
 import { fields, moment } from './shown-fields.ts';
 
 /** A member's actor for people. */
-export const inspectMember = (key: string, { state, context }: MemberActorView, since: number): InspectedActor => {
-  const { fact: { env, member, pool, saturatedUntil }, trouble, done, asked, deadline, leading } = context;
+export const inspectMember = (
+  key: string,
+  { state, context }: MemberActorView,
+  since: number,
+): InspectedActor => {
+  const {
+    fact: { env, member, pool, saturatedUntil },
+    trouble,
+    done,
+    asked,
+    deadline,
+    leading,
+  } = context;
   const [envUid = '', name = ''] = key.split('/');
   return {
-    kind: 'member', key, name: env ? `${env.owner.namespace}/${env.name}/${name}` : key, shardKey: envUid, state, since,
+    kind: 'member',
+    key,
+    name: env ? `${env.owner.namespace}/${env.name}/${name}` : key,
+    shardKey: envUid,
+    state,
+    since,
     context: fields({
-      leading, asked, done: done && fields({ intent: done.type, at: moment(done.at) }), trouble: trouble && { ...trouble },
-      pool: pool && fields({ uid: pool.uid, revision: pool.revision, replicas: pool.replicas, deleting: pool.deleting }), saturatedUntil: moment(saturatedUntil),
+      leading,
+      asked,
+      done: done && fields({ intent: done.type, at: moment(done.at) }),
+      trouble: trouble && { ...trouble },
+      pool:
+        pool &&
+        fields({
+          uid: pool.uid,
+          revision: pool.revision,
+          replicas: pool.replicas,
+          deleting: pool.deleting,
+        }),
+      saturatedUntil: moment(saturatedUntil),
     }),
-    deadlines: deadline === undefined ? [] : [{ what: 'what it needs is tried again', at: deadline }],
+    deadlines:
+      deadline === undefined ? [] : [{ what: 'what it needs is tried again', at: deadline }],
     why: [
       ...(leading ? [] : ['another replica decides for it; this one follows']),
       ...(WHY[state] === undefined ? [] : [WHY[state]]),
@@ -24,10 +52,29 @@ export const inspectMember = (key: string, { state, context }: MemberActorView, 
   };
 };
 
-export const shownMember = ({ name, clusterId, createdAt, replicas, config, deleting }: EnvMember): ShownFields => fields({
-  name, clusterId, createdAt: moment(createdAt), replicas, deleting, scalingGroup: config.scalingGroup, instanceType: config.instanceType, multiplier: config.multiplier,
-  minReplicas: config.minReplicas, maxReplicas: config.maxReplicas, priority: config.priority, scaleUpPriority: config.scaleUpPriority, scaleDownPriority: config.scaleDownPriority,
-});
+export const shownMember = ({
+  name,
+  clusterId,
+  createdAt,
+  replicas,
+  config,
+  deleting,
+}: EnvMember): ShownFields =>
+  fields({
+    name,
+    clusterId,
+    createdAt: moment(createdAt),
+    replicas,
+    deleting,
+    scalingGroup: config.scalingGroup,
+    instanceType: config.instanceType,
+    multiplier: config.multiplier,
+    minReplicas: config.minReplicas,
+    maxReplicas: config.maxReplicas,
+    priority: config.priority,
+    scaleUpPriority: config.scaleUpPriority,
+    scaleDownPriority: config.scaleDownPriority,
+  });
 
 const WHY: Readonly<Record<string, string>> = {
   pending: 'its env lists it, and its pool is not there yet',

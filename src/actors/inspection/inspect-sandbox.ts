@@ -11,71 +11,143 @@ export const inspectSandbox = (snapshot: SandboxSnapshot, since: number): Inspec
   const { context, path, status } = snapshot;
   const record = recordIn(context);
   return {
-    kind: 'sandbox', key: context.id, name: `sb-${context.id}`, shardKey: context.poolUid, state: path, since, status,
-    context: contextOf(context), deadlines: deadlinesOf(context), why: whyOf(snapshot),
+    kind: 'sandbox',
+    key: context.id,
+    name: `sb-${context.id}`,
+    shardKey: context.poolUid,
+    state: path,
+    since,
+    status,
+    context: contextOf(context),
+    deadlines: deadlinesOf(context),
+    why: whyOf(snapshot),
     record: record ? shownInstance(record) : {},
   };
 };
 
 /** An instance's record, or what that will be. */
-export const shownInstance = (record: Omit<InstanceRecord, 'revision' | 'state'> & Partial<Pick<InstanceRecord, 'revision' | 'state'>>): ShownFields => fields({
-  id: record.id, revision: record.revision, state: record.state, poolUid: record.poolUid, poolName: record.poolName, poolOwner: tenant(record.poolOwner),
-  createdAt: moment(record.createdAt), updateRevision: record.updateRevision, cpu: record.cpu, memory: record.memory,
-  containerImages: record.containerImages, endpoints: Object.keys(record.endpoints ?? {}), startupTimeoutMs: record.startupTimeoutMs,
-  claim: record.claim && shownClaim(record.claim), end: record.end && { ...record.end },
-});
+export const shownInstance = (
+  record: Omit<InstanceRecord, 'revision' | 'state'> &
+    Partial<Pick<InstanceRecord, 'revision' | 'state'>>,
+): ShownFields =>
+  fields({
+    id: record.id,
+    revision: record.revision,
+    state: record.state,
+    poolUid: record.poolUid,
+    poolName: record.poolName,
+    poolOwner: tenant(record.poolOwner),
+    createdAt: moment(record.createdAt),
+    updateRevision: record.updateRevision,
+    cpu: record.cpu,
+    memory: record.memory,
+    containerImages: record.containerImages,
+    endpoints: Object.keys(record.endpoints ?? {}),
+    startupTimeoutMs: record.startupTimeoutMs,
+    claim: record.claim && shownClaim(record.claim),
+    end: record.end && { ...record.end },
+  });
 
 const shownClaim = ({ owner, claimedAt, idleTimeoutMs, maxLifetimeMs, mark }: Claim): ShownFields =>
-  fields({ owner: tenant(owner), claimedAt: moment(claimedAt), idleTimeoutMs, maxLifetimeMs, underIdempotencyKey: mark !== undefined });
+  fields({
+    owner: tenant(owner),
+    claimedAt: moment(claimedAt),
+    idleTimeoutMs,
+    maxLifetimeMs,
+    underIdempotencyKey: mark !== undefined,
+  });
 
-const contextOf = (context: Context): ShownFields => fields({
-  poolUid: context.poolUid, ordered: context.birth !== undefined, startedAt: moment(context.startedAt), availableAt: moment(context.availableAt),
-  since: moment(context.since), unready: context.unready, activeAt: moment(context.activeAt), working: context.working,
-  claiming: context.claiming && fields({ claim: shownClaim(context.claiming.claim), until: moment(context.claiming.until), repeated: context.claiming.repeated }),
-  end: context.end && { ...context.end }, asked: context.asked, forgotten: context.forgotten,
-  gone: context.gone && fields({ at: moment(context.gone.at), exitCode: context.gone.exitCode, removed: context.gone.removed ?? false }),
-});
+const contextOf = (context: Context): ShownFields =>
+  fields({
+    poolUid: context.poolUid,
+    ordered: context.birth !== undefined,
+    startedAt: moment(context.startedAt),
+    availableAt: moment(context.availableAt),
+    since: moment(context.since),
+    unready: context.unready,
+    activeAt: moment(context.activeAt),
+    working: context.working,
+    claiming:
+      context.claiming &&
+      fields({
+        claim: shownClaim(context.claiming.claim),
+        until: moment(context.claiming.until),
+        repeated: context.claiming.repeated,
+      }),
+    end: context.end && { ...context.end },
+    asked: context.asked,
+    forgotten: context.forgotten,
+    gone:
+      context.gone &&
+      fields({
+        at: moment(context.gone.at),
+        exitCode: context.gone.exitCode,
+        removed: context.gone.removed ?? false,
+      }),
+  });
 
 const deadlinesOf = (context: Context): readonly AwaitedMoment[] => {
   const claim = context.record?.claim;
-  const expiry = claim && !context.end ? expiryOf(claim, context.activeAt, context.working) : undefined;
+  const expiry =
+    claim && !context.end ? expiryOf(claim, context.activeAt, context.working) : undefined;
   return [
-    ...(context.deadline === undefined ? [] : [{ what: 'the state is looked at again', at: context.deadline }]),
-    ...(context.claiming ? [{ what: 'the request of the claim gives up', at: context.claiming.until }] : []),
+    ...(context.deadline === undefined
+      ? []
+      : [{ what: 'the state is looked at again', at: context.deadline }]),
+    ...(context.claiming
+      ? [{ what: 'the request of the claim gives up', at: context.claiming.until }]
+      : []),
     ...(expiry ? [{ what: `it ends: ${expiry.reason}`, at: expiry.at }] : []),
   ];
 };
 
 const whyOf = ({ path, context }: SandboxSnapshot): readonly string[] => [
   ...(WHY[path] === undefined ? [] : [WHY[path]]),
-  ...(path === 'starting.booting' || path === 'idle.unavailable' ? [`it is not ready: ${context.unready ?? 'nobody said why'}`] : []),
-  ...(context.claiming ? [`the claim is ${context.claiming.claim.owner.team}/${context.claiming.claim.owner.user}'s`] : []),
-  ...(path === 'running' && context.record?.claim ? [`${context.record.claim.owner.team}/${context.record.claim.owner.user} claimed it`] : []),
-  ...(context.working > 0 ? [`${context.working} commands or terminals are under way in it by this replica`] : []),
+  ...(path === 'starting.booting' || path === 'idle.unavailable'
+    ? [`it is not ready: ${context.unready ?? 'nobody said why'}`]
+    : []),
+  ...(context.claiming
+    ? [`the claim is ${context.claiming.claim.owner.team}/${context.claiming.claim.owner.user}'s`]
+    : []),
+  ...(path === 'running' && context.record?.claim
+    ? [`${context.record.claim.owner.team}/${context.record.claim.owner.user} claimed it`]
+    : []),
+  ...(context.working > 0
+    ? [`${context.working} commands or terminals are under way in it by this replica`]
+    : []),
   ...(context.end ? [`it is to end, or did: ${context.end.reason}`] : []),
-  ...(context.gone ? [`nothing of it runs any more${context.gone.exitCode === null ? '' : `; its process ended with ${context.gone.exitCode}`}`] : []),
+  ...(context.gone
+    ? [
+        `nothing of it runs any more${context.gone.exitCode === null ? '' : `; its process ended with ${context.gone.exitCode}`}`,
+      ]
+    : []),
 ];
 
 /** By state, in plain words. */
 const WHY: Readonly<Record<string, string>> = {
   'starting.ordered.launching': 'its launch was asked for, and is not answered yet',
-  'starting.ordered.uncertain': 'nobody knows whether its launch landed; it is repeated under the same id',
-  'starting.ordered.abandoned': 'another replica leads its pool now; it is gone on with only if its launch landed',
-  'starting.ordered.refused': 'its launch was refused; its record tells whether an earlier attempt landed',
+  'starting.ordered.uncertain':
+    'nobody knows whether its launch landed; it is repeated under the same id',
+  'starting.ordered.abandoned':
+    'another replica leads its pool now; it is gone on with only if its launch landed',
+  'starting.ordered.refused':
+    'its launch was refused; its record tells whether an earlier attempt landed',
   'starting.booting': 'it was launched, and is awaited to become ready',
   'idle.available': 'it is ready, and nobody has claimed it',
   'idle.unavailable': 'it was ready before, and is not claimable now',
   'claiming.writing': 'a claim of it is being written',
   'claiming.looking': 'a claim failed, or its outcome is unknown; its record is being read',
   'claiming.unwritten': 'a claim has not landed; it is written once more',
-  'running': 'it is claimed; it ends when its owner or a timeout says so, or when it dies',
-  'stopping.retiring': 'nobody needs it; its record is being deleted, unless somebody claims it first',
+  running: 'it is claimed; it ends when its owner or a timeout says so, or when it dies',
+  'stopping.retiring':
+    'nobody needs it; its record is being deleted, unless somebody claims it first',
   'stopping.looking': 'it is not known whether its record was deleted; it is being read',
   'stopping.unretired': 'its record could not be deleted; that is tried again',
   'stopping.releasing': 'that it ends is being noted durably',
   'stopping.unnoted': 'that it ends could not be noted; that is tried again',
-  'stopping.waiting': 'that it ends is durable; nothing of it must run any more before it is closed',
-  'stopping.left': 'what is left to do is the leader\'s; what that did comes as a fact',
+  'stopping.waiting':
+    'that it ends is durable; nothing of it must run any more before it is closed',
+  'stopping.left': "what is left to do is the leader's; what that did comes as a fact",
   'stopping.closing': 'history, quota and record are being settled',
   'stopping.unclosed': 'history, quota and record could not be settled; that is tried again',
 };

@@ -1,15 +1,30 @@
-import type { ActorKind, InspectedActor, PendingIntent, RebuildOutcome, ShownFields } from '../../model/inspection.ts';
+import type {
+  ActorKind,
+  InspectedActor,
+  PendingIntent,
+  RebuildOutcome,
+  ShownFields,
+} from '../../model/inspection.ts';
 import type { ActorTrails } from '../actor-trails.ts';
 
 /** The actors of one kind, for whoever looks inside. */
 export interface InspectedActors {
-  readonly trails: Pick<ActorTrails<never>, 'page' | 'counts' | 'standing' | 'transitions' | 'follow' | 'size'>;
-  /** The key of what a person calls it; a name without a namespace is one of `namespace`. Undefined for what is no name of one. */
+  readonly trails: Pick<
+    ActorTrails<never>,
+    'page' | 'counts' | 'standing' | 'transitions' | 'follow' | 'size'
+  >;
+  /**
+   * The key of what a person calls it; a name without a namespace is one of `namespace`. Undefined
+   * for what is no name of one.
+   */
   keyOf(text: string, namespace: string): string | undefined;
   /** Those of one pool: the group that they are all of, or themselves. */
   ofPool(poolUid: string): { readonly group: string } | { readonly keys: readonly string[] };
   inspect(key: string): InspectedActor | undefined;
-  /** What the actor's record says, read uncached; undefined where there is none. Rejects where that can't be told now. */
+  /**
+   * What the actor's record says, read uncached; undefined where there is none. Rejects where that
+   * can't be told now.
+   */
   durable(key: string): Promise<ShownFields | undefined>;
   pendingOf(key: string): readonly PendingIntent[];
   /** Makes it anew from its facts. Rejects where they can't be read. */

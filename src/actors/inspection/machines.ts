@@ -17,10 +17,22 @@ export interface MachineState {
   readonly ways: readonly MachineWay[];
 }
 
-/** Without an event it is taken at once where its guard holds; without `to` it stays where it is. */
-export interface MachineWay { readonly event?: string; readonly guard?: string; readonly to?: string; readonly actions: readonly string[] }
+/**
+ * Without an event it is taken at once where its guard holds; without `to` it stays where it is.
+ */
+export interface MachineWay {
+  readonly event?: string;
+  readonly guard?: string;
+  readonly to?: string;
+  readonly actions: readonly string[];
+}
 
-const MACHINES: Readonly<Record<ActorKind, AnyStateMachine>> = { sandbox: sandboxMachine, pool: poolMachine, member: envMemberMachine, group: autoscalingGroupMachine };
+const MACHINES: Readonly<Record<ActorKind, AnyStateMachine>> = {
+  sandbox: sandboxMachine,
+  pool: poolMachine,
+  member: envMemberMachine,
+  group: autoscalingGroupMachine,
+};
 
 export const machineStates = (kind: ActorKind): readonly MachineState[] => {
   const { root } = MACHINES[kind];
@@ -29,16 +41,27 @@ export const machineStates = (kind: ActorKind): readonly MachineState[] => {
     const path = node.path.join('.');
     const initial = node.type === 'compound' ? node.initial.target[0]?.path.join('.') : undefined;
     return {
-      path, type: node.type, ...(initial === undefined ? {} : { initial }), onEntry: node.entry.map(nameOf),
-      ways: ways.filter(({ from }) => from.join('.') === path).map(({ event, guard, to, actions }) =>
-        ({ ...(event === '' ? {} : { event }), ...(guard === undefined ? {} : { guard }), ...(to === undefined ? {} : { to: to.join('.') }), actions })),
+      path,
+      type: node.type,
+      ...(initial === undefined ? {} : { initial }),
+      onEntry: node.entry.map(nameOf),
+      ways: ways
+        .filter(({ from }) => from.join('.') === path)
+        .map(({ event, guard, to, actions }) => ({
+          ...(event === '' ? {} : { event }),
+          ...(guard === undefined ? {} : { guard }),
+          ...(to === undefined ? {} : { to: to.join('.') }),
+          actions,
+        })),
     };
   });
 };
 
 /** The machine's chart as Mermaid, with how many actors stand in each state. */
 export const machineMermaid = (kind: ActorKind, counts: ReadonlyMap<string, number>): string =>
-  chartOf(MACHINES[kind], (path) => (countWithin(counts, path) > 0 ? ` (${countWithin(counts, path)})` : ''));
+  chartOf(MACHINES[kind], (path) =>
+    countWithin(counts, path) > 0 ? ` (${countWithin(counts, path)})` : '',
+  );
 
 /** The same as SVG. Its layout was made beforehand: what is left is to write the numbers in. */
 export const machineSvg = (kind: ActorKind, counts: ReadonlyMap<string, number>): string => {
@@ -52,6 +75,7 @@ export const machineSvg = (kind: ActorKind, counts: ReadonlyMap<string, number>)
 /** How many stand in the state, or inside it. */
 export const countWithin = (counts: ReadonlyMap<string, number>, path: string): number => {
   let sum = 0;
-  for (const [state, count] of counts) if (path === '' || state === path || state.startsWith(`${path}.`)) sum += count;
+  for (const [state, count] of counts)
+    if (path === '' || state === path || state.startsWith(`${path}.`)) sum += count;
   return sum;
 };

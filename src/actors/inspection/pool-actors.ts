@@ -12,10 +12,14 @@ export interface InspectedPoolsDeps {
   readonly pendingOf: (uid: string) => readonly PendingIntent[];
 }
 
-export const inspectedPools = ({ pools, records, pendingOf }: InspectedPoolsDeps): InspectedActors => {
+export const inspectedPools = ({
+  pools,
+  records,
+  pendingOf,
+}: InspectedPoolsDeps): InspectedActors => {
   const recorded = async (uid: string): Promise<PoolRecord | undefined> => {
     const known = pools.recordOf(uid);
-    const record = known && await records.get(`${known.owner.namespace}/${known.name}`);
+    const record = known && (await records.get(`${known.owner.namespace}/${known.name}`));
     return record?.uid === uid ? record : undefined;
   };
   return {
@@ -32,7 +36,9 @@ export const inspectedPools = ({ pools, records, pendingOf }: InspectedPoolsDeps
       if (whole) return inspectPool(whole, since);
       const record = pools.isBroken(uid) ? pools.recordOf(uid) : undefined;
       const name = record && `${record.owner.namespace}/${record.name}`;
-      return name === undefined ? undefined : inspectBroken({ kind: 'pool', key: uid, name, shardKey: uid }, since);
+      return name === undefined
+        ? undefined
+        : inspectBroken({ kind: 'pool', key: uid, name, shardKey: uid }, since);
     },
     durable: async (uid) => {
       const record = await recorded(uid);
@@ -51,7 +57,10 @@ export const inspectedPools = ({ pools, records, pendingOf }: InspectedPoolsDeps
 };
 
 /** `{namespace}/{name}`, or a name of the namespace given. */
-export const named = (text: string, namespace: string): readonly [namespace: string, name: string] => {
+export const named = (
+  text: string,
+  namespace: string,
+): readonly [namespace: string, name: string] => {
   const at = text.indexOf('/');
   return at < 0 ? [namespace, text] : [text.slice(0, at), text.slice(at + 1)];
 };

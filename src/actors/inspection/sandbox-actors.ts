@@ -5,7 +5,13 @@ import { inspectBroken } from './inspect-broken.ts';
 import { inspectSandbox, shownInstance } from './inspect-sandbox.ts';
 import type { InspectedActors } from './inspected-actors.ts';
 
-export const inspectedSandboxes = ({ supervisor, driver }: { readonly supervisor: Supervisor; readonly driver: Pick<SandboxDriver, 'read'> }): InspectedActors => ({
+export const inspectedSandboxes = ({
+  supervisor,
+  driver,
+}: {
+  readonly supervisor: Supervisor;
+  readonly driver: Pick<SandboxDriver, 'read'>;
+}): InspectedActors => ({
   trails: supervisor.trails,
   keyOf: (text) => [text, idOfPodName(text)].find((id) => id !== undefined && isInstanceId(id)),
   ofPool: (poolUid) => ({ group: poolUid }),

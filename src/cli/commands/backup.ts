@@ -15,26 +15,43 @@ import { bytes, progressOn } from '../progress.ts';
 export const backupLeaf = (action: Action): Command =>
   leaf({
     usage: 'backup <file>',
-    summary: 'Writes a backup of the running local daemon to a file: its database as it is now, and its keys. Requests go on meanwhile. The file is a gzipped tar that holds secrets; to restore it, unpack it into an empty data folder and start the daemon. - is the standard output.',
-    examples: ['sandpool backup sandpool-backup.tar.gz', 'sandpool backup - | ssh safe "cat > sandpool.tar.gz"', 'tar -xzf sandpool-backup.tar.gz -C NEW_DATA_DIR'],
+    summary:
+      'Writes a backup of the running local daemon to a file: its database as it is now, and its keys. Requests go on meanwhile. The file is a gzipped tar that holds secrets; to restore it, unpack it into an empty data folder and start the daemon. - is the standard output.',
+    examples: [
+      'sandpool backup sandpool-backup.tar.gz',
+      'sandpool backup - | ssh safe "cat > sandpool.tar.gz"',
+      'tar -xzf sandpool-backup.tar.gz -C NEW_DATA_DIR',
+    ],
   })
     .option('--data-dir <dir>', 'data folder of the daemon [SANDPOOL_DATA_DIR]')
-    .action(action(1, async (context, [file], options: { readonly dataDir?: string }) => {
-      const target = String(file);
-      if (target === '-' && context.stdout.isTTY) throw new CliFailure('a backup is no text for a terminal', ['name a file, or send it through a pipe']);
-      const dataDir = await dataDirOf(options, context.env);
-      return await withInterrupts(async (signal) => {
-        const received = receive(await askDaemon(dataDir, '/backup', signal), context, target);
-        if (target === '-') {
-          await writeStream(context.stdout, received);
-        } else {
-          await print(context.stdout, `${target}: ${bytes(await writeWhole(target, received))}\n`);
-        }
-        return 0;
-      });
-    }));
+    .action(
+      action(1, async (context, [file], options: { readonly dataDir?: string }) => {
+        const target = String(file);
+        if (target === '-' && context.stdout.isTTY)
+          throw new CliFailure('a backup is no text for a terminal', [
+            'name a file, or send it through a pipe',
+          ]);
+        const dataDir = await dataDirOf(options, context.env);
+        return await withInterrupts(async (signal) => {
+          const received = receive(await askDaemon(dataDir, '/backup', signal), context, target);
+          if (target === '-') {
+            await writeStream(context.stdout, received);
+          } else {
+            await print(
+              context.stdout,
+              `${target}: ${bytes(await writeWhole(target, received))}\n`,
+            );
+          }
+          return 0;
+        });
+      }),
+    );
 
-async function* receive(answer: AsyncIterable<Buffer>, context: CliContext, name: string): AsyncGenerator<Buffer, void, undefined> {
+async function* receive(
+  answer: AsyncIterable<Buffer>,
+  context: CliContext,
+  name: string,
+): AsyncGenerator<Buffer, void, undefined> {
   const progress = progressOn(context);
   let done = 0;
   try {
@@ -44,7 +61,11 @@ async function* receive(answer: AsyncIterable<Buffer>, context: CliContext, name
       progress.tell(`${name}: ${bytes(done)}`);
     }
   } catch (error) {
-    throw new CliFailure('the daemon ended the backup before it was complete', ['its log says why'], { cause: error });
+    throw new CliFailure(
+      'the daemon ended the backup before it was complete',
+      ['its log says why'],
+      { cause: error },
+    );
   } finally {
     progress.end();
   }
@@ -68,7 +89,10 @@ const writeWhole = async (path: string, received: AsyncIterable<Buffer>): Promis
 };
 
 /** Uses it, has it on disk, and closes it. */
-const synced = async (file: FileHandle, use: (file: FileHandle) => Promise<void>): Promise<void> => {
+const synced = async (
+  file: FileHandle,
+  use: (file: FileHandle) => Promise<void>,
+): Promise<void> => {
   try {
     await use(file);
     await file.sync();

@@ -3,43 +3,81 @@ import type { ServiceAction } from '../action.ts';
 import { addConnectionOptions } from '../connection.ts';
 import { leaf } from '../leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../output.ts';
-import { clusterTable, featureTable, instanceTypeTable, statisticsTable, volumeTable } from '../rows.ts';
+import {
+  clusterTable,
+  featureTable,
+  instanceTypeTable,
+  statisticsTable,
+  volumeTable,
+} from '../rows.ts';
 
 /** What a deployment offers, a command a list. */
 
 export const instanceTypesLeaf = (action: ServiceAction): Command =>
-  asked({ usage: 'instance-types', summary: 'Lists the instance types that pools may name.', examples: ['sandpool instance-types', 'sandpool pools create big --template default --instance-type small --multiplier 2'] })
-    .action(action(async (api, context, _operands, options: OutputOptions) => {
+  asked({
+    usage: 'instance-types',
+    summary: 'Lists the instance types that pools may name.',
+    examples: [
+      'sandpool instance-types',
+      'sandpool pools create big --template default --instance-type small --multiplier 2',
+    ],
+  }).action(
+    action(async (api, context, _operands, options: OutputOptions) => {
       const list = await api.listInstanceTypes();
-      await show(context, options, { value: list, text: (wide) => instanceTypeTable(list.items, wide) });
-    }));
+      await show(context, options, {
+        value: list,
+        text: (wide) => instanceTypeTable(list.items, wide),
+      });
+    }),
+  );
 
 export const volumesLeaf = (action: ServiceAction): Command =>
-  asked({ usage: 'volumes', summary: 'Lists the volumes that your sandboxes may mount.', examples: ['sandpool volumes', 'sandpool volumes -o wide'] })
-    .action(action(async (api, context, _operands, options: OutputOptions) => {
+  asked({
+    usage: 'volumes',
+    summary: 'Lists the volumes that your sandboxes may mount.',
+    examples: ['sandpool volumes', 'sandpool volumes -o wide'],
+  }).action(
+    action(async (api, context, _operands, options: OutputOptions) => {
       const list = await api.listVolumes();
       await show(context, options, { value: list, text: (wide) => volumeTable(list.items, wide) });
-    }));
+    }),
+  );
 
 export const clustersLeaf = (action: ServiceAction): Command =>
-  asked({ usage: 'clusters', summary: 'Lists the clusters there are.', examples: ['sandpool clusters'] })
-    .action(action(async (api, context, _operands, options: OutputOptions) => {
+  asked({
+    usage: 'clusters',
+    summary: 'Lists the clusters there are.',
+    examples: ['sandpool clusters'],
+  }).action(
+    action(async (api, context, _operands, options: OutputOptions) => {
       const list = await api.listClusters();
       await show(context, options, { value: list, text: (wide) => clusterTable(list.items, wide) });
-    }));
+    }),
+  );
 
 export const featuresLeaf = (action: ServiceAction): Command =>
-  asked({ usage: 'features', summary: 'Shows which optional features this deployment has.', examples: ['sandpool features', 'sandpool features -o json'] })
-    .action(action(async (api, context, _operands, options: OutputOptions) => {
+  asked({
+    usage: 'features',
+    summary: 'Shows which optional features this deployment has.',
+    examples: ['sandpool features', 'sandpool features -o json'],
+  }).action(
+    action(async (api, context, _operands, options: OutputOptions) => {
       const gates = await api.getFeatureGates();
       await show(context, options, { value: gates, text: () => featureTable(gates) });
-    }));
+    }),
+  );
 
 export const statsLeaf = (action: ServiceAction): Command =>
-  asked({ usage: 'stats', summary: 'Counts everybody’s sandboxes, for an admin.', examples: ['sandpool stats --admin', 'sandpool stats --admin -o json'] })
-    .action(action(async (api, context, _operands, options: OutputOptions) => {
+  asked({
+    usage: 'stats',
+    summary: 'Counts everybody’s sandboxes, for an admin.',
+    examples: ['sandpool stats --admin', 'sandpool stats --admin -o json'],
+  }).action(
+    action(async (api, context, _operands, options: OutputOptions) => {
       const statistics = await api.getSandboxStatistics();
       await show(context, options, { value: statistics, text: () => statisticsTable(statistics) });
-    }));
+    }),
+  );
 
-const asked = (options: Parameters<typeof leaf>[0]): Command => addOutputOption(addConnectionOptions(leaf(options)));
+const asked = (options: Parameters<typeof leaf>[0]): Command =>
+  addOutputOption(addConnectionOptions(leaf(options)));

@@ -8,11 +8,18 @@ import { leaf } from '../leaf.ts';
 export const completionLeaf = (action: Action): Command =>
   leaf({
     usage: 'completion',
-    summary: 'Prints what makes a shell complete sandpool’s commands, options, and the names of pools and sandboxes. Load it at the start of the shell.',
-    examples: ['source <(sandpool completion bash)', 'source <(sandpool completion zsh)', 'sandpool completion fish | source'],
+    summary:
+      'Prints what makes a shell complete sandpool’s commands, options, and the names of pools and sandboxes. Load it at the start of the shell.',
+    examples: [
+      'source <(sandpool completion bash)',
+      'source <(sandpool completion zsh)',
+      'sandpool completion fish | source',
+    ],
   })
     .addArgument(new Argument('<shell>', 'the shell').choices(SHELLS))
-    .action(action(1, async ({ stdout }, [name]) => {
-      await print(stdout, completionScript(SHELLS.find((shell) => shell === name) ?? 'bash'));
-      return 0;
-    }));
+    .action(
+      action(1, async ({ stdout }, [name]) => {
+        await print(stdout, completionScript(SHELLS.find((shell) => shell === name) ?? 'bash'));
+        return 0;
+      }),
+    );

@@ -5,7 +5,16 @@ import type { Action } from '../action.ts';
 import { withInterrupts } from '../borrowed-sandbox.ts';
 import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts';
 import type { CliContext } from '../context.ts';
-import { fileSource, folderSource, isFolderHere, type Source, streamSource, unpackHere, writeFileHere, writeStream } from '../copy/local-files.ts';
+import {
+  fileSource,
+  folderSource,
+  isFolderHere,
+  type Source,
+  streamSource,
+  unpackHere,
+  writeFileHere,
+  writeStream,
+} from '../copy/local-files.ts';
 import { type Place, placeOf } from '../copy/place.ts';
 import { piecesOf, type RemoteFile, SandboxFiles } from '../copy/sandbox-files.ts';
 import { CliFailure } from '../failure.ts';
@@ -14,32 +23,54 @@ import { byteProgress, type Progress, progressOn } from '../progress.ts';
 
 /** `cp FROM TO`: a file or a folder, into a sandbox or out of it. */
 export const cpLeaf = (action: Action): Command =>
-  addConnectionOptions(leaf({
-    usage: 'cp <from> <to>',
-    summary: 'Copies a file or a folder into a running sandbox or out of it. A path in a sandbox is SANDBOX:PATH; - is the standard input or output. What arrives is compared by its digest, and put in its place as a whole.',
-    examples: [
-      'sandpool cp data.csv "$SANDBOX:/tmp/"', 'sandpool cp "$SANDBOX:/tmp/result file.txt" .', 'sandpool cp src "$SANDBOX:work"',
-      'tar -c src | sandpool cp - "$SANDBOX:/tmp/src.tar"', 'sandpool cp "$SANDBOX:/etc/os-release" - | head -1',
-    ],
-  }))
-    .action(action(1, async (context, [from, to], options: ConnectionOptions) => {
+  addConnectionOptions(
+    leaf({
+      usage: 'cp <from> <to>',
+      summary:
+        'Copies a file or a folder into a running sandbox or out of it. A path in a sandbox is SANDBOX:PATH; - is the standard input or output. What arrives is compared by its digest, and put in its place as a whole.',
+      examples: [
+        'sandpool cp data.csv "$SANDBOX:/tmp/"',
+        'sandpool cp "$SANDBOX:/tmp/result file.txt" .',
+        'sandpool cp src "$SANDBOX:work"',
+        'tar -c src | sandpool cp - "$SANDBOX:/tmp/src.tar"',
+        'sandpool cp "$SANDBOX:/etc/os-release" - | head -1',
+      ],
+    }),
+  ).action(
+    action(1, async (context, [from, to], options: ConnectionOptions) => {
       const [source, target] = [placeOf(String(from)), placeOf(String(to))];
       if ((source.kind === 'sandbox') === (target.kind === 'sandbox')) {
-        throw new CliFailure(source.kind === 'sandbox' ? 'both are in sandboxes: copy to here first' : 'neither is in a sandbox', ['a path in a sandbox is SANDBOX:PATH; sandpool sandboxes list shows the ids']);
+        throw new CliFailure(
+          source.kind === 'sandbox'
+            ? 'both are in sandboxes: copy to here first'
+            : 'neither is in a sandbox',
+          ['a path in a sandbox is SANDBOX:PATH; sandpool sandboxes list shows the ids'],
+        );
       }
       const api = await connect(options, context);
       const progress = progressOn(context);
       try {
         return await withInterrupts(async (signal) => {
-          if (target.kind === 'sandbox') await upload({ files: new SandboxFiles(api, target.sandboxId, signal), context, progress }, source, target.path);
-          if (source.kind === 'sandbox') await download({ files: new SandboxFiles(api, source.sandboxId, signal), context, progress }, source.path, target);
+          if (target.kind === 'sandbox')
+            await upload(
+              { files: new SandboxFiles(api, target.sandboxId, signal), context, progress },
+              source,
+              target.path,
+            );
+          if (source.kind === 'sandbox')
+            await download(
+              { files: new SandboxFiles(api, source.sandboxId, signal), context, progress },
+              source.path,
+              target,
+            );
           return 0;
         });
       } finally {
         progress.end();
         api.close();
       }
-    }));
+    }),
+  );
 
 interface Copy {
   readonly files: SandboxFiles;
@@ -48,8 +79,10 @@ interface Copy {
 }
 
 const upload = async (copy: Copy, from: Place, to: string): Promise<void> => {
-  if (from.kind === 'here' && await isFolderHere(from.path)) return await uploadFolder(copy, folderSource(from.path), to);
-  const source = from.kind === 'here' ? await fileSource(from.path) : streamSource(copy.context.stdin);
+  if (from.kind === 'here' && (await isFolderHere(from.path)))
+    return await uploadFolder(copy, folderSource(from.path), to);
+  const source =
+    from.kind === 'here' ? await fileSource(from.path) : streamSource(copy.context.stdin);
   const { files } = copy;
   const begun = await files.begin(to, source.name);
   try {
@@ -67,7 +100,10 @@ const uploadFolder = async (copy: Copy, source: Source, to: string): Promise<voi
   const begun = await files.begin('/tmp', '.sandpool-folder');
   try {
     const sha256 = await send(copy, begun, source);
-    await files.unpack(begun, { sha256, folder: isThere ? `${to.replace(/\/+$/, '')}/${source.name ?? ''}` : to });
+    await files.unpack(begun, {
+      sha256,
+      folder: isThere ? `${to.replace(/\/+$/, '')}/${source.name ?? ''}` : to,
+    });
   } catch (error) {
     await files.discard(begun);
     throw error;
@@ -75,7 +111,11 @@ const uploadFolder = async (copy: Copy, source: Source, to: string): Promise<voi
 };
 
 /** Answers the digest of what was sent. */
-const send = async ({ files, progress }: Copy, upload_: { readonly temporary: string; readonly path: string }, { bytes, name = 'the input', size }: Source): Promise<string> => {
+const send = async (
+  { files, progress }: Copy,
+  upload_: { readonly temporary: string; readonly path: string },
+  { bytes, name = 'the input', size }: Source,
+): Promise<string> => {
   const hash = createHash('sha256');
   let sent = 0;
   for await (const piece of piecesOf(bytes)) {
@@ -94,7 +134,11 @@ const download = async (copy: Copy, from: string, to: Place): Promise<void> => {
   const file = await files.describe(from);
   const bytes = receive(copy, file, name);
   if (to.kind !== 'here') return await writeStream(context.stdout, bytes);
-  await writeFileHere(await isFolderHere(to.path) ? join(to.path, name) : to.path, bytes, file.mode);
+  await writeFileHere(
+    (await isFolderHere(to.path)) ? join(to.path, name) : to.path,
+    bytes,
+    file.mode,
+  );
 };
 
 const downloadFolder = async (copy: Copy, from: string, to: Place): Promise<void> => {
@@ -111,7 +155,11 @@ const downloadFolder = async (copy: Copy, from: string, to: Place): Promise<void
   }
 };
 
-async function* receive({ files, progress }: Copy, file: RemoteFile, name: string): AsyncGenerator<Buffer, void, undefined> {
+async function* receive(
+  { files, progress }: Copy,
+  file: RemoteFile,
+  name: string,
+): AsyncGenerator<Buffer, void, undefined> {
   let received = 0;
   for await (const piece of files.read(file)) {
     yield piece;

@@ -17,31 +17,52 @@ interface EventsOptions extends ConnectionOptions, OutputOptions {
   readonly all?: boolean;
 }
 
-/** `events [SANDBOX]`: what happened to it; with `-f` what happens from now on, to all without one. */
+/**
+ * `events [SANDBOX]`: what happened to it; with `-f` what happens from now on, to all without one.
+ */
 export const eventsLeaf = (action: Action): Command =>
-  addOutputOption(addConnectionOptions(leaf({
-    usage: 'events [sandbox]',
-    summary: 'Shows what happened to a sandbox, the oldest first; also of one that has ended. With -f it goes on with what happens: without a sandbox, to all your sandboxes and pools.',
-    examples: ['sandpool events "$SANDBOX"', 'sandpool events -f', 'sandpool events -f --all --admin -o json'],
-  })))
+  addOutputOption(
+    addConnectionOptions(
+      leaf({
+        usage: 'events [sandbox]',
+        summary:
+          'Shows what happened to a sandbox, the oldest first; also of one that has ended. With -f it goes on with what happens: without a sandbox, to all your sandboxes and pools.',
+        examples: [
+          'sandpool events "$SANDBOX"',
+          'sandpool events -f',
+          'sandpool events -f --all --admin -o json',
+        ],
+      }),
+    ),
+  )
     .option('-f, --follow', 'go on with what happens from now on; with -o json a line each')
     .option('--all', 'of all tenants, for an admin; with -f')
-    .action(action(1, async (context, [sandbox], options: EventsOptions) => {
-      const sandboxId = typeof sandbox === 'string' ? sandbox : undefined;
-      if (sandboxId === undefined && !options.follow) throw new CliFailure('name a sandbox, or follow what happens with -f', ['sandpool events SANDBOX', 'sandpool events -f']);
-      const api = await connect(options, context);
-      try {
-        return await withInterrupts(async (signal) => {
-          if (options.follow) await follow(api, context, { sandboxId, options, signal });
-          else if (sandboxId !== undefined) await showPast(api, context, { sandboxId, options });
-          return 0;
-        });
-      } finally {
-        api.close();
-      }
-    }));
+    .action(
+      action(1, async (context, [sandbox], options: EventsOptions) => {
+        const sandboxId = typeof sandbox === 'string' ? sandbox : undefined;
+        if (sandboxId === undefined && !options.follow)
+          throw new CliFailure('name a sandbox, or follow what happens with -f', [
+            'sandpool events SANDBOX',
+            'sandpool events -f',
+          ]);
+        const api = await connect(options, context);
+        try {
+          return await withInterrupts(async (signal) => {
+            if (options.follow) await follow(api, context, { sandboxId, options, signal });
+            else if (sandboxId !== undefined) await showPast(api, context, { sandboxId, options });
+            return 0;
+          });
+        } finally {
+          api.close();
+        }
+      }),
+    );
 
-const showPast = async (api: SandpoolClient, context: CliContext, { sandboxId, options }: { readonly sandboxId: string; readonly options: EventsOptions }): Promise<void> => {
+const showPast = async (
+  api: SandpoolClient,
+  context: CliContext,
+  { sandboxId, options }: { readonly sandboxId: string; readonly options: EventsOptions },
+): Promise<void> => {
   const list = await api.events(sandboxId);
   await show(context, options, { value: list, text: (wide) => eventTable(list.items, wide) });
 };
@@ -52,8 +73,15 @@ interface Followed {
   readonly signal: AbortSignal;
 }
 
-/** Of one sandbox: its list when the stream is open, and again before its end, so that nothing that came between is missed. */
-const follow = async (api: SandpoolClient, context: CliContext, { sandboxId, options, signal }: Followed): Promise<void> => {
+/**
+ * Of one sandbox: its list when the stream is open, and again before its end, so that nothing that
+ * came between is missed.
+ */
+const follow = async (
+  api: SandpoolClient,
+  context: CliContext,
+  { sandboxId, options, signal }: Followed,
+): Promise<void> => {
   const shown = new Set<string>();
   const showOnce = async (event: Event): Promise<void> => {
     const text = JSON.stringify(event);
@@ -67,7 +95,8 @@ const follow = async (api: SandpoolClient, context: CliContext, { sandboxId, opt
     for (const event of items) await showOnce(event);
     return items.some(isLast);
   };
-  const open = (lastEventId: string | undefined) => api.followEvents(given({ all: options.all }), { signal, ...given({ lastEventId }) });
+  const open = (lastEventId: string | undefined) =>
+    api.followEvents(given({ all: options.all }), { signal, ...given({ lastEventId }) });
   for await (const item of followed({ open, signal })) {
     if (context.stdout.destroyed) return;
     if (item.type === 'reset') await say(context, 'older events are no longer known');
@@ -77,7 +106,7 @@ const follow = async (api: SandpoolClient, context: CliContext, { sandboxId, opt
       if (await showListed(sandboxId)) return;
     } else if (item.event.sandboxId === sandboxId) {
       const last = isLast(item.event);
-      if (last && await showListed(sandboxId)) return;
+      if (last && (await showListed(sandboxId))) return;
       await showOnce(item.event);
       if (last) return;
     }
@@ -86,4 +115,5 @@ const follow = async (api: SandpoolClient, context: CliContext, { sandboxId, opt
 
 const isLast = ({ reason }: Event): boolean => reason === 'Completed';
 
-const lineOf = (event: Event, { output }: EventsOptions): string => (output === 'json' || output === 'yaml' ? `${JSON.stringify(event)}\n` : eventLine(event));
+const lineOf = (event: Event, { output }: EventsOptions): string =>
+  output === 'json' || output === 'yaml' ? `${JSON.stringify(event)}\n` : eventLine(event);

@@ -18,18 +18,24 @@ export interface UsersOptions {
 }
 
 /**
- * Makes a key for each user that a file names, one a line, and has `write` put it into `USER.key` in a folder. A user whose
- * file is there is passed over, so that the command may be repeated.
+ * Makes a key for each user that a file names, one a line, and has `write` put it into `USER.key`
+ * in a folder. A user whose file is there is passed over, so that the command may be repeated.
  */
 export const issueForUsers = async (
-  api: SandpoolClient, context: CliContext, options: UsersOptions,
+  api: SandpoolClient,
+  context: CliContext,
+  options: UsersOptions,
   write: (file: string, issued: IssuedApiKey) => Promise<void>,
 ): Promise<void> => {
   const { team, to, description, expiresAt } = options;
-  if (team === undefined || to === undefined) throw new CliFailure('--users needs --team, and --to with a folder for the keys');
+  if (team === undefined || to === undefined)
+    throw new CliFailure('--users needs --team, and --to with a folder for the keys');
   const users = usersIn(await readText(context, options.users));
   await mkdir(to, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
-    throw new CliFailure(`${to} can’t be made: ${error instanceof Error ? error.message : String(error)}`, ['--to names a folder here']);
+    throw new CliFailure(
+      `${to} can’t be made: ${error instanceof Error ? error.message : String(error)}`,
+      ['--to names a folder here'],
+    );
   });
   for (const user of users) {
     const file = join(to, `${user}.key`);
@@ -37,7 +43,11 @@ export const issueForUsers = async (
       await print(context.stdout, `${user}.key is there already\n`);
       continue;
     }
-    const issued = await api.createApiKeyForTenant({ team, user, ...given({ description, expiresAt }) });
+    const issued = await api.createApiKeyForTenant({
+      team,
+      user,
+      ...given({ description, expiresAt }),
+    });
     await write(file, issued);
     await print(context.stdout, `${user}.key\n`);
   }
@@ -49,11 +59,18 @@ const usersIn = (text: string): readonly string[] => {
   const named = lines.filter(({ user }) => user !== '' && !user.startsWith('#'));
   for (const { user, number } of named) {
     if (!isDnsLabel(user)) {
-      throw new CliFailure(`line ${number}: ${JSON.stringify(user)} can be no user`, ['a user is 1 to 63 of a-z, 0-9 and inner hyphens']);
+      throw new CliFailure(`line ${number}: ${JSON.stringify(user)} can be no user`, [
+        'a user is 1 to 63 of a-z, 0-9 and inner hyphens',
+      ]);
     }
   }
-  if (named.length === 0) throw new CliFailure('the file names no users', ['it should have one a line']);
+  if (named.length === 0)
+    throw new CliFailure('the file names no users', ['it should have one a line']);
   return [...new Set(named.map(({ user }) => user))];
 };
 
-const exists = (file: string): Promise<boolean> => access(file).then(() => true, () => false);
+const exists = (file: string): Promise<boolean> =>
+  access(file).then(
+    () => true,
+    () => false,
+  );

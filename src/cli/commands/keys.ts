@@ -16,22 +16,45 @@ import { keyTable, shortTime } from '../rows.ts';
 import { issueForUsers } from './keys-of-users.ts';
 
 /** `keys list|create|delete|delete-all|promote|mint`. */
-export const keysGroup = ({ action, serviceAction }: Actions): Command => group('keys', 'Lists, makes and revokes API keys', [
-  listLeaf(serviceAction), createLeaf(serviceAction), deleteLeaf(serviceAction), deleteAllLeaf(serviceAction), promoteLeaf(serviceAction), mintLeaf(action),
-]);
+export const keysGroup = ({ action, serviceAction }: Actions): Command =>
+  group('keys', 'Lists, makes and revokes API keys', [
+    listLeaf(serviceAction),
+    createLeaf(serviceAction),
+    deleteLeaf(serviceAction),
+    deleteAllLeaf(serviceAction),
+    promoteLeaf(serviceAction),
+    mintLeaf(action),
+  ]);
 
 const listLeaf = (action: ServiceAction): Command =>
-  addPageOptions(addOutputOption(addConnectionOptions(leaf({
-    usage: 'list',
-    summary: 'Lists your API keys, the newest first. Never with their secrets.',
-    examples: ['sandpool keys list', 'sandpool keys list -o wide', 'sandpool keys list --all --admin'],
-  }))))
+  addPageOptions(
+    addOutputOption(
+      addConnectionOptions(
+        leaf({
+          usage: 'list',
+          summary: 'Lists your API keys, the newest first. Never with their secrets.',
+          examples: [
+            'sandpool keys list',
+            'sandpool keys list -o wide',
+            'sandpool keys list --all --admin',
+          ],
+        }),
+      ),
+    ),
+  )
     .option('--all', 'of all tenants, for an admin')
-    .action(action(async (api, context, _operands, options: PageOptions & { readonly all?: boolean }) => {
-      const request = given({ limit: options.limit, offset: options.offset });
-      const page = options.all ? await api.listAllApiKeys(request) : await api.listApiKeys(request);
-      await showPage(context, options, { page, table: (items, wide) => keyTable(items, wide || options.all === true) });
-    }));
+    .action(
+      action(async (api, context, _operands, options: PageOptions & { readonly all?: boolean }) => {
+        const request = given({ limit: options.limit, offset: options.offset });
+        const page = options.all
+          ? await api.listAllApiKeys(request)
+          : await api.listApiKeys(request);
+        await showPage(context, options, {
+          page,
+          table: (items, wide) => keyTable(items, wide || options.all === true),
+        });
+      }),
+    );
 
 interface CreateOptions extends OutputOptions {
   readonly description?: string;
@@ -44,95 +67,180 @@ interface CreateOptions extends OutputOptions {
 }
 
 const createLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({
-    usage: 'create [name]',
-    summary: 'Makes an API key and prints it: this once, for nothing keeps it. Of another team and user for an admin, which is how tenants come to be.',
-    examples: ['sandpool keys create ci --to ci.key', 'KEY=$(sandpool keys create)', 'sandpool keys create --admin --team blue --user ada --to ada.key', 'sandpool keys create --admin --team school --users students.txt --to keys'],
-  })))
+  addOutputOption(
+    addConnectionOptions(
+      leaf({
+        usage: 'create [name]',
+        summary:
+          'Makes an API key and prints it: this once, for nothing keeps it. Of another team and user for an admin, which is how tenants come to be.',
+        examples: [
+          'sandpool keys create ci --to ci.key',
+          'KEY=$(sandpool keys create)',
+          'sandpool keys create --admin --team blue --user ada --to ada.key',
+          'sandpool keys create --admin --team school --users students.txt --to keys',
+        ],
+      }),
+    ),
+  )
     .option('--description <text>', 'what it is for')
-    .option('--expires-at <time>', 'ISO 8601 in UTC, such as 2030-01-31T00:00:00Z; no later than your own key ends. Unless told 90 days from now')
+    .option(
+      '--expires-at <time>',
+      'ISO 8601 in UTC, such as 2030-01-31T00:00:00Z; no later than your own key ends. Unless told 90 days from now',
+    )
     .option('--to <file>', 'write the key to a new file that you alone may read, and print its id')
-    .option('--users <file>', 'for an admin: a key for each user that the file names, one a line; --to is then a folder, for a file USER.key each. - is standard input')
+    .option(
+      '--users <file>',
+      'for an admin: a key for each user that the file names, one a line; --to is then a folder, for a file USER.key each. - is standard input',
+    )
     .option('--team <team>', 'for an admin: of this team')
     .option('--user <user>', 'for an admin: of this user of the team')
     .addOption(new Option('--role <role>', 'for an admin: its role').choices(['user', 'admin']))
-    .action(action(async (api, context, [name], options: CreateOptions) => {
-      const { users, ...others } = options;
-      if (users !== undefined) {
-        if (name !== undefined || options.user !== undefined || options.role !== undefined) throw new CliFailure('--users goes without a name, --user and --role');
-        await issueForUsers(api, context, { ...others, users }, writeKey);
-        return;
-      }
-      const issued = await issue(api, typeof name === 'string' ? name : undefined, options);
-      if (options.to !== undefined) await writeKey(options.to, issued);
-      const { apiKey, ...rest } = issued;
-      await show(context, options, options.to === undefined
-        ? { value: issued, text: () => `${apiKey}\n` }
-        : { value: rest, text: () => `${rest.keyId}\n` });
-      if (options.output === 'table' || options.output === 'wide') await say(context, `${issued.name}, ${issued.role} of ${issued.team}/${issued.user}, until ${shortTime(issued.expiresAt)}`);
-    }));
+    .action(
+      action(async (api, context, [name], options: CreateOptions) => {
+        const { users, ...others } = options;
+        if (users !== undefined) {
+          if (name !== undefined || options.user !== undefined || options.role !== undefined)
+            throw new CliFailure('--users goes without a name, --user and --role');
+          await issueForUsers(api, context, { ...others, users }, writeKey);
+          return;
+        }
+        const issued = await issue(api, typeof name === 'string' ? name : undefined, options);
+        if (options.to !== undefined) await writeKey(options.to, issued);
+        const { apiKey, ...rest } = issued;
+        await show(
+          context,
+          options,
+          options.to === undefined
+            ? { value: issued, text: () => `${apiKey}\n` }
+            : { value: rest, text: () => `${rest.keyId}\n` },
+        );
+        if (options.output === 'table' || options.output === 'wide')
+          await say(
+            context,
+            `${issued.name}, ${issued.role} of ${issued.team}/${issued.user}, until ${shortTime(issued.expiresAt)}`,
+          );
+      }),
+    );
 
-const issue = async (api: SandpoolClient, name: string | undefined, options: CreateOptions): Promise<IssuedApiKey> => {
+const issue = async (
+  api: SandpoolClient,
+  name: string | undefined,
+  options: CreateOptions,
+): Promise<IssuedApiKey> => {
   const { team, user, role, description, expiresAt } = options;
   const own = given({ name, description, expiresAt });
-  if (team === undefined && user === undefined && role === undefined) return await api.createApiKey(own);
-  if (team === undefined || user === undefined) throw new CliFailure('a key for others needs both --team and --user');
+  if (team === undefined && user === undefined && role === undefined)
+    return await api.createApiKey(own);
+  if (team === undefined || user === undefined)
+    throw new CliFailure('a key for others needs both --team and --user');
   return await api.createApiKeyForTenant({ ...own, team, user, ...given({ role }) });
 };
 
 /** A key that could not be written down would be lost: it is revoked by whoever reads this. */
 const writeKey = async (file: string, { apiKey, keyId }: IssuedApiKey): Promise<void> => {
   await writeFile(file, `${apiKey}\n`, { mode: 0o600, flag: 'wx' }).catch((error: unknown) => {
-    throw new CliFailure(`${file} can’t be written: ${error instanceof Error ? error.message : String(error)}`, [`the key was made and is lost; revoke it with: sandpool keys delete ${keyId}`], { cause: error });
+    throw new CliFailure(
+      `${file} can’t be written: ${error instanceof Error ? error.message : String(error)}`,
+      [`the key was made and is lost; revoke it with: sandpool keys delete ${keyId}`],
+      { cause: error },
+    );
   });
 };
 
 const deleteLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({
-    usage: 'delete <key...>',
-    summary: 'Revokes keys: they are worth nothing from then on. A key of your own by its id; anyone’s by NAMESPACE/NAME, for an admin.',
-    examples: ['sandpool keys delete 5Rj0cXvM8aTqZk2L', 'sandpool keys delete --cascade --admin blue/ci'],
-  })))
+  addOutputOption(
+    addConnectionOptions(
+      leaf({
+        usage: 'delete <key...>',
+        summary:
+          'Revokes keys: they are worth nothing from then on. A key of your own by its id; anyone’s by NAMESPACE/NAME, for an admin.',
+        examples: [
+          'sandpool keys delete 5Rj0cXvM8aTqZk2L',
+          'sandpool keys delete --cascade --admin blue/ci',
+        ],
+      }),
+    ),
+  )
     .option('--cascade', 'also what these keys made, and what that made')
-    .action(action(async (api, context, [keys], options: CascadeOptions) => {
-      for (const key of keys as readonly string[]) {
-        const deleted = key.includes('/') ? await api.deleteApiKeyByName(key, cascadeOf(options)) : await api.deleteApiKey(key, cascadeOf(options));
-        await show(context, options, { value: deleted, text: () => `${deleted.keyId} ${deleted.status}${deleted.revoked === undefined ? '' : `, ${deleted.revoked} in all`}\n` });
-      }
-    }));
+    .action(
+      action(async (api, context, [keys], options: CascadeOptions) => {
+        for (const key of keys as readonly string[]) {
+          const deleted = key.includes('/')
+            ? await api.deleteApiKeyByName(key, cascadeOf(options))
+            : await api.deleteApiKey(key, cascadeOf(options));
+          await show(context, options, {
+            value: deleted,
+            text: () =>
+              `${deleted.keyId} ${deleted.status}${deleted.revoked === undefined ? '' : `, ${deleted.revoked} in all`}\n`,
+          });
+        }
+      }),
+    );
 
 const deleteAllLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({
-    usage: 'delete-all <team> <user>',
-    summary: 'Revokes all keys of a user, for an admin.',
-    examples: ['sandpool keys delete-all --admin blue ada', 'sandpool keys delete-all --cascade --admin blue ada'],
-  })))
+  addOutputOption(
+    addConnectionOptions(
+      leaf({
+        usage: 'delete-all <team> <user>',
+        summary: 'Revokes all keys of a user, for an admin.',
+        examples: [
+          'sandpool keys delete-all --admin blue ada',
+          'sandpool keys delete-all --cascade --admin blue ada',
+        ],
+      }),
+    ),
+  )
     .option('--cascade', 'also what these keys made, and what that made, whosever it is')
-    .action(action(async (api, context, [team, user], options: CascadeOptions) => {
-      const deleted = await api.deleteApiKeysOf({ team: team as string, user: user as string, ...cascadeOf(options) });
-      await show(context, options, { value: deleted, text: () => `${deleted.revoked} ${deleted.status}\n` });
-    }));
+    .action(
+      action(async (api, context, [team, user], options: CascadeOptions) => {
+        const deleted = await api.deleteApiKeysOf({
+          team: team as string,
+          user: user as string,
+          ...cascadeOf(options),
+        });
+        await show(context, options, {
+          value: deleted,
+          text: () => `${deleted.revoked} ${deleted.status}\n`,
+        });
+      }),
+    );
 
-interface CascadeOptions extends OutputOptions { readonly cascade?: boolean }
+interface CascadeOptions extends OutputOptions {
+  readonly cascade?: boolean;
+}
 
-const cascadeOf = ({ cascade = false }: CascadeOptions): Cascade => (cascade ? { cascade: true } : {});
+const cascadeOf = ({ cascade = false }: CascadeOptions): Cascade =>
+  cascade ? { cascade: true } : {};
 
 const promoteLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({
-    usage: 'promote <name>',
-    summary: 'Has a key count on all worker clusters, for an admin. NAMESPACE/NAME, or the name alone where it is of your own namespace.',
-    examples: ['sandpool keys promote --admin blue/ci'],
-  })))
-    .action(action(async (api, context, [name], options: OutputOptions) => {
+  addOutputOption(
+    addConnectionOptions(
+      leaf({
+        usage: 'promote <name>',
+        summary:
+          'Has a key count on all worker clusters, for an admin. NAMESPACE/NAME, or the name alone where it is of your own namespace.',
+        examples: ['sandpool keys promote --admin blue/ci'],
+      }),
+    ),
+  ).action(
+    action(async (api, context, [name], options: OutputOptions) => {
       const promoted = await api.promoteApiKey(name as string);
-      await show(context, options, { value: promoted, text: () => `${promoted.keyId} ${promoted.status}\n` });
-    }));
+      await show(context, options, {
+        value: promoted,
+        text: () => `${promoted.keyId} ${promoted.status}\n`,
+      });
+    }),
+  );
 
-const mintLeaf = (action: Action): Command => leaf({
-  usage: 'mint',
-  summary: 'Prints the text of a new API key. No daemon knows it: it is for the file admin.key of secretsDir, which replicas take for the first admin key.',
-  examples: ['sandpool keys mint > admin.key'],
-}).action(action(1, async ({ stdout }) => {
-  await print(stdout, `${formatApiKey(newApiKeyText(randomBytes))}\n`);
-  return 0;
-}));
+const mintLeaf = (action: Action): Command =>
+  leaf({
+    usage: 'mint',
+    summary:
+      'Prints the text of a new API key. No daemon knows it: it is for the file admin.key of secretsDir, which replicas take for the first admin key.',
+    examples: ['sandpool keys mint > admin.key'],
+  }).action(
+    action(1, async ({ stdout }) => {
+      await print(stdout, `${formatApiKey(newApiKeyText(randomBytes))}\n`);
+      return 0;
+    }),
+  );

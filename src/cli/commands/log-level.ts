@@ -9,21 +9,48 @@ import { addOutputOption, type OutputOptions, show } from '../output.ts';
 import { shortTime } from '../rows.ts';
 
 /** Seconds. */
-interface LogLevelOptions extends OutputOptions { readonly for?: number }
+interface LogLevelOptions extends OutputOptions {
+  readonly for?: number;
+}
 
 /** `log-level [LEVEL]`: of the replica that answers. */
 export const logLevelLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({
-    usage: 'log-level',
-    summary: 'Shows or changes how much the running daemon logs, for an admin. Of several replicas that of the one that answers. A restart has the level of the settings again.',
-    examples: ['sandpool log-level --admin', 'sandpool log-level debug --for 10m --admin'],
-  })))
-    .addArgument(new Argument('[level]', 'the least that is logged').choices(['trace', 'debug', 'info', 'warn', 'error']))
-    .option('--for <duration>', 'for so long, 24h at most, such as 10m; then that of the settings again', wholeSeconds(86_400))
-    .action(action(async (api, context, [level], options: LogLevelOptions) => {
-      const report = level === undefined ? await api.getLogLevel() : await api.setLogLevel({ level: level as LogLevel, ...given({ forSeconds: options.for }) });
-      await show(context, options, { value: report, text: () => textOf(report) });
-    }));
+  addOutputOption(
+    addConnectionOptions(
+      leaf({
+        usage: 'log-level',
+        summary:
+          'Shows or changes how much the running daemon logs, for an admin. Of several replicas that of the one that answers. A restart has the level of the settings again.',
+        examples: ['sandpool log-level --admin', 'sandpool log-level debug --for 10m --admin'],
+      }),
+    ),
+  )
+    .addArgument(
+      new Argument('[level]', 'the least that is logged').choices([
+        'trace',
+        'debug',
+        'info',
+        'warn',
+        'error',
+      ]),
+    )
+    .option(
+      '--for <duration>',
+      'for so long, 24h at most, such as 10m; then that of the settings again',
+      wholeSeconds(86_400),
+    )
+    .action(
+      action(async (api, context, [level], options: LogLevelOptions) => {
+        const report =
+          level === undefined
+            ? await api.getLogLevel()
+            : await api.setLogLevel({
+                level: level as LogLevel,
+                ...given({ forSeconds: options.for }),
+              });
+        await show(context, options, { value: report, text: () => textOf(report) });
+      }),
+    );
 
 const textOf = ({ level, configured, until, replica }: LogLevelReport): string => {
   const then = until === undefined ? 'until a restart' : `until ${shortTime(until)}`;

@@ -20,45 +20,68 @@ interface LogsOptions extends ConnectionOptions {
 
 /** `logs SANDBOX`: what it printed, and with `-f` what it prints. */
 export const logsLeaf = (action: Action): Command =>
-  addConnectionOptions(leaf({
-    usage: 'logs <sandbox>',
-    summary: 'Prints what a sandbox’s main process has printed; also of one that has ended, for as long as it is kept. With -f it goes on until the sandbox ends.',
-    examples: ['sandpool logs "$SANDBOX"', 'sandpool logs -f --tail 10 "$SANDBOX"', 'sandpool logs --since 5m --timestamps "$SANDBOX"'],
-  }))
+  addConnectionOptions(
+    leaf({
+      usage: 'logs <sandbox>',
+      summary:
+        'Prints what a sandbox’s main process has printed; also of one that has ended, for as long as it is kept. With -f it goes on until the sandbox ends.',
+      examples: [
+        'sandpool logs "$SANDBOX"',
+        'sandpool logs -f --tail 10 "$SANDBOX"',
+        'sandpool logs --since 5m --timestamps "$SANDBOX"',
+      ],
+    }),
+  )
     .option('-f, --follow', 'go on with what is printed from now on')
     .option('--since <duration>', 'of so long ago at most, such as 5m', durationText)
     .option('--tail <n>', 'so many lines of its end; 200 unless told', wholeNumber(1, 10_000))
     .option('--timestamps', 'with the time of each line')
     .option('--container <name>', 'of this container, where there are several')
-    .action(action(1, async (context, [sandbox], options: LogsOptions) => {
-      const api = await connect(options, context);
-      const query: LogsQuery = given({
-        tailLines: options.tail, timestamps: options.timestamps, container: options.container,
-        sinceSeconds: options.since === undefined ? undefined : Math.max(1, Math.ceil((parseDuration(options.since) ?? 0) / 1_000)),
-      });
-      try {
-        return await withInterrupts(async (signal) => {
-          if (options.follow) {
-            const open = (lastEventId: string | undefined) => api.followLogs(String(sandbox), query, { signal, ...given({ lastEventId }) });
-            await printLines(context, followed({ open, signal }));
-          } else {
-            const { logs, truncated } = await api.logs(String(sandbox), query, { signal });
-            await print(context.stdout, logs === '' || logs.endsWith('\n') ? logs : `${logs}\n`);
-            if (truncated) await say(context, 'there is more than was shown; --tail shows more lines');
-          }
-          return 0;
+    .action(
+      action(1, async (context, [sandbox], options: LogsOptions) => {
+        const api = await connect(options, context);
+        const query: LogsQuery = given({
+          tailLines: options.tail,
+          timestamps: options.timestamps,
+          container: options.container,
+          sinceSeconds:
+            options.since === undefined
+              ? undefined
+              : Math.max(1, Math.ceil((parseDuration(options.since) ?? 0) / 1_000)),
         });
-      } finally {
-        api.close();
-      }
-    }));
+        try {
+          return await withInterrupts(async (signal) => {
+            if (options.follow) {
+              const open = (lastEventId: string | undefined) =>
+                api.followLogs(String(sandbox), query, { signal, ...given({ lastEventId }) });
+              await printLines(context, followed({ open, signal }));
+            } else {
+              const { logs, truncated } = await api.logs(String(sandbox), query, { signal });
+              await print(context.stdout, logs === '' || logs.endsWith('\n') ? logs : `${logs}\n`);
+              if (truncated)
+                await say(context, 'there is more than was shown; --tail shows more lines');
+            }
+            return 0;
+          });
+        } finally {
+          api.close();
+        }
+      }),
+    );
 
-type Item = ReturnType<Awaited<ReturnType<typeof connect>>['followLogs']> extends AsyncGenerator<infer T> ? T : never;
+type Item =
+  ReturnType<Awaited<ReturnType<typeof connect>>['followLogs']> extends AsyncGenerator<infer T>
+    ? T
+    : never;
 
 const printLines = async (context: CliContext, items: AsyncIterable<Item>): Promise<void> => {
   for await (const item of items) {
     if (item.type === 'end' || context.stdout.destroyed) return;
     if (item.type === 'reset') await say(context, 'older lines are no longer kept');
-    else await print(context.stdout, `${item.timestamp === undefined ? '' : `${item.timestamp} `}${item.line}${item.partial ? '' : '\n'}`);
+    else
+      await print(
+        context.stdout,
+        `${item.timestamp === undefined ? '' : `${item.timestamp} `}${item.line}${item.partial ? '' : '\n'}`,
+      );
   }
 };

@@ -12,21 +12,30 @@ import { addOutputOption, type OutputOptions, show } from '../output.ts';
 import { quotaTable } from '../rows.ts';
 
 /** `quotas [get|set]`; `get` alone may be left out. */
-export const quotasGroup = (action: ServiceAction): Command => group('quotas', 'Shows and sets how much a user may have', [])
-  .addCommand(getLeaf(action), { isDefault: true })
-  .addCommand(setLeaf(action));
+export const quotasGroup = (action: ServiceAction): Command =>
+  group('quotas', 'Shows and sets how much a user may have', [])
+    .addCommand(getLeaf(action), { isDefault: true })
+    .addCommand(setLeaf(action));
 
 const getLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({
-    usage: 'get [team] [user]',
-    summary: 'Shows how much you may have and have; of anyone for an admin.',
-    examples: ['sandpool quotas', 'sandpool quotas get blue ada --admin'],
-  })))
-    .action(action(async (api, context, [team, user], options: OutputOptions) => {
+  addOutputOption(
+    addConnectionOptions(
+      leaf({
+        usage: 'get [team] [user]',
+        summary: 'Shows how much you may have and have; of anyone for an admin.',
+        examples: ['sandpool quotas', 'sandpool quotas get blue ada --admin'],
+      }),
+    ),
+  ).action(
+    action(async (api, context, [team, user], options: OutputOptions) => {
       if (team === undefined) return await showQuotas(context, options, await api.getQuotas());
-      if (user === undefined) throw new CliFailure('a user needs a name beside the team’s', ['name both, as in: sandpool quotas get TEAM USER --admin']);
+      if (user === undefined)
+        throw new CliFailure('a user needs a name beside the team’s', [
+          'name both, as in: sandpool quotas get TEAM USER --admin',
+        ]);
       await showQuotas(context, options, await api.getQuotasOf(team as string, user as string));
-    }));
+    }),
+  );
 
 interface SetOptions extends OutputOptions {
   readonly sandboxes?: number;
@@ -37,22 +46,47 @@ interface SetOptions extends OutputOptions {
 }
 
 const setLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({
-    usage: 'set <team> <user>',
-    summary: 'Sets how much a user may have, for an admin. What is not named stays; less than there is ends nothing.',
-    examples: ['sandpool quotas set blue ada --sandboxes 20 --admin', 'sandpool quotas set blue ada --pools 5 --replicas 100 --admin', 'sandpool quotas set blue ada --cpu 16 --memory 64Gi --admin'],
-  })))
+  addOutputOption(
+    addConnectionOptions(
+      leaf({
+        usage: 'set <team> <user>',
+        summary:
+          'Sets how much a user may have, for an admin. What is not named stays; less than there is ends nothing.',
+        examples: [
+          'sandpool quotas set blue ada --sandboxes 20 --admin',
+          'sandpool quotas set blue ada --pools 5 --replicas 100 --admin',
+          'sandpool quotas set blue ada --cpu 16 --memory 64Gi --admin',
+        ],
+      }),
+    ),
+  )
     .option('--sandboxes <n>', 'claimed at one time', wholeNumber(0, HIGHEST_LIMIT.sandboxes))
     .option('--pools <n>', 'owned', wholeNumber(0, HIGHEST_LIMIT.pools))
     .option('--replicas <n>', 'asked for, over all pools', wholeNumber(0, HIGHEST_LIMIT.replicas))
-    .option('--cpu <quantity>', 'cores of all instances that their pools ask for, such as 16; none: as configured')
+    .option(
+      '--cpu <quantity>',
+      'cores of all instances that their pools ask for, such as 16; none: as configured',
+    )
     .option('--memory <quantity>', 'memory of the same, such as 64Gi; none: as configured')
-    .action(action(async (api, context, [team, user], options: SetOptions) => {
-      const { sandboxes, pools, replicas, cpu, memory } = options;
-      const change = given({ sandboxes, pools, replicas, cpu, memory });
-      if (Object.keys(change).length === 0) throw new CliFailure('there is nothing to set', ['name at least one of --sandboxes, --pools, --replicas, --cpu and --memory']);
-      await showQuotas(context, options, await api.setQuotasOf(team as string, user as string, change));
-    }));
+    .action(
+      action(async (api, context, [team, user], options: SetOptions) => {
+        const { sandboxes, pools, replicas, cpu, memory } = options;
+        const change = given({ sandboxes, pools, replicas, cpu, memory });
+        if (Object.keys(change).length === 0)
+          throw new CliFailure('there is nothing to set', [
+            'name at least one of --sandboxes, --pools, --replicas, --cpu and --memory',
+          ]);
+        await showQuotas(
+          context,
+          options,
+          await api.setQuotasOf(team as string, user as string, change),
+        );
+      }),
+    );
 
-const showQuotas = (context: CliContext, options: OutputOptions, quotas: QuotaList): Promise<void> =>
+const showQuotas = (
+  context: CliContext,
+  options: OutputOptions,
+  quotas: QuotaList,
+): Promise<void> =>
   show(context, options, { value: quotas, text: (wide) => quotaTable(quotas.items, wide) });

@@ -31,40 +31,72 @@ export const runCommand = async (run: CommandRun): Promise<number> =>
 /** The command's words; a `--` before them is only there to end the options. */
 export const commandWords = (words: readonly string[]): readonly string[] => {
   const argv = words[0] === '--' ? words.slice(1) : words;
-  if (argv.length === 0) throw new CliFailure('there is no command to run', ['give one after --, such as: -- uname -a']);
+  if (argv.length === 0)
+    throw new CliFailure('there is no command to run', ['give one after --, such as: -- uname -a']);
   return argv;
 };
 
-const runInTerminal = async ({ api, context, sandboxId, argv, signal }: CommandRun): Promise<number> => {
+const runInTerminal = async ({
+  api,
+  context,
+  sandboxId,
+  argv,
+  signal,
+}: CommandRun): Promise<number> => {
   const typed = typedCommand(argv);
   const terminal = await api.terminal(sandboxId, terminalSize(context));
   return await interact(terminal, context, { signal, typed });
 };
 
-const runAndPrint = async ({ api, context, sandboxId, argv, options, signal }: CommandRun): Promise<number> => {
+const runAndPrint = async ({
+  api,
+  context,
+  sandboxId,
+  argv,
+  options,
+  signal,
+}: CommandRun): Promise<number> => {
   const timeoutSeconds = options.timeout ?? MAX_TIMEOUT_SECONDS;
   const stdin = options.interactive ? await readInput(context, signal) : undefined;
-  const result = await api.exec(sandboxId, { command: argv, timeoutSeconds, ...(stdin === undefined ? {} : { stdin }) }, { signal });
+  const result = await api.exec(
+    sandboxId,
+    { command: argv, timeoutSeconds, ...(stdin === undefined ? {} : { stdin }) },
+    { signal },
+  );
   await print(context.stdout, result.stdout);
   await print(context.stderr, result.stderr);
   await remark(result, timeoutSeconds, context);
   return result.exitCode;
 };
 
-const remark = async (result: ExecResult, timeoutSeconds: number, context: CliContext): Promise<void> => {
+const remark = async (
+  result: ExecResult,
+  timeoutSeconds: number,
+  context: CliContext,
+): Promise<void> => {
   if (result.truncated) await say(context, 'the output was cut at 1 MiB');
-  if (result.timedOut) await say(context, `the command was ended after ${timeoutSeconds} s`, 'with -t it may run for longer');
+  if (result.timedOut)
+    await say(
+      context,
+      `the command was ended after ${timeoutSeconds} s`,
+      'with -t it may run for longer',
+    );
 };
 
 const readInput = async ({ stdin }: CliContext, signal: AbortSignal): Promise<string> => {
   const chunks: Buffer[] = [];
   let size = 0;
-  const onAbort = (): void => { stdin.destroy(); };
+  const onAbort = (): void => {
+    stdin.destroy();
+  };
   signal.addEventListener('abort', onAbort, { once: true });
   try {
     for await (const chunk of stdin as AsyncIterable<Buffer>) {
       size += chunk.length;
-      if (size > MAX_STDIN_BYTES) throw new CliFailure('the input is longer than 512 KiB', ['with -t it may be of any length']);
+      if (size > MAX_STDIN_BYTES)
+        throw new CliFailure('the input is longer than 512 KiB', [
+          'with -t it may be of any length',
+        ]);
       chunks.push(chunk);
     }
   } catch (error) {

@@ -4,7 +4,12 @@ import { withBorrowedSandbox } from '../borrowed-sandbox.ts';
 import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts';
 import type { Action } from '../action.ts';
 import { leaf, SANDPOOL_FAILED } from '../leaf.ts';
-import { type CommandOptions, commandWords, MAX_TIMEOUT_SECONDS, runCommand } from './run-command.ts';
+import {
+  type CommandOptions,
+  commandWords,
+  MAX_TIMEOUT_SECONDS,
+  runCommand,
+} from './run-command.ts';
 import { typedCommand } from '../typed-command.ts';
 
 interface RunOptions extends ConnectionOptions, CommandOptions {
@@ -15,31 +20,56 @@ interface RunOptions extends ConnectionOptions, CommandOptions {
 
 /** `run -- CMD`: claim, run, print, give back. */
 export const runLeaf = (action: Action): Command =>
-  addCommandOptions(addConnectionOptions(leaf({
-    usage: 'run [command...]',
-    summary: 'Runs a command in a sandbox of its own, which is given back afterwards. Ends with the command’s exit code, and with 125 when Sandpool itself failed.',
-    usageExit: SANDPOOL_FAILED,
-    examples: ['sandpool run -- uname -a', 'sandpool run --pool default -t -- top', 'echo hello | sandpool run -i -- tr a-z A-Z'],
-  })
-    .option('--pool <name>', 'the pool to claim from', 'default')
-    .option('--idle-timeout <duration>', 'end the sandbox after so long without activity, such as 5m', durationText)
-    .addOption(waitOption())))
-    .action(action(SANDPOOL_FAILED, async (context, [words], options: RunOptions) => {
+  addCommandOptions(
+    addConnectionOptions(
+      leaf({
+        usage: 'run [command...]',
+        summary:
+          'Runs a command in a sandbox of its own, which is given back afterwards. Ends with the command’s exit code, and with 125 when Sandpool itself failed.',
+        usageExit: SANDPOOL_FAILED,
+        examples: [
+          'sandpool run -- uname -a',
+          'sandpool run --pool default -t -- top',
+          'echo hello | sandpool run -i -- tr a-z A-Z',
+        ],
+      })
+        .option('--pool <name>', 'the pool to claim from', 'default')
+        .option(
+          '--idle-timeout <duration>',
+          'end the sandbox after so long without activity, such as 5m',
+          durationText,
+        )
+        .addOption(waitOption()),
+    ),
+  ).action(
+    action(SANDPOOL_FAILED, async (context, [words], options: RunOptions) => {
       const argv = commandWords(words as readonly string[]);
       if (options.tty) typedCommand(argv); // refused before a sandbox is claimed
       const api = await connect(options, context);
       try {
-        const borrowing = { poolName: options.pool, idleTimeout: options.idleTimeout, waitTimeoutSeconds: options.wait };
-        return await withBorrowedSandbox({ api, context, borrowing }, async ({ sandboxId }, signal) =>
-          await runCommand({ api, context, sandboxId, argv, options, signal }));
+        const borrowing = {
+          poolName: options.pool,
+          idleTimeout: options.idleTimeout,
+          waitTimeoutSeconds: options.wait,
+        };
+        return await withBorrowedSandbox(
+          { api, context, borrowing },
+          async ({ sandboxId }, signal) =>
+            await runCommand({ api, context, sandboxId, argv, options, signal }),
+        );
       } finally {
         api.close();
       }
-    }));
+    }),
+  );
 
 export const addCommandOptions = (command: Command): Command =>
   command
     .option('-t, --tty', 'in a terminal, tied to this one')
     .option('-i, --interactive', 'hand the standard input on, to its end')
-    .option('--timeout <seconds>', `end the command after so long, ${MAX_TIMEOUT_SECONDS} at most; not with -t`, wholeNumber(1, MAX_TIMEOUT_SECONDS))
+    .option(
+      '--timeout <seconds>',
+      `end the command after so long, ${MAX_TIMEOUT_SECONDS} at most; not with -t`,
+      wholeNumber(1, MAX_TIMEOUT_SECONDS),
+    )
     .passThroughOptions();

@@ -10,9 +10,13 @@ import { addPageOptions, type PageOptions, showPage } from '../paging.ts';
 import { sandboxFields, sandboxTable } from '../rows.ts';
 
 /** `sandboxes list|get|create|delete`. */
-export const sandboxesGroup = (action: ServiceAction): Command => group('sandboxes', 'Lists, claims and gives back sandboxes', [
-  listLeaf(action), getLeaf(action), createLeaf(action), deleteLeaf(action),
-]);
+export const sandboxesGroup = (action: ServiceAction): Command =>
+  group('sandboxes', 'Lists, claims and gives back sandboxes', [
+    listLeaf(action),
+    getLeaf(action),
+    createLeaf(action),
+    deleteLeaf(action),
+  ]);
 
 interface ListOptions extends PageOptions {
   readonly pool?: string;
@@ -21,54 +25,107 @@ interface ListOptions extends PageOptions {
 }
 
 const listLeaf = (action: ServiceAction): Command =>
-  addPageOptions(addOutputOption(addConnectionOptions(leaf({
-    usage: 'list',
-    summary: 'Lists claimed sandboxes, and those finished lately, the newest first.',
-    examples: ['sandpool sandboxes list', 'sandpool sandboxes list --pool default --phase Running', 'sandpool sandboxes list -o json'],
-  })))
-    .option('--pool <name>', 'of this pool alone')
-    .addOption(new Option('--phase <phase>', 'in this phase alone').choices(SANDBOX_STATUSES)))
+  addPageOptions(
+    addOutputOption(
+      addConnectionOptions(
+        leaf({
+          usage: 'list',
+          summary: 'Lists claimed sandboxes, and those finished lately, the newest first.',
+          examples: [
+            'sandpool sandboxes list',
+            'sandpool sandboxes list --pool default --phase Running',
+            'sandpool sandboxes list -o json',
+          ],
+        }),
+      ),
+    )
+      .option('--pool <name>', 'of this pool alone')
+      .addOption(new Option('--phase <phase>', 'in this phase alone').choices(SANDBOX_STATUSES)),
+  )
     .option('--all', 'of all tenants, for an admin')
-    .action(action(async (api, context, _operands, options: ListOptions) => {
-      const { pool: poolName, phase, limit, offset, all } = options;
-      const page = await api.listSandboxes(given({ poolName, phase, limit, offset, all }));
-      await showPage(context, options, { page, table: sandboxTable });
-    }));
+    .action(
+      action(async (api, context, _operands, options: ListOptions) => {
+        const { pool: poolName, phase, limit, offset, all } = options;
+        const page = await api.listSandboxes(given({ poolName, phase, limit, offset, all }));
+        await showPage(context, options, { page, table: sandboxTable });
+      }),
+    );
 
 const getLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({
-    usage: 'get <sandbox>',
-    summary: 'Shows one sandbox.',
-    examples: ['sandpool sandboxes get 0190d4a5-7b1e-7c3a-9f00-1234567890ab'],
-  })))
-    .action(action(async (api, context, [sandboxId], options: OutputOptions) => {
+  addOutputOption(
+    addConnectionOptions(
+      leaf({
+        usage: 'get <sandbox>',
+        summary: 'Shows one sandbox.',
+        examples: ['sandpool sandboxes get 0190d4a5-7b1e-7c3a-9f00-1234567890ab'],
+      }),
+    ),
+  ).action(
+    action(async (api, context, [sandboxId], options: OutputOptions) => {
       const sandbox = await api.getSandbox(sandboxId as string);
       await show(context, options, { value: sandbox, text: () => sandboxFields(sandbox) });
-    }));
+    }),
+  );
 
 const createLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({
-    usage: 'create',
-    summary: 'Claims a sandbox and prints its id. It stays until it is deleted, or until its timeout.',
-    examples: ['SANDBOX=$(sandpool sandboxes create)', 'sandpool sandboxes create --pool default --idle-timeout 10m -o json'],
-  })))
+  addOutputOption(
+    addConnectionOptions(
+      leaf({
+        usage: 'create',
+        summary:
+          'Claims a sandbox and prints its id. It stays until it is deleted, or until its timeout.',
+        examples: [
+          'SANDBOX=$(sandpool sandboxes create)',
+          'sandpool sandboxes create --pool default --idle-timeout 10m -o json',
+        ],
+      }),
+    ),
+  )
     .option('--pool <name>', 'the pool to claim from', 'default')
-    .option('--idle-timeout <duration>', 'end it after so long without activity, such as 5m; 0 is never', durationText)
+    .option(
+      '--idle-timeout <duration>',
+      'end it after so long without activity, such as 5m; 0 is never',
+      durationText,
+    )
     .addOption(waitOption())
-    .action(action(async (api, context, _operands, options: OutputOptions & { readonly pool: string; readonly idleTimeout?: string; readonly wait?: number }) => {
-      const sandbox = await api.claimSandbox({ poolName: options.pool, ...given({ idleTimeout: options.idleTimeout, waitTimeoutSeconds: options.wait }) });
-      await show(context, options, { value: sandbox, text: () => `${sandbox.sandboxId}\n` });
-    }));
+    .action(
+      action(
+        async (
+          api,
+          context,
+          _operands,
+          options: OutputOptions & {
+            readonly pool: string;
+            readonly idleTimeout?: string;
+            readonly wait?: number;
+          },
+        ) => {
+          const sandbox = await api.claimSandbox({
+            poolName: options.pool,
+            ...given({ idleTimeout: options.idleTimeout, waitTimeoutSeconds: options.wait }),
+          });
+          await show(context, options, { value: sandbox, text: () => `${sandbox.sandboxId}\n` });
+        },
+      ),
+    );
 
 const deleteLeaf = (action: ServiceAction): Command =>
-  addOutputOption(addConnectionOptions(leaf({
-    usage: 'delete <sandbox...>',
-    summary: 'Gives sandboxes back: each ends with all that is in it.',
-    examples: ['sandpool sandboxes delete "$SANDBOX"'],
-  })))
-    .action(action(async (api, context, [ids], options: OutputOptions) => {
+  addOutputOption(
+    addConnectionOptions(
+      leaf({
+        usage: 'delete <sandbox...>',
+        summary: 'Gives sandboxes back: each ends with all that is in it.',
+        examples: ['sandpool sandboxes delete "$SANDBOX"'],
+      }),
+    ),
+  ).action(
+    action(async (api, context, [ids], options: OutputOptions) => {
       for (const sandboxId of ids as readonly string[]) {
         const deleted = await api.deleteSandbox(sandboxId);
-        await show(context, options, { value: deleted, text: () => `${deleted.sandboxId} ${deleted.status}\n` });
+        await show(context, options, {
+          value: deleted,
+          text: () => `${deleted.sandboxId} ${deleted.status}\n`,
+        });
       }
-    }));
+    }),
+  );

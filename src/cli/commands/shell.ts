@@ -12,26 +12,44 @@ interface ShellOptions extends ConnectionOptions {
   readonly wait?: number;
 }
 
-/** `shell [SANDBOX]`: a terminal in that sandbox, or in one that is claimed for it and given back. */
+/**
+ * `shell [SANDBOX]`: a terminal in that sandbox, or in one that is claimed for it and given back.
+ */
 export const shellLeaf = (action: Action): Command =>
-  addConnectionOptions(leaf({
-    usage: 'shell [sandbox]',
-    summary: 'Opens a shell in a sandbox; without one, in a sandbox of its own, which is given back afterwards. Ends with the shell’s exit code, and with 125 when Sandpool itself failed.',
-    usageExit: SANDPOOL_FAILED,
-    examples: ['sandpool shell', 'sandpool shell 0190d4a5-7b1e-7c3a-9f00-1234567890ab'],
-  })
-    .option('--pool <name>', 'the pool to claim from', 'default')
-    .option('--idle-timeout <duration>', 'end the claimed sandbox after so long without activity, such as 5m', durationText)
-    .addOption(waitOption()))
-    .action(action(SANDPOOL_FAILED, async (context, [sandbox], options: ShellOptions) => {
+  addConnectionOptions(
+    leaf({
+      usage: 'shell [sandbox]',
+      summary:
+        'Opens a shell in a sandbox; without one, in a sandbox of its own, which is given back afterwards. Ends with the shell’s exit code, and with 125 when Sandpool itself failed.',
+      usageExit: SANDPOOL_FAILED,
+      examples: ['sandpool shell', 'sandpool shell 0190d4a5-7b1e-7c3a-9f00-1234567890ab'],
+    })
+      .option('--pool <name>', 'the pool to claim from', 'default')
+      .option(
+        '--idle-timeout <duration>',
+        'end the claimed sandbox after so long without activity, such as 5m',
+        durationText,
+      )
+      .addOption(waitOption()),
+  ).action(
+    action(SANDPOOL_FAILED, async (context, [sandbox], options: ShellOptions) => {
       const api = await connect(options, context);
       const open = async (sandboxId: string, signal: AbortSignal): Promise<number> =>
         await interact(await api.terminal(sandboxId, terminalSize(context)), context, { signal });
       try {
-        if (typeof sandbox === 'string') return await withInterrupts(async (signal) => await open(sandbox, signal));
-        const borrowing = { poolName: options.pool, idleTimeout: options.idleTimeout, waitTimeoutSeconds: options.wait };
-        return await withBorrowedSandbox({ api, context, borrowing }, async ({ sandboxId }, signal) => await open(sandboxId, signal));
+        if (typeof sandbox === 'string')
+          return await withInterrupts(async (signal) => await open(sandbox, signal));
+        const borrowing = {
+          poolName: options.pool,
+          idleTimeout: options.idleTimeout,
+          waitTimeoutSeconds: options.wait,
+        };
+        return await withBorrowedSandbox(
+          { api, context, borrowing },
+          async ({ sandboxId }, signal) => await open(sandboxId, signal),
+        );
       } finally {
         api.close();
       }
-    }));
+    }),
+  );

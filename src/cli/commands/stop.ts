@@ -22,31 +22,46 @@ const LOOK_EVERY_MS = 50;
 export const stopLeaf = (action: Action): Command =>
   leaf({
     usage: 'stop',
-    summary: 'Ends the local daemon and its helpers. Sandboxes stay and are found again at the next start, unless --all.',
-    examples: ['sandpool stop', 'sandpool stop --all', 'sandpool stop --all --data-dir /tmp/sandpool'],
+    summary:
+      'Ends the local daemon and its helpers. Sandboxes stay and are found again at the next start, unless --all.',
+    examples: [
+      'sandpool stop',
+      'sandpool stop --all',
+      'sandpool stop --all --data-dir /tmp/sandpool',
+    ],
   })
     .option('--all', 'end all sandboxes too, running ones and idle ones; pools and keys stay')
     .option('--data-dir <dir>', 'data folder of the daemon [SANDPOOL_DATA_DIR]')
     .option('--config <file>', 'the daemon’s file of settings [SANDPOOL_CONFIG]')
-    .action(action(1, async (context, _operands, options: StopOptions) => {
-      const dataDir = await dataDirOf(options, context.env);
-      if (options.all) requireOwn(dataDir);
-      const daemon = readDaemonNote(dataDir);
-      if (daemon) {
-        await endDaemon(daemon);
-        await print(context.stdout, `the daemon (pid ${daemon.pid}) has stopped\n`);
-      } else {
-        await print(context.stdout, `no daemon runs on ${dataDir}\n`);
-      }
-      if (options.all) await endInstances(context, { dataDir, ...(options.config === undefined ? {} : { config: options.config }) });
-      return 0;
-    }));
+    .action(
+      action(1, async (context, _operands, options: StopOptions) => {
+        const dataDir = await dataDirOf(options, context.env);
+        if (options.all) requireOwn(dataDir);
+        const daemon = readDaemonNote(dataDir);
+        if (daemon) {
+          await endDaemon(daemon);
+          await print(context.stdout, `the daemon (pid ${daemon.pid}) has stopped\n`);
+        } else {
+          await print(context.stdout, `no daemon runs on ${dataDir}\n`);
+        }
+        if (options.all)
+          await endInstances(context, {
+            dataDir,
+            ...(options.config === undefined ? {} : { config: options.config }),
+          });
+        return 0;
+      }),
+    );
 
-/** Records and processes of sandboxes are their owner's: root, too, would leave them in disorder. */
+/**
+ * Records and processes of sandboxes are their owner's: root, too, would leave them in disorder.
+ */
 const requireOwn = (dataDir: string): void => {
   const owner = statSync(dataDir, { throwIfNoEntry: false })?.uid;
   if (owner === undefined || owner === process.getuid?.()) return;
-  throw new CliFailure(`${dataDir} belongs to another user (uid ${owner})`, ['end its sandboxes as that user; nothing was stopped']);
+  throw new CliFailure(`${dataDir} belongs to another user (uid ${owner})`, [
+    'end its sandboxes as that user; nothing was stopped',
+  ]);
 };
 
 const endDaemon = async (daemon: DaemonNote): Promise<void> => {
@@ -54,23 +69,39 @@ const endDaemon = async (daemon: DaemonNote): Promise<void> => {
     process.kill(daemon.pid, 'SIGTERM');
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'EPERM') {
-      throw new CliFailure(`the daemon (pid ${daemon.pid}) belongs to another user`, ['stop it as that user']);
+      throw new CliFailure(`the daemon (pid ${daemon.pid}) belongs to another user`, [
+        'stop it as that user',
+      ]);
     }
     if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
   }
   const deadline = Date.now() + STOP_WITHIN_MS;
   while (isRunning(daemon)) {
-    if (Date.now() > deadline) throw new CliFailure(`the daemon (pid ${daemon.pid}) has not stopped in ${STOP_WITHIN_MS / 1_000} s`, [`if it must be: kill -9 ${daemon.pid}`]);
-    await new Promise((resolve) => { setTimeout(resolve, LOOK_EVERY_MS); });
+    if (Date.now() > deadline)
+      throw new CliFailure(
+        `the daemon (pid ${daemon.pid}) has not stopped in ${STOP_WITHIN_MS / 1_000} s`,
+        [`if it must be: kill -9 ${daemon.pid}`],
+      );
+    await new Promise((resolve) => {
+      setTimeout(resolve, LOOK_EVERY_MS);
+    });
   }
 };
 
-const endInstances = async ({ stdout, stderr }: CliContext, argvOptions: NamedTexts): Promise<void> => {
+const endInstances = async (
+  { stdout, stderr }: CliContext,
+  argvOptions: NamedTexts,
+): Promise<void> => {
   const { endAll } = await import('../../end-all.ts');
   const tell = (fields: Readonly<Record<string, unknown>>, event: string): void => {
     const { error } = fields;
     stderr.write(`sandpool: ${event}${error instanceof Error ? `: ${error.message}` : ''}\n`);
   };
   const count = await endAll(argvOptions, { warn: tell, error: tell });
-  await print(stdout, count === 0 ? 'there were no sandboxes\n' : `${count} ${count === 1 ? 'sandbox has' : 'sandboxes have'} ended\n`);
+  await print(
+    stdout,
+    count === 0
+      ? 'there were no sandboxes\n'
+      : `${count} ${count === 1 ? 'sandbox has' : 'sandboxes have'} ended\n`,
+  );
 };

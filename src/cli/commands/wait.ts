@@ -18,29 +18,52 @@ interface WaitOptions {
 
 type Wanted = 'running' | 'ended' | 'ready';
 
-/** How a thing stands: whether what is waited for is so, and the word for how it is now. Throws where it never will be. */
-interface Standing { readonly done: boolean; readonly now: string }
+/**
+ * How a thing stands: whether what is waited for is so, and the word for how it is now. Throws
+ * where it never will be.
+ */
+interface Standing {
+  readonly done: boolean;
+  readonly now: string;
+}
 
 const LOOK_EVERY_MS = 200;
 
 /** `wait sandbox/ID --for running|ended`, `wait pool/NAME --for ready`. */
 export const waitLeaf = (action: ServiceAction): Command =>
-  addConnectionOptions(leaf({
-    usage: 'wait <what>',
-    summary: 'Waits until a sandbox runs or has ended, or a pool is ready. Ends with 1 when the time is over, or when it can not be any more.',
-    examples: ['sandpool wait pool/default --for ready', 'sandpool wait "sandbox/$SANDBOX" --for ended --timeout 1h'],
-  }))
-    .addOption(new Option('--for <state>', 'running or ended for sandbox/ID, ready for pool/NAME').choices(['running', 'ended', 'ready']).makeOptionMandatory())
+  addConnectionOptions(
+    leaf({
+      usage: 'wait <what>',
+      summary:
+        'Waits until a sandbox runs or has ended, or a pool is ready. Ends with 1 when the time is over, or when it can not be any more.',
+      examples: [
+        'sandpool wait pool/default --for ready',
+        'sandpool wait "sandbox/$SANDBOX" --for ended --timeout 1h',
+      ],
+    }),
+  )
+    .addOption(
+      new Option('--for <state>', 'running or ended for sandbox/ID, ready for pool/NAME')
+        .choices(['running', 'ended', 'ready'])
+        .makeOptionMandatory(),
+    )
     .option('--timeout <duration>', 'give up after so long', durationText, '5m')
-    .action(action(async (api, context, [what], options: WaitOptions) => {
-      const look = lasting(context, lookFor(api, String(what), options.for));
-      const progress = progressOn(context);
-      const now = await until(look, options, (standing) => progress.tell(`waiting for ${String(what)} to be ${options.for}; it is ${standing}`))
-        .finally(() => progress.end());
-      await print(context.stdout, `${String(what)} ${now}\n`);
-    }));
+    .action(
+      action(async (api, context, [what], options: WaitOptions) => {
+        const look = lasting(context, lookFor(api, String(what), options.for));
+        const progress = progressOn(context);
+        const now = await until(look, options, (standing) =>
+          progress.tell(`waiting for ${String(what)} to be ${options.for}; it is ${standing}`),
+        ).finally(() => progress.end());
+        await print(context.stdout, `${String(what)} ${now}\n`);
+      }),
+    );
 
-const until = async (look: () => Promise<Standing>, { for: wanted, timeout }: WaitOptions, tell: (now: string) => void): Promise<string> => {
+const until = async (
+  look: () => Promise<Standing>,
+  { for: wanted, timeout }: WaitOptions,
+  tell: (now: string) => void,
+): Promise<string> => {
   const deadline = performance.now() + (parseDuration(timeout) ?? 0);
   for (;;) {
     const { done, now } = await look();
@@ -48,31 +71,48 @@ const until = async (look: () => Promise<Standing>, { for: wanted, timeout }: Wa
     const left = deadline - performance.now();
     if (left <= 0) throw new CliFailure(`it is ${now} after ${timeout}, and not ${wanted}`);
     tell(now);
-    await new Promise((resolve) => { setTimeout(resolve, Math.min(LOOK_EVERY_MS, left)); });
+    await new Promise((resolve) => {
+      setTimeout(resolve, Math.min(LOOK_EVERY_MS, left));
+    });
   }
 };
 
 const lookFor = (api: SandpoolClient, what: string, wanted: Wanted): (() => Promise<Standing>) => {
   const [, kind, name = ''] = /^(sandbox|pool)\/(.+)$/.exec(what) ?? [];
-  if (kind === undefined) throw new CliFailure('what to wait for is sandbox/ID or pool/NAME', ['such as: sandpool wait pool/default --for ready']);
-  if ((kind === 'pool') !== (wanted === 'ready')) throw new CliFailure(kind === 'pool' ? 'a pool is waited for with --for ready' : 'a sandbox is waited for with --for running or --for ended');
+  if (kind === undefined)
+    throw new CliFailure('what to wait for is sandbox/ID or pool/NAME', [
+      'such as: sandpool wait pool/default --for ready',
+    ]);
+  if ((kind === 'pool') !== (wanted === 'ready'))
+    throw new CliFailure(
+      kind === 'pool'
+        ? 'a pool is waited for with --for ready'
+        : 'a sandbox is waited for with --for running or --for ended',
+    );
   return kind === 'pool' ? poolLook(api, name) : sandboxLook(api, name, wanted);
 };
 
 const poolLook = (api: SandpoolClient, name: string) => async (): Promise<Standing> => {
-  const { status: { phase } } = await api.getPool(name);
+  const {
+    status: { phase },
+  } = await api.getPool(name);
   if (phase === 'Deleting') throw new CliFailure(`pool ${name} is being deleted`);
   return { done: phase === 'Ready', now: phase };
 };
 
 /** One that is no longer there has ended, if it ever was: its events are kept for a while. */
-const sandboxLook = (api: SandpoolClient, id: string, wanted: Wanted): (() => Promise<Standing>) => {
+const sandboxLook = (
+  api: SandpoolClient,
+  id: string,
+  wanted: Wanted,
+): (() => Promise<Standing>) => {
   let seen = false;
   return async () => {
     try {
       const { status } = await api.getSandbox(id);
       seen = true;
-      if (wanted === 'running' && (status === 'Stopping' || status === 'Failed')) throw new CliFailure(`sandbox ${id} is ${status}`);
+      if (wanted === 'running' && (status === 'Stopping' || status === 'Failed'))
+        throw new CliFailure(`sandbox ${id} is ${status}`);
       return { done: wanted === 'running' && status === 'Running', now: status };
     } catch (error) {
       if (!(error instanceof ApiError && error.errorCode === 'SANDBOX_NOT_FOUND')) throw error;

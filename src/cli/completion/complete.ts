@@ -9,23 +9,46 @@ export interface Completion {
   readonly noSpace: boolean;
 }
 
-/** What may stand for the last of `words`, which is unfinished or empty, under the command `root`. Names of live things come from `names`. */
-export const complete = async (root: Command, words: readonly string[], names: LiveNames): Promise<Completion> => {
-  const current = words.at(-1) === '=' ? '' : words.at(-1) ?? '';
+/**
+ * What may stand for the last of `words`, which is unfinished or empty, under the command `root`.
+ * Names of live things come from `names`.
+ */
+export const complete = async (
+  root: Command,
+  words: readonly string[],
+  names: LiveNames,
+): Promise<Completion> => {
+  const current = words.at(-1) === '=' ? '' : (words.at(-1) ?? '');
   const before = words.slice(0, -1).filter((word) => word !== '='); // bash makes a word of it
   if (before.at(-1) === ':') return NOTHING; // and of this: a path in a sandbox
-  const { command, operands, awaiting, ended } = walk(root, before[0] === 'help' ? before.slice(1) : before);
+  const { command, operands, awaiting, ended } = walk(
+    root,
+    before[0] === 'help' ? before.slice(1) : before,
+  );
   const attached = /^(--[^=]+)=(.*)$/.exec(current);
   const own = attached && optionOf(command, attached[1] ?? '');
-  if (attached && own) return prefixed(await valuesOf(own, attached[2] ?? '', names), `${attached[1] ?? ''}=`);
+  if (attached && own)
+    return prefixed(await valuesOf(own, attached[2] ?? '', names), `${attached[1] ?? ''}=`);
   if (awaiting) return await valuesOf(awaiting, current, names);
   if (!ended && current.startsWith('-')) return fitting(optionsOf(command), current);
-  if (!ended && operands.length === 0 && command.commands.length > 0) return fitting(commandsOf(command), current);
+  if (!ended && operands.length === 0 && command.commands.length > 0)
+    return fitting(commandsOf(command), current);
   return await operandOf(command, operands, { current, names });
 };
 
-/** The command that the words lead to, the operands they gave it, and the option that waits for its value. */
-const walk = (root: Command, words: readonly string[]): { readonly command: Command; readonly operands: readonly string[]; readonly awaiting: Option | undefined; readonly ended: boolean } => {
+/**
+ * The command that the words lead to, the operands they gave it, and the option that waits for its
+ * value.
+ */
+const walk = (
+  root: Command,
+  words: readonly string[],
+): {
+  readonly command: Command;
+  readonly operands: readonly string[];
+  readonly awaiting: Option | undefined;
+  readonly ended: boolean;
+} => {
   let command = root;
   const operands: string[] = [];
   let awaiting: Option | undefined;
@@ -39,7 +62,10 @@ const walk = (root: Command, words: readonly string[]): { readonly command: Comm
       const option = optionOf(command, word);
       awaiting = option && (option.required || option.optional) ? option : undefined;
     } else {
-      const member = ended || operands.length > 0 ? undefined : command.commands.find((candidate) => candidate.name() === word);
+      const member =
+        ended || operands.length > 0
+          ? undefined
+          : command.commands.find((candidate) => candidate.name() === word);
       if (member) command = member;
       else operands.push(word);
     }
@@ -47,62 +73,116 @@ const walk = (root: Command, words: readonly string[]): { readonly command: Comm
   return { command, operands, awaiting, ended };
 };
 
-const optionOf = (command: Command, word: string): Option | undefined => command.options.find(({ long, short }) => long === word || short === word);
+const optionOf = (command: Command, word: string): Option | undefined =>
+  command.options.find(({ long, short }) => long === word || short === word);
 
 const optionsOf = (command: Command): readonly Candidate[] => [
-  ...command.options.filter(({ hidden }) => !hidden).map(({ long, short, description }) => ({ word: long ?? short ?? '', about: description })),
+  ...command.options
+    .filter(({ hidden }) => !hidden)
+    .map(({ long, short, description }) => ({ word: long ?? short ?? '', about: description })),
   { word: '--help', about: 'display help for command' },
 ];
 
-const commandsOf = (command: Command): readonly Candidate[] =>
-  [...command.commands.map((member) => ({ word: member.name(), about: member.summary() || member.description() })), { word: 'help', about: 'display help for command' }];
+const commandsOf = (command: Command): readonly Candidate[] => [
+  ...command.commands.map((member) => ({
+    word: member.name(),
+    about: member.summary() || member.description(),
+  })),
+  { word: 'help', about: 'display help for command' },
+];
 
 const valuesOf = async (option: Option, current: string, names: LiveNames): Promise<Completion> => {
-  if (option.argChoices) return fitting(option.argChoices.map((word) => ({ word })), current);
+  if (option.argChoices)
+    return fitting(
+      option.argChoices.map((word) => ({ word })),
+      current,
+    );
   if (/<(file|dir|path)>/.test(option.flags)) return { ...NOTHING, files: true };
   const kind = VALUE_KINDS[option.long ?? ''];
   return kind === undefined ? NOTHING : fitting(await names(kind), current);
 };
 
 /** Which names an operand takes is told by what its command calls it. */
-const operandOf = async (command: Command, { length: place, 0: first }: readonly string[], { current, names }: { readonly current: string; readonly names: LiveNames }): Promise<Completion> => {
-  const argument: Argument | undefined = command.registeredArguments[place] ?? command.registeredArguments.findLast(({ variadic }) => variadic);
+const operandOf = async (
+  command: Command,
+  { length: place, 0: first }: readonly string[],
+  { current, names }: { readonly current: string; readonly names: LiveNames },
+): Promise<Completion> => {
+  const argument: Argument | undefined =
+    command.registeredArguments[place] ??
+    command.registeredArguments.findLast(({ variadic }) => variadic);
   switch (argument?.name()) {
-    case 'sandbox': return fitting(await names('sandbox'), current);
-    case 'pool': return fitting(await names('pool'), current);
-    case 'env': return fitting(await names('env'), current);
-    case 'member': return fitting(await names('member', first), current);
-    case 'group': return fitting(await names('group', first), current);
-    case 'template': return fitting(await names('template'), current);
-    case 'key': return fitting(await names('key'), current);
-    case 'file': return { ...NOTHING, files: true };
-    case 'shell': return fitting(argument.argChoices?.map((word) => ({ word })) ?? [], current);
-    case 'what': return await targets(current, names);
+    case 'sandbox':
+      return fitting(await names('sandbox'), current);
+    case 'pool':
+      return fitting(await names('pool'), current);
+    case 'env':
+      return fitting(await names('env'), current);
+    case 'member':
+      return fitting(await names('member', first), current);
+    case 'group':
+      return fitting(await names('group', first), current);
+    case 'template':
+      return fitting(await names('template'), current);
+    case 'key':
+      return fitting(await names('key'), current);
+    case 'file':
+      return { ...NOTHING, files: true };
+    case 'shell':
+      return fitting(argument.argChoices?.map((word) => ({ word })) ?? [], current);
+    case 'what':
+      return await targets(current, names);
     case 'from':
-    case 'to': return await places(current, names);
-    default: return NOTHING;
+    case 'to':
+      return await places(current, names);
+    default:
+      return NOTHING;
   }
 };
 
 /** `sandbox/ID` and `pool/NAME`. */
 const targets = async (current: string, names: LiveNames): Promise<Completion> => {
   const kind = /^(sandbox|pool)\//.exec(current)?.[1];
-  if (kind === 'sandbox' || kind === 'pool') return prefixed(fitting(await names(kind), current.slice(kind.length + 1)), `${kind}/`);
-  return { ...fitting([{ word: 'sandbox/', about: 'a sandbox' }, { word: 'pool/', about: 'a pool' }], current), noSpace: true };
+  if (kind === 'sandbox' || kind === 'pool')
+    return prefixed(fitting(await names(kind), current.slice(kind.length + 1)), `${kind}/`);
+  return {
+    ...fitting(
+      [
+        { word: 'sandbox/', about: 'a sandbox' },
+        { word: 'pool/', about: 'a pool' },
+      ],
+      current,
+    ),
+    noSpace: true,
+  };
 };
 
 /** A file here, or `SANDBOX:` and a path there. */
 const places = async (current: string, names: LiveNames): Promise<Completion> => {
   if (/[:/]/.test(current)) return { ...NOTHING, files: !current.includes(':') };
-  const sandboxes = (await names('sandbox')).map(({ word, about }) => ({ word: `${word}:`, ...(about === undefined ? {} : { about }) }));
+  const sandboxes = (await names('sandbox')).map(({ word, about }) => ({
+    word: `${word}:`,
+    ...(about === undefined ? {} : { about }),
+  }));
   return { ...fitting(sandboxes, current), files: true, noSpace: true };
 };
 
 const NOTHING: Completion = { candidates: [], files: false, noSpace: false };
-const VALUE_KINDS: Readonly<Record<string, NameKind>> = { '--pool': 'pool', '--template': 'template', '--instance-type': 'instance-type' };
+const VALUE_KINDS: Readonly<Record<string, NameKind>> = {
+  '--pool': 'pool',
+  '--template': 'template',
+  '--instance-type': 'instance-type',
+};
 
-const fitting = (candidates: readonly Candidate[], current: string): Completion =>
-  ({ ...NOTHING, candidates: candidates.filter(({ word }) => word !== '' && word.startsWith(current)) });
+const fitting = (candidates: readonly Candidate[], current: string): Completion => ({
+  ...NOTHING,
+  candidates: candidates.filter(({ word }) => word !== '' && word.startsWith(current)),
+});
 
-const prefixed = (completion: Completion, prefix: string): Completion =>
-  ({ ...completion, candidates: completion.candidates.map((candidate) => ({ ...candidate, word: `${prefix}${candidate.word}` })) });
+const prefixed = (completion: Completion, prefix: string): Completion => ({
+  ...completion,
+  candidates: completion.candidates.map((candidate) => ({
+    ...candidate,
+    word: `${prefix}${candidate.word}`,
+  })),
+});

@@ -8,9 +8,20 @@ export interface Candidate {
   readonly about?: string;
 }
 
-export type NameKind = 'sandbox' | 'pool' | 'env' | 'member' | 'group' | 'key' | 'template' | 'instance-type';
+export type NameKind =
+  | 'sandbox'
+  | 'pool'
+  | 'env'
+  | 'member'
+  | 'group'
+  | 'key'
+  | 'template'
+  | 'instance-type';
 
-/** The names of what there is now, members and groups of the env `of`; none where the daemon is away, slow, or says no. Never rejects. */
+/**
+ * The names of what there is now, members and groups of the env `of`; none where the daemon is
+ * away, slow, or says no. Never rejects.
+ */
 export type LiveNames = (kind: NameKind, of?: string) => Promise<readonly Candidate[]>;
 
 /** A person waits with a finger on TAB. */
@@ -18,37 +29,71 @@ const DEADLINE_MS = 700;
 const MOST = 200;
 
 /** Asked of the daemon that the words before the cursor name, else of the local one. */
-export const liveNames = (words: readonly string[], context: CliContext): LiveNames => async (kind, of = '') => {
-  try {
-    const { connect } = await import('../connection.ts');
-    const api = await connect(connectionIn(words), context);
+export const liveNames =
+  (words: readonly string[], context: CliContext): LiveNames =>
+  async (kind, of = '') => {
     try {
-      return await ASK[kind](api, AbortSignal.timeout(DEADLINE_MS), of);
-    } finally {
-      api.close();
+      const { connect } = await import('../connection.ts');
+      const api = await connect(connectionIn(words), context);
+      try {
+        return await ASK[kind](api, AbortSignal.timeout(DEADLINE_MS), of);
+      } finally {
+        api.close();
+      }
+    } catch {
+      return []; // a TAB is no place for an error
     }
-  } catch {
-    return []; // a TAB is no place for an error
-  }
-};
+  };
 
-const ASK: Readonly<Record<NameKind, (api: SandpoolClient, signal: AbortSignal, of: string) => Promise<readonly Candidate[]>>> = {
-  sandbox: async (api, signal) => (await api.listSandboxes({ phase: 'Running', limit: MOST }, { signal })).items
-    .map(({ sandboxId, poolName, claimedAt }) => ({ word: sandboxId, about: `of ${poolName}, claimed ${claimedAt ?? ''}` })),
-  pool: async (api, signal) => (await api.listPools({ limit: MOST }, { signal })).items
-    .map(({ name, status }) => ({ word: name, about: `${status.phase}, ${status.idleReplicas} idle` })),
-  env: async (api, signal) => (await api.envs.list({ limit: MOST }, { signal })).items
-    .map(({ name, status }) => ({ word: name, about: `${status.memberCount} members, ${status.idleReplicas} idle` })),
-  member: async (api, signal, of) => (await api.envs.members(of, { signal })).items
-    .map(({ name, status }) => ({ word: name, about: `${status.phase}, ${status.idleReplicas} idle` })),
-  group: async (api, signal, of) => (await api.envs.groups(of, { signal })).items
-    .map(({ name, minReplicas, maxReplicas, scaleUpPolicy: { mode } }) => ({ word: name, about: `${mode}, ${minReplicas} to ${maxReplicas}` })),
-  key: async (api, signal) => (await api.listApiKeys({ limit: MOST }, { signal })).items
-    .map(({ keyId, name, role }) => ({ word: keyId, about: `${name}, ${role}` })),
-  template: async (api, signal) => (await api.listTemplates({ limit: MOST }, { signal })).items
-    .map(({ name, description = '' }) => ({ word: name, about: description })),
-  'instance-type': async (api, signal) => (await api.listInstanceTypes({ signal })).items
-    .map(({ name, showName }) => ({ word: name, about: showName })),
+const ASK: Readonly<
+  Record<
+    NameKind,
+    (api: SandpoolClient, signal: AbortSignal, of: string) => Promise<readonly Candidate[]>
+  >
+> = {
+  sandbox: async (api, signal) =>
+    (await api.listSandboxes({ phase: 'Running', limit: MOST }, { signal })).items.map(
+      ({ sandboxId, poolName, claimedAt }) => ({
+        word: sandboxId,
+        about: `of ${poolName}, claimed ${claimedAt ?? ''}`,
+      }),
+    ),
+  pool: async (api, signal) =>
+    (await api.listPools({ limit: MOST }, { signal })).items.map(({ name, status }) => ({
+      word: name,
+      about: `${status.phase}, ${status.idleReplicas} idle`,
+    })),
+  env: async (api, signal) =>
+    (await api.envs.list({ limit: MOST }, { signal })).items.map(({ name, status }) => ({
+      word: name,
+      about: `${status.memberCount} members, ${status.idleReplicas} idle`,
+    })),
+  member: async (api, signal, of) =>
+    (await api.envs.members(of, { signal })).items.map(({ name, status }) => ({
+      word: name,
+      about: `${status.phase}, ${status.idleReplicas} idle`,
+    })),
+  group: async (api, signal, of) =>
+    (await api.envs.groups(of, { signal })).items.map(
+      ({ name, minReplicas, maxReplicas, scaleUpPolicy: { mode } }) => ({
+        word: name,
+        about: `${mode}, ${minReplicas} to ${maxReplicas}`,
+      }),
+    ),
+  key: async (api, signal) =>
+    (await api.listApiKeys({ limit: MOST }, { signal })).items.map(({ keyId, name, role }) => ({
+      word: keyId,
+      about: `${name}, ${role}`,
+    })),
+  template: async (api, signal) =>
+    (await api.listTemplates({ limit: MOST }, { signal })).items.map(
+      ({ name, description = '' }) => ({ word: name, about: description }),
+    ),
+  'instance-type': async (api, signal) =>
+    (await api.listInstanceTypes({ signal })).items.map(({ name, showName }) => ({
+      word: name,
+      about: showName,
+    })),
 };
 
 const connectionIn = (words: readonly string[]): ConnectionOptions => {
@@ -57,9 +102,15 @@ const connectionIn = (words: readonly string[]): ConnectionOptions => {
     if (at >= 0) return words[at + 1] === '=' ? words[at + 2] : words[at + 1];
     return words.findLast((word) => word.startsWith(`${flag}=`))?.slice(flag.length + 1);
   };
-  const [server, keyFile, dataDir] = [valueOf('--server'), valueOf('--key-file'), valueOf('--data-dir')];
+  const [server, keyFile, dataDir] = [
+    valueOf('--server'),
+    valueOf('--key-file'),
+    valueOf('--data-dir'),
+  ];
   return {
-    ...(server === undefined ? {} : { server }), ...(keyFile === undefined ? {} : { keyFile }), ...(dataDir === undefined ? {} : { dataDir }),
+    ...(server === undefined ? {} : { server }),
+    ...(keyFile === undefined ? {} : { keyFile }),
+    ...(dataDir === undefined ? {} : { dataDir }),
     ...(words.includes('--admin') ? { admin: true } : {}),
   };
 };

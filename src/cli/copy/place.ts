@@ -6,12 +6,17 @@ export type Place =
   | { readonly kind: 'sandbox'; readonly sandboxId: string; readonly path: string }
   | { readonly kind: 'stream' };
 
-/** `ID:PATH`, `-`, or a path; a path here that looks like the first is written with `./` before it. */
+/**
+ * `ID:PATH`, `-`, or a path; a path here that looks like the first is written with `./` before it.
+ */
 export const placeOf = (text: string): Place => {
   if (text === '-') return { kind: 'stream' };
   const [, sandboxId, path] = IN_SANDBOX.exec(text) ?? [];
   if (sandboxId === undefined || path === undefined) return { kind: 'here', path: text };
-  if (path === '' || path.includes('\0')) throw new CliFailure(`there is no path after ${sandboxId}:`, [`such as ${sandboxId}:/tmp/note`]);
+  if (path === '' || path.includes('\0'))
+    throw new CliFailure(`there is no path after ${sandboxId}:`, [
+      `such as ${sandboxId}:/tmp/note`,
+    ]);
   return { kind: 'sandbox', sandboxId, path };
 };
 

@@ -1,14 +1,20 @@
 /**
- * How a template names what its sandboxes are made of: `host`; `dir:NAME`, a folder that is a root file system; or
- * `oci:NAME`, `oci:NAME:TAG`, `oci:NAME@sha256:HEX`, an OCI image layout. NAME is an entry of one of the configured
- * folders, never a path.
+ * How a template names what its sandboxes are made of: `host`; `dir:NAME`, a folder that is a root
+ * file system; or `oci:NAME`, `oci:NAME:TAG`, `oci:NAME@sha256:HEX`, an OCI image layout. NAME is
+ * an entry of one of the configured folders, never a path.
  */
 export type ImageReference =
   | { readonly kind: 'host' }
   | { readonly kind: 'dir'; readonly name: string }
-  | { readonly kind: 'oci'; readonly name: string; readonly tag?: string; readonly digest?: string };
+  | {
+      readonly kind: 'oci';
+      readonly name: string;
+      readonly tag?: string;
+      readonly digest?: string;
+    };
 
-const FORM = /^(?<kind>dir|oci):(?<name>[A-Za-z0-9][A-Za-z0-9._-]{0,127})(?::(?<tag>[A-Za-z0-9_][A-Za-z0-9._-]{0,127})|@(?<digest>sha256:[0-9a-f]{64}))?$/;
+const FORM =
+  /^(?<kind>dir|oci):(?<name>[A-Za-z0-9][A-Za-z0-9._-]{0,127})(?::(?<tag>[A-Za-z0-9_][A-Za-z0-9._-]{0,127})|@(?<digest>sha256:[0-9a-f]{64}))?$/;
 
 /** Undefined where it is none. */
 export const parseImageReference = (text: string): ImageReference | undefined => {
@@ -16,5 +22,10 @@ export const parseImageReference = (text: string): ImageReference | undefined =>
   const { kind, name, tag, digest } = FORM.exec(text)?.groups ?? {};
   if (name === undefined) return undefined;
   if (kind === 'dir') return tag === undefined && digest === undefined ? { kind, name } : undefined;
-  return { kind: 'oci', name, ...(tag === undefined ? {} : { tag }), ...(digest === undefined ? {} : { digest }) };
+  return {
+    kind: 'oci',
+    name,
+    ...(tag === undefined ? {} : { tag }),
+    ...(digest === undefined ? {} : { digest }),
+  };
 };

@@ -3,7 +3,10 @@ import { realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { ImageReference } from './image-reference.ts';
 
-/** Where an image's folder or layout lies, and what it looked like: with another `stamp` it is to be looked at again. */
+/**
+ * Where an image's folder or layout lies, and what it looked like: with another `stamp` it is to be
+ * looked at again.
+ */
 export interface ImageSource {
   readonly path: string;
   readonly stamp: string;
@@ -17,14 +20,28 @@ export class SourceRefused extends Error {
 type Named = Exclude<ImageReference, { kind: 'host' }>;
 
 /** Looks for the name in each folder in turn. Rejects with SourceRefused. */
-export const findSource = async (directories: readonly string[], reference: Named): Promise<ImageSource> => {
+export const findSource = async (
+  directories: readonly string[],
+  reference: Named,
+): Promise<ImageSource> => {
   for (const directory of directories) {
     const place = join(directory, reference.name);
     const found = await stat(place).catch(() => undefined);
     if (!found?.isDirectory()) continue;
     const path = await realpath(place);
-    if (reference.kind === 'dir' && !await isOpen(path)) throw new SourceRefused('its folder, or one above it, does not let everyone through (chmod o+x)');
-    return { path, stamp: await stampOf(reference.kind === 'dir' ? ['', 'etc', 'home', 'etc/passwd', 'etc/group'] : ['index.json', 'oci-layout'], path) };
+    if (reference.kind === 'dir' && !(await isOpen(path)))
+      throw new SourceRefused(
+        'its folder, or one above it, does not let everyone through (chmod o+x)',
+      );
+    return {
+      path,
+      stamp: await stampOf(
+        reference.kind === 'dir'
+          ? ['', 'etc', 'home', 'etc/passwd', 'etc/group']
+          : ['index.json', 'oci-layout'],
+        path,
+      ),
+    };
   }
   throw new SourceRefused('there is no such image');
 };
@@ -42,7 +59,9 @@ const stampOf = async (names: readonly string[], path: string): Promise<string> 
   const stamp = createHash('sha256').update(path);
   for (const name of names) {
     const found = await stat(join(path, name), { bigint: true }).catch(() => undefined);
-    stamp.update(found ? `${found.dev}:${found.ino}:${found.size}:${found.mtimeNs}:${found.ctimeNs};` : '-;');
+    stamp.update(
+      found ? `${found.dev}:${found.ino}:${found.size}:${found.mtimeNs}:${found.ctimeNs};` : '-;',
+    );
   }
   return stamp.digest('hex');
 };

@@ -13,7 +13,9 @@ import { runUnpacker, UnpackFailed, type UnpackProgress } from './unpacker-proce
 export interface ImagesOptions {
   /** Absolute: where images lie, in the order in which they are looked at. */
   readonly directories: readonly string[];
-  /** Absolute: where they are unpacked. Every uid can pass through to it; nobody else writes there. */
+  /**
+   * Absolute: where they are unpacked. Every uid can pass through to it; nobody else writes there.
+   */
   readonly folder: string;
   /** Bytes that one image may have unpacked. */
   readonly maxBytes: number;
@@ -50,14 +52,18 @@ const PROGRESS_MS = 5_000;
 const HOUSEKEEPING_MS = 600_000;
 
 /**
- * The images of this machine: found by name, unpacked once, shared read-only. An image is used while it is held, while a
- * sandbox of it lives, and while it was expected; one that nothing used for `unusedAfterMs` is removed.
+ * The images of this machine: found by name, unpacked once, shared read-only. An image is used
+ * while it is held, while a sandbox of it lives, and while it was expected; one that nothing used
+ * for `unusedAfterMs` is removed.
  */
 export class Images {
   readonly #options: ImagesOptions;
   readonly #known = new Map<string, Known>();
   readonly #failed = new Map<string, Failed>();
-  readonly #underWay = new Map<string, { readonly stamp: string; readonly work: Promise<PreparedImage> }>();
+  readonly #underWay = new Map<
+    string,
+    { readonly stamp: string; readonly work: Promise<PreparedImage> }
+  >();
   readonly #expected = new Set<string>();
   /** By key: so many sandboxes. */
   readonly #held = new Map<string, number>();
@@ -70,20 +76,30 @@ export class Images {
     this.#options = options;
   }
 
-  /** Why no sandbox can be made from this image whatever happens; undefined where one might. No I/O. */
+  /**
+   * Why no sandbox can be made from this image whatever happens; undefined where one might. No I/O.
+   */
   refusalOf(image: string): string | undefined {
     const reference = parseImageReference(image);
-    if (!reference) return `must be host, dir:NAME, oci:NAME, oci:NAME:TAG or oci:NAME@sha256:DIGEST, not "${image}"`;
-    if (reference.kind !== 'host' && this.#options.directories.length === 0) return 'no folder of images is configured (images.directories), so only "host" can be used';
+    if (!reference)
+      return `must be host, dir:NAME, oci:NAME, oci:NAME:TAG or oci:NAME@sha256:DIGEST, not "${image}"`;
+    if (reference.kind !== 'host' && this.#options.directories.length === 0)
+      return 'no folder of images is configured (images.directories), so only "host" can be used';
     return undefined;
   }
 
-  /** Removes what an interrupted unpacking left. Call it once what lives is held. Rejects where sandboxes could not reach the folder. */
+  /**
+   * Removes what an interrupted unpacking left. Call it once what lives is held. Rejects where
+   * sandboxes could not reach the folder.
+   */
   async start(): Promise<void> {
     if (this.#options.directories.length === 0) return;
     const { folder } = this.#options;
     await mkdir(folder, { recursive: true, mode: 0o711 });
-    if (!await isOpen(folder)) throw new Error(`images can not be unpacked to ${folder}: it, or a folder above it, does not let sandboxes through (chmod o+x, or set images.unpackedDir)`);
+    if (!(await isOpen(folder)))
+      throw new Error(
+        `images can not be unpacked to ${folder}: it, or a folder above it, does not let sandboxes through (chmod o+x, or set images.unpackedDir)`,
+      );
     this.#keepHouse();
     await this.#housekeeping;
   }
@@ -92,19 +108,38 @@ export class Images {
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#cancel();
-    await Promise.allSettled([this.#expecting, this.#housekeeping, ...[...this.#underWay.values()].map(({ work }) => work)]);
+    await Promise.allSettled([
+      this.#expecting,
+      this.#housekeeping,
+      ...[...this.#underWay.values()].map(({ work }) => work),
+    ]);
   }
 
-  /** Makes it ready in the background, and keeps it. What is wrong with it is logged, and told whoever needs it later. */
+  /**
+   * Makes it ready in the background, and keeps it. What is wrong with it is logged, and told
+   * whoever needs it later.
+   */
   expect(image: string): void {
     const reference = parseImageReference(image);
-    if (!reference || reference.kind === 'host' || this.#expected.has(image) || this.#expected.size >= MAX_REMEMBERED) return;
+    if (
+      !reference ||
+      reference.kind === 'host' ||
+      this.#expected.has(image) ||
+      this.#expected.size >= MAX_REMEMBERED
+    )
+      return;
     this.#expected.add(image);
     // One after the other, so that there is room for what is needed at once.
-    this.#expecting = this.#expecting.then(() => this.prepare(image)).then(
-      (ready) => this.release(ready.key),
-      (error: unknown) => this.#options.log.warn({ image, reason: error instanceof Error ? error.message : String(error) }, 'a template names an image that can not be used'),
-    );
+    this.#expecting = this.#expecting
+      .then(() => this.prepare(image))
+      .then(
+        (ready) => this.release(ready.key),
+        (error: unknown) =>
+          this.#options.log.warn(
+            { image, reason: error instanceof Error ? error.message : String(error) },
+            'a template names an image that can not be used',
+          ),
+      );
   }
 
   /**
@@ -113,7 +148,8 @@ export class Images {
    */
   async prepare(image: string): Promise<PreparedImage> {
     const reference = parseImageReference(image);
-    if (!reference || reference.kind === 'host') throw new ImageUnusable(`image ${image}: there is nothing to prepare`);
+    if (!reference || reference.kind === 'host')
+      throw new ImageUnusable(`image ${image}: there is nothing to prepare`);
     try {
       const source = await findSource(this.#options.directories, reference);
       const known = this.#known.get(image);
@@ -144,13 +180,19 @@ export class Images {
     void this.#touch(key);
   }
 
-  async #unpackedOnce(image: string, reference: Exclude<ImageReference, { kind: 'host' }>, source: ImageSource): Promise<PreparedImage> {
+  async #unpackedOnce(
+    image: string,
+    reference: Exclude<ImageReference, { kind: 'host' }>,
+    source: ImageSource,
+  ): Promise<PreparedImage> {
     const underWay = this.#underWay.get(image);
     if (underWay?.stamp === source.stamp) return underWay.work;
     if (this.#stop.signal.aborted) throw this.#unusable(image, 'the daemon stops');
     const failed = this.#failed.get(image);
-    if (failed?.stamp === source.stamp && failed.until > this.#options.clock.now()) throw this.#unusable(image, failed.reason);
-    if (this.#underWay.size >= MAX_AT_ONCE) throw this.#unusable(image, 'too many other images are being unpacked');
+    if (failed?.stamp === source.stamp && failed.until > this.#options.clock.now())
+      throw this.#unusable(image, failed.reason);
+    if (this.#underWay.size >= MAX_AT_ONCE)
+      throw this.#unusable(image, 'too many other images are being unpacked');
     const work: Promise<PreparedImage> = this.#unpack(image, reference, source).finally(() => {
       if (this.#underWay.get(image)?.work === work) this.#underWay.delete(image);
     });
@@ -158,25 +200,48 @@ export class Images {
     return work;
   }
 
-  async #unpack(image: string, reference: Exclude<ImageReference, { kind: 'host' }>, source: ImageSource): Promise<PreparedImage> {
+  async #unpack(
+    image: string,
+    reference: Exclude<ImageReference, { kind: 'host' }>,
+    source: ImageSource,
+  ): Promise<PreparedImage> {
     const { clock, folder, log, maxBytes } = this.#options;
     const startedAt = clock.now();
     const { kind, ...wanted } = reference;
     try {
       const { image: ready, unpacked } = await runUnpacker(
         { bwrapPath: this.#options.bwrapPath, command: this.#options.unpackerCommand },
-        { ...wanted, kind, source: source.path, folder, key: keyOfFolder(source.path), staging: join(folder, `${UNFINISHED}${v7()}`), maxBytes },
+        {
+          ...wanted,
+          kind,
+          source: source.path,
+          folder,
+          key: keyOfFolder(source.path),
+          staging: join(folder, `${UNFINISHED}${v7()}`),
+          maxBytes,
+        },
         { progress: this.#progressLog(image), signal: this.#stop.signal },
       );
       remember(this.#known, image, { stamp: source.stamp, image: ready });
       this.#failed.delete(image);
       await this.#touch(ready.key);
-      if (unpacked) log.info({ image, key: ready.key, durationMs: clock.now() - startedAt }, 'an image was unpacked');
+      if (unpacked)
+        log.info(
+          { image, key: ready.key, durationMs: clock.now() - startedAt },
+          'an image was unpacked',
+        );
       return ready;
     } catch (error) {
       if (!(error instanceof UnpackFailed)) throw error;
-      log.warn({ image, reason: error.message, detail: error.detail }, 'an image could not be made ready');
-      remember(this.#failed, image, { stamp: source.stamp, reason: error.message, until: clock.now() + FAILURE_MS });
+      log.warn(
+        { image, reason: error.message, detail: error.detail },
+        'an image could not be made ready',
+      );
+      remember(this.#failed, image, {
+        stamp: source.stamp,
+        reason: error.message,
+        until: clock.now() + FAILURE_MS,
+      });
       throw this.#unusable(image, error.message);
     }
   }
@@ -187,7 +252,10 @@ export class Images {
       const now = this.#options.clock.now();
       if (now - told < PROGRESS_MS) return;
       told = now;
-      this.#options.log.info({ image, layer, layers, percent: total === 0 ? 100 : Math.floor((bytes / total) * 100) }, 'an image is being unpacked');
+      this.#options.log.info(
+        { image, layer, layers, percent: total === 0 ? 100 : Math.floor((bytes / total) * 100) },
+        'an image is being unpacked',
+      );
     };
   }
 
@@ -197,7 +265,9 @@ export class Images {
 
   #keepHouse(): void {
     const { clock, log } = this.#options;
-    this.#housekeeping = this.#removeUnused().catch((error: unknown) => log.error({ error }, 'unused images could not be removed'));
+    this.#housekeeping = this.#removeUnused().catch((error: unknown) =>
+      log.error({ error }, 'unused images could not be removed'),
+    );
     this.#cancel = clock.at(clock.now() + HOUSEKEEPING_MS, () => this.#keepHouse());
   }
 
@@ -215,7 +285,8 @@ export class Images {
       }
       const found = await stat(join(folder, key)).catch(() => undefined);
       if (!found || clock.now() - found.mtimeMs < unusedAfterMs || this.#inUse(key)) continue;
-      for (const [image, known] of this.#known) if (known.image.key === key) this.#known.delete(image);
+      for (const [image, known] of this.#known)
+        if (known.image.key === key) this.#known.delete(image);
       const away = join(folder, `${UNFINISHED}${v7()}`);
       await rename(join(folder, key), away);
       await removeFolder(away);
@@ -224,23 +295,32 @@ export class Images {
   }
 
   #inUse(key: string): boolean {
-    return this.#held.has(key) || this.#underWay.size > 0 || [...this.#expected].some((image) => this.#known.get(image)?.image.key === key);
+    return (
+      this.#held.has(key) ||
+      this.#underWay.size > 0 ||
+      [...this.#expected].some((image) => this.#known.get(image)?.image.key === key)
+    );
   }
 
   /** Somebody may have removed it by hand. */
   async #isThere(key: string): Promise<boolean> {
-    return await stat(join(this.#options.folder, key)).then(() => true, () => false);
+    return await stat(join(this.#options.folder, key)).then(
+      () => true,
+      () => false,
+    );
   }
 
   /** When it was used last is what its folder's time says. */
   async #touch(key: string): Promise<void> {
     const now = this.#options.clock.now() / 1_000;
-    await utimes(join(this.#options.folder, key), now, now).catch(() => undefined); // gone, or a folder image of before
+    // gone, or a folder image of before
+    await utimes(join(this.#options.folder, key), now, now).catch(() => undefined);
   }
 }
 
 /** Names one folder, whatever template names it. */
-const keyOfFolder = (path: string): string => `dir-${createHash('sha256').update(path).digest('hex').slice(0, 32)}`;
+const keyOfFolder = (path: string): string =>
+  `dir-${createHash('sha256').update(path).digest('hex').slice(0, 32)}`;
 
 const remember = <T>(map: Map<string, T>, key: string, value: T): void => {
   map.delete(key);

@@ -2,9 +2,21 @@ import { spawn } from 'node:child_process';
 
 const PATIENCE_MS = 300_000;
 
-/** Removes it with all in it, whatever that is, without work in this process. Rejects where it could not. */
-export const removeFolder = (path: string): Promise<void> => new Promise((resolve, reject) => {
-  const child = spawn('rm', ['-rf', '--one-file-system', '--', path], { stdio: 'ignore', cwd: '/', timeout: PATIENCE_MS, killSignal: 'SIGKILL' });
-  child.once('error', reject);
-  child.once('exit', (code) => { if (code === 0) resolve(); else reject(new Error(`${path} could not be removed`)); });
-});
+/**
+ * Removes it with all in it, whatever that is, without work in this process. Rejects where it could
+ * not.
+ */
+export const removeFolder = (path: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const child = spawn('rm', ['-rf', '--one-file-system', '--', path], {
+      stdio: 'ignore',
+      cwd: '/',
+      timeout: PATIENCE_MS,
+      killSignal: 'SIGKILL',
+    });
+    child.once('error', reject);
+    child.once('exit', (code) => {
+      if (code === 0) resolve();
+      else reject(new Error(`${path} could not be removed`));
+    });
+  });

@@ -28,22 +28,36 @@ const COMPLAINT_LIMIT = 4_096;
 const MAX_LINE = 32 << 20;
 
 /**
- * Runs the unpacker for one image, in a sandbox in which the folder of unpacked images is all that can be written. It ends
- * with this process, and may go on for a while after this resolved. Rejects with UnpackFailed.
+ * Runs the unpacker for one image, in a sandbox in which the folder of unpacked images is all that
+ * can be written. It ends with this process, and may go on for a while after this resolved. Rejects
+ * with UnpackFailed.
  */
-export const runUnpacker = (options: UnpackerOptions, order: UnpackOrder, on: { progress(progress: UnpackProgress): void; signal: AbortSignal }): Promise<{ readonly image: PreparedImage; readonly unpacked: boolean }> =>
+export const runUnpacker = (
+  options: UnpackerOptions,
+  order: UnpackOrder,
+  on: { progress(progress: UnpackProgress): void; signal: AbortSignal },
+): Promise<{ readonly image: PreparedImage; readonly unpacked: boolean }> =>
   new Promise((resolve, reject) => {
-    const child = spawn(options.bwrapPath, [...confinement(order.folder), '--', ...options.command], { stdio: ['pipe', 'pipe', 'pipe'], env: {}, cwd: '/' });
+    const child = spawn(
+      options.bwrapPath,
+      [...confinement(order.folder), '--', ...options.command],
+      { stdio: ['pipe', 'pipe', 'pipe'], env: {}, cwd: '/' },
+    );
     let complaint = '';
     let heard = 0;
     let last: UnpackerMessage | undefined;
-    const give = (reason: string): void => { complaint ||= reason; child.kill('SIGKILL'); };
+    const give = (reason: string): void => {
+      complaint ||= reason;
+      child.kill('SIGKILL');
+    };
     const silence = setTimeout(() => give('it says nothing any more'), SILENCE_MS);
     const longest = setTimeout(() => give('it takes too long'), LONGEST_MS);
     const abort = (): void => give('the daemon stops');
     on.signal.addEventListener('abort', abort, { once: true });
     child.stdin.on('error', () => {}).end(JSON.stringify(order));
-    child.stderr.on('data', (bytes: Buffer) => { if (complaint.length < COMPLAINT_LIMIT) complaint += String(bytes); });
+    child.stderr.on('data', (bytes: Buffer) => {
+      if (complaint.length < COMPLAINT_LIMIT) complaint += String(bytes);
+    });
     createInterface({ input: child.stdout }).on('line', (line) => {
       heard += line.length;
       if (heard > MAX_LINE) return give('it says too much');
@@ -53,13 +67,21 @@ export const runUnpacker = (options: UnpackerOptions, order: UnpackOrder, on: { 
       // It goes on, to make the image durable.
       if (last?.type === 'ready') resolve(last);
     });
-    child.once('error', (error) => { complaint ||= error.message; });
+    child.once('error', (error) => {
+      complaint ||= error.message;
+    });
     child.once('close', (code) => {
       clearTimeout(silence);
       clearTimeout(longest);
       on.signal.removeEventListener('abort', abort);
       if (last?.type === 'failed') reject(new UnpackFailed(last.reason, last.detail));
-      else reject(new UnpackFailed('it could not be unpacked', `the unpacker ended with ${code ?? 'a signal'}: ${complaint.trim()}`));
+      else
+        reject(
+          new UnpackFailed(
+            'it could not be unpacked',
+            `the unpacker ended with ${code ?? 'a signal'}: ${complaint.trim()}`,
+          ),
+        );
     });
     if (on.signal.aborted) abort();
   });
@@ -74,7 +96,25 @@ const read = (line: string): UnpackerMessage | undefined => {
 
 /** The machine read-only but for one folder; no network, no capability, killed with its parent. */
 const confinement = (folder: string): readonly string[] => [
-  '--unshare-all', '--die-with-parent', '--new-session', '--cap-drop', 'ALL',
-  '--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc', '--bind', folder, folder,
-  '--chdir', '/', '--clearenv', '--setenv', 'PATH', '/usr/local/bin:/usr/bin:/bin',
+  '--unshare-all',
+  '--die-with-parent',
+  '--new-session',
+  '--cap-drop',
+  'ALL',
+  '--ro-bind',
+  '/',
+  '/',
+  '--dev',
+  '/dev',
+  '--proc',
+  '/proc',
+  '--bind',
+  folder,
+  folder,
+  '--chdir',
+  '/',
+  '--clearenv',
+  '--setenv',
+  'PATH',
+  '/usr/local/bin:/usr/bin:/bin',
 ];

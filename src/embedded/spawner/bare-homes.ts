@@ -1,5 +1,16 @@
 import { spawn } from 'node:child_process';
-import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, readlinkSync, rmdirSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  readlinkSync,
+  rmdirSync,
+  statSync,
+} from 'node:fs';
 import { join, posix } from 'node:path';
 import { HOME } from './rootfs.ts';
 
@@ -25,18 +36,21 @@ export class BareHomes {
   create(id: string, uid: number): string {
     mkdirSync(this.#folder, { recursive: true, mode: 0o711 });
     const found = lstatSync(this.#folder);
-    if (!found.isDirectory() || found.uid !== process.getuid?.()) throw new Error(`${this.#folder} is no folder of ours`);
+    if (!found.isDirectory() || found.uid !== process.getuid?.())
+      throw new Error(`${this.#folder} is no folder of ours`);
     if ((found.mode & 0o777) !== 0o711) chmodSync(this.#folder, 0o711);
     const home = join(this.#folder, id);
     mkdirSync(home, { mode: 0o700 });
-    chownSync(home, uid, uid === process.getuid?.() ? process.getgid?.() ?? uid : uid);
+    chownSync(home, uid, uid === process.getuid?.() ? (process.getgid?.() ?? uid) : uid);
     return home;
   }
 
   /** The folders of all instances but those named. */
   others(ids: ReadonlySet<string>): readonly string[] {
     if (!existsSync(this.#folder)) return [];
-    return readdirSync(this.#folder).filter((id) => !ids.has(id)).map((id) => join(this.#folder, id));
+    return readdirSync(this.#folder)
+      .filter((id) => !ids.has(id))
+      .map((id) => join(this.#folder, id));
   }
 
   /** Removes what is shared, once no instance is left. */
@@ -49,7 +63,10 @@ export class BareHomes {
   }
 }
 
-/** Removes it whatever is in it: `rm` goes down by descriptors, so that no depth is too much. Rejects where it could not. */
+/**
+ * Removes it whatever is in it: `rm` goes down by descriptors, so that no depth is too much.
+ * Rejects where it could not.
+ */
 export const removeHome = async (home: string): Promise<void> => {
   await run('rm', ['-rf', '--one-file-system', '--', home]);
   if (!existsSync(home)) return;
@@ -66,21 +83,38 @@ export const hostPath = (home: string, path: string): string => {
 };
 
 /**
- * What runs of a bare sandbox, where no cgroup tells: all of its uid, if that is its own; else what has its folder in the
- * environment or as its working folder. Reads all of /proc.
+ * What runs of a bare sandbox, where no cgroup tells: all of its uid, if that is its own; else what
+ * has its folder in the environment or as its working folder. Reads all of /proc.
  */
 export const processesOfBare = ({ home, uid }: Bare, ownUid: boolean): readonly number[] =>
-  readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number).filter((pid) => {
-    try {
-      if (statSync(`/proc/${pid}`).uid !== uid || /^State:\t[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'latin1'))) return false;
-      return ownUid || readFileSync(`/proc/${pid}/environ`, 'latin1').includes(home) || readlinkSync(`/proc/${pid}/cwd`).startsWith(home);
-    } catch {
-      return false;
-    }
-  });
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        if (
+          statSync(`/proc/${pid}`).uid !== uid ||
+          /^State:\t[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'latin1'))
+        )
+          return false;
+        return (
+          ownUid ||
+          readFileSync(`/proc/${pid}/environ`, 'latin1').includes(home) ||
+          readlinkSync(`/proc/${pid}/cwd`).startsWith(home)
+        );
+      } catch {
+        return false;
+      }
+    });
 
-const run = (command: string, args: readonly string[]): Promise<void> => new Promise((resolve, reject) => {
-  const child = spawn(command, args, { stdio: 'ignore', cwd: '/', timeout: REMOVAL_PATIENCE_MS, killSignal: 'SIGKILL' });
-  child.once('error', reject);
-  child.once('exit', () => resolve());
-});
+const run = (command: string, args: readonly string[]): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const child = spawn(command, args, {
+      stdio: 'ignore',
+      cwd: '/',
+      timeout: REMOVAL_PATIENCE_MS,
+      killSignal: 'SIGKILL',
+    });
+    child.once('error', reject);
+    child.once('exit', () => resolve());
+  });

@@ -1,5 +1,14 @@
 import { createHash } from 'node:crypto';
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmdirSync,
+  writeFileSync,
+} from 'node:fs';
 import { totalmem } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 
@@ -11,11 +20,17 @@ export interface Limits {
 
 export type IsolationLevel = 'cgroup-v2' | 'cgroup-v1' | 'prlimit' | 'none';
 
-/** How sandboxes are kept within their limits on this machine. Folders are kernel memory: each call is microseconds. */
+/**
+ * How sandboxes are kept within their limits on this machine. Folders are kernel memory: each call
+ * is microseconds.
+ */
 export interface Cgroups {
   readonly level: IsolationLevel;
   readonly warnings: readonly string[];
-  /** Makes the instance's folders with their limits, below its tenant's, and answers them. May be repeated. */
+  /**
+   * Makes the instance's folders with their limits, below its tenant's, and answers them. May be
+   * repeated.
+   */
   create(id: string, tenant: string, limits: Limits): readonly string[];
   /** The folders of every instance that has any, by id. */
   all(): ReadonlyMap<string, readonly string[]>;
@@ -30,40 +45,68 @@ const V1_CONTROLLERS = ['memory', 'pids', 'cpu'] as const;
 const PIDS_SHARE = 3 / 4;
 /** Of the machine's memory, for all sandboxes together. */
 const MEMORY_SHARE = 0.8;
-/** Beside 1,024 of any one process, in v1's terms: all sandboxes together. The daemon, and the machine's own programs, come first. */
+/**
+ * Beside 1,024 of any one process, in v1's terms: all sandboxes together. The daemon, and the
+ * machine's own programs, come first.
+ */
 const WEIGHT_OF_ALL = 256;
-/** v1 counts what sockets hold apart from the memory; so much of a sandbox's memory they may hold beside it, and at least that. */
+/**
+ * v1 counts what sockets hold apart from the memory; so much of a sandbox's memory they may hold
+ * beside it, and at least that.
+ */
 const SOCKETS_SHARE = 1 / 8;
 const LEAST_FOR_SOCKETS = 8 * 2 ** 20;
-/** Of what the machine's TCP may hold before it is regulated, for all sandboxes together; half of that for one tenant. */
+/**
+ * Of what the machine's TCP may hold before it is regulated, for all sandboxes together; half of
+ * that for one tenant.
+ */
 const TCP_SHARE = 3 / 4;
 const SOCKETS = 'memory.kmem.tcp.limit_in_bytes';
 /**
- * A tenant's folder begins so, an id never does. Where there is not enough of the processor, tenants have equal parts of it, a tenant's
- * sandboxes equal parts of its own, and all of them together no more than the daemon has.
+ * A tenant's folder begins so, an id never does. Where there is not enough of the processor,
+ * tenants have equal parts of it, a tenant's sandboxes equal parts of its own, and all of them
+ * together no more than the daemon has.
  */
 const TENANT = 'tenant-';
 
-/** The best that works here: v2 in a subtree that is ours, else v1, else only what prlimit gives. `name` is our folder's. */
+/**
+ * The best that works here: v2 in a subtree that is ours, else v1, else only what prlimit gives.
+ * `name` is our folder's.
+ */
 export const findCgroups = (name: string): Cgroups => {
   const own = parseOwnCgroups(readFileSync('/proc/self/cgroup', 'utf8'));
-  return unified(own, name) ?? split(own, name) ?? {
-    level: 'prlimit',
-    warnings: ['no cgroup can be made here: memory and processes are limited only roughly, cpu is not'],
-    create: () => [],
-    all: () => new Map(),
-    remove: () => {},
-  };
+  return (
+    unified(own, name) ??
+    split(own, name) ?? {
+      level: 'prlimit',
+      warnings: [
+        'no cgroup can be made here: memory and processes are limited only roughly, cpu is not',
+      ],
+      create: () => [],
+      all: () => new Map(),
+      remove: () => {},
+    }
+  );
 };
 
 /** Controller → folder of this process; `''` is the unified hierarchy. */
 export const parseOwnCgroups = (text: string): ReadonlyMap<string, string> =>
-  new Map(text.trim().split('\n').flatMap((line) => {
-    const [, controllers, ...path] = line.split(':');
-    return (controllers ?? '').split(',').map((controller): [string, string] => [controller, path.join(':')]);
-  }));
+  new Map(
+    text
+      .trim()
+      .split('\n')
+      .flatMap((line) => {
+        const [, controllers, ...path] = line.split(':');
+        return (controllers ?? '')
+          .split(',')
+          .map((controller): [string, string] => [controller, path.join(':')]);
+      }),
+  );
 
-/** Removes the folders, and a tenant's with its last one; answers false while processes are still in one. Absent ones count as removed. */
+/**
+ * Removes the folders, and a tenant's with its last one; answers false while processes are still in
+ * one. Absent ones count as removed.
+ */
 export const removeCgroups = (folders: readonly string[]): boolean => {
   let removed = true;
   for (const folder of folders) {
@@ -90,8 +133,10 @@ export const forbidForks = (folders: readonly string[]): void => {
 /** Limits what runs in these folders, wherever the processor's time can be limited. */
 export const limitCpu = (folders: readonly string[], cpuCores: number): void => {
   for (const folder of folders) {
-    if (existsSync(join(folder, 'cpu.max'))) writeFileSync(join(folder, 'cpu.max'), `${quota(cpuCores)} ${CPU_PERIOD_US}`);
-    if (existsSync(join(folder, 'cpu.cfs_quota_us'))) writeFileSync(join(folder, 'cpu.cfs_quota_us'), String(quota(cpuCores)));
+    if (existsSync(join(folder, 'cpu.max')))
+      writeFileSync(join(folder, 'cpu.max'), `${quota(cpuCores)} ${CPU_PERIOD_US}`);
+    if (existsSync(join(folder, 'cpu.cfs_quota_us')))
+      writeFileSync(join(folder, 'cpu.cfs_quota_us'), String(quota(cpuCores)));
   }
 };
 
@@ -126,11 +171,15 @@ const unified = (own: ReadonlyMap<string, string>, name: string): Cgroups | unde
   const missing = V1_CONTROLLERS.filter((controller) => !controllers.includes(controller));
   if (missing.includes('memory') && missing.includes('pids')) return undefined;
   limitAllProcesses(base);
-  if (!missing.includes('memory')) writeWherePresent(join(base, 'memory.max'), String(memoryOfAll()));
+  if (!missing.includes('memory'))
+    writeWherePresent(join(base, 'memory.max'), String(memoryOfAll()));
   writeWherePresent(join(base, 'cpu.weight'), String((WEIGHT_OF_ALL * 100) / 1_024));
   return {
     level: 'cgroup-v2',
-    warnings: missing.map((controller) => `cgroup v2 has no ${controller} controller here: ${controller} is not limited`),
+    warnings: missing.map(
+      (controller) =>
+        `cgroup v2 has no ${controller} controller here: ${controller} is not limited`,
+    ),
     create: (id, tenant, limits) => {
       const shared = makeFolder(base, folderOf(tenant));
       enableControllers(shared);
@@ -139,27 +188,36 @@ const unified = (own: ReadonlyMap<string, string>, name: string): Cgroups | unde
         writeFileSync(join(folder, 'memory.max'), String(limits.memoryBytes));
         writeWherePresent(join(folder, 'memory.swap.max'), '0');
       }
-      if (!missing.includes('pids')) writeFileSync(join(folder, 'pids.max'), String(limits.processes));
-      if (!missing.includes('cpu')) writeFileSync(join(folder, 'cpu.max'), `${quota(limits.cpuCores)} ${CPU_PERIOD_US}`);
+      if (!missing.includes('pids'))
+        writeFileSync(join(folder, 'pids.max'), String(limits.processes));
+      if (!missing.includes('cpu'))
+        writeFileSync(join(folder, 'cpu.max'), `${quota(limits.cpuCores)} ${CPU_PERIOD_US}`);
       return [folder];
     },
     all: () => foldersIn([base]),
-    remove: () => { removeCgroups([base]); },
+    remove: () => {
+      removeCgroups([base]);
+    },
   };
 };
 
-/** Controllers can be handed down only where no process is: those here, which are ours, move into a leaf. */
+/**
+ * Controllers can be handed down only where no process is: those here, which are ours, move into a
+ * leaf.
+ */
 const stepAside = (folder: string, leaf: string): void => {
   const present = readFileSync(join(folder, 'cgroup.subtree_control'), 'utf8');
   if (V1_CONTROLLERS.every((controller) => present.includes(controller))) return;
   mkdirSync(join(folder, leaf), { recursive: true });
-  for (const pid of processesIn([folder])) writeWherePresent(join(folder, leaf, 'cgroup.procs'), String(pid));
+  for (const pid of processesIn([folder]))
+    writeWherePresent(join(folder, leaf, 'cgroup.procs'), String(pid));
 };
 
 const enableControllers = (folder: string): void => {
   const present = readFileSync(join(folder, 'cgroup.controllers'), 'utf8').trim().split(' ');
   for (const controller of V1_CONTROLLERS) {
-    if (present.includes(controller)) writeFileSync(join(folder, 'cgroup.subtree_control'), `+${controller}`);
+    if (present.includes(controller))
+      writeFileSync(join(folder, 'cgroup.subtree_control'), `+${controller}`);
   }
 };
 
@@ -191,22 +249,30 @@ const split = (own: ReadonlyMap<string, string>, name: string): Cgroups | undefi
   return {
     level: 'cgroup-v1',
     warnings: [
-      ...missing.map((controller) => `cgroup v1 has no usable ${controller} hierarchy here: ${controller} is not limited`),
-      ...(memory === undefined || sockets > 0 ? [] : [`this kernel has no ${SOCKETS}: what sandboxes' sockets hold is not limited`]),
+      ...missing.map(
+        (controller) =>
+          `cgroup v1 has no usable ${controller} hierarchy here: ${controller} is not limited`,
+      ),
+      ...(memory === undefined || sockets > 0
+        ? []
+        : [`this kernel has no ${SOCKETS}: what sandboxes' sockets hold is not limited`]),
     ],
-    create: (id, tenant, limits) => [...bases].map(([controller, base]) => {
-      const shared = makeFolder(base, folderOf(tenant));
-      const folder = makeFolder(shared, id);
-      if (controller === 'memory') {
-        limitSockets(shared, sockets / 2);
-        limitMemory(folder, limits.memoryBytes);
-      }
-      else if (controller === 'pids') writeFileSync(join(folder, 'pids.max'), String(limits.processes));
-      else writeFileSync(join(folder, 'cpu.cfs_quota_us'), String(quota(limits.cpuCores)));
-      return folder;
-    }),
+    create: (id, tenant, limits) =>
+      [...bases].map(([controller, base]) => {
+        const shared = makeFolder(base, folderOf(tenant));
+        const folder = makeFolder(shared, id);
+        if (controller === 'memory') {
+          limitSockets(shared, sockets / 2);
+          limitMemory(folder, limits.memoryBytes);
+        } else if (controller === 'pids')
+          writeFileSync(join(folder, 'pids.max'), String(limits.processes));
+        else writeFileSync(join(folder, 'cpu.cfs_quota_us'), String(quota(limits.cpuCores)));
+        return folder;
+      }),
     all: () => foldersIn([...bases.values()]),
-    remove: () => { removeCgroups([...bases.values()]); },
+    remove: () => {
+      removeCgroups([...bases.values()]);
+    },
   };
 };
 
@@ -231,8 +297,14 @@ const limitSockets = (folder: string, bytes: number): void => {
   writeWherePresent(join(folder, SOCKETS), String(Math.floor(bytes)));
 };
 
-/** Below this the machine does not regulate TCP at all, so that no other program notices. The kernel counts in pages, of 4 KiB at least. */
-const socketsOfAll = (): number => Math.floor(Number(readFileSync('/proc/sys/net/ipv4/tcp_mem', 'utf8').split(/\s+/)[0]) * TCP_SHARE) * 4_096;
+/**
+ * Below this the machine does not regulate TCP at all, so that no other program notices. The kernel
+ * counts in pages, of 4 KiB at least.
+ */
+const socketsOfAll = (): number =>
+  Math.floor(
+    Number(readFileSync('/proc/sys/net/ipv4/tcp_mem', 'utf8').split(/\s+/)[0]) * TCP_SHARE,
+  ) * 4_096;
 
 const makeFolder = (base: string, id: string): string => {
   const folder = `${base}/${id}`;
@@ -244,8 +316,12 @@ const makeFolder = (base: string, id: string): string => {
   return folder;
 };
 
-/** What stands for a tenant in names of files: its own name may have any letters, and is nobody's business on the machine. */
-export const tenantMark = (tenant: string): string => createHash('sha256').update(tenant).digest('hex').slice(0, 16);
+/**
+ * What stands for a tenant in names of files: its own name may have any letters, and is nobody's
+ * business on the machine.
+ */
+export const tenantMark = (tenant: string): string =>
+  createHash('sha256').update(tenant).digest('hex').slice(0, 16);
 
 const folderOf = (tenant: string): string => TENANT + tenantMark(tenant);
 
@@ -254,13 +330,16 @@ const foldersIn = (bases: readonly string[]): ReadonlyMap<string, readonly strin
   const found = new Map<string, string[]>();
   for (const folder of bases.flatMap(subfoldersOf)) {
     const instances = basename(folder).startsWith(TENANT) ? subfoldersOf(folder) : [folder];
-    for (const instance of instances) found.set(basename(instance), [...(found.get(basename(instance)) ?? []), instance]);
+    for (const instance of instances)
+      found.set(basename(instance), [...(found.get(basename(instance)) ?? []), instance]);
   }
   return found;
 };
 
 const subfoldersOf = (folder: string): readonly string[] =>
-  readdirSync(folder, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [`${folder}/${entry.name}`] : []));
+  readdirSync(folder, { withFileTypes: true }).flatMap((entry) =>
+    entry.isDirectory() ? [`${folder}/${entry.name}`] : [],
+  );
 
 const quota = (cpuCores: number): number => Math.max(1_000, Math.round(cpuCores * CPU_PERIOD_US));
 
@@ -272,7 +351,9 @@ const writeWherePresent = (path: string, text: string): void => {
   }
 };
 
-const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined);
+const codeOf = (error: unknown): unknown =>
+  error instanceof Error && 'code' in error ? error.code : undefined;
 const isMissing = (error: unknown): boolean => codeOf(error) === 'ENOENT';
 /** Swap accounting may be absent or switched off; more may be held than is allowed from now on. */
-const isRefused = (error: unknown): boolean => ['EOPNOTSUPP', 'EACCES', 'EPERM', 'EBUSY'].includes(String(codeOf(error)));
+const isRefused = (error: unknown): boolean =>
+  ['EOPNOTSUPP', 'EACCES', 'EPERM', 'EBUSY'].includes(String(codeOf(error)));

@@ -8,7 +8,10 @@ import type { ExecOrder } from './protocol.ts';
 import { environmentOf } from './rootfs.ts';
 import { tellable } from './tellable.ts';
 
-/** Background children may hold the pipes open after the command's end: they are waited for this long. */
+/**
+ * Background children may hold the pipes open after the command's end: they are waited for this
+ * long.
+ */
 const DRAIN_MS = 100;
 /** From the request to end a command to the harder one. */
 const STUBBORN_MS = 2_000;
@@ -53,12 +56,20 @@ export class Execution {
     this.#order = order;
     this.#events = events;
     const bytes = joinOrder({
-      init: place.init, user: place.user, bare: place.bare, cgroups: place.cgroups, cwd: order.cwd ?? place.workingDir,
-      env: environmentOf(place.env, order.env ?? {}), argv: order.argv,
+      init: place.init,
+      user: place.user,
+      bare: place.bare,
+      cgroups: place.cgroups,
+      cwd: order.cwd ?? place.workingDir,
+      env: environmentOf(place.env, order.env ?? {}),
+      argv: order.argv,
     });
     const child = joiners.take({ withInput: order.stdin !== undefined });
     this.#child = child;
-    this.#timeout = setTimeout(() => { this.#timedOut = true; this.close(); }, order.timeoutMs);
+    this.#timeout = setTimeout(() => {
+      this.#timedOut = true;
+      this.close();
+    }, order.timeoutMs);
     this.#follow(child.stdout, FRAME_KINDS.output);
     this.#follow(child.stderr, FRAME_KINDS.errors);
     child.once('error', (error) => this.#finish(() => events.failed(tellable(error))));
@@ -129,7 +140,14 @@ export class Execution {
   #tell(): void {
     const exitCode = this.#exitCode ?? COULD_NOT_JOIN;
     const durationMs = Math.round(performance.now() - this.#startedAt);
-    this.#finish(() => this.#events.exited({ exitCode, timedOut: this.#timedOut, truncated: this.#truncated, durationMs }));
+    this.#finish(() =>
+      this.#events.exited({
+        exitCode,
+        timedOut: this.#timedOut,
+        truncated: this.#truncated,
+        durationMs,
+      }),
+    );
   }
 
   #finish(settle: () => void): void {

@@ -17,8 +17,8 @@ export interface ForwarderTerms {
 }
 
 /**
- * A `launcher forward`: a Unix socket that leads to the ports of one sandbox (native/README.md has what is said on it). It
- * ends with the sandbox, and with this process.
+ * A `launcher forward`: a Unix socket that leads to the ports of one sandbox (native/README.md has
+ * what is said on it). It ends with the sandbox, and with this process.
  */
 export class Forwarder {
   readonly socket: string;
@@ -31,20 +31,38 @@ export class Forwarder {
   /** Throws where it can't be started. */
   constructor({ launcherPath, place, folder, name }: ForwarderTerms) {
     this.socket = join(folder, name);
-    const child = spawn(launcherPath, ['forward'], { stdio: ['pipe', 'pipe', 'pipe', 'pipe'], env: {}, cwd: '/' });
+    const child = spawn(launcherPath, ['forward'], {
+      stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+      env: {},
+      cwd: '/',
+    });
     this.#child = child;
     if (child.stdio === undefined) {
       child.on('error', () => {}); // told here, and again by an event
       throw new Error('no process can be started: too many descriptors are open');
     }
     this.ended = new Promise((resolve) => {
-      child.once('close', () => { rmSync(this.socket, { force: true }); resolve(); });
+      child.once('close', () => {
+        rmSync(this.socket, { force: true });
+        resolve();
+      });
     });
     this.ready = readiness(child);
     this.ready.catch(() => this.close());
     child.stdin?.on('error', () => {});
     const order = child.stdio[3];
-    if (order && 'end' in order) order.on('error', () => {}).end(forwardOrder({ init: place.init, bare: place.bare, cgroups: place.cgroups, folder, name }));
+    if (order && 'end' in order)
+      order
+        .on('error', () => {})
+        .end(
+          forwardOrder({
+            init: place.init,
+            bare: place.bare,
+            cgroups: place.cgroups,
+            folder,
+            name,
+          }),
+        );
   }
 
   close(): void {
@@ -52,21 +70,24 @@ export class Forwarder {
   }
 }
 
-const readiness = (child: ChildProcess): Promise<void> => new Promise((resolve, reject) => {
-  let told = '';
-  let complaint = '';
-  const fail = (reason: string): void => {
-    clearTimeout(timer);
-    reject(new Error(`the sandbox's ports can not be reached: ${complaint.trim() || reason}`));
-  };
-  const timer = setTimeout(() => fail('it takes too long'), READY_WITHIN_MS);
-  child.stdout?.on('data', (bytes: Buffer) => {
-    if (told.length < READY.length) told += String(bytes);
-    if (!told.startsWith(READY)) return;
-    clearTimeout(timer);
-    resolve();
+const readiness = (child: ChildProcess): Promise<void> =>
+  new Promise((resolve, reject) => {
+    let told = '';
+    let complaint = '';
+    const fail = (reason: string): void => {
+      clearTimeout(timer);
+      reject(new Error(`the sandbox's ports can not be reached: ${complaint.trim() || reason}`));
+    };
+    const timer = setTimeout(() => fail('it takes too long'), READY_WITHIN_MS);
+    child.stdout?.on('data', (bytes: Buffer) => {
+      if (told.length < READY.length) told += String(bytes);
+      if (!told.startsWith(READY)) return;
+      clearTimeout(timer);
+      resolve();
+    });
+    child.stderr?.on('data', (bytes: Buffer) => {
+      if (complaint.length < COMPLAINT_LIMIT) complaint += String(bytes);
+    });
+    child.once('error', (error) => fail(error.message));
+    child.once('close', (code, signal) => fail(`the launcher ended with ${code ?? signal}`));
   });
-  child.stderr?.on('data', (bytes: Buffer) => { if (complaint.length < COMPLAINT_LIMIT) complaint += String(bytes); });
-  child.once('error', (error) => fail(error.message));
-  child.once('close', (code, signal) => fail(`the launcher ended with ${code ?? signal}`));
-});

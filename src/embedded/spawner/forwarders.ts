@@ -15,7 +15,11 @@ export class Forwarders {
   readonly #placeOf: (id: string) => JoinPlace | undefined;
   readonly #forwarders = new Map<string, Forwarder>();
 
-  constructor(options: { readonly folder: string; readonly launcherPath: () => string; readonly placeOf: (id: string) => JoinPlace | undefined }) {
+  constructor(options: {
+    readonly folder: string;
+    readonly launcherPath: () => string;
+    readonly placeOf: (id: string) => JoinPlace | undefined;
+  }) {
     this.#folder = options.folder;
     this.#launcherPath = options.launcherPath;
     this.#placeOf = options.placeOf;
@@ -27,7 +31,10 @@ export class Forwarders {
     mkdirSync(this.#folder, { mode: 0o700 });
   }
 
-  /** A socket that takes connections to the sandbox's ports. Rejects with NothingThere unless it runs. */
+  /**
+   * A socket that takes connections to the sandbox's ports. Rejects with NothingThere unless it
+   * runs.
+   */
   async socketOf(id: string): Promise<string> {
     let forwarder = this.#forwarders.get(id);
     if (!forwarder) {
@@ -51,7 +58,12 @@ export class Forwarders {
   #start(id: string, place: JoinPlace): Forwarder {
     // Never used twice, so that a name that somebody kept leads nowhere and not to another sandbox.
     const name = randomBytes(6).toString('base64url');
-    const forwarder = new Forwarder({ launcherPath: this.#launcherPath(), place, folder: this.#folder, name });
+    const forwarder = new Forwarder({
+      launcherPath: this.#launcherPath(),
+      place,
+      folder: this.#folder,
+      name,
+    });
     this.#forwarders.set(id, forwarder);
     void forwarder.ended.then(() => {
       if (this.#forwarders.get(id) === forwarder) this.#forwarders.delete(id);

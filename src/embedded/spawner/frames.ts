@@ -1,7 +1,7 @@
 /**
- * One socket carries everything between daemon and spawner: a frame is its payload's length (u32), a kind (u8), a
- * channel (u32), all little-endian, then the payload. Lengths say where frames end, so what a sandbox prints can't be
- * taken for one.
+ * One socket carries everything between daemon and spawner: a frame is its payload's length (u32),
+ * a kind (u8), a channel (u32), all little-endian, then the payload. Lengths say where frames end,
+ * so what a sandbox prints can't be taken for one.
  */
 export const FRAME_KINDS = { message: 0, output: 1, errors: 2, input: 3 } as const;
 export type FrameKind = (typeof FRAME_KINDS)[keyof typeof FRAME_KINDS];
@@ -20,7 +20,8 @@ export interface Frame {
 }
 
 export const encodeFrame = (kind: FrameKind, channel: number, payload: Uint8Array): Buffer => {
-  if (payload.length > MAX_PAYLOAD) throw new Error(`a frame of ${payload.length} bytes is too long`);
+  if (payload.length > MAX_PAYLOAD)
+    throw new Error(`a frame of ${payload.length} bytes is too long`);
   const frame = Buffer.allocUnsafe(HEADER + payload.length);
   frame.writeUInt32LE(payload.length, 0);
   frame.writeUInt8(kind, 4);
@@ -29,7 +30,8 @@ export const encodeFrame = (kind: FrameKind, channel: number, payload: Uint8Arra
   return frame;
 };
 
-export const encodeMessage = (message: object): Buffer => encodeFrame(FRAME_KINDS.message, 0, Buffer.from(JSON.stringify(message)));
+export const encodeMessage = (message: object): Buffer =>
+  encodeFrame(FRAME_KINDS.message, 0, Buffer.from(JSON.stringify(message)));
 
 /** Cuts a byte stream into frames. Throws on what can't be one; nothing can be read after that. */
 export class FrameReader {
@@ -47,7 +49,11 @@ export class FrameReader {
       if (this.#size < HEADER + length) return;
       const frame = this.#front(HEADER + length);
       this.#drop(HEADER + length);
-      yield { kind: kindOf(frame.readUInt8(4)), channel: frame.readUInt32LE(5), payload: frame.subarray(HEADER, HEADER + length) };
+      yield {
+        kind: kindOf(frame.readUInt8(4)),
+        channel: frame.readUInt32LE(5),
+        payload: frame.subarray(HEADER, HEADER + length),
+      };
     }
   }
 

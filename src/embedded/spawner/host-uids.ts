@@ -4,8 +4,8 @@ export interface UidRange {
 }
 
 /**
- * Host uids, one per sandbox: taken in turn, so that one comes back as late as possible, and only once it was given
- * back. Held in memory; the notes say after a restart which are taken.
+ * Host uids, one per sandbox: taken in turn, so that one comes back as late as possible, and only
+ * once it was given back. Held in memory; the notes say after a restart which are taken.
  */
 export class HostUids {
   #range: UidRange;

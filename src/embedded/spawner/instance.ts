@@ -43,17 +43,23 @@ export interface JoinPlace {
   readonly bare: Bare | undefined;
 }
 
-/** How long a start may take before it counts as failed; the daemon's own deadline is usually shorter. */
+/**
+ * How long a start may take before it counts as failed; the daemon's own deadline is usually
+ * shorter.
+ */
 const START_DEADLINE_MS = 120_000;
-/** What a sandbox may use until its main process is there: a start holds a turn that others wait for, and its own limit may be a hundredth of this. */
+/**
+ * What a sandbox may use until its main process is there: a start holds a turn that others wait
+ * for, and its own limit may be a hundredth of this.
+ */
 const START_CORES = 1;
 /** From the namespace's end to the outer bubblewrap's, which only has to pass on the exit code. */
 const OUTER_PATIENCE_MS = 1_000;
 const MAX_RECLAIM_PAUSE_MS = 1_000;
 
 /**
- * One sandbox, from its launcher to the moment when nothing of it runs and what it held is given back. Its namespace's
- * init is what ends it: with it the kernel ends all inside.
+ * One sandbox, from its launcher to the moment when nothing of it runs and what it held is given
+ * back. Its namespace's init is what ends it: with it the kernel ends all inside.
  */
 export class Instance {
   readonly id: string;
@@ -63,7 +69,8 @@ export class Instance {
   readonly reclaimed: Promise<void>;
 
   readonly #deps: InstanceDeps;
-  readonly #held: { uid: number | undefined; cgroups: readonly string[]; bare: Bare | undefined } = { uid: undefined, cgroups: [], bare: undefined };
+  readonly #held: { uid: number | undefined; cgroups: readonly string[]; bare: Bare | undefined } =
+    { uid: undefined, cgroups: [], bare: undefined };
   #vitals: Vitals = { kind: 'starting' };
   #note: InstanceNote | undefined;
   #launch: Launch | undefined;
@@ -83,14 +90,21 @@ export class Instance {
   private constructor(id: string, deps: InstanceDeps) {
     this.id = id;
     this.#deps = deps;
-    this.settled = new Promise((resolve) => { this.#settle = resolve; });
-    this.reclaimed = new Promise((resolve) => { this.#markReclaimed = resolve; });
+    this.settled = new Promise((resolve) => {
+      this.#settle = resolve;
+    });
+    this.reclaimed = new Promise((resolve) => {
+      this.#markReclaimed = resolve;
+    });
   }
 
   /** Under way when it returns. Whatever fails is reported as `gone`. */
   static start(id: string, terms: StartTerms, deps: InstanceDeps): Instance {
     const instance = new Instance(id, deps);
-    instance.#deadline = setTimeout(() => instance.#failStart('it did not start in time'), START_DEADLINE_MS);
+    instance.#deadline = setTimeout(
+      () => instance.#failStart('it did not start in time'),
+      START_DEADLINE_MS,
+    );
     try {
       instance.#start(terms);
     } catch (error) {
@@ -105,18 +119,29 @@ export class Instance {
     instance.#vitals = { kind: 'available', startedAt: running.startedAt };
     instance.#take(note);
     instance.#outerGone = false;
-    deps.watcher.watch(instance.#outerKey, note.outer, () => instance.#outerEnded(null, 'it ended'));
+    deps.watcher.watch(instance.#outerKey, note.outer, () =>
+      instance.#outerEnded(null, 'it ended'),
+    );
     instance.#watchInit(running.init);
     instance.#settle();
     return instance;
   }
 
-  /** What a former spawner left half made, or what ended meanwhile: ended and cleaned up, reported by nobody. */
-  static async sweep(note: InstanceNote, running: RunningNote | undefined, deps: InstanceDeps): Promise<void> {
+  /**
+   * What a former spawner left half made, or what ended meanwhile: ended and cleaned up, reported
+   * by nobody.
+   */
+  static async sweep(
+    note: InstanceNote,
+    running: RunningNote | undefined,
+    deps: InstanceDeps,
+  ): Promise<void> {
     const instance = new Instance(note.id, { ...deps, report: () => {} });
     instance.#take(note);
     // Children first: once their parent is gone they can't be told any more.
-    if (isAlive(note.outer)) for (const identity of [...childrenOf(note.outer.pid), note.outer]) instance.#killStray(identity);
+    if (isAlive(note.outer))
+      for (const identity of [...childrenOf(note.outer.pid), note.outer])
+        instance.#killStray(identity);
     if (running && isAlive(running.init)) instance.#killStray(running.init);
     instance.#end();
     await instance.reclaimed;
@@ -128,9 +153,23 @@ export class Instance {
 
   /** Undefined unless it runs. */
   get place(): JoinPlace | undefined {
-    if (this.#vitals.kind !== 'available' || !this.#note || !this.#init || this.#initGone || this.#killed) return undefined;
+    if (
+      this.#vitals.kind !== 'available' ||
+      !this.#note ||
+      !this.#init ||
+      this.#initGone ||
+      this.#killed
+    )
+      return undefined;
     const { cgroups, env, workingDir } = this.#note;
-    return { init: this.#init, user: this.#note.image?.user, cgroups, env, workingDir, bare: this.#held.bare };
+    return {
+      init: this.#init,
+      user: this.#note.image?.user,
+      cgroups,
+      env,
+      workingDir,
+      bare: this.#held.bare,
+    };
   }
 
   /** The key of its image, unless that is `host`. */
@@ -162,12 +201,17 @@ export class Instance {
   #start({ tenant, definition, image, mounts = [] }: StartTerms): void {
     const deps = this.#deps;
     const [container] = definition.containers;
-    if (!container || definition.containers.length !== 1) throw new Error('exactly one container can be run');
+    if (!container || definition.containers.length !== 1)
+      throw new Error('exactly one container can be run');
     this.#held.uid = deps.uids?.take();
     const { uid } = this.#held;
     if (deps.uids && uid === undefined) throw new Error('all host uids are taken');
     this.#cpuCores = container.cpuCores;
-    const cgroups = deps.cgroups.create(this.id, tenant, { memoryBytes: container.memoryBytes, cpuCores: Math.max(container.cpuCores, START_CORES), processes: deps.pidsMax });
+    const cgroups = deps.cgroups.create(this.id, tenant, {
+      memoryBytes: container.memoryBytes,
+      cpuCores: Math.max(container.cpuCores, START_CORES),
+      processes: deps.pidsMax,
+    });
     this.#held.cgroups = cgroups;
     const launch = Launch.begin(deps.rootfs.launcher, {
       init: (pid) => this.#initTold(pid),
@@ -179,22 +223,46 @@ export class Instance {
     this.#outerGone = false;
     const probes = probesOf(definition);
     const note = {
-      id: this.id, bootId: deps.bootId, outer: launch.outer, uid: uid ?? process.getuid?.() ?? 0, cgroups,
-      env: container.env, workingDir: container.workingDir, tenant,
-      ...(image ? { image: { key: image.key, user: image.user } } : {}), ...(probes ? { probes } : {}),
+      id: this.id,
+      bootId: deps.bootId,
+      outer: launch.outer,
+      uid: uid ?? process.getuid?.() ?? 0,
+      cgroups,
+      env: container.env,
+      workingDir: container.workingDir,
+      tenant,
+      ...(image ? { image: { key: image.key, user: image.user } } : {}),
+      ...(probes ? { probes } : {}),
     };
     this.#note = deps.bare ? this.#bareNote(note) : note;
     deps.notes.write(this.#note);
     const { env, workingDir } = this.#note;
     const bare = deps.bare ? { cwd: workingDir, env: environmentOf(env) } : undefined;
-    launch.order({ bare, definition, container, mounts, rootfs: rootfsOf(deps.rootfs, image), bwrapPath: deps.bwrapPath, level: deps.cgroups.level, pidsMax: deps.pidsMax, uid, cgroups, output: deps.outputOf(this.id, tenant) });
+    launch.order({
+      bare,
+      definition,
+      container,
+      mounts,
+      rootfs: rootfsOf(deps.rootfs, image),
+      bwrapPath: deps.bwrapPath,
+      level: deps.cgroups.level,
+      pidsMax: deps.pidsMax,
+      uid,
+      cgroups,
+      output: deps.outputOf(this.id, tenant),
+    });
   }
 
   /** With a folder on the host, which stands for the sandbox's home. */
   #bareNote(note: InstanceNote): InstanceNote {
     const home = this.#deps.homes.create(this.id, note.uid);
     this.#held.bare = { home, uid: note.uid };
-    return { ...note, home, env: { HOME: home, ...note.env }, workingDir: hostPath(home, note.workingDir) };
+    return {
+      ...note,
+      home,
+      env: { HOME: home, ...note.env },
+      workingDir: hostPath(home, note.workingDir),
+    };
   }
 
   #take(note: InstanceNote): void {
@@ -210,11 +278,15 @@ export class Instance {
     if (this.#killed) this.#initFound(pid);
   }
 
-  /** Only a child of our own bubblewrap is taken for the init: the number may have been reused already. */
+  /**
+   * Only a child of our own bubblewrap is taken for the init: the number may have been reused
+   * already.
+   */
   #initFound(pid: number): void {
     if (this.#init) return;
     const stat = readProcessStat(pid);
-    if (!stat || stat.parent !== this.#note?.outer.pid || stat.state === 'Z' || stat.exiting) return;
+    if (!stat || stat.parent !== this.#note?.outer.pid || stat.state === 'Z' || stat.exiting)
+      return;
     this.#watchInit({ pid, startTime: stat.startTime });
   }
 
@@ -272,22 +344,35 @@ export class Instance {
     this.#reclaiming = true;
     clearTimeout(this.#deadline);
     this.#settle();
-    this.#reclaim().catch((error: unknown) => this.#deps.log.error('an ended sandbox could not be cleaned up', { id: this.id, error: String(error) }));
+    this.#reclaim().catch((error: unknown) =>
+      this.#deps.log.error('an ended sandbox could not be cleaned up', {
+        id: this.id,
+        error: String(error),
+      }),
+    );
   }
 
   /** Until its cgroups are empty something of it runs: that is killed, and looked at again. */
   async #reclaim(): Promise<void> {
     const { watcher, notes, uids } = this.#deps;
     const { cgroups, uid, bare } = this.#held;
-    for (let pause = 1; !removeCgroups(cgroups) || this.#strays().length > 0; pause = Math.min(pause * 2, MAX_RECLAIM_PAUSE_MS)) {
+    for (
+      let pause = 1;
+      !removeCgroups(cgroups) || this.#strays().length > 0;
+      pause = Math.min(pause * 2, MAX_RECLAIM_PAUSE_MS)
+    ) {
       // Nothing but this ends a bare one as a whole: it must not fork faster than it is killed.
       if (bare) forbidForks(cgroups);
-      for (const pid of [...processesIn(cgroups), ...this.#strays()]) this.#killStray(readProcessStat(pid));
+      for (const pid of [...processesIn(cgroups), ...this.#strays()])
+        this.#killStray(readProcessStat(pid));
       await new Promise((resolve) => setTimeout(resolve, pause));
     }
     watcher.drop(this.#initKey);
     watcher.drop(this.#outerKey);
-    if (bare) await removeHome(bare.home).catch((error: unknown) => this.#deps.log.warn('a sandbox\'s folder stays', { id: this.id, error: String(error) }));
+    if (bare)
+      await removeHome(bare.home).catch((error: unknown) =>
+        this.#deps.log.warn("a sandbox's folder stays", { id: this.id, error: String(error) }),
+      );
     await notes.remove(this.id);
     if (uid !== undefined) uids?.giveBack(uid);
     this.#say({ kind: 'gone', exitCode: this.#exitCode, reason: this.#reason || 'it ended' });

@@ -17,7 +17,9 @@ interface Waiting {
   readonly cancel: () => void;
 }
 
-/** All sandboxes of a data folder. A few start at a time; the others wait, tenant by tenant in turn. */
+/**
+ * All sandboxes of a data folder. A few start at a time; the others wait, tenant by tenant in turn.
+ */
 export class Instances {
   readonly #deps: () => InstanceDeps;
   readonly #readiness: Readiness;
@@ -25,11 +27,20 @@ export class Instances {
   readonly #waiting = new Map<string, Waiting>();
   readonly #turns: FairSlots;
 
-  constructor(options: { readonly deps: () => InstanceDeps; readonly parallel: () => number; readonly readiness: Readiness }) {
+  constructor(options: {
+    readonly deps: () => InstanceDeps;
+    readonly parallel: () => number;
+    readonly readiness: Readiness;
+  }) {
     this.#deps = options.deps;
     this.#readiness = options.readiness;
     // A start ends soon, whatever is started: a tenant that is alone has all turns.
-    this.#turns = new FairSlots({ most: options.parallel, mostOfTenant: (most) => most, mostWaiting: MOST_WAITING, mostWaitingOfTenant: MOST_WAITING_OF_TENANT });
+    this.#turns = new FairSlots({
+      most: options.parallel,
+      mostOfTenant: (most) => most,
+      mostWaiting: MOST_WAITING,
+      mostWaitingOfTenant: MOST_WAITING_OF_TENANT,
+    });
   }
 
   /** Some run without isolation. */
@@ -42,8 +53,8 @@ export class Instances {
   }
 
   /**
-   * Finds what former spawners left: what runs is adopted; what had ended or was only half started is ended and cleaned
-   * up. Resolves once that is done.
+   * Finds what former spawners left: what runs is adopted; what had ended or was only half started
+   * is ended and cleaned up. Resolves once that is done.
    */
   async adopt(): Promise<void> {
     const deps = this.#deps();
@@ -51,24 +62,43 @@ export class Instances {
     for (const { id, note, running, wasReady } of deps.notes.all()) {
       if (!note || note.id !== id) swept.push(deps.notes.remove(id));
       else if (running && note.bootId === deps.bootId && isAlive(running.init)) {
-        if (note.probes) this.#readiness.expect(id, { tenant: note.tenant ?? '', probes: note.probes, wasReady });
+        if (note.probes)
+          this.#readiness.expect(id, { tenant: note.tenant ?? '', probes: note.probes, wasReady });
         this.#keep(Instance.adopt(note, running, this.#reporting()));
-        if (note.probes) this.#readiness.take(id, { kind: 'available', startedAt: running.startedAt });
-      }
-      else if (note.bootId === deps.bootId) swept.push(Instance.sweep(note, running, deps));
+        if (note.probes)
+          this.#readiness.take(id, { kind: 'available', startedAt: running.startedAt });
+      } else if (note.bootId === deps.bootId) swept.push(Instance.sweep(note, running, deps));
       else swept.push(deps.notes.remove(id));
     }
     await Promise.all(swept);
     // A note that was torn named no cgroup.
     for (const [id, cgroups] of deps.cgroups.all()) {
-      if (!this.#instances.has(id)) await Instance.sweep({ id, bootId: deps.bootId, outer: NOBODY, uid: NOBODY.pid, cgroups, env: {}, workingDir: '' }, undefined, deps);
+      if (!this.#instances.has(id))
+        await Instance.sweep(
+          {
+            id,
+            bootId: deps.bootId,
+            outer: NOBODY,
+            uid: NOBODY.pid,
+            cgroups,
+            env: {},
+            workingDir: '',
+          },
+          undefined,
+          deps,
+        );
     }
     for (const home of deps.homes.others(new Set(this.#instances.keys()))) {
-      await removeHome(home).catch((error: unknown) => deps.log.warn('a former sandbox\'s folder stays', { error: String(error) }));
+      await removeHome(home).catch((error: unknown) =>
+        deps.log.warn("a former sandbox's folder stays", { error: String(error) }),
+      );
     }
   }
 
-  /** Resolves once the launcher has its order, or the id is known already; false where too many wait. */
+  /**
+   * Resolves once the launcher has its order, or the id is known already; false where too many
+   * wait.
+   */
   async start(id: string, terms: StartTerms): Promise<boolean> {
     if (this.#instances.has(id) || this.#waiting.has(id)) return true;
     return await new Promise<boolean>((resolve) => {
@@ -93,7 +123,11 @@ export class Instances {
     if (waiting) {
       this.#waiting.delete(id);
       waiting.cancel();
-      this.#readiness.take(id, { kind: 'gone', exitCode: null, reason: 'killed before it started' });
+      this.#readiness.take(id, {
+        kind: 'gone',
+        exitCode: null,
+        reason: 'killed before it started',
+      });
       return true;
     }
     const instance = this.#instances.get(id);
@@ -107,8 +141,19 @@ export class Instances {
   }
 
   list(): readonly InstanceReport[] {
-    const waiting = [...this.#waiting].map(([id, { image }]): InstanceReport => ({ id, vitals: { kind: 'starting' }, ...(image === undefined ? {} : { image }) }));
-    return [...waiting, ...[...this.#instances.values()].map(({ id, vitals, image }) => ({ id, vitals: this.#readiness.vitalsOf(id) ?? vitals, ...(image === undefined ? {} : { image }) }))];
+    const waiting = [...this.#waiting].map(([id, { image }]): InstanceReport => ({
+      id,
+      vitals: { kind: 'starting' },
+      ...(image === undefined ? {} : { image }),
+    }));
+    return [
+      ...waiting,
+      ...[...this.#instances.values()].map(({ id, vitals, image }) => ({
+        id,
+        vitals: this.#readiness.vitalsOf(id) ?? vitals,
+        ...(image === undefined ? {} : { image }),
+      })),
+    ];
   }
 
   #begin(id: string, terms: StartTerms, release: () => void): void {

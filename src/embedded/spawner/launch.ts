@@ -7,7 +7,10 @@ import type { HostMount } from './protocol.ts';
 import { readProcessStat, type ProcessIdentity } from './process-identity.ts';
 import { bwrapOptions, writableMounts, type Rootfs } from './rootfs.ts';
 
-/** One socket: the order goes in; the namespace's init comes out, and what kept the command from running; its end is all's. */
+/**
+ * One socket: the order goes in; the namespace's init comes out, and what kept the command from
+ * running; its end is all's.
+ */
 const SOCKET_FD = 3;
 const TOLD_LIMIT = 4_096;
 /** The socket ends with the launcher, unless something that it left behind holds it. */
@@ -32,7 +35,10 @@ export interface LaunchTerms {
 }
 
 export interface LaunchEvents {
-  /** The pid that bubblewrap gives for the namespace's init. Comes before `executed` and `failed`, or never. */
+  /**
+   * The pid that bubblewrap gives for the namespace's init. Comes before `executed` and `failed`,
+   * or never.
+   */
   init(pid: number): void;
   /** The command runs, or bubblewrap ended before it did: whether the init lives tells. */
   executed(): void;
@@ -43,8 +49,8 @@ export interface LaunchEvents {
 }
 
 /**
- * A launcher that has started and waits for its order. It does nothing before `order`, and ends by itself should the
- * spawner end first; so what it is can be noted in between.
+ * A launcher that has started and waits for its order. It does nothing before `order`, and ends by
+ * itself should the spawner end first; so what it is can be noted in between.
  */
 export class Launch {
   readonly outer: ProcessIdentity;
@@ -59,27 +65,50 @@ export class Launch {
 
   /** Throws where the launcher can't be started. */
   static begin(launcherPath: string, events: LaunchEvents): Launch {
-    const child = spawn(launcherPath, ['start'], { stdio: ['ignore', 'ignore', 'ignore', 'pipe'], env: {}, cwd: '/' });
+    const child = spawn(launcherPath, ['start'], {
+      stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+      env: {},
+      cwd: '/',
+    });
     let failure = '';
-    child.once('error', (error) => { failure = error.message; });
+    child.once('error', (error) => {
+      failure = error.message;
+    });
     const stat = child.pid === undefined ? undefined : readProcessStat(child.pid);
     if (!stat) throw new Error(failure || `the launcher ${launcherPath} could not be started`);
     const launch = new Launch(child, { pid: stat.pid, startTime: stat.startTime });
     launch.#follow(events);
     child.once('exit', (code, signal) => {
-      launch.#toldAll(() => { events.ended(code, failure || (code === null ? `ended by ${signal ?? 'an unknown cause'}` : `exited with ${code}`)); });
+      launch.#toldAll(() => {
+        events.ended(
+          code,
+          failure ||
+            (code === null ? `ended by ${signal ?? 'an unknown cause'}` : `exited with ${code}`),
+        );
+      });
     });
     return launch;
   }
 
   order(terms: LaunchTerms): void {
-    this.#socket.end(startOrder({
-      bwrap: terms.bwrapPath, uid: terms.uid, cgroups: terms.cgroups, output: terms.output, rlimits: rlimitsOf(terms),
-      options: bwrapOptions(terms.definition, terms.container, terms.rootfs, terms.mounts), tmpfs: writableMounts(terms.container, terms.rootfs, terms.uid), argv: terms.container.argv, bare: terms.bare,
-    }));
+    this.#socket.end(
+      startOrder({
+        bwrap: terms.bwrapPath,
+        uid: terms.uid,
+        cgroups: terms.cgroups,
+        output: terms.output,
+        rlimits: rlimitsOf(terms),
+        options: bwrapOptions(terms.definition, terms.container, terms.rootfs, terms.mounts),
+        tmpfs: writableMounts(terms.container, terms.rootfs, terms.uid),
+        argv: terms.container.argv,
+        bare: terms.bare,
+      }),
+    );
   }
 
-  /** SIGKILL to the outer process. It is our child and not yet waited for, so the number is its own. */
+  /**
+   * SIGKILL to the outer process. It is our child and not yet waited for, so the number is its own.
+   */
   kill(): void {
     this.#child.kill('SIGKILL');
   }
@@ -91,8 +120,13 @@ export class Launch {
       then();
       return;
     }
-    const late = setTimeout(() => { socket.destroy(); }, LAST_WORDS_MS);
-    socket.once('close', () => { clearTimeout(late); then(); });
+    const late = setTimeout(() => {
+      socket.destroy();
+    }, LAST_WORDS_MS);
+    socket.once('close', () => {
+      clearTimeout(late);
+      then();
+    });
   }
 
   #follow(events: LaunchEvents): void {
@@ -126,14 +160,21 @@ const socketOf = (child: ChildProcess): Duplex => {
   return socket.on('error', () => {});
 };
 
-/** Where no cgroup limits it, each process may map as much as the sandbox has memory, but enough for today's runtimes. */
+/**
+ * Where no cgroup limits it, each process may map as much as the sandbox has memory, but enough for
+ * today's runtimes.
+ */
 const rlimitsOf = (terms: LaunchTerms): readonly (readonly [string, string, string])[] => {
   const files = ['nofile', '4096', '4096'] as const;
   if (terms.level !== 'prlimit') return [files];
   const memory = String(Math.max(terms.container.memoryBytes, LEAST_ADDRESS_SPACE));
   // Processes are counted by host uid: without one of its own that would count the daemon's.
   const processes = String(terms.pidsMax);
-  return [files, ['as', memory, memory], ...(terms.uid === undefined ? [] : [['nproc', processes, processes] as const])];
+  return [
+    files,
+    ['as', memory, memory],
+    ...(terms.uid === undefined ? [] : [['nproc', processes, processes] as const]),
+  ];
 };
 
 /** What the launcher says where it could not execute the command, in words. */

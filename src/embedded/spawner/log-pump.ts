@@ -1,5 +1,13 @@
 import { spawn } from 'node:child_process';
-import { mkdirSync, readFileSync, readdirSync, readlinkSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import {
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { tenantMark } from './cgroups.ts';
 import { readProcessStat, type ProcessIdentity } from './process-identity.ts';
@@ -26,8 +34,8 @@ const END_PATIENCE_MS = 1_000;
 const COMPLAINT_LIMIT = 1_024;
 
 /**
- * Has one `launcher logs` take what sandboxes print into files. That process outlives the spawner for as long as there are
- * sandboxes; should it end before, another goes on where it stopped.
+ * Has one `launcher logs` take what sandboxes print into files. That process outlives the spawner
+ * for as long as there are sandboxes; should it end before, another goes on where it stopped.
  */
 export class LogPump {
   readonly #options: LogPumpOptions;
@@ -44,10 +52,18 @@ export class LogPump {
     mkdirSync(pipesIn(options.folder), { recursive: true, mode: 0o700 });
     // What launchers of a former spawner left unfinished.
     const names = new Set(readdirSync(pipesIn(options.folder)));
-    for (const name of names) if (name.endsWith('.new') || (name.endsWith(OWNER) && !names.has(name.slice(0, -OWNER.length)))) rmSync(join(pipesIn(options.folder), name), { force: true });
+    for (const name of names)
+      if (
+        name.endsWith('.new') ||
+        (name.endsWith(OWNER) && !names.has(name.slice(0, -OWNER.length)))
+      )
+        rmSync(join(pipesIn(options.folder), name), { force: true });
   }
 
-  /** Where the instance's launcher makes the fifo for its output; it is noted beside it whose the log is. */
+  /**
+   * Where the instance's launcher makes the fifo for its output; it is noted beside it whose the
+   * log is.
+   */
   outputOf(id: string, tenant: string): string {
     const fifo = join(pipesIn(this.#options.folder), id);
     rmSync(`${fifo}${OWNER}`, { force: true });
@@ -57,7 +73,9 @@ export class LogPump {
 
   /** From now on these limits hold: one that runs with others is replaced. */
   use({ fileBytes, totalBytes, retentionMs }: LogLimits): void {
-    const args = [this.#options.folder, fileBytes, totalBytes, Math.ceil(retentionMs / 1_000)].map(String);
+    const args = [this.#options.folder, fileBytes, totalBytes, Math.ceil(retentionMs / 1_000)].map(
+      String,
+    );
     if (this.#args.join() === args.join()) return;
     this.#args = args;
     const found = this.#find();
@@ -66,7 +84,9 @@ export class LogPump {
     if (!this.#isAsWanted(found.pid)) this.#options.watcher.kill(KEY);
   }
 
-  /** It ends by itself once no sandbox is left; `emptied`: none is left now, so that is waited for. */
+  /**
+   * It ends by itself once no sandbox is left; `emptied`: none is left now, so that is waited for.
+   */
   async release(emptied: boolean): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#restart);
@@ -74,19 +94,36 @@ export class LogPump {
     if (!emptied || !this.#running) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, END_PATIENCE_MS);
-      this.#gone = () => { clearTimeout(timer); resolve(); };
+      this.#gone = () => {
+        clearTimeout(timer);
+        resolve();
+      };
     });
   }
 
   #start(): void {
     const { launcherPath, log } = this.#options;
-    const child = spawn(launcherPath, ['logs', ...this.#args], { stdio: ['pipe', 'ignore', 'pipe'], detached: true, env: {}, cwd: '/' });
-    child.once('error', (error) => log.error('the launcher that keeps logs can not be started', { error: error.message }));
+    const child = spawn(launcherPath, ['logs', ...this.#args], {
+      stdio: ['pipe', 'ignore', 'pipe'],
+      detached: true,
+      env: {},
+      cwd: '/',
+    });
+    child.once('error', (error) =>
+      log.error('the launcher that keeps logs can not be started', { error: error.message }),
+    );
     const stat = child.pid === undefined ? undefined : readProcessStat(child.pid);
     if (!stat) return this.#again();
     let complaint = '';
-    child.stderr?.on('error', () => {}).on('data', (bytes: Buffer) => { complaint = (complaint + String(bytes)).slice(0, COMPLAINT_LIMIT); });
-    child.once('exit', () => { if (complaint !== '') log.error('the launcher that keeps logs failed', { complaint: complaint.trim() }); });
+    child.stderr
+      ?.on('error', () => {})
+      .on('data', (bytes: Buffer) => {
+        complaint = (complaint + String(bytes)).slice(0, COMPLAINT_LIMIT);
+      });
+    child.once('exit', () => {
+      if (complaint !== '')
+        log.error('the launcher that keeps logs failed', { complaint: complaint.trim() });
+    });
     child.stdin?.on('error', () => {});
     // Its end of file says that the spawner is gone.
     this.#letGo = () => child.stdin?.destroy();
@@ -117,22 +154,32 @@ export class LogPump {
   /** One that a former spawner started. Reads all of /proc. */
   #find(): ProcessIdentity | undefined {
     const uid = process.getuid?.();
-    const pid = readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number).find((candidate) => {
-      try {
-        if (statSync(`/proc/${candidate}`).uid !== uid || !programOf(candidate).startsWith(this.#options.launcherPath)) return false;
-        const [mode, folder] = argsOf(candidate);
-        return mode === 'logs' && folder === this.#options.folder;
-      } catch {
-        return false;
-      }
-    });
+    const pid = readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number)
+      .find((candidate) => {
+        try {
+          if (
+            statSync(`/proc/${candidate}`).uid !== uid ||
+            !programOf(candidate).startsWith(this.#options.launcherPath)
+          )
+            return false;
+          const [mode, folder] = argsOf(candidate);
+          return mode === 'logs' && folder === this.#options.folder;
+        } catch {
+          return false;
+        }
+      });
     return pid === undefined ? undefined : readProcessStat(pid);
   }
 
   /** This version of the launcher, with these limits. */
   #isAsWanted(pid: number): boolean {
     try {
-      return programOf(pid) === this.#options.launcherPath && argsOf(pid).slice(1).join() === this.#args.join();
+      return (
+        programOf(pid) === this.#options.launcherPath &&
+        argsOf(pid).slice(1).join() === this.#args.join()
+      );
     } catch {
       return false;
     }
@@ -143,4 +190,5 @@ export class LogPump {
 export const pipesIn = (folder: string): string => join(folder, 'pipes');
 
 const programOf = (pid: number): string => readlinkSync(`/proc/${pid}/exe`);
-const argsOf = (pid: number): readonly string[] => readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0').slice(1, -1);
+const argsOf = (pid: number): readonly string[] =>
+  readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0').slice(1, -1);

@@ -5,7 +5,9 @@ import type { ProcessIdentity } from './process-identity.ts';
 import type { InsideIds } from './protocol.ts';
 import type { NamedProbe } from './readiness.ts';
 
-/** What is known of an instance before it may run; enough to find it, join it and clean up after it. */
+/**
+ * What is known of an instance before it may run; enough to find it, join it and clean up after it.
+ */
 export interface InstanceNote {
   readonly id: string;
   readonly bootId: string;
@@ -43,9 +45,10 @@ export interface FoundNote {
 }
 
 /**
- * One file an instance, `run/<id>`, of one or two lines of JSON, and a third that says that its probes passed. Written plainly: what the spawner wrote outlives its
- * death, a torn note means that the order behind it was never given, and after a power cut the processes are gone too.
- * (A folder each costs a third more of the spawner's time in a launch.)
+ * One file an instance, `run/<id>`, of one or two lines of JSON, and a third that says that its
+ * probes passed. Written plainly: what the spawner wrote outlives its death, a torn note means that
+ * the order behind it was never given, and after a power cut the processes are gone too. (A folder
+ * each costs a third more of the spawner's time in a launch.)
  */
 export class Notes {
   readonly #folder: string;
@@ -91,13 +94,21 @@ export const readNote = (path: string, id: string): FoundNote => {
   }
   const note = parsed<InstanceNote>(lines[0]);
   const running = parsed<RunningNote>(lines[1]);
-  return { id, note: note?.id === id && note.outer?.pid > 0 ? note : undefined, running: running?.init?.pid === undefined ? undefined : running, wasReady: lines[2] === 'ready' };
+  return {
+    id,
+    note: note?.id === id && note.outer?.pid > 0 ? note : undefined,
+    running: running?.init?.pid === undefined ? undefined : running,
+    wasReady: lines[2] === 'ready',
+  };
 };
 
-/** What a former spawner wrote into a folder that only we may write; undefined where it is absent or torn. */
+/**
+ * What a former spawner wrote into a folder that only we may write; undefined where it is absent or
+ * torn.
+ */
 const parsed = <T>(line: string | undefined): T | undefined => {
   try {
-    return line ? JSON.parse(line) as T : undefined;
+    return line ? (JSON.parse(line) as T) : undefined;
   } catch {
     return undefined;
   }

@@ -17,7 +17,9 @@ export interface StartOrder {
   /** Folders in memory that the options bind, with their mount options; see writableMounts. */
   readonly tmpfs?: readonly (readonly [folder: string, options: string])[];
   /** Given: run without bubblewrap and its options. */
-  readonly bare?: { readonly cwd: string; readonly env: Readonly<Record<string, string>> } | undefined;
+  readonly bare?:
+    | { readonly cwd: string; readonly env: Readonly<Record<string, string>> }
+    | undefined;
   readonly argv: readonly string[];
 }
 
@@ -42,44 +44,67 @@ export interface ForwardOrder {
   readonly name: string;
 }
 
-export const startOrder = (order: StartOrder): Buffer => encode([
-  ...(order.uid === undefined ? [] : ['uid', String(order.uid), 'gid', String(order.uid)]),
-  ...each('cgroup', order.cgroups),
-  ...(order.output === undefined ? [] : ['output', order.output]),
-  ...order.rlimits.flatMap((limit) => ['rlimit', ...limit]),
-  ...(order.bare
-    ? ['bare', 'cwd', order.bare.cwd, ...environment(order.bare.env), ...each('arg', order.argv)]
-    : [...(order.tmpfs ?? []).flatMap((mount) => ['tmpfs', ...mount]), 'bwrap', order.bwrap, ...each('arg', [...order.options, '--', LAUNCHER_INSIDE, 'init', ...order.argv])]),
-]);
+export const startOrder = (order: StartOrder): Buffer =>
+  encode([
+    ...(order.uid === undefined ? [] : ['uid', String(order.uid), 'gid', String(order.uid)]),
+    ...each('cgroup', order.cgroups),
+    ...(order.output === undefined ? [] : ['output', order.output]),
+    ...order.rlimits.flatMap((limit) => ['rlimit', ...limit]),
+    ...(order.bare
+      ? ['bare', 'cwd', order.bare.cwd, ...environment(order.bare.env), ...each('arg', order.argv)]
+      : [
+          ...(order.tmpfs ?? []).flatMap((mount) => ['tmpfs', ...mount]),
+          'bwrap',
+          order.bwrap,
+          ...each('arg', [...order.options, '--', LAUNCHER_INSIDE, 'init', ...order.argv]),
+        ]),
+  ]);
 
-export const joinOrder = (order: JoinOrder): Buffer => encode([
-  ...(order.bare ? ['bare'] : []),
-  'pid', String(order.init.pid), 'starttime', order.init.startTime,
-  ...insideIds(order),
-  ...each('cgroup', order.cgroups),
-  'cwd', order.bare ? hostPath(order.bare.home, order.cwd) : order.cwd,
-  ...environment(order.env),
-  ...each('arg', order.argv),
-]);
+export const joinOrder = (order: JoinOrder): Buffer =>
+  encode([
+    ...(order.bare ? ['bare'] : []),
+    'pid',
+    String(order.init.pid),
+    'starttime',
+    order.init.startTime,
+    ...insideIds(order),
+    ...each('cgroup', order.cgroups),
+    'cwd',
+    order.bare ? hostPath(order.bare.home, order.cwd) : order.cwd,
+    ...environment(order.env),
+    ...each('arg', order.argv),
+  ]);
 
-export const forwardOrder = (order: ForwardOrder): Buffer => encode([
-  ...(order.bare ? ['bare'] : []),
-  'pid', String(order.init.pid), 'starttime', order.init.startTime,
-  ...each('cgroup', order.cgroups),
-  ...each('arg', [order.folder, order.name]),
-]);
+export const forwardOrder = (order: ForwardOrder): Buffer =>
+  encode([
+    ...(order.bare ? ['bare'] : []),
+    'pid',
+    String(order.init.pid),
+    'starttime',
+    order.init.startTime,
+    ...each('cgroup', order.cgroups),
+    ...each('arg', [order.folder, order.name]),
+  ]);
 
 /** A bare one's are the host's. */
 const insideIds = ({ bare, user }: JoinOrder): readonly string[] => {
   const uid = bare?.uid ?? user?.uid ?? INSIDE_ID;
-  const gid = bare ? (bare.uid === process.getuid?.() ? process.getgid?.() ?? uid : uid) : user?.gid ?? INSIDE_ID;
+  const gid = bare
+    ? bare.uid === process.getuid?.()
+      ? (process.getgid?.() ?? uid)
+      : uid
+    : (user?.gid ?? INSIDE_ID);
   return ['insideuid', String(uid), 'insidegid', String(gid)];
 };
 
 const environment = (env: Readonly<Record<string, string>>): readonly string[] =>
-  each('env', Object.entries(env).map(([name, value]) => `${name}=${value}`));
+  each(
+    'env',
+    Object.entries(env).map(([name, value]) => `${name}=${value}`),
+  );
 
-const each = (keyword: string, values: readonly string[]): readonly string[] => values.flatMap((value) => [keyword, value]);
+const each = (keyword: string, values: readonly string[]): readonly string[] =>
+  values.flatMap((value) => [keyword, value]);
 
 /** No token may hold a NUL: it would end there, and the rest be read as an order of its own. */
 const encode = (tokens: readonly string[]): Buffer => {

@@ -1,10 +1,14 @@
 import { portSocket, type Failure, type PortSocket } from './port-socket.ts';
 
 /**
- * A connection to a port through a forwarder's socket, once the port has taken it. Undefined where no forwarder listens.
- * Rejects with why there is none, or the signal's reason.
+ * A connection to a port through a forwarder's socket, once the port has taken it. Undefined where
+ * no forwarder listens. Rejects with why there is none, or the signal's reason.
  */
-export const dialPort = async (path: string, port: number, signal: AbortSignal): Promise<PortSocket | undefined> => {
+export const dialPort = async (
+  path: string,
+  port: number,
+  signal: AbortSignal,
+): Promise<PortSocket | undefined> => {
   const socket = await openWay(path, signal, (why) => new Error(why));
   if (!socket) return undefined;
   socket.choose(port, signal);
@@ -12,24 +16,34 @@ export const dialPort = async (path: string, port: number, signal: AbortSignal):
   return socket;
 };
 
-/** A connection to a forwarder that has not been told a port. Undefined where none listens; rejects with a failure, or the signal's reason. */
-export const openWay = (path: string, signal: AbortSignal, failure: Failure): Promise<PortSocket | undefined> => new Promise((resolve, reject) => {
-  signal.throwIfAborted();
-  const socket = portSocket(path, failure);
-  const settle = (act: () => void): void => {
-    signal.removeEventListener('abort', abort);
-    socket.off('connect', connected).off('error', failed);
-    act();
-  };
-  const abort = (): void => settle(() => {
-    socket.destroy();
-    reject(signal.reason);
+/**
+ * A connection to a forwarder that has not been told a port. Undefined where none listens; rejects
+ * with a failure, or the signal's reason.
+ */
+export const openWay = (
+  path: string,
+  signal: AbortSignal,
+  failure: Failure,
+): Promise<PortSocket | undefined> =>
+  new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const socket = portSocket(path, failure);
+    const settle = (act: () => void): void => {
+      signal.removeEventListener('abort', abort);
+      socket.off('connect', connected).off('error', failed);
+      act();
+    };
+    const abort = (): void =>
+      settle(() => {
+        socket.destroy();
+        reject(signal.reason);
+      });
+    const connected = (): void => settle(() => resolve(socket));
+    const failed = (error: NodeJS.ErrnoException): void =>
+      settle(() => {
+        if (error.code === 'ENOENT' || error.code === 'ECONNREFUSED') resolve(undefined);
+        else reject(failure(`the way to its ports: ${error.message}`));
+      });
+    signal.addEventListener('abort', abort, { once: true });
+    socket.on('connect', connected).on('error', failed);
   });
-  const connected = (): void => settle(() => resolve(socket));
-  const failed = (error: NodeJS.ErrnoException): void => settle(() => {
-    if (error.code === 'ENOENT' || error.code === 'ECONNREFUSED') resolve(undefined);
-    else reject(failure(`the way to its ports: ${error.message}`));
-  });
-  signal.addEventListener('abort', abort, { once: true });
-  socket.on('connect', connected).on('error', failed);
-});

@@ -24,27 +24,42 @@ export interface ProbeRunnerDeps {
   readonly placeOf: (id: string) => JoinPlace | undefined;
 }
 
-/** Runs readiness probes where their sandboxes are: commands inside, connections to the sandbox's own loopback and nowhere else. */
+/**
+ * Runs readiness probes where their sandboxes are: commands inside, connections to the sandbox's
+ * own loopback and nowhere else.
+ */
 export class ProbeRunner {
   readonly #deps: ProbeRunnerDeps;
   readonly #turns = new FairSlots({
-    most: () => AT_ONCE, mostOfTenant: () => AT_ONCE_OF_TENANT, mostWaiting: MOST_WAITING, mostWaitingOfTenant: MOST_WAITING_OF_TENANT,
+    most: () => AT_ONCE,
+    mostOfTenant: () => AT_ONCE_OF_TENANT,
+    mostWaiting: MOST_WAITING,
+    mostWaitingOfTenant: MOST_WAITING_OF_TENANT,
   });
 
   constructor(deps: ProbeRunnerDeps) {
     this.#deps = deps;
   }
 
-  /** Undefined where it passes, else why it does not. Never rejects; its timeout counts from its turn. */
+  /**
+   * Undefined where it passes, else why it does not. Never rejects; its timeout counts from its
+   * turn.
+   */
   async run(id: string, tenant: string, probe: ReadinessProbe): Promise<string | undefined> {
     const turn = await this.#turn(tenant);
     if (!turn) return 'too many probes wait for their turn';
     const { action } = probe;
     const timeoutMs = Math.min(probe.timeoutMs, LONGEST_MS);
     try {
-      return action.kind === 'exec' ? await this.#exec(id, action.argv, timeoutMs) : await this.#reach(id, action, timeoutMs);
+      return action.kind === 'exec'
+        ? await this.#exec(id, action.argv, timeoutMs)
+        : await this.#reach(id, action, timeoutMs);
     } catch (error) {
-      return error instanceof Error && error.name === 'TimeoutError' ? tooLong(timeoutMs) : error instanceof Error ? error.message : String(error);
+      return error instanceof Error && error.name === 'TimeoutError'
+        ? tooLong(timeoutMs)
+        : error instanceof Error
+          ? error.message
+          : String(error);
     } finally {
       turn.release();
     }
@@ -63,15 +78,34 @@ export class ProbeRunner {
     return new Promise((resolve) => {
       let said = '';
       // Throws where no process can be started.
-      new Execution(this.#deps.joiners, place, { argv, timeoutMs, outputLimit: SAID_BYTES }, {
-        output: (_kind, bytes) => { said = (said + String(bytes)).slice(0, SAID_BYTES); return true; },
-        exited: ({ exitCode, timedOut }) => resolve(timedOut ? tooLong(timeoutMs) : exitCode === 0 ? undefined : `${argv[0] ?? ''} ended with ${exitCode}${said.trim() === '' ? '' : `: ${said.trim()}`}`),
-        failed: resolve,
-      });
+      new Execution(
+        this.#deps.joiners,
+        place,
+        { argv, timeoutMs, outputLimit: SAID_BYTES },
+        {
+          output: (_kind, bytes) => {
+            said = (said + String(bytes)).slice(0, SAID_BYTES);
+            return true;
+          },
+          exited: ({ exitCode, timedOut }) =>
+            resolve(
+              timedOut
+                ? tooLong(timeoutMs)
+                : exitCode === 0
+                  ? undefined
+                  : `${argv[0] ?? ''} ended with ${exitCode}${said.trim() === '' ? '' : `: ${said.trim()}`}`,
+            ),
+          failed: resolve,
+        },
+      );
     });
   }
 
-  async #reach(id: string, action: Exclude<ProbeAction, { kind: 'exec' }>, timeoutMs: number): Promise<string | undefined> {
+  async #reach(
+    id: string,
+    action: Exclude<ProbeAction, { kind: 'exec' }>,
+    timeoutMs: number,
+  ): Promise<string | undefined> {
     const signal = AbortSignal.timeout(timeoutMs);
     const path = await this.#deps.forwarders.socketOf(id);
     const socket = await dialPort(path, action.port, signal);
@@ -88,22 +122,43 @@ const tooLong = (timeoutMs: number): string => `it took longer than ${timeoutMs 
 const MAX_HEADER_BYTES = 16_384;
 
 /** Passes with a status from 200 to 399; of the answer nothing else is looked at. */
-const get = async (socket: Socket, { port, path, secure, headers }: Extract<ProbeAction, { kind: 'http' }>, signal: AbortSignal): Promise<string | undefined> => {
+const get = async (
+  socket: Socket,
+  { port, path, secure, headers }: Extract<ProbeAction, { kind: 'http' }>,
+  signal: AbortSignal,
+): Promise<string | undefined> => {
   // Loaded once somebody probes so: a spawner without such probes does not pay for it.
   const [{ request }, { connect }] = await Promise.all([import('node:http'), import('node:tls')]);
-  const stream = secure ? connect({ socket, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] }) : socket;
+  const stream = secure
+    ? connect({ socket, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] })
+    : socket;
   try {
     const status = await new Promise<number>((resolve, reject) => {
       const abort = (): void => reject(signal.reason);
       if (signal.aborted) return abort();
       signal.addEventListener('abort', abort, { once: true });
-      const given = { Host: `localhost:${port}`, 'User-Agent': 'sandpool-probe', Accept: '*/*', Connection: 'close', ...Object.fromEntries(headers) };
-      const asked = request({ createConnection: () => stream, path, headers: given, maxHeaderSize: MAX_HEADER_BYTES });
-      asked.on('error', reject).once('response', (answer) => resolve(answer.statusCode ?? 0)).end();
+      const given = {
+        Host: `localhost:${port}`,
+        'User-Agent': 'sandpool-probe',
+        Accept: '*/*',
+        Connection: 'close',
+        ...Object.fromEntries(headers),
+      };
+      const asked = request({
+        createConnection: () => stream,
+        path,
+        headers: given,
+        maxHeaderSize: MAX_HEADER_BYTES,
+      });
+      asked
+        .on('error', reject)
+        .once('response', (answer) => resolve(answer.statusCode ?? 0))
+        .end();
     });
     return status >= 200 && status < 400 ? undefined : `GET ${path} answered ${status}`;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && typeof error.code === 'string') return `GET ${path} got no answer (${error.code})`;
+    if (error instanceof Error && 'code' in error && typeof error.code === 'string')
+      return `GET ${path} got no answer (${error.code})`;
     throw error;
   } finally {
     stream.on('error', () => {}).destroy();

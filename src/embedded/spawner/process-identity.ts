@@ -18,7 +18,8 @@ export interface ProcessStat extends ProcessIdentity {
 const PF_EXITING = 4;
 
 /** Of this boot: start times repeat after the next. */
-export const readBootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+export const readBootId = (): string =>
+  readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
 
 /** Undefined where there is no such process. A zombie still has one. */
 export const readProcessStat = (pid: number): ProcessStat | undefined => {
@@ -32,17 +33,32 @@ export const readProcessStat = (pid: number): ProcessStat | undefined => {
   const [state, parent, ...rest] = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const startTime = rest[17];
   if (!state || !parent || !startTime) return undefined;
-  return { pid, startTime, state, parent: Number(parent), exiting: (Number(rest[4]) & PF_EXITING) !== 0 };
+  return {
+    pid,
+    startTime,
+    state,
+    parent: Number(parent),
+    exiting: (Number(rest[4]) & PF_EXITING) !== 0,
+  };
 };
 
 /** That very process runs; a zombie does not. */
 export const isAlive = (identity: ProcessIdentity): boolean => {
   const stat = readProcessStat(identity.pid);
-  return stat !== undefined && stat.startTime === identity.startTime && stat.state !== 'Z' && stat.state !== 'X';
+  return (
+    stat !== undefined &&
+    stat.startTime === identity.startTime &&
+    stat.state !== 'Z' &&
+    stat.state !== 'X'
+  );
 };
 
-/** That very process is dead, or on its way out: nothing new begins in the namespace whose init it is. */
-export const isEnding = (identity: ProcessIdentity): boolean => !isAlive(identity) || readProcessStat(identity.pid)?.exiting !== false;
+/**
+ * That very process is dead, or on its way out: nothing new begins in the namespace whose init it
+ * is.
+ */
+export const isEnding = (identity: ProcessIdentity): boolean =>
+  !isAlive(identity) || readProcessStat(identity.pid)?.exiting !== false;
 
 /** The children of `parent`. Reads all of /proc: for a restart, not for each launch. */
 export const childrenOf = (parent: number): readonly ProcessStat[] =>
@@ -56,7 +72,11 @@ export const processesOf = (path: string, mode: string): readonly ProcessStat[] 
   readdirSync('/proc').flatMap((name) => {
     if (!/^\d+$/.test(name)) return [];
     try {
-      if (readlinkSync(`/proc/${name}/exe`) !== path || readFileSync(`/proc/${name}/cmdline`, 'latin1').split('\0')[1] !== mode) return [];
+      if (
+        readlinkSync(`/proc/${name}/exe`) !== path ||
+        readFileSync(`/proc/${name}/cmdline`, 'latin1').split('\0')[1] !== mode
+      )
+        return [];
     } catch {
       return [];
     }

@@ -7,9 +7,10 @@ import type { IsolationLevel } from './cgroups.ts';
 import type { ProbeReport } from './readiness.ts';
 
 /**
- * What daemon and spawner say to each other, as JSON in frames of kind `message`. The first of each side is `hello`;
- * `hello`'s `protocol` and `leave` keep their shape in every version, so that a spawner left by another version can be
- * told to go. Bytes of commands and terminals travel as frames of their own, on the channel that the daemon chose.
+ * What daemon and spawner say to each other, as JSON in frames of kind `message`. The first of each
+ * side is `hello`; `hello`'s `protocol` and `leave` keep their shape in every version, so that a
+ * spawner left by another version can be told to go. Bytes of commands and terminals travel as
+ * frames of their own, on the channel that the daemon chose.
  */
 export const PROTOCOL = 8;
 
@@ -52,7 +53,12 @@ export type DaemonMessage =
   | { readonly type: 'forward'; readonly request: number; readonly id: string }
   /** Run the instance's readiness probes, now. */
   | { readonly type: 'probe'; readonly request: number; readonly id: string }
-  | { readonly type: 'resize'; readonly channel: number; readonly cols: number; readonly rows: number }
+  | {
+      readonly type: 'resize';
+      readonly channel: number;
+      readonly cols: number;
+      readonly rows: number;
+    }
   | { readonly type: 'signal'; readonly channel: number; readonly name: string }
   | { readonly type: 'credit'; readonly channel: number; readonly bytes: number }
   /** Ends the command or hangs up the terminal. */
@@ -106,11 +112,21 @@ export interface TerminalOrder {
 }
 
 export type SpawnerMessage =
-  | { readonly type: 'hello'; readonly protocol: number; readonly pid: number; readonly isolation: IsolationLevel; readonly warnings: readonly string[] }
+  | {
+      readonly type: 'hello';
+      readonly protocol: number;
+      readonly pid: number;
+      readonly isolation: IsolationLevel;
+      readonly warnings: readonly string[];
+    }
   /** The hello could not be accepted; the connection ends. */
   | { readonly type: 'unusable'; readonly reason: string }
   | { readonly type: 'alive' }
-  | { readonly type: 'listed'; readonly request: number; readonly instances: readonly InstanceReport[] }
+  | {
+      readonly type: 'listed';
+      readonly request: number;
+      readonly instances: readonly InstanceReport[];
+    }
   /** The order is under way; `full`: it was not taken. */
   | { readonly type: 'started'; readonly request: number; readonly outcome: 'under-way' | 'full' }
   | { readonly type: 'fact'; readonly id: string; readonly vitals: Vitals }
@@ -118,14 +134,36 @@ export type SpawnerMessage =
   | { readonly type: 'forwarded'; readonly request: number; readonly socket: string }
   | { readonly type: 'probed'; readonly request: number; readonly reports: readonly ProbeReport[] }
   /** To a `forward` or a `probe`. */
-  | { readonly type: 'unreachable'; readonly request: number; readonly gone: boolean; readonly reason: string }
+  | {
+      readonly type: 'unreachable';
+      readonly request: number;
+      readonly gone: boolean;
+      readonly reason: string;
+    }
   /** An `attach` succeeded. */
   | { readonly type: 'attached'; readonly channel: number }
   /** There is nothing to join, or joining failed: the channel is over. */
-  | { readonly type: 'refused'; readonly channel: number; readonly gone: boolean; readonly reason: string }
-  | { readonly type: 'exited'; readonly channel: number; readonly exitCode: number; readonly timedOut: boolean; readonly truncated: boolean; readonly durationMs: number }
+  | {
+      readonly type: 'refused';
+      readonly channel: number;
+      readonly gone: boolean;
+      readonly reason: string;
+    }
+  | {
+      readonly type: 'exited';
+      readonly channel: number;
+      readonly exitCode: number;
+      readonly timedOut: boolean;
+      readonly truncated: boolean;
+      readonly durationMs: number;
+    }
   | { readonly type: 'credit'; readonly channel: number; readonly bytes: number }
-  | { readonly type: 'log'; readonly level: 'info' | 'warn' | 'error'; readonly event: string; readonly fields: Readonly<Record<string, unknown>> };
+  | {
+      readonly type: 'log';
+      readonly level: 'info' | 'warn' | 'error';
+      readonly event: string;
+      readonly fields: Readonly<Record<string, unknown>>;
+    };
 
 export interface InstanceReport {
   readonly id: string;
@@ -135,7 +173,8 @@ export interface InstanceReport {
 }
 
 /** Short and stable: what names this data folder outside of it. */
-export const nameOf = (dataDir: string): string => `sandpool-${createHash('sha256').update(dataDir).digest('hex').slice(0, 12)}`;
+export const nameOf = (dataDir: string): string =>
+  `sandpool-${createHash('sha256').update(dataDir).digest('hex').slice(0, 12)}`;
 
 /** The longest path that a Unix socket takes. */
 const SOCKET_PATH_LIMIT = 107;
@@ -145,7 +184,10 @@ export interface SpawnerPaths {
   readonly socketFolder: string;
   readonly socket: string;
   readonly lock: string;
-  /** Sockets that lead to sandboxes' ports. The names in it are of 8 characters, so that a path in it is as long as the socket's. */
+  /**
+   * Sockets that lead to sandboxes' ports. The names in it are of 8 characters, so that a path in
+   * it is as long as the socket's.
+   */
   readonly forwards: string;
   /** What sandboxes mount: everyone may look into it. */
   readonly rootfs: string;
@@ -157,17 +199,26 @@ export interface SpawnerPaths {
   readonly images: string;
 }
 
-/** `dataDir` is absolute. Where it is too long for a socket's path, the socket lies in a folder of the temporary one. */
+/**
+ * `dataDir` is absolute. Where it is too long for a socket's path, the socket lies in a folder of
+ * the temporary one.
+ */
 export const pathsOf = (dataDir: string): SpawnerPaths => {
   const near = join(dataDir, 'spawner.sock');
   const name = nameOf(dataDir);
   const fits = Buffer.byteLength(near) <= SOCKET_PATH_LIMIT;
   const socketFolder = fits ? dataDir : join(tmpdir(), name);
-  // Sandboxes' uids can't enter the data folder; and Debian mounts /run so that nothing there can be executed.
+  // Sandboxes' uids can't enter the data folder; and Debian mounts /run so that nothing there can be
+  // executed.
   const rootfs = process.getuid?.() === 0 ? join('/var/lib', name) : join(dataDir, 'rootfs');
   return {
-    socketFolder, socket: fits ? near : join(socketFolder, 'spawner.sock'), forwards: join(socketFolder, 'fwd'), lock: join(dataDir, 'spawner.lock'),
-    rootfs, homes: join(tmpdir(), `${name}-homes`), logs: join(dataDir, 'logs'),
+    socketFolder,
+    socket: fits ? near : join(socketFolder, 'spawner.sock'),
+    forwards: join(socketFolder, 'fwd'),
+    lock: join(dataDir, 'spawner.lock'),
+    rootfs,
+    homes: join(tmpdir(), `${name}-homes`),
+    logs: join(dataDir, 'logs'),
     images: process.getuid?.() === 0 ? join('/var/lib', `${name}-images`) : join(dataDir, 'images'),
   };
 };

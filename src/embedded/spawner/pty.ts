@@ -3,7 +3,10 @@ import { closeSync, readSync, writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { ReadStream } from 'node:tty';
 
-/** What is used of node-pty: its native part, for node-pty's own streams drop what is unread when the shell exits. */
+/**
+ * What is used of node-pty: its native part, for node-pty's own streams drop what is unread when
+ * the shell exits.
+ */
 interface PtyBinding {
   open(cols: number, rows: number): { readonly master: number; readonly slave: number };
   resize(master: number, cols: number, rows: number, xPixel: number, yPixel: number): void;
@@ -71,15 +74,24 @@ export class Pty {
     if (order && 'end' in order) order.on('error', () => {}).end(command.order);
     this.#stream = new ReadStream(master);
     this.#stream.on('data', (bytes) => events.output(Buffer.from(bytes)));
-    // The last holder of the other side is gone. libuv may take a hang-up for the end while the kernel still holds bytes,
-    // and an error leaves behind what the stream holds.
-    this.#stream.once('end', () => { this.#readRest(); this.#closed(); });
-    this.#stream.on('error', () => { this.#readHeld(); this.#closed(); });
+    // The last holder of the other side is gone. libuv may take a hang-up for the end while the kernel
+    // still holds bytes, and an error leaves behind what the stream holds.
+    this.#stream.once('end', () => {
+      this.#readRest();
+      this.#closed();
+    });
+    this.#stream.on('error', () => {
+      this.#readHeld();
+      this.#closed();
+    });
     this.#child.once('error', () => this.#exited(127));
     this.#child.once('exit', (code) => this.#exited(code ?? 137));
   }
 
-  /** Stops and starts reading; what the command prints meanwhile stays in the kernel, and then it waits. */
+  /**
+   * Stops and starts reading; what the command prints meanwhile stays in the kernel, and then it
+   * waits.
+   */
   pause(): void {
     this.#stream.pause();
     clearTimeout(this.#drainTimer);
@@ -108,7 +120,10 @@ export class Pty {
     }
   }
 
-  /** To the launcher, which passes it on to the terminal's foreground. It is our child, so the number is its own until it was waited for. */
+  /**
+   * To the launcher, which passes it on to the terminal's foreground. It is our child, so the
+   * number is its own until it was waited for.
+   */
   signal(number: number): void {
     const { pid, exitCode, signalCode } = this.#child;
     // ChildProcess.kill refuses real-time signals.
@@ -125,7 +140,9 @@ export class Pty {
     }, HANG_UP_PATIENCE_MS);
   }
 
-  /** No more than the kernel can have held: whoever opened the terminal again may write without end. */
+  /**
+   * No more than the kernel can have held: whoever opened the terminal again may write without end.
+   */
   #readRest(): void {
     const bytes = Buffer.allocUnsafe(KERNEL_BYTES);
     try {
@@ -141,7 +158,12 @@ export class Pty {
   }
 
   #readHeld(): void {
-    for (let bytes: unknown = this.#stream.read(); bytes instanceof Buffer; bytes = this.#stream.read()) this.#events.output(bytes);
+    for (
+      let bytes: unknown = this.#stream.read();
+      bytes instanceof Buffer;
+      bytes = this.#stream.read()
+    )
+      this.#events.output(bytes);
   }
 
   /** Never blocks: a terminal that is full takes nothing, and is asked again later. */
@@ -178,7 +200,8 @@ export class Pty {
   /** A background process may hold the terminal open after the shell's end. */
   #awaitDrain(): void {
     clearTimeout(this.#drainTimer);
-    if (this.#exitCode !== undefined && this.#open && !this.#stream.isPaused()) this.#drainTimer = setTimeout(() => this.#closed(), DRAIN_MS);
+    if (this.#exitCode !== undefined && this.#open && !this.#stream.isPaused())
+      this.#drainTimer = setTimeout(() => this.#closed(), DRAIN_MS);
   }
 
   #closed(): void {
@@ -198,7 +221,10 @@ export class Pty {
   }
 }
 
-/** Throws where no process can be started for want of descriptors: such a child has no streams at all. */
+/**
+ * Throws where no process can be started for want of descriptors: such a child has no streams at
+ * all.
+ */
 const spawned = ({ file, args }: PtyCommand, slave: number): ReturnType<typeof spawn> => {
   const child = spawn(file, args, { stdio: [slave, slave, slave, 'pipe'], env: {}, cwd: '/' });
   if (child.stdio !== undefined) return child;
@@ -215,8 +241,14 @@ const ptyBinding = (): PtyBinding => {
 };
 
 const parsedBinding = (module: unknown): PtyBinding => {
-  const native = typeof module === 'object' && module !== null && 'native' in module ? module.native : undefined;
-  if (typeof native !== 'object' || native === null || !('open' in native) || !('resize' in native)) {
+  const native =
+    typeof module === 'object' && module !== null && 'native' in module ? module.native : undefined;
+  if (
+    typeof native !== 'object' ||
+    native === null ||
+    !('open' in native) ||
+    !('resize' in native)
+  ) {
     throw new Error('this version of node-pty has no native open and resize');
   }
   return native as PtyBinding;

@@ -29,21 +29,31 @@ export interface ReadinessDeps {
 
 /** Of those that are not ready yet, so that they need not wait for a whole period. */
 const FIRST_PAUSE_MS = 50;
-/** Periods differ by so much, so that instances that were started together are not probed together. */
+/**
+ * Periods differ by so much, so that instances that were started together are not probed together.
+ */
 const JITTER = 0.1;
 const REASON_LIMIT = 300;
 
 /** Undefined where there are none. */
-export const probesOf = ({ containers, endpoints = {} }: InstanceDefinition): readonly NamedProbe[] | undefined => {
-  const ofContainers = containers.flatMap(({ readinessProbe }) => (readinessProbe ? [{ probe: readinessProbe }] : []));
-  const ofEndpoints = Object.entries(endpoints).flatMap(([endpoint, { readinessProbe }]) => (readinessProbe ? [{ endpoint, probe: readinessProbe }] : []));
+export const probesOf = ({
+  containers,
+  endpoints = {},
+}: InstanceDefinition): readonly NamedProbe[] | undefined => {
+  const ofContainers = containers.flatMap(({ readinessProbe }) =>
+    readinessProbe ? [{ probe: readinessProbe }] : [],
+  );
+  const ofEndpoints = Object.entries(endpoints).flatMap(([endpoint, { readinessProbe }]) =>
+    readinessProbe ? [{ endpoint, probe: readinessProbe }] : [],
+  );
   const probes = [...ofContainers, ...ofEndpoints];
   return probes.length > 0 ? probes : undefined;
 };
 
 /**
- * What instances are said to be, where their templates have probes: starting until all pass, then available, unavailable while
- * one fails. Told on change alone. Instances without probes pass through untouched.
+ * What instances are said to be, where their templates have probes: starting until all pass, then
+ * available, unavailable while one fails. Told on change alone. Instances without probes pass
+ * through untouched.
  */
 export class Readiness {
   readonly #deps: ReadinessDeps;
@@ -53,9 +63,19 @@ export class Readiness {
     this.#deps = deps;
   }
 
-  /** To be called before it starts, or where a former spawner left it; its probes run once it is said to be available. */
+  /**
+   * To be called before it starts, or where a former spawner left it; its probes run once it is
+   * said to be available.
+   */
   expect(id: string, { tenant, probes, wasReady = false }: Expected): void {
-    this.#probed.set(id, new ProbedInstance(id, probes, { ...this.#deps, run: (probe) => this.#deps.run(id, tenant, probe), wasReady }));
+    this.#probed.set(
+      id,
+      new ProbedInstance(id, probes, {
+        ...this.#deps,
+        run: (probe) => this.#deps.run(id, tenant, probe),
+        wasReady,
+      }),
+    );
   }
 
   /** What happened to the instance's process. */
@@ -71,7 +91,9 @@ export class Readiness {
     return this.#probed.get(id)?.vitals;
   }
 
-  /** Runs all of its probes once, now; empty where it has none. Who asks meanwhile gets the same. */
+  /**
+   * Runs all of its probes once, now; empty where it has none. Who asks meanwhile gets the same.
+   */
   async check(id: string): Promise<readonly ProbeReport[]> {
     return await (this.#probed.get(id)?.check() ?? []);
   }
@@ -122,15 +144,31 @@ class ProbedInstance {
     this.#id = id;
     this.#deps = deps;
     this.#everReady = deps.wasReady;
-    this.#tallies = probes.map((named) => ({ named, ready: false, passes: 0, failures: 0, pauseMs: FIRST_PAUSE_MS, failure: undefined, callOff: () => {} }));
+    this.#tallies = probes.map((named) => ({
+      named,
+      ready: false,
+      passes: 0,
+      failures: 0,
+      pauseMs: FIRST_PAUSE_MS,
+      failure: undefined,
+      callOff: () => {},
+    }));
   }
 
   get vitals(): Vitals | undefined {
     if (this.#startedAt === undefined) return undefined;
     const waiting = this.#tallies.find(({ ready }) => !ready);
     if (!waiting) return { kind: 'available', startedAt: this.#startedAt };
-    const reason = waiting.failure === undefined ? undefined : `${nameOf(waiting.named)}: ${waiting.failure}`.slice(0, REASON_LIMIT);
-    if (this.#everReady) return { kind: 'unavailable', startedAt: this.#startedAt, reason: reason ?? 'its probes have not passed again yet' };
+    const reason =
+      waiting.failure === undefined
+        ? undefined
+        : `${nameOf(waiting.named)}: ${waiting.failure}`.slice(0, REASON_LIMIT);
+    if (this.#everReady)
+      return {
+        kind: 'unavailable',
+        startedAt: this.#startedAt,
+        reason: reason ?? 'its probes have not passed again yet',
+      };
     return { kind: 'starting', ...(reason === undefined ? {} : { reason }) };
   }
 
@@ -138,7 +176,11 @@ class ProbedInstance {
     if (this.#startedAt !== undefined || this.#over) return;
     this.#startedAt = startedAt;
     this.#said = this.vitals;
-    for (const tally of this.#tallies) tally.callOff = this.#deps.later(tally.named.probe.initialDelayMs, () => void this.#probe(tally));
+    for (const tally of this.#tallies)
+      tally.callOff = this.#deps.later(
+        tally.named.probe.initialDelayMs,
+        () => void this.#probe(tally),
+      );
   }
 
   end(): void {
@@ -147,10 +189,17 @@ class ProbedInstance {
   }
 
   check(): Promise<readonly ProbeReport[]> {
-    this.#checking ??= Promise.all(this.#tallies.map(async ({ named: { endpoint, probe } }): Promise<ProbeReport> => {
-      const failure = await this.#deps.run(probe);
-      return { ...(endpoint === undefined ? {} : { endpoint }), ...(failure === undefined ? {} : { failure }) };
-    })).finally(() => { this.#checking = undefined; });
+    this.#checking ??= Promise.all(
+      this.#tallies.map(async ({ named: { endpoint, probe } }): Promise<ProbeReport> => {
+        const failure = await this.#deps.run(probe);
+        return {
+          ...(endpoint === undefined ? {} : { endpoint }),
+          ...(failure === undefined ? {} : { failure }),
+        };
+      }),
+    ).finally(() => {
+      this.#checking = undefined;
+    });
     return this.#checking;
   }
 
@@ -164,7 +213,8 @@ class ProbedInstance {
 
   #pauseOf(tally: Tally): number {
     const { periodMs } = tally.named.probe;
-    if (tally.ready && tally.failures === 0) return periodMs * (1 - JITTER + 2 * JITTER * this.#deps.random());
+    if (tally.ready && tally.failures === 0)
+      return periodMs * (1 - JITTER + 2 * JITTER * this.#deps.random());
     const pause = Math.min(tally.pauseMs, periodMs);
     tally.pauseMs *= 2;
     // One that was ready keeps its period until it counts as failed: so long may it fail.
@@ -173,7 +223,14 @@ class ProbedInstance {
 
   #tell(): void {
     const vitals = this.vitals;
-    if (!vitals || (vitals.kind === this.#said?.kind && (vitals.kind !== 'starting' || this.#said.kind !== 'starting' || vitals.reason === this.#said.reason))) return;
+    if (
+      !vitals ||
+      (vitals.kind === this.#said?.kind &&
+        (vitals.kind !== 'starting' ||
+          this.#said.kind !== 'starting' ||
+          vitals.reason === this.#said.reason))
+    )
+      return;
     this.#said = vitals;
     if (vitals.kind === 'available' && !this.#everReady) {
       this.#everReady = true;
@@ -198,4 +255,5 @@ const count = (tally: Tally, failure: string | undefined): void => {
   }
 };
 
-const nameOf = ({ endpoint }: NamedProbe): string => (endpoint === undefined ? 'readinessProbe' : `readinessProbe of endpoint ${endpoint}`);
+const nameOf = ({ endpoint }: NamedProbe): string =>
+  endpoint === undefined ? 'readinessProbe' : `readinessProbe of endpoint ${endpoint}`;

@@ -1,7 +1,14 @@
 import type { Socket } from 'node:net';
 import { COULD_NOT_JOIN, Execution, type ExecutionOutcome } from './execution.ts';
 import { NothingThere, type Forwarders } from './forwarders.ts';
-import { encodeFrame, encodeMessage, FRAME_KINDS, FrameReader, type Frame, type FrameKind } from './frames.ts';
+import {
+  encodeFrame,
+  encodeMessage,
+  FRAME_KINDS,
+  FrameReader,
+  type Frame,
+  type FrameKind,
+} from './frames.ts';
 import type { Instances } from './instances.ts';
 import type { Joiners } from './joiners.ts';
 import { isEnding } from './process-identity.ts';
@@ -11,8 +18,14 @@ import { SpawnedTerminal } from './spawned-terminal.ts';
 import { tellable } from './tellable.ts';
 
 export interface SessionDeps {
-  /** Answers the daemon's hello, once former instances are adopted. Throws where its configuration can't be used. */
-  readonly accept: (session: Session, hello: Extract<DaemonMessage, { type: 'hello' }>) => Promise<SpawnerMessage>;
+  /**
+   * Answers the daemon's hello, once former instances are adopted. Throws where its configuration
+   * can't be used.
+   */
+  readonly accept: (
+    session: Session,
+    hello: Extract<DaemonMessage, { type: 'hello' }>,
+  ) => Promise<SpawnerMessage>;
   readonly leave: () => void;
   /** The daemon was told that its configuration can't be used, and the connection is closed. */
   readonly refused: () => void;
@@ -54,7 +67,8 @@ export class Session {
   close(): void {
     if (this.#over) return;
     this.#over = true;
-    for (const channel of [...this.#executions.values(), ...this.#terminals.values()]) channel.close();
+    for (const channel of [...this.#executions.values(), ...this.#terminals.values()])
+      channel.close();
     this.#executions.clear();
     this.#terminals.clear();
     this.#socket.destroySoon();
@@ -65,15 +79,22 @@ export class Session {
     try {
       for (const frame of this.#reader.feed(chunk)) this.#take(frame);
     } catch (error) {
-      this.send({ type: 'log', level: 'error', event: 'the spawner can not follow its daemon', fields: { error: String(error) } });
+      this.send({
+        type: 'log',
+        level: 'error',
+        event: 'the spawner can not follow its daemon',
+        fields: { error: String(error) },
+      });
       this.close();
     }
   }
 
   #take(frame: Frame): void {
     if (this.#over) return;
-    if (frame.kind === FRAME_KINDS.input) this.#terminals.get(frame.channel)?.input(Buffer.from(frame.payload));
-    else if (frame.kind === FRAME_KINDS.message) this.#obey(JSON.parse(String(frame.payload)) as DaemonMessage);
+    if (frame.kind === FRAME_KINDS.input)
+      this.#terminals.get(frame.channel)?.input(Buffer.from(frame.payload));
+    else if (frame.kind === FRAME_KINDS.message)
+      this.#obey(JSON.parse(String(frame.payload)) as DaemonMessage);
   }
 
   #obey(message: DaemonMessage): void {
@@ -81,18 +102,36 @@ export class Session {
     if (message.type === 'hello') return void this.#greet(message);
     if (!this.#accepted) throw new Error(`${message.type} before hello`);
     switch (message.type) {
-      case 'beat': return this.send({ type: 'alive' });
-      case 'list': return this.send({ type: 'listed', request: message.request, instances: this.#deps.instances.list() });
-      case 'start': return void this.#start(message);
-      case 'kill': return void this.#deps.instances.kill(message.id);
-      case 'forward': return void this.#forward(message);
-      case 'probe': return void this.#probe(message);
-      case 'exec': return this.#exec(message);
-      case 'attach': return this.#attach(message);
-      case 'resize': return this.#terminals.get(message.channel)?.resize(message.cols, message.rows);
-      case 'signal': return this.#terminals.get(message.channel)?.signal(message.name);
-      case 'credit': return this.#terminals.get(message.channel)?.credit(message.bytes);
-      case 'close': return (this.#terminals.get(message.channel) ?? this.#executions.get(message.channel))?.close();
+      case 'beat':
+        return this.send({ type: 'alive' });
+      case 'list':
+        return this.send({
+          type: 'listed',
+          request: message.request,
+          instances: this.#deps.instances.list(),
+        });
+      case 'start':
+        return void this.#start(message);
+      case 'kill':
+        return void this.#deps.instances.kill(message.id);
+      case 'forward':
+        return void this.#forward(message);
+      case 'probe':
+        return void this.#probe(message);
+      case 'exec':
+        return this.#exec(message);
+      case 'attach':
+        return this.#attach(message);
+      case 'resize':
+        return this.#terminals.get(message.channel)?.resize(message.cols, message.rows);
+      case 'signal':
+        return this.#terminals.get(message.channel)?.signal(message.name);
+      case 'credit':
+        return this.#terminals.get(message.channel)?.credit(message.bytes);
+      case 'close':
+        return (
+          this.#terminals.get(message.channel) ?? this.#executions.get(message.channel)
+        )?.close();
     }
   }
 
@@ -117,12 +156,23 @@ export class Session {
     try {
       this.send({ type: 'forwarded', request, socket: await this.#deps.forwarders.socketOf(id) });
     } catch (error) {
-      this.send({ type: 'unreachable', request, gone: error instanceof NothingThere, reason: tellable(error) });
+      this.send({
+        type: 'unreachable',
+        request,
+        gone: error instanceof NothingThere,
+        reason: tellable(error),
+      });
     }
   }
 
   async #probe({ request, id }: Extract<DaemonMessage, { type: 'probe' }>): Promise<void> {
-    if (!this.#deps.instances.placeOf(id)) return this.send({ type: 'unreachable', request, gone: true, reason: 'the sandbox is not running' });
+    if (!this.#deps.instances.placeOf(id))
+      return this.send({
+        type: 'unreachable',
+        request,
+        gone: true,
+        reason: 'the sandbox is not running',
+      });
     this.send({ type: 'probed', request, reports: await this.#deps.readiness.check(id) });
   }
 
@@ -130,12 +180,15 @@ export class Session {
     const { channel, id } = message;
     const place = this.#deps.instances.placeOf(id);
     if (!place) return this.#refuse(channel, true, 'the sandbox is not running');
-    if (this.#full()) return this.#refuse(channel, false, 'too many commands and terminals are open');
+    if (this.#full())
+      return this.#refuse(channel, false, 'too many commands and terminals are open');
     const events = {
       output: (kind: FrameKind, bytes: Buffer) => this.#output(kind, channel, bytes),
       exited: (outcome: ExecutionOutcome) => {
         this.#executions.delete(channel);
-        const gone = outcome.exitCode === COULD_NOT_JOIN && (!this.#deps.instances.placeOf(id) || isEnding(place.init));
+        const gone =
+          outcome.exitCode === COULD_NOT_JOIN &&
+          (!this.#deps.instances.placeOf(id) || isEnding(place.init));
         if (gone) this.#refuse(channel, true, 'the sandbox ended');
         else this.send({ type: 'exited', channel, ...outcome });
       },
@@ -155,7 +208,8 @@ export class Session {
     const { channel } = message;
     const place = this.#deps.instances.placeOf(message.id);
     if (!place) return this.#refuse(channel, true, 'the sandbox is not running');
-    if (this.#full()) return this.#refuse(channel, false, 'too many commands and terminals are open');
+    if (this.#full())
+      return this.#refuse(channel, false, 'too many commands and terminals are open');
     const startedAt = performance.now();
     try {
       const terminal = new SpawnedTerminal(this.#deps.launcherPath(), place, message, {
@@ -163,7 +217,14 @@ export class Session {
         grant: (bytes) => this.send({ type: 'credit', channel, bytes }),
         exited: (exitCode) => {
           this.#terminals.delete(channel);
-          this.send({ type: 'exited', channel, exitCode, timedOut: false, truncated: false, durationMs: Math.round(performance.now() - startedAt) });
+          this.send({
+            type: 'exited',
+            channel,
+            exitCode,
+            timedOut: false,
+            truncated: false,
+            durationMs: Math.round(performance.now() - startedAt),
+          });
         },
       });
       this.#terminals.set(channel, terminal);
@@ -187,8 +248,10 @@ export class Session {
   }
 
   #drained(): void {
-    for (const channel of [...this.#executions.values(), ...this.#terminals.values()]) channel.resume();
+    for (const channel of [...this.#executions.values(), ...this.#terminals.values()])
+      channel.resume();
   }
 }
 
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const reasonOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);

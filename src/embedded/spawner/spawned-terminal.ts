@@ -5,9 +5,21 @@ import { WINDOW, type TerminalOrder } from './protocol.ts';
 import { Pty } from './pty.ts';
 import { environmentOf } from './rootfs.ts';
 
-/** As the launcher's parent half passes them on (native/README.md): SIGRTMIN stands for KILL, the next for TERM. */
+/**
+ * As the launcher's parent half passes them on (native/README.md): SIGRTMIN stands for KILL, the
+ * next for TERM.
+ */
 const SIGNALS: Readonly<Record<string, number>> = {
-  HUP: 1, INT: 2, QUIT: 3, USR1: 10, USR2: 12, CONT: 18, TSTP: 20, WINCH: 28, KILL: 34, TERM: 35,
+  HUP: 1,
+  INT: 2,
+  QUIT: 3,
+  USR1: 10,
+  USR2: 12,
+  CONT: 18,
+  TSTP: 20,
+  WINCH: 28,
+  KILL: 34,
+  TERM: 35,
 };
 
 /** Input that was taken is granted again in such portions. */
@@ -21,8 +33,8 @@ export interface TerminalEvents {
 }
 
 /**
- * A terminal in a sandbox. Each way at most a window of bytes is under way: without the daemon's credit it is not read,
- * and then its command waits.
+ * A terminal in a sandbox. Each way at most a window of bytes is under way: without the daemon's
+ * credit it is not read, and then its command waits.
  */
 export class SpawnedTerminal {
   readonly #pty: Pty;
@@ -32,17 +44,34 @@ export class SpawnedTerminal {
   #blocked = false;
 
   /** Throws where no terminal can be made. */
-  constructor(launcherPath: string, place: JoinPlace, order: TerminalOrder, events: TerminalEvents) {
+  constructor(
+    launcherPath: string,
+    place: JoinPlace,
+    order: TerminalOrder,
+    events: TerminalEvents,
+  ) {
     this.#events = events;
     this.#pty = new Pty(
       {
-        file: launcherPath, args: ['join'], cols: order.cols, rows: order.rows,
+        file: launcherPath,
+        args: ['join'],
+        cols: order.cols,
+        rows: order.rows,
         order: joinOrder({
-          init: place.init, user: place.user, bare: place.bare, cgroups: place.cgroups, cwd: place.workingDir,
-          env: environmentOf(place.env, { TERM: 'xterm-256color' }), argv: order.argv,
+          init: place.init,
+          user: place.user,
+          bare: place.bare,
+          cgroups: place.cgroups,
+          cwd: place.workingDir,
+          env: environmentOf(place.env, { TERM: 'xterm-256color' }),
+          argv: order.argv,
         }),
       },
-      { output: (bytes) => this.#output(bytes), taken: (bytes) => this.#take(bytes), exited: (exitCode) => events.exited(exitCode) },
+      {
+        output: (bytes) => this.#output(bytes),
+        taken: (bytes) => this.#take(bytes),
+        exited: (exitCode) => events.exited(exitCode),
+      },
     );
   }
 
@@ -77,7 +106,8 @@ export class SpawnedTerminal {
   #output(bytes: Buffer): void {
     this.#credit -= bytes.length;
     for (let at = 0; at < bytes.length; at += MAX_CHUNK) {
-      if (!this.#events.output(FRAME_KINDS.output, bytes.subarray(at, at + MAX_CHUNK))) this.#blocked = true;
+      if (!this.#events.output(FRAME_KINDS.output, bytes.subarray(at, at + MAX_CHUNK)))
+        this.#blocked = true;
     }
     if (this.#blocked || this.#credit <= 0) this.#pty.pause();
   }

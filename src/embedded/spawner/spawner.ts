@@ -13,7 +13,15 @@ import { Notes } from './notes.ts';
 import { ProbeRunner } from './probe-runner.ts';
 import { probed } from './probe.ts';
 import { processesOf, readBootId } from './process-identity.ts';
-import { nameOf, pathsOf, PROTOCOL, type DaemonMessage, type SpawnerConfig, type SpawnerMessage, type SpawnerPaths } from './protocol.ts';
+import {
+  nameOf,
+  pathsOf,
+  PROTOCOL,
+  type DaemonMessage,
+  type SpawnerConfig,
+  type SpawnerMessage,
+  type SpawnerPaths,
+} from './protocol.ts';
 import { Readiness } from './readiness.ts';
 import { prepareRootfs, type Rootfs } from './rootfs.ts';
 import { Session } from './session.ts';
@@ -40,7 +48,10 @@ export interface SpawnerOptions {
   readonly over: () => void;
 }
 
-/** Owns the sandboxes of one data folder, for the daemon that is connected. They outlive it, and the daemon too. */
+/**
+ * Owns the sandboxes of one data folder, for the daemon that is connected. They outlive it, and the
+ * daemon too.
+ */
 export class Spawner {
   readonly #options: SpawnerOptions;
   readonly #paths: SpawnerPaths;
@@ -67,16 +78,28 @@ export class Spawner {
     this.#paths = pathsOf(options.dataDir);
     const name = nameOf(options.dataDir);
     this.#cgroups = findCgroups(name);
-    this.#uids = process.getuid?.() === 0 ? new HostUids({ first: 0, count: 0 }, Number.parseInt(name.slice(-6), 16)) : undefined;
+    this.#uids =
+      process.getuid?.() === 0
+        ? new HostUids({ first: 0, count: 0 }, Number.parseInt(name.slice(-6), 16))
+        : undefined;
     this.#homes = new BareHomes(this.#paths.homes);
     this.#notes = new Notes(options.dataDir);
-    const say = (level: 'info' | 'warn' | 'error') => (event: string, fields: Readonly<Record<string, unknown>> = {}): void =>
-      this.#session?.send({ type: 'log', level, event, fields });
+    const say =
+      (level: 'info' | 'warn' | 'error') =>
+      (event: string, fields: Readonly<Record<string, unknown>> = {}): void =>
+        this.#session?.send({ type: 'log', level, event, fields });
     this.#log = { info: say('info'), warn: say('warn'), error: say('error') };
-    const joining = { launcherPath: () => this.#settled?.rootfs.launcher ?? '', placeOf: (id: string) => this.#instances.placeOf(id) };
+    const joining = {
+      launcherPath: () => this.#settled?.rootfs.launcher ?? '',
+      placeOf: (id: string) => this.#instances.placeOf(id),
+    };
     this.#forwarders = new Forwarders({ folder: this.#paths.forwards, ...joining });
     this.#joiners = new Joiners(joining.launcherPath);
-    const probes = new ProbeRunner({ forwarders: this.#forwarders, joiners: this.#joiners, placeOf: joining.placeOf });
+    const probes = new ProbeRunner({
+      forwarders: this.#forwarders,
+      joiners: this.#joiners,
+      placeOf: joining.placeOf,
+    });
     this.#readiness = new Readiness({
       run: (id, tenant, probe) => probes.run(id, tenant, probe),
       report: (id, vitals) => this.#report(id, vitals),
@@ -92,17 +115,20 @@ export class Spawner {
       parallel: () => this.#settled?.config.parallelStarts ?? 1,
       readiness: this.#readiness,
     });
-    this.#server = createServer((socket) => new Session(socket, {
-      accept: (session, hello) => this.#accept(session, hello),
-      leave: () => this.stop(),
-      refused: () => this.#refused(),
-      ended: (session) => this.#sessionEnded(session),
-      instances: this.#instances,
-      forwarders: this.#forwarders,
-      readiness: this.#readiness,
-      joiners: this.#joiners,
-      launcherPath: joining.launcherPath,
-    }));
+    this.#server = createServer(
+      (socket) =>
+        new Session(socket, {
+          accept: (session, hello) => this.#accept(session, hello),
+          leave: () => this.stop(),
+          refused: () => this.#refused(),
+          ended: (session) => this.#sessionEnded(session),
+          instances: this.#instances,
+          forwarders: this.#forwarders,
+          readiness: this.#readiness,
+          joiners: this.#joiners,
+          launcherPath: joining.launcherPath,
+        }),
+    );
   }
 
   /** Resolves once a daemon can connect. */
@@ -136,7 +162,8 @@ export class Spawner {
     this.#forwarders.stop();
     this.#joiners.stop();
     rmSync(this.#paths.socket, { force: true });
-    if (this.#paths.socketFolder !== this.#options.dataDir) rmSync(this.#paths.socketFolder, { recursive: true, force: true });
+    if (this.#paths.socketFolder !== this.#options.dataDir)
+      rmSync(this.#paths.socketFolder, { recursive: true, force: true });
     // Notes that were not read are of sandboxes that run: a daemon that is refused adopts none.
     if (this.#instances.count === 0 && this.#notes.none) {
       rmSync(this.#paths.rootfs, { recursive: true, force: true });
@@ -146,10 +173,20 @@ export class Spawner {
     this.#options.over();
   }
 
-  async #accept(session: Session, hello: Extract<DaemonMessage, { type: 'hello' }>): Promise<SpawnerMessage> {
-    const answer = { type: 'hello' as const, protocol: PROTOCOL, pid: process.pid, isolation: isBare(hello.config) ? 'none' as const : this.#cgroups.level };
+  async #accept(
+    session: Session,
+    hello: Extract<DaemonMessage, { type: 'hello' }>,
+  ): Promise<SpawnerMessage> {
+    const answer = {
+      type: 'hello' as const,
+      protocol: PROTOCOL,
+      pid: process.pid,
+      isolation: isBare(hello.config) ? ('none' as const) : this.#cgroups.level,
+    };
     if (hello.protocol !== PROTOCOL) return { ...answer, warnings: [] };
-    this.#settling = this.#settling.catch(() => undefined).then((settled) => this.#settle(hello.config, settled));
+    this.#settling = this.#settling
+      .catch(() => undefined)
+      .then((settled) => this.#settle(hello.config, settled));
     await this.#settling;
     clearTimeout(this.#lonely);
     const former = this.#session;
@@ -166,13 +203,27 @@ export class Spawner {
       before.logs.use(config.logs);
       const { writable: _unproven, ...rest } = prepared;
       const { writable } = before.rootfs;
-      this.#settled = { config, rootfs: { ...rest, ...(writable === undefined ? {} : { writable }) }, watcher: before.watcher, logs: before.logs };
+      this.#settled = {
+        config,
+        rootfs: { ...rest, ...(writable === undefined ? {} : { writable }) },
+        watcher: before.watcher,
+        logs: before.logs,
+      };
       return this.#settled;
     }
-    const rootfs = await probed(prepared, { bwrapPath: config.bwrapPath, uid: this.#uids ? config.uidRange.first : undefined, bare: isBare(config) });
+    const rootfs = await probed(prepared, {
+      bwrapPath: config.bwrapPath,
+      uid: this.#uids ? config.uidRange.first : undefined,
+      bare: isBare(config),
+    });
     const watcher = new Watcher(rootfs.launcher, this.#log);
     watcher.start();
-    const logs = new LogPump({ launcherPath: rootfs.launcher, folder: this.#paths.logs, watcher, log: this.#log });
+    const logs = new LogPump({
+      launcherPath: rootfs.launcher,
+      folder: this.#paths.logs,
+      watcher,
+      log: this.#log,
+    });
     logs.use(config.logs);
     this.#settled = { config, rootfs, watcher, logs };
     this.#endOrphans(rootfs, watcher);
@@ -214,13 +265,19 @@ export class Spawner {
     try {
       this.#notes.writeReady(id);
     } catch (error) {
-      this.#log.warn('a sandbox\'s readiness can not be noted', { id, error: String(error) });
+      this.#log.warn("a sandbox's readiness can not be noted", { id, error: String(error) });
     }
   }
 
   #warnings(config: SpawnerConfig): readonly string[] {
-    const own = this.#uids ? [] : ['not started by root: all sandboxes run under the same host uid, the daemon\'s own'];
-    const bare = isBare(config) ? [BARE, ...(this.#uids ? [] : [BARE_UNDER_OWN_UID])] : this.#instances.someBare ? [SOME_BARE] : [];
+    const own = this.#uids
+      ? []
+      : ["not started by root: all sandboxes run under the same host uid, the daemon's own"];
+    const bare = isBare(config)
+      ? [BARE, ...(this.#uids ? [] : [BARE_UNDER_OWN_UID])]
+      : this.#instances.someBare
+        ? [SOME_BARE]
+        : [];
     return [...bare, ...this.#cgroups.warnings, ...own];
   }
 
@@ -228,23 +285,39 @@ export class Spawner {
     const settled = this.#settled;
     if (!settled) throw new Error('no daemon has come yet');
     return {
-      bootId: this.#bootId, bwrapPath: settled.config.bwrapPath, pidsMax: settled.config.pidsMax, rootfs: settled.rootfs, watcher: settled.watcher,
-      bare: isBare(settled.config), homes: this.#homes, outputOf: (id, tenant) => settled.logs.outputOf(id, tenant), cgroups: this.#cgroups, uids: this.#uids, notes: this.#notes, log: this.#log, now: this.#options.now, report: () => {},
+      bootId: this.#bootId,
+      bwrapPath: settled.config.bwrapPath,
+      pidsMax: settled.config.pidsMax,
+      rootfs: settled.rootfs,
+      watcher: settled.watcher,
+      bare: isBare(settled.config),
+      homes: this.#homes,
+      outputOf: (id, tenant) => settled.logs.outputOf(id, tenant),
+      cgroups: this.#cgroups,
+      uids: this.#uids,
+      notes: this.#notes,
+      log: this.#log,
+      now: this.#options.now,
+      report: () => {},
     };
   }
 }
 
 const isBare = (config: SpawnerConfig): boolean => config.isolation === 'none';
 
-const BARE = 'sandboxes are not isolated (isolation: none): bare processes of this machine, which see its files, its network and one another, '
-  + 'and whose files outside of their home stay behind; for trials only';
-const BARE_UNDER_OWN_UID = 'sandboxes can read the daemon\'s keys and end it (isolation: none under its own uid), and a process that hides may outlive its sandbox';
-const SOME_BARE = 'some sandboxes are not isolated: they were started with isolation: none, and run until they are ended';
+const BARE =
+  'sandboxes are not isolated (isolation: none): bare processes of this machine, which see its files, its network and one another, ' +
+  'and whose files outside of their home stay behind; for trials only';
+const BARE_UNDER_OWN_UID =
+  "sandboxes can read the daemon's keys and end it (isolation: none under its own uid), and a process that hides may outlive its sandbox";
+const SOME_BARE =
+  'some sandboxes are not isolated: they were started with isolation: none, and run until they are ended';
 
 /** Makes the folder, or throws where it is another's: the socket in it is as good as root. */
 const makePrivate = (folder: string): void => {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const found = lstatSync(folder);
-  if (!found.isDirectory() || found.uid !== process.getuid?.()) throw new Error(`${folder} is no folder of ours`);
+  if (!found.isDirectory() || found.uid !== process.getuid?.())
+    throw new Error(`${folder} is no folder of ours`);
   if ((found.mode & 0o077) !== 0) chmodSync(folder, 0o700);
 };

@@ -5,7 +5,9 @@ const WORDS: Readonly<Record<string, string>> = {
   ENFILE: 'too many descriptors are open',
 };
 
-/** Why something could not be started, for a tenant: no path of the host, whatever the error says. */
+/**
+ * Why something could not be started, for a tenant: no path of the host, whatever the error says.
+ */
 export const tellable = (error: unknown): string => {
   if (!(error instanceof Error)) return 'it could not be started';
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;

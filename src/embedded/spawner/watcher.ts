@@ -11,8 +11,9 @@ interface Watched {
 const RESTART_PAUSE_MS = 100;
 
 /**
- * Tells when processes end, also such that are no children of ours, and kills them. It goes through `launcher watch`,
- * which holds a pidfd of each: a reused pid is never signalled. Should that end, another takes over all it watched.
+ * Tells when processes end, also such that are no children of ours, and kills them. It goes through
+ * `launcher watch`, which holds a pidfd of each: a reused pid is never signalled. Should that end,
+ * another takes over all it watched.
  */
 export class Watcher {
   readonly #launcherPath: string;
@@ -28,10 +29,15 @@ export class Watcher {
   }
 
   start(): void {
-    const child = spawn(this.#launcherPath, ['watch'], { stdio: ['pipe', 'pipe', 'ignore'], env: {}, cwd: '/' });
+    const child = spawn(this.#launcherPath, ['watch'], {
+      stdio: ['pipe', 'pipe', 'ignore'],
+      env: {},
+      cwd: '/',
+    });
     this.#process = child;
     child.once('error', (error) => this.#ended(child, error.message));
-    if (child.stdio === undefined) return; // for want of descriptors: an error follows, and another try
+    // for want of descriptors: an error follows, and another try
+    if (child.stdio === undefined) return;
     child.once('exit', (code, signal) => this.#ended(child, `exited with ${code ?? signal}`));
     let rest = '';
     child.stdout.setEncoding('latin1').on('data', (text: string) => {
@@ -54,7 +60,10 @@ export class Watcher {
     return this.#process?.pid;
   }
 
-  /** `gone` is called once, also for a process that is absent already. Keys hold no blanks; a known one stays as it is. */
+  /**
+   * `gone` is called once, also for a process that is absent already. Keys hold no blanks; a known
+   * one stays as it is.
+   */
   watch(key: string, identity: ProcessIdentity, gone: () => void): void {
     if (this.#watched.has(key)) return;
     const watched = { identity, gone, killed: false };
@@ -75,7 +84,9 @@ export class Watcher {
   }
 
   #tell(key: string, { identity, killed }: Watched): void {
-    this.#say(`watch ${key} ${identity.pid} ${identity.startTime}\n${killed ? `kill ${key}\n` : ''}`);
+    this.#say(
+      `watch ${key} ${identity.pid} ${identity.startTime}\n${killed ? `kill ${key}\n` : ''}`,
+    );
   }
 
   /** What is said to a process that just ended is said again to the next. */
@@ -85,7 +96,8 @@ export class Watcher {
 
   #hear(line: string): void {
     if (line.startsWith('gone ')) this.#gone(line.slice('gone '.length));
-    else if (line.startsWith('error ')) this.#log.error('the launcher can not watch a process', { line });
+    else if (line.startsWith('error '))
+      this.#log.error('the launcher can not watch a process', { line });
   }
 
   #gone(key: string): void {

@@ -4,44 +4,71 @@ import { z } from 'zod';
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /**
- * What one document's operations share. Turns zod schemas into JSON Schemas; one with an id stands once, under its name
- * in `components.schemas`, and is referred to from wherever it occurs.
+ * What one document's operations share. Turns zod schemas into JSON Schemas; one with an id stands
+ * once, under its name in `components.schemas`, and is referred to from wherever it occurs.
  */
 export class Components {
   readonly #schemas = new Map<string, JsonSchema>();
   readonly #responses = new Map<string, JsonSchema>();
 
   /**
-   * Of what a client may send. What is not named in it is let pass, so objects stay open. A default is told in words: generators of
-   * clients take a field that has one for a required one.
+   * Of what a client may send. What is not named in it is let pass, so objects stay open. A default
+   * is told in words: generators of clients take a field that has one for a required one.
    */
   input(schema: z.ZodType): JsonSchema {
-    return this.#inline(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', override: ({ jsonSchema }) => {
-      if (jsonSchema.default === undefined) return;
-      jsonSchema.description = [jsonSchema.description, `${JSON.stringify(jsonSchema.default)} where it is left out.`].filter(Boolean).join(' ');
-      delete jsonSchema.default;
-    } }));
+    return this.#inline(
+      z.toJSONSchema(schema, {
+        io: 'input',
+        unrepresentable: 'any',
+        override: ({ jsonSchema }) => {
+          if (jsonSchema.default === undefined) return;
+          jsonSchema.description = [
+            jsonSchema.description,
+            `${JSON.stringify(jsonSchema.default)} where it is left out.`,
+          ]
+            .filter(Boolean)
+            .join(' ');
+          delete jsonSchema.default;
+        },
+      }),
+    );
   }
 
   /** Of what is answered. Fields may be added later, so objects stay open here too. */
   output(schema: z.ZodType): JsonSchema {
-    return this.#inline(z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any', override: ({ jsonSchema }) => {
-      if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
-    } }));
+    return this.#inline(
+      z.toJSONSchema(schema, {
+        io: 'output',
+        unrepresentable: 'any',
+        override: ({ jsonSchema }) => {
+          if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
+        },
+      }),
+    );
   }
 
   /** The fields of a query: of what their texts stand for, where a schema can say it. */
-  query(schema: z.ZodType): Readonly<Record<string, { readonly schema: JsonSchema; readonly required: boolean }>> {
+  query(
+    schema: z.ZodType,
+  ): Readonly<Record<string, { readonly schema: JsonSchema; readonly required: boolean }>> {
     const meant = propertiesOf(this.output(schema));
     const sent = this.#inline(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }));
     const required = new Set(Array.isArray(sent['required']) ? sent['required'] : []);
-    return Object.fromEntries(Object.entries(propertiesOf(sent)).map(([name, text]) => {
-      const value = meant[name];
-      return [name, { schema: value?.['type'] === undefined ? text : value, required: required.has(name) }];
-    }));
+    return Object.fromEntries(
+      Object.entries(propertiesOf(sent)).map(([name, text]) => {
+        const value = meant[name];
+        return [
+          name,
+          { schema: value?.['type'] === undefined ? text : value, required: required.has(name) },
+        ];
+      }),
+    );
   }
 
-  /** Puts a schema under a name of its own, and answers the reference to it. A reference stays what it is. */
+  /**
+   * Puts a schema under a name of its own, and answers the reference to it. A reference stays what
+   * it is.
+   */
   schema(name: string, schema: JsonSchema): JsonSchema {
     if (typeof schema['$ref'] === 'string' && Object.keys(schema).length === 1) return schema;
     this.#schemas.set(name, schema);
@@ -55,34 +82,55 @@ export class Components {
   }
 
   /** All that was named so far, by name. */
-  named(): { readonly schemas: Readonly<Record<string, JsonSchema>>; readonly responses: Readonly<Record<string, JsonSchema>> } {
+  named(): {
+    readonly schemas: Readonly<Record<string, JsonSchema>>;
+    readonly responses: Readonly<Record<string, JsonSchema>>;
+  } {
     return { schemas: sorted(this.#schemas), responses: sorted(this.#responses) };
   }
 
   #inline({ $defs, ...schema }: z.core.JSONSchema.BaseSchema): JsonSchema {
-    for (const [name, definition] of Object.entries($defs ?? {})) this.#schemas.set(name, tidied(definition));
+    for (const [name, definition] of Object.entries($defs ?? {}))
+      this.#schemas.set(name, tidied(definition));
     return tidied(schema);
   }
 }
 
 export const propertiesOf = (schema: JsonSchema): Readonly<Record<string, JsonSchema>> => {
   const properties = schema['properties'];
-  return isSchema(properties) ? Object.fromEntries(Object.entries(properties).filter((entry): entry is [string, JsonSchema] => isSchema(entry[1]))) : {};
+  return isSchema(properties)
+    ? Object.fromEntries(
+        Object.entries(properties).filter((entry): entry is [string, JsonSchema] =>
+          isSchema(entry[1]),
+        ),
+      )
+    : {};
 };
 
-export const isSchema = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null && !Array.isArray(value);
+export const isSchema = (value: unknown): value is JsonSchema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const sorted = (named: ReadonlyMap<string, JsonSchema>): Readonly<Record<string, JsonSchema>> =>
   Object.fromEntries([...named].sort(([a], [b]) => (a < b ? -1 : 1)));
 
-/** References lead into the document, descriptions to nothing outside it; bounds that are only those of a number are left out. */
+/**
+ * References lead into the document, descriptions to nothing outside it; bounds that are only those
+ * of a number are left out.
+ */
 const tidied = (schema: JsonSchema): JsonSchema => {
   const result: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(schema)) {
-    if ((key === 'id' || key === '$schema') && typeof value === 'string') continue; // a field of that name has a schema
-    if (key === '$ref' && typeof value === 'string') result[key] = value.replace('#/$defs/', '#/components/schemas/');
-    else if ((key === 'minimum' || key === 'maximum') && Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER) continue;
-    else if (key === 'description' && typeof value === 'string') result[key] = withoutPageLinks(value);
+    // a field of that name has a schema
+    if ((key === 'id' || key === '$schema') && typeof value === 'string') continue;
+    if (key === '$ref' && typeof value === 'string')
+      result[key] = value.replace('#/$defs/', '#/components/schemas/');
+    else if (
+      (key === 'minimum' || key === 'maximum') &&
+      Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER
+    )
+      continue;
+    else if (key === 'description' && typeof value === 'string')
+      result[key] = withoutPageLinks(value);
     else result[key] = tidiedValue(value);
   }
   return result;
@@ -94,4 +142,5 @@ const tidiedValue = (value: unknown): unknown => {
 };
 
 /** Links to pages beside docs/api.md, and within it, lead nowhere from here. */
-export const withoutPageLinks = (text: string): string => text.replaceAll(/\[([^\]]+)\]\((?!https?:)[^)]*\)/g, '$1');
+export const withoutPageLinks = (text: string): string =>
+  text.replaceAll(/\[([^\]]+)\]\((?!https?:)[^)]*\)/g, '$1');

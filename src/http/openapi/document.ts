@@ -16,24 +16,48 @@ export interface OpenApiDocument {
   readonly components: Json;
 }
 
-/** The API as an OpenAPI 3.1 document: every operation of the rows, with all it takes, answers and refuses. */
+/**
+ * The API as an OpenAPI 3.1 document: every operation of the rows, with all it takes, answers and
+ * refuses.
+ */
 export const openApiDocument = (rows: readonly Route[]): OpenApiDocument => {
   const shared = new Components();
   const paths: Record<string, Record<string, Json>> = {};
-  for (const row of rows) (paths[row.path] ??= {})[row.method.toLowerCase()] = operationOf(row, shared);
+  for (const row of rows)
+    (paths[row.path] ??= {})[row.method.toLowerCase()] = operationOf(row, shared);
   const used = new Set(rows.map(({ path }) => path.replace(/^\/admin/, '').split('/')[1] ?? ''));
   return {
     openapi: '3.1.0',
-    info: { title: 'Sandpool', version: API_VERSION, summary: 'Hands out isolated, pre-started sandboxes to tenants.', description: ABOUT, license: LICENSE },
-    servers: [{ url: '/', description: 'This daemon.' }, { url: '/v1', description: 'The same, with the version in the path.' }],
-    tags: [...new Map(Object.entries(TAGS).filter(([part]) => used.has(part)).map(([, tag]) => [tag.name, tag])).values()],
+    info: {
+      title: 'Sandpool',
+      version: API_VERSION,
+      summary: 'Hands out isolated, pre-started sandboxes to tenants.',
+      description: ABOUT,
+      license: LICENSE,
+    },
+    servers: [
+      { url: '/', description: 'This daemon.' },
+      { url: '/v1', description: 'The same, with the version in the path.' },
+    ],
+    tags: [
+      ...new Map(
+        Object.entries(TAGS)
+          .filter(([part]) => used.has(part))
+          .map(([, tag]) => [tag.name, tag]),
+      ).values(),
+    ],
     paths,
     components: {
       securitySchemes: SECURITY_SCHEMES,
       parameters: PARAMETERS,
       headers: HEADERS,
       ...shared.named(),
-      examples: Object.fromEntries(byStatus([...new Set(rows.flatMap(errorCodesOf))]).map((code) => [code, { summary: `${statusOf(code)} ${code}`, value: ERROR_NOTES[code].example }])),
+      examples: Object.fromEntries(
+        byStatus([...new Set(rows.flatMap(errorCodesOf))]).map((code) => [
+          code,
+          { summary: `${statusOf(code)} ${code}`, value: ERROR_NOTES[code].example },
+        ]),
+      ),
     },
   };
 };
@@ -53,39 +77,92 @@ sandboxes, whose answers are the sandboxes' own, are told of in docs/api.md.`.tr
 const KEY_HEADER = { type: 'apiKey', in: 'header', name: 'SERVICE-API-KEY' };
 const SECURITY_SCHEMES: Json = {
   ApiKeyAuth: { ...KEY_HEADER, description: 'The key of a tenant: of a user of a team.' },
-  AdminKeyAuth: { ...KEY_HEADER, description: 'The same header with a key that has the role `admin`.' },
+  AdminKeyAuth: {
+    ...KEY_HEADER,
+    description: 'The same header with a key that has the role `admin`.',
+  },
 };
 
 const PARAMETERS: Json = {
   IdempotencyKey: {
-    name: 'Idempotency-Key', in: 'header',
-    description: 'Made up anew for each thing to be done: its repetitions within 24 hours get the first one\'s answer, if that was 2xx.',
+    name: 'Idempotency-Key',
+    in: 'header',
+    description:
+      "Made up anew for each thing to be done: its repetitions within 24 hours get the first one's answer, if that was 2xx.",
     schema: { type: 'string', pattern: '^[\\x21-\\x7e]([\\x20-\\x7e]{0,253}[\\x21-\\x7e])?$' },
   },
   IfNoneMatch: {
-    name: 'If-None-Match', in: 'header', description: 'An `ETag`, or several: while the view is still that one, the answer is 304 without a body.', schema: { type: 'string' },
+    name: 'If-None-Match',
+    in: 'header',
+    description:
+      'An `ETag`, or several: while the view is still that one, the answer is 304 without a body.',
+    schema: { type: 'string' },
   },
   IfMatch: {
-    name: 'If-Match', in: 'header', description: 'An `ETag`, or several: the change is made only while the revision is that one, else 412.', schema: { type: 'string' },
+    name: 'If-Match',
+    in: 'header',
+    description:
+      'An `ETag`, or several: the change is made only while the revision is that one, else 412.',
+    schema: { type: 'string' },
   },
   LastEventId: {
-    name: 'Last-Event-ID', in: 'header', description: 'Where a stream of events goes on: the id of the last one that came.', schema: { type: 'string', maxLength: 256 },
+    name: 'Last-Event-ID',
+    in: 'header',
+    description: 'Where a stream of events goes on: the id of the last one that came.',
+    schema: { type: 'string', maxLength: 256 },
   },
   RequestId: {
-    name: 'X-Request-Id', in: 'header', description: 'An id for the answer and the log. Anything else than the pattern is ignored, and an id is made up.',
+    name: 'X-Request-Id',
+    in: 'header',
+    description:
+      'An id for the answer and the log. Anything else than the pattern is ignored, and an id is made up.',
     schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' },
   },
 };
 
 const text = { type: 'string' };
 const HEADERS: Readonly<Record<string, Json>> = {
-  'X-Request-Id': { description: 'The request\'s id, which the log has too.', required: true, schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' } },
-  'Retry-After': { description: 'Whole seconds to wait before the next try.', required: true, schema: { type: 'integer', minimum: 1 } },
-  'WWW-Authenticate': { description: 'The scheme and the header of the key.', required: true, schema: text },
-  'Idempotency-Replayed': { description: 'The answer is that of an earlier request with this `Idempotency-Key`.', schema: { const: 'true' } },
-  Warning: { description: 'One for each unknown field of the body and parameter of the query, 16 of each at most; and one where the API key ends within 14 days.', schema: text },
-  Deprecation: { description: 'Since when the operation is deprecated (RFC 9745).', required: true, schema: { type: 'string', pattern: '^@\\d+$' } },
-  Sunset: { description: 'When the operation is to go (RFC 8594); absent while that is not settled.', schema: text },
-  ETag: { description: 'The revision and a hash of the view.', required: true, schema: { type: 'string', pattern: '^"[^"]+-[0-9a-f]{16}"$' } },
-  Link: { description: 'What replaces it, as `rel="successor-version"`.', required: true, schema: text },
+  'X-Request-Id': {
+    description: "The request's id, which the log has too.",
+    required: true,
+    schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' },
+  },
+  'Retry-After': {
+    description: 'Whole seconds to wait before the next try.',
+    required: true,
+    schema: { type: 'integer', minimum: 1 },
+  },
+  'WWW-Authenticate': {
+    description: 'The scheme and the header of the key.',
+    required: true,
+    schema: text,
+  },
+  'Idempotency-Replayed': {
+    description: 'The answer is that of an earlier request with this `Idempotency-Key`.',
+    schema: { const: 'true' },
+  },
+  Warning: {
+    description:
+      'One for each unknown field of the body and parameter of the query, 16 of each at most; and one where the API key ends within 14 days.',
+    schema: text,
+  },
+  Deprecation: {
+    description: 'Since when the operation is deprecated (RFC 9745).',
+    required: true,
+    schema: { type: 'string', pattern: '^@\\d+$' },
+  },
+  Sunset: {
+    description: 'When the operation is to go (RFC 8594); absent while that is not settled.',
+    schema: text,
+  },
+  ETag: {
+    description: 'The revision and a hash of the view.',
+    required: true,
+    schema: { type: 'string', pattern: '^"[^"]+-[0-9a-f]{16}"$' },
+  },
+  Link: {
+    description: 'What replaces it, as `rel="successor-version"`.',
+    required: true,
+    schema: text,
+  },
 };

@@ -3,37 +3,73 @@ import type { Route } from '../route.ts';
 import { type Components, type JsonSchema, withoutPageLinks } from './components.ts';
 import { ERROR_NOTES } from './error-notes.ts';
 
-/** Every errorCode that an operation may answer, by status: those of its own, and those that come with its key, query and body. */
-export const errorCodesOf = (row: Pick<Route, 'method' | 'access' | 'body' | 'refusals' | 'idempotencyKey' | 'params'>): readonly ErrorCode[] => {
+/**
+ * Every errorCode that an operation may answer, by status: those of its own, and those that come
+ * with its key, query and body.
+ */
+export const errorCodesOf = (
+  row: Pick<Route, 'method' | 'access' | 'body' | 'refusals' | 'idempotencyKey' | 'params'>,
+): readonly ErrorCode[] => {
   const codes = new Set<ErrorCode>(row.refusals);
   for (const code of OF_ANY) codes.add(code);
-  if (row.access !== 'open') codes.add('API_KEY_REQUIRED').add('INVALID_API_KEY').add('RATE_LIMITED');
+  if (row.access !== 'open')
+    codes.add('API_KEY_REQUIRED').add('INVALID_API_KEY').add('RATE_LIMITED');
   if (row.params?.names) codes.add('CLUSTER_NOT_FOUND');
   if (row.access === 'admin') codes.add('ADMIN_REQUIRED');
-  if (row.body || row.method === 'POST') codes.add('PAYLOAD_TOO_LARGE').add('UNSUPPORTED_MEDIA_TYPE');
+  if (row.body || row.method === 'POST')
+    codes.add('PAYLOAD_TOO_LARGE').add('UNSUPPORTED_MEDIA_TYPE');
   if (takesIdempotencyKey(row)) codes.add('IDEMPOTENCY_IN_FLIGHT').add('IDEMPOTENCY_KEY_REUSED');
   return byStatus([...codes]);
 };
 
-export const takesIdempotencyKey = ({ method, idempotencyKey }: Pick<Route, 'method' | 'idempotencyKey'>): boolean =>
+export const takesIdempotencyKey = ({
+  method,
+  idempotencyKey,
+}: Pick<Route, 'method' | 'idempotencyKey'>): boolean =>
   method === 'POST' && idempotencyKey !== 'ignored';
 
 /** Also of bytes that are no request yet. */
-const OF_ANY: readonly ErrorCode[] = ['INVALID_ARGUMENT', 'REQUEST_TIMEOUT', 'REQUEST_HEADERS_TOO_LARGE', 'INTERNAL', 'UNAVAILABLE'];
+const OF_ANY: readonly ErrorCode[] = [
+  'INVALID_ARGUMENT',
+  'REQUEST_TIMEOUT',
+  'REQUEST_HEADERS_TOO_LARGE',
+  'INTERNAL',
+  'UNAVAILABLE',
+];
 
-export const byStatus = (codes: readonly ErrorCode[]): readonly ErrorCode[] => [...codes].sort((a, b) => statusOf(a) - statusOf(b));
+export const byStatus = (codes: readonly ErrorCode[]): readonly ErrorCode[] =>
+  [...codes].sort((a, b) => statusOf(a) - statusOf(b));
 
 /** The response of one status, whichever of its codes it has. */
 export const errorResponse = (codes: readonly ErrorCode[], components: Components): JsonSchema => {
   const schemas = codes.map((code) => errorSchema(code, components));
-  const schema = schemas.length === 1 ? schemas[0] : {
-    oneOf: schemas,
-    discriminator: { propertyName: 'errorCode', mapping: Object.fromEntries(codes.map((code, index) => [code, schemas[index]?.['$ref']])) },
-  };
+  const schema =
+    schemas.length === 1
+      ? schemas[0]
+      : {
+          oneOf: schemas,
+          discriminator: {
+            propertyName: 'errorCode',
+            mapping: Object.fromEntries(
+              codes.map((code, index) => [code, schemas[index]?.['$ref']]),
+            ),
+          },
+        };
   return components.response(codes.map(pascalCase).join('Or'), {
-    description: codes.map((code) => `\`${code}\`: ${withoutPageLinks(ERROR_NOTES[code].when)}`).join('\n\n'),
-    headers: Object.fromEntries(headersOf(codes).map((name) => [name, { $ref: `#/components/headers/${name}` }])),
-    content: { 'application/json': { schema, examples: Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])) } },
+    description: codes
+      .map((code) => `\`${code}\`: ${withoutPageLinks(ERROR_NOTES[code].when)}`)
+      .join('\n\n'),
+    headers: Object.fromEntries(
+      headersOf(codes).map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+    ),
+    content: {
+      'application/json': {
+        schema,
+        examples: Object.fromEntries(
+          codes.map((code) => [code, { $ref: `#/components/examples/${code}` }]),
+        ),
+      },
+    },
   });
 };
 
@@ -48,7 +84,11 @@ export const errorSchema = (code: ErrorCode, components: Components): JsonSchema
       errorCode: { type: 'string', const: code },
       ...(detail ? { detail: components.output(detail) } : {}),
     },
-    required: ['error', 'errorCode', ...(detail && !detail.safeParse(undefined).success ? ['detail'] : [])],
+    required: [
+      'error',
+      'errorCode',
+      ...(detail && !detail.safeParse(undefined).success ? ['detail'] : []),
+    ],
   });
 };
 
@@ -58,4 +98,8 @@ const headersOf = (codes: readonly ErrorCode[]): readonly string[] => {
   return status === 401 ? ['X-Request-Id', 'WWW-Authenticate'] : ['X-Request-Id'];
 };
 
-const pascalCase = (code: ErrorCode): string => code.split('_').map((word) => word.charAt(0) + word.slice(1).toLowerCase()).join('');
+const pascalCase = (code: ErrorCode): string =>
+  code
+    .split('_')
+    .map((word) => word.charAt(0) + word.slice(1).toLowerCase())
+    .join('');

@@ -1,7 +1,8 @@
 /** What each operation does and promises, by its operationId: for the document and the API page. */
 export const OPERATION_NOTES: Readonly<Record<string, string>> = {
   getHealth: 'Answers as soon as the process takes requests. It looks at nothing.',
-  getReadiness: 'Answers 503 with the same body, and `Retry-After`, while sandboxes can be neither started nor reached.',
+  getReadiness:
+    'Answers 503 with the same body, and `Retry-After`, while sandboxes can be neither started nor reached.',
   getShards: `
 Pools fall into 16 shards. What nobody's request asks for (filling pools, ending idle sandboxes) is done by one replica a shard,
 the one that holds its lease. Any replica answers for all; a daemon alone leads them all.`,
@@ -18,9 +19,11 @@ As the replica sees them that leads the actor, whichever answers: that one's own
 follows (\`replica\`), first of all and when another leads, and in \`note\` why it is not the leader's, or why nothing follows now. Each replica counts for
 itself, so with another leader the numbers are others, and a move that both saw may be told twice. \`reset\`: some in this place are
 missing. \`end\`: the actor is no more. A stream that ends without it can be asked for again.`,
-  getQueues: 'Any replica answers for any other, which it asks; one that says nothing within a second is 503. So with the next two.',
+  getQueues:
+    'Any replica answers for any other, which it asks; one that says nothing within a second is 503. So with the next two.',
   getDriver: 'On the embedded daemon bubblewrap and its spawner, on Kubernetes Pods.',
-  getReflectors: 'Each follows one kind of objects of the API server. A stale one makes the replica not ready.',
+  getReflectors:
+    'Each follows one kind of objects of the API server. A stale one makes the replica not ready.',
   rebuildActor: `
 The actor is thrown away and made again of what is durable and of what runs. Nothing of the sandbox, pool or env itself changes, and
 commands that are under way go on. What is \`broken\` has an actor again. While an answer is awaited that the new actor would not know, it is 409.`,
@@ -29,7 +32,8 @@ commands that are under way go on. What is \`broken\` has an actor again. While 
 The last 5,000 lines of the [audit](operating.md#audit) of all replicas, by when they were written; the files of each replica have more. A line shows about
 50 ms after the answer that it tells of. Of what a replica wrote while Redis was away it shows nothing: the numbers show the gap. Ask for more by \`nextCursor\`.`,
   getLogLevel: 'Of several replicas each has its own.',
-  setLogLevel: 'Of the one that answers. A restart has the level of the settings again (`logLevel`).',
+  setLogLevel:
+    'Of the one that answers. A restart has the level of the settings again (`logLevel`).',
   claimSandbox: `
 Takes the pool's longest idle instance and makes it the caller's. The claim is on disk before the answer, so what was
 answered with 201 survives a kill -9 of the daemon. No other claim ever gets the same instance. The sandbox is Running at
@@ -47,7 +51,8 @@ the daemon stops (repeat it at once), and with the client's connection. At most 
   listSandboxes: `
 The caller's sandboxes, newest claim first. Without \`phase\`: the claimed ones, and those that finished within the last 24
 hours (\`history.listWindow\`). \`phase=Idle\` and \`phase=Starting\` show the unclaimed instances of the caller's pools.`,
-  getSandbox: 'One live sandbox, or an unclaimed instance of a pool of the caller\'s. A finished one is 404; the list shows it. Admins see any.',
+  getSandbox:
+    "One live sandbox, or an unclaimed instance of a pool of the caller's. A finished one is 404; the list shows it. Admins see any.",
   isReady: `
 Runs the [readiness probes](templates.md#readiness-probes) of the container and of each endpoint, now, and answers 503 with the
 same body where one fails, without \`Retry-After\`. An endpoint is ready where its own probe and the container's pass; without
@@ -78,7 +83,8 @@ Server-Sent Events of the caller's own sandboxes, unclaimed instances and pools,
 event as below. A client that comes again with \`Last-Event-ID\` gets what it missed. Where that is no longer known (the
 last 8,192 are kept, over a restart where several daemons share them) it first gets one event \`reset\`: then look at the lists anew.
 Every 15 s without an event comes a comment. A client that takes nothing for 30 s is cut. At most 16 streams of one tenant.`,
-  createExecToken: 'The token opens one [terminal](#terminal) in this sandbox, within 30 seconds. The answer is not to be cached (`Cache-Control: no-store`).',
+  createExecToken:
+    'The token opens one [terminal](#terminal) in this sandbox, within 30 seconds. The answer is not to be cached (`Cache-Control: no-store`).',
   setIdleTimeout: `
 Needs one of the two fields, not both. It counts as activity, so the time begins anew. Activity is also: a command under
 way, and bytes of a terminal either way. After a restart of the daemon every sandbox counts as just used.`,
@@ -88,20 +94,23 @@ are started from is a template, by name or inline (\`template\`), or \`overrides
 that is asked for. What is more particular counts: \`cpu\` and \`memory\`, \`inlineResources\`, \`instanceType\` times \`multiplier\`,
 the template. A change of the template reaches the pool by itself, unless \`updateStrategy.autoUpdate\` is false. Registry passwords
 are kept apart, and never answered.`,
-  listPools: 'The caller\'s pools.',
+  listPools: "The caller's pools.",
   getPool: 'Admins see, change and delete any pool of their own namespace by its name.',
   updatePool: `
 With fewer replicas, surplus instances are retired, unclaimed ones alone: those still starting first, then the longest idle.
 Running sandboxes are never touched. What is not named stays, within \`overrides\` and \`updateStrategy\` too; a list, labels and
 annotations are replaced whole; \`templateName\` and \`template\` take each other's place. Nothing is unset by null, which is 400: name what is wanted instead. What changes what instances are started
 from makes a new revision; without \`autoUpdate\` it waits for sync-template. An empty body changes nothing.`,
-  syncPool: 'Takes over its template and its owner\'s wishes as they are now, also without `autoUpdate`. Its replicas stay. Not needed: changes of templates reach pools by themselves, and PUT says the rest.',
-  previewPoolSync: 'Writes nothing. The YAML has the template with the pool\'s size and overrides; after a sync instances are started from exactly this.',
-  deletePool: 'No claim succeeds any more (409), unclaimed instances go, and then the pool. Running sandboxes live on to their own end. Repeating it is harmless; `force` may be added later.',
+  syncPool:
+    "Takes over its template and its owner's wishes as they are now, also without `autoUpdate`. Its replicas stay. Not needed: changes of templates reach pools by themselves, and PUT says the rest.",
+  previewPoolSync:
+    "Writes nothing. The YAML has the template with the pool's size and overrides; after a sync instances are started from exactly this.",
+  deletePool:
+    'No claim succeeds any more (409), unclaimed instances go, and then the pool. Running sandboxes live on to their own end. Repeating it is harmless; `force` may be added later.',
   createEnv: `
 An env links a template, what differs from it (\`overrides\`), and members, each of them a pool. This makes it without members. With
 \`templateRef.version\` it stays at that version of the template, else it follows it. See [envs](envs.md). A user has at most 1,000.`,
-  listEnvs: 'The caller\'s envs.',
+  listEnvs: "The caller's envs.",
   getEnv: 'Admins see, change and delete any env of their own namespace by its name.',
   replaceEnv: `
 Takes the place of \`templateRef\`, \`overrides\`, \`labels\` and \`annotations\`: what is left out is gone, registry passwords excepted, which stay
@@ -109,7 +118,8 @@ until others come. \`name\` and \`mode\` must be what they are. Members follow b
   patchEnv: `
 A JSON merge patch (RFC 7396): \`null\` removes, objects merge, lists are replaced whole. The body may also be
 \`application/merge-patch+json\`. It reaches the members by itself, within their \`updateStrategy\`; running sandboxes are never touched.`,
-  deleteEnv: 'Its members go, and then the env. Refused while sandboxes of it run, unless `force`, which ends them. Repeating it is harmless.',
+  deleteEnv:
+    'Its members go, and then the env. Refused while sandboxes of it run, unless `force`, which ends them. Repeating it is harmless.',
   syncEnv: `
 Renders every member anew from the template and the env's overrides as they are now, also without \`autoUpdate\`. Their replicas stay.
 Each member is for itself: where some fail the others stay synced, and the answer is \`ENV_SYNC_PARTIAL\`.`,
@@ -118,7 +128,8 @@ Makes a pool of the member's name and an autoscaling group of that name too, ena
 unset); with \`scalingGroup\` it joins that group instead. The pool is the env's: it is changed here, and \`PUT /sandboxpools/{name}\` takes
 nothing but \`replicas\`, and those only while autoscaling is off. At most 64 members an env.`,
   listMembers: 'As `GET /sandboxpools/{name}` shows each.',
-  updateMember: 'What changes what instances are started from is rolled out as a change of any pool. An empty body changes nothing.',
+  updateMember:
+    'What changes what instances are started from is rolled out as a change of any pool. An empty body changes nothing.',
   deleteMember: `
 No claim succeeds any more (409), unclaimed instances go, then the pool, then the member, and its group where nobody else is in it. Running
 sandboxes live on to their own end, unless \`force\`. Repeating it is harmless until it is gone, then 404.`,
@@ -128,18 +139,20 @@ sandboxes live on to their own end, unless \`force\`. Repeating it is harmless u
 The last 100: what was seen, wanted and done, and why not more. A group that has all that it should decides nothing. They are kept for as long as
 their env, or through retention.`,
   updateGroup: 'Within the policies too what is not named stays. An empty body changes nothing.',
-  deleteGroup: 'Nothing sizes its members any more: their pools\' `replicas` are their owner\'s.',
+  deleteGroup: "Nothing sizes its members any more: their pools' `replicas` are their owner's.",
   getQuotas: `
 Of all the caller's keys together, and over all their pools. What is used is exact, and 503 where it can't be told for a moment:
 the counting is then begun anew. A limit that is reached is 429 \`QUOTA_EXCEEDED\` for what would pass it. \`cpu\` and \`memory\`
 are what each instance may have, times the replicas that its pool asks for; they are told where there is a limit of them.`,
-  getQuotasOf: 'A user without limits of their own has the configured ones (`quotas.*`), whether or not they have a key yet.',
+  getQuotasOf:
+    'A user without limits of their own has the configured ones (`quotas.*`), whether or not they have a key yet.',
   setQuotasOf: `
 Every daemon goes by it within a moment. A limit below what is used ends nothing that is there, and grants nothing more until
 enough is given back. An empty body changes nothing. A template's new version that would give a pool's instances more \`cpu\` or
 \`memory\` than is left is not rolled out: the pool says \`QuotaExceeded\` and is tried again each minute.`,
   listTemplates: 'Templates belong to the deployment: every tenant sees all of them.',
-  getTemplate: 'As it stands now. A pool shows which version its instances are started from (`templateVersion`).',
+  getTemplate:
+    'As it stands now. A pool shows which version its instances are started from (`templateVersion`).',
   createTemplate: `
 \`crdJson\` is the document of [templates](templates.md) as text. An unknown field is refused by its path
 (\`crdJson.spec.containers[0].imagePull\`), and so is what this daemon can't run. Refused for safety are \`privileged\`,
@@ -150,22 +163,27 @@ Makes a new version, unless nothing changes; an empty body changes nothing. The 
 some 13 KiB fewer). Pools that are made from it follow by themselves; running sandboxes are never touched. A \`crdJson\` is
 checked as when a template is made, and its \`metadata.name\` can't change. Of a template with \`syncSource\` a change stays until its
 file changes.`,
-  deleteTemplate: 'Refused while pools are made from it. One with `syncSource` comes back at the next start, as long as its file is there.',
+  deleteTemplate:
+    'Refused while pools are made from it. One with `syncSource` comes back at the next start, as long as its file is there.',
   createApiKey: `
 A key of the caller's own team, user and role. The body may be empty. The key is shown this once
 (\`Cache-Control: no-store\`); the daemon keeps no more than an HMAC of it. A user has at most 1,000 keys.
 A key ends with the key that made it at the latest. Where \`keys.creation\` is \`admins\`, a tenant's request is 403.`,
-  createApiKeyForTenant: 'This is how further tenants come to be: a team and a user exist as soon as they have a key.',
+  createApiKeyForTenant:
+    'This is how further tenants come to be: a team and a user exist as soon as they have a key.',
   listApiKeys: 'Never with the keys themselves. Expired ones show until they make room for others.',
   deleteApiKey: `
 It is worth nothing from then on, also where it is the one that asks; on every daemon within a second. What goes on under it ends:
 terminals with 4001, streams of logs and events, what is open to endpoints; commands and claims that wait with 401. So it is with a key that expires.
 With \`cascade\` what the key made goes before it, and what that made before that: at most 1,000 keys in one request, else 503, and the same
 request goes on where it was; so it does after a crash. For a key with the admin role, which may have made keys for others, that takes such a key.`,
-  deleteApiKeysOf: 'None that is left to be revoked is no fault: `revoked` is 0. With `cascade` as in `DELETE /api-keys/{keyId}`.',
+  deleteApiKeysOf:
+    'None that is left to be revoked is no fault: `revoked` is 0. With `cascade` as in `DELETE /api-keys/{keyId}`.',
   listAllApiKeys: 'Never with the keys themselves.',
-  deleteApiKeyByName: 'The name is `{namespace}/{shortName}`, its `/` as `%2F`; or the short name alone, of the caller\'s namespace.',
-  listInstanceTypes: 'Those of the file `instanceTypes.file`; none with `instanceTypes.provider: none`, and the gate `instanceType` is off.',
+  deleteApiKeyByName:
+    "The name is `{namespace}/{shortName}`, its `/` as `%2F`; or the short name alone, of the caller's namespace.",
+  listInstanceTypes:
+    'Those of the file `instanceTypes.file`; none with `instanceTypes.provider: none`, and the gate `instanceType` is off.',
   listVolumes: `
 Exactly those that \`overrides.volumes\` may name: on one machine the directories that \`volumes.directories\` gives the caller's
 namespace and that are there, on Kubernetes the Bound persistent volume claims of the caller's namespace. There is

@@ -2,7 +2,12 @@ import { type ErrorCode, statusOf } from '../error-table.ts';
 import type { Route } from '../route.ts';
 import type { Components, JsonSchema } from './components.ts';
 import { EXAMPLES } from './examples.ts';
-import { errorCodesOf, errorResponse, errorSchema, takesIdempotencyKey } from './operation-errors.ts';
+import {
+  errorCodesOf,
+  errorResponse,
+  errorSchema,
+  takesIdempotencyKey,
+} from './operation-errors.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -10,35 +15,64 @@ type Json = Readonly<Record<string, unknown>>;
 export const responsesOf = (row: Route, components: Components): Json => {
   const codes = errorCodesOf(row);
   const responses = new Map<number, JsonSchema>();
-  for (const status of new Set(codes.map(statusOf))) responses.set(status, errorResponse(codes.filter((code) => statusOf(code) === status), components));
+  for (const status of new Set(codes.map(statusOf)))
+    responses.set(
+      status,
+      errorResponse(
+        codes.filter((code) => statusOf(code) === status),
+        components,
+      ),
+    );
   for (const status of Object.keys(row.answers).map(Number)) {
-    responses.set(status, ownResponse(row, { status, errors: codes.filter((code) => statusOf(code) === status), components }));
+    responses.set(
+      status,
+      ownResponse(row, {
+        status,
+        errors: codes.filter((code) => statusOf(code) === status),
+        components,
+      }),
+    );
   }
   if (row.versioned && row.method === 'GET') {
-    responses.set(304, { description: 'The view that `If-None-Match` names is still the same.', headers: headerRefs(['X-Request-Id', 'ETag']) });
+    responses.set(304, {
+      description: 'The view that `If-None-Match` names is still the same.',
+      headers: headerRefs(['X-Request-Id', 'ETag']),
+    });
   }
-  return Object.fromEntries([...responses].sort(([a], [b]) => a - b).map(([status, response]) => [String(status), response]));
+  return Object.fromEntries(
+    [...responses]
+      .sort(([a], [b]) => a - b)
+      .map(([status, response]) => [String(status), response]),
+  );
 };
 
 /** The first part of the names that an operation's own schemas have. */
-export const schemaName = ({ operationId }: Route): string => operationId.charAt(0).toUpperCase() + operationId.slice(1);
+export const schemaName = ({ operationId }: Route): string =>
+  operationId.charAt(0).toUpperCase() + operationId.slice(1);
 
-interface Own { readonly status: number; readonly errors: readonly ErrorCode[]; readonly components: Components }
+interface Own {
+  readonly status: number;
+  readonly errors: readonly ErrorCode[];
+  readonly components: Components;
+}
 
 /** An answer of the row's own; where errors share its status, its body is one of all these. */
 const ownResponse = (row: Route, { status, errors, components }: Own): JsonSchema => {
   const { [status]: own } = row.answers;
   if (!own) throw new Error(`${row.operationId} has no answer ${status}`);
   const answer = components.schema(`${schemaName(row)}Answer`, components.output(own));
-  const schema = errors.length === 0 ? answer : { anyOf: [answer, ...errors.map((code) => errorSchema(code, components))] };
+  const schema =
+    errors.length === 0
+      ? answer
+      : { anyOf: [answer, ...errors.map((code) => errorSchema(code, components))] };
   const example = EXAMPLES[row.operationId];
   const content = { schema, ...(example?.status === status ? { example: example.answer } : {}) };
-  const others = status === 200 ? row.alsoAs ?? [] : [];
+  const others = status === 200 ? (row.alsoAs ?? []) : [];
   return {
     description: DESCRIPTION[status] ?? 'Not now.',
     headers: headerRefs(headersOf(row, status)),
     content: {
-      [status === 200 ? row.onlyAs ?? 'application/json' : 'application/json']: content,
+      [status === 200 ? (row.onlyAs ?? 'application/json') : 'application/json']: content,
       ...Object.fromEntries(others.map((type) => [type, { schema: { type: 'string' } }])),
     },
   };
@@ -55,4 +89,5 @@ const headersOf = (row: Route, status: number): readonly string[] => [
   ...(row.deprecated ? ['Deprecation', 'Sunset', 'Link'] : []),
 ];
 
-const headerRefs = (names: readonly string[]): Json => Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+const headerRefs = (names: readonly string[]): Json =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));

@@ -18,26 +18,39 @@ export const operationOf = (row: Route, components: Components): Json => {
     ...(row.deprecated ? { deprecated: true } : {}),
     security: SECURITY[row.access],
     parameters: parametersOf(row, components),
-    ...(row.body ? {
-      requestBody: {
-        required: requiresBody(components.input(row.body)),
-        content: { 'application/json': {
-          schema: components.schema(`${schemaName(row)}Body`, components.input(row.body)),
-          ...(example?.request === undefined ? {} : { example: example.request }),
-        } },
-      },
-    } : {}),
+    ...(row.body
+      ? {
+          requestBody: {
+            required: requiresBody(components.input(row.body)),
+            content: {
+              'application/json': {
+                schema: components.schema(`${schemaName(row)}Body`, components.input(row.body)),
+                ...(example?.request === undefined ? {} : { example: example.request }),
+              },
+            },
+          },
+        }
+      : {}),
     responses: responsesOf(row, components),
   };
 };
 
 /** The tag of each first part of a path, `/admin` left out. */
-export const TAGS: Readonly<Record<string, { readonly name: string; readonly description: string }>> = {
-  sandboxes: { name: 'Sandboxes', description: 'Claim a sandbox, look at it, run commands in it, give it back.' },
+export const TAGS: Readonly<
+  Record<string, { readonly name: string; readonly description: string }>
+> = {
+  sandboxes: {
+    name: 'Sandboxes',
+    description: 'Claim a sandbox, look at it, run commands in it, give it back.',
+  },
   sandboxpools: { name: 'Pools', description: 'Sets of instances that were started ahead.' },
   'sandbox-templates': { name: 'Templates', description: 'What pools are made from.' },
   instancetypes: { name: 'Catalogue', description: 'What this deployment offers.' },
-  envs: { name: 'Envs', description: 'A template with what differs from it, and the pools that are made and sized by it.' },
+  envs: {
+    name: 'Envs',
+    description:
+      'A template with what differs from it, and the pools that are made and sized by it.',
+  },
   volumes: { name: 'Catalogue', description: 'What this deployment offers.' },
   'feature-gates': { name: 'Catalogue', description: 'What this deployment offers.' },
   clusters: { name: 'Catalogue', description: 'What this deployment offers.' },
@@ -59,27 +72,50 @@ const tagOf = ({ path }: Route): string => {
 };
 
 const SECURITY: Readonly<Record<Route['access'], readonly Json[]>> = {
-  open: [], tenant: [{ ApiKeyAuth: [] }], admin: [{ AdminKeyAuth: [] }],
+  open: [],
+  tenant: [{ ApiKeyAuth: [] }],
+  admin: [{ AdminKeyAuth: [] }],
 };
 
-const requiresBody = (schema: JsonSchema): boolean => Array.isArray(schema['required']) && schema['required'].length > 0;
+const requiresBody = (schema: JsonSchema): boolean =>
+  Array.isArray(schema['required']) && schema['required'].length > 0;
 
 const parametersOf = (row: Route, components: Components): readonly Json[] => {
-  const inPath = row.params ? Object.entries(propertiesOf(components.input(row.params.schema))) : [];
+  const inPath = row.params
+    ? Object.entries(propertiesOf(components.input(row.params.schema)))
+    : [];
   const inQuery = row.query ? Object.entries(components.query(row.query)) : [];
   return [
     ...inPath.map(([name, schema]) => parameterOf({ name, in: 'path', required: true }, schema)),
-    ...inQuery.map(([name, { schema, required }]) => parameterOf({
-      name, in: 'query', ...(required ? { required } : {}), ...(schema['type'] === 'boolean' ? { allowEmptyValue: true } : {}),
-    }, schema)),
+    ...inQuery.map(([name, { schema, required }]) =>
+      parameterOf(
+        {
+          name,
+          in: 'query',
+          ...(required ? { required } : {}),
+          ...(schema['type'] === 'boolean' ? { allowEmptyValue: true } : {}),
+        },
+        schema,
+      ),
+    ),
     ...(takesIdempotencyKey(row) ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
-    ...(row.versioned ? [{ $ref: `#/components/parameters/${row.method === 'PUT' || row.method === 'PATCH' ? 'IfMatch' : 'IfNoneMatch'}` }] : []),
+    ...(row.versioned
+      ? [
+          {
+            $ref: `#/components/parameters/${row.method === 'PUT' || row.method === 'PATCH' ? 'IfMatch' : 'IfNoneMatch'}`,
+          },
+        ]
+      : []),
     ...(streams(row) ? [{ $ref: '#/components/parameters/LastEventId' }] : []),
     { $ref: '#/components/parameters/RequestId' },
   ];
 };
 
-const streams = ({ onlyAs, alsoAs = [] }: Route): boolean => onlyAs === 'text/event-stream' || alsoAs.includes('text/event-stream');
+const streams = ({ onlyAs, alsoAs = [] }: Route): boolean =>
+  onlyAs === 'text/event-stream' || alsoAs.includes('text/event-stream');
 
-const parameterOf = (where: Json, { description, ...schema }: JsonSchema): Json =>
-  ({ ...where, ...(description === undefined ? {} : { description }), schema });
+const parameterOf = (where: Json, { description, ...schema }: JsonSchema): Json => ({
+  ...where,
+  ...(description === undefined ? {} : { description }),
+  schema,
+});

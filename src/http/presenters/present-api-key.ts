@@ -1,6 +1,12 @@
 import type { ApiKeyRecord } from '../../model/api-key.ts';
 import type { IssuedApiKey } from '../../operations/operations.ts';
-import type { ApiKeyDeletionWire, ApiKeysDeletionWire, ApiKeyPromotionWire, ApiKeyWire, IssuedApiKeyWire } from '../schemas/api-keys.ts';
+import type {
+  ApiKeyDeletionWire,
+  ApiKeysDeletionWire,
+  ApiKeyPromotionWire,
+  ApiKeyWire,
+  IssuedApiKeyWire,
+} from '../schemas/api-keys.ts';
 import { timestampOf } from './timestamp.ts';
 
 /** Never with its hash. */
@@ -16,10 +22,23 @@ export const presentApiKey = (record: ApiKeyRecord): ApiKeyWire => ({
   expiresAt: timestampOf(record.expiresAt),
 });
 
-export const presentIssuedApiKey = ({ apiKey, record }: IssuedApiKey): IssuedApiKeyWire => ({ apiKey, ...presentApiKey(record) });
+export const presentIssuedApiKey = ({ apiKey, record }: IssuedApiKey): IssuedApiKeyWire => ({
+  apiKey,
+  ...presentApiKey(record),
+});
 
 /** `revoked`: how many went, of a deletion that cascades. */
-export const presentApiKeyDeletion = (keyId: string, revoked?: number): ApiKeyDeletionWire =>
-  ({ keyId, status: 'deleted', ...(revoked === undefined ? {} : { revoked }) });
-export const presentApiKeysDeletion = (team: string, user: string, revoked: number): ApiKeysDeletionWire => ({ team, user, status: 'deleted', revoked });
-export const presentApiKeyPromotion = (keyId: string): ApiKeyPromotionWire => ({ keyId, status: 'promoted' });
+export const presentApiKeyDeletion = (keyId: string, revoked?: number): ApiKeyDeletionWire => ({
+  keyId,
+  status: 'deleted',
+  ...(revoked === undefined ? {} : { revoked }),
+});
+export const presentApiKeysDeletion = (
+  team: string,
+  user: string,
+  revoked: number,
+): ApiKeysDeletionWire => ({ team, user, status: 'deleted', revoked });
+export const presentApiKeyPromotion = (keyId: string): ApiKeyPromotionWire => ({
+  keyId,
+  status: 'promoted',
+});

@@ -6,11 +6,37 @@ export const presentAuditRecord = (record: AuditRecord): AuditRecordWire => ({
   time: record.time,
   replica: record.replica,
   kind: record.kind,
-  ...given(record, ['requestId', 'via', 'namespace', 'team', 'user', 'role', 'keyId', 'operation', 'params', 'target', 'status', 'errorCode', 'replayed',
-    'count', 'why', 'since', 'after', 'missing', 'boot', 'version', 'pid']),
+  ...given(record, [
+    'requestId',
+    'via',
+    'namespace',
+    'team',
+    'user',
+    'role',
+    'keyId',
+    'operation',
+    'params',
+    'target',
+    'status',
+    'errorCode',
+    'replayed',
+    'count',
+    'why',
+    'since',
+    'after',
+    'missing',
+    'boot',
+    'version',
+    'pid',
+  ]),
   prev: record.prev,
   hash: record.hash,
 });
 
-const given = <K extends keyof AuditRecord>(record: AuditRecord, names: readonly K[]): Pick<AuditRecord, K> =>
-  Object.fromEntries(names.flatMap((name) => (record[name] === undefined ? [] : [[name, record[name]]]))) as Pick<AuditRecord, K>;
+const given = <K extends keyof AuditRecord>(
+  record: AuditRecord,
+  names: readonly K[],
+): Pick<AuditRecord, K> =>
+  Object.fromEntries(
+    names.flatMap((name) => (record[name] === undefined ? [] : [[name, record[name]]])),
+  ) as Pick<AuditRecord, K>;

@@ -1,13 +1,28 @@
 import type { Volume } from '../../contracts/volumes.ts';
 import type { InstanceType } from '../../model/instance-type.ts';
 import type { ClusterView, SandboxStatistics } from '../../operations/views.ts';
-import type { ClusterWire, InstanceTypeWire, SandboxStatisticsWire, VolumeWire } from '../schemas/catalogue.ts';
+import type {
+  ClusterWire,
+  InstanceTypeWire,
+  SandboxStatisticsWire,
+  VolumeWire,
+} from '../schemas/catalogue.ts';
 import { timestampOf } from './timestamp.ts';
 
 /** A list that is shown whole. */
-export const presentList = <T, W>(items: readonly T[], present: (item: T) => W) => ({ total: items.length, items: items.map(present) });
+export const presentList = <T, W>(items: readonly T[], present: (item: T) => W) => ({
+  total: items.length,
+  items: items.map(present),
+});
 
-export const presentInstanceType = ({ name, showName, description, baseResources, maxMultiplier, extensions }: InstanceType): InstanceTypeWire => ({
+export const presentInstanceType = ({
+  name,
+  showName,
+  description,
+  baseResources,
+  maxMultiplier,
+  extensions,
+}: InstanceType): InstanceTypeWire => ({
   name,
   showName,
   description,
@@ -16,7 +31,14 @@ export const presentInstanceType = ({ name, showName, description, baseResources
   extensions,
 });
 
-export const presentVolume = ({ claimName, displayName, capacity, accessModes, storageClass, phase }: Volume): VolumeWire => ({
+export const presentVolume = ({
+  claimName,
+  displayName,
+  capacity,
+  accessModes,
+  storageClass,
+  phase,
+}: Volume): VolumeWire => ({
   claimName,
   displayName,
   capacity,
@@ -25,13 +47,26 @@ export const presentVolume = ({ claimName, displayName, capacity, accessModes, s
   phase,
 });
 
-export const presentCluster = ({ clusterId, isLocal, status, lastHeartbeat }: ClusterView): ClusterWire => ({
+export const presentCluster = ({
+  clusterId,
+  isLocal,
+  status,
+  lastHeartbeat,
+}: ClusterView): ClusterWire => ({
   clusterID: clusterId,
   isLocal,
   status,
   lastHeartbeat: timestampOf(lastHeartbeat),
 });
 
-export const presentStatistics = ({ total, byStatus, byNamespace }: SandboxStatistics): SandboxStatisticsWire => ({
-  statistics: { total, byStatus: Object.fromEntries(byStatus), byNamespace: Object.fromEntries(byNamespace) },
+export const presentStatistics = ({
+  total,
+  byStatus,
+  byNamespace,
+}: SandboxStatistics): SandboxStatisticsWire => ({
+  statistics: {
+    total,
+    byStatus: Object.fromEntries(byStatus),
+    byNamespace: Object.fromEntries(byNamespace),
+  },
 });

@@ -1,4 +1,9 @@
-import { eventMessageOf, eventTypeOf, type EventBatch, type EventRecord } from '../../model/event.ts';
+import {
+  eventMessageOf,
+  eventTypeOf,
+  type EventBatch,
+  type EventRecord,
+} from '../../model/event.ts';
 import type { ServerEvent } from '../event-streams.ts';
 import type { EventWire } from '../schemas/events.ts';
 import { timestampOf } from './timestamp.ts';
@@ -13,11 +18,18 @@ export const presentEvent = (event: EventRecord): EventWire => ({
   namespace: event.owner.namespace,
   team: event.owner.team,
   user: event.owner.user,
-  ...('end' in event ? { endReason: event.end.reason, ...(event.end.exitCode === null ? {} : { exitCode: event.end.exitCode }) } : {}),
+  ...('end' in event
+    ? {
+        endReason: event.end.reason,
+        ...(event.end.exitCode === null ? {} : { exitCode: event.end.exitCode }),
+      }
+    : {}),
 });
 
 /** One message each; `reset` where some before them were missed. */
-export async function* presentEvents(batches: AsyncIterable<EventBatch>): AsyncGenerator<ServerEvent, void, undefined> {
+export async function* presentEvents(
+  batches: AsyncIterable<EventBatch>,
+): AsyncGenerator<ServerEvent, void, undefined> {
   for await (const { events, missed } of batches) {
     if (missed) yield { event: 'reset', data: {} };
     for (const { id, event } of events) yield { id: String(id), data: presentEvent(event) };

@@ -1,6 +1,9 @@
 import type { Page } from '../../operations/views.ts';
 
-export const presentPage = <T, W>({ items, total, limit, offset }: Page<T>, present: (item: T) => W) => ({
+export const presentPage = <T, W>(
+  { items, total, limit, offset }: Page<T>,
+  present: (item: T) => W,
+) => ({
   items: items.map(present),
   total,
   limit,

@@ -9,7 +9,13 @@ import { timestampOf } from './timestamp.ts';
 
 const TEMPLATE_NAME = 'sandpool.dev/template-name';
 
-export const presentPool = ({ record, phase, counts, updated, conditions }: PoolView): PoolWire => ({
+export const presentPool = ({
+  record,
+  phase,
+  counts,
+  updated,
+  conditions,
+}: PoolView): PoolWire => ({
   name: record.name,
   namespace: record.owner.namespace,
   cpu: record.definition.cpu,
@@ -37,25 +43,55 @@ export const presentPool = ({ record, phase, counts, updated, conditions }: Pool
   },
 });
 
-/** The template as it would be for the pool, and what of the overrides a template has no field for. */
+/**
+ * The template as it would be for the pool, and what of the overrides a template has no field for.
+ */
 export const poolSyncDocument = ({ record, spec }: PoolSyncView): object => {
   const { volumes, gateway, envd, imagePullSecretConfigured } = record.source.overrides ?? {};
-  const overrides = Object.entries({ volumes, gateway, envd, imagePullSecretConfigured }).filter(([, value]) => value !== undefined);
+  const overrides = Object.entries({ volumes, gateway, envd, imagePullSecretConfigured }).filter(
+    ([, value]) => value !== undefined,
+  );
   return {
-    metadata: { name: record.name, namespace: record.owner.namespace, annotations: annotationsOf(record) },
-    spec: { ...spec, ...(overrides.length === 0 ? {} : { overrides: Object.fromEntries(overrides) }) },
+    metadata: {
+      name: record.name,
+      namespace: record.owner.namespace,
+      annotations: annotationsOf(record),
+    },
+    spec: {
+      ...spec,
+      ...(overrides.length === 0 ? {} : { overrides: Object.fromEntries(overrides) }),
+    },
   };
 };
 
-const annotationsOf = ({ annotations, source: { templateName } }: PoolRecord): Readonly<Record<string, string>> =>
-  ({ ...annotations, ...(templateName === undefined ? {} : { [TEMPLATE_NAME]: templateName }) });
+const annotationsOf = ({
+  annotations,
+  source: { templateName },
+}: PoolRecord): Readonly<Record<string, string>> => ({
+  ...annotations,
+  ...(templateName === undefined ? {} : { [TEMPLATE_NAME]: templateName }),
+});
 
-const observedIn = ({ source, templateVersion, unresolved }: PoolRecord): Pick<PoolWire['status'], 'observedTemplateVersion'> => {
-  const observedTemplateVersion = source.templateName === undefined ? undefined : unresolved?.templateVersion ?? templateVersion;
+const observedIn = ({
+  source,
+  templateVersion,
+  unresolved,
+}: PoolRecord): Pick<PoolWire['status'], 'observedTemplateVersion'> => {
+  const observedTemplateVersion =
+    source.templateName === undefined
+      ? undefined
+      : (unresolved?.templateVersion ?? templateVersion);
   return observedTemplateVersion === undefined ? {} : { observedTemplateVersion };
 };
 
-const presentSpec = ({ access, replicas, minReplicas, maxReplicas, updateStrategy, source: { templateName: _inAnnotations, overrides, ...source } }: PoolRecord): PoolWire['spec'] => ({
+const presentSpec = ({
+  access,
+  replicas,
+  minReplicas,
+  maxReplicas,
+  updateStrategy,
+  source: { templateName: _inAnnotations, overrides, ...source },
+}: PoolRecord): PoolWire['spec'] => ({
   replicas,
   ...(minReplicas === undefined ? {} : { minReplicas }),
   ...(maxReplicas === undefined ? {} : { maxReplicas }),
@@ -65,8 +101,13 @@ const presentSpec = ({ access, replicas, minReplicas, maxReplicas, updateStrateg
   ...(overrides ? { overrides: presentOverrides(overrides) } : {}),
 });
 
-const presentOverrides = ({ volumes, ...overrides }: PoolOverrides): NonNullable<PoolWire['spec']['overrides']> =>
-  ({ ...overrides, ...(volumes ? { volumes: [...volumes] } : {}) });
+const presentOverrides = ({
+  volumes,
+  ...overrides
+}: PoolOverrides): NonNullable<PoolWire['spec']['overrides']> => ({
+  ...overrides,
+  ...(volumes ? { volumes: [...volumes] } : {}),
+});
 
 export const presentPoolDeletion = ({ record }: PoolView): PoolDeletionWire => ({
   name: record.name,
@@ -74,4 +115,5 @@ export const presentPoolDeletion = ({ record }: PoolView): PoolDeletionWire => (
   status: 'Deleting',
 });
 
-const unclaimedIn = ({ starting, idle, unavailable }: PoolView['counts']): number => starting + idle + unavailable;
+const unclaimedIn = ({ starting, idle, unavailable }: PoolView['counts']): number =>
+  starting + idle + unavailable;

@@ -6,7 +6,13 @@ import type { SandboxReadiness } from '../../operations/operations.ts';
 import type { SandboxDetailView, SandboxView } from '../../operations/views.ts';
 import { LongAnswer, type TextAsBytes } from '../long-answer.ts';
 import type {
-  ExecResultWire, SandboxDeletionWire, SandboxDetailWire, SandboxIdleTimeoutWire, SandboxReadinessWire, SandboxRecordWire, SandboxWire,
+  ExecResultWire,
+  SandboxDeletionWire,
+  SandboxDetailWire,
+  SandboxIdleTimeoutWire,
+  SandboxReadinessWire,
+  SandboxRecordWire,
+  SandboxWire,
 } from '../schemas/sandboxes.ts';
 import { timestampOf } from './timestamp.ts';
 
@@ -21,11 +27,18 @@ export const presentSandbox = (view: SandboxView): SandboxWire => ({
   user: view.owner.user,
 });
 
-/** Of one sandbox, with the URLs of its endpoints. `base` is the API's own, without a slash at its end. */
+/**
+ * Of one sandbox, with the URLs of its endpoints. `base` is the API's own, without a slash at its
+ * end.
+ */
 export const presentSandboxDetail = (view: SandboxDetailView, base: string): SandboxDetailWire => ({
   ...presentSandbox(view),
-  endpoints: Object.fromEntries(Object.entries(view.endpoints).map(([name, { port, scheme, direct }]) =>
-    [name, direct ? `${scheme}://127.0.0.1:${port}/` : `${base}/sandboxes/${view.id}/endpoints/${name}/`])),
+  endpoints: Object.fromEntries(
+    Object.entries(view.endpoints).map(([name, { port, scheme, direct }]) => [
+      name,
+      direct ? `${scheme}://127.0.0.1:${port}/` : `${base}/sandboxes/${view.id}/endpoints/${name}/`,
+    ]),
+  ),
   ...(view.endedContainers === undefined ? {} : { endedContainers: view.endedContainers }),
   ...(view.status === 'Running' ? idleFields(view) : {}),
 });
@@ -60,22 +73,37 @@ export const presentSandboxDeletion = (view: SandboxView): SandboxDeletionWire =
   status: 'Stopping',
 });
 
-export const presentSandboxReadiness = ({ sandboxId, ready, endpoints }: SandboxReadiness): SandboxReadinessWire => ({
-  sandboxId, ready,
-  endpoints: Object.fromEntries(Object.entries(endpoints).map(([name, endpoint]) => [name, { ready: endpoint.ready, message: endpoint.message }])),
+export const presentSandboxReadiness = ({
+  sandboxId,
+  ready,
+  endpoints,
+}: SandboxReadiness): SandboxReadinessWire => ({
+  sandboxId,
+  ready,
+  endpoints: Object.fromEntries(
+    Object.entries(endpoints).map(([name, endpoint]) => [
+      name,
+      { ready: endpoint.ready, message: endpoint.message },
+    ]),
+  ),
 });
 
 /** Bytes of each stream that are answered. */
 export const EXEC_OUTPUT_LIMIT = 1_048_576;
 
-export const presentExecOutcome = (outcome: ExecOutcome): LongAnswer => new LongAnswer({
-  stdout: outputOf(outcome.stdout),
-  stderr: outputOf(outcome.stderr),
-  exitCode: outcome.exitCode,
-  timedOut: outcome.timedOut,
-  truncated: outcome.truncated || outcome.stdout.length > EXEC_OUTPUT_LIMIT || outcome.stderr.length > EXEC_OUTPUT_LIMIT,
-  durationMs: Math.round(outcome.durationMs),
-} satisfies TextAsBytes<ExecResultWire>);
+export const presentExecOutcome = (outcome: ExecOutcome): LongAnswer =>
+  new LongAnswer({
+    stdout: outputOf(outcome.stdout),
+    stderr: outputOf(outcome.stderr),
+    exitCode: outcome.exitCode,
+    timedOut: outcome.timedOut,
+    truncated:
+      outcome.truncated ||
+      outcome.stdout.length > EXEC_OUTPUT_LIMIT ||
+      outcome.stderr.length > EXEC_OUTPUT_LIMIT,
+    durationMs: Math.round(outcome.durationMs),
+  } satisfies TextAsBytes<ExecResultWire>);
 
 /** Bytes that are not UTF-8 become U+FFFD, but for a character that the limit itself cut in two. */
-const outputOf = (bytes: Buffer): TextBytes => new TextBytes(bytes.subarray(0, EXEC_OUTPUT_LIMIT), { cut: bytes.length >= EXEC_OUTPUT_LIMIT });
+const outputOf = (bytes: Buffer): TextBytes =>
+  new TextBytes(bytes.subarray(0, EXEC_OUTPUT_LIMIT), { cut: bytes.length >= EXEC_OUTPUT_LIMIT });

@@ -20,7 +20,10 @@ export const presentTemplate = ({ record, cpu, memory }: TemplateView): Template
   };
 };
 
-export const presentTemplateDeletion = (name: string): TemplateDeletionWire => ({ name, status: 'deleted' });
+export const presentTemplateDeletion = (name: string): TemplateDeletionWire => ({
+  name,
+  status: 'deleted',
+});
 
 /** A version's document never changes, and a list shows up to 1,000 of them. */
 const yamls = new WeakMap<SandboxTemplateDocument, string>();

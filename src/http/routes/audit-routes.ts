@@ -5,12 +5,20 @@ import { AuditPage, AuditQuery } from '../schemas/audit.ts';
 
 export const auditRoutes = (operations: Operations): readonly Route[] => [
   route({
-    operationId: 'listAudit', method: 'GET', path: '/admin/audit',
-    access: 'admin', summary: 'Who changed what lately, the newest first',
-    query: AuditQuery, answers: { 200: AuditPage }, refusals: ['FEATURE_DISABLED', 'UNAVAILABLE'],
+    operationId: 'listAudit',
+    method: 'GET',
+    path: '/admin/audit',
+    access: 'admin',
+    summary: 'Who changed what lately, the newest first',
+    query: AuditQuery,
+    answers: { 200: AuditPage },
+    refusals: ['FEATURE_DISABLED', 'UNAVAILABLE'],
     handle: async ({ caller, query }) => {
       const { items, nextCursor } = await operations.listAudit(caller, query);
-      return ok({ items: items.map(presentAuditRecord), ...(nextCursor === undefined ? {} : { nextCursor }) });
+      return ok({
+        items: items.map(presentAuditRecord),
+        ...(nextCursor === undefined ? {} : { nextCursor }),
+      });
     },
   }),
 ];

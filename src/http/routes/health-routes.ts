@@ -4,18 +4,31 @@ import { Health, ReadinessReport, type ReadinessWire } from '../schemas/health.t
 
 export const healthRoutes = (operations: Operations): readonly Route[] => [
   route({
-    operationId: 'getHealth', method: 'GET', path: '/healthz',
-    access: 'open', summary: 'Whether the daemon runs',
-    answers: { 200: Health }, refusals: [],
+    operationId: 'getHealth',
+    method: 'GET',
+    path: '/healthz',
+    access: 'open',
+    summary: 'Whether the daemon runs',
+    answers: { 200: Health },
+    refusals: [],
     handle: () => ok({ status: 'ok' }),
   }),
   route({
-    operationId: 'getReadiness', method: 'GET', path: '/readyz',
-    access: 'open', summary: 'Whether the daemon can do its work, and how well it isolates',
-    answers: { 200: ReadinessReport, 503: ReadinessReport }, refusals: [],
+    operationId: 'getReadiness',
+    method: 'GET',
+    path: '/readyz',
+    access: 'open',
+    summary: 'Whether the daemon can do its work, and how well it isolates',
+    answers: { 200: ReadinessReport, 503: ReadinessReport },
+    refusals: [],
     handle: () => {
       const { ready, problems, warnings, isolation } = operations.readiness();
-      const body: ReadinessWire = { status: ready ? 'ready' : 'not ready', problems: [...problems], warnings: [...warnings], isolation };
+      const body: ReadinessWire = {
+        status: ready ? 'ready' : 'not ready',
+        problems: [...problems],
+        warnings: [...warnings],
+        isolation,
+      };
       return ready ? ok(body) : { status: 503, body, headers: { 'Retry-After': '1' } };
     },
   }),

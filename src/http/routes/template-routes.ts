@@ -4,44 +4,85 @@ import { templateIn } from '../crd-json.ts';
 import { presentPage } from '../presenters/present-page.ts';
 import { presentTemplate, presentTemplateDeletion } from '../presenters/present-template.ts';
 import { created, ok, route, versioned, type Answer, type Route } from '../route.ts';
-import { CreateTemplateBody, TemplateDeletion, TemplateEnvelope, TemplateListQuery, TemplatePage, TemplatePath, UpdateTemplateBody } from '../schemas/templates.ts';
+import {
+  CreateTemplateBody,
+  TemplateDeletion,
+  TemplateEnvelope,
+  TemplateListQuery,
+  TemplatePage,
+  TemplatePath,
+  UpdateTemplateBody,
+} from '../schemas/templates.ts';
 
 export const templateRoutes = (operations: Operations): readonly Route[] => [
   route({
-    operationId: 'listTemplates', method: 'GET', path: '/sandbox-templates',
-    access: 'tenant', summary: 'List the templates that pools may be made from, newest first',
-    query: TemplateListQuery, answers: { 200: TemplatePage }, refusals: [],
+    operationId: 'listTemplates',
+    method: 'GET',
+    path: '/sandbox-templates',
+    access: 'tenant',
+    summary: 'List the templates that pools may be made from, newest first',
+    query: TemplateListQuery,
+    answers: { 200: TemplatePage },
+    refusals: [],
     handle: ({ query }) => ok(presentPage(operations.listTemplates(query), presentTemplate)),
   }),
   route({
-    operationId: 'getTemplate', method: 'GET', path: '/sandbox-templates/{name}',
-    access: 'tenant', summary: 'Get a template',
-    params: TemplatePath, answers: { 200: TemplateEnvelope }, versioned: true, refusals: ['SANDBOX_TEMPLATE_NOT_FOUND', 'UNAVAILABLE'],
+    operationId: 'getTemplate',
+    method: 'GET',
+    path: '/sandbox-templates/{name}',
+    access: 'tenant',
+    summary: 'Get a template',
+    params: TemplatePath,
+    answers: { 200: TemplateEnvelope },
+    versioned: true,
+    refusals: ['SANDBOX_TEMPLATE_NOT_FOUND', 'UNAVAILABLE'],
     handle: async ({ params }) => shown(await operations.getTemplate(params.name)),
   }),
   route({
-    operationId: 'createTemplate', method: 'POST', path: '/admin/sandbox-templates',
-    access: 'admin', summary: 'Create a template',
-    body: CreateTemplateBody, answers: { 201: TemplateEnvelope }, refusals: ['ALREADY_EXISTS', 'UNAVAILABLE'],
-    handle: async ({ body }) => created({ template: presentTemplate(await operations.createTemplate(templateIn(body.crdJson))) }),
+    operationId: 'createTemplate',
+    method: 'POST',
+    path: '/admin/sandbox-templates',
+    access: 'admin',
+    summary: 'Create a template',
+    body: CreateTemplateBody,
+    answers: { 201: TemplateEnvelope },
+    refusals: ['ALREADY_EXISTS', 'UNAVAILABLE'],
+    handle: async ({ body }) =>
+      created({
+        template: presentTemplate(await operations.createTemplate(templateIn(body.crdJson))),
+      }),
   }),
   route({
-    operationId: 'updateTemplate', method: 'PUT', path: '/admin/sandbox-templates/{name}',
-    access: 'admin', summary: 'Change a template; what is not named stays',
-    params: TemplatePath, body: UpdateTemplateBody, answers: { 200: TemplateEnvelope }, versioned: true,
+    operationId: 'updateTemplate',
+    method: 'PUT',
+    path: '/admin/sandbox-templates/{name}',
+    access: 'admin',
+    summary: 'Change a template; what is not named stays',
+    params: TemplatePath,
+    body: UpdateTemplateBody,
+    answers: { 200: TemplateEnvelope },
+    versioned: true,
     refusals: ['SANDBOX_TEMPLATE_NOT_FOUND', 'PRECONDITION_FAILED', 'UNAVAILABLE'],
-    handle: async ({ params, body: { crdJson, description, docs, poolSizing }, ifMatch }) => shown(await operations.updateTemplate(params.name, {
-      ifMatch,
-      ...(crdJson === undefined ? {} : { document: templateIn(crdJson) }),
-      ...(description === undefined ? {} : { description }),
-      ...(docs === undefined ? {} : { docs }),
-      ...(poolSizing === undefined ? {} : { poolSizing }),
-    })),
+    handle: async ({ params, body: { crdJson, description, docs, poolSizing }, ifMatch }) =>
+      shown(
+        await operations.updateTemplate(params.name, {
+          ifMatch,
+          ...(crdJson === undefined ? {} : { document: templateIn(crdJson) }),
+          ...(description === undefined ? {} : { description }),
+          ...(docs === undefined ? {} : { docs }),
+          ...(poolSizing === undefined ? {} : { poolSizing }),
+        }),
+      ),
   }),
   route({
-    operationId: 'deleteTemplate', method: 'DELETE', path: '/admin/sandbox-templates/{name}',
-    access: 'admin', summary: 'Delete a template that no pool is made from',
-    params: TemplatePath, answers: { 200: TemplateDeletion }, refusals: ['SANDBOX_TEMPLATE_NOT_FOUND', 'TEMPLATE_IN_USE', 'UNAVAILABLE'],
+    operationId: 'deleteTemplate',
+    method: 'DELETE',
+    path: '/admin/sandbox-templates/{name}',
+    access: 'admin',
+    summary: 'Delete a template that no pool is made from',
+    params: TemplatePath,
+    answers: { 200: TemplateDeletion },
+    refusals: ['SANDBOX_TEMPLATE_NOT_FOUND', 'TEMPLATE_IN_USE', 'UNAVAILABLE'],
     handle: async ({ params: { name } }) => {
       await operations.deleteTemplate(name);
       return ok(presentTemplateDeletion(name));
@@ -49,4 +90,5 @@ export const templateRoutes = (operations: Operations): readonly Route[] => [
   }),
 ];
 
-const shown = (view: TemplateView): Answer => versioned(ok({ template: presentTemplate(view) }), view.record.revision);
+const shown = (view: TemplateView): Answer =>
+  versioned(ok({ template: presentTemplate(view) }), view.record.revision);

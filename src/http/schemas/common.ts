@@ -7,47 +7,75 @@ import { DNS_LABEL_FORM, DNS_LABEL_PATTERN, isDnsLabel } from '../../model/ident
 export const NoFields = z.object({});
 
 /**
- * A field that may be left out. Typed as exactly optional, since JSON has no undefined; made of zod's plain optional, which
- * does not first try, and fail, to read what is not there (3 µs a field).
+ * A field that may be left out. Typed as exactly optional, since JSON has no undefined; made of
+ * zod's plain optional, which does not first try, and fail, to read what is not there (3 µs a
+ * field).
  */
-export const maybe = <T extends z.ZodType>(schema: T): z.ZodExactOptional<T> => schema.optional() as unknown as z.ZodExactOptional<T>;
+export const maybe = <T extends z.ZodType>(schema: T): z.ZodExactOptional<T> =>
+  schema.optional() as unknown as z.ZodExactOptional<T>;
 
 /** Longest name of anything that is only looked up; what is longer names nothing. */
 export const MAX_REFERENCE = 512;
 
-export const name = z.string().refine(isDnsLabel, DNS_LABEL_FORM)
+export const name = z
+  .string()
+  .refine(isDnsLabel, DNS_LABEL_FORM)
   .meta({ pattern: DNS_LABEL_PATTERN, maxLength: 63 });
 
 /**
- * Text of a bounded length without NUL, which no argument, variable or path can hold. (By `refine`: zod's own length
- * checks also run on what is no text, and throw where its `length` is an object.)
+ * Text of a bounded length without NUL, which no argument, variable or path can hold. (By `refine`:
+ * zod's own length checks also run on what is no text, and throw where its `length` is an object.)
  */
-export const text = (longest: number, least = 0) => z.string()
-  .refine((value) => value.length >= least, `must be at least ${least} characters long`)
-  .refine((value) => value.length <= longest, `must be at most ${longest} characters long`)
-  .refine((value) => !value.includes('\0'), 'must not hold a NUL')
-  .meta({ pattern: '^[^\\u0000]*$', maxLength: longest, ...(least > 0 ? { minLength: least } : {}) });
+export const text = (longest: number, least = 0) =>
+  z
+    .string()
+    .refine((value) => value.length >= least, `must be at least ${least} characters long`)
+    .refine((value) => value.length <= longest, `must be at most ${longest} characters long`)
+    .refine((value) => !value.includes('\0'), 'must not hold a NUL')
+    .meta({
+      pattern: '^[^\\u0000]*$',
+      maxLength: longest,
+      ...(least > 0 ? { minLength: least } : {}),
+    });
 
-export const timestamp = z.iso.datetime({ error: 'must be an ISO 8601 timestamp in UTC, such as 2030-01-31T00:00:00Z' })
+export const timestamp = z.iso
+  .datetime({ error: 'must be an ISO 8601 timestamp in UTC, such as 2030-01-31T00:00:00Z' })
   .meta({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d+)?Z$' });
 
 /** A duration as text, in milliseconds. */
-export const duration = z.string()
-  .refine((value) => parseDuration(value) !== undefined, 'must be a duration such as 90s, 30m or 1h30m; 0 is never')
+export const duration = z
+  .string()
+  .refine(
+    (value) => parseDuration(value) !== undefined,
+    'must be a duration such as 90s, 30m or 1h30m; 0 is never',
+  )
   .meta({ pattern: DURATION_PATTERN, maxLength: 64 })
   .transform((value) => parseDuration(value) ?? 0);
 
 /** A duration in seconds, in milliseconds. */
-export const seconds = z.int().min(0).max(MAX_DURATION_MS / 1_000).transform((value) => value * 1_000);
+export const seconds = z
+  .int()
+  .min(0)
+  .max(MAX_DURATION_MS / 1_000)
+  .transform((value) => value * 1_000);
 
 export const queryInteger = (least: number, most: number) =>
-  z.string().regex(/^[0-9]{1,9}$/, 'must be a whole number of at most 9 digits').transform(Number).pipe(z.int().min(least).max(most));
+  z
+    .string()
+    .regex(/^[0-9]{1,9}$/, 'must be a whole number of at most 9 digits')
+    .transform(Number)
+    .pipe(z.int().min(least).max(most));
 
 export const limit = queryInteger(1, 1_000).default(20).describe('How many to show.');
-export const offset = queryInteger(0, 999_999_999).default(0).describe('How many to leave out first.');
+export const offset = queryInteger(0, 999_999_999)
+  .default(0)
+  .describe('How many to leave out first.');
 
 /** `?force` alone is `true`. */
-export const flag = z.enum(['true', 'false', '']).transform((value) => value !== 'false').pipe(z.boolean());
+export const flag = z
+  .enum(['true', 'false', ''])
+  .transform((value) => value !== 'false')
+  .pipe(z.boolean());
 
 export const pageOf = <T extends z.ZodType>(item: T) =>
   z.object({
@@ -59,9 +87,13 @@ export const pageOf = <T extends z.ZodType>(item: T) =>
 
 /** Labels and annotations: data, never interpreted. */
 export const textMap = (longestValue: number) =>
-  z.record(z.string().min(1).max(317), text(longestValue))
+  z
+    .record(z.string().min(1).max(317), text(longestValue))
     .refine((map) => Object.keys(map).length <= 64, 'must have at most 64 entries')
     .meta({ maxProperties: 64 });
 
-export const access = z.enum(ACCESSES)
-  .describe('`team`: every user of the owner\'s team sees it and claims from it, under their own key and quota; only the owner and admins change it. `user`: it is the owner\'s alone. The default is `user`.');
+export const access = z
+  .enum(ACCESSES)
+  .describe(
+    "`team`: every user of the owner's team sees it and claims from it, under their own key and quota; only the owner and admins change it. `user`: it is the owner's alone. The default is `user`.",
+  );

@@ -3,9 +3,10 @@ import { FORGETTING, OPENING } from './requests.ts';
 import { USAGE_ENTRY } from './usage-entry.ts';
 
 /**
- * Those who wait for a pool are a sorted set of `id|replica`, by the moment at which they came, in microseconds, no two alike. Beside it
- * is a hash: by replica when it last said that it lives, and `:front`, `:since` and `:last`: who stood before others that saw
- * idle ones, since when, and when last. Both are forgotten when nobody waits any more.
+ * Those who wait for a pool are a sorted set of `id|replica`, by the moment at which they came, in
+ * microseconds, no two alike. Beside it is a hash: by replica when it last said that it lives, and
+ * `:front`, `:since` and `:last`: who stood before others that saw idle ones, since when, and when
+ * last. Both are forgotten when nobody waits any more.
  */
 const ORDER = `
 local DEAD_MS, KEPT_MS, AGAIN_MS = 3000, 60000, 1000
@@ -31,8 +32,13 @@ local function lets_lie(seen, front)
 end
 `;
 
-/** Takes the last place. KEYS: order, seen. ARGV: deadline, id, replica, most that wait. Answers `ok` and the moment, or `full`. */
-export const JOIN_WAITING = defineScript('join_waiting', `${ORDER}
+/**
+ * Takes the last place. KEYS: order, seen. ARGV: deadline, id, replica, most that wait. Answers
+ * `ok` and the moment, or `full`.
+ */
+export const JOIN_WAITING = defineScript(
+  'join_waiting',
+  `${ORDER}
 local order, seen, replica = KEYS[1], KEYS[2], ARGV[3]
 redis.call('HSET', seen, replica, now)
 if redis.call('ZCARD', order) >= tonumber(ARGV[4]) and #living(order, seen, '+inf') >= tonumber(ARGV[4]) then return {'full'} end
@@ -41,24 +47,34 @@ local at = number(math.max(last + 1, clock[1] * 1000000 + clock[2]))
 redis.call('ZADD', order, at, ARGV[2] .. '|' .. replica)
 remember(order, seen)
 return {'ok', at}
-`);
+`,
+);
 
 /** Gives a place up. KEYS: order. ARGV: deadline, member. Answers `ok`. May be repeated. */
-export const LEAVE_WAITING = defineScript('leave_waiting', `
+export const LEAVE_WAITING = defineScript(
+  'leave_waiting',
+  `
 redis.call('ZREM', KEYS[1], ARGV[2])
 return {'ok'}
-`);
+`,
+);
 
 /** KEYS: order, seen. ARGV: deadline. Answers `ok` and how many wait. */
-export const COUNT_WAITING = defineScript('count_waiting', `${ORDER}
+export const COUNT_WAITING = defineScript(
+  'count_waiting',
+  `${ORDER}
 return {'ok', #living(KEYS[1], KEYS[2], '+inf')}
-`);
+`,
+);
 
 /**
- * A replica lives, and has these waiting, and no others. KEYS: order, seen. ARGV: deadline, replica, then member and moment in turn; '' as a
- * moment: it is about to come. Answers `ok`. May be repeated.
+ * A replica lives, and has these waiting, and no others. KEYS: order, seen. ARGV: deadline,
+ * replica, then member and moment in turn; '' as a moment: it is about to come. Answers `ok`. May
+ * be repeated.
  */
-export const BEAT_WAITING = defineScript('beat_waiting', `${ORDER}
+export const BEAT_WAITING = defineScript(
+  'beat_waiting',
+  `${ORDER}
 local order, seen, replica = KEYS[1], KEYS[2], ARGV[2]
 local mine = {}
 for i = 3, #ARGV, 2 do
@@ -71,9 +87,13 @@ end
 redis.call('HSET', seen, replica, now)
 remember(order, seen)
 return {'ok'}
-`);
+`,
+);
 
-/** One that came before may have left the order for it, its write still under way; a write that takes longer than TRIED_MS is not waited for. */
+/**
+ * One that came before may have left the order for it, its write still under way; a write that
+ * takes longer than TRIED_MS is not waited for.
+ */
 const TRIED = `
 local TRIED_MS = 1000
 local function tried_by_another(usage, times, name, replica)
@@ -86,14 +106,18 @@ end
 `;
 
 /**
- * All that a claim needs, of the pool's owner. KEYS: usage, unsettled, order, seen[, request[, requests, answers]]. ARGV: deadline, holder (`replica/attempt`),
- * instance, limit, instance whose reservation is given up or '', owner of the request or '', idle ones, member or '', its moment or '', `looked` or ''[, those
- * of OPEN_REQUEST].
- * Answers `ok`, `full`, `later`; `opened` and what OPEN_REQUEST would, where the request is not new, or names an instance; `unknown`, having
- * opened at most, where the usage is not known; `look`, having opened and withdrawn, where it has not been known for long and the request was not looked for; `taken`,
- * having withdrawn, where the request has another owner.
+ * All that a claim needs, of the pool's owner. KEYS: usage, unsettled, order, seen[, request[,
+ * requests, answers]]. ARGV: deadline, holder (`replica/attempt`), instance, limit, instance whose
+ * reservation is given up or '', owner of the request or '', idle ones, member or '', its moment or
+ * '', `looked` or ''[, those of OPEN_REQUEST]. Answers `ok`, `full`, `later`; `opened` and what
+ * OPEN_REQUEST would, where the request is not new, or names an instance; `unknown`, having opened
+ * at most, where the usage is not known; `look`, having opened and withdrawn, where it has not been
+ * known for long and the request was not looked for; `taken`, having withdrawn, where the request
+ * has another owner.
  */
-export const ADMIT_CLAIM = defineScript('admit_claim', `${RUN}${USAGE_ENTRY}${FORGETTING}${OPENING}${ORDER}${TRIED}
+export const ADMIT_CLAIM = defineScript(
+  'admit_claim',
+  `${RUN}${USAGE_ENTRY}${FORGETTING}${OPENING}${ORDER}${TRIED}
 local usage, times, order, seen, request = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local holder, name, limit, from, owner, idle, member, at = ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6], tonumber(ARGV[7]), ARGV[8], ARGV[9]
 if ARGV[11] then
@@ -119,4 +143,5 @@ if not reserve(usage, times, { name = name, amount = 1, limit = limit, holder = 
 if member ~= '' then redis.call('ZREM', order, member) end
 if owner ~= '' then redis.call('HSET', request, 'instance', name) end
 return {'ok'}
-`);
+`,
+);

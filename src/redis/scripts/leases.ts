@@ -1,18 +1,22 @@
 import { defineScript } from '../script.ts';
 
 /**
- * Says that this replica lives, and whether it takes leases, extends the locks that it holds, and tells who lives and who holds what.
+ * Says that this replica lives, and whether it takes leases, extends the locks that it holds, and
+ * tells who lives and who holds what.
  *
- * KEYS: replicas, those that take leases, then the lock of each shard.
- * ARGV: deadline, replica, `takes`, `lives` or `leaves`, ms without a heartbeat after which a replica is dead, ms for which a lock
- * lasts, then for each shard the value of the lock that this replica holds, empty where it holds none.
- * Returns `ok`, the number of live replicas, their names, the same of those that take leases, then the value of each shard's lock, empty where there is none.
+ * KEYS: replicas, those that take leases, then the lock of each shard. ARGV: deadline, replica,
+ * `takes`, `lives` or `leaves`, ms without a heartbeat after which a replica is dead, ms for which
+ * a lock lasts, then for each shard the value of the lock that this replica holds, empty where it
+ * holds none. Returns `ok`, the number of live replicas, their names, the same of those that take
+ * leases, then the value of each shard's lock, empty where there is none.
  *
- * The long dead are forgotten, and so are heartbeats from the future, which another server's clock has left. A lock of
- * this replica that it does not know of is removed: the answer that it was won has been lost. No lock lasts longer
- * than it may, whatever became of the server's clock.
+ * The long dead are forgotten, and so are heartbeats from the future, which another server's clock
+ * has left. A lock of this replica that it does not know of is removed: the answer that it was won
+ * has been lost. No lock lasts longer than it may, whatever became of the server's clock.
  */
-export const HEARTBEAT = defineScript('lease_heartbeat', `
+export const HEARTBEAT = defineScript(
+  'lease_heartbeat',
+  `
 local replica, part, dead_ms, ttl = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local answer = {'ok'}
 for at, is_in in ipairs({part ~= 'leaves', part == 'takes'}) do
@@ -39,15 +43,20 @@ for at = 3, #KEYS do
   answer[#answer + 1] = value
 end
 return answer
-`);
+`,
+);
 
 /**
- * Gives the lock that was won its epoch, which is higher than every one before, also where those were lost.
+ * Gives the lock that was won its epoch, which is higher than every one before, also where those
+ * were lost.
  *
  * KEYS: epochs. ARGV: deadline, shard. Returns `ok` and the epoch.
  */
-export const NEXT_EPOCH = defineScript('next_epoch', `
+export const NEXT_EPOCH = defineScript(
+  'next_epoch',
+  `
 local epoch = math.max(tonumber(redis.call('HGET', KEYS[1], ARGV[2]) or 0) + 1, now)
 redis.call('HSET', KEYS[1], ARGV[2], string.format('%d', epoch))
 return {'ok', string.format('%d', epoch)}
-`);
+`,
+);

@@ -5,11 +5,13 @@ local function is_known(key) return redis.call('HGET', key, ':run') == run end
 `;
 
 /**
- * Begins to make a tenant's usage anew, or joins who has begun. KEYS: rebuild, then the usage of each resource. ARGV: deadline, a
- * fresh token, ms to wait. Answers `known` where there is nothing to do; else `wait`, the ms until the records may be read, and the
- * token to end it with.
+ * Begins to make a tenant's usage anew, or joins who has begun. KEYS: rebuild, then the usage of
+ * each resource. ARGV: deadline, a fresh token, ms to wait. Answers `known` where there is nothing
+ * to do; else `wait`, the ms until the records may be read, and the token to end it with.
  */
-export const BEGIN_REBUILD = defineScript('begin_rebuild', `${IS_KNOWN}
+export const BEGIN_REBUILD = defineScript(
+  'begin_rebuild',
+  `${IS_KNOWN}
 local lacks = false
 for i = 2, #KEYS do lacks = lacks or not is_known(KEYS[i]) end
 if not lacks then return {'known'} end
@@ -19,14 +21,18 @@ if of ~= run then
   redis.call('SET', KEYS[1], string.format('%d', now) .. '|' .. token .. '|' .. run, 'PX', 20000)
 end
 return {'wait', math.max(0, began + ARGV[3] - now), token}
-`);
+`,
+);
 
 /**
- * Puts what the records say in the place of a tenant's usage, where that is not known, unless what was begun was lost meanwhile.
- * KEYS: rebuild, then usage and unsettled of each resource in turn. ARGV: deadline, token, then for each resource how many names
- * there are, and of each name, amount and revision. Answers `known` or `lost`.
+ * Puts what the records say in the place of a tenant's usage, where that is not known, unless what
+ * was begun was lost meanwhile. KEYS: rebuild, then usage and unsettled of each resource in turn.
+ * ARGV: deadline, token, then for each resource how many names there are, and of each name, amount
+ * and revision. Answers `known` or `lost`.
  */
-export const END_REBUILD = defineScript('end_rebuild', `${IS_KNOWN}
+export const END_REBUILD = defineScript(
+  'end_rebuild',
+  `${IS_KNOWN}
 local token, of = string.match(redis.call('GET', KEYS[1]) or '', '^%d+|([^|]*)|(.*)$')
 local begun, lacks, at = of == run and token == ARGV[2], false, 3
 for i = 2, #KEYS, 2 do
@@ -48,4 +54,5 @@ for i = 2, #KEYS, 2 do
 end
 if begun then redis.call('DEL', KEYS[1]) end
 return { (begun or not lacks) and 'known' or 'lost' }
-`);
+`,
+);

@@ -1,13 +1,15 @@
 import { defineScript, RUN } from '../script.ts';
 
 /**
- * A request is a hash: `body`, while in flight `owner` and `until` (by when its owner must have said that it lives), `instance` (that it may
- * claim), and at last `answer`. KEYS: request, requests of the tenant, bytes of their answers.
+ * A request is a hash: `body`, while in flight `owner` and `until` (by when its owner must have
+ * said that it lives), `instance` (that it may claim), and at last `answer`. KEYS: request,
+ * requests of the tenant, bytes of their answers.
  */
 
 /**
- * Functions. `forget_request` forgets one of the tenant's and its bytes, `forget_old` some of those whose time has passed, `forget_oldest`
- * so many answers at most until there are no more than so many bytes; it gives the bytes that are left.
+ * Functions. `forget_request` forgets one of the tenant's and its bytes, `forget_old` some of those
+ * whose time has passed, `forget_oldest` so many answers at most until there are no more than so
+ * many bytes; it gives the bytes that are left.
  */
 export const FORGETTING = `
 local FORGOTTEN_AT_ONCE = 100
@@ -43,8 +45,9 @@ end
 `;
 
 /**
- * Functions; after RUN and FORGETTING. `open_request(request, requests, answers, arguments of OPEN_REQUEST)` opens a request and gives its
- * answer. `known_for_long(usage)` tells whether the tenant's requests, too, are what they were a minute ago.
+ * Functions; after RUN and FORGETTING. `open_request(request, requests, answers, arguments of
+ * OPEN_REQUEST)` opens a request and gives its answer. `known_for_long(usage)` tells whether the
+ * tenant's requests, too, are what they were a minute ago.
  */
 export const OPENING = `
 local LOOK_MS = 60000
@@ -76,27 +79,38 @@ end
 `;
 
 /**
- * Opens it where nobody living has it. KEYS: and the tenant's usage of sandboxes. ARGV: deadline, body, owner, ms that it is the owner's, ms that it is kept, most requests of the tenant.
- * Answers `new`, the instance that a former owner named or '', and `unsure` where requests were lost a moment ago; `in-flight`;
- * `reused`; `answered` and the answer.
+ * Opens it where nobody living has it. KEYS: and the tenant's usage of sandboxes. ARGV: deadline,
+ * body, owner, ms that it is the owner's, ms that it is kept, most requests of the tenant. Answers
+ * `new`, the instance that a former owner named or '', and `unsure` where requests were lost a
+ * moment ago; `in-flight`; `reused`; `answered` and the answer.
  */
-export const OPEN_REQUEST = defineScript('open_request', `${RUN}${FORGETTING}${OPENING}
+export const OPEN_REQUEST = defineScript(
+  'open_request',
+  `${RUN}${FORGETTING}${OPENING}
 local kind, more = open_request(KEYS[1], KEYS[2], KEYS[3], unpack(ARGV, 2))
 return { kind, more, known_for_long(KEYS[4]) and '' or 'unsure' }
-`);
+`,
+);
 
 /** Its owner lives. ARGV: deadline, owner, ms. Answers `ok`, or `lost`. */
-export const HOLD_REQUEST = defineScript('hold_request', `
+export const HOLD_REQUEST = defineScript(
+  'hold_request',
+  `
 if redis.call('HGET', KEYS[1], 'owner') ~= ARGV[2] then return {'lost'} end
 redis.call('HSET', KEYS[1], 'until', now + ARGV[3])
 return {'ok'}
-`);
+`,
+);
 
 /**
- * Keeps its answer, unless another owner has it now; the tenant's oldest go where it has more bytes of them than it may. ARGV: deadline, owner, body,
- * answer, ms that it is kept, what it counts in bytes, bytes that the tenant may have. Answers `ok` and the tenant's bytes, or `lost`. May be repeated.
+ * Keeps its answer, unless another owner has it now; the tenant's oldest go where it has more bytes
+ * of them than it may. ARGV: deadline, owner, body, answer, ms that it is kept, what it counts in
+ * bytes, bytes that the tenant may have. Answers `ok` and the tenant's bytes, or `lost`. May be
+ * repeated.
  */
-export const KEEP_ANSWER = defineScript('keep_answer', `${FORGETTING}
+export const KEEP_ANSWER = defineScript(
+  'keep_answer',
+  `${FORGETTING}
 local owner, answer = unpack(redis.call('HMGET', KEYS[1], 'owner', 'answer'))
 if answer or (owner and owner ~= ARGV[2]) then return {'lost'} end
 redis.call('DEL', KEYS[1])
@@ -109,22 +123,30 @@ redis.call('HSET', KEYS[3], KEYS[1], ARGV[6])
 redis.call('HINCRBY', KEYS[3], ':bytes', ARGV[6] - before)
 redis.call('PEXPIRE', KEYS[3], ARGV[5])
 return {'ok', forget_oldest(KEYS[2], KEYS[3], tonumber(ARGV[7]))}
-`);
+`,
+);
 
 /**
- * Forgets the tenant's oldest answers until they have no more than so many bytes, some at once. KEYS: requests of the tenant, bytes of their answers. ARGV: deadline,
- * the bytes. Answers `ok` and the bytes that are left.
+ * Forgets the tenant's oldest answers until they have no more than so many bytes, some at once.
+ * KEYS: requests of the tenant, bytes of their answers. ARGV: deadline, the bytes. Answers `ok` and
+ * the bytes that are left.
  */
-export const TRIM_ANSWERS = defineScript('trim_answers', `${FORGETTING}
+export const TRIM_ANSWERS = defineScript(
+  'trim_answers',
+  `${FORGETTING}
 forget_old(KEYS[1], KEYS[2])
 return {'ok', forget_oldest(KEYS[1], KEYS[2], tonumber(ARGV[2]))}
-`);
+`,
+);
 
 /**
- * Notes what tenants keep in bytes. KEYS: shares, their sum. ARGV: deadline, then tenant and bytes in turn. Answers `ok`, the sum, the tenant that has
- * most and its bytes; both are left out where nobody has any.
+ * Notes what tenants keep in bytes. KEYS: shares, their sum. ARGV: deadline, then tenant and bytes
+ * in turn. Answers `ok`, the sum, the tenant that has most and its bytes; both are left out where
+ * nobody has any.
  */
-export const NOTE_SHARES = defineScript('note_shares', `
+export const NOTE_SHARES = defineScript(
+  'note_shares',
+  `
 for i = 2, #ARGV, 2 do
   local before = redis.call('ZSCORE', KEYS[1], ARGV[i]) or 0
   redis.call('INCRBY', KEYS[2], string.format('%d', ARGV[i + 1] - before))
@@ -132,14 +154,17 @@ for i = 2, #ARGV, 2 do
 end
 local loudest = redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')
 return {'ok', tonumber(redis.call('GET', KEYS[2]) or 0), loudest[1], loudest[2]}
-`);
+`,
+);
 
 /**
- * Gives it up, if it is the owner's: it is nobody's. It is forgotten unless it names an instance: what
- * it claimed may have landed, and who opens it next is to look, as its mirror may not show that yet.
- * ARGV: deadline, owner. Answers `ok`. May be repeated.
+ * Gives it up, if it is the owner's: it is nobody's. It is forgotten unless it names an instance:
+ * what it claimed may have landed, and who opens it next is to look, as its mirror may not show
+ * that yet. ARGV: deadline, owner. Answers `ok`. May be repeated.
  */
-export const GIVE_UP_REQUEST = defineScript('give_up_request', `
+export const GIVE_UP_REQUEST = defineScript(
+  'give_up_request',
+  `
 if redis.call('HGET', KEYS[1], 'owner') == ARGV[2] then
   if redis.call('HEXISTS', KEYS[1], 'instance') == 1 then
     redis.call('HDEL', KEYS[1], 'owner')
@@ -150,4 +175,5 @@ if redis.call('HGET', KEYS[1], 'owner') == ARGV[2] then
   end
 end
 return {'ok'}
-`);
+`,
+);

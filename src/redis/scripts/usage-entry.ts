@@ -1,8 +1,9 @@
 /**
- * A tenant's usage of one resource is a hash: by name `amount|version|parts`, beside `:total`, `:version` (the last one given),
- * `:run` (of the server that is known to have it whole) and `:since` (when that was known). Parts are separated by commas:
- * `amount@revision` is what the record said, at which revision; `replica/attempt=amount` is a reservation. The name counts
- * with the largest of its parts. An entry without parts counts as settled.
+ * A tenant's usage of one resource is a hash: by name `amount|version|parts`, beside `:total`,
+ * `:version` (the last one given), `:run` (of the server that is known to have it whole) and
+ * `:since` (when that was known). Parts are separated by commas: `amount@revision` is what the
+ * record said, at which revision; `replica/attempt=amount` is a reservation. The name counts with
+ * the largest of its parts. An entry without parts counts as settled.
  */
 export const USAGE_ENTRY = `
 local function entry_of(key, name)

@@ -2,18 +2,37 @@ import { expect } from 'chai';
 import { eventually } from '../../support/eventually.ts';
 import { untilAnswered } from '../../support/until-answered.ts';
 import { aTenantOf, type Tenant } from './belongings.ts';
-import { aName, Clients, FILLED_MS, type RunningService, templateDocument } from './running-service.ts';
+import {
+  aName,
+  Clients,
+  FILLED_MS,
+  type RunningService,
+  templateDocument,
+} from './running-service.ts';
 
 interface Decision {
   readonly cause: string;
   readonly seen: { readonly pendingRequests: number };
-  readonly changes: readonly { readonly member: string; readonly from: number; readonly to: number; readonly outcome: string }[];
+  readonly changes: readonly {
+    readonly member: string;
+    readonly from: number;
+    readonly to: number;
+    readonly outcome: string;
+  }[];
 }
 
 /** Fast enough to be seen: what nobody asks for goes within seconds. */
 const SHORT = {
-  enabled: true, minReplicas: 0, maxReplicas: 3,
-  scaleUpPolicy: { mode: 'Aggressive', cooldownSeconds: 0, idleThresholdSeconds: 0, idleZeroQuietWindowSeconds: 10, saturationCooldownSeconds: 5 },
+  enabled: true,
+  minReplicas: 0,
+  maxReplicas: 3,
+  scaleUpPolicy: {
+    mode: 'Aggressive',
+    cooldownSeconds: 0,
+    idleThresholdSeconds: 0,
+    idleZeroQuietWindowSeconds: 10,
+    saturationCooldownSeconds: 5,
+  },
   scaleDownPolicy: { idleTimeoutSeconds: 5, stabilizationSeconds: 0, protectionWindowSeconds: 0 },
 };
 
@@ -25,15 +44,47 @@ export const autoscalingSuite = (name: string, service: () => RunningService): v
     const [template, env, member] = [aName('template'), aName('env'), aName('member')];
     let tenant: Tenant;
     const ask = () => tenant.ask();
-    const replicas = async (): Promise<unknown> => ((await ask().get(`/sandboxpools/${member}`)).json.template?.['spec'] as Readonly<Record<string, unknown>> | undefined)?.['replicas'];
+    const replicas = async (): Promise<unknown> =>
+      (
+        (await ask().get(`/sandboxpools/${member}`)).json.template?.['spec'] as
+          | Readonly<Record<string, unknown>>
+          | undefined
+      )?.['replicas'];
     const decisions = async (): Promise<readonly Decision[]> =>
-      (JSON.parse((await untilAnswered(200, () => ask().get(`/envs/${env}/autoscaling/groups/${member}/decisions`))).text) as { readonly items: readonly Decision[] }).items;
+      (
+        JSON.parse(
+          (
+            await untilAnswered(200, () =>
+              ask().get(`/envs/${env}/autoscaling/groups/${member}/decisions`),
+            )
+          ).text,
+        ) as { readonly items: readonly Decision[] }
+      ).items;
 
     before(async () => {
       tenant = await aTenantOf(service(), clients, 'sized');
-      await untilAnswered(201, () => clients.admin.post('/admin/sandbox-templates', { crdJson: templateDocument(template, service()) }));
-      await untilAnswered(201, () => ask().post('/envs', { name: env, templateRef: { name: template }, mode: 'WarmPool', overrides: {}, labels: {} }));
-      await untilAnswered(201, () => ask().post(`/envs/${env}/sandboxpools`, { name: member, replicas: 0, minReplicas: 0, maxReplicas: 3 }));
+      await untilAnswered(201, () =>
+        clients.admin.post('/admin/sandbox-templates', {
+          crdJson: templateDocument(template, service()),
+        }),
+      );
+      await untilAnswered(201, () =>
+        ask().post('/envs', {
+          name: env,
+          templateRef: { name: template },
+          mode: 'WarmPool',
+          overrides: {},
+          labels: {},
+        }),
+      );
+      await untilAnswered(201, () =>
+        ask().post(`/envs/${env}/sandboxpools`, {
+          name: member,
+          replicas: 0,
+          minReplicas: 0,
+          maxReplicas: 3,
+        }),
+      );
       await untilAnswered(200, () => ask().put(`/envs/${env}/autoscaling/groups/${member}`, SHORT));
     });
     after(async () => {
@@ -42,13 +93,27 @@ export const autoscalingSuite = (name: string, service: () => RunningService): v
     });
 
     it('grows for a claim that finds nothing, and comes back once nobody uses it', async () => {
-      const claimed = await untilAnswered(201, () => ask().post('/sandboxes', { poolName: member }), FILLED_MS);
-      await eventually(async () => (await decisions()).some(({ cause, seen }) => cause === 'demand' && seen.pendingRequests > 0), 'it says why it grew', 30_000);
+      const claimed = await untilAnswered(
+        201,
+        () => ask().post('/sandboxes', { poolName: member }),
+        FILLED_MS,
+      );
+      await eventually(
+        async () =>
+          (await decisions()).some(
+            ({ cause, seen }) => cause === 'demand' && seen.pendingRequests > 0,
+          ),
+        'it says why it grew',
+        30_000,
+      );
       expect(Number(await replicas())).to.be.within(1, 3);
 
-      await untilAnswered(200, () => ask().delete(`/sandboxes/${claimed.json.sandbox?.['sandboxId']}`));
-      await eventually(async () => await replicas() === 0, 'it is as small as it was', FILLED_MS);
-      const isGone = ({ cause, changes }: Decision): boolean => cause === 'surplus' && changes.some(({ to, outcome }) => to === 0 && outcome === 'done');
+      await untilAnswered(200, () =>
+        ask().delete(`/sandboxes/${claimed.json.sandbox?.['sandboxId']}`),
+      );
+      await eventually(async () => (await replicas()) === 0, 'it is as small as it was', FILLED_MS);
+      const isGone = ({ cause, changes }: Decision): boolean =>
+        cause === 'surplus' && changes.some(({ to, outcome }) => to === 0 && outcome === 'done');
       await eventually(async () => (await decisions()).some(isGone), 'it says why', 30_000);
     });
   });

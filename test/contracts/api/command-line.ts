@@ -7,7 +7,10 @@ import { type CliEnd, cliHere } from '../../cli/cli-support.ts';
 import { eventually } from '../../support/eventually.ts';
 import { aName, aTemplateOf, FILLED_MS, type RunningService } from './running-service.ts';
 
-/** That the command line leads an owner and an admin through all of a pool's life, each command at the next daemon. */
+/**
+ * That the command line leads an owner and an admin through all of a pool's life, each command at
+ * the next daemon.
+ */
 export const commandLineSuite = (name: string, service: () => RunningService): void => {
   describe(`the command line against ${name}`, () => {
     let folder: string;
@@ -16,14 +19,20 @@ export const commandLineSuite = (name: string, service: () => RunningService): v
     before(async () => {
       folder = mkdtempSync(join(tmpdir(), 'sandpool-cli-suite-'));
       key = await service().keyOf(aName('team'), 'ada');
-      await eventually(async () => (await ran(key, ['quotas'])).code === 0, 'what is used is counted', FILLED_MS);
+      await eventually(
+        async () => (await ran(key, ['quotas'])).code === 0,
+        'what is used is counted',
+        FILLED_MS,
+      );
     });
     after(() => rmSync(folder, { recursive: true }));
 
     const ran = (apiKey: string, args: readonly string[]): Promise<CliEnd> => {
       const { ports } = service();
       turn += 1;
-      return cliHere([...args, '--server', `http://127.0.0.1:${ports[turn % ports.length] ?? 0}`], { SANDPOOL_API_KEY: apiKey });
+      return cliHere([...args, '--server', `http://127.0.0.1:${ports[turn % ports.length] ?? 0}`], {
+        SANDPOOL_API_KEY: apiKey,
+      });
     };
     const as = async (apiKey: string, args: readonly string[]): Promise<string> => {
       const end = await ran(apiKey, args);
@@ -40,44 +49,143 @@ export const commandLineSuite = (name: string, service: () => RunningService): v
 
     it('makes a template and a pool of files, rolls a change out, and takes both away', async () => {
       const [template, pool] = [aName('template'), aName('pool')];
-      await admin('templates', 'create', '-f', aFile({ apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name: template }, spec: aTemplateOf(service()) }));
-      expect(await sandpool('templates', 'get', template, '--manifest')).to.include(`name: ${template}`);
-      await sandpool('pools', 'create', '-f', aFile({ name: pool, templateName: template, replicas: 2, updateStrategy: { autoUpdate: false } }));
-      await sandpool('wait', `pool/${pool}`, '--for', 'ready', '--timeout', `${FILLED_MS / 1_000}s`);
+      await admin(
+        'templates',
+        'create',
+        '-f',
+        aFile({
+          apiVersion: 'sandpool.dev/v1alpha1',
+          kind: 'SandboxTemplate',
+          metadata: { name: template },
+          spec: aTemplateOf(service()),
+        }),
+      );
+      expect(await sandpool('templates', 'get', template, '--manifest')).to.include(
+        `name: ${template}`,
+      );
+      await sandpool(
+        'pools',
+        'create',
+        '-f',
+        aFile({
+          name: pool,
+          templateName: template,
+          replicas: 2,
+          updateStrategy: { autoUpdate: false },
+        }),
+      );
+      await sandpool(
+        'wait',
+        `pool/${pool}`,
+        '--for',
+        'ready',
+        '--timeout',
+        `${FILLED_MS / 1_000}s`,
+      );
 
       await sandpool('pools', 'update', pool, '--memory', '80Mi');
-      expect(await sandpool('pools', 'sync-template', pool, '--preview')).to.include('memory: 80Mi');
+      expect(await sandpool('pools', 'sync-template', pool, '--preview')).to.include(
+        'memory: 80Mi',
+      );
       await sandpool('pools', 'sync-template', pool);
-      expect(await sandpool('pools', 'rollout', 'status', pool, '--watch', '--timeout', `${FILLED_MS / 1_000}s`)).to.match(new RegExp(`${pool} is rolled out: \\d of revision \\w+\n$`));
-      expect(JSON.parse(await sandpool('pools', 'get', pool, '-o', 'json'))).to.include({ memory: '80Mi' });
+      expect(
+        await sandpool(
+          'pools',
+          'rollout',
+          'status',
+          pool,
+          '--watch',
+          '--timeout',
+          `${FILLED_MS / 1_000}s`,
+        ),
+      ).to.match(new RegExp(`${pool} is rolled out: \\d of revision \\w+\n$`));
+      expect(JSON.parse(await sandpool('pools', 'get', pool, '-o', 'json'))).to.include({
+        memory: '80Mi',
+      });
 
       await sandpool('pools', 'delete', pool);
-      await eventually(async () => (await ran(service().adminKey, ['templates', 'delete', template])).code === 0, 'the template goes, once its pool has gone', FILLED_MS);
+      await eventually(
+        async () => (await ran(service().adminKey, ['templates', 'delete', template])).code === 0,
+        'the template goes, once its pool has gone',
+        FILLED_MS,
+      );
     });
 
     it('makes an env with two members, changes it, sets what sizes it, and takes it away', async () => {
-      const [template, env, small, big] = [aName('template'), aName('env'), aName('small'), aName('big')];
+      const [template, env, small, big] = [
+        aName('template'),
+        aName('env'),
+        aName('small'),
+        aName('big'),
+      ];
       const timeout = ['--timeout', `${FILLED_MS / 1_000}s`];
-      await admin('templates', 'create', '-f', aFile({ apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name: template }, spec: aTemplateOf(service()) }));
+      await admin(
+        'templates',
+        'create',
+        '-f',
+        aFile({
+          apiVersion: 'sandpool.dev/v1alpha1',
+          kind: 'SandboxTemplate',
+          metadata: { name: template },
+          spec: aTemplateOf(service()),
+        }),
+      );
       await sandpool('envs', 'create', env, '--template', template);
-      await sandpool('envs', 'members', 'add', env, '--name', small, '--replicas', '2', '--max-replicas', '4');
-      await sandpool('envs', 'members', 'add', env, '--name', big, '--replicas', '1', '--group', small, '--priority', '-1');
-      expect(await sandpool('envs', 'status', env, '--watch', ...timeout)).to.match(new RegExp(`${env} is as it should: \\d idle, 0 running\n$`));
+      await sandpool(
+        'envs',
+        'members',
+        'add',
+        env,
+        '--name',
+        small,
+        '--replicas',
+        '2',
+        '--max-replicas',
+        '4',
+      );
+      await sandpool(
+        'envs',
+        'members',
+        'add',
+        env,
+        '--name',
+        big,
+        '--replicas',
+        '1',
+        '--group',
+        small,
+        '--priority',
+        '-1',
+      );
+      expect(await sandpool('envs', 'status', env, '--watch', ...timeout)).to.match(
+        new RegExp(`${env} is as it should: \\d idle, 0 running\n$`),
+      );
 
       await sandpool('envs', 'update', env, '--idle-timeout', '20m', '--label', 'for=tests');
-      expect(await sandpool('envs', 'sync', env)).to.equal(`${env}: 2 members synced with template ${template}\n`);
+      expect(await sandpool('envs', 'sync', env)).to.equal(
+        `${env}: 2 members synced with template ${template}\n`,
+      );
       await sandpool('envs', 'groups', 'set', env, small, '--mode', 'Moderate', '--enabled', 'off');
       await sandpool('envs', 'status', env, '--watch', ...timeout);
-      expect(await sandpool('envs', 'explain', env)).to.include(`env ${env} should have 3 instances`).and.include(`group ${small} is off`);
-      expect((await ran(key, ['pools', 'update', small, '--memory', '80Mi'])).stderr).to.include(`sandpool envs members update ${env} ${small}`);
+      expect(await sandpool('envs', 'explain', env))
+        .to.include(`env ${env} should have 3 instances`)
+        .and.include(`group ${small} is off`);
+      expect((await ran(key, ['pools', 'update', small, '--memory', '80Mi'])).stderr).to.include(
+        `sandpool envs members update ${env} ${small}`,
+      );
 
       await sandpool('envs', 'members', 'remove', env, big);
       await sandpool('envs', 'delete', env, '--force');
-      await eventually(async () => (await ran(service().adminKey, ['templates', 'delete', template])).code === 0, 'the template goes, once all of the env has gone', FILLED_MS);
+      await eventually(
+        async () => (await ran(service().adminKey, ['templates', 'delete', template])).code === 0,
+        'the template goes, once all of the env has gone',
+        FILLED_MS,
+      );
     });
 
     it('shows what there is to choose from, and how much', async () => {
-      for (const command of ['instance-types', 'volumes', 'clusters', 'features', 'quotas']) expect(await sandpool(command), command).to.match(/^[A-Z]+ /);
+      for (const command of ['instance-types', 'volumes', 'clusters', 'features', 'quotas'])
+        expect(await sandpool(command), command).to.match(/^[A-Z]+ /);
       expect(await admin('stats')).to.match(/^all +\d+$/m);
     });
   });

@@ -1,21 +1,46 @@
 import { expect } from 'chai';
 import { isDeepStrictEqual } from 'node:util';
 import { v7 as uuidV7 } from 'uuid';
-import { type DocumentedOperation, documentedOperations } from '../../support/documented-answers.ts';
+import {
+  type DocumentedOperation,
+  documentedOperations,
+} from '../../support/documented-answers.ts';
 import { eventually } from '../../support/eventually.ts';
 import { untilAnswered } from '../../support/until-answered.ts';
 import type { HttpAnswer, HttpClient } from '../../support/http-client.ts';
 import { aTenantOf, type Tenant } from './belongings.ts';
-import { aName, aPoolOf, aTemplateOf, claimedFrom, Clients, filled, type RunningService, templateDocument } from './running-service.ts';
+import {
+  aName,
+  aPoolOf,
+  aTemplateOf,
+  claimedFrom,
+  Clients,
+  filled,
+  type RunningService,
+  templateDocument,
+} from './running-service.ts';
 
-const NO_KEY = { error: 'API key required for this operation', errorCode: 'API_KEY_REQUIRED', detail: null };
+const NO_KEY = {
+  error: 'API key required for this operation',
+  errorCode: 'API_KEY_REQUIRED',
+  detail: null,
+};
 const BAD_KEY = { error: 'invalid API key', errorCode: 'INVALID_API_KEY' };
-const SANDBOX_GONE = { error: 'sandbox not found or already terminated', errorCode: 'SANDBOX_NOT_FOUND' };
+const SANDBOX_GONE = {
+  error: 'sandbox not found or already terminated',
+  errorCode: 'SANDBOX_NOT_FOUND',
+};
 const POOL_GONE = { error: 'pool not found', errorCode: 'POOL_NOT_FOUND' };
-const TEMPLATE_GONE = { error: 'sandbox template not found', errorCode: 'SANDBOX_TEMPLATE_NOT_FOUND' };
+const TEMPLATE_GONE = {
+  error: 'sandbox template not found',
+  errorCode: 'SANDBOX_TEMPLATE_NOT_FOUND',
+};
 const MOST_BYTES = 2 ** 20;
 
-/** Each error of the contract that a request alone can bring about: status, message, code and detail, field by field. */
+/**
+ * Each error of the contract that a request alone can bring about: status, message, code and
+ * detail, field by field.
+ */
 export const errorTableSuite = (name: string, service: () => RunningService): void => {
   describe(`the errors of the API: ${name}`, function () {
     this.timeout(120_000);
@@ -27,7 +52,9 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
     const unknown = (): string => uuidV7();
     let addresses = 0;
     /** From an address of its own: after 20 rejected keys one is told to wait. */
-    const fromElsewhere = (): Readonly<Record<string, string>> => ({ 'X-Forwarded-For': `192.0.2.${(addresses += 1) % 250}` });
+    const fromElsewhere = (): Readonly<Record<string, string>> => ({
+      'X-Forwarded-For': `192.0.2.${(addresses += 1) % 250}`,
+    });
 
     before(async () => {
       tenant = await aTenantOf(service(), clients, 'errors');
@@ -41,7 +68,9 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
     });
 
     describe('401 and 403', () => {
-      for (const documented of documentedOperations.filter(({ operation }) => JSON.stringify(operation['security']) !== '[]')) {
+      for (const documented of documentedOperations.filter(
+        ({ operation }) => JSON.stringify(operation['security']) !== '[]',
+      )) {
         it(`${documented.method} ${documented.path} needs a key that is good`, async () => {
           const without = await sendTo(clients.anyone, documented);
           expect([without.status, bodyOf(without)]).to.deep.equal([401, NO_KEY]);
@@ -53,32 +82,65 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
         });
       }
 
-      for (const documented of documentedOperations.filter(({ operation }) => JSON.stringify(operation['security']).includes('Admin'))) {
+      for (const documented of documentedOperations.filter(({ operation }) =>
+        JSON.stringify(operation['security']).includes('Admin'),
+      )) {
         it(`${documented.method} ${documented.path} needs an admin's`, async () => {
           const { status, text } = await sendTo(ask(), documented);
-          expect([status, JSON.parse(text)]).to.deep.equal([403, { error: 'this operation needs a key with the admin role', errorCode: 'ADMIN_REQUIRED' }]);
+          expect([status, JSON.parse(text)]).to.deep.equal([
+            403,
+            {
+              error: 'this operation needs a key with the admin role',
+              errorCode: 'ADMIN_REQUIRED',
+            },
+          ]);
         });
       }
 
       it('an expired and a revoked key are refused like an unknown one', async () => {
         const made = async (more: object) => (await ask().post('/api-keys', more)).json;
-        const [revoked, brief] = [await made({}), await made({ expiresAt: new Date(Date.now() + 5_000).toISOString() })];
+        const [revoked, brief] = [
+          await made({}),
+          await made({ expiresAt: new Date(Date.now() + 5_000).toISOString() }),
+        ];
         await ask().delete(`/api-keys/${revoked.keyId}`);
         for (const { apiKey = '' } of [revoked, brief]) {
-          await eventually(async () => (await clients.with(apiKey).get('/sandboxes', { headers: fromElsewhere() })).status === 401, 'it is refused', 20_000);
+          await eventually(
+            async () =>
+              (await clients.with(apiKey).get('/sandboxes', { headers: fromElsewhere() }))
+                .status === 401,
+            'it is refused',
+            20_000,
+          );
           for (const _ of service().ports) {
-            await eventually(async () => (await clients.with(apiKey).get('/sandboxes', { headers: fromElsewhere() })).status === 401, 'so it is everywhere', 20_000);
-            expect(bodyOf(await clients.with(apiKey).get('/sandboxes', { headers: fromElsewhere() }))).to.deep.equal(BAD_KEY);
+            await eventually(
+              async () =>
+                (await clients.with(apiKey).get('/sandboxes', { headers: fromElsewhere() }))
+                  .status === 401,
+              'so it is everywhere',
+              20_000,
+            );
+            expect(
+              bodyOf(await clients.with(apiKey).get('/sandboxes', { headers: fromElsewhere() })),
+            ).to.deep.equal(BAD_KEY);
           }
         }
       });
 
-      it('an admin\'s filters and fields are named to who may not use them', async () => {
+      it("an admin's filters and fields are named to who may not use them", async () => {
         for (const [field, answer] of [
-          ['all', await ask().get('/sandboxes?all=true')], ['namespace', await ask().get('/sandboxes?namespace=x')], ['team', await ask().get('/sandboxes?team=x')],
-          ['user', await ask().get('/sandboxes?user=x')], ['all', await ask().get('/sandboxpools?all=true')], ['role', await ask().post('/api-keys', { role: 'admin' })],
+          ['all', await ask().get('/sandboxes?all=true')],
+          ['namespace', await ask().get('/sandboxes?namespace=x')],
+          ['team', await ask().get('/sandboxes?team=x')],
+          ['user', await ask().get('/sandboxes?user=x')],
+          ['all', await ask().get('/sandboxpools?all=true')],
+          ['role', await ask().post('/api-keys', { role: 'admin' })],
         ] as const) {
-          expect([answer.status, answer.json.errorCode, answer.json.detail], field).to.deep.equal([403, 'ADMIN_REQUIRED', { field }]);
+          expect([answer.status, answer.json.errorCode, answer.json.detail], field).to.deep.equal([
+            403,
+            'ADMIN_REQUIRED',
+            { field },
+          ]);
         }
       });
 
@@ -86,122 +148,240 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
         const headers = { 'X-Forwarded-For': '198.51.100.7' };
         const bad = clients.with('nonsense');
         let answer = await bad.get('/sandboxes', { headers });
-        for (let n = 0; n < 30 && answer.status !== 429; n += 1) answer = await bad.get('/sandboxes', { headers });
+        for (let n = 0; n < 30 && answer.status !== 429; n += 1)
+          answer = await bad.get('/sandboxes', { headers });
         expectRetry(answer, 429, 'RATE_LIMITED');
         expect((await ask().get('/sandboxes', { headers })).status).to.equal(200);
       });
     });
 
     describe('400, and what is not taken', () => {
-      it('a claim without poolName, in the contract\'s words and without detail', async () => {
+      it("a claim without poolName, in the contract's words and without detail", async () => {
         for (const body of [{}, undefined]) {
           const answer = await ask().post('/sandboxes', body);
-          expect([answer.status, bodyOf(answer)]).to.deep.equal([400, { error: 'poolName is required', errorCode: 'INVALID_ARGUMENT' }]);
+          expect([answer.status, bodyOf(answer)]).to.deep.equal([
+            400,
+            { error: 'poolName is required', errorCode: 'INVALID_ARGUMENT' },
+          ]);
         }
       });
 
       it('a field that does not fit is named, with what there is to choose from', async () => {
         for (const [answer, detail] of [
           [await ask().post('/sandboxes', { poolName: 7 }), { field: 'poolName' }],
-          [await ask().post('/sandboxes', { poolName: pool, waitTimeoutSeconds: 301 }), { field: 'waitTimeoutSeconds' }],
-          [await ask().post('/sandboxes', { poolName: `local::${pool}//image` }), { field: 'poolName' }],
-          [await ask().get('/sandboxes?limit=0'), { field: 'limit' }], [await ask().get('/sandboxes?limit=1001'), { field: 'limit' }], [await ask().get('/sandboxes?offset=-1'), { field: 'offset' }],
-          [await ask().post('/sandboxpools', { name: aName('pool'), replicas: -1, templateName: 'x' }), { field: 'replicas' }],
+          [
+            await ask().post('/sandboxes', { poolName: pool, waitTimeoutSeconds: 301 }),
+            { field: 'waitTimeoutSeconds' },
+          ],
+          [
+            await ask().post('/sandboxes', { poolName: `local::${pool}//image` }),
+            { field: 'poolName' },
+          ],
+          [await ask().get('/sandboxes?limit=0'), { field: 'limit' }],
+          [await ask().get('/sandboxes?limit=1001'), { field: 'limit' }],
+          [await ask().get('/sandboxes?offset=-1'), { field: 'offset' }],
+          [
+            await ask().post('/sandboxpools', {
+              name: aName('pool'),
+              replicas: -1,
+              templateName: 'x',
+            }),
+            { field: 'replicas' },
+          ],
           [await ask().post('/sandboxpools', { name: aName('pool') }), { field: 'templateName' }],
-          [await ask().post('/sandboxpools', { name: aName('pool'), template: aTemplateOf(service()), overrides: { podCreationImagePolicy: 'Never' } }),
-            { field: 'overrides.podCreationImagePolicy', allowed: ['PoolDefaultImage', 'EnvOverrideImage'] }],
-          [await admin().post('/admin/api-keys', { team: 'x', user: 'y', role: 'boss' }), { field: 'role', allowed: ['user', 'admin'] }],
+          [
+            await ask().post('/sandboxpools', {
+              name: aName('pool'),
+              template: aTemplateOf(service()),
+              overrides: { podCreationImagePolicy: 'Never' },
+            }),
+            {
+              field: 'overrides.podCreationImagePolicy',
+              allowed: ['PoolDefaultImage', 'EnvOverrideImage'],
+            },
+          ],
+          [
+            await admin().post('/admin/api-keys', { team: 'x', user: 'y', role: 'boss' }),
+            { field: 'role', allowed: ['user', 'admin'] },
+          ],
           [await admin().put('/admin/quotas/x/y', { sandboxes: -1 }), { field: 'sandboxes' }],
         ] as const) {
-          expect([answer.status, answer.json.errorCode, answer.json.detail], answer.text).to.deep.equal([400, 'INVALID_ARGUMENT', detail]);
+          expect(
+            [answer.status, answer.json.errorCode, answer.json.detail],
+            answer.text,
+          ).to.deep.equal([400, 'INVALID_ARGUMENT', detail]);
         }
       });
 
       it('405 with the methods there are, 413, 415, 422 and 412', async () => {
         const patched = await ask().send('PATCH', '/sandboxes');
-        expect([patched.status, patched.json.errorCode, patched.headers['allow']?.split(', ').sort()]).to.deep.equal([405, 'METHOD_NOT_ALLOWED', ['GET', 'HEAD', 'POST']]);
-        const large = await ask().post('/sandboxes', undefined, { raw: `{"poolName":"${'x'.repeat(MOST_BYTES)}"}` });
+        expect([
+          patched.status,
+          patched.json.errorCode,
+          patched.headers['allow']?.split(', ').sort(),
+        ]).to.deep.equal([405, 'METHOD_NOT_ALLOWED', ['GET', 'HEAD', 'POST']]);
+        const large = await ask().post('/sandboxes', undefined, {
+          raw: `{"poolName":"${'x'.repeat(MOST_BYTES)}"}`,
+        });
         expect([large.status, large.json.errorCode]).to.deep.equal([413, 'PAYLOAD_TOO_LARGE']);
-        const largeDocument = await admin().post('/admin/sandbox-templates', { crdJson: ' '.repeat(256 * 1_024 + 1) });
-        expect([largeDocument.status, largeDocument.json.errorCode]).to.deep.equal([413, 'PAYLOAD_TOO_LARGE']);
-        const typed = await ask().post('/sandboxes', undefined, { raw: '<poolName/>', headers: { 'Content-Type': 'application/xml' } });
+        const largeDocument = await admin().post('/admin/sandbox-templates', {
+          crdJson: ' '.repeat(256 * 1_024 + 1),
+        });
+        expect([largeDocument.status, largeDocument.json.errorCode]).to.deep.equal([
+          413,
+          'PAYLOAD_TOO_LARGE',
+        ]);
+        const typed = await ask().post('/sandboxes', undefined, {
+          raw: '<poolName/>',
+          headers: { 'Content-Type': 'application/xml' },
+        });
         expect([typed.status, typed.json.errorCode]).to.deep.equal([415, 'UNSUPPORTED_MEDIA_TYPE']);
         const headers = { 'Idempotency-Key': aName('once') };
-        const { json: { keyId } } = await ask().post('/api-keys', { name: aName('key') }, { headers });
+        const {
+          json: { keyId },
+        } = await ask().post('/api-keys', { name: aName('key') }, { headers });
         const reused = await ask().post('/api-keys', { name: aName('key') }, { headers });
-        expect([reused.status, reused.json.errorCode]).to.deep.equal([422, 'IDEMPOTENCY_KEY_REUSED']);
+        expect([reused.status, reused.json.errorCode]).to.deep.equal([
+          422,
+          'IDEMPOTENCY_KEY_REUSED',
+        ]);
         await ask().delete(`/api-keys/${keyId}`);
-        const stale = await ask().put(`/sandboxpools/${pool}`, { replicas: 1 }, { headers: { 'If-Match': '"another-000000"' } });
+        const stale = await ask().put(
+          `/sandboxpools/${pool}`,
+          { replicas: 1 },
+          { headers: { 'If-Match': '"another-000000"' } },
+        );
         expect([stale.status, stale.json.errorCode]).to.deep.equal([412, 'PRECONDITION_FAILED']);
       });
 
       it('what this deployment does not have: 501 with the field', async () => {
-        const body = { name: aName('pool'), template: aTemplateOf(service()), instanceType: 'small' };
-        for (const answer of [await ask().post('/sandboxpools', body), await ask().put(`/sandboxpools/${pool}`, { instanceType: 'small' })]) {
-          expect([answer.status, bodyOf(answer)]).to.deep.equal([501, { error: 'instanceType: this deployment has no instance types', errorCode: 'FEATURE_DISABLED', detail: { field: 'instanceType' } }]);
+        const body = {
+          name: aName('pool'),
+          template: aTemplateOf(service()),
+          instanceType: 'small',
+        };
+        for (const answer of [
+          await ask().post('/sandboxpools', body),
+          await ask().put(`/sandboxpools/${pool}`, { instanceType: 'small' }),
+        ]) {
+          expect([answer.status, bodyOf(answer)]).to.deep.equal([
+            501,
+            {
+              error: 'instanceType: this deployment has no instance types',
+              errorCode: 'FEATURE_DISABLED',
+              detail: { field: 'instanceType' },
+            },
+          ]);
         }
       });
     });
 
     describe('404', () => {
-      for (const documented of documentedOperations.filter(({ path }) => path.includes('{sandboxId}'))) {
+      for (const documented of documentedOperations.filter(({ path }) =>
+        path.includes('{sandboxId}'),
+      )) {
         it(`${documented.method} ${documented.path} of no sandbox`, async () => {
           for (const id of [unknown(), `local.${unknown()}`, 'nonsense', 'x'.repeat(300)]) {
             const answer = await sendTo(ask(), documented, {}, { sandboxId: id });
             expect([answer.status, bodyOf(answer)], id).to.deep.equal([404, SANDBOX_GONE]);
           }
           const far = await sendTo(ask(), documented, {}, { sandboxId: `faraway.${unknown()}` });
-          expect([far.status, far.json.errorCode], far.text).to.deep.equal([404, 'CLUSTER_NOT_FOUND']);
+          expect([far.status, far.json.errorCode], far.text).to.deep.equal([
+            404,
+            'CLUSTER_NOT_FOUND',
+          ]);
         });
       }
 
-      for (const documented of documentedOperations.filter(({ path }) => path.startsWith('/sandboxpools/{name}'))) {
+      for (const documented of documentedOperations.filter(({ path }) =>
+        path.startsWith('/sandboxpools/{name}'),
+      )) {
         it(`${documented.method} ${documented.path} of no pool`, async () => {
           for (const of of [aName('pool'), `local::${aName('pool')}`, 'No_Label']) {
             const answer = await sendTo(ask(), documented, {}, { name: of });
             expect([answer.status, bodyOf(answer)], of).to.deep.equal([404, POOL_GONE]);
           }
           const far = await sendTo(ask(), documented, {}, { name: `faraway::${pool}` });
-          expect([far.status, far.json.errorCode], far.text).to.deep.equal([404, 'CLUSTER_NOT_FOUND']);
+          expect([far.status, far.json.errorCode], far.text).to.deep.equal([
+            404,
+            'CLUSTER_NOT_FOUND',
+          ]);
         });
       }
 
-      for (const documented of documentedOperations.filter(({ path }) => path.includes('sandbox-templates/{name}'))) {
+      for (const documented of documentedOperations.filter(({ path }) =>
+        path.includes('sandbox-templates/{name}'),
+      )) {
         it(`${documented.method} ${documented.path} of no template`, async () => {
           const answer = await sendTo(admin(), documented, {}, { name: aName('none') });
           expect([answer.status, bodyOf(answer)]).to.deep.equal([404, TEMPLATE_GONE]);
         });
       }
 
-      for (const documented of documentedOperations.filter(({ path }) => /api-keys\/\{/.test(path))) {
+      for (const documented of documentedOperations.filter(({ path }) =>
+        /api-keys\/\{/.test(path),
+      )) {
         it(`${documented.method} ${documented.path} of no key`, async () => {
-          const answer = await sendTo(admin(), documented, {}, { keyId: 'AAAAAAAAAAAAAAAA', name: 'errors/none', namespace: 'errors', shortName: 'none' });
-          expect([answer.status, bodyOf(answer)]).to.deep.equal([404, { error: 'API key not found', errorCode: 'API_KEY_NOT_FOUND' }]);
+          const answer = await sendTo(
+            admin(),
+            documented,
+            {},
+            {
+              keyId: 'AAAAAAAAAAAAAAAA',
+              name: 'errors/none',
+              namespace: 'errors',
+              shortName: 'none',
+            },
+          );
+          expect([answer.status, bodyOf(answer)]).to.deep.equal([
+            404,
+            { error: 'API key not found', errorCode: 'API_KEY_NOT_FOUND' },
+          ]);
         });
       }
 
       it('a claim from no pool, with those there are and a hint', async () => {
         const { namespace } = (await ask().get(`/sandboxpools/${pool}`)).json.template ?? {};
-        await eventually(async () => {
-          const answer = await ask().post('/sandboxes', { poolName: aName('pool') });
-          const { hint, ...detail } = answer.json.detail ?? {};
-          expect([answer.status, { error: answer.json.error, errorCode: answer.json.errorCode }]).to.deep.equal([404, POOL_GONE]);
-          expect(hint).to.be.a('string').that.includes('/v1/');
-          return isDeepStrictEqual(detail, { availablePools: [{ name: pool, namespace, idle: 1, running: 0, starting: 0 }] });
-        }, 'its own pool is named, with its counts', 30_000);
+        await eventually(
+          async () => {
+            const answer = await ask().post('/sandboxes', { poolName: aName('pool') });
+            const { hint, ...detail } = answer.json.detail ?? {};
+            expect([
+              answer.status,
+              { error: answer.json.error, errorCode: answer.json.errorCode },
+            ]).to.deep.equal([404, POOL_GONE]);
+            expect(hint).to.be.a('string').that.includes('/v1/');
+            return isDeepStrictEqual(detail, {
+              availablePools: [{ name: pool, namespace, idle: 1, running: 0, starting: 0 }],
+            });
+          },
+          'its own pool is named, with its counts',
+          30_000,
+        );
         const far = await ask().post('/sandboxes', { poolName: `faraway::${pool}` });
         expect([far.status, far.json.errorCode]).to.deep.equal([404, 'CLUSTER_NOT_FOUND']);
       });
 
       it('a pool of no template, with those there are and a hint', async () => {
         const template = aName('template');
-        await admin().post('/admin/sandbox-templates', { crdJson: templateDocument(template, service()) });
+        await admin().post('/admin/sandbox-templates', {
+          crdJson: templateDocument(template, service()),
+        });
         await eventually(async () => {
-          const answer = await ask().post('/sandboxpools', { name: aName('pool'), templateName: aName('none') });
+          const answer = await ask().post('/sandboxpools', {
+            name: aName('pool'),
+            templateName: aName('none'),
+          });
           const { hint, availableTemplates, ...rest } = answer.json.detail ?? {};
-          expect([answer.status, { error: answer.json.error, errorCode: answer.json.errorCode }, rest]).to.deep.equal([404, TEMPLATE_GONE, {}]);
+          expect([
+            answer.status,
+            { error: answer.json.error, errorCode: answer.json.errorCode },
+            rest,
+          ]).to.deep.equal([404, TEMPLATE_GONE, {}]);
           expect(hint).to.be.a('string').that.is.not.empty;
-          const found = (availableTemplates as readonly Readonly<Record<string, unknown>>[]).find((each) => each['name'] === template);
+          const found = (availableTemplates as readonly Readonly<Record<string, unknown>>[]).find(
+            (each) => each['name'] === template,
+          );
           if (found) expect(found).to.deep.equal({ name: template, description: 'made over REST' });
           return found !== undefined;
         }, 'the new one is among them');
@@ -211,10 +391,18 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
 
     describe('409, 429 and 503', () => {
       it('what exists: a pool, a key, a template', async () => {
-        const again = await ask().post('/sandboxpools', { name: pool, template: aTemplateOf(service()) });
-        expect([again.status, bodyOf(again)]).to.deep.equal([409, { error: 'pool already exists', errorCode: 'ALREADY_EXISTS' }]);
+        const again = await ask().post('/sandboxpools', {
+          name: pool,
+          template: aTemplateOf(service()),
+        });
+        expect([again.status, bodyOf(again)]).to.deep.equal([
+          409,
+          { error: 'pool already exists', errorCode: 'ALREADY_EXISTS' },
+        ]);
         const key = aName('key');
-        const { json: { keyId } } = await ask().post('/api-keys', { name: key });
+        const {
+          json: { keyId },
+        } = await ask().post('/api-keys', { name: key });
         const second = await ask().post('/api-keys', { name: key });
         expect([second.status, second.json.errorCode]).to.deep.equal([409, 'ALREADY_EXISTS']);
         await ask().delete(`/api-keys/${keyId}`);
@@ -227,35 +415,71 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
       });
 
       it('a sandbox that is not Running: no commands, no tokens', async () => {
-        const listed = async () => (await ask().get(`/sandboxes?phase=Idle&poolName=${pool}`)).json.items ?? [];
-        await eventually(async () => (await listed()).length === 1, 'an idle one is listed', 30_000);
+        const listed = async () =>
+          (await ask().get(`/sandboxes?phase=Idle&poolName=${pool}`)).json.items ?? [];
+        await eventually(
+          async () => (await listed()).length === 1,
+          'an idle one is listed',
+          30_000,
+        );
         const path = `/sandboxes/${String((await listed())[0]?.['sandboxId'])}`;
-        for (const answer of [await ask().post(`${path}/exec`, { command: 'true' }), await ask().post(`${path}/exec-token`), await ask().put(`${path}/idle-timeout`, { idleTimeout: '5m' })]) {
-          expect([answer.status, bodyOf(answer)]).to.deep.equal([409, { error: 'the sandbox is Idle, not Running', errorCode: 'SANDBOX_NOT_RUNNING' }]);
+        for (const answer of [
+          await ask().post(`${path}/exec`, { command: 'true' }),
+          await ask().post(`${path}/exec-token`),
+          await ask().put(`${path}/idle-timeout`, { idleTimeout: '5m' }),
+        ]) {
+          expect([answer.status, bodyOf(answer)]).to.deep.equal([
+            409,
+            { error: 'the sandbox is Idle, not Running', errorCode: 'SANDBOX_NOT_RUNNING' },
+          ]);
         }
       });
 
       it('a template in use, with its pools', async () => {
         const template = aName('template');
-        await admin().post('/admin/sandbox-templates', { crdJson: templateDocument(template, service()) });
-        const made = await ask().post('/sandboxpools', { name: template, templateName: template, replicas: 0 });
+        await admin().post('/admin/sandbox-templates', {
+          crdJson: templateDocument(template, service()),
+        });
+        const made = await ask().post('/sandboxpools', {
+          name: template,
+          templateName: template,
+          replicas: 0,
+        });
         expect(made.status, made.text).to.equal(201);
         const answer = await admin().delete(`/admin/sandbox-templates/${template}`);
-        expect([answer.status, answer.json.errorCode, answer.json.detail]).to.deep.equal([409, 'TEMPLATE_IN_USE', { pools: [{ name: template, namespace: made.json.template?.['namespace'] }] }]);
+        expect([answer.status, answer.json.errorCode, answer.json.detail]).to.deep.equal([
+          409,
+          'TEMPLATE_IN_USE',
+          { pools: [{ name: template, namespace: made.json.template?.['namespace'] }] },
+        ]);
         await ask().delete(`/sandboxpools/${template}`);
-        await eventually(async () => (await admin().delete(`/admin/sandbox-templates/${template}`)).status === 200, 'it can go then', 30_000);
+        await eventually(
+          async () => (await admin().delete(`/admin/sandbox-templates/${template}`)).status === 200,
+          'it can go then',
+          30_000,
+        );
       });
 
       it('no idle instance, with the counts, a hint and when to come again; a repetition of who waits is in flight', async () => {
         const id = await claimedFrom(ask, pool);
-        await eventually(async () => {
-          const answer = await ask().post('/sandboxes', { poolName: pool });
-          const { hint, ...counts } = answer.json.detail ?? {};
-          expectRetry(answer, 429, 'POOL_EXHAUSTED');
-          expect(answer.json.error).to.equal('no idle pods available in pool');
-          expect(hint).to.be.a('string').that.includes('/v1/');
-          return isDeepStrictEqual(counts, { idle: 0, running: 1, starting: 0, stopping: 0, failed: 0 });
-        }, 'its counts are these', 30_000);
+        await eventually(
+          async () => {
+            const answer = await ask().post('/sandboxes', { poolName: pool });
+            const { hint, ...counts } = answer.json.detail ?? {};
+            expectRetry(answer, 429, 'POOL_EXHAUSTED');
+            expect(answer.json.error).to.equal('no idle pods available in pool');
+            expect(hint).to.be.a('string').that.includes('/v1/');
+            return isDeepStrictEqual(counts, {
+              idle: 0,
+              running: 1,
+              starting: 0,
+              stopping: 0,
+              failed: 0,
+            });
+          },
+          'its counts are these',
+          30_000,
+        );
 
         const headers = { 'Idempotency-Key': aName('once') };
         const body = { poolName: pool, waitTimeoutSeconds: 60 };
@@ -265,8 +489,16 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
           return answer.status === 422 ? await waits() : answer;
         };
         const waiting = waits();
-        await eventually(async () => (await ask().post('/sandboxes', { poolName: pool }, { headers })).status === 422, 'it waits');
-        expectRetry(await ask().post('/sandboxes', body, { headers }), 409, 'IDEMPOTENCY_IN_FLIGHT');
+        await eventually(
+          async () =>
+            (await ask().post('/sandboxes', { poolName: pool }, { headers })).status === 422,
+          'it waits',
+        );
+        expectRetry(
+          await ask().post('/sandboxes', body, { headers }),
+          409,
+          'IDEMPOTENCY_IN_FLIGHT',
+        );
         await ask().delete(`/sandboxes/${id}`);
         const served = await waiting;
         expect(served.status, served.text).to.equal(201);
@@ -276,51 +508,138 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
 
       it('a quota: of sandboxes with errCode, message and retryAfter, of pools and replicas with errCode alone', async () => {
         const quotas = `/admin/quotas/${tenant.team}/${tenant.user}`;
-        expect((await admin().put(quotas, { sandboxes: 0, pools: 1, replicas: 1 })).status).to.equal(200);
-        for (const _ of service().ports) await untilAnswered(200, () => admin().get(quotas)); // each goes by it then
+        expect(
+          (await admin().put(quotas, { sandboxes: 0, pools: 1, replicas: 1 })).status,
+        ).to.equal(200);
+        // each goes by it then
+        for (const _ of service().ports) await untilAnswered(200, () => admin().get(quotas));
         const claim = await ask().post('/sandboxes', { poolName: pool });
         expectRetry(claim, 429, 'QUOTA_EXCEEDED');
         expect(claim.json.error).to.equal('scale failed');
-        expect(claim.json.detail).to.have.all.keys('errCode', 'message', 'retryAfter').and.include({ errCode: 'QUOTA_EXCEEDED', retryAfter: Number(claim.headers['retry-after']) });
+        expect(claim.json.detail)
+          .to.have.all.keys('errCode', 'message', 'retryAfter')
+          .and.include({
+            errCode: 'QUOTA_EXCEEDED',
+            retryAfter: Number(claim.headers['retry-after']),
+          });
         const body = { name: aName('pool'), replicas: 0, template: aTemplateOf(service()) };
-        for (const answer of [await ask().post('/sandboxpools', body), await ask().put(`/sandboxpools/${pool}`, { replicas: 2 })]) {
+        for (const answer of [
+          await ask().post('/sandboxpools', body),
+          await ask().put(`/sandboxpools/${pool}`, { replicas: 2 }),
+        ]) {
           expectRetry(answer, 429, 'QUOTA_EXCEEDED');
-          expect(bodyOf(answer)).to.deep.equal({ error: 'scale failed', errorCode: 'QUOTA_EXCEEDED', detail: { errCode: 'QUOTA_EXCEEDED' } });
+          expect(bodyOf(answer)).to.deep.equal({
+            error: 'scale failed',
+            errorCode: 'QUOTA_EXCEEDED',
+            detail: { errCode: 'QUOTA_EXCEEDED' },
+          });
         }
         await admin().put(quotas, { sandboxes: 100, pools: 50, replicas: 100 });
       });
 
-      it('of envs: what is not there, is taken, is the env\'s to say, or still runs', async () => {
+      it("of envs: what is not there, is taken, is the env's to say, or still runs", async () => {
         const [template, env, member] = [aName('template'), aName('env'), aName('member')];
-        await untilAnswered(201, () => admin().post('/admin/sandbox-templates', { crdJson: templateDocument(template, service()) }));
+        await untilAnswered(201, () =>
+          admin().post('/admin/sandbox-templates', {
+            crdJson: templateDocument(template, service()),
+          }),
+        );
         const shell = { name: env, templateRef: { name: template }, mode: 'WarmPool' };
         await untilAnswered(201, () => ask().post('/envs', shell));
-        await untilAnswered(201, () => ask().post(`/envs/${env}/sandboxpools`, { name: member, replicas: 1 }));
+        await untilAnswered(201, () =>
+          ask().post(`/envs/${env}/sandboxpools`, { name: member, replicas: 1 }),
+        );
 
         for (const [answer, status, body] of [
-          [await ask().get('/envs/none'), 404, { error: 'env not found', errorCode: 'ENV_NOT_FOUND' }],
-          [await ask().put(`/envs/${env}/sandboxpools/none`, {}), 404, { error: 'env member not found', errorCode: 'ENV_MEMBER_NOT_FOUND' }],
-          [await ask().get(`/envs/${env}/autoscaling/groups/none`), 404, { error: 'autoscaling group not found', errorCode: 'AUTOSCALING_GROUP_NOT_FOUND' }],
-          [await ask().post('/envs', shell), 409, { error: 'env already exists', errorCode: 'ALREADY_EXISTS' }],
-          [await ask().post(`/envs/${env}/sandboxpools`, { name: member }), 409, { error: 'pool already exists', errorCode: 'ALREADY_EXISTS' }],
-          [await ask().post(`/envs/${env}/sandboxpools`, { clusterID: 'elsewhere' }), 404, { error: 'cluster not found', errorCode: 'CLUSTER_NOT_FOUND' }],
-          [await ask().put(`/sandboxpools/${member}`, { labels: { a: 'b' } }), 409, { error: `the pool is a member of env ${env}; change it there`, errorCode: 'CONFLICT', detail: { env, member } }],
-          [await ask().post(`/sandboxpools/${member}/sync-template`), 409, { error: `the pool is a member of env ${env}; change it there`, errorCode: 'CONFLICT', detail: { env, member } }],
-        ] as const) expect([answer.status, bodyOf(answer)]).to.deep.equal([status, body]);
-        for (const [body, field] of [[{ ...shell, mode: 'Other' }, 'mode'], [{ ...shell, templateRef: {} }, 'templateRef.name'], [{ ...shell, name: 'A' }, 'name'], [{ ...shell, overrides: { gateway: { enabled: 1 } } }, 'overrides.gateway.enabled']] as const) {
+          [
+            await ask().get('/envs/none'),
+            404,
+            { error: 'env not found', errorCode: 'ENV_NOT_FOUND' },
+          ],
+          [
+            await ask().put(`/envs/${env}/sandboxpools/none`, {}),
+            404,
+            { error: 'env member not found', errorCode: 'ENV_MEMBER_NOT_FOUND' },
+          ],
+          [
+            await ask().get(`/envs/${env}/autoscaling/groups/none`),
+            404,
+            { error: 'autoscaling group not found', errorCode: 'AUTOSCALING_GROUP_NOT_FOUND' },
+          ],
+          [
+            await ask().post('/envs', shell),
+            409,
+            { error: 'env already exists', errorCode: 'ALREADY_EXISTS' },
+          ],
+          [
+            await ask().post(`/envs/${env}/sandboxpools`, { name: member }),
+            409,
+            { error: 'pool already exists', errorCode: 'ALREADY_EXISTS' },
+          ],
+          [
+            await ask().post(`/envs/${env}/sandboxpools`, { clusterID: 'elsewhere' }),
+            404,
+            { error: 'cluster not found', errorCode: 'CLUSTER_NOT_FOUND' },
+          ],
+          [
+            await ask().put(`/sandboxpools/${member}`, { labels: { a: 'b' } }),
+            409,
+            {
+              error: `the pool is a member of env ${env}; change it there`,
+              errorCode: 'CONFLICT',
+              detail: { env, member },
+            },
+          ],
+          [
+            await ask().post(`/sandboxpools/${member}/sync-template`),
+            409,
+            {
+              error: `the pool is a member of env ${env}; change it there`,
+              errorCode: 'CONFLICT',
+              detail: { env, member },
+            },
+          ],
+        ] as const)
+          expect([answer.status, bodyOf(answer)]).to.deep.equal([status, body]);
+        for (const [body, field] of [
+          [{ ...shell, mode: 'Other' }, 'mode'],
+          [{ ...shell, templateRef: {} }, 'templateRef.name'],
+          [{ ...shell, name: 'A' }, 'name'],
+          [{ ...shell, overrides: { gateway: { enabled: 1 } } }, 'overrides.gateway.enabled'],
+        ] as const) {
           const { status, json } = await ask().post('/envs', body);
-          expect([status, json.errorCode, json.detail?.['field']]).to.deep.equal([400, 'INVALID_ARGUMENT', field]);
+          expect([status, json.errorCode, json.detail?.['field']]).to.deep.equal([
+            400,
+            'INVALID_ARGUMENT',
+            field,
+          ]);
         }
         const running = await claimedFrom(ask, member);
-        await eventually(async () => {
-          const seen = await Promise.all(service().ports.map(() => ask().get(`/envs/${env}`))); // each replica is asked
-          return seen.every(({ text }) => text.includes('"runningReplicas":1'));
-        }, 'each knows that it runs', 30_000);
+        await eventually(
+          async () => {
+            // each replica is asked
+            const seen = await Promise.all(service().ports.map(() => ask().get(`/envs/${env}`)));
+            return seen.every(({ text }) => text.includes('"runningReplicas":1'));
+          },
+          'each knows that it runs',
+          30_000,
+        );
         const refused = await ask().delete(`/envs/${env}`);
-        expect([refused.status, bodyOf(refused)]).to.deep.equal([409, { error: 'sandboxes of the env are running; delete them first, or use force', errorCode: 'ENV_HAS_RUNNING_SANDBOXES', detail: { running: 1 } }]);
+        expect([refused.status, bodyOf(refused)]).to.deep.equal([
+          409,
+          {
+            error: 'sandboxes of the env are running; delete them first, or use force',
+            errorCode: 'ENV_HAS_RUNNING_SANDBOXES',
+            detail: { running: 1 },
+          },
+        ]);
         expect((await ask().get(`/sandboxes/${running}`)).status).to.equal(200);
         expect((await ask().delete(`/envs/${env}?force=true`)).status).to.equal(200);
-        await eventually(async () => (await ask().get(`/envs/${env}`)).status === 404, 'it is gone', 60_000);
+        await eventually(
+          async () => (await ask().get(`/envs/${env}`)).status === 404,
+          'it is gone',
+          60_000,
+        );
       });
 
       it('a promotion while no worker cluster is connected', async () => {
@@ -335,11 +654,18 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
         const going = aName('pool');
         await aPoolOf(ask, going, { replicas: 2, template: aTemplateOf(service()) });
         await filled(ask, going, 2);
-        const [deleted, ...claims] = await Promise.all([ask().delete(`/sandboxpools/${going}?force=true`), ...Array.from({ length: 8 }, () => ask().post('/sandboxes', { poolName: going }))]);
+        const [deleted, ...claims] = await Promise.all([
+          ask().delete(`/sandboxpools/${going}?force=true`),
+          ...Array.from({ length: 8 }, () => ask().post('/sandboxes', { poolName: going })),
+        ]);
         expect([deleted.status, deleted.json.status]).to.deep.equal([200, 'Deleting']);
         for (const answer of claims) {
           expect(answer.status, answer.text).to.be.oneOf([201, 404, 409, 429]);
-          if (answer.status === 409) expect(bodyOf(answer)).to.deep.equal({ error: 'pool is being deleted', errorCode: 'CONFLICT' });
+          if (answer.status === 409)
+            expect(bodyOf(answer)).to.deep.equal({
+              error: 'pool is being deleted',
+              errorCode: 'CONFLICT',
+            });
         }
       });
     });
@@ -348,17 +674,47 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
 
 const bodyOf = ({ text }: HttpAnswer): unknown => JSON.parse(text);
 
-const expectRetry = ({ status, json, headers, text }: HttpAnswer, expected: number, code: string): void => {
+const expectRetry = (
+  { status, json, headers, text }: HttpAnswer,
+  expected: number,
+  code: string,
+): void => {
   expect([status, json.errorCode], text).to.deep.equal([expected, code]);
   expect(headers['retry-after']).to.match(/^[1-9]\d*$/);
 };
 
-const BODIES: Readonly<Record<string, object>> = { execInSandbox: { command: 'true' }, setIdleTimeout: { idleTimeout: '5m' }, createTemplate: { crdJson: '{}' }, createApiKeyForTenant: { team: 'x', user: 'y' } };
-const SOMETHING: Readonly<Record<string, string>> = { sandboxId: uuidV7(), name: 'none', keyId: 'AAAAAAAAAAAAAAAA', namespace: 'none', shortName: 'none', team: 'none', user: 'none', pool: 'none', groupName: 'none', kind: 'sandbox', key: 'none' };
+const BODIES: Readonly<Record<string, object>> = {
+  execInSandbox: { command: 'true' },
+  setIdleTimeout: { idleTimeout: '5m' },
+  createTemplate: { crdJson: '{}' },
+  createApiKeyForTenant: { team: 'x', user: 'y' },
+};
+const SOMETHING: Readonly<Record<string, string>> = {
+  sandboxId: uuidV7(),
+  name: 'none',
+  keyId: 'AAAAAAAAAAAAAAAA',
+  namespace: 'none',
+  shortName: 'none',
+  team: 'none',
+  user: 'none',
+  pool: 'none',
+  groupName: 'none',
+  kind: 'sandbox',
+  key: 'none',
+};
 
 /** With these in its path, and a body that it takes. */
-const sendTo = (client: HttpClient, { method, path, operation }: DocumentedOperation, headers: Readonly<Record<string, string>> = {}, ids: Readonly<Record<string, string>> = {}): Promise<HttpAnswer> => {
-  const target = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(ids[name] ?? SOMETHING[name] ?? ''));
-  const body = operation['requestBody'] ? BODIES[String(operation['operationId'])] ?? {} : undefined;
+const sendTo = (
+  client: HttpClient,
+  { method, path, operation }: DocumentedOperation,
+  headers: Readonly<Record<string, string>> = {},
+  ids: Readonly<Record<string, string>> = {},
+): Promise<HttpAnswer> => {
+  const target = path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(ids[name] ?? SOMETHING[name] ?? ''),
+  );
+  const body = operation['requestBody']
+    ? (BODIES[String(operation['operationId'])] ?? {})
+    : undefined;
   return client.send(method, target, body === undefined ? { headers } : { body, headers });
 };

@@ -1,38 +1,72 @@
 import { expect } from 'chai';
 import { randomBytes } from 'node:crypto';
 import { v7 as uuidV7 } from 'uuid';
-import { type DocumentedOperation, documentedOperations } from '../../support/documented-answers.ts';
+import {
+  type DocumentedOperation,
+  documentedOperations,
+} from '../../support/documented-answers.ts';
 import { EventReader } from '../../support/event-reader.ts';
 import { eventually } from '../../support/eventually.ts';
 import { type GeneratedRequest, requestsTo } from '../../support/generated-requests.ts';
 import { TerminalUnderTest, tokenFor, UpgradeRefused } from '../../support/a-terminal.ts';
 import type { HttpAnswer, HttpClient } from '../../support/http-client.ts';
 import { rejection } from '../../support/rejection.ts';
-import { aTenantOf, type Belongings, belongingsOf, expectUnharmed, type Tenant } from './belongings.ts';
-import { aName, aPoolOf, aTemplateOf, claimedFrom, Clients, type RunningService, unlessAway } from './running-service.ts';
+import {
+  aTenantOf,
+  type Belongings,
+  belongingsOf,
+  expectUnharmed,
+  type Tenant,
+} from './belongings.ts';
+import {
+  aName,
+  aPoolOf,
+  aTemplateOf,
+  claimedFrom,
+  Clients,
+  type RunningService,
+  unlessAway,
+} from './running-service.ts';
 
 const SEED = Number(process.env['MATRIX_SEED'] ?? Date.now() % 1_000_000_000);
 const REQUESTS_EACH = 12;
-const POOL_NOT_OWNED = { error: 'pool belongs to another team/user; create in a pool of your own', errorCode: 'POOL_NOT_OWNED' };
+const POOL_NOT_OWNED = {
+  error: 'pool belongs to another team/user; create in a pool of your own',
+  errorCode: 'POOL_NOT_OWNED',
+};
 
 /** What stands in a request for an id: by the name of the parameter. */
 type Ids = Readonly<Record<string, string>>;
 /** Another's, and such that nobody has, as long. */
-interface Pair { readonly what: string; readonly foreign: Ids; readonly unknown: Ids }
+interface Pair {
+  readonly what: string;
+  readonly foreign: Ids;
+  readonly unknown: Ids;
+}
 
-const operationIdOf = ({ operation }: DocumentedOperation): string => String(operation['operationId']);
+const operationIdOf = ({ operation }: DocumentedOperation): string =>
+  String(operation['operationId']);
 const accessOf = ({ operation }: DocumentedOperation): 'open' | 'tenant' | 'admin' => {
   const security = JSON.stringify(operation['security']);
   return security === '[]' ? 'open' : security.includes('AdminKeyAuth') ? 'admin' : 'tenant';
 };
-const parametersOf = ({ path }: DocumentedOperation): readonly string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
+const parametersOf = ({ path }: DocumentedOperation): readonly string[] =>
+  [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
 
 /** Templates are everybody's. */
 const OF_EVERYBODY: ReadonlySet<string> = new Set(['getTemplate']);
 /** These name no id in their path, and have tests of their own below. */
-const CREATING: ReadonlySet<string> = new Set(['claimSandbox', 'createPool', 'createEnv', 'createApiKey']);
+const CREATING: ReadonlySet<string> = new Set([
+  'claimSandbox',
+  'createPool',
+  'createEnv',
+  'createApiKey',
+]);
 
-/** What the API tells a tenant about another's things: nothing, whatever is asked. The operations are the document's. */
+/**
+ * What the API tells a tenant about another's things: nothing, whatever is asked. The operations
+ * are the document's.
+ */
 export const foreignIdsSuite = (name: string, service: () => RunningService): void => {
   describe(`another tenant's ids: ${name}`, function () {
     this.timeout(180_000);
@@ -45,7 +79,10 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
     before(async () => {
       console.info(`    MATRIX_SEED=${SEED}`);
       owner = await aTenantOf(service(), clients, 'matrix');
-      others = [await aTenantOf(service(), clients, 'matrix'), await aTenantOf(service(), clients, 'elsewhere')];
+      others = [
+        await aTenantOf(service(), clients, 'matrix'),
+        await aTenantOf(service(), clients, 'elsewhere'),
+      ];
       owned = await belongingsOf(service(), owner);
     });
     after(async () => {
@@ -53,27 +90,50 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
       await owner.ask().delete(`/sandboxpools/${owned.pool}?force=true`);
       clients.close();
     });
-    afterEach('what is the owner\'s stays as it is', () => expectUnharmed(owner, owned));
+    afterEach("what is the owner's stays as it is", () => expectUnharmed(owner, owned));
 
     /** Words that only the owner's things have. */
-    const marks = (): readonly string[] =>
-      [owner.user, owner.key, owned.pool, owned.env, owned.member, owned.running, owned.idle, owned.finished, owned.keyId, owned.keyName.split('/')[1] ?? '', `${owned.pool}-label`];
+    const marks = (): readonly string[] => [
+      owner.user,
+      owner.key,
+      owned.pool,
+      owned.env,
+      owned.member,
+      owned.running,
+      owned.idle,
+      owned.finished,
+      owned.keyId,
+      owned.keyName.split('/')[1] ?? '',
+      `${owned.pool}-label`,
+    ];
     const expectNothingOfTheirs = (text: string, whatFor: string): void => {
       for (const mark of marks()) expect(text, whatFor).to.not.include(mark);
     };
 
     for (const documented of documentedOperations) {
-      if (accessOf(documented) === 'open' || OF_EVERYBODY.has(operationIdOf(documented)) || CREATING.has(operationIdOf(documented))) continue;
-      const requests = requestsTo(documented, placeholders(documented), { seed: SEED, count: REQUESTS_EACH })
-        .filter(({ headers }) => headers['SERVICE-API-KEY'] === undefined);
+      if (
+        accessOf(documented) === 'open' ||
+        OF_EVERYBODY.has(operationIdOf(documented)) ||
+        CREATING.has(operationIdOf(documented))
+      )
+        continue;
+      const requests = requestsTo(documented, placeholders(documented), {
+        seed: SEED,
+        count: REQUESTS_EACH,
+      }).filter(({ headers }) => headers['SERVICE-API-KEY'] === undefined);
 
       if (accessOf(documented) === 'admin') {
         it(`${documented.method} ${documented.path} is an admin's, whatever it names`, async () => {
           for (const other of others) {
             for (const pair of pairsFor(documented, owned, owner)) {
-              for (const request of requests.filter(({ kind }) => kind === 'valid').concat(plain(documented))) {
+              for (const request of requests
+                .filter(({ kind }) => kind === 'valid')
+                .concat(plain(documented))) {
                 const answer = await expectSame(other.ask, request, pair);
-                expect([answer.status, answer.json.errorCode], answer.text).to.deep.equal([403, 'ADMIN_REQUIRED']);
+                expect([answer.status, answer.json.errorCode], answer.text).to.deep.equal([
+                  403,
+                  'ADMIN_REQUIRED',
+                ]);
               }
             }
           }
@@ -86,11 +146,20 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
                 const answer = await expectSame(other.ask, request, pair);
                 const said = `${request.method} ${request.target} ${pair.what}: ${answer.text}`;
                 if (namesANamespace(request)) expect(answer.status, said).to.be.oneOf([400, 403]);
-                else expect(answer.status, said).to.be.within(400, 499).and.not.be.oneOf([403, 409, 412]);
-                expectNothingOfTheirs(withoutIds(answer.text, pair.foreign), `${request.target} ${pair.what}`);
+                else
+                  expect(answer.status, said)
+                    .to.be.within(400, 499)
+                    .and.not.be.oneOf([403, 409, 412]);
+                expectNothingOfTheirs(
+                  withoutIds(answer.text, pair.foreign),
+                  `${request.target} ${pair.what}`,
+                );
               }
               const { status, json } = await expectSame(other.ask, plain(documented), pair);
-              expect([status, Object.keys(json).sort()], `${documented.path} ${pair.what}`).to.deep.equal([404, ['error', 'errorCode']]);
+              expect(
+                [status, Object.keys(json).sort()],
+                `${documented.path} ${pair.what}`,
+              ).to.deep.equal([404, ['error', 'errorCode']]);
             }
           }
         });
@@ -99,7 +168,9 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
           for (const other of others) {
             for (const pair of pairsFor(documented, owned, owner)) {
               for (const request of requests.concat(plain(documented))) {
-                const answer = namesAnId(request) ? await expectSame(other.ask, request, pair) : await send(other.ask, request, pair.foreign);
+                const answer = namesAnId(request)
+                  ? await expectSame(other.ask, request, pair)
+                  : await send(other.ask, request, pair.foreign);
                 expectNothingOfTheirs(answer.text, request.target);
               }
             }
@@ -109,18 +180,25 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
     }
 
     it('is asked for by every operation that there is', () => {
-      const rest = documentedOperations.filter((documented) =>
-        accessOf(documented) === 'tenant' && documented.method !== 'GET' && parametersOf(documented).length === 0);
+      const rest = documentedOperations.filter(
+        (documented) =>
+          accessOf(documented) === 'tenant' &&
+          documented.method !== 'GET' &&
+          parametersOf(documented).length === 0,
+      );
       expect(rest.map(operationIdOf)).to.have.members([...CREATING]);
     });
 
-    it('gives no claim from another\'s pool: 403, and 404 where nobody has such a pool', async () => {
+    it("gives no claim from another's pool: 403, and 404 where nobody has such a pool", async () => {
       const [teammate, stranger] = others as readonly [Tenant, Tenant];
       for (const { ask } of [teammate, stranger]) {
         for (const spelled of [owned.pool, `local::${owned.pool}`]) {
           for (const more of [{}, { waitTimeoutSeconds: 5 }, { idleTimeout: '5m' }]) {
             const refused = await ask().post('/sandboxes', { poolName: spelled, ...more });
-            expect([refused.status, JSON.parse(refused.text)], spelled).to.deep.equal([403, POOL_NOT_OWNED]);
+            expect([refused.status, JSON.parse(refused.text)], spelled).to.deep.equal([
+              403,
+              POOL_NOT_OWNED,
+            ]);
           }
         }
         const unknown = await ask().post('/sandboxes', { poolName: aName('pool') });
@@ -134,12 +212,20 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
       for (const other of others) {
         const pool = aName('pool');
         await aPoolOf(other.ask, pool, { replicas: 0, template: aTemplateOf(service()) });
-        await eventually(async () => {
-          const { json, text } = await other.ask().post('/sandboxes', { poolName: aName('pool') });
-          expectNothingOfTheirs(text, 'availablePools');
-          return JSON.stringify(json.detail?.['availablePools']).includes(pool);
-        }, 'its own pool is named', 30_000);
-        const { text, status } = await other.ask().post('/sandboxpools', { name: aName('pool'), templateName: aName('none') });
+        await eventually(
+          async () => {
+            const { json, text } = await other
+              .ask()
+              .post('/sandboxes', { poolName: aName('pool') });
+            expectNothingOfTheirs(text, 'availablePools');
+            return JSON.stringify(json.detail?.['availablePools']).includes(pool);
+          },
+          'its own pool is named',
+          30_000,
+        );
+        const { text, status } = await other
+          .ask()
+          .post('/sandboxpools', { name: aName('pool'), templateName: aName('none') });
         expect(status).to.equal(404);
         expectNothingOfTheirs(text, 'availableTemplates');
         await other.ask().delete(`/sandboxpools/${pool}`);
@@ -151,22 +237,40 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
       const body = { name: owned.pool, replicas: 0, template: aTemplateOf(service()) };
 
       const taken = await teammate.ask().post('/sandboxpools', body);
-      expect([taken.status, JSON.parse(taken.text)]).to.deep.equal([409, { error: 'pool already exists', errorCode: 'ALREADY_EXISTS' }]);
+      expect([taken.status, JSON.parse(taken.text)]).to.deep.equal([
+        409,
+        { error: 'pool already exists', errorCode: 'ALREADY_EXISTS' },
+      ]);
       expect((await stranger.ask().post('/sandboxpools', body)).status).to.equal(201);
-      expect((await stranger.ask().get(`/sandboxpools/${owned.pool}`)).json.template).to.include({ user: stranger.user });
-      await eventually(async () => (await stranger.ask().delete(`/sandboxpools/${owned.pool}`)).status === 404, 'it is gone', 30_000);
+      expect((await stranger.ask().get(`/sandboxpools/${owned.pool}`)).json.template).to.include({
+        user: stranger.user,
+      });
+      await eventually(
+        async () => (await stranger.ask().delete(`/sandboxpools/${owned.pool}`)).status === 404,
+        'it is gone',
+        30_000,
+      );
     });
 
     it('make no key for another, and the same is said of who is not there', async () => {
       for (const { ask } of others) {
-        for (const body of [{ team: owner.team }, { user: owner.user }, { user: aName('user') }, { team: owner.team, user: owner.user, role: 'user' }]) {
+        for (const body of [
+          { team: owner.team },
+          { user: owner.user },
+          { user: aName('user') },
+          { team: owner.team, user: owner.user, role: 'user' },
+        ]) {
           const { status, json } = await ask().post('/api-keys', body);
-          expect([status, json.errorCode, Object.keys(json.detail ?? {})]).to.deep.equal([403, 'ADMIN_REQUIRED', ['field']]);
+          expect([status, json.errorCode, Object.keys(json.detail ?? {})]).to.deep.equal([
+            403,
+            'ADMIN_REQUIRED',
+            ['field'],
+          ]);
         }
       }
     });
 
-    it('come with no answer of another\'s under the same Idempotency-Key', async () => {
+    it("come with no answer of another's under the same Idempotency-Key", async () => {
       const headers = { 'Idempotency-Key': aName('once') };
       const mine = await owner.ask().post('/api-keys', { name: aName('key') }, { headers });
       for (const { ask, user } of others) {
@@ -179,9 +283,14 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
 
     it('open no endpoint', async () => {
       for (const { ask } of others) {
-        const at = (id: string): Promise<HttpAnswer> => ask().get(`/sandboxes/${id}/endpoints/web/`);
+        const at = (id: string): Promise<HttpAnswer> =>
+          ask().get(`/sandboxes/${id}/endpoints/web/`);
         const [foreign, unknown] = [await at(owned.running), await at(uuidV7())];
-        expect([foreign.status, foreign.text, shownHeaders(foreign, {})]).to.deep.equal([404, unknown.text, shownHeaders(unknown, {})]);
+        expect([foreign.status, foreign.text, shownHeaders(foreign, {})]).to.deep.equal([
+          404,
+          unknown.text,
+          shownHeaders(unknown, {}),
+        ]);
       }
     });
 
@@ -191,18 +300,35 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
         await aPoolOf(ask, pool, { replicas: 1, template: aTemplateOf(service()) });
         const own = await claimedFrom(ask, pool);
         const refusedAt = async (id: string, token: string): Promise<object> => {
-          const refused = await rejection(TerminalUnderTest.open({ run: { port: service().ports[0] ?? 0 } }, ask(), id, { token }));
+          const refused = await rejection(
+            TerminalUnderTest.open({ run: { port: service().ports[0] ?? 0 } }, ask(), id, {
+              token,
+            }),
+          );
           if (!(refused instanceof UpgradeRefused)) throw refused;
-          return { status: refused.status, body: refused.body, headers: shownHeaders({ headers: refused.headers as HttpAnswer['headers'] }, {}) };
+          return {
+            status: refused.status,
+            body: refused.body,
+            headers: shownHeaders({ headers: refused.headers as HttpAnswer['headers'] }, {}),
+          };
         };
         const unknown = await refusedAt(uuidV7(), 'no-token-of-anybody');
         expect(unknown).to.deep.include({ status: 401 });
 
-        for (const id of [owned.running, owned.idle, owned.finished, `local.${owned.running}`, uuidV7()]) {
-          const [used, owners] = [await tokenFor(ask(), own), await tokenFor(owner.ask(), owned.running)];
+        for (const id of [
+          owned.running,
+          owned.idle,
+          owned.finished,
+          `local.${owned.running}`,
+          uuidV7(),
+        ]) {
+          const [used, owners] = [
+            await tokenFor(ask(), own),
+            await tokenFor(owner.ask(), owned.running),
+          ];
           expect(await refusedAt(id, used), id).to.deep.equal(unknown);
           expect(await refusedAt(own, used), 'it is used up').to.deep.equal(unknown);
-          expect(await refusedAt(own, owners), 'the owner\'s at another\'s').to.deep.equal(unknown);
+          expect(await refusedAt(own, owners), "the owner's at another's").to.deep.equal(unknown);
         }
         await ask().delete(`/sandboxpools/${pool}?force=true`);
       }
@@ -211,26 +337,61 @@ export const foreignIdsSuite = (name: string, service: () => RunningService): vo
     it('name no volume of another namespace', async () => {
       const [teammate, stranger] = others as readonly [Tenant, Tenant];
       const volume = await service().volumeOf(owner.team);
-      const mounting = (claimName: string): object => ({ replicas: 0, template: aTemplateOf(service()), overrides: { volumes: [{ claimName, mountPath: '/data' }] } });
+      const mounting = (claimName: string): object => ({
+        replicas: 0,
+        template: aTemplateOf(service()),
+        overrides: { volumes: [{ claimName, mountPath: '/data' }] },
+      });
       const pool = aName('pool');
-      await eventually(async () => (await teammate.ask().get('/volumes')).text.includes(volume), 'its own namespace shows it', 30_000);
-      for (const query of ['', `?namespace=${owned.namespace}`, `?team=${owner.team}`]) expect((await stranger.ask().get(`/volumes${query}`)).text).to.not.include(volume);
+      await eventually(
+        async () => (await teammate.ask().get('/volumes')).text.includes(volume),
+        'its own namespace shows it',
+        30_000,
+      );
+      for (const query of ['', `?namespace=${owned.namespace}`, `?team=${owner.team}`])
+        expect((await stranger.ask().get(`/volumes${query}`)).text).to.not.include(volume);
       await aPoolOf(stranger.ask, pool, { replicas: 0, template: aTemplateOf(service()) });
 
-      for (const [method, path, more] of [['POST', '/sandboxpools', { name: aName('pool') }], ['PUT', `/sandboxpools/${pool}`, {}]] as const) {
-        const request: GeneratedRequest = { method, target: path, headers: {}, raw: Buffer.from(JSON.stringify({ ...mounting(placeholder('claimName')), ...more })), kind: 'valid' };
-        const refused = await expectSame(stranger.ask, request, { what: 'volume', foreign: { claimName: volume }, unknown: { claimName: other(volume) } });
-        expect([refused.status, refused.json.detail?.['field']], refused.text).to.deep.equal([400, 'overrides.volumes[0].claimName']);
+      for (const [method, path, more] of [
+        ['POST', '/sandboxpools', { name: aName('pool') }],
+        ['PUT', `/sandboxpools/${pool}`, {}],
+      ] as const) {
+        const request: GeneratedRequest = {
+          method,
+          target: path,
+          headers: {},
+          raw: Buffer.from(JSON.stringify({ ...mounting(placeholder('claimName')), ...more })),
+          kind: 'valid',
+        };
+        const refused = await expectSame(stranger.ask, request, {
+          what: 'volume',
+          foreign: { claimName: volume },
+          unknown: { claimName: other(volume) },
+        });
+        expect([refused.status, refused.json.detail?.['field']], refused.text).to.deep.equal([
+          400,
+          'overrides.volumes[0].claimName',
+        ]);
         expectNothingOfTheirs(refused.text, path);
         expect(refused.text).to.not.include(volume);
       }
       const mounted = aName('pool');
       await aPoolOf(teammate.ask, mounted, mounting(volume));
-      for (const [{ ask }, name] of [[stranger, pool], [teammate, mounted]] as const) await ask().delete(`/sandboxpools/${name}`);
+      for (const [{ ask }, name] of [
+        [stranger, pool],
+        [teammate, mounted],
+      ] as const)
+        await ask().delete(`/sandboxpools/${name}`);
     });
 
     it('tell nothing in the events of others', async () => {
-      const readers = await Promise.all(others.flatMap(({ key }) => service().ports.map((port) => EventReader.open(port, '/events', { 'SERVICE-API-KEY': key }))));
+      const readers = await Promise.all(
+        others.flatMap(({ key }) =>
+          service().ports.map((port) =>
+            EventReader.open(port, '/events', { 'SERVICE-API-KEY': key }),
+          ),
+        ),
+      );
       for (const reader of readers) reader.read();
 
       const passing: string[] = [];
@@ -257,7 +418,9 @@ const PLACEHOLDER = /zz(\w+?)zz/g;
 const QUERY_FIELDS = ['poolName', 'namespace', 'team', 'user'];
 
 const placeholders = (documented: DocumentedOperation) => ({
-  path: Object.fromEntries(parametersOf(documented).map((parameter) => [parameter, [placeholder(parameter)] as const])),
+  path: Object.fromEntries(
+    parametersOf(documented).map((parameter) => [parameter, [placeholder(parameter)] as const]),
+  ),
   fields: Object.fromEntries(QUERY_FIELDS.map((field) => [field, [placeholder(field)] as const])),
 });
 
@@ -267,38 +430,114 @@ const namesAnId = ({ target }: GeneratedRequest): boolean => target.match(PLACEH
 
 /** With nothing but what it needs. */
 const plain = (documented: DocumentedOperation): GeneratedRequest => {
-  const body = NEEDED[operationIdOf(documented)] ?? (documented.operation['requestBody'] ? {} : undefined);
+  const body =
+    NEEDED[operationIdOf(documented)] ?? (documented.operation['requestBody'] ? {} : undefined);
   return {
-    method: documented.method, target: documented.path.replaceAll(/\{(\w+)\}/g, (_, parameter: string) => placeholder(parameter)),
-    headers: {}, raw: body && Buffer.from(JSON.stringify(body)), kind: 'valid',
+    method: documented.method,
+    target: documented.path.replaceAll(/\{(\w+)\}/g, (_, parameter: string) =>
+      placeholder(parameter),
+    ),
+    headers: {},
+    raw: body && Buffer.from(JSON.stringify(body)),
+    kind: 'valid',
   };
 };
 
-const NEEDED: Readonly<Record<string, object>> = { execInSandbox: { command: 'true' }, setIdleTimeout: { idleTimeout: '5m' }, updatePool: { replicas: 0 }, replaceEnv: { templateRef: { name: 'default' } } };
+const NEEDED: Readonly<Record<string, object>> = {
+  execInSandbox: { command: 'true' },
+  setIdleTimeout: { idleTimeout: '5m' },
+  updatePool: { replicas: 0 },
+  replaceEnv: { templateRef: { name: 'default' } },
+};
 
 /** A kind of id that is not known here is a fault of the matrix: it would go untried. */
-const pairsFor = (documented: DocumentedOperation, owned: Belongings, owner: Tenant): readonly Pair[] => {
+const pairsFor = (
+  documented: DocumentedOperation,
+  owned: Belongings,
+  owner: Tenant,
+): readonly Pair[] => {
   const { path } = documented;
-  const named = { poolName: owned.pool, namespace: owned.namespace, team: owner.team, user: owner.user };
-  const nobodys = { poolName: other(owned.pool), namespace: other(owned.namespace), team: other(owner.team), user: other(owner.user) };
-  const pair = (what: string, foreign: Ids, unknown: Ids): Pair => ({ what, foreign: { ...named, ...foreign }, unknown: { ...nobodys, ...unknown } });
-  const both = (what: string, parameter: string, foreign: string, unknown: string, prefix: string): readonly Pair[] =>
-    ['', prefix].map((before) => pair(`${before}${what}`, { [parameter]: before + foreign }, { [parameter]: before + unknown }));
+  const named = {
+    poolName: owned.pool,
+    namespace: owned.namespace,
+    team: owner.team,
+    user: owner.user,
+  };
+  const nobodys = {
+    poolName: other(owned.pool),
+    namespace: other(owned.namespace),
+    team: other(owner.team),
+    user: other(owner.user),
+  };
+  const pair = (what: string, foreign: Ids, unknown: Ids): Pair => ({
+    what,
+    foreign: { ...named, ...foreign },
+    unknown: { ...nobodys, ...unknown },
+  });
+  const both = (
+    what: string,
+    parameter: string,
+    foreign: string,
+    unknown: string,
+    prefix: string,
+  ): readonly Pair[] =>
+    ['', prefix].map((before) =>
+      pair(
+        `${before}${what}`,
+        { [parameter]: before + foreign },
+        { [parameter]: before + unknown },
+      ),
+    );
   const [keyNamespace = '', shortName = ''] = owned.keyName.split('/');
-  if (path.includes('{sandboxId}')) return (['running', 'idle', 'finished'] as const).flatMap((kind) => both(kind, 'sandboxId', owned[kind], uuidV7(), 'local.'));
-  if (path.startsWith('/sandboxpools/{name}')) return both('pool', 'name', owned.pool, other(owned.pool), 'local::');
-  if (path.includes('{groupName}')) return [pair('group', { name: owned.env, groupName: owned.member }, { name: other(owned.env), groupName: other(owned.member) })];
+  if (path.includes('{sandboxId}'))
+    return (['running', 'idle', 'finished'] as const).flatMap((kind) =>
+      both(kind, 'sandboxId', owned[kind], uuidV7(), 'local.'),
+    );
+  if (path.startsWith('/sandboxpools/{name}'))
+    return both('pool', 'name', owned.pool, other(owned.pool), 'local::');
+  if (path.includes('{groupName}'))
+    return [
+      pair(
+        'group',
+        { name: owned.env, groupName: owned.member },
+        { name: other(owned.env), groupName: other(owned.member) },
+      ),
+    ];
   if (path.startsWith('/envs/{name}/sandboxpools/{pool}')) {
-    return ['', 'local::'].map((before) => pair(`${before}member`, { name: owned.env, pool: before + owned.member }, { name: other(owned.env), pool: before + other(owned.member) }));
+    return ['', 'local::'].map((before) =>
+      pair(
+        `${before}member`,
+        { name: owned.env, pool: before + owned.member },
+        { name: other(owned.env), pool: before + other(owned.member) },
+      ),
+    );
   }
-  if (path.startsWith('/envs/{name}')) return [pair('env', { name: owned.env }, { name: other(owned.env) })];
-  if (path.includes('{keyId}')) return [pair('key', { keyId: owned.keyId }, { keyId: other(owned.keyId) })];
-  if (path.startsWith('/admin/api-keys/{name}')) return [pair('key', { name: owned.keyName }, { name: `${keyNamespace}/${other(shortName)}` }), pair('short', { name: shortName }, { name: other(shortName) })];
-  if (path.includes('{shortName}')) return [pair('key', { namespace: keyNamespace, shortName }, { namespace: keyNamespace, shortName: other(shortName) })];
-  if (path.startsWith('/admin/sandbox-templates/{name}')) return [pair('template', { name: 'default' }, { name: other('default') })];
+  if (path.startsWith('/envs/{name}'))
+    return [pair('env', { name: owned.env }, { name: other(owned.env) })];
+  if (path.includes('{keyId}'))
+    return [pair('key', { keyId: owned.keyId }, { keyId: other(owned.keyId) })];
+  if (path.startsWith('/admin/api-keys/{name}'))
+    return [
+      pair('key', { name: owned.keyName }, { name: `${keyNamespace}/${other(shortName)}` }),
+      pair('short', { name: shortName }, { name: other(shortName) }),
+    ];
+  if (path.includes('{shortName}'))
+    return [
+      pair(
+        'key',
+        { namespace: keyNamespace, shortName },
+        { namespace: keyNamespace, shortName: other(shortName) },
+      ),
+    ];
+  if (path.startsWith('/admin/sandbox-templates/{name}'))
+    return [pair('template', { name: 'default' }, { name: other('default') })];
   if (path.startsWith('/admin/quotas/{team}/{user}')) return [pair('user', {}, {})];
-  if (path.startsWith('/debug/machines/{kind}')) return [pair('machine', { kind: 'sandbox' }, { kind: other('sandbox') })];
-  if (path.startsWith('/debug/actors/{kind}/{key}')) return [pair('actor', { kind: 'sandbox', key: owned.running }, { kind: 'sandbox', key: uuidV7() })];
+  if (path.startsWith('/debug/machines/{kind}'))
+    return [pair('machine', { kind: 'sandbox' }, { kind: other('sandbox') })];
+  if (path.startsWith('/debug/actors/{kind}/{key}'))
+    return [
+      pair('actor', { kind: 'sandbox', key: owned.running }, { kind: 'sandbox', key: uuidV7() }),
+    ];
   if (parametersOf(documented).length === 0) return [pair('nothing', {}, {})];
   throw new Error(`the matrix knows no ids for ${path}`);
 };
@@ -306,28 +545,68 @@ const pairsFor = (documented: DocumentedOperation, owned: Belongings, owner: Ten
 /** As long as it is, and nobody's. */
 const other = (name: string): string => {
   const random = randomBytes(name.length).toString('hex');
-  return name.length < 12 ? `x${random}`.slice(0, name.length) : name.slice(0, -10) + random.slice(0, 10);
+  return name.length < 12
+    ? `x${random}`.slice(0, name.length)
+    : name.slice(0, -10) + random.slice(0, 10);
 };
 
-const send = (ask: () => HttpClient, { method, target, headers, raw }: GeneratedRequest, ids: Ids): Promise<HttpAnswer> => {
-  const path = target.replaceAll(PLACEHOLDER, (_, parameter: string) => encodeURIComponent(ids[parameter] ?? ''));
-  const body = raw?.includes('zz') ? Buffer.from(raw.toString('latin1').replaceAll(PLACEHOLDER, (whole, parameter: string) => ids[parameter] ?? whole), 'latin1') : raw;
-  return unlessAway(() => ask().send(method, path, body === undefined ? { headers } : { headers, raw: body }));
+const send = (
+  ask: () => HttpClient,
+  { method, target, headers, raw }: GeneratedRequest,
+  ids: Ids,
+): Promise<HttpAnswer> => {
+  const path = target.replaceAll(PLACEHOLDER, (_, parameter: string) =>
+    encodeURIComponent(ids[parameter] ?? ''),
+  );
+  const body = raw?.includes('zz')
+    ? Buffer.from(
+        raw
+          .toString('latin1')
+          .replaceAll(PLACEHOLDER, (whole, parameter: string) => ids[parameter] ?? whole),
+        'latin1',
+      )
+    : raw;
+  return unlessAway(() =>
+    ask().send(method, path, body === undefined ? { headers } : { headers, raw: body }),
+  );
 };
 
 /** The answer to both; fails where they differ in anything but the id that was sent. */
-const expectSame = async (ask: () => HttpClient, request: GeneratedRequest, { what, foreign, unknown }: Pair): Promise<HttpAnswer> => {
+const expectSame = async (
+  ask: () => HttpClient,
+  request: GeneratedRequest,
+  { what, foreign, unknown }: Pair,
+): Promise<HttpAnswer> => {
   const [theirs, nobodys] = [await send(ask, request, foreign), await send(ask, request, unknown)];
-  const seen = (answer: HttpAnswer, ids: Ids) => ({ status: answer.status, body: withoutIds(answer.text, ids), headers: shownHeaders(answer, ids) });
-  expect(seen(theirs, foreign), `MATRIX_SEED=${SEED} ${request.method} ${request.target} ${what} ${String(request.raw)}`).to.deep.equal(seen(nobodys, unknown));
+  const seen = (answer: HttpAnswer, ids: Ids) => ({
+    status: answer.status,
+    body: withoutIds(answer.text, ids),
+    headers: shownHeaders(answer, ids),
+  });
+  expect(
+    seen(theirs, foreign),
+    `MATRIX_SEED=${SEED} ${request.method} ${request.target} ${what} ${String(request.raw)}`,
+  ).to.deep.equal(seen(nobodys, unknown));
   return theirs;
 };
 
 const OF_EACH: ReadonlySet<string> = new Set(['date', 'x-request-id']);
 
-const shownHeaders = ({ headers }: Pick<HttpAnswer, 'headers'>, ids: Ids): Readonly<Record<string, string>> =>
-  Object.fromEntries(Object.entries(headers).filter(([header]) => !OF_EACH.has(header)).map(([header, value]) => [header, withoutIds(value, ids)]));
+const shownHeaders = (
+  { headers }: Pick<HttpAnswer, 'headers'>,
+  ids: Ids,
+): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(headers)
+      .filter(([header]) => !OF_EACH.has(header))
+      .map(([header, value]) => [header, withoutIds(value, ids)]),
+  );
 
 /** An answer may hold what was sent; the longest first, as one may hold another. */
 const withoutIds = (text: string, ids: Ids): string =>
-  Object.values(ids).sort((a, b) => b.length - a.length).reduce((rest, id) => rest.replaceAll(encodeURIComponent(id), '{id}').replaceAll(id, '{id}'), text);
+  Object.values(ids)
+    .sort((a, b) => b.length - a.length)
+    .reduce(
+      (rest, id) => rest.replaceAll(encodeURIComponent(id), '{id}').replaceAll(id, '{id}'),
+      text,
+    );

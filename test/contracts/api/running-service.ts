@@ -3,7 +3,10 @@ import { eventually } from '../../support/eventually.ts';
 import { type HttpAnswer, HttpClient } from '../../support/http-client.ts';
 import { untilAnswered } from '../../support/until-answered.ts';
 
-/** A whole service, of one daemon or of several replicas, that heeds `X-Forwarded-For` of this machine. */
+/**
+ * A whole service, of one daemon or of several replicas, that heeds `X-Forwarded-For` of this
+ * machine.
+ */
 export interface RunningService {
   /** Of each daemon. */
   readonly ports: readonly number[];
@@ -12,7 +15,10 @@ export interface RunningService {
   readonly image: string;
   /** The key of a new user of the team. */
   keyOf(team: string, user: string): Promise<string>;
-  /** The name of a volume that the namespace of this team has, and no other; a team that has a user by then. */
+  /**
+   * The name of a volume that the namespace of this team has, and no other; a team that has a user
+   * by then.
+   */
   volumeOf(team: string): Promise<string>;
 }
 
@@ -25,7 +31,9 @@ export class Clients {
   readonly #opened = new Map<string, HttpClient>();
   #turn = 0;
 
-  constructor(service: () => RunningService) { this.#service = service; }
+  constructor(service: () => RunningService) {
+    this.#service = service;
+  }
 
   /** The next daemon's. */
   with(key?: string): HttpClient {
@@ -38,8 +46,12 @@ export class Clients {
     return known;
   }
 
-  get anyone(): HttpClient { return this.with(); }
-  get admin(): HttpClient { return this.with(this.#service().adminKey); }
+  get anyone(): HttpClient {
+    return this.with();
+  }
+  get admin(): HttpClient {
+    return this.with(this.#service().adminKey);
+  }
 
   close(): void {
     for (const client of this.#opened.values()) client.close();
@@ -50,7 +62,12 @@ export class Clients {
 /** Repeats what a busy service has no time for. */
 export const unlessAway = async (ask: () => Promise<HttpAnswer>): Promise<HttpAnswer> => {
   let answer = await ask();
-  if (answer.json.errorCode === 'UNAVAILABLE') await eventually(async () => (answer = await ask()).json.errorCode !== 'UNAVAILABLE', `an answer but ${answer.text}`, AWAY_MS);
+  if (answer.json.errorCode === 'UNAVAILABLE')
+    await eventually(
+      async () => (answer = await ask()).json.errorCode !== 'UNAVAILABLE',
+      `an answer but ${answer.text}`,
+      AWAY_MS,
+    );
   return answer;
 };
 
@@ -59,26 +76,47 @@ const AWAY_MS = 30_000;
 export const aName = (kind: string): string => `${kind}-${randomBytes(5).toString('hex')}`;
 
 export const aTemplateOf = ({ image }: RunningService, more: object = {}): object => ({
-  containers: [{ name: 'main', image, resources: { limits: { cpu: '100m', memory: '64Mi' } } }], endpoints: [{ name: 'web', port: 8080 }], ...more,
+  containers: [{ name: 'main', image, resources: { limits: { cpu: '100m', memory: '64Mi' } } }],
+  endpoints: [{ name: 'web', port: 8080 }],
+  ...more,
 });
 
 /** As `crdJson` takes it. */
-export const templateDocument = (name: string, service: RunningService, more: object = {}): string => JSON.stringify({
-  apiVersion: 'sandpool.dev/v1alpha1', kind: 'SandboxTemplate', metadata: { name }, spec: { description: 'made over REST', ...aTemplateOf(service), ...more },
-});
+export const templateDocument = (
+  name: string,
+  service: RunningService,
+  more: object = {},
+): string =>
+  JSON.stringify({
+    apiVersion: 'sandpool.dev/v1alpha1',
+    kind: 'SandboxTemplate',
+    metadata: { name },
+    spec: { description: 'made over REST', ...aTemplateOf(service), ...more },
+  });
 
-const statusOf = async (ask: () => HttpClient, pool: string): Promise<Readonly<Record<string, unknown>>> =>
-  ((await ask().get(`/sandboxpools/${pool}`)).json.template?.['status'] ?? {}) as Readonly<Record<string, unknown>>;
+const statusOf = async (
+  ask: () => HttpClient,
+  pool: string,
+): Promise<Readonly<Record<string, unknown>>> =>
+  ((await ask().get(`/sandboxpools/${pool}`)).json.template?.['status'] ?? {}) as Readonly<
+    Record<string, unknown>
+  >;
 
 /** Resolves once the pool has so many idle instances. */
-export const filled = (ask: () => HttpClient, pool: string, count: number): Promise<void> => eventually(async () => {
-  const status = await statusOf(ask, pool);
-  return status['idleReplicas'] === count && status['startingReplicas'] === 0;
-}, `${pool} has ${count} idle`, FILLED_MS);
+export const filled = (ask: () => HttpClient, pool: string, count: number): Promise<void> =>
+  eventually(
+    async () => {
+      const status = await statusOf(ask, pool);
+      return status['idleReplicas'] === count && status['startingReplicas'] === 0;
+    },
+    `${pool} has ${count} idle`,
+    FILLED_MS,
+  );
 
 export const aPoolOf = async (ask: () => HttpClient, pool: string, more: object): Promise<void> => {
   await untilAnswered(201, () => ask().post('/sandboxpools', { name: pool, ...more }));
 };
 
 export const claimedFrom = async (ask: () => HttpClient, pool: string): Promise<string> =>
-  (await untilAnswered(201, () => ask().post('/sandboxes', { poolName: pool }), FILLED_MS)).json.sandbox?.['sandboxId'] ?? '';
+  (await untilAnswered(201, () => ask().post('/sandboxes', { poolName: pool }), FILLED_MS)).json
+    .sandbox?.['sandboxId'] ?? '';

@@ -7,11 +7,19 @@ const BLOCK = 16_384;
 describe('bytes that wait', () => {
   it('come out as they went in, whatever their pieces', () => {
     const queue = new ByteQueue();
-    const pieces = [1, 3, LONG, 5, LONG - 1, LONG - 1, 2, 100_000, 0, 7].map((size, at) => Buffer.alloc(size, at + 1));
+    const pieces = [1, 3, LONG, 5, LONG - 1, LONG - 1, 2, 100_000, 0, 7].map((size, at) =>
+      Buffer.alloc(size, at + 1),
+    );
     for (const piece of pieces) queue.push(piece);
     const first = queue.shift();
-    expect(Buffer.concat([first ?? Buffer.alloc(0), queue.takeAll()]).equals(Buffer.concat(pieces))).to.equal(true);
-    expect([queue.isEmpty, queue.shift(), queue.takeAll().length]).to.deep.equal([true, undefined, 0]);
+    expect(
+      Buffer.concat([first ?? Buffer.alloc(0), queue.takeAll()]).equals(Buffer.concat(pieces)),
+    ).to.equal(true);
+    expect([queue.isEmpty, queue.shift(), queue.takeAll().length]).to.deep.equal([
+      true,
+      undefined,
+      0,
+    ]);
   });
 
   it('that were taken are not overwritten by those that come after', () => {

@@ -24,17 +24,26 @@ describe('what a sandbox is kept to', function () {
     await spawned.log.when(id, 'gone');
   };
   /** Runs `script` in one sandbox while another echoes; the slowest of twenty echoes, in ms. */
-  const besideOf = async (script: string): Promise<{ readonly slowest: number; readonly loud: string }> => {
+  const besideOf = async (
+    script: string,
+  ): Promise<{ readonly slowest: number; readonly loud: string }> => {
     const [loud, quiet] = [await noisy(), await spawned.launched()];
     const terminal = await spawned.driver.attach(quiet.id, { argv: ['cat'], cols: 80, rows: 24 });
     const flood = spawned.exec(loud.id, ['sh', '-c', script], { timeoutMs: 4_000 });
     let slowest = 0;
     let seen = '';
-    terminal.stream.on('data', (bytes: Buffer) => { seen += String(bytes); });
+    terminal.stream.on('data', (bytes: Buffer) => {
+      seen += String(bytes);
+    });
     for (let i = 0; i < 20; i += 1) {
       const asked = performance.now();
       const echoed = new Promise<void>((resolve) => {
-        const look = (): void => { if (seen.includes(`echo ${i}.`)) { terminal.stream.off('data', look); resolve(); } };
+        const look = (): void => {
+          if (seen.includes(`echo ${i}.`)) {
+            terminal.stream.off('data', look);
+            resolve();
+          }
+        };
         terminal.stream.on('data', look);
       });
       terminal.stream.write(`echo ${i}.`);
@@ -53,10 +62,17 @@ describe('what a sandbox is kept to', function () {
     expect(spawned.driver.describe().isolation).to.be.oneOf(['cgroup-v1', 'cgroup-v2']);
   });
 
-  it('has the processor\'s time that its template gives from its first moment on, and more only to start', async function () {
-    if (!spawned.driver.describe().isolation.startsWith('cgroup')) skipBecause(this, 'there are no cgroups here');
+  it("has the processor's time that its template gives from its first moment on, and more only to start", async function () {
+    if (!spawned.driver.describe().isolation.startsWith('cgroup'))
+      skipBecause(this, 'there are no cgroups here');
     const { id } = await spawned.launched(anOrder(aDefinition({ cpuCores: 0.01 })));
-    const limits = spawned.noteOf(id).cgroups.flatMap((folder) => ['cpu.max', 'cpu.cfs_quota_us'].map((name) => `${folder}/${name}`).filter((path) => existsSync(path)));
+    const limits = spawned
+      .noteOf(id)
+      .cgroups.flatMap((folder) =>
+        ['cpu.max', 'cpu.cfs_quota_us']
+          .map((name) => `${folder}/${name}`)
+          .filter((path) => existsSync(path)),
+      );
     if (limits.length === 0) skipBecause(this, 'no cgroup limits the processor here');
 
     expect(limits.map((path) => readFileSync(path, 'utf8').split(/\s/)[0])).to.deep.equal(['1000']);
@@ -64,27 +80,46 @@ describe('what a sandbox is kept to', function () {
   });
 
   it('keeps a fork bomb inside', async function () {
-    if (!spawned.driver.describe().isolation.startsWith('cgroup')) skipBecause(this, 'there are no cgroups here');
+    if (!spawned.driver.describe().isolation.startsWith('cgroup'))
+      skipBecause(this, 'there are no cgroups here');
     const { slowest, loud } = await besideOf('bomb() { bomb | bomb & }; bomb 2>/dev/null; sleep 3');
     expect(slowest).to.be.lessThan(2_000);
-    const folder = spawned.noteOf(loud).cgroups.find((path) => path.includes('pids')) ?? spawned.noteOf(loud).cgroups[0] ?? '';
+    const folder =
+      spawned.noteOf(loud).cgroups.find((path) => path.includes('pids')) ??
+      spawned.noteOf(loud).cgroups[0] ??
+      '';
     expect(Number(readFileSync(`${folder}/pids.max`, 'utf8'))).to.equal(64);
     await ended(loud);
   });
 
   it('keeps a memory flood inside', async () => {
-    const { slowest, loud } = await besideOf('head -c 1000000000 /dev/zero | tail -c 900000000 | wc -c');
+    const { slowest, loud } = await besideOf(
+      'head -c 1000000000 /dev/zero | tail -c 900000000 | wc -c',
+    );
     expect(slowest).to.be.lessThan(2_000);
-    const outcome = await spawned.exec(loud, ['sh', '-c', 'head -c 200000000 /dev/zero | tail; echo $?']);
+    const outcome = await spawned.exec(loud, [
+      'sh',
+      '-c',
+      'head -c 200000000 /dev/zero | tail; echo $?',
+    ]);
     expect(String(outcome.stdout)).to.not.equal('0\n');
     await ended(loud);
   });
 
   it('keeps a flood of files inside, wherever something can be written', async () => {
-    const { slowest, loud } = await besideOf('while :; do head -c 30000000 /dev/zero > /tmp/a; rm /tmp/a; done 2>/dev/null');
+    const { slowest, loud } = await besideOf(
+      'while :; do head -c 30000000 /dev/zero > /tmp/a; rm /tmp/a; done 2>/dev/null',
+    );
     expect(slowest).to.be.lessThan(2_000);
-    for (const [folder, most] of [['/tmp', 8], ['/dev/shm', 8], ['/home/sandbox', 16]] as const) {
-      const written = await spawned.sh(loud, `rm -f /tmp/a; dd if=/dev/zero of=${folder}/flood bs=1M count=60 2>/dev/null; stat -c %s ${folder}/flood; rm ${folder}/flood`);
+    for (const [folder, most] of [
+      ['/tmp', 8],
+      ['/dev/shm', 8],
+      ['/home/sandbox', 16],
+    ] as const) {
+      const written = await spawned.sh(
+        loud,
+        `rm -f /tmp/a; dd if=/dev/zero of=${folder}/flood bs=1M count=60 2>/dev/null; stat -c %s ${folder}/flood; rm ${folder}/flood`,
+      );
       expect(Number(written), folder).to.be.within(1, most * MIB);
     }
     await ended(loud);
@@ -92,18 +127,31 @@ describe('what a sandbox is kept to', function () {
 
   it('can write nowhere else', async () => {
     const { id } = await noisy();
-    const places = await spawned.sh(id, `
+    const places = await spawned.sh(
+      id,
+      `
       find / -path /proc -prune -o -path /dev/pts -prune -o ! -type l -writable -print 2>/dev/null
       for file in / /usr /etc /dev /.sandpool; do touch $file/made 2>/dev/null && echo made in $file; done
-      for file in /proc/sys/kernel/core_pattern /proc/sys/vm/drop_caches; do (: >> $file) 2>/dev/null && echo $file; done`);
-    expect(places.trim().split('\n')).to.have.members(
-      ['/tmp', '/dev/shm', '/home/sandbox', '/dev/null', '/dev/zero', '/dev/full', '/dev/random', '/dev/urandom', '/dev/tty'],
+      for file in /proc/sys/kernel/core_pattern /proc/sys/vm/drop_caches; do (: >> $file) 2>/dev/null && echo $file; done`,
     );
+    expect(places.trim().split('\n')).to.have.members([
+      '/tmp',
+      '/dev/shm',
+      '/home/sandbox',
+      '/dev/null',
+      '/dev/zero',
+      '/dev/full',
+      '/dev/random',
+      '/dev/urandom',
+      '/dev/tty',
+    ]);
     await ended(id);
   });
 
   it('sees only its own processes, and no environment but its own', async () => {
-    const { id } = await spawned.launched(anOrder(aDefinition({ env: { SECRET_OF_ITS_OWN: 'x' } })));
+    const { id } = await spawned.launched(
+      anOrder(aDefinition({ env: { SECRET_OF_ITS_OWN: 'x' } })),
+    );
     expect(await spawned.sh(id, 'tr "\\0" "\\n" < /proc/1/environ')).to.equal('');
     const seen = await spawned.sh(id, 'cat /proc/[0-9]*/cmdline | tr "\\0" "\\n"');
     expect(seen).to.not.include('mocha');
@@ -114,15 +162,21 @@ describe('what a sandbox is kept to', function () {
   it('has no descriptor that it was not given, in main process, command and terminal alike', async () => {
     const { id } = await noisy();
     expect(await spawned.sh(id, 'ls /proc/2/fd | tr "\\n" " "')).to.equal('0 1 2 ');
-    expect((await spawned.sh(id, 'ls -l /proc/self/fd')).match(/socket|pipe|pts|memfd/g)?.length ?? 0).to.be.at.most(4);
+    expect(
+      (await spawned.sh(id, 'ls -l /proc/self/fd')).match(/socket|pipe|pts|memfd/g)?.length ?? 0,
+    ).to.be.at.most(4);
     await ended(id);
   });
 
   it('is the same inside for the main process and for a command: uid, seccomp, capabilities, cgroup', async () => {
     const { id } = await noisy();
-    const status = (pid: string): Promise<string> => spawned.sh(id, `grep -E "^(Uid|Gid|Groups|NoNewPrivs|Seccomp|Cap...):" /proc/${pid}/status`);
+    const status = (pid: string): Promise<string> =>
+      spawned.sh(id, `grep -E "^(Uid|Gid|Groups|NoNewPrivs|Seccomp|Cap...):" /proc/${pid}/status`);
     expect(await status('self')).to.equal(await status('2'));
-    expect(await status('self')).to.match(/NoNewPrivs:\s1/).and.match(/Seccomp:\s2/).and.match(/CapBnd:\s0{16}/);
+    expect(await status('self'))
+      .to.match(/NoNewPrivs:\s1/)
+      .and.match(/Seccomp:\s2/)
+      .and.match(/CapBnd:\s0{16}/);
     const { uid } = spawned.noteOf(id);
     const { init } = spawned.runningOf(id);
     expect(statSync(`/proc/${init.pid}`).uid).to.equal(uid);
@@ -132,10 +186,21 @@ describe('what a sandbox is kept to', function () {
 
   it('has no network unless the template asks for it', async () => {
     const off = await noisy();
-    expect(await spawned.sh(off.id, 'cat /proc/net/dev | tail -n +3 | cut -d: -f1 | tr -d " \\n"')).to.equal('lo');
+    expect(
+      await spawned.sh(off.id, 'cat /proc/net/dev | tail -n +3 | cut -d: -f1 | tr -d " \\n"'),
+    ).to.equal('lo');
     const on = await spawned.launched(anOrder(aDefinition({}, { network: 'host' })));
-    const interfaces = (await spawned.sh(on.id, 'tail -n +3 /proc/net/dev | cut -d: -f1')).split('\n').map((line) => line.trim()).filter(Boolean);
-    expect(interfaces).to.deep.equal(readFileSync('/proc/net/dev', 'utf8').split('\n').slice(2).map((line) => line.split(':')[0]?.trim()).filter(Boolean));
+    const interfaces = (await spawned.sh(on.id, 'tail -n +3 /proc/net/dev | cut -d: -f1'))
+      .split('\n')
+      .map((line) => line.trim())
+      .filter(Boolean);
+    expect(interfaces).to.deep.equal(
+      readFileSync('/proc/net/dev', 'utf8')
+        .split('\n')
+        .slice(2)
+        .map((line) => line.split(':')[0]?.trim())
+        .filter(Boolean),
+    );
     await ended(off.id);
     await ended(on.id);
   });
@@ -143,18 +208,35 @@ describe('what a sandbox is kept to', function () {
   it('takes its files with it, also when they are many, deep and without permissions', async () => {
     const before = readdirSync('/tmp').length;
     const { id } = await spawned.launched(anOrder(aDefinition({ memoryBytes: 256 * MIB })));
-    const made = await spawned.sh(id, `
+    const made = await spawned.sh(
+      id,
+      `
       i=0; while [ $i -lt 3000 ]; do : > /tmp/f$i; i=$((i+1)); done
       d=/home/sandbox; i=0; while [ $i -lt 100 ]; do d=$d/d; mkdir $d; i=$((i+1)); done
-      mkdir /tmp/locked && touch /tmp/locked/x && chmod 000 /tmp/locked; ls /tmp | wc -l`);
+      mkdir /tmp/locked && touch /tmp/locked/x && chmod 000 /tmp/locked; ls /tmp | wc -l`,
+    );
     expect(Number(made)).to.equal(3_001);
     await ended(id);
     expect(readdirSync('/tmp').length).to.be.at.most(before + 5);
   });
 
   it('runs on when its output has no reader', async () => {
-    const { id } = await spawned.launched(anOrder(aDefinition({ argv: ['sh', '-c', 'head -c 20000000 /dev/zero; head -c 20000000 /dev/zero >&2; touch /tmp/written; sleep infinity'] })));
-    const written = await spawned.exec(id, ['sh', '-c', 'until [ -e /tmp/written ]; do sleep 0.05; done']);
+    const { id } = await spawned.launched(
+      anOrder(
+        aDefinition({
+          argv: [
+            'sh',
+            '-c',
+            'head -c 20000000 /dev/zero; head -c 20000000 /dev/zero >&2; touch /tmp/written; sleep infinity',
+          ],
+        }),
+      ),
+    );
+    const written = await spawned.exec(id, [
+      'sh',
+      '-c',
+      'until [ -e /tmp/written ]; do sleep 0.05; done',
+    ]);
     expect(written.exitCode).to.equal(0);
     await ended(id);
   });

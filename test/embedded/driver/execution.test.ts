@@ -13,7 +13,11 @@ describe('exec in a real sandbox', function () {
   before(async () => {
     buildLauncher();
     spawned = await aWatchedDriver();
-    id = (await spawned.launched(anOrder(aDefinition({ env: { FROM_TEMPLATE: 'template', BOTH: 'template' } })))).id;
+    id = (
+      await spawned.launched(
+        anOrder(aDefinition({ env: { FROM_TEMPLATE: 'template', BOTH: 'template' } })),
+      )
+    ).id;
   });
   after(() => spawned.close());
 
@@ -30,7 +34,9 @@ describe('exec in a real sandbox', function () {
   });
 
   it('starts in the work folder as the user sandbox, unless told otherwise', async () => {
-    expect(await spawned.sh(id, 'pwd; id -un; id -u; echo $HOME')).to.equal('/home/sandbox\nsandbox\n1000\n/home/sandbox\n');
+    expect(await spawned.sh(id, 'pwd; id -un; id -u; echo $HOME')).to.equal(
+      '/home/sandbox\nsandbox\n1000\n/home/sandbox\n',
+    );
     expect(await spawned.sh(id, 'pwd', { cwd: '/usr' })).to.equal('/usr\n');
   });
 
@@ -40,11 +46,19 @@ describe('exec in a real sandbox', function () {
     expect(String(outcome.stderr)).to.include('/no/such');
   });
 
-  it('has the defaults, the template\'s and the request\'s environment, the later over the earlier, and nothing else', async () => {
+  it("has the defaults, the template's and the request's environment, the later over the earlier, and nothing else", async () => {
     const env = await spawned.sh(id, 'env | sort', { env: { BOTH: 'request' } });
-    expect(env.split('\n').filter((line) => line !== '' && !/^(PWD|OLDPWD|SHLVL|_)=/.test(line))).to.deep.equal([
-      'BOTH=request', 'FROM_TEMPLATE=template', 'HOME=/home/sandbox', 'LANG=C.UTF-8', 'LOGNAME=sandbox',
-      'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', 'SHELL=/bin/sh', 'USER=sandbox',
+    expect(
+      env.split('\n').filter((line) => line !== '' && !/^(PWD|OLDPWD|SHLVL|_)=/.test(line)),
+    ).to.deep.equal([
+      'BOTH=request',
+      'FROM_TEMPLATE=template',
+      'HOME=/home/sandbox',
+      'LANG=C.UTF-8',
+      'LOGNAME=sandbox',
+      'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+      'SHELL=/bin/sh',
+      'USER=sandbox',
     ]);
   });
 
@@ -59,16 +73,26 @@ describe('exec in a real sandbox', function () {
   });
 
   it('keeps outputLimit bytes of each stream and drops the rest, without holding up the command', async () => {
-    const outcome = await spawned.exec(id, ['sh', '-c', 'head -c 5000000 /dev/zero; head -c 10 /dev/zero >&2'], { outputLimit: 1_000 });
+    const outcome = await spawned.exec(
+      id,
+      ['sh', '-c', 'head -c 5000000 /dev/zero; head -c 10 /dev/zero >&2'],
+      { outputLimit: 1_000 },
+    );
     expect(outcome).to.deep.include({ exitCode: 0, truncated: true });
     expect([outcome.stdout.length, outcome.stderr.length]).to.deep.equal([1_000, 10]);
   });
 
   it('kills the command and what it started at the timeout, and answers 124', async () => {
-    const outcome = await spawned.exec(id, ['sh', '-c', 'sleep 987 & echo begun; wait'], { timeoutMs: 300 });
+    const outcome = await spawned.exec(id, ['sh', '-c', 'sleep 987 & echo begun; wait'], {
+      timeoutMs: 300,
+    });
     expect(outcome).to.deep.include({ exitCode: 124, timedOut: true });
     expect(String(outcome.stdout)).to.equal('begun\n');
-    await eventually(async () => !(await spawned.sh(id, 'cat /proc/[0-9]*/cmdline | tr "\\0" " "')).includes('987 '), 'the sleep is gone');
+    await eventually(
+      async () =>
+        !(await spawned.sh(id, 'cat /proc/[0-9]*/cmdline | tr "\\0" " "')).includes('987 '),
+      'the sleep is gone',
+    );
   });
 
   it('does not wait for background processes that hold the output open', async () => {
@@ -79,8 +103,13 @@ describe('exec in a real sandbox', function () {
 
   it('kills the command when the request is called off', async () => {
     const controller = new AbortController();
-    const running = spawned.driver.exec(id, { argv: ['sleep', '985'], timeoutMs: 20_000, outputLimit: 10 }, controller.signal);
-    const sleeps = async (): Promise<boolean> => (await spawned.sh(id, 'cat /proc/[0-9]*/cmdline | tr "\\0" " "')).includes('sleep 985 ');
+    const running = spawned.driver.exec(
+      id,
+      { argv: ['sleep', '985'], timeoutMs: 20_000, outputLimit: 10 },
+      controller.signal,
+    );
+    const sleeps = async (): Promise<boolean> =>
+      (await spawned.sh(id, 'cat /proc/[0-9]*/cmdline | tr "\\0" " "')).includes('sleep 985 ');
     await eventually(sleeps, 'it runs');
     controller.abort(new Error('called off'));
     expect((await rejection(running)).message).to.equal('called off');
@@ -97,13 +126,19 @@ describe('exec in a real sandbox', function () {
   it('refuses what can not be ordered, and harms nothing else that runs', async () => {
     const other = spawned.sh(id, 'sleep 0.3; echo unharmed');
     expect((await rejection(spawned.exec(id, ['echo', 'a\0go']))).message).to.include('NUL');
-    expect((await rejection(spawned.exec(id, ['env'], { env: { A: 'x\0env\0B=y' } }))).message).to.include('NUL');
-    expect((await rejection(spawned.driver.attach(id, { argv: ['a\0'], cols: 80, rows: 24 }))).message).to.include('NUL');
+    expect(
+      (await rejection(spawned.exec(id, ['env'], { env: { A: 'x\0env\0B=y' } }))).message,
+    ).to.include('NUL');
+    expect(
+      (await rejection(spawned.driver.attach(id, { argv: ['a\0'], cols: 80, rows: 24 }))).message,
+    ).to.include('NUL');
     expect(await other).to.equal('unharmed\n');
   });
 
   it('runs commands side by side', async () => {
-    const outcomes = await Promise.all(Array.from({ length: 20 }, (_, i) => spawned.sh(id, `echo ${i}; sleep 0.1; echo ${i}`)));
+    const outcomes = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => spawned.sh(id, `echo ${i}; sleep 0.1; echo ${i}`)),
+    );
     expect(outcomes).to.deep.equal(Array.from({ length: 20 }, (_, i) => `${i}\n${i}\n`));
   });
 });

@@ -1,5 +1,14 @@
 import { expect } from 'chai';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { processesOfBare } from '../../../src/embedded/spawner/bare-homes.ts';
@@ -28,7 +37,10 @@ describe('isolation none', function () {
   after(() => spawned.close());
 
   const homeOf = (id: string): string => spawned.noteOf(id).home ?? '';
-  const ended = async (id: string, revision: Parameters<WatchedDriver['driver']['retire']>[1]): Promise<void> => {
+  const ended = async (
+    id: string,
+    revision: Parameters<WatchedDriver['driver']['retire']>[1],
+  ): Promise<void> => {
     await spawned.driver.retire(id, revision);
     await spawned.log.when(id, 'gone');
   };
@@ -46,13 +58,21 @@ describe('isolation none', function () {
     expect(warnings.some((warning) => warning.startsWith(NOT_ISOLATED))).to.equal(true);
   });
 
-  it('runs a process of this machine, not root\'s, in a folder of its own', async () => {
+  it("runs a process of this machine, not root's, in a folder of its own", async () => {
     const { id } = await spawned.launched();
     const home = homeOf(id);
-    const ours = ['pid', 'mnt', 'net', 'user'].map((name) => `${readlinkSync(`/proc/self/ns/${name}`)}\n`).join('');
-    expect(await spawned.sh(id, 'for n in pid mnt net user; do readlink /proc/self/ns/$n; done')).to.equal(ours);
-    expect(await spawned.sh(id, 'grep Seccomp: /proc/self/status')).to.equal(/^Seccomp:.*\n/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[0]);
-    expect(await spawned.sh(id, 'id -u; pwd; echo $HOME')).to.equal(`${spawned.noteOf(id).uid}\n${home}\n${home}\n`);
+    const ours = ['pid', 'mnt', 'net', 'user']
+      .map((name) => `${readlinkSync(`/proc/self/ns/${name}`)}\n`)
+      .join('');
+    expect(
+      await spawned.sh(id, 'for n in pid mnt net user; do readlink /proc/self/ns/$n; done'),
+    ).to.equal(ours);
+    expect(await spawned.sh(id, 'grep Seccomp: /proc/self/status')).to.equal(
+      /^Seccomp:.*\n/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[0],
+    );
+    expect(await spawned.sh(id, 'id -u; pwd; echo $HOME')).to.equal(
+      `${spawned.noteOf(id).uid}\n${home}\n${home}\n`,
+    );
     expect(statSync(home)).to.include({ uid: spawned.noteOf(id).uid, mode: 0o40700 });
   });
 
@@ -60,16 +80,34 @@ describe('isolation none', function () {
     if (process.getuid?.() !== 0) skipBecause(this, 'without root all of them have the same uid');
     const dial = (id: string, port: number) => dialled(spawned.driver, id, port);
     const own = await spawned.launched(anOrder(aDefinition({ argv: echoServer(18_611) })));
-    await eventually(() => dial(own.id, 18_611).then((stream) => { stream.destroy(); return true; }, () => false), 'its port is listened on');
+    await eventually(
+      () =>
+        dial(own.id, 18_611).then(
+          (stream) => {
+            stream.destroy();
+            return true;
+          },
+          () => false,
+        ),
+      'its port is listened on',
+    );
     const other = await spawned.launched();
-    expect((await rejection(dial(other.id, 18_611))).message).to.contain('held by a process that is not the sandbox\'s');
+    expect((await rejection(dial(other.id, 18_611))).message).to.contain(
+      "held by a process that is not the sandbox's",
+    );
   });
 
   it('takes /home/sandbox for that folder, also where the template or a request names it', async () => {
-    const definition = aDefinition({ argv: ['sh', '-c', 'pwd > ~/started-in; echo $FROM_TEMPLATE >> ~/started-in; exec sleep 60'], env: { FROM_TEMPLATE: 'x' } });
+    const definition = aDefinition({
+      argv: ['sh', '-c', 'pwd > ~/started-in; echo $FROM_TEMPLATE >> ~/started-in; exec sleep 60'],
+      env: { FROM_TEMPLATE: 'x' },
+    });
     const { id } = await spawned.launched(anOrder(definition));
     const home = homeOf(id);
-    await eventually(async () => (await spawned.sh(id, 'cat ~/started-in')) === `${home}\nx\n`, 'it wrote where it is');
+    await eventually(
+      async () => (await spawned.sh(id, 'cat ~/started-in')) === `${home}\nx\n`,
+      'it wrote where it is',
+    );
     expect(await spawned.sh(id, 'mkdir ~/a; echo $FROM_TEMPLATE')).to.equal('x\n');
     expect(await spawned.sh(id, 'pwd', { cwd: '/home/sandbox/a' })).to.equal(`${home}/a\n`);
     expect(await spawned.sh(id, 'pwd', { cwd: '/usr' })).to.equal('/usr\n');
@@ -78,7 +116,9 @@ describe('isolation none', function () {
   it('says why a sandbox could not start', async () => {
     const reasons: Readonly<Record<string, Parameters<typeof aDefinition>[0]>> = {
       'command not found: /no/such': { argv: ['/no/such'] },
-      'the command could not be run: chdir to /no/such: No such file or directory': { workingDir: '/no/such' },
+      'the command could not be run: chdir to /no/such: No such file or directory': {
+        workingDir: '/no/such',
+      },
     };
     for (const [reason, container] of Object.entries(reasons)) {
       const { id } = await spawned.driver.launch(anOrder(aDefinition(container)), permitted);
@@ -90,7 +130,9 @@ describe('isolation none', function () {
     const { id } = await spawned.launched();
     const terminal = await spawned.driver.attach(id, { argv: ['sh'], cols: 101, rows: 33 });
     let shown = '';
-    terminal.stream.on('data', (bytes: Buffer) => { shown += String(bytes); });
+    terminal.stream.on('data', (bytes: Buffer) => {
+      shown += String(bytes);
+    });
     terminal.stream.write('stty size; echo x > /dev/tty; exit 5\r');
     expect(await terminal.exit).to.equal(5);
     expect(shown).to.include('33 101');
@@ -99,10 +141,19 @@ describe('isolation none', function () {
   it('ends with all that it started, and leaves no file in its folder', async () => {
     const { id, revision } = await spawned.launched();
     const [note, running, home] = [spawned.noteOf(id), spawned.runningOf(id), homeOf(id)];
-    await spawned.sh(id, 'setsid sleep 941 >/dev/null 2>&1 & setsid sh -c "while :; do sleep 0.01 & done" >/dev/null 2>&1 & : ');
+    await spawned.sh(
+      id,
+      'setsid sleep 941 >/dev/null 2>&1 & setsid sh -c "while :; do sleep 0.01 & done" >/dev/null 2>&1 & : ',
+    );
     const depth = 'd'.repeat(200);
-    await spawned.sh(id, `i=0; while [ $i -lt 40 ]; do mkdir ${depth} && cd -P ${depth}; i=$((i+1)); done; touch deepest`);
-    await spawned.sh(id, 'mkdir many locked && cd many && seq 1 20000 | xargs touch; cd ..; mkdir locked/in && touch locked/in/x && chmod 0 locked/in locked');
+    await spawned.sh(
+      id,
+      `i=0; while [ $i -lt 40 ]; do mkdir ${depth} && cd -P ${depth}; i=$((i+1)); done; touch deepest`,
+    );
+    await spawned.sh(
+      id,
+      'mkdir many locked && cd many && seq 1 20000 | xargs touch; cd ..; mkdir locked/in && touch locked/in/x && chmod 0 locked/in locked',
+    );
     await ended(id, revision);
     expect(isOver(note, running)).to.equal(true);
     expect(existsSync(home)).to.equal(false);
@@ -116,7 +167,12 @@ describe('isolation none', function () {
     await spawned.sh(id, 'echo kept > ~/file');
     const spawner = spawned.spawnerPid();
     process.kill(spawner, 'SIGKILL');
-    await eventually(() => ![0, spawner].includes(spawned.spawnerPid()) && spawned.driver.describe().problems.length === 0, 'another spawner is there');
+    await eventually(
+      () =>
+        ![0, spawner].includes(spawned.spawnerPid()) &&
+        spawned.driver.describe().problems.length === 0,
+      'another spawner is there',
+    );
     expect(isAlive(running.init)).to.equal(true);
     expect(await spawned.sh(id, 'cat ~/file')).to.equal('kept\n');
     await ended(id, revision);
@@ -133,7 +189,11 @@ describe('isolation none', function () {
     const driver = spawned.again({ isolation: 'auto', bwrapPath: '/usr/bin/bwrap' });
     await driver.watch(facts.report);
     expect(driver.describe().isolation).to.not.equal('none');
-    expect(driver.describe().warnings.some((warning) => warning.startsWith('some sandboxes are not isolated'))).to.equal(true);
+    expect(
+      driver
+        .describe()
+        .warnings.some((warning) => warning.startsWith('some sandboxes are not isolated')),
+    ).to.equal(true);
     expect(existsSync(join(homes, 'of-nobody'))).to.equal(false);
     const home = homeOf(id);
     await driver.retire(id, revision);

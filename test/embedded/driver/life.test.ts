@@ -24,7 +24,10 @@ describe('the life of a real sandbox', function () {
   after(() => spawned.close());
 
   it('is gone with its exit code when its main process ends', async () => {
-    const { id } = await spawned.driver.launch(anOrder(aDefinition({ argv: ['sh', '-c', 'sleep 0.2; exit 3'] })), permitted);
+    const { id } = await spawned.driver.launch(
+      anOrder(aDefinition({ argv: ['sh', '-c', 'sleep 0.2; exit 3'] })),
+      permitted,
+    );
     const gone = await spawned.log.when(id, 'gone');
     expect(gone.vitals).to.deep.equal({ kind: 'gone', exitCode: 3, reason: 'exited with 3' });
     expect(gone.record?.state).to.equal('idle');
@@ -33,14 +36,20 @@ describe('the life of a real sandbox', function () {
 
   it('has failed at nothing where too many wait to be started', async () => {
     const full = await aWatchedDriver({ parallelStarts: 0 });
-    const waiting = Array.from({ length: 1_024 }, () => rejection(full.driver.launch(anOrder(), permitted)));
+    const waiting = Array.from({ length: 1_024 }, () =>
+      rejection(full.driver.launch(anOrder(), permitted)),
+    );
     const order = anOrder();
 
     expect(await rejection(full.driver.launch(order, permitted))).to.be.instanceOf(NoPlace);
-    expect(full.log.of(order.record.id).map(({ vitals }) => vitals.kind)).to.deep.equal(['starting']);
+    expect(full.log.of(order.record.id).map(({ vitals }) => vitals.kind)).to.deep.equal([
+      'starting',
+    ]);
     expect(await full.driver.read(order.record.id)).to.have.nested.property('vitals.kind', 'gone');
     await full.close();
-    expect((await Promise.all(waiting)).every((error) => error instanceof OutcomeUnknown)).to.equal(true);
+    expect((await Promise.all(waiting)).every((error) => error instanceof OutcomeUnknown)).to.equal(
+      true,
+    );
   });
 
   it('is gone with the claimed record when it dies while it is claimed', async () => {
@@ -53,16 +62,32 @@ describe('the life of a real sandbox', function () {
   });
 
   it('never becomes available where its command can not be executed, and says why', async () => {
-    const missing = await spawned.driver.launch(anOrder(aDefinition({ argv: ['/no/such', 'argument'] })), permitted);
-    expect((await spawned.log.when(missing.id, 'gone')).vitals).to.deep.include({ reason: 'command not found: /no/such' });
-    const refused = await spawned.driver.launch(anOrder(aDefinition({ argv: ['/etc/passwd'] })), permitted);
-    expect((await spawned.log.when(refused.id, 'gone')).vitals).to.deep.include({ reason: 'command not executable: /etc/passwd' });
+    const missing = await spawned.driver.launch(
+      anOrder(aDefinition({ argv: ['/no/such', 'argument'] })),
+      permitted,
+    );
+    expect((await spawned.log.when(missing.id, 'gone')).vitals).to.deep.include({
+      reason: 'command not found: /no/such',
+    });
+    const refused = await spawned.driver.launch(
+      anOrder(aDefinition({ argv: ['/etc/passwd'] })),
+      permitted,
+    );
+    expect((await spawned.log.when(refused.id, 'gone')).vitals).to.deep.include({
+      reason: 'command not executable: /etc/passwd',
+    });
     expect(spawned.log.kinds(missing.id)).to.deep.equal(['starting', 'gone']);
   });
 
   it('never becomes available where bubblewrap fails', async () => {
-    const { id } = await spawned.driver.launch(anOrder(aDefinition({ workingDir: '/usr/no/such' })), permitted);
-    expect((await spawned.log.when(id, 'gone')).vitals).to.deep.include({ exitCode: 1, reason: 'exited with 1 before it was up' });
+    const { id } = await spawned.driver.launch(
+      anOrder(aDefinition({ workingDir: '/usr/no/such' })),
+      permitted,
+    );
+    expect((await spawned.log.when(id, 'gone')).vitals).to.deep.include({
+      exitCode: 1,
+      reason: 'exited with 1 before it was up',
+    });
     expect(spawned.log.kinds(id)).to.deep.equal(['starting', 'gone']);
   });
 
@@ -80,18 +105,27 @@ describe('the life of a real sandbox', function () {
   it('can be retired while it waits for its turn and while it starts', async () => {
     const orders = Array.from({ length: 12 }, () => anOrder());
     const launches = orders.map((order) => spawned.driver.launch(order, permitted));
-    for (const { record: { id } } of orders) {
+    for (const {
+      record: { id },
+    } of orders) {
       const stored = await spawned.records.read(id);
       await spawned.driver.retire(id, stored?.record.revision ?? '');
     }
     await Promise.all(launches);
     for (const { record } of orders) await spawned.log.when(record.id, 'gone');
-    await eventually(() => readdirSync(join(spawned.dataDir, 'run')).length === 0, 'no note is left');
+    await eventually(
+      () => readdirSync(join(spawned.dataDir, 'run')).length === 0,
+      'no note is left',
+    );
   });
 
   it('ends what daemonized itself inside along with the rest', async () => {
     const record = await spawned.launched();
-    await spawned.exec(record.id, ['sh', '-c', 'for i in 1 2 3; do setsid sh -c "trap \'\' HUP TERM; sleep 970" & done; echo']);
+    await spawned.exec(record.id, [
+      'sh',
+      '-c',
+      'for i in 1 2 3; do setsid sh -c "trap \'\' HUP TERM; sleep 970" & done; echo',
+    ]);
     const running = spawned.runningOf(record.id);
     await spawned.driver.retire(record.id, record.revision);
     await spawned.log.when(record.id, 'gone');
@@ -114,14 +148,19 @@ describe('the life of a real sandbox', function () {
     const other = await aWatchedDriver();
     await other.launched();
     const name = nameOf(other.dataDir);
-    expect(existsSync(`/var/lib/${name}`) || existsSync(join(other.dataDir, 'rootfs'))).to.equal(true);
+    expect(existsSync(`/var/lib/${name}`) || existsSync(join(other.dataDir, 'rootfs'))).to.equal(
+      true,
+    );
     await other.close();
     expect(existsSync(`/var/lib/${name}`)).to.equal(false);
     expect(existsSync(`/sys/fs/cgroup/pids/${name}`)).to.equal(false);
   });
 
   it('refuses to start where bubblewrap or the launcher is missing, and says what to install', async () => {
-    for (const [part, hint] of [[{ bwrapPath: '/no/bwrap' }, 'apt-get install bubblewrap'], [{ launcherPath: '/no/launcher' }, 'native/build']] as const) {
+    for (const [part, hint] of [
+      [{ bwrapPath: '/no/bwrap' }, 'apt-get install bubblewrap'],
+      [{ launcherPath: '/no/launcher' }, 'native/build'],
+    ] as const) {
       const broken = aSpawnedDriver(part);
       const error = await rejection(broken.driver.watch(() => {}));
       expect(error).to.be.instanceOf(SpawnerUnusable);
@@ -132,7 +171,9 @@ describe('the life of a real sandbox', function () {
 
   it('says why when no sandbox can be made here', async () => {
     const broken = aSpawnedDriver({ bwrapPath: '/bin/false' });
-    expect((await rejection(broken.driver.watch(() => {}))).message).to.include('no sandbox can be started on this machine');
+    expect((await rejection(broken.driver.watch(() => {}))).message).to.include(
+      'no sandbox can be started on this machine',
+    );
     await eventually(() => broken.spawnerPid() === 0, 'its spawner has gone too');
     expect(existsSync(`/var/lib/${nameOf(broken.dataDir)}`)).to.equal(false);
     await broken.close();

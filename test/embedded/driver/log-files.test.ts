@@ -8,7 +8,8 @@ import { rejection } from '../../support/rejection.ts';
 
 const ID = '0190d4a5-7b1e-7c3a-9f00-000000000001';
 const ALL = { tailLines: 10_000, limitBytes: 1 << 20 };
-const record = (text: string, kind = 'F', second = 0): string => `2026-01-31T12:00:${String(second).padStart(2, '0')}.000000000Z stdout ${kind} ${text}\n`;
+const record = (text: string, kind = 'F', second = 0): string =>
+  `2026-01-31T12:00:${String(second).padStart(2, '0')}.000000000Z stdout ${kind} ${text}\n`;
 
 describe('the files of a log', () => {
   let folder: string;
@@ -25,7 +26,8 @@ describe('the files of a log', () => {
     writeFileSync(join(folder, ID, String(begins)), text);
     return begins + text.length;
   };
-  const texts = async (request = ALL): Promise<readonly string[]> => (await files.tail(ID, request)).lines.map(({ text }) => String(text));
+  const texts = async (request = ALL): Promise<readonly string[]> =>
+    (await files.tail(ID, request)).lines.map(({ text }) => String(text));
 
   it('are empty where the folder was just made, and gone where nobody can write any more', async () => {
     mkdirSync(join(folder, ID));
@@ -33,7 +35,11 @@ describe('the files of a log', () => {
     expect(await files.tail(ID, ALL)).to.deep.equal({ lines: [], truncated: false, next: '0' });
     rmSync(join(folder, 'pipes', ID));
     expect(await rejection(files.tail(ID, ALL))).to.be.instanceOf(LogsGone);
-    expect(await rejection(files.follow(ID, '0', { signal: new AbortController().signal, ended: () => true }).next())).to.be.instanceOf(LogsGone);
+    expect(
+      await rejection(
+        files.follow(ID, '0', { signal: new AbortController().signal, ended: () => true }).next(),
+      ),
+    ).to.be.instanceOf(LogsGone);
   });
 
   it('are read as one, lines joined over their end, and say that older ones are gone', async () => {
@@ -45,7 +51,10 @@ describe('the files of a log', () => {
   });
 
   it('pass over what a crash tore, and wait for the end of what is being written', async () => {
-    put(0, `${record('one')}2026-01-31T12:00\n${record('two')}2026-01-31T12:00:00.000000000Z stdout F thr`);
+    put(
+      0,
+      `${record('one')}2026-01-31T12:00\n${record('two')}2026-01-31T12:00:00.000000000Z stdout F thr`,
+    );
     expect(await texts()).to.deep.equal(['one', 'two']);
   });
 

@@ -24,32 +24,49 @@ describe('what sandboxes print', function () {
   });
   afterEach(() => world.close());
 
-  const printing = async (script: string, part: Partial<Parameters<typeof aDefinition>[0]> = {}): Promise<string> =>
+  const printing = async (
+    script: string,
+    part: Partial<Parameters<typeof aDefinition>[0]> = {},
+  ): Promise<string> =>
     (await world.launched(anOrder(aDefinition({ argv: ['sh', '-c', script], ...part })))).id;
-  const linesOf = async (id: string, part: Partial<LogRequest> = {}, from = driver): Promise<readonly string[]> =>
-    (await from.logs(id, { tailLines: 10_000, limitBytes: 1 << 20, ...part })).lines.map(({ text }) => String(text));
-  const shows = (id: string, line: string): Promise<void> => eventually(async () => (await linesOf(id)).includes(line), `${line} is in the log`);
-  const lastCount = async (id: string, from = driver): Promise<number> => Number((await linesOf(id, { tailLines: 1 }, from))[0]?.split(' ')[1] ?? 0);
+  const linesOf = async (
+    id: string,
+    part: Partial<LogRequest> = {},
+    from = driver,
+  ): Promise<readonly string[]> =>
+    (await from.logs(id, { tailLines: 10_000, limitBytes: 1 << 20, ...part })).lines.map(
+      ({ text }) => String(text),
+    );
+  const shows = (id: string, line: string): Promise<void> =>
+    eventually(async () => (await linesOf(id)).includes(line), `${line} is in the log`);
+  const lastCount = async (id: string, from = driver): Promise<number> =>
+    Number((await linesOf(id, { tailLines: 1 }, from))[0]?.split(' ')[1] ?? 0);
   const countsOn = async (id: string, from = driver): Promise<void> => {
     const before = await lastCount(id, from);
-    await eventually(async () => await lastCount(id, from) > before + 5, 'it goes on', 20_000);
+    await eventually(async () => (await lastCount(id, from)) > before + 5, 'it goes on', 20_000);
   };
   const logsFolder = (): string => pathsOf(world.dataDir).logs;
 
   it('is kept in the order in which it was written, output and errors alike', async () => {
-    const id = await printing('echo one; echo two >&2; echo three; printf "ä\\nhalf"; sleep infinity');
+    const id = await printing(
+      'echo one; echo two >&2; echo three; printf "ä\\nhalf"; sleep infinity',
+    );
     await shows(id, 'half');
     expect(await linesOf(id)).to.deep.equal(['one', 'two', 'three', 'ä', 'half']);
   });
 
   it('may be written by way of /dev/stdout and /dev/stderr too', async () => {
-    const id = await printing('echo out >/dev/stdout; echo err >/dev/stderr; echo more >>/proc/self/fd/1; sleep infinity');
+    const id = await printing(
+      'echo out >/dev/stdout; echo err >/dev/stderr; echo more >>/proc/self/fd/1; sleep infinity',
+    );
     await shows(id, 'more');
     expect(await linesOf(id)).to.deep.equal(['out', 'err', 'more']);
   });
 
   it('is whole however long its lines are', async () => {
-    const id = await printing('head -c 100000 /dev/zero | tr "\\0" x; echo; echo end; sleep infinity');
+    const id = await printing(
+      'head -c 100000 /dev/zero | tr "\\0" x; echo; echo end; sleep infinity',
+    );
     await shows(id, 'end');
     expect(await linesOf(id)).to.deep.equal(['x'.repeat(100_000), 'end']);
   });
@@ -63,7 +80,10 @@ describe('what sandboxes print', function () {
     expect((await linesOf(id, { tailLines: 10_000 })).length).to.equal(10_000);
     expect(await linesOf(id, { limitBytes: 12 })).to.deep.equal(['19999', '20000']);
     const since = Date.parse(last.lines[2]?.time ?? '') + 1;
-    expect(await driver.logs(id, { tailLines: 10, limitBytes: 100, since })).to.deep.include({ lines: [], truncated: false });
+    expect(await driver.logs(id, { tailLines: 10, limitBytes: 100, since })).to.deep.include({
+      lines: [],
+      truncated: false,
+    });
     expect((await linesOf(id, { since: since - 60_000 })).length).to.equal(10_000);
   });
 
@@ -85,7 +105,11 @@ describe('what sandboxes print', function () {
     const pump = pumpPid();
     process.kill(world.spawnerPid(), 'SIGKILL');
     await countsOn(id);
-    await eventually(() => driver.describe().problems.length === 0, 'another spawner is there', 20_000);
+    await eventually(
+      () => driver.describe().problems.length === 0,
+      'another spawner is there',
+      20_000,
+    );
     await countsOn(id);
     expect(pumpPid(), 'the same keeps it').to.equal(pump);
   });
@@ -105,7 +129,10 @@ describe('what sandboxes print', function () {
     await countsOn(id, next);
 
     expect(await lastCount(id, next)).to.be.greaterThan(before);
-    expect([id, silent].map((each) => facts.kinds(each))).to.deep.equal([['available'], ['available']]);
+    expect([id, silent].map((each) => facts.kinds(each))).to.deep.equal([
+      ['available'],
+      ['available'],
+    ]);
     expect([id, silent].every((each) => isAlive(world.runningOf(each).init))).to.equal(true);
   });
 
@@ -114,7 +141,9 @@ describe('what sandboxes print', function () {
     await countsOn(id);
     const before = pumpPid();
     await driver.stop();
-    const next = world.again({ logs: { fileBytes: 65_536, totalBytes: 1 << 28, retentionMs: 3_600_000 } });
+    const next = world.again({
+      logs: { fileBytes: 65_536, totalBytes: 1 << 28, retentionMs: 3_600_000 },
+    });
     await next.watch(() => undefined);
     await eventually(() => pumpPid() !== 0 && pumpPid() !== before, 'another keeps it');
     expect(readFileSync(`/proc/${pumpPid()}/cmdline`, 'utf8').split('\0')[3]).to.equal('65536');
@@ -122,7 +151,9 @@ describe('what sandboxes print', function () {
   });
 
   it('stays readable after the sandbox is gone, and after a restart', async () => {
-    const record = await world.launched(anOrder(aDefinition({ argv: ['sh', '-c', 'echo first; sleep infinity'] })));
+    const record = await world.launched(
+      anOrder(aDefinition({ argv: ['sh', '-c', 'echo first; sleep infinity'] })),
+    );
     await shows(record.id, 'first');
     await driver.claim(record, aClaim());
     await driver.release(record.id, { reason: 'deleted', exitCode: null });
@@ -144,29 +175,46 @@ describe('what sandboxes print', function () {
   it('of a flood takes no more than two files, and keeps no neighbour waiting', async () => {
     const flood = await printing('yes "a flood of words"');
     const neighbour = await printing('while :; do date +%s%N; sleep 0.05; done');
-    await eventually(async () => (await linesOf(flood)).some((line) => line.startsWith('[sandpool: ')), 'some of it is dropped');
-    await eventually(async () => Date.now() - Number((await linesOf(neighbour, { tailLines: 1 }))[0] ?? 0) / 1e6 < 1_000, 'the neighbour is heard at once');
+    await eventually(
+      async () => (await linesOf(flood)).some((line) => line.startsWith('[sandpool: ')),
+      'some of it is dropped',
+    );
+    await eventually(
+      async () =>
+        Date.now() - Number((await linesOf(neighbour, { tailLines: 1 }))[0] ?? 0) / 1e6 < 1_000,
+      'the neighbour is heard at once',
+    );
     const files = readdirSync(join(logsFolder(), flood)).filter((name) => name !== 'of');
     expect(files.length).to.be.at.most(2);
-    for (const file of files) expect(statSync(join(logsFolder(), flood, file)).size).to.be.at.most(1 << 20);
+    for (const file of files)
+      expect(statSync(join(logsFolder(), flood, file)).size).to.be.at.most(1 << 20);
   });
 
   it('is followed as it comes, to its end', async () => {
-    const id = await printing('for n in 1 2 3 4 5; do echo "line $n"; sleep 0.05; done; printf last');
+    const id = await printing(
+      'for n in 1 2 3 4 5; do echo "line $n"; sleep 0.05; done; printf last',
+    );
     const lines: string[] = [];
-    for await (const batch of driver.followLogs(id, { after: '0' }, new AbortController().signal)) lines.push(...batch.lines.map(({ text }) => String(text)));
+    for await (const batch of driver.followLogs(id, { after: '0' }, new AbortController().signal))
+      lines.push(...batch.lines.map(({ text }) => String(text)));
     expect(lines).to.deep.equal(['line 1', 'line 2', 'line 3', 'line 4', 'line 5', 'last']);
   });
 
   it('tells a follower that something is no longer kept', async () => {
     await world.close();
-    world = await aWatchedDriver({ logs: { fileBytes: 65_536, totalBytes: 1 << 28, retentionMs: 3_600_000 } });
+    world = await aWatchedDriver({
+      logs: { fileBytes: 65_536, totalBytes: 1 << 28, retentionMs: 3_600_000 },
+    });
     driver = world.driver;
     const id = await printing('seq 1 10000; echo end; sleep infinity');
     await shows(id, 'end');
     const controller = new AbortController();
     const batches: { first: string; skipped: boolean }[] = [];
-    for await (const { lines, skipped } of driver.followLogs(id, { after: '0' }, controller.signal)) {
+    for await (const { lines, skipped } of driver.followLogs(
+      id,
+      { after: '0' },
+      controller.signal,
+    )) {
       batches.push({ first: String(lines[0]?.text), skipped });
       if (String(lines.at(-1)?.text) === 'end') controller.abort();
     }
@@ -175,10 +223,14 @@ describe('what sandboxes print', function () {
   });
 
   it('is closed to the sandbox but for writing', async function () {
-    if (process.getuid?.() !== 0) skipBecause(this, 'without root the sandbox has the daemon\'s own uid');
+    if (process.getuid?.() !== 0)
+      skipBecause(this, "without root the sandbox has the daemon's own uid");
     const id = await printing('echo here; sleep infinity');
     await shows(id, 'here');
-    const tries = await world.sh(id, 'P=/proc/1/fd/1; chmod 777 $P 2>/dev/null && echo changed; timeout 1 cat <$P 2>/dev/null && echo read; ln $P /tmp/x 2>/dev/null && echo linked; ls /proc/1/fd/1 >/dev/null && echo seen');
+    const tries = await world.sh(
+      id,
+      'P=/proc/1/fd/1; chmod 777 $P 2>/dev/null && echo changed; timeout 1 cat <$P 2>/dev/null && echo read; ln $P /tmp/x 2>/dev/null && echo linked; ls /proc/1/fd/1 >/dev/null && echo seen',
+    );
     expect(tries).to.not.include('changed').and.not.include('read').and.not.include('linked');
   });
 
@@ -201,12 +253,17 @@ describe('what sandboxes print', function () {
   });
 
   /** Of this data folder; 0 without one. */
-  const pumpPid = (): number => Number(readdirSync('/proc').filter((name) => /^\d+$/.test(name)).find((pid) => {
-    try {
-      const [, mode, folder] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
-      return mode === 'logs' && folder === logsFolder();
-    } catch {
-      return false;
-    }
-  }) ?? 0);
+  const pumpPid = (): number =>
+    Number(
+      readdirSync('/proc')
+        .filter((name) => /^\d+$/.test(name))
+        .find((pid) => {
+          try {
+            const [, mode, folder] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+            return mode === 'logs' && folder === logsFolder();
+          } catch {
+            return false;
+          }
+        }) ?? 0,
+    );
 });

@@ -6,13 +6,22 @@ import { expect } from 'chai';
 import { v7 } from 'uuid';
 import { Launch } from '../../../src/embedded/spawner/launch.ts';
 import { Notes } from '../../../src/embedded/spawner/notes.ts';
-import { isAlive, readBootId, readProcessStat } from '../../../src/embedded/spawner/process-identity.ts';
+import {
+  isAlive,
+  readBootId,
+  readProcessStat,
+} from '../../../src/embedded/spawner/process-identity.ts';
 import { encodeMessage, FrameReader } from '../../../src/embedded/spawner/frames.ts';
 import { pathsOf, type DaemonMessage } from '../../../src/embedded/spawner/protocol.ts';
 import { SpawnerLink, SpawnerLost, type LinkEvents } from '../../../src/embedded/spawner-link.ts';
 import { connectSpawner } from '../../../src/embedded/spawner-process.ts';
 import { systemClock } from '../../../src/embedded/system-clock.ts';
-import { aSpawnedDriver, buildLauncher, LAUNCHER, SPAWNER_COMMAND } from '../../support/a-spawned-driver.ts';
+import {
+  aSpawnedDriver,
+  buildLauncher,
+  LAUNCHER,
+  SPAWNER_COMMAND,
+} from '../../support/a-spawned-driver.ts';
 import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FactLog } from '../../support/fact-log.ts';
@@ -21,14 +30,22 @@ import { quietLog } from '../../support/quiet-log.ts';
 import { rejection } from '../../support/rejection.ts';
 import { skipBecause } from '../../support/skip-because.ts';
 
-const UNHEARD: LinkEvents = { fact: () => {}, silent: () => {}, back: () => {}, givenUp: () => {}, lost: () => {} };
+const UNHEARD: LinkEvents = {
+  fact: () => {},
+  silent: () => {},
+  back: () => {},
+  givenUp: () => {},
+  lost: () => {},
+};
 
 describe('what outlives whom', function () {
   this.timeout(90_000);
   let spawned: WatchedDriver;
 
   before(() => buildLauncher());
-  beforeEach(async () => { spawned = await aWatchedDriver(); });
+  beforeEach(async () => {
+    spawned = await aWatchedDriver();
+  });
   afterEach(() => spawned.close());
 
   let killed = 0;
@@ -37,7 +54,13 @@ describe('what outlives whom', function () {
     process.kill(killed, 'SIGKILL');
     await eventually(() => (readProcessStat(killed)?.state ?? 'Z') === 'Z', 'the spawner is dead');
   };
-  const backUp = (): Promise<void> => eventually(() => spawned.driver.describe().problems.length === 0 && ![0, killed].includes(spawned.spawnerPid()), 'another is connected');
+  const backUp = (): Promise<void> =>
+    eventually(
+      () =>
+        spawned.driver.describe().problems.length === 0 &&
+        ![0, killed].includes(spawned.spawnerPid()),
+      'another is connected',
+    );
 
   it('adopts what runs when the spawner was killed, and goes on as before', async () => {
     const { id } = await spawned.launched();
@@ -53,7 +76,11 @@ describe('what outlives whom', function () {
   });
 
   it('reports an adopted sandbox gone when it ends, its exit code unknown', async () => {
-    const { id } = await spawned.launched(anOrder(aDefinition({ argv: ['sh', '-c', 'until [ -e /tmp/end ]; do sleep 0.1; done; exit 4'] })));
+    const { id } = await spawned.launched(
+      anOrder(
+        aDefinition({ argv: ['sh', '-c', 'until [ -e /tmp/end ]; do sleep 0.1; done; exit 4'] }),
+      ),
+    );
     await killSpawner();
     await backUp();
     await spawned.sh(id, 'touch /tmp/end');
@@ -78,7 +105,10 @@ describe('what outlives whom', function () {
     const gone = await spawned.log.when(id, 'gone');
     expect(gone.vitals).to.deep.include({ exitCode: null });
     expect(gone.record?.id).to.equal(id);
-    await eventually(() => readdirSync(join(spawned.dataDir, 'run')).length === 0, 'its note is gone');
+    await eventually(
+      () => readdirSync(join(spawned.dataDir, 'run')).length === 0,
+      'its note is gone',
+    );
   });
 
   it('carries out a release that was asked for while no spawner was there', async () => {
@@ -95,20 +125,28 @@ describe('what outlives whom', function () {
     const records = await Promise.all(launches);
     // Those that were half started are ended and reported; all others come up.
     for (const { id } of records) {
-      await eventually(() => spawned.log.kinds(id).some((kind) => kind === 'available' || kind === 'gone'), `${id} is up or gone`);
+      await eventually(
+        () => spawned.log.kinds(id).some((kind) => kind === 'available' || kind === 'gone'),
+        `${id} is up or gone`,
+      );
     }
     const up = records.filter(({ id }) => spawned.log.kinds(id).at(-1) === 'available');
     expect(up).not.to.have.lengthOf(0);
-    expect(readdirSync(join(spawned.dataDir, 'run')).sort()).to.deep.equal(up.map(({ id }) => id).sort());
+    expect(readdirSync(join(spawned.dataDir, 'run')).sort()).to.deep.equal(
+      up.map(({ id }) => id).sort(),
+    );
   });
 
   it('fails a command under way with a clear error, and ends it', async () => {
     const { id } = await spawned.launched();
     const running = rejection(spawned.exec(id, ['sleep', '960']));
-    const sleeps = async (): Promise<boolean> => (await spawned.sh(id, 'cat /proc/[0-9]*/cmdline | tr "\\0" " "')).includes('sleep 960 ');
+    const sleeps = async (): Promise<boolean> =>
+      (await spawned.sh(id, 'cat /proc/[0-9]*/cmdline | tr "\\0" " "')).includes('sleep 960 ');
     await eventually(sleeps, 'it runs');
     await killSpawner();
-    expect(await running).to.be.instanceOf(SpawnerLost).with.property('message', 'the spawner ended; what it ran for this request is lost');
+    expect(await running)
+      .to.be.instanceOf(SpawnerLost)
+      .with.property('message', 'the spawner ended; what it ran for this request is lost');
     await backUp();
     await eventually(async () => !(await sleeps()), 'the command is gone too');
   });
@@ -131,15 +169,31 @@ describe('what outlives whom', function () {
     expect(isAlive(running.init)).to.equal(true);
     const log = new FactLog();
     await spawned.again().watch(log.report);
-    expect(log.of(record.id)).to.deep.equal([{ id: record.id, record: claimed, vitals: { kind: 'available', startedAt: running.startedAt } }]);
+    expect(log.of(record.id)).to.deep.equal([
+      {
+        id: record.id,
+        record: claimed,
+        vitals: { kind: 'available', startedAt: running.startedAt },
+      },
+    ]);
   });
 
   it('talks to the living spawner when only the daemon died, and ends it by its stop', async () => {
     const other = aSpawnedDriver();
     const order = anOrder();
     await other.records.birth(order.record, order.definition);
-    const link = new SpawnerLink(await connectSpawner({ dataDir: other.dataDir, command: SPAWNER_COMMAND }), { clock: systemClock(), log: quietLog, events: UNHEARD });
-    await link.greet({ launcherPath: LAUNCHER, bwrapPath: '/usr/bin/bwrap', uidRange: { first: 2_000_000_000, count: 65_536 }, pidsMax: 64, parallelStarts: 4, logs: { fileBytes: 1 << 20, totalBytes: 1 << 28, retentionMs: 3_600_000 } });
+    const link = new SpawnerLink(
+      await connectSpawner({ dataDir: other.dataDir, command: SPAWNER_COMMAND }),
+      { clock: systemClock(), log: quietLog, events: UNHEARD },
+    );
+    await link.greet({
+      launcherPath: LAUNCHER,
+      bwrapPath: '/usr/bin/bwrap',
+      uidRange: { first: 2_000_000_000, count: 65_536 },
+      pidsMax: 64,
+      parallelStarts: 4,
+      logs: { fileBytes: 1 << 20, totalBytes: 1 << 28, retentionMs: 3_600_000 },
+    });
     await link.start(order.record.id, { tenant: 'a', definition: order.definition });
     const spawner = other.spawnerPid();
     link.close();
@@ -166,11 +220,25 @@ describe('what outlives whom', function () {
   });
 
   it('makes nothing of a launcher whose order never came', async () => {
-    const launch = Launch.begin(LAUNCHER, { init: () => {}, executed: () => {}, failed: () => {}, ended: () => {} });
-    // What a spawner leaves that was killed between its note and its order: the note, and a launcher at its end of file.
+    const launch = Launch.begin(LAUNCHER, {
+      init: () => {},
+      executed: () => {},
+      failed: () => {},
+      ended: () => {},
+    });
+    // What a spawner leaves that was killed between its note and its order: the note, and a launcher at
+    // its end of file.
     const id = v7();
     await spawned.driver.stop();
-    new Notes(spawned.dataDir).write({ id, bootId: readBootId(), outer: launch.outer, uid: 2_000_000_001, cgroups: [], env: {}, workingDir: '/' });
+    new Notes(spawned.dataDir).write({
+      id,
+      bootId: readBootId(),
+      outer: launch.outer,
+      uid: 2_000_000_001,
+      cgroups: [],
+      env: {},
+      workingDir: '/',
+    });
     const log = new FactLog();
     await spawned.again().watch(log.report);
     await eventually(() => !isAlive(launch.outer), 'the launcher is gone');
@@ -179,7 +247,8 @@ describe('what outlives whom', function () {
   });
 
   it('cleans up a cgroup whose note was torn, and what runs in it', async function () {
-    if (!spawned.driver.describe().isolation.startsWith('cgroup')) skipBecause(this, 'there are no cgroups here');
+    if (!spawned.driver.describe().isolation.startsWith('cgroup'))
+      skipBecause(this, 'there are no cgroups here');
     const record = await spawned.launched();
     const [note, running] = [spawned.noteOf(record.id), spawned.runningOf(record.id)];
     await spawned.driver.stop();
@@ -191,7 +260,10 @@ describe('what outlives whom', function () {
     expect(note.cgroups.filter((folder) => existsSync(folder))).to.deep.equal([]);
   });
 
-  for (const [what, boot, off] of [['another start time', readBootId(), 1], ['the noted start time, but of another boot', v7(), 0]] as const) {
+  for (const [what, boot, off] of [
+    ['another start time', readBootId(), 1],
+    ['the noted start time, but of another boot', v7(), 0],
+  ] as const) {
     it(`does not touch a process that has a noted pid but ${what}`, async () => {
       const innocent = spawn('sleep', ['950'], { stdio: 'ignore' });
       const stat = readProcessStat(innocent.pid ?? 0);
@@ -199,7 +271,15 @@ describe('what outlives whom', function () {
       const noted = { pid: stat?.pid ?? 0, startTime: String(Number(stat?.startTime) - off) };
       await spawned.driver.stop();
       const notes = new Notes(spawned.dataDir);
-      notes.write({ id, bootId: boot, outer: noted, uid: 2_000_000_001, cgroups: [], env: {}, workingDir: '/' });
+      notes.write({
+        id,
+        bootId: boot,
+        outer: noted,
+        uid: 2_000_000_001,
+        cgroups: [],
+        env: {},
+        workingDir: '/',
+      });
       notes.writeRunning(id, { init: noted, startedAt: 1 });
       await spawned.again().watch(() => {});
       expect(readdirSync(join(spawned.dataDir, 'run'))).to.deep.equal([]);
@@ -220,12 +300,26 @@ describe('what outlives whom', function () {
         for (const { payload } of reader.feed(chunk)) {
           const { type } = JSON.parse(String(payload)) as DaemonMessage;
           asked.push(type);
-          if (type === 'hello') socket.write(encodeMessage({ type: 'hello', protocol: 99, pid: 1, isolation: 'cgroup-v9', warnings: [] }));
-          if (type === 'leave') { foreign.close(); socket.destroy(); }
+          if (type === 'hello')
+            socket.write(
+              encodeMessage({
+                type: 'hello',
+                protocol: 99,
+                pid: 1,
+                isolation: 'cgroup-v9',
+                warnings: [],
+              }),
+            );
+          if (type === 'leave') {
+            foreign.close();
+            socket.destroy();
+          }
         }
       });
     });
-    await new Promise<void>((resolve) => { foreign.listen(pathsOf(spawned.dataDir).socket, resolve); });
+    await new Promise<void>((resolve) => {
+      foreign.listen(pathsOf(spawned.dataDir).socket, resolve);
+    });
     const driver = spawned.again();
     const log = new FactLog();
     await driver.watch(log.report);
@@ -238,10 +332,18 @@ describe('what outlives whom', function () {
     const first = await spawned.launched();
     const running = spawned.runningOf(first.id);
     const spawner = spawned.spawnerPid();
-    const watchers = (): readonly number[] => readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number).filter((pid) => {
-      const stat = readProcessStat(pid);
-      return stat?.parent === spawner && stat.state !== 'Z' && readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('\0watch');
-    });
+    const watchers = (): readonly number[] =>
+      readdirSync('/proc')
+        .filter((name) => /^\d+$/.test(name))
+        .map(Number)
+        .filter((pid) => {
+          const stat = readProcessStat(pid);
+          return (
+            stat?.parent === spawner &&
+            stat.state !== 'Z' &&
+            readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes('\0watch')
+          );
+        });
     const [watcher] = watchers();
     process.kill(watcher ?? 0, 'SIGKILL');
     await eventually(() => watchers().some((pid) => pid !== watcher), 'another watches');

@@ -4,4 +4,7 @@ import { echoServer } from '../../support/echo-server.ts';
 
 before(() => buildLauncher());
 
-sandboxDriverSuite('embedded', async () => ({ ...aSpawnedDriver(), orders: ordersOnThisMachine(echoServer) }));
+sandboxDriverSuite('embedded', async () => ({
+  ...aSpawnedDriver(),
+  orders: ordersOnThisMachine(echoServer),
+}));

@@ -32,11 +32,15 @@ describe('a spawner that stands still', function () {
     process.kill(stopped, 'SIGSTOP');
   };
   /** What was asked for is under way. */
-  const turn = (): Promise<void> => new Promise((resolve) => { setImmediate(resolve); });
-  const replaced = (): Promise<void> => eventually(() => {
-    clock.advance(500);
-    return dead() && problems().length === 0;
-  }, 'another is connected');
+  const turn = (): Promise<void> =>
+    new Promise((resolve) => {
+      setImmediate(resolve);
+    });
+  const replaced = (): Promise<void> =>
+    eventually(() => {
+      clock.advance(500);
+      return dead() && problems().length === 0;
+    }, 'another is connected');
 
   it('shows in readiness within 3 s, and no longer once it goes on', async () => {
     const { id } = await spawned.launched();
@@ -53,7 +57,9 @@ describe('a spawner that stands still', function () {
   it('delays the answer of a command by no more than 3 s beyond its own timeout: its outcome is unknown', async () => {
     const { id } = await spawned.launched();
     stop();
-    const [brief, long] = [1_000, 10_000].map((timeoutMs) => rejection(spawned.exec(id, ['true'], { timeoutMs })));
+    const [brief, long] = [1_000, 10_000].map((timeoutMs) =>
+      rejection(spawned.exec(id, ['true'], { timeoutMs })),
+    );
     await turn();
     clock.advance(4_000);
     expect(await brief).to.be.instanceOf(OutcomeUnknown);
@@ -66,7 +72,9 @@ describe('a spawner that stands still', function () {
     const { id } = await spawned.launched();
     stop();
     clock.advance(3_000);
-    expect(await rejection(spawned.exec(id, ['true'], { timeoutMs: 100 }))).to.be.instanceOf(OutcomeUnknown);
+    expect(await rejection(spawned.exec(id, ['true'], { timeoutMs: 100 }))).to.be.instanceOf(
+      OutcomeUnknown,
+    );
 
     const waiting = spawned.sh(id, 'echo late');
     process.kill(stopped, 'SIGCONT');

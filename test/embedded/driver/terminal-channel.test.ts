@@ -6,29 +6,54 @@ const aChannel = () => {
   const sent: DaemonMessage[] = [];
   const input: Buffer[] = [];
   let released = 0;
-  const channel = new TerminalChannel({ channel: 5, send: (message) => sent.push(message), input: (bytes) => input.push(Buffer.from(bytes)), released: () => { released += 1; } });
-  return { channel, sent, input, isReleased: () => released > 0, inputSize: () => input.reduce((sum, bytes) => sum + bytes.length, 0) };
+  const channel = new TerminalChannel({
+    channel: 5,
+    send: (message) => sent.push(message),
+    input: (bytes) => input.push(Buffer.from(bytes)),
+    released: () => {
+      released += 1;
+    },
+  });
+  return {
+    channel,
+    sent,
+    input,
+    isReleased: () => released > 0,
+    inputSize: () => input.reduce((sum, bytes) => sum + bytes.length, 0),
+  };
 };
 
-describe('the daemon\'s end of a terminal', () => {
+describe("the daemon's end of a terminal", () => {
   it('grants nothing while nobody reads, and what was read once somebody does', async () => {
     const { channel, sent } = aChannel();
     for (let size = 0; size < WINDOW; size += 4_096) channel.output(Buffer.alloc(4_096));
     expect(sent).to.deep.equal([]);
     let read = 0;
-    channel.stream.on('data', (bytes: Buffer) => { read += bytes.length; });
-    await new Promise((resolve) => { setImmediate(resolve); });
+    channel.stream.on('data', (bytes: Buffer) => {
+      read += bytes.length;
+    });
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
     expect(read).to.equal(WINDOW);
-    const granted = sent.reduce((sum, message) => sum + (message.type === 'credit' ? message.bytes : 0), 0);
-    expect(granted).to.be.within(WINDOW * 3 / 4, WINDOW);
+    const granted = sent.reduce(
+      (sum, message) => sum + (message.type === 'credit' ? message.bytes : 0),
+      0,
+    );
+    expect(granted).to.be.within((WINDOW * 3) / 4, WINDOW);
   });
 
   it('holds a hundred thousand pieces of one byte in a few, for a reader that stalls', async () => {
     const { channel } = aChannel();
     for (let at = 0; at < 100_000; at += 1) channel.output(Buffer.from('x'));
     let [pieces, read] = [0, 0];
-    channel.stream.on('data', (bytes: Buffer) => { pieces += 1; read += bytes.length; });
-    await new Promise((resolve) => { setImmediate(resolve); });
+    channel.stream.on('data', (bytes: Buffer) => {
+      pieces += 1;
+      read += bytes.length;
+    });
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
     expect(read).to.equal(100_000);
     expect(pieces).to.be.below(100);
   });
@@ -36,21 +61,31 @@ describe('the daemon\'s end of a terminal', () => {
   it('sends no more than a window before it is granted more, and makes the writer wait', async () => {
     const { channel, inputSize } = aChannel();
     let written = false;
-    channel.stream.write(Buffer.alloc(WINDOW + 10), () => { written = true; });
-    await new Promise((resolve) => { setImmediate(resolve); });
+    channel.stream.write(Buffer.alloc(WINDOW + 10), () => {
+      written = true;
+    });
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
     expect([inputSize(), written]).to.deep.equal([WINDOW, false]);
     channel.granted(100);
-    await new Promise((resolve) => { setImmediate(resolve); });
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
     expect([inputSize(), written]).to.deep.equal([WINDOW + 10, true]);
   });
 
   it('tells the exit code only once all was read', async () => {
     const { channel, isReleased } = aChannel();
     let told: number | null | undefined;
-    void channel.exit.then((code) => { told = code; });
+    void channel.exit.then((code) => {
+      told = code;
+    });
     channel.output(Buffer.alloc(100_000));
     channel.exited(3);
-    await new Promise((resolve) => { setImmediate(resolve); });
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
     expect(told).to.equal(undefined);
     for await (const chunk of channel.stream) void chunk;
     expect([await channel.exit, isReleased()]).to.deep.equal([3, true]);

@@ -12,7 +12,9 @@ class Screen {
 
   constructor(terminal: Terminal) {
     this.terminal = terminal;
-    terminal.stream.on('data', (bytes: Buffer) => { this.text += String(bytes); });
+    terminal.stream.on('data', (bytes: Buffer) => {
+      this.text += String(bytes);
+    });
   }
 
   type(text: string): void {
@@ -20,7 +22,10 @@ class Screen {
   }
 
   async shows(wanted: string): Promise<void> {
-    await eventually(() => this.text.includes(wanted), `the terminal shows ${JSON.stringify(wanted)}`).catch((error: unknown) => {
+    await eventually(
+      () => this.text.includes(wanted),
+      `the terminal shows ${JSON.stringify(wanted)}`,
+    ).catch((error: unknown) => {
       throw new Error(`it shows ${JSON.stringify(this.text.slice(-500))}`, { cause: error });
     });
   }
@@ -38,8 +43,10 @@ describe('a terminal in a real sandbox', function () {
   });
   after(() => spawned.close());
 
-  const attach = (argv: readonly string[] = ['sh'], cols = 80, rows = 24): Promise<Terminal> => spawned.driver.attach(id, { argv, cols, rows });
-  const processes = (): Promise<string> => spawned.sh(id, 'cat /proc/[0-9]*/cmdline | tr "\\0" " "');
+  const attach = (argv: readonly string[] = ['sh'], cols = 80, rows = 24): Promise<Terminal> =>
+    spawned.driver.attach(id, { argv, cols, rows });
+  const processes = (): Promise<string> =>
+    spawned.sh(id, 'cat /proc/[0-9]*/cmdline | tr "\\0" " "');
 
   it('runs a shell on a controlling terminal of the asked size', async () => {
     const screen = new Screen(await attach(['sh'], 101, 33));
@@ -56,7 +63,10 @@ describe('a terminal in a real sandbox', function () {
     await screen.shows('armed');
     screen.terminal.resize(-1, 1e9);
     screen.terminal.resize(132, 43);
-    await eventually(() => { screen.type('\r'); return screen.text.includes('43 132'); }, 'the new size shows');
+    await eventually(() => {
+      screen.type('\r');
+      return screen.text.includes('43 132');
+    }, 'the new size shows');
     screen.terminal.close();
     await screen.terminal.exit;
   });
@@ -76,13 +86,24 @@ describe('a terminal in a real sandbox', function () {
   });
 
   it('hangs up: the shell gets SIGHUP, and what ignores it is killed', async () => {
-    const polite = new Screen(await attach(['sh', '-c', "trap 'echo hung up > /tmp/hangup; exit' HUP; echo armed; while :; do sleep 0.1; done"]));
+    const polite = new Screen(
+      await attach([
+        'sh',
+        '-c',
+        "trap 'echo hung up > /tmp/hangup; exit' HUP; echo armed; while :; do sleep 0.1; done",
+      ]),
+    );
     await polite.shows('armed');
     polite.terminal.close();
     await polite.terminal.exit;
-    await eventually(async () => (await spawned.sh(id, 'cat /tmp/hangup 2>/dev/null')) === 'hung up\n', 'it was hung up');
+    await eventually(
+      async () => (await spawned.sh(id, 'cat /tmp/hangup 2>/dev/null')) === 'hung up\n',
+      'it was hung up',
+    );
 
-    const stubborn = new Screen(await attach(['sh', '-c', "trap '' HUP TERM; echo armed; while :; do sleep 982; done"]));
+    const stubborn = new Screen(
+      await attach(['sh', '-c', "trap '' HUP TERM; echo armed; while :; do sleep 982; done"]),
+    );
     await stubborn.shows('armed');
     stubborn.terminal.close();
     await stubborn.terminal.exit;
@@ -101,7 +122,7 @@ describe('a terminal in a real sandbox', function () {
       await other.shows(`echo ${round}`);
       expect(performance.now() - asked).to.be.lessThan(2_000);
     }
-    expect((await processes())).to.include(`seq 1 ${lines}`);
+    expect(await processes()).to.include(`seq 1 ${lines}`);
     expect(flood.stream.readableLength).to.be.lessThan(256 << 10);
     let bytes = 0;
     let rest = '';
@@ -111,7 +132,8 @@ describe('a terminal in a real sandbox', function () {
       const parts = (rest + String(chunk)).split('\n');
       rest = parts.pop() ?? '';
       for (const part of parts) {
-        if (Number(part) !== expected) throw new Error(`after ${expected - 1} comes ${JSON.stringify(part)}, at byte ${bytes}`);
+        if (Number(part) !== expected)
+          throw new Error(`after ${expected - 1} comes ${JSON.stringify(part)}, at byte ${bytes}`);
         expected += 1;
       }
     }
@@ -129,8 +151,15 @@ describe('a terminal in a real sandbox', function () {
     let waiting = false;
     for (let i = 0; i < 64 && !waiting; i += 1) {
       waiting = !(await Promise.race([
-        new Promise<boolean>((resolve) => { terminal.stream.write(Buffer.alloc(16 << 10, 'x'), () => { taken += 16 << 10; resolve(true); }); }),
-        new Promise<boolean>((resolve) => { setTimeout(() => resolve(false), 300); }),
+        new Promise<boolean>((resolve) => {
+          terminal.stream.write(Buffer.alloc(16 << 10, 'x'), () => {
+            taken += 16 << 10;
+            resolve(true);
+          });
+        }),
+        new Promise<boolean>((resolve) => {
+          setTimeout(() => resolve(false), 300);
+        }),
       ]));
     }
     expect(waiting).to.equal(true);

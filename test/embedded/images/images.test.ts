@@ -1,9 +1,22 @@
-import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { Images, ImageUnusable, type ImagesOptions } from '../../../src/embedded/images/images.ts';
 import { systemClock } from '../../../src/embedded/system-clock.ts';
-import { imageFolders, UNPACKER_COMMAND, type ImageFolders } from '../../support/an-image-driver.ts';
+import {
+  imageFolders,
+  UNPACKER_COMMAND,
+  type ImageFolders,
+} from '../../support/an-image-driver.ts';
 import { gzipLayer, tarOf, writeLayout } from '../../support/an-oci-layout.ts';
 import { quietLog } from '../../support/quiet-log.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -15,7 +28,9 @@ describe('the images of a machine', function () {
   let folders: ImageFolders;
   const open: Images[] = [];
 
-  beforeEach(() => { folders = imageFolders(); });
+  beforeEach(() => {
+    folders = imageFolders();
+  });
   afterEach(async () => {
     for (const images of open.splice(0)) await images.stop();
     folders.remove();
@@ -23,15 +38,25 @@ describe('the images of a machine', function () {
 
   const imagesOf = async (part: Partial<ImagesOptions> = {}): Promise<Images> => {
     const images = new Images({
-      directories: [folders.sources], folder: folders.unpacked, maxBytes: 2 ** 28, unusedAfterMs: 3_600_000, bwrapPath: '/usr/bin/bwrap',
-      unpackerCommand: UNPACKER_COMMAND, clock: systemClock(), log: quietLog, ...part,
+      directories: [folders.sources],
+      folder: folders.unpacked,
+      maxBytes: 2 ** 28,
+      unusedAfterMs: 3_600_000,
+      bwrapPath: '/usr/bin/bwrap',
+      unpackerCommand: UNPACKER_COMMAND,
+      clock: systemClock(),
+      log: quietLog,
+      ...part,
     });
     open.push(images);
     await images.start();
     return images;
   };
   const layout = async (name: string, content = name, config: unknown = {}): Promise<string> =>
-    writeLayout(join(folders.sources, name), { layers: [gzipLayer(await tarOf([{ name: 'file', content }]))], config }).replace(':', '-');
+    writeLayout(join(folders.sources, name), {
+      layers: [gzipLayer(await tarOf([{ name: 'file', content }]))],
+      config,
+    }).replace(':', '-');
   const reasonOf = async (work: Promise<unknown>): Promise<string> => {
     const error = await rejection(work);
     expect(error, String(error)).to.be.instanceOf(ImageUnusable);
@@ -41,11 +66,37 @@ describe('the images of a machine', function () {
 
   it('know what a template can name', async () => {
     const images = await imagesOf();
-    for (const image of ['host', 'dir:a', 'oci:python', 'oci:python:3.12', `oci:python@sha256:${'0'.repeat(64)}`]) expect(images.refusalOf(image), image).to.equal(undefined);
-    for (const image of ['', 'python', 'docker://python', 'dir:', 'dir:/etc', 'dir:..', 'dir:a/b', 'oci:../x', 'oci:a:', 'oci:a:b:c', 'dir:a:b', 'oci:.', `oci:a@sha512:${'0'.repeat(64)}`, 'oci:a\n', ' host', 'HOST']) {
+    for (const image of [
+      'host',
+      'dir:a',
+      'oci:python',
+      'oci:python:3.12',
+      `oci:python@sha256:${'0'.repeat(64)}`,
+    ])
+      expect(images.refusalOf(image), image).to.equal(undefined);
+    for (const image of [
+      '',
+      'python',
+      'docker://python',
+      'dir:',
+      'dir:/etc',
+      'dir:..',
+      'dir:a/b',
+      'oci:../x',
+      'oci:a:',
+      'oci:a:b:c',
+      'dir:a:b',
+      'oci:.',
+      `oci:a@sha512:${'0'.repeat(64)}`,
+      'oci:a\n',
+      ' host',
+      'HOST',
+    ]) {
       expect(images.refusalOf(image), image).to.include('must be host, dir:NAME, oci:NAME');
     }
-    expect((await imagesOf({ directories: [] })).refusalOf('dir:a')).to.include('images.directories');
+    expect((await imagesOf({ directories: [] })).refusalOf('dir:a')).to.include(
+      'images.directories',
+    );
   });
 
   it('unpack an image once for all who ask at the same time, and not again later', async () => {
@@ -72,17 +123,22 @@ describe('the images of a machine', function () {
 
   it('look in each folder in turn', async () => {
     const key = await layout('found');
-    const images = await imagesOf({ directories: [join(folders.sources, 'absent'), folders.unpacked, folders.sources] });
+    const images = await imagesOf({
+      directories: [join(folders.sources, 'absent'), folders.unpacked, folders.sources],
+    });
     expect((await images.prepare('oci:found')).key).to.equal(key);
   });
 
   it('tell why an image can not be used, and unpack it no more until it changes', async () => {
-    writeLayout(join(folders.sources, 'broken'), { layers: [{ bytes: Buffer.from('x'.repeat(512)) }] });
+    writeLayout(join(folders.sources, 'broken'), {
+      layers: [{ bytes: Buffer.from('x'.repeat(512)) }],
+    });
     const images = await imagesOf();
     const reason = await reasonOf(images.prepare('oci:broken'));
     expect(reason).to.match(/^image oci:broken: layer 1: it is no tar archive/);
     const began = performance.now();
-    for (let i = 0; i < 50; i += 1) expect(await reasonOf(images.prepare('oci:broken'))).to.equal(reason);
+    for (let i = 0; i < 50; i += 1)
+      expect(await reasonOf(images.prepare('oci:broken'))).to.equal(reason);
     expect(performance.now() - began).to.be.lessThan(1_000);
     const key = await layout('broken');
     expect((await images.prepare('oci:broken')).key).to.equal(key);
@@ -99,11 +155,20 @@ describe('the images of a machine', function () {
   });
 
   it('leave nothing behind when the daemon stops while one is unpacked', async () => {
-    const archive = await tarOf(Array.from({ length: 20_000 }, (_, at) => ({ name: `d${at % 50}/f${at}`, content: 'x'.repeat(500) })));
+    const archive = await tarOf(
+      Array.from({ length: 20_000 }, (_, at) => ({
+        name: `d${at % 50}/f${at}`,
+        content: 'x'.repeat(500),
+      })),
+    );
     writeLayout(join(folders.sources, 'large'), { layers: [gzipLayer(archive)] });
     const images = await imagesOf();
-    const work = images.prepare('oci:large').then(() => undefined, (error: unknown) => error);
-    while (readdirSync(folders.unpacked).length === 0) await new Promise((resolve) => setImmediate(resolve));
+    const work = images.prepare('oci:large').then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    while (readdirSync(folders.unpacked).length === 0)
+      await new Promise((resolve) => setImmediate(resolve));
     await images.stop();
     expect(await work).to.be.instanceOf(Error);
     await imagesOf();
@@ -111,14 +176,25 @@ describe('the images of a machine', function () {
   });
 
   it('remove an image that nothing used for long, but none that a sandbox or a template uses', async () => {
-    const keys = { unused: await layout('unused'), held: await layout('held'), expected: await layout('expected'), recent: await layout('recent') };
+    const keys = {
+      unused: await layout('unused'),
+      held: await layout('held'),
+      expected: await layout('expected'),
+      recent: await layout('recent'),
+    };
     const before = await imagesOf();
     for (const name of Object.keys(keys)) await before.prepare(`oci:${name}`);
     await before.stop();
     for (const key of [keys.unused, keys.held, keys.expected]) aged(key);
     const images = new Images({
-      directories: [folders.sources], folder: folders.unpacked, maxBytes: 2 ** 28, unusedAfterMs: 3_600_000, bwrapPath: '/usr/bin/bwrap',
-      unpackerCommand: UNPACKER_COMMAND, clock: systemClock(), log: quietLog,
+      directories: [folders.sources],
+      folder: folders.unpacked,
+      maxBytes: 2 ** 28,
+      unusedAfterMs: 3_600_000,
+      bwrapPath: '/usr/bin/bwrap',
+      unpackerCommand: UNPACKER_COMMAND,
+      clock: systemClock(),
+      log: quietLog,
     });
     open.push(images);
     images.hold(keys.held);
@@ -135,7 +211,9 @@ describe('the images of a machine', function () {
     const closed = join(folders.sources, 'closed');
     mkdirSync(closed, { mode: 0o700 });
     const error = await rejection(imagesOf({ folder: join(closed, 'unpacked') }));
-    expect((error as Error).message).to.include(closed).and.include('does not let sandboxes through');
+    expect((error as Error).message)
+      .to.include(closed)
+      .and.include('does not let sandboxes through');
   });
 
   it('unpack again what was removed', async () => {
@@ -156,7 +234,8 @@ describe('the images of a machine', function () {
       const images = await imagesOf();
       images.release((await images.prepare('oci:spoilt')).key);
       await eventually(() => existsSync(join(folders.unpacked, key, 'durable')), 'it is durable');
-      await images.stop(); // else it might say once more that it is, when the test has taken that away
+      // else it might say once more that it is, when the test has taken that away
+      await images.stop();
       return statSync(join(folders.unpacked, key, 'root')).ino;
     };
     const first = await unpackedAt();
@@ -171,7 +250,10 @@ describe('the images of a machine', function () {
       spoil();
       writeFileSync(join(folders.unpacked, key, 'root/file'), '');
       await unpackedAt();
-      expect(readFileSync(join(folders.unpacked, key, 'root/file'), 'utf8'), String(before)).to.equal('spoilt');
+      expect(
+        readFileSync(join(folders.unpacked, key, 'root/file'), 'utf8'),
+        String(before),
+      ).to.equal('spoilt');
     }
   });
 
@@ -195,9 +277,16 @@ describe('the images of a machine', function () {
 
   it('do without an unpacker that dies, hangs up or talks nonsense', async () => {
     await layout('any');
-    for (const script of ['process.exit(3)', 'console.log("nonsense")', 'process.kill(process.pid, "SIGKILL")', 'process.stdout.write("{}\\n")']) {
+    for (const script of [
+      'process.exit(3)',
+      'console.log("nonsense")',
+      'process.kill(process.pid, "SIGKILL")',
+      'process.stdout.write("{}\\n")',
+    ]) {
       const images = await imagesOf({ unpackerCommand: [process.execPath, '-e', script] });
-      expect(await reasonOf(images.prepare('oci:any')), script).to.equal('image oci:any: it could not be unpacked');
+      expect(await reasonOf(images.prepare('oci:any')), script).to.equal(
+        'image oci:any: it could not be unpacked',
+      );
     }
   });
 });

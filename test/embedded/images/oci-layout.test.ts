@@ -5,18 +5,34 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { ImageRefused } from '../../../src/embedded/images/unpacker/image-refused.ts';
 import { readOciImage, type OciImage } from '../../../src/embedded/images/unpacker/oci-layout.ts';
-import { digestOf, MANIFEST, plainLayer, REF_NAME, TAR, writeLayout, type LayoutParts } from '../../support/an-oci-layout.ts';
+import {
+  digestOf,
+  MANIFEST,
+  plainLayer,
+  REF_NAME,
+  TAR,
+  writeLayout,
+  type LayoutParts,
+} from '../../support/an-oci-layout.ts';
 import { rejection } from '../../support/rejection.ts';
 
 const PLATFORM = { os: 'linux', architecture: 'amd64' };
 
 describe('an OCI layout', () => {
   let folder: string;
-  beforeEach(() => { folder = mkdtempSync(join(tmpdir(), 'sandpool-layout-')); });
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'sandpool-layout-'));
+  });
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-  const write = (parts: LayoutParts = {}): string => writeLayout(folder, { architecture: 'amd64', layers: [plainLayer(Buffer.alloc(1_024))], ...parts });
-  const read = (wanted: { tag?: string; digest?: string } = {}): Promise<OciImage> => readOciImage(folder, wanted, PLATFORM);
+  const write = (parts: LayoutParts = {}): string =>
+    writeLayout(folder, {
+      architecture: 'amd64',
+      layers: [plainLayer(Buffer.alloc(1_024))],
+      ...parts,
+    });
+  const read = (wanted: { tag?: string; digest?: string } = {}): Promise<OciImage> =>
+    readOciImage(folder, wanted, PLATFORM);
   const refusal = async (wanted: { tag?: string; digest?: string } = {}): Promise<string> => {
     const error = await rejection(read(wanted));
     expect(error, String(error)).to.be.instanceOf(ImageRefused);
@@ -24,12 +40,17 @@ describe('an OCI layout', () => {
     return (error as Error).message;
   };
   const edit = (change: (index: { manifests: Record<string, unknown>[] }) => void): void => {
-    const index = JSON.parse(readFileSync(join(folder, 'index.json'), 'utf8')) as { manifests: Record<string, unknown>[] };
+    const index = JSON.parse(readFileSync(join(folder, 'index.json'), 'utf8')) as {
+      manifests: Record<string, unknown>[];
+    };
     change(index);
     writeFileSync(join(folder, 'index.json'), JSON.stringify(index));
   };
   /** A document as a blob, with its descriptor. */
-  const blob = (mediaType: string, document: unknown): { mediaType: string; digest: string; size: number } => {
+  const blob = (
+    mediaType: string,
+    document: unknown,
+  ): { mediaType: string; digest: string; size: number } => {
     const bytes = Buffer.from(JSON.stringify(document));
     writeFileSync(join(folder, 'blobs/sha256', digestOf(bytes).slice(7)), bytes);
     return { mediaType, digest: digestOf(bytes), size: bytes.length };
@@ -37,26 +58,46 @@ describe('an OCI layout', () => {
 
   it('gives the image of a tag, of a digest, or the only one', async () => {
     const digest = write({ tags: ['1.0'] });
-    for (const wanted of [{}, { tag: '1.0' }, { digest }]) expect((await read(wanted)).digest).to.equal(digest);
+    for (const wanted of [{}, { tag: '1.0' }, { digest }])
+      expect((await read(wanted)).digest).to.equal(digest);
     expect(await refusal({ tag: '2.0' })).to.equal('the layout holds no image 2.0; it has "1.0"');
-    expect(await refusal({ digest: digestOf(Buffer.from('')) })).to.include('the layout holds no image sha256:');
+    expect(await refusal({ digest: digestOf(Buffer.from('')) })).to.include(
+      'the layout holds no image sha256:',
+    );
   });
 
   it('with several images takes latest, or asks for a tag', async () => {
     write({ tags: ['a'] });
-    edit((index) => { index.manifests.push({ ...blob(MANIFEST, {}), annotations: { [REF_NAME]: 'b' } }); });
-    expect(await refusal()).to.equal('the layout holds several images, so a tag is needed; it has "a", "b"');
-    edit((index) => { index.manifests[0] = { ...index.manifests[0], annotations: { [REF_NAME]: 'latest' } }; });
+    edit((index) => {
+      index.manifests.push({ ...blob(MANIFEST, {}), annotations: { [REF_NAME]: 'b' } });
+    });
+    expect(await refusal()).to.equal(
+      'the layout holds several images, so a tag is needed; it has "a", "b"',
+    );
+    edit((index) => {
+      index.manifests[0] = { ...index.manifests[0], annotations: { [REF_NAME]: 'latest' } };
+    });
     expect((await read()).layers).to.have.lengthOf(1);
   });
 
-  it('for several platforms gives this machine\'s, through a nested index too', async () => {
+  it("for several platforms gives this machine's, through a nested index too", async () => {
     const digest = write();
     edit((index) => {
       const ours = { ...index.manifests[0], platform: { os: 'linux', architecture: 'amd64' } };
-      const theirs = { ...blob(MANIFEST, { of: 'arm' }), platform: { os: 'linux', architecture: 'arm64' } };
-      const attestation = { ...blob(MANIFEST, { of: 'attestation' }), platform: { os: 'unknown', architecture: 'unknown' } };
-      index.manifests = [blob('application/vnd.oci.image.index.v1+json', { schemaVersion: 2, manifests: [theirs, ours, attestation] })];
+      const theirs = {
+        ...blob(MANIFEST, { of: 'arm' }),
+        platform: { os: 'linux', architecture: 'arm64' },
+      };
+      const attestation = {
+        ...blob(MANIFEST, { of: 'attestation' }),
+        platform: { os: 'unknown', architecture: 'unknown' },
+      };
+      index.manifests = [
+        blob('application/vnd.oci.image.index.v1+json', {
+          schemaVersion: 2,
+          manifests: [theirs, ours, attestation],
+        }),
+      ];
     });
     expect((await read()).digest).to.equal(digest);
   });
@@ -64,7 +105,12 @@ describe('an OCI layout', () => {
   it('is refused where there is none for this machine', async () => {
     write({ architecture: 'riscv64' });
     expect(await refusal()).to.equal('it is for "linux/riscv64", and this machine is linux/amd64');
-    edit((index) => { index.manifests[0] = { ...index.manifests[0], platform: { os: 'windows', architecture: 'amd64' } }; });
+    edit((index) => {
+      index.manifests[0] = {
+        ...index.manifests[0],
+        platform: { os: 'windows', architecture: 'amd64' },
+      };
+    });
     expect(await refusal()).to.equal('it has none for this machine, linux/amd64');
   });
 
@@ -92,7 +138,9 @@ describe('an OCI layout', () => {
     writeFileSync(path, Buffer.concat([bytes.subarray(0, -1), Buffer.from(' ')]));
     expect(await refusal()).to.equal('the manifest is not what its digest says');
     writeFileSync(path, Buffer.concat([bytes, Buffer.from(' ')]));
-    expect(await refusal()).to.equal(`the manifest has ${bytes.length + 1} bytes, and ${bytes.length} are promised`);
+    expect(await refusal()).to.equal(
+      `the manifest has ${bytes.length + 1} bytes, and ${bytes.length} are promised`,
+    );
   });
 
   it('is refused where a document is giant, deep, or something else', async () => {
@@ -102,9 +150,20 @@ describe('an OCI layout', () => {
     expect(await refusal()).to.equal(`index.json is larger than ${4 << 20} bytes`);
     writeFileSync(index, '['.repeat(1_000_000) + ']'.repeat(1_000_000));
     expect(await refusal()).to.match(/^index\.json/);
-    writeFileSync(index, `{"schemaVersion":2,"manifests":[],"annotations":${'{"a":'.repeat(300_000)}1${'}'.repeat(300_000)}}`);
+    writeFileSync(
+      index,
+      `{"schemaVersion":2,"manifests":[],"annotations":${'{"a":'.repeat(300_000)}1${'}'.repeat(300_000)}}`,
+    );
     expect(await refusal()).to.match(/index\.json is not JSON|the layout holds no image/);
-    for (const text of ['', '{', 'null', '[]', '{"schemaVersion":1,"manifests":[]}', '{"schemaVersion":2}', '{"schemaVersion":2,"manifests":[{}]}']) {
+    for (const text of [
+      '',
+      '{',
+      'null',
+      '[]',
+      '{"schemaVersion":1,"manifests":[]}',
+      '{"schemaVersion":2}',
+      '{"schemaVersion":2,"manifests":[{}]}',
+    ]) {
       writeFileSync(index, text);
       expect(await refusal(), text).to.match(/^index\.json/);
     }
@@ -113,7 +172,9 @@ describe('an OCI layout', () => {
   });
 
   it('names no blob by a path', async () => {
-    write({ manifest: { layers: [{ mediaType: TAR, digest: 'sha256:../../../../etc/passwd', size: 1 }] } });
+    write({
+      manifest: { layers: [{ mediaType: TAR, digest: 'sha256:../../../../etc/passwd', size: 1 }] },
+    });
     expect(await refusal()).to.include('must be a sha256 digest');
     write({ descriptor: { digest: 'sha256:/../../../etc/passwd' } });
     expect(await refusal()).to.include('must be a sha256 digest');
@@ -122,11 +183,26 @@ describe('an OCI layout', () => {
   it('is refused where it holds something else than an image, or its parts do not fit', async () => {
     write({ descriptor: { mediaType: 'application/vnd.oci.artifact.manifest.v1+json' } });
     expect(await refusal()).to.include('which is not supported');
-    write({ manifest: { config: { mediaType: 'application/vnd.cncf.helm.config.v1+json', digest: digestOf(Buffer.from('')), size: 0 } } });
+    write({
+      manifest: {
+        config: {
+          mediaType: 'application/vnd.cncf.helm.config.v1+json',
+          digest: digestOf(Buffer.from('')),
+          size: 0,
+        },
+      },
+    });
     expect(await refusal()).to.include('it holds no image to run');
     write({ manifest: { layers: [] } });
     expect(await refusal()).to.equal('it has 0 layers, and digests of 1');
-    write({ layers: [{ bytes: Buffer.from(''), mediaType: 'application/vnd.docker.image.rootfs.foreign.diff.tar.gzip' }] });
+    write({
+      layers: [
+        {
+          bytes: Buffer.from(''),
+          mediaType: 'application/vnd.docker.image.rootfs.foreign.diff.tar.gzip',
+        },
+      ],
+    });
     expect(await refusal()).to.include('layer 1 is of the type');
   });
 
@@ -134,8 +210,11 @@ describe('an OCI layout', () => {
     write();
     const INDEX = 'application/vnd.oci.image.index.v1+json';
     let inner = blob(INDEX, { schemaVersion: 2, manifests: [] });
-    for (let depth = 0; depth < 5; depth += 1) inner = blob(INDEX, { schemaVersion: 2, manifests: [inner] });
-    edit((index) => { index.manifests = [inner]; });
+    for (let depth = 0; depth < 5; depth += 1)
+      inner = blob(INDEX, { schemaVersion: 2, manifests: [inner] });
+    edit((index) => {
+      index.manifests = [inner];
+    });
     expect(await refusal()).to.equal('its index leads from one to the next');
   });
 });

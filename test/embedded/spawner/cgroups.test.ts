@@ -8,19 +8,27 @@ describe('the cgroups of a data folder', () => {
   it('leave process numbers to the machine, however many sandboxes there are', function () {
     const cgroups = findCgroups(`sandpool-test-${process.pid}`);
     if (!cgroups.level.startsWith('cgroup')) skipBecause(this, 'there are no cgroups here');
-    const folders = cgroups.create('one', 'team/alice', { memoryBytes: 64 << 20, cpuCores: 1, processes: 100 });
+    const folders = cgroups.create('one', 'team/alice', {
+      memoryBytes: 64 << 20,
+      cpuCores: 1,
+      processes: 100,
+    });
     const limits = folders.flatMap((folder) => limitOf(dirname(dirname(folder))));
     removeCgroups(folders);
     cgroups.remove();
     const numbers = Number(readFileSync('/proc/sys/kernel/pid_max', 'utf8'));
-    expect(limits).to.deep.equal([Math.floor(numbers * 3 / 4)]);
+    expect(limits).to.deep.equal([Math.floor((numbers * 3) / 4)]);
   });
 
-  it('stand below their tenants\', which weigh the same, are found there, and go with the last of them', function () {
+  it("stand below their tenants', which weigh the same, are found there, and go with the last of them", function () {
     const cgroups = findCgroups(`sandpool-test-${process.pid}`);
     if (!cgroups.level.startsWith('cgroup')) skipBecause(this, 'there are no cgroups here');
     const limits = { memoryBytes: 64 << 20, cpuCores: 1, processes: 100 };
-    const [one, two, other] = [cgroups.create('one', 'team/alice', limits), cgroups.create('two', 'team/alice', limits), cgroups.create('other', 'team/bob', limits)];
+    const [one, two, other] = [
+      cgroups.create('one', 'team/alice', limits),
+      cgroups.create('two', 'team/alice', limits),
+      cgroups.create('other', 'team/bob', limits),
+    ];
     const tenants = [one, two, other].map((folders) => folders.map(dirname));
     expect(tenants[0]).to.deep.equal(tenants[1]);
     expect(tenants[0]).not.to.deep.equal(tenants[2]);
@@ -35,27 +43,58 @@ describe('the cgroups of a data folder', () => {
     cgroups.remove();
   });
 
-  it('hold a part of the machine\'s memory for TCP, a tenant half of that, a sandbox an eighth of its memory', function () {
+  it("hold a part of the machine's memory for TCP, a tenant half of that, a sandbox an eighth of its memory", function () {
     const cgroups = findCgroups(`sandpool-test-${process.pid}`);
-    if (cgroups.level !== 'cgroup-v1') skipBecause(this, 'with cgroup v2 a sandbox\'s memory counts what its sockets hold');
-    const folders = [...cgroups.create('one', 'team/alice', { memoryBytes: 256 << 20, cpuCores: 1, processes: 100 }), ...cgroups.create('small', 'team/alice', { memoryBytes: 16 << 20, cpuCores: 1, processes: 100 })];
-    const [one, small] = folders.filter((folder) => existsSync(join(folder, 'memory.kmem.tcp.limit_in_bytes')));
-    const read = (folder: string): number => Number(readFileSync(join(folder, 'memory.kmem.tcp.limit_in_bytes'), 'utf8'));
-    const [own, least, tenant, all] = [read(one ?? ''), read(small ?? ''), read(dirname(one ?? '')), read(dirname(dirname(one ?? '')))];
+    if (cgroups.level !== 'cgroup-v1')
+      skipBecause(this, "with cgroup v2 a sandbox's memory counts what its sockets hold");
+    const folders = [
+      ...cgroups.create('one', 'team/alice', {
+        memoryBytes: 256 << 20,
+        cpuCores: 1,
+        processes: 100,
+      }),
+      ...cgroups.create('small', 'team/alice', {
+        memoryBytes: 16 << 20,
+        cpuCores: 1,
+        processes: 100,
+      }),
+    ];
+    const [one, small] = folders.filter((folder) =>
+      existsSync(join(folder, 'memory.kmem.tcp.limit_in_bytes')),
+    );
+    const read = (folder: string): number =>
+      Number(readFileSync(join(folder, 'memory.kmem.tcp.limit_in_bytes'), 'utf8'));
+    const [own, least, tenant, all] = [
+      read(one ?? ''),
+      read(small ?? ''),
+      read(dirname(one ?? '')),
+      read(dirname(dirname(one ?? ''))),
+    ];
     removeCgroups(folders);
     cgroups.remove();
 
-    const [unregulated] = readFileSync('/proc/sys/net/ipv4/tcp_mem', 'utf8').split(/\s/).map(Number);
+    const [unregulated] = readFileSync('/proc/sys/net/ipv4/tcp_mem', 'utf8')
+      .split(/\s/)
+      .map(Number);
     expect([own, least]).to.deep.equal([32 << 20, 8 << 20]);
-    expect(all).to.equal(Math.floor((unregulated ?? 0) * 3 / 4) * 4_096);
+    expect(all).to.equal(Math.floor(((unregulated ?? 0) * 3) / 4) * 4_096);
     expect(tenant).to.be.within(all / 2 - 4_096, all / 2);
   });
 
   it('have less weight together than one process of the daemon', function () {
     const cgroups = findCgroups(`sandpool-test-${process.pid}`);
     if (!cgroups.level.startsWith('cgroup')) skipBecause(this, 'there are no cgroups here');
-    const folders = cgroups.create('one', 'team/alice', { memoryBytes: 64 << 20, cpuCores: 1, processes: 100 });
-    const weights = folders.flatMap((folder) => ['cpu.shares', 'cpu.weight'].map((name) => join(dirname(dirname(folder)), name))).filter((path) => existsSync(path)).map((path) => readFileSync(path, 'utf8').trim());
+    const folders = cgroups.create('one', 'team/alice', {
+      memoryBytes: 64 << 20,
+      cpuCores: 1,
+      processes: 100,
+    });
+    const weights = folders
+      .flatMap((folder) =>
+        ['cpu.shares', 'cpu.weight'].map((name) => join(dirname(dirname(folder)), name)),
+      )
+      .filter((path) => existsSync(path))
+      .map((path) => readFileSync(path, 'utf8').trim());
     removeCgroups(folders);
     cgroups.remove();
     if (weights.length === 0) skipBecause(this, 'no cgroup shares out the processor here');
@@ -65,7 +104,11 @@ describe('the cgroups of a data folder', () => {
   it('are found also where an older version made them, beside the tenants', function () {
     const cgroups = findCgroups(`sandpool-test-${process.pid}`);
     if (!cgroups.level.startsWith('cgroup')) skipBecause(this, 'there are no cgroups here');
-    const [made] = cgroups.create('new', 'team/alice', { memoryBytes: 64 << 20, cpuCores: 1, processes: 100 });
+    const [made] = cgroups.create('new', 'team/alice', {
+      memoryBytes: 64 << 20,
+      cpuCores: 1,
+      processes: 100,
+    });
     const old = join(dirname(dirname(made ?? '')), 'old');
     mkdirSync(old);
     expect(cgroups.all().get('old')).to.deep.equal([old]);

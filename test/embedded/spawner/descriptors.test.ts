@@ -1,9 +1,13 @@
 import { expect } from 'chai';
 import { spawnSync } from 'node:child_process';
 
-/** As many descriptors as may be open, but for so many; then the code, with `pty` and `execution`. Answers what it printed. */
+/**
+ * As many descriptors as may be open, but for so many; then the code, with `pty` and `execution`.
+ * Answers what it printed.
+ */
 const shortOf = (spare: number, code: string): string => {
-  const path = (name: string): string => JSON.stringify(new URL(`../../../src/embedded/spawner/${name}.ts`, import.meta.url).href);
+  const path = (name: string): string =>
+    JSON.stringify(new URL(`../../../src/embedded/spawner/${name}.ts`, import.meta.url).href);
   const program = `
     import { openSync, closeSync, readdirSync } from 'node:fs';
     import { Pty } from ${path('pty')};
@@ -37,7 +41,20 @@ const shortOf = (spare: number, code: string): string => {
     for (const until = performance.now() + 5_000; back() < ${spare} && performance.now() < until;) await new Promise((resolve) => setTimeout(resolve, 10));
     console.log(JSON.stringify([answer, back()]));
   `;
-  const done = spawnSync('/bin/bash', ['-c', 'ulimit -n 200; exec "$0" "$@"', process.execPath, '--import', 'tsx', '--input-type=module', '-e', program], { encoding: 'utf8', timeout: 30_000 });
+  const done = spawnSync(
+    '/bin/bash',
+    [
+      '-c',
+      'ulimit -n 200; exec "$0" "$@"',
+      process.execPath,
+      '--import',
+      'tsx',
+      '--input-type=module',
+      '-e',
+      program,
+    ],
+    { encoding: 'utf8', timeout: 30_000 },
+  );
   return done.stdout.trim() || done.stderr;
 };
 

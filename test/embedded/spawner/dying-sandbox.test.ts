@@ -25,13 +25,29 @@ describe('a command for a sandbox that is about to end', function () {
   });
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-  /** What the daemon is told of a command that a launcher could not carry out, in the sandbox of this process. */
+  /**
+   * What the daemon is told of a command that a launcher could not carry out, in the sandbox of
+   * this process.
+   */
   const told = async (pid: number): Promise<SpawnerMessage> => {
     const init = { pid, startTime: readProcessStat(pid)?.startTime ?? '1' };
     const joiners = new Joiners(() => launcher);
     const deps = {
-      accept: async () => ({ type: 'hello', protocol: PROTOCOL, pid: 1, isolation: 'prlimit', warnings: [] }), leave: () => {}, refused: () => {}, ended: () => {},
-      instances: { placeOf: () => ({ init, cgroups: [], env: {}, workingDir: '/', bare: undefined }) }, joiners, launcherPath: () => launcher,
+      accept: async () => ({
+        type: 'hello',
+        protocol: PROTOCOL,
+        pid: 1,
+        isolation: 'prlimit',
+        warnings: [],
+      }),
+      leave: () => {},
+      refused: () => {},
+      ended: () => {},
+      instances: {
+        placeOf: () => ({ init, cgroups: [], env: {}, workingDir: '/', bare: undefined }),
+      },
+      joiners,
+      launcherPath: () => launcher,
     } as unknown as SessionDeps;
     const server = createServer((socket) => new Session(socket, deps)).listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -41,8 +57,21 @@ describe('a command for a sandbox that is about to end', function () {
         const reader = new FrameReader();
         socket.once('error', reject).on('data', (chunk) => {
           for (const { kind, payload } of reader.feed(chunk)) {
-            const message = kind === FRAME_KINDS.message ? JSON.parse(String(payload)) as SpawnerMessage : undefined;
-            if (message?.type === 'hello') socket.write(encodeMessage({ type: 'exec', channel: 1, id: 'a', argv: ['true'], timeoutMs: 10_000, outputLimit: 10 }));
+            const message =
+              kind === FRAME_KINDS.message
+                ? (JSON.parse(String(payload)) as SpawnerMessage)
+                : undefined;
+            if (message?.type === 'hello')
+              socket.write(
+                encodeMessage({
+                  type: 'exec',
+                  channel: 1,
+                  id: 'a',
+                  argv: ['true'],
+                  timeoutMs: 10_000,
+                  outputLimit: 10,
+                }),
+              );
             else if (message) resolve(message);
           }
         });
@@ -62,7 +91,7 @@ describe('a command for a sandbox that is about to end', function () {
     expect(await told(pid)).to.deep.include({ type: 'refused', gone: true });
   });
 
-  it('is told the launcher\'s exit code where the sandbox lives', async () => {
+  it("is told the launcher's exit code where the sandbox lives", async () => {
     expect(await told(process.pid)).to.deep.include({ type: 'exited', exitCode: 125 });
   });
 });

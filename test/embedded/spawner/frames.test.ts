@@ -1,6 +1,13 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { encodeFrame, encodeMessage, FRAME_KINDS, FrameReader, MAX_PAYLOAD, type Frame } from '../../../src/embedded/spawner/frames.ts';
+import {
+  encodeFrame,
+  encodeMessage,
+  FRAME_KINDS,
+  FrameReader,
+  MAX_PAYLOAD,
+  type Frame,
+} from '../../../src/embedded/spawner/frames.ts';
 
 const read = (chunks: readonly Buffer[]): readonly Frame[] => {
   const reader = new FrameReader();
@@ -10,7 +17,10 @@ const read = (chunks: readonly Buffer[]): readonly Frame[] => {
 const cut = (bytes: Buffer, sizes: readonly number[]): readonly Buffer[] => {
   const chunks: Buffer[] = [];
   let at = 0;
-  for (const size of sizes) { chunks.push(bytes.subarray(at, at + size)); at += size; }
+  for (const size of sizes) {
+    chunks.push(bytes.subarray(at, at + size));
+    at += size;
+  }
   chunks.push(bytes.subarray(at));
   return chunks;
 };
@@ -18,19 +28,35 @@ const cut = (bytes: Buffer, sizes: readonly number[]): readonly Buffer[] => {
 describe('frames', () => {
   it('come out as they went in, wherever the stream is cut, and whatever they hold', () => {
     const frame = fc.record({
-      kind: fc.constantFrom(...Object.values(FRAME_KINDS)), channel: fc.nat(0xffff_ffff),
+      kind: fc.constantFrom(...Object.values(FRAME_KINDS)),
+      channel: fc.nat(0xffff_ffff),
       payload: fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
     });
-    fc.assert(fc.property(fc.array(frame, { maxLength: 8 }), fc.array(fc.nat(40), { maxLength: 60 }), (frames, sizes) => {
-      const stream = Buffer.concat(frames.map(({ kind, channel, payload }) => encodeFrame(kind, channel, payload)));
-      expect(read(cut(stream, sizes)).map((found) => ({ ...found, payload: Buffer.from(found.payload) }))).to.deep.equal(frames);
-    }));
+    fc.assert(
+      fc.property(
+        fc.array(frame, { maxLength: 8 }),
+        fc.array(fc.nat(40), { maxLength: 60 }),
+        (frames, sizes) => {
+          const stream = Buffer.concat(
+            frames.map(({ kind, channel, payload }) => encodeFrame(kind, channel, payload)),
+          );
+          expect(
+            read(cut(stream, sizes)).map((found) => ({
+              ...found,
+              payload: Buffer.from(found.payload),
+            })),
+          ).to.deep.equal(frames);
+        },
+      ),
+    );
   });
 
   it('are not made by what another frame holds', () => {
     const inner = encodeMessage({ type: 'leave' });
     const frames = read([encodeFrame(FRAME_KINDS.output, 7, Buffer.concat([inner, inner]))]);
-    expect(frames.map(({ kind, channel }) => [kind, channel])).to.deep.equal([[FRAME_KINDS.output, 7]]);
+    expect(frames.map(({ kind, channel }) => [kind, channel])).to.deep.equal([
+      [FRAME_KINDS.output, 7],
+    ]);
   });
 
   it('are refused when they announce more than any may hold, or are of no known kind', () => {
@@ -40,6 +66,8 @@ describe('frames', () => {
     const strange = Buffer.from(encodeFrame(FRAME_KINDS.output, 1, Buffer.alloc(1)));
     strange.writeUInt8(200, 4);
     expect(() => read([strange])).to.throw('kind 200');
-    expect(() => encodeFrame(FRAME_KINDS.output, 1, Buffer.alloc(MAX_PAYLOAD + 1))).to.throw('too long');
+    expect(() => encodeFrame(FRAME_KINDS.output, 1, Buffer.alloc(MAX_PAYLOAD + 1))).to.throw(
+      'too long',
+    );
   });
 });

@@ -37,7 +37,10 @@ describe('launchers that join', () => {
   };
   const waiting = async (): Promise<number> => {
     let found: number | undefined;
-    await eventually(() => { found = childrenOf(process.pid).find(({ pid }) => !used.has(pid))?.pid; return found !== undefined; }, 'one waits');
+    await eventually(() => {
+      found = childrenOf(process.pid).find(({ pid }) => !used.has(pid))?.pid;
+      return found !== undefined;
+    }, 'one waits');
     return found ?? expect.fail();
   };
 

@@ -30,17 +30,36 @@ describe('host uids', () => {
 });
 
 describe('notes', () => {
-  const note: InstanceNote = { id: 'i', bootId: 'b', outer: { pid: 1, startTime: '2' }, uid: 3, cgroups: ['/c'], env: { A: '\n' }, workingDir: '/' };
+  const note: InstanceNote = {
+    id: 'i',
+    bootId: 'b',
+    outer: { pid: 1, startTime: '2' },
+    uid: 3,
+    cgroups: ['/c'],
+    env: { A: '\n' },
+    workingDir: '/',
+  };
   let folder: string;
-  beforeEach(() => { folder = mkdtempSync(join(tmpdir(), 'sandpool-notes-')); });
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'sandpool-notes-'));
+  });
   afterEach(() => rmSync(folder, { recursive: true }));
 
   it('are found again, before and after the instance ran', async () => {
     const notes = new Notes(folder);
     notes.write(note);
-    expect(new Notes(folder).all()).to.deep.equal([{ id: 'i', note, running: undefined, wasReady: false }]);
+    expect(new Notes(folder).all()).to.deep.equal([
+      { id: 'i', note, running: undefined, wasReady: false },
+    ]);
     notes.writeRunning('i', { init: { pid: 9, startTime: '8' }, startedAt: 7 });
-    expect(new Notes(folder).all()).to.deep.equal([{ id: 'i', note, running: { init: { pid: 9, startTime: '8' }, startedAt: 7 }, wasReady: false }]);
+    expect(new Notes(folder).all()).to.deep.equal([
+      {
+        id: 'i',
+        note,
+        running: { init: { pid: 9, startTime: '8' }, startedAt: 7 },
+        wasReady: false,
+      },
+    ]);
     notes.writeReady('i');
     expect(new Notes(folder).all()[0]?.wasReady).to.equal(true);
     await notes.remove('i');
@@ -55,7 +74,9 @@ describe('notes', () => {
     writeFileSync(join(folder, 'run', 'other'), '{"id":"other"}\n{}\n');
     writeFileSync(join(folder, 'run', 'text'), 'null\n');
     expect(notes.all().map(({ id, note, running }) => [id, note, running])).to.have.deep.members([
-      ['a-folder', undefined, undefined], ['other', undefined, undefined], ['text', undefined, undefined],
+      ['a-folder', undefined, undefined],
+      ['other', undefined, undefined],
+      ['text', undefined, undefined],
     ]);
     for (const { id } of notes.all()) await notes.remove(id);
     expect(notes.all()).to.deep.equal([]);
@@ -68,7 +89,9 @@ describe('notes', () => {
     const whole = `${JSON.stringify(note)}\n`;
     for (let length = 0; length < whole.length - 1; length += 1) {
       writeFileSync(join(folder, 'run', 'i'), whole.slice(0, length));
-      expect(notes.all(), String(length)).to.deep.equal([{ id: 'i', note: undefined, running: undefined, wasReady: false }]);
+      expect(notes.all(), String(length)).to.deep.equal([
+        { id: 'i', note: undefined, running: undefined, wasReady: false },
+      ]);
     }
   });
 });
@@ -77,26 +100,93 @@ describe('orders', () => {
   const tokens = (order: Buffer): readonly string[] => String(order).split('\0');
 
   it('end with go, and name what the launcher needs', () => {
-    expect(tokens(startOrder({ bwrap: '/b', uid: 7, cgroups: ['/x'], rlimits: [['nofile', '1', '2']], options: ['--o'], argv: ['cmd', ''] }))).to.deep.equal([
-      'uid', '7', 'gid', '7', 'cgroup', '/x', 'rlimit', 'nofile', '1', '2', 'bwrap', '/b',
-      'arg', '--o', 'arg', '--', 'arg', '/.sandpool/launcher', 'arg', 'init', 'arg', 'cmd', 'arg', '', 'go', '',
+    expect(
+      tokens(
+        startOrder({
+          bwrap: '/b',
+          uid: 7,
+          cgroups: ['/x'],
+          rlimits: [['nofile', '1', '2']],
+          options: ['--o'],
+          argv: ['cmd', ''],
+        }),
+      ),
+    ).to.deep.equal([
+      'uid',
+      '7',
+      'gid',
+      '7',
+      'cgroup',
+      '/x',
+      'rlimit',
+      'nofile',
+      '1',
+      '2',
+      'bwrap',
+      '/b',
+      'arg',
+      '--o',
+      'arg',
+      '--',
+      'arg',
+      '/.sandpool/launcher',
+      'arg',
+      'init',
+      'arg',
+      'cmd',
+      'arg',
+      '',
+      'go',
+      '',
     ]);
-    expect(tokens(joinOrder({ init: { pid: 5, startTime: '6' }, cgroups: [], cwd: '/w', env: { A: 'b=c' }, argv: ['go'] }))).to.deep.equal([
-      'pid', '5', 'starttime', '6', 'insideuid', '1000', 'insidegid', '1000', 'cwd', '/w', 'env', 'A=b=c', 'arg', 'go', 'go', '',
+    expect(
+      tokens(
+        joinOrder({
+          init: { pid: 5, startTime: '6' },
+          cgroups: [],
+          cwd: '/w',
+          env: { A: 'b=c' },
+          argv: ['go'],
+        }),
+      ),
+    ).to.deep.equal([
+      'pid',
+      '5',
+      'starttime',
+      '6',
+      'insideuid',
+      '1000',
+      'insidegid',
+      '1000',
+      'cwd',
+      '/w',
+      'env',
+      'A=b=c',
+      'arg',
+      'go',
+      'go',
+      '',
     ]);
   });
 
   it('can not be smuggled into by a NUL', () => {
-    const join = (argv: readonly string[]): Buffer => joinOrder({ init: { pid: 5, startTime: '6' }, cgroups: [], cwd: '/', env: {}, argv });
+    const join = (argv: readonly string[]): Buffer =>
+      joinOrder({ init: { pid: 5, startTime: '6' }, cgroups: [], cwd: '/', env: {}, argv });
     expect(() => join(['x\0cgroup\0/elsewhere'])).to.throw('NUL');
   });
 });
 
 describe('what bubblewrap is told', () => {
   const options = (definition = aDefinition()): string =>
-    bwrapOptions(definition, definition.containers[0] ?? aContainer(), { taken: [], user: { uid: 1_000, gid: 1_000 }, launcher: '/l', system: [], proc: [] }).join(' ');
+    bwrapOptions(definition, definition.containers[0] ?? aContainer(), {
+      taken: [],
+      user: { uid: 1_000, gid: 1_000 },
+      launcher: '/l',
+      system: [],
+      proc: [],
+    }).join(' ');
 
-  it('has memory for files in all at most half of the sandbox\'s', () => {
+  it("has memory for files in all at most half of the sandbox's", () => {
     const sizes = [...options().matchAll(/--size (\d+)/g)].map((match) => Number(match[1]));
     expect(sizes.reduce((sum, size) => sum + size, 0)).to.be.at.most(aContainer().memoryBytes / 2);
     expect(options().match(/--tmpfs/g)).to.have.lengthOf(sizes.length);
@@ -138,16 +228,24 @@ describe('paths', () => {
 describe('the own cgroups', () => {
   it('are read by controller, combined ones and the unified hierarchy too', () => {
     const own = parseOwnCgroups('9:name=systemd:/\n4:memory:/a/b\n2:cpu,cpuacct:/c:d\n0::/u\n');
-    expect([own.get('memory'), own.get('cpu'), own.get('cpuacct'), own.get('')]).to.deep.equal(['/a/b', '/c:d', '/c:d', '/u']);
+    expect([own.get('memory'), own.get('cpu'), own.get('cpuacct'), own.get('')]).to.deep.equal([
+      '/a/b',
+      '/c:d',
+      '/c:d',
+      '/u',
+    ]);
   });
 });
 
 describe('what tenants are told of an error', () => {
   it('names no path of the host', () => {
-    const failed = (code: string): Error => Object.assign(new Error(`spawn /var/lib/sandpool-0123/launcher ${code}`), { code });
+    const failed = (code: string): Error =>
+      Object.assign(new Error(`spawn /var/lib/sandpool-0123/launcher ${code}`), { code });
     expect(tellable(failed('EAGAIN'))).to.equal('the machine has no room for another process');
     expect(tellable(failed('ENOENT'))).to.equal('it could not be started (ENOENT)');
     expect(tellable(new Error('cannot open /dev/ptmx'))).to.equal('it could not be started');
-    expect(tellable(new Error('too many descriptors are open'))).to.equal('too many descriptors are open');
+    expect(tellable(new Error('too many descriptors are open'))).to.equal(
+      'too many descriptors are open',
+    );
   });
 });

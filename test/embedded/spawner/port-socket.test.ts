@@ -50,13 +50,18 @@ describe('a connection through a forwarder', () => {
     server.close();
     const socket = await chosen();
     const failed = once(socket, 'error') as Promise<unknown[]>;
-    expect(await rejection(socket.taken)).to.be.instanceOf(PortUnreachable).with.property('message').that.contains(`port ${port}: nothing listens`);
+    expect(await rejection(socket.taken))
+      .to.be.instanceOf(PortUnreachable)
+      .with.property('message')
+      .that.contains(`port ${port}: nothing listens`);
     expect((await failed)[0]).to.be.instanceOf(PortUnreachable);
   });
 
   it('fails with the reason of a signal that comes first, and heeds none that comes later', async () => {
     serve = (socket) => void socket.pipe(socket);
-    expect(await rejection((await chosen(port, AbortSignal.abort(new Error('too late')))).taken)).to.have.property('message', 'too late');
+    expect(
+      await rejection((await chosen(port, AbortSignal.abort(new Error('too late')))).taken),
+    ).to.have.property('message', 'too late');
     const abort = new AbortController();
     const socket = await chosen(port, abort.signal);
     await socket.taken;
@@ -66,7 +71,9 @@ describe('a connection through a forwarder', () => {
   });
 
   it('has no way where no forwarder listens', async () => {
-    expect(await openWay(`${forwarder.socket}-not`, never, (why) => new PortUnreachable(why))).to.equal(undefined);
+    expect(
+      await openWay(`${forwarder.socket}-not`, never, (why) => new PortUnreachable(why)),
+    ).to.equal(undefined);
   });
 
   it('gives what is diverted whole and in order, and no more before the last is done with', async () => {
@@ -91,7 +98,10 @@ describe('a connection through a forwarder', () => {
         return true;
       });
     });
-    socket.on('data', (bytes: Buffer) => { got.push(bytes); size += bytes.length; });
+    socket.on('data', (bytes: Buffer) => {
+      got.push(bytes);
+      size += bytes.length;
+    });
     await whole;
     expect(Buffer.concat(got).equals(body)).to.equal(true);
   });

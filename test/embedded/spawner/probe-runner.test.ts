@@ -12,7 +12,11 @@ describe('readiness probes of one tenant that hang', () => {
         return new Promise(() => undefined);
       },
     };
-    const probes = new ProbeRunner({ forwarders: forwarders as never, joiners: undefined as never, placeOf: () => undefined });
+    const probes = new ProbeRunner({
+      forwarders: forwarders as never,
+      joiners: undefined as never,
+      placeOf: () => undefined,
+    });
     for (let n = 0; n < 200; n++) void probes.run(`hanging-${n}`, 'ann', tcpProbe(80));
 
     expect(await probes.run('other', 'bob', tcpProbe(80))).to.equal('nothing listens');

@@ -19,7 +19,10 @@ class Probed {
   failures: Partial<Record<ReadinessProbe['action']['kind'], string>> = {};
   random = 0.5;
   readonly readiness = new Readiness({
-    run: async (_id, _tenant, { action }) => { this.runs += 1; return this.failures[action.kind]; },
+    run: async (_id, _tenant, { action }) => {
+      this.runs += 1;
+      return this.failures[action.kind];
+    },
     report: (_id, vitals) => this.said.push(vitals),
     noteReady: (id) => this.noted.push(id),
     later: (milliseconds, act) => this.clock.at(this.clock.now() + milliseconds, act),
@@ -36,7 +39,9 @@ class Probed {
     // In steps, so that what one run arms is called by the next.
     for (let left = milliseconds; ; left -= 50) {
       this.clock.advance(Math.min(50, Math.max(0, left)));
-      await new Promise((resolve) => { setImmediate(resolve); });
+      await new Promise((resolve) => {
+        setImmediate(resolve);
+      });
       if (left <= 50) return this;
     }
   }
@@ -50,7 +55,10 @@ describe('the readiness of a probed sandbox', () => {
     probed.failures = { exec: 'not yet' };
     await probed.start([{ probe }]);
     expect(probed.said).to.deep.equal([{ kind: 'starting', reason: 'readinessProbe: not yet' }]);
-    expect(probed.readiness.vitalsOf('i')).to.deep.equal({ kind: 'starting', reason: 'readinessProbe: not yet' });
+    expect(probed.readiness.vitalsOf('i')).to.deep.equal({
+      kind: 'starting',
+      reason: 'readinessProbe: not yet',
+    });
     probed.failures = {};
     await probed.pass(10_000);
     expect(probed.said.slice(1)).to.deep.equal([STARTED]);
@@ -68,7 +76,9 @@ describe('the readiness of a probed sandbox', () => {
   });
 
   it('begins after its initial delay', async () => {
-    const probed = await new Probed().start([{ probe: execProbe(['true'], { initialDelayMs: 5_000 }) }]);
+    const probed = await new Probed().start([
+      { probe: execProbe(['true'], { initialDelayMs: 5_000 }) },
+    ]);
     await probed.pass(4_900);
     expect(probed.runs).to.equal(0);
     await probed.pass(200);
@@ -76,7 +86,9 @@ describe('the readiness of a probed sandbox', () => {
   });
 
   it('wants as many passes and as many failures in a row as it is told', async () => {
-    const probed = await new Probed().start([{ probe: execProbe(['true'], { successThreshold: 3, failureThreshold: 2, periodMs: 1_000 }) }]);
+    const probed = await new Probed().start([
+      { probe: execProbe(['true'], { successThreshold: 3, failureThreshold: 2, periodMs: 1_000 }) },
+    ]);
     expect(probed.said).to.deep.equal([]);
     await probed.pass(500);
     expect(probed.said).to.deep.equal([STARTED]);
@@ -84,16 +96,29 @@ describe('the readiness of a probed sandbox', () => {
     await probed.pass(1_100);
     expect(probed.said).to.have.lengthOf(1);
     await probed.pass(1_100);
-    expect(probed.said[1]).to.deep.equal({ kind: 'unavailable', startedAt: 7, reason: 'readinessProbe: busy' });
+    expect(probed.said[1]).to.deep.equal({
+      kind: 'unavailable',
+      startedAt: 7,
+      reason: 'readinessProbe: busy',
+    });
   });
 
   it('is available only while all of its probes pass, and tells changes alone', async () => {
-    const probed = await new Probed().start([{ probe }, { endpoint: 'web', probe: tcpProbe(80, { failureThreshold: 1 }) }]);
+    const probed = await new Probed().start([
+      { probe },
+      { endpoint: 'web', probe: tcpProbe(80, { failureThreshold: 1 }) },
+    ]);
     await probed.pass(100_000);
     expect(probed.said).to.deep.equal([STARTED]);
     probed.failures = { tcp: 'port 80: nothing listens on it' };
     await probed.pass(100_000);
-    expect(probed.said.slice(1)).to.deep.equal([{ kind: 'unavailable', startedAt: 7, reason: 'readinessProbe of endpoint web: port 80: nothing listens on it' }]);
+    expect(probed.said.slice(1)).to.deep.equal([
+      {
+        kind: 'unavailable',
+        startedAt: 7,
+        reason: 'readinessProbe of endpoint web: port 80: nothing listens on it',
+      },
+    ]);
     probed.failures = {};
     await probed.pass(100_000);
     expect(probed.said.slice(2)).to.deep.equal([STARTED]);
@@ -101,7 +126,10 @@ describe('the readiness of a probed sandbox', () => {
   });
 
   it('is probed once each period, give or take a tenth', async () => {
-    for (const [random, period] of [[0, 9_000], [1, 11_000]] as const) {
+    for (const [random, period] of [
+      [0, 9_000],
+      [1, 11_000],
+    ] as const) {
       const probed = new Probed();
       probed.random = random;
       await probed.start([{ probe }]);
@@ -134,7 +162,10 @@ describe('the readiness of a probed sandbox', () => {
   it('can be asked for, which changes nothing', async () => {
     const probed = await new Probed().start([{ probe }, { endpoint: 'web', probe: tcpProbe(80) }]);
     probed.failures = { tcp: 'refused' };
-    const [one, other] = await Promise.all([probed.readiness.check('i'), probed.readiness.check('i')]);
+    const [one, other] = await Promise.all([
+      probed.readiness.check('i'),
+      probed.readiness.check('i'),
+    ]);
     expect(one).to.deep.equal([{}, { endpoint: 'web', failure: 'refused' }]);
     expect(other).to.equal(one);
     expect(probed.said).to.deep.equal([STARTED]);
@@ -147,7 +178,18 @@ describe('the readiness of a probed sandbox', () => {
     expect(probed.said).to.deep.equal([STARTED]);
     expect(probed.clock.waiting).to.equal(0);
     expect(probesOf(aDefinition())).to.equal(undefined);
-    expect(probesOf(aDefinition({ readinessProbe: probe }, { endpoints: { web: { port: 80, scheme: 'http', readinessProbe: aProbe({ kind: 'tcp', port: 80 }) }, raw: { port: 81, scheme: 'http' } } })))
-      .to.deep.equal([{ probe }, { endpoint: 'web', probe: aProbe({ kind: 'tcp', port: 80 }) }]);
+    expect(
+      probesOf(
+        aDefinition(
+          { readinessProbe: probe },
+          {
+            endpoints: {
+              web: { port: 80, scheme: 'http', readinessProbe: aProbe({ kind: 'tcp', port: 80 }) },
+              raw: { port: 81, scheme: 'http' },
+            },
+          },
+        ),
+      ),
+    ).to.deep.equal([{ probe }, { endpoint: 'web', probe: aProbe({ kind: 'tcp', port: 80 }) }]);
   });
 });

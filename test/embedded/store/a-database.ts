@@ -1,7 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Database, type DatabaseOptions, openDatabase } from '../../../src/embedded/database.ts';
+import {
+  type Database,
+  type DatabaseOptions,
+  openDatabase,
+} from '../../../src/embedded/database.ts';
 import { quietLog } from '../../support/quiet-log.ts';
 import { TestClock } from '../../support/test-clock.ts';
 
@@ -16,12 +20,17 @@ export interface OpenFile {
 }
 
 /** A database of its own in a folder of its own. */
-export const aDatabase = async (options: Partial<DatabaseOptions> = {}, folder = aFolder()): Promise<OpenFile> => {
+export const aDatabase = async (
+  options: Partial<DatabaseOptions> = {},
+  folder = aFolder(),
+): Promise<OpenFile> => {
   const path = join(folder, 'sandpool.db');
   const clock = new TestClock();
   const database = await openDatabase(path, { log: quietLog, clock, ...options });
   return {
-    database, path, clock,
+    database,
+    path,
+    clock,
     close: async () => {
       await database.close();
       rmSync(folder, { recursive: true, force: true });

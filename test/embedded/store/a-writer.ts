@@ -12,10 +12,16 @@ export interface Writer {
   kill(): Promise<void>;
 }
 
-/** A process of its own that holds the folder and the file and writes without end. Resolves when it has opened both. */
+/**
+ * A process of its own that holds the folder and the file and writes without end. Resolves when it
+ * has opened both.
+ */
 export const aWriter = async (path: string): Promise<Writer> => {
-  const child = spawn(process.execPath, ['--import', 'tsx', fileURLToPath(new URL('./writer-process.ts', import.meta.url)), path],
-    { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(
+    process.execPath,
+    ['--import', 'tsx', fileURLToPath(new URL('./writer-process.ts', import.meta.url)), path],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
   const acknowledged: string[] = [];
   const waiting: { readonly count: number; readonly resolve: () => void }[] = [];
   const lines = createInterface({ input: child.stdout });
@@ -26,15 +32,21 @@ export const aWriter = async (path: string): Promise<Writer> => {
     acknowledged.push(line);
     for (const { count, resolve } of waiting) if (acknowledged.length >= count) resolve();
   });
-  const ended = Promise.all([once(lines, 'close'), once(child, 'exit').then(() => { complete = false; })]);
+  const ended = Promise.all([
+    once(lines, 'close'),
+    once(child, 'exit').then(() => {
+      complete = false;
+    }),
+  ]);
   await opened;
   return {
     acknowledged,
-    reached: (count) => new Promise((resolve, reject) => {
-      waiting.push({ count, resolve });
-      if (acknowledged.length >= count) resolve();
-      else if (!complete) reject(new Error('the writer ended by itself'));
-    }),
+    reached: (count) =>
+      new Promise((resolve, reject) => {
+        waiting.push({ count, resolve });
+        if (acknowledged.length >= count) resolve();
+        else if (!complete) reject(new Error('the writer ended by itself'));
+      }),
     kill: async () => {
       child.kill('SIGKILL');
       await ended;

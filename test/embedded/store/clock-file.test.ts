@@ -21,17 +21,31 @@ describe('the clock over restarts', () => {
   afterEach(() => rmSync(folder, { recursive: true }));
 
   const warnings: string[] = [];
-  /** One life of a daemon: the time at its start. It ends as it is, or by `kill` without a last word. */
+  /**
+   * One life of a daemon: the time at its start. It ends as it is, or by `kill` without a last
+   * word.
+   */
   const life = (end: 'stop' | 'kill' = 'stop'): number => {
     warnings.length = 0;
-    const { clock, stop } = keptClock(file, { ...quietLog, warn: (_, text) => { warnings.push(text ?? ''); } }, () => machine);
+    const { clock, stop } = keptClock(
+      file,
+      {
+        ...quietLog,
+        warn: (_, text) => {
+          warnings.push(text ?? '');
+        },
+      },
+      () => machine,
+    );
     const now = clock.now();
     if (end === 'stop') stop();
     return now;
   };
-  const about = (value: number, wanted: number): void => { expect(value - wanted).to.be.within(-50, 1_000); };
+  const about = (value: number, wanted: number): void => {
+    expect(value - wanted).to.be.within(-50, 1_000);
+  };
 
-  it('begins with the machine\'s', () => {
+  it("begins with the machine's", () => {
     about(life(), START);
     expect(warnings).to.deep.equal([]);
   });
@@ -47,7 +61,7 @@ describe('the clock over restarts', () => {
     });
   }
 
-  it('takes the machine\'s after a reboot, but never runs back', () => {
+  it("takes the machine's after a reboot, but never runs back", () => {
     life();
     machine = { wall: START + 3_600_000, uptimeMs: 500, bootId: 'second' };
     about(life(), START + 3_600_000);
@@ -57,14 +71,20 @@ describe('the clock over restarts', () => {
   });
 
   it('begins anew where its file says nothing', () => {
-    for (const text of ['', '{', 'null', '{"bootId":"first","uptimeMs":-1,"at":5}', '{"bootId":"first","at":"x","uptimeMs":1}']) {
+    for (const text of [
+      '',
+      '{',
+      'null',
+      '{"bootId":"first","uptimeMs":-1,"at":5}',
+      '{"bootId":"first","at":"x","uptimeMs":1}',
+    ]) {
       writeFileSync(file, text);
       about(life(), START);
     }
     expect(JSON.parse(readFileSync(file, 'utf8'))).to.have.keys('bootId', 'uptimeMs', 'at');
   });
 
-  it('is the machine\'s own where nothing was set', () => {
+  it("is the machine's own where nothing was set", () => {
     machine = machineTime();
     life();
     machine = machineTime();

@@ -14,7 +14,13 @@ import { aDatabase } from './a-database.ts';
 
 coordinationSuite('in the process', async () => {
   const clock = new TestClock();
-  return { coordination: aCoordination(clock), advance: async (ms) => { clock.advance(ms); }, close: async () => undefined };
+  return {
+    coordination: aCoordination(clock),
+    advance: async (ms) => {
+      clock.advance(ms);
+    },
+    close: async () => undefined,
+  };
 });
 
 describe('in-process coordination', () => {
@@ -24,7 +30,9 @@ describe('in-process coordination', () => {
     const first = await coordination.issueToken('first', 60_000, holder(0));
     for (let n = 1; n < MAX_TOKENS; n++) await coordination.issueToken('x', 30_000, holder(n));
 
-    expect(await rejection(coordination.issueToken('one more', 30_000, holder(MAX_TOKENS)))).to.be.instanceOf(Refusal).with.property('code', 'UNAVAILABLE');
+    expect(await rejection(coordination.issueToken('one more', 30_000, holder(MAX_TOKENS))))
+      .to.be.instanceOf(Refusal)
+      .with.property('code', 'UNAVAILABLE');
     clock.advance(30_000);
 
     expect(await coordination.issueToken('one more', 30_000, holder(MAX_TOKENS))).to.be.a('string');
@@ -35,9 +43,23 @@ describe('in-process coordination', () => {
 /** On the file, as the daemon has it; writes that wait for company go by the system's clock. */
 coordinationSuite('in the process, with its answers in SQLite', async () => {
   const { database, clock, close } = await aDatabase({ clock: systemClock() });
-  const answers = new KeptAnswers({ rows: sqliteAnswerRows(database), clock, log: quietLog, bounds: FEW_BYTES });
-  return { coordination: inProcessCoordination(clock, answers), advance: async (ms) => { clock.advance(ms); }, close };
+  const answers = new KeptAnswers({
+    rows: sqliteAnswerRows(database),
+    clock,
+    log: quietLog,
+    bounds: FEW_BYTES,
+  });
+  return {
+    coordination: inProcessCoordination(clock, answers),
+    advance: async (ms) => {
+      clock.advance(ms);
+    },
+    close,
+  };
 });
 
 /** Far from the limits of a sandbox and of a tenant. */
-const holder = (n: number) => ({ sandbox: `sandbox-${n}`, tenant: { namespace: 'alpha', team: 'alpha', user: `user-${n % 100}` } });
+const holder = (n: number) => ({
+  sandbox: `sandbox-${n}`,
+  tenant: { namespace: 'alpha', team: 'alpha', user: `user-${n % 100}` },
+});

@@ -10,14 +10,22 @@ import { aWriter } from './a-writer.ts';
 
 describe('the lock of the data folder', () => {
   let folder: string;
-  beforeEach(() => { folder = aFolder(); });
-  afterEach(() => { rmSync(folder, { recursive: true, force: true }); });
+  beforeEach(() => {
+    folder = aFolder();
+  });
+  afterEach(() => {
+    rmSync(folder, { recursive: true, force: true });
+  });
 
   it('is one process’s alone, until that is killed with -9', async function () {
     this.timeout(60_000);
     const other = await aWriter(join(folder, 'sandpool.db'));
 
-    expect(() => lockDataDir(folder)).to.throw(DataDirTaken).with.property('message').that.includes(folder).and.includes('already runs');
+    expect(() => lockDataDir(folder))
+      .to.throw(DataDirTaken)
+      .with.property('message')
+      .that.includes(folder)
+      .and.includes('already runs');
     await other.kill();
 
     lockDataDir(folder).release();
@@ -45,7 +53,9 @@ describe('the lock of the data folder', () => {
   });
 
   it('says so plainly where the folder is absent', () => {
-    expect(() => lockDataDir(join(folder, 'absent'))).to.throw(Error).and.not.instanceOf(DataDirTaken);
+    expect(() => lockDataDir(join(folder, 'absent')))
+      .to.throw(Error)
+      .and.not.instanceOf(DataDirTaken);
   });
 });
 

@@ -35,7 +35,8 @@ describe('the database', () => {
   afterEach(async () => {
     await writer?.kill();
     await file?.close();
-    for (const each of [folder, ...copies.splice(0)]) rmSync(each, { recursive: true, force: true });
+    for (const each of [folder, ...copies.splice(0)])
+      rmSync(each, { recursive: true, force: true });
     [writer, file] = [undefined, undefined];
   });
 
@@ -49,14 +50,18 @@ describe('the database', () => {
     expect(error).to.be.instanceOf(DatabaseRefused);
     return error instanceof DatabaseRefused ? error : expect.fail();
   };
-  const aBirth = () => { const { record, definition } = anOrder(); return { record, definition }; };
+  const aBirth = () => {
+    const { record, definition } = anOrder();
+    return { record, definition };
+  };
 
   it('keeps its files from all other users', async () => {
     const { records } = await open();
     const { record, definition } = aBirth();
     await records.birth(record, definition);
 
-    for (const name of [path, `${path}-wal`]) expect((statSync(name).mode & 0o777).toString(8)).to.equal('600');
+    for (const name of [path, `${path}-wal`])
+      expect((statSync(name).mode & 0o777).toString(8)).to.equal('600');
   });
 
   it('is found again, with all that was written, after it was closed', async () => {
@@ -72,10 +77,14 @@ describe('the database', () => {
     const { records, database } = await open();
     const births = Array.from({ length: 50 }, aBirth);
 
-    const written = Promise.all(births.map(({ record, definition }) => records.birth(record, definition)));
+    const written = Promise.all(
+      births.map(({ record, definition }) => records.birth(record, definition)),
+    );
     const closed = database.close();
 
-    expect(await rejection(records.all())).to.be.instanceOf(Refusal).with.property('code', 'UNAVAILABLE');
+    expect(await rejection(records.all()))
+      .to.be.instanceOf(Refusal)
+      .with.property('code', 'UNAVAILABLE');
     expect(await written).to.have.length(50);
     await Promise.all([closed, database.close()]);
     expect(await (await open()).records.all()).to.have.length(50);
@@ -85,20 +94,36 @@ describe('the database', () => {
     const { records, database } = await open();
     const births = Array.from({ length: 20 }, aBirth);
 
-    const outcomes = await Promise.allSettled(births.map(({ record, definition }, index) =>
-      (index % 2 === 0 ? records.birth(record, definition) : database.run('instances.birth', record.id, null, '{}'))));
+    const outcomes = await Promise.allSettled(
+      births.map(({ record, definition }, index) =>
+        index % 2 === 0
+          ? records.birth(record, definition)
+          : database.run('instances.birth', record.id, null, '{}'),
+      ),
+    );
 
-    expect(outcomes.map(({ status }) => status)).to.deep.equal(births.map((_, index) => (index % 2 === 0 ? 'fulfilled' : 'rejected')));
-    const faults = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
-    for (const fault of faults) expect(fault).to.be.instanceOf(Error).and.not.instanceOf(OutcomeUnknown);
-    expect((await records.all()).map(({ record }) => record.id)).to.have.members(births.filter((_, index) => index % 2 === 0).map(({ record }) => record.id));
+    expect(outcomes.map(({ status }) => status)).to.deep.equal(
+      births.map((_, index) => (index % 2 === 0 ? 'fulfilled' : 'rejected')),
+    );
+    const faults = outcomes.flatMap((outcome) =>
+      outcome.status === 'rejected' ? [outcome.reason] : [],
+    );
+    for (const fault of faults)
+      expect(fault).to.be.instanceOf(Error).and.not.instanceOf(OutcomeUnknown);
+    expect((await records.all()).map(({ record }) => record.id)).to.have.members(
+      births.filter((_, index) => index % 2 === 0).map(({ record }) => record.id),
+    );
   });
 
   it('answers one that fails alone, and goes on', async () => {
     const { records, database } = await open();
 
-    expect(await rejection(database.run('instances.birth', 'x', null, '{}'))).to.have.property('message').that.includes('instances.birth');
-    expect(await rejection(database.run('instances.birth', 'x', '{}', undefined as never))).to.be.instanceOf(Error);
+    expect(await rejection(database.run('instances.birth', 'x', null, '{}')))
+      .to.have.property('message')
+      .that.includes('instances.birth');
+    expect(
+      await rejection(database.run('instances.birth', 'x', '{}', undefined as never)),
+    ).to.be.instanceOf(Error);
     expect(await records.all()).to.deep.equal([]);
   });
 
@@ -106,7 +131,9 @@ describe('the database', () => {
     const { database } = await open({ maxCalls: 3 });
     const three = Array.from({ length: 3 }, () => database.run('templates.list'));
 
-    expect(await rejection(database.run('templates.list'))).to.be.instanceOf(Refusal).with.property('code', 'UNAVAILABLE');
+    expect(await rejection(database.run('templates.list')))
+      .to.be.instanceOf(Refusal)
+      .with.property('code', 'UNAVAILABLE');
     await Promise.all(three);
 
     expect(await database.run('templates.list')).to.deep.equal([]);
@@ -120,7 +147,8 @@ describe('the database', () => {
     clock.advance(CALL_DEADLINE_MS);
 
     expect(await rejection(early)).to.be.instanceOf(OutcomeUnknown);
-    expect(await rejection(records.birth(record, definition))).to.be.instanceOf(RecordConflict); // it had landed
+    // it had landed
+    expect(await rejection(records.birth(record, definition))).to.be.instanceOf(RecordConflict);
   });
 
   it('measures each call’s time from its own start', async () => {
@@ -135,19 +163,31 @@ describe('the database', () => {
   });
 
   /** Writes until the disk is full; answers the ids that were acknowledged. */
-  const fill = async ({ records, database }: Awaited<ReturnType<typeof open>>): Promise<readonly string[]> => {
+  const fill = async ({
+    records,
+    database,
+  }: Awaited<ReturnType<typeof open>>): Promise<readonly string[]> => {
     const acknowledged: string[] = [];
     for (let round = 0; round < 500; round++) {
-      const outcomes = await Promise.allSettled(Array.from({ length: 8 }, async () => {
-        const { record, definition } = anOrder(aDefinition({ argv: ['x'.repeat(4_000)] }));
-        await records.birth(record, definition);
-        acknowledged.push(record.id);
-      }));
-      const failures = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
+      const outcomes = await Promise.allSettled(
+        Array.from({ length: 8 }, async () => {
+          const { record, definition } = anOrder(aDefinition({ argv: ['x'.repeat(4_000)] }));
+          await records.birth(record, definition);
+          acknowledged.push(record.id);
+        }),
+      );
+      const failures = outcomes.flatMap((outcome) =>
+        outcome.status === 'rejected' ? [outcome.reason] : [],
+      );
       if (failures.length === 0) continue;
       for (const failure of failures) expect(failure).to.be.instanceOf(OutcomeUnknown);
-      expect(await database.failed).to.be.instanceOf(Error).with.property('message').that.matches(/full|disk/);
-      expect(await rejection(records.all())).to.be.instanceOf(Refusal).with.property('code', 'UNAVAILABLE');
+      expect(await database.failed)
+        .to.be.instanceOf(Error)
+        .with.property('message')
+        .that.matches(/full|disk/);
+      expect(await rejection(records.all()))
+        .to.be.instanceOf(Refusal)
+        .with.property('code', 'UNAVAILABLE');
       return acknowledged;
     }
     throw new Error('the disk never filled up');
@@ -168,7 +208,9 @@ describe('the database', () => {
     const again = await open({}, left);
 
     expect(acknowledged).to.not.be.empty;
-    expect((await again.records.all()).map(({ record }) => record.id)).to.include.members(acknowledged);
+    expect((await again.records.all()).map(({ record }) => record.id)).to.include.members(
+      acknowledged,
+    );
     const { record, definition } = aBirth();
     await again.records.birth(record, definition);
   });
@@ -177,7 +219,8 @@ describe('the database', () => {
     let slow = 0.001;
     const { records, database } = await open({ slowCommitMs: () => slow });
     const bear = async (count: number): Promise<void> => {
-      for (const { record, definition } of Array.from({ length: count }, aBirth)) await records.birth(record, definition);
+      for (const { record, definition } of Array.from({ length: count }, aBirth))
+        await records.birth(record, definition);
     };
     await bear(100);
     expect(database.seat).to.equal('thread');
@@ -207,7 +250,9 @@ describe('the database', () => {
     const disk = join(folder, 'disk');
     mkdirSync(disk);
     try {
-      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'sandpool-test', disk], { stdio: 'ignore' });
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'sandpool-test', disk], {
+        stdio: 'ignore',
+      });
     } catch {
       skipBecause(this, 'needs the right to mount a tmpfs');
     }
@@ -217,7 +262,9 @@ describe('the database', () => {
       const again = await open({}, aCopy(disk));
 
       expect(acknowledged).to.not.be.empty;
-      expect((await again.records.all()).map(({ record }) => record.id)).to.include.members(acknowledged);
+      expect((await again.records.all()).map(({ record }) => record.id)).to.include.members(
+        acknowledged,
+      );
       await again.database.close();
     } finally {
       await file?.database.close();
@@ -234,13 +281,16 @@ describe('the database', () => {
       writer = await aWriter(path);
       await writer.reached(count);
       await writer.kill();
-      for (const [id = '', state = ''] of writer.acknowledged.map((line) => line.split(' '))) known.set(id, state);
+      for (const [id = '', state = ''] of writer.acknowledged.map((line) => line.split(' ')))
+        known.set(id, state);
 
       const { records, database } = await open();
       const found = new Map((await records.all()).map(({ record }) => [record.id, record.state]));
       await database.close();
 
-      const lost = [...known].filter(([id, state]) => order.indexOf(found.get(id) ?? 'gone') < order.indexOf(state));
+      const lost = [...known].filter(
+        ([id, state]) => order.indexOf(found.get(id) ?? 'gone') < order.indexOf(state),
+      );
       expect(lost).to.deep.equal([]);
     }
   });
@@ -259,24 +309,38 @@ describe('the database', () => {
 
   it('refuses a file that a later version wrote, says what to do, and leaves it alone', async () => {
     await (await open()).database.close();
-    directly(path, (connection) => { connection.exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`); });
+    directly(path, (connection) => {
+      connection.exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`);
+    });
 
     const refused = await refusal();
 
     expect(refused.why).to.equal('newer');
-    expect(refused.message).to.include(path).and.include(`version ${SCHEMA_VERSION + 1}`).and.include('start the newer sandpool');
-    directly(path, (connection) => { connection.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`); });
+    expect(refused.message)
+      .to.include(path)
+      .and.include(`version ${SCHEMA_VERSION + 1}`)
+      .and.include('start the newer sandpool');
+    directly(path, (connection) => {
+      connection.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
+    });
     expect(await (await open()).records.all()).to.deep.equal([]);
   });
 
   it('refuses what is no database, and a database of something else', async () => {
-    writeFileSync(path, 'not a database, but a text that is long enough to be looked at as one\n'.repeat(100));
+    writeFileSync(
+      path,
+      'not a database, but a text that is long enough to be looked at as one\n'.repeat(100),
+    );
     expect((await refusal()).why).to.equal('foreign');
 
     rmSync(path);
-    directly(path, (connection) => { connection.exec('CREATE TABLE other (x); INSERT INTO other VALUES (1)'); });
+    directly(path, (connection) => {
+      connection.exec('CREATE TABLE other (x); INSERT INTO other VALUES (1)');
+    });
     expect((await refusal()).why).to.equal('foreign');
-    expect(directly(path, (connection) => connection.prepare('SELECT x FROM other').all())).to.have.length(1);
+    expect(
+      directly(path, (connection) => connection.prepare('SELECT x FROM other').all()),
+    ).to.have.length(1);
   });
 
   it('refuses a path where no file can be made', async () => {
@@ -294,16 +358,36 @@ describe('the database', () => {
     const { records, database, clock } = await open();
 
     const [stored] = await records.all();
-    expect(stored?.record).to.deep.include({ id: '018bcfe5-6800-7000-8000-000000000001', state: 'claimed', revision: '2', poolName: 'default' });
+    expect(stored?.record).to.deep.include({
+      id: '018bcfe5-6800-7000-8000-000000000001',
+      state: 'claimed',
+      revision: '2',
+      poolName: 'default',
+    });
     expect(stored?.record.claim).to.deep.equal(aClaim());
     const store = sqliteRecordStore(database, quietLog);
     const [template] = await store.templates.list();
     expect(template).to.deep.include({ name: 'small', revision: '7' });
-    expect(await store.pools.list()).to.deep.equal([{
-      uid: 'u1', revision: '8', name: 'default', replicas: 2, source: { templateName: 'small' }, templateVersion: '1', updateStrategy: DEFAULT_UPDATE_STRATEGY,
-    }]);
-    expect(Number((template && await store.templates.update(template))?.revision)).to.be.greaterThan(8);
-    const history = sqliteHistory(database, { clock, log: quietLog, retentionMs: 1_000, bounds: MANY_BYTES });
+    expect(await store.pools.list()).to.deep.equal([
+      {
+        uid: 'u1',
+        revision: '8',
+        name: 'default',
+        replicas: 2,
+        source: { templateName: 'small' },
+        templateVersion: '1',
+        updateStrategy: DEFAULT_UPDATE_STRATEGY,
+      },
+    ]);
+    expect(
+      Number((template && (await store.templates.update(template)))?.revision),
+    ).to.be.greaterThan(8);
+    const history = sqliteHistory(database, {
+      clock,
+      log: quietLog,
+      retentionMs: 1_000,
+      bounds: MANY_BYTES,
+    });
     await history.record(aFinished());
     expect((await history.list({}, { offset: 0, limit: 1 })).total).to.equal(1);
   });
@@ -313,9 +397,13 @@ describe('the database', () => {
 
     directly(path, (connection) => {
       connection.exec('CREATE TABLE history_counts (in_the_way)');
-      expect(() => { migrate(connection, path); }).to.throw(/history_counts/);
+      expect(() => {
+        migrate(connection, path);
+      }).to.throw(/history_counts/);
       expect(connection.prepare('PRAGMA user_version').get()).to.deep.include({ user_version: 1 });
-      expect(connection.prepare("SELECT name FROM sqlite_schema WHERE name = 'history_groups'").all()).to.deep.equal([]);
+      expect(
+        connection.prepare("SELECT name FROM sqlite_schema WHERE name = 'history_groups'").all(),
+      ).to.deep.equal([]);
     });
   });
 
@@ -323,9 +411,25 @@ describe('the database', () => {
     directly(path, (connection) => {
       migrate(connection, path);
       const scans = Object.entries(STATEMENTS).flatMap(([name, sql]) => {
-        const parameters = Array.from({ length: new Set(sql.match(/\?\d*/g)).size === 1 ? (sql.match(/\?/g) ?? []).length : Math.max(0, ...(sql.match(/\?(\d+)/g) ?? []).map((mark) => Number(mark.slice(1)))) }, () => 1);
-        const plan = connection.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...parameters).map(({ detail }) => String(detail));
-        return plan.filter((step) => /^SCAN (h|history|i|instances)\b/.test(step)).map((step) => `${name}: ${step}`);
+        const parameters = Array.from(
+          {
+            length:
+              new Set(sql.match(/\?\d*/g)).size === 1
+                ? (sql.match(/\?/g) ?? []).length
+                : Math.max(
+                    0,
+                    ...(sql.match(/\?(\d+)/g) ?? []).map((mark) => Number(mark.slice(1))),
+                  ),
+          },
+          () => 1,
+        );
+        const plan = connection
+          .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+          .all(...parameters)
+          .map(({ detail }) => String(detail));
+        return plan
+          .filter((step) => /^SCAN (h|history|i|instances)\b/.test(step))
+          .map((step) => `${name}: ${step}`);
       });
 
       expect(scans).to.deep.equal([]);

@@ -13,30 +13,56 @@ const BOB = { ...ALICE, user: 'bob' };
 
 historySuite('SQLite', async () => {
   const { database, clock, close } = await aDatabase();
-  return { history: sqliteHistory(database, { clock, log: quietLog, retentionMs: RETENTION_MS, bounds: MANY_BYTES }), close };
+  return {
+    history: sqliteHistory(database, {
+      clock,
+      log: quietLog,
+      retentionMs: RETENTION_MS,
+      bounds: MANY_BYTES,
+    }),
+    close,
+  };
 });
 
 describe('retention of the history', () => {
   let file: OpenFile;
-  const make = () => sqliteHistory(file.database, { clock: file.clock, log: quietLog, retentionMs: RETENTION_MS, bounds: MANY_BYTES });
+  const make = () =>
+    sqliteHistory(file.database, {
+      clock: file.clock,
+      log: quietLog,
+      retentionMs: RETENTION_MS,
+      bounds: MANY_BYTES,
+    });
 
-  beforeEach(async () => { file = await aDatabase(); });
+  beforeEach(async () => {
+    file = await aDatabase();
+  });
   afterEach(() => file.close());
 
-  /** Moves the clock past the next step, and waits until that step has armed the one after it, if it does. */
+  /**
+   * Moves the clock past the next step, and waits until that step has armed the one after it, if it
+   * does.
+   */
   const step = async (ms: number) => {
     const before = await file.database.run('history.totalOfAny', null, null, null, null, 0);
     file.clock.advance(ms);
-    const after = await file.database.run('history.totalOfAny', null, null, null, null, 0); // behind the step's own call
+    // behind the step's own call
+    const after = await file.database.run('history.totalOfAny', null, null, null, null, 0);
     return Number(before[0]?.[0]) - Number(after[0]?.[0]);
   };
 
   it('forgets what ended longer ago than retention, in small steps, and keeps the rest', async () => {
     const history = make();
     const old = file.clock.now() - RETENTION_MS - 1;
-    const rows = Array.from({ length: 2 * SWEEP_ROWS + 50 }, (_, n) => aFinished({ terminatedAt: old - n, poolName: `p${n % 3}` }));
-    const claims = () => file.database.run('history.seekOfAny', null, null, null, null, 0, Number.MAX_SAFE_INTEGER);
-    const kept = aFinished({ claimedAt: old - 9, terminatedAt: file.clock.now() - RETENTION_MS + 10_000 });
+    const rows = Array.from({ length: 2 * SWEEP_ROWS + 50 }, (_, n) =>
+      aFinished({ terminatedAt: old - n, poolName: `p${n % 3}` }),
+    );
+    const claims = () =>
+      file.database.run('history.seekOfAny', null, null, null, null, 0, Number.MAX_SAFE_INTEGER);
+    const kept = aFinished({
+      claimedAt: old - 9,
+      terminatedAt: file.clock.now() - RETENTION_MS + 10_000,
+    });
     await Promise.all([...rows, kept].map((row) => history.record(row)));
 
     history.start();
@@ -45,21 +71,42 @@ describe('retention of the history', () => {
 
     expect(steps).to.deep.equal([SWEEP_ROWS, SWEEP_ROWS, 50, 0]);
     expect((await claims())[0]?.[1]).to.equal(1); // of the one that is left
-    expect(await history.list({}, { offset: 0, limit: 20 })).to.deep.equal({ items: [kept], total: 1 });
-    expect(await history.list({ poolName: 'p1' }, { offset: 0, limit: 20 })).to.deep.equal({ items: [], total: 0 });
+    expect(await history.list({}, { offset: 0, limit: 20 })).to.deep.equal({
+      items: [kept],
+      total: 1,
+    });
+    expect(await history.list({ poolName: 'p1' }, { offset: 0, limit: 20 })).to.deep.equal({
+      items: [],
+      total: 0,
+    });
     expect(await history.countByNamespace()).to.deep.equal(new Map([['alpha', 1]]));
   });
 
   it('forgets before its time what one owner has beyond its bytes, events among them, and nothing of another', async () => {
-    const history = sqliteHistory(file.database, { clock: file.clock, log: quietLog, retentionMs: RETENTION_MS, bounds: { totalBytes: 1e9, tenantBytes: 600_000 } });
+    const history = sqliteHistory(file.database, {
+      clock: file.clock,
+      log: quietLog,
+      retentionMs: RETENTION_MS,
+      bounds: { totalBytes: 1e9, tenantBytes: 600_000 },
+    });
     const now = file.clock.now();
-    const loud = Array.from({ length: 2 * SWEEP_ROWS }, (_, n) => aFinished({ claimedAt: now, terminatedAt: now + n }));
-    const event = { at: now, owner: ALICE, poolName: 'default', reason: 'Unhealthy', why: 'x'.repeat(4_000) } as const;
+    const loud = Array.from({ length: 2 * SWEEP_ROWS }, (_, n) =>
+      aFinished({ claimedAt: now, terminatedAt: now + n }),
+    );
+    const event = {
+      at: now,
+      owner: ALICE,
+      poolName: 'default',
+      reason: 'Unhealthy',
+      why: 'x'.repeat(4_000),
+    } as const;
     const quiet = aFinished({ owner: BOB, claimedAt: now - 9, terminatedAt: now - 9 });
     await Promise.all([quiet, ...loud].map((row) => history.record(row)));
     history.start();
     const early = await step(0);
-    await history.recordEvents(loud.map(({ id }, n) => ({ id: n, event: { ...event, sandboxId: id } })));
+    await history.recordEvents(
+      loud.map(({ id }, n) => ({ id: n, event: { ...event, sandboxId: id } })),
+    );
     const steps = [await step(SWEEP_PAUSE_MS), await step(1_000), await step(1_000)];
     await history.stop();
 
@@ -70,9 +117,15 @@ describe('retention of the history', () => {
   });
 
   it('forgets of the owner that has most where all have too many bytes, and counts no more what it forgot', async () => {
-    const history = sqliteHistory(file.database, { clock: file.clock, log: quietLog, retentionMs: RETENTION_MS, bounds: { totalBytes: 200_000, tenantBytes: 1e9 } });
+    const history = sqliteHistory(file.database, {
+      clock: file.clock,
+      log: quietLog,
+      retentionMs: RETENTION_MS,
+      bounds: { totalBytes: 200_000, tenantBytes: 1e9 },
+    });
     const now = file.clock.now();
-    const wide = (owner: Tenant, n: number) => aFinished({ owner, claimedAt: now, terminatedAt: now + n, cpu: 'x'.repeat(1_000) });
+    const wide = (owner: Tenant, n: number) =>
+      aFinished({ owner, claimedAt: now, terminatedAt: now + n, cpu: 'x'.repeat(1_000) });
     const quiet = Array.from({ length: 20 }, () => wide(BOB, -9));
     for (let n = 0; n < 150; n++) await history.record(wide(ALICE, n));
     await Promise.all(quiet.map((row) => history.record(row)));
@@ -90,7 +143,9 @@ describe('retention of the history', () => {
     const history = make();
     history.start();
     await step(0);
-    await Promise.all(Array.from({ length: 200 }, () => history.record(aFinished({ terminatedAt: 5 }))));
+    await Promise.all(
+      Array.from({ length: 200 }, () => history.record(aFinished({ terminatedAt: 5 }))),
+    );
 
     expect(await step(0)).to.equal(SWEEP_ROWS);
     await history.stop();
@@ -129,16 +184,34 @@ describe('retention of the history', () => {
 
   it('leaves no group, no count and no event behind when the last row goes', async () => {
     const history = make();
-    await Promise.all(Array.from({ length: 30 }, (_, n) => history.record(aFinished({ terminatedAt: 5 + n * 300_000, poolName: `p${n % 4}` }))));
+    await Promise.all(
+      Array.from({ length: 30 }, (_, n) =>
+        history.record(aFinished({ terminatedAt: 5 + n * 300_000, poolName: `p${n % 4}` })),
+      ),
+    );
     const [one] = (await history.list({}, { offset: 0, limit: 1 })).items;
-    await history.recordEvents([{ id: 1, event: { at: 1, owner: ALICE, poolName: 'default', sandboxId: one?.id ?? '', reason: 'Ready' } }]);
+    await history.recordEvents([
+      {
+        id: 1,
+        event: {
+          at: 1,
+          owner: ALICE,
+          poolName: 'default',
+          sandboxId: one?.id ?? '',
+          reason: 'Ready',
+        },
+      },
+    ]);
     history.start();
     await step(0);
     await history.stop();
     await file.database.close();
 
-    const left = directly(file.path, (connection) => ['history', 'history_groups', 'history_counts', 'history_namespaces', 'sandbox_events'].map((table) =>
-      connection.prepare(`SELECT * FROM ${table}`).all().length));
+    const left = directly(file.path, (connection) =>
+      ['history', 'history_groups', 'history_counts', 'history_namespaces', 'sandbox_events'].map(
+        (table) => connection.prepare(`SELECT * FROM ${table}`).all().length,
+      ),
+    );
 
     expect(left).to.deep.equal([0, 0, 0, 0, 0]);
   });
@@ -146,12 +219,29 @@ describe('retention of the history', () => {
 
 describe('walking to a page of the history', () => {
   let file: OpenFile;
-  beforeEach(async () => { file = await aDatabase(); });
+  beforeEach(async () => {
+    file = await aDatabase();
+  });
   afterEach(() => file.close());
 
   it('ends once all that match were met, and never looks at many rows at a time', async () => {
-    const history = sqliteHistory(file.database, { clock: file.clock, log: quietLog, retentionMs: RETENTION_MS, bounds: MANY_BYTES });
-    await Promise.all(Array.from({ length: 6_500 }, (_, n) => history.record(aFinished({ claimedAt: n, terminatedAt: n, poolName: n % 3_000 === 499 ? 'rare' : 'default' }))));
+    const history = sqliteHistory(file.database, {
+      clock: file.clock,
+      log: quietLog,
+      retentionMs: RETENTION_MS,
+      bounds: MANY_BYTES,
+    });
+    await Promise.all(
+      Array.from({ length: 6_500 }, (_, n) =>
+        history.record(
+          aFinished({
+            claimedAt: n,
+            terminatedAt: n,
+            poolName: n % 3_000 === 499 ? 'rare' : 'default',
+          }),
+        ),
+      ),
+    );
     const run = file.database.run.bind(file.database);
     const entries: number[] = [];
     file.database.run = (statement, ...parameters) => {
@@ -162,7 +252,9 @@ describe('walking to a page of the history', () => {
 
     expect((await history.list({ owner: ALICE, since: 6_400 }, page)).items).to.have.length(100);
     expect(entries).to.have.length(1);
-    expect((await history.list({ owner: ALICE, poolName: 'rare', since: 3_000 }, page)).items).to.have.length(2);
+    expect(
+      (await history.list({ owner: ALICE, poolName: 'rare', since: 3_000 }, page)).items,
+    ).to.have.length(2);
     expect(entries).to.have.length(3);
     expect(Math.max(...entries)).to.be.at.most(2_000);
   });

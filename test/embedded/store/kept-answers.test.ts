@@ -14,12 +14,19 @@ describe('kept answers', () => {
     clock = new TestClock();
   });
 
-  const start = async (bounds = { totalBytes: 1_000_000, tenantBytes: 1_000_000 }): Promise<KeptAnswers> => {
+  const start = async (
+    bounds = { totalBytes: 1_000_000, tenantBytes: 1_000_000 },
+  ): Promise<KeptAnswers> => {
     const answers = new KeptAnswers({ rows, clock, log: quietLog, bounds });
     await answers.start();
     return answers;
   };
-  const keep = async (answers: KeptAnswers, key: string, user = 'p', answer = `answer to ${key}`): Promise<void> => {
+  const keep = async (
+    answers: KeptAnswers,
+    key: string,
+    user = 'p',
+    answer = `answer to ${key}`,
+  ): Promise<void> => {
     await answers.open({ key, body: 'b' });
     await answers.keep({ key, body: 'b' }, { tenant: { ...ALICE, user }, ttlMs: 1_000 }, answer);
   };
@@ -36,7 +43,10 @@ describe('kept answers', () => {
 
     const after = await start();
 
-    expect([await kindOf(after, 'done'), await kindOf(after, 'half')]).to.deep.equal(['answered', 'new']);
+    expect([await kindOf(after, 'done'), await kindOf(after, 'half')]).to.deep.equal([
+      'answered',
+      'new',
+    ]);
   });
 
   it('of one tenant push out its own oldest alone, by their bytes', async () => {

@@ -11,7 +11,10 @@ export const directly = <T>(path: string, use: (connection: Connection) => T): T
   }
 };
 
-/** A file as the first released schema kept it, with a claimed instance, a template and a pool. Written by hand, so that it stays what it was. */
+/**
+ * A file as the first released schema kept it, with a claimed instance, a template and a pool.
+ * Written by hand, so that it stays what it was.
+ */
 export const writeVersion1 = (path: string): void => {
   directly(path, (connection) => {
     migrate(connection, path, 1);

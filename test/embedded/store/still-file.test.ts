@@ -16,7 +16,11 @@ for (const slowCommitMs of [1_000_000, 0.000_1]) {
     let database: Database;
     beforeEach(async () => {
       folder = mkdtempSync(join(tmpdir(), 'sandpool-still-'));
-      database = await openDatabase(join(folder, 'sandpool.db'), { log: quietLog, clock: systemClock(), slowCommitMs: () => slowCommitMs });
+      database = await openDatabase(join(folder, 'sandpool.db'), {
+        log: quietLog,
+        clock: systemClock(),
+        slowCommitMs: () => slowCommitMs,
+      });
     });
     afterEach(async () => {
       await database.close();
@@ -25,12 +29,20 @@ for (const slowCommitMs of [1_000_000, 0.000_1]) {
 
     /** More than SQLite would let wait in its log. */
     const write = async (from: number, count: number): Promise<void> => {
-      for (let n = from; n < from + count; n += 1) await database.run('templates.create', `t${n}`, JSON.stringify({ name: `t${n}`, filler: 'x'.repeat(40_000) }));
+      for (let n = from; n < from + count; n += 1)
+        await database.run(
+          'templates.create',
+          `t${n}`,
+          JSON.stringify({ name: `t${n}`, filler: 'x'.repeat(40_000) }),
+        );
     };
 
     const namesIn = (file: string): readonly unknown[] => {
       const copy = connect(file, { busyTimeoutMs: 0 });
-      const names = copy.prepare('SELECT name FROM templates ORDER BY name').all().map((row: object) => Object.values(row)[0] as unknown);
+      const names = copy
+        .prepare('SELECT name FROM templates ORDER BY name')
+        .all()
+        .map((row: object) => Object.values(row)[0] as unknown);
       copy.close();
       return names;
     };
@@ -48,13 +60,25 @@ for (const slowCommitMs of [1_000_000, 0.000_1]) {
 
     it('is copied by one at a time, and moves again after a copy that failed', async () => {
       let end = (): void => {};
-      const over = new Promise<void>((resolve) => { end = resolve; });
+      const over = new Promise<void>((resolve) => {
+        end = resolve;
+      });
       const first = database.whileStill(() => over);
-      expect((await rejection(database.whileStill(async () => {}))).message).to.equal('the database is being copied already');
+      expect((await rejection(database.whileStill(async () => {}))).message).to.equal(
+        'the database is being copied already',
+      );
       await write(0, 1);
       end();
       await first;
-      expect((await rejection(database.whileStill(async () => { throw new Error('no room'); }))).message).to.equal('no room');
+      expect(
+        (
+          await rejection(
+            database.whileStill(async () => {
+              throw new Error('no room');
+            }),
+          )
+        ).message,
+      ).to.equal('no room');
       await write(1, 1);
       expect(await database.whileStill(async () => 'copied')).to.equal('copied');
     });

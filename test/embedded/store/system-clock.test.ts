@@ -6,15 +6,26 @@ describe('the system clock', () => {
   const clock = systemClock();
   /** A clock's moments don't keep the process alive; the test does. */
   let alive: NodeJS.Timeout;
-  beforeEach(() => { alive = setInterval(() => undefined, 1_000); });
-  afterEach(() => { clearInterval(alive); });
-  const reached = (moment: number): Promise<number> => new Promise((resolve) => { clock.at(moment, () => { resolve(clock.now()); }); });
+  beforeEach(() => {
+    alive = setInterval(() => undefined, 1_000);
+  });
+  afterEach(() => {
+    clearInterval(alive);
+  });
+  const reached = (moment: number): Promise<number> =>
+    new Promise((resolve) => {
+      clock.at(moment, () => {
+        resolve(clock.now());
+      });
+    });
 
   it('tells whole milliseconds of this day, and never runs backwards', () => {
     const times = Array.from({ length: 10_000 }, () => clock.now());
 
     expect(times.every(Number.isInteger)).to.equal(true);
-    expect(times.every((time, index) => index === 0 || time >= (times[index - 1] ?? Infinity))).to.equal(true);
+    expect(
+      times.every((time, index) => index === 0 || time >= (times[index - 1] ?? Infinity)),
+    ).to.equal(true);
     expect(Math.abs((times[0] ?? 0) - Date.now())).to.be.lessThan(60_000);
   });
 
@@ -27,14 +38,21 @@ describe('the system clock', () => {
 
   it('calls at once for a moment that has passed, but not before the caller goes on', async () => {
     let called = false;
-    const call = new Promise<void>((resolve) => { clock.at(clock.now() - 5_000, () => { called = true; resolve(); }); });
+    const call = new Promise<void>((resolve) => {
+      clock.at(clock.now() - 5_000, () => {
+        called = true;
+        resolve();
+      });
+    });
     expect(called).to.equal(false);
     await call;
   });
 
   it('does not call what was called off', async () => {
     const calls: string[] = [];
-    const cancel = clock.at(clock.now() + 5, () => { calls.push('off'); });
+    const cancel = clock.at(clock.now() + 5, () => {
+      calls.push('off');
+    });
     cancel();
     cancel();
     await reached(clock.now() + 10);
@@ -45,9 +63,15 @@ describe('the system clock', () => {
   it('waits for a moment beyond what a timer can hold', async () => {
     const calls: string[] = [];
     const warnings: Error[] = [];
-    const hear = (warning: Error): void => { warnings.push(warning); };
+    const hear = (warning: Error): void => {
+      warnings.push(warning);
+    };
     process.on('warning', hear);
-    const cancels = [2 ** 31, 2 ** 32, 400 * 24 * 3_600_000].map((distance) => clock.at(clock.now() + distance, () => { calls.push('early'); }));
+    const cancels = [2 ** 31, 2 ** 32, 400 * 24 * 3_600_000].map((distance) =>
+      clock.at(clock.now() + distance, () => {
+        calls.push('early');
+      }),
+    );
 
     await reached(clock.now() + 30);
     process.off('warning', hear);
@@ -61,7 +85,9 @@ describe('the clock of tests', () => {
   it('calls what falls due in order, the clock standing at each moment', () => {
     const clock = new TestClock(1_000);
     const calls: string[] = [];
-    const note = (name: string) => () => { calls.push(`${name}@${clock.now()}`); };
+    const note = (name: string) => () => {
+      calls.push(`${name}@${clock.now()}`);
+    };
     clock.at(1_030, note('c'));
     clock.at(1_010, () => {
       note('a')();
@@ -78,4 +104,3 @@ describe('the clock of tests', () => {
     expect([clock.now(), clock.waiting]).to.deep.equal([1_050, 1]);
   });
 });
-

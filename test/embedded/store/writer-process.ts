@@ -8,21 +8,27 @@ import { systemClock } from '../../../src/embedded/system-clock.ts';
 import { aClaim, anOrder } from '../../support/instance-orders.ts';
 import { quietLog } from '../../support/quiet-log.ts';
 
-/** Takes the folder of the file it is given, then bears, claims and releases instances until it is killed; says each acknowledgement: id, state. */
+/**
+ * Takes the folder of the file it is given, then bears, claims and releases instances until it is
+ * killed; says each acknowledgement: id, state.
+ */
 const say = (line: string): void => {
   for (;;) {
     try {
       writeSync(1, `${line}\n`);
       return;
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) throw error; // the reader is slower than we are
+      // the reader is slower than we are
+      if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) throw error;
     }
   }
 };
 
 const path = process.argv[2] ?? '';
 lockDataDir(dirname(path));
-const records = sqliteInstanceRecords(await openDatabase(path, { log: quietLog, clock: systemClock() }));
+const records = sqliteInstanceRecords(
+  await openDatabase(path, { log: quietLog, clock: systemClock() }),
+);
 say('open');
 
 const live = async (): Promise<void> => {

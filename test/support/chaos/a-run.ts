@@ -1,5 +1,22 @@
 import { SHARDS } from '../../../src/model/shards.ts';
-import type { Asked, Answer, Call, ClaimState, Disturbance, EnvState, Evidence, Look, Moment, PodState, PoolState, RecordState, Rest, Rewind, Sighting, StoreChange } from './history.ts';
+import type {
+  Asked,
+  Answer,
+  Call,
+  ClaimState,
+  Disturbance,
+  EnvState,
+  Evidence,
+  Look,
+  Moment,
+  PodState,
+  PoolState,
+  RecordState,
+  Rest,
+  Rewind,
+  Sighting,
+  StoreChange,
+} from './history.ts';
 import { undoing } from './undoing.ts';
 
 const OWNER = 'team/team/ann';
@@ -7,8 +24,8 @@ const LOOK_EVERY_MS = 250;
 const ALL_SHARDS = Array.from({ length: SHARDS }, (_, shard) => shard);
 
 /**
- * A run as it might have been, written down change by change. Its clock is moved by `at`; each change of the store gets a
- * revision, and is seen right before and after.
+ * A run as it might have been, written down change by change. Its clock is moved by `at`; each
+ * change of the store gets a revision, and is seen right before and after.
  */
 export class MadeUpRun {
   readonly calls: Call[] = [];
@@ -26,7 +43,9 @@ export class MadeUpRun {
   quota = 100;
   replicaQuota = 1_000;
 
-  get now(): Moment { return this.#now; }
+  get now(): Moment {
+    return this.#now;
+  }
 
   /** Milliseconds; never back. */
   at(moment: Moment): this {
@@ -35,7 +54,14 @@ export class MadeUpRun {
   }
 
   pool(name: string, change: Partial<PoolState> = {}): this {
-    const state: PoolState = { poolUid: `uid-of-${name}`, owner: OWNER, replicas: 10, deleting: false, ...this.#pools.get(name), ...change };
+    const state: PoolState = {
+      poolUid: `uid-of-${name}`,
+      owner: OWNER,
+      replicas: 10,
+      deleting: false,
+      ...this.#pools.get(name),
+      ...change,
+    };
     this.#pools.set(name, state);
     return this.#change({ kind: 'pool', namespace: 'team', name, state });
   }
@@ -46,22 +72,46 @@ export class MadeUpRun {
     return this.#change({ kind: 'env', namespace: 'team', name, state });
   }
 
-  envGone(name: string): this { return this.#change({ kind: 'env', namespace: 'team', name }); }
-
-  poolGone(name: string): this { return this.#change({ kind: 'pool', namespace: 'team', name }); }
-
-  node(name: string, takesWork: boolean): this { return this.#change({ kind: 'node', name, state: { takesWork } }); }
-
-  born(id: string, pool = 'p'): this { return this.record(id, { uid: `record-${id}`, namespace: 'team', poolUid: `uid-of-${pool}`, terminating: false }); }
-
-  ready(id: string, node = 'node-0'): this {
-    return this.pod(id, { ownerUid: `record-${id}`, uid: `pod-${id}`, node, vitals: 'ready', terminating: false });
+  envGone(name: string): this {
+    return this.#change({ kind: 'env', namespace: 'team', name });
   }
 
-  idle(id: string, pool = 'p'): this { return this.born(id, pool).ready(id); }
+  poolGone(name: string): this {
+    return this.#change({ kind: 'pool', namespace: 'team', name });
+  }
+
+  node(name: string, takesWork: boolean): this {
+    return this.#change({ kind: 'node', name, state: { takesWork } });
+  }
+
+  born(id: string, pool = 'p'): this {
+    return this.record(id, {
+      uid: `record-${id}`,
+      namespace: 'team',
+      poolUid: `uid-of-${pool}`,
+      terminating: false,
+    });
+  }
+
+  ready(id: string, node = 'node-0'): this {
+    return this.pod(id, {
+      ownerUid: `record-${id}`,
+      uid: `pod-${id}`,
+      node,
+      vitals: 'ready',
+      terminating: false,
+    });
+  }
+
+  idle(id: string, pool = 'p'): this {
+    return this.born(id, pool).ready(id);
+  }
 
   claimed(id: string, by: Partial<ClaimState> = {}): this {
-    return this.record(id, { podUid: `pod-${id}`, claim: { owner: OWNER, claimedAt: 'then', ...by } });
+    return this.record(id, {
+      podUid: `pod-${id}`,
+      claim: { owner: OWNER, claimedAt: 'then', ...by },
+    });
   }
 
   pod(id: string, change: Partial<PodState>): this {
@@ -70,7 +120,9 @@ export class MadeUpRun {
     return this.#change({ kind: 'pod', name: id, state });
   }
 
-  podGone(id: string): this { return this.#change({ kind: 'pod', name: id }); }
+  podGone(id: string): this {
+    return this.#change({ kind: 'pod', name: id });
+  }
 
   record(id: string, change: Partial<RecordState>): this {
     const state = { ...this.#records.get(id), ...change } as RecordState;
@@ -78,24 +130,46 @@ export class MadeUpRun {
     return this.#change({ kind: 'sandbox', name: id, state });
   }
 
-  recordGone(id: string): this { return this.#change({ kind: 'sandbox', name: id }); }
+  recordGone(id: string): this {
+    return this.#change({ kind: 'sandbox', name: id });
+  }
 
   /** From the moment of the clock on; it takes 10 ms unless told. */
   call(asked: Asked, answer?: Answer, more: Partial<Call> = {}): this {
-    this.calls.push({ user: OWNER, replica: 0, asked, invoked: this.#now, completed: this.#now + 10, ...(answer ? { answer } : {}), ...more });
+    this.calls.push({
+      user: OWNER,
+      replica: 0,
+      asked,
+      invoked: this.#now,
+      completed: this.#now + 10,
+      ...(answer ? { answer } : {}),
+      ...more,
+    });
     return this;
   }
 
   disturbed(one: Partial<Disturbance>): this {
     const from = one.from ?? this.#now;
-    this.disturbances.push({ kind: 'a fault', victim: 'something', from, to: from, led: from, removed: [], ...one });
+    this.disturbances.push({
+      kind: 'a fault',
+      victim: 'something',
+      from,
+      to: from,
+      led: from,
+      removed: [],
+      ...one,
+    });
     return this;
   }
 
-  /** Nothing disturbs it, and it is looked at each 250 ms; each shard is led by replica 0, and usage is not told, unless said. */
+  /**
+   * Nothing disturbs it, and it is looked at each 250 ms; each shard is led by replica 0, and usage
+   * is not told, unless said.
+   */
   rest(forMs: number, said: Partial<Pick<Look, 'led' | 'usage'>> = {}): this {
     const [from, looks]: [Moment, Look[]] = [this.#now, []];
-    for (let at = from; at <= from + forMs; at += LOOK_EVERY_MS) looks.push({ asked: at, answered: at + 1, led: [ALL_SHARDS], usage: {}, ...said });
+    for (let at = from; at <= from + forMs; at += LOOK_EVERY_MS)
+      looks.push({ asked: at, answered: at + 1, led: [ALL_SHARDS], usage: {}, ...said });
     this.rests.push({ from, until: from + forMs, looks });
     this.sightings.push({ asked: this.#now, answered: this.#now, revision: this.#revision });
     this.at(from + forMs);
@@ -104,7 +178,9 @@ export class MadeUpRun {
   }
 
   /** The revision that the store stands at. */
-  get revision(): number { return this.#revision; }
+  get revision(): number {
+    return this.#revision;
+  }
 
   /** Undoes all that was written since the revision. */
   setBack(kept: number): this {
@@ -120,7 +196,20 @@ export class MadeUpRun {
 
   evidence(): Evidence {
     const { calls, changes, sightings, disturbances, rests, rewinds, quota, replicaQuota } = this;
-    return { rests, rewinds, replicaQuota, epoch: 0, calls, changes, sightings: [...sightings, { asked: this.#now + 1e6, answered: this.#now + 1e6, revision: this.#revision }], disturbances, quota };
+    return {
+      rests,
+      rewinds,
+      replicaQuota,
+      epoch: 0,
+      calls,
+      changes,
+      sightings: [
+        ...sightings,
+        { asked: this.#now + 1e6, answered: this.#now + 1e6, revision: this.#revision },
+      ],
+      disturbances,
+      quota,
+    };
   }
 
   #change(change: DistributiveOmit<StoreChange, 'revision'>): this {

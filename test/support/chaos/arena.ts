@@ -41,8 +41,19 @@ export class Arena {
   readonly #clients: Map<string, HttpClient>[] = [];
   readonly #folder: string;
 
-  private constructor(parts: { readonly controlPlane: ControlPlane; readonly redis: RedisServer; readonly replicas: Replicas; readonly links: readonly Link[]; readonly folder: string }) {
-    [this.controlPlane, this.redis, this.replicas, this.#folder] = [parts.controlPlane, parts.redis, parts.replicas, parts.folder];
+  private constructor(parts: {
+    readonly controlPlane: ControlPlane;
+    readonly redis: RedisServer;
+    readonly replicas: Replicas;
+    readonly links: readonly Link[];
+    readonly folder: string;
+  }) {
+    [this.controlPlane, this.redis, this.replicas, this.#folder] = [
+      parts.controlPlane,
+      parts.redis,
+      parts.replicas,
+      parts.folder,
+    ];
     this.contenders = parts.links.map((link, n) => {
       const replica = parts.replicas.replica(n);
       const clients = new Map<string, HttpClient>();
@@ -61,16 +72,29 @@ export class Arena {
     const undo: (() => Promise<unknown> | void)[] = [];
     try {
       const folder = watchedFolder('arena');
-      undo.push(() => { rmSync(folder, { recursive: true, force: true }); });
+      undo.push(() => {
+        rmSync(folder, { recursive: true, force: true });
+      });
       const redis = await startRedis();
       undo.push(() => redis.stop());
       const controlPlane = await ControlPlane.start({ nodes: NODES, legible: true });
       undo.push(() => controlPlane.stop());
-      const links = await Promise.all(Array.from({ length: count }, (_, n) => linkOf(n, { controlPlane, redis, folder, isSeen: n === count - 1 })));
+      const links = await Promise.all(
+        Array.from({ length: count }, (_, n) =>
+          linkOf(n, { controlPlane, redis, folder, isSeen: n === count - 1 }),
+        ),
+      );
       undo.push(() => Promise.all(links.map(endLink)));
       const replicas = await Replicas.start({
-        cluster: controlPlane, redis: redis.settings, count,
-        env: { SANDPOOL_QUOTAS_SANDBOXES: String(quota), SANDPOOL_QUOTAS_REPLICAS: String(replicaQuota), SANDPOOL_POOL_REPLICA_SEMANTICS: 'total', SANDPOOL_LOG_LEVEL: 'debug' },
+        cluster: controlPlane,
+        redis: redis.settings,
+        count,
+        env: {
+          SANDPOOL_QUOTAS_SANDBOXES: String(quota),
+          SANDPOOL_QUOTAS_REPLICAS: String(replicaQuota),
+          SANDPOOL_POOL_REPLICA_SEMANTICS: 'total',
+          SANDPOOL_LOG_LEVEL: 'debug',
+        },
         own: (n) => ({ env: links[n]?.env ?? {} }),
       });
       return new Arena({ controlPlane, redis, replicas, links, folder });
@@ -98,13 +122,18 @@ export class Arena {
     return contender.client(ADMIN);
   }
 
-  /** What pools are made from: sandboxes that end after half an hour without activity, if a clock said so. */
+  /**
+   * What pools are made from: sandboxes that end after half an hour without activity, if a clock
+   * said so.
+   */
   async template(): Promise<void> {
     await this.controlPlane.apply(aPodTemplate(POOL_TEMPLATE, { idleTimeout: '30m' }));
   }
 
   async stop(): Promise<void> {
-    for (const { toApi, toRedis } of this.contenders) for (const proxy of [toApi, toRedis]) Object.assign(proxy, { state: 'pass', delayMs: 0, lag: undefined });
+    for (const { toApi, toRedis } of this.contenders)
+      for (const proxy of [toApi, toRedis])
+        Object.assign(proxy, { state: 'pass', delayMs: 0, lag: undefined });
     await this.replicas.stop();
     await Promise.all(this.contenders.map(endLink));
     this.redis.signal('SIGCONT');
@@ -120,20 +149,39 @@ interface LinkTerms {
   readonly controlPlane: ControlPlane;
   readonly redis: RedisServer;
   readonly folder: string;
-  /** What passes to the API server is seen, so that one watch can be late. It costs as much as TLS does, so one replica has it. */
+  /**
+   * What passes to the API server is seen, so that one watch can be late. It costs as much as TLS
+   * does, so one replica has it.
+   */
   readonly isSeen: boolean;
 }
 
 /** A replica's own way to the API server and to Redis, and its own wall clock. */
-const linkOf = async (n: number, { controlPlane, redis, folder, isSeen }: LinkTerms): Promise<Link> => {
+const linkOf = async (
+  n: number,
+  { controlPlane, redis, folder, isSeen }: LinkTerms,
+): Promise<Link> => {
   const { certFile, keyFile } = controlPlane.serving;
-  const tls = { cert: readFileSync(certFile, 'utf8'), key: readFileSync(keyFile, 'utf8'), ca: controlPlane.caPem };
-  const link = await aReplicaLink(`replica-${n}`, { cluster: controlPlane, redis, folder, ...(isSeen ? { tls } : {}) });
+  const tls = {
+    cert: readFileSync(certFile, 'utf8'),
+    key: readFileSync(keyFile, 'utf8'),
+    ca: controlPlane.caPem,
+  };
+  const link = await aReplicaLink(`replica-${n}`, {
+    cluster: controlPlane,
+    redis,
+    folder,
+    ...(isSeen ? { tls } : {}),
+  });
   const clock = new FakeClock();
   return { ...link, clock, env: { ...link.env, ...clock.env } };
 };
 
-const endLink = async ({ toApi, toRedis, clock }: Pick<Contender, 'toApi' | 'toRedis' | 'clock'>): Promise<void> => {
+const endLink = async ({
+  toApi,
+  toRedis,
+  clock,
+}: Pick<Contender, 'toApi' | 'toRedis' | 'clock'>): Promise<void> => {
   await Promise.all([toApi.stop(), toRedis.stop()]);
   clock.remove();
 };

@@ -1,10 +1,18 @@
 import type { Look, Rest } from './history.ts';
 
-/** A machine that is short of time has more of it: of what lies between two looks so much counts. */
+/**
+ * A machine that is short of time has more of it: of what lies between two looks so much counts.
+ */
 const MOST_BETWEEN_MS = 500;
 
-/** In the longest run of looks for which it does not hold: how much calm time lay in it. A look that can't tell begins anew. */
-export const longestWithout = ({ looks }: Pick<Rest, 'looks'>, holds: (look: Look) => boolean | undefined): number => {
+/**
+ * In the longest run of looks for which it does not hold: how much calm time lay in it. A look that
+ * can't tell begins anew.
+ */
+export const longestWithout = (
+  { looks }: Pick<Rest, 'looks'>,
+  holds: (look: Look) => boolean | undefined,
+): number => {
   let [longest, open] = [0, 0];
   let before: Look | undefined;
   for (const look of looks) {

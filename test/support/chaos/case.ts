@@ -28,16 +28,34 @@ export const caseOf = (evidence: Evidence): Case => {
   const envs = new Map([...all.envs].filter(([key]) => !isExcused.name('env', key)));
   const calls = evidence.calls.filter((call) => !isExcused.call(call));
   const deletes = new Map<string, Moment[]>();
-  for (const { asked, invoked } of evidence.calls) if (asked.what === 'delete') deletes.set(asked.id, [...deletes.get(asked.id) ?? [], invoked]);
+  for (const { asked, invoked } of evidence.calls)
+    if (asked.what === 'delete') deletes.set(asked.id, [...(deletes.get(asked.id) ?? []), invoked]);
   const about = new Map<string, Call[]>();
   for (const call of calls) {
-    const id = 'id' in call.asked ? call.asked.id : call.asked.what === 'claim' ? call.answer?.id : undefined;
+    const id =
+      'id' in call.asked
+        ? call.asked.id
+        : call.asked.what === 'claim'
+          ? call.answer?.id
+          : undefined;
     if (id === undefined) continue;
     const of = about.get(id);
     if (of) of.push(call);
     else about.set(id, [call]);
   }
-  return { ...evidence, calls, everyCall: evidence.calls, instances, pools, envs, all, time, about, deletes, forced: forcedIn(evidence.calls, all.pools) };
+  return {
+    ...evidence,
+    calls,
+    everyCall: evidence.calls,
+    instances,
+    pools,
+    envs,
+    all,
+    time,
+    about,
+    deletes,
+    forced: forcedIn(evidence.calls, all.pools),
+  };
 };
 
 const forcedIn = (calls: readonly Call[], pools: Lives['pools']): ReadonlyMap<string, Moment> => {
@@ -45,7 +63,8 @@ const forcedIn = (calls: readonly Call[], pools: Lives['pools']): ReadonlyMap<st
   for (const { asked, user, invoked } of calls) {
     if (asked.what !== 'delete-pool' || asked.force !== true) continue;
     for (const { state } of pools.get(`${user.split('/')[0]}/${asked.pool}`)?.states ?? []) {
-      if (state?.poolUid !== undefined) forced.set(state.poolUid, Math.min(invoked, forced.get(state.poolUid) ?? Infinity));
+      if (state?.poolUid !== undefined)
+        forced.set(state.poolUid, Math.min(invoked, forced.get(state.poolUid) ?? Infinity));
     }
   }
   return forced;
@@ -55,18 +74,33 @@ const forcedIn = (calls: readonly Call[], pools: Lives['pools']): ReadonlyMap<st
 export const said = ({ user, replica, asked, invoked, completed, answer }: Call): string => {
   const { what: _what, ...terms } = asked;
   const what = Object.values(terms).map(String).join(' ');
-  const outcome = answer ? `${answer.status} ${answer.errorCode ?? answer.shows ?? ''} ${answer.id ?? ''}`.trim() : 'unknown';
+  const outcome = answer
+    ? `${answer.status} ${answer.errorCode ?? answer.shows ?? ''} ${answer.id ?? ''}`.trim()
+    : 'unknown';
   return `${asked.what} ${what} by ${user} at replica ${replica}, ${invoked.toFixed(0)}-${completed.toFixed(0)}: ${outcome}`;
 };
 
-export const isAcknowledged = ({ answer }: Call): boolean => answer !== undefined && answer.status >= 200 && answer.status < 300;
+export const isAcknowledged = ({ answer }: Call): boolean =>
+  answer !== undefined && answer.status >= 200 && answer.status < 300;
 
 /** It ran through the whole call, as far as the store can prove. */
 export const ranThrough = ({ time }: Case, life: Life, { invoked, completed }: Call): boolean =>
-  life.spans.some(({ state, from, to }) => state === 'running' && time.latest(from) <= invoked && (to === Infinity || time.earliest(to) >= completed));
+  life.spans.some(
+    ({ state, from, to }) =>
+      state === 'running' &&
+      time.latest(from) <= invoked &&
+      (to === Infinity || time.earliest(to) >= completed),
+  );
 
-export const describeLife = ({ time }: Case, { spans, claims, ended }: Life): string => [
-  ...spans.map(({ state, from }) => `${state} from revision ${from} (${time.earliest(from).toFixed(0)}-${time.latest(from).toFixed(0)})`),
-  ...claims.map(({ owner, revision, mark }) => `claimed by ${owner}${mark === undefined ? '' : ` under ${mark}`} at revision ${revision}`),
-  ...(ended === undefined ? [] : [`over at revision ${ended}`]),
-].join(', ');
+export const describeLife = ({ time }: Case, { spans, claims, ended }: Life): string =>
+  [
+    ...spans.map(
+      ({ state, from }) =>
+        `${state} from revision ${from} (${time.earliest(from).toFixed(0)}-${time.latest(from).toFixed(0)})`,
+    ),
+    ...claims.map(
+      ({ owner, revision, mark }) =>
+        `claimed by ${owner}${mark === undefined ? '' : ` under ${mark}`} at revision ${revision}`,
+    ),
+    ...(ended === undefined ? [] : [`over at revision ${ended}`]),
+  ].join(', ');

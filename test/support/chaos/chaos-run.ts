@@ -14,9 +14,15 @@ import { strike } from './strike.ts';
 import { violationsOf } from './verdict.ts';
 
 export interface ChaosOptions {
-  /** Faults come from here: their kinds, victims and times, in order. What they meet is left to chance, and so is what clients do in between. */
+  /**
+   * Faults come from here: their kinds, victims and times, in order. What they meet is left to
+   * chance, and so is what clients do in between.
+   */
   readonly seed: number;
-  /** It goes on until so many claims are acknowledged and so many faults are over, or for `atMostMs`. */
+  /**
+   * It goes on until so many claims are acknowledged and so many faults are over, or for
+   * `atMostMs`.
+   */
   readonly claims: number;
   readonly faults: number;
   readonly atMostMs: number;
@@ -48,7 +54,11 @@ const REPLICAS = 3;
 const QUOTA = 10;
 /** Met by what comes and goes beside the pools of the first user. */
 const REPLICA_QUOTA = 24;
-const POOLS = [{ user: 'ann', name: 'alpha', replicas: 8 }, { user: 'ann', name: 'beta', replicas: 4 }, { user: 'bob', name: 'gamma', replicas: 6 }] as const;
+const POOLS = [
+  { user: 'ann', name: 'alpha', replicas: 8 },
+  { user: 'ann', name: 'beta', replicas: 4 },
+  { user: 'bob', name: 'gamma', replicas: 6 },
+] as const;
 /** Filled and emptied. */
 const FILLED = { least: 2, most: 24 } as const;
 /** `cat` has the pool that is filled, `dan` the namespace that comes and goes. */
@@ -65,7 +75,11 @@ const WHOLE_OF = 8;
 
 /** Load and faults on the replicas; then what the evidence says about the promises. */
 export const chaosRun = async (options: ChaosOptions): Promise<ChaosReport> => {
-  const arena = await Arena.start({ quota: QUOTA, replicaQuota: REPLICA_QUOTA, replicas: options.replicas ?? REPLICAS });
+  const arena = await Arena.start({
+    quota: QUOTA,
+    replicaQuota: REPLICA_QUOTA,
+    replicas: options.replicas ?? REPLICAS,
+  });
   const now = (): Moment => performance.now();
   const store = new StoreLog(arena.controlPlane.etcd, now);
   try {
@@ -78,62 +92,140 @@ export const chaosRun = async (options: ChaosOptions): Promise<ChaosReport> => {
   }
 };
 
-interface Place { readonly arena: Arena; readonly now: () => Moment; readonly store: StoreLog }
+interface Place {
+  readonly arena: Arena;
+  readonly now: () => Moment;
+  readonly store: StoreLog;
+}
 
-const judged = async (options: ChaosOptions, { arena, now, store }: Place): Promise<ChaosReport> => {
+const judged = async (
+  options: ChaosOptions,
+  { arena, now, store }: Place,
+): Promise<ChaosReport> => {
   const dice = new Dice(options.seed);
   const { contenders, controlPlane, redis } = arena;
   const user = (name: keyof typeof TEAMS): Promise<string> => arena.user(TEAMS[name], name);
-  const users = { ann: await user('ann'), bob: await user('bob'), cat: await user('cat'), dan: await user('dan') };
+  const users = {
+    ann: await user('ann'),
+    bob: await user('bob'),
+    cat: await user('cat'),
+    dan: await user('dan'),
+  };
   const recorder = new Recorder(contenders, now);
   const pools = POOLS.map(({ user: of, name, replicas }) => ({ user: users[of], name, replicas }));
   const filled = new Filled({ arena, recorder, user: users.cat, ...FILLED });
-  const settling = new Settling({ arena, recorder, within: SETTLE_MS, pools, others: [users.cat, users.dan] });
+  const settling = new Settling({
+    arena,
+    recorder,
+    within: SETTLE_MS,
+    pools,
+    others: [users.cat, users.dan],
+  });
   await settling.makePools();
   await filled.make();
   const load = new Load({
-    recorder, replicas: contenders.length, pools, clients: options.clients ?? CLIENTS, dice,
-    makers: { pools: users.ann, envs: users.bob }, passing: users.dan, running: (of) => settling.running(of, dice.below(contenders.length)),
+    recorder,
+    replicas: contenders.length,
+    pools,
+    clients: options.clients ?? CLIENTS,
+    dice,
+    makers: { pools: users.ann, envs: users.bob },
+    passing: users.dan,
+    running: (of) => settling.running(of, dice.below(contenders.length)),
   });
-  const resting = new Resting({ arena, recorder, load, now, dice, users: Object.values(users), pools, quota: QUOTA });
+  const resting = new Resting({
+    arena,
+    recorder,
+    load,
+    now,
+    dice,
+    users: Object.values(users),
+    pools,
+    quota: QUOTA,
+  });
   load.start();
-  const plan = new FaultPlan({
-    contenders, controlPlane, redis, filled, store: restorable(controlPlane, store), namespaces: [namespaceOf(users.ann), namespaceOf(users.bob)],
-    passing: { namespace: namespaceOf(users.dan), renew: async () => { await user('dan'); } },
-  }, { seed: options.seed, ...(options.kinds ? { kinds: options.kinds } : {}), ...(options.longestMs === undefined ? {} : { longestMs: options.longestMs }) });
+  const plan = new FaultPlan(
+    {
+      contenders,
+      controlPlane,
+      redis,
+      filled,
+      store: restorable(controlPlane, store),
+      namespaces: [namespaceOf(users.ann), namespaceOf(users.bob)],
+      passing: {
+        namespace: namespaceOf(users.dan),
+        renew: async () => {
+          await user('dan');
+        },
+      },
+    },
+    {
+      seed: options.seed,
+      ...(options.kinds ? { kinds: options.kinds } : {}),
+      ...(options.longestMs === undefined ? {} : { longestMs: options.longestMs }),
+    },
+  );
   const disturbances = await underFaults(options, { plan, load, resting, store, now });
   await resting.rest('whole');
   await load.stop();
   const unsettled = await settling.unsettled(load, disturbances);
   await store.stop();
   const evidence: Evidence = {
-    calls: recorder.calls, changes: await store.read(), sightings: store.sightings, disturbances, rests: resting.rests, rewinds: store.rewinds,
-    quota: QUOTA, replicaQuota: REPLICA_QUOTA, epoch: Date.now() - now(),
+    calls: recorder.calls,
+    changes: await store.read(),
+    sightings: store.sightings,
+    disturbances,
+    rests: resting.rests,
+    rewinds: store.rewinds,
+    quota: QUOTA,
+    replicaQuota: REPLICA_QUOTA,
+    epoch: Date.now() - now(),
   };
   return {
-    claims: load.claims, calls: recorder.calls.length, disturbances, evidence, logs: contenders.map(({ replica }) => replica.log),
+    claims: load.claims,
+    calls: recorder.calls.length,
+    disturbances,
+    evidence,
+    logs: contenders.map(({ replica }) => replica.log),
     violations: [
-      ...violationsOf(evidence), ...unsettled.map((what) => ({ promise: 'nothing is stuck', what })),
+      ...violationsOf(evidence),
+      ...unsettled.map((what) => ({ promise: 'nothing is stuck', what })),
       ...recorder.strange.map((what) => ({ promise: 'answers as documented', what })),
     ],
   };
 };
 
-interface Course { readonly plan: FaultPlan; readonly load: Load; readonly resting: Resting; readonly store: StoreLog; readonly now: () => Moment }
+interface Course {
+  readonly plan: FaultPlan;
+  readonly load: Load;
+  readonly resting: Resting;
+  readonly store: StoreLog;
+  readonly now: () => Moment;
+}
 
-const underFaults = async (options: ChaosOptions, { plan, load, resting, store, now }: Course): Promise<readonly Disturbance[]> => {
+const underFaults = async (
+  options: ChaosOptions,
+  { plan, load, resting, store, now }: Course,
+): Promise<readonly Disturbance[]> => {
   const disturbances: Disturbance[] = [];
   const deadline = now() + options.atMostMs;
   const replicas = options.replicas ?? REPLICAS;
   const calm = new Dice(options.seed);
-  while (now() < deadline && options.enough?.aborted !== true && (load.claims < options.claims || disturbances.length < options.faults)) {
+  while (
+    now() < deadline &&
+    options.enough?.aborted !== true &&
+    (load.claims < options.claims || disturbances.length < options.faults)
+  ) {
     const faultsLeft = options.faults - disturbances.length;
     // Spread over the claims.
     if (faultsLeft > 0 && load.claims * options.faults >= options.claims * disturbances.length) {
       const done = await strike(plan.next(faultsLeft), { now, replicas, withinMs: STRIKE_MS });
       disturbances.push(...done);
-      if (calm.below(10) < RESTS_OF_TEN) await resting.rest(calm.below(WHOLE_OF) === 0 ? 'whole' : 'brief');
-      options.onStrike?.(`${(now() / 1_000).toFixed(0)} s: ${done.map(({ kind, victim, from, to }) => `${kind} (${victim}) ${from.toFixed(0)}-${to.toFixed(0)}`).join(' and ')}; ${load.claims} claims acknowledged`);
+      if (calm.below(10) < RESTS_OF_TEN)
+        await resting.rest(calm.below(WHOLE_OF) === 0 ? 'whole' : 'brief');
+      options.onStrike?.(
+        `${(now() / 1_000).toFixed(0)} s: ${done.map(({ kind, victim, from, to }) => `${kind} (${victim}) ${from.toFixed(0)}-${to.toFixed(0)}`).join(' and ')}; ${load.claims} claims acknowledged`,
+      );
       await store.pull().catch(() => undefined); // it may be down; the next time brings all
     } else {
       await pause(ENOUGH_EVERY_MS);

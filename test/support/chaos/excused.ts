@@ -15,18 +15,29 @@ export interface Excused {
 const UNDER_WAY_MS = 10_000;
 
 /**
- * What a store that was set back has lost: all that was written between copy and restore, and what was asked for then. And what a
- * namespace took with it that was deleted by hand.
+ * What a store that was set back has lost: all that was written between copy and restore, and what
+ * was asked for then. And what a namespace took with it that was deleted by hand.
  */
-export const excusedIn = (evidence: Evidence, { time, instances }: Pick<Lives, 'instances'> & { readonly time: Timeline }): Excused => {
+export const excusedIn = (
+  evidence: Evidence,
+  { time, instances }: Pick<Lives, 'instances'> & { readonly time: Timeline },
+): Excused => {
   const { rewinds, changes, disturbances } = evidence;
   const lost = new Set<string>();
-  for (const { kept, lost: last } of rewinds) for (const change of changes) if (change.revision > kept && change.revision <= last) lost.add(keyOf(change));
-  const rewound = rewinds.map(({ kept, lost: last }): readonly [Moment, Moment] => [time.earliest(kept), time.latest(last + 1) + UNDER_WAY_MS]);
-  const deleted = disturbances.flatMap(({ namespace, from, to }) => (namespace === undefined ? [] : [{ namespace, from, to }]));
+  for (const { kept, lost: last } of rewinds)
+    for (const change of changes)
+      if (change.revision > kept && change.revision <= last) lost.add(keyOf(change));
+  const rewound = rewinds.map(({ kept, lost: last }): readonly [Moment, Moment] => [
+    time.earliest(kept),
+    time.latest(last + 1) + UNDER_WAY_MS,
+  ]);
+  const deleted = disturbances.flatMap(({ namespace, from, to }) =>
+    namespace === undefined ? [] : [{ namespace, from, to }],
+  );
 
   const isLost = (id: string): boolean => lost.has(`sandbox /${id}`) || lost.has(`pod /${id}`);
-  const bornBefore = (spans: Life['spans'], moment: Moment): boolean => time.earliest(spans[0]?.from ?? 0) <= moment;
+  const bornBefore = (spans: Life['spans'], moment: Moment): boolean =>
+    time.earliest(spans[0]?.from ?? 0) <= moment;
   const instance: Excused['instance'] = ({ id, namespace, spans }) =>
     isLost(id) || deleted.some((one) => one.namespace === namespace && bornBefore(spans, one.to));
   const name: Excused['name'] = (kind, key) =>

@@ -26,8 +26,8 @@ export interface FaultPlanOptions {
 }
 
 /**
- * Every kind once, in an order of chance, before any comes again; now and then two or three of different kinds and victims at
- * once, or one while another is being mended.
+ * Every kind once, in an order of chance, before any comes again; now and then two or three of
+ * different kinds and victims at once, or one while another is being mended.
  */
 export class FaultPlan {
   readonly #victims: Victims;
@@ -36,10 +36,19 @@ export class FaultPlan {
   readonly #lengths: Lengths;
   #left: string[] = [];
 
-  constructor(victims: Victims, { seed, kinds = FAULT_KINDS, longestMs = LONGEST_MS }: FaultPlanOptions) {
+  constructor(
+    victims: Victims,
+    { seed, kinds = FAULT_KINDS, longestMs = LONGEST_MS }: FaultPlanOptions,
+  ) {
     const unknown = kinds.find((kind) => MAKERS[kind] === undefined);
-    if (unknown !== undefined) throw new Error(`there is no fault "${unknown}"; there are: ${FAULT_KINDS.join(', ')}`);
-    [this.#victims, this.#dice, this.#kinds, this.#lengths] = [victims, new Dice(seed), kinds, lengthsUpTo(longestMs)];
+    if (unknown !== undefined)
+      throw new Error(`there is no fault "${unknown}"; there are: ${FAULT_KINDS.join(', ')}`);
+    [this.#victims, this.#dice, this.#kinds, this.#lengths] = [
+      victims,
+      new Dice(seed),
+      kinds,
+      lengthsUpTo(longestMs),
+    ];
   }
 
   /** At most so many faults. */
@@ -54,7 +63,8 @@ export class FaultPlan {
         break;
       }
       if (blows.length === 0) blows.push({ fault, afterMs: calmMs });
-      else if (this.#dice.chance(0.4)) blows.push({ fault, afterMs: this.#dice.below(MENDING_MS), since: 'mending' });
+      else if (this.#dice.chance(0.4))
+        blows.push({ fault, afterMs: this.#dice.below(MENDING_MS), since: 'mending' });
       else blows.push({ fault, afterMs: calmMs + this.#dice.below(SPREAD_MS) });
     }
     return blows;
@@ -71,7 +81,10 @@ export class FaultPlan {
 }
 
 const keepsAway = (one: Fault, other: Fault): boolean =>
-  one.kind === other.kind || one.isAlone === true || other.isAlone === true || victimsOf(one).some((victim) => victimsOf(other).includes(victim));
+  one.kind === other.kind ||
+  one.isAlone === true ||
+  other.isAlone === true ||
+  victimsOf(one).some((victim) => victimsOf(other).includes(victim));
 
 const victimsOf = ({ victim, also = [] }: Fault): readonly string[] => [victim, ...also];
 
@@ -79,6 +92,7 @@ const victimsOf = ({ victim, also = [] }: Fault): readonly string[] => [victim, 
 const lengthsUpTo = (longestMs: number): Lengths => {
   const between = (dice: Dice, least: number, most: number): number =>
     Math.min(least, longestMs) + dice.below(Math.max(1, Math.min(most, longestMs) - least));
-  const long = (dice: Dice): number => (dice.chance(0.75) ? between(dice, 2_000, 15_000) : between(dice, 15_000, 60_000));
+  const long = (dice: Dice): number =>
+    dice.chance(0.75) ? between(dice, 2_000, 15_000) : between(dice, 15_000, 60_000);
   return { long, brief: (dice) => (dice.chance(0.75) ? between(dice, 300, 3_000) : long(dice)) };
 };

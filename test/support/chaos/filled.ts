@@ -21,9 +21,13 @@ export class Filled {
   readonly #deps: FilledDeps;
   #isLarge = false;
 
-  constructor(deps: FilledDeps) { this.#deps = deps; }
+  constructor(deps: FilledDeps) {
+    this.#deps = deps;
+  }
 
-  async make(): Promise<void> { await this.#insist({ what: 'create-pool', pool: POOL, replicas: this.#deps.least }); }
+  async make(): Promise<void> {
+    await this.#insist({ what: 'create-pool', pool: POOL, replicas: this.#deps.least });
+  }
 
   /** The other size; resolves once that is acknowledged. */
   async resize(dice: Dice): Promise<void> {
@@ -36,8 +40,19 @@ export class Filled {
   /** The replica that leads it, by its index. */
   async leader(): Promise<number> {
     const { arena, user } = this.#deps;
-    const uidOf = async (field: string): Promise<string> => await arena.controlPlane.kubectl('get', 'sandboxpool', POOL, '-n', user.split('/')[0] ?? '', '-o', `jsonpath={${field}}`);
-    const uid = await insist(async () => (await uidOf('.status.resolved.uid')) || (await uidOf('.resolved.uid')));
+    const uidOf = async (field: string): Promise<string> =>
+      await arena.controlPlane.kubectl(
+        'get',
+        'sandboxpool',
+        POOL,
+        '-n',
+        user.split('/')[0] ?? '',
+        '-o',
+        `jsonpath={${field}}`,
+      );
+    const uid = await insist(
+      async () => (await uidOf('.status.resolved.uid')) || (await uidOf('.resolved.uid')),
+    );
     return await insist(async () => {
       for (const n of arena.contenders.keys()) if (await this.#leads(n, shardOf(uid))) return n;
       throw new Error(`nobody leads the shard of ${POOL}`);
@@ -45,9 +60,14 @@ export class Filled {
   }
 
   async #leads(replica: number, shard: number): Promise<boolean> {
-    const answer = await this.#deps.arena.admin(replica).get('/debug/shards', { signal: AbortSignal.timeout(ANSWER_MS) }).catch(() => undefined);
+    const answer = await this.#deps.arena
+      .admin(replica)
+      .get('/debug/shards', { signal: AbortSignal.timeout(ANSWER_MS) })
+      .catch(() => undefined);
     if (answer?.status !== 200) return false;
-    const { shards } = JSON.parse(answer.text) as { readonly shards: readonly { readonly shard: number; readonly leading: boolean }[] };
+    const { shards } = JSON.parse(answer.text) as {
+      readonly shards: readonly { readonly shard: number; readonly leading: boolean }[];
+    };
     return shards.some((one) => one.shard === shard && one.leading);
   }
 
@@ -56,7 +76,8 @@ export class Filled {
     let turn = 0;
     await insist(async () => {
       const answer = await recorder.send(user, turn++ % arena.contenders.length, asked);
-      if (answer?.status !== 201 && answer?.status !== 200 && answer?.status !== 409) throw new Error(`${asked.what} of ${POOL}: ${answer?.status} ${answer?.text}`);
+      if (answer?.status !== 201 && answer?.status !== 200 && answer?.status !== 409)
+        throw new Error(`${asked.what} of ${POOL}: ${answer?.status} ${answer?.text}`);
     });
   }
 }

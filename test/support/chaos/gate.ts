@@ -5,7 +5,9 @@ export class Gate {
   #inside = 0;
   #empty: () => void = () => undefined;
 
-  get isClosed(): boolean { return this.#opened !== undefined; }
+  get isClosed(): boolean {
+    return this.#opened !== undefined;
+  }
 
   /** Does the work once the gate is open; it counts as inside until that is done. */
   async through<T>(work: () => Promise<T>): Promise<T> {
@@ -19,14 +21,27 @@ export class Gate {
     }
   }
 
-  /** Resolves once nobody is inside, with true, or after so many ms with false; nobody comes in until `open`. */
+  /**
+   * Resolves once nobody is inside, with true, or after so many ms with false; nobody comes in
+   * until `open`.
+   */
   async close(withinMs: number): Promise<boolean> {
-    this.#opened ??= new Promise((resolve) => { this.#open = resolve; });
+    this.#opened ??= new Promise((resolve) => {
+      this.#open = resolve;
+    });
     if (this.#inside === 0) return true;
     let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<false>((resolve) => { timer = setTimeout(resolve, withinMs, false); });
-    const empty = new Promise<true>((resolve) => { this.#empty = () => { resolve(true); }; });
-    return await Promise.race([empty, late]).finally(() => { clearTimeout(timer); });
+    const late = new Promise<false>((resolve) => {
+      timer = setTimeout(resolve, withinMs, false);
+    });
+    const empty = new Promise<true>((resolve) => {
+      this.#empty = () => {
+        resolve(true);
+      };
+    });
+    return await Promise.race([empty, late]).finally(() => {
+      clearTimeout(timer);
+    });
   }
 
   open(): void {

@@ -8,7 +8,9 @@ const MOST_TRIES = 8;
 /** A delete is repeated until it is acknowledged, so that no pool runs dry. */
 export const DELETE_TRIES = 100;
 
-/** What all clients of the load have in common: how they ask, what they hold, and when they pause. */
+/**
+ * What all clients of the load have in common: how they ask, what they hold, and when they pause.
+ */
 export class Hands {
   /** Claimed, and not yet asked to end. */
   readonly held = new Set<string>();
@@ -20,16 +22,31 @@ export class Hands {
   readonly #recorder: Recorder;
   readonly #replicas: number;
 
-  constructor({ recorder, replicas, dice }: { readonly recorder: Recorder; readonly replicas: number; readonly dice: Dice }) {
+  constructor({
+    recorder,
+    replicas,
+    dice,
+  }: {
+    readonly recorder: Recorder;
+    readonly replicas: number;
+    readonly dice: Dice;
+  }) {
     [this.#recorder, this.#replicas, this.dice] = [recorder, replicas, dice];
   }
 
   /** Rounds of work until the load is over; each is done before a pause begins. */
   async again(round: () => Promise<void>): Promise<void> {
-    while (!this.isOver) await this.gate.through(async () => { if (!this.isOver) await round(); });
+    while (!this.isOver)
+      await this.gate.through(async () => {
+        if (!this.isOver) await round();
+      });
   }
 
-  send(user: string, asked: Asked, replica = this.dice.below(this.#replicas)): Promise<HttpAnswer | undefined> {
+  send(
+    user: string,
+    asked: Asked,
+    replica = this.dice.below(this.#replicas),
+  ): Promise<HttpAnswer | undefined> {
     return this.#recorder.send(user, replica, asked);
   }
 
@@ -37,7 +54,8 @@ export class Hands {
   async insist(user: string, asked: Asked, tries = MOST_TRIES): Promise<HttpAnswer | undefined> {
     for (let left = tries; left > 0; left -= 1) {
       const answer = await this.send(user, asked);
-      if (answer && answer.status !== 503 && answer.json.errorCode !== 'IDEMPOTENCY_IN_FLIGHT') return answer;
+      if (answer && answer.status !== 503 && answer.json.errorCode !== 'IDEMPOTENCY_IN_FLIGHT')
+        return answer;
       await pause(100 + this.dice.below(300));
     }
     return undefined;
@@ -45,7 +63,8 @@ export class Hands {
 
   /** The id of what it was given. */
   async claim(user: string, asked: ClaimAsked): Promise<string | undefined> {
-    const answer = asked.key === undefined ? await this.send(user, asked) : await this.insist(user, asked);
+    const answer =
+      asked.key === undefined ? await this.send(user, asked) : await this.insist(user, asked);
     const id = answer?.status === 201 ? answer.json.sandbox?.['sandboxId'] : undefined;
     if (id === undefined) return undefined;
     this.held.add(id);
@@ -67,5 +86,8 @@ export class Hands {
 
 export const pause = async (ms: number, enough: () => boolean = () => false): Promise<void> => {
   const deadline = performance.now() + ms;
-  for (let left = ms; left > 0 && !enough(); left = deadline - performance.now()) await new Promise((resolve) => { setTimeout(resolve, Math.min(left, 200)); });
+  for (let left = ms; left > 0 && !enough(); left = deadline - performance.now())
+    await new Promise((resolve) => {
+      setTimeout(resolve, Math.min(left, 200));
+    });
 };

@@ -29,7 +29,12 @@ export type Asked =
   | { readonly what: 'get-pool'; readonly pool: string }
   | { readonly what: 'create-env' | 'get-env' | 'delete-env'; readonly env: string }
   | { readonly what: 'label-env'; readonly env: string; readonly label: string }
-  | { readonly what: 'add-member' | 'size-group'; readonly env: string; readonly pool: string; readonly least: number };
+  | {
+      readonly what: 'add-member' | 'size-group';
+      readonly env: string;
+      readonly pool: string;
+      readonly least: number;
+    };
 
 export interface Answer {
   readonly status: number;
@@ -94,8 +99,8 @@ export interface Rest {
 }
 
 /**
- * A store that was set back: what it wrote after `kept` and up to `lost` is undone by the changes of `lost + 1`.
- * Revisions count on, as if that were one large write.
+ * A store that was set back: what it wrote after `kept` and up to `lost` is undone by the changes
+ * of `lost + 1`. Revisions count on, as if that were one large write.
  */
 export interface Rewind {
   readonly kept: number;

@@ -1,6 +1,16 @@
-import type { ClaimState, EnvState, PodState, PoolState, RecordState, StoreChange } from './history.ts';
+import type {
+  ClaimState,
+  EnvState,
+  PodState,
+  PoolState,
+  RecordState,
+  StoreChange,
+} from './history.ts';
 
-/** `booting`: its Pod stands, and is the scheduler's and its node's to start. `idle`: it could be claimed. `ended`: nothing of it runs, or will. */
+/**
+ * `booting`: its Pod stands, and is the scheduler's and its node's to start. `idle`: it could be
+ * claimed. `ended`: nothing of it runs, or will.
+ */
 export type LifeState = 'starting' | 'booting' | 'idle' | 'unavailable' | 'running' | 'ended';
 
 /** From one revision up to, and not with, another; Infinity: to the end of the log. */
@@ -65,7 +75,10 @@ interface Growing {
 /** Puts the log of the store together into lives. */
 export const livesOf = (changes: readonly StoreChange[]): Lives => {
   const instances = new Map<string, Growing>();
-  const pools = new Map<string, { namespace: string; name: string; states: { revision: number; state?: PoolState }[] }>();
+  const pools = new Map<
+    string,
+    { namespace: string; name: string; states: { revision: number; state?: PoolState }[] }
+  >();
   const envs = new Map<string, { states: { revision: number; state?: EnvState }[] }>();
   const nodes = new Map<string, boolean>();
   const onNode = new Map<string, Set<Growing>>();
@@ -94,20 +107,32 @@ export const livesOf = (changes: readonly StoreChange[]): Lives => {
       pools.set(key, pool);
       pool.states.push({ revision, ...(change.state ? { state: change.state } : {}) });
     } else {
-      const life = instances.get(name) ?? { id: name, poolUid: '', namespace: '', hadPod: false, spans: [], claims: [] };
+      const life = instances.get(name) ?? {
+        id: name,
+        poolUid: '',
+        namespace: '',
+        hadPod: false,
+        spans: [],
+        claims: [],
+      };
       if (!instances.has(name)) instances.set(name, life);
       if (change.kind === 'pod') {
         if (life.pod?.node !== undefined) onNode.get(life.pod.node)?.delete(life);
         if (change.state) life.pod = change.state;
         else delete life.pod;
-        if (change.state?.node !== undefined) onNode.set(change.state.node, (onNode.get(change.state.node) ?? new Set()).add(life));
+        if (change.state?.node !== undefined)
+          onNode.set(change.state.node, (onNode.get(change.state.node) ?? new Set()).add(life));
       } else {
         learnRecord(life, change.state, revision);
       }
       look(life, revision);
     }
   }
-  return { instances: new Map([...instances].filter(([, { poolUid }]) => poolUid !== '')), pools, envs };
+  return {
+    instances: new Map([...instances].filter(([, { poolUid }]) => poolUid !== '')),
+    pools,
+    envs,
+  };
 };
 
 const learnRecord = (life: Growing, state: RecordState | undefined, revision: number): void => {
@@ -120,16 +145,26 @@ const learnRecord = (life: Growing, state: RecordState | undefined, revision: nu
   life.namespace = state.namespace;
   const { claim } = state;
   const last = life.claims.at(-1);
-  if (claim && (last?.owner !== claim.owner || last.claimedAt !== claim.claimedAt || last.mark !== claim.mark)) life.claims.push({ revision, ...claim });
+  if (
+    claim &&
+    (last?.owner !== claim.owner || last.claimedAt !== claim.claimedAt || last.mark !== claim.mark)
+  )
+    life.claims.push({ revision, ...claim });
 };
 
 const stateOf = (life: Growing, takesWork: (node: string) => boolean): LifeState => {
   const { record } = life;
   if (!record) return 'ended';
-  const pod = life.pod?.ownerUid === record.uid && (record.podUid === undefined || record.podUid === life.pod.uid) ? life.pod : undefined;
+  const pod =
+    life.pod?.ownerUid === record.uid &&
+    (record.podUid === undefined || record.podUid === life.pod.uid)
+      ? life.pod
+      : undefined;
   if (pod) life.hadPod = true;
   if (record.claim) return pod && pod.vitals !== 'over' && !pod.terminating ? 'running' : 'ended';
   if (record.terminating || pod?.vitals === 'over' || (!pod && life.hadPod)) return 'ended';
   if (pod?.vitals !== 'ready') return pod && !pod.terminating ? 'booting' : 'starting';
-  return pod.terminating || (pod.node !== undefined && !takesWork(pod.node)) ? 'unavailable' : 'idle';
+  return pod.terminating || (pod.node !== undefined && !takesWork(pod.node))
+    ? 'unavailable'
+    : 'idle';
 };

@@ -27,7 +27,10 @@ const POOL_MAKERS = 2;
 /** Of each pool; they run until the end. */
 const KEPT = 2;
 
-/** Clients that claim, look, run commands and delete without pause, as a balancer with retries would have it, and others that make and change what they claim from. */
+/**
+ * Clients that claim, look, run commands and delete without pause, as a balancer with retries would
+ * have it, and others that make and change what they claim from.
+ */
 export class Load {
   /** Held until the end. */
   readonly kept = new Map<string, string>();
@@ -35,26 +38,39 @@ export class Load {
   readonly #hands: Hands;
   #workers: Promise<void>[] = [];
 
-  constructor(deps: LoadDeps) { [this.#deps, this.#hands] = [deps, new Hands(deps)]; }
+  constructor(deps: LoadDeps) {
+    [this.#deps, this.#hands] = [deps, new Hands(deps)];
+  }
 
   /** Acknowledged. */
-  get claims(): number { return this.#hands.claims; }
+  get claims(): number {
+    return this.#hands.claims;
+  }
 
   start(): void {
     const { clients, pools, makers, passing } = this.#deps;
     const hands = this.#hands;
-    const begin = (round: () => Promise<void>): void => { this.#workers.push(hands.again(round)); };
-    for (let n = 0; n < clients; n += 1) begin(() => this.#claimRound(pools[n % pools.length] ?? { user: '', name: '' }));
+    const begin = (round: () => Promise<void>): void => {
+      this.#workers.push(hands.again(round));
+    };
+    for (let n = 0; n < clients; n += 1)
+      begin(() => this.#claimRound(pools[n % pools.length] ?? { user: '', name: '' }));
     for (const user of new Set(pools.map((pool) => pool.user))) begin(this.#tidyRound(user));
     for (let n = 0; n < POOL_MAKERS; n += 1) begin(() => poolRound(hands, makers.pools));
     begin(() => envRound(hands, makers.envs));
     if (passing !== undefined) begin(() => passingTenantRound(hands, passing));
   }
 
-  /** Resolves once no client is in the middle of anything, with true; false where that takes longer. */
-  async pause(withinMs: number): Promise<boolean> { return await this.#hands.gate.close(withinMs); }
+  /**
+   * Resolves once no client is in the middle of anything, with true; false where that takes longer.
+   */
+  async pause(withinMs: number): Promise<boolean> {
+    return await this.#hands.gate.close(withinMs);
+  }
 
-  resume(): void { this.#hands.gate.open(); }
+  resume(): void {
+    this.#hands.gate.open();
+  }
 
   /** Resolves once every client has come to the end of its round. */
   async stop(): Promise<void> {
@@ -69,15 +85,27 @@ export class Load {
     await this.#hands.end(user, id);
   }
 
-  async #claimRound({ user, name }: { readonly user: string; readonly name: string }): Promise<void> {
+  async #claimRound({
+    user,
+    name,
+  }: {
+    readonly user: string;
+    readonly name: string;
+  }): Promise<void> {
     const hands = this.#hands;
     const { dice } = hands;
     if (dice.chance(0.05)) return await this.#idleRound(user, name);
     const key = dice.chance(0.4) ? randomUUID() : undefined;
     const asked: ClaimAsked = {
-      what: 'claim', pool: name, ...(key === undefined ? {} : { key }), ...(dice.chance(0.2) ? { waitSeconds: 1 + dice.below(4) } : {}),
+      what: 'claim',
+      pool: name,
+      ...(key === undefined ? {} : { key }),
+      ...(dice.chance(0.2) ? { waitSeconds: 1 + dice.below(4) } : {}),
     };
-    const [id, twin] = await Promise.all([hands.claim(user, asked), key !== undefined && dice.chance(0.2) ? hands.claim(user, asked) : undefined]);
+    const [id, twin] = await Promise.all([
+      hands.claim(user, asked),
+      key !== undefined && dice.chance(0.2) ? hands.claim(user, asked) : undefined,
+    ]);
     if (twin !== undefined && twin !== id) await this.end(user, twin);
     if (id === undefined) return await pause(50 + dice.below(300));
     await this.#use(user, id);
@@ -97,7 +125,9 @@ export class Load {
     await pause(dice.chance(0.9) ? dice.below(100) : 500 + dice.below(3_000));
   }
 
-  /** One that ends by its idle timeout, though not while a command runs in it, at whatever replica. */
+  /**
+   * One that ends by its idle timeout, though not while a command runs in it, at whatever replica.
+   */
   async #idleRound(user: string, pool: string): Promise<void> {
     const hands = this.#hands;
     const idleSeconds = 2 + hands.dice.below(4);
@@ -111,7 +141,11 @@ export class Load {
 
   async #keeps(user: string, pool: string, id: string): Promise<boolean> {
     const { dice } = this.#hands;
-    if (!dice.chance(0.02) || [...this.kept.values()].filter((of) => of === `${user} ${pool}`).length >= KEPT) return false;
+    if (
+      !dice.chance(0.02) ||
+      [...this.kept.values()].filter((of) => of === `${user} ${pool}`).length >= KEPT
+    )
+      return false;
     this.kept.set(id, `${user} ${pool}`);
     return true;
   }
@@ -121,7 +155,11 @@ export class Load {
     let before = new Set<string>();
     return async () => {
       await this.#hands.idle(TIDY_EVERY_MS);
-      const unknown = new Set((await this.#deps.running(user)).filter((id) => !this.#hands.held.has(id) && !this.kept.has(id)));
+      const unknown = new Set(
+        (await this.#deps.running(user)).filter(
+          (id) => !this.#hands.held.has(id) && !this.kept.has(id),
+        ),
+      );
       for (const id of unknown) if (before.has(id)) await this.end(user, id);
       before = unknown;
     };

@@ -5,7 +5,10 @@ import type { Answer, Asked } from './history.ts';
 const REPLICAS = 4;
 const QUOTA = 3;
 
-/** A run of a system that keeps its promises, by chance: calls overlap, answers get lost, Pods are deleted by hand. */
+/**
+ * A run of a system that keeps its promises, by chance: calls overlap, answers get lost, Pods are
+ * deleted by hand.
+ */
 export class ModelRun {
   readonly run = new MadeUpRun();
   readonly running = new Set<string>();
@@ -45,9 +48,16 @@ export class ModelRun {
     const asked = { what: 'claim', pool: 'p', ...(key === undefined ? {} : { key }) } as const;
     const before = key === undefined ? undefined : this.#byKey.get(key);
     const [id] = this.idle;
-    const refusal = id === undefined ? 'POOL_EXHAUSTED' : this.running.size >= QUOTA ? 'QUOTA_EXCEEDED' : undefined;
-    if (before !== undefined && this.running.has(before)) this.#call(asked, { status: 201, id: before, shows: 'Running' });
-    else if (refusal !== undefined || id === undefined) this.#call(asked, { status: 429, errorCode: refusal ?? '' });
+    const refusal =
+      id === undefined
+        ? 'POOL_EXHAUSTED'
+        : this.running.size >= QUOTA
+          ? 'QUOTA_EXCEEDED'
+          : undefined;
+    if (before !== undefined && this.running.has(before))
+      this.#call(asked, { status: 201, id: before, shows: 'Running' });
+    else if (refusal !== undefined || id === undefined)
+      this.#call(asked, { status: 429, errorCode: refusal ?? '' });
     else this.#give(asked, id);
   }
 
@@ -57,7 +67,10 @@ export class ModelRun {
     this.running.add(id);
     if (key !== undefined) this.#byKey.set(key, id);
     this.#call(asked, { status: 201, id, shows: 'Running' });
-    this.run.claimed(id, { claimedAt: new Date(this.run.now).toISOString(), mark: key ?? `of ${id}` });
+    this.run.claimed(id, {
+      claimedAt: new Date(this.run.now).toISOString(),
+      mark: key ?? `of ${id}`,
+    });
   }
 
   #delete(): void {
@@ -85,7 +98,11 @@ export class ModelRun {
     const id = ids[this.#dice.below(ids.length)];
     if (id === undefined) return;
     const isRunning = this.running.has(id);
-    if (this.#dice.chance(0.5)) this.#call({ what: 'get', id }, isRunning ? { status: 200, shows: 'Running' } : { status: 404 });
+    if (this.#dice.chance(0.5))
+      this.#call(
+        { what: 'get', id },
+        isRunning ? { status: 200, shows: 'Running' } : { status: 404 },
+      );
     else this.#call({ what: 'exec', id }, { status: isRunning ? 200 : 409 });
   }
 
@@ -96,7 +113,7 @@ export class ModelRun {
       this.run.ready(id, `node-${this.#dice.below(3)}`);
     }
     if (this.idle.size + this.running.size >= REPLICAS) return;
-    const id = `i${this.#born += 1}`;
+    const id = `i${(this.#born += 1)}`;
     this.#starting.add(id);
     this.run.born(id);
   }
@@ -109,7 +126,11 @@ export class ModelRun {
   /** About now; whether the answer arrived. */
   #call(asked: Asked, answer: Answer): boolean {
     const arrives = !this.#dice.chance(0.15);
-    this.run.call(asked, arrives ? answer : undefined, { replica: this.#dice.below(3), invoked: this.run.now - this.#dice.below(40), completed: this.run.now + 1 + this.#dice.below(40) });
+    this.run.call(asked, arrives ? answer : undefined, {
+      replica: this.#dice.below(3),
+      invoked: this.run.now - this.#dice.below(40),
+      completed: this.run.now + 1 + this.#dice.below(40),
+    });
     return arrives;
   }
 }

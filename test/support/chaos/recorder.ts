@@ -31,9 +31,19 @@ export class Recorder {
       if (!client) throw new Error(`there is no replica ${replica}`);
       answer = await client.send(...requestOf(asked, AbortSignal.timeout(ANSWER_MS)));
     } catch (error) {
-      if (!isCutOff(error)) this.strange.push(`${JSON.stringify(asked)} at replica ${replica}: ${String(error).slice(0, 1_000)}`);
+      if (!isCutOff(error))
+        this.strange.push(
+          `${JSON.stringify(asked)} at replica ${replica}: ${String(error).slice(0, 1_000)}`,
+        );
     }
-    this.calls.push({ user, replica, asked, invoked, completed: this.#now(), ...(answer ? { answer: answerOf(answer) } : {}) });
+    this.calls.push({
+      user,
+      replica,
+      asked,
+      invoked,
+      completed: this.#now(),
+      ...(answer ? { answer: answerOf(answer) } : {}),
+    });
     return answer;
   }
 }
@@ -42,30 +52,82 @@ type Request = Parameters<HttpClient['send']>;
 
 const requestOf = (asked: Asked, signal: AbortSignal): Request => {
   switch (asked.what) {
-    case 'claim': return ['POST', '/sandboxes', { ...claimOf(asked), signal }];
-    case 'get': return ['GET', `/sandboxes/${asked.id}`, { signal }];
-    case 'exec': return ['POST', `/sandboxes/${asked.id}/exec`, { body: commandOf(asked), signal }];
-    case 'delete': return ['DELETE', `/sandboxes/${asked.id}`, { signal }];
-    case 'create-pool': return ['POST', '/sandboxpools', { body: { name: asked.pool, templateName: POOL_TEMPLATE, replicas: asked.replicas ?? 1 }, signal }];
-    case 'resize-pool': return ['PUT', `/sandboxpools/${asked.pool}`, { body: { replicas: asked.replicas }, signal }];
-    case 'delete-pool': return ['DELETE', `/sandboxpools/${asked.pool}${asked.force ? '?force' : ''}`, { signal }];
-    case 'get-pool': return ['GET', `/sandboxpools/${asked.pool}`, { signal }];
-    case 'create-env': return ['POST', '/envs', { body: { name: asked.env, templateRef: { name: POOL_TEMPLATE } }, signal }];
-    case 'get-env': return ['GET', `/envs/${asked.env}`, { signal }];
-    case 'label-env': return ['PATCH', `/envs/${asked.env}`, { body: { labels: { [ENV_LABEL]: asked.label } }, signal }];
-    case 'delete-env': return ['DELETE', `/envs/${asked.env}`, { signal }];
-    case 'add-member': return ['POST', `/envs/${asked.env}/sandboxpools`, { body: { name: asked.pool, minReplicas: asked.least, maxReplicas: MOST_OF_MEMBER }, signal }];
-    case 'size-group': return ['PUT', `/envs/${asked.env}/autoscaling/groups/${asked.pool}`, { body: { minReplicas: asked.least }, signal }];
+    case 'claim':
+      return ['POST', '/sandboxes', { ...claimOf(asked), signal }];
+    case 'get':
+      return ['GET', `/sandboxes/${asked.id}`, { signal }];
+    case 'exec':
+      return ['POST', `/sandboxes/${asked.id}/exec`, { body: commandOf(asked), signal }];
+    case 'delete':
+      return ['DELETE', `/sandboxes/${asked.id}`, { signal }];
+    case 'create-pool':
+      return [
+        'POST',
+        '/sandboxpools',
+        {
+          body: { name: asked.pool, templateName: POOL_TEMPLATE, replicas: asked.replicas ?? 1 },
+          signal,
+        },
+      ];
+    case 'resize-pool':
+      return ['PUT', `/sandboxpools/${asked.pool}`, { body: { replicas: asked.replicas }, signal }];
+    case 'delete-pool':
+      return ['DELETE', `/sandboxpools/${asked.pool}${asked.force ? '?force' : ''}`, { signal }];
+    case 'get-pool':
+      return ['GET', `/sandboxpools/${asked.pool}`, { signal }];
+    case 'create-env':
+      return [
+        'POST',
+        '/envs',
+        { body: { name: asked.env, templateRef: { name: POOL_TEMPLATE } }, signal },
+      ];
+    case 'get-env':
+      return ['GET', `/envs/${asked.env}`, { signal }];
+    case 'label-env':
+      return [
+        'PATCH',
+        `/envs/${asked.env}`,
+        { body: { labels: { [ENV_LABEL]: asked.label } }, signal },
+      ];
+    case 'delete-env':
+      return ['DELETE', `/envs/${asked.env}`, { signal }];
+    case 'add-member':
+      return [
+        'POST',
+        `/envs/${asked.env}/sandboxpools`,
+        {
+          body: { name: asked.pool, minReplicas: asked.least, maxReplicas: MOST_OF_MEMBER },
+          signal,
+        },
+      ];
+    case 'size-group':
+      return [
+        'PUT',
+        `/envs/${asked.env}/autoscaling/groups/${asked.pool}`,
+        { body: { minReplicas: asked.least }, signal },
+      ];
   }
 };
 
-const claimOf = ({ pool, key, waitSeconds, idleSeconds }: ClaimAsked): { readonly body: object; readonly headers?: Readonly<Record<string, string>> } => ({
-  body: { poolName: pool, ...(waitSeconds === undefined ? {} : { waitTimeoutSeconds: waitSeconds }), ...(idleSeconds === undefined ? {} : { idleTimeout: `${idleSeconds}s` }) },
+const claimOf = ({
+  pool,
+  key,
+  waitSeconds,
+  idleSeconds,
+}: ClaimAsked): { readonly body: object; readonly headers?: Readonly<Record<string, string>> } => ({
+  body: {
+    poolName: pool,
+    ...(waitSeconds === undefined ? {} : { waitTimeoutSeconds: waitSeconds }),
+    ...(idleSeconds === undefined ? {} : { idleTimeout: `${idleSeconds}s` }),
+  },
   ...(key === undefined ? {} : { headers: { 'Idempotency-Key': key } }),
 });
 
 /** The time limit is beyond what a request may take. */
-const commandOf = ({ id, seconds }: ExecAsked): object => ({ command: seconds === undefined ? `echo ${id}` : `sleep ${seconds}`, timeoutSeconds: 10 });
+const commandOf = ({ id, seconds }: ExecAsked): object => ({
+  command: seconds === undefined ? `echo ${id}` : `sleep ${seconds}`,
+  timeoutSeconds: 10,
+});
 
 /** Replicas that a member of an env may have. */
 export const MOST_OF_MEMBER = 4;
@@ -75,7 +137,12 @@ export const POOL_TEMPLATE = 'chaos';
 const answerOf = ({ status, json }: HttpAnswer): Answer => {
   const id = json.sandbox?.['sandboxId'];
   const shows = json.sandbox?.['status'] ?? phaseOf(json.template);
-  return { status, ...(json.errorCode === undefined ? {} : { errorCode: json.errorCode }), ...(id === undefined ? {} : { id }), ...(shows === undefined ? {} : { shows }) };
+  return {
+    status,
+    ...(json.errorCode === undefined ? {} : { errorCode: json.errorCode }),
+    ...(id === undefined ? {} : { id }),
+    ...(shows === undefined ? {} : { shows }),
+  };
 };
 
 const phaseOf = (template: Readonly<Record<string, unknown>> | undefined): string | undefined => {
@@ -84,4 +151,8 @@ const phaseOf = (template: Readonly<Record<string, unknown>> | undefined): strin
 };
 
 /** The link failed, or the time was over. */
-const isCutOff = (error: unknown): boolean => error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError' || ('code' in error && typeof error.code === 'string' && /^E[A-Z]+$/.test(error.code)));
+const isCutOff = (error: unknown): boolean =>
+  error instanceof Error &&
+  (error.name === 'AbortError' ||
+    error.name === 'TimeoutError' ||
+    ('code' in error && typeof error.code === 'string' && /^E[A-Z]+$/.test(error.code)));

@@ -33,12 +33,17 @@ const BRIEF_MS = 16_000;
 const WHOLE_MS = 66_000;
 const REFILL_MS = 15_000;
 
-/** Times without faults and load, in which the replicas are looked at until all is well, or as long as the promises allow. */
+/**
+ * Times without faults and load, in which the replicas are looked at until all is well, or as long
+ * as the promises allow.
+ */
 export class Resting {
   readonly rests: Rest[] = [];
   readonly #deps: RestingDeps;
 
-  constructor(deps: RestingDeps) { this.#deps = deps; }
+  constructor(deps: RestingDeps) {
+    this.#deps = deps;
+  }
 
   /** A whole one waits for usage to be settled too, and has all that is idle claimed. */
   async rest(kind: 'brief' | 'whole'): Promise<void> {
@@ -49,7 +54,8 @@ export class Resting {
       const from = now();
       const looks: Look[] = [];
       await this.#watch(looks, kind);
-      if (kind === 'whole') for (const replica of this.#deps.arena.contenders.keys()) await this.#claimAll(replica);
+      if (kind === 'whole')
+        for (const replica of this.#deps.arena.contenders.keys()) await this.#claimAll(replica);
       this.rests.push({ from, until: now(), looks });
     } finally {
       load.resume();
@@ -63,7 +69,8 @@ export class Resting {
       const look = await this.#look();
       looks.push(look);
       const calm = calmOf({ looks });
-      const isWell = isLed(look) && isFull(pools) && (kind === 'brief' || this.#isSettled(look, pools));
+      const isWell =
+        isLed(look) && isFull(pools) && (kind === 'brief' || this.#isSettled(look, pools));
       if (calm >= most || (isWell && calm >= LEAST_CALM_MS)) return;
       await pause(LOOK_EVERY_MS);
     }
@@ -73,29 +80,43 @@ export class Resting {
     const { arena, users, now, dice } = this.#deps;
     const asked = now();
     const led = await Promise.all([...arena.contenders.keys()].map((n) => this.#led(n)));
-    const told = await Promise.all(users.map((user) => this.#usage(dice.below(arena.contenders.length), user)));
-    const usage = Object.fromEntries(users.flatMap((user, n) => (told[n] ? [[user, told[n]]] : [])));
+    const told = await Promise.all(
+      users.map((user) => this.#usage(dice.below(arena.contenders.length), user)),
+    );
+    const usage = Object.fromEntries(
+      users.flatMap((user, n) => (told[n] ? [[user, told[n]]] : [])),
+    );
     return { asked, answered: now(), led, usage };
   }
 
   async #led(replica: number): Promise<readonly number[] | undefined> {
     const answer = await this.#ask(replica, '/debug/shards');
-    const { shards } = parsed<{ readonly shards: readonly { readonly shard: number; readonly leading: boolean }[] }>(answer) ?? {};
+    const { shards } =
+      parsed<{ readonly shards: readonly { readonly shard: number; readonly leading: boolean }[] }>(
+        answer,
+      ) ?? {};
     return shards?.flatMap(({ shard, leading }) => (leading ? [shard] : []));
   }
 
   async #usage(replica: number, user: string): Promise<Usage | undefined> {
     const [, team, name] = user.split('/');
     const answer = await this.#ask(replica, `/admin/quotas/${team}/${name}`);
-    const { items } = parsed<{ readonly items: readonly { readonly resource: keyof Usage; readonly used: number }[] }>(answer) ?? {};
+    const { items } =
+      parsed<{
+        readonly items: readonly { readonly resource: keyof Usage; readonly used: number }[];
+      }>(answer) ?? {};
     if (!items) return undefined;
-    const used = (resource: keyof Usage): number => items.find((item) => item.resource === resource)?.used ?? 0;
+    const used = (resource: keyof Usage): number =>
+      items.find((item) => item.resource === resource)?.used ?? 0;
     return { sandboxes: used('sandboxes'), pools: used('pools'), replicas: used('replicas') };
   }
 
   /** Of everybody, as one replica and then the next has them. */
   async #pools(turn: number): Promise<readonly Pool[]> {
-    const answer = await this.#ask(turn % this.#deps.arena.contenders.length, '/sandboxpools?all&limit=1000');
+    const answer = await this.#ask(
+      turn % this.#deps.arena.contenders.length,
+      '/sandboxpools?all&limit=1000',
+    );
     return parsed<{ readonly items: readonly Pool[] }>(answer)?.items ?? [];
   }
 
@@ -103,9 +124,14 @@ export class Resting {
     return this.#deps.users.every((user) => {
       const [, team, name] = user.split('/');
       const own = pools.filter((pool) => pool.team === team && pool.user === name);
-      const sum = (of: (pool: Pool) => number): number => own.reduce((all, pool) => all + of(pool), 0);
+      const sum = (of: (pool: Pool) => number): number =>
+        own.reduce((all, pool) => all + of(pool), 0);
       const told = usage[user];
-      return told?.pools === own.length && told.replicas === sum(({ spec }) => spec.replicas) && told.sandboxes === sum(({ status }) => status.runningReplicas);
+      return (
+        told?.pools === own.length &&
+        told.replicas === sum(({ spec }) => spec.replicas) &&
+        told.sandboxes === sum(({ status }) => status.runningReplicas)
+      );
     });
   }
 
@@ -117,18 +143,28 @@ export class Resting {
       const [, team, owner] = user.split('/');
       const own = there.filter((pool) => pool.team === team && pool.user === owner);
       const running = own.reduce((all, { status }) => all + status.runningReplicas, 0);
-      const count = Math.min(own.find((pool) => pool.name === name)?.status.idleReplicas ?? 0, this.#deps.quota - running);
-      const claims = Array.from({ length: Math.max(0, count) }, () => recorder.send(user, replica, { what: 'claim', pool: name }));
-      const ids = (await Promise.all(claims)).flatMap((answer) => answer?.json.sandbox?.['sandboxId'] ?? []);
+      const count = Math.min(
+        own.find((pool) => pool.name === name)?.status.idleReplicas ?? 0,
+        this.#deps.quota - running,
+      );
+      const claims = Array.from({ length: Math.max(0, count) }, () =>
+        recorder.send(user, replica, { what: 'claim', pool: name }),
+      );
+      const ids = (await Promise.all(claims)).flatMap(
+        (answer) => answer?.json.sandbox?.['sandboxId'] ?? [],
+      );
       await Promise.all(ids.map((id) => load.end(user, id)));
     }
     const deadline = this.#deps.now() + REFILL_MS;
-    for (let turn = 0; this.#deps.now() < deadline && !isFull(await this.#pools(turn)); turn += 1) await pause(LOOK_EVERY_MS);
+    for (let turn = 0; this.#deps.now() < deadline && !isFull(await this.#pools(turn)); turn += 1)
+      await pause(LOOK_EVERY_MS);
   }
 
   async #ask(replica: number, path: string): Promise<HttpAnswer | undefined> {
     try {
-      return await this.#deps.arena.admin(replica).get(path, { signal: AbortSignal.timeout(ANSWER_MS) });
+      return await this.#deps.arena
+        .admin(replica)
+        .get(path, { signal: AbortSignal.timeout(ANSWER_MS) });
     } catch {
       return undefined;
     }
@@ -140,13 +176,25 @@ interface Pool {
   readonly team: string;
   readonly user: string;
   readonly spec: { readonly replicas: number };
-  readonly status: { readonly idleReplicas: number; readonly runningReplicas: number; readonly phase: string };
+  readonly status: {
+    readonly idleReplicas: number;
+    readonly runningReplicas: number;
+    readonly phase: string;
+  };
 }
 
-const parsed = <T>(answer: HttpAnswer | undefined): T | undefined => (answer?.status === 200 ? JSON.parse(answer.text) as T : undefined);
+const parsed = <T>(answer: HttpAnswer | undefined): T | undefined =>
+  answer?.status === 200 ? (JSON.parse(answer.text) as T) : undefined;
 
-const isLed = ({ led }: Look): boolean => Array.from({ length: SHARDS }, (_, shard) => led.filter((shards) => shards?.includes(shard)).length).every((leaders) => leaders === 1);
+const isLed = ({ led }: Look): boolean =>
+  Array.from(
+    { length: SHARDS },
+    (_, shard) => led.filter((shards) => shards?.includes(shard)).length,
+  ).every((leaders) => leaders === 1);
 
 /** No pool is not full, or being deleted. */
 const isFull = (pools: readonly Pool[]): boolean =>
-  pools.every(({ spec, status }) => status.phase !== 'Deleting' && status.idleReplicas + status.runningReplicas >= spec.replicas);
+  pools.every(
+    ({ spec, status }) =>
+      status.phase !== 'Deleting' && status.idleReplicas + status.runningReplicas >= spec.replicas,
+  );

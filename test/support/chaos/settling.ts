@@ -7,7 +7,11 @@ import type { Recorder } from './recorder.ts';
 export interface SettlingDeps {
   readonly arena: Arena;
   readonly recorder: Recorder;
-  readonly pools: readonly { readonly user: string; readonly name: string; readonly replicas: number }[];
+  readonly pools: readonly {
+    readonly user: string;
+    readonly name: string;
+    readonly replicas: number;
+  }[];
   /** Users of whom nothing stays. */
   readonly others: readonly string[];
   /** ms for everything to come to rest. */
@@ -17,7 +21,10 @@ export interface SettlingDeps {
 const LOOK_EVERY_MS = 250;
 const ANSWER_MS = 5_000;
 
-/** Before the load, and after it: the pools are full, every replica says the same, nothing is left over. */
+/**
+ * Before the load, and after it: the pools are full, every replica says the same, nothing is left
+ * over.
+ */
 export class Settling {
   readonly #deps: SettlingDeps;
 
@@ -39,32 +46,41 @@ export class Settling {
         return answer?.status === 201 ? undefined : `${answer?.status}: ${answer?.text}`;
       });
     }
-    for (const pool of pools) await this.#until(`pool ${pool.name} is full`, () => this.#poolTrouble(pool, 0));
+    for (const pool of pools)
+      await this.#until(`pool ${pool.name} is full`, () => this.#poolTrouble(pool, 0));
   }
 
   /** The user's running sandboxes, as the replica lists them; none where it can't say. */
   async running(user: string, replica: number): Promise<readonly string[]> {
     try {
-      const answer = await this.#deps.arena.contenders[replica]?.client(user).get('/sandboxes?phase=Running&limit=1000', { signal: AbortSignal.timeout(ANSWER_MS) });
-      return answer?.status === 200 ? (answer.json.items ?? []).map((item) => String(item['sandboxId'])) : [];
+      const answer = await this.#deps.arena.contenders[replica]
+        ?.client(user)
+        .get('/sandboxes?phase=Running&limit=1000', { signal: AbortSignal.timeout(ANSWER_MS) });
+      return answer?.status === 200
+        ? (answer.json.items ?? []).map((item) => String(item['sandboxId']))
+        : [];
     } catch {
       return [];
     }
   }
 
   /**
-   * Ends everything but what is kept, and waits for rest. What of it does not come in time is told; each replica is asked
-   * once more for what should run and for what should not, so that the history has it.
+   * Ends everything but what is kept, and waits for rest. What of it does not come in time is told;
+   * each replica is asked once more for what should run and for what should not, so that the
+   * history has it.
    */
   async unsettled(load: Load, disturbances: readonly Disturbance[]): Promise<readonly string[]> {
     const { arena, recorder, pools } = this.#deps;
     const found: string[] = [];
     this.#deadline = performance.now() + this.#deps.within;
     const expect = async (what: string, look: () => Promise<string | undefined>): Promise<void> => {
-      await this.#until(what, look).catch((error: unknown) => { found.push(error instanceof Error ? error.message : String(error)); });
+      await this.#until(what, look).catch((error: unknown) => {
+        found.push(error instanceof Error ? error.message : String(error));
+      });
     };
     const users = [...new Set(pools.map(({ user }) => user))];
-    for (const user of [...users, ...this.#deps.others]) await expect(`nothing of ${user}'s is there but the pools that stay`, () => this.#tidy(user));
+    for (const user of [...users, ...this.#deps.others])
+      await expect(`nothing of ${user}'s is there but the pools that stay`, () => this.#tidy(user));
     for (const user of users) {
       await expect(`nothing of ${user}'s runs but what is kept`, async () => {
         const others = (await this.running(user, 0)).filter((id) => !load.kept.has(id));
@@ -73,58 +89,106 @@ export class Settling {
       });
     }
     for (const replica of arena.contenders.keys()) {
-      for (const pool of pools) await expect(`pool ${pool.name} is full, as replica ${replica} shows it`, () => this.#poolTrouble(pool, replica));
+      for (const pool of pools)
+        await expect(`pool ${pool.name} is full, as replica ${replica} shows it`, () =>
+          this.#poolTrouble(pool, replica),
+        );
     }
     await expect('no record is left over', () => this.#leftovers(load));
-    for (const user of users) await expect(`the finished sandboxes of ${user} are known`, () => this.#forgotten(user, disturbances));
-    for (const [id, of] of load.kept) for (const replica of arena.contenders.keys()) await recorder.send(of.split(' ')[0] ?? '', replica, { what: 'get', id });
-    const deleted = recorder.calls.flatMap(({ asked, answer, user }) => (asked.what === 'delete' && answer?.status === 200 ? { id: asked.id, user } : []));
-    for (const [n, { id, user }] of deleted.slice(-MOST_LOOKED_AT).entries()) await recorder.send(user, n % arena.contenders.length, { what: 'get', id });
+    for (const user of users)
+      await expect(`the finished sandboxes of ${user} are known`, () =>
+        this.#forgotten(user, disturbances),
+      );
+    for (const [id, of] of load.kept)
+      for (const replica of arena.contenders.keys())
+        await recorder.send(of.split(' ')[0] ?? '', replica, { what: 'get', id });
+    const deleted = recorder.calls.flatMap(({ asked, answer, user }) =>
+      asked.what === 'delete' && answer?.status === 200 ? { id: asked.id, user } : [],
+    );
+    for (const [n, { id, user }] of deleted.slice(-MOST_LOOKED_AT).entries())
+      await recorder.send(user, n % arena.contenders.length, { what: 'get', id });
     return found;
   }
 
-  async #poolTrouble({ user, name, replicas }: SettlingDeps['pools'][number], replica: number): Promise<string | undefined> {
+  async #poolTrouble(
+    { user, name, replicas }: SettlingDeps['pools'][number],
+    replica: number,
+  ): Promise<string | undefined> {
     const answer = await this.#deps.recorder.send(user, replica, { what: 'get-pool', pool: name });
-    const { status } = (answer?.json.template ?? {}) as { readonly status?: Readonly<Record<string, number>> };
+    const { status } = (answer?.json.template ?? {}) as {
+      readonly status?: Readonly<Record<string, number>>;
+    };
     const { idleReplicas = 0, runningReplicas = 0 } = status ?? {};
-    return idleReplicas + runningReplicas === replicas ? undefined : `${answer?.status} ${JSON.stringify(status)}`;
+    return idleReplicas + runningReplicas === replicas
+      ? undefined
+      : `${answer?.status} ${JSON.stringify(status)}`;
   }
 
-  /** What of the load came back, or was left: envs and pools of the user that nobody needs. Each is asked to go once. */
+  /**
+   * What of the load came back, or was left: envs and pools of the user that nobody needs. Each is
+   * asked to go once.
+   */
   async #tidy(user: string): Promise<string | undefined> {
     const { arena, recorder, pools } = this.#deps;
     const names = async (path: string): Promise<readonly string[]> => {
-      const answer = await arena.contenders[0]?.client(user).get(`${path}?limit=1000`, { signal: AbortSignal.timeout(ANSWER_MS) });
+      const answer = await arena.contenders[0]
+        ?.client(user)
+        .get(`${path}?limit=1000`, { signal: AbortSignal.timeout(ANSWER_MS) });
       return (answer?.json.items ?? []).map(({ name }) => String(name));
     };
     const remove = async (name: string, asked: Asked): Promise<void> => {
-      if (!this.#asked.has(name) && (await recorder.send(user, 0, asked))?.status === 200) this.#asked.add(name);
+      if (!this.#asked.has(name) && (await recorder.send(user, 0, asked))?.status === 200)
+        this.#asked.add(name);
     };
     const envs = await names('/envs');
     for (const env of envs) await remove(env, { what: 'delete-env', env });
     const needed = new Set(pools.filter((pool) => pool.user === user).map(({ name }) => name));
     const others = (await names('/sandboxpools')).filter((name) => !needed.has(name));
-    for (const pool of envs.length > 0 ? [] : others) await remove(pool, { what: 'delete-pool', pool, force: true });
+    for (const pool of envs.length > 0 ? [] : others)
+      await remove(pool, { what: 'delete-pool', pool, force: true });
     return envs.length + others.length === 0 ? undefined : [...envs, ...others].join(' ');
   }
 
   async #leftovers(load: Load): Promise<string | undefined> {
     const { arena, pools } = this.#deps;
-    const records = JSON.parse(await arena.controlPlane.kubectl('get', 'sandboxes.sandpool.dev', '-A', '-o', 'json')) as {
-      readonly items: readonly { readonly metadata: { readonly name: string }; readonly spec: { readonly state: string; readonly poolName: string } }[];
+    const records = JSON.parse(
+      await arena.controlPlane.kubectl('get', 'sandboxes.sandpool.dev', '-A', '-o', 'json'),
+    ) as {
+      readonly items: readonly {
+        readonly metadata: { readonly name: string };
+        readonly spec: { readonly state: string; readonly poolName: string };
+      }[];
     };
     const names = new Set(pools.map(({ name }) => name));
-    const left = records.items.filter(({ metadata, spec }) => (spec.state === 'claimed' && !load.kept.has(idOfPodName(metadata.name) ?? '')) || !names.has(spec.poolName));
-    return left.length === 0 ? undefined : left.map(({ metadata, spec }) => `${metadata.name} (${spec.poolName}, ${spec.state})`).join(', ');
+    const left = records.items.filter(
+      ({ metadata, spec }) =>
+        (spec.state === 'claimed' && !load.kept.has(idOfPodName(metadata.name) ?? '')) ||
+        !names.has(spec.poolName),
+    );
+    return left.length === 0
+      ? undefined
+      : left
+          .map(({ metadata, spec }) => `${metadata.name} (${spec.poolName}, ${spec.state})`)
+          .join(', ');
   }
 
   /** What was deleted since history was last lost, and is not in the list of what has finished. */
-  async #forgotten(user: string, disturbances: readonly Disturbance[]): Promise<string | undefined> {
-    const wholeSince = Math.max(-Infinity, ...disturbances.filter(({ kind }) => FORGETTING.has(kind)).map(({ to }) => to));
+  async #forgotten(
+    user: string,
+    disturbances: readonly Disturbance[],
+  ): Promise<string | undefined> {
+    const wholeSince = Math.max(
+      -Infinity,
+      ...disturbances.filter(({ kind }) => FORGETTING.has(kind)).map(({ to }) => to),
+    );
     const byHand = new Set(disturbances.flatMap(({ removed }) => removed));
     const finished = new Set<string>();
     for (let offset = 0, total = 1; offset < total; offset += PAGE) {
-      const answer = await this.#deps.arena.contenders[0]?.client(user).get(`/sandboxes?phase=Completed&limit=${PAGE}&offset=${offset}`, { signal: AbortSignal.timeout(ANSWER_MS) });
+      const answer = await this.#deps.arena.contenders[0]
+        ?.client(user)
+        .get(`/sandboxes?phase=Completed&limit=${PAGE}&offset=${offset}`, {
+          signal: AbortSignal.timeout(ANSWER_MS),
+        });
       if (answer?.status !== 200) return `${answer?.status}`;
       total = answer.json.total ?? 0;
       for (const item of answer.json.items ?? []) finished.add(String(item['sandboxId']));
@@ -137,7 +201,9 @@ export class Settling {
       asked.set(call.asked.id, Math.min(call.invoked, asked.get(call.asked.id) ?? Infinity));
       if (call.answer?.status === 200) deleted.add(call.asked.id);
     }
-    const missing = [...deleted].filter((id) => !finished.has(id) && !byHand.has(id) && (asked.get(id) ?? 0) > wholeSince);
+    const missing = [...deleted].filter(
+      (id) => !finished.has(id) && !byHand.has(id) && (asked.get(id) ?? 0) > wholeSince,
+    );
     return missing.length === 0 ? undefined : missing.join(' ');
   }
 
@@ -146,8 +212,11 @@ export class Settling {
     for (;;) {
       const trouble = await look().catch((error: unknown) => String(error));
       if (trouble === undefined) return;
-      if (performance.now() > deadline) throw new Error(`${what}: not within ${this.#deps.within} ms; ${trouble}`);
-      await new Promise((resolve) => { setTimeout(resolve, LOOK_EVERY_MS); });
+      if (performance.now() > deadline)
+        throw new Error(`${what}: not within ${this.#deps.within} ms; ${trouble}`);
+      await new Promise((resolve) => {
+        setTimeout(resolve, LOOK_EVERY_MS);
+      });
     }
   }
 }

@@ -8,8 +8,8 @@ const ANSWER_MS = 1_000;
 const PIECE_MS = 300_000;
 
 /**
- * etcd over HTTP, as its JSON gateway has it. Its whole history must be there: a legible control plane keeps it. Where it is set
- * back its revisions go on counting here, as `Rewind` says.
+ * etcd over HTTP, as its JSON gateway has it. Its whole history must be there: a legible control
+ * plane keeps it. Where it is set back its revisions go on counting here, as `Rewind` says.
  */
 export class StoreLog {
   readonly sightings: Sighting[] = [];
@@ -54,12 +54,17 @@ export class StoreLog {
     return next;
   }
 
-  /** Takes in all there is, has the store set back while nobody can write, and goes on with what it holds then. */
+  /**
+   * Takes in all there is, has the store set back while nobody can write, and goes on with what it
+   * holds then.
+   */
   async rewind(setBack: () => Promise<void>): Promise<void> {
     await this.pull();
     const lost = this.#pulled + this.#offset;
     await setBack();
-    const { header: { revision } } = await this.#post('/v3/kv/range', { key: encoded('-') });
+    const {
+      header: { revision },
+    } = await this.#post('/v3/kv/range', { key: encoded('-') });
     const standing = Number(revision);
     const rewind = { kept: standing + this.#offset, lost };
     this.rewinds.push(rewind);
@@ -69,10 +74,20 @@ export class StoreLog {
   }
 
   async #piece(): Promise<void> {
-    const { header: { revision: last } } = await this.#post('/v3/kv/put', { key: encoded(LAST), value: encoded('') });
-    const from = { key: encoded(ROOT), range_end: encoded(`${ROOT.slice(0, -1)}0`), start_revision: String(this.#pulled + 1) };
+    const {
+      header: { revision: last },
+    } = await this.#post('/v3/kv/put', { key: encoded(LAST), value: encoded('') });
+    const from = {
+      key: encoded(ROOT),
+      range_end: encoded(`${ROOT.slice(0, -1)}0`),
+      start_revision: String(this.#pulled + 1),
+    };
     const body = JSON.stringify({ create_request: from });
-    const answer = await fetch(`${this.#etcd}/v3/watch`, { method: 'POST', body, signal: AbortSignal.timeout(PIECE_MS) });
+    const answer = await fetch(`${this.#etcd}/v3/watch`, {
+      method: 'POST',
+      body,
+      signal: AbortSignal.timeout(PIECE_MS),
+    });
     if (!answer.body) throw new Error('etcd gave no log');
     const piece: StoreChange[] = [];
     for await (const line of linesOf(answer.body)) {
@@ -85,7 +100,11 @@ export class StoreLog {
           return;
         }
         const text = event.type === 'DELETE' ? undefined : decoded(event.kv.value ?? '');
-        const change = changeOf(decoded(event.kv.key), Number(event.kv.mod_revision) + this.#offset, text);
+        const change = changeOf(
+          decoded(event.kv.key),
+          Number(event.kv.mod_revision) + this.#offset,
+          text,
+        );
         if (change) piece.push(change);
       }
     }
@@ -100,18 +119,28 @@ export class StoreLog {
         const revision = Number(header.revision) + offset;
         const before = this.sightings.at(-1)?.revision ?? 0;
         // One that was asked for around a rewind belongs to neither count.
-        if (offset === this.#offset && revision >= before) this.sightings.push({ asked, answered: this.#now(), revision });
+        if (offset === this.#offset && revision >= before)
+          this.sightings.push({ asked, answered: this.#now(), revision });
       } catch {
         // It is down, or slow: nothing was seen.
       }
-      await new Promise((resolve) => { setTimeout(resolve, SIGHT_EVERY_MS); });
+      await new Promise((resolve) => {
+        setTimeout(resolve, SIGHT_EVERY_MS);
+      });
     }
   }
 
-  async #post(path: string, body: object): Promise<{ readonly header: { readonly revision: string } }> {
-    const answer = await fetch(this.#etcd + path, { method: 'POST', body: JSON.stringify(body), signal: AbortSignal.timeout(ANSWER_MS) });
+  async #post(
+    path: string,
+    body: object,
+  ): Promise<{ readonly header: { readonly revision: string } }> {
+    const answer = await fetch(this.#etcd + path, {
+      method: 'POST',
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(ANSWER_MS),
+    });
     if (!answer.ok) throw new Error(`etcd answered ${answer.status}`);
-    return await answer.json() as { readonly header: { readonly revision: string } };
+    return (await answer.json()) as { readonly header: { readonly revision: string } };
   }
 }
 
@@ -119,7 +148,10 @@ interface WatchLine {
   readonly error?: unknown;
   readonly result?: {
     readonly canceled?: boolean;
-    readonly events?: readonly { readonly type?: string; readonly kv: { readonly key: string; readonly value?: string; readonly mod_revision: string } }[];
+    readonly events?: readonly {
+      readonly type?: string;
+      readonly kv: { readonly key: string; readonly value?: string; readonly mod_revision: string };
+    }[];
   };
 }
 

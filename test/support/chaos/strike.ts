@@ -1,7 +1,10 @@
 import type { Fault } from './faults/fault.ts';
 import type { Disturbance, Moment } from './history.ts';
 
-/** A fault that begins so long after its strike did, or after the first fault of the strike began to be mended. */
+/**
+ * A fault that begins so long after its strike did, or after the first fault of the strike began to
+ * be mended.
+ */
 export interface Blow {
   readonly fault: Fault;
   readonly afterMs: number;
@@ -17,26 +20,47 @@ export interface StrikeTerms {
   readonly withinMs: number;
 }
 
-/** A lease that runs out, and the barrier of its next holder, on a machine that has other work too. */
+/**
+ * A lease that runs out, and the barrier of its next holder, on a machine that has other work too.
+ */
 const TAKEOVER_MS = 8_000;
 
 type Borne = Omit<Disturbance, 'led'> & Pick<Fault, 'others' | 'hinders'>;
 
-/** Has them befall their victims. Resolves once each is over; rejects once each is over or the time is, where one could not be carried out. */
-export const strike = async (blows: Strike, { now, replicas, withinMs }: StrikeTerms): Promise<readonly Disturbance[]> => {
+/**
+ * Has them befall their victims. Resolves once each is over; rejects once each is over or the time
+ * is, where one could not be carried out.
+ */
+export const strike = async (
+  blows: Strike,
+  { now, replicas, withinMs }: StrikeTerms,
+): Promise<readonly Disturbance[]> => {
   let mend = (): void => undefined;
-  const mending = new Promise<void>((resolve) => { mend = resolve; });
-  const all = Promise.allSettled(blows.map(async (blow, n) => {
-    const begins = blow.since === 'mending' ? mending : Promise.resolve();
-    const onMending = n === 0 ? mend : (): void => undefined;
-    // Where the first one could not be carried out, the others do not wait for it for ever.
-    return await bear(blow, { now, begins, onMending }).finally(onMending);
-  }));
+  const mending = new Promise<void>((resolve) => {
+    mend = resolve;
+  });
+  const all = Promise.allSettled(
+    blows.map(async (blow, n) => {
+      const begins = blow.since === 'mending' ? mending : Promise.resolve();
+      const onMending = n === 0 ? mend : (): void => undefined;
+      // Where the first one could not be carried out, the others do not wait for it for ever.
+      return await bear(blow, { now, begins, onMending }).finally(onMending);
+    }),
+  );
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => { timer = setTimeout(() => { reject(new Error(`not mended within ${withinMs} ms: ${namesOf(blows)}`)); }, withinMs); });
-  const ends = await Promise.race([all, late]).finally(() => { clearTimeout(timer); });
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new Error(`not mended within ${withinMs} ms: ${namesOf(blows)}`));
+    }, withinMs);
+  });
+  const ends = await Promise.race([all, late]).finally(() => {
+    clearTimeout(timer);
+  });
   const borne = ends.map((end) => {
-    if (end.status === 'rejected') throw new Error(`a fault could not be carried out, of: ${namesOf(blows)}`, { cause: end.reason });
+    if (end.status === 'rejected')
+      throw new Error(`a fault could not be carried out, of: ${namesOf(blows)}`, {
+        cause: end.reason,
+      });
     return end.value;
   });
   return borne.map((one) => {
@@ -52,7 +76,10 @@ interface Course {
   readonly onMending: () => void;
 }
 
-const bear = async ({ fault, afterMs }: Blow, { now, begins, onMending }: Course): Promise<Borne> => {
+const bear = async (
+  { fault, afterMs }: Blow,
+  { now, begins, onMending }: Course,
+): Promise<Borne> => {
   await begins;
   await pause(afterMs);
   const from = now();
@@ -62,17 +89,39 @@ const bear = async ({ fault, afterMs }: Blow, { now, begins, onMending }: Course
   await fault.end();
   const { kind, victim, others, hinders, removes = [], edits, namespace } = fault;
   return {
-    kind, victim, others, from, to: now(), removed: removes,
-    ...(hinders === undefined ? {} : { hinders }), ...(edits ? { edited: edits } : {}), ...(namespace === undefined ? {} : { namespace }),
+    kind,
+    victim,
+    others,
+    from,
+    to: now(),
+    removed: removes,
+    ...(hinders === undefined ? {} : { hinders }),
+    ...(edits ? { edited: edits } : {}),
+    ...(namespace === undefined ? {} : { namespace }),
   };
 };
 
-/** Where faults that overlap leave no replica unhindered, nobody is there to take over before they are over. */
-const ledFrom = ({ others, from, to }: Borne, borne: readonly Borne[], replicas: number): Moment => {
-  const hindered = new Set(borne.filter((other) => other.from <= to && other.to >= from).flatMap((other) => other.hinders ?? []));
+/**
+ * Where faults that overlap leave no replica unhindered, nobody is there to take over before they
+ * are over.
+ */
+const ledFrom = (
+  { others, from, to }: Borne,
+  borne: readonly Borne[],
+  replicas: number,
+): Moment => {
+  const hindered = new Set(
+    borne
+      .filter((other) => other.from <= to && other.to >= from)
+      .flatMap((other) => other.hinders ?? []),
+  );
   return (others === 'wait' || hindered.size >= replicas ? to : from) + TAKEOVER_MS;
 };
 
-const namesOf = (blows: Strike): string => blows.map(({ fault }) => `${fault.kind} (${fault.victim})`).join(', ');
+const namesOf = (blows: Strike): string =>
+  blows.map(({ fault }) => `${fault.kind} (${fault.victim})`).join(', ');
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => { setTimeout(resolve, ms); });
+const pause = (ms: number): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });

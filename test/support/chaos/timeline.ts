@@ -10,12 +10,16 @@ export class Timeline {
 
   /** It was not there before. */
   earliest(revision: number): Moment {
-    return this.#sightings[this.#first(({ revision: seen }) => seen >= revision) - 1]?.asked ?? -Infinity;
+    return (
+      this.#sightings[this.#first(({ revision: seen }) => seen >= revision) - 1]?.asked ?? -Infinity
+    );
   }
 
   /** It was there from then on. */
   latest(revision: number): Moment {
-    return this.#sightings[this.#first(({ revision: seen }) => seen >= revision)]?.answered ?? Infinity;
+    return (
+      this.#sightings[this.#first(({ revision: seen }) => seen >= revision)]?.answered ?? Infinity
+    );
   }
 
   /** Every revision that came to be after the moment is higher. */
@@ -23,9 +27,15 @@ export class Timeline {
     return this.#sightings[this.#first(({ answered }) => answered > moment) - 1]?.revision ?? 0;
   }
 
-  /** Which revisions the store may have stood at, at some moment between the two: from the first to the last. */
+  /**
+   * Which revisions the store may have stood at, at some moment between the two: from the first to
+   * the last.
+   */
   between(from: Moment, to: Moment): { readonly first: number; readonly last: number } {
-    return { first: this.reachedBy(from), last: this.#sightings[this.#first(({ asked }) => asked >= to)]?.revision ?? Infinity };
+    return {
+      first: this.reachedBy(from),
+      last: this.#sightings[this.#first(({ asked }) => asked >= to)]?.revision ?? Infinity,
+    };
   }
 
   /** Of the first that satisfies; all after it do. */

@@ -2,8 +2,14 @@ import type { Rewind, StoreChange } from './history.ts';
 
 type Change = Omit<StoreChange, 'revision'>;
 
-/** The changes by which a store comes back to what it held: all of one revision, the one after the last that is lost. */
-export const undoing = (changes: readonly StoreChange[], { kept, lost }: Rewind): readonly StoreChange[] => {
+/**
+ * The changes by which a store comes back to what it held: all of one revision, the one after the
+ * last that is lost.
+ */
+export const undoing = (
+  changes: readonly StoreChange[],
+  { kept, lost }: Rewind,
+): readonly StoreChange[] => {
   const before = new Map<string, Change>();
   const touched = new Map<string, Change>();
   for (const change of changes) {
@@ -11,7 +17,11 @@ export const undoing = (changes: readonly StoreChange[], { kept, lost }: Rewind)
     if (change.revision <= kept) before.set(key, change);
     else if (change.revision <= lost) touched.set(key, change);
   }
-  return [...touched].map(([key, { state: _state, ...gone }]) => ({ ...(before.get(key) ?? gone), revision: lost + 1 }) as StoreChange);
+  return [...touched].map(
+    ([key, { state: _state, ...gone }]) =>
+      ({ ...(before.get(key) ?? gone), revision: lost + 1 }) as StoreChange,
+  );
 };
 
-export const keyOf = (change: Change & { readonly namespace?: string }): string => `${change.kind} ${change.namespace ?? ''}/${change.name}`;
+export const keyOf = (change: Change & { readonly namespace?: string }): string =>
+  `${change.kind} ${change.namespace ?? ''}/${change.name}`;

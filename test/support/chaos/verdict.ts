@@ -32,8 +32,13 @@ const PROMISES = {
   'quota equals the records': quotaEqualsRecords,
 } as const;
 
-/** What of the promises a run broke. Only what the evidence proves: where bounds of time overlap, nothing is said. */
+/**
+ * What of the promises a run broke. Only what the evidence proves: where bounds of time overlap,
+ * nothing is said.
+ */
 export const violationsOf = (evidence: Evidence): readonly Violation[] => {
   const seen = caseOf(evidence);
-  return Object.entries(PROMISES).flatMap(([promise, look]) => look(seen).map((what): Violation => ({ promise, what })));
+  return Object.entries(PROMISES).flatMap(([promise, look]) =>
+    look(seen).map((what): Violation => ({ promise, what })),
+  );
 };

@@ -14,11 +14,17 @@ export interface AlertRule {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-const RULES_FILE = fileURLToPath(new URL('../../../deploy/prometheus/alerts.yaml', import.meta.url));
+const RULES_FILE = fileURLToPath(
+  new URL('../../../deploy/prometheus/alerts.yaml', import.meta.url),
+);
 
 /** Those of deploy/prometheus/alerts.yaml. */
 export const alertRules = (): readonly AlertRule[] =>
-  (parse(readFileSync(RULES_FILE, 'utf8')) as { groups: readonly { rules: readonly AlertRule[] }[] }).groups.flatMap(({ rules }) => rules);
+  (
+    parse(readFileSync(RULES_FILE, 'utf8')) as {
+      groups: readonly { rules: readonly AlertRule[] }[];
+    }
+  ).groups.flatMap(({ rules }) => rules);
 
 /** What holds of each rule's own expression. */
 export class RuleBook {

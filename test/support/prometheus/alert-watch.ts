@@ -2,7 +2,10 @@ import { seriesOf } from '../exposition.ts';
 import { alertRules, RuleBook } from './alert-rules.ts';
 import { RecordedSeries } from './recorded-series.ts';
 
-/** By the name that Prometheus would have for it, as `instance`: what its GET /metrics says now. Rejects where it does not answer. */
+/**
+ * By the name that Prometheus would have for it, as `instance`: what its GET /metrics says now.
+ * Rejects where it does not answer.
+ */
 export type Scraped = Readonly<Record<string, () => Promise<string>>>;
 
 const ANSWER_MS = 10_000;
@@ -11,18 +14,23 @@ const INTERVAL_MS = 200;
 const QUIET_SECONDS = 3_600;
 
 /**
- * What a Prometheus would see of real daemons, and which of the rules' own expressions hold of it. It keeps what it scrapes; a
- * daemon that does not answer has no series from then on. How long an expression must hold (`for`) is left to promtool.
+ * What a Prometheus would see of real daemons, and which of the rules' own expressions hold of it.
+ * It keeps what it scrapes; a daemon that does not answer has no series from then on. How long an
+ * expression must hold (`for`) is left to promtool.
  */
 export class AlertWatch {
   readonly #daemons: Scraped;
   readonly #rules = new RuleBook();
-  readonly #asked = new Set(alertRules().flatMap(({ expr }) => expr.match(/\b[a-z]+_[a-z0-9_]+\b/g) ?? []));
+  readonly #asked = new Set(
+    alertRules().flatMap(({ expr }) => expr.match(/\b[a-z]+_[a-z0-9_]+\b/g) ?? []),
+  );
   readonly #series = new RecordedSeries();
   #skipped = 0;
   #last = Number.NEGATIVE_INFINITY;
 
-  constructor(daemons: Scraped) { this.#daemons = daemons; }
+  constructor(daemons: Scraped) {
+    this.#daemons = daemons;
+  }
 
   /** Whether the alert's expression holds of what all of them say now, and said before. */
   async look(alert: string): Promise<boolean> {
@@ -40,30 +48,54 @@ export class AlertWatch {
     await this.#until(async () => !(await this.look(alert)), { what: `${alert} clears`, withinMs });
   }
 
-  /** From here on it is an hour later for the rules: what was counted until now is in no range of theirs. */
+  /**
+   * From here on it is an hour later for the rules: what was counted until now is in no range of
+   * theirs.
+   */
   async anHourLater(): Promise<void> {
     this.#skipped += QUIET_SECONDS;
     await this.#scrape();
   }
 
-  async #until(isSo: () => Promise<boolean>, { what, withinMs }: { readonly what: string; readonly withinMs: number }): Promise<void> {
+  async #until(
+    isSo: () => Promise<boolean>,
+    { what, withinMs }: { readonly what: string; readonly withinMs: number },
+  ): Promise<void> {
     const deadline = performance.now() + withinMs;
     while (!(await isSo())) {
       if (performance.now() > deadline) throw new Error(`not within ${withinMs} ms: ${what}`);
-      await new Promise((resolve) => { setTimeout(resolve, INTERVAL_MS); });
+      await new Promise((resolve) => {
+        setTimeout(resolve, INTERVAL_MS);
+      });
     }
   }
 
   async #scrape(): Promise<void> {
-    const told = await Promise.all(Object.entries(this.#daemons).map(async ([instance, ask]) => ({ instance, text: await answerOf(ask) })));
+    const told = await Promise.all(
+      Object.entries(this.#daemons).map(async ([instance, ask]) => ({
+        instance,
+        text: await answerOf(ask),
+      })),
+    );
     this.#last = Math.max(performance.now() / 1_000 + this.#skipped, this.#last + 0.001);
-    for (const { instance, text } of told) this.#series.scraped(this.#last, { job: 'sandpool', instance }, text === undefined ? [] : seriesOf(text).all.filter(({ name }) => this.#asked.has(name)));
+    for (const { instance, text } of told)
+      this.#series.scraped(
+        this.#last,
+        { job: 'sandpool', instance },
+        text === undefined ? [] : seriesOf(text).all.filter(({ name }) => this.#asked.has(name)),
+      );
   }
 }
 
 /** Nothing where it does not answer in time, as Prometheus gives up too. */
 const answerOf = async (ask: () => Promise<string>): Promise<string | undefined> => {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => { timer = setTimeout(() => { resolve(undefined); }, ANSWER_MS); });
-  return await Promise.race([ask().catch(() => undefined), late]).finally(() => { clearTimeout(timer); });
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => {
+      resolve(undefined);
+    }, ANSWER_MS);
+  });
+  return await Promise.race([ask().catch(() => undefined), late]).finally(() => {
+    clearTimeout(timer);
+  });
 };

@@ -1,24 +1,56 @@
-/** What the alert rules are written in: of PromQL no more than they use. Whatever else is met is refused. */
+/**
+ * What the alert rules are written in: of PromQL no more than they use. Whatever else is met is
+ * refused.
+ */
 export type Expression =
   | { readonly kind: 'number'; readonly value: number }
-  | { readonly kind: 'selector'; readonly name: string; readonly matchers: readonly Matcher[]; readonly rangeSeconds?: number }
-  | { readonly kind: 'aggregate'; readonly by: readonly string[]; readonly operator: string; readonly of: Expression }
+  | {
+      readonly kind: 'selector';
+      readonly name: string;
+      readonly matchers: readonly Matcher[];
+      readonly rangeSeconds?: number;
+    }
+  | {
+      readonly kind: 'aggregate';
+      readonly by: readonly string[];
+      readonly operator: string;
+      readonly of: Expression;
+    }
   | { readonly kind: 'call'; readonly name: string; readonly given: readonly Expression[] }
-  | { readonly kind: 'binary'; readonly operator: string; readonly left: Expression; readonly right: Expression; readonly on?: readonly string[] };
+  | {
+      readonly kind: 'binary';
+      readonly operator: string;
+      readonly left: Expression;
+      readonly right: Expression;
+      readonly on?: readonly string[];
+    };
 
-export interface Matcher { readonly label: string; readonly matches: (value: string) => boolean }
+export interface Matcher {
+  readonly label: string;
+  readonly matches: (value: string) => boolean;
+}
 
-const TOKEN = /\s*(?:([a-zA-Z_:][a-zA-Z0-9_:]*)|"((?:[^"\\]|\\.)*)"|\[(\d+)([smh])\]|(\d+(?:\.\d+)?)|(==|=~|[-(){},=<>/+]))/gy;
+const TOKEN =
+  /\s*(?:([a-zA-Z_:][a-zA-Z0-9_:]*)|"((?:[^"\\]|\\.)*)"|\[(\d+)([smh])\]|(\d+(?:\.\d+)?)|(==|=~|[-(){},=<>/+]))/gy;
 const AGGREGATES = ['sum', 'max', 'min', 'count'];
 const CALLS = ['rate', 'increase', 'histogram_quantile', 'absent', 'last_over_time'];
 const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600 };
 /** From the loosest to the tightest. */
-const LEVELS: readonly (readonly string[])[] = [['or'], ['and', 'unless'], ['==', '>', '<'], ['+'], ['/']];
+const LEVELS: readonly (readonly string[])[] = [
+  ['or'],
+  ['and', 'unless'],
+  ['==', '>', '<'],
+  ['+'],
+  ['/'],
+];
 
 /** Throws where the text is no expression, or uses what no rule did so far. */
 export const parseExpression = (text: string): Expression => new Parser(text).whole();
 
-type Token = { readonly kind: 'name' | 'text' | 'range' | 'number' | 'sign'; readonly text: string };
+type Token = {
+  readonly kind: 'name' | 'text' | 'range' | 'number' | 'sign';
+  readonly text: string;
+};
 
 class Parser {
   readonly #text: string;
@@ -58,7 +90,10 @@ class Parser {
     }
     if (kind !== 'name') return this.#refuse();
     if (AGGREGATES.includes(text)) return this.#aggregate(text);
-    if (this.#peek() === '(') return CALLS.includes(text) ? { kind: 'call', name: text, given: this.#list(() => this.#level(0)) } : this.#refuse();
+    if (this.#peek() === '(')
+      return CALLS.includes(text)
+        ? { kind: 'call', name: text, given: this.#list(() => this.#level(0)) }
+        : this.#refuse();
     return this.#selector(text);
   }
 
@@ -80,7 +115,10 @@ class Parser {
         const wanted = this.#next().text;
         if (operator !== '=' && operator !== '=~') this.#refuse();
         const whole = new RegExp(`^(?:${wanted})$`);
-        matchers.push({ label, matches: operator === '=' ? (value) => value === wanted : (value) => whole.test(value) });
+        matchers.push({
+          label,
+          matches: operator === '=' ? (value) => value === wanted : (value) => whole.test(value),
+        });
       } while (this.#take(','));
       this.#expect('}');
     }
@@ -90,7 +128,9 @@ class Parser {
     return { kind: 'selector', name, matchers, rangeSeconds: Number(range.text) };
   }
 
-  #names(): readonly string[] { return this.#list(() => this.#next().text); }
+  #names(): readonly string[] {
+    return this.#list(() => this.#next().text);
+  }
 
   #list<T>(one: () => T): readonly T[] {
     this.#expect('(');
@@ -100,9 +140,15 @@ class Parser {
     return all;
   }
 
-  #peek(): string { return this.#tokens[this.#at]?.text ?? ''; }
-  #next(): Token { return this.#tokens[this.#at++] ?? this.#refuse(); }
-  #expect(text: string): void { if (!this.#take(text)) this.#refuse(); }
+  #peek(): string {
+    return this.#tokens[this.#at]?.text ?? '';
+  }
+  #next(): Token {
+    return this.#tokens[this.#at++] ?? this.#refuse();
+  }
+  #expect(text: string): void {
+    if (!this.#take(text)) this.#refuse();
+  }
 
   #take(text: string): boolean {
     if (this.#peek() !== text) return false;
@@ -110,7 +156,9 @@ class Parser {
     return true;
   }
 
-  #refuse(): never { throw new Error(`not understood at part ${this.#at}: ${this.#text}`); }
+  #refuse(): never {
+    throw new Error(`not understood at part ${this.#at}: ${this.#text}`);
+  }
 }
 
 const tokensOf = (text: string): readonly Token[] => {
@@ -120,10 +168,12 @@ const tokensOf = (text: string): readonly Token[] => {
     end += whole.length;
     if (name !== undefined) tokens.push({ kind: 'name', text: name });
     else if (quoted !== undefined) tokens.push({ kind: 'text', text: quoted });
-    else if (length !== undefined) tokens.push({ kind: 'range', text: String(Number(length) * (SECONDS[unit] ?? 0)) });
+    else if (length !== undefined)
+      tokens.push({ kind: 'range', text: String(Number(length) * (SECONDS[unit] ?? 0)) });
     else if (number !== undefined) tokens.push({ kind: 'number', text: number });
     else tokens.push({ kind: 'sign', text: sign ?? '' });
   }
-  if (text.slice(end).trim() !== '') throw new Error(`not understood from character ${end} on: ${text}`);
+  if (text.slice(end).trim() !== '')
+    throw new Error(`not understood from character ${end} on: ${text}`);
   return tokens;
 };

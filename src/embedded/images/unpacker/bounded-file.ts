@@ -4,10 +4,17 @@ import { ImageRefused } from './image-refused.ts';
 import { hasCode } from './has-code.ts';
 
 /** Opens a plain file without waiting, whatever it is. `what` names it in the refusal. */
-export const openPlainFile = async (path: string, what: string): Promise<{ readonly handle: FileHandle; readonly size: number }> => {
-  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY).catch((error: unknown) => {
+export const openPlainFile = async (
+  path: string,
+  what: string,
+): Promise<{ readonly handle: FileHandle; readonly size: number }> => {
+  const handle = await open(
+    path,
+    constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY,
+  ).catch((error: unknown) => {
     if (hasCode(error, 'ENOENT', 'ENOTDIR')) throw new ImageRefused(`${what} is missing`);
-    if (hasCode(error, 'EACCES', 'EPERM', 'ELOOP', 'ENXIO')) throw new ImageRefused(`${what} can not be read`);
+    if (hasCode(error, 'EACCES', 'EPERM', 'ELOOP', 'ENXIO'))
+      throw new ImageRefused(`${what} can not be read`);
     throw error;
   });
   const found = await handle.stat();
@@ -16,7 +23,10 @@ export const openPlainFile = async (path: string, what: string): Promise<{ reado
   throw new ImageRefused(`${what} is no plain file`);
 };
 
-/** The whole file. Throws ImageRefused where it is missing, no plain file, or larger than `limit` bytes. */
+/**
+ * The whole file. Throws ImageRefused where it is missing, no plain file, or larger than `limit`
+ * bytes.
+ */
 export const readBounded = async (path: string, what: string, limit: number): Promise<Buffer> => {
   const { handle, size } = await openPlainFile(path, what);
   try {

@@ -12,12 +12,16 @@ export const decompressionOf = (compression: Compression): Transform | undefined
   return compression === 'gzip' ? createGunzip({ chunkSize: CHUNK }) : zstdDecompression();
 };
 
-/** Not Node's own, from 22.15 on: of several frames (as pzstd makes them) it loses the later ones, and an end that is cut off passes. */
+/**
+ * Not Node's own, from 22.15 on: of several frames (as pzstd makes them) it loses the later ones,
+ * and an end that is cut off passes.
+ */
 const zstdDecompression = (): Transform => {
   let complete = true;
   const decompress = new Decompress((chunk, last) => {
     complete = last === true;
-    if (chunk.length > 0) transform.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+    if (chunk.length > 0)
+      transform.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
   });
   const attempt = (act: () => void, done: (error?: Error) => void): void => {
     try {
@@ -29,8 +33,15 @@ const zstdDecompression = (): Transform => {
     done();
   };
   const transform: Transform = new Transform({
-    transform: (chunk: Buffer, _, done) => attempt(() => { complete = false; decompress.push(chunk); }, done),
-    flush: (done) => attempt(() => { if (!complete) decompress.push(new Uint8Array(0), true); }, done),
+    transform: (chunk: Buffer, _, done) =>
+      attempt(() => {
+        complete = false;
+        decompress.push(chunk);
+      }, done),
+    flush: (done) =>
+      attempt(() => {
+        if (!complete) decompress.push(new Uint8Array(0), true);
+      }, done),
   });
   return transform;
 };

@@ -1,13 +1,23 @@
-import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, renameSync, writeFileSync, type Stats } from 'node:fs';
+import {
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  writeFileSync,
+  type Stats,
+} from 'node:fs';
 import { join } from 'node:path';
 import { ImageRefused } from './image-refused.ts';
 import { groupFor, passwdFor } from './image-user.ts';
 import type { ImageUser } from './orders.ts';
 
 /**
- * How a sandbox gets to see an image. Its root is a file system of the sandbox's own, onto which each folder at the top of
- * the image is bound, read-only; links there are made anew. So nothing in the image decides where /proc, /dev, /tmp and
- * the home folder are mounted, wherever its links lead, and the image need not have these folders.
+ * How a sandbox gets to see an image. Its root is a file system of the sandbox's own, onto which
+ * each folder at the top of the image is bound, read-only; links there are made anew. So nothing in
+ * the image decides where /proc, /dev, /tmp and the home folder are mounted, wherever its links
+ * lead, and the image need not have these folders.
  */
 
 /** Never the image's. */
@@ -25,38 +35,57 @@ export interface RootView {
   readonly taken: readonly string[];
 }
 
-/** Files of /etc that the sandbox has its own of; they lie in the folder `etc` that `writeOwnEtc` fills. */
+/**
+ * Files of /etc that the sandbox has its own of; they lie in the folder `etc` that `writeOwnEtc`
+ * fills.
+ */
 const OWN_ETC = ['passwd', 'group', 'hosts', 'hostname', 'resolv.conf'] as const;
 
 /** `root` is absolute. Throws ImageRefused where that can't be done. */
 export const viewOfRoot = (root: string, etc: string): RootView => {
   const names = namesIn(root);
-  const system = names.filter((name) => !OURS.has(name) && name !== HOMES && name !== 'etc').flatMap((name) => shownAt(join(root, name), `/${name}`));
-  const homes = isFolder(join(root, HOMES)) ? namesIn(join(root, HOMES)).filter((name) => name !== OWN_HOME) : [];
+  const system = names
+    .filter((name) => !OURS.has(name) && name !== HOMES && name !== 'etc')
+    .flatMap((name) => shownAt(join(root, name), `/${name}`));
+  const homes = isFolder(join(root, HOMES))
+    ? namesIn(join(root, HOMES)).filter((name) => name !== OWN_HOME)
+    : [];
   return {
     system: [
       ...system,
-      '--dir', `/${HOMES}`, ...homes.flatMap((name) => shownAt(join(root, HOMES, name), `/${HOMES}/${name}`)),
+      '--dir',
+      `/${HOMES}`,
+      ...homes.flatMap((name) => shownAt(join(root, HOMES, name), `/${HOMES}/${name}`)),
       ...etcOptions(root, etc),
     ],
     taken: [...new Set([...names.filter((name) => !OURS.has(name)), HOMES, 'etc', 'proc', 'dev'])],
   };
 };
 
-/** Where the image has them as plain files, so that they can be mounted there; where it has no /etc, all of them. */
+/**
+ * Where the image has them as plain files, so that they can be mounted there; where it has no /etc,
+ * all of them.
+ */
 const etcOptions = (root: string, etc: string): readonly string[] => {
   const has = isFolder(join(root, 'etc'));
   const files = OWN_ETC.filter((name) => !has || lstatOf(join(root, 'etc', name))?.isFile());
-  return [...(has ? ['--ro-bind', join(root, 'etc'), '/etc'] : ['--dir', '/etc']), ...files.flatMap((name) => ['--ro-bind', join(etc, name), `/etc/${name}`])];
+  return [
+    ...(has ? ['--ro-bind', join(root, 'etc'), '/etc'] : ['--dir', '/etc']),
+    ...files.flatMap((name) => ['--ro-bind', join(etc, name), `/etc/${name}`]),
+  ];
 };
 
-export const writeOwnEtc = (etc: string, user: ImageUser, image: { readonly passwd: string; readonly group: string }): void => {
+export const writeOwnEtc = (
+  etc: string,
+  user: ImageUser,
+  image: { readonly passwd: string; readonly group: string },
+): void => {
   mkdirSync(etc, { recursive: true, mode: 0o755 });
   const contents: Readonly<Record<(typeof OWN_ETC)[number], string>> = {
-    'passwd': passwdFor(user, image.passwd),
-    'group': groupFor(user, image.group),
-    'hosts': '127.0.0.1 localhost sandbox\n::1 localhost\n',
-    'hostname': 'sandbox\n',
+    passwd: passwdFor(user, image.passwd),
+    group: groupFor(user, image.group),
+    hosts: '127.0.0.1 localhost sandbox\n::1 localhost\n',
+    hostname: 'sandbox\n',
     'resolv.conf': '',
   };
   for (const name of OWN_ETC) {
@@ -66,7 +95,10 @@ export const writeOwnEtc = (etc: string, user: ImageUser, image: { readonly pass
   }
 };
 
-/** A file of the image's /etc; nothing where it is no plain file of a plain folder, which could lead out of the image. */
+/**
+ * A file of the image's /etc; nothing where it is no plain file of a plain folder, which could lead
+ * out of the image.
+ */
 export const readImageEtc = (root: string, name: 'passwd' | 'group'): string => {
   const path = join(root, 'etc', name);
   const found = isFolder(join(root, 'etc')) ? lstatOf(path) : undefined;
@@ -82,8 +114,10 @@ const shownAt = (path: string, place: string): readonly string[] => {
 
 const namesIn = (folder: string): readonly string[] => {
   const names = readdirSync(folder);
-  if (names.length > MAX_AT_TOP) throw new ImageRefused(`it has more than ${MAX_AT_TOP} names at the top, or in /home`);
-  if (names.some((name) => name.includes('\ufffd'))) throw new ImageRefused('it has a name at the top, or in /home, that is not UTF-8');
+  if (names.length > MAX_AT_TOP)
+    throw new ImageRefused(`it has more than ${MAX_AT_TOP} names at the top, or in /home`);
+  if (names.some((name) => name.includes('\ufffd')))
+    throw new ImageRefused('it has a name at the top, or in /home, that is not UTF-8');
   return names;
 };
 

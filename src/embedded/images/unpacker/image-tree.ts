@@ -1,11 +1,19 @@
 import { ImageRefused } from './image-refused.ts';
 import { shownName, type LayerEntry } from './layer-entry.ts';
 
-/** What is to be done to the folder that becomes the image's root, in order. Paths are relative to it. */
+/**
+ * What is to be done to the folder that becomes the image's root, in order. Paths are relative to
+ * it.
+ */
 export type Step =
   | { readonly kind: 'folder'; readonly path: string }
   /** Its content follows. */
-  | { readonly kind: 'file'; readonly path: string; readonly executable: boolean; readonly modifiedAt: number }
+  | {
+      readonly kind: 'file';
+      readonly path: string;
+      readonly executable: boolean;
+      readonly modifiedAt: number;
+    }
   | { readonly kind: 'link'; readonly path: string; readonly target: string }
   | { readonly kind: 'hard-link'; readonly path: string; readonly to: string }
   /** Whatever is there, with all below it. */
@@ -25,9 +33,9 @@ interface Leaf {
 type Node = Folder | Leaf;
 
 /**
- * The image as unpacked so far, in memory. It decides what each entry does, so that nothing is ever looked up on the disk:
- * what is written goes through folders alone that were made here. Layers from the lowest up; within one, the later entry
- * of a name stands.
+ * The image as unpacked so far, in memory. It decides what each entry does, so that nothing is ever
+ * looked up on the disk: what is written goes through folders alone that were made here. Layers
+ * from the lowest up; within one, the later entry of a name stands.
  */
 export class ImageTree {
   readonly #root: Folder = { kind: 'folder', layer: 0, children: new Map() };
@@ -51,15 +59,27 @@ export class ImageTree {
   /** Throws ImageRefused. */
   apply(entry: LayerEntry): readonly Step[] {
     this.#entries += 1;
-    if (this.#entries > this.#maxEntries) throw new ImageRefused(`it has more than ${this.#maxEntries} entries`);
+    if (this.#entries > this.#maxEntries)
+      throw new ImageRefused(`it has more than ${this.#maxEntries} entries`);
     switch (entry.kind) {
-      case 'nothing': return [];
-      case 'whiteout': return this.#whiteout(entry.path);
-      case 'opaque': return this.#opaque(entry.path);
-      case 'folder': return entry.path.length === 0 ? [] : this.#putFolder(entry.path);
-      case 'file': return this.#putLeaf(entry.path, { kind: 'file', layer: this.#layer, target: '' }, { ...entry, path: entry.path.join('/') });
-      case 'link': return this.#putLink(entry.path, entry.target);
-      case 'hard-link': return this.#putHardLink(entry.path, entry.to);
+      case 'nothing':
+        return [];
+      case 'whiteout':
+        return this.#whiteout(entry.path);
+      case 'opaque':
+        return this.#opaque(entry.path);
+      case 'folder':
+        return entry.path.length === 0 ? [] : this.#putFolder(entry.path);
+      case 'file':
+        return this.#putLeaf(
+          entry.path,
+          { kind: 'file', layer: this.#layer, target: '' },
+          { ...entry, path: entry.path.join('/') },
+        );
+      case 'link':
+        return this.#putLink(entry.path, entry.target);
+      case 'hard-link':
+        return this.#putHardLink(entry.path, entry.to);
     }
   }
 
@@ -82,7 +102,9 @@ export class ImageTree {
       const name = path[depth - 1]!; // depth is below the length
       let next = folder.children.get(name);
       if (next && next.kind !== 'folder') {
-        throw new ImageRefused(`${shownName(path.join('/'))} goes through ${shownName(path.slice(0, depth).join('/'))}, which is a ${next.kind}`);
+        throw new ImageRefused(
+          `${shownName(path.join('/'))} goes through ${shownName(path.slice(0, depth).join('/'))}, which is a ${next.kind}`,
+        );
       }
       if (!next) {
         next = { kind: 'folder', layer: this.#layer, children: new Map() };
@@ -116,20 +138,35 @@ export class ImageTree {
   }
 
   #putLink(path: readonly string[], target: string): readonly Step[] {
-    return this.#putLeaf(path, { kind: 'link', layer: this.#layer, target }, { kind: 'link', path: path.join('/'), target });
+    return this.#putLeaf(
+      path,
+      { kind: 'link', layer: this.#layer, target },
+      { kind: 'link', path: path.join('/'), target },
+    );
   }
 
   #putHardLink(path: readonly string[], to: readonly string[]): readonly Step[] {
     const shown = shownName(path.join('/'));
     for (let depth = 1; depth < to.length; depth += 1) {
-      if (this.kindOf(to.slice(0, depth)) === 'link') throw new ImageRefused(`the hard link ${shown} goes through ${shownName(to.slice(0, depth).join('/'))}, which is a link`);
+      if (this.kindOf(to.slice(0, depth)) === 'link')
+        throw new ImageRefused(
+          `the hard link ${shown} goes through ${shownName(to.slice(0, depth).join('/'))}, which is a link`,
+        );
     }
     const found = this.#find(to);
-    if (!found || found.kind === 'folder') throw new ImageRefused(`the hard link ${shown} leads to no file of the image: ${shownName(to.join('/'))}`);
+    if (!found || found.kind === 'folder')
+      throw new ImageRefused(
+        `the hard link ${shown} leads to no file of the image: ${shownName(to.join('/'))}`,
+      );
     if (path.join('/') === to.join('/')) return [];
-    if (to.join('/').startsWith(`${path.join('/')}/`)) throw new ImageRefused(`the hard link ${shown} would replace what it leads to`);
+    if (to.join('/').startsWith(`${path.join('/')}/`))
+      throw new ImageRefused(`the hard link ${shown} would replace what it leads to`);
     if (found.kind === 'link') return this.#putLink(path, found.target);
-    return this.#putLeaf(path, { kind: 'file', layer: this.#layer, target: '' }, { kind: 'hard-link', path: path.join('/'), to: to.join('/') });
+    return this.#putLeaf(
+      path,
+      { kind: 'file', layer: this.#layer, target: '' },
+      { kind: 'hard-link', path: path.join('/'), to: to.join('/') },
+    );
   }
 
   /** Only what lower layers have: a name that this layer gives stays. */
@@ -144,7 +181,9 @@ export class ImageTree {
   #opaque(path: readonly string[]): readonly Step[] {
     const folder = this.#find(path);
     if (folder?.kind !== 'folder') return [];
-    return [...folder.children].flatMap(([name, node]) => this.#hide(folder, name, node, [...path, name]));
+    return [...folder.children].flatMap(([name, node]) =>
+      this.#hide(folder, name, node, [...path, name]),
+    );
   }
 
   #hide(above: Folder, name: string, node: Node, path: readonly string[]): readonly Step[] {
@@ -152,9 +191,13 @@ export class ImageTree {
       above.children.delete(name);
       return [{ kind: 'remove', path: path.join('/') }];
     }
-    return node.kind === 'folder' ? [...node.children].flatMap(([child, below]) => this.#hide(node, child, below, [...path, child])) : [];
+    return node.kind === 'folder'
+      ? [...node.children].flatMap(([child, below]) =>
+          this.#hide(node, child, below, [...path, child]),
+        )
+      : [];
   }
 }
 
 const removal = (before: Node | undefined, path: readonly string[]): readonly Step[] =>
-  (before ? [{ kind: 'remove', path: path.join('/') }] : []);
+  before ? [{ kind: 'remove', path: path.join('/') }] : [];

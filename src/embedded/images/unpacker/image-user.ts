@@ -8,32 +8,47 @@ export const SANDBOX_HOME = '/home/sandbox';
 const MAX_ID = 2 ** 31 - 1;
 
 /**
- * Whom `USER[:GROUP]` of an image's configuration means, each a name or a number. Names are looked up in the image's own
- * passwd and group. Throws ImageRefused for a name that is not there.
+ * Whom `USER[:GROUP]` of an image's configuration means, each a name or a number. Names are looked
+ * up in the image's own passwd and group. Throws ImageRefused for a name that is not there.
  */
 export const imageUserOf = (text: string, passwd: string, group: string): ImageUser => {
   const [user = '', groupName] = text.split(':', 2);
   if (user === '' || user === 'root' || user === '0') return SANDBOX_USER;
-  const entry = rows(passwd).find(([name, , uid]) => name === user || (isNumber(user) && uid === user));
+  const entry = rows(passwd).find(
+    ([name, , uid]) => name === user || (isNumber(user) && uid === user),
+  );
   const uid = idOf(isNumber(user) ? user : entry?.[2], `the user ${JSON.stringify(user)}`);
   if (uid === 0) return SANDBOX_USER;
-  const gid = groupName === undefined || groupName === ''
-    ? idOf(entry?.[3] ?? String(uid), `the group of the user ${JSON.stringify(user)}`)
-    : idOf(isNumber(groupName) ? groupName : rows(group).find(([name]) => name === groupName)?.[2], `the group ${JSON.stringify(groupName)}`);
+  const gid =
+    groupName === undefined || groupName === ''
+      ? idOf(entry?.[3] ?? String(uid), `the group of the user ${JSON.stringify(user)}`)
+      : idOf(
+          isNumber(groupName) ? groupName : rows(group).find(([name]) => name === groupName)?.[2],
+          `the group ${JSON.stringify(groupName)}`,
+        );
   return { uid, gid: gid === 0 ? uid : gid, name: entry?.[0] ?? SANDBOX_USER.name };
 };
 
 /** The image's, with a line for the user of the sandbox where it has none. */
 export const passwdFor = ({ uid, gid, name }: ImageUser, passwd: string): string =>
-  withLine(passwd, rows(passwd).some((row) => row[2] === String(uid)), `${name}:x:${uid}:${gid}:${name}:${SANDBOX_HOME}:/bin/sh`);
+  withLine(
+    passwd,
+    rows(passwd).some((row) => row[2] === String(uid)),
+    `${name}:x:${uid}:${gid}:${name}:${SANDBOX_HOME}:/bin/sh`,
+  );
 
 export const groupFor = ({ gid, name }: ImageUser, group: string): string =>
-  withLine(group, rows(group).some((row) => row[2] === String(gid)), `${name}:x:${gid}:`);
+  withLine(
+    group,
+    rows(group).some((row) => row[2] === String(gid)),
+    `${name}:x:${gid}:`,
+  );
 
 const withLine = (text: string, present: boolean, line: string): string =>
-  (present ? text : `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${line}\n`);
+  present ? text : `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${line}\n`;
 
-const rows = (text: string): readonly (readonly string[])[] => text.split('\n').map((line) => line.split(':'));
+const rows = (text: string): readonly (readonly string[])[] =>
+  text.split('\n').map((line) => line.split(':'));
 
 const isNumber = (text: string): boolean => /^\d{1,10}$/.test(text);
 

@@ -1,10 +1,19 @@
 import type { Header } from 'tar-stream';
 import { ImageRefused } from './image-refused.ts';
 
-/** One entry of a layer's archive, as far as it means anything. Paths are names below the image's root. */
+/**
+ * One entry of a layer's archive, as far as it means anything. Paths are names below the image's
+ * root.
+ */
 export type LayerEntry =
   | { readonly kind: 'folder'; readonly path: readonly string[] }
-  | { readonly kind: 'file'; readonly path: readonly string[]; readonly size: number; readonly executable: boolean; readonly modifiedAt: number }
+  | {
+      readonly kind: 'file';
+      readonly path: readonly string[];
+      readonly size: number;
+      readonly executable: boolean;
+      readonly modifiedAt: number;
+    }
   | { readonly kind: 'link'; readonly path: readonly string[]; readonly target: string }
   | { readonly kind: 'hard-link'; readonly path: readonly string[]; readonly to: readonly string[] }
   /** Hides what lower layers have there. */
@@ -24,8 +33,9 @@ const OPAQUE = '.wh..wh..opq';
 const BOOKKEEPING = '.wh..wh.';
 
 /**
- * Reads a header of an archive that may be hostile. Throws ImageRefused for what an image must not hold: other kinds than
- * files, folders and links, names out of the root, sparse files, sizes that are none.
+ * Reads a header of an archive that may be hostile. Throws ImageRefused for what an image must not
+ * hold: other kinds than files, folders and links, names out of the root, sparse files, sizes that
+ * are none.
  */
 export const layerEntryOf = (header: Header): LayerEntry => {
   const path = pathOf(header.name, 'an entry');
@@ -34,21 +44,38 @@ export const layerEntryOf = (header: Header): LayerEntry => {
   if (sparse) throw new ImageRefused(`${shown} is a sparse file, which is not supported`);
   const size = sizeOf(header, shown);
   const type: string | null = header.type;
-  if (type !== 'file' && type !== 'contiguous-file' && size > 0) throw new ImageRefused(`${shown} is no file and has content`);
+  if (type !== 'file' && type !== 'contiguous-file' && size > 0)
+    throw new ImageRefused(`${shown} is no file and has content`);
   const last = path.at(-1);
   if (last?.startsWith(WHITEOUT)) return whiteoutOf(path, last, size);
   switch (type) {
-    case 'directory': return { kind: 'folder', path };
+    case 'directory':
+      return { kind: 'folder', path };
     case 'file':
     case 'contiguous-file':
       if (last === undefined) throw new ImageRefused('the root of the image is no folder');
-      return { kind: 'file', path, size, executable: (header.mode & 0o111) !== 0, modifiedAt: secondsOf(header) };
-    case 'symlink': return { kind: 'link', path: named(path), target: targetOf(header.linkname, path, shown) };
-    case 'link': return { kind: 'hard-link', path: named(path), to: named(pathOf(header.linkname, `the target of the hard link ${shown}`)) };
+      return {
+        kind: 'file',
+        path,
+        size,
+        executable: (header.mode & 0o111) !== 0,
+        modifiedAt: secondsOf(header),
+      };
+    case 'symlink':
+      return { kind: 'link', path: named(path), target: targetOf(header.linkname, path, shown) };
+    case 'link':
+      return {
+        kind: 'hard-link',
+        path: named(path),
+        to: named(pathOf(header.linkname, `the target of the hard link ${shown}`)),
+      };
     case 'character-device':
-    case 'block-device': throw new ImageRefused(`${shown} is a device`);
-    case 'fifo': throw new ImageRefused(`${shown} is a named pipe`);
-    default: throw new ImageRefused(`${shown} is of a kind that is not supported`);
+    case 'block-device':
+      throw new ImageRefused(`${shown} is a device`);
+    case 'fifo':
+      throw new ImageRefused(`${shown} is a named pipe`);
+    default:
+      throw new ImageRefused(`${shown} is of a kind that is not supported`);
   }
 };
 
@@ -64,25 +91,36 @@ const named = (path: readonly string[]): readonly string[] => {
 /** The library gives null for an empty target of a link. */
 const pathOf = (name: string | null | undefined, what: string): readonly string[] => {
   if (!name) throw new ImageRefused(`${what} has no name`);
-  if (name.startsWith('/')) throw new ImageRefused(`${what} has an absolute name: ${shownName(name)}`);
-  if (name.includes('\ufffd') || name.includes('\0')) throw new ImageRefused(`${what} has a name that is not UTF-8: ${shownName(name)}`);
-  if (Buffer.byteLength(name) > MAX_PATH_BYTES) throw new ImageRefused(`${what} has a name of more than ${MAX_PATH_BYTES} bytes: ${shownName(name)}`);
+  if (name.startsWith('/'))
+    throw new ImageRefused(`${what} has an absolute name: ${shownName(name)}`);
+  if (name.includes('\ufffd') || name.includes('\0'))
+    throw new ImageRefused(`${what} has a name that is not UTF-8: ${shownName(name)}`);
+  if (Buffer.byteLength(name) > MAX_PATH_BYTES)
+    throw new ImageRefused(
+      `${what} has a name of more than ${MAX_PATH_BYTES} bytes: ${shownName(name)}`,
+    );
   const path = name.split('/').filter((part) => part !== '' && part !== '.');
   if (path.includes('..')) throw new ImageRefused(`${what} has a name with ..: ${shownName(name)}`);
-  if (path.length > MAX_DEPTH) throw new ImageRefused(`${what} lies more than ${MAX_DEPTH} folders deep: ${shownName(name)}`);
-  if (path.some((part) => Buffer.byteLength(part) > MAX_NAME_BYTES)) throw new ImageRefused(`${what} has a name of more than ${MAX_NAME_BYTES} bytes: ${shownName(name)}`);
+  if (path.length > MAX_DEPTH)
+    throw new ImageRefused(`${what} lies more than ${MAX_DEPTH} folders deep: ${shownName(name)}`);
+  if (path.some((part) => Buffer.byteLength(part) > MAX_NAME_BYTES))
+    throw new ImageRefused(
+      `${what} has a name of more than ${MAX_NAME_BYTES} bytes: ${shownName(name)}`,
+    );
   return path;
 };
 
 const sizeOf = (header: Header, shown: string): number => {
   const { size } = header;
   const told = paxOf(header)['size'];
-  if (!Number.isSafeInteger(size) || size < 0 || (told !== undefined && !/^\d{1,15}$/.test(told))) throw new ImageRefused(`${shown} has a size that is none`);
+  if (!Number.isSafeInteger(size) || size < 0 || (told !== undefined && !/^\d{1,15}$/.test(told)))
+    throw new ImageRefused(`${shown} has a size that is none`);
   return size;
 };
 
 /** The extended header's records: what the library read is text under names. */
-const paxOf = ({ pax }: Header): Readonly<Record<string, string>> => (pax ?? {}) as Record<string, string>;
+const paxOf = ({ pax }: Header): Readonly<Record<string, string>> =>
+  (pax ?? {}) as Record<string, string>;
 
 const secondsOf = (header: Header): number => {
   const told = paxOf(header)['mtime'];
@@ -90,16 +128,22 @@ const secondsOf = (header: Header): number => {
   return Number.isFinite(seconds) && seconds >= 0 && seconds < 2 ** 33 ? seconds : 0;
 };
 
-/** An absolute one is followed inside the sandbox, from its own root; one that climbs above that root was made to get out. */
+/**
+ * An absolute one is followed inside the sandbox, from its own root; one that climbs above that
+ * root was made to get out.
+ */
 const targetOf = (target: string, path: readonly string[], shown: string): string => {
   if (!target) throw new ImageRefused(`the link ${shown} leads nowhere`);
-  if (Buffer.byteLength(target) > MAX_TARGET_BYTES) throw new ImageRefused(`the link ${shown} has a target of more than ${MAX_TARGET_BYTES} bytes`);
-  if (target.includes('\ufffd') || target.includes('\0')) throw new ImageRefused(`the link ${shown} has a target that is not UTF-8`);
+  if (Buffer.byteLength(target) > MAX_TARGET_BYTES)
+    throw new ImageRefused(`the link ${shown} has a target of more than ${MAX_TARGET_BYTES} bytes`);
+  if (target.includes('\ufffd') || target.includes('\0'))
+    throw new ImageRefused(`the link ${shown} has a target that is not UTF-8`);
   let depth = target.startsWith('/') ? 0 : path.length - 1;
   for (const part of target.split('/')) {
     if (part === '..') depth -= 1;
     else if (part !== '' && part !== '.') depth += 1;
-    if (depth < 0) throw new ImageRefused(`the link ${shown} leads out of the image: ${shownName(target)}`);
+    if (depth < 0)
+      throw new ImageRefused(`the link ${shown} leads out of the image: ${shownName(target)}`);
   }
   return target;
 };
@@ -110,6 +154,7 @@ const whiteoutOf = (path: readonly string[], last: string, size: number): LayerE
   if (last === OPAQUE) return { kind: 'opaque', path: folder };
   if (last.startsWith(BOOKKEEPING)) return { kind: 'nothing' };
   const hidden = last.slice(WHITEOUT.length);
-  if (hidden === '' || hidden === '.' || hidden === '..') throw new ImageRefused(`${shownName(path.join('/'))} hides nothing that can be named`);
+  if (hidden === '' || hidden === '.' || hidden === '..')
+    throw new ImageRefused(`${shownName(path.join('/'))} hides nothing that can be named`);
   return { kind: 'whiteout', path: [...folder, hidden] };
 };

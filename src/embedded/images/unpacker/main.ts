@@ -4,8 +4,9 @@ import type { UnpackerMessage, UnpackOrder } from './orders.ts';
 import { makeDurable, prepareImage } from './prepare-image.ts';
 
 /**
- * The unpacker's process: one order on stdin, lines of JSON on stdout. It is apart from the daemon because archives are
- * much work and may be hostile; whoever starts it lets it write to the folder of unpacked images alone.
+ * The unpacker's process: one order on stdin, lines of JSON on stdout. It is apart from the daemon
+ * because archives are much work and may be hostile; whoever starts it lets it write to the folder
+ * of unpacked images alone.
  */
 
 const PROGRESS_MS = 500;
@@ -38,5 +39,9 @@ process.title = 'sandpool-unpacker';
 // What is made gets exactly the modes that are asked for.
 process.umask(0o022);
 await main().catch((error: unknown) => {
-  say({ type: 'failed', reason: reasonOf(error), detail: error instanceof Error ? error.stack ?? error.message : String(error) });
+  say({
+    type: 'failed',
+    reason: reasonOf(error),
+    detail: error instanceof Error ? (error.stack ?? error.message) : String(error),
+  });
 });

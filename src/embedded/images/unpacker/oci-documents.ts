@@ -1,6 +1,9 @@
 import { z } from 'zod';
 
-/** The JSON documents of an image layout (OCI image-spec 1.1, and Docker's equal ones), as far as they are used. */
+/**
+ * The JSON documents of an image layout (OCI image-spec 1.1, and Docker's equal ones), as far as
+ * they are used.
+ */
 
 const MAX_LAYERS = 256;
 
@@ -10,7 +13,9 @@ const DescriptorSchema = z.object({
   digest,
   size: z.number().int().min(0).max(Number.MAX_SAFE_INTEGER),
   annotations: z.record(z.string(), z.string()).nullish(),
-  platform: z.object({ architecture: z.string(), os: z.string(), variant: z.string().optional() }).nullish(),
+  platform: z
+    .object({ architecture: z.string(), os: z.string(), variant: z.string().optional() })
+    .nullish(),
 });
 export type Descriptor = z.infer<typeof DescriptorSchema>;
 
@@ -29,7 +34,11 @@ export const ManifestSchema = z.object({
   layers: z.array(DescriptorSchema).max(MAX_LAYERS),
 });
 
-const text = (max: number) => z.string().max(max).refine((value) => !value.includes('\0'), 'must not hold a NUL');
+const text = (max: number) =>
+  z
+    .string()
+    .max(max)
+    .refine((value) => !value.includes('\0'), 'must not hold a NUL');
 const command = z.array(text(65_536)).max(256).nullish();
 
 export const ConfigSchema = z.object({
@@ -37,13 +46,15 @@ export const ConfigSchema = z.object({
   os: z.string(),
   variant: z.string().optional(),
   rootfs: z.object({ type: z.literal('layers'), diff_ids: z.array(digest).max(MAX_LAYERS) }),
-  config: z.object({
-    User: text(256).nullish(),
-    Env: z.array(text(65_536)).max(512).nullish(),
-    Entrypoint: command,
-    Cmd: command,
-    WorkingDir: text(1_024).nullish(),
-  }).nullish(),
+  config: z
+    .object({
+      User: text(256).nullish(),
+      Env: z.array(text(65_536)).max(512).nullish(),
+      Entrypoint: command,
+      Cmd: command,
+      WorkingDir: text(1_024).nullish(),
+    })
+    .nullish(),
 });
 export type ImageConfigDocument = z.infer<typeof ConfigSchema>;
 

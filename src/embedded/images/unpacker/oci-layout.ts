@@ -6,8 +6,16 @@ import { readBounded } from './bounded-file.ts';
 import type { Compression } from './decompression.ts';
 import { ImageRefused } from './image-refused.ts';
 import {
-  CONFIG_TYPES, ConfigSchema, INDEX_TYPES, IndexSchema, LAYER_TYPES, LayoutSchema, MANIFEST_TYPES, ManifestSchema,
-  type Descriptor, type ImageConfigDocument,
+  CONFIG_TYPES,
+  ConfigSchema,
+  INDEX_TYPES,
+  IndexSchema,
+  LAYER_TYPES,
+  LayoutSchema,
+  MANIFEST_TYPES,
+  ManifestSchema,
+  type Descriptor,
+  type ImageConfigDocument,
 } from './oci-documents.ts';
 
 export interface LayerBlob {
@@ -19,7 +27,10 @@ export interface LayerBlob {
   readonly diffId: string;
 }
 
-/** One image of a layout. Its documents are as their digests say; of the layers nothing was read yet. */
+/**
+ * One image of a layout. Its documents are as their digests say; of the layers nothing was read
+ * yet.
+ */
 export interface OciImage {
   /** Of the manifest: it stands for all the image holds. */
   readonly digest: string;
@@ -36,71 +47,154 @@ const MAX_DOCUMENT_BYTES = 4 << 20;
 const MAX_INDEX_DEPTH = 3;
 const REF_NAME = 'org.opencontainers.image.ref.name';
 
-export const thisPlatform = (): Platform =>
-  ({ os: 'linux', architecture: { x64: 'amd64', ia32: '386' }[process.arch as string] ?? process.arch });
+export const thisPlatform = (): Platform => ({
+  os: 'linux',
+  architecture: { x64: 'amd64', ia32: '386' }[process.arch as string] ?? process.arch,
+});
 
-/** Finds the image that is asked for: by tag, by digest, or the only one there. Throws ImageRefused. */
-export const readOciImage = async (layout: string, wanted: { readonly tag?: string; readonly digest?: string }, platform: Platform): Promise<OciImage> => {
-  if (!(await stat(layout).catch(() => undefined))?.isDirectory()) throw new ImageRefused('there is no such layout');
-  parse(LayoutSchema, await readBounded(join(layout, 'oci-layout'), 'oci-layout', MAX_DOCUMENT_BYTES), 'oci-layout');
-  const index = parse(IndexSchema, await readBounded(join(layout, 'index.json'), 'index.json', MAX_DOCUMENT_BYTES), 'index.json');
+/**
+ * Finds the image that is asked for: by tag, by digest, or the only one there. Throws ImageRefused.
+ */
+export const readOciImage = async (
+  layout: string,
+  wanted: { readonly tag?: string; readonly digest?: string },
+  platform: Platform,
+): Promise<OciImage> => {
+  if (!(await stat(layout).catch(() => undefined))?.isDirectory())
+    throw new ImageRefused('there is no such layout');
+  parse(
+    LayoutSchema,
+    await readBounded(join(layout, 'oci-layout'), 'oci-layout', MAX_DOCUMENT_BYTES),
+    'oci-layout',
+  );
+  const index = parse(
+    IndexSchema,
+    await readBounded(join(layout, 'index.json'), 'index.json', MAX_DOCUMENT_BYTES),
+    'index.json',
+  );
   const descriptor = await descend(layout, choose(index.manifests, wanted, platform), platform);
-  const manifest = parse(ManifestSchema, await readBlob(layout, descriptor, 'the manifest'), 'the manifest');
-  if (!CONFIG_TYPES.has(manifest.config.mediaType)) throw new ImageRefused(`it holds no image to run, but ${shown(manifest.config.mediaType)}`);
-  const config = parse(ConfigSchema, await readBlob(layout, manifest.config, 'the configuration'), 'the configuration');
+  const manifest = parse(
+    ManifestSchema,
+    await readBlob(layout, descriptor, 'the manifest'),
+    'the manifest',
+  );
+  if (!CONFIG_TYPES.has(manifest.config.mediaType))
+    throw new ImageRefused(`it holds no image to run, but ${shown(manifest.config.mediaType)}`);
+  const config = parse(
+    ConfigSchema,
+    await readBlob(layout, manifest.config, 'the configuration'),
+    'the configuration',
+  );
   if (config.os !== platform.os || config.architecture !== platform.architecture) {
-    throw new ImageRefused(`it is for ${shown(`${config.os}/${config.architecture}`)}, and this machine is ${platform.os}/${platform.architecture}`);
+    throw new ImageRefused(
+      `it is for ${shown(`${config.os}/${config.architecture}`)}, and this machine is ${platform.os}/${platform.architecture}`,
+    );
   }
   const diffIds = config.rootfs.diff_ids;
-  if (diffIds.length !== manifest.layers.length) throw new ImageRefused(`it has ${manifest.layers.length} layers, and digests of ${diffIds.length}`);
-  return { digest: descriptor.digest, config, layers: manifest.layers.map((layer, at) => layerBlob(layout, layer, diffIds[at] ?? '', at)) };
+  if (diffIds.length !== manifest.layers.length)
+    throw new ImageRefused(
+      `it has ${manifest.layers.length} layers, and digests of ${diffIds.length}`,
+    );
+  return {
+    digest: descriptor.digest,
+    config,
+    layers: manifest.layers.map((layer, at) => layerBlob(layout, layer, diffIds[at] ?? '', at)),
+  };
 };
 
 const layerBlob = (layout: string, layer: Descriptor, diffId: string, at: number): LayerBlob => {
   const compression = LAYER_TYPES.get(layer.mediaType);
-  if (!compression) throw new ImageRefused(`layer ${at + 1} is of the type ${shown(layer.mediaType)}, which is not supported`);
-  return { path: blobPath(layout, layer.digest), digest: layer.digest, size: layer.size, compression, diffId };
+  if (!compression)
+    throw new ImageRefused(
+      `layer ${at + 1} is of the type ${shown(layer.mediaType)}, which is not supported`,
+    );
+  return {
+    path: blobPath(layout, layer.digest),
+    digest: layer.digest,
+    size: layer.size,
+    compression,
+    diffId,
+  };
 };
 
-/** Among those of the name, one for this machine; one that names no platform is taken at its word later. */
-const choose = (all: readonly Descriptor[], wanted: { readonly tag?: string; readonly digest?: string }, platform: Platform): Descriptor => {
-  const named = all.filter(({ digest, annotations }) =>
-    (wanted.digest === undefined || digest === wanted.digest) && (wanted.tag === undefined || annotations?.[REF_NAME] === wanted.tag));
+/**
+ * Among those of the name, one for this machine; one that names no platform is taken at its word
+ * later.
+ */
+const choose = (
+  all: readonly Descriptor[],
+  wanted: { readonly tag?: string; readonly digest?: string },
+  platform: Platform,
+): Descriptor => {
+  const named = all.filter(
+    ({ digest, annotations }) =>
+      (wanted.digest === undefined || digest === wanted.digest) &&
+      (wanted.tag === undefined || annotations?.[REF_NAME] === wanted.tag),
+  );
   if (named.length === 0) {
     const { tag, digest } = wanted;
-    throw new ImageRefused(tag === undefined && digest === undefined ? 'the layout holds no image' : `the layout holds no image ${tag ?? digest}${tagsOf(all)}`);
+    throw new ImageRefused(
+      tag === undefined && digest === undefined
+        ? 'the layout holds no image'
+        : `the layout holds no image ${tag ?? digest}${tagsOf(all)}`,
+    );
   }
-  const fitting = named.filter(({ platform: its }) => !its || (its.os === platform.os && its.architecture === platform.architecture));
-  if (fitting.length === 0) throw new ImageRefused(`it has none for this machine, ${platform.os}/${platform.architecture}`);
+  const fitting = named.filter(
+    ({ platform: its }) =>
+      !its || (its.os === platform.os && its.architecture === platform.architecture),
+  );
+  if (fitting.length === 0)
+    throw new ImageRefused(`it has none for this machine, ${platform.os}/${platform.architecture}`);
   const distinct = new Set(fitting.map(({ digest }) => digest)).size;
-  const latest = distinct > 1 ? fitting.find(({ annotations }) => annotations?.[REF_NAME] === 'latest') : undefined;
-  if (distinct > 1 && wanted.tag === undefined && !latest) throw new ImageRefused(`the layout holds several images, so a tag is needed${tagsOf(all)}`);
+  const latest =
+    distinct > 1
+      ? fitting.find(({ annotations }) => annotations?.[REF_NAME] === 'latest')
+      : undefined;
+  if (distinct > 1 && wanted.tag === undefined && !latest)
+    throw new ImageRefused(`the layout holds several images, so a tag is needed${tagsOf(all)}`);
   return latest ?? fitting[0]!; // not empty
 };
 
 const tagsOf = (all: readonly Descriptor[]): string => {
   const tags = [...new Set(all.flatMap(({ annotations }) => annotations?.[REF_NAME] ?? []))];
-  return tags.length === 0 ? '' : `; it has ${tags.slice(0, 8).map(shown).join(', ')}${tags.length > 8 ? ' and more' : ''}`;
+  return tags.length === 0
+    ? ''
+    : `; it has ${tags.slice(0, 8).map(shown).join(', ')}${tags.length > 8 ? ' and more' : ''}`;
 };
 
 /** From an index to the manifest in it. */
-const descend = async (layout: string, descriptor: Descriptor, platform: Platform, depth = 0): Promise<Descriptor> => {
+const descend = async (
+  layout: string,
+  descriptor: Descriptor,
+  platform: Platform,
+  depth = 0,
+): Promise<Descriptor> => {
   if (MANIFEST_TYPES.has(descriptor.mediaType)) return descriptor;
-  if (!INDEX_TYPES.has(descriptor.mediaType)) throw new ImageRefused(`it is of the type ${shown(descriptor.mediaType)}, which is not supported`);
+  if (!INDEX_TYPES.has(descriptor.mediaType))
+    throw new ImageRefused(
+      `it is of the type ${shown(descriptor.mediaType)}, which is not supported`,
+    );
   if (depth >= MAX_INDEX_DEPTH) throw new ImageRefused('its index leads from one to the next');
   const index = parse(IndexSchema, await readBlob(layout, descriptor, 'the index'), 'the index');
   return descend(layout, choose(index.manifests, {}, platform), platform, depth + 1);
 };
 
-const readBlob = async (layout: string, { digest, size }: Descriptor, what: string): Promise<Buffer> => {
+const readBlob = async (
+  layout: string,
+  { digest, size }: Descriptor,
+  what: string,
+): Promise<Buffer> => {
   const bytes = await readBounded(blobPath(layout, digest), what, MAX_DOCUMENT_BYTES);
-  if (bytes.length !== size) throw new ImageRefused(`${what} has ${bytes.length} bytes, and ${size} are promised`);
-  if (`sha256:${createHash('sha256').update(bytes).digest('hex')}` !== digest) throw new ImageRefused(`${what} is not what its digest says`);
+  if (bytes.length !== size)
+    throw new ImageRefused(`${what} has ${bytes.length} bytes, and ${size} are promised`);
+  if (`sha256:${createHash('sha256').update(bytes).digest('hex')}` !== digest)
+    throw new ImageRefused(`${what} is not what its digest says`);
   return bytes;
 };
 
 /** `digest` is checked: it holds no slash. */
-const blobPath = (layout: string, digest: string): string => join(layout, 'blobs', 'sha256', digest.slice('sha256:'.length));
+const blobPath = (layout: string, digest: string): string =>
+  join(layout, 'blobs', 'sha256', digest.slice('sha256:'.length));
 
 const parse = <T>(schema: z.ZodType<T>, bytes: Buffer, what: string): T => {
   let tree: unknown;
@@ -115,4 +209,5 @@ const parse = <T>(schema: z.ZodType<T>, bytes: Buffer, what: string): T => {
   throw new ImageRefused(`${what}: ${issue?.path.join('.') ?? ''} ${issue?.message ?? ''}`);
 };
 
-const shown = (text: string): string => JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);
+const shown = (text: string): string =>
+  JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);

@@ -1,4 +1,7 @@
-/** What the daemon and the unpacker, a process of its own, say to each other: one order on stdin, lines of JSON on stdout. */
+/**
+ * What the daemon and the unpacker, a process of its own, say to each other: one order on stdin,
+ * lines of JSON on stdout.
+ */
 
 export interface UnpackOrder {
   readonly kind: 'dir' | 'oci';
@@ -44,7 +47,13 @@ export interface ImageConfig {
 
 export type UnpackerMessage =
   /** Bytes of compressed layers read so far. At least one in a few seconds. */
-  | { readonly type: 'progress'; readonly layer: number; readonly layers: number; readonly bytes: number; readonly total: number }
+  | {
+      readonly type: 'progress';
+      readonly layer: number;
+      readonly layers: number;
+      readonly bytes: number;
+      readonly total: number;
+    }
   /** `unpacked`: it was not there before. */
   | { readonly type: 'ready'; readonly image: PreparedImage; readonly unpacked: boolean }
   /** `detail` may name paths of the host, `reason` does not. */

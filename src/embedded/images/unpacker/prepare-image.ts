@@ -21,18 +21,27 @@ const MAX_FACTS_BYTES = 64 << 20;
 const DURABLE = 'durable';
 
 interface Facts extends Pick<PreparedImage, 'user' | 'config'> {
-  /** When it was unpacked. Until it is durable it counts in that one alone: a power cut may have left anything of it. */
+  /**
+   * When it was unpacked. Until it is durable it counts in that one alone: a power cut may have
+   * left anything of it.
+   */
   readonly bootId: string;
 }
 
 /**
- * Makes an image ready for sandboxes, under `folder` and the image's key. It is there as a whole or not at all: it is put
- * together in `staging` and then renamed. `makeDurable` keeps it over a reboot. Throws ImageRefused where the image is at fault.
+ * Makes an image ready for sandboxes, under `folder` and the image's key. It is there as a whole or
+ * not at all: it is put together in `staging` and then renamed. `makeDurable` keeps it over a
+ * reboot. Throws ImageRefused where the image is at fault.
  */
-export const prepareImage = async (order: UnpackOrder, say: (progress: UnpackProgress) => void): Promise<{ readonly image: PreparedImage; readonly unpacked: boolean }> => {
+export const prepareImage = async (
+  order: UnpackOrder,
+  say: (progress: UnpackProgress) => void,
+): Promise<{ readonly image: PreparedImage; readonly unpacked: boolean }> => {
   mkdirSync(order.staging, { mode: 0o755 });
   try {
-    return order.kind === 'dir' ? { image: prepareFolder(order), unpacked: false } : await prepareLayout(order, say);
+    return order.kind === 'dir'
+      ? { image: prepareFolder(order), unpacked: false }
+      : await prepareLayout(order, say);
   } finally {
     rmSync(order.staging, { recursive: true, force: true });
   }
@@ -42,36 +51,56 @@ export const prepareImage = async (order: UnpackOrder, say: (progress: UnpackPro
 const prepareFolder = (order: UnpackOrder): PreparedImage => {
   const key = order.key ?? '';
   const etc = join(order.folder, key, 'etc');
-  writeOwnEtc(etc, SANDBOX_USER, { passwd: readImageEtc(order.source, 'passwd'), group: readImageEtc(order.source, 'group') });
+  writeOwnEtc(etc, SANDBOX_USER, {
+    passwd: readImageEtc(order.source, 'passwd'),
+    group: readImageEtc(order.source, 'group'),
+  });
   const { system, taken } = viewOfRoot(order.source, etc);
   return { key, system, taken, user: SANDBOX_USER, config: { env: {}, entrypoint: [], cmd: [] } };
 };
 
-const prepareLayout = async (order: UnpackOrder, say: (progress: UnpackProgress) => void): Promise<{ readonly image: PreparedImage; readonly unpacked: boolean }> => {
+const prepareLayout = async (
+  order: UnpackOrder,
+  say: (progress: UnpackProgress) => void,
+): Promise<{ readonly image: PreparedImage; readonly unpacked: boolean }> => {
   const found = await readOciImage(order.source, order, thisPlatform());
   const key = found.digest.replace(':', '-');
   const home = join(order.folder, key);
-  const ready = ({ user, config }: Facts): PreparedImage => ({ key, ...viewOfRoot(join(home, 'root'), join(home, 'etc')), user, config });
+  const ready = ({ user, config }: Facts): PreparedImage => ({
+    key,
+    ...viewOfRoot(join(home, 'root'), join(home, 'etc')),
+    user,
+    config,
+  });
   const before = await readFacts(home);
   if (before) return { image: ready(before), unpacked: false };
   const config = configOf(found.config);
   const tree = await unpackInto(order, found, say);
   finishRoot(join(order.staging, 'root'), tree, config.workingDir);
-  const [passwd, group] = [readImageEtc(join(order.staging, 'root'), 'passwd'), readImageEtc(join(order.staging, 'root'), 'group')];
+  const [passwd, group] = [
+    readImageEtc(join(order.staging, 'root'), 'passwd'),
+    readImageEtc(join(order.staging, 'root'), 'group'),
+  ];
   const user = imageUserOf(found.config.config?.User ?? '', passwd, group);
   writeOwnEtc(join(order.staging, 'etc'), user, { passwd, group });
-  viewOfRoot(join(order.staging, 'root'), join(order.staging, 'etc')); // refuses while nothing is settled
+  // refuses while nothing is settled
+  viewOfRoot(join(order.staging, 'root'), join(order.staging, 'etc'));
   const facts: Facts = { user, config, bootId: bootId() };
   writeFileSync(join(order.staging, FACTS), JSON.stringify(facts), { mode: 0o644 });
   settle(order.staging, home);
   return { image: ready(facts), unpacked: true };
 };
 
-/** Of an image that is there; one that a power cut may have spoilt is cleared away, since no sandbox lives that uses it. */
+/**
+ * Of an image that is there; one that a power cut may have spoilt is cleared away, since no sandbox
+ * lives that uses it.
+ */
 const readFacts = async (home: string): Promise<Facts | undefined> => {
   if (!existsSync(home)) return undefined;
   try {
-    const facts = JSON.parse(String(await readBounded(join(home, FACTS), FACTS, MAX_FACTS_BYTES))) as Facts;
+    const facts = JSON.parse(
+      String(await readBounded(join(home, FACTS), FACTS, MAX_FACTS_BYTES)),
+    ) as Facts;
     if (existsSync(join(home, DURABLE)) || facts.bootId === bootId()) return facts;
   } catch {
     // Spoilt.
@@ -90,7 +119,11 @@ export const makeDurable = (folder: string, key: string): void => {
 
 const bootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
 
-const unpackInto = async (order: UnpackOrder, { layers }: OciImage, say: (progress: UnpackProgress) => void): Promise<ImageTree> => {
+const unpackInto = async (
+  order: UnpackOrder,
+  { layers }: OciImage,
+  say: (progress: UnpackProgress) => void,
+): Promise<ImageTree> => {
   const root = join(order.staging, 'root');
   mkdirSync(root, { mode: 0o755 });
   const tree = new ImageTree(MAX_ENTRIES);
@@ -103,7 +136,10 @@ const unpackInto = async (order: UnpackOrder, { layers }: OciImage, say: (progre
   }
 };
 
-/** What sandboxes expect of every image: plain files to mount their own upon, and the working folder. */
+/**
+ * What sandboxes expect of every image: plain files to mount their own upon, and the working
+ * folder.
+ */
 const finishRoot = (root: string, tree: ImageTree, workingDir: string | undefined): void => {
   const steps = ['passwd', 'group', 'hosts', 'hostname', 'resolv.conf'].flatMap((name) => {
     const kind = tree.kindOf(['etc']) === 'folder' ? tree.kindOf(['etc', name]) : 'file';
@@ -116,19 +152,26 @@ const finishRoot = (root: string, tree: ImageTree, workingDir: string | undefine
   const parts = (workingDir ?? '/').split('/').filter((part) => part !== '');
   const depth = parts.findIndex((_, at) => tree.kindOf(parts.slice(0, at + 1)) !== 'folder');
   // Below a link or a file nothing is made: that the folder is absent shows when the sandbox starts.
-  if (depth > 0 && tree.kindOf(parts.slice(0, depth + 1)) === 'absent') mkdirSync(join(root, ...parts), { recursive: true, mode: 0o755 });
+  if (depth > 0 && tree.kindOf(parts.slice(0, depth + 1)) === 'absent')
+    mkdirSync(join(root, ...parts), { recursive: true, mode: 0o755 });
 };
 
 /** Throws ImageRefused. */
 const configOf = ({ config }: ImageConfigDocument): ImageConfig => {
   const workingDir = config?.WorkingDir || undefined;
-  if (workingDir !== undefined && (!workingDir.startsWith('/') || workingDir.split('/').includes('..'))) throw new ImageRefused('its WorkingDir is no absolute path without ..');
+  if (
+    workingDir !== undefined &&
+    (!workingDir.startsWith('/') || workingDir.split('/').includes('..'))
+  )
+    throw new ImageRefused('its WorkingDir is no absolute path without ..');
   return {
-    env: Object.fromEntries((config?.Env ?? []).map((pair) => {
-      const at = pair.indexOf('=');
-      if (at < 1) throw new ImageRefused('its Env has an entry that is not NAME=VALUE');
-      return [pair.slice(0, at), pair.slice(at + 1)];
-    })),
+    env: Object.fromEntries(
+      (config?.Env ?? []).map((pair) => {
+        const at = pair.indexOf('=');
+        if (at < 1) throw new ImageRefused('its Env has an entry that is not NAME=VALUE');
+        return [pair.slice(0, at), pair.slice(at + 1)];
+      }),
+    ),
     entrypoint: config?.Entrypoint ?? [],
     cmd: config?.Cmd ?? [],
     ...(workingDir === undefined ? {} : { workingDir: posix.normalize(workingDir) }),

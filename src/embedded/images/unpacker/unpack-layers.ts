@@ -27,12 +27,14 @@ const MAX_RATIO = 250;
 const RATIO_FROM_BYTES = 256 << 20;
 
 /**
- * Applies layers in order, each checked while it goes by: the blob's size and digest, the archive's digest. A layer's
- * last word comes after it was written, so whoever calls throws away what was written when this rejects. Rejects with
- * ImageRefused, or with an error of the system.
+ * Applies layers in order, each checked while it goes by: the blob's size and digest, the archive's
+ * digest. A layer's last word comes after it was written, so whoever calls throws away what was
+ * written when this rejects. Rejects with ImageRefused, or with an error of the system.
  */
 export const unpackLayers = async (
-  layers: readonly LayerBlob[], into: { readonly tree: ImageTree; readonly writer: Writer; readonly limits: UnpackLimits }, say: (progress: UnpackProgress) => void,
+  layers: readonly LayerBlob[],
+  into: { readonly tree: ImageTree; readonly writer: Writer; readonly limits: UnpackLimits },
+  say: (progress: UnpackProgress) => void,
 ): Promise<void> => {
   const total = layers.reduce((sum, { size }) => sum + size, 0);
   let read = 0;
@@ -42,11 +44,18 @@ export const unpackLayers = async (
     const name = `layer ${at + 1}`;
     try {
       await applyLayer(layer, into, {
-        read: (bytes) => { read += bytes; say({ layer: at + 1, layers: layers.length, bytes: read, total }); },
+        read: (bytes) => {
+          read += bytes;
+          say({ layer: at + 1, layers: layers.length, bytes: read, total });
+        },
         unpacked: (bytes, ofLayer) => {
           unpacked += bytes;
-          if (unpacked > into.limits.maxBytes) throw new ImageRefused(`unpacked it has more than ${into.limits.maxBytes} bytes`);
-          if (ofLayer > RATIO_FROM_BYTES && ofLayer > layer.size * MAX_RATIO) throw new ImageRefused(`unpacked it is more than ${MAX_RATIO} times as large as packed`);
+          if (unpacked > into.limits.maxBytes)
+            throw new ImageRefused(`unpacked it has more than ${into.limits.maxBytes} bytes`);
+          if (ofLayer > RATIO_FROM_BYTES && ofLayer > layer.size * MAX_RATIO)
+            throw new ImageRefused(
+              `unpacked it is more than ${MAX_RATIO} times as large as packed`,
+            );
         },
       });
     } catch (error) {
@@ -62,12 +71,19 @@ interface Counters {
   unpacked(bytes: number, ofLayer: number): void;
 }
 
-const applyLayer = async (layer: LayerBlob, into: { readonly tree: ImageTree; readonly writer: Writer }, counters: Counters): Promise<void> => {
+const applyLayer = async (
+  layer: LayerBlob,
+  into: { readonly tree: ImageTree; readonly writer: Writer },
+  counters: Counters,
+): Promise<void> => {
   const blob = createHash('sha256');
   const archive = createHash('sha256');
   const reader = new ArchiveReader(into.tree, into.writer);
   let size = 0;
-  const packed = blobOf(layer, (chunk) => { blob.update(chunk); counters.read(chunk.length); });
+  const packed = blobOf(layer, (chunk) => {
+    blob.update(chunk);
+    counters.read(chunk.length);
+  });
   for await (const chunk of decompressed(packed, layer.compression)) {
     size += chunk.length;
     counters.unpacked(chunk.length, size);
@@ -75,16 +91,24 @@ const applyLayer = async (layer: LayerBlob, into: { readonly tree: ImageTree; re
     await reader.take(chunk);
   }
   await reader.end();
-  if (`sha256:${blob.digest('hex')}` !== layer.digest) throw new ImageRefused('its blob is not what its digest says');
-  if (`sha256:${archive.digest('hex')}` !== layer.diffId) throw new ImageRefused('its archive is not what its digest in the configuration says');
+  if (`sha256:${blob.digest('hex')}` !== layer.digest)
+    throw new ImageRefused('its blob is not what its digest says');
+  if (`sha256:${archive.digest('hex')}` !== layer.diffId)
+    throw new ImageRefused('its archive is not what its digest in the configuration says');
 };
 
 async function* blobOf(layer: LayerBlob, tap: (chunk: Buffer) => void): AsyncGenerator<Buffer> {
   const { handle, size } = await openPlainFile(layer.path, 'its blob');
   try {
-    if (size !== layer.size) throw new ImageRefused(`its blob has ${size} bytes, and ${layer.size} are promised`);
+    if (size !== layer.size)
+      throw new ImageRefused(`its blob has ${size} bytes, and ${layer.size} are promised`);
     for (let at = 0; at < size;) {
-      const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafe(READ_CHUNK), 0, Math.min(READ_CHUNK, size - at), at);
+      const { buffer, bytesRead } = await handle.read(
+        Buffer.allocUnsafe(READ_CHUNK),
+        0,
+        Math.min(READ_CHUNK, size - at),
+        at,
+      );
       if (bytesRead === 0) throw new ImageRefused('its blob became shorter');
       at += bytesRead;
       tap(buffer.subarray(0, bytesRead));
@@ -95,7 +119,10 @@ async function* blobOf(layer: LayerBlob, tap: (chunk: Buffer) => void): AsyncGen
   }
 }
 
-async function* decompressed(packed: AsyncGenerator<Buffer>, compression: Compression): AsyncGenerator<Buffer> {
+async function* decompressed(
+  packed: AsyncGenerator<Buffer>,
+  compression: Compression,
+): AsyncGenerator<Buffer> {
   const inflate = decompressionOf(compression);
   if (!inflate) return yield* packed;
   const fed = pipeline(packed, inflate);
@@ -113,7 +140,10 @@ async function* decompressed(packed: AsyncGenerator<Buffer>, compression: Compre
 
 const isOfTheSystem = (error: unknown): boolean => error instanceof Error && 'syscall' in error;
 
-/** One archive, taken in pieces: its entries go to the tree, and what the tree decides to the writer. */
+/**
+ * One archive, taken in pieces: its entries go to the tree, and what the tree decides to the
+ * writer.
+ */
 class ArchiveReader {
   readonly #tree: ImageTree;
   readonly #writer: Writer;
@@ -127,8 +157,12 @@ class ArchiveReader {
     this.#extract.on('entry', (...found) => this.#entry(...found));
     this.#finished = new Promise((resolve, reject) => {
       this.#extract.once('finish', () => resolve());
-      this.#extract.on('error', (error) => reject(this.#failure ?? new ImageRefused(`it is no tar archive: ${error.message}`)));
-      this.#extract.once('close', () => reject(this.#failure ?? new ImageRefused('it is no tar archive')));
+      this.#extract.on('error', (error) =>
+        reject(this.#failure ?? new ImageRefused(`it is no tar archive: ${error.message}`)),
+      );
+      this.#extract.once('close', () =>
+        reject(this.#failure ?? new ImageRefused('it is no tar archive')),
+      );
     });
     this.#finished.catch(() => {});
   }
@@ -136,7 +170,12 @@ class ArchiveReader {
   async take(chunk: Buffer): Promise<void> {
     await this.#writer.room();
     if (!this.#extract.write(chunk)) {
-      await Promise.race([this.#finished, new Promise<void>((resolve) => { this.#extract.once('drain', () => resolve()); })]);
+      await Promise.race([
+        this.#finished,
+        new Promise<void>((resolve) => {
+          this.#extract.once('drain', () => resolve());
+        }),
+      ]);
     }
     if (this.#failure) throw this.#failure;
   }
@@ -159,7 +198,9 @@ class ArchiveReader {
       this.#extract.destroy(this.#failure);
       return;
     }
-    content.on('data', (chunk) => { if (isFile && chunk instanceof Uint8Array) this.#writer.content(chunk); });
+    content.on('data', (chunk) => {
+      if (isFile && chunk instanceof Uint8Array) this.#writer.content(chunk);
+    });
     content.once('end', () => {
       if (isFile) this.#writer.endFile();
       next();

@@ -1,12 +1,21 @@
-import { closeSync, futimesSync, linkSync, mkdirSync, openSync, rmSync, symlinkSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  futimesSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  rmSync,
+  symlinkSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Batch, Write, Written } from './writer.ts';
 
 /**
- * Carries out what `ImageTree` decided, below one folder. Nothing is written through a link, since every folder on the way
- * was made here. Everyone may read what is made and nobody but its owner write it; owners and special bits of the archive
- * mean nothing.
+ * Carries out what `ImageTree` decided, below one folder. Nothing is written through a link, since
+ * every folder on the way was made here. Everyone may read what is made and nobody but its owner
+ * write it; owners and special bits of the archive mean nothing.
  */
 
 const root: string = workerData;
@@ -17,12 +26,27 @@ const carryOut = (write: Write, bytes: Uint8Array, at: number): number => {
     case 'content':
       writeAll(bytes.subarray(at, at + write.length));
       return at + write.length;
-    case 'end': endFile(); break;
-    case 'file': open = { fd: openSync(join(root, write.path), 'wx', write.executable ? 0o755 : 0o644), modifiedAt: write.modifiedAt }; break;
-    case 'folder': mkdirSync(join(root, write.path), 0o755); break;
-    case 'link': symlinkSync(write.target, join(root, write.path)); break;
-    case 'hard-link': linkSync(join(root, write.to), join(root, write.path)); break;
-    case 'remove': rmSync(join(root, write.path), { recursive: true }); break;
+    case 'end':
+      endFile();
+      break;
+    case 'file':
+      open = {
+        fd: openSync(join(root, write.path), 'wx', write.executable ? 0o755 : 0o644),
+        modifiedAt: write.modifiedAt,
+      };
+      break;
+    case 'folder':
+      mkdirSync(join(root, write.path), 0o755);
+      break;
+    case 'link':
+      symlinkSync(write.target, join(root, write.path));
+      break;
+    case 'hard-link':
+      linkSync(join(root, write.to), join(root, write.path));
+      break;
+    case 'remove':
+      rmSync(join(root, write.path), { recursive: true });
+      break;
   }
   return at;
 };

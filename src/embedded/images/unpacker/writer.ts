@@ -2,8 +2,14 @@ import { Worker } from 'node:worker_threads';
 import { threadModule } from '../../../lib/thread-module.ts';
 import type { Step } from './image-tree.ts';
 
-/** What the writing thread does, in order; `content` is the next so many bytes of the batch, for the file that is open. */
-export type Write = Step | { readonly kind: 'content'; readonly length: number } | { readonly kind: 'end' };
+/**
+ * What the writing thread does, in order; `content` is the next so many bytes of the batch, for the
+ * file that is open.
+ */
+export type Write =
+  | Step
+  | { readonly kind: 'content'; readonly length: number }
+  | { readonly kind: 'end' };
 
 export interface Batch {
   readonly writes: readonly Write[];
@@ -20,8 +26,8 @@ const BATCH_WRITES = 512;
 const MAX_UNDER_WAY = 4;
 
 /**
- * Writes below one folder, in a thread of its own, so that reading and decompressing go on meanwhile. At most a few
- * batches are under way: `room` waits for them.
+ * Writes below one folder, in a thread of its own, so that reading and decompressing go on
+ * meanwhile. At most a few batches are under way: `room` waits for them.
  */
 export class Writer {
   readonly #worker: Worker;
@@ -33,7 +39,10 @@ export class Writer {
   #wake: () => void = () => {};
 
   constructor(root: string) {
-    this.#worker = new Worker(threadModule('./writer-thread', import.meta.url), { name: 'writer', workerData: root });
+    this.#worker = new Worker(threadModule('./writer-thread', import.meta.url), {
+      name: 'writer',
+      workerData: root,
+    });
     this.#worker.on('message', ({ failed }: Written) => {
       this.#underWay -= 1;
       if (failed) this.#fail(Object.assign(new Error(failed.message), { code: failed.code }));
@@ -108,6 +117,8 @@ export class Writer {
   }
 
   async #change(): Promise<void> {
-    await new Promise<void>((resolve) => { this.#wake = resolve; });
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+    });
   }
 }

@@ -1,13 +1,19 @@
 import type { FaultProxy } from '../../fault-proxy.ts';
 import type { Fault } from './fault.ts';
 
-/** `slow`: every byte late. `cut`: reset again and again. `answers cut`: what is asked arrives, its answer never. `half-open`: nothing moves. */
+/**
+ * `slow`: every byte late. `cut`: reset again and again. `answers cut`: what is asked arrives, its
+ * answer never. `half-open`: nothing moves.
+ */
 export type LinkTrouble = 'slow' | 'cut' | 'answers cut' | 'half-open';
 
 const DELAY_MS = 400;
 const CUT_EVERY_MS = 300;
 
-/** The link of one replica to the API server or to Redis. The replica may hold its leases all the while, and be unable to write. */
+/**
+ * The link of one replica to the API server or to Redis. The replica may hold its leases all the
+ * while, and be unable to write.
+ */
 export class BadLink implements Fault {
   readonly kind: string;
   readonly victim: string;
@@ -18,8 +24,28 @@ export class BadLink implements Fault {
   readonly #trouble: LinkTrouble;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(proxy: FaultProxy, { trouble, victim, hinders, lastsMs }: { readonly trouble: LinkTrouble; readonly victim: string; readonly hinders: number; readonly lastsMs: number }) {
-    [this.#proxy, this.#trouble, this.kind, this.victim, this.hinders, this.lastsMs] = [proxy, trouble, `link ${trouble}`, victim, hinders, lastsMs];
+  constructor(
+    proxy: FaultProxy,
+    {
+      trouble,
+      victim,
+      hinders,
+      lastsMs,
+    }: {
+      readonly trouble: LinkTrouble;
+      readonly victim: string;
+      readonly hinders: number;
+      readonly lastsMs: number;
+    },
+  ) {
+    [this.#proxy, this.#trouble, this.kind, this.victim, this.hinders, this.lastsMs] = [
+      proxy,
+      trouble,
+      `link ${trouble}`,
+      victim,
+      hinders,
+      lastsMs,
+    ];
   }
 
   async begin(): Promise<void> {
@@ -28,7 +54,9 @@ export class BadLink implements Fault {
     if (this.#trouble === 'half-open') this.#proxy.state = 'hold';
     if (this.#trouble === 'cut') {
       this.#proxy.cut();
-      this.#timer = setInterval(() => { this.#proxy.cut(); }, CUT_EVERY_MS);
+      this.#timer = setInterval(() => {
+        this.#proxy.cut();
+      }, CUT_EVERY_MS);
     }
   }
 

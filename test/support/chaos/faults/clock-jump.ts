@@ -3,27 +3,46 @@ import { join } from 'node:path';
 import { watchedFolder } from '../../../../local-cluster/watched-folder.ts';
 import type { Fault } from './fault.ts';
 
-const LIBRARY = readdirSync('/usr/lib').map((folder) => `/usr/lib/${folder}/faketime/libfaketime.so.1`).find((file) => existsSync(file));
+const LIBRARY = readdirSync('/usr/lib')
+  .map((folder) => `/usr/lib/${folder}/faketime/libfaketime.so.1`)
+  .find((file) => existsSync(file));
 
-export const noFakeTime = LIBRARY === undefined ? 'needs libfaketime: script/bootstrap --tests installs it' : undefined;
+export const noFakeTime =
+  LIBRARY === undefined ? 'needs libfaketime: script/bootstrap --tests installs it' : undefined;
 
-/** The wall clock of a process that is started with `env`: it can be set off by so many seconds. The monotonic one goes on as it is. */
+/**
+ * The wall clock of a process that is started with `env`: it can be set off by so many seconds. The
+ * monotonic one goes on as it is.
+ */
 export class FakeClock {
   readonly #folder = watchedFolder('clock');
 
-  constructor() { this.set(0); }
+  constructor() {
+    this.set(0);
+  }
 
   get env(): Readonly<Record<string, string>> {
     if (LIBRARY === undefined) throw new Error(noFakeTime);
-    return { LD_PRELOAD: LIBRARY, FAKETIME_TIMESTAMP_FILE: this.#file, FAKETIME_CACHE_DURATION: '1', FAKETIME_DONT_FAKE_MONOTONIC: '1' };
+    return {
+      LD_PRELOAD: LIBRARY,
+      FAKETIME_TIMESTAMP_FILE: this.#file,
+      FAKETIME_CACHE_DURATION: '1',
+      FAKETIME_DONT_FAKE_MONOTONIC: '1',
+    };
   }
 
   /** Takes effect within a second or so. */
-  set(offsetSeconds: number): void { writeFileSync(this.#file, `${offsetSeconds < 0 ? '' : '+'}${offsetSeconds}\n`); }
+  set(offsetSeconds: number): void {
+    writeFileSync(this.#file, `${offsetSeconds < 0 ? '' : '+'}${offsetSeconds}\n`);
+  }
 
-  remove(): void { rmSync(this.#folder, { recursive: true, force: true }); }
+  remove(): void {
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
 
-  get #file(): string { return join(this.#folder, 'offset'); }
+  get #file(): string {
+    return join(this.#folder, 'offset');
+  }
 }
 
 export class ClockJump implements Fault {
@@ -34,10 +53,21 @@ export class ClockJump implements Fault {
   readonly #clock: FakeClock;
   readonly #seconds: number;
 
-  constructor(clock: FakeClock, { victim, seconds, lastsMs }: { readonly victim: string; readonly seconds: number; readonly lastsMs: number }) {
+  constructor(
+    clock: FakeClock,
+    {
+      victim,
+      seconds,
+      lastsMs,
+    }: { readonly victim: string; readonly seconds: number; readonly lastsMs: number },
+  ) {
     [this.#clock, this.victim, this.#seconds, this.lastsMs] = [clock, victim, seconds, lastsMs];
   }
 
-  async begin(): Promise<void> { this.#clock.set(this.#seconds); }
-  async end(): Promise<void> { this.#clock.set(0); }
+  async begin(): Promise<void> {
+    this.#clock.set(this.#seconds);
+  }
+  async end(): Promise<void> {
+    this.#clock.set(0);
+  }
 }

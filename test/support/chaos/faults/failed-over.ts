@@ -17,15 +17,22 @@ export class FailedOver implements Fault {
   readonly #lacksMs: number;
 
   /** `lacksMs`: how much of what was written last it lacks; `lastsMs`: how long there is none. */
-  constructor(redis: Replaceable, { lacksMs, lastsMs }: { readonly lacksMs: number; readonly lastsMs: number }) {
+  constructor(
+    redis: Replaceable,
+    { lacksMs, lastsMs }: { readonly lacksMs: number; readonly lastsMs: number },
+  ) {
     [this.#redis, this.#lacksMs, this.lastsMs] = [redis, lacksMs, lastsMs];
   }
 
   async begin(): Promise<void> {
     this.#redis.keepCopy();
-    await new Promise((resolve) => { setTimeout(resolve, this.#lacksMs); });
+    await new Promise((resolve) => {
+      setTimeout(resolve, this.#lacksMs);
+    });
     await this.#redis.kill();
   }
 
-  async end(): Promise<void> { await this.#redis.restartFromCopy(); }
+  async end(): Promise<void> {
+    await this.#redis.restartFromCopy();
+  }
 }

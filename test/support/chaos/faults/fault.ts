@@ -1,4 +1,7 @@
-/** Something that goes wrong and is mended again. `end` resolves once the victim is itself again; both may be called once, in order. */
+/**
+ * Something that goes wrong and is mended again. `end` resolves once the victim is itself again;
+ * both may be called once, in order.
+ */
 export interface Fault {
   readonly kind: string;
   /** What it befalls; no other fault may have it meanwhile. */

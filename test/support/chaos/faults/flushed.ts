@@ -1,6 +1,8 @@
 import type { Fault } from './fault.ts';
 
-export interface Flushable { flushall(): Promise<unknown> }
+export interface Flushable {
+  flushall(): Promise<unknown>;
+}
 
 /** Redis loses everything, and has nothing to say about it. */
 export class Flushed implements Fault {
@@ -10,8 +12,12 @@ export class Flushed implements Fault {
   readonly lastsMs = 0;
   readonly #redis: Flushable;
 
-  constructor(redis: Flushable) { this.#redis = redis; }
+  constructor(redis: Flushable) {
+    this.#redis = redis;
+  }
 
-  async begin(): Promise<void> { await this.#redis.flushall(); }
+  async begin(): Promise<void> {
+    await this.#redis.flushall();
+  }
   async end(): Promise<void> {}
 }

@@ -1,7 +1,10 @@
 const WITHIN_MS = 90_000;
 const AGAIN_MS = 500;
 
-/** What somebody wants done by the API server, repeated while that is away, or slow; rejects as the last attempt did. */
+/**
+ * What somebody wants done by the API server, repeated while that is away, or slow; rejects as the
+ * last attempt did.
+ */
 export const insist = async <T>(attempt: () => Promise<T>): Promise<T> => {
   const deadline = performance.now() + WITHIN_MS;
   for (;;) {
@@ -10,6 +13,8 @@ export const insist = async <T>(attempt: () => Promise<T>): Promise<T> => {
     } catch (error) {
       if (performance.now() > deadline) throw error;
     }
-    await new Promise((resolve) => { setTimeout(resolve, AGAIN_MS); });
+    await new Promise((resolve) => {
+      setTimeout(resolve, AGAIN_MS);
+    });
   }
 };

@@ -31,9 +31,13 @@ export class KilledInFill implements Fault {
     const { resize, leader, replicas, afterMs } = this.#fill;
     this.hinders = await leader();
     await resize();
-    await new Promise((resolve) => { setTimeout(resolve, afterMs); });
+    await new Promise((resolve) => {
+      setTimeout(resolve, afterMs);
+    });
     await replicas[this.hinders]?.kill();
   }
 
-  async end(): Promise<void> { await this.#fill.replicas[this.hinders]?.restart(); }
+  async end(): Promise<void> {
+    await this.#fill.replicas[this.hinders]?.restart();
+  }
 }

@@ -6,7 +6,10 @@ export interface Mortal {
   restart(): Promise<void>;
 }
 
-/** What befalls a process, and whom that keeps from leading; `victim` where there are several of its kind. */
+/**
+ * What befalls a process, and whom that keeps from leading; `victim` where there are several of its
+ * kind.
+ */
 export interface Ordeal extends Pick<Fault, 'others' | 'hinders' | 'lastsMs'> {
   readonly what: string;
   readonly victim?: string;
@@ -21,10 +24,20 @@ export class Killed implements Fault {
   readonly #process: Mortal;
 
   constructor(process: Mortal, { what, victim = what, others, hinders, lastsMs }: Ordeal) {
-    [this.#process, this.kind, this.victim, this.others, this.lastsMs] = [process, `kill ${what}`, victim, others, lastsMs];
+    [this.#process, this.kind, this.victim, this.others, this.lastsMs] = [
+      process,
+      `kill ${what}`,
+      victim,
+      others,
+      lastsMs,
+    ];
     if (hinders !== undefined) this.hinders = hinders;
   }
 
-  async begin(): Promise<void> { await this.#process.kill(); }
-  async end(): Promise<void> { await this.#process.restart(); }
+  async begin(): Promise<void> {
+    await this.#process.kill();
+  }
+  async end(): Promise<void> {
+    await this.#process.restart();
+  }
 }

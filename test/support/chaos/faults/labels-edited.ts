@@ -16,7 +16,9 @@ export interface Edit {
 /** Of what one hand edits. */
 const MOST_EDITED = 3;
 
-/** Somebody takes the label off Pods, or records, by which the daemon finds them, and puts it back. */
+/**
+ * Somebody takes the label off Pods, or records, by which the daemon finds them, and puts it back.
+ */
 export class LabelsEdited implements Fault {
   readonly kind: string;
   readonly victim: string;
@@ -35,9 +37,15 @@ export class LabelsEdited implements Fault {
 
   async begin(): Promise<void> {
     const { resource, namespace, dice } = this.#edit;
-    const text = await insist(() => this.#cluster.kubectl('get', resource, '-n', namespace, '-l', POOL_LABEL, '-o', 'json'));
-    const { items } = JSON.parse(text) as { readonly items: readonly { readonly metadata: Meta }[] };
-    const there = items.map(({ metadata }) => metadata).filter(({ deletionTimestamp }) => deletionTimestamp === undefined);
+    const text = await insist(() =>
+      this.#cluster.kubectl('get', resource, '-n', namespace, '-l', POOL_LABEL, '-o', 'json'),
+    );
+    const { items } = JSON.parse(text) as {
+      readonly items: readonly { readonly metadata: Meta }[];
+    };
+    const there = items
+      .map(({ metadata }) => metadata)
+      .filter(({ deletionTimestamp }) => deletionTimestamp === undefined);
     for (let left = 1 + dice.below(MOST_EDITED); left > 0 && there.length > 0; left -= 1) {
       for (const { name, labels } of there.splice(dice.below(there.length), 1)) {
         this.#labels.set(name, labels[POOL_LABEL] ?? '');
@@ -58,9 +66,11 @@ export class LabelsEdited implements Fault {
     const label = async (): Promise<void> => {
       await this.#cluster.kubectl('label', resource, name, '-n', namespace, '--overwrite', change);
     };
-    await insist(() => label().catch((error: unknown) => {
-      if (!String(error).includes('NotFound')) throw error;
-    }));
+    await insist(() =>
+      label().catch((error: unknown) => {
+        if (!String(error).includes('NotFound')) throw error;
+      }),
+    );
   }
 }
 

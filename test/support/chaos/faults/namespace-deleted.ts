@@ -20,16 +20,31 @@ export class NamespaceDeleted implements Fault {
   readonly #tenancy: Tenancy;
 
   constructor(cluster: Pick<Cluster, 'kubectl'>, tenancy: Tenancy) {
-    [this.#cluster, this.#tenancy, this.namespace, this.lastsMs] = [cluster, tenancy, tenancy.namespace, tenancy.lastsMs];
+    [this.#cluster, this.#tenancy, this.namespace, this.lastsMs] = [
+      cluster,
+      tenancy,
+      tenancy.namespace,
+      tenancy.lastsMs,
+    ];
     this.victim = `namespace ${this.namespace}`;
   }
 
   async begin(): Promise<void> {
-    await insist(() => this.#cluster.kubectl('delete', 'namespace', this.namespace, '--ignore-not-found', '--wait=false'));
+    await insist(() =>
+      this.#cluster.kubectl(
+        'delete',
+        'namespace',
+        this.namespace,
+        '--ignore-not-found',
+        '--wait=false',
+      ),
+    );
   }
 
   async end(): Promise<void> {
-    await insist(() => this.#cluster.kubectl('wait', '--for=delete', `namespace/${this.namespace}`, '--timeout=45s'));
+    await insist(() =>
+      this.#cluster.kubectl('wait', '--for=delete', `namespace/${this.namespace}`, '--timeout=45s'),
+    );
     await insist(() => this.#tenancy.renew());
   }
 }

@@ -34,12 +34,34 @@ export class RemovedByHand implements Fault {
 
   async begin(): Promise<void> {
     const { resource, namespace, dice } = this.#removal;
-    const listed = await insist(() => this.#cluster.kubectl('get', resource, '-n', namespace, '-o', 'jsonpath={.items[*].metadata.name}'));
+    const listed = await insist(() =>
+      this.#cluster.kubectl(
+        'get',
+        resource,
+        '-n',
+        namespace,
+        '-o',
+        'jsonpath={.items[*].metadata.name}',
+      ),
+    );
     const there = listed.split(' ').flatMap((name) => idOfPodName(name) ?? []);
-    for (let left = 1 + dice.below(MOST_REMOVED); left > 0 && there.length > 0; left -= 1) this.removes.push(...there.splice(dice.below(there.length), 1));
+    for (let left = 1 + dice.below(MOST_REMOVED); left > 0 && there.length > 0; left -= 1)
+      this.removes.push(...there.splice(dice.below(there.length), 1));
     if (this.removes.length === 0) return;
     const names = this.removes.map(podNameOf);
-    await insist(() => this.#cluster.kubectl('delete', resource, '-n', namespace, '--ignore-not-found', '--wait=false', '--grace-period=0', '--force', ...names));
+    await insist(() =>
+      this.#cluster.kubectl(
+        'delete',
+        resource,
+        '-n',
+        namespace,
+        '--ignore-not-found',
+        '--wait=false',
+        '--grace-period=0',
+        '--force',
+        ...names,
+      ),
+    );
   }
 
   async end(): Promise<void> {}

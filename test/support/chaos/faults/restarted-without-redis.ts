@@ -10,7 +10,10 @@ export interface WithoutRedis {
   readonly lastsMs: number;
 }
 
-/** Kills Redis and a replica, which starts anew while Redis is away: it knows of no lease, and Redis knows of old ones. */
+/**
+ * Kills Redis and a replica, which starts anew while Redis is away: it knows of no lease, and Redis
+ * knows of old ones.
+ */
 export class RestartedWithoutRedis implements Fault {
   readonly kind = 'restart without Redis';
   readonly victim: string;

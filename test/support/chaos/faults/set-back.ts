@@ -25,6 +25,10 @@ export class SetBack implements Fault {
     [this.#store, this.lastsMs] = [store, lastsMs];
   }
 
-  async begin(): Promise<void> { await this.#store.keepCopy(); }
-  async end(): Promise<void> { await this.#store.restore(); }
+  async begin(): Promise<void> {
+    await this.#store.keepCopy();
+  }
+  async end(): Promise<void> {
+    await this.#store.restore();
+  }
 }

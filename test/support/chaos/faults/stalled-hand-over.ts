@@ -15,7 +15,10 @@ const STALL_MORE_MS = 2_000;
 /** From the beginning of a hand-over to the stall. */
 const UNTIL_STALL_MS = 1_500;
 
-/** Redis stands still for a moment while a replica hands over its shards, and again while it is given some. */
+/**
+ * Redis stands still for a moment while a replica hands over its shards, and again while it is
+ * given some.
+ */
 export class StalledHandOver implements Fault {
   readonly kind = 'stalled hand-over';
   readonly victim: string;
@@ -31,8 +34,12 @@ export class StalledHandOver implements Fault {
     this.hinders = parts.n;
   }
 
-  async begin(): Promise<void> { await this.#stalled(() => this.#parts.replica.leave()); }
-  async end(): Promise<void> { await this.#stalled(() => this.#parts.replica.join()); }
+  async begin(): Promise<void> {
+    await this.#stalled(() => this.#parts.replica.leave());
+  }
+  async end(): Promise<void> {
+    await this.#stalled(() => this.#parts.replica.join());
+  }
 
   async #stalled(handOver: () => Promise<unknown>): Promise<void> {
     const { redis, dice } = this.#parts;
@@ -47,4 +54,7 @@ export class StalledHandOver implements Fault {
   }
 }
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => { setTimeout(resolve, ms); });
+const pause = (ms: number): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });

@@ -10,11 +10,24 @@ export class Stopped implements Fault {
   readonly lastsMs: number;
   readonly #signal: (name: 'SIGSTOP' | 'SIGCONT') => void;
 
-  constructor(signal: (name: 'SIGSTOP' | 'SIGCONT') => void, { what, victim = what, others, hinders, lastsMs }: Ordeal) {
-    [this.#signal, this.kind, this.victim, this.others, this.lastsMs] = [signal, `stop ${what}`, victim, others, lastsMs];
+  constructor(
+    signal: (name: 'SIGSTOP' | 'SIGCONT') => void,
+    { what, victim = what, others, hinders, lastsMs }: Ordeal,
+  ) {
+    [this.#signal, this.kind, this.victim, this.others, this.lastsMs] = [
+      signal,
+      `stop ${what}`,
+      victim,
+      others,
+      lastsMs,
+    ];
     if (hinders !== undefined) this.hinders = hinders;
   }
 
-  async begin(): Promise<void> { this.#signal('SIGSTOP'); }
-  async end(): Promise<void> { this.#signal('SIGCONT'); }
+  async begin(): Promise<void> {
+    this.#signal('SIGSTOP');
+  }
+  async end(): Promise<void> {
+    this.#signal('SIGCONT');
+  }
 }

@@ -10,7 +10,10 @@ export interface Behind {
   readonly lastsMs: number;
 }
 
-/** One watch of one replica tells everything late, while its other watches and its writes are on time. */
+/**
+ * One watch of one replica tells everything late, while its other watches and its writes are on
+ * time.
+ */
 export class WatchBehind implements Fault {
   readonly kind: string;
   readonly victim: string;
@@ -22,7 +25,12 @@ export class WatchBehind implements Fault {
 
   /** The proxy must see what passes: one with TLS of its own. */
   constructor(proxy: FaultProxy, behind: Behind) {
-    [this.#proxy, this.#behind, this.lastsMs, this.hinders] = [proxy, behind, behind.lastsMs, behind.n];
+    [this.#proxy, this.#behind, this.lastsMs, this.hinders] = [
+      proxy,
+      behind,
+      behind.lastsMs,
+      behind.n,
+    ];
     this.kind = `watch of ${behind.plural} behind`;
     this.victim = `replica ${behind.n} to the API server`;
   }
@@ -32,5 +40,7 @@ export class WatchBehind implements Fault {
     this.#proxy.lag = { of: new RegExp(`/${plural}\\?(.*&)?watch=`), ms: behindMs };
   }
 
-  async end(): Promise<void> { this.#proxy.lag = undefined; }
+  async end(): Promise<void> {
+    this.#proxy.lag = undefined;
+  }
 }

@@ -34,19 +34,31 @@ export class WritesRefused implements Fault {
     const { namespace, refused } = this.#refusal;
     if (refused === 'places') {
       const spec = { hard: { pods: '0' } };
-      const quota = { apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: QUOTA, namespace }, spec };
+      const quota = {
+        apiVersion: 'v1',
+        kind: 'ResourceQuota',
+        metadata: { name: QUOTA, namespace },
+        spec,
+      };
       await insist(() => this.#cluster.apply(quota));
       return;
     }
     const text = await this.#ask('get', 'rolebindings', '-n', namespace, '-o', 'json');
     const { items } = JSON.parse(text) as { readonly items: readonly Binding[] };
-    this.#bindings = items.map(({ apiVersion, kind, metadata: { name }, roleRef, subjects }) => ({ apiVersion, kind, metadata: { name, namespace }, roleRef, subjects }));
+    this.#bindings = items.map(({ apiVersion, kind, metadata: { name }, roleRef, subjects }) => ({
+      apiVersion,
+      kind,
+      metadata: { name, namespace },
+      roleRef,
+      subjects,
+    }));
     await this.#ask('delete', 'rolebindings', '--all', '-n', namespace);
   }
 
   async end(): Promise<void> {
     const { namespace, refused } = this.#refusal;
-    if (refused === 'places') await this.#ask('delete', 'resourcequota', QUOTA, '-n', namespace, '--ignore-not-found');
+    if (refused === 'places')
+      await this.#ask('delete', 'resourcequota', QUOTA, '-n', namespace, '--ignore-not-found');
     else await insist(() => this.#cluster.apply(this.#bindings));
   }
 

@@ -5,12 +5,15 @@ import type { Call } from '../history.ts';
 import type { Life } from '../lives.ts';
 
 /**
- * No claim is refused for want of an idle instance while one of the pool was idle through the whole call, and no claim was under way
- * that waits, or that got that instance: those come first.
+ * No claim is refused for want of an idle instance while one of the pool was idle through the whole
+ * call, and no claim was under way that waits, or that got that instance: those come first.
  */
 export const noFalseRefusal = (seen: Case): readonly string[] => {
   const { time, pools } = seen;
-  const byPool = new Map<string, { readonly since: number; readonly until: number; readonly life: Life }[]>();
+  const byPool = new Map<
+    string,
+    { readonly since: number; readonly until: number; readonly life: Life }[]
+  >();
   // Without its labels an instance is not to be found.
   const edited = new Set(seen.disturbances.flatMap(({ edited: ids = [] }) => ids));
   for (const life of seen.instances.values()) {
@@ -19,39 +22,78 @@ export const noFalseRefusal = (seen: Case): readonly string[] => {
       if (state !== 'idle') continue;
       const idle = byPool.get(life.poolUid) ?? [];
       byPool.set(life.poolUid, idle);
-      idle.push({ since: time.latest(from), until: to === Infinity ? Infinity : time.earliest(to), life });
+      idle.push({
+        since: time.latest(from),
+        until: to === Infinity ? Infinity : time.earliest(to),
+        life,
+      });
     }
   }
   return seen.calls.flatMap((call) => {
     const { asked, answer, user, invoked, completed } = call;
-    if (asked.what !== 'claim' || answer?.errorCode !== 'POOL_EXHAUSTED' || mayBeSilent(seen, call)) return [];
-    const uids = (pools.get(`${user.split('/')[0]}/${asked.pool}`)?.states ?? []).flatMap(({ state }) => state?.poolUid ?? []);
-    const idles = [...new Set(uids)].flatMap((uid) => byPool.get(uid) ?? []).filter(({ since, until }) => since <= invoked && until >= completed);
+    if (asked.what !== 'claim' || answer?.errorCode !== 'POOL_EXHAUSTED' || mayBeSilent(seen, call))
+      return [];
+    const uids = (pools.get(`${user.split('/')[0]}/${asked.pool}`)?.states ?? []).flatMap(
+      ({ state }) => state?.poolUid ?? [],
+    );
+    const idles = [...new Set(uids)]
+      .flatMap((uid) => byPool.get(uid) ?? [])
+      .filter(({ since, until }) => since <= invoked && until >= completed);
     const gotten = gottenDuring(seen, call);
     const idle = idles.filter(({ life }) => !gotten.has(life.id))[waitersDuring(seen, call)];
-    return idle ? [`${said(call)}, while ${idle.life.id} was idle: ${describeLife(seen, idle.life)}`] : [];
+    return idle
+      ? [`${said(call)}, while ${idle.life.id} was idle: ${describeLife(seen, idle.life)}`]
+      : [];
   });
 };
 
-/** With the store what runs the nodes was started anew, and did not answer: for a while nothing that is idle there is handed out. */
+/**
+ * With the store what runs the nodes was started anew, and did not answer: for a while nothing that
+ * is idle there is handed out.
+ */
 const mayBeSilent = ({ disturbances }: Case, { invoked }: Call): boolean =>
-  disturbances.some(({ kind, from, to }) => kind === ETCD_RESTORED && from <= invoked && invoked <= to + SILENT_MS);
+  disturbances.some(
+    ({ kind, from, to }) => kind === ETCD_RESTORED && from <= invoked && invoked <= to + SILENT_MS,
+  );
 
 /** What other claims got that were under way at the same time: they held it before they had it. */
-const gottenDuring = ({ everyCall }: Case, call: Call): ReadonlySet<string> => new Set(everyCall.flatMap((other) =>
-  other !== call && other.asked.what === 'claim' && other.invoked <= call.completed && other.completed >= call.invoked && other.answer?.id !== undefined ? [other.answer.id] : []));
+const gottenDuring = ({ everyCall }: Case, call: Call): ReadonlySet<string> =>
+  new Set(
+    everyCall.flatMap((other) =>
+      other !== call &&
+      other.asked.what === 'claim' &&
+      other.invoked <= call.completed &&
+      other.completed >= call.invoked &&
+      other.answer?.id !== undefined
+        ? [other.answer.id]
+        : [],
+    ),
+  );
 
 /** Of the same pool. */
-const waitersDuring = ({ everyCall }: Case, call: Call): number => everyCall.filter((other) =>
-  other.asked.what === 'claim' && call.asked.what === 'claim' && other !== call && other.asked.pool === call.asked.pool && (other.asked.waitSeconds ?? 0) > 0 &&
-  namespaceOf(other) === namespaceOf(call) && other.invoked <= call.completed && mayWaitUntil(other) >= call.invoked).length;
+const waitersDuring = ({ everyCall }: Case, call: Call): number =>
+  everyCall.filter(
+    (other) =>
+      other.asked.what === 'claim' &&
+      call.asked.what === 'claim' &&
+      other !== call &&
+      other.asked.pool === call.asked.pool &&
+      (other.asked.waitSeconds ?? 0) > 0 &&
+      namespaceOf(other) === namespaceOf(call) &&
+      other.invoked <= call.completed &&
+      mayWaitUntil(other) >= call.invoked,
+  ).length;
 
 const namespaceOf = ({ user }: Call): string | undefined => user.split('/')[0];
 
-/** One whose answer was lost may wait on, for as long as it was to; one that was not served for a fault can't have said that it leaves. */
+/**
+ * One whose answer was lost may wait on, for as long as it was to; one that was not served for a
+ * fault can't have said that it leaves.
+ */
 const mayWaitUntil = ({ asked, answer, invoked, completed }: Call): number => {
   if (asked.what !== 'claim') return completed;
-  if (!answer) return Math.max(completed, invoked + (asked.waitSeconds ?? 0) * 1_000) + LINGERING_MS;
+  if (!answer)
+    return Math.max(completed, invoked + (asked.waitSeconds ?? 0) * 1_000) + LINGERING_MS;
   return answer.status === 503 ? completed + LINGERING_MS : completed;
 };
 

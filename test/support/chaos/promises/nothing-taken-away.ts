@@ -1,8 +1,13 @@
 import { askedToEnd } from '../asked-to-end.ts';
 import { describeLife, type Case } from '../case.ts';
 
-/** A claimed sandbox ends by its owner, by its timeout or with its pool by `force`, and for nothing else: no clock, no flush, no label, no fault. */
-export const nothingTakenAway = (seen: Case): readonly string[] => [...seen.instances.values()].flatMap((life) => {
-  if (life.ended === undefined || askedToEnd(seen, life.id) <= seen.time.latest(life.ended)) return [];
-  return [`${life.id} ended, and nobody had asked for it: ${describeLife(seen, life)}`];
-});
+/**
+ * A claimed sandbox ends by its owner, by its timeout or with its pool by `force`, and for nothing
+ * else: no clock, no flush, no label, no fault.
+ */
+export const nothingTakenAway = (seen: Case): readonly string[] =>
+  [...seen.instances.values()].flatMap((life) => {
+    if (life.ended === undefined || askedToEnd(seen, life.id) <= seen.time.latest(life.ended))
+      return [];
+    return [`${life.id} ended, and nobody had asked for it: ${describeLife(seen, life)}`];
+  });

@@ -5,15 +5,23 @@ import type { LifeState, PoolLife } from '../lives.ts';
 
 const WITHIN_MS = 10_000;
 
-/** After 10 s of calm each pool has what it should: as many idle, running and left to the scheduler and their nodes as its replicas. */
+/**
+ * After 10 s of calm each pool has what it should: as many idle, running and left to the scheduler
+ * and their nodes as its replicas.
+ */
 export const poolsFull = (seen: Case): readonly string[] => {
   const steps = usableSteps(seen);
   return [...seen.pools.values()].flatMap((pool) => {
     const uid = pool.states.findLast(({ state }) => state?.poolUid)?.state?.poolUid;
     if (uid === undefined) return [];
     const full = fullTimes(pool, steps.get(uid) ?? []);
-    const [born, gone] = [pool.states[0]?.revision ?? 0, pool.states.at(-1)?.state ? Infinity : pool.states.at(-1)?.revision ?? 0];
-    const resized = pool.states.filter(({ state }, n) => state?.replicas !== pool.states[n - 1]?.state?.replicas).map(({ revision }) => revision);
+    const [born, gone] = [
+      pool.states[0]?.revision ?? 0,
+      pool.states.at(-1)?.state ? Infinity : (pool.states.at(-1)?.revision ?? 0),
+    ];
+    const resized = pool.states
+      .filter(({ state }, n) => state?.replicas !== pool.states[n - 1]?.state?.replicas)
+      .map(({ revision }) => revision);
     const mayBeFull = ({ asked, answered }: Look): boolean | undefined => {
       const { first, last } = seen.time.between(asked - WITHIN_MS, answered);
       if (resized.some((revision) => revision > first && revision <= last)) return undefined;
@@ -23,12 +31,20 @@ export const poolsFull = (seen: Case): readonly string[] => {
     return seen.rests.flatMap((rest) => {
       const { first, last } = seen.time.between(rest.from, rest.until);
       const withoutMs = born > last || gone < first ? 0 : longestWithout(rest, mayBeFull);
-      return withoutMs < WITHIN_MS ? [] : [`${pool.namespace}/${pool.name} was not full for ${withoutMs.toFixed(0)} ms of calm, in ${rest.from.toFixed(0)}-${rest.until.toFixed(0)}`];
+      return withoutMs < WITHIN_MS
+        ? []
+        : [
+            `${pool.namespace}/${pool.name} was not full for ${withoutMs.toFixed(0)} ms of calm, in ${rest.from.toFixed(0)}-${rest.until.toFixed(0)}`,
+          ];
     });
   });
 };
 
-interface Step { readonly revision: number; readonly by: number; readonly limit?: number }
+interface Step {
+  readonly revision: number;
+  readonly by: number;
+  readonly limit?: number;
+}
 
 const HAD: readonly LifeState[] = ['booting', 'idle', 'running'];
 
@@ -38,14 +54,22 @@ const usableSteps = ({ all: { instances } }: Case): ReadonlyMap<string, readonly
   for (const { poolUid, spans } of instances.values()) {
     const of = steps.get(poolUid) ?? [];
     steps.set(poolUid, of);
-    for (const { state, from, to } of spans) if (HAD.includes(state)) of.push({ revision: from, by: 1 }, { revision: to, by: -1 });
+    for (const { state, from, to } of spans)
+      if (HAD.includes(state)) of.push({ revision: from, by: 1 }, { revision: to, by: -1 });
   }
   return steps;
 };
 
 /** One that is not there, or is being deleted, has nothing to have. */
-const fullTimes = ({ states }: PoolLife, steps: readonly Step[]): readonly { readonly from: number; readonly to: number }[] => {
-  const limits = states.map(({ revision, state }): Step => ({ revision, by: 0, limit: state && !state.deleting ? state.replicas : 0 }));
+const fullTimes = (
+  { states }: PoolLife,
+  steps: readonly Step[],
+): readonly { readonly from: number; readonly to: number }[] => {
+  const limits = states.map(({ revision, state }): Step => ({
+    revision,
+    by: 0,
+    limit: state && !state.deleting ? state.replicas : 0,
+  }));
   const found: { from: number; to: number }[] = [{ from: 0, to: Infinity }];
   let [usable, limit] = [0, 0];
   for (const step of [...steps, ...limits].sort((a, b) => a.revision - b.revision)) {

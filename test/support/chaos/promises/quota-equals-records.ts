@@ -2,25 +2,44 @@ import { longestWithout } from '../calm.ts';
 import type { Case } from '../case.ts';
 import type { Look, Usage } from '../history.ts';
 
-/** What a replica reserved and did not come to write is settled after 30 s, in rounds of 10 s, by whoever leads then. */
+/**
+ * What a replica reserved and did not come to write is settled after 30 s, in rounds of 10 s, by
+ * whoever leads then.
+ */
 const WITHIN_MS = 60_000;
 
-/** At rest the usage that a replica tells is what there is: sandboxes that run, pools, and the replicas they ask for. */
+/**
+ * At rest the usage that a replica tells is what there is: sandboxes that run, pools, and the
+ * replicas they ask for.
+ */
 export const quotaEqualsRecords = (seen: Case): readonly string[] => {
   const steps = stepsOf(seen);
-  const users = new Set(seen.rests.flatMap(({ looks }) => looks.flatMap(({ usage }) => Object.keys(usage))));
+  const users = new Set(
+    seen.rests.flatMap(({ looks }) => looks.flatMap(({ usage }) => Object.keys(usage))),
+  );
   const excused = seen.disturbances.flatMap(({ namespace }) => namespace ?? []);
-  return [...users].filter((user) => !excused.some((namespace) => user.startsWith(`${namespace}/`))).flatMap((user) => seen.rests.flatMap((rest) => {
-    const of = steps.get(user) ?? [];
-    const withoutMs = longestWithout(rest, (look) => isTrue(seen, of, look.usage[user] && { ...look, told: look.usage[user] }));
-    if (withoutMs < WITHIN_MS) return [];
-    const last = rest.looks.findLast(({ usage }) => usage[user]);
-    const there = countAt(of, Infinity);
-    return [`usage of ${user} was told as ${JSON.stringify(last?.usage[user])} for ${withoutMs.toFixed(0)} ms of calm, in ${rest.from.toFixed(0)}-${rest.until.toFixed(0)}; at the end of the log there are ${JSON.stringify(there)}`];
-  }));
+  return [...users]
+    .filter((user) => !excused.some((namespace) => user.startsWith(`${namespace}/`)))
+    .flatMap((user) =>
+      seen.rests.flatMap((rest) => {
+        const of = steps.get(user) ?? [];
+        const withoutMs = longestWithout(rest, (look) =>
+          isTrue(seen, of, look.usage[user] && { ...look, told: look.usage[user] }),
+        );
+        if (withoutMs < WITHIN_MS) return [];
+        const last = rest.looks.findLast(({ usage }) => usage[user]);
+        const there = countAt(of, Infinity);
+        return [
+          `usage of ${user} was told as ${JSON.stringify(last?.usage[user])} for ${withoutMs.toFixed(0)} ms of calm, in ${rest.from.toFixed(0)}-${rest.until.toFixed(0)}; at the end of the log there are ${JSON.stringify(there)}`,
+        ];
+      }),
+    );
 };
 
-interface Step { readonly revision: number; readonly by: Usage }
+interface Step {
+  readonly revision: number;
+  readonly by: Usage;
+}
 
 /** By user. */
 const stepsOf = ({ all: { instances, pools } }: Case): ReadonlyMap<string, readonly Step[]> => {
@@ -43,7 +62,10 @@ const stepsOf = ({ all: { instances, pools } }: Case): ReadonlyMap<string, reado
     let [there, replicas] = [0, 0];
     for (const { revision, state } of states) {
       const [nowThere, nowReplicas] = [state ? 1 : 0, state?.replicas ?? 0];
-      add(owner, { revision, by: { sandboxes: 0, pools: nowThere - there, replicas: nowReplicas - replicas } });
+      add(owner, {
+        revision,
+        by: { sandboxes: 0, pools: nowThere - there, replicas: nowReplicas - replicas },
+      });
       [there, replicas] = [nowThere, nowReplicas];
     }
   }
@@ -51,14 +73,27 @@ const stepsOf = ({ all: { instances, pools } }: Case): ReadonlyMap<string, reado
   return steps;
 };
 
-/** Whether it may be what there was at some revision of the look; undefined where it was not told. */
-const isTrue = ({ time }: Case, steps: readonly Step[], look: (Look & { readonly told: Usage }) | undefined): boolean | undefined => {
+/**
+ * Whether it may be what there was at some revision of the look; undefined where it was not told.
+ */
+const isTrue = (
+  { time }: Case,
+  steps: readonly Step[],
+  look: (Look & { readonly told: Usage }) | undefined,
+): boolean | undefined => {
   if (!look) return undefined;
   const { first, last } = time.between(look.asked, look.answered);
-  const revisions = [first, ...steps.flatMap(({ revision }) => (revision > first && revision <= last ? [revision] : []))];
+  const revisions = [
+    first,
+    ...steps.flatMap(({ revision }) => (revision > first && revision <= last ? [revision] : [])),
+  ];
   return revisions.some((revision) => {
     const { sandboxes, pools, replicas } = countAt(steps, revision);
-    return sandboxes === look.told.sandboxes && pools === look.told.pools && replicas === look.told.replicas;
+    return (
+      sandboxes === look.told.sandboxes &&
+      pools === look.told.pools &&
+      replicas === look.told.replicas
+    );
   });
 };
 

@@ -4,27 +4,43 @@ import type { Disturbance, Moment } from '../history.ts';
 
 /** How long a takeover may leave a surplus. */
 const TRIM_MS = 5_000;
-/** What a disturbance leaves behind may show so long after it: a paused replica wakes with a write in its hands. */
+/**
+ * What a disturbance leaves behind may show so long after it: a paused replica wakes with a write
+ * in its hands.
+ */
 const AFTERMATH_MS = 12_000;
 
 /**
- * A pool has nothing unclaimed beyond `replicas`, but for 5 s after a takeover or a smaller `replicas`. One that was asked to
- * end does not count: its replacement may be born before it is gone. Nor does a record that never got a Pod, and is retired for
- * it: nothing of it is live; nor what lost its labels by hand. Time in which nobody leads, or can write, does not count either.
+ * A pool has nothing unclaimed beyond `replicas`, but for 5 s after a takeover or a smaller
+ * `replicas`. One that was asked to end does not count: its replacement may be born before it is
+ * gone. Nor does a record that never got a Pod, and is retired for it: nothing of it is live; nor
+ * what lost its labels by hand. Time in which nobody leads, or can write, does not count either.
  */
 export const surplusTrimmed = (seen: Case): readonly string[] => {
   const steps = stepsOf(seen);
   return [...seen.pools.values()].flatMap(({ name, states }) => {
     const uid = states.findLast(({ state }) => state?.poolUid)?.state?.poolUid;
     if (uid === undefined) return [];
-    const limits = states.map(({ revision, state }): Step => ({ ...NO_STEP, revision, limit: state && !state.deleting ? state.replicas : Infinity }));
+    const limits = states.map(({ revision, state }): Step => ({
+      ...NO_STEP,
+      revision,
+      limit: state && !state.deleting ? state.replicas : Infinity,
+    }));
     const causes = [...seen.disturbances, ...shrinkings(seen, limits)];
-    return excessesOf([...steps.get(uid) ?? [], ...limits]).flatMap(({ from, to, most }) => {
-      const [since, until] = [seen.time.latest(from), to === Infinity ? seen.sightings.at(-1)?.asked ?? Infinity : seen.time.earliest(to)];
+    return excessesOf([...(steps.get(uid) ?? []), ...limits]).flatMap(({ from, to, most }) => {
+      const [since, until] = [
+        seen.time.latest(from),
+        to === Infinity ? (seen.sightings.at(-1)?.asked ?? Infinity) : seen.time.earliest(to),
+      ];
       const calm = calmWithin(since, until, causes);
-      const caused = causes.some((one) => seen.time.earliest(from) <= Math.max(one.to, one.led) + AFTERMATH_MS && since >= one.from);
+      const caused = causes.some(
+        (one) =>
+          seen.time.earliest(from) <= Math.max(one.to, one.led) + AFTERMATH_MS && since >= one.from,
+      );
       if (calm <= TRIM_MS && caused) return [];
-      return [`${name} had ${most} more than its replicas from revision ${from} to ${to} (${since.toFixed(0)}-${until.toFixed(0)}, ${calm.toFixed(0)} ms undisturbed${caused ? '' : ', after no fault'})`];
+      return [
+        `${name} had ${most} more than its replicas from revision ${from} to ${to} (${since.toFixed(0)}-${until.toFixed(0)}, ${calm.toFixed(0)} ms undisturbed${caused ? '' : ', after no fault'})`,
+      ];
     });
   });
 };
@@ -45,32 +61,47 @@ const stepsOf = (seen: Case): ReadonlyMap<string, readonly Step[]> => {
   const steps = new Map<string, Step[]>();
   for (const life of seen.instances.values()) {
     if (!life.hadPod || edited.has(life.id)) continue;
-    const until = Math.min(seen.time.reachedBy(askedToEnd(seen, life.id)) + 1, life.ended ?? Infinity, firstEnd(life.spans));
+    const until = Math.min(
+      seen.time.reachedBy(askedToEnd(seen, life.id)) + 1,
+      life.ended ?? Infinity,
+      firstEnd(life.spans),
+    );
     const from = life.spans[0]?.from ?? 0;
     if (until <= from) continue;
     const of = steps.get(life.poolUid) ?? [];
     steps.set(life.poolUid, of);
     const claimed = Math.max(from, Math.min(until, life.claims[0]?.revision ?? Infinity));
-    of.push({ revision: from, unclaimed: 1, running: 0 }, { revision: claimed, unclaimed: -1, running: 1 }, { revision: until, unclaimed: 0, running: -1 });
+    of.push(
+      { revision: from, unclaimed: 1, running: 0 },
+      { revision: claimed, unclaimed: -1, running: 1 },
+      { revision: until, unclaimed: 0, running: -1 },
+    );
   }
   return steps;
 };
 
 /** What is too much since then is the owner's doing, and takes its time to go. */
-const shrinkings = ({ time }: Case, limits: readonly Step[]): readonly Cause[] => limits.flatMap(({ revision, limit = Infinity }, n) => {
-  const at = time.latest(revision);
-  const before = limits[n - 1]?.limit ?? Infinity;
-  return limit < before && before < Infinity ? [{ from: time.earliest(revision), to: at, led: at }] : [];
-});
+const shrinkings = ({ time }: Case, limits: readonly Step[]): readonly Cause[] =>
+  limits.flatMap(({ revision, limit = Infinity }, n) => {
+    const at = time.latest(revision);
+    const before = limits[n - 1]?.limit ?? Infinity;
+    return limit < before && before < Infinity
+      ? [{ from: time.earliest(revision), to: at, led: at }]
+      : [];
+  });
 
 const firstEnd = (spans: readonly { readonly state: string; readonly from: number }[]): number =>
   spans.find(({ state }) => state === 'ended')?.from ?? Infinity;
 
-const excessesOf = (steps: readonly Step[]): readonly { readonly from: number; readonly to: number; readonly most: number }[] => {
+const excessesOf = (
+  steps: readonly Step[],
+): readonly { readonly from: number; readonly to: number; readonly most: number }[] => {
   const found: { from: number; to: number; most: number }[] = [];
   let [unclaimed, running, limit] = [0, 0, Infinity];
   let open: { from: number; to: number; most: number } | undefined;
-  const inOrder = [...steps].sort((a, b) => a.revision - b.revision || a.unclaimed + a.running - b.unclaimed - b.running);
+  const inOrder = [...steps].sort(
+    (a, b) => a.revision - b.revision || a.unclaimed + a.running - b.unclaimed - b.running,
+  );
   for (const [n, step] of inOrder.entries()) {
     unclaimed += step.unclaimed;
     running += step.running;
@@ -78,7 +109,7 @@ const excessesOf = (steps: readonly Step[]): readonly { readonly from: number; r
     if (inOrder[n + 1]?.revision === step.revision) continue;
     const over = Math.min(unclaimed, unclaimed + running - limit);
     if (over > 0) {
-      if (!open) found.push(open = { from: step.revision, to: Infinity, most: 0 });
+      if (!open) found.push((open = { from: step.revision, to: Infinity, most: 0 }));
       open.most = Math.max(open.most, over);
     } else if (open) {
       open.to = step.revision;
