@@ -19,11 +19,16 @@ const CASES_FILE = fileURLToPath(
   new URL('../../deploy/prometheus/alerts.test.yaml', import.meta.url),
 );
 const CASES = (parse(readFileSync(CASES_FILE, 'utf8')) as { tests: readonly Case[] }).tests;
+type Sample = number | 'stale' | undefined;
 const minutesOf = (text = '0m'): number => Number(/^(\d+)m$/.exec(text)?.[1]);
 
-/** The notation of promtool: `0+60x3` is 0, 60, 120, 180; `_x2` is nothing, twice. */
-const valuesOf = (notation: string): readonly (number | undefined)[] =>
-  notation.split(' ').flatMap((part) => {
+/**
+ * Reads promtool's notation: `0+60x3` is 0, 60, 120, 180; `_x2` is no sample, twice; `stale` ends
+ * the series.
+ */
+const valuesOf = (notation: string): readonly Sample[] =>
+  notation.split(' ').flatMap((part): readonly Sample[] => {
+    if (part === 'stale') return [part];
     const [, first = '', step = '0', times] =
       /^(_|-?[\d.]+)([+-][\d.]+)?(?:x(\d+))?$/.exec(part) ?? [];
     if (first === '') throw new Error(`no values: ${part}`);
@@ -45,7 +50,8 @@ const seriesOf = ({ input_series: given }: Case): RecordedSeries => {
       ]),
     );
     for (const [minute, value] of valuesOf(values).entries())
-      if (value !== undefined) recorded.add(minute * 60, { name, labels, value });
+      if (value !== undefined)
+        recorded.add(minute * 60, { name, labels, value: value === 'stale' ? undefined : value });
   }
   return recorded;
 };
