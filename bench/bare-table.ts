@@ -1,4 +1,4 @@
-import { connect } from '../src/embedded/database-library.ts';
+import { connect } from '../src/embedded/store/database-library.ts';
 
 export interface BareTable {
   /** Durable when it returns. Answers the row's number. */

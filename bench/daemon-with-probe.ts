@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { built } from './built.ts';
-import { loadConfig } from '../src/config.ts';
+import { loadConfig } from '../src/config/config.ts';
 
 /**
  * The built daemon in a process that can tell its event loop's delay: `daemon-with-probe OPTIONS`,
@@ -17,9 +17,9 @@ export type ProbeAnswer =
   | 'done'
   | { readonly p50: number; readonly p99: number; readonly max: number };
 
-const { createDaemon } = await built<typeof import('../src/daemon.ts')>('daemon');
-const { createLog } = await built<typeof import('../src/log.ts')>('log');
-const { writeDaemonNote } = await built<typeof import('../src/daemon-note.ts')>('daemon-note');
+const { createDaemon } = await built<typeof import('../src/daemon/create-daemon.ts')>('daemon');
+const { createLog } = await built<typeof import('../src/process/log.ts')>('log');
+const { writeDaemonNote } = await built<typeof import('../src/process/pid-file.ts')>('daemon-note');
 
 const { config } = loadConfig({
   argvOptions: JSON.parse(process.argv[2] ?? '{}') as Record<string, string>,

@@ -3,16 +3,16 @@ import { once } from 'node:events';
 import { closeSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
-import type { InstanceDefinition } from '../src/model/template.ts';
-import { findCgroups, removeCgroups } from '../src/embedded/spawner/cgroups.ts';
-import { readNote } from '../src/embedded/spawner/notes.ts';
+import type { InstanceDefinition } from '../src/model/templates/template.ts';
+import { findCgroups, removeCgroups } from '../src/embedded/spawner/sandbox/cgroups.ts';
+import { readNote } from '../src/embedded/spawner/sandbox/notes.ts';
 import { joinOrder, startOrder } from '../src/embedded/spawner/orders.ts';
 import {
   bwrapOptions,
   environmentOf,
   prepareRootfs,
   writableMounts,
-} from '../src/embedded/spawner/rootfs.ts';
+} from '../src/embedded/spawner/sandbox/rootfs.ts';
 import { childrenOf, pause } from './process-facts.ts';
 
 /**

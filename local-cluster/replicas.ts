@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { formatApiKey, newApiKeyText } from '../src/model/api-key-text.ts';
 import { SandpoolClient } from '../src/client/sandpool-client.ts';
-import { readDaemonNote } from '../src/daemon-note.ts';
+import { readDaemonNote } from '../src/process/pid-file.ts';
 import type { RedisSettings } from '../src/redis/settings.ts';
 import type { Cluster } from './control-plane/cluster.ts';
 import { installCustomResources } from './custom-resources.ts';

@@ -6,12 +6,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { routesOf } from '../src/http/app.ts';
-import { type ErrorCode, statusOf } from '../src/http/error-table.ts';
+import { routesOf } from '../src/http/server/app.ts';
+import { type ErrorCode, statusOf } from '../src/http/router/error-table.ts';
 import { ERROR_NOTES } from '../src/http/openapi/error-notes.ts';
 import { byStatus, errorCodesOf } from '../src/http/openapi/operation-errors.ts';
 import { OPERATION_NOTES } from '../src/http/openapi/operation-notes.ts';
-import type { Route } from '../src/http/route.ts';
+import type { Route } from '../src/http/router/route.ts';
 import type { Operations } from '../src/operations/operations.ts';
 import { conventions, endpoints, errorBody, terminal } from './api-docs-prose.ts';
 

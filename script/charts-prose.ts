@@ -3,7 +3,7 @@
 export const sandboxProse = `
 # The sandbox machine
 
-One instance, from its launch to its end; [src/machines/sandbox-machine.ts](../../src/machines/sandbox-machine.ts). The
+One instance, from its launch to its end; [src/machines/sandbox/machine.ts](../../src/machines/sandbox/machine.ts). The
 machine decides and does nothing: its actions note what became known and ask for effects (\`launch\`, \`claim\`, \`retire\`,
 \`release\`, \`look\`, \`close\`), which the supervisor carries out and answers with an event.
 
@@ -18,7 +18,7 @@ machine decides and does nothing: its actions note what became known and ask for
 export const poolProse = `
 # The pool machine
 
-One pool; [src/machines/pool-machine.ts](../../src/machines/pool-machine.ts). Four regions side by side: its lifecycle, how
+One pool; [src/machines/pool/machine.ts](../../src/machines/pool/machine.ts). Four regions side by side: its lifecycle, how
 its size compares with \`replicas\`, the breaker for failing starts, and the rollout of a changed definition. It is told how its instances
 count as they move, and asks for effects (\`launch\`, \`trim\`, \`replace\`, \`renew\`, \`end-running\`, \`save-breaker\`, \`save-conditions\`, \`remove\`)
 only while this replica leads the pool.
@@ -36,8 +36,8 @@ only while this replica leads the pool.
 export const autoscalingGroupProse = `
 # The autoscaling group machine
 
-One group of an env; [src/machines/autoscaling-group-machine.ts](../../src/machines/autoscaling-group-machine.ts). What it wants is
-arithmetic ([src/machines/autoscaling-evaluation.ts](../../src/machines/autoscaling-evaluation.ts), explained in
+One group of an env; [src/machines/autoscaling/group-machine.ts](../../src/machines/autoscaling/group-machine.ts). What it wants is
+arithmetic ([src/machines/autoscaling/evaluation.ts](../../src/machines/autoscaling/evaluation.ts), explained in
 [autoscaling](../autoscaling.md)); the machine sees to it that what was decided is done once. It is told how its members stand every 5 s,
 at once after a claim that was refused or waits, and as soon as a cooldown is over; it asks for effects (\`save\`, \`apply\`,
 \`tell\`, \`remember\`) only while this replica leads the env.
@@ -53,7 +53,7 @@ at once after a claim that was refused or waits, and as soon as a cooldown is ov
 export const memberProse = `
 # The env member machine
 
-One member of an [env](../envs.md), with the pool of its name; [src/machines/env-member-machine.ts](../../src/machines/env-member-machine.ts).
+One member of an [env](../envs.md), with the pool of its name; [src/machines/env/member-machine.ts](../../src/machines/env/member-machine.ts).
 It is told what its env and its pool are now, and asks for effects (\`make-pool\`, \`settle-pool\`, \`end-pool\`, \`forget\`) only while this
 replica leads the env, one at a time.
 

@@ -8,8 +8,8 @@ import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { instance } from '@viz-js/viz';
 import type { AnyStateMachine } from 'xstate';
-import { autoscalingGroupMachine } from '../src/machines/autoscaling-group-machine.ts';
-import { envMemberMachine } from '../src/machines/env-member-machine.ts';
+import { autoscalingGroupMachine } from '../src/machines/autoscaling/group-machine.ts';
+import { envMemberMachine } from '../src/machines/env/member-machine.ts';
 import {
   chartOf,
   type ChartNode,
@@ -19,8 +19,8 @@ import {
   nameOf,
   waysOf,
 } from '../src/machines/machine-chart.ts';
-import { poolMachine } from '../src/machines/pool-machine.ts';
-import { sandboxMachine } from '../src/machines/sandbox-machine.ts';
+import { poolMachine } from '../src/machines/pool/machine.ts';
+import { sandboxMachine } from '../src/machines/sandbox/machine.ts';
 import { dotOf } from './machine-dot.ts';
 import { autoscalingGroupProse, memberProse, poolProse, sandboxProse } from './charts-prose.ts';
 

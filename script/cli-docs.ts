@@ -8,7 +8,7 @@ import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { COMMANDS } from '../src/cli/command-table.ts';
 import { program } from '../src/cli/program.ts';
-import { configFlags } from '../src/config.ts';
+import { configFlags } from '../src/config/config.ts';
 
 const PAGE = fileURLToPath(new URL('../docs/command-line.md', import.meta.url));
 const WIDTH = 100;

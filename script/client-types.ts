@@ -5,7 +5,7 @@
 import { compile } from 'json-schema-to-typescript';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { routesOf } from '../src/http/app.ts';
+import { routesOf } from '../src/http/server/app.ts';
 import { openApiDocument, type OpenApiDocument } from '../src/http/openapi/document.ts';
 import type { Operations } from '../src/operations/operations.ts';
 

@@ -6,24 +6,24 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { z } from 'zod';
-import { AdminCreateApiKeyBody } from '../src/http/schemas/api-keys.ts';
-import { access } from '../src/http/schemas/common.ts';
-import { EnvSpecFields } from '../src/http/schemas/env-fields.ts';
-import { RecordedPoolFields } from '../src/http/schemas/pool-source.ts';
+import { AdminCreateApiKeyBody } from '../src/http/resources/keys/schema.ts';
+import { access } from '../src/http/resources/common-schema.ts';
+import { EnvSpecFields } from '../src/http/resources/envs/fields.ts';
+import { RecordedPoolFields } from '../src/http/resources/pools/source-schema.ts';
 import {
   CreatePoolBody,
   PoolScaleFields,
   UpdateStrategyFields,
-} from '../src/http/schemas/pools.ts';
-import { ApiKeySpecSchema } from '../src/k8s/api-key-resource.ts';
-import { ResolvedEnvSchema } from '../src/k8s/env-resource.ts';
-import { ResolvedPoolSchema } from '../src/k8s/pool-resource.ts';
-import { SandboxSpecSchema } from '../src/k8s/sandbox-resource.ts';
-import { UserQuotaSpecSchema } from '../src/k8s/user-quota-resource.ts';
-import { ResolvedTemplateSchema } from '../src/k8s/template-resource.ts';
+} from '../src/http/resources/pools/schema.ts';
+import { ApiKeySpecSchema } from '../src/k8s/records/api-key-resource.ts';
+import { ResolvedEnvSchema } from '../src/k8s/records/env-resource.ts';
+import { ResolvedPoolSchema } from '../src/k8s/records/pool-resource.ts';
+import { SandboxSpecSchema } from '../src/k8s/sandboxes/sandbox-resource.ts';
+import { UserQuotaSpecSchema } from '../src/k8s/records/user-quota-resource.ts';
+import { ResolvedTemplateSchema } from '../src/k8s/records/template-resource.ts';
 import { DNS_LABEL_PATTERN } from '../src/model/identifiers.ts';
-import { DEFAULT_UPDATE_STRATEGY } from '../src/model/pool.ts';
-import { SandboxTemplateSchema } from '../src/model/template.ts';
+import { DEFAULT_UPDATE_STRATEGY } from '../src/model/pools/pool.ts';
+import { SandboxTemplateSchema } from '../src/model/templates/template.ts';
 import { structuralOf, type Structural } from './structural-schema.ts';
 
 const FOLDER = fileURLToPath(new URL('../deploy/helm/sandpool/crds/', import.meta.url));

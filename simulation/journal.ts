@@ -1,6 +1,6 @@
-import type { Outlook } from '../src/machines/autoscaling-evaluation.ts';
-import type { ScalingDecision } from '../src/model/scaling-decision.ts';
-import { bufferOf } from '../src/machines/autoscaling-modes.ts';
+import type { Outlook } from '../src/machines/autoscaling/evaluation.ts';
+import type { ScalingDecision } from '../src/model/envs/scaling-decision.ts';
+import { bufferOf } from '../src/machines/autoscaling/modes.ts';
 import type { Setting } from './world.ts';
 import type { SimulatedPool } from './simulated-pool.ts';
 

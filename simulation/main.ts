@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { SCALE_UP_MODES, type ScaleUpMode } from '../src/model/autoscaling-group.ts';
+import { SCALE_UP_MODES, type ScaleUpMode } from '../src/model/envs/autoscaling-group.ts';
 import { momentsOf, recorded } from './demand.ts';
 import { plotOf } from './plot.ts';
 import { PLOTTED, plotOfDay } from './plots.ts';

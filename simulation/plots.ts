@@ -1,4 +1,4 @@
-import { SCALE_UP_MODES } from '../src/model/autoscaling-group.ts';
+import { SCALE_UP_MODES } from '../src/model/envs/autoscaling-group.ts';
 import { plotOf } from './plot.ts';
 import { PRINCIPALS, SCENARIOS, settingOf, type Scenario } from './scenarios.ts';
 import { simulate } from './world.ts';

@@ -2,7 +2,7 @@ import {
   groupFor,
   type AutoscalingGroup,
   type ScaleUpMode,
-} from '../src/model/autoscaling-group.ts';
+} from '../src/model/envs/autoscaling-group.ts';
 import { poisson, type Arrivals, type Rate } from './demand.ts';
 import { randomOf } from './random.ts';
 import type { Edit, Setting } from './world.ts';

@@ -4,12 +4,12 @@ import type {
   GroupEvent,
   GroupIntent,
   GroupWords,
-} from '../src/machines/autoscaling-group-events.ts';
+} from '../src/machines/autoscaling/group-events.ts';
 import {
   autoscalingGroupMachine,
   EVALUATION_MS,
-} from '../src/machines/autoscaling-group-machine.ts';
-import type { ScalingDecision } from '../src/model/scaling-decision.ts';
+} from '../src/machines/autoscaling/group-machine.ts';
+import type { ScalingDecision } from '../src/model/envs/scaling-decision.ts';
 import type { SimulatedPool } from './simulated-pool.ts';
 
 /** The group's machine over simulated pools: what it asks for is done at once. */

@@ -3,9 +3,9 @@ import {
   planScale,
   type PoolPolicy,
   type TokenBucket,
-} from '../src/machines/pool-arithmetic.ts';
-import type { MemberObservation } from '../src/machines/autoscaling-observation.ts';
-import { CLOSED_BREAKER, NO_INSTANCES, type BreakerStatus } from '../src/model/pool.ts';
+} from '../src/machines/pool/arithmetic.ts';
+import type { MemberObservation } from '../src/machines/autoscaling/observation.ts';
+import { CLOSED_BREAKER, NO_INSTANCES, type BreakerStatus } from '../src/model/pools/pool.ts';
 import { MomentHeap } from './moment-heap.ts';
 import { MomentQueue } from './moment-queue.ts';
 

@@ -1,5 +1,5 @@
-import { NO_MEMORY } from '../src/machines/autoscaling-memory.ts';
-import type { AutoscalingGroup } from '../src/model/autoscaling-group.ts';
+import { NO_MEMORY } from '../src/machines/autoscaling/memory.ts';
+import type { AutoscalingGroup } from '../src/model/envs/autoscaling-group.ts';
 import type { Arrivals } from './demand.ts';
 import { Journal, type Summary } from './journal.ts';
 import { exponential, randomOf } from './random.ts';

@@ -8,14 +8,14 @@ import {
   loadConfig,
   type LoadedConfig,
   type NamedTexts,
-} from './config.ts';
+} from './config/config.ts';
 import { environment } from './config/environment.ts';
-import { createDaemon, type DaemonTerms } from './daemon.ts';
-import { readDaemonNote, removeDaemonNote, writeDaemonNote } from './daemon-note.ts';
-import { runDaemon } from './daemon-process.ts';
+import { createDaemon, type DaemonTerms } from './daemon/create-daemon.ts';
+import { readDaemonNote, removeDaemonNote, writeDaemonNote } from './process/pid-file.ts';
+import { runDaemon } from './process/run-daemon.ts';
 import { endFaulty } from './lib/fault-scope.ts';
-import { createLog, type ProcessLog } from './log.ts';
-import { readyText, type StartUp, stoppedText } from './start-up-text.ts';
+import { createLog, type ProcessLog } from './process/log.ts';
+import { readyText, type StartUp, stoppedText } from './process/start-up-text.ts';
 
 export interface ServeOptions {
   /** The command's options by name, as commander gives them; see `configFlags`. */

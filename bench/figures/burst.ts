@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { renderDefinition } from '../../src/model/render-definition.ts';
-import { SandboxTemplateSchema } from '../../src/model/template.ts';
+import { renderDefinition } from '../../src/model/pools/render-definition.ts';
+import { SandboxTemplateSchema } from '../../src/model/templates/template.ts';
 import { pathsOf } from '../../src/embedded/spawner/protocol.ts';
 import { Child } from '../child.ts';
 import { Daemon } from '../daemon.ts';

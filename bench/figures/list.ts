@@ -60,9 +60,9 @@ export const list: Figure = {
 /** As many finished sandboxes of the tenant that the first start makes a key for. */
 const fillHistory = async (dataDir: string): Promise<void> => {
   const { openDatabase } =
-    await built<typeof import('../../src/embedded/database.ts')>('embedded/database');
+    await built<typeof import('../../src/embedded/store/database.ts')>('embedded/database');
   const { sqliteHistory } =
-    await built<typeof import('../../src/embedded/history.ts')>('embedded/history');
+    await built<typeof import('../../src/embedded/store/history.ts')>('embedded/history');
   const { systemClock } =
     await built<typeof import('../../src/embedded/system-clock.ts')>('embedded/system-clock');
   const clock = systemClock();

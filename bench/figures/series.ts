@@ -1,4 +1,4 @@
-import { readDaemonNote } from '../../src/daemon-note.ts';
+import { readDaemonNote } from '../../src/process/pid-file.ts';
 import { Daemon } from '../daemon.ts';
 import type { Figure } from '../figure.ts';
 import { expectAll } from '../load.ts';

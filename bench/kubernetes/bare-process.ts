@@ -4,8 +4,8 @@ import { Redis } from 'ioredis';
 import Koa from 'koa';
 import { Pool } from 'undici';
 import { silentLog } from '../../src/contracts/log.ts';
-import { apiServer, type ApiClient } from '../../src/k8s/api-client.ts';
-import { readClusterAccess } from '../../src/k8s/cluster-access.ts';
+import { apiServer, type ApiClient } from '../../src/k8s/api/api-client.ts';
+import { readClusterAccess } from '../../src/k8s/api/cluster-access.ts';
 import type { BareAnswer, BareOrder } from './bare-protocol.ts';
 import { RawRecords } from './raw-records.ts';
 

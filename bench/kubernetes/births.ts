@@ -1,5 +1,5 @@
-import type { ApiServer } from '../../src/k8s/api-client.ts';
-import { sandboxesPath } from '../../src/k8s/sandbox-resource.ts';
+import type { ApiServer } from '../../src/k8s/api/api-client.ts';
+import { sandboxesPath } from '../../src/k8s/sandboxes/sandbox-resource.ts';
 
 /** When records appear in a namespace. */
 export class Births {

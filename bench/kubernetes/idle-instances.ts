@@ -1,11 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { v7 } from 'uuid';
 import { STAGE_LABEL } from '../../local-cluster/control-plane/kwok-config.ts';
-import type { ApiClient } from '../../src/k8s/api-client.ts';
-import { podOf, podPath, podsPath } from '../../src/k8s/pod-resource.ts';
-import { poolRecordOf, type ResolvedPool } from '../../src/k8s/pool-resource.ts';
-import type { ResourceObject } from '../../src/k8s/resource.ts';
-import { bornSandbox, sandboxesPath, storedSandboxOf } from '../../src/k8s/sandbox-resource.ts';
+import type { ApiClient } from '../../src/k8s/api/api-client.ts';
+import { podOf, podPath, podsPath } from '../../src/k8s/sandboxes/pod-resource.ts';
+import { poolRecordOf, type ResolvedPool } from '../../src/k8s/records/pool-resource.ts';
+import type { ResourceObject } from '../../src/k8s/records/resource.ts';
+import {
+  bornSandbox,
+  sandboxesPath,
+  storedSandboxOf,
+} from '../../src/k8s/sandboxes/sandbox-resource.ts';
 import { podNameOf } from '../../src/model/identifiers.ts';
 import type { Birth } from '../../src/model/sandbox.ts';
 import { inParallel } from './in-parallel.ts';

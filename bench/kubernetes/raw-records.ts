@@ -1,5 +1,9 @@
-import type { ApiClient } from '../../src/k8s/api-client.ts';
-import { bornSandbox, rewritten, storedSandboxOf } from '../../src/k8s/sandbox-resource.ts';
+import type { ApiClient } from '../../src/k8s/api/api-client.ts';
+import {
+  bornSandbox,
+  rewritten,
+  storedSandboxOf,
+} from '../../src/k8s/sandboxes/sandbox-resource.ts';
 import { podNameOf } from '../../src/model/identifiers.ts';
 import type { Claim, InstanceRecord } from '../../src/model/sandbox.ts';
 import { inParallel } from './in-parallel.ts';

@@ -1,5 +1,5 @@
-import { podsPath } from '../../src/k8s/pod-resource.ts';
-import type { ApiServer } from '../../src/k8s/api-client.ts';
+import { podsPath } from '../../src/k8s/sandboxes/pod-resource.ts';
+import type { ApiServer } from '../../src/k8s/api/api-client.ts';
 import { eventually } from '../../local-cluster/eventually.ts';
 
 interface SeenPod {

@@ -4,7 +4,7 @@ import type { Sandbox } from '../client/wire.ts';
 import { type CliContext, say } from './context.ts';
 import { explain } from './failure.ts';
 import { given } from './given.ts';
-import { catchInterrupts, Interrupted } from './interrupts.ts';
+import { catchInterrupts, Interrupted } from './terminal/interrupts.ts';
 
 export interface Borrowing {
   readonly poolName: string;

@@ -16,7 +16,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'serve',
     summary: 'Runs the daemon until SIGINT or SIGTERM',
-    load: async ({ action }) => (await import('./commands/serve.ts')).serveLeaf(action),
+    load: async ({ action }) => (await import('./commands/daemon/serve.ts')).serveLeaf(action),
   },
   {
     name: 'run',
@@ -43,19 +43,19 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: 'pools',
     summary: 'Lists, makes, changes and deletes pools',
     load: async ({ serviceAction }) =>
-      (await import('./commands/pools.ts')).poolsGroup(serviceAction),
+      (await import('./commands/pools/pools.ts')).poolsGroup(serviceAction),
   },
   {
     name: 'envs',
     summary: 'Lists, makes, changes and deletes envs, with their members and autoscaling groups',
     load: async ({ serviceAction }) =>
-      (await import('./commands/envs.ts')).envsGroup(serviceAction),
+      (await import('./commands/pools/envs.ts')).envsGroup(serviceAction),
   },
   {
     name: 'templates',
     summary: 'Lists, makes, changes and deletes templates of pools',
     load: async ({ serviceAction }) =>
-      (await import('./commands/templates.ts')).templatesGroup(serviceAction),
+      (await import('./commands/pools/templates.ts')).templatesGroup(serviceAction),
   },
   {
     name: 'logs',
@@ -122,51 +122,53 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: 'top',
     summary:
       'Shows the busiest pools with what is idle, starting and running, and what waits, for an admin',
-    load: async ({ serviceAction }) => (await import('./commands/top.ts')).topLeaf(serviceAction),
+    load: async ({ serviceAction }) =>
+      (await import('./commands/daemon/top.ts')).topLeaf(serviceAction),
   },
   {
     name: 'replicas',
     summary:
       'Lists the replicas with the shards that each leads, and under which epoch, for an admin',
     load: async ({ serviceAction }) =>
-      (await import('./commands/replicas.ts')).replicasLeaf(serviceAction),
+      (await import('./commands/daemon/replicas.ts')).replicasLeaf(serviceAction),
   },
   {
     name: 'debug',
     summary: 'Looks into a sandbox, a pool, or a member or group of an env, for an admin',
-    load: async ({ action }) => (await import('./commands/debug.ts')).debugGroup(action),
+    load: async ({ action }) => (await import('./commands/daemon/debug.ts')).debugGroup(action),
   },
   {
     name: 'audit',
     summary: 'Shows who changed what, and verifies that the record of it is whole',
-    load: async (actions) => (await import('./commands/audit.ts')).auditGroup(actions),
+    load: async (actions) => (await import('./commands/daemon/audit.ts')).auditGroup(actions),
   },
   {
     name: 'log-level',
     summary: 'Shows or changes how much the running daemon logs, for an admin',
     load: async ({ serviceAction }) =>
-      (await import('./commands/log-level.ts')).logLevelLeaf(serviceAction),
+      (await import('./commands/daemon/log-level.ts')).logLevelLeaf(serviceAction),
   },
   {
     name: 'config',
     summary: 'Shows and checks the daemon’s settings',
-    load: async ({ action }) => (await import('./commands/config.ts')).configGroup(action),
+    load: async ({ action }) => (await import('./commands/daemon/config.ts')).configGroup(action),
   },
   {
     name: 'doctor',
     summary: 'Looks for what keeps the daemon from working on this machine, and says what to do',
-    load: async ({ action }) => await (await import('./commands/doctor.ts')).doctorLeaf(action),
+    load: async ({ action }) =>
+      await (await import('./commands/daemon/doctor.ts')).doctorLeaf(action),
   },
   {
     name: 'backup',
     summary:
       'Writes a backup of the running local daemon to a file: its database as it is now, and its keys',
-    load: async ({ action }) => (await import('./commands/backup.ts')).backupLeaf(action),
+    load: async ({ action }) => (await import('./commands/daemon/backup.ts')).backupLeaf(action),
   },
   {
     name: 'stop',
     summary: 'Ends the local daemon and its helpers',
-    load: async ({ action }) => (await import('./commands/stop.ts')).stopLeaf(action),
+    load: async ({ action }) => (await import('./commands/daemon/stop.ts')).stopLeaf(action),
   },
   {
     name: 'completion',

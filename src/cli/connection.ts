@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { SandpoolClient } from '../client/sandpool-client.ts';
 import { plainDataDir, variable } from '../config/environment.ts';
-import { readDaemonNote } from '../daemon-note.ts';
+import { readDaemonNote } from '../process/pid-file.ts';
 import type { CliContext } from './context.ts';
 import { CliFailure, START_HINT } from './failure.ts';
 import { given } from './given.ts';
@@ -71,7 +71,7 @@ export const dataDirOf = async (
       ? plainDataDir(env, options.dataDir)
       : undefined;
   if (plain !== undefined) return plain;
-  const { loadConfig } = await import('../config.ts');
+  const { loadConfig } = await import('../config/config.ts');
   return loadConfig({
     env,
     argvOptions: options.config === undefined ? {} : { config: options.config },

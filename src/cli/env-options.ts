@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { nameAndValue } from './arguments.ts';
 import type { CliContext } from './context.ts';
-import { type FileDocument, isObject, readDocument, readText, within } from './document.ts';
+import { type FileDocument, isObject, readDocument, readText, within } from './show/document.ts';
 import { CliFailure } from './failure.ts';
 import { given } from './given.ts';
 import { strategyOf, type Switch, switchOption } from './pool-options.ts';

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Page } from '../client/wire.ts';
 import { wholeNumber } from './arguments.ts';
 import { type CliContext, say } from './context.ts';
-import { type OutputOptions, show } from './output.ts';
+import { type OutputOptions, show } from './show/output.ts';
 
 /** Of a command that shows a page of a list. */
 export interface PageOptions extends OutputOptions {

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { nameAndValue, positiveNumber, replicaCount } from './arguments.ts';
 import type { CliContext } from './context.ts';
-import { type FileDocument, readDocument, within } from './document.ts';
+import { type FileDocument, readDocument, within } from './show/document.ts';
 import { given } from './given.ts';
 
 /** What pools and members of envs have alike, as commander gives it. */

@@ -5,7 +5,7 @@ import type { ConnectionOptions } from './connection.ts';
 import { type CliContext, print, say } from './context.ts';
 import { explain } from './failure.ts';
 import { USAGE_EXIT, UsageEnd, withUsageExit } from './leaf.ts';
-import { version } from '../version.ts';
+import { version } from '../process/version.ts';
 
 const FAILED = 1;
 

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { parseDocument } from 'yaml';
 import { z } from 'zod';
-import { fieldPath } from '../model/field-path.ts';
+import { fieldPath } from '../lib/field-path.ts';
 import { DNS_LABEL_FORM, isDnsLabel } from '../model/identifiers.ts';
-import type { InstanceType } from '../model/instance-type.ts';
+import type { InstanceType } from '../model/templates/instance-type.ts';
 import { parseQuantity } from '../model/quantities.ts';
 
 const FILE_LIMIT_BYTES = 262_144;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { parseDuration } from '../model/durations.ts';
 import { DNS_LABEL_FORM, isDnsLabel } from '../model/identifiers.ts';
-import { parseVolumeDirectory } from '../model/volume-directory.ts';
+import { parseVolumeDirectory } from '../model/templates/volume-directory.ts';
 import { HIGHEST_LIMIT, sizeLimitOf } from '../model/quota.ts';
 
 /**

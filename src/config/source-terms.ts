@@ -1,4 +1,4 @@
-import type { SourceTerms } from '../model/source-terms.ts';
+import type { SourceTerms } from '../model/pools/source-terms.ts';
 import type { Config } from './schema.ts';
 
 /** What owners of pools may say themselves. */

@@ -1,7 +1,7 @@
 import type { EventRecord } from '../model/event.ts';
 import type { InstanceId } from '../model/identifiers.ts';
 import type { FinishedSandbox } from '../model/sandbox.ts';
-import type { ToldDecision } from '../model/scaling-decision.ts';
+import type { ToldDecision } from '../model/envs/scaling-decision.ts';
 import type { Tenant } from '../model/tenant.ts';
 
 /** Undefined fields match all. `since` is a moment in ms: finished at or after it. */

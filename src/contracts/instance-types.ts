@@ -1,4 +1,4 @@
-import type { InstanceType } from '../model/instance-type.ts';
+import type { InstanceType } from '../model/templates/instance-type.ts';
 
 /** The sizes that pools may name. They are read once, at the start. */
 export interface InstanceTypes {

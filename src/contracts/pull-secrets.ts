@@ -1,4 +1,4 @@
-import type { RegistryCredentials } from '../model/pool-source.ts';
+import type { RegistryCredentials } from '../model/pools/pool-source.ts';
 
 /** Whose they are: a pool, or an env with all its members' pools; by the uid of its record. */
 export interface PullSecretOwner {

@@ -1,9 +1,9 @@
 import type { ApiKeyRecord } from '../model/api-key.ts';
-import type { EnvRecord } from '../model/env.ts';
+import type { EnvRecord } from '../model/envs/env.ts';
 import type { Revision } from '../model/identifiers.ts';
-import type { PoolRecord } from '../model/pool.ts';
+import type { PoolRecord } from '../model/pools/pool.ts';
 import type { UserQuota } from '../model/quota.ts';
-import type { TemplateRecord } from '../model/template.ts';
+import type { TemplateRecord } from '../model/templates/template.ts';
 
 /** The name is taken. Nothing was written. */
 export class RecordExists extends Error {

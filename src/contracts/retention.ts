@@ -1,4 +1,4 @@
-import type { ByteBounds } from '../model/byte-shares.ts';
+import type { ByteBounds } from '../lib/byte-shares.ts';
 import type { Clock } from './clock.ts';
 import { NO_METRICS, type Metrics } from './metrics.ts';
 

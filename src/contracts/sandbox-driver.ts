@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { InstanceId, Revision } from '../model/identifiers.ts';
 import type { Birth, Claim, End, InstanceFact, InstanceRecord } from '../model/sandbox.ts';
-import type { InstanceDefinition } from '../model/template.ts';
+import type { InstanceDefinition } from '../model/templates/template.ts';
 
 /** The record moved on since the revision that was seen, or is gone. Nothing was written. */
 export class RecordConflict extends Error {

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, statfsSync, statSync, type Stats } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { DataDirTaken, lockDataDir } from '../embedded/data-lock.ts';
-import { inspectDatabase } from '../embedded/inspect-database.ts';
+import { DataDirTaken, lockDataDir } from '../embedded/store/data-lock.ts';
+import { inspectDatabase } from '../embedded/store/inspect-database.ts';
 import { type Check, codeOf, type Finding, ok, problem, warning } from './finding.ts';
 
 const LEAST_BYTES = 100 * 2 ** 20;

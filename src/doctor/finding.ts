@@ -1,5 +1,5 @@
-import type { Config } from '../config.ts';
-import type { DaemonNote } from '../daemon-note.ts';
+import type { Config } from '../config/config.ts';
+import type { DaemonNote } from '../process/pid-file.ts';
 
 /**
  * What one look at the machine found. `problem`: the daemon does not work so. `warning`: it works,

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseOwnCgroups } from '../embedded/spawner/cgroups.ts';
+import { parseOwnCgroups } from '../embedded/spawner/sandbox/cgroups.ts';
 import { type Check, ok, type Patient, problem, warning } from './finding.ts';
 
 const TRIAL_MS = 10_000;

@@ -1,6 +1,6 @@
 import { createCipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import type { PullSecrets } from '../contracts/pull-secrets.ts';
-import type { Database } from './database.ts';
+import type { Database } from './store/database.ts';
 
 /**
  * Registry passwords in SQLite, sealed (AES-256-GCM: nonce, tag, text) under a key that is derived

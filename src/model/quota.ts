@@ -1,7 +1,7 @@
 import type { Revision } from './identifiers.ts';
-import type { PoolRecord } from './pool.ts';
+import type { PoolRecord } from './pools/pool.ts';
 import { formatCpu, parseQuantity } from './quantities.ts';
-import type { InstanceDefinition } from './template.ts';
+import type { InstanceDefinition } from './templates/template.ts';
 import type { Tenant } from './tenant.ts';
 
 /** What goes by a pool's size: replicas asked for; processor and memory of as many instances. */

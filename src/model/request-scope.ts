@@ -1,4 +1,4 @@
-import { AsyncScope } from './async-scope.ts';
+import { AsyncScope } from '../lib/async-scope.ts';
 
 const requests = new AsyncScope<string>();
 

@@ -1,6 +1,6 @@
 import type { InstanceId, Revision } from './identifiers.ts';
 import type { RequestMark } from './request-mark.ts';
-import type { Endpoint, InstanceDefinition } from './template.ts';
+import type { Endpoint, InstanceDefinition } from './templates/template.ts';
 import type { Tenant } from './tenant.ts';
 
 /** On the wire; `Completed` is a finished sandbox. */

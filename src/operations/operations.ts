@@ -9,24 +9,30 @@ import type {
 } from '../contracts/sandbox-driver.ts';
 import type { Volume } from '../contracts/volumes.ts';
 import type { ApiKeyRecord } from '../model/api-key.ts';
-import type { AutoscalingGroup, GroupChange } from '../model/autoscaling-group.ts';
-import type { EnvMode, EnvOverrides, EnvRecord, MemberConfig, TemplateRef } from '../model/env.ts';
+import type { AutoscalingGroup, GroupChange } from '../model/envs/autoscaling-group.ts';
+import type {
+  EnvMode,
+  EnvOverrides,
+  EnvRecord,
+  MemberConfig,
+  TemplateRef,
+} from '../model/envs/env.ts';
 import type { EventBatch, EventRecord } from '../model/event.ts';
 import type { IfMatch } from '../model/if-match.ts';
-import type { InstanceType } from '../model/instance-type.ts';
-import type { Patch } from '../model/merge-patch.ts';
-import type { UpdateStrategy } from '../model/pool.ts';
-import type { PoolSource, RegistryCredentials } from '../model/pool-source.ts';
+import type { InstanceType } from '../model/templates/instance-type.ts';
+import type { Patch } from '../lib/merge-patch.ts';
+import type { UpdateStrategy } from '../model/pools/pool.ts';
+import type { PoolSource, RegistryCredentials } from '../model/pools/pool-source.ts';
 import type { RequestMark } from '../model/request-mark.ts';
 import type { SandboxStatus } from '../model/sandbox.ts';
-import type { ToldDecision } from '../model/scaling-decision.ts';
-import type { POOL_SIZINGS, SandboxTemplateDocument } from '../model/template.ts';
+import type { ToldDecision } from '../model/envs/scaling-decision.ts';
+import type { POOL_SIZINGS, SandboxTemplateDocument } from '../model/templates/template.ts';
 import type { Access, Caller, Role } from '../model/tenant.ts';
-import type { AuditList, AuditRequest } from './audit-view.ts';
-import type { LogLevels } from './log-levels.ts';
-import type { DebugOperations } from './debug-operations.ts';
-import type { Opening } from './opening.ts';
-import type { QuotaChange } from './quota-limits.ts';
+import type { AuditList, AuditRequest } from './debug/audit-view.ts';
+import type { LogLevels } from './debug/log-levels.ts';
+import type { DebugOperations } from './debug/debug-operations.ts';
+import type { Opening } from './sandboxes/opening.ts';
+import type { QuotaChange } from './pools/quota-limits.ts';
 import type {
   ClusterView,
   EnvView,

@@ -1,11 +1,11 @@
-import type { EnvCondition } from '../model/env-condition.ts';
-import type { EnvMember, EnvRecord, MemberConfig, MemberState } from '../model/env.ts';
+import type { EnvCondition } from '../model/envs/env-condition.ts';
+import type { EnvMember, EnvRecord, MemberConfig, MemberState } from '../model/envs/env.ts';
 import type { InstanceId, Revision } from '../model/identifiers.ts';
-import type { PoolCondition } from '../model/pool-condition.ts';
-import type { PoolCounts, PoolPhase, PoolRecord } from '../model/pool.ts';
+import type { PoolCondition } from '../model/pools/pool-condition.ts';
+import type { PoolCounts, PoolPhase, PoolRecord } from '../model/pools/pool.ts';
 import type { QuotaAmounts } from '../model/quota.ts';
 import type { EndReason, SandboxStatus } from '../model/sandbox.ts';
-import type { TemplateRecord, TemplateSpec } from '../model/template.ts';
+import type { TemplateRecord, TemplateSpec } from '../model/templates/template.ts';
 import type { Tenant } from '../model/tenant.ts';
 
 /**

@@ -4,7 +4,7 @@ import type { Coordination } from '../contracts/coordination.ts';
 import type { UsageRecords } from '../contracts/usage-records.ts';
 import type { Log } from '../contracts/log.ts';
 import type { Metrics } from '../contracts/metrics.ts';
-import type { ByteBounds } from '../model/byte-shares.ts';
+import type { ByteBounds } from '../lib/byte-shares.ts';
 import { ACTIVITY_SCRIPTS, RedisActivity } from './activity.ts';
 import { RedisChannels } from './channels.ts';
 import { CLAIM_SCRIPTS, RedisClaims } from './claims.ts';

@@ -10,7 +10,7 @@ import type { EventRecord } from '../model/event.ts';
 import type { InstanceId } from '../model/identifiers.ts';
 import { unavailable } from '../model/refusals.ts';
 import type { FinishedSandbox } from '../model/sandbox.ts';
-import { MOST_DECISIONS, type ToldDecision } from '../model/scaling-decision.ts';
+import { MOST_DECISIONS, type ToldDecision } from '../model/envs/scaling-decision.ts';
 import { tenantKey } from '../model/tenant.ts';
 import { keysOf } from './keys.ts';
 import { HistoryRoom } from './history-room.ts';

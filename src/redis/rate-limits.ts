@@ -1,5 +1,5 @@
 import type { RateLimits } from '../contracts/coordination.ts';
-import { RateWindows } from '../model/rate-windows.ts';
+import { RateWindows } from '../lib/rate-windows.ts';
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
 import { defineScript } from './script.ts';

@@ -7,7 +7,7 @@ import {
   type Requests,
 } from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
-import type { ByteBounds } from '../model/byte-shares.ts';
+import type { ByteBounds } from '../lib/byte-shares.ts';
 import type { RequestMark } from '../model/request-mark.ts';
 import { tenantKey, tenantOf, type Tenant } from '../model/tenant.ts';
 import type { Keys } from './keys.ts';

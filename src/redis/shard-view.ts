@@ -1,4 +1,4 @@
-import { rendezvous } from '../model/rendezvous.ts';
+import { rendezvous } from '../lib/rendezvous.ts';
 import { SHARDS } from '../model/shards.ts';
 import type { LeaseReport } from './lease-store.ts';
 

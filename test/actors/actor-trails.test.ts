@@ -1,6 +1,10 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { ActorTrails, MOST_TRANSITIONS, type TrailsCursor } from '../../src/actors/actor-trails.ts';
+import {
+  ActorTrails,
+  MOST_TRANSITIONS,
+  type TrailsCursor,
+} from '../../src/actors/runtime/actor-trails.ts';
 import { garbageCollector } from '../support/collect-garbage.ts';
 import type { Transition } from '../../src/model/inspection.ts';
 import { quietLog } from '../support/quiet-log.ts';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { Deadlines } from '../../src/actors/deadlines.ts';
-import { Outbox } from '../../src/actors/outbox.ts';
-import { Waiters } from '../../src/actors/waiters.ts';
+import { Deadlines } from '../../src/actors/runtime/deadlines.ts';
+import { Outbox } from '../../src/actors/runtime/outbox.ts';
+import { Waiters } from '../../src/actors/sandbox/waiters.ts';
 import { eventually } from '../support/a-supervisor.ts';
 import { quietLog } from '../support/quiet-log.ts';
 import { TestClock } from '../support/test-clock.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { Endings } from '../../src/actors/endings.ts';
-import type { Supervisor } from '../../src/actors/supervisor.ts';
+import { Endings } from '../../src/actors/sandbox/endings.ts';
+import type { Supervisor } from '../../src/actors/sandbox/supervisor.ts';
 import { aPool, aSupervisor, alice, eventually } from '../support/a-supervisor.ts';
 import { ALICE } from '../support/instance-orders.ts';
 import { RefusingDriver } from '../support/refusing-driver.ts';

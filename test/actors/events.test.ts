@@ -1,5 +1,10 @@
 import { expect } from 'chai';
-import { EventFeed, HELD_MS, WRITE_DELAY_MS, type Noted } from '../../src/actors/event-feed.ts';
+import {
+  EventFeed,
+  HELD_MS,
+  WRITE_DELAY_MS,
+  type Noted,
+} from '../../src/actors/runtime/event-feed.ts';
 import {
   eventMessageOf,
   eventTypeOf,

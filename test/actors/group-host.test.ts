@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import type { RecordChange } from '../../src/contracts/record-store.ts';
-import { GroupHost, wordsOf } from '../../src/actors/group-host.ts';
-import type { ScalingDecision } from '../../src/model/scaling-decision.ts';
-import { groupFor } from '../../src/model/autoscaling-group.ts';
-import type { EnvRecord } from '../../src/model/env.ts';
+import { GroupHost, wordsOf } from '../../src/actors/env/group-host.ts';
+import type { ScalingDecision } from '../../src/model/envs/scaling-decision.ts';
+import { groupFor } from '../../src/model/envs/autoscaling-group.ts';
+import type { EnvRecord } from '../../src/model/envs/env.ts';
 import { shardOf } from '../../src/model/shards.ts';
 import { CountedPool } from '../properties/counted-pool.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,6 +1,11 @@
 import { expect } from 'chai';
 import { v7 } from 'uuid';
-import { ALL_BUCKETS, bucketOf, IdleShelf, OwnBuckets } from '../../src/actors/idle-shelf.ts';
+import {
+  ALL_BUCKETS,
+  bucketOf,
+  IdleShelf,
+  OwnBuckets,
+} from '../../src/actors/sandbox/idle-shelf.ts';
 
 describe('the idle instances of a pool', () => {
   const entries = Array.from({ length: 200 }, (_, n) => ({ at: (n * 37) % 200, id: v7() }));

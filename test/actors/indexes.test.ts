@@ -1,9 +1,13 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { OrderedIndex } from '../../src/actors/ordered-index.ts';
-import { OwnedIndex } from '../../src/actors/owned-index.ts';
-import type { Placement } from '../../src/actors/placement.ts';
-import { SandboxIndex, type LiveFilter, UNCLAIMED } from '../../src/actors/sandbox-index.ts';
+import { OrderedIndex } from '../../src/lib/ordered-index.ts';
+import { OwnedIndex } from '../../src/actors/runtime/owned-index.ts';
+import type { Placement } from '../../src/actors/sandbox/placement.ts';
+import {
+  SandboxIndex,
+  type LiveFilter,
+  UNCLAIMED,
+} from '../../src/actors/sandbox/sandbox-index.ts';
 import { SANDBOX_STATUSES } from '../../src/model/sandbox.ts';
 import { aPool } from '../support/a-supervisor.ts';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { Leading } from '../../src/actors/leading.ts';
+import { Leading } from '../../src/actors/runtime/leading.ts';
 import type { Log } from '../../src/contracts/log.ts';
 import { eventually } from '../support/a-supervisor.ts';
 import { GivenLeases } from '../support/given-leases.ts';

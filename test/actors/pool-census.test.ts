@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { PoolCensus } from '../../src/actors/pool-census.ts';
+import { PoolCensus } from '../../src/actors/pool/pool-census.ts';
 import { aPool, aSupervisor, eventually } from '../support/a-supervisor.ts';
 
 describe('PoolCensus', () => {

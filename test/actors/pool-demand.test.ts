@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { PoolDemand } from '../../src/actors/pool-demand.ts';
+import { PoolDemand } from '../../src/actors/pool/pool-demand.ts';
 import { aCoordination } from '../support/a-coordination.ts';
 import { ALICE } from '../support/instance-orders.ts';
 import { quietLog } from '../support/quiet-log.ts';

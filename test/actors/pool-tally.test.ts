@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { PoolTally } from '../../src/actors/pool-tally.ts';
-import { NO_INSTANCES, type PoolCounts } from '../../src/model/pool.ts';
+import { PoolTally } from '../../src/actors/pool/pool-tally.ts';
+import { NO_INSTANCES, type PoolCounts } from '../../src/model/pools/pool.ts';
 
 const place = fc.option(
   fc.constantFrom<keyof PoolCounts>(

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { PoolEvent } from '../../src/machines/pool-events.ts';
+import type { PoolEvent } from '../../src/machines/pool/events.ts';
 import { alice, aPool, aSupervisor, eventually } from '../support/a-supervisor.ts';
 import { rejection } from '../support/rejection.ts';
 import { Refusal } from '../../src/model/refusals.ts';

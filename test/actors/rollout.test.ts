@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { STEADY_MS } from '../../src/machines/sandbox-arithmetic.ts';
-import { CLOSED_BREAKER, type PoolRecord } from '../../src/model/pool.ts';
+import { STEADY_MS } from '../../src/machines/sandbox/arithmetic.ts';
+import { CLOSED_BREAKER, type PoolRecord } from '../../src/model/pools/pool.ts';
 import { aCoordination } from '../support/a-coordination.ts';
 import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
 import { aDefinition } from '../support/instance-orders.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { SandboxActors } from '../../src/actors/sandbox-actors.ts';
-import type { SandboxInput } from '../../src/machines/sandbox-events.ts';
+import { SandboxActors } from '../../src/actors/sandbox/sandbox-actors.ts';
+import type { SandboxInput } from '../../src/machines/sandbox/events.ts';
 import { garbageCollector } from '../support/collect-garbage.ts';
 import { anOrder } from '../support/instance-orders.ts';
 

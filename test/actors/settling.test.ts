@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { SETTLE_EVERY_MS, Settling, UNSETTLED_MS } from '../../src/actors/settling.ts';
+import { SETTLE_EVERY_MS, Settling, UNSETTLED_MS } from '../../src/actors/sandbox/settling.ts';
 import type { Reservation, UsagePart } from '../../src/contracts/coordination.ts';
 import { QUOTA_RESOURCES, type QuotaResource } from '../../src/model/quota.ts';
 import { shardOf } from '../../src/model/shards.ts';

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { NO_INSTANCES } from '../../src/model/pool.ts';
+import { NO_INSTANCES } from '../../src/model/pools/pool.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import { OutcomeUnknown, RecordConflict } from '../../src/contracts/sandbox-driver.ts';
-import { STEADY_MS } from '../../src/machines/sandbox-arithmetic.ts';
-import { deleteSandbox } from '../../src/operations/delete-sandbox.ts';
+import { STEADY_MS } from '../../src/machines/sandbox/arithmetic.ts';
+import { deleteSandbox } from '../../src/operations/sandboxes/delete-sandbox.ts';
 import { alice, aPool, aSupervisor, eventually } from '../support/a-supervisor.ts';
 import { FakeSandboxDriver } from '../support/fake-sandbox-driver.ts';
 import { aDefinition } from '../support/instance-orders.ts';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { v7 } from 'uuid';
 import { aCoordination } from '../support/a-coordination.ts';
-import { Takeover } from '../../src/actors/takeover.ts';
-import type { PoolRecord } from '../../src/model/pool.ts';
+import { Takeover } from '../../src/actors/runtime/takeover.ts';
+import type { PoolRecord } from '../../src/model/pools/pool.ts';
 import { aPool, aSupervisor, eventually } from '../support/a-supervisor.ts';
 import { FakeSandboxDriver } from '../support/fake-sandbox-driver.ts';
 import { aDefinition, anOrder } from '../support/instance-orders.ts';

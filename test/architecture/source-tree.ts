@@ -9,7 +9,7 @@ export interface SourceFile extends ScannedCode {
   /** The folder below that, or for a file right in it its own name: `actors`, `main.ts`. */
   readonly part: string;
   readonly lines: number;
-  /** Files that it imports, by path from that folder: `model/pool.ts`, `../src/model/pool.ts`. */
+  /** Files that it imports, by path from that folder: `model/pool.ts`, `../src/model/pools/pool.ts`. */
   readonly imports: readonly string[];
   /** Packages and built-ins that it imports, as written. */
   readonly packages: readonly string[];

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { stateChart } from '../../src/cli/state-chart.ts';
+import { stateChart } from '../../src/cli/show/state-chart.ts';
 import { onACliDaemon } from './cli-support.ts';
 
 describe('looking inside from the command line', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type EnvStory, explainEnv } from '../../src/cli/env-words.ts';
+import { type EnvStory, explainEnv } from '../../src/cli/show/env-words.ts';
 import type {
   AutoscalingGroup,
   Env,
@@ -9,7 +9,7 @@ import type {
 import {
   DEFAULT_SCALE_DOWN_POLICY,
   DEFAULT_SCALE_UP_POLICY,
-} from '../../src/model/autoscaling-group.ts';
+} from '../../src/model/envs/autoscaling-group.ts';
 
 const NOW = '2026-01-02T03:04:05.000Z';
 const before = (seconds: number): string =>

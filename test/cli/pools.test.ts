@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { PoolRecord } from '../../src/model/pool.ts';
-import type { PoolCondition } from '../../src/model/pool-condition.ts';
-import { SandboxTemplateSchema } from '../../src/model/template.ts';
+import type { PoolRecord } from '../../src/model/pools/pool.ts';
+import type { PoolCondition } from '../../src/model/pools/pool-condition.ts';
+import { SandboxTemplateSchema } from '../../src/model/templates/template.ts';
 import { eventually } from '../support/eventually.ts';
 import { aCliDaemon, cli, cliHere, startCli, type CliDaemon, type CliEnd } from './cli-support.ts';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { printable } from '../../src/cli/printable.ts';
-import { table } from '../../src/cli/table.ts';
+import { printable } from '../../src/cli/terminal/printable.ts';
+import { table } from '../../src/cli/show/table.ts';
 
 describe('what others wrote, on a terminal', () => {
   it('moves no cursor, colours nothing, and does not turn the direction of text', () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { noIdleInstance } from '../../src/model/exhausted-pool.ts';
+import { noIdleInstance } from '../../src/model/pools/exhausted-pool.ts';
 import { eventually } from '../support/eventually.ts';
 import {
   aCliDaemon,

@@ -5,11 +5,11 @@ import { chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readDaemonNote } from '../../src/daemon-note.ts';
+import { readDaemonNote } from '../../src/process/pid-file.ts';
 import { skipBecause } from '../support/skip-because.ts';
 import { cliHere } from './cli-support.ts';
 
-const NOTE = fileURLToPath(new URL('../../src/daemon-note.ts', import.meta.url));
+const NOTE = fileURLToPath(new URL('../../src/process/pid-file.ts', import.meta.url));
 
 describe('sandpool stop', function () {
   this.timeout(90_000);

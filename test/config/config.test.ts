@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigFaults, configFlags, dataDirFrom, loadConfig } from '../../src/config.ts';
+import { ConfigFaults, configFlags, dataDirFrom, loadConfig } from '../../src/config/config.ts';
 import { listSettings } from '../../src/config/settings.ts';
 
 const DEFAULT_FILE = new URL('../../config/default.yaml', import.meta.url);

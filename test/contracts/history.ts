@@ -3,7 +3,7 @@ import { v7 } from 'uuid';
 import type { FinishedFilter, History } from '../../src/contracts/history.ts';
 import type { EventRecord } from '../../src/model/event.ts';
 import type { FinishedSandbox } from '../../src/model/sandbox.ts';
-import type { ToldDecision } from '../../src/model/scaling-decision.ts';
+import type { ToldDecision } from '../../src/model/envs/scaling-decision.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
 import { ALICE } from '../support/instance-orders.ts';
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { v7 } from 'uuid';
 import { RecordConflict } from '../../src/contracts/sandbox-driver.ts';
-import type { InstanceRecords } from '../../src/embedded/instance-records.ts';
+import type { InstanceRecords } from '../../src/embedded/store/instance-records.ts';
 import { aClaim, aDefinition, anOrder } from '../support/instance-orders.ts';
 import { rejection } from '../support/rejection.ts';
 

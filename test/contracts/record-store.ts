@@ -9,11 +9,11 @@ import {
 } from '../../src/contracts/record-store.ts';
 import { RecordConflict } from '../../src/contracts/sandbox-driver.ts';
 import type { ApiKeyRecord } from '../../src/model/api-key.ts';
-import type { EnvRecord } from '../../src/model/env.ts';
+import type { EnvRecord } from '../../src/model/envs/env.ts';
 import type { UserQuota } from '../../src/model/quota.ts';
-import { groupFor } from '../../src/model/autoscaling-group.ts';
-import { DEFAULT_UPDATE_STRATEGY, type PoolRecord } from '../../src/model/pool.ts';
-import type { TemplateRecord } from '../../src/model/template.ts';
+import { groupFor } from '../../src/model/envs/autoscaling-group.ts';
+import { DEFAULT_UPDATE_STRATEGY, type PoolRecord } from '../../src/model/pools/pool.ts';
+import type { TemplateRecord } from '../../src/model/templates/template.ts';
 import { tenantKey } from '../../src/model/tenant.ts';
 import { ALICE, aDefinition } from '../support/instance-orders.ts';
 import { eventually } from '../support/eventually.ts';

@@ -16,7 +16,7 @@ import { dialled } from '../support/dialled.ts';
 import { eventually } from '../support/eventually.ts';
 import { FactLog } from '../support/fact-log.ts';
 import type { Birth, Claim, InstanceRecord } from '../../src/model/sandbox.ts';
-import type { InstanceDefinition } from '../../src/model/template.ts';
+import type { InstanceDefinition } from '../../src/model/templates/template.ts';
 import { aClaim, aContainer, aDefinition, anOrder, permitted } from '../support/instance-orders.ts';
 import { rejection } from '../support/rejection.ts';
 

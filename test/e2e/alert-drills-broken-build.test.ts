@@ -24,7 +24,7 @@ describe('alerts on a real daemon whose build is broken', function () {
 
   before(async () => {
     build = aBuild({
-      file: 'dist/machines/sandbox-setup.js',
+      file: 'dist/machines/sandbox/setup.js',
       from: 'keepRecord: assign(({ context, event }) =>',
       to: `keepRecord: assign(({ context, event }) => event.type === 'AMENDED' && event.record.claim.idleTimeoutMs === ${PLANTED_SECONDS * 1_000} ? (() => { throw new Error('planted by a drill'); })() :`,
     });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { connect } from '../../src/embedded/database-library.ts';
+import { connect } from '../../src/embedded/store/database-library.ts';
 import { aCertificate, type Certificate } from '../../local-cluster/a-certificate.ts';
 import { DaemonUnderTest } from '../support/a-daemon.ts';
 import { AlertWatch } from '../support/prometheus/alert-watch.ts';

@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connect } from '../../src/embedded/database-library.ts';
+import { connect } from '../../src/embedded/store/database-library.ts';
 import { DaemonUnderTest } from '../support/a-daemon.ts';
 import { aTenant, claim, run, stocked } from '../support/on-a-daemon.ts';
 

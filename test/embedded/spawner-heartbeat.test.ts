@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { BEAT_MS, Heartbeat } from '../../src/embedded/spawner-heartbeat.ts';
+import { BEAT_MS, Heartbeat } from '../../src/embedded/driver/spawner-heartbeat.ts';
 import { TestClock } from '../support/test-clock.ts';
 
 describe("a spawner's heartbeat", () => {

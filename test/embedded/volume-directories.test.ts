@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { VolumeDirectories } from '../../src/embedded/volume-directories.ts';
-import { parseVolumeDirectory } from '../../src/model/volume-directory.ts';
+import { VolumeDirectories } from '../../src/embedded/driver/volume-directories.ts';
+import { parseVolumeDirectory } from '../../src/model/templates/volume-directory.ts';
 
 describe('directories as volumes', () => {
   let folder: string;

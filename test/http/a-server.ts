@@ -1,10 +1,10 @@
 import type { Log } from '../../src/contracts/log.ts';
-import { clientsOf } from '../../src/http/clients.ts';
+import { clientsOf } from '../../src/http/limits/clients.ts';
 import {
   createHttpServer,
   type HttpServer,
   type HttpServerDeps,
-} from '../../src/http/http-server.ts';
+} from '../../src/http/server/http-server.ts';
 import { FakeOperations } from '../support/fake-operations.ts';
 import { HttpClient } from '../support/http-client.ts';
 import { watchAnswers } from '../support/watched-answers.ts';

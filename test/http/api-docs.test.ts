@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { apiPage, apiPageIsFresh } from '../../script/api-docs.ts';
-import { routesOf } from '../../src/http/app.ts';
+import { routesOf } from '../../src/http/server/app.ts';
 import { openApiDocument } from '../../src/http/openapi/document.ts';
 import type { Operations } from '../../src/operations/operations.ts';
 

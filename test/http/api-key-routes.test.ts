@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { routesOf } from '../../src/http/app.ts';
+import { routesOf } from '../../src/http/server/app.ts';
 import { formatApiKey } from '../../src/model/api-key-text.ts';
 import { exchangeRaw, parseRaw } from '../support/http-client.ts';
 import { aServer, type TestServer } from './a-server.ts';

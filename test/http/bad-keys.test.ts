@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { BadKeys } from '../../src/http/bad-keys.ts';
+import { BadKeys } from '../../src/http/limits/bad-keys.ts';
 import { formatApiKey } from '../../src/model/api-key-text.ts';
-import { authenticate } from '../../src/operations/authenticate.ts';
-import { ApiKeyMirror, mintApiKey } from '../../src/operations/api-keys.ts';
+import { authenticate } from '../../src/operations/keys/authenticate.ts';
+import { ApiKeyMirror, mintApiKey } from '../../src/operations/keys/api-keys.ts';
 import { aCoordination } from '../support/a-coordination.ts';
 import { MemoryApiKeys } from '../support/memory-api-keys.ts';
 import { TestClock } from '../support/test-clock.ts';

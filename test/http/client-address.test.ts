@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { IncomingMessage } from 'node:http';
-import { addressGroup } from '../../src/http/address-group.ts';
-import { parseAddressRange } from '../../src/http/address-range.ts';
-import { clientAddresses } from '../../src/http/client-address.ts';
+import { addressGroup } from '../../src/http/limits/address-group.ts';
+import { parseAddressRange } from '../../src/http/limits/address-range.ts';
+import { clientAddresses } from '../../src/http/limits/client-address.ts';
 
 const from = (
   remoteAddress: string,

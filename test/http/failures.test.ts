@@ -11,7 +11,7 @@ import {
   PortUnreachable,
   RecordConflict,
 } from '../../src/contracts/sandbox-driver.ts';
-import { ApiUnreachable, NotSent, refusedBy } from '../../src/k8s/api-errors.ts';
+import { ApiUnreachable, NotSent, refusedBy } from '../../src/k8s/api/api-errors.ts';
 import { unavailable } from '../../src/model/refusals.ts';
 import { documentedOperations, type DocumentedOperation } from '../support/documented-answers.ts';
 import { FakeOperations } from '../support/fake-operations.ts';

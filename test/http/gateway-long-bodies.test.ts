@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { PortUnreachable } from '../../src/contracts/sandbox-driver.ts';
-import { openWay } from '../../src/embedded/spawner/port-dialling.ts';
+import { openWay } from '../../src/embedded/spawner/ports/port-dialling.ts';
 import { aForwarder } from '../support/a-forwarder.ts';
 import { eventually } from '../support/eventually.ts';
 import { aGateway, ask, EndlessAnswer, textOf, type GatewayUnderTest } from './gateway-support.ts';

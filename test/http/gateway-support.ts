@@ -14,9 +14,9 @@ import {
   type Server as TcpServer,
   type Socket,
 } from 'node:net';
-import { clientsOf } from '../../src/http/clients.ts';
-import { createGateway, type GatewayDeps } from '../../src/http/gateway.ts';
-import type { HttpServerDeps } from '../../src/http/http-server.ts';
+import { clientsOf } from '../../src/http/limits/clients.ts';
+import { createGateway, type GatewayDeps } from '../../src/http/gateway/gateway.ts';
+import type { HttpServerDeps } from '../../src/http/server/http-server.ts';
 import { dialThroughChannel } from '../support/channel-dial.ts';
 import { eventually } from '../support/eventually.ts';
 import { FakeOperations } from '../support/fake-operations.ts';

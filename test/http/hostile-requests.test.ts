@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { EnvRecord } from '../../src/model/env.ts';
-import type { TemplateRecord } from '../../src/model/template.ts';
+import type { EnvRecord } from '../../src/model/envs/env.ts';
+import type { TemplateRecord } from '../../src/model/templates/template.ts';
 import { type DocumentedOperation, documentedOperations } from '../support/documented-answers.ts';
 import {
   contradiction,

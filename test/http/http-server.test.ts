@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
-import { createHttpServer } from '../../src/http/http-server.ts';
+import { createHttpServer } from '../../src/http/server/http-server.ts';
 import { FakeOperations, outcome } from '../support/fake-operations.ts';
 import { connectRaw, exchangeRaw, HttpClient, parseRaw } from '../support/http-client.ts';
 import { quietLog } from '../support/quiet-log.ts';

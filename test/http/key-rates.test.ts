@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { KeyRates } from '../../src/http/key-rates.ts';
+import { KeyRates } from '../../src/http/limits/key-rates.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 describe('the rate of an API key', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { LoopTurns, MOST_OF_TENANT } from '../../src/http/loop-turns.ts';
+import { LoopTurns, MOST_OF_TENANT } from '../../src/http/limits/loop-turns.ts';
 import { rejection } from '../support/rejection.ts';
 
 const nextTurn = (): Promise<void> =>

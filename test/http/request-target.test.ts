@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { randomInt } from 'node:crypto';
-import { takeTarget } from '../../src/http/request-target.ts';
+import { takeTarget } from '../../src/http/server/request-target.ts';
 import { documentedOperations, operationAt, PAGES, pathOf } from '../support/documented-answers.ts';
 import { exchangeRaw, parseRaw } from '../support/http-client.ts';
 import { aServer, type TestServer } from './a-server.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { parseStrictJson } from '../../src/http/strict-json.ts';
+import { parseStrictJson } from '../../src/http/router/strict-json.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 
 const parse = (text: string | Buffer): unknown => parseStrictJson(Buffer.from(text));

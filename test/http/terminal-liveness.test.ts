@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { Liveness } from '../../src/http/terminal-liveness.ts';
+import { Liveness } from '../../src/http/terminal/liveness.ts';
 import { TestClock } from '../support/test-clock.ts';
 
 describe('the liveness of a terminal’s peer', () => {

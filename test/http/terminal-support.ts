@@ -3,7 +3,7 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { once } from 'node:events';
 import { WebSocket, type ClientOptions } from 'ws';
-import { terminalUpgrades, type TerminalDeps } from '../../src/http/terminal.ts';
+import { terminalUpgrades, type TerminalDeps } from '../../src/http/terminal/terminal.ts';
 import type { OpenTerminal, OpenTerminalRequest } from '../../src/operations/operations.ts';
 import { quietLog } from '../support/quiet-log.ts';
 import { TestClock } from '../support/test-clock.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { copyFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:tls';
 import { aCertificate, type Certificate } from '../../local-cluster/a-certificate.ts';
-import { TlsFiles } from '../../src/http/tls-files.ts';
+import { TlsFiles } from '../../src/http/server/tls-files.ts';
 import { aServer, type TestServer } from './a-server.ts';
 import { quietLog } from '../support/quiet-log.ts';
 import { skipBecause } from '../support/skip-because.ts';

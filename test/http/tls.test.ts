@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs';
 import { request, type RequestOptions } from 'node:https';
 import { connect } from 'node:tls';
 import { WebSocket } from 'ws';
-import { terminalUpgrades } from '../../src/http/terminal.ts';
+import { terminalUpgrades } from '../../src/http/terminal/terminal.ts';
 import { aCertificate, type Certificate } from '../../local-cluster/a-certificate.ts';
 import { connectRaw } from '../support/http-client.ts';
 import { quietLog } from '../support/quiet-log.ts';

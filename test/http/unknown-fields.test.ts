@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { z } from 'zod';
-import { unknownFieldWarnings } from '../../src/http/unknown-fields.ts';
+import { unknownFieldWarnings } from '../../src/http/router/unknown-fields.ts';
 import { aServer } from './a-server.ts';
 
 describe('warnings of unknown fields', () => {

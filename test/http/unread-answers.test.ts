@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { eventually } from '../support/eventually.ts';
 import { outcome } from '../support/fake-operations.ts';
 import { connectRaw, parseRaw } from '../support/http-client.ts';
-import type { HttpLimits } from '../../src/http/http-server.ts';
-import { AnswerBudget } from '../../src/operations/answer-budget.ts';
+import type { HttpLimits } from '../../src/http/server/http-server.ts';
+import { AnswerBudget } from '../../src/operations/sandboxes/answer-budget.ts';
 import { aServer } from './a-server.ts';
 
 /**

@@ -2,9 +2,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Metrics } from '../../src/contracts/metrics.ts';
 import type { TraceScope } from '../../src/contracts/tracing.ts';
 import type { AddressInfo } from 'node:net';
-import { apiServer, type ApiServer } from '../../src/k8s/api-client.ts';
-import type { ClusterAccess } from '../../src/k8s/cluster-access.ts';
-import type { ServerClock } from '../../src/k8s/server-clock.ts';
+import { apiServer, type ApiServer } from '../../src/k8s/api/api-client.ts';
+import type { ClusterAccess } from '../../src/k8s/api/cluster-access.ts';
+import type { ServerClock } from '../../src/k8s/api/server-clock.ts';
 
 export interface SeenRequest {
   readonly method: string;

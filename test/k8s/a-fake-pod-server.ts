@@ -2,9 +2,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
-import { apiServer } from '../../src/k8s/api-client.ts';
-import type { PodTarget } from '../../src/k8s/pod-presence.ts';
-import { PodStreams } from '../../src/k8s/pod-streams.ts';
+import { apiServer } from '../../src/k8s/api/api-client.ts';
+import type { PodTarget } from '../../src/k8s/sandboxes/pod-presence.ts';
+import { PodStreams } from '../../src/k8s/streams/pod-streams.ts';
 import { quietLog } from '../support/quiet-log.ts';
 import { json, plainAccess } from './a-fake-api-server.ts';
 

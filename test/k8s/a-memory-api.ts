@@ -1,5 +1,5 @@
-import type { ApiClient, ApiServer, WatchEvent } from '../../src/k8s/api-client.ts';
-import { ApiRefused } from '../../src/k8s/api-errors.ts';
+import type { ApiClient, ApiServer, WatchEvent } from '../../src/k8s/api/api-client.ts';
+import { ApiRefused } from '../../src/k8s/api/api-errors.ts';
 
 export interface StoredObject {
   readonly metadata: {

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { v7 } from 'uuid';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
-import { ApiRefused, ApiUnreachable, NotSent } from '../../src/k8s/api-errors.ts';
-import { Births } from '../../src/k8s/births.ts';
-import { InstanceMirror } from '../../src/k8s/instance-mirror.ts';
+import { ApiRefused, ApiUnreachable, NotSent } from '../../src/k8s/api/api-errors.ts';
+import { Births } from '../../src/k8s/sandboxes/births.ts';
+import { InstanceMirror } from '../../src/k8s/sandboxes/instance-mirror.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
 import { aDefinition, ALICE, anOrder } from '../support/instance-orders.ts';
 import { rejection } from '../support/rejection.ts';

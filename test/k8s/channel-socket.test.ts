@@ -6,8 +6,8 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { WebSocketServer } from 'ws';
-import { ChannelSocket } from '../../src/k8s/channel-socket.ts';
-import type { ClusterAccess } from '../../src/k8s/cluster-access.ts';
+import { ChannelSocket } from '../../src/k8s/streams/channel-socket.ts';
+import type { ClusterAccess } from '../../src/k8s/api/cluster-access.ts';
 import { aCertificate, type Certificate } from '../../local-cluster/a-certificate.ts';
 import { skipBecause } from '../support/skip-because.ts';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { cleaned } from '../../src/k8s/cleaned-message.ts';
+import { cleaned } from '../../src/k8s/sandboxes/cleaned-message.ts';
 
 const ID = '0a1b'.repeat(16);
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { spawnSync } from 'node:child_process';
-import { EXEC_SCRIPT, execOrder, TERMINAL_SCRIPT } from '../../src/k8s/exec-scripts.ts';
+import { EXEC_SCRIPT, execOrder, TERMINAL_SCRIPT } from '../../src/k8s/streams/exec-scripts.ts';
 
 const SHOW = ['sh', '-c', 'printf "%s|%s" "$LANG" "$TERM"'];
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { PortUnreachable } from '../../src/contracts/sandbox-driver.ts';
-import { refusalOf } from '../../src/http/error-table.ts';
-import { NodeSilent } from '../../src/k8s/pod-presence.ts';
+import { refusalOf } from '../../src/http/router/error-table.ts';
+import { NodeSilent } from '../../src/k8s/sandboxes/pod-presence.ts';
 import { eventually } from '../support/eventually.ts';
 import { rejection } from '../support/rejection.ts';
 import { aFakePod, type FakePod } from './a-fake-pod-server.ts';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { IdleLook } from '../../src/k8s/idle-look.ts';
-import { InstanceMirror } from '../../src/k8s/instance-mirror.ts';
-import type { StoredPod } from '../../src/k8s/pod-resource.ts';
-import { bornSandbox, type StoredSandbox } from '../../src/k8s/sandbox-resource.ts';
+import { IdleLook } from '../../src/k8s/sandboxes/idle-look.ts';
+import { InstanceMirror } from '../../src/k8s/sandboxes/instance-mirror.ts';
+import type { StoredPod } from '../../src/k8s/sandboxes/pod-resource.ts';
+import { bornSandbox, type StoredSandbox } from '../../src/k8s/sandboxes/sandbox-resource.ts';
 import type { InstanceFact, Vitals } from '../../src/model/sandbox.ts';
 import { anOrder } from '../support/instance-orders.ts';
 import { TestClock } from '../support/test-clock.ts';

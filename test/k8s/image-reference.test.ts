@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { imageFaultOf } from '../../src/k8s/image-reference.ts';
+import { imageFaultOf } from '../../src/k8s/sandboxes/image-reference.ts';
 
 const SHA256 = `sha256:${'0a'.repeat(32)}`;
 const SHA512 = `sha512:${'0a'.repeat(64)}`;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { InstanceMirror } from '../../src/k8s/instance-mirror.ts';
-import { storedPodOf, type StoredPod } from '../../src/k8s/pod-resource.ts';
-import type { StoredSandbox } from '../../src/k8s/sandbox-resource.ts';
+import { InstanceMirror } from '../../src/k8s/sandboxes/instance-mirror.ts';
+import { storedPodOf, type StoredPod } from '../../src/k8s/sandboxes/pod-resource.ts';
+import type { StoredSandbox } from '../../src/k8s/sandboxes/sandbox-resource.ts';
 import type { InstanceFact } from '../../src/model/sandbox.ts';
 import { ALICE } from '../support/instance-orders.ts';
 

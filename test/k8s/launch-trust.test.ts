@@ -1,11 +1,15 @@
 import { expect } from 'chai';
-import { birthOf } from '../../src/actors/birth-of.ts';
+import { birthOf } from '../../src/actors/sandbox/birth-of.ts';
 import { DefinitionRefused, OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import type { Volume } from '../../src/contracts/volumes.ts';
-import { KubernetesSandboxDriver } from '../../src/k8s/sandbox-driver.ts';
-import { CLOSED_BREAKER, DEFAULT_UPDATE_STRATEGY, type PoolRecord } from '../../src/model/pool.ts';
+import { KubernetesSandboxDriver } from '../../src/k8s/sandboxes/sandbox-driver.ts';
+import {
+  CLOSED_BREAKER,
+  DEFAULT_UPDATE_STRATEGY,
+  type PoolRecord,
+} from '../../src/model/pools/pool.ts';
 import { unavailable } from '../../src/model/refusals.ts';
-import type { InstanceDefinition } from '../../src/model/template.ts';
+import type { InstanceDefinition } from '../../src/model/templates/template.ts';
 import { ALICE, aDefinition, anOrder } from '../support/instance-orders.ts';
 import { quietLog } from '../support/quiet-log.ts';
 import { rejection } from '../support/rejection.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { LogLines } from '../../src/k8s/log-lines.ts';
+import { LogLines } from '../../src/k8s/logs/log-lines.ts';
 import {
   BEGINNING,
   LogResumption,
@@ -8,8 +8,8 @@ import {
   placeOf,
   placeText,
   type LogPiece,
-} from '../../src/k8s/log-place.ts';
-import { LogTailWindow } from '../../src/k8s/log-tail.ts';
+} from '../../src/k8s/logs/log-place.ts';
+import { LogTailWindow } from '../../src/k8s/logs/log-tail.ts';
 
 const second = (n: number): string => `2026-01-31T12:00:${String(n).padStart(2, '0')}`;
 const texts = (pieces: readonly { readonly text: Buffer }[]): readonly string[] =>

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { LogBatch } from '../../src/contracts/sandbox-driver.ts';
-import { SeenLogs } from '../../src/k8s/seen-logs.ts';
+import { SeenLogs } from '../../src/k8s/logs/seen-logs.ts';
 import { eventually } from '../support/eventually.ts';
 import { aFakePod, type FakePod } from './a-fake-pod-server.ts';
 

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { v7 } from 'uuid';
-import { Supervisor } from '../../src/actors/supervisor.ts';
-import { podPath } from '../../src/k8s/pod-resource.ts';
+import { Supervisor } from '../../src/actors/sandbox/supervisor.ts';
+import { podPath } from '../../src/k8s/sandboxes/pod-resource.ts';
 import { podNameOf } from '../../src/model/identifiers.ts';
-import { claimSandbox } from '../../src/operations/claim-sandbox.ts';
-import { deleteSandbox } from '../../src/operations/delete-sandbox.ts';
-import { UnsettledRequests } from '../../src/operations/unsettled-requests.ts';
+import { claimSandbox } from '../../src/operations/sandboxes/claim-sandbox.ts';
+import { deleteSandbox } from '../../src/operations/sandboxes/delete-sandbox.ts';
+import { UnsettledRequests } from '../../src/operations/sandboxes/unsettled-requests.ts';
 import { aCoordination } from '../support/a-coordination.ts';
 import { alice, aPolicy, aPool, eventually } from '../support/a-supervisor.ts';
 import { aDefinition } from '../support/instance-orders.ts';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { ServerResponse } from 'node:http';
-import type { ApiServer } from '../../src/k8s/api-client.ts';
-import { ApiUnreachable } from '../../src/k8s/api-errors.ts';
-import { Reflector, type ReflectorDeps } from '../../src/k8s/reflector.ts';
+import type { ApiServer } from '../../src/k8s/api/api-client.ts';
+import { ApiUnreachable } from '../../src/k8s/api/api-errors.ts';
+import { Reflector, type ReflectorDeps } from '../../src/k8s/api/reflector.ts';
 import { Mirror, type MirrorChange } from '../../src/model/mirror.ts';
 import { eventually } from '../support/eventually.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';

@@ -1,15 +1,19 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { apiKeyResource } from '../../src/k8s/api-key-resource.ts';
-import { envResource } from '../../src/k8s/env-resource.ts';
-import { poolResource, type ResolvedPool } from '../../src/k8s/pool-resource.ts';
-import type { Reading, Resource, ResourceObject } from '../../src/k8s/resource.ts';
-import { laterSandboxOf } from '../../src/k8s/sandbox-resource.ts';
-import { Seals } from '../../src/k8s/seals.ts';
-import { templateResource } from '../../src/k8s/template-resource.ts';
-import { userQuotaResource } from '../../src/k8s/user-quota-resource.ts';
+import { apiKeyResource } from '../../src/k8s/records/api-key-resource.ts';
+import { envResource } from '../../src/k8s/records/env-resource.ts';
+import { poolResource, type ResolvedPool } from '../../src/k8s/records/pool-resource.ts';
+import type { Reading, Resource, ResourceObject } from '../../src/k8s/records/resource.ts';
+import { laterSandboxOf } from '../../src/k8s/sandboxes/sandbox-resource.ts';
+import { Seals } from '../../src/k8s/records/seals.ts';
+import { templateResource } from '../../src/k8s/records/template-resource.ts';
+import { userQuotaResource } from '../../src/k8s/records/user-quota-resource.ts';
 import type { ApiKeyRecord } from '../../src/model/api-key.ts';
-import { CLOSED_BREAKER, DEFAULT_UPDATE_STRATEGY, type PoolRecord } from '../../src/model/pool.ts';
+import {
+  CLOSED_BREAKER,
+  DEFAULT_UPDATE_STRATEGY,
+  type PoolRecord,
+} from '../../src/model/pools/pool.ts';
 import { grantsAll } from '../support/grants-all.ts';
 import { aDefinition } from '../support/instance-orders.ts';
 import { othersSeals, testSeals } from '../support/test-seals.ts';

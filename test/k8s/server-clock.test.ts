@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ServerClock } from '../../src/k8s/server-clock.ts';
+import { ServerClock } from '../../src/k8s/api/server-clock.ts';
 
 const httpDate = (moment: number): string => new Date(moment).toUTCString();
 

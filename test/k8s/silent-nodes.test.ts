@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { NotJoinable } from '../../src/contracts/sandbox-driver.ts';
-import { isNodeSilent, NodeSilent } from '../../src/k8s/pod-presence.ts';
-import { SILENT_MS, SilentNodes } from '../../src/k8s/silent-nodes.ts';
+import { isNodeSilent, NodeSilent } from '../../src/k8s/sandboxes/pod-presence.ts';
+import { SILENT_MS, SilentNodes } from '../../src/k8s/sandboxes/silent-nodes.ts';
 import { eventually } from '../support/eventually.ts';
 import { quietLog } from '../support/quiet-log.ts';
 import { rejection } from '../support/rejection.ts';

@@ -7,7 +7,7 @@ import {
   resetStream,
   SpdyReader,
   type SpdyEvent,
-} from '../../src/k8s/spdy-frames.ts';
+} from '../../src/k8s/streams/spdy-frames.ts';
 
 const heardOf = (pieces: readonly Buffer[]): readonly SpdyEvent[] => {
   const heard: SpdyEvent[] = [];

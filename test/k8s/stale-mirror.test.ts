@@ -1,7 +1,12 @@
 import { expect } from 'chai';
-import { podPath } from '../../src/k8s/pod-resource.ts';
-import { KubernetesSandboxDriver } from '../../src/k8s/sandbox-driver.ts';
-import { bornSandbox, POOL_LABEL, rewritten, sandboxPath } from '../../src/k8s/sandbox-resource.ts';
+import { podPath } from '../../src/k8s/sandboxes/pod-resource.ts';
+import { KubernetesSandboxDriver } from '../../src/k8s/sandboxes/sandbox-driver.ts';
+import {
+  bornSandbox,
+  POOL_LABEL,
+  rewritten,
+  sandboxPath,
+} from '../../src/k8s/sandboxes/sandbox-resource.ts';
 import { podNameOf } from '../../src/model/identifiers.ts';
 import type { InstanceRecord } from '../../src/model/sandbox.ts';
 import { aClaim, anOrder } from '../support/instance-orders.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { NotSent, refusedBy } from '../../src/k8s/api-errors.ts';
-import { untilAnswering } from '../../src/k8s/until-answering.ts';
+import { NotSent, refusedBy } from '../../src/k8s/api/api-errors.ts';
+import { untilAnswering } from '../../src/k8s/api/until-answering.ts';
 import { silentLog } from '../../src/contracts/log.ts';
 import { rejection } from '../support/rejection.ts';
 

@@ -1,12 +1,12 @@
-import { apiServer, type ApiServer } from '../../src/k8s/api-client.ts';
-import { listPageOf } from '../../src/k8s/api-objects.ts';
-import { readClusterAccess } from '../../src/k8s/cluster-access.ts';
+import { apiServer, type ApiServer } from '../../src/k8s/api/api-client.ts';
+import { listPageOf } from '../../src/k8s/api/api-objects.ts';
+import { readClusterAccess } from '../../src/k8s/api/cluster-access.ts';
 import {
   KubernetesRecordStore,
   type KubernetesRecordStoreDeps,
-} from '../../src/k8s/record-store.ts';
-import { collectionPath, objectPath, type ResourceObject } from '../../src/k8s/resource.ts';
-import { ServerClock } from '../../src/k8s/server-clock.ts';
+} from '../../src/k8s/records/record-store.ts';
+import { collectionPath, objectPath, type ResourceObject } from '../../src/k8s/records/resource.ts';
+import { ServerClock } from '../../src/k8s/api/server-clock.ts';
 import type { Cluster, ClusterUser } from '../../local-cluster/control-plane/cluster.ts';
 import { installCustomResources } from '../../local-cluster/custom-resources.ts';
 import { grantsAll } from '../support/grants-all.ts';

@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { startRedis, type RedisServer } from '../../local-cluster/redis-server.ts';
 import { aPodTemplate, Replicas } from '../../local-cluster/replicas.ts';
 import { watchedFolder } from '../../local-cluster/watched-folder.ts';
-import { version } from '../../src/version.ts';
+import { version } from '../../src/process/version.ts';
 import { aBuild, type Build } from '../support/a-build.ts';
 import { eventually } from '../support/eventually.ts';
 import { HttpClient } from '../support/http-client.ts';

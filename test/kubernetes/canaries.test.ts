@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readDaemonNote } from '../../src/daemon-note.ts';
+import { readDaemonNote } from '../../src/process/pid-file.ts';
 import { eventually } from '../support/eventually.ts';
 import { HttpClient } from '../support/http-client.ts';
 import { onReplicas } from '../support/on-replicas.ts';

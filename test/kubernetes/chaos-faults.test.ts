@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { eventually } from '../support/eventually.ts';
 import { ControlPlane } from '../../local-cluster/control-plane.ts';
 import { aPod } from '../support/a-pod.ts';
-import { POOL_LABEL } from '../../src/k8s/sandbox-resource.ts';
+import { POOL_LABEL } from '../../src/k8s/sandboxes/sandbox-resource.ts';
 import { Killed } from '../support/chaos/faults/killed.ts';
 import { LabelsEdited } from '../support/chaos/faults/labels-edited.ts';
 import { NamespaceDeleted } from '../support/chaos/faults/namespace-deleted.ts';

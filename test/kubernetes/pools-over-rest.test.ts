@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { POOL_LABEL } from '../../src/k8s/sandbox-resource.ts';
+import { POOL_LABEL } from '../../src/k8s/sandboxes/sandbox-resource.ts';
 import { poolsSuite } from '../contracts/pools-over-rest.ts';
 import { eventually } from '../support/eventually.ts';
 import { HttpClient } from '../support/http-client.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { type RedisServer, startRedis } from '../../local-cluster/redis-server.ts';
 import { aPodTemplate, Replicas } from '../../local-cluster/replicas.ts';
-import { POOL_LABEL } from '../../src/k8s/sandbox-resource.ts';
+import { POOL_LABEL } from '../../src/k8s/sandboxes/sandbox-resource.ts';
 import { aRedisCoordination, known } from '../support/a-redis-coordination.ts';
 import { eventually } from '../support/eventually.ts';
 import { HttpClient } from '../support/http-client.ts';

@@ -1,20 +1,24 @@
 import { expect } from 'chai';
 import { stringify } from 'yaml';
-import type { ApiServer } from '../../src/k8s/api-client.ts';
+import type { ApiServer } from '../../src/k8s/api/api-client.ts';
 import { DefinitionRefused } from '../../src/contracts/sandbox-driver.ts';
 import type { RecordChange } from '../../src/contracts/record-store.ts';
 import type {
   KubernetesRecordStore,
   KubernetesRecordStoreDeps,
-} from '../../src/k8s/record-store.ts';
-import type { ResourceObject } from '../../src/k8s/resource.ts';
-import { Seals, type SealedContent } from '../../src/k8s/seals.ts';
+} from '../../src/k8s/records/record-store.ts';
+import type { ResourceObject } from '../../src/k8s/records/resource.ts';
+import { Seals, type SealedContent } from '../../src/k8s/records/seals.ts';
 import type { ApiKeyRecord } from '../../src/model/api-key.ts';
-import { CLOSED_BREAKER, DEFAULT_UPDATE_STRATEGY, type PoolRecord } from '../../src/model/pool.ts';
-import { renderDefinition } from '../../src/model/render-definition.ts';
-import type { TemplateRecord } from '../../src/model/template.ts';
-import { specOfVersion } from '../../src/model/template-versions.ts';
-import { updateRevisionOf } from '../../src/model/update-revision.ts';
+import {
+  CLOSED_BREAKER,
+  DEFAULT_UPDATE_STRATEGY,
+  type PoolRecord,
+} from '../../src/model/pools/pool.ts';
+import { renderDefinition } from '../../src/model/pools/render-definition.ts';
+import type { TemplateRecord } from '../../src/model/templates/template.ts';
+import { specOfVersion } from '../../src/model/templates/template-versions.ts';
+import { updateRevisionOf } from '../../src/model/pools/update-revision.ts';
 import { installCustomResources } from '../../local-cluster/custom-resources.ts';
 import { recordStoreSuite } from '../contracts/record-store.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { apiServer, type ApiServer } from '../../src/k8s/api-client.ts';
-import { identityOf } from '../../src/k8s/api-objects.ts';
-import { readClusterAccess, type ClusterAccess } from '../../src/k8s/cluster-access.ts';
-import { Reflector } from '../../src/k8s/reflector.ts';
+import { apiServer, type ApiServer } from '../../src/k8s/api/api-client.ts';
+import { identityOf } from '../../src/k8s/api/api-objects.ts';
+import { readClusterAccess, type ClusterAccess } from '../../src/k8s/api/cluster-access.ts';
+import { Reflector } from '../../src/k8s/api/reflector.ts';
 import { Mirror, type MirrorChange } from '../../src/model/mirror.ts';
 import { eventually } from '../support/eventually.ts';
 import { FaultProxy } from '../support/fault-proxy.ts';

@@ -4,9 +4,9 @@ import { admissionPolicy } from '../../local-cluster/control-plane/sandpool-righ
 import { installCustomResources } from '../../local-cluster/custom-resources.ts';
 import { startRedis, type RedisServer } from '../../local-cluster/redis-server.ts';
 import { Replicas, aPodTemplate } from '../../local-cluster/replicas.ts';
-import type { ResourceObject } from '../../src/k8s/resource.ts';
-import { Seals } from '../../src/k8s/seals.ts';
-import { sealKeyOf } from '../../src/shared-secrets.ts';
+import type { ResourceObject } from '../../src/k8s/records/resource.ts';
+import { Seals } from '../../src/k8s/records/seals.ts';
+import { sealKeyOf } from '../../src/daemon/shared-secrets.ts';
 import { aDefinition } from '../support/instance-orders.ts';
 import { eventually } from '../support/eventually.ts';
 import { HttpClient } from '../support/http-client.ts';

@@ -4,9 +4,9 @@ import type {
   GroupEvent,
   GroupIntent,
   GroupWords,
-} from '../../src/machines/autoscaling-group-events.ts';
-import { autoscalingGroupMachine } from '../../src/machines/autoscaling-group-machine.ts';
-import { NO_MEMORY } from '../../src/machines/autoscaling-memory.ts';
+} from '../../src/machines/autoscaling/group-events.ts';
+import { autoscalingGroupMachine } from '../../src/machines/autoscaling/group-machine.ts';
+import { NO_MEMORY } from '../../src/machines/autoscaling/memory.ts';
 import { aGroup, aRule } from './autoscaling-examples.ts';
 
 export const theWords = (parts: Partial<GroupWords> = {}): GroupWords => ({

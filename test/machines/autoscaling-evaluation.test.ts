@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { ScaleUpMode } from '../../src/model/autoscaling-group.ts';
+import type { ScaleUpMode } from '../../src/model/envs/autoscaling-group.ts';
 import {
   AGroup,
   aGroup,

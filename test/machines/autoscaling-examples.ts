@@ -1,12 +1,12 @@
-import { evaluateGroup, type Evaluation } from '../../src/machines/autoscaling-evaluation.ts';
-import { deciding, NO_MEMORY, type GroupMemory } from '../../src/machines/autoscaling-memory.ts';
-import type { MemberObservation, MemberRules } from '../../src/machines/autoscaling-observation.ts';
+import { evaluateGroup, type Evaluation } from '../../src/machines/autoscaling/evaluation.ts';
+import { deciding, NO_MEMORY, type GroupMemory } from '../../src/machines/autoscaling/memory.ts';
+import type { MemberObservation, MemberRules } from '../../src/machines/autoscaling/observation.ts';
 import {
   groupFor,
   type AutoscalingGroup,
   type ScaleDownPolicy,
   type ScaleUpPolicy,
-} from '../../src/model/autoscaling-group.ts';
+} from '../../src/model/envs/autoscaling-group.ts';
 
 export interface GroupParts {
   readonly enabled?: boolean;

@@ -5,9 +5,9 @@ import {
   REST_MS,
   STALE_MS,
   WAKE_MS,
-} from '../../src/machines/autoscaling-group-machine.ts';
-import type { GroupEvent } from '../../src/machines/autoscaling-group-events.ts';
-import type { ScalingDecision } from '../../src/model/scaling-decision.ts';
+} from '../../src/machines/autoscaling/group-machine.ts';
+import type { GroupEvent } from '../../src/machines/autoscaling/group-events.ts';
+import type { ScalingDecision } from '../../src/model/envs/scaling-decision.ts';
 import { aGroup, aMember, aMemory, aRule } from './autoscaling-examples.ts';
 import { AnAutoscalingGroup, theWords } from './an-autoscaling-group.ts';
 

@@ -5,7 +5,7 @@ import {
   lowered,
   sampled,
   type SlidingWindow,
-} from '../../src/machines/autoscaling-window.ts';
+} from '../../src/machines/autoscaling/window.ts';
 import { check } from '../properties/check.ts';
 
 const LEAST = { extreme: 'least', spanMs: 600_000 } as const;

@@ -1,15 +1,15 @@
 import { expect } from 'chai';
 import { createActor } from 'xstate';
-import { MAKING_MS, pauseAfter } from '../../src/machines/env-member-decisions.ts';
+import { MAKING_MS, pauseAfter } from '../../src/machines/env/member-decisions.ts';
 import type {
   MemberEvent,
   MemberFact,
   MemberIntent,
-} from '../../src/machines/env-member-events.ts';
-import { envMemberMachine } from '../../src/machines/env-member-machine.ts';
-import type { EnvMember, EnvRecord } from '../../src/model/env.ts';
-import { memberPoolPart } from '../../src/model/env-rendering.ts';
-import { CLOSED_BREAKER, type PoolRecord } from '../../src/model/pool.ts';
+} from '../../src/machines/env/member-events.ts';
+import { envMemberMachine } from '../../src/machines/env/member-machine.ts';
+import type { EnvMember, EnvRecord } from '../../src/model/envs/env.ts';
+import { memberPoolPart } from '../../src/model/envs/env-rendering.ts';
+import { CLOSED_BREAKER, type PoolRecord } from '../../src/model/pools/pool.ts';
 import { aDefinition, ALICE } from '../support/instance-orders.ts';
 
 const T0 = 1_000_000;

@@ -3,19 +3,19 @@ import type {
   SandboxEvent,
   SandboxInput,
   SandboxIntent,
-} from '../../src/machines/sandbox-events.ts';
-import type { PoolPolicy } from '../../src/machines/pool-arithmetic.ts';
-import { CLOSED_BREAKER, DEFAULT_UPDATE_STRATEGY } from '../../src/model/pool.ts';
-import { PoolTally, type Move } from '../../src/actors/pool-tally.ts';
+} from '../../src/machines/sandbox/events.ts';
+import type { PoolPolicy } from '../../src/machines/pool/arithmetic.ts';
+import { CLOSED_BREAKER, DEFAULT_UPDATE_STRATEGY } from '../../src/model/pools/pool.ts';
+import { PoolTally, type Move } from '../../src/actors/pool/pool-tally.ts';
 import type {
   PoolContext,
   PoolEvent,
   PoolInput,
   PoolIntent,
-} from '../../src/machines/pool-events.ts';
-import { poolMachine } from '../../src/machines/pool-machine.ts';
-import { sandboxMachine } from '../../src/machines/sandbox-machine.ts';
-import { NO_INSTANCES, type PoolCounts, type PoolRecord } from '../../src/model/pool.ts';
+} from '../../src/machines/pool/events.ts';
+import { poolMachine } from '../../src/machines/pool/machine.ts';
+import { sandboxMachine } from '../../src/machines/sandbox/machine.ts';
+import { NO_INSTANCES, type PoolCounts, type PoolRecord } from '../../src/model/pools/pool.ts';
 import type { Birth, InstanceFact, InstanceRecord, Vitals } from '../../src/model/sandbox.ts';
 import { aDefinition, ALICE, anOrder } from '../support/instance-orders.ts';
 

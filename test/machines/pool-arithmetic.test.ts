@@ -8,8 +8,8 @@ import {
   type PhaseInput,
   type ScaleInput,
   type ScalePlan,
-} from '../../src/machines/pool-arithmetic.ts';
-import { CLOSED_BREAKER, type BreakerStatus, type PoolPhase } from '../../src/model/pool.ts';
+} from '../../src/machines/pool/arithmetic.ts';
+import { CLOSED_BREAKER, type BreakerStatus, type PoolPhase } from '../../src/model/pools/pool.ts';
 import { aPolicy, counts, T0 } from './examples.ts';
 
 const policy = aPolicy({ refill: { perSecond: 2, burst: 5, inFlight: 4 } });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { surplusOf } from '../../src/machines/pool-decisions.ts';
-import { CLOSED_BREAKER, type PoolCounts } from '../../src/model/pool.ts';
+import { surplusOf } from '../../src/machines/pool/decisions.ts';
+import { CLOSED_BREAKER, type PoolCounts } from '../../src/model/pools/pool.ts';
 import { aPolicy, aPool, APool, counts, T0, type PoolWord } from './examples.ts';
 
 const LEAD: PoolWord = { type: 'LEAD', now: T0 };

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import type { PoolCondition } from '../../src/model/pool-condition.ts';
-import { CLOSED_BREAKER, type PoolCounts } from '../../src/model/pool.ts';
-import { replaceableOf } from '../../src/machines/pool-decisions.ts';
+import type { PoolCondition } from '../../src/model/pools/pool-condition.ts';
+import { CLOSED_BREAKER, type PoolCounts } from '../../src/model/pools/pool.ts';
+import { replaceableOf } from '../../src/machines/pool/decisions.ts';
 import { aPolicy, aPool, APool, OLD, T0, type PoolWord } from './examples.ts';
 
 const LEAD: PoolWord = { type: 'LEAD', now: T0 };

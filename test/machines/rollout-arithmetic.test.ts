@@ -3,9 +3,12 @@ import {
   planRollout,
   type RolloutInput,
   type RolloutPlan,
-} from '../../src/machines/rollout-arithmetic.ts';
-import { MAX_UNAVAILABLE_PATTERN, maxUnavailableOf } from '../../src/model/max-unavailable.ts';
-import { CLOSED_BREAKER, type BreakerStatus } from '../../src/model/pool.ts';
+} from '../../src/machines/pool/rollout-arithmetic.ts';
+import {
+  MAX_UNAVAILABLE_PATTERN,
+  maxUnavailableOf,
+} from '../../src/model/pools/max-unavailable.ts';
+import { CLOSED_BREAKER, type BreakerStatus } from '../../src/model/pools/pool.ts';
 import { aPolicy, counts, T0 } from './examples.ts';
 
 const policy = aPolicy({ refill: { perSecond: 2, burst: 50, inFlight: 16 } });

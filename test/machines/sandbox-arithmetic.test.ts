@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { finishedOf, isOurDoing, statusOf } from '../../src/machines/sandbox-arithmetic.ts';
-import type { SandboxContext } from '../../src/machines/sandbox-events.ts';
-import { expiryOf, sameClaim } from '../../src/model/claim-rules.ts';
+import { finishedOf, isOurDoing, statusOf } from '../../src/machines/sandbox/arithmetic.ts';
+import type { SandboxContext } from '../../src/machines/sandbox/events.ts';
+import { expiryOf, sameClaim } from '../../src/model/pools/claim-rules.ts';
 import { END_REASONS, type EndReason, type SandboxStatus } from '../../src/model/sandbox.ts';
 import { aClaim, aRecord, ALICE, ASandbox, T0 } from './examples.ts';
 

@@ -6,8 +6,8 @@ import {
   OVERRUN_MS,
   RETRY_MS,
   STEADY_MS,
-} from '../../src/machines/sandbox-arithmetic.ts';
-import type { SandboxEvent } from '../../src/machines/sandbox-events.ts';
+} from '../../src/machines/sandbox/arithmetic.ts';
+import type { SandboxEvent } from '../../src/machines/sandbox/events.ts';
 import type { Claim, EndReason, InstanceRecord, Vitals } from '../../src/model/sandbox.ts';
 import {
   aBirth,

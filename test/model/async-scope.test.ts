@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { OngoingTrace } from '../../src/contracts/tracing.ts';
-import { AsyncScope } from '../../src/model/async-scope.ts';
+import { AsyncScope } from '../../src/lib/async-scope.ts';
 
 const aTrace = (): OngoingTrace => ({ call: () => ({ traceparent: '', ended: () => undefined }) });
 const turn = (): Promise<void> =>

@@ -1,15 +1,15 @@
 import { expect } from 'chai';
-import type { EnvOverrides, MemberConfig } from '../../src/model/env.ts';
-import { asAsked, isAsAsked, memberPoolPart } from '../../src/model/env-rendering.ts';
-import type { InstanceType } from '../../src/model/instance-type.ts';
-import { mergePatch } from '../../src/model/merge-patch.ts';
-import { CLOSED_BREAKER, type PoolRecord } from '../../src/model/pool.ts';
-import { renderPool } from '../../src/model/render-pool.ts';
+import type { EnvOverrides, MemberConfig } from '../../src/model/envs/env.ts';
+import { asAsked, isAsAsked, memberPoolPart } from '../../src/model/envs/env-rendering.ts';
+import type { InstanceType } from '../../src/model/templates/instance-type.ts';
+import { mergePatch } from '../../src/lib/merge-patch.ts';
+import { CLOSED_BREAKER, type PoolRecord } from '../../src/model/pools/pool.ts';
+import { renderPool } from '../../src/model/pools/render-pool.ts';
 import {
   SandboxTemplateSchema,
   type InstanceDefinition,
   type TemplateRecord,
-} from '../../src/model/template.ts';
+} from '../../src/model/templates/template.ts';
 
 const specOf = (more: object) =>
   SandboxTemplateSchema.parse({

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { noIdleInstance } from '../../src/model/exhausted-pool.ts';
+import { noIdleInstance } from '../../src/model/pools/exhausted-pool.ts';
 
 const NONE = { idle: 0, running: 0, starting: 1, stopping: 0, retiring: 0, failed: 0 };
 

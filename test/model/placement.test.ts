@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { grantedFieldIn } from '../../src/model/placement.ts';
-import { renderDefinition } from '../../src/model/render-definition.ts';
-import { renderPool, SourceFault } from '../../src/model/render-pool.ts';
-import { SandboxTemplateSchema, type TemplateSpec } from '../../src/model/template.ts';
-import { updateRevisionOf } from '../../src/model/update-revision.ts';
+import { grantedFieldIn } from '../../src/model/pools/placement.ts';
+import { renderDefinition } from '../../src/model/pools/render-definition.ts';
+import { renderPool, SourceFault } from '../../src/model/pools/render-pool.ts';
+import { SandboxTemplateSchema, type TemplateSpec } from '../../src/model/templates/template.ts';
+import { updateRevisionOf } from '../../src/model/pools/update-revision.ts';
 
 const SPEC = SandboxTemplateSchema.shape.spec;
 const BARE = { containers: [{ name: 'main', image: 'busybox:1' }] };

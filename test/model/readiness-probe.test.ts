@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { renderDefinition } from '../../src/model/render-definition.ts';
-import { SandboxTemplateSchema } from '../../src/model/template.ts';
+import { renderDefinition } from '../../src/model/pools/render-definition.ts';
+import { SandboxTemplateSchema } from '../../src/model/templates/template.ts';
 
 const document = (container: object, spec: object = {}): unknown => ({
   apiVersion: 'sandpool.dev/v1alpha1',

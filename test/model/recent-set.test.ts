@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { RecentSet } from '../../src/model/recent-set.ts';
+import { RecentSet } from '../../src/lib/recent-set.ts';
 
 describe('a set of the most recent', () => {
   it('forgets the oldest, and counts what is added again as new', () => {

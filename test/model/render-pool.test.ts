@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import type { InstanceType } from '../../src/model/instance-type.ts';
-import { mergedSource, sourceHashOf, type PoolSource } from '../../src/model/pool-source.ts';
-import { renderPool, SourceFault } from '../../src/model/render-pool.ts';
-import { SandboxTemplateSchema, type TemplateSpec } from '../../src/model/template.ts';
+import type { InstanceType } from '../../src/model/templates/instance-type.ts';
+import { mergedSource, sourceHashOf, type PoolSource } from '../../src/model/pools/pool-source.ts';
+import { renderPool, SourceFault } from '../../src/model/pools/render-pool.ts';
+import { SandboxTemplateSchema, type TemplateSpec } from '../../src/model/templates/template.ts';
 
 const WEB: TemplateSpec = SandboxTemplateSchema.shape.spec.parse({
   containers: [

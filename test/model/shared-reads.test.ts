@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { SharedReads } from '../../src/model/shared-reads.ts';
+import { SharedReads } from '../../src/lib/shared-reads.ts';
 import { TestClock } from '../support/test-clock.ts';
 
 describe('uncached reads that are shared', () => {

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import type { PoolSource } from '../../src/model/pool-source.ts';
-import { renderPool, SourceFault } from '../../src/model/render-pool.ts';
-import type { SourceTerms } from '../../src/model/source-terms.ts';
-import { SandboxTemplateSchema } from '../../src/model/template.ts';
+import type { PoolSource } from '../../src/model/pools/pool-source.ts';
+import { renderPool, SourceFault } from '../../src/model/pools/render-pool.ts';
+import type { SourceTerms } from '../../src/model/pools/source-terms.ts';
+import { SandboxTemplateSchema } from '../../src/model/templates/template.ts';
 
 const templateOf = (...images: readonly string[]) =>
   SandboxTemplateSchema.shape.spec.parse({

@@ -1,6 +1,9 @@
 import { expect } from 'chai';
-import type { SandboxTemplateDocument, TemplateRecord } from '../../src/model/template.ts';
-import { nextVersion, specOfVersion } from '../../src/model/template-versions.ts';
+import type {
+  SandboxTemplateDocument,
+  TemplateRecord,
+} from '../../src/model/templates/template.ts';
+import { nextVersion, specOfVersion } from '../../src/model/templates/template-versions.ts';
 
 const saying = (
   description: string,

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { unsafeFieldIn } from '../../src/model/unsafe-fields.ts';
+import { unsafeFieldIn } from '../../src/model/templates/unsafe-fields.ts';
 
 describe('fields that are refused for safety', () => {
   const found = (value: unknown): string | undefined => unsafeFieldIn(value)?.path.join('.');

@@ -21,7 +21,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { childrenOf } from '../../src/embedded/spawner/process-identity.ts';
+import { childrenOf } from '../../src/embedded/spawner/sandbox/process-identity.ts';
 import { skipBecause } from '../support/skip-because.ts';
 import { eventually } from '../support/eventually.ts';
 import { collect, openWorkshop, within, type Ended, type Workshop } from './support.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Refusal } from '../../src/model/refusals.ts';
-import { AnswerBudget } from '../../src/operations/answer-budget.ts';
+import { AnswerBudget } from '../../src/operations/sandboxes/answer-budget.ts';
 
 describe('the budget of bytes for answers', () => {
   const codeOf = (take: () => void): string | undefined => {

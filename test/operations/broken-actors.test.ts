@@ -1,11 +1,11 @@
 import { expect } from 'chai';
-import { MOST_THROWS } from '../../src/actors/rebuilds.ts';
-import { inspectedKinds } from '../../src/daemon-inspection.ts';
-import type { EnvRecord } from '../../src/model/env.ts';
+import { MOST_THROWS } from '../../src/actors/runtime/rebuilds.ts';
+import { inspectedKinds } from '../../src/daemon/inspection.ts';
+import type { EnvRecord } from '../../src/model/envs/env.ts';
 import type { InstanceId } from '../../src/model/identifiers.ts';
 import { ACTOR_KINDS, type ActorKind } from '../../src/model/inspection.ts';
 import type { InstanceFact } from '../../src/model/sandbox.ts';
-import { debug } from '../../src/operations/debug.ts';
+import { debug } from '../../src/operations/debug/debug.ts';
 import { alice } from '../support/a-supervisor.ts';
 import { anEnvWorld } from '../support/an-env-world.ts';
 import { eventually } from '../support/eventually.ts';

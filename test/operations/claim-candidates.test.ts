@@ -1,11 +1,11 @@
 import { expect } from 'chai';
-import { IdleInstances } from '../../src/actors/idle-instances.ts';
-import type { Placement } from '../../src/actors/placement.ts';
-import { SandboxIndex } from '../../src/actors/sandbox-index.ts';
-import { Waiters } from '../../src/actors/waiters.ts';
+import { IdleInstances } from '../../src/actors/sandbox/idle-instances.ts';
+import type { Placement } from '../../src/actors/sandbox/placement.ts';
+import { SandboxIndex } from '../../src/actors/sandbox/sandbox-index.ts';
+import { Waiters } from '../../src/actors/sandbox/waiters.ts';
 import type { InstanceFact } from '../../src/model/sandbox.ts';
-import { ClaimCandidates } from '../../src/operations/claim-candidates.ts';
-import { WaitingSeats } from '../../src/operations/waiting-seats.ts';
+import { ClaimCandidates } from '../../src/operations/sandboxes/claim-candidates.ts';
+import { WaitingSeats } from '../../src/operations/sandboxes/waiting-seats.ts';
 import { alice } from '../support/a-supervisor.ts';
 import { eventually } from '../support/eventually.ts';
 import { aCoordination } from '../support/a-coordination.ts';

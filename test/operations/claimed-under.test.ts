@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Refusal } from '../../src/model/refusals.ts';
 import { RequestNotNew } from '../../src/contracts/coordination.ts';
-import { Opening, requestOwnerOf } from '../../src/operations/opening.ts';
+import { Opening, requestOwnerOf } from '../../src/operations/sandboxes/opening.ts';
 import type { ClaimRequest } from '../../src/operations/operations.ts';
 import type { SandboxView } from '../../src/operations/views.ts';
 import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { groupFor } from '../../src/model/autoscaling-group.ts';
-import { wordRevisionOf, type EnvMember, type EnvRecord } from '../../src/model/env.ts';
+import { groupFor } from '../../src/model/envs/autoscaling-group.ts';
+import { wordRevisionOf, type EnvMember, type EnvRecord } from '../../src/model/envs/env.ts';
 import { RecordExists } from '../../src/contracts/record-store.ts';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { Refusal } from '../../src/model/refusals.ts';
-import { SandboxTemplateSchema } from '../../src/model/template.ts';
+import { SandboxTemplateSchema } from '../../src/model/templates/template.ts';
 import { alice, aPool, eventually } from '../support/a-supervisor.ts';
 import { aTemplate, anEnvWorld } from '../support/an-env-world.ts';
 import { rejection } from '../support/rejection.ts';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { ContainerGone, InstanceGone } from '../../src/contracts/sandbox-driver.ts';
-import { errorAnswer } from '../../src/http/error-table.ts';
-import { execInSandbox } from '../../src/operations/exec-in-sandbox.ts';
-import { getSandbox } from '../../src/operations/get-sandbox.ts';
+import { errorAnswer } from '../../src/http/router/error-table.ts';
+import { execInSandbox } from '../../src/operations/sandboxes/exec-in-sandbox.ts';
+import { getSandbox } from '../../src/operations/sandboxes/get-sandbox.ts';
 import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
 import { rejection } from '../support/rejection.ts';
 

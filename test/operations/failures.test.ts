@@ -1,15 +1,15 @@
 import { expect } from 'chai';
 import { NotJoinable, OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
-import { refusalOf } from '../../src/http/error-table.ts';
-import { NotSent, refusedBy } from '../../src/k8s/api-errors.ts';
+import { refusalOf } from '../../src/http/router/error-table.ts';
+import { NotSent, refusedBy } from '../../src/k8s/api/api-errors.ts';
 import type { ApiKeyRecord } from '../../src/model/api-key.ts';
-import { deleteSandbox } from '../../src/operations/delete-sandbox.ts';
-import { execInSandbox } from '../../src/operations/exec-in-sandbox.ts';
-import { getSandbox } from '../../src/operations/get-sandbox.ts';
-import { isReady } from '../../src/operations/is-ready.ts';
-import { sandboxLogs } from '../../src/operations/sandbox-logs.ts';
-import { setIdleTimeout } from '../../src/operations/set-idle-timeout.ts';
-import { createExecToken, openTerminal } from '../../src/operations/terminals.ts';
+import { deleteSandbox } from '../../src/operations/sandboxes/delete-sandbox.ts';
+import { execInSandbox } from '../../src/operations/sandboxes/exec-in-sandbox.ts';
+import { getSandbox } from '../../src/operations/sandboxes/get-sandbox.ts';
+import { isReady } from '../../src/operations/sandboxes/is-ready.ts';
+import { sandboxLogs } from '../../src/operations/sandboxes/sandbox-logs.ts';
+import { setIdleTimeout } from '../../src/operations/sandboxes/set-idle-timeout.ts';
+import { createExecToken, openTerminal } from '../../src/operations/sandboxes/terminals.ts';
 import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
 
 const TRUE = { argv: ['true'], timeoutMs: 1_000, outputLimit: 1_024 };

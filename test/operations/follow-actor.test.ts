@@ -1,14 +1,14 @@
 import { expect } from 'chai';
-import { ActorTrails } from '../../src/actors/actor-trails.ts';
+import { ActorTrails } from '../../src/actors/runtime/actor-trails.ts';
 import type {
   InspectedActors,
   InspectedKinds,
 } from '../../src/actors/inspection/inspected-actors.ts';
 import { SHARDS } from '../../src/model/shards.ts';
-import type { ActorNews } from '../../src/operations/debug-operations.ts';
-import { followActor, LOOK_MS } from '../../src/operations/follow-actor.ts';
-import { answerText, type ReplicaQuestion } from '../../src/operations/replica-views.ts';
-import { SESSION_MS, TrailSessions } from '../../src/operations/trail-sessions.ts';
+import type { ActorNews } from '../../src/operations/debug/debug-operations.ts';
+import { followActor, LOOK_MS } from '../../src/operations/debug/follow-actor.ts';
+import { answerText, type ReplicaQuestion } from '../../src/operations/debug/replica-views.ts';
+import { SESSION_MS, TrailSessions } from '../../src/operations/debug/trail-sessions.ts';
 import { alice, eventually } from '../support/a-supervisor.ts';
 import { rejection } from '../support/rejection.ts';
 import { TestClock } from '../support/test-clock.ts';

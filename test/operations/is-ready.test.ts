@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { isReady } from '../../src/operations/is-ready.ts';
+import { isReady } from '../../src/operations/sandboxes/is-ready.ts';
 import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
 
 describe('whether a sandbox is ready', () => {

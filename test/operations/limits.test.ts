@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Refusal } from '../../src/model/refusals.ts';
-import { execInSandbox } from '../../src/operations/exec-in-sandbox.ts';
-import { Seats } from '../../src/operations/seats.ts';
+import { execInSandbox } from '../../src/operations/sandboxes/exec-in-sandbox.ts';
+import { Seats } from '../../src/lib/seats.ts';
 import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
 
 const TRUE = { argv: ['true'], timeoutMs: 1_000, outputLimit: 1_024 };

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { v7 } from 'uuid';
-import { SandboxIndex } from '../../src/actors/sandbox-index.ts';
-import type { SandboxSnapshot } from '../../src/actors/sandbox-snapshot.ts';
-import type { Supervisor } from '../../src/actors/supervisor.ts';
+import { SandboxIndex } from '../../src/actors/sandbox/sandbox-index.ts';
+import type { SandboxSnapshot } from '../../src/actors/sandbox/sandbox-snapshot.ts';
+import type { Supervisor } from '../../src/actors/sandbox/supervisor.ts';
 import type { History } from '../../src/contracts/history.ts';
 import type { FinishedSandbox } from '../../src/model/sandbox.ts';
-import { listSandboxes } from '../../src/operations/list-sandboxes.ts';
+import { listSandboxes } from '../../src/operations/sandboxes/list-sandboxes.ts';
 import { aFinished } from '../contracts/history.ts';
 import { ALICE } from '../support/instance-orders.ts';
 import { TestClock } from '../support/test-clock.ts';

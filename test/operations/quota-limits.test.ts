@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Refusal } from '../../src/model/refusals.ts';
-import { quotaDefaults, QuotaLimits } from '../../src/operations/quota-limits.ts';
+import { quotaDefaults, QuotaLimits } from '../../src/operations/pools/quota-limits.ts';
 import { ALICE } from '../support/instance-orders.ts';
 import { MemoryQuotas } from '../support/memory-quotas.ts';
 import { rejection } from '../support/rejection.ts';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { ApiKeyRecord } from '../../src/model/api-key.ts';
-import { ApiKeyMirror } from '../../src/operations/api-keys.ts';
-import { createApiKey } from '../../src/operations/create-api-key.ts';
-import { MOST_REVOKED, revokeApiKeys } from '../../src/operations/revoke-api-keys.ts';
+import { ApiKeyMirror } from '../../src/operations/keys/api-keys.ts';
+import { createApiKey } from '../../src/operations/keys/create-api-key.ts';
+import { MOST_REVOKED, revokeApiKeys } from '../../src/operations/keys/revoke-api-keys.ts';
 import { aCoordination } from '../support/a-coordination.ts';
 import { MemoryApiKeys } from '../support/memory-api-keys.ts';
 import { rejection } from '../support/rejection.ts';

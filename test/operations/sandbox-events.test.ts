@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { EventFeed } from '../../src/actors/event-feed.ts';
-import type { Supervisor } from '../../src/actors/supervisor.ts';
-import { sandboxEvents } from '../../src/operations/sandbox-events.ts';
+import { EventFeed } from '../../src/actors/runtime/event-feed.ts';
+import type { Supervisor } from '../../src/actors/sandbox/supervisor.ts';
+import { sandboxEvents } from '../../src/operations/sandboxes/sandbox-events.ts';
 import { aFinished } from '../contracts/history.ts';
 import { aCoordination } from '../support/a-coordination.ts';
 import { alice } from '../support/a-supervisor.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { EnvRecord } from '../../src/model/env.ts';
+import type { EnvRecord } from '../../src/model/envs/env.ts';
 import { aGroup } from '../machines/autoscaling-examples.ts';
 import { alice } from '../support/a-supervisor.ts';
 import { anEnvReplica, envStores } from '../support/env-replicas.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Refusal } from '../../src/model/refusals.ts';
-import { getPool, listPools } from '../../src/operations/pools.ts';
+import { getPool, listPools } from '../../src/operations/pools/pools.ts';
 import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
 import { FakeSandboxDriver } from '../support/fake-sandbox-driver.ts';
 import { rejection } from '../support/rejection.ts';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { Refusal } from '../../src/model/refusals.ts';
-import { followEvents } from '../../src/operations/follow-events.ts';
-import { sandboxEvents } from '../../src/operations/sandbox-events.ts';
-import { followSandboxLogs, sandboxLogs } from '../../src/operations/sandbox-logs.ts';
+import { followEvents } from '../../src/operations/sandboxes/follow-events.ts';
+import { sandboxEvents } from '../../src/operations/sandboxes/sandbox-events.ts';
+import { followSandboxLogs, sandboxLogs } from '../../src/operations/sandboxes/sandbox-logs.ts';
 import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
 import { rejection } from '../support/rejection.ts';
 

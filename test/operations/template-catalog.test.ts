@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { SandboxTemplateSchema, type TemplateRecord } from '../../src/model/template.ts';
-import { TemplateCatalog } from '../../src/operations/template-catalog.ts';
+import { SandboxTemplateSchema, type TemplateRecord } from '../../src/model/templates/template.ts';
+import { TemplateCatalog } from '../../src/operations/templates/template-catalog.ts';
 import { MemoryTemplates } from '../support/memory-templates.ts';
 import { TestClock } from '../support/test-clock.ts';
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Tenant } from '../../src/model/tenant.ts';
-import { ApiKeyMirror, mintApiKey } from '../../src/operations/api-keys.ts';
-import { createExecToken, openTerminal } from '../../src/operations/terminals.ts';
+import { ApiKeyMirror, mintApiKey } from '../../src/operations/keys/api-keys.ts';
+import { createExecToken, openTerminal } from '../../src/operations/sandboxes/terminals.ts';
 import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
 import { ALICE } from '../support/instance-orders.ts';
 import { MemoryApiKeys } from '../support/memory-api-keys.ts';

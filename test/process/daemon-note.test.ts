@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readDaemonNote, removeDaemonNote, writeDaemonNote } from '../../src/daemon-note.ts';
+import { readDaemonNote, removeDaemonNote, writeDaemonNote } from '../../src/process/pid-file.ts';
 
 describe('daemon.json', () => {
   let folder: string;

@@ -7,7 +7,7 @@ import {
   runDaemon,
   START_GRACE_MS,
   STOP_DEADLINE_MS,
-} from '../../src/daemon-process.ts';
+} from '../../src/process/run-daemon.ts';
 import { rejection } from '../support/rejection.ts';
 
 describe("the daemon's process", () => {

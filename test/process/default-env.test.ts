@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { makeDefaultEnv } from '../../src/default-env.ts';
-import type { EnvRecord } from '../../src/model/env.ts';
+import { makeDefaultEnv } from '../../src/daemon/default-env.ts';
+import type { EnvRecord } from '../../src/model/envs/env.ts';
 import type { Caller } from '../../src/model/tenant.ts';
 import { FakeOperations } from '../support/fake-operations.ts';
 

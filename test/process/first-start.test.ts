@@ -2,9 +2,9 @@ import { mkdtempSync, readFileSync, rmSync, statSync, unlinkSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { ensureFirstKeys, readOrMakePepper } from '../../src/first-start.ts';
-import { ApiKeyMirror } from '../../src/operations/api-keys.ts';
-import { authenticate } from '../../src/operations/authenticate.ts';
+import { ensureFirstKeys, readOrMakePepper } from '../../src/daemon/first-start.ts';
+import { ApiKeyMirror } from '../../src/operations/keys/api-keys.ts';
+import { authenticate } from '../../src/operations/keys/authenticate.ts';
 import { aCoordination } from '../support/a-coordination.ts';
 import { MemoryApiKeys } from '../support/memory-api-keys.ts';
 

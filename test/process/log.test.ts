@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { LogLevel } from '../../src/contracts/log.ts';
-import { createLog } from '../../src/log.ts';
-import { logText } from '../../src/log-text.ts';
+import { createLog } from '../../src/process/log.ts';
+import { logText } from '../../src/process/log-text.ts';
 
 const KEY = 'spk_0123456789abcdef_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { SCALE_UP_MODES } from '../../src/model/autoscaling-group.ts';
+import { SCALE_UP_MODES } from '../../src/model/envs/autoscaling-group.ts';
 import { aGroup, aRule } from '../machines/autoscaling-examples.ts';
 import { AutoscalingDay, type DayStep } from './autoscaling-day.ts';
 import { check } from './check.ts';

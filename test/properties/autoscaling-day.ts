@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { evaluateGroup, type Evaluation } from '../../src/machines/autoscaling-evaluation.ts';
-import { deciding, NO_MEMORY, type GroupMemory } from '../../src/machines/autoscaling-memory.ts';
-import { bufferOf } from '../../src/machines/autoscaling-modes.ts';
-import type { MemberObservation, MemberRules } from '../../src/machines/autoscaling-observation.ts';
-import type { AutoscalingGroup } from '../../src/model/autoscaling-group.ts';
-import type { ScalingDecision, TroubleReason } from '../../src/model/scaling-decision.ts';
+import { evaluateGroup, type Evaluation } from '../../src/machines/autoscaling/evaluation.ts';
+import { deciding, NO_MEMORY, type GroupMemory } from '../../src/machines/autoscaling/memory.ts';
+import { bufferOf } from '../../src/machines/autoscaling/modes.ts';
+import type { MemberObservation, MemberRules } from '../../src/machines/autoscaling/observation.ts';
+import type { AutoscalingGroup } from '../../src/model/envs/autoscaling-group.ts';
+import type { ScalingDecision, TroubleReason } from '../../src/model/envs/scaling-decision.ts';
 import { CountedPool } from './counted-pool.ts';
 
 export type DayStep =

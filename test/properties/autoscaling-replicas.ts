@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import type { GroupIntent, GroupWords } from '../../src/machines/autoscaling-group-events.ts';
-import { NO_MEMORY, samePending, type GroupMemory } from '../../src/machines/autoscaling-memory.ts';
-import type { MemberRules } from '../../src/machines/autoscaling-observation.ts';
-import type { AutoscalingGroup } from '../../src/model/autoscaling-group.ts';
+import type { GroupIntent, GroupWords } from '../../src/machines/autoscaling/group-events.ts';
+import { NO_MEMORY, samePending, type GroupMemory } from '../../src/machines/autoscaling/memory.ts';
+import type { MemberRules } from '../../src/machines/autoscaling/observation.ts';
+import type { AutoscalingGroup } from '../../src/model/envs/autoscaling-group.ts';
 import { AnAutoscalingGroup } from '../machines/an-autoscaling-group.ts';
 import { CountedPool } from './counted-pool.ts';
 

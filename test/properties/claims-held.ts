@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { OutcomeUnknown, RecordConflict } from '../../src/contracts/sandbox-driver.ts';
 import type { Coordination } from '../../src/contracts/coordination.ts';
-import { answerOnce } from '../../src/http/idempotency.ts';
+import { answerOnce } from '../../src/http/router/idempotency.ts';
 import { unavailable } from '../../src/model/refusals.ts';
-import { claimSandbox } from '../../src/operations/claim-sandbox.ts';
+import { claimSandbox } from '../../src/operations/sandboxes/claim-sandbox.ts';
 import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
 import { limitsOf } from '../support/memory-quotas.ts';
 import { quietLog } from '../support/quiet-log.ts';

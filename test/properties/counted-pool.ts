@@ -1,5 +1,5 @@
-import type { MemberObservation } from '../../src/machines/autoscaling-observation.ts';
-import type { TroubleReason } from '../../src/model/scaling-decision.ts';
+import type { MemberObservation } from '../../src/machines/autoscaling/observation.ts';
+import type { TroubleReason } from '../../src/model/envs/scaling-decision.ts';
 
 /**
  * A pool that is counts alone. It is filled when it is told to; what starts is ready, or fails,

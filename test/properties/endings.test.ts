@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { STEADY_MS } from '../../src/machines/sandbox-arithmetic.ts';
-import type { PoolRecord } from '../../src/model/pool.ts';
+import { STEADY_MS } from '../../src/machines/sandbox/arithmetic.ts';
+import type { PoolRecord } from '../../src/model/pools/pool.ts';
 import { aPool, aSupervisor, eventually } from '../support/a-supervisor.ts';
 import { ALICE } from '../support/instance-orders.ts';
 import { RefusingDriver } from '../support/refusing-driver.ts';

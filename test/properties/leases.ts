@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect } from 'chai';
-import { Leading } from '../../src/actors/leading.ts';
+import { Leading } from '../../src/actors/runtime/leading.ts';
 import { SHARDS } from '../../src/model/shards.ts';
 import { LEASE_TTL_MS } from '../../src/redis/lease-store.ts';
 import { RedisLeases } from '../../src/redis/leases.ts';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { PoolPolicy } from '../../src/machines/pool-arithmetic.ts';
+import type { PoolPolicy } from '../../src/machines/pool/arithmetic.ts';
 import { check } from './check.ts';
 import { PoolWorld, type Step } from './pool-world.ts';
 

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import type { PoolPolicy } from '../../src/machines/pool-arithmetic.ts';
-import { mayRenew, replaceableOf, surplusOf } from '../../src/machines/pool-decisions.ts';
-import type { PoolIntent } from '../../src/machines/pool-events.ts';
-import { maxUnavailableOf } from '../../src/model/max-unavailable.ts';
-import type { PoolCounts, PoolRecord } from '../../src/model/pool.ts';
-import { STEADY_MS } from '../../src/machines/sandbox-arithmetic.ts';
+import type { PoolPolicy } from '../../src/machines/pool/arithmetic.ts';
+import { mayRenew, replaceableOf, surplusOf } from '../../src/machines/pool/decisions.ts';
+import type { PoolIntent } from '../../src/machines/pool/events.ts';
+import { maxUnavailableOf } from '../../src/model/pools/max-unavailable.ts';
+import type { PoolCounts, PoolRecord } from '../../src/model/pools/pool.ts';
+import { STEADY_MS } from '../../src/machines/sandbox/arithmetic.ts';
 import { aDefinition } from '../support/instance-orders.ts';
 import { aPool, APool, counts, type PoolWord } from '../machines/examples.ts';
 

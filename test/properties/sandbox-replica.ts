@@ -6,15 +6,15 @@ import {
   OVERRUN_MS,
   RETRY_MS,
   STEADY_MS,
-} from '../../src/machines/sandbox-arithmetic.ts';
-import { expiryOf } from '../../src/model/claim-rules.ts';
+} from '../../src/machines/sandbox/arithmetic.ts';
+import { expiryOf } from '../../src/model/pools/claim-rules.ts';
 import type {
   SandboxContext,
   SandboxEvent,
   SandboxInput,
   SandboxIntent,
-} from '../../src/machines/sandbox-events.ts';
-import { sandboxMachine } from '../../src/machines/sandbox-machine.ts';
+} from '../../src/machines/sandbox/events.ts';
+import { sandboxMachine } from '../../src/machines/sandbox/machine.ts';
 import { pathOf } from '../machines/examples.ts';
 import type { Call, SandboxStore } from './sandbox-store.ts';
 

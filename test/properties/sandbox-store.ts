@@ -6,7 +6,7 @@ import type {
   InstanceRecord,
   Vitals,
 } from '../../src/model/sandbox.ts';
-import type { SandboxIntent } from '../../src/machines/sandbox-events.ts';
+import type { SandboxIntent } from '../../src/machines/sandbox/events.ts';
 
 export type Call = Exclude<SandboxIntent, { type: 'report-start' }>;
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { RETRY_MS } from '../../src/machines/sandbox-arithmetic.ts';
-import type { SandboxEvent, SandboxInput } from '../../src/machines/sandbox-events.ts';
+import { RETRY_MS } from '../../src/machines/sandbox/arithmetic.ts';
+import type { SandboxEvent, SandboxInput } from '../../src/machines/sandbox/events.ts';
 import type { Birth, Claim } from '../../src/model/sandbox.ts';
 import { aBirth } from '../machines/examples.ts';
 import { SandboxReplica } from './sandbox-replica.ts';

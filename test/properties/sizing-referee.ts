@@ -1,12 +1,12 @@
 import { expect } from 'chai';
-import { wordsOf } from '../../src/actors/group-host.ts';
-import { bufferOf } from '../../src/machines/autoscaling-modes.ts';
-import { samePending, type GroupMemory } from '../../src/machines/autoscaling-memory.ts';
-import type { AutoscalingGroup } from '../../src/model/autoscaling-group.ts';
-import type { EnvRecord } from '../../src/model/env.ts';
-import type { PoolRecord } from '../../src/model/pool.ts';
+import { wordsOf } from '../../src/actors/env/group-host.ts';
+import { bufferOf } from '../../src/machines/autoscaling/modes.ts';
+import { samePending, type GroupMemory } from '../../src/machines/autoscaling/memory.ts';
+import type { AutoscalingGroup } from '../../src/model/envs/autoscaling-group.ts';
+import type { EnvRecord } from '../../src/model/envs/env.ts';
+import type { PoolRecord } from '../../src/model/pools/pool.ts';
 import type { InstanceFact } from '../../src/model/sandbox.ts';
-import type { ScalingDecision } from '../../src/model/scaling-decision.ts';
+import type { ScalingDecision } from '../../src/model/envs/scaling-decision.ts';
 import type { envStores } from '../support/env-replicas.ts';
 
 type Stores = Pick<Awaited<ReturnType<typeof envStores>>, 'envs' | 'pools' | 'driver' | 'clock'>;

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import type { GroupChange } from '../../src/model/autoscaling-group.ts';
+import type { GroupChange } from '../../src/model/envs/autoscaling-group.ts';
 import { OutcomeUnknown, RecordConflict } from '../../src/contracts/sandbox-driver.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import type { Caller } from '../../src/model/tenant.ts';
-import { presentEnv } from '../../src/http/presenters/present-env.ts';
+import { presentEnv } from '../../src/http/resources/envs/presenter.ts';
 import { alice } from '../support/a-supervisor.ts';
 import { anEnvReplica, envStores, type EnvReplica } from '../support/env-replicas.ts';
 import type { WriteFault } from '../support/memory-instance-records.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { SCALE_UP_MODES } from '../../src/model/autoscaling-group.ts';
+import { SCALE_UP_MODES } from '../../src/model/envs/autoscaling-group.ts';
 import { checkAsync } from './check.ts';
 import { SizingWorld, type SizingStep } from './sizing-world.ts';
 

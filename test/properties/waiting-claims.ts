@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import type { Coordination } from '../../src/contracts/coordination.ts';
-import type { PoolRecord } from '../../src/model/pool.ts';
-import type { claimSandbox } from '../../src/operations/claim-sandbox.ts';
+import type { PoolRecord } from '../../src/model/pools/pool.ts';
+import type { claimSandbox } from '../../src/operations/sandboxes/claim-sandbox.ts';
 import { alice } from '../support/a-supervisor.ts';
 import { eventually } from '../support/eventually.ts';
 import type { TestClock } from '../support/test-clock.ts';

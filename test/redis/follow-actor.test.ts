@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ActorTrails } from '../../src/actors/actor-trails.ts';
+import { ActorTrails } from '../../src/actors/runtime/actor-trails.ts';
 import type {
   InspectedActors,
   InspectedKinds,
@@ -7,9 +7,9 @@ import type {
 import type { Coordination } from '../../src/contracts/coordination.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import { SHARDS } from '../../src/model/shards.ts';
-import { followActor } from '../../src/operations/follow-actor.ts';
-import { answerText, type ReplicaQuestion } from '../../src/operations/replica-views.ts';
-import { TrailSessions } from '../../src/operations/trail-sessions.ts';
+import { followActor } from '../../src/operations/debug/follow-actor.ts';
+import { answerText, type ReplicaQuestion } from '../../src/operations/debug/replica-views.ts';
+import { TrailSessions } from '../../src/operations/debug/trail-sessions.ts';
 import { twoRedisCoordinations } from '../support/a-redis-coordination.ts';
 import { alice } from '../support/a-supervisor.ts';
 import { eventually } from '../support/eventually.ts';

@@ -2,7 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { rendezvous } from '../../src/model/rendezvous.ts';
+import { rendezvous } from '../../src/lib/rendezvous.ts';
 import { SHARDS } from '../../src/model/shards.ts';
 import type { RedisCoordination } from '../../src/redis/coordination.ts';
 import { aRedisCoordination } from '../support/a-redis-coordination.ts';

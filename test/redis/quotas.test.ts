@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { SETTLE_EVERY_MS, Settling } from '../../src/actors/settling.ts';
+import { SETTLE_EVERY_MS, Settling } from '../../src/actors/sandbox/settling.ts';
 import type { ClaimEntry, Coordination } from '../../src/contracts/coordination.ts';
 import type { UsageRecords } from '../../src/contracts/usage-records.ts';
 import { Refusal } from '../../src/model/refusals.ts';

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { RecordTurns } from '../../src/actors/record-turns.ts';
-import { SETTLE_EVERY_MS, Settling, UNSETTLED_MS } from '../../src/actors/settling.ts';
+import { RecordTurns } from '../../src/actors/runtime/record-turns.ts';
+import { SETTLE_EVERY_MS, Settling, UNSETTLED_MS } from '../../src/actors/sandbox/settling.ts';
 import type { Coordination } from '../../src/contracts/coordination.ts';
 import { LeaseLost, OutcomeUnknown, RecordConflict } from '../../src/contracts/sandbox-driver.ts';
-import type { PoolRecord } from '../../src/model/pool.ts';
+import type { PoolRecord } from '../../src/model/pools/pool.ts';
 import {
   amountsOfPool,
   SIZED_RESOURCES,
@@ -12,7 +12,7 @@ import {
   type SizedResource,
 } from '../../src/model/quota.ts';
 import { Refusal } from '../../src/model/refusals.ts';
-import { Resizing } from '../../src/operations/reservations.ts';
+import { Resizing } from '../../src/operations/sandboxes/reservations.ts';
 import { known, twoRedisCoordinations, WrittenUsage } from '../support/a-redis-coordination.ts';
 import { aPool } from '../support/a-supervisor.ts';
 import { ALICE } from '../support/instance-orders.ts';

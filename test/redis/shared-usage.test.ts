@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { SETTLE_EVERY_MS } from '../../src/actors/settling.ts';
+import { SETTLE_EVERY_MS } from '../../src/actors/sandbox/settling.ts';
 import type { Coordination } from '../../src/contracts/coordination.ts';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import type { RequestMark } from '../../src/model/request-mark.ts';
-import { Opening } from '../../src/operations/opening.ts';
+import { Opening } from '../../src/operations/sandboxes/opening.ts';
 import { servesWaitingClaims } from '../properties/waiting-claims.ts';
 import { known, twoRedisCoordinations } from '../support/a-redis-coordination.ts';
 import { alice, aPool } from '../support/a-supervisor.ts';

@@ -1,7 +1,7 @@
 import type { Clock } from '../../src/contracts/clock.ts';
 import type { Coordination } from '../../src/contracts/coordination.ts';
-import { inProcessCoordination } from '../../src/embedded/coordination.ts';
-import { KeptAnswers } from '../../src/embedded/kept-answers.ts';
+import { inProcessCoordination } from '../../src/embedded/coordination/coordination.ts';
+import { KeptAnswers } from '../../src/embedded/store/kept-answers.ts';
 import { MemoryAnswerRows } from './memory-answer-rows.ts';
 import { quietLog } from './quiet-log.ts';
 

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, mkdtempSync, readFileSync, rmSync, statSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readDaemonNote } from '../../src/daemon-note.ts';
+import { readDaemonNote } from '../../src/process/pid-file.ts';
 import { eventually } from './eventually.ts';
 import { HttpClient } from './http-client.ts';
 

@@ -1,11 +1,14 @@
-import { apiServer, type ApiServer } from '../../src/k8s/api-client.ts';
-import { BoundVolumes } from '../../src/k8s/bound-volumes.ts';
-import { readClusterAccess } from '../../src/k8s/cluster-access.ts';
-import { PodStreams } from '../../src/k8s/pod-streams.ts';
-import { KubernetesSandboxDriver } from '../../src/k8s/sandbox-driver.ts';
-import { ServerClock } from '../../src/k8s/server-clock.ts';
+import { apiServer, type ApiServer } from '../../src/k8s/api/api-client.ts';
+import { BoundVolumes } from '../../src/k8s/sandboxes/bound-volumes.ts';
+import { readClusterAccess } from '../../src/k8s/api/cluster-access.ts';
+import { PodStreams } from '../../src/k8s/streams/pod-streams.ts';
+import { KubernetesSandboxDriver } from '../../src/k8s/sandboxes/sandbox-driver.ts';
+import { ServerClock } from '../../src/k8s/api/server-clock.ts';
 import type { Birth, InstanceRecord } from '../../src/model/sandbox.ts';
-import type { ContainerDefinition, InstanceDefinition } from '../../src/model/template.ts';
+import type {
+  ContainerDefinition,
+  InstanceDefinition,
+} from '../../src/model/templates/template.ts';
 import type { Cluster } from '../../local-cluster/control-plane/cluster.ts';
 import { installCustomResources } from '../../local-cluster/custom-resources.ts';
 import { FactLog } from './fact-log.ts';

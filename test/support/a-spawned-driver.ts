@@ -6,9 +6,13 @@ import { fileURLToPath } from 'node:url';
 import {
   EmbeddedSandboxDriver,
   type EmbeddedDriverOptions,
-} from '../../src/embedded/sandbox-driver.ts';
-import { readNote, type InstanceNote, type RunningNote } from '../../src/embedded/spawner/notes.ts';
-import { isAlive } from '../../src/embedded/spawner/process-identity.ts';
+} from '../../src/embedded/driver/sandbox-driver.ts';
+import {
+  readNote,
+  type InstanceNote,
+  type RunningNote,
+} from '../../src/embedded/spawner/sandbox/notes.ts';
+import { isAlive } from '../../src/embedded/spawner/sandbox/process-identity.ts';
 import { pathsOf } from '../../src/embedded/spawner/protocol.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import { eventually } from './eventually.ts';

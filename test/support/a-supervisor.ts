@@ -1,14 +1,18 @@
 import { v7 } from 'uuid';
-import type { Alongside } from '../../src/actors/alongside.ts';
-import { EventFeed } from '../../src/actors/event-feed.ts';
-import { Supervisor } from '../../src/actors/supervisor.ts';
+import type { Alongside } from '../../src/actors/runtime/alongside.ts';
+import { EventFeed } from '../../src/actors/runtime/event-feed.ts';
+import { Supervisor } from '../../src/actors/sandbox/supervisor.ts';
 import type { Metrics } from '../../src/contracts/metrics.ts';
 import type { PullSecrets } from '../../src/contracts/pull-secrets.ts';
-import type { PoolPolicy } from '../../src/machines/pool-arithmetic.ts';
-import { CLOSED_BREAKER, DEFAULT_UPDATE_STRATEGY, type PoolRecord } from '../../src/model/pool.ts';
-import { claimSandbox } from '../../src/operations/claim-sandbox.ts';
-import { claimedUnder } from '../../src/operations/claimed-under.ts';
-import { UnsettledRequests } from '../../src/operations/unsettled-requests.ts';
+import type { PoolPolicy } from '../../src/machines/pool/arithmetic.ts';
+import {
+  CLOSED_BREAKER,
+  DEFAULT_UPDATE_STRATEGY,
+  type PoolRecord,
+} from '../../src/model/pools/pool.ts';
+import { claimSandbox } from '../../src/operations/sandboxes/claim-sandbox.ts';
+import { claimedUnder } from '../../src/operations/sandboxes/claimed-under.ts';
+import { UnsettledRequests } from '../../src/operations/sandboxes/unsettled-requests.ts';
 import type { Caller } from '../../src/model/tenant.ts';
 import { aCoordination } from './a-coordination.ts';
 import { FakeSandboxDriver } from './fake-sandbox-driver.ts';

@@ -1,5 +1,5 @@
 import type { ExecOutcome, ExecRequest } from '../../src/contracts/sandbox-driver.ts';
-import type { EmbeddedDriverOptions } from '../../src/embedded/sandbox-driver.ts';
+import type { EmbeddedDriverOptions } from '../../src/embedded/driver/sandbox-driver.ts';
 import type { Birth, InstanceRecord } from '../../src/model/sandbox.ts';
 import { aSpawnedDriver, type SpawnedDriver } from './a-spawned-driver.ts';
 import { FactLog } from './fact-log.ts';

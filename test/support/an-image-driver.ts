@@ -2,8 +2,11 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ImageSettings } from '../../src/embedded/sandbox-driver.ts';
-import type { ContainerDefinition, InstanceDefinition } from '../../src/model/template.ts';
+import type { ImageSettings } from '../../src/embedded/driver/sandbox-driver.ts';
+import type {
+  ContainerDefinition,
+  InstanceDefinition,
+} from '../../src/model/templates/template.ts';
 import { aWatchedDriver, type WatchedDriver } from './a-watched-driver.ts';
 import { aDefinition } from './instance-orders.ts';
 

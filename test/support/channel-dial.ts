@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { PortConnection } from '../../src/contracts/sandbox-driver.ts';
 import { PortUnreachable } from '../../src/contracts/sandbox-driver.ts';
-import { ChannelStream, type Channels } from '../../src/k8s/channel-stream.ts';
+import { ChannelStream, type Channels } from '../../src/k8s/streams/channel-stream.ts';
 
 /**
  * Dials a port of this machine as a Pod's port is dialled: the connection that it resolves with is

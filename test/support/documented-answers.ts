@@ -1,6 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { routesOf } from '../../src/http/app.ts';
+import { routesOf } from '../../src/http/server/app.ts';
 import { openApiDocument, type OpenApiDocument } from '../../src/http/openapi/document.ts';
 import type { Operations } from '../../src/operations/operations.ts';
 import type { HttpAnswer } from './http-client.ts';

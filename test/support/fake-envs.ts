@@ -1,7 +1,7 @@
-import { groupFor, type AutoscalingGroup } from '../../src/model/autoscaling-group.ts';
-import { wordRevisionOf, type EnvMember, type EnvRecord } from '../../src/model/env.ts';
-import { mergePatch } from '../../src/model/merge-patch.ts';
-import type { RegistryCredentials } from '../../src/model/pool-source.ts';
+import { groupFor, type AutoscalingGroup } from '../../src/model/envs/autoscaling-group.ts';
+import { wordRevisionOf, type EnvMember, type EnvRecord } from '../../src/model/envs/env.ts';
+import { mergePatch } from '../../src/lib/merge-patch.ts';
+import type { RegistryCredentials } from '../../src/model/pools/pool-source.ts';
 import { requireMatch } from '../../src/model/if-match.ts';
 import {
   envAlreadyExists,
@@ -12,7 +12,7 @@ import {
   type Refusal,
 } from '../../src/model/refusals.ts';
 import { accessField, sameTenant, type Caller } from '../../src/model/tenant.ts';
-import { memberIn } from '../../src/operations/find-env.ts';
+import { memberIn } from '../../src/operations/envs/find-env.ts';
 import type { Operations } from '../../src/operations/operations.ts';
 import type { EnvView, MemberView, ObservedMember, PoolView } from '../../src/operations/views.ts';
 

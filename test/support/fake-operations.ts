@@ -1,7 +1,7 @@
-import { firstConditions } from '../../src/machines/pool-conditions.ts';
+import { firstConditions } from '../../src/machines/pool/conditions.ts';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { EventFeed } from '../../src/actors/event-feed.ts';
+import { EventFeed } from '../../src/actors/runtime/event-feed.ts';
 import type { Clock } from '../../src/contracts/clock.ts';
 import {
   DefinitionRefused,
@@ -11,12 +11,16 @@ import {
   type PortConnection,
 } from '../../src/contracts/sandbox-driver.ts';
 import { requireMatch } from '../../src/model/if-match.ts';
-import type { InstanceType } from '../../src/model/instance-type.ts';
+import type { InstanceType } from '../../src/model/templates/instance-type.ts';
 import type { Volume } from '../../src/contracts/volumes.ts';
 import type { EventRecord } from '../../src/model/event.ts';
-import { appliedSpec, namesWhatToRun } from '../../src/model/applied-spec.ts';
-import { DEFAULT_UPDATE_STRATEGY, type PoolRecord, NO_INSTANCES } from '../../src/model/pool.ts';
-import { mergedSource, type RegistryCredentials } from '../../src/model/pool-source.ts';
+import { appliedSpec, namesWhatToRun } from '../../src/model/pools/applied-spec.ts';
+import {
+  DEFAULT_UPDATE_STRATEGY,
+  type PoolRecord,
+  NO_INSTANCES,
+} from '../../src/model/pools/pool.ts';
+import { mergedSource, type RegistryCredentials } from '../../src/model/pools/pool-source.ts';
 import {
   endpointNotFound,
   invalidArgument,
@@ -29,8 +33,8 @@ import {
   sandboxNotRunning,
   templateNotFound,
 } from '../../src/model/refusals.ts';
-import { noIdleInstance } from '../../src/model/exhausted-pool.ts';
-import type { InstanceDefinition } from '../../src/model/template.ts';
+import { noIdleInstance } from '../../src/model/pools/exhausted-pool.ts';
+import type { InstanceDefinition } from '../../src/model/templates/template.ts';
 import {
   accessField,
   sameTenant,
@@ -39,35 +43,35 @@ import {
   type Tenant,
 } from '../../src/model/tenant.ts';
 import { RecentAuditRing } from '../../src/audit/recent-audit-ring.ts';
-import { ApiKeyMirror, mintApiKey } from '../../src/operations/api-keys.ts';
-import { authentication } from '../../src/operations/authenticate.ts';
-import { catalogue } from '../../src/operations/catalogue.ts';
+import { ApiKeyMirror, mintApiKey } from '../../src/operations/keys/api-keys.ts';
+import { authentication } from '../../src/operations/keys/authenticate.ts';
+import { catalogue } from '../../src/operations/templates/catalogue.ts';
 import {
   createTemplate,
   deleteTemplate,
   updateTemplate,
-} from '../../src/operations/change-templates.ts';
-import { createApiKey, createApiKeyForTenant } from '../../src/operations/create-api-key.ts';
+} from '../../src/operations/templates/change-templates.ts';
+import { createApiKey, createApiKeyForTenant } from '../../src/operations/keys/create-api-key.ts';
 import {
   deleteApiKey,
   deleteApiKeyByName,
   deleteApiKeysOf,
   listAllApiKeys,
   listApiKeys,
-} from '../../src/operations/list-api-keys.ts';
-import { listAudit } from '../../src/operations/list-audit.ts';
-import { logLevels } from '../../src/operations/log-levels.ts';
-import { promoteApiKey } from '../../src/operations/promote-api-key.ts';
-import { QuotaLimits } from '../../src/operations/quota-limits.ts';
-import { getQuotas, getQuotasOf, setQuotasOf } from '../../src/operations/quotas.ts';
+} from '../../src/operations/keys/list-api-keys.ts';
+import { listAudit } from '../../src/operations/debug/list-audit.ts';
+import { logLevels } from '../../src/operations/debug/log-levels.ts';
+import { promoteApiKey } from '../../src/operations/keys/promote-api-key.ts';
+import { QuotaLimits } from '../../src/operations/pools/quota-limits.ts';
+import { getQuotas, getQuotasOf, setQuotasOf } from '../../src/operations/pools/quotas.ts';
 import type {
   Operations,
   Readiness,
   ShardReport,
   SandboxFilter,
 } from '../../src/operations/operations.ts';
-import { TemplateCatalog } from '../../src/operations/template-catalog.ts';
-import { getTemplate, listTemplates } from '../../src/operations/templates.ts';
+import { TemplateCatalog } from '../../src/operations/templates/template-catalog.ts';
+import { getTemplate, listTemplates } from '../../src/operations/templates/templates.ts';
 import type { Page, PageRequest, PoolView, SandboxView } from '../../src/operations/views.ts';
 import { aCoordination } from './a-coordination.ts';
 import { FakeDebug } from './fake-debug.ts';

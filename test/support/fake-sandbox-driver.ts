@@ -16,8 +16,8 @@ import {
   type Terminal,
   type TerminalRequest,
 } from '../../src/contracts/sandbox-driver.ts';
-import { refuseKubernetesFields } from '../../src/embedded/check-definition.ts';
-import type { InstanceRecords } from '../../src/embedded/instance-records.ts';
+import { refuseKubernetesFields } from '../../src/embedded/driver/check-definition.ts';
+import type { InstanceRecords } from '../../src/embedded/store/instance-records.ts';
 import type { InstanceId, Revision } from '../../src/model/identifiers.ts';
 import type {
   Birth,
@@ -29,7 +29,7 @@ import type {
   StartHindrance,
   Vitals,
 } from '../../src/model/sandbox.ts';
-import type { InstanceDefinition } from '../../src/model/template.ts';
+import type { InstanceDefinition } from '../../src/model/templates/template.ts';
 import { MemoryInstanceRecords } from './memory-instance-records.ts';
 import { MemoryLogs } from './memory-logs.ts';
 

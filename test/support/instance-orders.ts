@@ -1,6 +1,9 @@
 import { v7 } from 'uuid';
 import type { Birth, Claim } from '../../src/model/sandbox.ts';
-import type { ContainerDefinition, InstanceDefinition } from '../../src/model/template.ts';
+import type {
+  ContainerDefinition,
+  InstanceDefinition,
+} from '../../src/model/templates/template.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
 
 export const ALICE: Tenant = { namespace: 'alpha', team: 'alpha', user: 'alice' };

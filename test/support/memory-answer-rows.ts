@@ -1,4 +1,4 @@
-import type { AnswerEntry, AnswerRows } from '../../src/embedded/answer-rows.ts';
+import type { AnswerEntry, AnswerRows } from '../../src/embedded/store/answer-rows.ts';
 
 interface Row extends AnswerEntry {
   readonly body: string;

@@ -1,9 +1,9 @@
-import { EnvMirror } from '../../src/actors/env-mirror.ts';
+import { EnvMirror } from '../../src/actors/env/env-mirror.ts';
 import type { Clock } from '../../src/contracts/clock.ts';
 import type { RecordChange, Records } from '../../src/contracts/record-store.ts';
 import { RecordExists } from '../../src/contracts/record-store.ts';
 import { RecordConflict } from '../../src/contracts/sandbox-driver.ts';
-import type { EnvRecord } from '../../src/model/env.ts';
+import type { EnvRecord } from '../../src/model/envs/env.ts';
 import { Followers } from './memory-records.ts';
 import { quietLog } from './quiet-log.ts';
 

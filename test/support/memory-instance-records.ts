@@ -1,8 +1,8 @@
 import { OutcomeUnknown, RecordConflict } from '../../src/contracts/sandbox-driver.ts';
-import type { InstanceRecords, StoredInstance } from '../../src/embedded/instance-records.ts';
+import type { InstanceRecords, StoredInstance } from '../../src/embedded/store/instance-records.ts';
 import type { InstanceId, Revision } from '../../src/model/identifiers.ts';
 import type { Claim, End, InstanceRecord } from '../../src/model/sandbox.ts';
-import type { InstanceDefinition } from '../../src/model/template.ts';
+import type { InstanceDefinition } from '../../src/model/templates/template.ts';
 
 export type WriteFault =
   /** Nothing is written and the caller is told that the record moved. */

@@ -3,8 +3,8 @@ import { RecordExists, type RecordChange, type Records } from '../../src/contrac
 import type { FinishedFilter, GroupKey, History } from '../../src/contracts/history.ts';
 import type { EventRecord } from '../../src/model/event.ts';
 import type { FinishedSandbox } from '../../src/model/sandbox.ts';
-import { MOST_DECISIONS, type ToldDecision } from '../../src/model/scaling-decision.ts';
-import type { PoolRecord } from '../../src/model/pool.ts';
+import { MOST_DECISIONS, type ToldDecision } from '../../src/model/envs/scaling-decision.ts';
+import type { PoolRecord } from '../../src/model/pools/pool.ts';
 
 /** Those who watch records in memory. */
 export class Followers<T> {

@@ -1,6 +1,6 @@
 import { RecordExists, type RecordChange, type Records } from '../../src/contracts/record-store.ts';
 import { RecordConflict } from '../../src/contracts/sandbox-driver.ts';
-import type { TemplateRecord } from '../../src/model/template.ts';
+import type { TemplateRecord } from '../../src/model/templates/template.ts';
 import { Followers } from './memory-records.ts';
 
 /** Templates in memory. `writes` counts what was changed, `reads` what was asked by name. */

@@ -1,8 +1,8 @@
 import type { ExecOutcome, ExecRequest } from '../../src/contracts/sandbox-driver.ts';
-import { apiServer, type ApiServer } from '../../src/k8s/api-client.ts';
-import { readClusterAccess, type ClusterAccess } from '../../src/k8s/cluster-access.ts';
-import type { PodTarget } from '../../src/k8s/pod-presence.ts';
-import { PodStreams } from '../../src/k8s/pod-streams.ts';
+import { apiServer, type ApiServer } from '../../src/k8s/api/api-client.ts';
+import { readClusterAccess, type ClusterAccess } from '../../src/k8s/api/cluster-access.ts';
+import type { PodTarget } from '../../src/k8s/sandboxes/pod-presence.ts';
+import { PodStreams } from '../../src/k8s/streams/pod-streams.ts';
 import { aPod, type PodProgram } from './a-pod.ts';
 import type { Cluster } from '../../local-cluster/control-plane/cluster.ts';
 import { FaultProxy } from './fault-proxy.ts';

@@ -4,7 +4,7 @@ import { realNodeImage } from '../../local-cluster/real-node.ts';
 import type { PodProgram } from './a-pod.ts';
 import { PodDriver, type PodOrderPart } from './a-pod-driver.ts';
 import type { Birth } from '../../src/model/sandbox.ts';
-import type { ContainerDefinition } from '../../src/model/template.ts';
+import type { ContainerDefinition } from '../../src/model/templates/template.ts';
 
 /** Suites leave many behind, and a real node has no more than this machine. */
 const SMALL = { cpuCores: 0.01, memoryBytes: 2 ** 20 };

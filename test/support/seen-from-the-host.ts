@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { readNote } from '../../src/embedded/spawner/notes.ts';
+import { readNote } from '../../src/embedded/spawner/sandbox/notes.ts';
 
 /** What this machine shows of a sandbox's processes, as root or the daemon's user sees it. */
 

@@ -1,6 +1,6 @@
 import { silentLog } from '../../../src/contracts/log.ts';
-import { apiServer } from '../../../src/k8s/api-client.ts';
-import { readClusterAccess } from '../../../src/k8s/cluster-access.ts';
+import { apiServer } from '../../../src/k8s/api/api-client.ts';
+import { readClusterAccess } from '../../../src/k8s/api/cluster-access.ts';
 import { pause } from '../../process-facts.ts';
 import { BalancedClient } from '../balanced-client.ts';
 import { Births } from '../births.ts';

@@ -1,8 +1,8 @@
 import { eventually } from '../../../local-cluster/eventually.ts';
 import { realNodeImage } from '../../../local-cluster/real-node.ts';
 import { silentLog } from '../../../src/contracts/log.ts';
-import { apiServer, type ApiServer } from '../../../src/k8s/api-client.ts';
-import { readClusterAccess } from '../../../src/k8s/cluster-access.ts';
+import { apiServer, type ApiServer } from '../../../src/k8s/api/api-client.ts';
+import { readClusterAccess } from '../../../src/k8s/api/cluster-access.ts';
 import { inPairs, type Figure } from '../../figure.ts';
 import { pause } from '../../process-facts.ts';
 import { startCluster, type BenchCluster, type BenchReplicas } from '../cluster.ts';

@@ -7,19 +7,19 @@ import { startRedis } from '../../../local-cluster/redis-server.ts';
 import type { Coordination } from '../../../src/contracts/coordination.ts';
 import { silentLog } from '../../../src/contracts/log.ts';
 import { systemClock } from '../../../src/embedded/system-clock.ts';
-import type { ApiClient, ApiServer, ListQuery } from '../../../src/k8s/api-client.ts';
-import { poolResource } from '../../../src/k8s/pool-resource.ts';
-import { ResourceRecords } from '../../../src/k8s/resource-records.ts';
-import { API_VERSION } from '../../../src/k8s/resource.ts';
-import { Seals } from '../../../src/k8s/seals.ts';
-import { rewritten } from '../../../src/k8s/sandbox-resource.ts';
-import { usageRecords } from '../../../src/k8s/usage-records.ts';
+import type { ApiClient, ApiServer, ListQuery } from '../../../src/k8s/api/api-client.ts';
+import { poolResource } from '../../../src/k8s/records/pool-resource.ts';
+import { ResourceRecords } from '../../../src/k8s/records/resource-records.ts';
+import { API_VERSION } from '../../../src/k8s/records/resource.ts';
+import { Seals } from '../../../src/k8s/records/seals.ts';
+import { rewritten } from '../../../src/k8s/sandboxes/sandbox-resource.ts';
+import { usageRecords } from '../../../src/k8s/records/usage-records.ts';
 import {
   CLOSED_BREAKER,
   DEFAULT_UPDATE_STRATEGY,
   type PoolRecord,
-} from '../../../src/model/pool.ts';
-import type { InstanceDefinition } from '../../../src/model/template.ts';
+} from '../../../src/model/pools/pool.ts';
+import type { InstanceDefinition } from '../../../src/model/templates/template.ts';
 import type { Tenant } from '../../../src/model/tenant.ts';
 import { redisCoordination } from '../../../src/redis/coordination.ts';
 import type { Figure } from '../../figure.ts';

@@ -1,7 +1,7 @@
 import { eventually } from '../../../local-cluster/eventually.ts';
 import { silentLog } from '../../../src/contracts/log.ts';
-import { apiServer } from '../../../src/k8s/api-client.ts';
-import { readClusterAccess } from '../../../src/k8s/cluster-access.ts';
+import { apiServer } from '../../../src/k8s/api/api-client.ts';
+import { readClusterAccess } from '../../../src/k8s/api/cluster-access.ts';
 import { Births } from '../births.ts';
 import { calm, createPool, onACluster, untilIdleOnAll } from '../cluster.ts';
 import { leaderOf } from '../leader-of.ts';

@@ -1,6 +1,6 @@
 import { silentLog } from '../../../src/contracts/log.ts';
-import { apiServer } from '../../../src/k8s/api-client.ts';
-import { readClusterAccess } from '../../../src/k8s/cluster-access.ts';
+import { apiServer } from '../../../src/k8s/api/api-client.ts';
+import { readClusterAccess } from '../../../src/k8s/api/cluster-access.ts';
 import { inPairs } from '../../figure.ts';
 import { encodeAsk, KeptConnection } from '../../kept-connection.ts';
 import { pause } from '../../process-facts.ts';

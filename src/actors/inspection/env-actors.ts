@@ -1,9 +1,9 @@
 import type { Records } from '../../contracts/record-store.ts';
-import type { EnvRecord } from '../../model/env.ts';
-import type { EnvMirror } from '../env-mirror.ts';
-import { wordsOf, type GroupHost } from '../group-host.ts';
-import type { MemberHost } from '../member-host.ts';
-import type { PoolHost } from '../pool-host.ts';
+import type { EnvRecord } from '../../model/envs/env.ts';
+import type { EnvMirror } from '../env/env-mirror.ts';
+import { wordsOf, type GroupHost } from '../env/group-host.ts';
+import type { MemberHost } from '../env/member-host.ts';
+import type { PoolHost } from '../pool/pool-host.ts';
 import { inspectBroken } from './inspect-broken.ts';
 import { inspectGroup, shownGroup } from './inspect-group.ts';
 import { inspectMember, shownMember } from './inspect-member.ts';

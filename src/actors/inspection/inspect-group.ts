@@ -1,7 +1,7 @@
-import type { EnvRecord } from '../../model/env.ts';
+import type { EnvRecord } from '../../model/envs/env.ts';
 import type { AwaitedMoment, InspectedActor, Shown, ShownFields } from '../../model/inspection.ts';
-import type { ScalingDecision } from '../../model/scaling-decision.ts';
-import type { GroupActorView } from '../group-host.ts';
+import type { ScalingDecision } from '../../model/envs/scaling-decision.ts';
+import type { GroupActorView } from '../env/group-host.ts';
 import { fields, moment } from './shown-fields.ts';
 
 type Context = GroupActorView['context'];

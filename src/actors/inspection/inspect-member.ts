@@ -1,6 +1,6 @@
-import type { EnvMember } from '../../model/env.ts';
+import type { EnvMember } from '../../model/envs/env.ts';
 import type { InspectedActor, ShownFields } from '../../model/inspection.ts';
-import type { MemberActorView } from '../member-host.ts';
+import type { MemberActorView } from '../env/member-host.ts';
 import { fields, moment } from './shown-fields.ts';
 
 /** A member's actor for people. */

@@ -1,6 +1,6 @@
 import type { AwaitedMoment, InspectedActor, ShownFields } from '../../model/inspection.ts';
-import type { PoolRecord } from '../../model/pool.ts';
-import type { PoolActorView } from '../pool-snapshot.ts';
+import type { PoolRecord } from '../../model/pools/pool.ts';
+import type { PoolActorView } from '../pool/pool-snapshot.ts';
 import { fields, moment, tenant } from './shown-fields.ts';
 
 /**

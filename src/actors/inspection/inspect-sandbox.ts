@@ -1,7 +1,7 @@
-import { expiryOf } from '../../model/claim-rules.ts';
+import { expiryOf } from '../../model/pools/claim-rules.ts';
 import type { AwaitedMoment, InspectedActor, ShownFields } from '../../model/inspection.ts';
 import type { Claim, InstanceRecord } from '../../model/sandbox.ts';
-import { recordIn, type SandboxSnapshot } from '../sandbox-snapshot.ts';
+import { recordIn, type SandboxSnapshot } from '../sandbox/sandbox-snapshot.ts';
 import { fields, moment, tenant } from './shown-fields.ts';
 
 type Context = SandboxSnapshot['context'];

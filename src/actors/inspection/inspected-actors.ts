@@ -5,7 +5,7 @@ import type {
   RebuildOutcome,
   ShownFields,
 } from '../../model/inspection.ts';
-import type { ActorTrails } from '../actor-trails.ts';
+import type { ActorTrails } from '../runtime/actor-trails.ts';
 
 /** The actors of one kind, for whoever looks inside. */
 export interface InspectedActors {

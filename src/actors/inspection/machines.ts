@@ -1,9 +1,9 @@
 import type { AnyStateMachine } from 'xstate';
-import { autoscalingGroupMachine } from '../../machines/autoscaling-group-machine.ts';
-import { envMemberMachine } from '../../machines/env-member-machine.ts';
+import { autoscalingGroupMachine } from '../../machines/autoscaling/group-machine.ts';
+import { envMemberMachine } from '../../machines/env/member-machine.ts';
 import { chartOf, everyNode, nameOf, waysOf } from '../../machines/machine-chart.ts';
-import { poolMachine } from '../../machines/pool-machine.ts';
-import { sandboxMachine } from '../../machines/sandbox-machine.ts';
+import { poolMachine } from '../../machines/pool/machine.ts';
+import { sandboxMachine } from '../../machines/sandbox/machine.ts';
 import type { ActorKind } from '../../model/inspection.ts';
 import { MACHINE_DRAWINGS } from './machine-drawings.ts';
 

@@ -1,7 +1,7 @@
 import type { Records } from '../../contracts/record-store.ts';
-import type { PoolRecord } from '../../model/pool.ts';
+import type { PoolRecord } from '../../model/pools/pool.ts';
 import type { PendingIntent } from '../../model/inspection.ts';
-import type { PoolHost } from '../pool-host.ts';
+import type { PoolHost } from '../pool/pool-host.ts';
 import { inspectBroken } from './inspect-broken.ts';
 import { inspectPool, shownPool } from './inspect-pool.ts';
 import type { InspectedActors } from './inspected-actors.ts';

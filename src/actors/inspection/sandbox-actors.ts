@@ -1,6 +1,6 @@
 import type { SandboxDriver } from '../../contracts/sandbox-driver.ts';
 import { idOfPodName, isInstanceId } from '../../model/identifiers.ts';
-import type { Supervisor } from '../supervisor.ts';
+import type { Supervisor } from '../sandbox/supervisor.ts';
 import { inspectBroken } from './inspect-broken.ts';
 import { inspectSandbox, shownInstance } from './inspect-sandbox.ts';
 import type { InspectedActors } from './inspected-actors.ts';

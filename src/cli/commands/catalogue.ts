@@ -2,14 +2,14 @@ import type { Command } from 'commander';
 import type { ServiceAction } from '../action.ts';
 import { addConnectionOptions } from '../connection.ts';
 import { leaf } from '../leaf.ts';
-import { addOutputOption, type OutputOptions, show } from '../output.ts';
+import { addOutputOption, type OutputOptions, show } from '../show/output.ts';
 import {
   clusterTable,
   featureTable,
   instanceTypeTable,
   statisticsTable,
   volumeTable,
-} from '../rows.ts';
+} from '../show/rows.ts';
 
 /** What a deployment offers, a command a list. */
 

@@ -19,7 +19,7 @@ import { type Place, placeOf } from '../copy/place.ts';
 import { piecesOf, type RemoteFile, SandboxFiles } from '../copy/sandbox-files.ts';
 import { CliFailure } from '../failure.ts';
 import { leaf } from '../leaf.ts';
-import { byteProgress, type Progress, progressOn } from '../progress.ts';
+import { byteProgress, type Progress, progressOn } from '../terminal/progress.ts';
 
 /** `cp FROM TO`: a file or a folder, into a sandbox or out of it. */
 export const cpLeaf = (action: Action): Command =>

@@ -6,11 +6,11 @@ import { withInterrupts } from '../borrowed-sandbox.ts';
 import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts';
 import { type CliContext, print, say } from '../context.ts';
 import { CliFailure } from '../failure.ts';
-import { followed } from '../following.ts';
+import { followed } from '../terminal/following.ts';
 import { given } from '../given.ts';
 import { leaf } from '../leaf.ts';
-import { addOutputOption, type OutputOptions, show } from '../output.ts';
-import { eventLine, eventTable } from '../rows.ts';
+import { addOutputOption, type OutputOptions, show } from '../show/output.ts';
+import { eventLine, eventTable } from '../show/rows.ts';
 
 interface EventsOptions extends ConnectionOptions, OutputOptions {
   readonly follow?: boolean;

@@ -4,7 +4,7 @@ import type { SandpoolClient } from '../../client/sandpool-client.ts';
 import type { IssuedApiKey } from '../../client/wire.ts';
 import { isDnsLabel } from '../../model/identifiers.ts';
 import { type CliContext, print } from '../context.ts';
-import { readText } from '../document.ts';
+import { readText } from '../show/document.ts';
 import { CliFailure } from '../failure.ts';
 import { given } from '../given.ts';
 

@@ -10,9 +10,9 @@ import { print, say } from '../context.ts';
 import { CliFailure } from '../failure.ts';
 import { given } from '../given.ts';
 import { group, leaf } from '../leaf.ts';
-import { addOutputOption, type OutputOptions, show } from '../output.ts';
+import { addOutputOption, type OutputOptions, show } from '../show/output.ts';
 import { addPageOptions, type PageOptions, showPage } from '../paging.ts';
-import { keyTable, shortTime } from '../rows.ts';
+import { keyTable, shortTime } from '../show/rows.ts';
 import { issueForUsers } from './keys-of-users.ts';
 
 /** `keys list|create|delete|delete-all|promote|mint`. */

@@ -6,7 +6,7 @@ import { durationText, wholeNumber } from '../arguments.ts';
 import { withInterrupts } from '../borrowed-sandbox.ts';
 import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts';
 import { type CliContext, print, say } from '../context.ts';
-import { followed } from '../following.ts';
+import { followed } from '../terminal/following.ts';
 import { given } from '../given.ts';
 import { leaf } from '../leaf.ts';
 

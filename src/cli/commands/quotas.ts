@@ -8,8 +8,8 @@ import type { CliContext } from '../context.ts';
 import { CliFailure } from '../failure.ts';
 import { given } from '../given.ts';
 import { group, leaf } from '../leaf.ts';
-import { addOutputOption, type OutputOptions, show } from '../output.ts';
-import { quotaTable } from '../rows.ts';
+import { addOutputOption, type OutputOptions, show } from '../show/output.ts';
+import { quotaTable } from '../show/rows.ts';
 
 /** `quotas [get|set]`; `get` alone may be left out. */
 export const quotasGroup = (action: ServiceAction): Command =>

@@ -2,7 +2,7 @@ import type { SandpoolClient } from '../../client/sandpool-client.ts';
 import type { ExecResult } from '../../client/wire.ts';
 import { type CliContext, print, say } from '../context.ts';
 import { CliFailure } from '../failure.ts';
-import { interact, terminalSize } from '../interactive.ts';
+import { interact, terminalSize } from '../terminal/interactive.ts';
 import { typedCommand } from '../typed-command.ts';
 
 export interface CommandOptions {

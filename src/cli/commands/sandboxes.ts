@@ -5,9 +5,9 @@ import { addConnectionOptions } from '../connection.ts';
 import { given } from '../given.ts';
 import { group, leaf } from '../leaf.ts';
 import type { ServiceAction } from '../action.ts';
-import { addOutputOption, type OutputOptions, show } from '../output.ts';
+import { addOutputOption, type OutputOptions, show } from '../show/output.ts';
 import { addPageOptions, type PageOptions, showPage } from '../paging.ts';
-import { sandboxFields, sandboxTable } from '../rows.ts';
+import { sandboxFields, sandboxTable } from '../show/rows.ts';
 
 /** `sandboxes list|get|create|delete`. */
 export const sandboxesGroup = (action: ServiceAction): Command =>

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { durationText, waitOption } from '../arguments.ts';
 import { withBorrowedSandbox, withInterrupts } from '../borrowed-sandbox.ts';
 import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts';
-import { interact, terminalSize } from '../interactive.ts';
+import { interact, terminalSize } from '../terminal/interactive.ts';
 import { leaf, SANDPOOL_FAILED } from '../leaf.ts';
 import type { Action } from '../action.ts';
 

@@ -9,7 +9,7 @@ import { print } from '../context.ts';
 import { CliFailure } from '../failure.ts';
 import { leaf } from '../leaf.ts';
 import { lasting } from '../looking.ts';
-import { progressOn } from '../progress.ts';
+import { progressOn } from '../terminal/progress.ts';
 
 interface WaitOptions {
   readonly for: Wanted;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { SandpoolClient } from '../../client/sandpool-client.ts';
 import { CliFailure } from '../failure.ts';
-import { printable } from '../printable.ts';
+import { printable } from '../terminal/printable.ts';
 
 /**
  * Bytes in one command: as base64 they fit in a request's body of 1 MiB, and in what is kept of a

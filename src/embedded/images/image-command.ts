@@ -1,4 +1,4 @@
-import type { ContainerDefinition } from '../../model/template.ts';
+import type { ContainerDefinition } from '../../model/templates/template.ts';
 import type { PreparedImage } from './unpacker/orders.ts';
 
 /** The image names no command, and the template neither. */

@@ -1,11 +1,11 @@
 import type { ChildProcess } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { FRAME_KINDS, MAX_CHUNK, type FrameKind } from './frames.ts';
-import type { JoinPlace } from './instance.ts';
+import type { JoinPlace } from './sandbox/instance.ts';
 import type { Joiners } from './joiners.ts';
 import { joinOrder } from './orders.ts';
 import type { ExecOrder } from './protocol.ts';
-import { environmentOf } from './rootfs.ts';
+import { environmentOf } from './sandbox/rootfs.ts';
 import { tellable } from './tellable.ts';
 
 /**

@@ -1,7 +1,7 @@
-import { hostPath, type Bare } from './bare-homes.ts';
-import type { ProcessIdentity } from './process-identity.ts';
+import { hostPath, type Bare } from './sandbox/bare-homes.ts';
+import type { ProcessIdentity } from './sandbox/process-identity.ts';
 import type { InsideIds } from './protocol.ts';
-import { INSIDE_ID, LAUNCHER_INSIDE } from './rootfs.ts';
+import { INSIDE_ID, LAUNCHER_INSIDE } from './sandbox/rootfs.ts';
 
 /** Orders to the launcher (native/README.md): NUL-terminated tokens, the last of which is `go`. */
 

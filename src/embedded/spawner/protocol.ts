@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Vitals } from '../../model/sandbox.ts';
-import type { InstanceDefinition } from '../../model/template.ts';
-import type { IsolationLevel } from './cgroups.ts';
-import type { ProbeReport } from './readiness.ts';
+import type { InstanceDefinition } from '../../model/templates/template.ts';
+import type { IsolationLevel } from './sandbox/cgroups.ts';
+import type { ProbeReport } from './probes/readiness.ts';
 
 /**
  * What daemon and spawner say to each other, as JSON in frames of kind `message`. The first of each

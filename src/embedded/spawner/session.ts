@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { COULD_NOT_JOIN, Execution, type ExecutionOutcome } from './execution.ts';
-import { NothingThere, type Forwarders } from './forwarders.ts';
+import { NothingThere, type Forwarders } from './ports/forwarders.ts';
 import {
   encodeFrame,
   encodeMessage,
@@ -9,11 +9,11 @@ import {
   type Frame,
   type FrameKind,
 } from './frames.ts';
-import type { Instances } from './instances.ts';
+import type { Instances } from './sandbox/instances.ts';
 import type { Joiners } from './joiners.ts';
-import { isEnding } from './process-identity.ts';
+import { isEnding } from './sandbox/process-identity.ts';
 import { PROTOCOL, type DaemonMessage, type SpawnerMessage } from './protocol.ts';
-import type { Readiness } from './readiness.ts';
+import type { Readiness } from './probes/readiness.ts';
 import { SpawnedTerminal } from './spawned-terminal.ts';
 import { tellable } from './tellable.ts';
 

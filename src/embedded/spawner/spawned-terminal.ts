@@ -1,9 +1,9 @@
 import { FRAME_KINDS, MAX_CHUNK } from './frames.ts';
-import type { JoinPlace } from './instance.ts';
+import type { JoinPlace } from './sandbox/instance.ts';
 import { joinOrder } from './orders.ts';
 import { WINDOW, type TerminalOrder } from './protocol.ts';
 import { Pty } from './pty.ts';
-import { environmentOf } from './rootfs.ts';
+import { environmentOf } from './sandbox/rootfs.ts';
 
 /**
  * As the launcher's parent half passes them on (native/README.md): SIGRTMIN stands for KILL, the

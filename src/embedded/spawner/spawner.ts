@@ -1,18 +1,18 @@
 import { chmodSync, lstatSync, mkdirSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import type { Vitals } from '../../model/sandbox.ts';
-import { BareHomes } from './bare-homes.ts';
-import { findCgroups, type Cgroups } from './cgroups.ts';
-import { Forwarders } from './forwarders.ts';
-import { HostUids } from './host-uids.ts';
-import type { InstanceDeps } from './instance.ts';
-import { Instances } from './instances.ts';
+import { BareHomes } from './sandbox/bare-homes.ts';
+import { findCgroups, type Cgroups } from './sandbox/cgroups.ts';
+import { Forwarders } from './ports/forwarders.ts';
+import { HostUids } from './sandbox/host-uids.ts';
+import type { InstanceDeps } from './sandbox/instance.ts';
+import { Instances } from './sandbox/instances.ts';
 import { Joiners } from './joiners.ts';
-import { LogPump } from './log-pump.ts';
-import { Notes } from './notes.ts';
-import { ProbeRunner } from './probe-runner.ts';
-import { probed } from './probe.ts';
-import { processesOf, readBootId } from './process-identity.ts';
+import { LogPump } from './sandbox/log-pump.ts';
+import { Notes } from './sandbox/notes.ts';
+import { ProbeRunner } from './probes/probe-runner.ts';
+import { probed } from './probes/probe.ts';
+import { processesOf, readBootId } from './sandbox/process-identity.ts';
 import {
   nameOf,
   pathsOf,
@@ -22,8 +22,8 @@ import {
   type SpawnerMessage,
   type SpawnerPaths,
 } from './protocol.ts';
-import { Readiness } from './readiness.ts';
-import { prepareRootfs, type Rootfs } from './rootfs.ts';
+import { Readiness } from './probes/readiness.ts';
+import { prepareRootfs, type Rootfs } from './sandbox/rootfs.ts';
 import { Session } from './session.ts';
 import type { SpawnerLog } from './spawner-log.ts';
 import { Watcher } from './watcher.ts';

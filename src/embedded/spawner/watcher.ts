@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import type { SpawnerLog } from './spawner-log.ts';
-import type { ProcessIdentity } from './process-identity.ts';
+import type { ProcessIdentity } from './sandbox/process-identity.ts';
 
 interface Watched {
   readonly identity: ProcessIdentity;

@@ -1,5 +1,5 @@
-import { statusOf } from '../error-table.ts';
-import type { Route } from '../route.ts';
+import { statusOf } from '../router/error-table.ts';
+import type { Route } from '../router/route.ts';
 import { Components } from './components.ts';
 import { ERROR_NOTES } from './error-notes.ts';
 import { byStatus, errorCodesOf } from './operation-errors.ts';

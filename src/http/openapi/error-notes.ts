@@ -37,14 +37,14 @@ import {
   tooManyWaiting,
   unavailable,
 } from '../../model/refusals.ts';
-import { noIdleInstance } from '../../model/exhausted-pool.ts';
+import { noIdleInstance } from '../../model/pools/exhausted-pool.ts';
 import {
   edgeAnswer,
   errorAnswer,
   type EdgeCode,
   type ErrorBody,
   type ErrorCode,
-} from '../error-table.ts';
+} from '../router/error-table.ts';
 
 export interface ErrorNote {
   /** When it is answered. */

@@ -1,5 +1,5 @@
-import { type ErrorCode, statusOf } from '../error-table.ts';
-import type { Route } from '../route.ts';
+import { type ErrorCode, statusOf } from '../router/error-table.ts';
+import type { Route } from '../router/route.ts';
 import { type Components, type JsonSchema, withoutPageLinks } from './components.ts';
 import { ERROR_NOTES } from './error-notes.ts';
 

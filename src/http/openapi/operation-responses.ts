@@ -1,5 +1,5 @@
-import { type ErrorCode, statusOf } from '../error-table.ts';
-import type { Route } from '../route.ts';
+import { type ErrorCode, statusOf } from '../router/error-table.ts';
+import type { Route } from '../router/route.ts';
 import type { Components, JsonSchema } from './components.ts';
 import { EXAMPLES } from './examples.ts';
 import {

@@ -1,4 +1,4 @@
-import type { Route } from '../route.ts';
+import type { Route } from '../router/route.ts';
 import { type Components, type JsonSchema, propertiesOf, withoutPageLinks } from './components.ts';
 import { EXAMPLES } from './examples.ts';
 import { takesIdempotencyKey } from './operation-errors.ts';

@@ -11,8 +11,8 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { processesOfBare } from '../../../src/embedded/spawner/bare-homes.ts';
-import { isAlive } from '../../../src/embedded/spawner/process-identity.ts';
+import { processesOfBare } from '../../../src/embedded/spawner/sandbox/bare-homes.ts';
+import { isAlive } from '../../../src/embedded/spawner/sandbox/process-identity.ts';
 import { pathsOf } from '../../../src/embedded/spawner/protocol.ts';
 import { buildLauncher, isOver } from '../../support/a-spawned-driver.ts';
 import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';

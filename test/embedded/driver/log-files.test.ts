@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LogsGone } from '../../../src/contracts/sandbox-driver.ts';
-import { LogFiles } from '../../../src/embedded/log-files.ts';
+import { LogFiles } from '../../../src/embedded/driver/log-files.ts';
 import { rejection } from '../../support/rejection.ts';
 
 const ID = '0190d4a5-7b1e-7c3a-9f00-000000000001';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { RecordConflict } from '../../../src/contracts/sandbox-driver.ts';
-import type { ReadinessProbe } from '../../../src/model/readiness-probe.ts';
-import type { InstanceDefinition } from '../../../src/model/template.ts';
+import type { ReadinessProbe } from '../../../src/model/pools/readiness-probe.ts';
+import type { InstanceDefinition } from '../../../src/model/templates/template.ts';
 import { buildLauncher } from '../../support/a-spawned-driver.ts';
 import { execProbe, httpProbe, tcpProbe } from '../../support/a-probe.ts';
 import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';

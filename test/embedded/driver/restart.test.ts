@@ -4,17 +4,21 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { v7 } from 'uuid';
-import { Launch } from '../../../src/embedded/spawner/launch.ts';
-import { Notes } from '../../../src/embedded/spawner/notes.ts';
+import { Launch } from '../../../src/embedded/spawner/sandbox/launch.ts';
+import { Notes } from '../../../src/embedded/spawner/sandbox/notes.ts';
 import {
   isAlive,
   readBootId,
   readProcessStat,
-} from '../../../src/embedded/spawner/process-identity.ts';
+} from '../../../src/embedded/spawner/sandbox/process-identity.ts';
 import { encodeMessage, FrameReader } from '../../../src/embedded/spawner/frames.ts';
 import { pathsOf, type DaemonMessage } from '../../../src/embedded/spawner/protocol.ts';
-import { SpawnerLink, SpawnerLost, type LinkEvents } from '../../../src/embedded/spawner-link.ts';
-import { connectSpawner } from '../../../src/embedded/spawner-process.ts';
+import {
+  SpawnerLink,
+  SpawnerLost,
+  type LinkEvents,
+} from '../../../src/embedded/driver/spawner-link.ts';
+import { connectSpawner } from '../../../src/embedded/driver/spawner-process.ts';
 import { systemClock } from '../../../src/embedded/system-clock.ts';
 import {
   aSpawnedDriver,

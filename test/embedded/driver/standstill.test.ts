@@ -1,7 +1,10 @@
 import { expect } from 'chai';
 import { OutcomeUnknown } from '../../../src/contracts/sandbox-driver.ts';
-import { isAlive, readProcessStat } from '../../../src/embedded/spawner/process-identity.ts';
-import { connectSpawner } from '../../../src/embedded/spawner-process.ts';
+import {
+  isAlive,
+  readProcessStat,
+} from '../../../src/embedded/spawner/sandbox/process-identity.ts';
+import { connectSpawner } from '../../../src/embedded/driver/spawner-process.ts';
 import { aSpawnedDriver, buildLauncher, SPAWNER_COMMAND } from '../../support/a-spawned-driver.ts';
 import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';
 import { eventually } from '../../support/eventually.ts';

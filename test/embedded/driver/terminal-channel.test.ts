@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { TerminalChannel } from '../../../src/embedded/terminal-channel.ts';
+import { TerminalChannel } from '../../../src/embedded/driver/terminal-channel.ts';
 import { WINDOW, type DaemonMessage } from '../../../src/embedded/spawner/protocol.ts';
 
 const aChannel = () => {

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
-import { findCgroups, removeCgroups } from '../../../src/embedded/spawner/cgroups.ts';
+import { findCgroups, removeCgroups } from '../../../src/embedded/spawner/sandbox/cgroups.ts';
 import { skipBecause } from '../../support/skip-because.ts';
 
 describe('the cgroups of a data folder', () => {

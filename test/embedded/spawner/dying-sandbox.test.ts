@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FrameReader, FRAME_KINDS, encodeMessage } from '../../../src/embedded/spawner/frames.ts';
 import { Joiners } from '../../../src/embedded/spawner/joiners.ts';
-import { readProcessStat } from '../../../src/embedded/spawner/process-identity.ts';
+import { readProcessStat } from '../../../src/embedded/spawner/sandbox/process-identity.ts';
 import { PROTOCOL, type SpawnerMessage } from '../../../src/embedded/spawner/protocol.ts';
 import { Session, type SessionDeps } from '../../../src/embedded/spawner/session.ts';
 

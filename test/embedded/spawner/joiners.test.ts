@@ -4,7 +4,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Joiners } from '../../../src/embedded/spawner/joiners.ts';
-import { childrenOf } from '../../../src/embedded/spawner/process-identity.ts';
+import { childrenOf } from '../../../src/embedded/spawner/sandbox/process-identity.ts';
 import { eventually } from '../../support/eventually.ts';
 
 describe('launchers that join', () => {

@@ -2,13 +2,16 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { parseOwnCgroups } from '../../../src/embedded/spawner/cgroups.ts';
-import { HostUids } from '../../../src/embedded/spawner/host-uids.ts';
-import { Notes, type InstanceNote } from '../../../src/embedded/spawner/notes.ts';
+import { parseOwnCgroups } from '../../../src/embedded/spawner/sandbox/cgroups.ts';
+import { HostUids } from '../../../src/embedded/spawner/sandbox/host-uids.ts';
+import { Notes, type InstanceNote } from '../../../src/embedded/spawner/sandbox/notes.ts';
 import { joinOrder, startOrder } from '../../../src/embedded/spawner/orders.ts';
-import { isAlive, readProcessStat } from '../../../src/embedded/spawner/process-identity.ts';
+import {
+  isAlive,
+  readProcessStat,
+} from '../../../src/embedded/spawner/sandbox/process-identity.ts';
 import { nameOf, pathsOf } from '../../../src/embedded/spawner/protocol.ts';
-import { bwrapOptions } from '../../../src/embedded/spawner/rootfs.ts';
+import { bwrapOptions } from '../../../src/embedded/spawner/sandbox/rootfs.ts';
 import { tellable } from '../../../src/embedded/spawner/tellable.ts';
 import { aContainer, aDefinition } from '../../support/instance-orders.ts';
 

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { PortUnreachable } from '../../../src/contracts/sandbox-driver.ts';
-import { openWay } from '../../../src/embedded/spawner/port-dialling.ts';
-import type { PortSocket } from '../../../src/embedded/spawner/port-socket.ts';
+import { openWay } from '../../../src/embedded/spawner/ports/port-dialling.ts';
+import type { PortSocket } from '../../../src/embedded/spawner/ports/port-socket.ts';
 import { aForwarder } from '../../support/a-forwarder.ts';
 import { rejection } from '../../support/rejection.ts';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ProbeRunner } from '../../../src/embedded/spawner/probe-runner.ts';
+import { ProbeRunner } from '../../../src/embedded/spawner/probes/probe-runner.ts';
 import { tcpProbe } from '../../support/a-probe.ts';
 
 describe('readiness probes of one tenant that hang', () => {

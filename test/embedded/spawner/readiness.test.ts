@@ -1,6 +1,10 @@
 import { expect } from 'chai';
-import { probesOf, Readiness, type NamedProbe } from '../../../src/embedded/spawner/readiness.ts';
-import type { ReadinessProbe } from '../../../src/model/readiness-probe.ts';
+import {
+  probesOf,
+  Readiness,
+  type NamedProbe,
+} from '../../../src/embedded/spawner/probes/readiness.ts';
+import type { ReadinessProbe } from '../../../src/model/pools/readiness-probe.ts';
 import type { Vitals } from '../../../src/model/sandbox.ts';
 import { aProbe, execProbe, tcpProbe } from '../../support/a-probe.ts';
 import { aDefinition } from '../../support/instance-orders.ts';

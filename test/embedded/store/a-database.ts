@@ -5,7 +5,7 @@ import {
   type Database,
   type DatabaseOptions,
   openDatabase,
-} from '../../../src/embedded/database.ts';
+} from '../../../src/embedded/store/database.ts';
 import { quietLog } from '../../support/quiet-log.ts';
 import { TestClock } from '../../support/test-clock.ts';
 

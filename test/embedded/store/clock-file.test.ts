@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { keptClock } from '../../../src/embedded/clock-file.ts';
+import { keptClock } from '../../../src/embedded/store/clock-file.ts';
 import { machineTime, type MachineTime } from '../../../src/embedded/system-clock.ts';
 import { quietLog } from '../../support/quiet-log.ts';
 

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { sqliteAnswerRows } from '../../../src/embedded/answer-rows.ts';
+import { sqliteAnswerRows } from '../../../src/embedded/store/answer-rows.ts';
 import { MAX_TOKENS } from '../../../src/contracts/tokens.ts';
-import { inProcessCoordination } from '../../../src/embedded/coordination.ts';
-import { KeptAnswers } from '../../../src/embedded/kept-answers.ts';
+import { inProcessCoordination } from '../../../src/embedded/coordination/coordination.ts';
+import { KeptAnswers } from '../../../src/embedded/store/kept-answers.ts';
 import { systemClock } from '../../../src/embedded/system-clock.ts';
 import { Refusal } from '../../../src/model/refusals.ts';
 import { coordinationSuite } from '../../contracts/coordination.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { DataDirTaken, lockDataDir } from '../../../src/embedded/data-lock.ts';
+import { DataDirTaken, lockDataDir } from '../../../src/embedded/store/data-lock.ts';
 import { aFolder } from './a-database.ts';
 import { aWriter } from './a-writer.ts';
 

@@ -3,13 +3,17 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RecordConflict, OutcomeUnknown } from '../../../src/contracts/sandbox-driver.ts';
-import { CALL_DEADLINE_MS, openDatabase } from '../../../src/embedded/database.ts';
-import { DEFAULT_UPDATE_STRATEGY } from '../../../src/model/pool.ts';
-import { DatabaseRefused, migrate, SCHEMA_VERSION } from '../../../src/embedded/migrations.ts';
-import { sqliteHistory } from '../../../src/embedded/history.ts';
-import { STATEMENTS } from '../../../src/embedded/database-statements.ts';
-import { sqliteInstanceRecords } from '../../../src/embedded/sqlite-instance-records.ts';
-import { sqliteRecordStore } from '../../../src/embedded/record-store.ts';
+import { CALL_DEADLINE_MS, openDatabase } from '../../../src/embedded/store/database.ts';
+import { DEFAULT_UPDATE_STRATEGY } from '../../../src/model/pools/pool.ts';
+import {
+  DatabaseRefused,
+  migrate,
+  SCHEMA_VERSION,
+} from '../../../src/embedded/store/migrations.ts';
+import { sqliteHistory } from '../../../src/embedded/store/history.ts';
+import { STATEMENTS } from '../../../src/embedded/store/database-statements.ts';
+import { sqliteInstanceRecords } from '../../../src/embedded/store/sqlite-instance-records.ts';
+import { sqliteRecordStore } from '../../../src/embedded/store/record-store.ts';
 import { Refusal } from '../../../src/model/refusals.ts';
 import { aFinished, MANY_BYTES } from '../../contracts/history.ts';
 import { aClaim, aDefinition, anOrder } from '../../support/instance-orders.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { SWEEP_PAUSE_MS } from '../../../src/contracts/retention.ts';
-import { sqliteHistory, SWEEP_ROWS } from '../../../src/embedded/history.ts';
+import { sqliteHistory, SWEEP_ROWS } from '../../../src/embedded/store/history.ts';
 import { aFinished, historySuite, MANY_BYTES } from '../../contracts/history.ts';
 import type { Tenant } from '../../../src/model/tenant.ts';
 import { ALICE } from '../../support/instance-orders.ts';

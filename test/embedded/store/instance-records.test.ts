@@ -1,4 +1,4 @@
-import { sqliteInstanceRecords } from '../../../src/embedded/sqlite-instance-records.ts';
+import { sqliteInstanceRecords } from '../../../src/embedded/store/sqlite-instance-records.ts';
 import { instanceRecordsSuite } from '../../contracts/instance-records.ts';
 import { aDatabase } from './a-database.ts';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { KeptAnswers, SWEEP_PAUSE_MS } from '../../../src/embedded/kept-answers.ts';
+import { KeptAnswers, SWEEP_PAUSE_MS } from '../../../src/embedded/store/kept-answers.ts';
 import { ALICE } from '../../support/instance-orders.ts';
 import { MemoryAnswerRows } from '../../support/memory-answer-rows.ts';
 import { quietLog } from '../../support/quiet-log.ts';

@@ -1,5 +1,5 @@
-import { connect, type Connection } from '../../../src/embedded/database-library.ts';
-import { migrate } from '../../../src/embedded/migrations.ts';
+import { connect, type Connection } from '../../../src/embedded/store/database-library.ts';
+import { migrate } from '../../../src/embedded/store/migrations.ts';
 
 /** Opens the file directly, as no daemon does, for as long as `use` takes. */
 export const directly = <T>(path: string, use: (connection: Connection) => T): T => {

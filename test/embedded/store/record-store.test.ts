@@ -1,4 +1,4 @@
-import { sqliteRecordStore } from '../../../src/embedded/record-store.ts';
+import { sqliteRecordStore } from '../../../src/embedded/store/record-store.ts';
 import { recordStoreSuite } from '../../contracts/record-store.ts';
 import { quietLog } from '../../support/quiet-log.ts';
 import { aDatabase } from './a-database.ts';

@@ -1,9 +1,9 @@
 import { writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { v7 } from 'uuid';
-import { lockDataDir } from '../../../src/embedded/data-lock.ts';
-import { openDatabase } from '../../../src/embedded/database.ts';
-import { sqliteInstanceRecords } from '../../../src/embedded/sqlite-instance-records.ts';
+import { lockDataDir } from '../../../src/embedded/store/data-lock.ts';
+import { openDatabase } from '../../../src/embedded/store/database.ts';
+import { sqliteInstanceRecords } from '../../../src/embedded/store/sqlite-instance-records.ts';
 import { systemClock } from '../../../src/embedded/system-clock.ts';
 import { aClaim, anOrder } from '../../support/instance-orders.ts';
 import { quietLog } from '../../support/quiet-log.ts';

@@ -1,5 +1,5 @@
 import { idOfPodName } from '../../../../src/model/identifiers.ts';
-import { POOL_LABEL } from '../../../../src/k8s/sandbox-resource.ts';
+import { POOL_LABEL } from '../../../../src/k8s/sandboxes/sandbox-resource.ts';
 import type { Cluster } from '../../../../local-cluster/control-plane/cluster.ts';
 import type { Dice } from '../../hostile-values.ts';
 import type { Fault } from './fault.ts';

@@ -1,4 +1,4 @@
-import { SILENT_MS } from '../../../../src/k8s/silent-nodes.ts';
+import { SILENT_MS } from '../../../../src/k8s/sandboxes/silent-nodes.ts';
 import { ETCD_RESTORED } from '../faults/set-back.ts';
 import { describeLife, said, type Case } from '../case.ts';
 import type { Call } from '../history.ts';

@@ -1,0 +1,136 @@
+import type { Clock } from '../../contracts/clock.ts';
+import type { Log } from '../../contracts/log.ts';
+import { envConditionsOf } from '../../machines/env/conditions.ts';
+import { isSynced } from '../../machines/env/member-decisions.ts';
+import { heldSince, sayTheSame } from '../../machines/pool/conditions.ts';
+import type { EnvCondition } from '../../model/envs/env-condition.ts';
+import type { EnvRecord } from '../../model/envs/env.ts';
+import type { TemplateRecord } from '../../model/templates/template.ts';
+import { specOfVersion } from '../../model/templates/template-versions.ts';
+import type { EnvMirror } from './env-mirror.ts';
+import type { MemberHost } from './member-host.ts';
+import type { PoolHost } from '../pool/pool-host.ts';
+
+export interface EnvConditionsDeps {
+  readonly envs: EnvMirror;
+  readonly members: MemberHost;
+  readonly pools: Pick<PoolHost, 'get'>;
+  readonly template: (name: string) => TemplateRecord | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const EVERY_MS = 10_000;
+/** One change seldom comes alone. */
+const SETTLING_MS = 1_000;
+
+/**
+ * What is to be said of envs. The leader saves it where it has changed, at most once in 10 s for
+ * each.
+ */
+export class EnvConditions {
+  readonly #deps: EnvConditionsDeps;
+  /** What was said last, by env, also where it is not saved yet: so that times stand still. */
+  readonly #said = new Map<string, readonly EnvCondition[]>();
+  /** By env: calls off when it is looked at next. */
+  readonly #due = new Map<string, () => void>();
+  readonly #savedAt = new Map<string, number>();
+  #stopped = false;
+
+  constructor(deps: EnvConditionsDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * As it is now. Where another replica leads, what failed and since when is known from what that
+   * one saved.
+   */
+  now(record: EnvRecord): readonly EnvCondition[] {
+    const { clock, envs, members } = this.#deps;
+    const said = this.#said.get(record.uid) ?? [];
+    const known = members.leads(record.uid) ? [said, record.conditions] : [record.conditions, said];
+    const conditions = heldSince(this.#wordsOf(record), known, clock.now());
+    if (envs.get(record.uid)) this.#said.set(record.uid, conditions);
+    return conditions;
+  }
+
+  /** Something of the env is not what it was. */
+  consider(uid: string): void {
+    const { clock, envs, members } = this.#deps;
+    if (!envs.get(uid)) {
+      this.#savedAt.delete(uid);
+      this.#said.delete(uid);
+    }
+    if (this.#stopped || this.#due.has(uid) || !members.leads(uid)) return;
+    const at = Math.max(
+      clock.now() + SETTLING_MS,
+      (this.#savedAt.get(uid) ?? Number.NEGATIVE_INFINITY) + EVERY_MS,
+    );
+    this.#due.set(
+      uid,
+      clock.at(at, () => {
+        this.#due.delete(uid);
+        this.#save(uid).catch((error: unknown) => {
+          this.#deps.log.warn(
+            { entity: 'env', uid, error },
+            'conditions of an env could not be saved',
+          );
+          this.consider(uid);
+        });
+      }),
+    );
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    for (const cancel of this.#due.values()) cancel();
+    this.#due.clear();
+  }
+
+  async #save(uid: string): Promise<void> {
+    const { envs, members, clock } = this.#deps;
+    await envs.change(uid, (record) => {
+      const conditions = this.now(record);
+      if (!members.leads(uid) || sayTheSame(conditions, record.conditions)) return record;
+      this.#savedAt.set(uid, clock.now());
+      return { ...record, conditions };
+    });
+  }
+
+  #wordsOf(record: EnvRecord): ReturnType<typeof envConditionsOf> {
+    const { members, pools, template } = this.#deps;
+    const { name, version } = record.templateRef;
+    const standing = template(name);
+    return envConditionsOf({
+      deleting: record.deleting !== false,
+      template: standing
+        ? {
+            found: true,
+            kept: version === undefined || specOfVersion(standing, version) !== undefined,
+            newest: standing.version,
+          }
+        : { found: false, kept: false },
+      templateRef: record.templateRef,
+      groups: record.groups,
+      led: members.leads(record.uid),
+      saved: record.conditions,
+      members: record.members.map((member) => {
+        const snapshot = members.member(record.uid, member.name);
+        const pool = snapshot?.fact.pool && pools.get(snapshot.fact.pool.uid);
+        return {
+          name: member.name,
+          config: member.config,
+          state: snapshot?.state ?? 'Pending',
+          trouble: snapshot?.trouble,
+          synced:
+            snapshot !== undefined &&
+            isSynced(snapshot.fact) &&
+            snapshot.fact.pool?.unresolved === undefined,
+          moving: pool !== undefined && MOVING.has(pool.phase),
+        };
+      }),
+    });
+  }
+}
+
+const MOVING: ReadonlySet<string> = new Set(['Pending', 'Scaling', 'Updating', 'Deleting']);

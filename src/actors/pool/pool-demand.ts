@@ -1,0 +1,164 @@
+import type { Clock } from '../../contracts/clock.ts';
+import type { Coordination, DemandWord, WaitedPool } from '../../contracts/coordination.ts';
+import type { Log } from '../../contracts/log.ts';
+
+export interface PoolDemandDeps {
+  readonly coordination: Pick<Coordination, 'tellDemand' | 'followDemand' | 'waiting'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** A claim of the pool found none idle, here or on another replica. */
+  readonly lacking: (poolUid: string) => void;
+}
+
+/**
+ * Pools of which something is known, and principals of one of them; what was touched longest ago
+ * goes.
+ */
+const MOST_POOLS = 10_000;
+const MOST_PRINCIPALS = 1_000;
+/** One who claims again and again is told of so often. */
+const TOLD_AGAIN_MS = 1_000;
+
+/** Moments by this replica's clock. */
+interface Demand {
+  cameAt: number;
+  /** When somebody was last said to wait; undefined: nobody does. */
+  waitsAt: number | undefined;
+  waiting: number;
+  /** By principal: when it was last refused and has not been served since. */
+  readonly refused: Map<string, number>;
+}
+
+/**
+ * What claims lacked lately, by pool, on all replicas: each tells the others, so that whoever leads
+ * knows.
+ */
+export class PoolDemand {
+  readonly #deps: PoolDemandDeps;
+  readonly #pools = new Map<string, Demand>();
+  #forget: (() => void) | undefined;
+
+  constructor(deps: PoolDemandDeps) {
+    this.#deps = deps;
+  }
+
+  start(): void {
+    this.#forget ??= this.#deps.coordination.followDemand((word) => {
+      this.#hear(word);
+    });
+  }
+
+  stop(): void {
+    this.#forget?.();
+  }
+
+  /** A claim waits from now on, in the order that all replicas share. */
+  waits(poolUid: string, principal: string): void {
+    this.#deps.coordination.tellDemand({ kind: 'waits', poolUid, principal });
+  }
+
+  /** A claim was refused because none is idle. */
+  refused(poolUid: string, principal: string): void {
+    const before = this.#pools.get(poolUid)?.refused.get(principal);
+    if (before !== undefined && this.#deps.clock.now() - before < TOLD_AGAIN_MS) return;
+    this.#deps.coordination.tellDemand({ kind: 'refused', poolUid, principal });
+  }
+
+  /** A claim got its instance; told where that ends a want. */
+  served(poolUid: string, principal: string): void {
+    if (this.#pools.get(poolUid)?.refused.has(principal))
+      this.#deps.coordination.tellDemand({ kind: 'served', poolUid, principal });
+  }
+
+  /** One of the pool's was seen to be claimed. */
+  came(poolUid: string): void {
+    this.#of(poolUid).cameAt = this.#deps.clock.now();
+  }
+
+  /** When a claim last came, as far as is known here (ms); 0: none did. */
+  cameAt(poolUid: string): number {
+    return this.#pools.get(poolUid)?.cameAt ?? 0;
+  }
+
+  /**
+   * Asks how many wait now for those of the pools of which it was said that somebody does. Never
+   * rejects: what can't be told stays as it was.
+   */
+  async look(pools: readonly WaitedPool[]): Promise<void> {
+    await Promise.all(
+      pools.map(async (pool) => {
+        const demand = this.#pools.get(pool.uid);
+        const waitsAt = demand?.waitsAt;
+        if (!demand || waitsAt === undefined) return;
+        try {
+          demand.waiting = await this.#deps.coordination.waiting({
+            uid: pool.uid,
+            owner: pool.owner,
+          });
+          if (demand.waiting === 0 && demand.waitsAt === waitsAt) demand.waitsAt = undefined;
+        } catch (error) {
+          this.#deps.log.debug(
+            { poolUid: pool.uid, error: String(error) },
+            'how many wait could not be told',
+          );
+        }
+      }),
+    );
+  }
+
+  /**
+   * Claims that waited at the last look, and principals refused within the window and not served
+   * since.
+   */
+  pending(poolUid: string, windowMs: number): number {
+    const demand = this.#pools.get(poolUid);
+    if (!demand) return 0;
+    const since = this.#deps.clock.now() - windowMs;
+    let refused = 0;
+    for (const at of demand.refused.values()) if (at > since) refused += 1;
+    return demand.waiting + refused;
+  }
+
+  /** Claims that waited at the last look. */
+  waiting(poolUid: string): number {
+    return this.#pools.get(poolUid)?.waiting ?? 0;
+  }
+
+  #hear({ kind, poolUid, principal }: DemandWord): void {
+    const demand = this.#of(poolUid);
+    const now = this.#deps.clock.now();
+    if (kind === 'served') {
+      demand.refused.delete(principal);
+      return;
+    }
+    demand.cameAt = now;
+    if (kind === 'waits') {
+      demand.waitsAt = now;
+    } else {
+      demand.refused.delete(principal); // the last is the newest
+      demand.refused.set(principal, now);
+      dropFirst(demand.refused, MOST_PRINCIPALS);
+    }
+    this.#deps.lacking(poolUid);
+  }
+
+  #of(poolUid: string): Demand {
+    const demand = this.#pools.get(poolUid) ?? {
+      cameAt: 0,
+      waitsAt: undefined,
+      waiting: 0,
+      refused: new Map<string, number>(),
+    };
+    this.#pools.delete(poolUid);
+    this.#pools.set(poolUid, demand);
+    dropFirst(this.#pools, MOST_POOLS);
+    return demand;
+  }
+}
+
+const dropFirst = (map: Map<string, unknown>, most: number): void => {
+  for (const key of map.keys()) {
+    if (map.size <= most) return;
+    map.delete(key);
+  }
+};

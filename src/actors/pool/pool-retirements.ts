@@ -1,0 +1,97 @@
+import type { PoolContext } from '../../machines/pool/events.ts';
+import { mayRenew, replaceableOf, surplusOf } from '../../machines/pool/decisions.ts';
+import type { PoolHostDeps } from './pool-host-deps.ts';
+import { UNCLAIMED } from '../sandbox/sandbox-index.ts';
+
+/** A surplus that is too young to go is looked at again after this. */
+const TRIM_AGAIN_MS = 5_000;
+
+export interface PoolRetirementsDeps extends Pick<
+  PoolHostDeps,
+  'endings' | 'instances' | 'tell' | 'clock' | 'planAt'
+> {
+  /** What the pool's actor knows. */
+  readonly contextOf: (uid: string) => PoolContext | undefined;
+}
+
+/** Retires what pools ask to have retired, a few at a time. */
+export class PoolRetirements {
+  readonly #deps: PoolRetirementsDeps;
+
+  constructor(deps: PoolRetirementsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Looks at the surplus again before each one: what was decided a moment ago may have changed. */
+  trim(uid: string): void {
+    const { endings, clock, planAt, contextOf } = this.#deps;
+    const surplus = (): boolean => {
+      const context = contextOf(uid);
+      return context !== undefined && surplusOf(context) > 0;
+    };
+    const candidates = (_: string, most: number) => this.#dismissable(uid, most);
+    endings.end(uid, candidates, (id) => surplus() && this.#retire(id));
+    if (surplus() && this.#dismissable(uid, 1).length === 0)
+      planAt(uid, clock.now() + TRIM_AGAIN_MS);
+  }
+
+  /** Asks anew how many may go before each one: what goes is replaced at once. */
+  replace(uid: string): void {
+    const { endings, instances, clock, contextOf } = this.#deps;
+    const revision = contextOf(uid)?.record.updateRevision ?? '';
+    for (const as of UNCLAIMED) {
+      const mayGo = (): boolean => {
+        const context = contextOf(uid);
+        return context !== undefined && replaceableOf(context, clock.now())[as] > 0;
+      };
+      const candidates = (_: string, most: number) => instances.stale(uid, revision, { as, most });
+      if (mayGo()) endings.end(uid, candidates, (id) => mayGo() && this.#retire(id));
+    }
+  }
+
+  /**
+   * Retires one that has not been ready for as long as a start may take: it is replaced at once.
+   */
+  renew(uid: string): void {
+    const { endings, instances, clock, contextOf } = this.#deps;
+    const candidates = (): readonly string[] => {
+      const timeout =
+        contextOf(uid)?.record.definition.startupTimeoutMs ?? Number.POSITIVE_INFINITY;
+      const longest = instances.longestUnready(uid, clock.now() - timeout);
+      return longest === undefined ? [] : [longest];
+    };
+    const mayGo = (): boolean => {
+      const context = contextOf(uid);
+      return context !== undefined && mayRenew(context, clock.now());
+    };
+    endings.end(uid, candidates, (id) => mayGo() && this.#retire(id));
+  }
+
+  /** Ends what runs, of a pool that is deleted by force. */
+  endRunning(uid: string): void {
+    const { endings, instances, tell, clock } = this.#deps;
+    const candidates = (_: string, most: number) => instances.claimedIn(uid, most);
+    endings.end(uid, candidates, (id) =>
+      tell(id, { type: 'END', reason: 'force-deleted', now: clock.now() }),
+    );
+  }
+
+  #retire(id: string): boolean {
+    return this.#deps.tell(id, { type: 'RETIRE', now: this.#deps.clock.now() });
+  }
+
+  /**
+   * Returns what can be spared best; after a decision that some are not needed, none that is
+   * starting, or younger than it says.
+   */
+  #dismissable(uid: string, most: number): readonly string[] {
+    const { instances, clock, contextOf } = this.#deps;
+    const record = contextOf(uid)?.record;
+    const sparesMs = record?.deleting === false ? record.decided?.sparesMs : undefined;
+    const revision = record?.updateRevision ?? '';
+    if (sparesMs === undefined) return instances.dismissable(uid, revision, most);
+    return instances
+      .bornBy('idle', uid, { revision, moment: clock.now() - sparesMs })
+      .slice(0, most);
+  }
+}

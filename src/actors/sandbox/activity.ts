@@ -1,0 +1,26 @@
+import type { Activity } from '../../contracts/coordination.ts';
+import type { SandboxContext, SandboxEvent } from '../../machines/sandbox/events.ts';
+
+/** What counts as activity in a sandbox. */
+const ACTIVITY: ReadonlySet<SandboxEvent['type']> = new Set<SandboxEvent['type']>([
+  'ACTIVE',
+  'WORK_BEGAN',
+  'WORK_ENDED',
+  'AMENDED',
+]);
+
+export interface Happened {
+  readonly event: SandboxEvent;
+  readonly before: SandboxContext;
+  readonly after: SandboxContext;
+}
+
+/** Makes known beyond this replica what happens in a sandbox, and what goes on there. */
+export const tellActivity = (
+  activity: Pick<Activity, 'touch' | 'work'>,
+  { event, before, after: { id, working, record } }: Happened,
+): void => {
+  if (!ACTIVITY.has(event.type)) return;
+  activity.touch(id, record?.claim?.idleTimeoutMs ?? 0);
+  if (working > 0 || before.working > 0) activity.work(id, working > 0);
+};

@@ -1,0 +1,74 @@
+import type { Claim, InstanceRecord, SandboxStatus } from '../../model/sandbox.ts';
+import type { PoolCounts } from '../../model/pools/pool.ts';
+import { sameTenant, type Tenant } from '../../model/tenant.ts';
+
+/** Where one instance stands in the indexes. */
+export interface Placement {
+  readonly id: string;
+  readonly status: SandboxStatus;
+  readonly poolUid: string;
+  readonly poolName: string;
+  readonly updateRevision: string;
+  /** The claim's owner, else the pool's. */
+  readonly owner: Tenant;
+  readonly createdAt: number;
+  readonly claimedAt: number | undefined;
+  /** Since when it is ready to claim; undefined: it isn't. */
+  readonly availableAt: number | undefined;
+  /**
+   * Since when this replica has seen it not ready while its node is well; undefined: it is ready,
+   * or its node is in trouble.
+   */
+  readonly unreadyAt?: number | undefined;
+  /** The key of the request that claimed it, where that had one. */
+  readonly mark?: string | undefined;
+}
+
+export const samePlace = (a: Placement, b: Placement): boolean =>
+  a.status === b.status &&
+  a.availableAt === b.availableAt &&
+  a.unreadyAt === b.unreadyAt &&
+  a.claimedAt === b.claimedAt &&
+  a.createdAt === b.createdAt &&
+  a.poolUid === b.poolUid &&
+  a.poolName === b.poolName &&
+  sameTenant(a.owner, b.owner);
+
+/** How a pool counts an instance; undefined once it has completed. */
+export const countedAs = (placement: Placement): keyof PoolCounts | undefined => {
+  switch (placement.status) {
+    case 'Starting':
+      return 'starting';
+    case 'Idle':
+      return placement.availableAt === undefined ? 'unavailable' : 'idle';
+    case 'Running':
+      return 'running';
+    case 'Stopping':
+      return placement.claimedAt === undefined ? 'retiring' : 'stopping';
+    case 'Failed':
+      return 'failed';
+    case 'Completed':
+      return undefined;
+  }
+};
+
+export const placementOf = (
+  record: Pick<
+    InstanceRecord,
+    'id' | 'poolUid' | 'poolName' | 'poolOwner' | 'createdAt' | 'updateRevision'
+  > & { readonly claim?: Claim },
+  status: SandboxStatus,
+  { availableAt, unreadyAt }: Pick<Placement, 'availableAt' | 'unreadyAt'>,
+): Placement => ({
+  id: record.id,
+  status,
+  poolUid: record.poolUid,
+  poolName: record.poolName,
+  updateRevision: record.updateRevision,
+  owner: record.claim?.owner ?? record.poolOwner,
+  createdAt: record.createdAt,
+  claimedAt: record.claim?.claimedAt,
+  mark: record.claim?.mark?.key,
+  availableAt,
+  unreadyAt,
+});

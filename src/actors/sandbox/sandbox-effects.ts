@@ -1,0 +1,203 @@
+import { RESERVATION_MS, type Coordination } from '../../contracts/coordination.ts';
+import type { History } from '../../contracts/history.ts';
+import {
+  LeaseLost,
+  NoPlace,
+  OutcomeUnknown,
+  type SandboxDriver,
+} from '../../contracts/sandbox-driver.ts';
+import type { Clock } from '../../contracts/clock.ts';
+import type { PoolEvent } from '../../machines/pool/events.ts';
+import type { InstanceId } from '../../model/identifiers.ts';
+import type { SandboxEvent, SandboxIntent } from '../../machines/sandbox/events.ts';
+
+export interface SandboxEffectsDeps {
+  readonly driver: SandboxDriver;
+  readonly history: History;
+  readonly coordination: Coordination;
+  readonly clock: Clock;
+}
+
+/**
+ * How long the answer to a DELETE waits where the mark can't be made: other replicas trust their
+ * mirrors where there is none, and have heard of the end from their watches meanwhile. With the
+ * write itself less than RETRY_MS, as a rule.
+ */
+const MARK_MS = 500;
+
+type DriverIntent = Exclude<SandboxIntent, { type: 'report-start' }>;
+
+/**
+ * Carries one intent out against driver, history and quota, and resolves with the event that tells
+ * how it went; with none after a look that failed, which the state's deadline repeats. `held`: what
+ * is autonomous may still be done. Never rejects.
+ */
+export const sandboxEffects =
+  (deps: SandboxEffectsDeps) =>
+  async (
+    id: InstanceId,
+    intent: DriverIntent,
+    held: () => boolean,
+  ): Promise<SandboxEvent | undefined> => {
+    const { driver, clock } = deps;
+    try {
+      switch (intent.type) {
+        case 'launch': {
+          const record = await driver.launch(intent.birth, held);
+          return { type: 'LAUNCHED', record, now: clock.now() };
+        }
+        case 'claim':
+          return await claim(deps, id, intent);
+        case 'retire':
+          await driver.retire(id, intent.seen, intent.namespace);
+          return { type: 'RETIRED', now: clock.now() };
+        case 'release':
+          await release(deps, id, intent);
+          return { type: 'RELEASED', now: clock.now() };
+        case 'confirm-expiry':
+          return await confirmExpiry(deps, id, intent);
+        case 'look':
+          return { type: 'FACT', fact: await driver.read(id), now: clock.now() };
+        case 'close':
+          return await close(deps, id, intent);
+      }
+    } catch (error) {
+      return unsettled(intent, error, clock.now());
+    }
+  };
+
+/** One that is late, or repeated, may have lost its seat meanwhile: then it is not written. */
+const claim = async (
+  { driver, coordination, clock }: SandboxEffectsDeps,
+  id: InstanceId,
+  { claim, seen }: Extract<DriverIntent, { type: 'claim' }>,
+): Promise<SandboxEvent> => {
+  const now = clock.now();
+  const late = now - claim.claimedAt > RESERVATION_MS;
+  if (late && !(await coordination.stillReserved(claim.owner, 'sandboxes', id)))
+    return { type: 'CLAIM_UNSETTLED', now: clock.now() };
+  const until = (late ? now : claim.claimedAt) + RESERVATION_MS;
+  return {
+    type: 'CLAIMED',
+    record: await driver.claim(seen, claim, () => clock.now() <= until),
+    now: clock.now(),
+  };
+};
+
+/** That it ends is made known beside the durable end. */
+const release = async (
+  { driver, coordination, clock }: SandboxEffectsDeps,
+  id: InstanceId,
+  { end }: Extract<DriverIntent, { type: 'release' }>,
+): Promise<void> => {
+  const marked = coordination.markEnded(id, end).then(
+    () => true,
+    () => false,
+  );
+  await driver.release(id, end);
+  let cancel = (): void => undefined;
+  const heard = new Promise<void>((resolve) => {
+    cancel = clock.at(clock.now() + MARK_MS, resolve);
+  });
+  await Promise.race([heard, marked.then((isMarked) => (isMarked ? undefined : heard))]);
+  cancel();
+};
+
+/**
+ * The longest life is a matter of the clock; whether it idles is decided where all replicas'
+ * activity is known.
+ */
+const confirmExpiry = async (
+  { coordination, clock }: SandboxEffectsDeps,
+  id: InstanceId,
+  { reason, claim }: Extract<DriverIntent, { type: 'confirm-expiry' }>,
+): Promise<SandboxEvent> => {
+  if (reason !== 'idle-timeout') return { type: 'EXPIRED', reason, now: clock.now() };
+  const expiry = await coordination.expire(id, claim);
+  return expiry.expired
+    ? { type: 'EXPIRED', reason, now: clock.now() }
+    : { type: 'STILL_ACTIVE', activeAt: expiry.activeAt, now: clock.now() };
+};
+
+/** History first, then the quota, then the record: the record is history's outbox. */
+const close = async (
+  { driver, history, coordination }: SandboxEffectsDeps,
+  id: InstanceId,
+  intent: Extract<DriverIntent, { type: 'close' }>,
+): Promise<SandboxEvent> => {
+  if (intent.finished) {
+    // Another replica may have been asked to end it, and knows why.
+    const known = intent.finished.endReason === 'lost' ? await coordination.ended(id) : undefined;
+    await history.record(known ? { ...intent.finished, endReason: known.reason } : intent.finished);
+    await coordination.release(intent.finished.owner, 'sandboxes', id);
+    // For a minute more: other mirrors may be behind.
+    await coordination.markEnded(
+      id,
+      known ?? { reason: intent.finished.endReason, exitCode: intent.finished.exitCode },
+    );
+  }
+  await driver.forget(id);
+  return { type: 'CLOSED' };
+};
+
+const unsettled = (intent: DriverIntent, error: unknown, now: number): SandboxEvent | undefined => {
+  switch (intent.type) {
+    case 'launch':
+      return error instanceof OutcomeUnknown
+        ? { type: 'LAUNCH_UNKNOWN', now }
+        : error instanceof LeaseLost
+          ? { type: 'NOT_LEADING', now }
+          : error instanceof NoPlace
+            ? { type: 'LAUNCH_DEFERRED', reason: error.message }
+            : {
+                type: 'LAUNCH_REFUSED',
+                reason: error instanceof Error ? error.message : String(error),
+              };
+    case 'claim':
+      return { type: 'CLAIM_UNSETTLED', now };
+    case 'retire':
+      return { type: 'RETIRE_UNSETTLED', now };
+    case 'release':
+      return { type: 'RELEASE_UNSETTLED', now };
+    case 'look':
+    case 'confirm-expiry':
+      return undefined;
+    case 'close':
+      return { type: 'CLOSE_UNSETTLED', now };
+  }
+};
+
+/** What an instance's pool is told of how its start went. */
+export const startReport = (
+  { outcome, reason }: Extract<SandboxIntent, { type: 'report-start' }>,
+  revision: string,
+  now: number,
+): PoolEvent => {
+  switch (outcome) {
+    case 'started':
+      return { type: 'INSTANCE_STARTED', revision, now };
+    case 'failed':
+      return { type: 'START_FAILED', revision, reason, now };
+    case 'refused':
+      return { type: 'START_FAILED', revision, reason, now, isRefused: true };
+    case 'deferred':
+      return { type: 'START_DEFERRED', reason, now };
+  }
+};
+
+/** Nobody's request waits for it. */
+export const isLeaders = (intent: SandboxIntent): boolean => {
+  switch (intent.type) {
+    case 'launch':
+    case 'confirm-expiry':
+    case 'close':
+      return true;
+    case 'retire':
+    case 'release':
+      return !intent.asked;
+    case 'look':
+      return intent.patient === true;
+    default:
+      return false;
+  }
+};

@@ -1,0 +1,417 @@
+import { SANDBOX_STATUSES, type SandboxStatus } from '../../model/sandbox.ts';
+import { tenantKey } from '../../model/tenant.ts';
+import { ALL_BUCKETS, IdleShelf } from './idle-shelf.ts';
+import { OrderedIndex, type OrderedEntry } from '../../lib/ordered-index.ts';
+import { samePlace, type Placement } from './placement.ts';
+
+/** Undefined fields match all. Without a phase: claimed ones alone. */
+export interface LiveFilter {
+  readonly namespace?: string;
+  readonly team?: string;
+  readonly user?: string;
+  readonly poolName?: string;
+  readonly phase?: SandboxStatus;
+}
+
+export interface LiveCounts {
+  readonly byStatus: ReadonlyMap<SandboxStatus, number>;
+  readonly byNamespace: ReadonlyMap<string, number>;
+}
+
+/** How an unclaimed instance counts; in the order in which they are given up. */
+export const UNCLAIMED = ['starting', 'unavailable', 'idle'] as const;
+export type Unclaimed = (typeof UNCLAIMED)[number];
+
+interface RevisionShelf {
+  readonly starting: OrderedIndex;
+  readonly idle: IdleShelf;
+  readonly unavailable: OrderedIndex;
+}
+
+/** `unclaimed`: by updateRevision. */
+interface PoolShelf {
+  readonly unclaimed: Map<string, RevisionShelf>;
+  readonly claimed: OrderedIndex;
+  readonly held: Set<string>;
+}
+
+/**
+ * The live instances by pool, tenant and phase, kept up to date by each change: nothing here is
+ * ever searched. Lists are by claimedAt, else createdAt.
+ */
+export class SandboxIndex {
+  readonly #placements = new Map<string, Placement>();
+  readonly #shelves = new Map<string, PoolShelf>();
+  readonly #lists = new Map<string, OrderedIndex>();
+  readonly #byMark = new Map<string, string>();
+  readonly #byNamespace = new Map<string, number>();
+  readonly #listKeys = new Map<string, readonly string[]>();
+
+  get size(): number {
+    return this.#placements.size;
+  }
+
+  placementOf(id: string): Placement | undefined {
+    return this.#placements.get(id);
+  }
+
+  /** Sets where an instance stands now; answers where it stood before. */
+  place(next: Placement): Placement | undefined {
+    const before = this.#placements.get(next.id);
+    if (before && samePlace(before, next)) return before;
+    this.#placements.set(next.id, next);
+    if (next.mark !== undefined) this.#byMark.set(next.mark, next.id);
+    if (before) this.#unshelve(before);
+    this.#shelve(next);
+    this.#relist(before, next);
+    this.#recount(before, next);
+    return before;
+  }
+
+  remove(id: string): Placement | undefined {
+    const before = this.#placements.get(id);
+    if (!before) return undefined;
+    this.#placements.delete(id);
+    if (before.mark !== undefined && this.#byMark.get(before.mark) === id)
+      this.#byMark.delete(before.mark);
+    this.#unshelve(before);
+    this.#relist(before, undefined);
+    this.#recount(before, undefined);
+    this.#dropBare(before.poolUid);
+    return before;
+  }
+
+  /**
+   * Acquires the longest idle instance of the pool, of this revision before others and of these
+   * buckets before others. It is the asker's until it is released, wherever it moves meanwhile.
+   */
+  acquire(
+    poolUid: string,
+    revision: string,
+    preferred: readonly number[] = ALL_BUCKETS,
+  ): string | undefined {
+    const shelf = this.#shelves.get(poolUid);
+    if (!shelf) return undefined;
+    let idle = shelf.unclaimed.get(revision)?.idle;
+    let first = idle?.first(preferred);
+    if (!first) {
+      for (const other of others(shelf, revision)) {
+        const longest = other.idle.first(preferred);
+        if (longest && (!first || longest.at < first.at)) [idle, first] = [other.idle, longest];
+      }
+    }
+    if (!idle || !first) return undefined;
+    idle.remove(first);
+    shelf.held.add(first.id);
+    return first.id;
+  }
+
+  /** How many of the pool are idle and not held. */
+  idleIn(poolUid: string): number {
+    let count = 0;
+    for (const { idle } of this.#shelves.get(poolUid)?.unclaimed.values() ?? []) count += idle.size;
+    return count;
+  }
+
+  /** The one of the pool's that has been held the longest and lives; undefined where none is. */
+  heldOf(poolUid: string): string | undefined {
+    return this.heldIn(poolUid).next().value;
+  }
+
+  /** All of the pool's that are held and live, the one that has been held the longest first. */
+  *heldIn(poolUid: string): Generator<string, undefined, undefined> {
+    for (const id of this.#shelves.get(poolUid)?.held ?? []) if (this.#placements.has(id)) yield id;
+  }
+
+  isHeld(id: string): boolean {
+    const placement = this.#placements.get(id);
+    return placement !== undefined && this.#shelves.get(placement.poolUid)?.held.has(id) === true;
+  }
+
+  /**
+   * Ends what `acquire` began. Answers whether the instance is unclaimed now, and so in its place
+   * again.
+   */
+  release(poolUid: string, id: string): boolean {
+    if (!this.#shelves.get(poolUid)?.held.delete(id)) return false;
+    const placement = this.#placements.get(id);
+    if (placement?.status === 'Idle') this.#shelve(placement);
+    this.#dropBare(poolUid);
+    return placement?.status === 'Idle';
+  }
+
+  /**
+   * Unclaimed and not held: starting ones first, newest first; then the unavailable; then the
+   * longest idle. Of each those of other revisions before those of this one.
+   */
+  dismissable(poolUid: string, revision: string, most: number): readonly string[] {
+    const shelf = this.#shelves.get(poolUid);
+    if (!shelf) return [];
+    const current = shelf.unclaimed.get(revision);
+    const shelves = [...others(shelf, revision), ...(current ? [current] : [])];
+    return UNCLAIMED.flatMap((as) => shelves.flatMap((one) => idsOf(one, as, most))).slice(0, most);
+  }
+
+  /** Of those the ones born at that moment or before, in the same order. */
+  bornBy(
+    as: Unclaimed,
+    poolUid: string,
+    { revision, moment }: { readonly revision: string; readonly moment: number },
+  ): readonly string[] {
+    const shelf = this.#shelves.get(poolUid);
+    if (!shelf) return [];
+    const current = shelf.unclaimed.get(revision);
+    return [...others(shelf, revision), ...(current ? [current] : [])]
+      .flatMap((one) => idsOf(one, as, one[as].size))
+      .filter((id) => (this.#placements.get(id)?.createdAt ?? Number.POSITIVE_INFINITY) <= moment);
+  }
+
+  /**
+   * The one that has not been ready for the longest, of those that have not been since that moment
+   * or before.
+   */
+  longestUnready(poolUid: string, moment: number): string | undefined {
+    const unavailable = [...(this.#shelves.get(poolUid)?.unclaimed.values() ?? [])].flatMap(
+      ({ unavailable: all }) => all.ids(all.size),
+    );
+    const unready = unavailable
+      .flatMap((id) => this.#placements.get(id) ?? [])
+      .filter(({ unreadyAt }) => unreadyAt !== undefined && unreadyAt <= moment);
+    return unready.sort((a, b) => (a.unreadyAt ?? 0) - (b.unreadyAt ?? 0))[0]?.id;
+  }
+
+  /** Those of other revisions than this one, in the same order. */
+  stale(
+    poolUid: string,
+    revision: string,
+    { as, most }: { readonly as: Unclaimed; readonly most: number },
+  ): readonly string[] {
+    const shelf = this.#shelves.get(poolUid);
+    return shelf
+      ? others(shelf, revision)
+          .flatMap((one) => idsOf(one, as, most))
+          .slice(0, most)
+      : [];
+  }
+
+  /** The pool's instances that are starting. */
+  startingIn(poolUid: string): readonly string[] {
+    return [...(this.#shelves.get(poolUid)?.unclaimed.values() ?? [])].flatMap(({ starting }) =>
+      starting.newest(0, starting.size),
+    );
+  }
+
+  /** Of the pools that have instances. */
+  poolUids(): readonly string[] {
+    return [...this.#shelves.keys()];
+  }
+
+  claimedIn(poolUid: string, most: number): readonly string[] {
+    return this.#shelves.get(poolUid)?.claimed.ids(most) ?? [];
+  }
+
+  /** When the newest of its claims that live was made; 0: there is none. */
+  lastClaimedAt(poolUid: string): number {
+    const [newest = ''] = this.#shelves.get(poolUid)?.claimed.newest(0, 1) ?? [];
+    return this.#placements.get(newest)?.claimedAt ?? 0;
+  }
+
+  /** What a request with an Idempotency-Key claimed, as long as it lives. */
+  claimedUnder(mark: string): string | undefined {
+    return this.#byMark.get(mark);
+  }
+
+  /** A page of ids, newest first, and how many there are. */
+  list(
+    filter: LiveFilter,
+    offset: number,
+    limit: number,
+  ): { readonly ids: readonly string[]; readonly total: number } {
+    const index = this.#lists.get(listKey(scopeOf(filter), filter.poolName, filter.phase));
+    return { ids: index?.newest(offset, limit) ?? [], total: index?.size ?? 0 };
+  }
+
+  /** How many there are in all, but for those that have completed. */
+  counts(): LiveCounts {
+    const byStatus = SANDBOX_STATUSES.flatMap((status) => {
+      const { total } = this.list({ phase: status }, 0, 0);
+      return total > 0 ? [[status, total] as const] : [];
+    });
+    return { byStatus: new Map(byStatus), byNamespace: new Map(this.#byNamespace) };
+  }
+
+  /** How many of that list are newer than the entry. */
+  newerThan(filter: LiveFilter, entry: OrderedEntry): number {
+    return (
+      this.#lists.get(listKey(scopeOf(filter), filter.poolName, filter.phase))?.newerThan(entry) ??
+      0
+    );
+  }
+
+  #shelve(placement: Placement): void {
+    let shelf = this.#shelves.get(placement.poolUid);
+    if (!shelf)
+      this.#shelves.set(
+        placement.poolUid,
+        (shelf = { unclaimed: new Map(), claimed: new OrderedIndex(), held: new Set() }),
+      );
+    // also where it died meanwhile: whoever holds it will see
+    if (placement.status === 'Idle' && shelf.held.has(placement.id)) return;
+    if (
+      (placement.status === 'Starting' || placement.status === 'Idle') &&
+      !shelf.unclaimed.has(placement.updateRevision)
+    ) {
+      shelf.unclaimed.set(placement.updateRevision, {
+        starting: new OrderedIndex(),
+        idle: new IdleShelf(),
+        unavailable: new OrderedIndex(),
+      });
+    }
+    shelfOf(shelf, placement)?.add(shelfEntry(placement));
+  }
+
+  #unshelve(placement: Placement): void {
+    const shelf = this.#shelves.get(placement.poolUid);
+    if (!shelf) return;
+    shelfOf(shelf, placement)?.remove(shelfEntry(placement));
+    const { unclaimed } = shelf;
+    const own = unclaimed.get(placement.updateRevision);
+    // The only one is kept: it is about to be filled again.
+    if (own && unclaimed.size > 1 && isBare(own)) unclaimed.delete(placement.updateRevision);
+  }
+
+  #dropBare(poolUid: string): void {
+    const shelf = this.#shelves.get(poolUid);
+    if (
+      shelf &&
+      shelf.claimed.size + shelf.held.size === 0 &&
+      [...shelf.unclaimed.values()].every(isBare)
+    )
+      this.#shelves.delete(poolUid);
+  }
+
+  #recount(before: Placement | undefined, next: Placement | undefined): void {
+    const [from, to] = [namespaceOf(before), namespaceOf(next)];
+    if (from === to) return;
+    if (to !== undefined) this.#byNamespace.set(to, (this.#byNamespace.get(to) ?? 0) + 1);
+    if (from === undefined) return;
+    const left = (this.#byNamespace.get(from) ?? 0) - 1;
+    if (left > 0) this.#byNamespace.set(from, left);
+    else this.#byNamespace.delete(from);
+  }
+
+  #relist(before: Placement | undefined, next: Placement | undefined): void {
+    const oldKeys = before ? this.#keysOf(before) : [];
+    const newKeys = next ? this.#keysOf(next) : [];
+    if (oldKeys === newKeys && before && next && listEntry(before).at === listEntry(next).at)
+      return;
+    const moved = before && next && listEntry(before).at !== listEntry(next).at;
+    const entry = next && listEntry(next); // one for all its lists: there are sixteen
+    for (const key of oldKeys)
+      // there are keys, so there is one
+      if (moved || !newKeys.includes(key)) this.#unlist(key, listEntry(before!));
+    for (const key of newKeys) if (moved || !oldKeys.includes(key)) this.#enlist(key, entry!);
+  }
+
+  /**
+   * The same array for all that stand on the same lists: making the keys costs more than the lists
+   * do.
+   */
+  #keysOf(placement: Placement): readonly string[] {
+    const { owner, poolName, status, claimedAt } = placement;
+    const group = `${tenantKey(owner)} ${poolName} ${status} ${claimedAt === undefined ? '' : 'claimed'}`;
+    let keys = this.#listKeys.get(group);
+    if (keys) return keys;
+    if (this.#listKeys.size >= MOST_GROUPS) this.#listKeys.clear();
+    this.#listKeys.set(group, (keys = listKeys(placement)));
+    return keys;
+  }
+
+  #enlist(key: string, entry: OrderedEntry): void {
+    let list = this.#lists.get(key);
+    if (!list) this.#lists.set(key, (list = new OrderedIndex()));
+    list.add(entry);
+  }
+
+  #unlist(key: string, entry: OrderedEntry): void {
+    const list = this.#lists.get(key);
+    list?.remove(entry);
+    if (list?.size === 0) this.#lists.delete(key);
+  }
+}
+
+/** Where it counts; nowhere once it has completed, when history counts it. */
+const namespaceOf = (placement: Placement | undefined): string | undefined =>
+  placement === undefined || placement.status === 'Completed'
+    ? undefined
+    : placement.owner.namespace;
+
+/** Owners' groups whose list keys are remembered. */
+const MOST_GROUPS = 1_000;
+
+const shelfOf = (
+  { unclaimed, claimed }: PoolShelf,
+  placement: Placement,
+): Pick<OrderedIndex, 'add' | 'remove'> | IdleShelf | undefined => {
+  const own = unclaimed.get(placement.updateRevision);
+  switch (placement.status) {
+    case 'Starting':
+      return own?.starting;
+    case 'Idle':
+      return placement.availableAt === undefined ? own?.unavailable : own?.idle;
+    case 'Running':
+      return claimed;
+    default:
+      return undefined;
+  }
+};
+
+const idsOf = (shelf: RevisionShelf, as: Unclaimed, most: number): readonly string[] =>
+  as === 'starting' ? shelf.starting.newest(0, most) : shelf[as].ids(most);
+
+const isBare = ({ starting, idle, unavailable }: RevisionShelf): boolean =>
+  starting.size + idle.size + unavailable.size === 0;
+
+const others = ({ unclaimed }: PoolShelf, revision: string): readonly RevisionShelf[] =>
+  [...unclaimed].flatMap(([own, shelf]) => (own === revision ? [] : [shelf]));
+
+const shelfEntry = (placement: Placement): OrderedEntry => ({
+  at: placement.claimedAt ?? placement.availableAt ?? placement.createdAt,
+  id: placement.id,
+});
+
+const listEntry = (placement: Placement): OrderedEntry => ({
+  at: placement.claimedAt ?? placement.createdAt,
+  id: placement.id,
+});
+
+const listKey = (scope: string, poolName = '', phase = ''): string =>
+  `${scope} ${poolName} ${phase}`;
+
+/** One scope for each combination of an owner's three names that can be asked for. */
+const scopeOf = ({ namespace = '', team = '', user = '' }: LiveFilter): string =>
+  `${namespace}/${team}/${user}`;
+
+const listKeys = (placement: Placement): readonly string[] => {
+  if (placement.status === 'Completed') return [];
+  const { namespace, team, user } = placement.owner;
+  const keys: string[] = [];
+  for (const scope of [
+    tenantKey(placement.owner),
+    '//',
+    `${namespace}//`,
+    `/${team}/`,
+    `//${user}`,
+    `/${team}/${user}`,
+    `${namespace}/${team}/`,
+    `${namespace}//${user}`,
+  ]) {
+    keys.push(
+      listKey(scope, '', placement.status),
+      listKey(scope, placement.poolName, placement.status),
+    );
+    if (placement.claimedAt !== undefined)
+      keys.push(listKey(scope), listKey(scope, placement.poolName));
+  }
+  return keys;
+};

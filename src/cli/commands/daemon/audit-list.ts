@@ -1,0 +1,113 @@
+import { type Command, Option } from 'commander';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { SandpoolClient } from '../../../client/sandpool-client.ts';
+import type { AuditQuery, AuditRecord } from '../../../client/wire.ts';
+import type { Action } from '../../action.ts';
+import { wholeNumber } from '../../arguments.ts';
+import { withInterrupts } from '../../borrowed-sandbox.ts';
+import { addConnectionOptions, connect, type ConnectionOptions } from '../../connection.ts';
+import { type CliContext, print, say } from '../../context.ts';
+import { given } from '../../given.ts';
+import { leaf } from '../../leaf.ts';
+import { lasting } from '../../looking.ts';
+import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
+import { auditLine, auditTable } from '../../show/rows.ts';
+
+interface ListOptions extends ConnectionOptions, OutputOptions {
+  readonly limit?: number;
+  readonly follow?: boolean;
+  readonly team?: string;
+  readonly user?: string;
+  readonly operation?: string;
+  readonly outcome?: 'done' | 'refused' | 'failed';
+}
+
+const FOLLOW_MS = 1_000;
+const FOLLOWED_AT_ONCE = 500;
+
+/** `audit list`: of all replicas, the last lines. */
+export const listLeaf = (action: Action): Command =>
+  addOutputOption(
+    addConnectionOptions(
+      leaf({
+        usage: 'list',
+        summary:
+          'Shows who changed what lately, the oldest first, for an admin. Of all replicas, from the last 5,000 lines; the files of the audit have more. With -f it goes on.',
+        examples: [
+          'sandpool audit --admin',
+          'sandpool audit --user ada --outcome refused --admin -o wide',
+          'sandpool audit -f --admin -o json',
+        ],
+      }),
+    ),
+  )
+    .option('--limit <n>', 'at most so many, 20 unless told', wholeNumber(1, 1_000))
+    .option('-f, --follow', 'go on with what is written from now on; with -o json a line each')
+    .option('--team <team>', 'of this team')
+    .option('--user <user>', 'of this user')
+    .option('--operation <operation>', 'of this operation, such as claimSandbox')
+    .addOption(
+      new Option('--outcome <outcome>', 'with this outcome').choices(['done', 'refused', 'failed']),
+    )
+    .action(
+      action(1, async (context, _operands, options: ListOptions) => {
+        const api = await connect(options, context);
+        const { limit, team, user, operation, outcome } = options;
+        const query: AuditQuery = given({ team, user, operation, outcome });
+        try {
+          return await withInterrupts(async (signal) => {
+            if (options.follow) await follow(api, context, { query, options, signal });
+            else
+              await showLast(api, context, { query: { ...query, ...given({ limit }) }, options });
+            return 0;
+          });
+        } finally {
+          api.close();
+        }
+      }),
+    );
+
+const showLast = async (
+  api: SandpoolClient,
+  context: CliContext,
+  { query, options }: { readonly query: AuditQuery; readonly options: ListOptions },
+): Promise<void> => {
+  const page = await api.listAudit(query);
+  await show(context, options, {
+    value: page,
+    text: (wide) => auditTable(page.items.toReversed(), wide),
+  });
+};
+
+/**
+ * By asking again and again: the newest that were not there the last time. Rides out a daemon that
+ * is away.
+ */
+const follow = async (
+  api: SandpoolClient,
+  context: CliContext,
+  {
+    query,
+    options,
+    signal,
+  }: { readonly query: AuditQuery; readonly options: ListOptions; readonly signal: AbortSignal },
+): Promise<void> => {
+  let seen: ReadonlySet<string> | undefined;
+  let limit = options.limit ?? 20;
+  const look = lasting(context, () => api.listAudit({ ...query, limit }, { signal }));
+  for (; !context.stdout.destroyed; limit = FOLLOWED_AT_ONCE) {
+    const { items } = await look();
+    const before = seen;
+    const fresh = items.filter(({ hash }) => !before?.has(hash));
+    if (before && before.size > 0 && fresh.length === FOLLOWED_AT_ONCE)
+      await say(context, 'there were more than could be shown');
+    for (const record of fresh.toReversed()) await print(context.stdout, textOf(record, options));
+    seen = new Set(
+      [...fresh.map(({ hash }) => hash), ...(before ?? [])].slice(0, 2 * FOLLOWED_AT_ONCE),
+    );
+    await pause(FOLLOW_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
+  }
+};
+
+const textOf = (record: AuditRecord, { output }: ListOptions): string =>
+  output === 'json' || output === 'yaml' ? `${JSON.stringify(record)}\n` : auditLine(record);

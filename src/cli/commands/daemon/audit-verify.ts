@@ -1,0 +1,159 @@
+import type { Command } from 'commander';
+import { InvalidArgumentError } from 'commander';
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { ChainEnd } from '../../../audit/audit-chain.ts';
+import { auditFiles, readHead } from '../../../audit/audit-folder.ts';
+import { type AuditReport, verifyAudit } from '../../../audit/verify-audit.ts';
+import type { Action } from '../../action.ts';
+import { counted } from '../../show/counted.ts';
+import { CliFailure } from '../../failure.ts';
+import type { CliContext } from '../../context.ts';
+import { leaf } from '../../leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
+import { table } from '../../show/table.ts';
+
+interface VerifyOptions extends OutputOptions {
+  readonly dataDir?: string;
+  readonly config?: string;
+  readonly head?: ChainEnd;
+  readonly anchors?: string;
+}
+
+/** Files can't be read, or there are none; what is found in them is 1. */
+const UNREADABLE = 3;
+
+/** `audit verify [FILE…]`: offline, with or without a running daemon. */
+export const verifyLeaf = (action: Action): Command =>
+  addOutputOption(
+    leaf({
+      usage: 'verify [file...]',
+      summary:
+        'Says whether the audit is whole: finds lines that were changed, removed or cut off, files that are gone or out of place, and what the daemon itself could not write. Needs no daemon. Without files, those of the local daemon, or of a folder. Ends with 0 where all is well, 1 where something was found, 3 where it can’t be read.',
+      examples: [
+        'sandpool audit verify',
+        'sandpool audit verify --data-dir /var/lib/sandpool -o json',
+        'sandpool audit verify /backup/audit',
+        'sandpool audit verify --head 4711:9f86d0…',
+        'sandpool audit verify --anchors /mnt/elsewhere/anchors',
+      ],
+    }),
+  )
+    .option('--data-dir <dir>', 'data folder of the daemon [SANDPOOL_DATA_DIR]')
+    .option(
+      '--config <file>',
+      'the daemon’s file of settings, where it names the folder of the audit [SANDPOOL_CONFIG]',
+    )
+    .option(
+      '--head <seq:hash>',
+      'number and hash of a line as you kept them elsewhere: finds a chain that was cut before it, or written anew',
+      chainEnd,
+    )
+    .option(
+      '--anchors <file>',
+      'the lines that audit.anchor told of this chain, as a file; what else is in a line before them, such as a system log’s words, does not matter',
+    )
+    .action(
+      action(UNREADABLE, async (context, [files], options: VerifyOptions) => {
+        const named = files as readonly string[];
+        const { paths, head } =
+          named.length === 0 ? inFolder(await folderOf(options, context)) : await namedFiles(named);
+        const anchors = options.anchors === undefined ? [] : await anchorsIn(options.anchors);
+        const report = await verifyAudit(paths, [
+          ...[options.head ?? head ?? []].flat(),
+          ...anchors,
+        ]);
+        await show(context, options, { value: report, text: () => textOf(report) });
+        return report.findings.length === 0 ? 0 : 1;
+      }),
+    );
+
+interface ToVerify {
+  readonly paths: readonly string[];
+  readonly head: ChainEnd | undefined;
+}
+
+/** The head first: a daemon that runs goes on writing. */
+const inFolder = (folder: string): ToVerify => {
+  const head = readHead(folder);
+  const paths = auditFiles(folder);
+  if (paths.length === 0)
+    throw new CliFailure(`there is no audit in ${folder}`, [
+      'name its files, or its folder, or the data folder with --data-dir DIR',
+    ]);
+  return { paths, head };
+};
+
+const namedFiles = async (named: readonly string[]): Promise<ToVerify> => {
+  const [only] = named;
+  if (named.length === 1 && only !== undefined && (await stat(only)).isDirectory())
+    return inFolder(only);
+  return { paths: named, head: undefined };
+};
+
+const folderOf = async (
+  { dataDir, config }: VerifyOptions,
+  { env }: CliContext,
+): Promise<string> => {
+  const { loadConfig } = await import('../../../config/config.ts');
+  const loaded = loadConfig({
+    env,
+    argvOptions: {
+      ...(dataDir === undefined ? {} : { dataDir }),
+      ...(config === undefined ? {} : { config }),
+    },
+  }).config;
+  return loaded.audit.folder ?? join(loaded.dataDir, 'audit');
+};
+
+const anchorsIn = async (path: string): Promise<readonly ChainEnd[]> => {
+  const found: ChainEnd[] = [];
+  for await (const line of createInterface({
+    input: createReadStream(path),
+    crlfDelay: Infinity,
+  })) {
+    const [, seq, hash] = ANCHOR.exec(line) ?? [];
+    if (seq !== undefined && hash !== undefined) found.push({ seq: Number(seq), hash });
+  }
+  if (found.length === 0)
+    throw new CliFailure(`no line of ${path} ends with NUMBER:HASH`, [
+      'name the file that audit.anchor writes',
+    ]);
+  return found;
+};
+
+const ANCHOR = /(?:^|\s)(\d{1,15}):([0-9a-f]{64})\s*$/;
+
+const chainEnd = (text: string): ChainEnd => {
+  const match = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text);
+  if (match?.[2] === undefined)
+    throw new InvalidArgumentError(
+      'It must be the number of a line and its hash, 64 hexadecimal digits, as in 4711:9f86d0….',
+    );
+  return { seq: Number(match[1]), hash: match[2] };
+};
+
+const textOf = ({ findings, lines, files, first, last, crashes }: AuditReport): string => {
+  const found =
+    findings.length === 0
+      ? ''
+      : `${table(
+          ['FOUND', 'WHERE', 'WHAT'],
+          findings.map(({ kind, file, line, problem }) => [kind, `${file}:${line}`, problem]),
+        )}\n`;
+  const extent =
+    first === undefined || last === undefined
+      ? 'no line of an audit'
+      : `lines ${first} to ${last.seq}, the last with hash ${last.hash}`;
+  const ended =
+    crashes === 0
+      ? ''
+      : `${counted(crashes, 'run')} did not end in order: the last moments of each may be missing\n`;
+  const earlier =
+    first !== undefined && first > 1
+      ? `lines before ${first} are in files that are no longer kept\n`
+      : '';
+  return `${found}${counted(files, 'file')}, ${counted(lines, 'line')}: ${extent}\n${earlier}${ended}${findings.length === 0 ? 'the chain is whole' : counted(findings.length, 'finding')}\n`;
+};

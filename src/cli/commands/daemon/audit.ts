@@ -1,0 +1,11 @@
+import type { Command } from 'commander';
+import type { Actions } from '../../action.ts';
+import { group } from '../../leaf.ts';
+import { listLeaf } from './audit-list.ts';
+import { verifyLeaf } from './audit-verify.ts';
+
+/** `audit [list|verify]`; `list` alone may be left out. */
+export const auditGroup = ({ action }: Actions): Command =>
+  group('audit', 'Shows who changed what, and verifies that the record of it is whole', [])
+    .addCommand(listLeaf(action), { isDefault: true })
+    .addCommand(verifyLeaf(action));

@@ -1,0 +1,102 @@
+import type { Command } from 'commander';
+import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import type { Action } from '../../action.ts';
+import { withInterrupts } from '../../borrowed-sandbox.ts';
+import { dataDirOf } from '../../connection.ts';
+import { type CliContext, print } from '../../context.ts';
+import { askDaemon } from '../../control.ts';
+import { writeStream } from '../../copy/local-files.ts';
+import { CliFailure } from '../../failure.ts';
+import { leaf } from '../../leaf.ts';
+import { bytes, progressOn } from '../../terminal/progress.ts';
+
+/** `backup FILE`: of the local daemon's data folder, while it runs. */
+export const backupLeaf = (action: Action): Command =>
+  leaf({
+    usage: 'backup <file>',
+    summary:
+      'Writes a backup of the running local daemon to a file: its database as it is now, and its keys. Requests go on meanwhile. The file is a gzipped tar that holds secrets; to restore it, unpack it into an empty data folder and start the daemon. - is the standard output.',
+    examples: [
+      'sandpool backup sandpool-backup.tar.gz',
+      'sandpool backup - | ssh safe "cat > sandpool.tar.gz"',
+      'tar -xzf sandpool-backup.tar.gz -C NEW_DATA_DIR',
+    ],
+  })
+    .option('--data-dir <dir>', 'data folder of the daemon [SANDPOOL_DATA_DIR]')
+    .action(
+      action(1, async (context, [file], options: { readonly dataDir?: string }) => {
+        const target = String(file);
+        if (target === '-' && context.stdout.isTTY)
+          throw new CliFailure('a backup is no text for a terminal', [
+            'name a file, or send it through a pipe',
+          ]);
+        const dataDir = await dataDirOf(options, context.env);
+        return await withInterrupts(async (signal) => {
+          const received = receive(await askDaemon(dataDir, '/backup', signal), context, target);
+          if (target === '-') {
+            await writeStream(context.stdout, received);
+          } else {
+            await print(
+              context.stdout,
+              `${target}: ${bytes(await writeWhole(target, received))}\n`,
+            );
+          }
+          return 0;
+        });
+      }),
+    );
+
+async function* receive(
+  answer: AsyncIterable<Buffer>,
+  context: CliContext,
+  name: string,
+): AsyncGenerator<Buffer, void, undefined> {
+  const progress = progressOn(context);
+  let done = 0;
+  try {
+    for await (const chunk of answer) {
+      yield chunk;
+      done += chunk.length;
+      progress.tell(`${name}: ${bytes(done)}`);
+    }
+  } catch (error) {
+    throw new CliFailure(
+      'the daemon ended the backup before it was complete',
+      ['its log says why'],
+      { cause: error },
+    );
+  } finally {
+    progress.end();
+  }
+}
+
+/** On disk when it resolves, with its size; whole or not at all. */
+const writeWhole = async (path: string, received: AsyncIterable<Buffer>): Promise<number> => {
+  const temporary = join(dirname(path), `.${basename(path)}.sandpool-${process.pid}`);
+  try {
+    await synced(await open(temporary, 'wx', 0o600), async (file) => {
+      for await (const chunk of received) await file.writeFile(chunk);
+    });
+    await rename(temporary, path);
+    await synced(await open(dirname(path), 'r'), async () => {});
+  } catch (error) {
+    await rm(temporary, { force: true });
+    if (error instanceof CliFailure || !(error instanceof Error && 'code' in error)) throw error;
+    throw new CliFailure(`${path} can’t be written: ${error.message}`, [], { cause: error });
+  }
+  return (await stat(path)).size;
+};
+
+/** Uses it, has it on disk, and closes it. */
+const synced = async (
+  file: FileHandle,
+  use: (file: FileHandle) => Promise<void>,
+): Promise<void> => {
+  try {
+    await use(file);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+};

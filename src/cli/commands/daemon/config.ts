@@ -1,0 +1,81 @@
+import type { Command } from 'commander';
+import {
+  ConfigFaults,
+  configFlags,
+  loadConfig,
+  type LoadedConfig,
+} from '../../../config/config.ts';
+import type { NamedTexts } from '../../../config/environment.ts';
+import { configJson, configYaml } from '../../../config/shown.ts';
+import type { Action } from '../../action.ts';
+import { type CliContext, print } from '../../context.ts';
+import { group, leaf } from '../../leaf.ts';
+import { Option } from 'commander';
+
+/** `config print|check`: what `serve` would begin with, without beginning. */
+export const configGroup = (action: Action): Command =>
+  group('config', 'Shows and checks the daemon’s settings', [printLeaf(action), checkLeaf(action)]);
+
+const printLeaf = (action: Action): Command => {
+  const command = leaf({
+    usage: 'print',
+    summary:
+      'Shows every setting as the daemon would take it, with where its value comes from: a flag, a variable, a file or the default. Secrets are masked. It takes the flags of serve.',
+    examples: [
+      'sandpool config print',
+      'sandpool config print --config sandpool.yaml --listen 127.0.0.1:8081',
+      'sandpool config print -o json',
+    ],
+  }).addOption(
+    new Option('-o, --output <form>', 'the form of what is printed')
+      .choices(['yaml', 'json'])
+      .default('yaml'),
+  );
+  for (const { flags, description } of configFlags()) command.option(flags, description);
+  return command.action(
+    action(1, async (context, _operands, options: NamedTexts) => {
+      const loaded = await loadOrTell(context, options);
+      if (!loaded) return 1;
+      await print(
+        context.stdout,
+        options['output'] === 'json' ? configJson(loaded.given) : configYaml(loaded.given),
+      );
+      return 0;
+    }),
+  );
+};
+
+const checkLeaf = (action: Action): Command => {
+  const command = leaf({
+    usage: 'check [file]',
+    summary:
+      'Checks a file of settings, with the variables that are set: names every fault and where it came from, and ends with 1 where there is one. Nothing is started.',
+    examples: ['sandpool config check sandpool.yaml', 'SANDPOOL_PIDS_MAX=64 sandpool config check'],
+  });
+  return command.action(
+    action(1, async (context, [file]) => {
+      const chosen = typeof file === 'string' ? { config: file } : {};
+      const loaded = await loadOrTell(context, chosen);
+      if (!loaded) return 1;
+      const changed = loaded.given.filter(({ origin }) => origin !== 'default').length;
+      await print(
+        context.stdout,
+        `the configuration is good: ${loaded.given.length} settings, ${changed} of them not the default\n`,
+      );
+      return 0;
+    }),
+  );
+};
+
+const loadOrTell = async (
+  { env, stderr }: CliContext,
+  argvOptions: NamedTexts,
+): Promise<LoadedConfig | undefined> => {
+  try {
+    return loadConfig({ env, argvOptions });
+  } catch (error) {
+    if (!(error instanceof ConfigFaults)) throw error;
+    await print(stderr, `${error.text}\n`);
+    return undefined;
+  }
+};

@@ -1,0 +1,135 @@
+import type { Command } from 'commander';
+import type { SandpoolClient } from '../../../client/sandpool-client.ts';
+import type { ActorKind, ActorNews } from '../../../client/wire.ts';
+import type { Action } from '../../action.ts';
+import { actorText, seenByText, transitionLine } from '../../show/actor-words.ts';
+import { withInterrupts } from '../../borrowed-sandbox.ts';
+import { addConnectionOptions, connect, type ConnectionOptions } from '../../connection.ts';
+import { type CliContext, print, say } from '../../context.ts';
+import { followed } from '../../terminal/following.ts';
+import { group, leaf } from '../../leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
+
+interface DebugOptions extends ConnectionOptions, OutputOptions {
+  readonly follow?: boolean;
+}
+
+/** An actor that is asked for. */
+interface Asked {
+  readonly kind: ActorKind;
+  readonly key: string;
+  readonly options: DebugOptions;
+}
+
+/** `debug sandbox|pool|member|group`. */
+export const debugGroup = (action: Action): Command =>
+  group('debug', 'Looks into a sandbox, a pool, or a member or group of an env, for an admin', [
+    actorLeaf(action, {
+      kind: 'sandbox',
+      operands: '<sandbox>',
+      of: 'a sandbox',
+      example: '"$SANDBOX"',
+    }),
+    actorLeaf(action, {
+      kind: 'pool',
+      operands: '<pool>',
+      of: 'a pool, by its name or NAMESPACE/NAME',
+      example: 'team-blue/shells',
+    }),
+    actorLeaf(action, {
+      kind: 'member',
+      operands: '<env> <member>',
+      of: 'a member of an env, which may be NAMESPACE/ENV',
+      example: 'default default',
+    }),
+    actorLeaf(action, {
+      kind: 'group',
+      operands: '<env> <group>',
+      of: 'an autoscaling group of an env, which may be NAMESPACE/ENV',
+      example: 'default default',
+    }),
+  ]);
+
+const actorLeaf = (
+  action: Action,
+  {
+    kind,
+    operands,
+    of,
+    example,
+  }: {
+    readonly kind: ActorKind;
+    readonly operands: string;
+    readonly of: string;
+    readonly example: string;
+  },
+): Command =>
+  addOutputOption(
+    addConnectionOptions(
+      leaf({
+        usage: `${kind} ${operands}`,
+        summary: `Shows where ${of}, stands in its state chart and why, what it waits for, and how it came there. With -f it goes on with each move, as the replica sees it that leads it.`,
+        examples: [
+          `sandpool debug ${kind} ${example} --admin`,
+          `sandpool debug ${kind} ${example} -f --admin`,
+        ],
+      }),
+    ),
+  )
+    .option('-f, --follow', 'go on with its moves, until it is no more; with -o json a line each')
+    .action(
+      action(1, async (context, names, options: DebugOptions) => {
+        const api = await connect(options, context);
+        const asked = {
+          kind,
+          key: names.filter((name) => typeof name === 'string').join('/'),
+          options,
+        };
+        try {
+          return await withInterrupts(async (signal) => {
+            if (options.follow) await follow(api, context, { ...asked, signal });
+            else await look(api, context, asked);
+            return 0;
+          });
+        } finally {
+          api.close();
+        }
+      }),
+    );
+
+const look = async (
+  api: SandpoolClient,
+  context: CliContext,
+  { kind, key, options }: Asked,
+): Promise<void> => {
+  const [actor, machine] = await Promise.all([api.debug.actor(kind, key), api.debug.machine(kind)]);
+  await show(context, options, { value: actor, text: () => actorText(actor, machine) });
+};
+
+/** Where it stands once the stream is open, and each move after that. */
+const follow = async (
+  api: SandpoolClient,
+  context: CliContext,
+  asked: Asked & { readonly signal: AbortSignal },
+): Promise<void> => {
+  const { kind, key, options, signal } = asked;
+  const asJson = options.output === 'json' || options.output === 'yaml';
+  let opened = 0;
+  for await (const news of followed<ActorNews>({
+    open: () => api.debug.follow(kind, key, { signal }),
+    signal,
+  })) {
+    if (context.stdout.destroyed) return;
+    if (news.type === 'transition')
+      await print(
+        context.stdout,
+        asJson ? `${JSON.stringify(news.transition)}\n` : transitionLine(news.transition),
+      );
+    else if (news.type === 'seen-by') await say(context, seenByText(news));
+    else if (news.type === 'end') return await say(context, 'it is no more');
+    else if (news.type === 'reset' || opened > 0)
+      await say(context, 'some moves may be missing here');
+    else if (!asJson) await look(api, context, asked);
+    if (news.type === 'open') opened += 1;
+  }
+};

@@ -1,0 +1,109 @@
+import { type Command, Option } from 'commander';
+import { fileURLToPath } from 'node:url';
+import type { NamedTexts } from '../../../config/environment.ts';
+import { readDaemonNote } from '../../../process/pid-file.ts';
+import type { Finding } from '../../../doctor/finding.ts';
+import type { Action } from '../../action.ts';
+import type { CliContext } from '../../context.ts';
+import { leaf } from '../../leaf.ts';
+import { type OutputOptions, show } from '../../show/output.ts';
+import { table } from '../../show/table.ts';
+
+/** Those that the checks depend on. */
+const FLAGS = [
+  '--config',
+  '--data-dir',
+  '--listen',
+  '--isolation',
+  '--uid-range-first',
+  '--uid-range-count',
+];
+
+/** `doctor`: what is wrong with this machine or its daemon, and what to do about it. */
+export const doctorLeaf = async (action: Action): Promise<Command> => {
+  const { configFlags } = await import('../../../config/config.ts');
+  const command = leaf({
+    usage: 'doctor',
+    summary:
+      'Looks for what keeps the daemon from working on this machine, and says what to do. It works with and without a running daemon, and changes nothing. Ends with 1 where there is a problem; warnings are none.',
+    examples: [
+      'sandpool doctor',
+      'sandpool doctor -o json',
+      'sandpool doctor --data-dir /srv/sandpool',
+    ],
+  }).addOption(
+    new Option('-o, --output <form>', 'the form of what is printed')
+      .choices(['table', 'json', 'yaml'])
+      .default('table'),
+  );
+  for (const { flags, description } of configFlags())
+    if (FLAGS.includes(flags.split(' ')[0] ?? '')) command.option(flags, description);
+  return command.action(
+    action(1, async (context, _operands, options: NamedTexts & OutputOptions) => {
+      const findings = await examination(context, options);
+      const good = !findings.some(({ status }) => status === 'problem');
+      await show(context, options, { value: { good, findings }, text: () => textOf(findings) });
+      return good ? 0 : 1;
+    }),
+  );
+};
+
+const examination = async (
+  { env }: CliContext,
+  options: NamedTexts,
+): Promise<readonly Finding[]> => {
+  const [{ ConfigFaults, loadConfig }, { examine }] = await Promise.all([
+    import('../../../config/config.ts'),
+    import('../../../doctor/doctor.ts'),
+  ]);
+  const look = async (argvOptions: NamedTexts, from: NamedTexts): Promise<readonly Finding[]> => {
+    const { config } = loadConfig({ env: from, argvOptions });
+    return await examine({
+      config,
+      daemon: readDaemonNote(config.dataDir),
+      bwrapPath: '/usr/bin/bwrap',
+      etc: '/etc',
+      uid: process.getuid?.(),
+      launcherPath: fileURLToPath(
+        new URL('../../../../native/build-output/launcher', import.meta.url),
+      ),
+    });
+  };
+  try {
+    return [
+      { name: 'configuration', status: 'ok', message: 'no faults' },
+      ...(await look(options, env)),
+    ];
+  } catch (error) {
+    if (!(error instanceof ConfigFaults)) throw error;
+    const faults = error.message.split('\n').map((message): Finding => ({
+      name: 'configuration',
+      status: 'problem',
+      message,
+      advice: 'correct it; sandpool config check shows all faults',
+    }));
+    // The rest as the defaults have it, with the data folder that was named.
+    const { HOME, SANDPOOL_DATA_DIR } = env;
+    const { dataDir } = options;
+    return [
+      ...faults,
+      ...(await look(dataDir === undefined ? {} : { dataDir }, { HOME, SANDPOOL_DATA_DIR })),
+    ];
+  }
+};
+
+const textOf = (findings: readonly Finding[]): string => {
+  const lines = table(
+    ['STATUS', 'WHAT', 'FOUND'],
+    findings.map(({ status, name, message }) => [status, name, message]),
+  )
+    .trimEnd()
+    .split('\n');
+  const advised = findings.flatMap(({ advice }, index) => [
+    lines[index + 1] ?? '',
+    ...(advice === undefined ? [] : [`         → ${advice}`]),
+  ]);
+  const count = (wanted: Finding['status']): number =>
+    findings.filter(({ status }) => status === wanted).length;
+  return `${[lines[0] ?? '', ...advised, '', `${count('problem')} problems, ${count('warning')} warnings`].join('\n')}\n`;
+};

@@ -1,0 +1,58 @@
+import { Argument, type Command } from 'commander';
+import type { LogLevel, LogLevelReport } from '../../../client/wire.ts';
+import type { ServiceAction } from '../../action.ts';
+import { wholeSeconds } from '../../arguments.ts';
+import { addConnectionOptions } from '../../connection.ts';
+import { given } from '../../given.ts';
+import { leaf } from '../../leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
+import { shortTime } from '../../show/rows.ts';
+
+/** Seconds. */
+interface LogLevelOptions extends OutputOptions {
+  readonly for?: number;
+}
+
+/** `log-level [LEVEL]`: of the replica that answers. */
+export const logLevelLeaf = (action: ServiceAction): Command =>
+  addOutputOption(
+    addConnectionOptions(
+      leaf({
+        usage: 'log-level',
+        summary:
+          'Shows or changes how much the running daemon logs, for an admin. Of several replicas that of the one that answers. A restart has the level of the settings again.',
+        examples: ['sandpool log-level --admin', 'sandpool log-level debug --for 10m --admin'],
+      }),
+    ),
+  )
+    .addArgument(
+      new Argument('[level]', 'the least that is logged').choices([
+        'trace',
+        'debug',
+        'info',
+        'warn',
+        'error',
+      ]),
+    )
+    .option(
+      '--for <duration>',
+      'for so long, 24h at most, such as 10m; then that of the settings again',
+      wholeSeconds(86_400),
+    )
+    .action(
+      action(async (api, context, [level], options: LogLevelOptions) => {
+        const report =
+          level === undefined
+            ? await api.getLogLevel()
+            : await api.setLogLevel({
+                level: level as LogLevel,
+                ...given({ forSeconds: options.for }),
+              });
+        await show(context, options, { value: report, text: () => textOf(report) });
+      }),
+    );
+
+const textOf = ({ level, configured, until, replica }: LogLevelReport): string => {
+  const then = until === undefined ? 'until a restart' : `until ${shortTime(until)}`;
+  return `${level}${level === configured ? '' : `, ${then}; ${configured} by the settings`} (${replica})\n`;
+};

@@ -1,0 +1,77 @@
+import type { Command } from 'commander';
+import type { SandpoolClient } from '../../../client/sandpool-client.ts';
+import { ApiError } from '../../../client/api-error.ts';
+import type { QueuesReport } from '../../../client/wire.ts';
+import type { ServiceAction } from '../../action.ts';
+import { addConnectionOptions } from '../../connection.ts';
+import { leaf } from '../../leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
+import { table } from '../../show/table.ts';
+
+/** One replica; `queues` is absent where it said nothing. */
+export interface Replica {
+  readonly name: string;
+  readonly queues?: QueuesReport;
+}
+
+/** `replicas`. */
+export const replicasLeaf = (action: ServiceAction): Command =>
+  addOutputOption(
+    addConnectionOptions(
+      leaf({
+        usage: 'replicas',
+        summary:
+          'Lists the replicas with the shards that each leads, and under which epoch, for an admin.',
+        examples: ['sandpool replicas --admin', 'sandpool replicas --admin -o wide'],
+      }),
+    ),
+  ).action(
+    action(async (api, context, _, options: OutputOptions) => {
+      const replicas = await replicasOf(api);
+      await show(context, options, {
+        value: { items: replicas, total: replicas.length },
+        text: (wide) => replicaTable(replicas, wide),
+      });
+    }),
+  );
+
+export const replicasOf = async (api: SandpoolClient): Promise<readonly Replica[]> => {
+  const { replicas } = await api.debug.shards();
+  return await Promise.all(
+    replicas.map(async (name) => {
+      try {
+        return { name, queues: await api.debug.queues(name) };
+      } catch (error) {
+        if (error instanceof ApiError && (error.status === 503 || error.status === 400))
+          return { name }; // it says nothing, or is gone meanwhile
+        throw error;
+      }
+    }),
+  );
+};
+
+const replicaTable = (replicas: readonly Replica[], wide: boolean): string =>
+  table(
+    ['REPLICA', 'SANDBOXES', 'UNDER WAY', 'WAITING', wide ? 'SHARD:EPOCH' : 'SHARDS'],
+    replicas.map(({ name, queues }) =>
+      queues
+        ? [
+            name,
+            String(queues.actors.sandboxes),
+            String(underWay(queues)),
+            String(queues.claimsWaiting),
+            queues.shards
+              .map(({ shard, epoch }) => (wide ? `${shard}:${epoch}` : String(shard)))
+              .join(' ') || '-',
+          ]
+        : [name, '-', '-', '-', 'it does not answer'],
+    ),
+  );
+
+/** Effects that state machines asked for, and nobody has answered yet. */
+export const underWay = ({ outboxes }: QueuesReport): number =>
+  Object.values(outboxes).reduce(
+    (sum, { queued, running }) =>
+      sum + queued + Object.values(running).reduce((each, { count }) => each + count, 0),
+    0,
+  );

@@ -1,0 +1,107 @@
+import type { Command } from 'commander';
+import { statSync } from 'node:fs';
+import type { NamedTexts } from '../../../config/environment.ts';
+import { type DaemonNote, isRunning, readDaemonNote } from '../../../process/pid-file.ts';
+import { dataDirOf } from '../../connection.ts';
+import { type CliContext, print } from '../../context.ts';
+import { CliFailure } from '../../failure.ts';
+import { leaf } from '../../leaf.ts';
+import type { Action } from '../../action.ts';
+
+interface StopOptions {
+  readonly all?: boolean;
+  readonly dataDir?: string;
+  readonly config?: string;
+}
+
+/** The daemon itself gives up after 10 s. */
+const STOP_WITHIN_MS = 20_000;
+const LOOK_EVERY_MS = 50;
+
+/** `stop`: ends the daemon and its helpers; with `--all` every instance of the data folder too. */
+export const stopLeaf = (action: Action): Command =>
+  leaf({
+    usage: 'stop',
+    summary:
+      'Ends the local daemon and its helpers. Sandboxes stay and are found again at the next start, unless --all.',
+    examples: [
+      'sandpool stop',
+      'sandpool stop --all',
+      'sandpool stop --all --data-dir /tmp/sandpool',
+    ],
+  })
+    .option('--all', 'end all sandboxes too, running ones and idle ones; pools and keys stay')
+    .option('--data-dir <dir>', 'data folder of the daemon [SANDPOOL_DATA_DIR]')
+    .option('--config <file>', 'the daemon’s file of settings [SANDPOOL_CONFIG]')
+    .action(
+      action(1, async (context, _operands, options: StopOptions) => {
+        const dataDir = await dataDirOf(options, context.env);
+        if (options.all) requireOwn(dataDir);
+        const daemon = readDaemonNote(dataDir);
+        if (daemon) {
+          await endDaemon(daemon);
+          await print(context.stdout, `the daemon (pid ${daemon.pid}) has stopped\n`);
+        } else {
+          await print(context.stdout, `no daemon runs on ${dataDir}\n`);
+        }
+        if (options.all)
+          await endInstances(context, {
+            dataDir,
+            ...(options.config === undefined ? {} : { config: options.config }),
+          });
+        return 0;
+      }),
+    );
+
+/**
+ * Records and processes of sandboxes are their owner's: root, too, would leave them in disorder.
+ */
+const requireOwn = (dataDir: string): void => {
+  const owner = statSync(dataDir, { throwIfNoEntry: false })?.uid;
+  if (owner === undefined || owner === process.getuid?.()) return;
+  throw new CliFailure(`${dataDir} belongs to another user (uid ${owner})`, [
+    'end its sandboxes as that user; nothing was stopped',
+  ]);
+};
+
+const endDaemon = async (daemon: DaemonNote): Promise<void> => {
+  try {
+    process.kill(daemon.pid, 'SIGTERM');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EPERM') {
+      throw new CliFailure(`the daemon (pid ${daemon.pid}) belongs to another user`, [
+        'stop it as that user',
+      ]);
+    }
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+  }
+  const deadline = Date.now() + STOP_WITHIN_MS;
+  while (isRunning(daemon)) {
+    if (Date.now() > deadline)
+      throw new CliFailure(
+        `the daemon (pid ${daemon.pid}) has not stopped in ${STOP_WITHIN_MS / 1_000} s`,
+        [`if it must be: kill -9 ${daemon.pid}`],
+      );
+    await new Promise((resolve) => {
+      setTimeout(resolve, LOOK_EVERY_MS);
+    });
+  }
+};
+
+const endInstances = async (
+  { stdout, stderr }: CliContext,
+  argvOptions: NamedTexts,
+): Promise<void> => {
+  const { endAll } = await import('../../../daemon/end-all.ts');
+  const tell = (fields: Readonly<Record<string, unknown>>, event: string): void => {
+    const { error } = fields;
+    stderr.write(`sandpool: ${event}${error instanceof Error ? `: ${error.message}` : ''}\n`);
+  };
+  const count = await endAll(argvOptions, { warn: tell, error: tell });
+  await print(
+    stdout,
+    count === 0
+      ? 'there were no sandboxes\n'
+      : `${count} ${count === 1 ? 'sandbox has' : 'sandboxes have'} ended\n`,
+  );
+};

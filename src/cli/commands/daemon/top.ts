@@ -1,0 +1,103 @@
+import type { Command } from 'commander';
+import type { SandpoolClient } from '../../../client/sandpool-client.ts';
+import type { Pool } from '../../../client/wire.ts';
+import type { ServiceAction } from '../../action.ts';
+import { wholeNumber } from '../../arguments.ts';
+import { addConnectionOptions } from '../../connection.ts';
+import { print } from '../../context.ts';
+import { counted } from '../../show/counted.ts';
+import { leaf } from '../../leaf.ts';
+import { lasting } from '../../looking.ts';
+import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
+import { table } from '../../show/table.ts';
+import { type Replica, replicasOf, underWay } from './replicas.ts';
+
+interface TopOptions extends OutputOptions {
+  readonly limit: number;
+}
+
+/** All that one page shows. */
+interface Page {
+  readonly pools: readonly Pool[];
+  readonly total: number;
+  readonly replicas: readonly Replica[];
+}
+
+const MOST_POOLS = 1_000;
+const SHOWN_POOLS = 20;
+const AGAIN_MS = 1_000;
+/** To the upper left corner; and what is below goes. */
+const [HOME, CLEAR_REST] = ['\u001b[H\u001b[2J', '\u001b[J'];
+
+/** `top`: again each second on a terminal, once elsewhere. */
+export const topLeaf = (action: ServiceAction): Command =>
+  addOutputOption(
+    addConnectionOptions(
+      leaf({
+        usage: 'top',
+        summary:
+          'Shows the busiest pools with what is idle, starting and running, and what waits, for an admin; on a terminal again each second.',
+        examples: ['sandpool top --admin', 'sandpool top --admin -o json'],
+      }),
+    ),
+  )
+    .option('--limit <n>', 'pools that are shown', wholeNumber(1, MOST_POOLS), SHOWN_POOLS)
+    .action(
+      action(async (api, context, _, options: TopOptions) => {
+        const look = lasting(context, () => pageOf(api, options.limit));
+        if (!context.stdout.isTTY || options.output === 'json' || options.output === 'yaml') {
+          const page = await look();
+          return await show(context, options, { value: page, text: () => pageText(page) });
+        }
+        while (!context.stdout.destroyed) {
+          const lines = pageText(await look())
+            .split('\n')
+            .slice(0, Math.max(1, (context.stdout.rows ?? 24) - 1));
+          await print(context.stdout, `${HOME}${lines.join('\n')}\n${CLEAR_REST}`);
+          await new Promise((resolve) => {
+            setTimeout(resolve, AGAIN_MS);
+          });
+        }
+      }),
+    );
+
+const pageOf = async (api: SandpoolClient, limit: number): Promise<Page> => {
+  const [{ items, total }, replicas] = await Promise.all([
+    api.listPools({ all: true, limit: MOST_POOLS }),
+    replicasOf(api),
+  ]);
+  return {
+    pools: [...items]
+      .sort((a, b) => busy(b) - busy(a) || (a.name < b.name ? -1 : 1))
+      .slice(0, limit),
+    total,
+    replicas,
+  };
+};
+
+const busy = ({ status: { runningReplicas, startingReplicas } }: Pool): number =>
+  runningReplicas + startingReplicas;
+
+const pageText = ({ pools, total, replicas }: Page): string => {
+  const sum = (of: (replica: Replica) => number): number =>
+    replicas.reduce((all, each) => all + of(each), 0);
+  const [waiting, effects] = [
+    sum(({ queues }) => queues?.claimsWaiting ?? 0),
+    sum(({ queues }) => (queues ? underWay(queues) : 0)),
+  ];
+  const head = `${counted(total, 'pool')}, ${counted(replicas.length, 'replica')}; ${counted(waiting, 'claim')} ${waiting === 1 ? 'waits' : 'wait'}, ${counted(effects, 'effect')} ${effects === 1 ? 'is' : 'are'} under way\n`;
+  return `${head}\n${table(
+    ['POOL', 'NAMESPACE', 'PHASE', 'IDLE', 'STARTING', 'RUNNING', 'ENDING'],
+    pools.map(({ name, namespace, status }) =>
+      [
+        name,
+        namespace,
+        status.phase,
+        status.idleReplicas,
+        status.startingReplicas,
+        status.runningReplicas,
+        status.stoppingReplicas,
+      ].map(String),
+    ),
+  )}`;
+};

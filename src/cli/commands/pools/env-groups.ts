@@ -1,0 +1,224 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { AutoscalingGroupChange } from '../../../client/wire.ts';
+import { SCALE_UP_MODES } from '../../../model/envs/autoscaling-group.ts';
+import { parseDuration } from '../../../model/durations.ts';
+import type { ServiceAction } from '../../action.ts';
+import { replicaCount } from '../../arguments.ts';
+import { addNamespacedOptions } from '../../connection.ts';
+import type { CliContext } from '../../context.ts';
+import { agreedName, type FileDocument, readDocument, within } from '../../show/document.ts';
+import { nothingToDo } from '../../env-options.ts';
+import { decisionTable, groupFields, groupTable } from '../../show/env-rows.ts';
+import { given } from '../../given.ts';
+import { group, leaf } from '../../leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
+import { type Switch, switchOption } from '../../pool-options.ts';
+
+/** `envs groups list|get|set|delete|decisions`. */
+export const groupsGroup = (action: ServiceAction): Command =>
+  group('groups', 'Shows and sets how the members of an env grow and shrink', [
+    listLeaf(action),
+    getLeaf(action),
+    setLeaf(action),
+    deleteLeaf(action),
+    decisionsLeaf(action),
+  ]);
+
+interface SetOptions extends OutputOptions {
+  readonly file?: string;
+  readonly enabled?: Switch;
+  readonly min?: number;
+  readonly max?: number;
+  readonly mode?: string;
+  readonly cooldown?: number;
+  readonly idleThreshold?: number;
+  readonly quietWindow?: number;
+  readonly saturationCooldown?: number;
+  readonly idleTimeout?: number;
+  readonly stabilization?: number;
+  readonly protection?: number;
+}
+
+const listLeaf = (action: ServiceAction): Command =>
+  addOutputOption(
+    addNamespacedOptions(
+      leaf({
+        usage: 'list <env>',
+        summary: 'Lists the autoscaling groups of an env.',
+        examples: [
+          'sandpool envs groups list default',
+          'sandpool envs groups list default -o wide',
+        ],
+      }),
+    ),
+  ).action(
+    action(async (api, context, [env], options: OutputOptions) => {
+      const list = await api.envs.groups(env as string);
+      await show(context, options, { value: list, text: (wide) => groupTable(list.items, wide) });
+    }),
+  );
+
+const getLeaf = (action: ServiceAction): Command =>
+  addOutputOption(
+    addNamespacedOptions(
+      leaf({
+        usage: 'get <env> <group>',
+        summary: 'Shows one autoscaling group.',
+        examples: ['sandpool envs groups get default default'],
+      }),
+    ),
+  ).action(
+    action(async (api, context, [env, name], options: OutputOptions) => {
+      const { group: shown } = await api.envs.group(env as string, name as string);
+      await show(context, options, { value: shown, text: () => groupFields(shown) });
+    }),
+  );
+
+const setLeaf = (action: ServiceAction): Command =>
+  addOutputOption(
+    addNamespacedOptions(
+      leaf({
+        usage: 'set <env> [group]',
+        summary:
+          'Changes how a group grows and shrinks; what is not named stays. Bounds are kept at once.',
+        examples: [
+          'sandpool envs groups set default default --max 128',
+          'sandpool envs groups set default default --mode Aggressive --cooldown 10s',
+          'sandpool envs groups set default default --enabled off',
+        ],
+      }),
+    ),
+  )
+    .option(
+      '-f, --file <file>',
+      'YAML or JSON with the fields of the REST API; - is standard input. Options count before it',
+    )
+    .addOption(
+      switchOption('--enabled', 'off: its members keep their size, and their replicas are yours'),
+    )
+    .option('--min <n>', 'the least that its members may have together', replicaCount)
+    .option('--max <n>', 'the most that its members may have together', replicaCount)
+    .addOption(new Option('--mode <mode>', 'how eagerly it grows').choices(SCALE_UP_MODES))
+    .option('--cooldown <duration>', 'least time between two scale-ups', wholeSeconds)
+    .option('--idle-threshold <duration>', 'how long too few must have been idle', wholeSeconds)
+    .option(
+      '--quiet-window <duration>',
+      'with nothing idle it grows where a claim came in this time; 0: always',
+      wholeSeconds,
+    )
+    .option(
+      '--saturation-cooldown <duration>',
+      'for how long a member that could not grow is left out',
+      wholeSeconds,
+    )
+    .option(
+      '--idle-timeout <duration>',
+      'what stayed idle for so long is surplus; 0: it never scales down',
+      wholeSeconds,
+    )
+    .option(
+      '--stabilization <duration>',
+      'it goes down to the highest size that it wanted in this time',
+      wholeSeconds,
+    )
+    .option(
+      '--protection <duration>',
+      'no scale-down so soon after a scale-up, and no instance younger than this goes',
+      wholeSeconds,
+    )
+    .action(
+      action(async (api, context, [env, operand], options: SetOptions) => {
+        const { name: inFile, ...change } = await groupFieldsOf(context, options);
+        const name = agreedName(operand, inFile, 'name');
+        if (Object.keys(change).length === 0) throw nothingToDo('set', '--max 128');
+        const { group: shown } = await api.envs.setGroup(
+          env as string,
+          name,
+          change as AutoscalingGroupChange,
+        );
+        await show(context, options, { value: shown, text: () => groupFields(shown) });
+      }),
+    );
+
+const deleteLeaf = (action: ServiceAction): Command =>
+  addOutputOption(
+    addNamespacedOptions(
+      leaf({
+        usage: 'delete <env> <group>',
+        summary: 'Deletes a group. Its members keep their size, which is then yours to set.',
+        examples: ['sandpool envs groups delete default default'],
+      }),
+    ),
+  ).action(
+    action(async (api, context, [env, name], options: OutputOptions) => {
+      const deleted = await api.envs.deleteGroup(env as string, name as string);
+      await show(context, options, {
+        value: deleted,
+        text: () => `${deleted.name} ${deleted.status}\n`,
+      });
+    }),
+  );
+
+const decisionsLeaf = (action: ServiceAction): Command =>
+  addOutputOption(
+    addNamespacedOptions(
+      leaf({
+        usage: 'decisions <env> <group>',
+        summary:
+          'Lists what a group decided lately, the newest first: what it saw, did, why, and why not more.',
+        examples: [
+          'sandpool envs groups decisions default default',
+          'sandpool envs groups decisions default default -o wide',
+        ],
+      }),
+    ),
+  ).action(
+    action(async (api, context, [env, name], options: OutputOptions) => {
+      const list = await api.envs.decisions(env as string, name as string);
+      await show(context, options, {
+        value: list,
+        text: (wide) => decisionTable(list.items, wide),
+      });
+    }),
+  );
+
+const groupFieldsOf = async (context: CliContext, options: SetOptions): Promise<FileDocument> => {
+  const file = options.file === undefined ? {} : await readDocument(context, options.file);
+  return {
+    ...file,
+    ...given({
+      enabled: options.enabled === undefined ? undefined : options.enabled === 'on',
+      minReplicas: options.min,
+      maxReplicas: options.max,
+    }),
+    ...within(
+      'scaleUpPolicy',
+      file,
+      given({
+        mode: options.mode,
+        cooldownSeconds: options.cooldown,
+        idleThresholdSeconds: options.idleThreshold,
+        idleZeroQuietWindowSeconds: options.quietWindow,
+        saturationCooldownSeconds: options.saturationCooldown,
+      }),
+    ),
+    ...within(
+      'scaleDownPolicy',
+      file,
+      given({
+        idleTimeoutSeconds: options.idleTimeout,
+        stabilizationSeconds: options.stabilization,
+        protectionWindowSeconds: options.protection,
+      }),
+    ),
+  };
+};
+
+const wholeSeconds = (text: string): number => {
+  const ms = parseDuration(text);
+  if (ms === undefined || ms % 1_000 !== 0)
+    throw new InvalidArgumentError(
+      'It must be a duration of whole seconds, such as 90s, 30m or 1h30m.',
+    );
+  return ms / 1_000;
+};

@@ -1,0 +1,223 @@
+import type { Command } from 'commander';
+import type { AddMemberRequest, MemberChange } from '../../../client/wire.ts';
+import type { ServiceAction } from '../../action.ts';
+import { replicaCount, wholeNumber } from '../../arguments.ts';
+import { addNamespacedOptions } from '../../connection.ts';
+import type { CliContext } from '../../context.ts';
+import {
+  agreedName,
+  type FileDocument,
+  isObject,
+  readDocument,
+  within,
+} from '../../show/document.ts';
+import { nothingToDo } from '../../env-options.ts';
+import { given } from '../../given.ts';
+import { group, leaf } from '../../leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
+import {
+  addFileOption,
+  addInstanceTypeOptions,
+  addRolloutOptions,
+  type SizedOptions,
+  strategyOf,
+} from '../../pool-options.ts';
+import { poolFields, poolTable } from '../../show/rows.ts';
+
+/** `envs members list|add|update|remove`. */
+export const membersGroup = (action: ServiceAction): Command =>
+  group('members', 'Lists, adds, changes and removes the members of an env; each is a pool', [
+    listLeaf(action),
+    addLeaf(action),
+    updateLeaf(action),
+    removeLeaf(action),
+  ]);
+
+interface MemberOptions extends SizedOptions {
+  readonly name?: string;
+  readonly group?: string;
+  readonly priority?: number;
+  readonly scaleUpPriority?: number;
+  readonly scaleDownPriority?: number;
+}
+
+const MAX_PRIORITY = 1_000;
+
+const listLeaf = (action: ServiceAction): Command =>
+  addOutputOption(
+    addNamespacedOptions(
+      leaf({
+        usage: 'list <env>',
+        summary: 'Lists the pools of an env’s members.',
+        examples: ['sandpool envs members list default'],
+      }),
+    ),
+  ).action(
+    action(async (api, context, [env], options: OutputOptions) => {
+      const list = await api.envs.members(env as string);
+      await show(context, options, { value: list, text: (wide) => poolTable(list.items, wide) });
+    }),
+  );
+
+const addLeaf = (action: ServiceAction): Command =>
+  addMemberOptions(
+    addOutputOption(
+      addNamespacedOptions(
+        leaf({
+          usage: 'add <env>',
+          summary:
+            'Adds a member: a pool, with an autoscaling group of its own unless one is named.',
+          examples: [
+            'sandpool envs members add web --name small --instance-type small --replicas 4 --max-replicas 64',
+            'sandpool envs members add web --name big --cpu 4 --memory 8Gi --group small --priority -1 --max-replicas 8',
+            'sandpool envs members add web -f member.yaml',
+          ],
+        }),
+      ),
+    ),
+  )
+    .option('--name <name>', 'of the member and its pool; made up unless told')
+    .option('--replicas <n>', 'instances to begin with; 1 unless told', replicaCount)
+    .action(
+      action(async (api, context, [env], options: OutputOptions & MemberOptions) => {
+        const wishes = {
+          ...(await memberFieldsOf(context, options)),
+          ...given({ name: options.name, replicas: options.replicas }),
+        };
+        const { template } = await api.envs.addMember(env as string, wishes as AddMemberRequest);
+        await show(context, options, { value: template, text: () => poolFields(template) });
+      }),
+    );
+
+const updateLeaf = (action: ServiceAction): Command =>
+  addMemberOptions(
+    addOutputOption(
+      addNamespacedOptions(
+        leaf({
+          usage: 'update <env> [member]',
+          summary:
+            'Changes a member; what is not named stays. Its pool follows by itself. How it grows and shrinks is its group’s: envs groups set.',
+          examples: [
+            'sandpool envs members update web small --max-replicas 128',
+            'sandpool envs members update web small --group shared --priority 5',
+            'sandpool envs members update web -f member.yaml',
+          ],
+        }),
+      ),
+    ),
+  )
+    .option('--replicas <n>', 'instances, while its group is off', replicaCount)
+    .action(
+      action(async (api, context, [env, operand], options: OutputOptions & MemberOptions) => {
+        const { name: inFile, ...fields } = await memberFieldsOf(context, options);
+        const member = agreedName(operand, inFile, 'name');
+        const change = { ...fields, ...given({ replicas: options.replicas }) };
+        if (Object.keys(change).length === 0) throw nothingToDo('change', '--max-replicas 128');
+        const { template } = await api.envs.updateMember(
+          env as string,
+          member,
+          change as MemberChange,
+        );
+        await show(context, options, { value: template, text: () => poolFields(template) });
+      }),
+    );
+
+const removeLeaf = (action: ServiceAction): Command =>
+  addOutputOption(
+    addNamespacedOptions(
+      leaf({
+        usage: 'remove <env> <member>',
+        summary:
+          'Removes a member with its pool, and its group where nobody else is in it. Running sandboxes live on, unless --force.',
+        examples: [
+          'sandpool envs members remove web small',
+          'sandpool envs members remove web small --force',
+        ],
+      }),
+    ),
+  )
+    .option('--force', 'end its running sandboxes too')
+    .action(
+      action(
+        async (
+          api,
+          context,
+          [env, member],
+          options: OutputOptions & { readonly force?: boolean },
+        ) => {
+          const removed = await api.envs.removeMember(env as string, member as string, {
+            force: options.force ?? false,
+          });
+          await show(context, options, {
+            value: removed,
+            text: () => `${removed.name} ${removed.status}\n`,
+          });
+        },
+      ),
+    );
+
+const addMemberOptions = (command: Command): Command =>
+  addRolloutOptions(
+    addInstanceTypeOptions(addFileOption(command))
+      .option(
+        '--cpu <quantity>',
+        'of the first container, such as 500m; counts before the instance type',
+      )
+      .option(
+        '--memory <quantity>',
+        'of the first container, such as 256Mi; counts before the instance type',
+      )
+      .option('--min-replicas <n>', 'the least that it may become', replicaCount)
+      .option('--max-replicas <n>', 'the most that it may become', replicaCount)
+      .option('--group <group>', 'the autoscaling group that sizes it')
+      .option(
+        '--priority <n>',
+        'of the members of a group the higher one grows first and shrinks last; 0 unless told',
+        signedPriority,
+      )
+      .option(
+        '--scale-up-priority <n>',
+        'the higher one grows first; the priority unless told',
+        signedPriority,
+      )
+      .option(
+        '--scale-down-priority <n>',
+        'the higher one shrinks first; minus the priority unless told',
+        signedPriority,
+      ),
+    'envs sync',
+  );
+
+const memberFieldsOf = async (
+  context: CliContext,
+  options: MemberOptions,
+): Promise<FileDocument> => {
+  const file = options.file === undefined ? {} : await readDocument(context, options.file);
+  const amounts = given({ cpu: options.cpu, memory: options.memory });
+  const inFile = isObject(file['inlineResources']) ? file['inlineResources'] : {};
+  const resources =
+    Object.keys(amounts).length === 0
+      ? {}
+      : { ...within('requests', inFile, amounts), ...within('limits', inFile, amounts) };
+  return {
+    ...file,
+    ...given({
+      instanceType: options.instanceType,
+      multiplier: options.multiplier,
+      minReplicas: options.minReplicas,
+      maxReplicas: options.maxReplicas,
+      scalingGroup: options.group,
+      priority: options.priority,
+      scaleUpPriority: options.scaleUpPriority,
+      scaleDownPriority: options.scaleDownPriority,
+      labels: options.label,
+    }),
+    ...within('inlineResources', file, resources),
+    ...within('updateStrategy', file, strategyOf(options)),
+  };
+};
+
+const signedPriority = (text: string): number =>
+  text.startsWith('-')
+    ? -wholeNumber(0, MAX_PRIORITY)(text.slice(1))
+    : wholeNumber(0, MAX_PRIORITY)(text);

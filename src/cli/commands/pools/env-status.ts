@@ -1,0 +1,137 @@
+import type { Command } from 'commander';
+import type { Env } from '../../../client/wire.ts';
+import type { ServiceAction } from '../../action.ts';
+import { durationText } from '../../arguments.ts';
+import { addNamespacedOptions } from '../../connection.ts';
+import { conditionWords, membersOf, memberTable } from '../../show/env-rows.ts';
+import { CliFailure } from '../../failure.ts';
+import { leaf } from '../../leaf.ts';
+import { addOutputOption, show } from '../../show/output.ts';
+import { fields } from '../../show/table.ts';
+import {
+  failWhereStopped,
+  type Standing,
+  watch,
+  type WatchOptions,
+} from '../../terminal/watching.ts';
+
+interface StatusOptions extends WatchOptions {
+  readonly watch?: boolean;
+}
+
+/** `envs status`. */
+export const statusLeaf = (action: ServiceAction): Command =>
+  addOutputOption(
+    addNamespacedOptions(
+      leaf({
+        usage: 'status <env>',
+        summary:
+          'Shows how an env’s members stand. Ends with 1 where something keeps them from being as they should, and says what.',
+        examples: [
+          'sandpool envs status default',
+          'sandpool envs status default --watch --timeout 10m',
+        ],
+      }),
+    ),
+  )
+    .option(
+      '-w, --watch',
+      'show each change, a line each, until all members are as they should; with -o json the env a line each',
+    )
+    .option('--timeout <duration>', 'with --watch: give up after so long', durationText, '5m')
+    .action(
+      action(async (api, context, [name], options: StatusOptions) => {
+        if (options.watch) {
+          return await watch(context, options, {
+            look: async () => {
+              const { env } = await api.envs.get(String(name));
+              return { value: env, text: linesOf(env), standing: standingOf(env) };
+            },
+            late: () =>
+              new CliFailure(
+                `the members of ${String(name)} are not as they should after ${options.timeout}`,
+                [
+                  'they go on; look again, or wait longer with --timeout',
+                  `see why: sandpool envs explain ${String(name)}`,
+                ],
+              ),
+          });
+        }
+        const { env } = await api.envs.get(name as string);
+        await show(context, options, { value: env, text: (wide) => statusText(env, wide) });
+        failWhereStopped(standingOf(env));
+      }),
+    );
+
+const standingOf = (env: Env): Standing => {
+  const {
+    name,
+    status: { conditions },
+  } = env;
+  if (conditions.some(({ type, reason }) => type === 'Ready' && reason === 'Deleting'))
+    return { kind: 'stopped', why: `env ${name} is being deleted`, hints: [] };
+  const bad = STOPPED_BY.map((type) =>
+    conditions.find((condition) => condition.type === type && condition.status === 'False'),
+  ).find((found) => found !== undefined);
+  if (bad)
+    return {
+      kind: 'stopped',
+      why: `env ${name}: ${bad.type === 'QuotaOk' ? 'its owner’s quota leaves no room for ' : ''}${bad.message}`,
+      hints: HINTS[bad.type]?.(name) ?? [],
+    };
+  const broken = membersOf(env).find(({ state }) => state === 'Error');
+  const whySo =
+    conditions.find(({ type, status }) => type === 'MembersSynced' && status === 'False')
+      ?.message ?? '';
+  if (broken)
+    return {
+      kind: 'stopped',
+      why: `member ${broken.name} of ${name} can’t be served${whySo === '' ? '' : `: ${whySo}`}`,
+      hints: ['it is tried again'],
+    };
+  const going =
+    conditions.some(({ type, status }) => type === 'Progressing' && status === 'True') ||
+    membersOf(env).some(
+      ({ state, currentReplicas, desiredReplicas }) =>
+        state === 'Pending' || state === 'Draining' || currentReplicas !== desiredReplicas,
+    );
+  return { kind: going ? 'going' : 'done' };
+};
+
+const STOPPED_BY = ['TemplateResolved', 'QuotaOk'] as const;
+const HINTS: Readonly<Record<string, (name: string) => readonly string[]>> = {
+  TemplateResolved: (name) => [`name another: sandpool envs update ${name} --template NAME`],
+  QuotaOk: () => ['see what you have and may have: sandpool quotas'],
+};
+
+const statusText = (env: Env, wide: boolean): string => {
+  const {
+    name,
+    status: { memberCount, idleReplicas, runningReplicas, desiredReplicas },
+  } = env;
+  const head = fields([
+    ['env', name],
+    ['members', memberCount],
+    ['idle', idleReplicas],
+    ['running', runningReplicas],
+    ['desired', desiredReplicas],
+  ]);
+  const conditions = fields(conditionWords(env));
+  return [
+    head,
+    ...(memberCount === 0 ? [] : [memberTable(membersOf(env), wide)]),
+    ...(conditions === '' ? [] : [conditions]),
+  ].join('\n');
+};
+
+/** For a person who watches. */
+const linesOf = (env: Env): string => {
+  if (standingOf(env).kind === 'done')
+    return `${env.name} is as it should: ${env.status.idleReplicas} idle, ${env.status.runningReplicas} running\n`;
+  return membersOf(env)
+    .map(
+      ({ name, state, idleCount, runningCount, currentReplicas, desiredReplicas }) =>
+        `${name}: ${state}, ${idleCount} idle, ${runningCount} running, ${currentReplicas} of ${desiredReplicas}\n`,
+    )
+    .join('');
+};

@@ -1,0 +1,254 @@
+import type { Command } from 'commander';
+import type { SandpoolClient } from '../../../client/sandpool-client.ts';
+import type {
+  CreateEnvRequest,
+  EnvChange,
+  EnvEnvelope,
+  EnvReplacement,
+  NarrowEnv,
+} from '../../../client/wire.ts';
+import type { ServiceAction } from '../../action.ts';
+import { addConnectionOptions, addNamespacedOptions } from '../../connection.ts';
+import { counted } from '../../show/counted.ts';
+import { agreedName, type FileDocument, isObject } from '../../show/document.ts';
+import {
+  addEnvOptions,
+  envFieldsOf,
+  type EnvOptions,
+  nothingToDo,
+  OVERRIDES,
+} from '../../env-options.ts';
+import { envFields, envTable } from '../../show/env-rows.ts';
+import { CliFailure } from '../../failure.ts';
+import { given } from '../../given.ts';
+import { group, leaf } from '../../leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
+import { addPageOptions, type PageOptions, showPage } from '../../paging.ts';
+import { explainLeaf } from './env-explain.ts';
+import { groupsGroup } from './env-groups.ts';
+import { membersGroup } from './env-members.ts';
+import { statusLeaf } from './env-status.ts';
+
+/** `envs list|get|create|update|delete|sync|status|explain`, `envs members …`, `envs groups …`. */
+export const envsGroup = (action: ServiceAction): Command =>
+  group(
+    'envs',
+    'Lists, makes, changes and deletes envs, with their members and autoscaling groups',
+    [
+      listLeaf(action),
+      getLeaf(action),
+      createLeaf(action),
+      updateLeaf(action),
+      deleteLeaf(action),
+      syncLeaf(action),
+      statusLeaf(action),
+      explainLeaf(action),
+      membersGroup(action),
+      groupsGroup(action),
+    ],
+  );
+
+const listLeaf = (action: ServiceAction): Command =>
+  addPageOptions(
+    addOutputOption(
+      addConnectionOptions(
+        leaf({
+          usage: 'list',
+          summary: 'Lists the envs, the newest first.',
+          examples: ['sandpool envs list', 'sandpool envs list --all --admin -o wide'],
+        }),
+      ),
+    ),
+  )
+    .option('--all', 'of all tenants, for an admin')
+    .action(
+      action(async (api, context, _operands, options: PageOptions & { readonly all?: boolean }) => {
+        const page = await api.envs.list(
+          given({ limit: options.limit, offset: options.offset, all: options.all }),
+        );
+        await showPage(context, options, { page, table: envTable });
+      }),
+    );
+
+const getLeaf = (action: ServiceAction): Command =>
+  addOutputOption(
+    addNamespacedOptions(
+      leaf({
+        usage: 'get <env>',
+        summary: 'Shows one env.',
+        examples: [
+          'sandpool envs get default',
+          'sandpool envs get default --editable -o yaml > env.yaml',
+        ],
+      }),
+    ),
+  )
+    .option('--editable', 'only what may be changed of it: a file for create and update')
+    .action(
+      action(
+        async (api, context, [name], options: OutputOptions & { readonly editable?: boolean }) => {
+          const envelope = await api.envs.get(name as string);
+          if (options.editable)
+            return await show(context, options.output === 'json' ? options : { output: 'yaml' }, {
+              value: envelope.editable,
+              text: () => '',
+            });
+          await showEnv(context, options, envelope);
+        },
+      ),
+    );
+
+const createLeaf = (action: ServiceAction): Command =>
+  addEnvOptions(
+    addOutputOption(
+      addConnectionOptions(
+        leaf({
+          usage: 'create [name]',
+          summary: 'Makes an env of a template, without members: add them with envs members add.',
+          examples: [
+            'sandpool envs create web --template default',
+            'sandpool envs create web --template default --image python:3.13 --idle-timeout 30m',
+            'sandpool envs create -f env.yaml',
+          ],
+        }),
+      ),
+    ),
+  ).action(
+    action(async (api, context, [operand], options: OutputOptions & EnvOptions) => {
+      const { templateRef, ...wishes } = await envFieldsOf(context, options);
+      const name = agreedName(operand, wishes['name'], 'name');
+      if (!isObject(templateRef) || templateRef['name'] === undefined) {
+        throw new CliFailure('it is not said what the instances are made from', [
+          'name a template: --template NAME (there are: sandpool templates list)',
+          'or say it in a file: -f FILE',
+        ]);
+      }
+      await showEnv(
+        context,
+        options,
+        await api.envs.create({
+          mode: 'WarmPool',
+          ...wishes,
+          name,
+          templateRef: withoutNull(templateRef),
+        } as CreateEnvRequest),
+      );
+    }),
+  );
+
+const updateLeaf = (action: ServiceAction): Command =>
+  addEnvOptions(
+    addOutputOption(
+      addNamespacedOptions(
+        leaf({
+          usage: 'update [env]',
+          summary:
+            'Changes an env; what is not named stays, and null in a file takes away. Its members’ pools follow by themselves, and running sandboxes are never touched.',
+          examples: [
+            'sandpool envs update web --image python:3.13',
+            'sandpool envs update web --unset image',
+            'sandpool envs update web --template-version 4',
+            'sandpool envs update -f env.yaml',
+          ],
+        }),
+      ),
+    ),
+  )
+    .option('--unset <override...>', `take these overrides away: ${OVERRIDES.join(', ')}`)
+    .action(
+      action(async (api, context, [operand], options: OutputOptions & EnvOptions) => {
+        checkUnset(options.unset ?? []);
+        const { name: inFile, templateRef, mode, ...change } = await envFieldsOf(context, options);
+        const name = agreedName(operand, inFile, 'name');
+        const renamed = isObject(templateRef) ? templateRef : undefined;
+        if (!renamed && mode === undefined && Object.keys(change).length === 0)
+          throw nothingToDo('change', '--image python:3.13');
+        const moved = renamed
+          ? await changeTemplate(api, name, { templateRef: renamed, ...given({ mode }) })
+          : undefined;
+        const changed =
+          moved && Object.keys(change).length === 0
+            ? moved
+            : await api.envs.patch(name, change as EnvChange);
+        await showEnv(context, options, changed);
+      }),
+    );
+
+/**
+ * The template can only be replaced together with the rest of the shell, which is written as it was
+ * read.
+ */
+const changeTemplate = async (
+  api: SandpoolClient,
+  name: string,
+  change: FileDocument & { readonly templateRef: FileDocument },
+): Promise<EnvEnvelope> => {
+  const { editable } = await api.envs.get(name);
+  const shell: FileDocument = {
+    ...editable,
+    ...change,
+    templateRef: withoutNull({ ...editable.templateRef, ...change.templateRef }),
+  };
+  return await api.envs.replace(name, shell as EnvReplacement);
+};
+
+const withoutNull = (fields: FileDocument): FileDocument =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+
+const checkUnset = (names: readonly string[]): void => {
+  const unknown = names.find((name) => !OVERRIDES.some((known) => known === name));
+  if (unknown !== undefined)
+    throw new CliFailure(`${unknown} is no override`, [`there are: ${OVERRIDES.join(', ')}`]);
+};
+
+const deleteLeaf = (action: ServiceAction): Command =>
+  addOutputOption(
+    addNamespacedOptions(
+      leaf({
+        usage: 'delete <env>',
+        summary:
+          'Deletes an env with its members and their pools. Refused while any of their sandboxes runs, unless --force.',
+        examples: ['sandpool envs delete web', 'sandpool envs delete web --force'],
+      }),
+    ),
+  )
+    .option('--force', 'end its running sandboxes too')
+    .action(
+      action(
+        async (api, context, [name], options: OutputOptions & { readonly force?: boolean }) => {
+          const deleted = await api.envs.delete(name as string, { force: options.force ?? false });
+          await show(context, options, {
+            value: deleted,
+            text: () => `${deleted.name} ${deleted.status}\n`,
+          });
+        },
+      ),
+    );
+
+const syncLeaf = (action: ServiceAction): Command =>
+  addOutputOption(
+    addNamespacedOptions(
+      leaf({
+        usage: 'sync <env>',
+        summary:
+          'Makes the pools of all members anew of the template as it is now and the env’s overrides. Needed with --auto-update off, and after some of it failed.',
+        examples: ['sandpool envs sync web'],
+      }),
+    ),
+  ).action(
+    action(async (api, context, [name], options: OutputOptions) => {
+      const env = await api.envs.sync(name as string);
+      await show(context, options, { value: env, text: () => syncedText(env) });
+    }),
+  );
+
+const syncedText = ({ name, status: { memberCount }, spec: { templateRef } }: NarrowEnv): string =>
+  `${name}: ${counted(memberCount, 'member')} synced with ${templateRef.version === undefined ? '' : `version ${templateRef.version} of `}template ${templateRef.name}\n`;
+
+const showEnv = async (
+  context: Parameters<typeof show>[0],
+  options: OutputOptions,
+  { env }: EnvEnvelope,
+): Promise<void> => {
+  await show(context, options, { value: env, text: () => envFields(env) });
+};

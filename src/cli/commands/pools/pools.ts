@@ -1,0 +1,182 @@
+import type { Command } from 'commander';
+import type { CreatePoolRequest, PoolChange } from '../../../client/wire.ts';
+import { addConnectionOptions, addNamespacedOptions } from '../../connection.ts';
+import { agreedName, type FileDocument, isObject } from '../../show/document.ts';
+import { CliFailure } from '../../failure.ts';
+import { given } from '../../given.ts';
+import { group, leaf } from '../../leaf.ts';
+import type { ServiceAction } from '../../action.ts';
+import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
+import { addPageOptions, type PageOptions, showPage } from '../../paging.ts';
+import { addPoolOptions, poolFieldsOf, type PoolOptions } from '../../pool-options.ts';
+import { poolFields, poolTable } from '../../show/rows.ts';
+import { rolloutGroup } from './pool-rollout.ts';
+
+/** `pools list|get|create|update|rollout status|sync-template|delete`. */
+export const poolsGroup = (action: ServiceAction): Command =>
+  group('pools', 'Lists, makes, changes and deletes pools', [
+    listLeaf(action),
+    getLeaf(action),
+    createLeaf(action),
+    updateLeaf(action),
+    rolloutGroup(action),
+    syncTemplateLeaf(action),
+    deleteLeaf(action),
+  ]);
+
+const listLeaf = (action: ServiceAction): Command =>
+  addPageOptions(
+    addOutputOption(
+      addConnectionOptions(
+        leaf({
+          usage: 'list',
+          summary: 'Lists the pools, the newest first.',
+          examples: ['sandpool pools list', 'sandpool pools list --all --admin -o wide'],
+        }),
+      ),
+    ),
+  )
+    .option('--all', 'of all tenants, for an admin')
+    .action(
+      action(async (api, context, _operands, options: PageOptions & { readonly all?: boolean }) => {
+        const page = await api.listPools(
+          given({ limit: options.limit, offset: options.offset, all: options.all }),
+        );
+        await showPage(context, options, { page, table: poolTable });
+      }),
+    );
+
+const getLeaf = (action: ServiceAction): Command =>
+  addOutputOption(
+    addNamespacedOptions(
+      leaf({
+        usage: 'get <pool>',
+        summary: 'Shows one pool.',
+        examples: ['sandpool pools get default'],
+      }),
+    ),
+  ).action(
+    action(async (api, context, [name], options: OutputOptions) => {
+      const pool = await api.getPool(name as string);
+      await show(context, options, { value: pool, text: () => poolFields(pool) });
+    }),
+  );
+
+const createLeaf = (action: ServiceAction): Command =>
+  addPoolOptions(
+    addOutputOption(
+      addConnectionOptions(
+        leaf({
+          usage: 'create [name]',
+          summary:
+            'Makes a pool of instances of a template, or of what a file says. They start at once.',
+          examples: [
+            'sandpool pools create big --template default --replicas 20',
+            'sandpool pools create -f pool.yaml',
+            'sandpool pools create small --template default --instance-type small --multiplier 2',
+          ],
+        }),
+      ),
+    ),
+  ).action(
+    action(async (api, context, [operand], options: OutputOptions & PoolOptions) => {
+      const wishes = await poolFieldsOf(context, options);
+      const name = agreedName(operand, wishes['name'], 'name');
+      if (
+        wishes['templateName'] === undefined &&
+        wishes['template'] === undefined &&
+        !hasImage(wishes)
+      ) {
+        throw new CliFailure('it is not said what the instances are made from', [
+          'name a template: --template NAME (there are: sandpool templates list)',
+          'or say it in a file: -f FILE',
+        ]);
+      }
+      const pool = await api.createPool({ ...wishes, name } as CreatePoolRequest);
+      await show(context, options, { value: pool, text: () => poolFields(pool) });
+    }),
+  );
+
+const hasImage = ({ overrides }: FileDocument): boolean =>
+  isObject(overrides) && overrides['image'] !== undefined;
+
+const updateLeaf = (action: ServiceAction): Command =>
+  addPoolOptions(
+    addOutputOption(
+      addNamespacedOptions(
+        leaf({
+          usage: 'update [pool]',
+          summary:
+            'Changes a pool; what is not named stays. Running sandboxes are never touched; idle ones are replaced where what they are made from changes.',
+          examples: [
+            'sandpool pools update big --replicas 8',
+            'sandpool pools update big --memory 512Mi',
+            'sandpool pools update -f pool.yaml',
+          ],
+        }),
+      ),
+    ),
+  ).action(
+    action(async (api, context, [operand], options: OutputOptions & PoolOptions) => {
+      const { name: inFile, ...change } = await poolFieldsOf(context, options);
+      const name = agreedName(operand, inFile, 'name');
+      if (Object.keys(change).length === 0)
+        throw new CliFailure('there is nothing to change', [
+          'name what, such as --replicas 8, or a file: -f FILE',
+        ]);
+      const pool = await api.updatePool(name, change as PoolChange);
+      await show(context, options, { value: pool, text: () => poolFields(pool) });
+    }),
+  );
+
+const syncTemplateLeaf = (action: ServiceAction): Command =>
+  addOutputOption(
+    addNamespacedOptions(
+      leaf({
+        usage: 'sync-template <pool>',
+        summary:
+          'Takes over what a pool’s template and its owner’s wishes are now. Only needed with --auto-update off.',
+        examples: [
+          'sandpool pools sync-template big --preview',
+          'sandpool pools sync-template big',
+        ],
+      }),
+    ),
+  )
+    .option('--preview', 'only show what instances would be made from')
+    .action(
+      action(
+        async (api, context, [name], options: OutputOptions & { readonly preview?: boolean }) => {
+          if (options.preview) {
+            const preview = await api.previewPoolSync(name as string);
+            return await show(context, options, { value: preview, text: () => preview.specYaml });
+          }
+          const pool = await api.syncPool(name as string);
+          await show(context, options, { value: pool, text: () => poolFields(pool) });
+        },
+      ),
+    );
+
+const deleteLeaf = (action: ServiceAction): Command =>
+  addOutputOption(
+    addNamespacedOptions(
+      leaf({
+        usage: 'delete <pool>',
+        summary:
+          'Deletes a pool with its idle instances. Running sandboxes live on, unless --force.',
+        examples: ['sandpool pools delete big', 'sandpool pools delete big --force'],
+      }),
+    ),
+  )
+    .option('--force', 'end its running sandboxes too')
+    .action(
+      action(
+        async (api, context, [name], options: OutputOptions & { readonly force?: boolean }) => {
+          const deleted = await api.deletePool(name as string, { force: options.force ?? false });
+          await show(context, options, {
+            value: deleted,
+            text: () => `${deleted.name} ${deleted.status}\n`,
+          });
+        },
+      ),
+    );

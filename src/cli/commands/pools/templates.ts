@@ -1,0 +1,169 @@
+import { type Command, Option } from 'commander';
+import { POOL_SIZINGS } from '../../../model/templates/template.ts';
+import type { ServiceAction } from '../../action.ts';
+import { addConnectionOptions } from '../../connection.ts';
+import {
+  agreedName,
+  type FileDocument,
+  isObject,
+  readDocument,
+  readText,
+} from '../../show/document.ts';
+import { CliFailure } from '../../failure.ts';
+import { given } from '../../given.ts';
+import { group, leaf } from '../../leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
+import { addPageOptions, type PageOptions, showPage } from '../../paging.ts';
+import { templateFields, templateTable } from '../../show/rows.ts';
+
+/** `templates list|get|create|update|delete`. */
+export const templatesGroup = (action: ServiceAction): Command =>
+  group('templates', 'Lists, makes, changes and deletes templates of pools', [
+    listLeaf(action),
+    getLeaf(action),
+    createLeaf(action),
+    updateLeaf(action),
+    deleteLeaf(action),
+  ]);
+
+const listLeaf = (action: ServiceAction): Command =>
+  addPageOptions(
+    addOutputOption(
+      addConnectionOptions(
+        leaf({
+          usage: 'list',
+          summary: 'Lists the templates that pools may be made from, the newest first.',
+          examples: ['sandpool templates list', 'sandpool templates list -o wide'],
+        }),
+      ),
+    ),
+  ).action(
+    action(async (api, context, _operands, options: PageOptions) => {
+      const page = await api.listTemplates(given({ limit: options.limit, offset: options.offset }));
+      await showPage(context, options, { page, table: templateTable });
+    }),
+  );
+
+const getLeaf = (action: ServiceAction): Command =>
+  addOutputOption(
+    addConnectionOptions(
+      leaf({
+        usage: 'get <template>',
+        summary: 'Shows one template.',
+        examples: [
+          'sandpool templates get default',
+          'sandpool templates get default --manifest > default.yaml',
+        ],
+      }),
+    ),
+  )
+    .option(
+      '--manifest',
+      'print its document alone, as YAML: to be changed, kept, or given to kubectl',
+    )
+    .action(
+      action(
+        async (api, context, [name], options: OutputOptions & { readonly manifest?: boolean }) => {
+          const template = await api.getTemplate(name as string);
+          await show(context, options, {
+            value: template,
+            text: () => (options.manifest ? template.crdYaml : templateFields(template)),
+          });
+        },
+      ),
+    );
+
+const createLeaf = (action: ServiceAction): Command =>
+  addOutputOption(
+    addConnectionOptions(
+      leaf({
+        usage: 'create',
+        summary: 'Makes a template, for an admin.',
+        examples: ['sandpool templates create -f python.yaml --admin'],
+      }),
+    ),
+  )
+    .requiredOption('-f, --file <file>', 'its document as YAML or JSON; - is standard input')
+    .action(
+      action(
+        async (api, context, _operands, options: OutputOptions & { readonly file: string }) => {
+          const template = await api.createTemplate({
+            crdJson: JSON.stringify(await readDocument(context, options.file)),
+          });
+          await show(context, options, { value: template, text: () => templateFields(template) });
+        },
+      ),
+    );
+
+interface UpdateOptions extends OutputOptions {
+  readonly file?: string;
+  readonly description?: string;
+  readonly docs?: string;
+  readonly poolSizing?: (typeof POOL_SIZINGS)[number];
+}
+
+const updateLeaf = (action: ServiceAction): Command =>
+  addOutputOption(
+    addConnectionOptions(
+      leaf({
+        usage: 'update [template]',
+        summary:
+          'Changes a template, for an admin: what is not named stays. Its pools follow by themselves.',
+        examples: [
+          'sandpool templates update -f python.yaml --admin',
+          'sandpool templates update python --description "Python 3.13" --admin',
+        ],
+      }),
+    ),
+  )
+    .option('-f, --file <file>', 'its whole document as YAML or JSON; - is standard input')
+    .option('--description <text>', 'shown where templates are offered; empty removes it')
+    .option('--docs <file>', 'a text file for people, at length')
+    .addOption(
+      new Option('--pool-sizing <sizing>', 'shown, and nothing else').choices(POOL_SIZINGS),
+    )
+    .action(
+      action(async (api, context, [operand], options: UpdateOptions) => {
+        const document =
+          options.file === undefined ? undefined : await readDocument(context, options.file);
+        const change = given({
+          crdJson: document && JSON.stringify(document),
+          description: options.description,
+          poolSizing: options.poolSizing,
+          docs: options.docs === undefined ? undefined : await readText(context, options.docs),
+        });
+        if (Object.keys(change).length === 0)
+          throw new CliFailure('there is nothing to change', [
+            'name a file with -f, or at least one of --description, --docs and --pool-sizing',
+          ]);
+        const template = await api.updateTemplate(
+          agreedName(operand, document && nameIn(document), 'metadata.name'),
+          change,
+        );
+        await show(context, options, { value: template, text: () => templateFields(template) });
+      }),
+    );
+
+const nameIn = ({ metadata }: FileDocument): unknown =>
+  isObject(metadata) ? metadata['name'] : undefined;
+
+const deleteLeaf = (action: ServiceAction): Command =>
+  addOutputOption(
+    addConnectionOptions(
+      leaf({
+        usage: 'delete <template...>',
+        summary: 'Deletes templates that no pool is made from, for an admin.',
+        examples: ['sandpool templates delete python --admin'],
+      }),
+    ),
+  ).action(
+    action(async (api, context, [names], options: OutputOptions) => {
+      for (const name of names as readonly string[]) {
+        const deleted = await api.deleteTemplate(name);
+        await show(context, options, {
+          value: deleted,
+          text: () => `${deleted.name} ${deleted.status}\n`,
+        });
+      }
+    }),
+  );

@@ -1,0 +1,96 @@
+import type { ActorReport, ActorTransition, MachineReport } from '../../client/wire.ts';
+import { formatDuration } from '../../model/durations.ts';
+import { printable } from '../terminal/printable.ts';
+import { shortTime } from './rows.ts';
+import { stateChart } from './state-chart.ts';
+import { fields, table } from './table.ts';
+
+/**
+ * An actor for a person: where it stands and why, its chart, what it waits for, and how it came
+ * there.
+ */
+export const actorText = (actor: ActorReport, machine: MachineReport): string =>
+  [
+    fields([
+      [actor.kind, actor.name],
+      ['key', actor.key],
+      ['state', actor.state],
+      ['since', shortTime(actor.since)],
+      ['status', actor.status],
+      ['led by', ledBy(actor)],
+      [
+        'seen by',
+        actor.seenBy.note === undefined
+          ? actor.seenBy.replica
+          : `${actor.seenBy.replica} (${actor.seenBy.note})`,
+      ],
+    ]),
+    section('Why', actor.why.map((line) => `  ${printable(line)}\n`).join('')),
+    section('Where it stands', stateChart(machine, actor.state)),
+    section(
+      'Waits for',
+      actor.deadlines
+        .map(
+          ({ what, inMs }) =>
+            `  ${what}, ${inMs < 0 ? `${lasting(-inMs)} late` : `in ${lasting(inMs)}`}\n`,
+        )
+        .join(''),
+    ),
+    section(
+      'Asked for, and not answered',
+      actor.pending
+        .map(
+          ({ intent, forMs, epoch }) =>
+            `  ${intent}, for ${lasting(forMs)}${epoch === undefined ? '' : `, under epoch ${epoch}`}\n`,
+        )
+        .join(''),
+    ),
+    section('Differs from its record', differing(actor)),
+    section(
+      'History',
+      actor.transitions.length === 0
+        ? ''
+        : table(['TIME', 'EVENT', 'BECAUSE', 'TO', 'AFTER'], actor.transitions.map(cellsOf)),
+    ),
+  ]
+    .filter((part) => part !== '')
+    .join('\n');
+
+/** A line of its history. */
+export const transitionLine = (transition: ActorTransition): string =>
+  table(cellsOf(transition), []);
+
+/** Whose view it is. */
+export const seenByText = ({ replica, note }: ActorReport['seenBy']): string =>
+  `seen by ${replica}${note === undefined ? '' : ` (${note})`}`;
+
+const cellsOf = ({ time, event, cause, to, stoodMs, from }: ActorTransition): readonly string[] => [
+  shortTime(time) ?? '',
+  event,
+  cause ?? '-',
+  to,
+  from === undefined ? '-' : lasting(stoodMs),
+];
+
+const ledBy = ({ leader: { shard, replica, epoch } }: ActorReport): string =>
+  `${replica ?? 'nobody now'} (shard ${shard}${epoch === undefined ? '' : `, epoch ${epoch}`})`;
+
+const section = (title: string, text: string): string => (text === '' ? '' : `${title}:\n${text}`);
+
+const differing = ({ record: { unread, stored, differs } }: ActorReport): string => {
+  if (unread !== undefined) return `  ${unread}\n`;
+  if (stored === undefined) return '  there is no record\n';
+  return differs
+    .map(
+      ({ field, actor, record }) =>
+        `  ${field}: the actor has ${shown(actor)}, the record ${shown(record)}\n`,
+    )
+    .join('');
+};
+
+const shown = (value: unknown): string =>
+  printable(JSON.stringify(value) ?? 'nothing').slice(0, 100);
+
+/** To the second where it is longer than that. */
+const lasting = (ms: number): string =>
+  formatDuration(ms >= 1_000 ? Math.round(ms / 1_000) * 1_000 : Math.max(0, Math.round(ms)));

@@ -1,0 +1,36 @@
+import { printable } from '../terminal/printable.ts';
+
+/**
+ * Rows under a heading, in columns two spaces apart. Control characters show as `?`: what a table
+ * shows may come from others.
+ */
+export const table = (heading: readonly string[], rows: readonly (readonly string[])[]): string =>
+  aligned([heading, ...rows]);
+
+/** One `name: value` a line; what has no value is left out. */
+export const fields = (
+  pairs: readonly (readonly [string, string | number | undefined])[],
+): string =>
+  aligned(
+    pairs.flatMap(([name, value]) =>
+      value === undefined || value === '' ? [] : [[`${name}:`, String(value)]],
+    ),
+  );
+
+const aligned = (rows: readonly (readonly string[])[]): string => {
+  const shown = rows.map((row) => row.map(printable));
+  const widths: number[] = [];
+  for (const row of shown)
+    row.forEach((cell, column) => {
+      widths[column] = Math.max(widths[column] ?? 0, cell.length);
+    });
+  return shown
+    .map(
+      (row) =>
+        `${row
+          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+          .join('  ')
+          .trimEnd()}\n`,
+    )
+    .join('');
+};

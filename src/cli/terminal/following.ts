@@ -1,0 +1,32 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { mayPass, MOST_TRIES, pauseBefore } from '../looking.ts';
+
+export interface Following<T> {
+  /** Opens the stream after the event of that id, or from its beginning. */
+  readonly open: (lastEventId: string | undefined) => AsyncIterable<T>;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * A stream of events that goes on where it was when its connection breaks, or when the service ends
+ * it to be asked again. Throws where the service says no, and where it stays away.
+ */
+export async function* followed<T extends object>({
+  open,
+  signal,
+}: Following<T>): AsyncGenerator<T, void, undefined> {
+  let lastEventId: string | undefined;
+  for (let tries = 0; ; tries += 1) {
+    try {
+      for await (const item of open(lastEventId)) {
+        tries = 0;
+        if ('id' in item && typeof item.id === 'string' && item.id !== '') lastEventId = item.id;
+        yield item;
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!mayPass(error) || tries >= MOST_TRIES) throw error;
+    }
+    await pause(pauseBefore(tries), undefined, { signal }).catch(() => signal.throwIfAborted());
+  }
+}

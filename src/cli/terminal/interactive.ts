@@ -1,0 +1,153 @@
+import { spawnSync } from 'node:child_process';
+import type { TerminalConnection, TerminalEnd } from '../../client/terminal-connection.ts';
+import type { CliContext } from '../context.ts';
+import { CliFailure } from '../failure.ts';
+import { TerminalModes } from './terminal-modes.ts';
+import { OutputAfterMark } from '../typed-command.ts';
+
+const DEFAULT_SIZE = { cols: 80, rows: 24 };
+const MAX_SIDE = 1_000;
+const END_OF_INPUT = '\x04';
+const REPEAT_END_MS = 500;
+/** How long a typed command may take to begin before its terminal is shown as it is. */
+const MARK_WITHIN_MS = 10_000;
+
+export const terminalSize = ({
+  stdout,
+}: CliContext): { readonly cols: number; readonly rows: number } => ({
+  cols: side(stdout.columns, DEFAULT_SIZE.cols),
+  rows: side(stdout.rows, DEFAULT_SIZE.rows),
+});
+
+/**
+ * Ties this process's terminal to the sandbox's until that one ends, and answers its exit code. The
+ * own terminal is raw meanwhile and put back whatever happens. With `typed`, that line goes in
+ * first and what comes before its command's output stays hidden. An abort hangs up and rejects with
+ * its reason.
+ */
+export const interact = async (
+  terminal: TerminalConnection,
+  context: CliContext,
+  { signal, typed }: { readonly signal: AbortSignal; readonly typed?: string },
+): Promise<number> => {
+  const modes = new TerminalModes();
+  const leave = enterRawMode(context);
+  const detachInput = attachInput(terminal, context);
+  const detachOutput = attachOutput(terminal, context, { modes, hide: typed !== undefined });
+  const resize = (): void => {
+    const { cols, rows } = terminalSize(context);
+    terminal.resize(cols, rows);
+  };
+  const hangUp = (): void => terminal.close();
+  context.stdout.on('resize', resize).once('error', hangUp);
+  signal.addEventListener('abort', hangUp, { once: true });
+  if (signal.aborted) hangUp();
+  try {
+    if (typed !== undefined) terminal.stream.write(typed);
+    const end = await terminal.ended;
+    await detachOutput();
+    signal.throwIfAborted();
+    return exitCodeOf(end);
+  } finally {
+    signal.removeEventListener('abort', hangUp);
+    context.stdout.off('resize', resize).off('error', hangUp);
+    detachInput();
+    terminal.close();
+    if (context.stdout.isTTY) context.stdout.write(modes.undo());
+    leave();
+  }
+};
+
+/** Also put back when the process ends by something that nobody catches. */
+const enterRawMode = ({ stdin }: CliContext): (() => void) => {
+  if (!stdin.isTTY || !stdin.setRawMode) return () => {};
+  const leave = (): void => {
+    stdin.setRawMode?.(false);
+  };
+  const enter = (): void => {
+    leave(); // else Node takes the terminal for raw already and does nothing
+    stdin.setRawMode?.(true);
+    // Node's raw mode still turns each line feed into carriage return and line feed, which garbles
+    // full-screen programs.
+    spawnSync('stty', ['-opost'], { stdio: ['inherit', 'ignore', 'ignore'] });
+  };
+  enter();
+  process.on('exit', leave);
+  process.on('SIGCONT', enter); // whoever stopped us may have reset it
+  return () => {
+    process.off('exit', leave);
+    process.off('SIGCONT', enter);
+    leave();
+  };
+};
+
+const attachInput = ({ stream }: TerminalConnection, { stdin }: CliContext): (() => void) => {
+  const onData = (chunk: Buffer): void => {
+    if (stream.writable && !stream.write(chunk)) stdin.pause();
+  };
+  const onDrain = (): void => {
+    stdin.resume();
+  };
+  let ending: NodeJS.Timeout | undefined;
+  const onEnd = (): void => {
+    const say = (): void => {
+      if (stream.writable) stream.write(END_OF_INPUT);
+    };
+    say();
+    // one that comes before the shell is ready to read is lost on it
+    ending ??= setInterval(say, REPEAT_END_MS);
+  };
+  stdin.on('data', onData).on('end', onEnd);
+  stream.on('drain', onDrain);
+  return () => {
+    clearInterval(ending);
+    stdin.off('data', onData).off('end', onEnd).pause();
+    stream.off('drain', onDrain);
+  };
+};
+
+/** Answers how to detach: resolves once all output was handed on. */
+const attachOutput = (
+  { stream }: TerminalConnection,
+  { stdout }: CliContext,
+  { modes, hide }: { readonly modes: TerminalModes; readonly hide: boolean },
+): (() => Promise<void>) => {
+  const after = hide ? new OutputAfterMark() : undefined;
+  const show = (bytes: Buffer): void => {
+    if (bytes.length === 0) return;
+    modes.follow(bytes);
+    if (stdout.write(bytes)) return;
+    stream.pause();
+    stdout.once('drain', () => stream.resume());
+  };
+  const giveUp = after && setTimeout(() => show(after.flush()), MARK_WITHIN_MS);
+  const finished = new Promise<void>((resolve) => {
+    stream
+      .once('end', () => resolve())
+      .once('close', () => resolve())
+      .once('error', () => resolve());
+    stdout.once('error', () => resolve()).once('close', () => resolve()); // nobody reads any more
+  });
+  stream.on('data', (chunk: Buffer) => show(after ? after.feed(chunk) : chunk));
+  return async () => {
+    await finished;
+    clearTimeout(giveUp);
+    if (after) show(after.flush());
+  };
+};
+
+const exitCodeOf = ({ exitCode, code, reason }: TerminalEnd): number => {
+  if (exitCode !== undefined) return exitCode;
+  throw new CliFailure(`the terminal ended: ${ENDS[code] ?? (reason || `close code ${code}`)}`);
+};
+
+const ENDS: Readonly<Record<number, string>> = {
+  1006: 'the connection to the daemon broke',
+  1012: 'the daemon stops',
+  4001: 'the key was revoked',
+  4004: 'the sandbox ended',
+  4008: 'its output was not read for a minute',
+};
+
+const side = (given: number | undefined, otherwise: number): number =>
+  given === undefined || given < 1 ? otherwise : Math.min(given, MAX_SIDE);

@@ -1,0 +1,48 @@
+import type { CliContext } from '../context.ts';
+import { printable } from './printable.ts';
+
+/**
+ * What a person sees while something takes long: one line on standard error that is written over.
+ * Silent where that is no terminal.
+ */
+export interface Progress {
+  /** Shown at most ten times a second. */
+  readonly tell: (text: string) => void;
+  /** Takes the line away. */
+  readonly end: () => void;
+}
+
+const EVERY_MS = 100;
+const CLEAR_LINE = '\r\x1b[K';
+
+export const progressOn = ({ stderr }: CliContext): Progress => {
+  if (!stderr.isTTY) return { tell: () => {}, end: () => {} };
+  let last = 0;
+  let shown = false;
+  return {
+    tell: (text) => {
+      const now = performance.now();
+      if (shown && now - last < EVERY_MS) return;
+      last = now;
+      shown = true;
+      const width = Math.max(1, (stderr.columns ?? 80) - 1);
+      stderr.write(`${CLEAR_LINE}${printable(text).slice(0, width)}`);
+    },
+    end: () => {
+      if (shown) stderr.write(CLEAR_LINE);
+      shown = false;
+    },
+  };
+};
+
+/** `1.5 MiB of 12.0 MiB, 12 %`; without the rest where the whole is not known. */
+export const byteProgress = (done: number, whole: number | undefined): string =>
+  whole === undefined || whole === 0
+    ? bytes(done)
+    : `${bytes(done)} of ${bytes(whole)}, ${Math.min(100, Math.floor((done / whole) * 100))} %`;
+
+export const bytes = (count: number): string => {
+  const [unit, size] =
+    count >= 2 ** 30 ? ['GiB', 2 ** 30] : count >= 2 ** 20 ? ['MiB', 2 ** 20] : ['KiB', 2 ** 10];
+  return count < 1_024 ? `${count} B` : `${(count / Number(size)).toFixed(1)} ${String(unit)}`;
+};

@@ -1,0 +1,84 @@
+import type { Readable } from 'node:stream';
+import type { RecentAudit } from '../contracts/audit.ts';
+import type { Clock } from '../contracts/clock.ts';
+import type { Coordination } from '../contracts/coordination.ts';
+import type { Grants } from '../contracts/grants.ts';
+import type { History } from '../contracts/history.ts';
+import type { InstanceTypes } from '../contracts/instance-types.ts';
+import type { Log } from '../contracts/log.ts';
+import type { Metrics } from '../contracts/metrics.ts';
+import type { MirrorReport } from '../contracts/mirror-report.ts';
+import type { PullSecrets } from '../contracts/pull-secrets.ts';
+import type { RecordStore } from '../contracts/record-store.ts';
+import type { SandboxDriver } from '../contracts/sandbox-driver.ts';
+import type { TemplateSource } from '../contracts/template-source.ts';
+import type { TraceScope } from '../contracts/tracing.ts';
+import type { Volumes } from '../contracts/volumes.ts';
+import type { PoolRecord } from '../model/pools/pool.ts';
+import type { ApiKeyMirror } from '../operations/keys/api-keys.ts';
+
+/** What an assembly is made with, beside the configuration. */
+export interface AssemblyTerms {
+  readonly log: Log;
+  readonly replica: string;
+  readonly types: InstanceTypes;
+  readonly metrics: Metrics;
+  /** Told, again and again, what the start waits for, where it waits. */
+  readonly waits: (problem: string) => void;
+  /** Aborts once the process is told to stop: a start that waits rejects with its reason. */
+  readonly stopped: AbortSignal;
+}
+
+/** What stands below the supervisor: one implementation of each contract, and what goes with it. */
+export interface Assembly {
+  readonly clock: Clock;
+  readonly driver: SandboxDriver;
+  readonly records: RecordStore;
+  readonly history: History;
+  readonly coordination: Coordination;
+  /** Says to what asks other services which request it asks for; absent where none is asked. */
+  readonly traceScope?: TraceScope;
+  /** What is taken over into the records at the start. */
+  readonly templates: TemplateSource;
+  readonly volumes: Volumes;
+  readonly recentAudit: RecentAudit;
+  readonly pullSecrets: PullSecrets;
+  /** Of the API keys' hashes. */
+  readonly pepper: Buffer;
+  /** Makes the keys to begin with, where they are not there. The mirror knows every key by then. */
+  readonly ensureFirstKeys: (apiKeys: ApiKeyMirror) => Promise<void>;
+  /**
+   * How many instances of one pool may be starting at a time: enough to keep all that starts them
+   * busy, few enough to time each fairly.
+   */
+  readonly startsAtOnce: number;
+  /** Whether a first start makes a pool, for whoever tries it. */
+  readonly makesDefaultPool: boolean;
+  /** A gzipped tar of what a new data folder needs to begin with. */
+  readonly backup: (signal: AbortSignal) => Promise<Readable>;
+  /** Those that mirror what others write; none where nobody else does. */
+  readonly reflectors: () => readonly MirrorReport[];
+  /**
+   * What keeps this replica from its work besides what driver and coordination say, one sentence
+   * each.
+   */
+  readonly problems: () => readonly string[];
+  /** What works, but gives less than it should, besides what driver and coordination say. */
+  readonly warnings: () => readonly string[];
+  /**
+   * Reports that a later version wrote something, from which on this replica must lead nothing; and
+   * undefined, once there is nothing of it any more.
+   */
+  readonly onOutdated: (report: (why: string | undefined) => void) => void;
+  /**
+   * Says by whom pools that were made or resized by hand are granted; until then none is. Once,
+   * before pools are followed.
+   */
+  readonly grantBy: (grants: Grants<PoolRecord>) => void;
+  /** Settles when a part can't go on and the daemon must start again, with the cause. */
+  readonly failed: Promise<Error>;
+  /** Before anything is asked of the parts. */
+  start(): Promise<void>;
+  /** In order, and as far as it was started; may be repeated. */
+  stop(): Promise<void>;
+}

@@ -1,0 +1,147 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Assembly, AssemblyTerms } from './assembly.ts';
+import { RecentAuditRing } from '../audit/recent-audit-ring.ts';
+import type { Config } from '../config/config.ts';
+import { sqliteAnswerRows } from '../embedded/store/answer-rows.ts';
+import { embeddedBackup } from '../embedded/store/backup.ts';
+import { inProcessCoordination } from '../embedded/coordination/coordination.ts';
+import { keptClock } from '../embedded/store/clock-file.ts';
+import { lockDataDir } from '../embedded/store/data-lock.ts';
+import { openDatabase } from '../embedded/store/database.ts';
+import { sqliteHistory } from '../embedded/store/history.ts';
+import { sqliteRecordStore } from '../embedded/store/record-store.ts';
+import { KeptAnswers } from '../embedded/store/kept-answers.ts';
+import { sqlitePullSecrets } from '../embedded/pull-secrets.ts';
+import { EmbeddedSandboxDriver } from '../embedded/driver/sandbox-driver.ts';
+import { sqliteInstanceRecords } from '../embedded/store/sqlite-instance-records.ts';
+import { templateFolder } from '../embedded/template-folder.ts';
+import { VolumeDirectories } from '../embedded/driver/volume-directories.ts';
+import { NO_METRICS } from '../contracts/metrics.ts';
+import { ensureFirstKeys, readOrMakePepper } from './first-start.ts';
+import { namespaceOf } from './namespaces.ts';
+
+/**
+ * Everything on this one machine: bubblewrap for the sandboxes, one SQLite file for the truth.
+ * Rejects where the data folder is in use.
+ */
+export const openEmbedded = async (
+  config: Config,
+  {
+    log,
+    replica,
+    metrics = NO_METRICS,
+  }: Pick<AssemblyTerms, 'log' | 'replica'> & Partial<Pick<AssemblyTerms, 'metrics'>>,
+): Promise<Assembly> => {
+  const { dataDir } = config;
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const lock = lockDataDir(dataDir);
+  const { clock, stop: stopClock } = keptClock(join(dataDir, 'clock.json'), log);
+  try {
+    const pepper = readOrMakePepper(dataDir);
+    const database = await openDatabase(join(dataDir, 'sandpool.db'), { log, clock, metrics });
+    const history = sqliteHistory(database, {
+      clock,
+      log,
+      metrics,
+      bounds: config.history,
+      retentionMs: config.history.retention,
+    });
+    const answers = new KeptAnswers({
+      rows: sqliteAnswerRows(database),
+      clock,
+      log,
+      bounds: config.keptAnswers,
+    });
+    const pullSecrets = sqlitePullSecrets(database, pepper);
+    const volumes = new VolumeDirectories(
+      config.volumes.provider === 'none' ? [] : config.volumes.directories,
+    );
+    const driver = new EmbeddedSandboxDriver({
+      dataDir,
+      log,
+      clock,
+      volumes,
+      records: sqliteInstanceRecords(database),
+      launcherPath: fileURLToPath(new URL('../../native/build-output/launcher', import.meta.url)),
+      bwrapPath: '/usr/bin/bwrap',
+      uidRange: config.uidRange,
+      pidsMax: config.pidsMax,
+      parallelStarts: config.parallelStarts,
+      isolation: config.isolation,
+      logs: { ...config.logs, retentionMs: config.history.retention },
+      spawnerEntry: { command: [process.execPath, ...loaderFlags(), programOf('spawner')] },
+      images: {
+        directories: config.images.directories,
+        unpackedDir: config.images.unpackedDir,
+        maxBytes: config.images.maxBytes,
+        unusedAfterMs: config.images.unusedAfter,
+        unpackerCommand: [process.execPath, ...loaderFlags(), programOf('images/unpacker')],
+      },
+    });
+    return {
+      clock,
+      driver,
+      history,
+      pepper,
+      ensureFirstKeys: async (apiKeys) => {
+        const tenant = {
+          namespace: namespaceOf(config.namespacePattern, 'default'),
+          team: 'default',
+          user: 'default',
+        };
+        await ensureFirstKeys({
+          dataDir,
+          apiKeys,
+          pepper,
+          now: clock.now(),
+          lifetimeMs: config.keys.defaultLifetime,
+          tenant,
+        });
+      },
+      startsAtOnce: 32,
+      makesDefaultPool: true,
+      reflectors: () => [],
+      problems: () => [],
+      warnings: () => [],
+      onOutdated: () => undefined,
+      grantBy: () => undefined, // nobody but the daemon writes here
+      records: sqliteRecordStore(database, log),
+      coordination: inProcessCoordination(clock, answers, replica),
+      templates: templateFolder(config.templatesDir),
+      volumes,
+      pullSecrets,
+      recentAudit: new RecentAuditRing(),
+      backup: embeddedBackup({ database, dataDir, clock }),
+      failed: database.failed,
+      start: async () => {
+        await answers.start();
+        await pullSecrets.start();
+        history.start();
+      },
+      stop: async () => {
+        await driver.stop();
+        answers.stop();
+        await history.stop();
+        await database.close();
+        stopClock();
+        lock.release();
+      },
+    };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+};
+
+/** A process of its own, from the files beside this one, built or not, run as this process is. */
+const programOf = (folder: string): string => {
+  const here = import.meta.url;
+  return fileURLToPath(
+    new URL(`../embedded/${folder}/main${here.slice(here.lastIndexOf('.'))}`, here),
+  );
+};
+
+const loaderFlags = (): readonly string[] =>
+  import.meta.url.endsWith('.ts') ? ['--import', import.meta.resolve('tsx')] : [];

@@ -1,0 +1,61 @@
+import { v7 } from 'uuid';
+import { Supervisor } from '../actors/sandbox/supervisor.ts';
+import { loadConfig, type NamedTexts } from '../config/config.ts';
+import { silentLog, type Log } from '../contracts/log.ts';
+import type { Records } from '../contracts/record-store.ts';
+import { policyOf } from './policy.ts';
+import { openEmbedded } from './embedded.ts';
+import type { PoolRecord } from '../model/pools/pool.ts';
+
+const DEADLINE_MS = 30_000;
+
+/**
+ * Ends every instance of the data folder that the options name, claimed ones as deleted by their
+ * owner; answers how many there were. The daemon must have stopped: a folder that is in use is
+ * refused. Pools and keys stay.
+ */
+export const endAll = async (
+  argvOptions: NamedTexts,
+  troubles: Pick<Log, 'warn' | 'error'>,
+): Promise<number> => {
+  const log: Log = { ...silentLog, ...troubles };
+  const { config } = loadConfig({ argvOptions });
+  // Nothing is started, so bubblewrap may be missing.
+  const parts = await openEmbedded({ ...config, isolation: 'none' }, { log, replica: 'local' });
+  try {
+    await parts.start();
+    // Without pools every unclaimed instance is a leftover, and is retired as one.
+    const supervisor = new Supervisor({
+      ...parts,
+      pools: NO_POOLS,
+      log,
+      policy: policyOf(config, parts),
+      newId: () => v7(),
+    });
+    await supervisor.start();
+    const count = supervisor.size;
+    for (const id of supervisor.ids())
+      supervisor.send(id, { type: 'END', reason: 'deleted', now: parts.clock.now() });
+    const until = parts.clock.now() + DEADLINE_MS;
+    for (const id of supervisor.ids())
+      await supervisor.until(id, (snapshot) => snapshot === undefined, until);
+    if (supervisor.size > 0)
+      throw new Error(`${supervisor.size} instances did not end in ${DEADLINE_MS / 1_000} s`);
+    await supervisor.stop(DEADLINE_MS);
+    return count;
+  } finally {
+    await parts.stop();
+  }
+};
+
+const refuse = (): Promise<never> => Promise.reject(new Error('there are no pools here'));
+
+const NO_POOLS: Records<PoolRecord> = {
+  list: async () => [],
+  get: async () => undefined,
+  create: refuse,
+  update: refuse,
+  remove: refuse,
+  watch: async () => undefined,
+  caughtUp: async () => undefined,
+};

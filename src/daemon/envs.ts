@@ -1,0 +1,252 @@
+import { ActorMeasures } from '../actors/runtime/actor-measures.ts';
+import type { Alongside } from '../actors/runtime/alongside.ts';
+import { EnvConditions } from '../actors/env/env-conditions.ts';
+import type { EnvMirror } from '../actors/env/env-mirror.ts';
+import { GroupHost } from '../actors/env/group-host.ts';
+import { MemberHost } from '../actors/env/member-host.ts';
+import { PoolDemand } from '../actors/pool/pool-demand.ts';
+import type { Supervisor } from '../actors/sandbox/supervisor.ts';
+import type { Assembly } from './assembly.ts';
+import type { Log } from '../contracts/log.ts';
+import type { Metrics } from '../contracts/metrics.ts';
+import type { PoolRecord } from '../model/pools/pool.ts';
+import {
+  deleteGroup,
+  getGroup,
+  groupDecisions,
+  listGroups,
+  updateGroup,
+} from '../operations/envs/env-groups.ts';
+import {
+  addedMemberUnder,
+  addMember,
+  deleteMember,
+  listMembers,
+  updateMember,
+  type EnvMembersDeps,
+} from '../operations/envs/env-members.ts';
+import {
+  createdEnvUnder,
+  createEnv,
+  deleteEnv,
+  getEnv,
+  listEnvs,
+  patchEnv,
+  replaceEnv,
+} from '../operations/envs/envs.ts';
+import { groupMembers } from '../operations/envs/group-members.ts';
+import { memberEffects } from '../operations/envs/member-effects.ts';
+import type { Operations } from '../operations/operations.ts';
+import { syncEnv } from '../operations/envs/sync-env.ts';
+import type { PoolRenderingDeps } from '../operations/pools/pool-rendering.ts';
+import type { QuotaLimits } from '../operations/pools/quota-limits.ts';
+
+export interface EnvPartsDeps extends PoolRenderingDeps {
+  readonly parts: Pick<Assembly, 'clock' | 'coordination' | 'history' | 'pullSecrets'> & {
+    readonly records: Pick<Assembly['records'], 'envs' | 'pools'>;
+  };
+  readonly driver: EnvMembersDeps['driver'];
+  readonly log: Log;
+  readonly metrics?: Metrics;
+  readonly supervisor: Supervisor;
+  readonly quotaLimits: QuotaLimits;
+  readonly clusterId: string;
+  readonly newUid: () => string;
+  readonly renewed: (record: PoolRecord) => Promise<PoolRecord>;
+}
+
+type EnvOperations = Pick<
+  Operations,
+  | 'createEnv'
+  | 'createdEnvUnder'
+  | 'getEnv'
+  | 'listEnvs'
+  | 'replaceEnv'
+  | 'patchEnv'
+  | 'deleteEnv'
+  | 'syncEnv'
+  | 'addMember'
+  | 'addedMemberUnder'
+  | 'listMembers'
+  | 'updateMember'
+  | 'deleteMember'
+  | 'listGroups'
+  | 'getGroup'
+  | 'groupDecisions'
+  | 'updateGroup'
+  | 'deleteGroup'
+>;
+
+/** What of a daemon is about envs. It leads as the supervisor does, beside it. */
+export interface EnvParts extends Required<Alongside> {
+  readonly mirror: EnvMirror;
+  readonly members: MemberHost;
+  readonly groups: GroupHost;
+  readonly demand: PoolDemand;
+  readonly operations: EnvOperations;
+  /** Once pools are known. */
+  start(): Promise<void>;
+  stop(): void;
+}
+
+export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
+  const {
+    parts: { clock, coordination, history, records, pullSecrets },
+    log,
+    supervisor,
+    quotaLimits,
+    clusterId,
+  } = deps;
+  const measured = deps.metrics ? { measures: new ActorMeasures(deps.metrics) } : {};
+  const writing = { ...deps, clock, coordination, pools: records.pools, envs: mirror };
+  const members: MemberHost = new MemberHost({
+    envs: mirror,
+    leases: coordination,
+    clock,
+    log,
+    clusterId,
+    ...measured,
+    changed: (uid) => {
+      conditions.consider(uid);
+    },
+    effects: memberEffects({
+      ...writing,
+      removeEnv: async (env) => {
+        await mirror.remove(
+          env.uid,
+          ({ deleting, members: left }) => deleting !== false && left.length === 0,
+        );
+        if (env.overrides.imagePullSecretConfigured)
+          await pullSecrets.forget({ namespace: env.owner.namespace, uid: env.uid });
+      },
+    }),
+  });
+  const conditions = new EnvConditions({
+    envs: mirror,
+    members,
+    pools: supervisor.pools,
+    template: (name) => deps.templates.get(name),
+    clock,
+    log,
+  });
+  const { demand, groups, wake } = sizingOf(mirror, deps, (...call) => {
+    members.saturate(...call);
+  });
+  const viewing = {
+    supervisor,
+    envs: mirror,
+    members,
+    groups,
+    demand,
+    conditions,
+    templates: deps.templates,
+    clock,
+    clusterId,
+    quotaLimits,
+  };
+  const all: EnvMembersDeps = {
+    ...writing,
+    ...viewing,
+    envRecords: records.envs,
+    pullSecrets,
+    background: (name, work) => {
+      work.catch((error: unknown) => {
+        log.error({ work: name, error }, 'background work failed');
+      });
+    },
+  };
+  return {
+    mirror,
+    members,
+    groups,
+    demand,
+    lead: (shard) => {
+      members.lead(shard);
+      groups.lead(shard);
+    },
+    follow: (shard) => {
+      members.follow(shard);
+      groups.follow(shard);
+    },
+    caughtUp: () => mirror.caughtUp(),
+    drained: async () => {
+      await Promise.all([members.drained(), groups.drained()]);
+    },
+    claimed: (poolUid, last) => {
+      demand.came(poolUid);
+      if (last) wake(poolUid);
+    },
+    startFailed: wake,
+    poolChanged: ({ env, name }) => {
+      if (env) groups.stir(env.uid, name);
+    },
+    operations: {
+      createEnv: createEnv(all),
+      createdEnvUnder: createdEnvUnder(all),
+      getEnv: getEnv(all),
+      listEnvs: listEnvs(all),
+      replaceEnv: replaceEnv(all),
+      patchEnv: patchEnv(all),
+      deleteEnv: deleteEnv(all),
+      syncEnv: syncEnv(all),
+      addMember: addMember(all),
+      addedMemberUnder: addedMemberUnder(all),
+      listMembers: listMembers(all),
+      updateMember: updateMember(all),
+      deleteMember: deleteMember(all),
+      listGroups: listGroups(all),
+      getGroup: getGroup(all),
+      groupDecisions: groupDecisions({ ...all, history }),
+      updateGroup: updateGroup(all),
+      deleteGroup: deleteGroup(all),
+    },
+    start: async () => {
+      await records.pools.watch((change) => {
+        members.pool(change);
+      });
+      members.start();
+      demand.start();
+      groups.start();
+    },
+    stop: () => {
+      members.stop();
+      groups.stop();
+      demand.stop();
+      conditions.stop();
+    },
+  };
+};
+
+/**
+ * Those who size the members' pools, and what they hear of claims; `wake`: they look at a pool at
+ * once.
+ */
+const sizingOf = (
+  mirror: EnvMirror,
+  { parts: { clock, coordination, history }, log, metrics, supervisor, quotaLimits }: EnvPartsDeps,
+  saturated: MemberHost['saturate'],
+) => {
+  const wake = (poolUid: string): void => {
+    const record = supervisor.pools.get(poolUid)?.record;
+    if (record?.env) groups.wake(record.env.uid, record.name);
+  };
+  const demand = new PoolDemand({ coordination, clock, log, lacking: wake });
+  const groups: GroupHost = new GroupHost({
+    envs: mirror,
+    leases: coordination,
+    clock,
+    log,
+    ...(metrics ? { measures: new ActorMeasures(metrics) } : {}),
+    members: groupMembers({ supervisor, demand, coordination, quotaLimits, clock }),
+    saturated,
+    decided: (env, group, decision, outcomes) => {
+      const grown = decision.changes.reduce((sum, { from, to }) => sum + to - from, 0);
+      metrics?.count('sandpool_autoscaling_decisions_total', {
+        cause: decision.cause,
+        direction: grown > 0 ? 'up' : grown < 0 ? 'down' : 'across',
+      });
+      return history.recordDecision({ envUid: env.uid, group }, { ...decision, outcomes });
+    },
+  });
+  return { demand, groups, wake };
+};

@@ -1,0 +1,111 @@
+import { randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+  openSync,
+  fsyncSync,
+  closeSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { parseApiKey } from '../model/api-key-text.ts';
+import type { Role, Tenant } from '../model/tenant.ts';
+import { mintApiKey, secretMatches, type ApiKeyMirror } from '../operations/keys/api-keys.ts';
+
+/**
+ * What a data folder holds before its first request: the pepper, and one key file for each of admin
+ * and tenant.
+ */
+export interface FirstKeysDeps {
+  readonly dataDir: string;
+  readonly apiKeys: ApiKeyMirror;
+  readonly pepper: Buffer;
+  readonly now: number;
+  readonly lifetimeMs: number;
+  /** Team `default`, user `default`, in their namespace. */
+  readonly tenant: Tenant;
+}
+
+/** The pepper of the folder's API keys, made once. Losing it makes every key invalid. */
+export const readOrMakePepper = (dataDir: string): Buffer => {
+  const file = join(dataDir, 'keys', 'pepper');
+  if (!existsSync(file)) writePrivate(file, randomBytes(32).toString('hex'));
+  const pepper = Buffer.from(readFileSync(file, 'utf8').trim(), 'hex');
+  if (pepper.length !== 32)
+    throw new Error(
+      `${file} is damaged: restore it from a backup, or delete it together with the keys beside it to begin with new keys`,
+    );
+  return pepper;
+};
+
+/**
+ * Makes `keys/admin.key` and `keys/tenant.key` (mode 0600) where they are missing or no longer
+ * stand for a valid key. One that has lived for more than half of its time lives on, since what it
+ * makes ends with it.
+ */
+export const ensureFirstKeys = async (deps: FirstKeysDeps): Promise<void> => {
+  await ensureKey(deps, 'admin');
+  await ensureKey(deps, 'user');
+};
+
+const ensureKey = async (
+  { dataDir, apiKeys, pepper, now, lifetimeMs, tenant }: FirstKeysDeps,
+  role: Role,
+): Promise<void> => {
+  const name = role === 'admin' ? 'admin' : 'tenant';
+  const file = join(dataDir, 'keys', `${name}.key`);
+  const held = existsSync(file) ? parseApiKey(readFileSync(file, 'utf8').trim()) : undefined;
+  const record = held && apiKeys.find(held.keyId);
+  if (
+    record &&
+    record.role === role &&
+    record.expiresAt > now &&
+    secretMatches(held.secret, record, pepper)
+  ) {
+    if (record.expiresAt - now < lifetimeMs / 2)
+      await apiKeys.renew({ ...record, expiresAt: now + lifetimeMs });
+    return;
+  }
+  const minted = mintApiKey(
+    {
+      tenant,
+      role,
+      shortName: `${name}-${randomBytes(4).toString('hex')}`,
+      description: `made by the daemon for ${name}.key`,
+      issuedAt: now,
+      expiresAt: now + lifetimeMs,
+    },
+    pepper,
+  );
+  await apiKeys.create(minted.record);
+  writePrivate(file, `${minted.apiKey}\n`);
+};
+
+/** Whole or not at all, and for this user alone. */
+const writePrivate = (file: string, text: string): void => {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  chmodSync(dirname(file), 0o700);
+  const next = `${file}.${process.pid}`;
+  const descriptor = openSync(next, 'w', 0o600);
+  try {
+    writeFileSync(descriptor, text);
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+  renameSync(next, file);
+  syncFolder(dirname(file));
+};
+
+/** Else a power cut could take the file back, while the keys that need it stay. */
+const syncFolder = (folder: string): void => {
+  const descriptor = openSync(folder, 'r');
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+};

@@ -1,0 +1,35 @@
+import { inspectedGroups, inspectedMembers } from '../actors/inspection/env-actors.ts';
+import type { InspectedKinds } from '../actors/inspection/inspected-actors.ts';
+import { inspectedPools } from '../actors/inspection/pool-actors.ts';
+import { inspectedSandboxes } from '../actors/inspection/sandbox-actors.ts';
+import type { Supervisor } from '../actors/sandbox/supervisor.ts';
+import type { Assembly } from './assembly.ts';
+import type { EnvParts } from './envs.ts';
+
+export interface InspectionParts {
+  readonly parts: Pick<Assembly, 'driver'> & {
+    readonly records: Pick<Assembly['records'], 'pools' | 'envs'>;
+  };
+  readonly supervisor: Supervisor;
+  readonly envs: Pick<EnvParts, 'mirror' | 'members' | 'groups'>;
+}
+
+/** The actors of a daemon, for whoever looks inside. */
+export const inspectedKinds = ({
+  parts: { driver, records },
+  supervisor,
+  envs: { mirror, members, groups },
+}: InspectionParts): InspectedKinds => {
+  const { pools } = supervisor;
+  const ofEnvs = { envs: mirror, records: records.envs, pools };
+  return {
+    sandbox: inspectedSandboxes({ supervisor, driver }),
+    pool: inspectedPools({
+      pools,
+      records: records.pools,
+      pendingOf: (uid) => supervisor.pendingOfPool(uid),
+    }),
+    member: inspectedMembers({ ...ofEnvs, members }),
+    group: inspectedGroups({ ...ofEnvs, groups }),
+  };
+};

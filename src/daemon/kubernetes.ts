@@ -1,0 +1,236 @@
+import { readFileSync } from 'node:fs';
+import type { Assembly, AssemblyTerms } from './assembly.ts';
+import type { Config } from '../config/config.ts';
+import { sourceTerms } from '../config/source-terms.ts';
+import type { Grants } from '../contracts/grants.ts';
+import type { OngoingTrace } from '../contracts/tracing.ts';
+import { apiServer } from '../k8s/api/api-client.ts';
+import { BoundVolumes } from '../k8s/sandboxes/bound-volumes.ts';
+import { type AccessSource, readClusterAccess } from '../k8s/api/cluster-access.ts';
+import { PodStreams } from '../k8s/streams/pod-streams.ts';
+import { PodPullSecrets } from '../k8s/records/pull-secrets.ts';
+import { KubernetesRecordStore } from '../k8s/records/record-store.ts';
+import { KubernetesSandboxDriver } from '../k8s/sandboxes/sandbox-driver.ts';
+import { Seals } from '../k8s/records/seals.ts';
+import { ServerClock } from '../k8s/api/server-clock.ts';
+import { untilAnswering } from '../k8s/api/until-answering.ts';
+import { usageRecords } from '../k8s/records/usage-records.ts';
+import { AsyncScope } from '../lib/async-scope.ts';
+import type { PoolRecord } from '../model/pools/pool.ts';
+import { unavailable } from '../model/refusals.ts';
+import { namespaceOf, teamsOf } from './namespaces.ts';
+import { redisCoordination } from '../redis/coordination.ts';
+import { RedisHistory } from '../redis/history.ts';
+import type { RedisSettings } from '../redis/settings.ts';
+import { ensureAdminKey, readSharedSecrets, sealKeyOf } from './shared-secrets.ts';
+import { version } from '../process/version.ts';
+
+/**
+ * One of several replicas: sandboxes are Pods, the API server is the truth, Redis holds what is
+ * shared and short-lived. Waits for the API server. Rejects where the configuration can't be used
+ * or the API server refuses the daemon.
+ */
+export const openKubernetes = async (
+  config: Config,
+  { log, replica, types, metrics, waits, stopped }: AssemblyTerms,
+): Promise<Assembly> => {
+  const secrets = readSharedSecrets(config.secretsDir ?? '');
+  const settings = redisSettings(config.redis);
+  const access = await readClusterAccess(accessSource(config.kubernetes), log);
+  const clock = new ServerClock();
+  const traceScope = new AsyncScope<OngoingTrace>();
+  const api = apiServer({ access, version: version(), clock, metrics, traceScope });
+  const background = api.lane('background');
+  await untilAnswering({
+    api: background,
+    server: access.server.origin,
+    log,
+    waits,
+    stopped,
+  }).catch(async (error: unknown) => {
+    await api.close();
+    throw error;
+  }); // from here on it is known what time it is
+  const outdated = new Outdated();
+  const seals = new Seals({
+    key: sealKeyOf(secrets),
+    since: sealedSince(config.kubernetes),
+    now: () => clock.now(),
+  });
+  const ownersOf = teamsOf(config.namespacePattern);
+  const streams = new PodStreams({ access, api: api.lane('claims'), log, version: version() });
+  const volumes = new BoundVolumes({
+    api: background,
+    clock,
+    provided: config.volumes.provider !== 'none',
+  });
+  const driver = new KubernetesSandboxDriver({
+    api,
+    volumes,
+    seals,
+    teamOf: ownersOf,
+    streams,
+    clock,
+    log,
+    metrics,
+    outdated: outdated.note,
+    pods: {
+      runAsUser: config.kubernetes.runAsUser,
+      terminationGraceSeconds: Math.ceil(config.kubernetes.terminationGrace / 1_000),
+    },
+  });
+  const granting = new LateGrants();
+  const records = new KubernetesRecordStore({
+    grants: granting,
+    api,
+    log,
+    metrics,
+    seals,
+    outdated: outdated.note,
+    clusterId: config.clusterId,
+    now: () => clock.now(),
+    instanceType: (name) => types.get(name),
+    terms: sourceTerms(config),
+    check: (definition) => {
+      driver.check(definition);
+    },
+    teamOf: ownersOf,
+  });
+  const redis = redisCoordination({
+    settings,
+    replica,
+    usage: usageRecords(background, records.pools),
+    keptAnswers: config.keptAnswers,
+    clock,
+    log,
+    metrics,
+  });
+  const history = new RedisHistory({
+    settings,
+    clock,
+    log,
+    metrics,
+    bounds: config.history,
+    retentionMs: config.history.retention,
+  });
+  return {
+    clock,
+    driver,
+    records,
+    history,
+    traceScope,
+    coordination: redis.coordination,
+    templates: { read: async () => [] },
+    pullSecrets: new PodPullSecrets(background),
+    volumes,
+    pepper: secrets.pepper,
+    recentAudit: redis.recentAudit,
+    ensureFirstKeys: async (apiKeys) => {
+      const tenant = {
+        namespace: namespaceOf(config.namespacePattern, 'default'),
+        team: 'default',
+        user: 'default',
+      };
+      await ensureAdminKey({
+        apiKeys,
+        secrets,
+        clock,
+        lifetimeMs: config.keys.maxLifetime,
+        tenant,
+      });
+    },
+    startsAtOnce: 128, // a Pod waits for its node most of the time
+    makesDefaultPool: false,
+    backup: async () => {
+      throw new Error(
+        'on Kubernetes the truth is in the API server: back up its etcd, and the append-only file of Redis',
+      );
+    },
+    reflectors: () => [...driver.reflectors(), ...records.reflectors()],
+    warnings: () => history.warnings(),
+    problems: () => [
+      ...new Set([...records.problems, ...(outdated.why === undefined ? [] : [outdated.why])]),
+    ],
+    grantBy: (grants) => {
+      granting.by = grants;
+    },
+    onOutdated: (report) => {
+      outdated.follow(report);
+    },
+    failed: new Promise<Error>(() => undefined),
+    start: async () => {
+      await Promise.all([redis.start(), history.start(), records.start()]);
+    },
+    stop: async () => {
+      await driver.stop();
+      await records.stop();
+      await redis.stop();
+      await history.stop();
+      await api.close();
+    },
+  };
+};
+
+/** Who grants stands above, and comes later: until then nothing is granted, nor denied. */
+class LateGrants implements Grants<PoolRecord> {
+  by: Grants<PoolRecord> | undefined;
+
+  async ask(
+    ...[next, before]: Parameters<Grants<PoolRecord>['ask']>
+  ): ReturnType<Grants<PoolRecord>['ask']> {
+    if (!this.by) throw unavailable('nothing can be granted yet');
+    return await this.by.ask(next, before);
+  }
+}
+
+/**
+ * What a later version wrote that this one does not understand: while there is any of it, who leads
+ * is the later version's.
+ */
+class Outdated {
+  readonly #objects = new Map<string, string>();
+  #report: (why: string | undefined) => void = () => undefined;
+
+  /** What is wrong, one sentence for one of the objects. */
+  get why(): string | undefined {
+    const [first] = this.#objects;
+    return first && first.join(' ');
+  }
+
+  readonly note = (object: string, why: string | undefined): void => {
+    const before = this.#objects.size;
+    if (why === undefined) this.#objects.delete(object);
+    else this.#objects.set(object, why);
+    if ((before === 0) !== (this.#objects.size === 0)) this.#report(this.why);
+  };
+
+  follow(report: (why: string | undefined) => void): void {
+    this.#report = report;
+    if (this.why !== undefined) report(this.why);
+  }
+}
+
+/** ms since the epoch; unset: there never were records without. */
+const sealedSince = ({ sealedSince: since }: Config['kubernetes']): number =>
+  since === undefined ? Number.NEGATIVE_INFINITY : Date.parse(since);
+
+const accessSource = ({ kubeconfig, context }: Config['kubernetes']): AccessSource => ({
+  ...(kubeconfig === undefined ? {} : { kubeconfig }),
+  ...(context === undefined ? {} : { context }),
+});
+
+const redisSettings = ({
+  urls,
+  mode,
+  username,
+  passwordFile,
+  caFile,
+  prefix,
+}: Config['redis']): RedisSettings => ({
+  urls,
+  cluster: mode === 'cluster',
+  prefix,
+  ...(username === undefined ? {} : { username }),
+  ...(passwordFile === undefined ? {} : { password: readFileSync(passwordFile, 'utf8').trim() }),
+  ...(caFile === undefined ? {} : { ca: readFileSync(caFile, 'utf8') }),
+});

@@ -1,0 +1,126 @@
+import { PoolCensus } from '../actors/pool/pool-census.ts';
+import type { Supervisor } from '../actors/sandbox/supervisor.ts';
+import type { AuditTrail } from '../audit/audit-trail.ts';
+import type { Config } from '../config/config.ts';
+import type { Clock } from '../contracts/clock.ts';
+import type { Log } from '../contracts/log.ts';
+import { NO_METRICS, type Metrics } from '../contracts/metrics.ts';
+import { MetricsListener } from '../metrics/metrics-listener.ts';
+import { PrometheusMetrics } from '../metrics/prometheus-metrics.ts';
+import type { TlsFiles } from '../http/server/tls-files.ts';
+import type { ApiKeyMirror } from '../operations/keys/api-keys.ts';
+import type { EnvParts } from './envs.ts';
+import type { Readiness } from '../operations/operations.ts';
+import { version } from '../process/version.ts';
+
+export interface MetricsParts {
+  readonly metrics: Metrics;
+  /**
+   * Resolves with the address under which they are served, if they are. Rejects where the address
+   * that was given is taken.
+   */
+  start(): Promise<string | undefined>;
+  stop(): Promise<void>;
+}
+
+/** `given`: whether the listener was asked for, and is no mere default. */
+export const openMetrics = (config: Config, log: Log, given: boolean): MetricsParts => {
+  const { listen } = config.metrics;
+  if (listen === 'none')
+    return { metrics: NO_METRICS, start: async () => undefined, stop: async () => undefined };
+  const metrics = new PrometheusMetrics();
+  metrics.read('sandpool_build_info', () => [
+    { labels: { version: version(), assembly: config.assembly }, value: 1 },
+  ]);
+  const listener = new MetricsListener(metrics, log);
+  return {
+    metrics,
+    start: () => listener.start({ ...listen, given }),
+    stop: () => listener.stop(),
+  };
+};
+
+interface Told {
+  readonly supervisor: Supervisor;
+  readonly envs: Pick<EnvParts, 'members' | 'groups'>;
+  readonly readiness: () => Readiness;
+  /** Absent: nothing is taken down. */
+  readonly audit: Pick<AuditTrail, 'tally'> | undefined;
+  readonly apiKeys: Pick<ApiKeyMirror, 'nextEnds'>;
+  readonly clock: Clock;
+  /** Absent: the API speaks no TLS. */
+  readonly tls: Pick<TlsFiles, 'endsAt'> | undefined;
+}
+
+/** What is known anyway, read when somebody asks. */
+export const tellStanding = (
+  metrics: Metrics,
+  { supervisor, envs, readiness, audit, apiKeys, tls, clock }: Told,
+): void => {
+  const census = new PoolCensus(supervisor.pools);
+  metrics.read('sandpool_ready', () => one(readiness().ready ? 1 : 0));
+  metrics.read('sandpool_readiness_warnings', () => one(readiness().warnings.length));
+  metrics.read('sandpool_claims_waiting', () => one(supervisor.idle.lines.size));
+  metrics.read('sandpool_pools', () => census.phases());
+  metrics.read('sandpool_pools_without_idle', () => one(census.withoutIdle()));
+  metrics.read('sandpool_instances', () => census.instances());
+  metrics.read('sandpool_pool_instances', () => census.byPool());
+  metrics.read('sandpool_pool_replicas', () => census.replicas());
+  metrics.read('sandpool_actors', () =>
+    Object.entries({
+      sandbox: supervisor,
+      pool: supervisor.pools,
+      member: envs.members,
+      group: envs.groups,
+    }).map(([kind, { trails }]) => ({ labels: { kind }, value: trails.size })),
+  );
+  const broken = {
+    sandbox: supervisor.rebuilds,
+    pool: supervisor.pools,
+    member: envs.members,
+    group: envs.groups,
+  };
+  metrics.read('sandpool_actors_broken', () =>
+    Object.entries(broken).map(([kind, of]) => ({ labels: { kind }, value: of.broken.length })),
+  );
+  for (const [host, { outbox }] of Object.entries({
+    supervisor,
+    members: envs.members,
+    groups: envs.groups,
+  })) {
+    metrics.read('sandpool_outbox_intents', () => [{ labels: { host }, value: outbox.underWay }]);
+    metrics.read('sandpool_outbox_oldest_seconds', () => [
+      { labels: { host }, value: outbox.oldestMs / 1_000 },
+    ]);
+    metrics.read('sandpool_intents_dropped_total', () => [
+      { labels: { host }, value: outbox.dropped },
+    ]);
+  }
+  metrics.read('sandpool_shards_led', () => one(supervisor.shards.length));
+  metrics.read('sandpool_api_key_seconds_left', () =>
+    [...apiKeys.nextEnds()].map(([role, ms]) => ({ labels: { role }, value: ms / 1_000 })),
+  );
+  if (tls)
+    metrics.read('sandpool_certificate_seconds_left', () =>
+      one((tls.endsAt - clock.now()) / 1_000),
+    );
+  if (audit) tellAudit(metrics, audit);
+};
+
+const tellAudit = (metrics: Metrics, audit: Pick<AuditTrail, 'tally'>): void => {
+  metrics.read('sandpool_audit_lines_total', () => {
+    const { written, lost, missing } = audit.tally;
+    return Object.entries({ written, lost, missing }).map(([outcome, value]) => ({
+      labels: { outcome },
+      value,
+    }));
+  });
+  metrics.read('sandpool_audit_waiting_lines', () => one(audit.tally.waiting));
+  metrics.read('sandpool_audit_unwritable_seconds', () => one(audit.tally.unwritableMs / 1_000));
+};
+
+const one = (
+  value: number,
+): readonly { readonly labels: Readonly<Record<never, string>>; readonly value: number }[] => [
+  { labels: {}, value },
+];

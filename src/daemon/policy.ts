@@ -1,0 +1,17 @@
+import type { Assembly } from './assembly.ts';
+import type { Config } from '../config/config.ts';
+import type { PoolPolicy } from '../machines/pool/arithmetic.ts';
+
+/** The pools' policy as configuration and assembly have it. */
+export const policyOf = (
+  config: Config,
+  { startsAtOnce }: Pick<Assembly, 'startsAtOnce'>,
+): PoolPolicy => ({
+  replicaSemantics: config.pool.replicaSemantics,
+  refill: { ...config.refill, inFlight: startsAtOnce },
+  breaker: {
+    failures: config.breaker.failures,
+    firstPauseMs: config.breaker.firstPauseSeconds * 1_000,
+    maxPauseMs: config.breaker.maxPauseSeconds * 1_000,
+  },
+});

@@ -1,0 +1,103 @@
+import { hkdfSync } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Clock } from '../contracts/clock.ts';
+import { RecordExists } from '../contracts/record-store.ts';
+import { RecordConflict } from '../contracts/sandbox-driver.ts';
+import type { ApiKeyRecord } from '../model/api-key.ts';
+import { parseApiKey, type ApiKeyText } from '../model/api-key-text.ts';
+import type { Tenant } from '../model/tenant.ts';
+import { type ApiKeyMirror, hashOf, secretMatches } from '../operations/keys/api-keys.ts';
+
+/** The secrets that every replica is given: they are read once, and never written. */
+export interface SharedSecrets {
+  readonly pepper: Buffer;
+  readonly adminKey: ApiKeyText;
+}
+
+/**
+ * Throws with what to do where a file is missing or isn't what it should be; its content is never
+ * quoted.
+ */
+export const readSharedSecrets = (folder: string): SharedSecrets => {
+  const pepper = Buffer.from(textOf(join(folder, 'pepper')), 'hex');
+  if (pepper.length !== 32)
+    throw new Error(
+      `${join(folder, 'pepper')} must hold 64 hexadecimal digits, such as "openssl rand -hex 32" prints`,
+    );
+  const adminKey = parseApiKey(textOf(join(folder, 'admin.key')));
+  if (!adminKey)
+    throw new Error(
+      `${join(folder, 'admin.key')} must hold an API key, such as "sandpool keys mint" prints`,
+    );
+  return { pepper, adminKey };
+};
+
+/**
+ * Of what daemons write beside what others may write: for that alone, so that no hash of an API
+ * key's secret is ever a seal.
+ */
+export const sealKeyOf = ({ pepper }: Pick<SharedSecrets, 'pepper'>): Buffer =>
+  Buffer.from(hkdfSync('sha256', pepper, '', 'sandpool seals of records', 32));
+
+export interface AdminKeyDeps {
+  readonly apiKeys: ApiKeyMirror;
+  readonly secrets: SharedSecrets;
+  readonly clock: Clock;
+  /** For how long from now it is to be good, in ms. */
+  readonly lifetimeMs: number;
+  readonly tenant: Tenant;
+}
+
+/**
+ * Has the given admin key work: several replicas may do so at one time. Throws where its id is
+ * taken by another key.
+ */
+export const ensureAdminKey = async ({
+  apiKeys,
+  secrets: { pepper, adminKey },
+  clock,
+  lifetimeMs,
+  tenant,
+}: AdminKeyDeps): Promise<void> => {
+  const { keyId, secret } = adminKey;
+  const now = clock.now();
+  const expiresAt = now + lifetimeMs;
+  const known = apiKeys.find(keyId);
+  if (known) {
+    if (known.role !== 'admin' || !secretMatches(secret, known, pepper))
+      throw new Error(
+        'admin.key is not the key that goes by its id, or the pepper is another one than when it was made',
+      );
+    if (known.expiresAt - now < lifetimeMs / 2)
+      await apiKeys.renew({ ...known, expiresAt }).catch(ignoreLostRace);
+    return;
+  }
+  const record: Omit<ApiKeyRecord, 'revision'> = {
+    ...tenant,
+    keyId,
+    role: 'admin',
+    shortName: `admin-${keyId.toLowerCase()}`,
+    description: 'given to the daemon as admin.key',
+    hash: hashOf(secret, pepper).toString('hex'),
+    issuedAt: now,
+    expiresAt,
+  };
+  await apiKeys.create(record).catch(ignoreLostRace);
+};
+
+/** Another replica did it first. */
+const ignoreLostRace = (error: unknown): void => {
+  if (!(error instanceof RecordExists || error instanceof RecordConflict)) throw error;
+};
+
+const textOf = (file: string): string => {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    throw new Error(
+      `${file} can't be read: ${error instanceof Error && 'code' in error ? String(error.code) : 'unknown'}; see docs/kubernetes.md`,
+      { cause: error },
+    );
+  }
+};

@@ -1,0 +1,145 @@
+import type { Clock } from '../../contracts/clock.ts';
+import type {
+  Claims,
+  Coordination,
+  DemandWord,
+  DemandWords,
+  EventLog,
+  Lease,
+  Revocations,
+} from '../../contracts/coordination.ts';
+import type { KeptAnswers } from '../store/kept-answers.ts';
+import { ActivityMarks } from '../store/activity-marks.ts';
+import { EVENT_NUMBERS_PER_MS, EventRing } from '../../model/event-ring.ts';
+import { RateWindows } from '../../lib/rate-windows.ts';
+import { SHARDS } from '../../model/shards.ts';
+import { TokenDrawer } from './token-drawer.ts';
+import { inProcessQuotas, Usages } from './usages.ts';
+import { WaitingOrder } from './waiting-order.ts';
+
+/**
+ * Coordination for the one replica there is: in memory, gone with the process, but for the answers
+ * that are kept. Usage is restored from the records by whoever starts it.
+ */
+export const inProcessCoordination = (
+  clock: Clock,
+  answers: KeptAnswers,
+  replica = 'local',
+): Coordination => {
+  const tokens = new TokenDrawer(clock);
+  const activity = new ActivityMarks(clock);
+  const windows = new RateWindows(clock);
+
+  const usages = new Usages();
+
+  return {
+    ...inProcessQuotas(usages),
+    ...inProcessClaims(usages, answers),
+    ...inProcessEvents(clock),
+    ...inProcessRevocations(),
+    ...inProcessDemand(),
+    // There is nobody else.
+    askReplica: async () => undefined,
+    answerReplicas: () => () => undefined,
+    issueToken: async (...call) => tokens.issue(...call),
+    peekToken: async (token) => tokens.peek(token),
+    redeemToken: async (token) => tokens.redeem(token),
+    openRequest: (mark) => answers.open(mark),
+    keepAnswer: (mark, owner, answer) => answers.keep(mark, owner, answer),
+    giveUpRequest: async (mark) => answers.giveUp(mark),
+    touch: (id) => activity.touch(id),
+    work: (id, goesOn) => activity.work(id, goesOn),
+    expire: async (id, of) => activity.expire(id, of),
+    markEnded: async (id, end) => activity.markEnded(id, end),
+    ended: async (id) => activity.ended(id),
+    countWithin: async (name, limit, windowMs) => windows.count(name, limit, windowMs),
+    lease: () => ONLY_LEASE,
+    follow: (listener) => {
+      for (let shard = 0; shard < SHARDS; shard++) listener.gained(shard);
+      return () => undefined;
+    },
+    giveUp: async () => undefined,
+    leave: () => undefined,
+    join: () => undefined,
+    replicas: () => [replica],
+    holders: () => new Map(Array.from({ length: SHARDS }, (_, shard) => [shard, replica])),
+    describe: () => ({ problems: [], warnings: [] }),
+  };
+};
+
+const ONLY_LEASE: Lease = { epoch: 1, held: () => true };
+
+/** A replica that is alone has no dead one beside it. */
+const inProcessClaims = (usages: Usages, answers: KeptAnswers): Claims => {
+  const order = new WaitingOrder();
+  return {
+    joinWaiting: async (pool) => order.join(pool),
+    leaveWaiting: async (place) => {
+      order.leave(place);
+    },
+    waiting: async ({ uid }) => order.size(uid),
+    admitClaim: async ({
+      pool,
+      owner = pool.owner,
+      instance,
+      limit,
+      idle,
+      place,
+      from,
+      request,
+      open,
+      ...entry
+    }) => {
+      const attempt = entry.attempt === undefined ? {} : { attempt: entry.attempt };
+      const opened = request && open && (await answers.open(request));
+      if (opened && opened.kind !== 'new') return { opened };
+      if (from !== undefined) usages.withdraw(owner, 'sandboxes', { ...attempt, name: from });
+      if (order.before(pool.uid, place) >= idle) {
+        if (place) order.comeBack(place);
+        return 'not-its-turn';
+      }
+      if (!usages.reserve(owner, 'sandboxes', { ...attempt, name: instance, amount: 1, limit }))
+        return 'full';
+      if (place) order.leave(place);
+      return 'admitted';
+    },
+  };
+};
+
+/** One replica tells each event once. None is known from before it began. */
+const inProcessEvents = (clock: Clock): EventLog => {
+  const ring = new EventRing(clock.now() * EVENT_NUMBERS_PER_MS);
+  return {
+    publishEvent: (event, _key, told) => {
+      const id = Math.max(ring.last + 1, event.at * EVENT_NUMBERS_PER_MS);
+      ring.add({ id, event });
+      told?.(id);
+    },
+    followEvents: (...call) => ring.follow(...call),
+  };
+};
+
+const inProcessRevocations = (): Revocations => {
+  const { tell, follow } = inProcessChannel<string>();
+  return { tellRevoked: tell, followRevoked: follow };
+};
+
+const inProcessDemand = (): DemandWords => {
+  const { tell, follow } = inProcessChannel<DemandWord>();
+  return { tellDemand: tell, followDemand: follow };
+};
+
+const inProcessChannel = <T>() => {
+  const followers = new Set<(word: T) => void>();
+  return {
+    tell: (word: T): void => {
+      for (const report of followers) report(word);
+    },
+    follow: (report: (word: T) => void): (() => void) => {
+      followers.add(report);
+      return () => {
+        followers.delete(report);
+      };
+    },
+  };
+};

@@ -1,0 +1,71 @@
+import { cpus, totalmem } from 'node:os';
+import { DefinitionRefused } from '../../contracts/sandbox-driver.ts';
+import type { ContainerDefinition, InstanceDefinition } from '../../model/templates/template.ts';
+import { checkVolumeMounts } from './volume-mounts.ts';
+
+/** What an instance may have at most. Memory in bytes. */
+export interface MachineSize {
+  readonly cpuCores: number;
+  readonly memoryBytes: number;
+}
+
+/** This machine's, as its kernel counts. */
+export const thisMachine = (): MachineSize => ({
+  cpuCores: cpus().length,
+  memoryBytes: totalmem(),
+});
+
+export interface DefinitionTerms {
+  /** Nothing keeps sandboxes apart here. */
+  readonly isBare: boolean;
+  readonly machine: MachineSize;
+  /** Why there is no such image here; undefined where there is. */
+  readonly refusalOfImage: (image: string) => string | undefined;
+}
+
+/** As `SandboxDriver.check`, on one machine. */
+export const checkDefinition = (
+  definition: InstanceDefinition,
+  { isBare, machine, refusalOfImage }: DefinitionTerms,
+): void => {
+  const { containers, volumes = [] } = definition;
+  refuseKubernetesFields(definition);
+  const [container, ...others] = containers;
+  if (!container || others.length > 0)
+    throw new DefinitionRefused('spec.containers: the embedded driver runs exactly one container');
+  const refusal = refusalOfImage(container.image);
+  if (refusal !== undefined) throw new DefinitionRefused(`spec.containers[0].image: ${refusal}`);
+  if (container.image !== 'host' && isBare)
+    throw new DefinitionRefused('spec.containers[0].image: without isolation there is only "host"');
+  checkSize(container, machine);
+  if (volumes.length > 0 && isBare)
+    throw new DefinitionRefused('overrides.volumes: without isolation nothing can be mounted');
+  checkVolumeMounts(volumes);
+};
+
+/** What only Pods can have, by its field. */
+export const refuseKubernetesFields = ({
+  placement = {},
+  containers,
+}: InstanceDefinition): void => {
+  const [first] = containers;
+  const fields = Object.keys(placement);
+  if (first?.extendedResources) fields.push('containers[0].extendedResources');
+  if (first?.ephemeralStorageBytes !== undefined) fields.push('containers[0].ephemeralStorage');
+  if (fields.length > 0)
+    throw new DefinitionRefused(
+      `spec.${fields[0]}: is for Kubernetes; this daemon runs sandboxes on one machine`,
+    );
+};
+
+const checkSize = ({ cpuCores, memoryBytes }: ContainerDefinition, machine: MachineSize): void => {
+  if (cpuCores > machine.cpuCores)
+    throw new DefinitionRefused(
+      `spec.containers[0].resources.limits.cpu: this machine has ${machine.cpuCores}`,
+    );
+  if (memoryBytes > machine.memoryBytes) {
+    throw new DefinitionRefused(
+      `spec.containers[0].resources.limits.memory: this machine has ${Math.floor(machine.memoryBytes / 2 ** 20)}Mi`,
+    );
+  }
+};

@@ -1,0 +1,264 @@
+import { watch, type FSWatcher } from 'node:fs';
+import { access, open, readdir, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  LogsGone,
+  type LogBatch,
+  type LogRequest,
+  type LogTail,
+} from '../../contracts/sandbox-driver.ts';
+import { lastWithin } from '../../lib/last-within.ts';
+import { parseRecords, wholeLines } from './log-records.ts';
+import { pipesIn } from '../spawner/sandbox/log-pump.ts';
+
+/** Read at once: of a tail, and of what is new. */
+const BLOCK = 64 << 10;
+/** A log is looked at so often where nothing tells that it changed. */
+const LOOK_MS = 1_000;
+/** A log that nothing was written to has no folder to be told by. */
+const FIRST_LOOK_MS = 100;
+/** After the sandbox is gone its last words may be on their way for so long. */
+const LAST_WORDS_MS = 2_000;
+const NEWLINE = 10;
+
+/** One of a log's files, which are named by the position at which they begin. */
+interface LogFile {
+  readonly begins: number;
+  readonly path: string;
+}
+
+interface OpenLogFile extends LogFile {
+  readonly handle: FileHandle;
+  readonly size: number;
+}
+
+interface Follow {
+  readonly signal: AbortSignal;
+  /** The sandbox is gone. */
+  readonly ended: () => boolean;
+}
+
+/**
+ * Reads the logs that `launcher logs` writes (native/logs.h): a folder for each sandbox that
+ * printed something, and a fifo for each that may print more. A place in a log is the number of
+ * bytes before it, also of those that were removed.
+ */
+export class LogFiles {
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  async tail(id: string, request: LogRequest): Promise<LogTail> {
+    const { tailLines, since = 0, limitBytes } = request;
+    const log = await Log.open(this.#folder, id);
+    try {
+      const oldest = new Date(since).toISOString().slice(0, -1);
+      for (let size = BLOCK; ; size *= 2) {
+        const from = Math.max(log.begin, log.end - size);
+        const bytes = await log.read(from, log.end - from);
+        // What a file begins with is a record; what a block begins with may be the end of one.
+        const cut = from === log.begin ? 0 : bytes.indexOf(NEWLINE) + 1;
+        const lines = wholeLines(parseRecords(bytes.subarray(cut), from + cut).lines);
+        const enough =
+          lines.length > tailLines ||
+          size >= 2 * limitBytes ||
+          (lines[0] !== undefined && lines[0].time < oldest);
+        if (!enough && from > log.begin) continue;
+        const wanted = lines.filter(({ time }) => time >= oldest);
+        const kept = lastWithin(wanted.slice(-tailLines), limitBytes);
+        const olderLeft = wanted.length === lines.length && from > 0;
+        const isCut = kept.length < wanted.length || kept[0] !== wanted[0];
+        return { lines: kept, truncated: isCut || olderLeft, next: String(log.end) };
+      }
+    } finally {
+      await log.close();
+    }
+  }
+
+  async *follow(
+    id: string,
+    after: string,
+    { signal, ended }: Follow,
+  ): AsyncGenerator<LogBatch, void, undefined> {
+    const changes = new Changes(join(this.#folder, id), signal);
+    let at = /^\d{1,15}$/.test(after) ? Number(after) : 0;
+    let lastWords: number | undefined;
+    try {
+      while (!signal.aborted) {
+        changes.begin();
+        // Looked at before the log is read: what was written before the end is read then.
+        const over =
+          ended() &&
+          ((await this.#isOver(id)) ||
+            (lastWords ??= performance.now() + LAST_WORDS_MS) < performance.now());
+        at = yield* this.#from(id, at);
+        if (over) return;
+        await changes.next(ended() ? FIRST_LOOK_MS : LOOK_MS);
+      }
+    } finally {
+      changes.end();
+    }
+  }
+
+  /** All that there is from there on; returns where it ends. */
+  async *#from(id: string, position: number): AsyncGenerator<LogBatch, number, undefined> {
+    const log = await Log.open(this.#folder, id);
+    try {
+      const isKept = position >= log.begin && position <= log.end;
+      let at = isKept ? position : log.begin;
+      if (!isKept) yield { lines: [], skipped: true };
+      for (;;) {
+        const { lines, used } = parseRecords(await log.read(at, BLOCK), at);
+        if (used === 0) return at;
+        at += used;
+        if (lines.length > 0) yield { lines, skipped: false };
+      }
+    } finally {
+      await log.close();
+    }
+  }
+
+  /** Nothing can be written any more, and all that was printed is in the files. */
+  async #isOver(id: string): Promise<boolean> {
+    return !(await exists(join(pipesIn(this.#folder), id)));
+  }
+}
+
+/** The files of one log as they are now, open: what is removed meanwhile can still be read. */
+class Log {
+  readonly begin: number;
+  readonly end: number;
+  readonly #files: readonly OpenLogFile[];
+
+  private constructor(files: readonly OpenLogFile[]) {
+    this.#files = files;
+    this.begin = files[0]?.begins ?? 0;
+    const last = files.at(-1);
+    this.end = last ? last.begins + last.size : 0;
+  }
+
+  /** Rejects with LogsGone where there was one, and its files were removed to make room. */
+  static async open(folder: string, id: string): Promise<Log> {
+    for (;;) {
+      const listed = await filesOf(join(folder, id));
+      if (listed?.length === 0 && (await wasRemoved(folder, id)))
+        throw new LogsGone('what this sandbox printed was removed to make room for newer logs');
+      const files: OpenLogFile[] = [];
+      try {
+        for (const file of listed ?? []) {
+          const handle = await open(file.path, 'r');
+          files.push({ ...file, handle, size: 0 });
+        }
+        return new Log(
+          await Promise.all(
+            files.map(async (file) => ({ ...file, size: (await file.handle.stat()).size })),
+          ),
+        );
+      } catch (error) {
+        for (const { handle } of files) await handle.close();
+        // Removed since it was listed: there is a newer one.
+        if (!isAbsent(error)) throw error;
+      }
+    }
+  }
+
+  /** At most `length` bytes from there on, of one file or of several. */
+  async read(position: number, length: number): Promise<Buffer> {
+    const parts: Buffer[] = [];
+    for (const { begins, size, handle } of this.#files) {
+      const from = Math.max(position, begins);
+      const to = Math.min(position + length, begins + size);
+      if (to <= from) continue;
+      const { buffer, bytesRead } = await handle.read(
+        Buffer.allocUnsafe(to - from),
+        0,
+        to - from,
+        from - begins,
+      );
+      parts.push(buffer.subarray(0, bytesRead));
+    }
+    return Buffer.concat(parts);
+  }
+
+  async close(): Promise<void> {
+    for (const { handle } of this.#files) await handle.close();
+  }
+}
+
+/** The folder of one that may still print is empty for a moment before its first line. */
+const wasRemoved = async (folder: string, id: string): Promise<boolean> =>
+  !(await exists(join(pipesIn(folder), id))) && (await filesOf(join(folder, id)))?.length === 0;
+
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+/** In order; undefined where nothing was ever printed. */
+const filesOf = async (folder: string): Promise<readonly LogFile[] | undefined> => {
+  try {
+    const names = (await readdir(folder)).filter((name) => /^\d{1,15}$/.test(name)).map(Number);
+    return names
+      .toSorted((a, b) => a - b)
+      .map((begins) => ({ begins, path: join(folder, String(begins)) }));
+  } catch (error) {
+    if (isAbsent(error)) return undefined;
+    throw error;
+  }
+};
+
+const isAbsent = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'ENOENT';
+
+/** Tells that something in a folder changed, which need not exist yet. */
+class Changes {
+  readonly #folder: string;
+  readonly #signal: AbortSignal;
+  #watcher: FSWatcher | undefined;
+  #changed = false;
+  #wake: () => void = () => {};
+
+  constructor(folder: string, signal: AbortSignal) {
+    this.#folder = folder;
+    this.#signal = signal;
+  }
+
+  /** What changes from now on counts. */
+  begin(): void {
+    this.#changed = false;
+    if (this.#watcher) return;
+    try {
+      this.#watcher = watch(this.#folder, () => {
+        this.#changed = true;
+        this.#wake();
+      });
+      this.#watcher.on('error', () => this.end());
+    } catch {
+      // There is no folder yet.
+    }
+  }
+
+  /** Resolves at a change, at an abort, or after `mostMs`. */
+  async next(mostMs: number): Promise<void> {
+    if (this.#changed || this.#signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        this.#signal.removeEventListener('abort', done);
+        this.#wake = () => {};
+        resolve();
+      };
+      const timer = setTimeout(done, this.#watcher ? mostMs : Math.min(mostMs, FIRST_LOOK_MS));
+      this.#signal.addEventListener('abort', done, { once: true });
+      this.#wake = done;
+    });
+  }
+
+  end(): void {
+    this.#watcher?.close();
+    this.#watcher = undefined;
+  }
+}

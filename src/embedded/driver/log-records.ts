@@ -1,0 +1,65 @@
+import type { LogLine } from '../../contracts/sandbox-driver.ts';
+
+/**
+ * What `launcher logs` writes, in the format of container runtimes (CRI): `TIME stdout F text`, one
+ * record a line; with P for F the line goes on in the next record.
+ */
+const HEAD = '2026-01-31T12:00:00.000000000Z stdout F '.length;
+const TIME_LENGTH = '2026-01-31T12:00:00.000000000Z'.length;
+const KIND_AT = HEAD - 2;
+const NEWLINE = 10;
+
+export interface LogRecords {
+  readonly lines: readonly LogLine[];
+  /** Bytes up to the end of the last whole record. */
+  readonly used: number;
+}
+
+/**
+ * The whole records in these bytes, which begin at `position` of the log. What is no record, torn
+ * by a crash, is passed over.
+ */
+export const parseRecords = (bytes: Buffer, position: number): LogRecords => {
+  const lines: LogLine[] = [];
+  let from = 0;
+  for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE, from)) {
+    const line = parseRecord(bytes.subarray(from, end), position + end + 1);
+    if (line) lines.push(line);
+    from = end + 1;
+  }
+  return { lines, used: from };
+};
+
+const parseRecord = (record: Buffer, next: number): LogLine | undefined => {
+  const kind = record[KIND_AT];
+  if (record.length < HEAD || (kind !== 0x46 && kind !== 0x50)) return undefined;
+  return {
+    time: record.toString('latin1', 0, TIME_LENGTH),
+    text: record.subarray(HEAD),
+    partial: kind === 0x50,
+    next: String(next),
+  };
+};
+
+/** Parts joined to the lines they are of. The last may be partial still. */
+export const wholeLines = (records: readonly LogLine[]): readonly LogLine[] => {
+  const lines: LogLine[] = [];
+  let parts: LogLine[] = [];
+  for (const record of records) {
+    parts.push(record);
+    if (record.partial) continue;
+    lines.push(joined(parts, record));
+    parts = [];
+  }
+  const last = parts.at(-1);
+  return last ? [...lines, joined(parts, last)] : lines;
+};
+
+const joined = (parts: readonly LogLine[], last: LogLine): LogLine =>
+  parts.length === 1
+    ? last
+    : {
+        ...last,
+        time: parts[0]?.time ?? last.time,
+        text: Buffer.concat(parts.map(({ text }) => text)),
+      };

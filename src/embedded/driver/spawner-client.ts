@@ -1,0 +1,270 @@
+import type { Clock } from '../../contracts/clock.ts';
+import type { Log } from '../../contracts/log.ts';
+import type {
+  ExecOutcome,
+  ExecRequest,
+  Terminal,
+  TerminalRequest,
+} from '../../contracts/sandbox-driver.ts';
+import type { Vitals } from '../../model/sandbox.ts';
+import {
+  PROTOCOL,
+  type InstanceReport,
+  type SpawnerConfig,
+  type StartTerms,
+} from '../spawner/protocol.ts';
+import type { ProbeReport } from '../spawner/probes/readiness.ts';
+import { SpawnerLink, SpawnerLost, type SpawnerHello } from './spawner-link.ts';
+import {
+  connectSpawner,
+  killSpawner,
+  SpawnerSilent,
+  SpawnerUnusable,
+  spawnerStandsStill,
+  type SpawnerProcessOptions,
+} from './spawner-process.ts';
+
+export interface SpawnerClientOptions {
+  readonly process: SpawnerProcessOptions;
+  readonly config: SpawnerConfig;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly fact: (id: string, vitals: Vitals) => void;
+  /**
+   * A spawner is connected, for the first time or again: all that it has. Facts come after this.
+   */
+  readonly connected: (instances: readonly InstanceReport[]) => void;
+}
+
+const FIRST_PAUSE_MS = 50;
+const MAX_PAUSE_MS = 1_000;
+/** How long a request waits for the spawner to come back. */
+const PATIENCE_MS = 3_000;
+/** A spawner of another version gets so long to leave. */
+const LEAVE_PATIENCE_MS = 10_000;
+/** To find one that speaks this version, and neither stands still nor ends meanwhile. */
+const MAX_TRIES = 3;
+
+/**
+ * Keeps one spawner connected: should it end, another is started within about a second; should it
+ * say nothing, within some 20 s.
+ */
+export class SpawnerClient {
+  readonly #options: SpawnerClientOptions;
+  #link: SpawnerLink | undefined;
+  #hello: SpawnerHello | undefined;
+  #stopped = false;
+  #connecting: Promise<void> = Promise.resolve();
+  /** Ends the pause between two tries. */
+  #hurry: () => void = () => {};
+  #early: { readonly id: string; readonly vitals: Vitals }[] | undefined;
+  readonly #losses = new Map<SpawnerLink, () => void>();
+  readonly #waiting = new Set<(link: SpawnerLink | undefined) => void>();
+
+  constructor(options: SpawnerClientOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects with SpawnerUnusable where no sandbox can be run here. */
+  async start(): Promise<void> {
+    const connecting = this.#connect();
+    this.#connecting = connecting.catch(() => {});
+    await connecting;
+  }
+
+  /** The spawner ends; sandboxes stay. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    for (const give of [...this.#waiting]) give(undefined);
+    this.#hurry();
+    await this.#connecting;
+    const link = this.#link;
+    if (!link) return;
+    if (link.silent) return this.#end(link);
+    link.leave();
+    await this.#gone(link);
+  }
+
+  /** Undefined while none is connected. */
+  get hello(): SpawnerHello | undefined {
+    return this.#link ? this.#hello : undefined;
+  }
+
+  /** One is connected, and says nothing. */
+  get silent(): boolean {
+    return this.#link?.silent ?? false;
+  }
+
+  /** Repeated under the same id until a spawner has taken it, however many end meanwhile. */
+  async startInstance(id: string, terms: StartTerms): Promise<'under-way' | 'full'> {
+    for (;;) {
+      const link = await this.#connected(Number.POSITIVE_INFINITY);
+      try {
+        return await link.start(id, terms);
+      } catch (error) {
+        if (!(error instanceof SpawnerLost) || this.#stopped) throw error;
+      }
+    }
+  }
+
+  /** Lost where no spawner is connected: the next connection shows what is still there. */
+  kill(id: string): void {
+    this.#link?.kill(id);
+  }
+
+  /** Rejects with SpawnerLost where none answers in time: then nothing was run. */
+  async exec(id: string, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
+    const link = await this.#connected(Math.min(request.timeoutMs, PATIENCE_MS));
+    return link.exec(id, request, signal);
+  }
+
+  async attach(id: string, request: TerminalRequest): Promise<Terminal> {
+    return (await this.#connected(PATIENCE_MS)).attach(id, request);
+  }
+
+  /** The socket that leads to the sandbox's ports. */
+  async forward(id: string): Promise<string> {
+    return (await this.#connected(PATIENCE_MS)).forward(id);
+  }
+
+  async probe(id: string): Promise<readonly ProbeReport[]> {
+    return (await this.#connected(PATIENCE_MS)).probe(id);
+  }
+
+  async #connect(): Promise<void> {
+    for (let tries = 1; ; tries += 1) {
+      const link = await this.#open();
+      const hello = await this.#greet(link).catch((error: unknown) => {
+        if (tries === MAX_TRIES || !(error instanceof SpawnerLost)) throw error;
+      });
+      if (!hello) continue;
+      if (hello.protocol === PROTOCOL) return this.#take(link, hello);
+      if (tries === MAX_TRIES)
+        throw new SpawnerUnusable(
+          `a spawner of another version (${hello.protocol}) does not leave`,
+        );
+      this.#options.log.info(
+        { theirs: hello.protocol, ours: PROTOCOL },
+        'a spawner of another version is asked to leave',
+      );
+      link.leave();
+      await this.#gone(link);
+    }
+  }
+
+  /** Rejects with SpawnerLost where it ended, also where it stood still and was ended for that. */
+  async #greet(link: SpawnerLink): Promise<SpawnerHello> {
+    try {
+      return await link.greet(this.#options.config);
+    } catch (error) {
+      const still =
+        error instanceof SpawnerSilent && spawnerStandsStill(this.#options.process.dataDir);
+      if (still) this.#end(link);
+      else link.close();
+      throw still ? new SpawnerLost('a spawner that stood still was ended') : error;
+    }
+  }
+
+  async #open(): Promise<SpawnerLink> {
+    const socket = await connectSpawner(this.#options.process);
+    const { clock, log } = this.#options;
+    const link = new SpawnerLink(socket, {
+      clock,
+      log,
+      events: {
+        fact: (id, vitals) => {
+          if (this.#early) this.#early.push({ id, vitals });
+          else this.#options.fact(id, vitals);
+        },
+        silent: () => log.warn({}, 'the spawner does not answer'),
+        back: () => this.#isBack(link),
+        givenUp: () => {
+          log.error({}, 'the spawner does not come back; it is ended, and another is started');
+          this.#end(link);
+        },
+        lost: () => this.#lost(link),
+      },
+    });
+    this.#early = [];
+    return link;
+  }
+
+  async #take(link: SpawnerLink, hello: SpawnerHello): Promise<void> {
+    const instances = await link.list();
+    // What ended before the list was made is not on it, but its fact has come.
+    const early = this.#early ?? [];
+    const listed = new Set(instances.map(({ id }) => id));
+    this.#early = undefined;
+    this.#hello = hello;
+    this.#link = link;
+    this.#options.connected([...instances, ...early.filter(({ id }) => !listed.has(id))]);
+    for (const { id, vitals } of early) if (listed.has(id)) this.#options.fact(id, vitals);
+    for (const give of [...this.#waiting]) give(link);
+  }
+
+  #isBack(link: SpawnerLink): void {
+    this.#options.log.info({}, 'the spawner answers again');
+    if (this.#link === link) for (const give of [...this.#waiting]) give(link);
+  }
+
+  /** Sandboxes stay, and what was open is lost. */
+  #end(link: SpawnerLink): void {
+    killSpawner(this.#options.process.dataDir);
+    link.close();
+  }
+
+  #lost(link: SpawnerLink): void {
+    this.#losses.get(link)?.();
+    if (this.#link !== link) return;
+    this.#link = undefined;
+    if (this.#stopped) return;
+    this.#options.log.warn({}, 'the spawner ended; another is started');
+    this.#connecting = this.#reconnect();
+  }
+
+  /** Never rejects. */
+  async #reconnect(): Promise<void> {
+    for (let pause = FIRST_PAUSE_MS; !this.#stopped; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
+      try {
+        await this.#connect();
+        return;
+      } catch (error) {
+        this.#options.log.error({ error }, 'no spawner can be started; it is tried again');
+      }
+      await new Promise<void>((resolve) => {
+        this.#hurry = resolve;
+        this.#options.clock.at(this.#options.clock.now() + pause, resolve);
+      });
+    }
+  }
+
+  /** Resolves when the link is lost, at the latest after some seconds. */
+  #gone(link: SpawnerLink): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => this.#end(link), LEAVE_PATIENCE_MS);
+      this.#losses.set(link, () => {
+        clearTimeout(timer);
+        this.#losses.delete(link);
+        resolve();
+      });
+    });
+  }
+
+  /** One that answers. */
+  #connected(patienceMs: number): Promise<SpawnerLink> {
+    if (this.#link && !this.#link.silent) return Promise.resolve(this.#link);
+    if (this.#stopped) return Promise.reject(new SpawnerLost('the daemon stops'));
+    return new Promise((resolve, reject) => {
+      const give = (link: SpawnerLink | undefined): void => {
+        clearTimeout(timer);
+        this.#waiting.delete(give);
+        if (link) resolve(link);
+        else reject(new SpawnerLost('the spawner is away'));
+      };
+      const timer = Number.isFinite(patienceMs)
+        ? setTimeout(() => give(undefined), patienceMs)
+        : undefined;
+      this.#waiting.add(give);
+    });
+  }
+}

@@ -1,0 +1,433 @@
+import type { Socket } from 'node:net';
+import type { Clock } from '../../contracts/clock.ts';
+import type { Log } from '../../contracts/log.ts';
+import {
+  InstanceGone,
+  NotJoinable,
+  OutcomeUnknown,
+  type ExecOutcome,
+  type ExecRequest,
+  type Terminal,
+  type TerminalRequest,
+} from '../../contracts/sandbox-driver.ts';
+import type { Vitals } from '../../model/sandbox.ts';
+import { ByteQueue } from './byte-queue.ts';
+import {
+  encodeFrame,
+  encodeMessage,
+  FRAME_KINDS,
+  FrameReader,
+  type Frame,
+} from '../spawner/frames.ts';
+import {
+  PROTOCOL,
+  type DaemonMessage,
+  type InstanceReport,
+  type SpawnerConfig,
+  type SpawnerMessage,
+  type StartTerms,
+} from '../spawner/protocol.ts';
+import type { ProbeReport } from '../spawner/probes/readiness.ts';
+import { Heartbeat } from './spawner-heartbeat.ts';
+import { SpawnerSilent, SpawnerUnusable } from './spawner-process.ts';
+import { TerminalChannel } from './terminal-channel.ts';
+
+/** The spawner ended while it had something of ours in hand. */
+export class SpawnerLost extends OutcomeUnknown {
+  override readonly name = 'SpawnerLost';
+}
+
+export type SpawnerHello = Extract<SpawnerMessage, { type: 'hello' }>;
+
+export interface LinkEvents {
+  fact(id: string, vitals: Vitals): void;
+  /** Nothing has been heard of it for some seconds. */
+  silent(): void;
+  /** It was silent, and is heard again. */
+  back(): void;
+  /** It has been silent for so long that another should take its place. */
+  givenUp(): void;
+  /** Once; whatever was open has been failed before. */
+  lost(): void;
+}
+
+export interface LinkOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly events: LinkEvents;
+}
+
+interface Running {
+  /** By when the spawner should have ended it, by the clock. */
+  readonly dueAt: number;
+  readonly stdout: ByteQueue;
+  readonly stderr: ByteQueue;
+  readonly gathered: (bytes: Buffer) => void;
+  /** Ends the command, and fails what waits for it. */
+  readonly cut: (why: unknown) => void;
+  readonly settle: (outcome: ExecOutcome) => void;
+  readonly fail: (error: Error) => void;
+}
+
+interface Attaching {
+  readonly settle: (terminal: Terminal) => void;
+  readonly fail: (error: Error) => void;
+}
+
+const HELLO_PATIENCE_MS = 30_000;
+/** Beyond a command's own deadline, which the spawner keeps. */
+const EXEC_GRACE_MS = 15_000;
+/** The same where the spawner is silent. */
+const SILENT_GRACE_MS = 500;
+
+/** One connection to a spawner. What is open on it fails when it is lost. */
+export class SpawnerLink {
+  readonly #socket: Socket;
+  readonly #events: LinkEvents;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #heartbeat: Heartbeat;
+  readonly #reader = new FrameReader();
+  readonly #lists = new Map<
+    number,
+    { settle: (instances: readonly InstanceReport[]) => void; fail: (error: Error) => void }
+  >();
+  readonly #starts = new Map<
+    number,
+    { settle: (outcome: 'under-way' | 'full') => void; fail: (error: Error) => void }
+  >();
+  readonly #forwards = new Map<
+    number,
+    { settle: (socket: string) => void; fail: (error: Error) => void }
+  >();
+  readonly #probes = new Map<
+    number,
+    { settle: (reports: readonly ProbeReport[]) => void; fail: (error: Error) => void }
+  >();
+  readonly #running = new Map<number, Running>();
+  readonly #attaching = new Map<number, Attaching>();
+  readonly #terminals = new Map<number, TerminalChannel>();
+  #greeting: { settle: (hello: SpawnerHello) => void; fail: (error: Error) => void } | undefined;
+  #next = 1;
+  #over = false;
+
+  constructor(socket: Socket, { clock, log, events }: LinkOptions) {
+    this.#socket = socket;
+    this.#clock = clock;
+    this.#log = log;
+    this.#events = events;
+    this.#heartbeat = new Heartbeat(clock, {
+      ask: () => this.#send({ type: 'beat' }),
+      silent: () => events.silent(),
+      missed: () => this.#cutOverdue(),
+      back: () => events.back(),
+      givenUp: () => events.givenUp(),
+    });
+    socket.on('data', (chunk) => this.#read(chunk));
+    socket.on('error', () => this.#lose());
+    socket.once('close', () => this.#lose());
+  }
+
+  /**
+   * Rejects with SpawnerUnusable where it can't work with this configuration, with SpawnerSilent
+   * where it says nothing.
+   */
+  async greet(config: SpawnerConfig): Promise<SpawnerHello> {
+    const callOff = this.#clock.at(this.#clock.now() + HELLO_PATIENCE_MS, () =>
+      this.#greeting?.fail(new SpawnerSilent('the spawner does not answer')),
+    );
+    try {
+      const hello = await new Promise<SpawnerHello>((settle, fail) => {
+        this.#greeting = { settle, fail };
+        this.#send({ type: 'hello', protocol: PROTOCOL, config });
+      });
+      if (hello.protocol === PROTOCOL && !this.#over) this.#heartbeat.start();
+      return hello;
+    } finally {
+      callOff();
+    }
+  }
+
+  /** It has said nothing for some seconds, though it was asked. */
+  get silent(): boolean {
+    return this.#heartbeat.silent;
+  }
+
+  list(): Promise<readonly InstanceReport[]> {
+    return new Promise((settle, fail) => {
+      const request = this.#number();
+      this.#lists.set(request, { settle, fail });
+      this.#send({ type: 'list', request });
+    });
+  }
+
+  /** Resolves once the order is under way; rejects with SpawnerLost when that isn't known. */
+  start(id: string, terms: StartTerms): Promise<'under-way' | 'full'> {
+    return new Promise((settle, fail) => {
+      const request = this.#number();
+      this.#starts.set(request, { settle, fail });
+      this.#send({ type: 'start', request, id, ...terms });
+    });
+  }
+
+  /** The socket that leads to the sandbox's ports. Rejects with InstanceGone or NotJoinable. */
+  forward(id: string): Promise<string> {
+    return new Promise((settle, fail) => {
+      const request = this.#number();
+      this.#forwards.set(request, { settle, fail });
+      this.#send({ type: 'forward', request, id });
+    });
+  }
+
+  /** Rejects with InstanceGone. */
+  probe(id: string): Promise<readonly ProbeReport[]> {
+    return new Promise((settle, fail) => {
+      const request = this.#number();
+      this.#probes.set(request, { settle, fail });
+      this.#send({ type: 'probe', request, id });
+    });
+  }
+
+  kill(id: string): void {
+    this.#send({ type: 'kill', id });
+  }
+
+  /** Asks the spawner to leave the data folder; the link is lost when it does. */
+  leave(): void {
+    this.#send({ type: 'leave' });
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  exec(id: string, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
+    signal.throwIfAborted();
+    const channel = this.#number();
+    const { argv, cwd, env, stdin, timeoutMs, outputLimit, gathered = () => {} } = request;
+    return new Promise<ExecOutcome>((resolve, reject) => {
+      const cut = (why: unknown): void => {
+        end();
+        this.#send({ type: 'close', channel });
+        reject(why);
+      };
+      const abort = (): void => {
+        cut(signal.reason);
+      };
+      const dueAt = this.#clock.now() + timeoutMs;
+      const callOff = this.#clock.at(dueAt + EXEC_GRACE_MS, () => {
+        cut(new SpawnerLost('the spawner does not answer'));
+      });
+      const end = (): void => {
+        callOff();
+        signal.removeEventListener('abort', abort);
+        this.#running.delete(channel);
+      };
+      signal.addEventListener('abort', abort, { once: true });
+      this.#running.set(channel, {
+        dueAt,
+        stdout: new ByteQueue(),
+        stderr: new ByteQueue(),
+        gathered,
+        cut,
+        settle: (outcome) => {
+          end();
+          resolve(outcome);
+        },
+        fail: (error) => {
+          end();
+          reject(error);
+        },
+      });
+      this.#send({
+        type: 'exec',
+        channel,
+        id,
+        argv,
+        timeoutMs,
+        outputLimit,
+        ...(cwd === undefined ? {} : { cwd }),
+        ...(env === undefined ? {} : { env }),
+        ...(stdin === undefined ? {} : { stdin }),
+      });
+    });
+  }
+
+  attach(id: string, { argv, cols, rows }: TerminalRequest): Promise<Terminal> {
+    return new Promise((settle, fail) => {
+      const channel = this.#number();
+      this.#attaching.set(channel, { settle, fail });
+      this.#send({ type: 'attach', channel, id, argv, cols, rows });
+    });
+  }
+
+  /** For requests and channels alike, never used twice on one link. */
+  #number(): number {
+    if (this.#over) throw new SpawnerLost('the spawner is away');
+    return this.#next++;
+  }
+
+  #send(message: DaemonMessage): void {
+    if (!this.#over) this.#socket.write(encodeMessage(message));
+  }
+
+  #cutOverdue(): void {
+    const overdue = this.#clock.now() - SILENT_GRACE_MS;
+    for (const { dueAt, cut } of [...this.#running.values()])
+      if (dueAt <= overdue) cut(new SpawnerLost('the spawner does not answer'));
+  }
+
+  #read(chunk: Buffer): void {
+    this.#heartbeat.heard();
+    try {
+      for (const frame of this.#reader.feed(chunk)) this.#take(frame);
+    } catch (error) {
+      this.#log.error({ error }, 'the daemon can not follow its spawner');
+      this.#socket.destroy();
+    }
+  }
+
+  #take({ kind, channel, payload }: Frame): void {
+    if (kind === FRAME_KINDS.message)
+      return this.#hear(JSON.parse(String(payload)) as SpawnerMessage);
+    const running = this.#running.get(channel);
+    if (running) gather(running, kind, payload);
+    else this.#terminals.get(channel)?.output(payload);
+  }
+
+  #hear(message: SpawnerMessage): void {
+    switch (message.type) {
+      case 'hello':
+        return this.#greeting?.settle(message);
+      case 'unusable':
+        return this.#greeting?.fail(new SpawnerUnusable(message.reason));
+      case 'alive':
+        return;
+      case 'listed':
+        this.#lists.get(message.request)?.settle(message.instances);
+        this.#lists.delete(message.request);
+        return;
+      case 'started':
+        this.#starts.get(message.request)?.settle(message.outcome);
+        this.#starts.delete(message.request);
+        return;
+      case 'forwarded':
+        this.#forwards.get(message.request)?.settle(message.socket);
+        this.#forwards.delete(message.request);
+        return;
+      case 'probed':
+        this.#probes.get(message.request)?.settle(message.reports);
+        this.#probes.delete(message.request);
+        return;
+      case 'unreachable':
+        return this.#unreachable(message);
+      case 'fact':
+        return this.#events.fact(message.id, message.vitals);
+      case 'attached':
+        return this.#attached(message.channel);
+      case 'refused':
+        return this.#refused(message);
+      case 'exited':
+        return this.#exited(message);
+      case 'credit':
+        return this.#terminals.get(message.channel)?.granted(message.bytes);
+      case 'log':
+        return this.#log[message.level]({ ...message.fields, from: 'spawner' }, message.event);
+    }
+  }
+
+  #attached(channel: number): void {
+    const attaching = this.#attaching.get(channel);
+    this.#attaching.delete(channel);
+    if (!attaching) return;
+    const terminal = new TerminalChannel({
+      channel,
+      send: (message) => this.#send(message),
+      input: (bytes) => {
+        if (!this.#over) this.#socket.write(encodeFrame(FRAME_KINDS.input, channel, bytes));
+      },
+      released: () => this.#terminals.delete(channel),
+    });
+    this.#terminals.set(channel, terminal);
+    attaching.settle(terminal);
+  }
+
+  #unreachable({ request, gone, reason }: Extract<SpawnerMessage, { type: 'unreachable' }>): void {
+    const error = gone ? new InstanceGone(reason) : new NotJoinable(reason);
+    for (const waiting of [this.#forwards, this.#probes]) {
+      waiting.get(request)?.fail(error);
+      waiting.delete(request);
+    }
+  }
+
+  #refused({ channel, gone, reason }: Extract<SpawnerMessage, { type: 'refused' }>): void {
+    const error = gone
+      ? new InstanceGone(reason)
+      : new NotJoinable(`nothing could be run in the sandbox: ${reason}`);
+    this.#running.get(channel)?.fail(error);
+    this.#attaching.get(channel)?.fail(error);
+    this.#attaching.delete(channel);
+  }
+
+  #exited({
+    channel,
+    exitCode,
+    timedOut,
+    truncated,
+    durationMs,
+  }: Extract<SpawnerMessage, { type: 'exited' }>): void {
+    const running = this.#running.get(channel);
+    running?.settle({
+      stdout: running.stdout.takeAll(),
+      stderr: running.stderr.takeAll(),
+      exitCode,
+      timedOut,
+      truncated,
+      durationMs,
+    });
+    this.#terminals.get(channel)?.exited(exitCode);
+  }
+
+  #lose(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#heartbeat.stop();
+    this.#socket.destroy();
+    const error = new SpawnerLost('the spawner ended; what it ran for this request is lost');
+    this.#greeting?.fail(error);
+    for (const waiting of [
+      ...this.#lists.values(),
+      ...this.#starts.values(),
+      ...this.#forwards.values(),
+      ...this.#probes.values(),
+      ...this.#running.values(),
+      ...this.#attaching.values(),
+    ])
+      waiting.fail(error);
+    for (const terminal of [...this.#terminals.values()]) terminal.lost();
+    for (const map of [
+      this.#lists,
+      this.#starts,
+      this.#forwards,
+      this.#probes,
+      this.#running,
+      this.#attaching,
+      this.#terminals,
+    ])
+      map.clear();
+    this.#events.lost();
+  }
+}
+
+const gather = (
+  { stdout, stderr, gathered, cut }: Running,
+  kind: Frame['kind'],
+  payload: Buffer,
+): void => {
+  try {
+    gathered(payload);
+  } catch (error) {
+    return cut(error);
+  }
+  (kind === FRAME_KINDS.errors ? stderr : stdout).push(payload);
+};

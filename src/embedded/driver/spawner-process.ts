@@ -1,0 +1,215 @@
+import { spawn } from 'node:child_process';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+} from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readProcessStat } from '../spawner/sandbox/process-identity.ts';
+import { pathsOf, type SpawnerConfig, type SpawnerPaths } from '../spawner/protocol.ts';
+
+export interface SpawnerProcessOptions {
+  /** Absolute. */
+  readonly dataDir: string;
+  /**
+   * Program and arguments that run src/embedded/spawner/main; the data folder is added. Paths
+   * absolute.
+   */
+  readonly command: readonly string[];
+}
+
+/** Something that sandboxes need is missing; the message says what to install. */
+export class SpawnerUnusable extends Error {
+  override readonly name: string = 'SpawnerUnusable';
+}
+
+/** It took the connection, and says nothing. */
+export class SpawnerSilent extends SpawnerUnusable {
+  override readonly name = 'SpawnerSilent';
+}
+
+/** `flock`'s answer when another process has the lock. */
+const TAKEN = 75;
+const READY = 'ready';
+const CONNECT_PATIENCE_MS = 10_000;
+const RETRY_MS = 20;
+const COMPLAINT_LIMIT = 4_096;
+
+/**
+ * Throws SpawnerUnusable where the launcher isn't there, or bubblewrap, unless nothing is to be
+ * isolated.
+ */
+export const checkPrograms = ({
+  bwrapPath,
+  launcherPath,
+  isolation,
+}: Pick<SpawnerConfig, 'bwrapPath' | 'launcherPath' | 'isolation'>): void => {
+  if (isolation !== 'none' && !isExecutable(bwrapPath))
+    throw new SpawnerUnusable(
+      `bubblewrap is not at ${bwrapPath}: install it (apt-get install bubblewrap), or for a trial without isolation set isolation to none`,
+    );
+  if (!isExecutable(launcherPath))
+    throw new SpawnerUnusable(
+      `the launcher is not at ${launcherPath}: build it with native/build, which needs a C compiler (apt-get install gcc libc6-dev)`,
+    );
+};
+
+/**
+ * A connection to the data folder's spawner, which is started where none lives. Rejects within
+ * about ten seconds.
+ */
+export const connectSpawner = async (options: SpawnerProcessOptions): Promise<Socket> => {
+  const paths = pathsOf(options.dataDir);
+  const deadline = performance.now() + CONNECT_PATIENCE_MS;
+  for (;;) {
+    if (paths.socketFolder !== options.dataDir) requireOurs(paths.socketFolder);
+    const socket = await tryConnect(paths.socket);
+    if (socket) return socket;
+    if (performance.now() > deadline)
+      throw new SpawnerUnusable(`another spawner holds ${paths.lock} and does not answer`);
+    const started = await startSpawner(options, paths);
+    // Another one is coming up or going down: it answers or lets go of the lock soon.
+    if (!started) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  }
+};
+
+/**
+ * Ends the data folder's spawner, if one lives, whatever it does. Its sandboxes stay; the next one
+ * finds them.
+ */
+export const killSpawner = (dataDir: string): void => {
+  const pid = holderOf(pathsOf(dataDir).lock);
+  if (pid === undefined) return;
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if (!isGone(error)) throw error;
+  }
+};
+
+const isGone = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'ESRCH';
+
+/** The data folder's spawner was stopped by a signal, and does nothing until it is continued. */
+export const spawnerStandsStill = (dataDir: string): boolean => {
+  const pid = holderOf(pathsOf(dataDir).lock);
+  return pid !== undefined && readProcessStat(pid)?.state === 'T';
+};
+
+/** The process that took the lock and has it open still. */
+const holderOf = (lock: string): number | undefined => {
+  const inode = String(statSync(lock, { throwIfNoEntry: false })?.ino);
+  for (const line of readFileSync('/proc/locks', 'utf8').split('\n')) {
+    const [, kind, , , pid, file] = line.trim().split(/\s+/);
+    if (kind === 'FLOCK' && file?.split(':')[2] === inode && hasOpen(Number(pid), lock))
+      return Number(pid);
+  }
+  return undefined;
+};
+
+const hasOpen = (pid: number, path: string): boolean => {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).some(
+      (fd) => readlinkSync(`/proc/${pid}/fd/${fd}`) === path,
+    );
+  } catch {
+    return false;
+  }
+};
+
+/** A folder in the temporary one: whoever made it first could answer in the spawner's name. */
+const requireOurs = (folder: string): void => {
+  const found = lstatSync(folder, { throwIfNoEntry: false });
+  if (
+    !found ||
+    (found.isDirectory() && found.uid === process.getuid?.() && (found.mode & 0o022) === 0)
+  )
+    return;
+  throw new SpawnerUnusable(
+    `${folder} belongs to somebody else: remove it, or choose a data folder with a shorter path`,
+  );
+};
+
+const tryConnect = (path: string): Promise<Socket | undefined> =>
+  new Promise((resolve, reject) => {
+    const socket = connect(path);
+    socket.once('connect', () => {
+      socket.removeAllListeners('error');
+      resolve(socket);
+    });
+    socket.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' || error.code === 'ECONNREFUSED') resolve(undefined);
+      else
+        reject(
+          new SpawnerUnusable(`the spawner can not be reached at ${path}: ${error.message}`, {
+            cause: error,
+          }),
+        );
+    });
+  });
+
+/**
+ * Starts one, apart from this process. The lock is taken by `flock`, which then becomes the
+ * spawner: the kernel holds it for as long as that lives, so none is ever left behind. Answers
+ * false where another has it.
+ */
+const startSpawner = async (
+  { command, dataDir }: SpawnerProcessOptions,
+  paths: SpawnerPaths,
+): Promise<boolean> => {
+  const complaints = join(dataDir, 'spawner.err');
+  const errors = openSync(complaints, 'w', 0o600);
+  const child = spawn(
+    'flock',
+    [
+      '--nonblock',
+      '--conflict-exit-code',
+      String(TAKEN),
+      '--no-fork',
+      paths.lock,
+      ...command,
+      dataDir,
+    ],
+    {
+      detached: true,
+      stdio: ['ignore', 'pipe', errors],
+      env: { PATH: '/usr/local/bin:/usr/bin:/bin', TMPDIR: tmpdir() },
+      cwd: '/',
+    },
+  );
+  closeSync(errors);
+  const outcome = await new Promise<number | string>((resolve) => {
+    const timer = setTimeout(() => resolve('it takes too long'), CONNECT_PATIENCE_MS);
+    const settle = (value: number | string): void => {
+      clearTimeout(timer);
+      resolve(value);
+    };
+    child.stdout?.once('data', () => settle(READY));
+    child.once('error', (error) => settle(error.message));
+    child.once('exit', (code, signal) => settle(code ?? `ended by ${signal}`));
+  });
+  child.stdout?.destroy();
+  child.unref();
+  if (outcome === READY) return true;
+  if (outcome === TAKEN) return false;
+  throw new SpawnerUnusable(
+    `the spawner did not start: ${readFileSync(complaints, 'utf8').slice(0, COMPLAINT_LIMIT).trim() || outcome}`,
+  );
+};
+
+const isExecutable = (path: string): boolean => {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+};

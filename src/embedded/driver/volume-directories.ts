@@ -1,0 +1,57 @@
+import { statfs } from 'node:fs/promises';
+import type { Volume, Volumes } from '../../contracts/volumes.ts';
+import type { VolumeDirectory } from '../../model/templates/volume-directory.ts';
+
+/**
+ * Directories that the configuration names, as volumes. One that is not there is not listed, and
+ * can't be mounted.
+ */
+export class VolumeDirectories implements Volumes {
+  readonly #byNamespace = new Map<string, Map<string, string>>();
+
+  constructor(directories: readonly VolumeDirectory[]) {
+    for (const { namespace, claimName, path } of directories) {
+      const own = this.#byNamespace.get(namespace) ?? new Map<string, string>();
+      this.#byNamespace.set(namespace, own.set(claimName, path));
+    }
+  }
+
+  get provided(): boolean {
+    return this.#byNamespace.size > 0;
+  }
+
+  async list(namespace: string): Promise<readonly Volume[]> {
+    const own = [...(this.#byNamespace.get(namespace) ?? [])].sort(([a], [b]) => (a < b ? -1 : 1));
+    const volumes = await Promise.all(
+      own.map(async ([claimName, path]) => {
+        const capacity = await capacityOf(path);
+        return capacity === undefined ? [] : [volumeOf(claimName, capacity)];
+      }),
+    );
+    return volumes.flat();
+  }
+
+  /** Where the claim's files are; undefined where the namespace has no such claim. */
+  directoryOf(namespace: string, claimName: string): string | undefined {
+    return this.#byNamespace.get(namespace)?.get(claimName);
+  }
+}
+
+const volumeOf = (claimName: string, capacity: string): Volume => ({
+  claimName,
+  displayName: claimName,
+  capacity,
+  accessModes: ['ReadWriteMany'],
+  storageClass: 'directory',
+  phase: 'Bound',
+});
+
+/** Of the file system that the directory is on; undefined where there is no such directory. */
+const capacityOf = async (path: string): Promise<string | undefined> => {
+  try {
+    const { bsize, blocks } = await statfs(`${path}/.`); // a file has no `.`
+    return `${Math.floor((bsize * blocks) / 2 ** 20)}Mi`;
+  } catch {
+    return undefined;
+  }
+};

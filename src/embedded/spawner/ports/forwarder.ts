@@ -1,0 +1,93 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { JoinPlace } from '../sandbox/instance.ts';
+import { forwardOrder } from '../orders.ts';
+
+const READY = 'ready\n';
+const READY_WITHIN_MS = 5_000;
+const COMPLAINT_LIMIT = 1_024;
+
+export interface ForwarderTerms {
+  readonly launcherPath: string;
+  readonly place: JoinPlace;
+  /** Where its socket is to be; the folder is ours alone. */
+  readonly folder: string;
+  readonly name: string;
+}
+
+/**
+ * A `launcher forward`: a Unix socket that leads to the ports of one sandbox (native/README.md has
+ * what is said on it). It ends with the sandbox, and with this process.
+ */
+export class Forwarder {
+  readonly socket: string;
+  /** Resolves once the socket takes connections; rejects where it never does. */
+  readonly ready: Promise<void>;
+  /** Settles when it is gone, its socket too. */
+  readonly ended: Promise<void>;
+  readonly #child: ChildProcess;
+
+  /** Throws where it can't be started. */
+  constructor({ launcherPath, place, folder, name }: ForwarderTerms) {
+    this.socket = join(folder, name);
+    const child = spawn(launcherPath, ['forward'], {
+      stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
+      env: {},
+      cwd: '/',
+    });
+    this.#child = child;
+    if (child.stdio === undefined) {
+      child.on('error', () => {}); // told here, and again by an event
+      throw new Error('no process can be started: too many descriptors are open');
+    }
+    this.ended = new Promise((resolve) => {
+      child.once('close', () => {
+        rmSync(this.socket, { force: true });
+        resolve();
+      });
+    });
+    this.ready = readiness(child);
+    this.ready.catch(() => this.close());
+    child.stdin?.on('error', () => {});
+    const order = child.stdio[3];
+    if (order && 'end' in order)
+      order
+        .on('error', () => {})
+        .end(
+          forwardOrder({
+            init: place.init,
+            bare: place.bare,
+            cgroups: place.cgroups,
+            folder,
+            name,
+          }),
+        );
+  }
+
+  close(): void {
+    this.#child.kill('SIGKILL');
+  }
+}
+
+const readiness = (child: ChildProcess): Promise<void> =>
+  new Promise((resolve, reject) => {
+    let told = '';
+    let complaint = '';
+    const fail = (reason: string): void => {
+      clearTimeout(timer);
+      reject(new Error(`the sandbox's ports can not be reached: ${complaint.trim() || reason}`));
+    };
+    const timer = setTimeout(() => fail('it takes too long'), READY_WITHIN_MS);
+    child.stdout?.on('data', (bytes: Buffer) => {
+      if (told.length < READY.length) told += String(bytes);
+      if (!told.startsWith(READY)) return;
+      clearTimeout(timer);
+      resolve();
+    });
+    child.stderr?.on('data', (bytes: Buffer) => {
+      if (complaint.length < COMPLAINT_LIMIT) complaint += String(bytes);
+    });
+    child.once('error', (error) => fail(error.message));
+    child.once('close', (code, signal) => fail(`the launcher ended with ${code ?? signal}`));
+  });

@@ -1,0 +1,112 @@
+import { connect, type Socket } from 'node:net';
+import type { PortTraits, Taker } from '../../../contracts/sandbox-driver.ts';
+
+/** A connection to a forwarder, which is told a port and then leads to it. */
+export type PortSocket = Socket &
+  PortTraits & {
+    /**
+     * Says the port, once. What is written behind it waits in the forwarder until the port has
+     * taken the connection; where it does not, the stream fails with the reason, or the signal's.
+     */
+    readonly choose: (port: number, signal: AbortSignal) => void;
+  };
+
+export type Failure = (why: string) => Error;
+
+/**
+ * Of the forwarder's answers (native/README.md) those that tell more than that there is no
+ * connection.
+ */
+const REASONS: Readonly<Record<number, string>> = {
+  11: 'too many connections to the sandbox are open',
+  13: "the port is held by a process that is not the sandbox's",
+  110: 'it does not answer',
+  111: 'nothing listens on it',
+};
+
+/**
+ * All connections read into it and copy out at once: memory for each read would be work for the
+ * garbage collector with each.
+ */
+const SHARED = Buffer.allocUnsafeSlow(64 * 1024);
+const DIVERTED_BYTES = 256 * 1024;
+
+/**
+ * Not yet connected to the forwarder. Nobody has to listen for its failures, of which `failure`
+ * makes errors.
+ */
+export const portSocket = (path: string, failure: Failure): PortSocket => {
+  let memory = SHARED;
+  let taker: Taker | undefined;
+  let answered: ((code: number) => void) | undefined;
+  let settle:
+    | { readonly resolve: () => void; readonly reject: (reason: unknown) => void }
+    | undefined;
+  const taken = new Promise<void>((resolve, reject) => {
+    settle = { resolve, reject };
+  });
+  taken.catch(() => {});
+
+  /** False stops the reading, until somebody reads on. */
+  const pass = (bytes: Buffer): boolean => {
+    let done: boolean | undefined;
+    const took =
+      memory !== SHARED &&
+      bytes.buffer === memory.buffer &&
+      taker?.(bytes, () => {
+        if (done === false) socket.resume();
+        done = true;
+      });
+    if (took !== true) return socket.push(Buffer.from(bytes));
+    done ??= false;
+    return done;
+  };
+  const callback = (count: number, read: Uint8Array): boolean => {
+    let bytes = Buffer.from(read.buffer, read.byteOffset, count);
+    if (answered) {
+      const code = bytes.readUInt8(0);
+      answered(code);
+      if (code !== 0) return false;
+      bytes = bytes.subarray(1);
+    }
+    return bytes.length === 0 || pass(bytes);
+  };
+  const socket: Socket = connect({ path, onread: { buffer: () => memory, callback } }).on(
+    'error',
+    () => {},
+  );
+
+  const choose: PortSocket['choose'] = (port, signal) => {
+    const end = (): void => {
+      answered = undefined;
+      signal.removeEventListener('abort', abort);
+      socket.off('end', closed).off('close', closed);
+    };
+    const fail = (error: Error): void => {
+      end();
+      settle?.reject(error);
+      socket.destroy(error);
+    };
+    const abort = (): void =>
+      fail(signal.reason instanceof Error ? signal.reason : new Error(String(signal.reason)));
+    const closed = (): void => fail(failure(`port ${port}: the sandbox ended, or its way out did`));
+    answered = (code) => {
+      if (code !== 0)
+        return fail(failure(`port ${port}: ${REASONS[code] ?? `it can not be reached (${code})`}`));
+      end();
+      settle?.resolve();
+    };
+    if (signal.aborted) return abort();
+    signal.addEventListener('abort', abort, { once: true });
+    socket.once('end', closed).once('close', closed);
+    // In one piece with what is written at once.
+    socket.cork();
+    socket.write(Buffer.from([port >> 8, port & 0xff]));
+    setImmediate(() => socket.uncork());
+  };
+  const divert: PortSocket['divert'] = (take) => {
+    taker = take;
+    memory = Buffer.allocUnsafeSlow(DIVERTED_BYTES);
+  };
+  return Object.assign(socket, { taken, choose, divert });
+};

@@ -1,0 +1,167 @@
+import type { Socket } from 'node:net';
+import { FairSlots } from '../../../lib/fair-slots.ts';
+import type { ProbeAction, ReadinessProbe } from '../../../model/pools/readiness-probe.ts';
+import { Execution } from '../execution.ts';
+import type { Forwarders } from '../ports/forwarders.ts';
+import type { JoinPlace } from '../sandbox/instance.ts';
+import type { Joiners } from '../joiners.ts';
+import { dialPort } from '../ports/port-dialling.ts';
+
+/** Probes that run at once, of all tenants and of one; the others wait for their turn. */
+const AT_ONCE = 32;
+const AT_ONCE_OF_TENANT = 8;
+/** Each instance waits with each of its probes at most. */
+const MOST_WAITING = 65_536;
+const MOST_WAITING_OF_TENANT = 16_384;
+/** No probe holds a turn for longer, whatever its template says. */
+const LONGEST_MS = 30_000;
+/** Of what a command says when it fails. */
+const SAID_BYTES = 200;
+
+export interface ProbeRunnerDeps {
+  readonly forwarders: Forwarders;
+  readonly joiners: Joiners;
+  readonly placeOf: (id: string) => JoinPlace | undefined;
+}
+
+/**
+ * Runs readiness probes where their sandboxes are: commands inside, connections to the sandbox's
+ * own loopback and nowhere else.
+ */
+export class ProbeRunner {
+  readonly #deps: ProbeRunnerDeps;
+  readonly #turns = new FairSlots({
+    most: () => AT_ONCE,
+    mostOfTenant: () => AT_ONCE_OF_TENANT,
+    mostWaiting: MOST_WAITING,
+    mostWaitingOfTenant: MOST_WAITING_OF_TENANT,
+  });
+
+  constructor(deps: ProbeRunnerDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Undefined where it passes, else why it does not. Never rejects; its timeout counts from its
+   * turn.
+   */
+  async run(id: string, tenant: string, probe: ReadinessProbe): Promise<string | undefined> {
+    const turn = await this.#turn(tenant);
+    if (!turn) return 'too many probes wait for their turn';
+    const { action } = probe;
+    const timeoutMs = Math.min(probe.timeoutMs, LONGEST_MS);
+    try {
+      return action.kind === 'exec'
+        ? await this.#exec(id, action.argv, timeoutMs)
+        : await this.#reach(id, action, timeoutMs);
+    } catch (error) {
+      return error instanceof Error && error.name === 'TimeoutError'
+        ? tooLong(timeoutMs)
+        : error instanceof Error
+          ? error.message
+          : String(error);
+    } finally {
+      turn.release();
+    }
+  }
+
+  /** Undefined where too many wait. */
+  async #turn(tenant: string): Promise<{ readonly release: () => void } | undefined> {
+    return await new Promise((resolve) => {
+      if (!this.#turns.request(tenant, (release) => resolve({ release }))) resolve(undefined);
+    });
+  }
+
+  #exec(id: string, argv: readonly string[], timeoutMs: number): Promise<string | undefined> {
+    const place = this.#deps.placeOf(id);
+    if (!place) return Promise.resolve(NOT_RUNNING);
+    return new Promise((resolve) => {
+      let said = '';
+      // Throws where no process can be started.
+      new Execution(
+        this.#deps.joiners,
+        place,
+        { argv, timeoutMs, outputLimit: SAID_BYTES },
+        {
+          output: (_kind, bytes) => {
+            said = (said + String(bytes)).slice(0, SAID_BYTES);
+            return true;
+          },
+          exited: ({ exitCode, timedOut }) =>
+            resolve(
+              timedOut
+                ? tooLong(timeoutMs)
+                : exitCode === 0
+                  ? undefined
+                  : `${argv[0] ?? ''} ended with ${exitCode}${said.trim() === '' ? '' : `: ${said.trim()}`}`,
+            ),
+          failed: resolve,
+        },
+      );
+    });
+  }
+
+  async #reach(
+    id: string,
+    action: Exclude<ProbeAction, { kind: 'exec' }>,
+    timeoutMs: number,
+  ): Promise<string | undefined> {
+    const signal = AbortSignal.timeout(timeoutMs);
+    const path = await this.#deps.forwarders.socketOf(id);
+    const socket = await dialPort(path, action.port, signal);
+    if (!socket) return NOT_RUNNING;
+    if (action.kind === 'http') return await get(socket, action, signal);
+    socket.destroy();
+    return undefined;
+  }
+}
+
+const NOT_RUNNING = 'it is not running';
+const tooLong = (timeoutMs: number): string => `it took longer than ${timeoutMs / 1_000} s`;
+
+const MAX_HEADER_BYTES = 16_384;
+
+/** Passes with a status from 200 to 399; of the answer nothing else is looked at. */
+const get = async (
+  socket: Socket,
+  { port, path, secure, headers }: Extract<ProbeAction, { kind: 'http' }>,
+  signal: AbortSignal,
+): Promise<string | undefined> => {
+  // Loaded once somebody probes so: a spawner without such probes does not pay for it.
+  const [{ request }, { connect }] = await Promise.all([import('node:http'), import('node:tls')]);
+  const stream = secure
+    ? connect({ socket, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] })
+    : socket;
+  try {
+    const status = await new Promise<number>((resolve, reject) => {
+      const abort = (): void => reject(signal.reason);
+      if (signal.aborted) return abort();
+      signal.addEventListener('abort', abort, { once: true });
+      const given = {
+        Host: `localhost:${port}`,
+        'User-Agent': 'sandpool-probe',
+        Accept: '*/*',
+        Connection: 'close',
+        ...Object.fromEntries(headers),
+      };
+      const asked = request({
+        createConnection: () => stream,
+        path,
+        headers: given,
+        maxHeaderSize: MAX_HEADER_BYTES,
+      });
+      asked
+        .on('error', reject)
+        .once('response', (answer) => resolve(answer.statusCode ?? 0))
+        .end();
+    });
+    return status >= 200 && status < 400 ? undefined : `GET ${path} answered ${status}`;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && typeof error.code === 'string')
+      return `GET ${path} got no answer (${error.code})`;
+    throw error;
+  } finally {
+    stream.on('error', () => {}).destroy();
+    socket.on('error', () => {}).destroy();
+  }
+};

@@ -1,0 +1,109 @@
+import { spawn } from 'node:child_process';
+import { startOrder } from '../orders.ts';
+import {
+  bwrapOptions,
+  environmentOf,
+  HOME,
+  writableMounts,
+  type Rootfs,
+} from '../sandbox/rootfs.ts';
+
+const PATIENCE_MS = 10_000;
+const COMPLAINT_LIMIT = 2_048;
+const MEMORY_BYTES = 16 << 20;
+
+interface ProbeTerms {
+  readonly bwrapPath: string;
+  readonly uid: number | undefined;
+  readonly bare: boolean;
+}
+
+/**
+ * What sandboxes can be made from here: where nothing may be mounted beside bubblewrap, they do
+ * without. Throws the reason where there can be none.
+ */
+export const probed = async (rootfs: Rootfs, terms: ProbeTerms): Promise<Rootfs> => {
+  const { writable, ...plain } = rootfs;
+  if (
+    writable !== undefined &&
+    (await probe({ ...terms, rootfs }).then(
+      () => true,
+      () => false,
+    ))
+  )
+    return rootfs;
+  await probe({ ...terms, rootfs: plain });
+  return plain;
+};
+
+/**
+ * Runs `true` in a sandbox, so that a machine that can't make one is told before anybody waits for
+ * it. Throws the reason.
+ */
+const probe = async (terms: ProbeTerms & { readonly rootfs: Rootfs }): Promise<void> => {
+  const container = {
+    name: 'probe',
+    image: 'host',
+    argv: ['true'],
+    env: {},
+    workingDir: HOME,
+    cpuCores: 1,
+    memoryBytes: MEMORY_BYTES,
+    ports: {},
+  };
+  const definition = {
+    containers: [container],
+    network: 'none' as const,
+    startupTimeoutMs: 0,
+    idleTimeoutMs: 0,
+    maxLifetimeMs: 0,
+    cpu: '',
+    memory: '',
+  };
+  const child = spawn(terms.rootfs.launcher, ['start'], {
+    stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
+    env: {},
+    cwd: '/',
+  });
+  const order = child.stdio[3];
+  if (order && 'end' in order) {
+    order
+      .on('error', () => {})
+      .end(
+        startOrder({
+          bwrap: terms.bwrapPath,
+          uid: terms.uid,
+          cgroups: [],
+          rlimits: [],
+          options: bwrapOptions(definition, container, terms.rootfs),
+          tmpfs: writableMounts(container, terms.rootfs, terms.uid),
+          argv: container.argv,
+          bare: terms.bare ? { cwd: '/', env: environmentOf() } : undefined,
+        }),
+      );
+  }
+  for (const pipe of child.stdio.slice(4))
+    if (pipe && 'resume' in pipe) pipe.on('error', () => {}).resume();
+  let complaint = '';
+  child.stderr?.on('data', (bytes: Buffer) => {
+    if (complaint.length < COMPLAINT_LIMIT) complaint += String(bytes);
+  });
+  const outcome = await new Promise<number | string>((resolve) => {
+    const timer = setTimeout(() => {
+      child.kill('SIGKILL');
+      resolve('it takes too long');
+    }, PATIENCE_MS);
+    child.once('error', (error) => {
+      clearTimeout(timer);
+      resolve(error.message);
+    });
+    child.once('close', (code, signal) => {
+      clearTimeout(timer);
+      resolve(code ?? String(signal));
+    });
+  });
+  if (outcome !== 0)
+    throw new Error(
+      `no sandbox can be started on this machine: ${complaint.trim() || `${terms.bare ? 'the launcher' : 'bubblewrap'} ended with ${outcome}`}`,
+    );
+};

@@ -1,0 +1,259 @@
+import type { ReadinessProbe } from '../../../model/pools/readiness-probe.ts';
+import type { Vitals } from '../../../model/sandbox.ts';
+import type { InstanceDefinition } from '../../../model/templates/template.ts';
+
+/** A probe of the container, or of one of its endpoints. */
+export interface NamedProbe {
+  readonly endpoint?: string;
+  readonly probe: ReadinessProbe;
+}
+
+/** What one run of a probe showed. */
+export interface ProbeReport {
+  readonly endpoint?: string;
+  /** Why it failed; absent where it passed. */
+  readonly failure?: string;
+}
+
+export interface ReadinessDeps {
+  /** Undefined where it passes, else why it does not. Never rejects. */
+  readonly run: (id: string, tenant: string, probe: ReadinessProbe) => Promise<string | undefined>;
+  readonly report: (id: string, vitals: Vitals) => void;
+  /** It is ready for the first time; to be remembered for the next spawner. */
+  readonly noteReady: (id: string) => void;
+  /** Answers how to call it off. */
+  readonly later: (milliseconds: number, act: () => void) => () => void;
+  /** 0 to 1. */
+  readonly random: () => number;
+}
+
+/** Of those that are not ready yet, so that they need not wait for a whole period. */
+const FIRST_PAUSE_MS = 50;
+/**
+ * Periods differ by so much, so that instances that were started together are not probed together.
+ */
+const JITTER = 0.1;
+const REASON_LIMIT = 300;
+
+/** Undefined where there are none. */
+export const probesOf = ({
+  containers,
+  endpoints = {},
+}: InstanceDefinition): readonly NamedProbe[] | undefined => {
+  const ofContainers = containers.flatMap(({ readinessProbe }) =>
+    readinessProbe ? [{ probe: readinessProbe }] : [],
+  );
+  const ofEndpoints = Object.entries(endpoints).flatMap(([endpoint, { readinessProbe }]) =>
+    readinessProbe ? [{ endpoint, probe: readinessProbe }] : [],
+  );
+  const probes = [...ofContainers, ...ofEndpoints];
+  return probes.length > 0 ? probes : undefined;
+};
+
+/**
+ * What instances are said to be, where their templates have probes: starting until all pass, then
+ * available, unavailable while one fails. Told on change alone. Instances without probes pass
+ * through untouched.
+ */
+export class Readiness {
+  readonly #deps: ReadinessDeps;
+  readonly #probed = new Map<string, ProbedInstance>();
+
+  constructor(deps: ReadinessDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * To be called before it starts, or where a former spawner left it; its probes run once it is
+   * said to be available.
+   */
+  expect(id: string, { tenant, probes, wasReady = false }: Expected): void {
+    this.#probed.set(
+      id,
+      new ProbedInstance(id, probes, {
+        ...this.#deps,
+        run: (probe) => this.#deps.run(id, tenant, probe),
+        wasReady,
+      }),
+    );
+  }
+
+  /** What happened to the instance's process. */
+  take(id: string, vitals: Vitals): void {
+    const probed = this.#probed.get(id);
+    if (vitals.kind === 'available' && probed) return probed.begin(vitals.startedAt);
+    if (vitals.kind === 'gone') this.#forget(id);
+    this.#deps.report(id, vitals);
+  }
+
+  /** Undefined where it has no probes, or its process does not run yet. */
+  vitalsOf(id: string): Vitals | undefined {
+    return this.#probed.get(id)?.vitals;
+  }
+
+  /**
+   * Runs all of its probes once, now; empty where it has none. Who asks meanwhile gets the same.
+   */
+  async check(id: string): Promise<readonly ProbeReport[]> {
+    return await (this.#probed.get(id)?.check() ?? []);
+  }
+
+  stop(): void {
+    for (const id of [...this.#probed.keys()]) this.#forget(id);
+  }
+
+  #forget(id: string): void {
+    this.#probed.get(id)?.end();
+    this.#probed.delete(id);
+  }
+}
+
+/** What is probed; `wasReady`: its probes have passed before, under another spawner. */
+export interface Expected {
+  readonly tenant: string;
+  readonly probes: readonly NamedProbe[];
+  readonly wasReady?: boolean;
+}
+
+interface ProbedDeps extends Omit<ReadinessDeps, 'run'> {
+  readonly run: (probe: ReadinessProbe) => Promise<string | undefined>;
+  readonly wasReady: boolean;
+}
+
+interface Tally {
+  readonly named: NamedProbe;
+  ready: boolean;
+  passes: number;
+  failures: number;
+  pauseMs: number;
+  failure: string | undefined;
+  callOff: () => void;
+}
+
+class ProbedInstance {
+  readonly #id: string;
+  readonly #deps: ProbedDeps;
+  readonly #tallies: readonly Tally[];
+  #startedAt: number | undefined;
+  #everReady: boolean;
+  #said: Vitals | undefined;
+  #over = false;
+  #checking: Promise<readonly ProbeReport[]> | undefined;
+
+  constructor(id: string, probes: readonly NamedProbe[], deps: ProbedDeps) {
+    this.#id = id;
+    this.#deps = deps;
+    this.#everReady = deps.wasReady;
+    this.#tallies = probes.map((named) => ({
+      named,
+      ready: false,
+      passes: 0,
+      failures: 0,
+      pauseMs: FIRST_PAUSE_MS,
+      failure: undefined,
+      callOff: () => {},
+    }));
+  }
+
+  get vitals(): Vitals | undefined {
+    if (this.#startedAt === undefined) return undefined;
+    const waiting = this.#tallies.find(({ ready }) => !ready);
+    if (!waiting) return { kind: 'available', startedAt: this.#startedAt };
+    const reason =
+      waiting.failure === undefined
+        ? undefined
+        : `${nameOf(waiting.named)}: ${waiting.failure}`.slice(0, REASON_LIMIT);
+    if (this.#everReady)
+      return {
+        kind: 'unavailable',
+        startedAt: this.#startedAt,
+        reason: reason ?? 'its probes have not passed again yet',
+      };
+    return { kind: 'starting', ...(reason === undefined ? {} : { reason }) };
+  }
+
+  begin(startedAt: number): void {
+    if (this.#startedAt !== undefined || this.#over) return;
+    this.#startedAt = startedAt;
+    this.#said = this.vitals;
+    for (const tally of this.#tallies)
+      tally.callOff = this.#deps.later(
+        tally.named.probe.initialDelayMs,
+        () => void this.#probe(tally),
+      );
+  }
+
+  end(): void {
+    this.#over = true;
+    for (const { callOff } of this.#tallies) callOff();
+  }
+
+  check(): Promise<readonly ProbeReport[]> {
+    this.#checking ??= Promise.all(
+      this.#tallies.map(async ({ named: { endpoint, probe } }): Promise<ProbeReport> => {
+        const failure = await this.#deps.run(probe);
+        return {
+          ...(endpoint === undefined ? {} : { endpoint }),
+          ...(failure === undefined ? {} : { failure }),
+        };
+      }),
+    ).finally(() => {
+      this.#checking = undefined;
+    });
+    return this.#checking;
+  }
+
+  async #probe(tally: Tally): Promise<void> {
+    const failure = await this.#deps.run(tally.named.probe);
+    if (this.#over) return;
+    count(tally, failure);
+    this.#tell();
+    tally.callOff = this.#deps.later(this.#pauseOf(tally), () => void this.#probe(tally));
+  }
+
+  #pauseOf(tally: Tally): number {
+    const { periodMs } = tally.named.probe;
+    if (tally.ready && tally.failures === 0)
+      return periodMs * (1 - JITTER + 2 * JITTER * this.#deps.random());
+    const pause = Math.min(tally.pauseMs, periodMs);
+    tally.pauseMs *= 2;
+    // One that was ready keeps its period until it counts as failed: so long may it fail.
+    return tally.ready ? periodMs : pause;
+  }
+
+  #tell(): void {
+    const vitals = this.vitals;
+    if (
+      !vitals ||
+      (vitals.kind === this.#said?.kind &&
+        (vitals.kind !== 'starting' ||
+          this.#said.kind !== 'starting' ||
+          vitals.reason === this.#said.reason))
+    )
+      return;
+    this.#said = vitals;
+    if (vitals.kind === 'available' && !this.#everReady) {
+      this.#everReady = true;
+      this.#deps.noteReady(this.#id);
+    }
+    this.#deps.report(this.#id, vitals);
+  }
+}
+
+const count = (tally: Tally, failure: string | undefined): void => {
+  const { successThreshold, failureThreshold } = tally.named.probe;
+  tally.passes = failure === undefined ? tally.passes + 1 : 0;
+  tally.failures = failure === undefined ? 0 : tally.failures + 1;
+  if (failure !== undefined) tally.failure = failure;
+  if (!tally.ready && tally.passes >= successThreshold) {
+    tally.ready = true;
+    tally.failure = undefined;
+  }
+  if (tally.ready && tally.failures >= failureThreshold) {
+    tally.ready = false;
+    tally.pauseMs = FIRST_PAUSE_MS;
+  }
+};
+
+const nameOf = ({ endpoint }: NamedProbe): string =>
+  endpoint === undefined ? 'readinessProbe' : `readinessProbe of endpoint ${endpoint}`;

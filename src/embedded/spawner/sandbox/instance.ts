@@ -1,0 +1,399 @@
+import type { Vitals } from '../../../model/sandbox.ts';
+import { hostPath, processesOfBare, removeHome, type Bare, type BareHomes } from './bare-homes.ts';
+import { forbidForks, limitCpu, processesIn, removeCgroups, type Cgroups } from './cgroups.ts';
+import type { HostUids } from './host-uids.ts';
+import { Launch } from './launch.ts';
+import type { InstanceNote, Notes, RunningNote } from './notes.ts';
+import { childrenOf, isAlive, readProcessStat, type ProcessIdentity } from './process-identity.ts';
+import type { InsideIds, StartTerms } from '../protocol.ts';
+import { probesOf } from '../probes/readiness.ts';
+import { environmentOf, rootfsOf, type Rootfs } from './rootfs.ts';
+import type { SpawnerLog } from '../spawner-log.ts';
+import type { Watcher } from '../watcher.ts';
+
+/** What instances share. */
+export interface InstanceDeps {
+  readonly bootId: string;
+  readonly bwrapPath: string;
+  readonly pidsMax: number;
+  readonly rootfs: Rootfs;
+  readonly cgroups: Cgroups;
+  /** Absent where the spawner isn't root: then sandboxes have its own uid. */
+  readonly uids: HostUids | undefined;
+  /** New ones run without isolation. */
+  readonly bare: boolean;
+  readonly homes: BareHomes;
+  /** Where an instance's launcher makes the fifo for its output. */
+  readonly outputOf: (id: string, tenant: string) => string;
+  readonly notes: Notes;
+  readonly watcher: Watcher;
+  readonly log: SpawnerLog;
+  readonly now: () => number;
+  readonly report: (id: string, vitals: Vitals) => void;
+}
+
+/** Where a command joins. */
+export interface JoinPlace {
+  readonly init: ProcessIdentity;
+  /** Absent: as ever. */
+  readonly user: InsideIds | undefined;
+  readonly cgroups: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly workingDir: string;
+  readonly bare: Bare | undefined;
+}
+
+/**
+ * How long a start may take before it counts as failed; the daemon's own deadline is usually
+ * shorter.
+ */
+const START_DEADLINE_MS = 120_000;
+/**
+ * What a sandbox may use until its main process is there: a start holds a turn that others wait
+ * for, and its own limit may be a hundredth of this.
+ */
+const START_CORES = 1;
+/** From the namespace's end to the outer bubblewrap's, which only has to pass on the exit code. */
+const OUTER_PATIENCE_MS = 1_000;
+const MAX_RECLAIM_PAUSE_MS = 1_000;
+
+/**
+ * One sandbox, from its launcher to the moment when nothing of it runs and what it held is given
+ * back. Its namespace's init is what ends it: with it the kernel ends all inside.
+ */
+export class Instance {
+  readonly id: string;
+  /** Settles once it runs or is gone. */
+  readonly settled: Promise<void>;
+  /** Settles once nothing is left of it. */
+  readonly reclaimed: Promise<void>;
+
+  readonly #deps: InstanceDeps;
+  readonly #held: { uid: number | undefined; cgroups: readonly string[]; bare: Bare | undefined } =
+    { uid: undefined, cgroups: [], bare: undefined };
+  #vitals: Vitals = { kind: 'starting' };
+  #note: InstanceNote | undefined;
+  #launch: Launch | undefined;
+  #initPid: number | undefined;
+  #init: ProcessIdentity | undefined;
+  #initGone = true;
+  #outerGone = true;
+  #killed = false;
+  #reclaiming = false;
+  #exitCode: number | null = null;
+  #reason = '';
+  #cpuCores = START_CORES;
+  #deadline: NodeJS.Timeout | undefined;
+  #settle: () => void = () => {};
+  #markReclaimed: () => void = () => {};
+
+  private constructor(id: string, deps: InstanceDeps) {
+    this.id = id;
+    this.#deps = deps;
+    this.settled = new Promise((resolve) => {
+      this.#settle = resolve;
+    });
+    this.reclaimed = new Promise((resolve) => {
+      this.#markReclaimed = resolve;
+    });
+  }
+
+  /** Under way when it returns. Whatever fails is reported as `gone`. */
+  static start(id: string, terms: StartTerms, deps: InstanceDeps): Instance {
+    const instance = new Instance(id, deps);
+    instance.#deadline = setTimeout(
+      () => instance.#failStart('it did not start in time'),
+      START_DEADLINE_MS,
+    );
+    try {
+      instance.#start(terms);
+    } catch (error) {
+      instance.#failStart(error instanceof Error ? error.message : String(error));
+    }
+    return instance;
+  }
+
+  /** One that a former spawner left running. Should it have ended meanwhile, that is reported. */
+  static adopt(note: InstanceNote, running: RunningNote, deps: InstanceDeps): Instance {
+    const instance = new Instance(note.id, deps);
+    instance.#vitals = { kind: 'available', startedAt: running.startedAt };
+    instance.#take(note);
+    instance.#outerGone = false;
+    deps.watcher.watch(instance.#outerKey, note.outer, () =>
+      instance.#outerEnded(null, 'it ended'),
+    );
+    instance.#watchInit(running.init);
+    instance.#settle();
+    return instance;
+  }
+
+  /**
+   * What a former spawner left half made, or what ended meanwhile: ended and cleaned up, reported
+   * by nobody.
+   */
+  static async sweep(
+    note: InstanceNote,
+    running: RunningNote | undefined,
+    deps: InstanceDeps,
+  ): Promise<void> {
+    const instance = new Instance(note.id, { ...deps, report: () => {} });
+    instance.#take(note);
+    // Children first: once their parent is gone they can't be told any more.
+    if (isAlive(note.outer))
+      for (const identity of [...childrenOf(note.outer.pid), note.outer])
+        instance.#killStray(identity);
+    if (running && isAlive(running.init)) instance.#killStray(running.init);
+    instance.#end();
+    await instance.reclaimed;
+  }
+
+  get vitals(): Vitals {
+    return this.#vitals;
+  }
+
+  /** Undefined unless it runs. */
+  get place(): JoinPlace | undefined {
+    if (
+      this.#vitals.kind !== 'available' ||
+      !this.#note ||
+      !this.#init ||
+      this.#initGone ||
+      this.#killed
+    )
+      return undefined;
+    const { cgroups, env, workingDir } = this.#note;
+    return {
+      init: this.#init,
+      user: this.#note.image?.user,
+      cgroups,
+      env,
+      workingDir,
+      bare: this.#held.bare,
+    };
+  }
+
+  /** The key of its image, unless that is `host`. */
+  get image(): string | undefined {
+    return this.#note?.image?.key;
+  }
+
+  get isBare(): boolean {
+    return this.#held.bare !== undefined;
+  }
+
+  /** Ends it; `gone` is reported once nothing is left. May be repeated. */
+  kill(reason = 'killed'): void {
+    this.#killed = true;
+    this.#reason ||= reason;
+    if (this.#init) this.#deps.watcher.kill(this.#initKey);
+    else if (this.#initPid !== undefined) this.#initFound(this.#initPid);
+    // Else its init may come any moment, and is killed when it does.
+  }
+
+  get #initKey(): string {
+    return `${this.id}/init`;
+  }
+
+  get #outerKey(): string {
+    return `${this.id}/outer`;
+  }
+
+  #start({ tenant, definition, image, mounts = [] }: StartTerms): void {
+    const deps = this.#deps;
+    const [container] = definition.containers;
+    if (!container || definition.containers.length !== 1)
+      throw new Error('exactly one container can be run');
+    this.#held.uid = deps.uids?.take();
+    const { uid } = this.#held;
+    if (deps.uids && uid === undefined) throw new Error('all host uids are taken');
+    this.#cpuCores = container.cpuCores;
+    const cgroups = deps.cgroups.create(this.id, tenant, {
+      memoryBytes: container.memoryBytes,
+      cpuCores: Math.max(container.cpuCores, START_CORES),
+      processes: deps.pidsMax,
+    });
+    this.#held.cgroups = cgroups;
+    const launch = Launch.begin(deps.rootfs.launcher, {
+      init: (pid) => this.#initTold(pid),
+      executed: () => this.#executed(),
+      failed: (reason) => this.#failStart(reason),
+      ended: (code, reason) => this.#outerEnded(code, reason),
+    });
+    this.#launch = launch;
+    this.#outerGone = false;
+    const probes = probesOf(definition);
+    const note = {
+      id: this.id,
+      bootId: deps.bootId,
+      outer: launch.outer,
+      uid: uid ?? process.getuid?.() ?? 0,
+      cgroups,
+      env: container.env,
+      workingDir: container.workingDir,
+      tenant,
+      ...(image ? { image: { key: image.key, user: image.user } } : {}),
+      ...(probes ? { probes } : {}),
+    };
+    this.#note = deps.bare ? this.#bareNote(note) : note;
+    deps.notes.write(this.#note);
+    const { env, workingDir } = this.#note;
+    const bare = deps.bare ? { cwd: workingDir, env: environmentOf(env) } : undefined;
+    launch.order({
+      bare,
+      definition,
+      container,
+      mounts,
+      rootfs: rootfsOf(deps.rootfs, image),
+      bwrapPath: deps.bwrapPath,
+      level: deps.cgroups.level,
+      pidsMax: deps.pidsMax,
+      uid,
+      cgroups,
+      output: deps.outputOf(this.id, tenant),
+    });
+  }
+
+  /** With a folder on the host, which stands for the sandbox's home. */
+  #bareNote(note: InstanceNote): InstanceNote {
+    const home = this.#deps.homes.create(this.id, note.uid);
+    this.#held.bare = { home, uid: note.uid };
+    return {
+      ...note,
+      home,
+      env: { HOME: home, ...note.env },
+      workingDir: hostPath(home, note.workingDir),
+    };
+  }
+
+  #take(note: InstanceNote): void {
+    this.#note = note;
+    if (note.home !== undefined) this.#held.bare = { home: note.home, uid: note.uid };
+    this.#held.cgroups = note.cgroups;
+    this.#held.uid = note.uid;
+    this.#deps.uids?.mark(note.uid);
+  }
+
+  #initTold(pid: number): void {
+    this.#initPid = pid;
+    if (this.#killed) this.#initFound(pid);
+  }
+
+  /**
+   * Only a child of our own bubblewrap is taken for the init: the number may have been reused
+   * already.
+   */
+  #initFound(pid: number): void {
+    if (this.#init) return;
+    const stat = readProcessStat(pid);
+    if (!stat || stat.parent !== this.#note?.outer.pid || stat.state === 'Z' || stat.exiting)
+      return;
+    this.#watchInit({ pid, startTime: stat.startTime });
+  }
+
+  #watchInit(init: ProcessIdentity): void {
+    this.#init = init;
+    this.#initGone = false;
+    this.#deps.watcher.watch(this.#initKey, init, () => this.#initEnded());
+    if (this.#killed) this.#deps.watcher.kill(this.#initKey);
+  }
+
+  #executed(): void {
+    if (this.#initPid !== undefined) this.#initFound(this.#initPid);
+    if (!this.#init || this.#killed || this.#vitals.kind !== 'starting') return;
+    if (this.#cpuCores < START_CORES) limitCpu(this.#held.cgroups, this.#cpuCores);
+    const startedAt = this.#deps.now();
+    this.#deps.notes.writeRunning(this.id, { init: this.#init, startedAt });
+    clearTimeout(this.#deadline);
+    this.#say({ kind: 'available', startedAt });
+    this.#settle();
+  }
+
+  #failStart(reason: string): void {
+    if (this.#vitals.kind !== 'starting' || this.#reclaiming) return;
+    this.kill(reason);
+    if (this.#init) return;
+    this.#launch?.kill();
+    this.#endWhenGone();
+  }
+
+  #initEnded(): void {
+    this.#initGone = true;
+    if (!this.#outerGone) setTimeout(() => this.#endOuter(), OUTER_PATIENCE_MS).unref();
+    this.#endWhenGone();
+  }
+
+  #endOuter(): void {
+    if (this.#outerGone) return;
+    if (this.#launch) this.#launch.kill();
+    else this.#deps.watcher.kill(this.#outerKey);
+  }
+
+  #outerEnded(code: number | null, reason: string): void {
+    this.#outerGone = true;
+    this.#exitCode = code;
+    this.#reason ||= this.#vitals.kind === 'starting' ? `${reason} before it was up` : reason;
+    this.#endWhenGone();
+  }
+
+  #endWhenGone(): void {
+    if (this.#initGone && this.#outerGone) this.#end();
+  }
+
+  #end(): void {
+    if (this.#reclaiming) return;
+    this.#reclaiming = true;
+    clearTimeout(this.#deadline);
+    this.#settle();
+    this.#reclaim().catch((error: unknown) =>
+      this.#deps.log.error('an ended sandbox could not be cleaned up', {
+        id: this.id,
+        error: String(error),
+      }),
+    );
+  }
+
+  /** Until its cgroups are empty something of it runs: that is killed, and looked at again. */
+  async #reclaim(): Promise<void> {
+    const { watcher, notes, uids } = this.#deps;
+    const { cgroups, uid, bare } = this.#held;
+    for (
+      let pause = 1;
+      !removeCgroups(cgroups) || this.#strays().length > 0;
+      pause = Math.min(pause * 2, MAX_RECLAIM_PAUSE_MS)
+    ) {
+      // Nothing but this ends a bare one as a whole: it must not fork faster than it is killed.
+      if (bare) forbidForks(cgroups);
+      for (const pid of [...processesIn(cgroups), ...this.#strays()])
+        this.#killStray(readProcessStat(pid));
+      await new Promise((resolve) => setTimeout(resolve, pause));
+    }
+    watcher.drop(this.#initKey);
+    watcher.drop(this.#outerKey);
+    if (bare)
+      await removeHome(bare.home).catch((error: unknown) =>
+        this.#deps.log.warn("a sandbox's folder stays", { id: this.id, error: String(error) }),
+      );
+    await notes.remove(this.id);
+    if (uid !== undefined) uids?.giveBack(uid);
+    this.#say({ kind: 'gone', exitCode: this.#exitCode, reason: this.#reason || 'it ended' });
+    this.#markReclaimed();
+  }
+
+  /** Of a bare one without a cgroup; of others namespace or cgroup tell. */
+  #strays(): readonly number[] {
+    const { bare, cgroups } = this.#held;
+    return bare && cgroups.length === 0 ? processesOfBare(bare, this.#deps.uids !== undefined) : [];
+  }
+
+  #killStray(identity: ProcessIdentity | undefined): void {
+    if (!identity) return;
+    const key = `${this.id}/${identity.pid}`;
+    this.#deps.watcher.watch(key, identity, () => {});
+    this.#deps.watcher.kill(key);
+  }
+
+  #say(vitals: Vitals): void {
+    this.#vitals = vitals;
+    this.#deps.report(this.id, vitals);
+  }
+}

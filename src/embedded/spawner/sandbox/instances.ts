@@ -1,0 +1,175 @@
+import { FairSlots } from '../../../lib/fair-slots.ts';
+import { removeHome } from './bare-homes.ts';
+import { Instance, type InstanceDeps, type JoinPlace } from './instance.ts';
+import { isAlive } from './process-identity.ts';
+import type { InstanceReport, StartTerms } from '../protocol.ts';
+import { probesOf, type Readiness } from '../probes/readiness.ts';
+
+/** Starts that wait for their turn, of all tenants and of one. */
+const MOST_WAITING = 4_096;
+const MOST_WAITING_OF_TENANT = 1_024;
+
+const NOBODY = { pid: 0, startTime: '0' };
+
+interface Waiting {
+  readonly image: string | undefined;
+  /** It does not start any more, and who waits for that is told. */
+  readonly cancel: () => void;
+}
+
+/**
+ * All sandboxes of a data folder. A few start at a time; the others wait, tenant by tenant in turn.
+ */
+export class Instances {
+  readonly #deps: () => InstanceDeps;
+  readonly #readiness: Readiness;
+  readonly #instances = new Map<string, Instance>();
+  readonly #waiting = new Map<string, Waiting>();
+  readonly #turns: FairSlots;
+
+  constructor(options: {
+    readonly deps: () => InstanceDeps;
+    readonly parallel: () => number;
+    readonly readiness: Readiness;
+  }) {
+    this.#deps = options.deps;
+    this.#readiness = options.readiness;
+    // A start ends soon, whatever is started: a tenant that is alone has all turns.
+    this.#turns = new FairSlots({
+      most: options.parallel,
+      mostOfTenant: (most) => most,
+      mostWaiting: MOST_WAITING,
+      mostWaitingOfTenant: MOST_WAITING_OF_TENANT,
+    });
+  }
+
+  /** Some run without isolation. */
+  get someBare(): boolean {
+    return [...this.#instances.values()].some(({ isBare }) => isBare);
+  }
+
+  get count(): number {
+    return this.#instances.size + this.#waiting.size;
+  }
+
+  /**
+   * Finds what former spawners left: what runs is adopted; what had ended or was only half started
+   * is ended and cleaned up. Resolves once that is done.
+   */
+  async adopt(): Promise<void> {
+    const deps = this.#deps();
+    const swept: Promise<void>[] = [];
+    for (const { id, note, running, wasReady } of deps.notes.all()) {
+      if (!note || note.id !== id) swept.push(deps.notes.remove(id));
+      else if (running && note.bootId === deps.bootId && isAlive(running.init)) {
+        if (note.probes)
+          this.#readiness.expect(id, { tenant: note.tenant ?? '', probes: note.probes, wasReady });
+        this.#keep(Instance.adopt(note, running, this.#reporting()));
+        if (note.probes)
+          this.#readiness.take(id, { kind: 'available', startedAt: running.startedAt });
+      } else if (note.bootId === deps.bootId) swept.push(Instance.sweep(note, running, deps));
+      else swept.push(deps.notes.remove(id));
+    }
+    await Promise.all(swept);
+    // A note that was torn named no cgroup.
+    for (const [id, cgroups] of deps.cgroups.all()) {
+      if (!this.#instances.has(id))
+        await Instance.sweep(
+          {
+            id,
+            bootId: deps.bootId,
+            outer: NOBODY,
+            uid: NOBODY.pid,
+            cgroups,
+            env: {},
+            workingDir: '',
+          },
+          undefined,
+          deps,
+        );
+    }
+    for (const home of deps.homes.others(new Set(this.#instances.keys()))) {
+      await removeHome(home).catch((error: unknown) =>
+        deps.log.warn("a former sandbox's folder stays", { error: String(error) }),
+      );
+    }
+  }
+
+  /**
+   * Resolves once the launcher has its order, or the id is known already; false where too many
+   * wait.
+   */
+  async start(id: string, terms: StartTerms): Promise<boolean> {
+    if (this.#instances.has(id) || this.#waiting.has(id)) return true;
+    return await new Promise<boolean>((resolve) => {
+      const takeBack = this.#turns.request(terms.tenant, (release) => {
+        this.#waiting.delete(id);
+        this.#begin(id, terms, release);
+        resolve(true);
+      });
+      if (!takeBack) return resolve(false);
+      if (this.#instances.has(id)) return;
+      const cancel = (): void => {
+        takeBack();
+        resolve(true);
+      };
+      this.#waiting.set(id, { image: terms.image?.key, cancel });
+    });
+  }
+
+  /** Answers false for an unknown id. `gone` is reported in its time. */
+  kill(id: string): boolean {
+    const waiting = this.#waiting.get(id);
+    if (waiting) {
+      this.#waiting.delete(id);
+      waiting.cancel();
+      this.#readiness.take(id, {
+        kind: 'gone',
+        exitCode: null,
+        reason: 'killed before it started',
+      });
+      return true;
+    }
+    const instance = this.#instances.get(id);
+    instance?.kill();
+    return instance !== undefined;
+  }
+
+  /** Where commands join the instance; undefined unless it runs. */
+  placeOf(id: string): JoinPlace | undefined {
+    return this.#instances.get(id)?.place;
+  }
+
+  list(): readonly InstanceReport[] {
+    const waiting = [...this.#waiting].map(([id, { image }]): InstanceReport => ({
+      id,
+      vitals: { kind: 'starting' },
+      ...(image === undefined ? {} : { image }),
+    }));
+    return [
+      ...waiting,
+      ...[...this.#instances.values()].map(({ id, vitals, image }) => ({
+        id,
+        vitals: this.#readiness.vitalsOf(id) ?? vitals,
+        ...(image === undefined ? {} : { image }),
+      })),
+    ];
+  }
+
+  #begin(id: string, terms: StartTerms, release: () => void): void {
+    const probes = probesOf(terms.definition);
+    if (probes) this.#readiness.expect(id, { tenant: terms.tenant, probes });
+    const instance = Instance.start(id, terms, this.#reporting());
+    this.#keep(instance);
+    void instance.settled.then(release);
+  }
+
+  #keep(instance: Instance): void {
+    this.#instances.set(instance.id, instance);
+    void instance.reclaimed.then(() => this.#instances.delete(instance.id));
+  }
+
+  #reporting(): InstanceDeps {
+    return { ...this.#deps(), report: (id, vitals) => this.#readiness.take(id, vitals) };
+  }
+}

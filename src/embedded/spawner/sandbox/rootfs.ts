@@ -1,0 +1,312 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join, posix } from 'node:path';
+import type { ContainerDefinition, InstanceDefinition } from '../../../model/templates/template.ts';
+import type { HostMount, ImageRoot, InsideIds } from '../protocol.ts';
+
+/** Who the sandbox is, inside. */
+export const INSIDE_ID = 1_000;
+export const HOME = '/home/sandbox';
+/** Where the launcher stands, inside. */
+export const LAUNCHER_INSIDE = '/.sandpool/launcher';
+
+/** Bound, so that they follow the machine's. */
+const BOUND_ETC = ['alternatives', 'ssl/certs', 'ld.so.conf.d'] as const;
+
+/**
+ * Of /proc, as container runtimes have it by default (OCI: maskedPaths and readonlyPaths of Docker
+ * and containerd): what tells of the machine or of others' keys is empty, what would set something
+ * is read-only besides not being the sandbox's.
+ */
+const MASKED_PROC = [
+  'acpi',
+  'asound',
+  'interrupts',
+  'kcore',
+  'keys',
+  'latency_stats',
+  'timer_list',
+  'timer_stats',
+  'sched_debug',
+  'scsi',
+] as const;
+const READ_ONLY_PROC = ['bus', 'fs', 'irq', 'sys', 'sysrq-trigger'] as const;
+
+/** In memory: parts of the sandbox's own. */
+const WRITABLE = [
+  { name: 'shm', at: '/dev/shm', share: 1 / 8, mode: '1777' },
+  { name: 'tmp', at: '/tmp', share: 1 / 8, mode: '1777' },
+  { name: 'home', at: HOME, share: 1 / 4, mode: '0755' },
+] as const;
+/**
+ * Of a folder's size, for each file, folder and link. One with content takes 4 KiB of it, so that
+ * empty ones alone meet this bound.
+ */
+const BYTES_PER_FILE = 2_048;
+const LEAST_FILES = 1_024;
+/** Of CapEff in /proc/self/status. */
+const CAP_SYS_ADMIN = 1n << 21n;
+
+const DEFAULT_ENV: Readonly<Record<string, string>> = {
+  PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  HOME,
+  USER: 'sandbox',
+  LOGNAME: 'sandbox',
+  SHELL: '/bin/sh',
+  LANG: 'C.UTF-8',
+};
+
+/**
+ * The environment of whatever runs in the sandbox: defaults, the template's, then the request's
+ * own.
+ */
+export const environmentOf = (
+  ...parts: readonly Readonly<Record<string, string>>[]
+): Readonly<Record<string, string>> => Object.assign({}, DEFAULT_ENV, ...parts);
+
+/** The machine, or an image, as sandboxes see it. */
+export interface Rootfs {
+  /** The launcher's path on the host, readable to every host uid. */
+  readonly launcher: string;
+  /** bubblewrap's options for /usr, /etc and what points into them. */
+  readonly system: readonly string[];
+  /** The same for what is masked in /proc, once that is mounted. */
+  readonly proc: readonly string[];
+  /**
+   * Where folders are mounted that a sandbox may write to, where the spawner can do so: then there
+   * is a bound on the number of files in them.
+   */
+  readonly writable?: string;
+  /** Names at the top below which nothing may be made: what lies there can lead anywhere. */
+  readonly taken: readonly string[];
+  readonly user: InsideIds;
+}
+
+/** With an image in place of the machine's own. */
+export const rootfsOf = (own: Rootfs, image: ImageRoot | undefined): Rootfs =>
+  image ? { ...own, system: image.system, taken: image.taken, user: image.user } : own;
+
+/**
+ * Fills `folder` with a minimal /etc and a copy of the launcher. Sandboxes mount them under host
+ * uids of their own, so every folder above must let everyone through; nothing in it is secret.
+ * Running sandboxes go on seeing it: it may be filled again, and removed only when none is left.
+ */
+export const prepareRootfs = (folder: string, launcherPath: string): Rootfs => {
+  const etc = join(folder, 'etc');
+  for (const path of [folder, etc, ...BOUND_ETC.map((name) => join(etc, name))])
+    mkdirSync(path, { recursive: true, mode: 0o755 });
+  put(
+    join(etc, 'passwd'),
+    Buffer.from(
+      `root:x:0:0:root:/:/usr/sbin/nologin\nsandbox:x:${INSIDE_ID}:${INSIDE_ID}:sandbox:${HOME}:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n`,
+    ),
+  );
+  put(join(etc, 'group'), Buffer.from(`root:x:0:\nsandbox:x:${INSIDE_ID}:\nnogroup:x:65534:\n`));
+  put(join(etc, 'hosts'), Buffer.from('127.0.0.1 localhost sandbox\n::1 localhost\n'));
+  put(join(etc, 'hostname'), Buffer.from('sandbox\n'));
+  put(join(etc, 'nsswitch.conf'), Buffer.from('passwd: files\ngroup: files\nhosts: files dns\n'));
+  put(join(etc, 'resolv.conf'), Buffer.alloc(0));
+  for (const name of ['ld.so.cache', 'ld.so.conf'])
+    if (existsSync(join('/etc', name))) put(join(etc, name), readFileSync(join('/etc', name)));
+  linkTimezone(etc);
+  put(join(folder, 'launcher'), readFileSync(launcherPath), 0o755);
+  return {
+    launcher: join(folder, 'launcher'),
+    proc: maskedProc(folder),
+    ...writableIn(folder),
+    taken: ['usr', 'etc', 'proc', 'dev', 'bin', 'sbin', 'lib', 'lib64'],
+    user: { uid: INSIDE_ID, gid: INSIDE_ID },
+    system: [
+      '--ro-bind',
+      '/usr',
+      '/usr',
+      ...['bin', 'sbin', 'lib', 'lib64'].flatMap((name) => topLevel(name)),
+      '--ro-bind',
+      etc,
+      '/etc',
+      ...BOUND_ETC.filter((name) => isFolder(join('/etc', name))).flatMap((name) => [
+        '--ro-bind',
+        join('/etc', name),
+        join('/etc', name),
+      ]),
+    ],
+  };
+};
+
+/**
+ * Of what this kernel has. What is read-only is the host's, which shows each process its own
+ * namespaces' values.
+ */
+const maskedProc = (folder: string): readonly string[] => {
+  const [file, directory] = [join(folder, 'nothing'), join(folder, 'nothing.d')];
+  put(file, Buffer.alloc(0), 0o444);
+  mkdirSync(directory, { recursive: true, mode: 0o555 });
+  const present = (names: readonly string[]): readonly string[] =>
+    names.map((name) => `/proc/${name}`).filter((path) => existsSync(path));
+  return [
+    ...present(MASKED_PROC).flatMap((path) => [
+      '--ro-bind',
+      isFolder(path) ? directory : file,
+      path,
+    ]),
+    ...present(READ_ONLY_PROC).flatMap((path) => ['--ro-bind', path, path]),
+  ];
+};
+
+/** Where this process may mount. */
+const writableIn = (folder: string): Pick<Rootfs, 'writable'> => {
+  const capabilities =
+    /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '0';
+  if (process.geteuid?.() !== 0 || (BigInt(`0x${capabilities}`) & CAP_SYS_ADMIN) === 0n) return {};
+  const writable = join(folder, 'writable');
+  for (const { name } of WRITABLE)
+    mkdirSync(join(writable, name), { recursive: true, mode: 0o755 });
+  return { writable };
+};
+
+/** Replaced as a whole, and only where it differs: sandboxes may be reading it. */
+const put = (path: string, bytes: Buffer, mode = 0o644): void => {
+  if (existsSync(path) && readFileSync(path).equals(bytes)) return;
+  writeFileSync(`${path}.new`, bytes, { mode });
+  chmodSync(`${path}.new`, mode);
+  renameSync(`${path}.new`, path);
+};
+
+/** A link into /usr/share/zoneinfo works inside as it does outside. */
+const linkTimezone = (etc: string): void => {
+  try {
+    const target = readlinkSync('/etc/localtime');
+    if (target.startsWith('/usr/') && !existsSync(join(etc, 'localtime')))
+      symlinkSync(target, join(etc, 'localtime'));
+  } catch {
+    // No time zone is set: UTC.
+  }
+};
+
+/**
+ * bubblewrap's options for an instance: nothing outside /home/sandbox, /tmp, /dev/shm and its
+ * volumes can be written, and the first three are in memory, together at most half of the
+ * sandbox's.
+ */
+export const bwrapOptions = (
+  definition: InstanceDefinition,
+  container: ContainerDefinition,
+  rootfs: Rootfs,
+  mounts: readonly HostMount[] = [],
+): readonly string[] => {
+  const writable = (inside: string): readonly string[] =>
+    WRITABLE.flatMap(({ at, name, share, mode }) => {
+      if (at !== inside) return [];
+      return rootfs.writable === undefined
+        ? ['--size', String(sizeOf(container, share)), '--perms', mode, '--tmpfs', at]
+        : ['--bind', join(rootfs.writable, name), at];
+    });
+  return [
+    '--unshare-all',
+    ...(definition.network === 'host' ? ['--share-net'] : []),
+    '--unshare-user',
+    '--disable-userns',
+    '--uid',
+    String(rootfs.user.uid),
+    '--gid',
+    String(rootfs.user.gid),
+    '--cap-drop',
+    'ALL',
+    '--new-session',
+    '--hostname',
+    'sandbox',
+    ...rootfs.system,
+    ...(definition.network === 'host' && existsSync('/etc/resolv.conf')
+      ? ['--ro-bind', '/etc/resolv.conf', '/etc/resolv.conf']
+      : []),
+    '--proc',
+    '/proc',
+    ...rootfs.proc,
+    '--dev',
+    '/dev',
+    ...writable('/dev/shm'),
+    '--remount-ro',
+    '/dev',
+    ...writable('/tmp'),
+    ...writable(HOME),
+    ...mounts.flatMap((mount) => mounted(mount, rootfs)),
+    ...workingFolder(container.workingDir, rootfs),
+    '--ro-bind',
+    rootfs.launcher,
+    LAUNCHER_INSIDE,
+    '--remount-ro',
+    '/',
+    '--chdir',
+    container.workingDir,
+    '--clearenv',
+    ...Object.entries(environmentOf(container.env)).flatMap(([name, value]) => [
+      '--setenv',
+      name,
+      value,
+    ]),
+  ];
+};
+
+/**
+ * What the launcher mounts for a sandbox of that host uid before it starts bubblewrap, which binds
+ * it. None where it can't.
+ */
+export const writableMounts = (
+  container: ContainerDefinition,
+  { writable }: Pick<Rootfs, 'writable'>,
+  uid: number | undefined,
+): readonly (readonly [folder: string, options: string])[] =>
+  writable === undefined || uid === undefined
+    ? []
+    : WRITABLE.map(({ name, share, mode }) => {
+        const size = sizeOf(container, share);
+        return [
+          join(writable, name),
+          `size=${size},nr_inodes=${Math.max(LEAST_FILES, Math.floor(size / BYTES_PER_FILE))},mode=${mode},uid=${uid},gid=${uid}`,
+        ];
+      });
+
+const sizeOf = ({ memoryBytes }: ContainerDefinition, share: number): number =>
+  Math.floor(memoryBytes * share);
+
+/** As the machine has it: a link into /usr, or a folder of its own. */
+const topLevel = (name: string): readonly string[] => {
+  if (!existsSync(`/${name}`)) return [];
+  try {
+    return ['--symlink', readlinkSync(`/${name}`), `/${name}`];
+  } catch {
+    return ['--ro-bind', `/${name}`, `/${name}`];
+  }
+};
+
+/** The same as for a folder that is made: what an image has there can lead anywhere. */
+const mounted = ({ source, target, readOnly }: HostMount, { taken }: Rootfs): readonly string[] => {
+  if (!isFolder(source)) throw new Error(`the volume for ${target} is away`);
+  if (!isWithin(target, HOME) && taken.includes(target.split('/')[1] ?? ''))
+    throw new Error(`no volume can be mounted at ${target}: the image has something there`);
+  return [readOnly ? '--ro-bind' : '--bind', source, target];
+};
+
+export const isWithin = (path: string, folder: string): boolean =>
+  path === folder || path.startsWith(`${folder}/`);
+
+/** Made where nothing is that could lead it elsewhere. */
+const workingFolder = (workingDir: string, { taken }: Rootfs): readonly string[] => {
+  const path = posix.normalize(workingDir);
+  if (path === '/' || path === HOME) return [];
+  return !path.startsWith(`${HOME}/`) && taken.includes(path.split('/')[1] ?? '')
+    ? []
+    : ['--dir', path];
+};
+
+const isFolder = (path: string): boolean =>
+  statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;

@@ -1,0 +1,90 @@
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import type { Clock } from '../../contracts/clock.ts';
+import type { Log } from '../../contracts/log.ts';
+import { machineTime, systemClock, type MachineTime } from '../system-clock.ts';
+
+/** What the file holds: where the daemon's time stood at a moment of the machine's uptime. */
+interface Seen {
+  readonly bootId: string;
+  readonly uptimeMs: number;
+  readonly at: number;
+}
+
+export interface KeptClock {
+  readonly clock: Clock;
+  /** Notes where the time stands. May be repeated. */
+  readonly stop: () => void;
+}
+
+const EVERY_MS = 60_000;
+/** What is worth a word. */
+const WORTH_MS = 60_000;
+
+/**
+ * A clock that goes on over restarts, whatever is done to the machine's: as long as the machine
+ * runs, by its uptime, so that no sandbox ends early because somebody set the time while the daemon
+ * was away. After a reboot the machine's time counts, but never runs back behind what was seen.
+ */
+export const keptClock = (
+  file: string,
+  log: Log,
+  machine: () => MachineTime = machineTime,
+): KeptClock => {
+  const found = machine();
+  const seen = readSeen(file);
+  const startAt =
+    seen === undefined
+      ? found.wall
+      : seen.bootId === found.bootId
+        ? seen.at + Math.max(0, found.uptimeMs - seen.uptimeMs)
+        : Math.max(found.wall, seen.at);
+  const aheadMs = Math.round(startAt - found.wall);
+  if (Math.abs(aheadMs) > WORTH_MS) {
+    log.warn(
+      { aheadMs, file },
+      "the machine's clock was set: the daemon's goes on as it was; to take over the machine's, stop the daemon and remove this file",
+    );
+  }
+  const clock = systemClock(startAt);
+  let cancel = (): void => {};
+  const note = (): void => {
+    try {
+      const { bootId, uptimeMs } = machine();
+      writeFileSync(
+        `${file}.new`,
+        JSON.stringify({ bootId, uptimeMs, at: clock.now() } satisfies Seen),
+        { mode: 0o600 },
+      );
+      renameSync(`${file}.new`, file);
+    } catch (error) {
+      log.error({ error }, 'the time can not be noted');
+    }
+  };
+  const again = (): void => {
+    note();
+    cancel = clock.at(clock.now() + EVERY_MS, again);
+  };
+  again();
+  return {
+    clock,
+    stop: () => {
+      cancel();
+      note();
+    },
+  };
+};
+
+/** Undefined where there is none, or it is none of ours. */
+const readSeen = (file: string): Seen | undefined => {
+  try {
+    const { bootId, uptimeMs, at } = JSON.parse(readFileSync(file, 'utf8')) as Partial<Seen>;
+    return typeof bootId === 'string' && isTime(uptimeMs) && isTime(at)
+      ? { bootId, uptimeMs, at }
+      : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+const isTime = (value: unknown): value is number =>
+  typeof value === 'number' && value >= 0 && value < Number.MAX_SAFE_INTEGER;

@@ -1,0 +1,214 @@
+import {
+  contradicts,
+  type FinishedFilter,
+  type GroupKey,
+  type History,
+} from '../../contracts/history.ts';
+import type { Log } from '../../contracts/log.ts';
+import { Retention, type RetentionOptions } from '../../contracts/retention.ts';
+import type { EventRecord } from '../../model/event.ts';
+import type { InstanceId } from '../../model/identifiers.ts';
+import type { FinishedSandbox } from '../../model/sandbox.ts';
+import type { ToldDecision } from '../../model/envs/scaling-decision.ts';
+import type { Database } from './database.ts';
+import type { SqlValue } from './database-library.ts';
+
+export interface HistoryOptions extends RetentionOptions {
+  readonly log: Log;
+}
+
+/**
+ * Finished sandboxes in SQLite. Totals are sums of kept counts; a page is walked to in small steps,
+ * so that however long the history is, a claim waits a millisecond or two. `start()` begins to
+ * forget what is older than retention, or too much; `stop()` ends that.
+ */
+export class SqliteHistory implements History {
+  readonly #database: Database;
+  readonly #retention: Retention;
+
+  constructor(database: Database, options: HistoryOptions) {
+    this.#database = database;
+    this.#retention = new Retention(options, {
+      trim: async ({ tenantBytes, totalBytes }) =>
+        (await database.run('history.trim', tenantBytes, totalBytes, SWEEP_ROWS)).length,
+      forget: async (before) =>
+        (await database.run('history.forget', before, SWEEP_ROWS)).length > 0,
+      failed: (error) => {
+        options.log.warn({ error }, 'history not forgotten');
+      },
+    });
+  }
+
+  start(): void {
+    this.#retention.start();
+  }
+
+  /** Resolves when the step under way, if any, has ended. */
+  stop(): Promise<void> {
+    return this.#retention.stop();
+  }
+
+  async record(finished: FinishedSandbox): Promise<void> {
+    const {
+      id,
+      owner: { namespace, team, user },
+      poolName,
+      claimedAt,
+      terminatedAt,
+    } = finished;
+    await this.#database.run(
+      'history.record',
+      id,
+      namespace,
+      team,
+      user,
+      poolName,
+      claimedAt,
+      terminatedAt,
+      JSON.stringify(finished),
+    );
+    this.#retention.recorded();
+  }
+
+  async find(id: InstanceId): Promise<FinishedSandbox | undefined> {
+    const [row] = await this.#database.run('history.find', id);
+    return row && (JSON.parse(String(row[0])) as FinishedSandbox);
+  }
+
+  async recordEvents(
+    events: readonly { readonly id: number; readonly event: EventRecord }[],
+  ): Promise<void> {
+    const rows = events.flatMap(({ id, event }) =>
+      event.sandboxId === undefined ? [] : [[event.sandboxId, id, JSON.stringify(event)]],
+    );
+    if (rows.length > 0) await this.#database.run('events.record', JSON.stringify(rows));
+  }
+
+  async eventsOf(sandboxId: InstanceId): Promise<readonly EventRecord[]> {
+    return (await this.#database.run('events.of', sandboxId)).map(
+      ([body]) => JSON.parse(String(body)) as EventRecord,
+    );
+  }
+
+  async recordDecision({ envUid, group }: GroupKey, decision: ToldDecision): Promise<void> {
+    await this.#database.run(
+      'decisions.record',
+      envUid,
+      group,
+      decision.id,
+      JSON.stringify(decision),
+    );
+  }
+
+  async decisionsOf({ envUid, group }: GroupKey): Promise<readonly ToldDecision[]> {
+    return (await this.#database.run('decisions.of', envUid, group)).map(
+      ([body]) => JSON.parse(String(body)) as ToldDecision,
+    );
+  }
+
+  async countByNamespace(): Promise<ReadonlyMap<string, number>> {
+    return new Map(
+      (await this.#database.run('history.countByNamespace')).map(([namespace, finished]) => [
+        String(namespace),
+        Number(finished),
+      ]),
+    );
+  }
+
+  async list(
+    filter: FinishedFilter,
+    page: Page,
+  ): Promise<{ readonly items: readonly FinishedSandbox[]; readonly total: number }> {
+    if (contradicts(filter)) return { items: [], total: 0 };
+    const { namespace, team, user } = filter.owner ?? filter;
+    const of =
+      namespace !== undefined && team !== undefined && user !== undefined ? 'Owner' : 'Any';
+    const asked: Asked = {
+      of,
+      parameters: [
+        namespace ?? null,
+        team ?? null,
+        user ?? null,
+        filter.poolName ?? null,
+        filter.since ?? 0,
+      ],
+    };
+    const total = Number(
+      (await this.#database.run(`history.totalOf${of}`, ...asked.parameters))[0]?.[0],
+    );
+    return { items: await this.#walk(asked, page, total), total };
+  }
+
+  /**
+   * Steps of bounded cost, between which others' writes go first; ends once `total` were met,
+   * however many older ones there are.
+   */
+  async #walk(
+    asked: Asked,
+    { offset, limit }: Page,
+    total: number,
+  ): Promise<readonly FinishedSandbox[]> {
+    const { of, parameters } = asked;
+    const items: FinishedSandbox[] = [];
+    if (offset >= total) return items;
+    const { before, passed } = await this.#seek(asked, offset);
+    let [claimedAt, id]: [SqlValue, SqlValue] = [before, ''];
+    let skip = offset - passed;
+    for (let met = passed; met < total && items.length < limit;) {
+      const wanted = limit - items.length;
+      const entries = Math.min(2 * (skip + wanted), STEP_ENTRIES);
+      const [summary, ...bodies] = await this.#database.run(
+        `history.walkOf${of}`,
+        ...parameters,
+        claimedAt,
+        id,
+        entries,
+        skip,
+        wanted,
+      );
+      for (const [body] of bodies) items.push(JSON.parse(String(body)) as FinishedSandbox);
+      const [seen, matching, lastClaimedAt, lastId] = summary ?? [];
+      // no older ones
+      if (Number(seen) < entries || lastClaimedAt === undefined || lastId === undefined) break;
+      met += Number(matching);
+      skip = Math.max(0, skip - Number(matching));
+      [claimedAt, id] = [lastClaimedAt, lastId];
+    }
+    return items;
+  }
+
+  /** A moment at and after which `passed` of them were claimed, no more than are to be left out. */
+  async #seek(
+    { of, parameters }: Asked,
+    offset: number,
+  ): Promise<{ readonly before: number; readonly passed: number }> {
+    const [found] =
+      offset < LEAST_SOUGHT
+        ? []
+        : await this.#database.run(`history.seekOf${of}`, ...parameters, offset);
+    return found
+      ? { before: Number(found[0]), passed: Number(found[1]) }
+      : { before: Number.MAX_SAFE_INTEGER, passed: 0 };
+  }
+}
+
+export const sqliteHistory = (database: Database, options: HistoryOptions): SqliteHistory =>
+  new SqliteHistory(database, options);
+
+/** Rows forgotten in one step: a few ms of the thread that claims wait for. */
+export const SWEEP_ROWS = 100;
+
+/** Index entries that one step of a walk looks at: about a millisecond. */
+const STEP_ENTRIES = 2_000;
+
+/** Fewer are left out faster by a walk. */
+const LEAST_SOUGHT = 200;
+
+interface Page {
+  readonly offset: number;
+  readonly limit: number;
+}
+interface Asked {
+  readonly of: 'Owner' | 'Any';
+  readonly parameters: readonly SqlValue[];
+}

@@ -1,0 +1,157 @@
+import type { Clock } from '../../contracts/clock.ts';
+import {
+  KEPT_ANSWER_OVERHEAD,
+  MAX_KEPT_ANSWER,
+  type OpenedRequest,
+  type RequestOwner,
+} from '../../contracts/coordination.ts';
+import type { Log } from '../../contracts/log.ts';
+import { ByteShares, type ByteBounds } from '../../lib/byte-shares.ts';
+import type { RequestMark } from '../../model/request-mark.ts';
+import { tenantKey } from '../../model/tenant.ts';
+import type { AnswerEntry, AnswerRows } from './answer-rows.ts';
+
+export interface KeptAnswersDeps {
+  readonly rows: AnswerRows;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Past these answers go before their time. */
+  readonly bounds: ByteBounds;
+}
+
+/**
+ * Requests under an Idempotency-Key. Those in flight are known to this process alone, and gone with
+ * it; answers lie in the rows, and which keys have one is known here (about 0.2 KB each), so that a
+ * new key needs no read.
+ */
+export class KeptAnswers {
+  readonly #deps: KeptAnswersDeps;
+  readonly #inFlight = new Map<string, string>();
+  /** The oldest first, of all and of each tenant. */
+  readonly #kept = new Map<string, AnswerEntry>();
+  readonly #ofTenant = new Map<string, Set<string>>();
+  readonly #shares: ByteShares;
+  #seq = 0;
+  #cancelSweep: (() => void) | undefined;
+
+  constructor(deps: KeptAnswersDeps) {
+    this.#deps = deps;
+    this.#shares = new ByteShares(deps.bounds);
+  }
+
+  /** Learns what is kept, and begins to forget what is past its time. */
+  async start(): Promise<void> {
+    for (let after = 0; ;) {
+      const page = await this.#deps.rows.page(after, PAGE);
+      for (const entry of page) {
+        this.#forget(entry.key);
+        this.#note(entry);
+        this.#makeRoom(entry.tenant);
+      }
+      const last = page.at(-1);
+      this.#seq = last?.seq ?? this.#seq;
+      if (!last || page.length < PAGE) break;
+      after = last.seq;
+    }
+    this.#sweep();
+  }
+
+  stop(): void {
+    this.#cancelSweep?.();
+  }
+
+  async open(mark: RequestMark): Promise<OpenedRequest> {
+    const body = this.#inFlight.get(mark.key);
+    if (body !== undefined) return { kind: body === mark.body ? 'in-flight' : 'reused' };
+    this.#inFlight.set(mark.key, mark.body);
+    const kept = this.#kept.get(mark.key);
+    if (!kept || kept.expiresAt <= this.#deps.clock.now()) return { kind: 'new' };
+    try {
+      const found = await this.#deps.rows.read(kept.seq);
+      if (!found) return { kind: 'new' };
+      this.#inFlight.delete(mark.key);
+      return found.body === mark.body
+        ? { kind: 'answered', answer: found.answer }
+        : { kind: 'reused' };
+    } catch (error) {
+      this.#inFlight.delete(mark.key);
+      throw error;
+    }
+  }
+
+  async keep(mark: RequestMark, { tenant, ttlMs }: RequestOwner, answer: string): Promise<void> {
+    this.#inFlight.delete(mark.key);
+    if (answer.length > MAX_KEPT_ANSWER) return;
+    this.#forget(mark.key);
+    const entry = {
+      seq: ++this.#seq,
+      key: mark.key,
+      tenant: tenantKey(tenant),
+      expiresAt: this.#deps.clock.now() + ttlMs,
+      bytes: Buffer.byteLength(answer),
+    };
+    this.#note(entry);
+    const written = this.#deps.rows.keep(entry, mark.body, answer);
+    // what goes may be this very answer: its row is to be there by then
+    this.#makeRoom(entry.tenant);
+    await written;
+  }
+
+  giveUp(mark: RequestMark): void {
+    this.#inFlight.delete(mark.key);
+  }
+
+  #note(entry: AnswerEntry): void {
+    this.#kept.set(entry.key, entry);
+    const own = this.#ofTenant.get(entry.tenant) ?? new Set<string>();
+    this.#ofTenant.set(entry.tenant, own.add(entry.key));
+    this.#shares.add(entry.tenant, entry.bytes + KEPT_ANSWER_OVERHEAD);
+  }
+
+  #makeRoom(tenant: string): void {
+    for (
+      let over = this.#shares.over(tenant);
+      over !== undefined;
+      over = this.#shares.over(tenant)
+    ) {
+      const [oldest] = this.#ofTenant.get(over) ?? [];
+      if (oldest === undefined) return;
+      this.#forget(oldest);
+    }
+  }
+
+  #forget(key: string): void {
+    const kept = this.#kept.get(key);
+    if (!kept) return;
+    this.#kept.delete(kept.key);
+    this.#shares.add(kept.tenant, -(kept.bytes + KEPT_ANSWER_OVERHEAD));
+    const own = this.#ofTenant.get(kept.tenant);
+    own?.delete(kept.key);
+    if (own?.size === 0) this.#ofTenant.delete(kept.tenant);
+    // A row that stays for want of this write is found at the next start, and is past its time or
+    // forgotten then.
+    this.#deps.rows.forget(kept.seq).catch((error: unknown) => {
+      this.#deps.log.warn({ error }, 'kept answer not forgotten');
+    });
+  }
+
+  /** The oldest hundred whose time has passed; soon again while there are more. */
+  readonly #sweep = (): void => {
+    const { clock } = this.#deps;
+    let forgotten = 0;
+    for (const [key, { expiresAt }] of this.#kept) {
+      if (expiresAt > clock.now() || forgotten === SWEEP_STEP) break;
+      this.#forget(key);
+      forgotten += 1;
+    }
+    this.#cancelSweep = clock.at(
+      clock.now() + (forgotten === SWEEP_STEP ? STEP_PAUSE_MS : SWEEP_PAUSE_MS),
+      this.#sweep,
+    );
+  };
+}
+
+const PAGE = 1_000;
+const SWEEP_STEP = 100;
+const STEP_PAUSE_MS = 50;
+export const SWEEP_PAUSE_MS = 60_000;

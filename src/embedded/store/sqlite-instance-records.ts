@@ -1,0 +1,143 @@
+import { RecordConflict } from '../../contracts/sandbox-driver.ts';
+import { formatMark, parseMark } from '../../model/request-mark.ts';
+import type { Claim, End, InstanceRecord } from '../../model/sandbox.ts';
+import type { InstanceDefinition } from '../../model/templates/template.ts';
+import type { Database } from './database.ts';
+import type { Row } from './database-protocol.ts';
+import type { InstanceRecords, StoredInstance } from './instance-records.ts';
+import { revisionNumber } from './revision-number.ts';
+
+/**
+ * The instance table in SQLite. Revisions count an instance's writes; an id is never born twice.
+ */
+export const sqliteInstanceRecords = (database: Database): InstanceRecords => ({
+  all: async () => {
+    const found: StoredInstance[] = [];
+    for (let after = 0; ;) {
+      const page = (await database.run('instances.page', after, PAGE)).map(storedOf);
+      found.push(...page.map(({ stored }) => stored));
+      const last = page.at(-1);
+      if (!last || page.length < PAGE) return found;
+      after = last.seq;
+    }
+  },
+  read: async (id) => {
+    const [row] = await database.run('instances.read', id);
+    return row && storedOf(row).stored;
+  },
+  birth: async (record, definition) => {
+    const { id, ...birth } = record;
+    const revision = onlyRevision(
+      await database.run('instances.birth', id, JSON.stringify(birth), JSON.stringify(definition)),
+      id,
+    );
+    return { ...record, revision, state: 'idle' };
+  },
+  claim: async (seen, claim) => {
+    const { owner, claimedAt, idleTimeoutMs, maxLifetimeMs, mark } = claim;
+    const revision = onlyRevision(
+      await database.run(
+        'instances.claim',
+        owner.namespace,
+        owner.team,
+        owner.user,
+        claimedAt,
+        idleTimeoutMs,
+        maxLifetimeMs,
+        mark ? formatMark(mark) : null,
+        seen.id,
+        revisionNumber(seen.revision),
+      ),
+      seen.id,
+    );
+    return { ...seen, revision, state: 'claimed', claim };
+  },
+  amend: async (id, idleTimeoutMs, seen) =>
+    onlyRecord(await database.run('instances.amend', idleTimeoutMs, id, revisionNumber(seen)), id),
+  bump: async (id, seen) =>
+    onlyRecord(await database.run('instances.bump', id, revisionNumber(seen)), id),
+  retire: async (id, seen) => {
+    const gone = await database.run('instances.retire', id, revisionNumber(seen));
+    if (gone.length === 0) throw moved(id);
+  },
+  release: async (id, end) => {
+    const [row] = await database.run('instances.release', id, end.reason, end.exitCode);
+    if (!row) return undefined;
+    const record = recordOf(row);
+    if (record.state === 'idle') throw new RecordConflict(`instance ${id} is not claimed`);
+    return record;
+  },
+  forget: async (id) => {
+    await database.run('instances.forget', id);
+  },
+});
+
+/** Rows read at once at start: with their definitions a message of about 1 MB. */
+const PAGE = 500;
+
+const onlyRecord = ([row]: readonly Row[], id: string): InstanceRecord => {
+  if (!row) throw moved(id);
+  return recordOf(row);
+};
+
+const onlyRevision = ([row]: readonly Row[], id: string): string => {
+  if (!row) throw moved(id);
+  return String(row[0]);
+};
+
+const moved = (id: string): RecordConflict =>
+  new RecordConflict(`instance ${id} has moved on or is gone`);
+
+const storedOf = ([seq, ...columns]: Row): {
+  readonly seq: number;
+  readonly stored: StoredInstance;
+} => ({
+  seq: Number(seq),
+  stored: {
+    record: recordOf(columns),
+    definition: JSON.parse(String(columns.at(-1))) as InstanceDefinition,
+  },
+});
+
+/** What the record was born with, as its column keeps it. */
+type Birth = Omit<InstanceRecord, 'id' | 'revision' | 'state' | 'claim' | 'end'>;
+
+const recordOf = ([
+  id,
+  revision,
+  state,
+  namespace,
+  team,
+  user,
+  claimedAt,
+  idleTimeoutMs,
+  maxLifetimeMs,
+  reason,
+  exitCode,
+  birth,
+  marked,
+]: Row): InstanceRecord => {
+  const mark = typeof marked === 'string' ? parseMark(marked) : undefined;
+  const claim: Claim | undefined =
+    claimedAt === null
+      ? undefined
+      : {
+          owner: { namespace: String(namespace), team: String(team), user: String(user) },
+          claimedAt: Number(claimedAt),
+          idleTimeoutMs: Number(idleTimeoutMs),
+          maxLifetimeMs: Number(maxLifetimeMs),
+          ...(mark ? { mark } : {}),
+        };
+  const end: End | undefined =
+    reason === null
+      ? undefined
+      : { reason: reason as End['reason'], exitCode: exitCode === null ? null : Number(exitCode) };
+  return {
+    ...(JSON.parse(String(birth)) as Birth),
+    id: String(id),
+    revision: String(revision),
+    state: state as InstanceRecord['state'],
+    ...(claim ? { claim } : {}),
+    ...(end ? { end } : {}),
+  };
+};

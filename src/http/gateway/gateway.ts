@@ -1,0 +1,315 @@
+import { ServerResponse, type IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { AuditSink } from '../../contracts/audit.ts';
+import type { Clock } from '../../contracts/clock.ts';
+import type { Log } from '../../contracts/log.ts';
+import type { Metrics } from '../../contracts/metrics.ts';
+import { containFaults } from '../../lib/fault-scope.ts';
+import { Refusal, unavailable } from '../../model/refusals.ts';
+import type { Caller } from '../../model/tenant.ts';
+import type { OpenEndpoint, Operations } from '../../operations/operations.ts';
+import type { Clients } from '../limits/clients.ts';
+import { errorAnswer } from '../router/error-table.ts';
+import { exchange } from './exchange.ts';
+import { GatewayAgent } from './agent.ts';
+import { readTarget, type EndpointTarget } from './target.ts';
+import { localName } from '../router/local-names.ts';
+import { ClientGone, hasBody } from '../router/request-body.ts';
+import { requestIdFrom } from '../server/request-id.ts';
+import { upgradeEndpoint } from './upgrade.ts';
+
+export interface GatewayDeps {
+  readonly operations: Pick<Operations, 'openEndpoint'>;
+  readonly clients: Clients;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly metrics?: Metrics;
+  /** Counts who comes to which endpoint. */
+  readonly audit?: Pick<AuditSink, 'count'> | undefined;
+  /** A sandbox's id may carry it before a dot. */
+  readonly clusterId: string;
+}
+
+/**
+ * The way to endpoints of sandboxes: `/sandboxes/{sandboxId}/endpoints/{name}/…`, any method,
+ * WebSocket too. Bodies go through as they come, in both directions, whatever their length, until
+ * the caller's key is worth nothing any more. Refusals of our own are JSON as everywhere.
+ */
+export interface Gateway {
+  readonly takes: (request: IncomingMessage) => boolean;
+  /** Resolves when the exchange is over. Never rejects. */
+  readonly answer: (
+    request: IncomingMessage,
+    response: ServerResponse,
+    options: { readonly stopping: boolean },
+  ) => Promise<void>;
+  /** Never throws. */
+  readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+  /** Lets go of connections that are kept. */
+  readonly stop: () => void;
+}
+
+/** Bodies of requests to endpoints may take longer than those of the API. */
+const unhurried = new WeakSet<Duplex>();
+export const isUnhurried = (socket: Duplex): boolean => unhurried.has(socket);
+
+export const createGateway = (deps: GatewayDeps): Gateway => {
+  const agent = new GatewayAgent();
+
+  const answer: Gateway['answer'] = (request, response, terms) =>
+    containFaults(
+      () => {
+        request.socket.destroy();
+      },
+      () => answerWithin(request, response, terms),
+    );
+
+  const answerWithin: Gateway['answer'] = async (request, response, { stopping }) => {
+    const target = readTarget(request.url ?? '');
+    const requestId = requestIdFrom(request.headers['x-request-id']);
+    const seen = {
+      requestId,
+      method: (request.method ?? '').slice(0, 32),
+      target,
+      startedAt: deps.clock.now(),
+    };
+    unhurried.add(request.socket);
+    try {
+      const opened = open(deps, { request, target, stopping });
+      const { caller, endpoint } = opened instanceof Promise ? await opened : opened;
+      countOpen(deps, caller, proven(target));
+      const forgetKey = deps.clients.followKey(caller, () => {
+        request.socket.destroy();
+      });
+      try {
+        await exchange(request, response, {
+          endpoint,
+          target: proven(target),
+          requestId,
+          clock: deps.clock,
+          agent,
+          clients: deps.clients,
+        });
+      } finally {
+        forgetKey();
+        endpoint.close();
+      }
+      note(deps, seen, response.statusCode);
+    } catch (error) {
+      refuse(deps, { request, response, error, seen });
+    } finally {
+      unhurried.delete(request.socket);
+    }
+  };
+
+  const upgrade: Gateway['upgrade'] = (request, socket, head) => {
+    containFaults(
+      () => {
+        socket.destroy();
+      },
+      () => {
+        upgradeWithin(request, socket, head);
+      },
+    );
+  };
+
+  const upgradeWithin: Gateway['upgrade'] = (request, socket, head) => {
+    socket.on('error', () => socket.destroy());
+    const response = new ServerResponse(request);
+    const target = readTarget(request.url ?? '');
+    const requestId = requestIdFrom(request.headers['x-request-id']);
+    const seen = { requestId, method: 'UPGRADE', target, startedAt: deps.clock.now() };
+    const refused = (error: unknown): void => refuse(deps, { request, response, error, seen });
+    // What is no upgrade after all is an answer like any other, the last one on this connection.
+    response.shouldKeepAlive = false;
+    response.assignSocket(request.socket);
+    response.once('finish', () => request.socket.destroySoon());
+    const relayed = async (): Promise<void> => {
+      const opened = open(deps, { request, target, stopping: false });
+      const { caller, endpoint } = opened instanceof Promise ? await opened : opened;
+      countOpen(deps, caller, proven(target));
+      const forgetKey = deps.clients.followKey(caller, () => {
+        request.socket.destroy();
+      });
+      try {
+        note(
+          deps,
+          seen,
+          await upgradeEndpoint(
+            { request, response, head },
+            {
+              endpoint,
+              target: proven(target),
+              requestId,
+              clock: deps.clock,
+              agent,
+              clients: deps.clients,
+            },
+          ),
+        );
+      } finally {
+        forgetKey();
+        endpoint.close();
+      }
+    };
+    relayed().catch(refused);
+  };
+
+  return {
+    takes: (request) => readTarget(request.url ?? '') !== undefined,
+    answer,
+    upgrade,
+    stop: () => agent.destroy(),
+  };
+};
+
+interface Opened {
+  readonly caller: Caller;
+  readonly endpoint: OpenEndpoint;
+}
+interface Asked {
+  readonly request: IncomingMessage;
+  readonly target: EndpointTarget | undefined;
+}
+
+/**
+ * At once where key and sandbox are known here: what follows the head must not be read before a
+ * refusal.
+ */
+const open = (
+  deps: GatewayDeps,
+  { stopping, ...asked }: Asked & { readonly stopping: boolean },
+): Opened | Promise<Opened> => {
+  if (stopping) throw unavailable('the daemon is stopping');
+  const caller = deps.clients.authenticate(asked.request);
+  return caller instanceof Promise ? openLater(caller, deps, asked) : openFor(caller, deps, asked);
+};
+
+const openLater = async (
+  authenticated: Promise<Caller>,
+  deps: GatewayDeps,
+  asked: Asked,
+): Promise<Opened> => {
+  const caller = await authenticated;
+  requireClient(asked.request);
+  return await openFor(caller, deps, asked);
+};
+
+const requireClient = ({ socket }: IncomingMessage): void => {
+  if (socket.destroyed) throw new ClientGone('the client left');
+};
+
+const openFor = (
+  caller: Caller,
+  { operations, clusterId }: GatewayDeps,
+  { request, target }: Asked,
+): Opened | Promise<Opened> => {
+  const { sandboxId, endpointName } = proven(target);
+  const coding = request.headers['transfer-encoding'];
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked')
+    throw new Refusal('UNSUPPORTED_MEDIA_TYPE', 'the body must not be encoded (Transfer-Encoding)');
+  const opened = operations.openEndpoint(
+    caller,
+    localName('sandbox', sandboxId, { clusterId, field: 'sandboxId' }),
+    endpointName,
+  );
+  return opened instanceof Promise
+    ? stillWanted(caller, opened, request)
+    : { caller, endpoint: opened };
+};
+
+const stillWanted = async (
+  caller: Caller,
+  opening: Promise<OpenEndpoint>,
+  request: IncomingMessage,
+): Promise<Opened> => {
+  const endpoint = await opening;
+  if (request.socket.destroyed) endpoint.close();
+  requireClient(request);
+  return { caller, endpoint };
+};
+
+const proven = (target: EndpointTarget | undefined): EndpointTarget => {
+  if (!target) throw new Error('a request came to the gateway that is none of its own');
+  return target;
+};
+
+const countOpen = (
+  { audit }: GatewayDeps,
+  caller: Caller,
+  { sandboxId, endpointName }: EndpointTarget,
+): void =>
+  audit?.count({
+    kind: 'open',
+    caller,
+    operation: 'openEndpoint',
+    params: { sandboxId, endpointName },
+  });
+
+interface Seen {
+  readonly requestId: string;
+  readonly method: string;
+  readonly target: EndpointTarget | undefined;
+  readonly startedAt: number;
+}
+
+/** One line an exchange; never the path below the endpoint, a header or a body. */
+const note = (
+  { log, clock, metrics }: GatewayDeps,
+  { requestId, method, target, startedAt }: Seen,
+  status: number,
+  errorCode?: string,
+): void => {
+  metrics?.count('sandpool_http_requests_total', {
+    method: 'any',
+    route: '/sandboxes/{sandboxId}/endpoints/{endpointName}',
+    status: `${Math.floor(status / 100)}xx`,
+  }); // the sandbox chooses it
+  const fields = {
+    requestId,
+    method,
+    path: target?.prefix.slice(0, 256),
+    status,
+    ...(errorCode === undefined ? {} : { errorCode }),
+    durationMs: clock.now() - startedAt,
+  };
+  if (errorCode !== undefined) log.info(fields, 'endpoint refused');
+  else log.debug(fields, 'endpoint');
+};
+
+const refuse = (
+  deps: GatewayDeps,
+  {
+    request,
+    response,
+    error,
+    seen,
+  }: {
+    readonly request: IncomingMessage;
+    readonly response: ServerResponse;
+    readonly error: unknown;
+    readonly seen: Seen;
+  },
+): void => {
+  if (error instanceof ClientGone || response.headersSent || response.destroyed) {
+    note(deps, seen, response.statusCode);
+    response.destroy();
+    return;
+  }
+  const { status, headers, body } = errorAnswer(error, seen.requestId);
+  if (body.errorCode === 'INTERNAL')
+    deps.log.error({ requestId: seen.requestId, error }, 'a request to an endpoint failed');
+  else if (!(error instanceof Refusal))
+    deps.log.warn({ requestId: seen.requestId, error }, 'an endpoint could not be reached');
+  note(deps, seen, status, body.errorCode);
+  const text = JSON.stringify(body);
+  // What is left of the body is not waited for.
+  if (hasBody(request) && !request.complete) response.shouldKeepAlive = false;
+  response.writeHead(status, {
+    ...headers,
+    'X-Request-Id': seen.requestId,
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(text),
+  });
+  response.end(text);
+};

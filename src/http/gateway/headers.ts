@@ -1,0 +1,178 @@
+import type { IncomingMessage } from 'node:http';
+import type { OpenEndpoint } from '../../operations/operations.ts';
+import type { ClientAddresses } from '../limits/client-address.ts';
+import type { EndpointTarget } from './target.ts';
+
+/** Between two neighbours alone (RFC 9110, 7.6.1). */
+const HOP_BY_HOP = [
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'te',
+  'upgrade',
+  'http2-settings',
+];
+
+/**
+ * What concerns the daemon, or tells the sandbox what only the daemon may: the key, sessions of its
+ * origin, who asked.
+ */
+const NOT_FORWARDED: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP,
+  'service-api-key',
+  'cookie',
+  'cookie2',
+  'host',
+  'content-length',
+  'expect',
+  'proxy-authorization',
+  'forwarded',
+  'x-real-ip',
+  'x-request-id',
+]);
+const FORWARDED_BY_US = 'x-forwarded-';
+
+/**
+ * What would hold for the whole origin of the daemon, on which every tenant's pages and the API
+ * stand.
+ */
+const NOT_ANSWERED: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP,
+  'set-cookie',
+  'set-cookie2',
+  'clear-site-data',
+  'service-worker-allowed',
+  'strict-transport-security',
+  'public-key-pins',
+  'alt-svc',
+  'nel',
+  'report-to',
+  'reporting-endpoints',
+  'proxy-authenticate',
+  'x-request-id',
+]);
+
+/**
+ * A page of a sandbox gets an origin of its own in a browser: its scripts reach neither the API nor
+ * another page with a person's session.
+ */
+const PAGE_POLICY = 'sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts';
+
+export interface RequestTerms {
+  readonly endpoint: OpenEndpoint;
+  readonly target: EndpointTarget;
+  readonly requestId: string;
+  readonly clients: ClientAddresses;
+  readonly upgrade: boolean;
+  /** Its client waits for the sandbox's 100. */
+  readonly awaitsContinue: boolean;
+}
+
+/**
+ * The headers that the sandbox gets, in pairs. The body's framing is said anew, so that nothing in
+ * them can move its end.
+ */
+export const forwardedHeaders = (
+  request: IncomingMessage,
+  { endpoint, target, requestId, clients, upgrade, awaitsContinue }: RequestTerms,
+): string[] => {
+  const { headers, rawHeaders } = request;
+  const named = namedByConnection(headers.connection);
+  const kept: string[] = ['Host', `localhost:${endpoint.port}`];
+  eachPair(rawHeaders, (name, value) => {
+    const lower = name.toLowerCase();
+    const known = asServersRead(lower);
+    if (!NOT_FORWARDED.has(known) && !known.startsWith(FORWARDED_BY_US) && !named.has(lower))
+      kept.push(name, value);
+  });
+  if (headers['transfer-encoding'] !== undefined) kept.push('Transfer-Encoding', 'chunked');
+  else if (headers['content-length'] !== undefined)
+    kept.push('Content-Length', headers['content-length']);
+  else if (mayHaveBody(request)) kept.push('Content-Length', '0');
+  if (/\btrailers\b/i.test(String(headers.te ?? ''))) kept.push('TE', 'trailers');
+  if (awaitsContinue) kept.push('Expect', '100-continue');
+  if (upgrade) kept.push('Connection', 'Upgrade', 'Upgrade', 'websocket');
+  const { protocol, host } = new URL(clients.base(request));
+  kept.push(
+    'X-Forwarded-For',
+    clients.of(request),
+    'X-Forwarded-Proto',
+    protocol.slice(0, -1),
+    'X-Forwarded-Host',
+    host,
+  );
+  kept.push('X-Forwarded-Prefix', target.prefix, 'X-Request-Id', requestId);
+  return kept;
+};
+
+/** CGI and what followed it (WSGI, Rack, PHP) take X_Forwarded_For for X-Forwarded-For. */
+const asServersRead = (name: string): string => name.replaceAll('_', '-');
+
+/**
+ * The headers that the client gets, in pairs. Throws where the body was encoded on the way in a
+ * manner that nobody here reads.
+ */
+export const answeredHeaders = (
+  answer: IncomingMessage,
+  { endpoint, target, requestId, upgrade }: Omit<RequestTerms, 'awaitsContinue' | 'clients'>,
+): string[] => {
+  const coding = answer.headers['transfer-encoding'];
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked')
+    throw new Error('it is encoded (Transfer-Encoding)');
+  const named = namedByConnection(answer.headers.connection);
+  const kept: string[] = [];
+  eachPair(answer.rawHeaders, (name, value) => {
+    const lower = name.toLowerCase();
+    if (NOT_ANSWERED.has(lower) || named.has(lower)) return;
+    // it has no body, whatever it says (RFC 9110, 8.6)
+    if (lower === 'content-length' && answer.statusCode === 204) return;
+    kept.push(name, lower === 'location' ? insidePrefix(value, endpoint, target) : value);
+  });
+  if (upgrade) kept.push('Connection', 'Upgrade', 'Upgrade', 'websocket');
+  else kept.push('Content-Security-Policy', PAGE_POLICY);
+  kept.push('X-Request-Id', requestId);
+  return kept;
+};
+
+/** As pairs; what frames a message, or is kept from its head, is kept from its end too. */
+export const answeredTrailers = ({ rawTrailers }: IncomingMessage): [string, string][] => {
+  const kept: [string, string][] = [];
+  eachPair(rawTrailers, (name, value) => {
+    const lower = name.toLowerCase();
+    if (!NOT_ANSWERED.has(lower) && lower !== 'content-length') kept.push([name, value]);
+  });
+  return kept;
+};
+
+/** A redirect to a path of the sandbox's own server stays within the endpoint. */
+const insidePrefix = (
+  location: string,
+  { port }: OpenEndpoint,
+  { prefix }: EndpointTarget,
+): string => {
+  const path =
+    location.replace(
+      new RegExp(`^https?://(localhost|127\\.0\\.0\\.1):${port}(?=[/?#]|$)`, 'i'),
+      '',
+    ) || '/';
+  if (path === location && (!path.startsWith('/') || path.startsWith('//'))) return location;
+  return path === prefix || path.startsWith(`${prefix}/`)
+    ? path
+    : `${prefix}${path.startsWith('/') ? '' : '/'}${path}`;
+};
+
+const BODILESS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'DELETE']);
+const mayHaveBody = ({ method }: IncomingMessage): boolean => !BODILESS.has(method ?? 'GET');
+
+const NONE: ReadonlySet<string> = new Set();
+
+const namedByConnection = (connection: string | undefined): ReadonlySet<string> => {
+  if (connection === undefined || connection === 'keep-alive' || connection === 'close')
+    return NONE;
+  return new Set(connection.split(',').map((name) => name.trim().toLowerCase()));
+};
+
+const eachPair = (raw: readonly string[], look: (name: string, value: string) => void): void => {
+  for (let at = 0; at + 1 < raw.length; at += 2) look(raw[at] ?? '', raw[at + 1] ?? '');
+};

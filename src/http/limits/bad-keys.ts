@@ -1,0 +1,50 @@
+import type { Clock } from '../../contracts/clock.ts';
+import type { RateLimits } from '../../contracts/coordination.ts';
+import { addressGroup } from './address-group.ts';
+
+const MOST_IN_WINDOW = 20;
+const WINDOW_MS = 60_000;
+/** Addresses of which it is known here that they must wait. */
+const MOST_WAITING = 10_000;
+
+/**
+ * Counts the rejected API keys of each address, an IPv6 one by its /64, on all replicas together:
+ * 20 a minute.
+ */
+export class BadKeys {
+  readonly #clock: Clock;
+  readonly #limits: RateLimits;
+  readonly #until = new Map<string, number>();
+
+  constructor({ clock, limits }: { readonly clock: Clock; readonly limits: RateLimits }) {
+    this.#clock = clock;
+    this.#limits = limits;
+  }
+
+  /**
+   * After how many seconds the address may try the next one, as far as is known here; 0 is at once.
+   */
+  waitOf(address: string): number {
+    const until = this.#until.get(addressGroup(address));
+    return until === undefined ? 0 : Math.max(0, Math.ceil((until - this.#clock.now()) / 1_000));
+  }
+
+  /** Notes one; answers `waitOf`. Never rejects. */
+  async note(address: string): Promise<number> {
+    const group = addressGroup(address);
+    const { within, retryAfterMs } = await this.#limits.countWithin(
+      `bad-keys/${group}`,
+      MOST_IN_WINDOW,
+      WINDOW_MS,
+    );
+    if (within) return 0;
+    this.#until.delete(group);
+    this.#until.set(group, this.#clock.now() + retryAfterMs);
+    if (this.#until.size > MOST_WAITING)
+      for (const first of this.#until.keys()) {
+        this.#until.delete(first);
+        break;
+      }
+    return Math.ceil(retryAfterMs / 1_000);
+  }
+}

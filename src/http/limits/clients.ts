@@ -1,0 +1,92 @@
+import type { IncomingMessage } from 'node:http';
+import type { Clock } from '../../contracts/clock.ts';
+import type { RateLimits } from '../../contracts/coordination.ts';
+import type { Log } from '../../contracts/log.ts';
+import { Refusal, tooManyBadKeys } from '../../model/refusals.ts';
+import type { Caller } from '../../model/tenant.ts';
+import type { Operations } from '../../operations/operations.ts';
+import { BadKeys } from './bad-keys.ts';
+import { clientAddresses, type ClientAddresses } from './client-address.ts';
+
+export interface ClientsDeps {
+  readonly operations: Pick<Operations, 'authenticate' | 'authenticateAfresh' | 'followKey'>;
+  readonly limits: RateLimits;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Addresses and CIDR ranges whose forwarding headers count. */
+  readonly trustedProxies?: readonly string[];
+}
+
+/** Who asks: from where, and by which key. */
+export interface Clients extends ClientAddresses {
+  /**
+   * The caller behind the request's API key. Refuses a rejected one with INVALID_API_KEY, and past
+   * 20 of them a minute from one address with RATE_LIMITED. A good key goes on whatever else came
+   * from its address. At once, unless the key is not known here.
+   */
+  readonly authenticate: (request: IncomingMessage) => Caller | Promise<Caller>;
+  /**
+   * When the caller's key ends, in ms, where that is within two weeks and the key was made to last.
+   */
+  readonly keyEndOf: (caller: Caller) => number | undefined;
+  /**
+   * For what goes on: calls `ended` once the caller's key is revoked or has expired. Answers the
+   * way to end it.
+   */
+  readonly followKey: (caller: Caller, ended: () => void) => () => void;
+}
+
+export const clientsOf = ({
+  operations,
+  clock,
+  limits,
+  log,
+  trustedProxies = [],
+}: ClientsDeps): Clients => {
+  const addresses = clientAddresses(trustedProxies);
+  const badKeys = new BadKeys({ clock, limits });
+  const tooMany = (address: string, waitSeconds: number): Refusal => {
+    log.debug({ address }, 'too many rejected keys');
+    return tooManyBadKeys(waitSeconds);
+  };
+  /**
+   * For a key that is not good as far as is known here; nothing is looked up for an address that
+   * must wait.
+   */
+  const again = async (request: IncomingMessage): Promise<Caller> => {
+    const address = addresses.of(request);
+    const waitSeconds = badKeys.waitOf(address);
+    if (waitSeconds > 0) throw tooMany(address, waitSeconds);
+    try {
+      return await operations.authenticateAfresh(keyOf(request));
+    } catch (error) {
+      if (!isRejected(error)) throw error;
+      const retryAfter = await badKeys.note(address);
+      throw retryAfter === 0 ? error : tooMany(address, retryAfter);
+    }
+  };
+  return {
+    ...addresses,
+    keyEndOf: ({ keyEndsAt }) =>
+      keyEndsAt !== undefined && keyEndsAt - clock.now() < TOLD_BEFORE_MS ? keyEndsAt : undefined,
+    followKey: ({ keyId }, ended) => operations.followKey(keyId, ended),
+    authenticate: (request) => {
+      try {
+        return operations.authenticate(keyOf(request));
+      } catch (error) {
+        if (!isRejected(error)) throw error;
+        return again(request);
+      }
+    },
+  };
+};
+
+const TOLD_BEFORE_MS = 14 * 24 * 60 * 60_000;
+
+const isRejected = (error: unknown): boolean =>
+  error instanceof Refusal && error.code === 'INVALID_API_KEY';
+
+const keyOf = ({ headers }: IncomingMessage): string | undefined => {
+  const key = headers['service-api-key'];
+  return typeof key === 'string' ? key : undefined;
+};

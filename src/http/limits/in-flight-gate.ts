@@ -1,0 +1,48 @@
+import { unavailable, type Refusal } from '../../model/refusals.ts';
+import { Seats } from '../../lib/seats.ts';
+
+/**
+ * How many operations may be under way at once; of one tenant at most half of them, of one kind a
+ * quarter. Past that, requests are told to come back, so that those under way end soon. Operations
+ * that mostly wait (a command, a stream) hold no place.
+ */
+export class InFlightGate {
+  readonly #most: number;
+  readonly #ofKind: Seats;
+  readonly #ofTenant: Seats;
+  #underWay = 0;
+
+  constructor(most: number) {
+    this.#most = most;
+    this.#ofKind = new Seats(Math.ceil(most / 4));
+    this.#ofTenant = new Seats(Math.ceil(most / 2));
+  }
+
+  get full(): boolean {
+    return this.#underWay >= this.#most;
+  }
+
+  /** Refuses with UNAVAILABLE where there is no place for it. */
+  async pass<T>(
+    { operation, tenant }: { readonly operation: string; readonly tenant: string },
+    work: () => Promise<T> | T,
+  ): Promise<T> {
+    const kind = `${operation} ${tenant}`;
+    if (this.full || !this.#ofKind.take(kind)) throw overloaded();
+    if (!this.#ofTenant.take(tenant)) {
+      this.#ofKind.leave(kind);
+      throw overloaded();
+    }
+    this.#underWay += 1;
+    try {
+      return await work();
+    } finally {
+      this.#underWay -= 1;
+      this.#ofKind.leave(kind);
+      this.#ofTenant.leave(tenant);
+    }
+  }
+}
+
+export const overloaded = (): Refusal =>
+  unavailable('too many requests are under way; try again shortly');

@@ -1,0 +1,40 @@
+import { Allowance } from '../../lib/allowance.ts';
+import { keyRateMet } from '../../model/refusals.ts';
+import type { Caller } from '../../model/tenant.ts';
+
+const MOST_KEYS = 10_000;
+
+/**
+ * How many requests each API key may send to this replica: so many a second, and as many at once
+ * after a quiet second.
+ */
+export class KeyRates {
+  readonly #perSecond: number;
+  readonly #now: () => number;
+  readonly #ofKey = new Map<string, Allowance>();
+
+  /** 0: as many as they like. */
+  constructor(perSecond: number, now: () => number = () => performance.now()) {
+    this.#perSecond = perSecond;
+    this.#now = now;
+  }
+
+  /** Counts one request; throws RATE_LIMITED where it is one too many. */
+  count({ keyId }: Pick<Caller, 'keyId'>): void {
+    if (this.#perSecond === 0) return;
+    const now = this.#now();
+    const allowance =
+      this.#ofKey.get(keyId) ??
+      new Allowance({ perSecond: this.#perSecond, most: this.#perSecond - 1 }, now);
+    this.#ofKey.delete(keyId);
+    this.#ofKey.set(keyId, allowance);
+    if (this.#ofKey.size > MOST_KEYS)
+      for (const first of this.#ofKey.keys()) {
+        this.#ofKey.delete(first);
+        break;
+      }
+    const waitMs = allowance.waitMs(now);
+    if (waitMs > 0) throw keyRateMet(Math.ceil(waitMs / 1_000), this.#perSecond);
+    allowance.spend(1, now);
+  }
+}

@@ -1,0 +1,92 @@
+import { NO_METRICS, type Metrics } from '../../contracts/metrics.ts';
+import { tooMuchWaits } from '../../model/refusals.ts';
+import { TenantsAbout } from './tenants-about.ts';
+
+export interface LoopTurnsTerms {
+  readonly metrics?: Metrics;
+  /** Milliseconds that only grow; absent: the process' own. */
+  readonly now?: () => number;
+  /** Absent: 4,096. */
+  readonly mostWaitingOfTenant?: number;
+}
+
+/** Requests of one tenant that one turn of the event loop begins while other tenants are about. */
+export const MOST_OF_TENANT = 2;
+/** Of those that waited, of all tenants. */
+const MOST_OF_WAITING = 16;
+
+/**
+ * Shares out the turns of the event loop among tenants: while others are about, one turn begins two
+ * requests of a tenant, and what has come beyond waits for the next turns, tenants in turn. So
+ * whoever asks seldom finds the loop free after a moment, however many requests of another one have
+ * come. Who is alone waits for nothing.
+ */
+export class LoopTurns {
+  readonly #about: TenantsAbout;
+  readonly #mostWaitingOfTenant: number;
+  readonly #begun = new Map<string, number>();
+  /** By tenant; who waits longest for a turn is first. No tenant is in it with nothing. */
+  readonly #waiting = new Map<string, (() => void)[]>();
+  #ends = false;
+  #waitingInAll = 0;
+  #refused = 0;
+
+  constructor({
+    metrics = NO_METRICS,
+    now = () => performance.now(),
+    mostWaitingOfTenant = 4_096,
+  }: LoopTurnsTerms = {}) {
+    this.#about = new TenantsAbout(now);
+    this.#mostWaitingOfTenant = mostWaitingOfTenant;
+    metrics.read('sandpool_costly_waiting', () => [{ labels: {}, value: this.#waitingInAll }]);
+    metrics.read('sandpool_costly_refused_total', () => [{ labels: {}, value: this.#refused }]);
+  }
+
+  /**
+   * Undefined: the request may begin now. Else resolves when it may. Rejects with RATE_LIMITED
+   * where too many of the tenant's wait.
+   */
+  take(tenant: string): Promise<void> | undefined {
+    this.#about.note(tenant);
+    const own = this.#waiting.get(tenant);
+    if (!own && !this.#about.othersThan(tenant)) return undefined;
+    this.#endTurnLater();
+    const begun = this.#begun.get(tenant) ?? 0;
+    if (!own && begun < MOST_OF_TENANT) {
+      this.#begun.set(tenant, begun + 1);
+      return undefined;
+    }
+    if ((own?.length ?? 0) >= this.#mostWaitingOfTenant) {
+      this.#refused += 1;
+      return Promise.reject(tooMuchWaits());
+    }
+    this.#waitingInAll += 1;
+    return new Promise((resolve) => {
+      if (own) own.push(resolve);
+      else this.#waiting.set(tenant, [resolve]);
+    });
+  }
+
+  #endTurnLater(): void {
+    if (this.#ends) return;
+    this.#ends = true;
+    setImmediate(this.#endTurn);
+  }
+
+  readonly #endTurn = (): void => {
+    this.#ends = false;
+    this.#begun.clear();
+    let left = MOST_OF_WAITING;
+    for (const [tenant, own] of [...this.#waiting]) {
+      if (left <= 0) break;
+      const next = own.splice(0, Math.min(MOST_OF_TENANT, left));
+      left -= next.length;
+      this.#waitingInAll -= next.length;
+      this.#begun.set(tenant, next.length);
+      this.#waiting.delete(tenant);
+      if (own.length > 0) this.#waiting.set(tenant, own); // last in the row now
+      for (const begin of next) begin();
+    }
+    if (this.#waiting.size > 0) this.#endTurnLater();
+  };
+}

@@ -1,0 +1,97 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { NO_METRICS, type Metrics } from '../../contracts/metrics.ts';
+import { unavailable } from '../../model/refusals.ts';
+import { overloaded, type InFlightGate } from './in-flight-gate.ts';
+import { prepared, turnAway } from '../server/prepared-answer.ts';
+
+/** Requests of one connection that may wait for their answers at once. */
+export const MOST_PIPELINED = 32;
+
+/** A connection is held for so long for each request turned away. */
+const HOLD_MS = 100;
+const MOST_HOLD_MS = 1_000;
+
+const HEALTH = /^(?:\/v1)?\/(?:healthz|readyz)(?:\?|$)/;
+
+/**
+ * How many requests one turn of the loop takes in any case, and for how long it takes more, in ms.
+ * (Another process may have the processor meanwhile.)
+ */
+export interface TurnLimits {
+  readonly leastPerTurn: number;
+  readonly maxTurnMs: number;
+}
+
+/**
+ * Turns requests away before anything is spent on them. Health excepted: while all places of the
+ * gate are taken, and once one turn of the event loop has taken so many requests for so long, so
+ * that whoever comes next need not wait for all. Such a connection is not read from for a while, so
+ * that turning away leaves time for work. And where one connection sends on and on without waiting
+ * for answers, which ends it.
+ */
+export class Overload {
+  readonly #gate: InFlightGate;
+  readonly #turn: TurnLimits;
+  readonly #waiting = new WeakMap<Duplex, number>();
+  readonly #ending = new WeakSet<Duplex>();
+  /** Of this turn's connections, how many of their requests were turned away. */
+  readonly #held = new Map<Duplex, number>();
+  #turnBegan: number | undefined;
+  #taken = 0;
+  #turnedAway = 0;
+
+  constructor(gate: InFlightGate, turn: TurnLimits, metrics: Metrics = NO_METRICS) {
+    metrics.read('sandpool_http_turned_away_total', () => [
+      { labels: {}, value: this.#turnedAway },
+    ]);
+    this.#gate = gate;
+    this.#turn = turn;
+  }
+
+  /** True where the request is answered, or will not be: there is nothing more to do. */
+  turnsAway(request: IncomingMessage, response: ServerResponse): boolean {
+    const { socket } = request;
+    if (this.#ending.has(socket)) return true;
+    const waiting = (this.#waiting.get(socket) ?? 0) + 1;
+    this.#waiting.set(socket, waiting);
+    response.once('close', () => this.#waiting.set(socket, (this.#waiting.get(socket) ?? 1) - 1));
+    if (waiting > MOST_PIPELINED) {
+      this.#ending.add(socket);
+      response.shouldKeepAlive = false;
+      this.#turnedAway += 1;
+      turnAway(request, response, TOO_MANY_WAIT);
+      return true;
+    }
+    const long = this.#turnIsLong();
+    if ((!long && !this.#gate.full) || HEALTH.test(request.url ?? '')) return false;
+    if (request.headers.expect !== undefined) response.shouldKeepAlive = false;
+    this.#turnedAway += 1;
+    turnAway(request, response, OVERLOADED);
+    this.#held.set(socket, (this.#held.get(socket) ?? 0) + 1);
+    return true;
+  }
+
+  #turnIsLong(): boolean {
+    const now = performance.now();
+    if (this.#turnBegan === undefined) {
+      this.#turnBegan = now;
+      setImmediate(this.#endTurn);
+    }
+    this.#taken += 1;
+    return this.#taken > this.#turn.leastPerTurn && now - this.#turnBegan > this.#turn.maxTurnMs;
+  }
+
+  readonly #endTurn = (): void => {
+    this.#turnBegan = undefined;
+    this.#taken = 0;
+    for (const [socket, turnedAway] of this.#held) {
+      socket.pause(); // not before: Node reads on after each request of what has come already
+      setTimeout(() => socket.resume(), Math.min(turnedAway * HOLD_MS, MOST_HOLD_MS)).unref();
+    }
+    this.#held.clear();
+  };
+}
+
+const OVERLOADED = prepared(overloaded());
+const TOO_MANY_WAIT = prepared(unavailable('too many requests wait on this connection'));

@@ -1,0 +1,24 @@
+import type { Operations } from '../../../operations/operations.ts';
+import { presentAuditRecord } from './presenter.ts';
+import { ok, route, type Route } from '../../router/route.ts';
+import { AuditPage, AuditQuery } from './schema.ts';
+
+export const auditRoutes = (operations: Operations): readonly Route[] => [
+  route({
+    operationId: 'listAudit',
+    method: 'GET',
+    path: '/admin/audit',
+    access: 'admin',
+    summary: 'Who changed what lately, the newest first',
+    query: AuditQuery,
+    answers: { 200: AuditPage },
+    refusals: ['FEATURE_DISABLED', 'UNAVAILABLE'],
+    handle: async ({ caller, query }) => {
+      const { items, nextCursor } = await operations.listAudit(caller, query);
+      return ok({
+        items: items.map(presentAuditRecord),
+        ...(nextCursor === undefined ? {} : { nextCursor }),
+      });
+    },
+  }),
+];

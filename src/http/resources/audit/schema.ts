@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import { limit, maybe, text, timestamp } from '../common-schema.ts';
+
+const label = maybe(text(63, 1));
+
+/** One number of 64 bits, or two, whichever assembly gave it. */
+const CURSOR = /^[0-9]{1,20}(-[0-9]{1,20})?$/;
+const cursor = z
+  .string()
+  .regex(CURSOR, 'must be a `nextCursor`')
+  .refine(
+    (given) => !CURSOR.test(given) || given.split('-').every((part) => BigInt(part) < 2n ** 64n),
+    'must be a `nextCursor`',
+  );
+
+export const AuditQuery = z.object({
+  limit,
+  cursor: maybe(cursor).describe('`nextCursor` of the answer before.'),
+  namespace: label,
+  team: label,
+  user: label,
+  keyId: maybe(text(64, 1)),
+  operation: maybe(text(64, 1)).describe('An operationId.'),
+  outcome: maybe(z.enum(['done', 'refused', 'failed'])).describe(
+    'By the status: below 400, below 500, above.',
+  ),
+});
+
+const named = z.record(z.string(), z.string());
+
+export const AuditRecord = z
+  .object({
+    seq: z.int().describe("Its number in the chain of its replica's folder."),
+    time: timestamp,
+    replica: z.string(),
+    kind: z
+      .string()
+      .describe(
+        '`write`; `begin` and `end` of a run; `lost`: lines that could not be written; `read` and `open`: so many reads by an admin, or requests to an endpoint, of one minute; `omitted`: further ones of a key, or without a good one. There may be more some day.',
+      ),
+    requestId: z.string().optional(),
+    via: z.string().optional().describe('Not over the API: `control-socket`.'),
+    namespace: z
+      .string()
+      .optional()
+      .describe('Who: left out, as what follows, where there was no good key.'),
+    team: z.string().optional(),
+    user: z.string().optional(),
+    role: z.string().optional(),
+    keyId: z.string().optional(),
+    operation: z.string().optional().describe('The operationId.'),
+    params: named.optional().describe('What stood in the path.'),
+    target: named
+      .optional()
+      .describe('Names and ids of what it is about, of the body and the answer.'),
+    status: z.int().optional(),
+    errorCode: z.string().optional(),
+    replayed: z
+      .boolean()
+      .optional()
+      .describe('Of an `Idempotency-Key`: the answer was given before, and nothing done.'),
+    count: z.int().optional().describe('With `lost`, `omitted`, `read` and `open`.'),
+    why: z.string().optional().describe('With `lost` and `omitted`.'),
+    since: timestamp.optional().describe('With `lost`.'),
+    after: z
+      .string()
+      .optional()
+      .describe(
+        'With `begin`, how the run before ended: `end`, `crash`, or `missing` where lines are gone.',
+      ),
+    missing: z.int().optional().describe('How many those are.'),
+    boot: z.string().optional().describe('With `begin`: of the machine.'),
+    version: z.string().optional().describe('With `begin`.'),
+    pid: z.int().optional().describe('The same.'),
+    prev: z.string().describe('Hash of the line before it.'),
+    hash: z.string().describe('Its own: SHA-256.'),
+  })
+  .meta({ id: 'AuditRecord' });
+
+export const AuditPage = z
+  .object({
+    items: z.array(AuditRecord).describe('The newest first.'),
+    nextCursor: z.string().optional().describe('There may be older ones: ask with it as `cursor`.'),
+  })
+  .meta({ id: 'AuditPage' });
+
+export type AuditRecordWire = z.infer<typeof AuditRecord>;

@@ -1,0 +1,70 @@
+import type { Operations } from '../../../operations/operations.ts';
+import {
+  presentCluster,
+  presentInstanceType,
+  presentList,
+  presentStatistics,
+  presentVolume,
+} from './presenter.ts';
+import { ok, route, type Route } from '../../router/route.ts';
+import {
+  ClusterList,
+  FeatureGates,
+  InstanceTypeList,
+  SandboxStatistics,
+  VolumeList,
+} from './schema.ts';
+
+export const catalogueRoutes = (operations: Operations): readonly Route[] => [
+  route({
+    operationId: 'listInstanceTypes',
+    method: 'GET',
+    path: '/instancetypes',
+    access: 'tenant',
+    summary: 'List the instance types that pools may name',
+    answers: { 200: InstanceTypeList },
+    refusals: [],
+    handle: () => ok(presentList(operations.listInstanceTypes(), presentInstanceType)),
+  }),
+  route({
+    operationId: 'listVolumes',
+    method: 'GET',
+    path: '/volumes',
+    access: 'tenant',
+    summary: "List the volumes that the caller's sandboxes may mount",
+    answers: { 200: VolumeList },
+    refusals: ['UNAVAILABLE'],
+    handle: async ({ caller }) =>
+      ok(presentList(await operations.listVolumes(caller), presentVolume)),
+  }),
+  route({
+    operationId: 'getFeatureGates',
+    method: 'GET',
+    path: '/feature-gates',
+    access: 'tenant',
+    summary: 'Which optional features this deployment has',
+    answers: { 200: FeatureGates },
+    refusals: [],
+    handle: () => ok(operations.featureGates()),
+  }),
+  route({
+    operationId: 'listClusters',
+    method: 'GET',
+    path: '/clusters',
+    access: 'tenant',
+    summary: 'List the clusters there are',
+    answers: { 200: ClusterList },
+    refusals: [],
+    handle: () => ok(presentList(operations.listClusters(), presentCluster)),
+  }),
+  route({
+    operationId: 'getSandboxStatistics',
+    method: 'GET',
+    path: '/admin/statistics/sandboxes',
+    access: 'admin',
+    summary: "Count everybody's sandboxes",
+    answers: { 200: SandboxStatistics },
+    refusals: ['UNAVAILABLE'],
+    handle: async () => ok(presentStatistics(await operations.sandboxStatistics())),
+  }),
+];

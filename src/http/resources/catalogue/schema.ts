@@ -1,0 +1,81 @@
+import { z } from 'zod';
+import { SANDBOX_STATUSES } from '../../../model/sandbox.ts';
+import { timestamp } from '../common-schema.ts';
+
+const quantities = z
+  .record(z.string(), z.string())
+  .describe('By resource, such as `cpu` and `memory`.');
+
+/** All there are, unpaged. */
+const listOf = <T extends z.ZodType>(item: T) =>
+  z.object({ total: z.int().describe('How many there are.'), items: z.array(item) });
+
+const InstanceType = z
+  .object({
+    name: z.string(),
+    showName: z.string().describe('For people.'),
+    description: z.string(),
+    baseResources: z
+      .object({ requests: quantities, limits: quantities })
+      .describe('Of an instance with the multiplier 1.'),
+    maxMultiplier: z.int().describe('The largest multiplier.'),
+    extensions: z.record(z.string(), z.string()).describe('Data, never interpreted.'),
+  })
+  .meta({ id: 'InstanceType' });
+export const InstanceTypeList = listOf(InstanceType).meta({ id: 'InstanceTypeList' });
+
+const Volume = z
+  .object({
+    claimName: z.string(),
+    displayName: z.string().describe('For people.'),
+    capacity: z.string().describe('A resource quantity; empty where it is not known.'),
+    accessModes: z.array(z.string()).describe('Such as `ReadWriteOnce` and `ReadWriteMany`.'),
+    storageClass: z.string(),
+    phase: z.literal('Bound'),
+  })
+  .meta({ id: 'Volume' });
+export const VolumeList = listOf(Volume).meta({ id: 'VolumeList' });
+
+export const FeatureGates = z
+  .object({
+    volumes: z.boolean().describe('`GET /volumes` has what `overrides.volumes` may mount.'),
+    instanceType: z.boolean().describe('Pools may name an `instanceType`.'),
+    approvals: z.boolean(),
+    envs: z.boolean(),
+    autoscaling: z.boolean(),
+    multiCluster: z.boolean(),
+    terminal: z.boolean(),
+    exec: z.boolean(),
+    logs: z.boolean(),
+    quotas: z.boolean(),
+    compatibleApi: z.boolean(),
+    console: z.boolean(),
+  })
+  .meta({ id: 'FeatureGates' });
+
+const Cluster = z
+  .object({
+    clusterID: z.string().describe("As it stands before a sandbox's id or a pool's name."),
+    isLocal: z.boolean().describe('Whether it is the one that answers.'),
+    status: z.enum(['Connected', 'Disconnected']),
+    lastHeartbeat: timestamp,
+  })
+  .meta({ id: 'Cluster' });
+export const ClusterList = listOf(Cluster).meta({ id: 'ClusterList' });
+
+export const SandboxStatistics = z
+  .object({
+    statistics: z.object({
+      total: z.int().describe('The sum of `byStatus`.'),
+      byStatus: z
+        .partialRecord(z.enum(SANDBOX_STATUSES), z.int())
+        .describe('A status that nobody has is left out.'),
+      byNamespace: z.record(z.string(), z.int()),
+    }),
+  })
+  .meta({ id: 'SandboxStatistics' });
+
+export type InstanceTypeWire = z.infer<typeof InstanceType>;
+export type VolumeWire = z.infer<typeof Volume>;
+export type ClusterWire = z.infer<typeof Cluster>;
+export type SandboxStatisticsWire = z.infer<typeof SandboxStatistics>;

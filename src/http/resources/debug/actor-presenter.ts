@@ -1,0 +1,120 @@
+import type { ActorSummary, Transition } from '../../../model/inspection.ts';
+import type {
+  ActorNews,
+  ActorsPage,
+  ActorView,
+  MachineView,
+} from '../../../operations/debug/debug-operations.ts';
+import type { ServerEvent } from '../../server/event-streams.ts';
+import {
+  cursorText,
+  type ActorReportWire,
+  type ActorSummaryWire,
+  type ActorTransitionWire,
+  type MachineReportWire,
+} from './actor-schema.ts';
+import { timestampOf } from '../timestamp.ts';
+
+export const presentActors = ({
+  items,
+  next,
+  replica,
+}: ActorsPage): {
+  readonly items: readonly ActorSummaryWire[];
+  readonly next?: string;
+  readonly replica: string;
+} => ({ items: items.map(presentSummary), ...(next ? { next: cursorText(next) } : {}), replica });
+
+const presentSummary = ({
+  kind,
+  key,
+  name,
+  state,
+  since,
+  status,
+}: ActorSummary): ActorSummaryWire => ({
+  kind,
+  key,
+  name,
+  state,
+  ...(since > 0 ? { since: timestampOf(since) } : {}),
+  ...(status === undefined ? {} : { status }),
+});
+
+export const presentActor = (view: ActorView): ActorReportWire => ({
+  ...presentSummary(view),
+  why: [...view.why],
+  leader: { ...view.leader },
+  context: view.context,
+  deadlines: view.deadlines.map(({ what, at, inMs }) => ({
+    what,
+    time: timestampOf(at),
+    inMs: Math.round(inMs),
+  })),
+  transitions: view.transitions.map(presentTransition),
+  pending: view.pending.map(({ intent, forMs, epoch }) => ({
+    intent,
+    forMs,
+    ...(epoch === undefined ? {} : { epoch }),
+  })),
+  record: {
+    known: view.record.known,
+    ...(view.record.stored ? { stored: view.record.stored } : {}),
+    ...(view.record.unread === undefined ? {} : { unread: view.record.unread }),
+    differs: view.record.differs.map(({ field, actor, record }) => ({ field, actor, record })),
+  },
+  seenBy: {
+    replica: view.seenBy.replica,
+    ...(view.seenBy.note === undefined ? {} : { note: view.seenBy.note }),
+  },
+});
+
+const presentTransition = ({
+  number,
+  at,
+  event,
+  cause,
+  from,
+  to,
+  stoodMs,
+}: Transition): ActorTransitionWire => ({
+  number,
+  time: timestampOf(at),
+  event,
+  ...(cause === '' ? {} : { cause }),
+  ...(from === '' ? {} : { from }),
+  to,
+  stoodMs: Math.round(stoodMs),
+});
+
+/**
+ * One message each; `reset` where some were missed, `seen-by` where another replica tells from
+ * there on, `end` once there is no such actor.
+ */
+export async function* presentActorNews(
+  news: AsyncIterable<ActorNews>,
+): AsyncGenerator<ServerEvent, void, undefined> {
+  for await (const each of news) {
+    if (each.kind === 'missed') yield { event: 'reset', data: {} };
+    else if (each.kind === 'ended') yield { event: 'end', data: {} };
+    else if (each.kind === 'seen-by')
+      yield {
+        event: 'seen-by',
+        data: { replica: each.replica, ...(each.note === undefined ? {} : { note: each.note }) },
+      };
+    else yield { id: String(each.transition.number), data: presentTransition(each.transition) };
+  }
+}
+
+export const presentMachine = ({ kind, actors, states }: MachineView): MachineReportWire => ({
+  kind,
+  actors,
+  states: states.map(({ path, type, initial, count, onEntry, ways }) => ({
+    path,
+    type,
+    ...(initial === undefined ? {} : { initial }),
+    count,
+    onEntry: [...onEntry],
+    ways: ways.map(({ actions, ...way }) => ({ ...way, actions: [...actions] })),
+  })),
+});

@@ -1,0 +1,107 @@
+import type { Operations } from '../../../operations/operations.ts';
+import { EventStream } from '../../server/event-streams.ts';
+import { PlainText } from '../../server/plain-text.ts';
+import {
+  presentActor,
+  presentActorNews,
+  presentActors,
+  presentMachine,
+} from './actor-presenter.ts';
+import { ok, route, type Route } from '../../router/route.ts';
+import {
+  ActorPage,
+  ActorPath,
+  ActorQuery,
+  ActorReport,
+  ActorsQuery,
+  ActorTransition,
+  MachinePath,
+  MachineQuery,
+  MachineReport,
+} from './actor-schema.ts';
+
+const MERMAID = 'text/vnd.mermaid';
+const SVG = 'image/svg+xml';
+
+export const debugActorRoutes = (operations: Operations): readonly Route[] => [
+  route({
+    operationId: 'listActors',
+    method: 'GET',
+    path: '/debug/actors',
+    access: 'admin',
+    summary: 'List the actors: sandboxes, pools, env members, autoscaling groups',
+    query: ActorsQuery,
+    answers: { 200: ActorPage },
+    refusals: ['POOL_NOT_FOUND'],
+    handle: ({ caller, query: { cursor, ...query } }) =>
+      ok(
+        presentActors(
+          operations.listActors(caller, { ...query, ...(cursor ? { after: cursor } : {}) }),
+        ),
+      ),
+  }),
+  route({
+    operationId: 'getActor',
+    method: 'GET',
+    path: '/debug/actors/{kind}/{key}',
+    access: 'admin',
+    summary: 'Look into one actor',
+    params: ActorPath,
+    query: ActorQuery,
+    answers: { 200: ActorReport },
+    refusals: ['NOT_FOUND', 'UNAVAILABLE'],
+    handle: async ({ caller, params: { kind, key }, query: { replica } }) =>
+      ok(presentActor(await operations.getActor(caller, { kind, text: key }, replica))),
+  }),
+  route({
+    operationId: 'followActor',
+    method: 'GET',
+    path: '/debug/actors/{kind}/{key}/inspect',
+    access: 'admin',
+    summary: 'Follow the transitions of one actor',
+    params: ActorPath,
+    answers: { 200: ActorTransition },
+    onlyAs: 'text/event-stream',
+    refusals: ['NOT_FOUND', 'TOO_MANY_STREAMS'],
+    handle: async ({ caller, params: { kind, key } }) => {
+      const { news, close } = await operations.followActor(caller, { kind, text: key });
+      return ok(new EventStream((signal) => presentActorNews(news(signal)), close));
+    },
+  }),
+  route({
+    operationId: 'rebuildActor',
+    method: 'POST',
+    path: '/debug/actors/{kind}/{key}/rebuild',
+    access: 'admin',
+    summary: 'Make one actor anew from its facts',
+    idempotencyKey: 'ignored',
+    params: ActorPath,
+    query: ActorQuery,
+    answers: { 200: ActorReport },
+    refusals: ['NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
+    handle: async ({ caller, params: { kind, key }, query: { replica } }) =>
+      ok(presentActor(await operations.rebuildActor(caller, { kind, text: key }, replica))),
+  }),
+  route({
+    operationId: 'getMachine',
+    method: 'GET',
+    path: '/debug/machines/{kind}',
+    access: 'admin',
+    summary: 'The state chart of a kind of actor, with how many stand in each state',
+    params: MachinePath,
+    query: MachineQuery,
+    answers: { 200: MachineReport },
+    alsoAs: [MERMAID, SVG],
+    refusals: ['NOT_FOUND'],
+    handle: ({ params: { kind }, query, accepts }) => {
+      const machine = operations.getMachine(kind);
+      const format = query.format ?? FORMATS[accepts('application/json', MERMAID, SVG)];
+      if (format === 'mermaid') return ok(new PlainText(Buffer.from(machine.mermaid()), MERMAID));
+      return ok(
+        format === 'svg' ? new PlainText(Buffer.from(machine.svg()), SVG) : presentMachine(machine),
+      );
+    },
+  }),
+];
+
+const FORMATS: Readonly<Record<string, string>> = { [MERMAID]: 'mermaid', [SVG]: 'svg' };

@@ -1,0 +1,36 @@
+import type { Operations } from '../../../operations/operations.ts';
+import { presentLogLevel } from './log-level-presenter.ts';
+import { ok, route, type Route } from '../../router/route.ts';
+import { LogLevelReport, SetLogLevelBody } from './log-level-schema.ts';
+
+export const logLevelRoutes = (operations: Operations): readonly Route[] => [
+  route({
+    operationId: 'getLogLevel',
+    method: 'GET',
+    path: '/debug/log-level',
+    access: 'admin',
+    summary: 'How much the answering replica logs',
+    answers: { 200: LogLevelReport },
+    refusals: [],
+    handle: ({ caller }) => ok(presentLogLevel(operations.getLogLevel(caller))),
+  }),
+  route({
+    operationId: 'setLogLevel',
+    method: 'PUT',
+    path: '/debug/log-level',
+    access: 'admin',
+    summary: 'Change how much the answering replica logs, for a while if told',
+    body: SetLogLevelBody,
+    answers: { 200: LogLevelReport },
+    refusals: [],
+    handle: ({ caller, body }) =>
+      ok(
+        presentLogLevel(
+          operations.setLogLevel(caller, {
+            level: body.level,
+            ...(body.forSeconds === undefined ? {} : { forMs: body.forSeconds * 1_000 }),
+          }),
+        ),
+      ),
+  }),
+];

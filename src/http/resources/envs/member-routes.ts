@@ -1,0 +1,219 @@
+import { wordRevisionOf } from '../../../model/envs/env.ts';
+import type { Operations } from '../../../operations/operations.ts';
+import {
+  presentDecision,
+  presentGroup,
+  presentGroupEnvelope,
+  presentMemberEnvelope,
+} from './presenter.ts';
+import { presentPool } from '../pools/presenter.ts';
+import { created, ok, route, versioned, type Route } from '../../router/route.ts';
+import {
+  GroupDeletion,
+  GroupEnvelope,
+  GroupList,
+  ScalingDecisionList,
+  UpdateGroupBody,
+} from './group-schema.ts';
+import {
+  AddMemberBody,
+  DeleteEnvQuery,
+  EnvDeletion,
+  EnvPath,
+  GroupPath,
+  MemberEnvelope,
+  MemberList,
+  MemberPath,
+  UpdateMemberBody,
+} from './schema.ts';
+
+export const envMemberRoutes = (operations: Operations): readonly Route[] => [
+  route({
+    operationId: 'addMember',
+    method: 'POST',
+    path: '/envs/{name}/sandboxpools',
+    access: 'tenant',
+    summary: 'Add a member to an env: a pool, and what sizes it',
+    params: EnvPath,
+    body: AddMemberBody,
+    answers: { 201: MemberEnvelope },
+    refusals: [
+      'FORBIDDEN',
+      'ENV_NOT_FOUND',
+      'CLUSTER_NOT_FOUND',
+      'SANDBOX_TEMPLATE_NOT_FOUND',
+      'ALREADY_EXISTS',
+      'CONFLICT',
+      'QUOTA_EXCEEDED',
+      'FEATURE_DISABLED',
+      'UNAVAILABLE',
+    ],
+    earlier: async ({ caller, params }, mark) => {
+      const found = await operations.addedMemberUnder(caller, params.name, mark);
+      return found && created(presentMemberEnvelope(found));
+    },
+    handle: async ({ caller, params, body: { name, clusterID, replicas, ...config }, mark }) =>
+      created(
+        presentMemberEnvelope(
+          await operations.addMember(caller, params.name, {
+            ...(name === undefined ? {} : { name }),
+            ...(clusterID === undefined ? {} : { clusterId: clusterID }),
+            ...(replicas === undefined ? {} : { replicas }),
+            config,
+            ...(mark ? { mark } : {}),
+          }),
+        ),
+      ),
+  }),
+  route({
+    operationId: 'listMembers',
+    method: 'GET',
+    path: '/envs/{name}/sandboxpools',
+    access: 'tenant',
+    summary: "List the pools of an env's members",
+    params: EnvPath,
+    answers: { 200: MemberList },
+    refusals: ['ENV_NOT_FOUND', 'UNAVAILABLE'],
+    handle: async ({ caller, params }) => {
+      const pools = await operations.listMembers(caller, params.name);
+      return ok({ items: pools.map(presentPool), total: pools.length });
+    },
+  }),
+  route({
+    operationId: 'updateMember',
+    method: 'PUT',
+    path: '/envs/{name}/sandboxpools/{pool}',
+    access: 'tenant',
+    summary: 'Change a member; what is not named stays',
+    params: MemberPath,
+    body: UpdateMemberBody,
+    answers: { 200: MemberEnvelope },
+    versioned: true,
+    refusals: [
+      'FORBIDDEN',
+      'ENV_NOT_FOUND',
+      'ENV_MEMBER_NOT_FOUND',
+      'SANDBOX_TEMPLATE_NOT_FOUND',
+      'CONFLICT',
+      'PRECONDITION_FAILED',
+      'QUOTA_EXCEEDED',
+      'FEATURE_DISABLED',
+      'UNAVAILABLE',
+    ],
+    handle: async ({ caller, params, body: { replicas, ...config }, ifMatch }) => {
+      const view = await operations.updateMember(caller, params.name, params.pool, {
+        ...(replicas === undefined ? {} : { replicas }),
+        config,
+        ifMatch,
+      });
+      return versioned(ok(presentMemberEnvelope(view)), wordRevisionOf(view.env));
+    },
+  }),
+  route({
+    operationId: 'deleteMember',
+    method: 'DELETE',
+    path: '/envs/{name}/sandboxpools/{pool}',
+    access: 'tenant',
+    summary: 'Delete a member, its pool first',
+    params: MemberPath,
+    query: DeleteEnvQuery,
+    answers: { 200: EnvDeletion },
+    refusals: ['FORBIDDEN', 'ENV_NOT_FOUND', 'ENV_MEMBER_NOT_FOUND', 'UNAVAILABLE'],
+    handle: async ({ caller, params, query }) =>
+      ok({
+        ...(await operations.deleteMember(caller, params.name, params.pool, {
+          force: query.force,
+        })),
+        status: 'Deleting',
+      }),
+  }),
+  route({
+    operationId: 'listGroups',
+    method: 'GET',
+    path: '/envs/{name}/autoscaling/groups',
+    access: 'tenant',
+    summary: 'List the autoscaling groups of an env',
+    params: EnvPath,
+    answers: { 200: GroupList },
+    refusals: ['ENV_NOT_FOUND', 'UNAVAILABLE'],
+    handle: async ({ caller, params }) => {
+      const groups = await operations.listGroups(caller, params.name);
+      return ok({ items: groups.map(presentGroup), total: groups.length });
+    },
+  }),
+  route({
+    operationId: 'getGroup',
+    method: 'GET',
+    path: '/envs/{name}/autoscaling/groups/{groupName}',
+    access: 'tenant',
+    summary: 'Get an autoscaling group',
+    params: GroupPath,
+    answers: { 200: GroupEnvelope },
+    versioned: true,
+    refusals: ['ENV_NOT_FOUND', 'AUTOSCALING_GROUP_NOT_FOUND', 'UNAVAILABLE'],
+    handle: async ({ caller, params }) => {
+      const { env, group } = await operations.getGroup(caller, params.name, params.groupName);
+      return versioned(ok(presentGroupEnvelope(group)), wordRevisionOf(env));
+    },
+  }),
+  route({
+    operationId: 'listDecisions',
+    method: 'GET',
+    path: '/envs/{name}/autoscaling/groups/{groupName}/decisions',
+    access: 'tenant',
+    summary: 'List what an autoscaling group decided last, the newest first',
+    params: GroupPath,
+    answers: { 200: ScalingDecisionList },
+    refusals: ['ENV_NOT_FOUND', 'AUTOSCALING_GROUP_NOT_FOUND', 'UNAVAILABLE'],
+    handle: async ({ caller, params }) => {
+      const decisions = await operations.groupDecisions(caller, params.name, params.groupName);
+      return ok({ items: decisions.map(presentDecision), total: decisions.length });
+    },
+  }),
+  route({
+    operationId: 'updateGroup',
+    method: 'PUT',
+    path: '/envs/{name}/autoscaling/groups/{groupName}',
+    access: 'tenant',
+    summary: 'Change an autoscaling group; what is not named stays',
+    params: GroupPath,
+    body: UpdateGroupBody,
+    answers: { 200: GroupEnvelope },
+    versioned: true,
+    refusals: [
+      'FORBIDDEN',
+      'ENV_NOT_FOUND',
+      'AUTOSCALING_GROUP_NOT_FOUND',
+      'CONFLICT',
+      'PRECONDITION_FAILED',
+      'UNAVAILABLE',
+    ],
+    handle: async ({ caller, params, body, ifMatch }) => {
+      const { env, group } = await operations.updateGroup(caller, params.name, params.groupName, {
+        ...body,
+        ifMatch,
+      });
+      return versioned(ok(presentGroupEnvelope(group)), wordRevisionOf(env));
+    },
+  }),
+  route({
+    operationId: 'deleteGroup',
+    method: 'DELETE',
+    path: '/envs/{name}/autoscaling/groups/{groupName}',
+    access: 'tenant',
+    summary: 'Delete an autoscaling group; its members keep their size',
+    params: GroupPath,
+    answers: { 200: GroupDeletion },
+    refusals: [
+      'FORBIDDEN',
+      'ENV_NOT_FOUND',
+      'AUTOSCALING_GROUP_NOT_FOUND',
+      'CONFLICT',
+      'UNAVAILABLE',
+    ],
+    handle: async ({ caller, params }) => {
+      await operations.deleteGroup(caller, params.name, params.groupName);
+      return ok({ name: params.groupName, status: 'deleted' });
+    },
+  }),
+];

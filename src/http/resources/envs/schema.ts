@@ -1,0 +1,277 @@
+import { z } from 'zod';
+import { ENV_CONDITIONS } from '../../../model/envs/env-condition.ts';
+import { MEMBER_STATES } from '../../../model/envs/env.ts';
+import { isDnsLabel } from '../../../model/identifiers.ts';
+import { envNotFound, groupNotFound, memberNotFound } from '../../../model/refusals.ts';
+import { IMAGE_POLICIES } from '../../../model/pools/pool-source.ts';
+import { POOL_SIZINGS, startupTimeout, timeout } from '../../../model/templates/template.ts';
+import type { PathParams } from '../../router/route.ts';
+import { AutoscalingGroupShape } from './group-schema.ts';
+import {
+  access,
+  flag,
+  limit,
+  maybe,
+  name,
+  offset,
+  pageOf,
+  text,
+  timestamp,
+} from '../common-schema.ts';
+import {
+  EnvDocs,
+  GivenOverrides,
+  MemberConfigFields,
+  Mode,
+  PartialUpdateStrategy,
+  RecordedOverrides,
+  TemplateRefFields,
+} from './fields.ts';
+import { ImagePullSecret, PublicOverrides } from '../pools/source-schema.ts';
+import { Annotations, DATA, Labels, PoolShape, replicas } from '../pools/schema.ts';
+
+export const EnvPath: PathParams<{ name: string }> = {
+  schema: z.object({ name: z.string().refine(isDnsLabel).describe("An env of the caller's.") }),
+  otherwise: envNotFound,
+};
+
+export const MemberPath: PathParams<{ name: string; pool: string }> = {
+  schema: z.object({
+    name: z.string().refine(isDnsLabel).describe("An env of the caller's."),
+    pool: z.string().refine(isDnsLabel).describe("A member of it, by its pool's name."),
+  }),
+  otherwise: memberNotFound,
+  names: { pool: 'pool' },
+};
+
+export const GroupPath: PathParams<{ name: string; groupName: string }> = {
+  schema: z.object({
+    name: z.string().refine(isDnsLabel).describe("An env of the caller's."),
+    groupName: z.string().refine(isDnsLabel).describe('An autoscaling group of it.'),
+  }),
+  otherwise: groupNotFound,
+};
+
+const shell = {
+  access: maybe(access),
+  templateRef: TemplateRefFields,
+  overrides: GivenOverrides.default({}).describe('What differs from the template.'),
+  labels: Labels.default({}).describe(DATA),
+  annotations: Annotations.default({}).describe(DATA),
+};
+
+export const CreateEnvBody = z.object({
+  name: name.describe('A DNS label.'),
+  mode: Mode.default('WarmPool'),
+  ...shell,
+  envDocs: maybe(EnvDocs),
+});
+export const ReplaceEnvBody = z.object({
+  name: maybe(z.string()).describe('Must be what it is.'),
+  mode: maybe(Mode).describe('Must be what it is.'),
+  ...shell,
+});
+
+const orNull = <T extends z.ZodType>(schema: T) => maybe(schema.nullable());
+const { volumes } = PublicOverrides.shape;
+const patchOverrides = z.object({
+  image: orNull(text(512, 1)),
+  podCreationImagePolicy: orNull(z.enum(IMAGE_POLICIES)),
+  defaultStartupTimeout: orNull(startupTimeout),
+  defaultIdleTimeout: orNull(timeout),
+  gateway: orNull(z.object({ enabled: orNull(z.boolean()) })),
+  envd: orNull(z.object({ verbose: orNull(z.boolean()) })),
+  volumes: orNull(volumes.unwrap()),
+  updateStrategy: orNull(
+    z.object({
+      autoUpdate: orNull(PartialUpdateStrategy.shape.autoUpdate.unwrap()),
+      maxUnavailable: orNull(PartialUpdateStrategy.shape.maxUnavailable.unwrap()),
+    }),
+  ),
+  imagePullSecretConfigured: orNull(z.boolean()).describe('Answered; not heeded in requests.'),
+  imagePullSecret: orNull(ImagePullSecret).describe(
+    'Write-only; null removes what was given before.',
+  ),
+});
+const patchTexts = (longest: number) =>
+  z.record(z.string().min(1).max(317), text(longest).nullable());
+
+export const PatchEnvBody = z.object({
+  overrides: orNull(patchOverrides),
+  labels: orNull(patchTexts(1_024)),
+  annotations: orNull(patchTexts(4_096)),
+  envDocs: orNull(EnvDocs),
+  access: orNull(access),
+});
+
+export const EnvListQuery = z.object({
+  all: maybe(flag).describe('Of every tenant. Admins alone.'),
+  limit,
+  offset,
+});
+export const DeleteEnvQuery = z.object({
+  force: flag.default(false).describe('End its running sandboxes too. `?force` alone is true.'),
+});
+
+const memberWishes = {
+  ...MemberConfigFields,
+  replicas: maybe(replicas).describe(
+    'What its pool is made with; of a new member 1, or what its bounds have nearest to it.',
+  ),
+};
+export const AddMemberBody = z.object({
+  name: maybe(name).describe('Of the member and its pool; generated where it is left out.'),
+  clusterID: maybe(z.string()).describe(
+    'One of `GET /clusters`; the local one where it is left out.',
+  ),
+  ...memberWishes,
+});
+export const UpdateMemberBody = z.object(memberWishes);
+export type MemberBody = z.infer<typeof UpdateMemberBody>;
+
+const Member = z.object({ name: z.string(), config: z.object(MemberConfigFields) });
+
+const EnvSpec = z.object({
+  access: maybe(access).describe('Left out where it is `user`.'),
+  templateRef: TemplateRefFields,
+  mode: Mode,
+  defaults: z
+    .object({ instanceType: maybe(z.string()), multiplier: maybe(z.number()) })
+    .describe("The template's: the size of members that name none."),
+  clusters: z.array(z.object({ clusterID: z.string(), members: z.array(Member) })),
+  autoscaling: z.object({ groups: z.array(AutoscalingGroupShape) }),
+  overrides: RecordedOverrides,
+});
+
+const observed = {
+  name: z.string(),
+  instanceType: maybe(z.string()),
+  multiplier: maybe(z.number()),
+  state: z.enum(MEMBER_STATES),
+  idleCount: z.int(),
+  runningCount: z.int(),
+  desiredReplicas: z.int(),
+  currentReplicas: z.int().describe('Starting, idle, unavailable and running.'),
+  scalingGroup: maybe(z.string()),
+  autoscalingEnabled: z.boolean(),
+  templateVersion: maybe(z.string()),
+};
+const ObservedMember = z
+  .object({
+    ...observed,
+    pendingRequests: z
+      .int()
+      .describe(
+        'Claims that wait, and users refused for want of an idle instance and not served since.',
+      ),
+    saturatedUntil: maybe(timestamp).describe("It can't grow until then."),
+    scaleUpHeadroom: z.int().describe('By how much it may grow.'),
+    updateRevision: maybe(z.string()),
+    updatedReplicas: z.int(),
+  })
+  .meta({ id: 'ObservedMember' });
+
+const cluster = <T extends z.ZodType>(member: T) =>
+  z.object({
+    clusterID: z.string(),
+    isLocal: z.boolean(),
+    lastSnapshotTime: timestamp.describe('When it was so.'),
+    observedMembers: z.array(member),
+  });
+
+const EnvConditionShape = z
+  .object({
+    type: z.enum(ENV_CONDITIONS),
+    status: z.enum(['True', 'False']),
+    reason: z.string().describe('A word in CamelCase.'),
+    message: z.string(),
+    lastTransitionTime: timestamp.describe('When the status last changed.'),
+  })
+  .meta({ id: 'EnvCondition' });
+
+const status = <T extends z.ZodType>(member: T) =>
+  z.object({
+    conditions: z.array(EnvConditionShape),
+    clusters: z.array(cluster(member)),
+    scalingGroups: z.array(
+      z.object({
+        name: z.string(),
+        totalIdle: z.int(),
+        totalRunning: z.int(),
+        totalDesired: z.int(),
+      }),
+    ),
+    memberCount: z.int(),
+    desiredReplicas: z.int(),
+    runningReplicas: z.int(),
+    idleReplicas: z.int(),
+  });
+
+const meta = {
+  name: z.string(),
+  namespace: z.string(),
+  labels: z.record(z.string(), z.string()),
+  team: z.string(),
+  user: z.string(),
+  createdAt: timestamp,
+  envDocs: maybe(z.string()),
+  poolSizing: maybe(z.enum(POOL_SIZINGS)).describe("The template's."),
+};
+export const EnvShape = z
+  .object({ ...meta, spec: EnvSpec, status: status(ObservedMember) })
+  .meta({ id: 'Env', description: 'Counted when it is read.' });
+
+const { updateStrategy: _newer, ...narrowConfig } = MemberConfigFields;
+const narrowOverrides = PublicOverrides.omit({ gateway: true, envd: true, volumes: true });
+const NarrowEnv = z
+  .object({
+    ...meta,
+    spec: EnvSpec.extend({
+      overrides: narrowOverrides,
+      clusters: z.array(
+        z.object({
+          clusterID: z.string(),
+          members: z.array(z.object({ name: z.string(), config: z.object(narrowConfig) })),
+        }),
+      ),
+    }),
+    status: status(z.object(observed).meta({ id: 'NarrowObservedMember' })),
+  })
+  .meta({ id: 'NarrowEnv', description: 'An env in an older, narrower shape.' });
+
+export const EnvEditable = z
+  .object({
+    name: z.string(),
+    access: maybe(access),
+    templateRef: TemplateRefFields,
+    mode: Mode,
+    overrides: RecordedOverrides,
+    labels: z.record(z.string(), z.string()),
+    annotations: z.record(z.string(), z.string()),
+  })
+  .meta({ id: 'EnvEditable', description: 'What PUT takes: to be changed and given back.' });
+
+export const EnvEnvelope = z
+  .object({ env: EnvShape, editable: EnvEditable })
+  .meta({ id: 'EnvEnvelope' });
+export const NarrowEnvEnvelope = z.object({ env: NarrowEnv }).meta({ id: 'NarrowEnvEnvelope' });
+export const EnvPage = pageOf(EnvShape).meta({ id: 'EnvPage' });
+export const EnvDeletion = z
+  .object({ name: z.string(), namespace: z.string(), status: z.literal('Deleting') })
+  .meta({ id: 'EnvDeletion' });
+
+const EditableMember = z
+  .object({ name: z.string(), clusterID: z.string(), replicas: z.int(), ...MemberConfigFields })
+  .meta({ id: 'EditableMember' });
+export const MemberEnvelope = z
+  .object({ template: PoolShape, editable: EditableMember })
+  .meta({ id: 'MemberEnvelope' });
+export const MemberList = z
+  .object({ items: z.array(PoolShape), total: z.int() })
+  .meta({ id: 'MemberList' });
+
+export type EnvWire = z.infer<typeof EnvShape>;
+export type NarrowEnvWire = z.infer<typeof NarrowEnv>;
+export type EnvEditableWire = z.infer<typeof EnvEditable>;
+export type MemberEnvelopeWire = z.infer<typeof MemberEnvelope>;
+export type PatchOverridesBody = z.infer<typeof patchOverrides>;

@@ -1,0 +1,37 @@
+import {
+  eventMessageOf,
+  eventTypeOf,
+  type EventBatch,
+  type EventRecord,
+} from '../../../model/event.ts';
+import type { ServerEvent } from '../../server/event-streams.ts';
+import type { EventWire } from './schema.ts';
+import { timestampOf } from '../timestamp.ts';
+
+export const presentEvent = (event: EventRecord): EventWire => ({
+  time: timestampOf(event.at),
+  type: eventTypeOf(event),
+  reason: event.reason,
+  message: eventMessageOf(event),
+  ...(event.sandboxId === undefined ? {} : { sandboxId: event.sandboxId }),
+  poolName: event.poolName,
+  namespace: event.owner.namespace,
+  team: event.owner.team,
+  user: event.owner.user,
+  ...('end' in event
+    ? {
+        endReason: event.end.reason,
+        ...(event.end.exitCode === null ? {} : { exitCode: event.end.exitCode }),
+      }
+    : {}),
+});
+
+/** One message each; `reset` where some before them were missed. */
+export async function* presentEvents(
+  batches: AsyncIterable<EventBatch>,
+): AsyncGenerator<ServerEvent, void, undefined> {
+  for await (const { events, missed } of batches) {
+    if (missed) yield { event: 'reset', data: {} };
+    for (const { id, event } of events) yield { id: String(id), data: presentEvent(event) };
+  }
+}

@@ -1,0 +1,44 @@
+import type { Operations } from '../../../operations/operations.ts';
+import { refuseAdminFields } from '../../router/admin-fields.ts';
+import { EventStream } from '../../server/event-streams.ts';
+import { presentEvent, presentEvents } from './presenter.ts';
+import { ok, route, type Route } from '../../router/route.ts';
+import { Event, EventList, EventsQuery } from './schema.ts';
+import { SandboxPath } from '../sandboxes/schema.ts';
+
+export const eventRoutes = (operations: Operations): readonly Route[] => [
+  route({
+    operationId: 'listSandboxEvents',
+    method: 'GET',
+    path: '/sandboxes/{sandboxId}/events',
+    access: 'tenant',
+    summary: 'List what happened to a sandbox',
+    params: SandboxPath,
+    answers: { 200: EventList },
+    refusals: ['SANDBOX_NOT_FOUND'],
+    handle: async ({ caller, params }) => {
+      const events = await operations.sandboxEvents(caller, params.sandboxId);
+      return ok({ items: events.map(presentEvent), total: events.length });
+    },
+  }),
+  route({
+    operationId: 'followEvents',
+    method: 'GET',
+    path: '/events',
+    access: 'tenant',
+    summary: "Follow what happens to one's sandboxes and pools",
+    query: EventsQuery,
+    answers: { 200: Event },
+    onlyAs: 'text/event-stream',
+    refusals: ['ADMIN_REQUIRED', 'TOO_MANY_STREAMS'],
+    handle: ({ caller, query, header }) => {
+      refuseAdminFields(caller, query, ['all']);
+      const after = header('last-event-id');
+      const { batches, close } = operations.followEvents(caller, {
+        all: query.all ?? false,
+        ...(after === undefined ? {} : { after }),
+      });
+      return ok(new EventStream((signal) => presentEvents(batches(signal)), close));
+    },
+  }),
+];

@@ -1,0 +1,43 @@
+import { z } from 'zod';
+import { flag, maybe, timestamp } from '../common-schema.ts';
+
+export const EventsQuery = z.object({
+  all: maybe(flag).describe('Of every tenant. Admins alone.'),
+});
+
+export const Event = z
+  .object({
+    time: timestamp,
+    type: z.enum(['Normal', 'Warning']),
+    reason: z
+      .string()
+      .describe(
+        'One word for programs: `Created`, `Started`, `Unhealthy`, `Ready`, `Claimed`, `IdleTimeoutChanged`, `ContainerEnded`, `Killing`, `Failed`, `Completed`; of a pool `BackOff`, `Recovered`. There may be more some day.',
+      ),
+    message: z.string().describe('For people.'),
+    sandboxId: z.string().optional().describe('Left out where it happened to a pool.'),
+    poolName: z.string(),
+    namespace: z.string(),
+    team: z.string(),
+    user: z.string(),
+    endReason: z
+      .string()
+      .optional()
+      .describe('With `Killing`, `Failed` and `Completed`: as in the list of sandboxes.'),
+    exitCode: z
+      .int()
+      .optional()
+      .describe(
+        'With `Completed`, of the main process, where it ended by itself and the code is known.',
+      ),
+  })
+  .meta({ id: 'Event' });
+
+export const EventList = z
+  .object({
+    items: z.array(Event).describe('The last 50, the oldest first.'),
+    total: z.int().describe('How many these are.'),
+  })
+  .meta({ id: 'EventList' });
+
+export type EventWire = z.infer<typeof Event>;

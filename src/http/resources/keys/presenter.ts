@@ -1,0 +1,44 @@
+import type { ApiKeyRecord } from '../../../model/api-key.ts';
+import type { IssuedApiKey } from '../../../operations/operations.ts';
+import type {
+  ApiKeyDeletionWire,
+  ApiKeysDeletionWire,
+  ApiKeyPromotionWire,
+  ApiKeyWire,
+  IssuedApiKeyWire,
+} from './schema.ts';
+import { timestampOf } from '../timestamp.ts';
+
+/** Never with its hash. */
+export const presentApiKey = (record: ApiKeyRecord): ApiKeyWire => ({
+  keyId: record.keyId,
+  name: `${record.namespace}/${record.shortName}`,
+  user: record.user,
+  team: record.team,
+  role: record.role,
+  description: record.description,
+  ...(record.createdBy === undefined ? {} : { createdBy: record.createdBy }),
+  issuedAt: timestampOf(record.issuedAt),
+  expiresAt: timestampOf(record.expiresAt),
+});
+
+export const presentIssuedApiKey = ({ apiKey, record }: IssuedApiKey): IssuedApiKeyWire => ({
+  apiKey,
+  ...presentApiKey(record),
+});
+
+/** `revoked`: how many went, of a deletion that cascades. */
+export const presentApiKeyDeletion = (keyId: string, revoked?: number): ApiKeyDeletionWire => ({
+  keyId,
+  status: 'deleted',
+  ...(revoked === undefined ? {} : { revoked }),
+});
+export const presentApiKeysDeletion = (
+  team: string,
+  user: string,
+  revoked: number,
+): ApiKeysDeletionWire => ({ team, user, status: 'deleted', revoked });
+export const presentApiKeyPromotion = (keyId: string): ApiKeyPromotionWire => ({
+  keyId,
+  status: 'promoted',
+});

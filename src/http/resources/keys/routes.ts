@@ -1,0 +1,194 @@
+import type { Caller } from '../../../model/tenant.ts';
+import type { ApiKeyName, Operations } from '../../../operations/operations.ts';
+import { refuseAdminFields } from '../../router/admin-fields.ts';
+import {
+  presentApiKey,
+  presentApiKeyDeletion,
+  presentApiKeyPromotion,
+  presentApiKeysDeletion,
+  presentIssuedApiKey,
+} from './presenter.ts';
+import { presentPage } from '../present-page.ts';
+import { created, ok, route, secret, type Answer, type Route } from '../../router/route.ts';
+import {
+  AdminCreateApiKeyBody,
+  ApiKeyDeletion,
+  ApiKeyFullNamePath,
+  ApiKeyListQuery,
+  ApiKeyNamePath,
+  ApiKeyPage,
+  ApiKeyPath,
+  ApiKeyPromotion,
+  ApiKeysDeletion,
+  CreateApiKeyBody,
+  DeleteApiKeyQuery,
+  DeleteApiKeysQuery,
+  IssuedApiKey,
+} from './schema.ts';
+
+export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
+  route({
+    operationId: 'createApiKey',
+    method: 'POST',
+    path: '/api-keys',
+    access: 'tenant',
+    summary: 'Create a key for the caller',
+    body: CreateApiKeyBody,
+    answers: { 201: IssuedApiKey },
+    refusals: ['ADMIN_REQUIRED', 'ALREADY_EXISTS', 'CONFLICT', 'UNAVAILABLE'],
+    handle: async ({ caller, body, seed }) => {
+      refuseAdminFields(caller, body, ['team', 'user', 'role']);
+      const forOther =
+        body.team !== undefined || body.user !== undefined || body.role !== undefined;
+      const create = forOther ? operations.createApiKeyForTenant : operations.createApiKey;
+      return secret(
+        created(
+          presentIssuedApiKey(await create(caller, { ...body, ...(seed ? { seed: seed() } : {}) })),
+        ),
+      );
+    },
+  }),
+  route({
+    operationId: 'listApiKeys',
+    method: 'GET',
+    path: '/api-keys',
+    access: 'tenant',
+    summary: "List the caller's keys, newest first",
+    query: ApiKeyListQuery,
+    answers: { 200: ApiKeyPage },
+    refusals: [],
+    handle: async ({ caller, query }) =>
+      ok(presentPage(await operations.listApiKeys(caller, query), presentApiKey)),
+  }),
+  route({
+    operationId: 'deleteApiKey',
+    method: 'DELETE',
+    path: '/api-keys/{keyId}',
+    access: 'tenant',
+    summary: "Revoke a key of the caller's",
+    params: ApiKeyPath,
+    query: DeleteApiKeyQuery,
+    answers: { 200: ApiKeyDeletion },
+    refusals: ['ADMIN_REQUIRED', 'API_KEY_NOT_FOUND', 'UNAVAILABLE'],
+    handle: async ({ caller, params: { keyId }, query: { cascade } }) => {
+      const revoked = await operations.deleteApiKey(caller, keyId, cascade);
+      return ok(presentApiKeyDeletion(keyId, cascade ? revoked : undefined));
+    },
+  }),
+  route({
+    operationId: 'createApiKeyForTenant',
+    method: 'POST',
+    path: '/admin/api-keys',
+    access: 'admin',
+    summary: 'Create a key for any team and user',
+    body: AdminCreateApiKeyBody,
+    answers: { 201: IssuedApiKey },
+    refusals: ['ALREADY_EXISTS', 'CONFLICT', 'UNAVAILABLE'],
+    handle: async ({ caller, body, seed }) =>
+      secret(
+        created(
+          presentIssuedApiKey(
+            await operations.createApiKeyForTenant(caller, {
+              ...body,
+              ...(seed ? { seed: seed() } : {}),
+            }),
+          ),
+        ),
+      ),
+  }),
+  route({
+    operationId: 'listAllApiKeys',
+    method: 'GET',
+    path: '/admin/api-keys',
+    access: 'admin',
+    summary: 'List the keys of all teams and users, newest first',
+    query: ApiKeyListQuery,
+    answers: { 200: ApiKeyPage },
+    refusals: [],
+    handle: async ({ caller, query }) =>
+      ok(presentPage(await operations.listAllApiKeys(caller, query), presentApiKey)),
+  }),
+  route({
+    operationId: 'deleteApiKeyByName',
+    method: 'DELETE',
+    path: '/admin/api-keys/{name}',
+    access: 'admin',
+    summary: "Revoke anyone's key, by its name",
+    params: ApiKeyNamePath,
+    query: DeleteApiKeyQuery,
+    answers: { 200: ApiKeyDeletion },
+    refusals: ['API_KEY_NOT_FOUND', 'UNAVAILABLE'],
+    handle: async ({ caller, params: { name }, query: { cascade } }) =>
+      await deletedByName(operations, caller, { name: nameOf(name, caller), cascade }),
+  }),
+  route({
+    operationId: 'deleteApiKeyByFullName',
+    method: 'DELETE',
+    path: '/admin/api-keys/{namespace}/{shortName}',
+    access: 'admin',
+    summary: 'The same, with the name as two segments',
+    params: ApiKeyFullNamePath,
+    query: DeleteApiKeyQuery,
+    answers: { 200: ApiKeyDeletion },
+    refusals: ['API_KEY_NOT_FOUND', 'UNAVAILABLE'],
+    handle: async ({ caller, params, query: { cascade } }) =>
+      await deletedByName(operations, caller, { name: params, cascade }),
+  }),
+  route({
+    operationId: 'deleteApiKeysOf',
+    method: 'DELETE',
+    path: '/admin/api-keys',
+    access: 'admin',
+    summary: 'Revoke all keys of a user',
+    query: DeleteApiKeysQuery,
+    answers: { 200: ApiKeysDeletion },
+    refusals: ['UNAVAILABLE'],
+    handle: async ({ caller, query }) =>
+      ok(
+        presentApiKeysDeletion(
+          query.team,
+          query.user,
+          await operations.deleteApiKeysOf(caller, query),
+        ),
+      ),
+  }),
+  route({
+    operationId: 'promoteApiKey',
+    method: 'POST',
+    path: '/admin/api-keys/{name}/promote',
+    access: 'admin',
+    summary: 'Have a key count on all worker clusters',
+    params: ApiKeyNamePath,
+    answers: { 200: ApiKeyPromotion },
+    refusals: ['API_KEY_NOT_FOUND', 'ALREADY_GLOBAL', 'CLUSTER_UNAVAILABLE', 'UNAVAILABLE'],
+    handle: async ({ caller, params: { name } }) =>
+      ok(presentApiKeyPromotion(await operations.promoteApiKey(caller, nameOf(name, caller)))),
+  }),
+  route({
+    operationId: 'promoteApiKeyByFullName',
+    method: 'POST',
+    path: '/admin/api-keys/{namespace}/{shortName}/promote',
+    access: 'admin',
+    summary: 'The same, with the name as two segments',
+    params: ApiKeyFullNamePath,
+    answers: { 200: ApiKeyPromotion },
+    refusals: ['API_KEY_NOT_FOUND', 'ALREADY_GLOBAL', 'CLUSTER_UNAVAILABLE', 'UNAVAILABLE'],
+    handle: async ({ caller, params }) =>
+      ok(presentApiKeyPromotion(await operations.promoteApiKey(caller, params))),
+  }),
+];
+
+const deletedByName = async (
+  operations: Operations,
+  caller: Caller,
+  { name, cascade }: { readonly name: ApiKeyName; readonly cascade: boolean },
+): Promise<Answer> => {
+  const { keyId, revoked } = await operations.deleteApiKeyByName(caller, name, cascade);
+  return ok(presentApiKeyDeletion(keyId, cascade ? revoked : undefined));
+};
+
+/** The short name alone is of the caller's namespace. */
+const nameOf = (name: string, caller: Caller): ApiKeyName => {
+  const [shortName = '', namespace = caller.namespace] = name.split('/').reverse();
+  return { namespace, shortName };
+};

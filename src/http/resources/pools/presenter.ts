@@ -1,0 +1,119 @@
+import { isDeepStrictEqual } from 'node:util';
+import { DEFAULT_UPDATE_STRATEGY, type PoolRecord } from '../../../model/pools/pool.ts';
+import type { PoolOverrides } from '../../../model/pools/pool-source.ts';
+import { accessField } from '../../../model/tenant.ts';
+import type { PoolSyncView, PoolView } from '../../../operations/views.ts';
+import type { PoolDeletionWire, PoolWire } from './schema.ts';
+import { presentCondition } from '../present-condition.ts';
+import { timestampOf } from '../timestamp.ts';
+
+const TEMPLATE_NAME = 'sandpool.dev/template-name';
+
+export const presentPool = ({
+  record,
+  phase,
+  counts,
+  updated,
+  conditions,
+}: PoolView): PoolWire => ({
+  name: record.name,
+  namespace: record.owner.namespace,
+  cpu: record.definition.cpu,
+  memory: record.definition.memory,
+  team: record.owner.team,
+  user: record.owner.user,
+  ...(record.templateVersion === undefined ? {} : { templateVersion: record.templateVersion }),
+  createdAt: timestampOf(record.createdAt),
+  labels: record.labels,
+  annotations: annotationsOf(record),
+  spec: presentSpec(record),
+  status: {
+    phase,
+    idleReplicas: counts.idle,
+    unavailableIdleReplicas: counts.unavailable,
+    runningReplicas: counts.running,
+    startingReplicas: counts.starting,
+    stoppingReplicas: counts.stopping + counts.retiring,
+    failedReplicas: counts.failed,
+    updateRevision: record.updateRevision,
+    updatedReplicas: unclaimedIn(updated) + updated.running,
+    outdatedReplicas: unclaimedIn(counts) - unclaimedIn(updated),
+    ...observedIn(record),
+    conditions: conditions.map(presentCondition),
+  },
+});
+
+/**
+ * The template as it would be for the pool, and what of the overrides a template has no field for.
+ */
+export const poolSyncDocument = ({ record, spec }: PoolSyncView): object => {
+  const { volumes, gateway, envd, imagePullSecretConfigured } = record.source.overrides ?? {};
+  const overrides = Object.entries({ volumes, gateway, envd, imagePullSecretConfigured }).filter(
+    ([, value]) => value !== undefined,
+  );
+  return {
+    metadata: {
+      name: record.name,
+      namespace: record.owner.namespace,
+      annotations: annotationsOf(record),
+    },
+    spec: {
+      ...spec,
+      ...(overrides.length === 0 ? {} : { overrides: Object.fromEntries(overrides) }),
+    },
+  };
+};
+
+const annotationsOf = ({
+  annotations,
+  source: { templateName },
+}: PoolRecord): Readonly<Record<string, string>> => ({
+  ...annotations,
+  ...(templateName === undefined ? {} : { [TEMPLATE_NAME]: templateName }),
+});
+
+const observedIn = ({
+  source,
+  templateVersion,
+  unresolved,
+}: PoolRecord): Pick<PoolWire['status'], 'observedTemplateVersion'> => {
+  const observedTemplateVersion =
+    source.templateName === undefined
+      ? undefined
+      : (unresolved?.templateVersion ?? templateVersion);
+  return observedTemplateVersion === undefined ? {} : { observedTemplateVersion };
+};
+
+const presentSpec = ({
+  access,
+  replicas,
+  minReplicas,
+  maxReplicas,
+  updateStrategy,
+  source: { templateName: _inAnnotations, overrides, ...source },
+}: PoolRecord): PoolWire['spec'] => ({
+  replicas,
+  ...(minReplicas === undefined ? {} : { minReplicas }),
+  ...(maxReplicas === undefined ? {} : { maxReplicas }),
+  ...accessField(access),
+  ...(isDeepStrictEqual(updateStrategy, DEFAULT_UPDATE_STRATEGY) ? {} : { updateStrategy }),
+  ...source,
+  ...(overrides ? { overrides: presentOverrides(overrides) } : {}),
+});
+
+const presentOverrides = ({
+  volumes,
+  ...overrides
+}: PoolOverrides): NonNullable<PoolWire['spec']['overrides']> => ({
+  ...overrides,
+  ...(volumes ? { volumes: [...volumes] } : {}),
+});
+
+export const presentPoolDeletion = ({ record }: PoolView): PoolDeletionWire => ({
+  name: record.name,
+  namespace: record.owner.namespace,
+  status: 'Deleting',
+});
+
+const unclaimedIn = ({ starting, idle, unavailable }: PoolView['counts']): number =>
+  starting + idle + unavailable;

@@ -1,0 +1,175 @@
+import type { Operations } from '../../../operations/operations.ts';
+import type { PoolView } from '../../../operations/views.ts';
+import { refuseAdminFields } from '../../router/admin-fields.ts';
+import { presentPage } from '../present-page.ts';
+import type { PoolPreviews } from './previews.ts';
+import { poolWishesOf } from './pool-wishes.ts';
+import { presentPool, presentPoolDeletion } from './presenter.ts';
+import {
+  created,
+  DEPRECATED_SINCE,
+  ok,
+  route,
+  versioned,
+  type Answer,
+  type Route,
+} from '../../router/route.ts';
+import {
+  CreatePoolBody,
+  DeletePoolQuery,
+  PoolDeletion,
+  PoolEnvelope,
+  PoolListQuery,
+  PoolPage,
+  PoolPath,
+  PoolSyncPreview,
+  UpdatePoolBody,
+} from './schema.ts';
+
+export const poolRoutes = (operations: Operations, previews: PoolPreviews): readonly Route[] => [
+  route({
+    operationId: 'createPool',
+    method: 'POST',
+    path: '/sandboxpools',
+    access: 'tenant',
+    summary: 'Create a pool from a template, by name or inline',
+    body: CreatePoolBody,
+    answers: { 201: PoolEnvelope },
+    refusals: [
+      'SANDBOX_TEMPLATE_NOT_FOUND',
+      'ALREADY_EXISTS',
+      'QUOTA_EXCEEDED',
+      'FEATURE_DISABLED',
+      'UNAVAILABLE',
+    ],
+    earlier: async ({ caller, body }, mark) => {
+      const found = await operations.createdPoolUnder(caller, body.name, mark);
+      return found && created({ template: presentPool(found) });
+    },
+    handle: async ({ caller, body: { name, labels, annotations, ...rest }, mark }) => {
+      const request = {
+        source: {},
+        ...poolWishesOf(rest),
+        name,
+        labels,
+        annotations,
+        ...(mark ? { mark } : {}),
+      };
+      return created({ template: presentPool(await operations.createPool(caller, request)) });
+    },
+  }),
+  route({
+    operationId: 'listPools',
+    method: 'GET',
+    path: '/sandboxpools',
+    access: 'tenant',
+    summary: 'List pools, newest first',
+    query: PoolListQuery,
+    answers: { 200: PoolPage },
+    refusals: ['ADMIN_REQUIRED'],
+    handle: async ({ caller, query: { limit, offset, ...filter } }) => {
+      refuseAdminFields(caller, filter, ['all']);
+      return ok(
+        presentPage(
+          await operations.listPools(caller, { all: filter.all ?? false }, { limit, offset }),
+          presentPool,
+        ),
+      );
+    },
+  }),
+  route({
+    operationId: 'getPool',
+    method: 'GET',
+    path: '/sandboxpools/{name}',
+    access: 'tenant',
+    summary: 'Get a pool',
+    params: PoolPath,
+    answers: { 200: PoolEnvelope },
+    versioned: true,
+    refusals: ['POOL_NOT_FOUND', 'UNAVAILABLE'],
+    handle: async ({ caller, params }) => shown(await operations.getPool(caller, params.name)),
+  }),
+  route({
+    operationId: 'updatePool',
+    method: 'PUT',
+    path: '/sandboxpools/{name}',
+    access: 'tenant',
+    summary: 'Change a pool; what is not named stays',
+    params: PoolPath,
+    body: UpdatePoolBody,
+    answers: { 200: PoolEnvelope },
+    versioned: true,
+    refusals: [
+      'FORBIDDEN',
+      'POOL_NOT_FOUND',
+      'SANDBOX_TEMPLATE_NOT_FOUND',
+      'CONFLICT',
+      'PRECONDITION_FAILED',
+      'QUOTA_EXCEEDED',
+      'FEATURE_DISABLED',
+      'UNAVAILABLE',
+    ],
+    handle: async ({ caller, params, body, ifMatch }) =>
+      shown(await operations.updatePool(caller, params.name, { ifMatch, ...poolWishesOf(body) })),
+  }),
+  route({
+    operationId: 'deletePool',
+    method: 'DELETE',
+    path: '/sandboxpools/{name}',
+    access: 'tenant',
+    summary: 'Delete a pool; running sandboxes stay unless forced',
+    params: PoolPath,
+    query: DeletePoolQuery,
+    answers: { 200: PoolDeletion },
+    refusals: ['FORBIDDEN', 'POOL_NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
+    handle: async ({ caller, params, query }) =>
+      ok(
+        presentPoolDeletion(
+          await operations.deletePool(caller, params.name, { force: query.force }),
+        ),
+      ),
+  }),
+  route({
+    operationId: 'syncPool',
+    method: 'POST',
+    path: '/sandboxpools/{name}/sync-template',
+    access: 'tenant',
+    summary: 'Render a pool anew from its template',
+    deprecated: { since: DEPRECATED_SINCE, method: 'PUT', successor: '/sandboxpools/{name}' },
+    params: PoolPath,
+    answers: { 200: PoolEnvelope },
+    refusals: [
+      'FORBIDDEN',
+      'POOL_NOT_FOUND',
+      'SANDBOX_TEMPLATE_NOT_FOUND',
+      'QUOTA_EXCEEDED',
+      'CONFLICT',
+      'FEATURE_DISABLED',
+      'UNAVAILABLE',
+    ],
+    handle: async ({ caller, params }) => shown(await operations.syncPool(caller, params.name)),
+  }),
+  route({
+    operationId: 'previewPoolSync',
+    method: 'POST',
+    path: '/sandboxpools/{name}/sync-template/preview',
+    access: 'tenant',
+    summary: 'Show what sync-template would apply',
+    params: PoolPath,
+    answers: { 200: PoolSyncPreview },
+    idempotencyKey: 'ignored', // it writes nothing: to repeat it costs less than to keep it
+    refusals: [
+      'FORBIDDEN',
+      'POOL_NOT_FOUND',
+      'SANDBOX_TEMPLATE_NOT_FOUND',
+      'FEATURE_DISABLED',
+      'RATE_LIMITED',
+      'UNAVAILABLE',
+    ],
+    handle: async ({ caller, params }) =>
+      ok(await previews.show(caller, () => operations.previewPoolSync(caller, params.name))),
+  }),
+];
+
+const shown = (view: PoolView): Answer =>
+  versioned(ok({ template: presentPool(view) }), view.record.revision);

@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import { IMAGE_POLICIES } from '../../../model/pools/pool-source.ts';
+import {
+  absolutePath,
+  cpuAmount,
+  MAX_TEMPLATE_BYTES,
+  memoryAmount,
+  SandboxTemplateSchema,
+  startupTimeout,
+  timeout,
+} from '../../../model/templates/template.ts';
+import { MAX_REFERENCE, maybe, name, text } from '../common-schema.ts';
+
+/** What a pool is made of, in requests and in the custom resource alike. */
+
+export const Amounts = z.object({ cpu: maybe(cpuAmount), memory: maybe(memoryAmount) });
+
+const relativePath = text(1_024).refine(
+  (path) => !path.startsWith('/') && !path.split('/').includes('..'),
+  'must be a relative path without ..',
+);
+
+const Volume = z.object({
+  claimName: text(253, 1).describe('One of `GET /volumes`.'),
+  mountPath: absolutePath.describe('Where it stands inside.'),
+  subPath: maybe(relativePath).describe('A folder of it instead of the whole.'),
+  readOnly: maybe(z.boolean()),
+});
+
+export const PublicOverrides = z.object({
+  image: maybe(text(512, 1)).describe("Instead of the template's, of the first container."),
+  podCreationImagePolicy: maybe(z.enum(IMAGE_POLICIES)).describe(
+    "`PoolDefaultImage`: new instances take the template's image, whatever `image` says.",
+  ),
+  defaultStartupTimeout: maybe(startupTimeout),
+  defaultIdleTimeout: maybe(timeout).describe('Of sandboxes whose claim names none.'),
+  imagePullSecretConfigured: maybe(z.boolean()).describe('Answered; not heeded in requests.'),
+  gateway: maybe(z.object({ enabled: maybe(z.boolean()) })).describe(
+    '`enabled: false`: endpoints are not published.',
+  ),
+  envd: maybe(z.object({ verbose: maybe(z.boolean()) })).describe(
+    '`verbose: true`: what Sandpool runs inside says more.',
+  ),
+  volumes: maybe(z.array(Volume).max(16)).describe('Mounted into every container.'),
+});
+
+export const ImagePullSecret = z.object({
+  registries: z
+    .array(z.object({ registry: text(253, 1), username: text(1_024, 1), password: text(4_096, 1) }))
+    .max(16),
+});
+
+const InlineTemplate = SandboxTemplateSchema.shape.spec.refine(
+  (spec) => Buffer.byteLength(JSON.stringify(spec)) <= MAX_TEMPLATE_BYTES,
+  `must be at most ${MAX_TEMPLATE_BYTES} bytes long, as JSON`,
+);
+
+/** Without what a record must not hold. */
+export const RecordedPoolFields = {
+  templateName: maybe(text(MAX_REFERENCE)).describe(
+    'One of the [templates](templates.md); required where there is neither `template` nor `overrides.image`.',
+  ),
+  templateVersion: maybe(text(15)).describe(
+    'The version of it that a member of a pinned env is started from.',
+  ),
+  template: maybe(InlineTemplate).describe(
+    'The `spec` of a [template](templates.md), instead of one by name, at most 256 KiB. Unknown fields are refused.',
+  ),
+  instanceType: maybe(name).describe(
+    'One of `GET /instancetypes`: the size of the first container.',
+  ),
+  multiplier: maybe(z.number().min(0.01).max(1_000)).describe(
+    'Of the instance type; at most its `maxMultiplier`.',
+  ),
+  cpu: maybe(cpuAmount).describe('Of the first container; counts before all else that says it.'),
+  memory: maybe(memoryAmount).describe(
+    'Of the first container; counts before all else that says it.',
+  ),
+  inlineResources: maybe(z.object({ requests: maybe(Amounts), limits: maybe(Amounts) })).describe(
+    'Of the first container; counts before the instance type. A request alone leaves the limit as it is, or raises it to itself.',
+  ),
+  overrides: maybe(PublicOverrides).describe('What differs from the template.'),
+};
+
+const { templateVersion: _envsAlone, ...requestFields } = RecordedPoolFields;
+
+/** In requests: with the registries' passwords, which are never answered. */
+export const PoolSourceFields = {
+  ...requestFields,
+  overrides: maybe(
+    PublicOverrides.extend({
+      imagePullSecret: maybe(ImagePullSecret).describe(
+        'Write-only; replaces what was given before.',
+      ),
+    }),
+  ).describe('What differs from the template.'),
+};
+
+export const PoolOverridesAnswer = PublicOverrides;

@@ -1,0 +1,20 @@
+import type { PoolCondition } from '../../model/pools/pool-condition.ts';
+import { timestampOf } from './timestamp.ts';
+
+/**
+ * Of a pool or an env, in one order whatever order the store keeps: the text is what an ETag stands
+ * for.
+ */
+export const presentCondition = <Type extends string>({
+  type,
+  status,
+  reason,
+  message,
+  since,
+}: Omit<PoolCondition, 'type'> & { readonly type: Type }) => ({
+  type,
+  status,
+  reason,
+  message,
+  lastTransitionTime: timestampOf(since),
+});

@@ -1,0 +1,42 @@
+import type { Operations } from '../../../operations/operations.ts';
+import { presentQuotas } from './presenter.ts';
+import { ok, route, type Route } from '../../router/route.ts';
+import { quotaChangeOf, QuotaList, SetQuotasBody, UserPath } from './schema.ts';
+
+export const quotaRoutes = (operations: Operations): readonly Route[] => [
+  route({
+    operationId: 'getQuotas',
+    method: 'GET',
+    path: '/quotas',
+    access: 'tenant',
+    summary: 'What the caller may have, and has',
+    answers: { 200: QuotaList },
+    refusals: ['UNAVAILABLE'],
+    handle: async ({ caller }) => ok(presentQuotas(await operations.getQuotas(caller))),
+  }),
+  route({
+    operationId: 'getQuotasOf',
+    method: 'GET',
+    path: '/admin/quotas/{team}/{user}',
+    access: 'admin',
+    summary: 'What a user may have, and has',
+    params: UserPath,
+    answers: { 200: QuotaList },
+    refusals: ['NOT_FOUND', 'UNAVAILABLE'],
+    handle: async ({ caller, params }) =>
+      ok(presentQuotas(await operations.getQuotasOf(caller, params))),
+  }),
+  route({
+    operationId: 'setQuotasOf',
+    method: 'PUT',
+    path: '/admin/quotas/{team}/{user}',
+    access: 'admin',
+    summary: 'Change what a user may have; what is not named stays',
+    params: UserPath,
+    body: SetQuotasBody,
+    answers: { 200: QuotaList },
+    refusals: ['NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
+    handle: async ({ caller, params, body }) =>
+      ok(presentQuotas(await operations.setQuotasOf(caller, params, quotaChangeOf(body)))),
+  }),
+];

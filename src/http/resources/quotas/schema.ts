@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import { isDnsLabel } from '../../../model/identifiers.ts';
+import { QUANTITY_PATTERN } from '../../../model/quantities.ts';
+import { HIGHEST_LIMIT, QUOTA_RESOURCES, sizeLimitOf } from '../../../model/quota.ts';
+import { Refusal } from '../../../model/refusals.ts';
+import type { QuotaChange } from '../../../operations/pools/quota-limits.ts';
+import type { PathParams } from '../../router/route.ts';
+import { maybe } from '../common-schema.ts';
+
+const limit = (most: number) => maybe(z.int().min(0).max(most));
+
+/**
+ * Given as a quantity, or a plain number of cores or bytes. (A union says nothing of its own where
+ * one of its branches took the kind: each says it.)
+ */
+const sizeLimit = (resource: 'cpu' | 'memory', error: string) =>
+  maybe(
+    z.union(
+      [
+        z
+          .number()
+          .refine(
+            (amount) => amount >= 0 && sizeLimitOf(resource, plain(amount)) !== undefined,
+            error,
+          )
+          .meta({ minimum: 0 }),
+        z
+          .string()
+          .refine(
+            (text) =>
+              text.length <= LONGEST_QUANTITY &&
+              (text === 'none' || sizeLimitOf(resource, text) !== undefined),
+            error,
+          )
+          .meta({ pattern: `^none$|${QUANTITY_PATTERN}`, maxLength: LONGEST_QUANTITY }),
+      ],
+      { error },
+    ),
+  );
+
+const LONGEST_QUANTITY = 32;
+
+/** Without an exponent, as quantities are written. */
+const plain = (amount: number): string => amount.toFixed(9).replace(/\.?0+$/, '');
+
+/** A user exists as soon as somebody names them, so only what can be no name is not there. */
+export const UserPath: PathParams<{ team: string; user: string }> = {
+  schema: z.object({
+    team: z.string().refine(isDnsLabel).describe('A DNS label.'),
+    user: z.string().refine(isDnsLabel).describe('A DNS label.'),
+  }),
+  otherwise: () => new Refusal('NOT_FOUND', 'there is no such user: team and user are DNS labels'),
+};
+
+export const SetQuotasBody = z.object({
+  sandboxes: limit(HIGHEST_LIMIT.sandboxes).describe('How many they may have claimed at one time.'),
+  pools: limit(HIGHEST_LIMIT.pools).describe('How many they may own.'),
+  replicas: limit(HIGHEST_LIMIT.replicas).describe(
+    'How many they may ask for, over all their pools.',
+  ),
+  cpu: sizeLimit(
+    'cpu',
+    'must be a cpu quantity up to 1000000 cores, such as 16 or "500m", or "none"',
+  ).describe(
+    'How many cores all instances that their pools ask for may have: a quantity such as `"16"` or `"500m"`, or a number of cores. `"none"`: what the configuration says.',
+  ),
+  memory: sizeLimit(
+    'memory',
+    'must be a memory quantity up to 1Pi, such as "64Gi", or "none"',
+  ).describe('The same for memory: a quantity such as `"64Gi"`, or a number of bytes.'),
+});
+
+/** In the units that are counted. */
+export const quotaChangeOf = ({
+  cpu,
+  memory,
+  ...change
+}: z.infer<typeof SetQuotasBody>): QuotaChange => ({
+  ...change,
+  ...(cpu === undefined ? {} : { cpu: unitsOf('cpu', cpu) }),
+  ...(memory === undefined ? {} : { memory: unitsOf('memory', memory) }),
+});
+
+const unitsOf = (resource: 'cpu' | 'memory', given: string | number): number | 'none' =>
+  given === 'none'
+    ? 'none'
+    : (sizeLimitOf(resource, typeof given === 'number' ? plain(given) : given) ?? 0);
+
+const Quota = z
+  .object({
+    name: z.string().describe('Whose: `{team}/{user}`.'),
+    resource: z
+      .enum(QUOTA_RESOURCES)
+      .describe('`cpu` and `memory` are told where there is a limit of them.'),
+    limit: z.number().describe('Of `cpu` in cores, of `memory` in bytes; so are the others.'),
+    used: z
+      .number()
+      .describe(
+        'With what requests under way have reserved. May be more than `limit`, where that was lowered.',
+      ),
+    remaining: z.number().describe('How many more will be granted.'),
+  })
+  .meta({ id: 'Quota' });
+
+export const QuotaList = z
+  .object({ items: z.array(Quota), total: z.int() })
+  .meta({ id: 'QuotaList' });
+
+export type QuotaListWire = z.infer<typeof QuotaList>;

@@ -1,0 +1,119 @@
+import { jsonLength } from '../../../lib/json-text.ts';
+import { endedWhilePrinting, invalidArgument, Refusal } from '../../../model/refusals.ts';
+import type { AnswerRoom } from '../../../operations/sandboxes/answer-budget.ts';
+import type { Operations } from '../../../operations/operations.ts';
+import { EXEC_OUTPUT_LIMIT, presentExecOutcome, presentIdleTimeout } from './presenter.ts';
+import { DEPRECATED_SINCE, ok, route, secret, versioned, type Route } from '../../router/route.ts';
+import {
+  ExecBody,
+  ExecResult,
+  ExecToken,
+  IdleTimeoutBody,
+  IdleTimeoutEnvelope,
+  SandboxPath,
+} from './schema.ts';
+
+/** What is done inside a running sandbox, and how long it may sit idle. */
+export const execRoutes = (operations: Operations): readonly Route[] => [
+  route({
+    operationId: 'execInSandbox',
+    method: 'POST',
+    path: '/sandboxes/{sandboxId}/exec',
+    access: 'tenant',
+    summary: 'Run a command and wait for its end',
+    params: SandboxPath,
+    body: ExecBody,
+    answers: { 200: ExecResult },
+    idempotencyKey: 'ignored',
+    waits: true,
+    refusals: ['SANDBOX_NOT_FOUND', 'SANDBOX_NOT_RUNNING', 'TOO_MANY_COMMANDS', 'UNAVAILABLE'],
+    deprecated: {
+      since: DEPRECATED_SINCE,
+      method: 'POST',
+      successor: '/sandboxes/{sandboxId}/exec-token',
+    },
+    handle: async ({ caller, params, body, signal, room }) => {
+      const { command, timeoutSeconds, ...rest } = body;
+      const argv = typeof command === 'string' ? ['/bin/sh', '-c', command] : command;
+      const gathered = gatheredInto(room(), Buffer.byteLength(rest.stdin ?? ''));
+      const request = {
+        ...rest,
+        argv,
+        timeoutMs: timeoutSeconds * 1_000,
+        outputLimit: EXEC_OUTPUT_LIMIT,
+        gathered,
+      };
+      return ok(
+        presentExecOutcome(
+          await operations.execInSandbox(caller, params.sandboxId, request, signal()),
+        ),
+      );
+    },
+  }),
+  route({
+    operationId: 'createExecToken',
+    method: 'POST',
+    path: '/sandboxes/{sandboxId}/exec-token',
+    access: 'tenant',
+    summary: 'Make a single-use token for the terminal',
+    params: SandboxPath,
+    answers: { 200: ExecToken },
+    idempotencyKey: 'ignored',
+    refusals: ['SANDBOX_NOT_FOUND', 'SANDBOX_NOT_RUNNING', 'UNAVAILABLE'],
+    handle: async ({ caller, params }) =>
+      secret(ok({ token: await operations.createExecToken(caller, params.sandboxId) })),
+  }),
+  route({
+    operationId: 'setIdleTimeout',
+    method: 'PUT',
+    path: '/sandboxes/{sandboxId}/idle-timeout',
+    access: 'tenant',
+    summary: 'Set how long the sandbox may sit idle',
+    params: SandboxPath,
+    body: IdleTimeoutBody,
+    answers: { 200: IdleTimeoutEnvelope },
+    versioned: true,
+    refusals: [
+      'SANDBOX_NOT_FOUND',
+      'SANDBOX_NOT_RUNNING',
+      'CONFLICT',
+      'PRECONDITION_FAILED',
+      'UNAVAILABLE',
+    ],
+    handle: async ({ caller, params, body: { idleTimeout, idleTimeoutSeconds }, ifMatch }) => {
+      if (idleTimeout === undefined && idleTimeoutSeconds === undefined)
+        throw invalidArgument('idleTimeout', 'is required');
+      if (idleTimeout !== undefined && idleTimeoutSeconds !== undefined) {
+        throw invalidArgument('idleTimeoutSeconds', 'must not be given beside idleTimeout');
+      }
+      const view = await operations.setIdleTimeout(caller, params.sandboxId, {
+        idleTimeoutMs: idleTimeout ?? idleTimeoutSeconds ?? 0,
+        ifMatch,
+      });
+      return versioned(ok({ sandbox: presentIdleTimeout(view) }), view.revision);
+    },
+  }),
+];
+
+/**
+ * Of output, which a command has room for before it begins: most print less, and are never ended
+ * for want of room.
+ */
+const FIRST_BYTES = 64 << 10;
+
+/**
+ * Takes room for a command's input and the beginning of its output, and then for what it prints.
+ * Throws where there is none.
+ */
+const gatheredInto = (room: AnswerRoom, inputBytes: number): ((bytes: Buffer) => void) => {
+  room.hold(inputBytes + FIRST_BYTES);
+  let printed = 0;
+  return (bytes) => {
+    printed += jsonLength(bytes);
+    try {
+      room.holdAtLeast(inputBytes + printed);
+    } catch (error) {
+      throw error instanceof Refusal ? endedWhilePrinting(error) : error;
+    }
+  };
+};

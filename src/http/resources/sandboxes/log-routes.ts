@@ -1,0 +1,79 @@
+import { jsonLength } from '../../../lib/json-text.ts';
+import type { LogBatch } from '../../../contracts/sandbox-driver.ts';
+import type { AnswerRoom } from '../../../operations/sandboxes/answer-budget.ts';
+import type { LogsRequest, Operations } from '../../../operations/operations.ts';
+import { LOG_LINE_BYTES } from '../../../operations/sandboxes/sandbox-logs.ts';
+import { EventStream } from '../../server/event-streams.ts';
+import { PlainText } from '../../server/plain-text.ts';
+import { presentLogEvents, presentLogs, presentLogText } from './log-presenter.ts';
+import { ok, route, type Route } from '../../router/route.ts';
+import { LogsQuery, SandboxLogs } from './log-schema.ts';
+import { SandboxPath } from './schema.ts';
+
+export const logRoutes = (operations: Operations): readonly Route[] => [
+  route({
+    operationId: 'getSandboxLogs',
+    method: 'GET',
+    path: '/sandboxes/{sandboxId}/logs',
+    access: 'tenant',
+    summary: 'Read what a sandbox printed, or follow it',
+    params: SandboxPath,
+    query: LogsQuery,
+    answers: { 200: SandboxLogs },
+    alsoAs: ['text/plain', 'text/event-stream'],
+    refusals: ['SANDBOX_NOT_FOUND', 'LOGS_GONE', 'TOO_MANY_STREAMS'],
+    handle: async ({ caller, params: { sandboxId }, query, header, accepts, room }) => {
+      const { container, tailLines, sinceSeconds, timestamps = false, follow = false } = query;
+      const request: LogsRequest = {
+        tailLines,
+        ...(container === undefined ? {} : { container }),
+        ...(sinceSeconds === undefined ? {} : { sinceMs: sinceSeconds * 1_000 }),
+      };
+      room().hold(bytesToRead(tailLines));
+      if (follow) {
+        const after = header('last-event-id');
+        const { batches, heldBytes, close } = await operations.followSandboxLogs(
+          caller,
+          sandboxId,
+          { ...request, ...(after === undefined ? {} : { after }) },
+        );
+        room().hold(heldBytes);
+        return ok(
+          new EventStream(
+            (signal) =>
+              presentLogEvents(sandboxId, thenRelease(batches(signal), room()), {
+                timestamps,
+                signal,
+              }),
+            close,
+          ),
+        );
+      }
+      const view = await operations.sandboxLogs(caller, sandboxId, request);
+      const text = presentLogText(view, { timestamps });
+      if (accepts('application/json', 'text/plain') === 'text/plain')
+        return ok(new PlainText(text));
+      room().hold(jsonLength(text));
+      return ok(presentLogs(view, text));
+    },
+  }),
+];
+
+/** What is read at most to find the last lines. */
+const READ_BYTES = 2 << 20;
+
+const bytesToRead = (lines: number): number => READ_BYTES + lines * LOG_LINE_BYTES;
+
+/**
+ * The last lines, which are the first batch, take room until the client has them; then a stream
+ * takes little.
+ */
+async function* thenRelease(
+  batches: AsyncIterable<LogBatch>,
+  room: AnswerRoom,
+): AsyncGenerator<LogBatch, void, undefined> {
+  for await (const batch of batches) {
+    yield batch;
+    room.release();
+  }
+}

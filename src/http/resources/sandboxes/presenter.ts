@@ -1,0 +1,109 @@
+import type { ExecOutcome } from '../../../contracts/sandbox-driver.ts';
+import { TextBytes } from '../../../lib/json-text.ts';
+import { formatDuration } from '../../../model/durations.ts';
+import { podNameOf } from '../../../model/identifiers.ts';
+import type { SandboxReadiness } from '../../../operations/operations.ts';
+import type { SandboxDetailView, SandboxView } from '../../../operations/views.ts';
+import { LongAnswer, type TextAsBytes } from '../../server/long-answer.ts';
+import type {
+  ExecResultWire,
+  SandboxDeletionWire,
+  SandboxDetailWire,
+  SandboxIdleTimeoutWire,
+  SandboxReadinessWire,
+  SandboxRecordWire,
+  SandboxWire,
+} from './schema.ts';
+import { timestampOf } from '../timestamp.ts';
+
+export const presentSandbox = (view: SandboxView): SandboxWire => ({
+  sandboxId: view.id,
+  namespace: view.owner.namespace,
+  poolName: view.poolName,
+  podName: podNameOf(view.id),
+  status: view.status,
+  ...(view.claimedAt === undefined ? {} : { claimedAt: timestampOf(view.claimedAt) }),
+  team: view.owner.team,
+  user: view.owner.user,
+});
+
+/**
+ * Of one sandbox, with the URLs of its endpoints. `base` is the API's own, without a slash at its
+ * end.
+ */
+export const presentSandboxDetail = (view: SandboxDetailView, base: string): SandboxDetailWire => ({
+  ...presentSandbox(view),
+  endpoints: Object.fromEntries(
+    Object.entries(view.endpoints).map(([name, { port, scheme, direct }]) => [
+      name,
+      direct ? `${scheme}://127.0.0.1:${port}/` : `${base}/sandboxes/${view.id}/endpoints/${name}/`,
+    ]),
+  ),
+  ...(view.endedContainers === undefined ? {} : { endedContainers: view.endedContainers }),
+  ...(view.status === 'Running' ? idleFields(view) : {}),
+});
+
+export const presentSandboxRecord = (view: SandboxView): SandboxRecordWire => ({
+  ...presentSandbox(view),
+  ...(view.startedAt === undefined ? {} : { startedAt: timestampOf(view.startedAt) }),
+  ...(view.terminatedAt === undefined ? {} : { terminatedAt: timestampOf(view.terminatedAt) }),
+  ...(view.recycledAt === undefined ? {} : { recycledAt: timestampOf(view.recycledAt) }),
+  ...(view.durationSeconds === undefined ? {} : { durationSeconds: view.durationSeconds }),
+  cpu: view.cpu,
+  memory: view.memory,
+  containerImages: view.containerImages,
+  ...(view.endReason === undefined ? {} : { endReason: view.endReason }),
+});
+
+export const presentIdleTimeout = (view: SandboxView): SandboxIdleTimeoutWire => ({
+  ...presentSandbox(view),
+  ...idleFields(view),
+});
+
+const idleFields = (view: SandboxView) => ({
+  idleTimeout: formatDuration(view.idleTimeoutMs),
+  ...(view.idleExpiresAt === undefined ? {} : { idleExpiresAt: timestampOf(view.idleExpiresAt) }),
+});
+
+export const presentSandboxDeletion = (view: SandboxView): SandboxDeletionWire => ({
+  sandboxId: view.id,
+  namespace: view.owner.namespace,
+  poolName: view.poolName,
+  podName: podNameOf(view.id),
+  status: 'Stopping',
+});
+
+export const presentSandboxReadiness = ({
+  sandboxId,
+  ready,
+  endpoints,
+}: SandboxReadiness): SandboxReadinessWire => ({
+  sandboxId,
+  ready,
+  endpoints: Object.fromEntries(
+    Object.entries(endpoints).map(([name, endpoint]) => [
+      name,
+      { ready: endpoint.ready, message: endpoint.message },
+    ]),
+  ),
+});
+
+/** Bytes of each stream that are answered. */
+export const EXEC_OUTPUT_LIMIT = 1_048_576;
+
+export const presentExecOutcome = (outcome: ExecOutcome): LongAnswer =>
+  new LongAnswer({
+    stdout: outputOf(outcome.stdout),
+    stderr: outputOf(outcome.stderr),
+    exitCode: outcome.exitCode,
+    timedOut: outcome.timedOut,
+    truncated:
+      outcome.truncated ||
+      outcome.stdout.length > EXEC_OUTPUT_LIMIT ||
+      outcome.stderr.length > EXEC_OUTPUT_LIMIT,
+    durationMs: Math.round(outcome.durationMs),
+  } satisfies TextAsBytes<ExecResultWire>);
+
+/** Bytes that are not UTF-8 become U+FFFD, but for a character that the limit itself cut in two. */
+const outputOf = (bytes: Buffer): TextBytes =>
+  new TextBytes(bytes.subarray(0, EXEC_OUTPUT_LIMIT), { cut: bytes.length >= EXEC_OUTPUT_LIMIT });

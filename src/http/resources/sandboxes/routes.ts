@@ -1,0 +1,140 @@
+import { poolNameRequired } from '../../../model/refusals.ts';
+import type { Operations } from '../../../operations/operations.ts';
+import { refuseAdminFields } from '../../router/admin-fields.ts';
+import { presentPage } from '../present-page.ts';
+import {
+  presentSandbox,
+  presentSandboxDeletion,
+  presentSandboxDetail,
+  presentSandboxReadiness,
+  presentSandboxRecord,
+} from './presenter.ts';
+import { created, DEPRECATED_SINCE, ok, route, versioned, type Route } from '../../router/route.ts';
+import {
+  ClaimBody,
+  SandboxDeletion,
+  SandboxDetailEnvelope,
+  SandboxEnvelope,
+  SandboxListQuery,
+  SandboxPage,
+  SandboxPath,
+  SandboxReadinessReport,
+} from './schema.ts';
+
+export const sandboxRoutes = (operations: Operations): readonly Route[] => [
+  route({
+    operationId: 'claimSandbox',
+    method: 'POST',
+    path: '/sandboxes',
+    access: 'tenant',
+    summary: 'Claim an idle instance of a pool',
+    body: ClaimBody,
+    answers: { 201: SandboxEnvelope },
+    refusals: [
+      'POOL_NOT_FOUND',
+      'CLUSTER_NOT_FOUND',
+      'POOL_NOT_OWNED',
+      'CONFLICT',
+      'POOL_EXHAUSTED',
+      'TOO_MANY_WAITING',
+      'QUOTA_EXCEEDED',
+      'UNAVAILABLE',
+    ],
+    opensItself: true,
+    unsettled: (mark) => operations.unsettledClaim(mark),
+    waits: ({ body: { waitTimeoutSeconds = 0 } }) => waitTimeoutSeconds > 0,
+    handle: async ({
+      caller,
+      body: { poolName, idleTimeout, waitTimeoutSeconds = 0 },
+      opening,
+      step,
+      localPool,
+      signal,
+    }) => {
+      if (!poolName) throw poolNameRequired();
+      const request = {
+        poolName: localPool(poolName),
+        waitMs: waitTimeoutSeconds * 1_000,
+        ...(idleTimeout === undefined ? {} : { idleTimeoutMs: idleTimeout ?? 0 }),
+        ...(opening ? { opening } : {}),
+        ...(step ? { step } : {}),
+      };
+      return created({
+        sandbox: presentSandbox(
+          await operations.claimSandbox(
+            caller,
+            request,
+            waitTimeoutSeconds > 0 ? signal() : undefined,
+          ),
+        ),
+      });
+    },
+  }),
+  route({
+    operationId: 'listSandboxes',
+    method: 'GET',
+    path: '/sandboxes',
+    access: 'tenant',
+    summary: 'List sandboxes, newest claim first',
+    query: SandboxListQuery,
+    answers: { 200: SandboxPage },
+    refusals: ['ADMIN_REQUIRED', 'CLUSTER_NOT_FOUND'],
+    handle: async ({ caller, query, localPool }) => {
+      const { limit, offset, poolName, ...rest } = query;
+      const filter = {
+        ...rest,
+        ...(poolName === undefined ? {} : { poolName: localPool(poolName) }),
+      };
+      refuseAdminFields(caller, filter, ['namespace', 'team', 'user', 'all']);
+      return ok(
+        presentPage(
+          await operations.listSandboxes(caller, filter, { limit, offset }),
+          presentSandboxRecord,
+        ),
+      );
+    },
+  }),
+  route({
+    operationId: 'getSandbox',
+    method: 'GET',
+    path: '/sandboxes/{sandboxId}',
+    access: 'tenant',
+    summary: 'Get a sandbox',
+    params: SandboxPath,
+    answers: { 200: SandboxDetailEnvelope },
+    versioned: true,
+    refusals: ['SANDBOX_NOT_FOUND', 'UNAVAILABLE'],
+    handle: async ({ caller, params, base }) => {
+      const view = await operations.getSandbox(caller, params.sandboxId);
+      return versioned(ok({ sandbox: presentSandboxDetail(view, base()) }), view.revision);
+    },
+  }),
+  route({
+    operationId: 'isReady',
+    method: 'GET',
+    path: '/sandboxes/{sandboxId}/is_ready',
+    access: 'tenant',
+    summary: 'Run the readiness probes of a sandbox',
+    params: SandboxPath,
+    answers: { 200: SandboxReadinessReport, 503: SandboxReadinessReport },
+    withoutRetryAfter: true,
+    refusals: ['SANDBOX_NOT_FOUND'],
+    deprecated: { since: DEPRECATED_SINCE, method: 'GET', successor: '/sandboxes/{sandboxId}' },
+    handle: async ({ caller, params }) => {
+      const body = presentSandboxReadiness(await operations.isReady(caller, params.sandboxId));
+      return body.ready ? ok(body) : { status: 503, body };
+    },
+  }),
+  route({
+    operationId: 'deleteSandbox',
+    method: 'DELETE',
+    path: '/sandboxes/{sandboxId}',
+    access: 'tenant',
+    summary: 'Give a sandbox back, which ends it',
+    params: SandboxPath,
+    answers: { 200: SandboxDeletion },
+    refusals: ['SANDBOX_NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],
+    handle: async ({ caller, params }) =>
+      ok(presentSandboxDeletion(await operations.deleteSandbox(caller, params.sandboxId))),
+  }),
+];

@@ -1,0 +1,37 @@
+import { stringify } from 'yaml';
+import type { SandboxTemplateDocument } from '../../../model/templates/template.ts';
+import type { TemplateView } from '../../../operations/views.ts';
+import type { TemplateDeletionWire, TemplateWire } from './schema.ts';
+import { timestampOf } from '../timestamp.ts';
+
+export const presentTemplate = ({ record, cpu, memory }: TemplateView): TemplateWire => {
+  const { description, docs, poolSizing } = record.document.spec;
+  return {
+    name: record.name,
+    version: record.version,
+    ...(description === undefined ? {} : { description }),
+    createdAt: timestampOf(record.createdAt),
+    cpu,
+    memory,
+    ...(record.sourceHash === undefined ? {} : { syncSource: 'global' }),
+    ...(docs === undefined ? {} : { docs }),
+    crdYaml: yamlOf(record.document),
+    ...(poolSizing === undefined ? {} : { poolSizing }),
+  };
+};
+
+export const presentTemplateDeletion = (name: string): TemplateDeletionWire => ({
+  name,
+  status: 'deleted',
+});
+
+/** A version's document never changes, and a list shows up to 1,000 of them. */
+const yamls = new WeakMap<SandboxTemplateDocument, string>();
+
+const yamlOf = (document: SandboxTemplateDocument): string => {
+  const known = yamls.get(document);
+  if (known !== undefined) return known;
+  const yaml = stringify(document);
+  yamls.set(document, yaml);
+  return yaml;
+};

@@ -1,0 +1,94 @@
+import type { Operations } from '../../../operations/operations.ts';
+import type { TemplateView } from '../../../operations/views.ts';
+import { templateIn } from './crd-json.ts';
+import { presentPage } from '../present-page.ts';
+import { presentTemplate, presentTemplateDeletion } from './presenter.ts';
+import { created, ok, route, versioned, type Answer, type Route } from '../../router/route.ts';
+import {
+  CreateTemplateBody,
+  TemplateDeletion,
+  TemplateEnvelope,
+  TemplateListQuery,
+  TemplatePage,
+  TemplatePath,
+  UpdateTemplateBody,
+} from './schema.ts';
+
+export const templateRoutes = (operations: Operations): readonly Route[] => [
+  route({
+    operationId: 'listTemplates',
+    method: 'GET',
+    path: '/sandbox-templates',
+    access: 'tenant',
+    summary: 'List the templates that pools may be made from, newest first',
+    query: TemplateListQuery,
+    answers: { 200: TemplatePage },
+    refusals: [],
+    handle: ({ query }) => ok(presentPage(operations.listTemplates(query), presentTemplate)),
+  }),
+  route({
+    operationId: 'getTemplate',
+    method: 'GET',
+    path: '/sandbox-templates/{name}',
+    access: 'tenant',
+    summary: 'Get a template',
+    params: TemplatePath,
+    answers: { 200: TemplateEnvelope },
+    versioned: true,
+    refusals: ['SANDBOX_TEMPLATE_NOT_FOUND', 'UNAVAILABLE'],
+    handle: async ({ params }) => shown(await operations.getTemplate(params.name)),
+  }),
+  route({
+    operationId: 'createTemplate',
+    method: 'POST',
+    path: '/admin/sandbox-templates',
+    access: 'admin',
+    summary: 'Create a template',
+    body: CreateTemplateBody,
+    answers: { 201: TemplateEnvelope },
+    refusals: ['ALREADY_EXISTS', 'UNAVAILABLE'],
+    handle: async ({ body }) =>
+      created({
+        template: presentTemplate(await operations.createTemplate(templateIn(body.crdJson))),
+      }),
+  }),
+  route({
+    operationId: 'updateTemplate',
+    method: 'PUT',
+    path: '/admin/sandbox-templates/{name}',
+    access: 'admin',
+    summary: 'Change a template; what is not named stays',
+    params: TemplatePath,
+    body: UpdateTemplateBody,
+    answers: { 200: TemplateEnvelope },
+    versioned: true,
+    refusals: ['SANDBOX_TEMPLATE_NOT_FOUND', 'PRECONDITION_FAILED', 'UNAVAILABLE'],
+    handle: async ({ params, body: { crdJson, description, docs, poolSizing }, ifMatch }) =>
+      shown(
+        await operations.updateTemplate(params.name, {
+          ifMatch,
+          ...(crdJson === undefined ? {} : { document: templateIn(crdJson) }),
+          ...(description === undefined ? {} : { description }),
+          ...(docs === undefined ? {} : { docs }),
+          ...(poolSizing === undefined ? {} : { poolSizing }),
+        }),
+      ),
+  }),
+  route({
+    operationId: 'deleteTemplate',
+    method: 'DELETE',
+    path: '/admin/sandbox-templates/{name}',
+    access: 'admin',
+    summary: 'Delete a template that no pool is made from',
+    params: TemplatePath,
+    answers: { 200: TemplateDeletion },
+    refusals: ['SANDBOX_TEMPLATE_NOT_FOUND', 'TEMPLATE_IN_USE', 'UNAVAILABLE'],
+    handle: async ({ params: { name } }) => {
+      await operations.deleteTemplate(name);
+      return ok(presentTemplateDeletion(name));
+    },
+  }),
+];
+
+const shown = (view: TemplateView): Answer =>
+  versioned(ok({ template: presentTemplate(view) }), view.record.revision);

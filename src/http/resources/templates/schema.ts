@@ -1,0 +1,56 @@
+import { z } from 'zod';
+import { isDnsLabel } from '../../../model/identifiers.ts';
+import { noSuchTemplate } from '../../../model/refusals.ts';
+import { MAX_TEMPLATE_BYTES, POOL_SIZINGS } from '../../../model/templates/template.ts';
+import type { PathParams } from '../../router/route.ts';
+import { limit, maybe, offset, pageOf, text, timestamp } from '../common-schema.ts';
+
+export const TemplatePath: PathParams<{ name: string }> = {
+  schema: z.object({ name: z.string().refine(isDnsLabel) }),
+  otherwise: noSuchTemplate,
+};
+
+const crdJson = z.string().meta({ maxLength: MAX_TEMPLATE_BYTES });
+
+export const CreateTemplateBody = z.object({
+  crdJson: crdJson.describe(
+    'A [template](templates.md) as JSON, at most 256 KiB; unknown fields are refused.',
+  ),
+});
+
+export const UpdateTemplateBody = z.object({
+  crdJson: maybe(crdJson).describe(
+    'The whole template; `description`, `docs` and `poolSizing` stay where it names none.',
+  ),
+  description: maybe(text(1_024)).describe('The empty text removes it; so with `docs`.'),
+  docs: maybe(text(65_536)),
+  poolSizing: maybe(z.enum(POOL_SIZINGS)),
+});
+
+export const TemplateListQuery = z.object({ limit, offset });
+
+const Template = z
+  .object({
+    name: z.string(),
+    version: z.string().describe('A whole number, moved by each change.'),
+    description: maybe(z.string()),
+    createdAt: timestamp,
+    cpu: z.string().describe('Of an instance of it.'),
+    memory: z.string().describe('Of an instance of it.'),
+    syncSource: maybe(z.literal('global')).describe(
+      'It comes from a file of `templatesDir`; left out where it was made here.',
+    ),
+    docs: maybe(z.string()).describe('For people, at length.'),
+    crdYaml: z.string().describe('The template as a manifest.'),
+    poolSizing: maybe(z.enum(POOL_SIZINGS)),
+  })
+  .meta({ id: 'Template' });
+
+export const TemplateEnvelope = z.object({ template: Template }).meta({ id: 'TemplateEnvelope' });
+export const TemplatePage = pageOf(Template).meta({ id: 'TemplatePage' });
+export const TemplateDeletion = z
+  .object({ name: z.string(), status: z.literal('deleted') })
+  .meta({ id: 'TemplateDeletion' });
+
+export type TemplateWire = z.infer<typeof Template>;
+export type TemplateDeletionWire = z.infer<typeof TemplateDeletion>;

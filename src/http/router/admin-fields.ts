@@ -1,0 +1,16 @@
+import { Refusal } from '../../model/refusals.ts';
+import type { Caller } from '../../model/tenant.ts';
+
+/** Refuses fields that only an admin may name, whatever their value. */
+export const refuseAdminFields = <T extends object>(
+  caller: Caller,
+  given: T,
+  names: readonly (keyof T & string)[],
+): void => {
+  if (caller.role === 'admin') return;
+  const field = names.find((name) => given[name] !== undefined);
+  if (field !== undefined)
+    throw new Refusal('ADMIN_REQUIRED', `${field} needs a key with the admin role`, {
+      detail: { field },
+    });
+};

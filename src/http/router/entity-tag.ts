@@ -1,0 +1,28 @@
+import { createHash } from 'node:crypto';
+import type { Revision } from '../../model/identifiers.ts';
+import type { IfMatch } from '../../model/if-match.ts';
+
+/**
+ * Times that run while nothing changes, or that replicas know differently: left out of the hash. No
+ * text can look so, since its quotes are escaped.
+ */
+const RUNNING = /"durationSeconds":\d+|"(?:lastSnapshotTime|idleExpiresAt)":"[^"]*"/g;
+
+/** `"<revision>-<hash of the view>"` (RFC 9110 section 8.8.3). The hash is of 16 hex digits. */
+export const entityTag = (revision: Revision, text: string): string =>
+  `"${revision}-${createHash('sha256').update(text.replace(RUNNING, '')).digest('hex').slice(0, 16)}"`;
+
+/** Whether If-None-Match names this very view, weakly or not. */
+export const namesView = (ifNoneMatch: string | undefined, tag: string): boolean =>
+  ifNoneMatch !== undefined &&
+  (ifNoneMatch.trim() === '*' ||
+    tagsOf(ifNoneMatch).some((each) => each.replace(/^W\//, '') === tag));
+
+/** The revisions that If-Match names; a weak tag, or one that is not ours, names none. */
+export const revisionsOf = (ifMatch: string | undefined): IfMatch | undefined => {
+  if (ifMatch === undefined) return undefined;
+  if (ifMatch.trim() === '*') return '*';
+  return new Set(tagsOf(ifMatch).flatMap((tag) => /^"(.+)-[0-9a-f]{16}"$/.exec(tag)?.[1] ?? []));
+};
+
+const tagsOf = (header: string): readonly string[] => header.match(/(?:W\/)?"[^"]*"/g) ?? [];

@@ -1,0 +1,161 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Refusal, unavailable } from '../../model/refusals.ts';
+import type { ArrivingBodies } from '../server/arriving-bodies.ts';
+import { parseStrictJson } from './strict-json.ts';
+
+/** Bytes of a body that are read; one more is 413. */
+const MAX_BODY_BYTES = 1_048_576;
+
+/** The client went away before its body was whole: there is nobody to answer. */
+export class ClientGone extends Error {
+  override readonly name = 'ClientGone';
+}
+
+/**
+ * The JSON object of a request; a request without a body is `{}`. Refuses what is too large, not
+ * JSON by its content type, encoded, or against the rules of strict-json. A body too large is read
+ * on, and dropped, for a short while, so that the client gets to see the answer; the connection is
+ * then closed.
+ */
+export const readJsonBody = async (
+  request: IncomingMessage,
+  response: ServerResponse,
+  { arriving, turn, mergePatch = false }: BodyTerms,
+): Promise<JsonBody> => {
+  if (!hasBody(request)) {
+    await turn();
+    return { value: {}, bytes: NO_BYTES };
+  }
+  if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES)
+    await refuseTooLarge(request, response);
+  checkEncoding(request);
+  if (awaitsContinue.has(request)) response.writeContinue();
+  const bytes = await readBytes(request, response, arriving);
+  const awaited = turn();
+  if (awaited) await awaited;
+  if (bytes.length === 0) return { value: {}, bytes };
+  checkContentType(request, mergePatch);
+  return { value: parseStrictJson(bytes), bytes };
+};
+
+export interface BodyTerms {
+  readonly arriving: ArrivingBodies;
+  /** Asked once the body is there, before it is parsed. */
+  readonly turn: () => Promise<void> | undefined;
+  /** Its content may also be of the type that RFC 7396 gives such bodies. */
+  readonly mergePatch?: boolean;
+}
+
+export interface JsonBody {
+  readonly value: unknown;
+  /** As they came. */
+  readonly bytes: Buffer;
+}
+
+const NO_BYTES = Buffer.alloc(0);
+
+/** Requests with `Expect: 100-continue`: their clients hold the body back until it is asked for. */
+export const awaitsContinue = new WeakSet<IncomingMessage>();
+
+export const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined ||
+  (headers['content-length'] !== undefined && headers['content-length'] !== '0');
+
+const checkEncoding = ({ headers }: IncomingMessage): void => {
+  const content = headers['content-encoding'];
+  if (content !== undefined && content.toLowerCase() !== 'identity')
+    throw unsupported('the body must not be encoded (Content-Encoding)');
+  const transfer = headers['transfer-encoding'];
+  if (transfer !== undefined && transfer.toLowerCase() !== 'chunked')
+    throw unsupported('the body must not be encoded (Transfer-Encoding)');
+};
+
+const MERGE_PATCH_TYPE = /^application\/merge-patch\+json[ \t]*(;.*)?$/i;
+const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*charset="?utf-?8"?[ \t]*)?;?$/i;
+
+const checkContentType = ({ headers }: IncomingMessage, mergePatch: boolean): void => {
+  if (mergePatch && MERGE_PATCH_TYPE.test(headers['content-type'] ?? '')) return;
+  if (!JSON_TYPE.test(headers['content-type'] ?? ''))
+    throw unsupported('the body must be application/json in UTF-8');
+};
+
+const readBytes = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  arriving: ArrivingBodies,
+): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const settle = (): void => {
+      arriving.letGo(held);
+      request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
+    };
+    const held = {
+      refuse: (): void => {
+        settle();
+        response.shouldKeepAlive = false;
+        reject(unavailable('too many bodies are arriving too slowly; try again'));
+      },
+    };
+    const declared = Number(request.headers['content-length'] ?? Number.NaN);
+    const onData = (chunk: Buffer): void => {
+      size += chunk.length;
+      if (size <= MAX_BODY_BYTES) {
+        chunks.push(chunk);
+        if (size !== declared) arriving.hold(held, chunk.length);
+        return;
+      }
+      settle();
+      refuseTooLarge(request, response).catch(reject);
+    };
+    const onEnd = (): void => {
+      settle();
+      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size));
+    };
+    const onGone = (): void => {
+      settle();
+      reject(new ClientGone('the body was cut'));
+    };
+    request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
+  });
+
+/**
+ * What is read and dropped of a body too large, so that a client that only writes first gets its
+ * answer.
+ */
+const DRAIN_BYTES = 8 * MAX_BODY_BYTES;
+const DRAIN_MS = 1_000;
+
+const refuseTooLarge = async (
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<never> => {
+  response.shouldKeepAlive = false;
+  const declared = Number(request.headers['content-length'] ?? 0);
+  if (declared <= DRAIN_BYTES && !awaitsContinue.has(request)) await drain(request);
+  throw new Refusal('PAYLOAD_TOO_LARGE', `the body is larger than ${MAX_BODY_BYTES} bytes`);
+};
+
+const drain = (request: IncomingMessage): Promise<void> =>
+  new Promise((resolve) => {
+    let size = 0;
+    const finish = (): void => {
+      clearTimeout(timer);
+      request
+        .off('data', onData)
+        .off('end', finish)
+        .off('error', finish)
+        .off('close', finish)
+        .pause();
+      resolve();
+    };
+    const onData = (chunk: Buffer): void => {
+      size += chunk.length;
+      if (size > DRAIN_BYTES) finish();
+    };
+    const timer = setTimeout(finish, DRAIN_MS);
+    request.on('data', onData).on('end', finish).on('error', finish).on('close', finish).resume();
+  });
+
+const unsupported = (problem: string): Refusal => new Refusal('UNSUPPORTED_MEDIA_TYPE', problem);

@@ -1,0 +1,437 @@
+import Router from '@koa/router';
+import { adminRequired, invalidApiKey, invalidArgument, Refusal } from '../../model/refusals.ts';
+import { tenantKey, type Caller } from '../../model/tenant.ts';
+import type { AnswerBudget, AnswerRoom } from '../../operations/sandboxes/answer-budget.ts';
+import { BASES } from './bases.ts';
+import type { ArrivingBodies } from '../server/arriving-bodies.ts';
+import type { Clients } from '../limits/clients.ts';
+import type { Context, RequestState } from '../server/context.ts';
+import type { CostlyRequest, CostlyTurns } from '../limits/costly-turns.ts';
+import { entityTag, namesView, revisionsOf } from './entity-tag.ts';
+import { EventStream, type EventStreams, type FollowKey } from '../server/event-streams.ts';
+import {
+  answerOnce,
+  markOf,
+  seedOf,
+  type IdempotencyDeps,
+  type WrittenAnswer,
+} from './idempotency.ts';
+import type { InFlightGate } from '../limits/in-flight-gate.ts';
+import { localName } from './local-names.ts';
+import type { LoopTurns } from '../limits/loop-turns.ts';
+import { LONG_BYTES, LongAnswer } from '../server/long-answer.ts';
+import { PlainText } from '../server/plain-text.ts';
+import { NoFields } from '../resources/common-schema.ts';
+import { readQuery } from './query.ts';
+import { wasCutShort } from '../server/prepared-answer.ts';
+import { ClientGone, readJsonBody, type JsonBody } from './request-body.ts';
+import type { Answer, Deprecation, Route } from './route.ts';
+import { unknownFieldWarnings, unknownQueryWarnings } from './unknown-fields.ts';
+import type { KeyRates } from '../limits/key-rates.ts';
+import type { UnreadAnswers } from '../limits/unread-answers.ts';
+import { check } from './validation.ts';
+
+export interface RouterDeps extends IdempotencyDeps {
+  readonly clients: Clients;
+  readonly gate: InFlightGate;
+  readonly arriving: ArrivingBodies;
+  readonly streams: EventStreams;
+  readonly answers: AnswerBudget;
+  readonly unread: UnreadAnswers;
+  readonly keyRates: KeyRates;
+  readonly costly: CostlyTurns;
+  readonly loopTurns: LoopTurns;
+  /** What may stand before the names of what is here. */
+  readonly clusterId: string;
+  /** When deprecated operations go, as an HTTP date; undefined: that is not settled. */
+  readonly sunset: string | undefined;
+}
+
+/**
+ * The middleware that finds a request's row, and takes it through it: key, path, query, body,
+ * operation, answer.
+ */
+export const routerOf = (routes: readonly Route[], deps: RouterDeps) => {
+  const router = new Router<RequestState>({ strict: true, sensitive: true });
+  for (const each of routes) {
+    // what it is sent is held to the same rules
+    const row = each.method === 'POST' && !each.body ? { ...each, body: NoFields } : each;
+    const warningsOf = row.body && unknownFieldWarnings(row.body);
+    const served: ServedRoute = {
+      ...row,
+      queryWarningsOf: unknownQueryWarnings(row.query),
+      ...(warningsOf ? { warningsOf } : {}),
+    };
+    const pattern = row.path.replaceAll(/\{(\w+)\}/g, ':$1');
+    for (const base of BASES) {
+      router.register(
+        base + pattern,
+        [row.method],
+        (context: Context & { params: Record<string, string> }) => answerRow(served, deps, context),
+      );
+    }
+  }
+  return router.routes();
+};
+
+/** The form of a pool's name that another API takes. */
+const POOL_WITH_IMAGE = /^(?:\/v1)?\/sandboxpools\/[^/]+\/\//;
+
+/** What no row answered: 405 where the path has other methods, else 404. */
+export const nothingMatched = (
+  context: Context & { matched?: readonly { readonly methods: readonly string[] }[] },
+): never => {
+  const allowed = new Set((context.matched ?? []).flatMap((layer) => layer.methods));
+  if (allowed.size === 0 && POOL_WITH_IMAGE.test(context.path))
+    throw invalidArgument('name', 'must not hold //; an image is not chosen here');
+  if (allowed.size === 0) throw new Refusal('NOT_FOUND', 'there is nothing at this path');
+  return methodNotAllowed(context, [...allowed]);
+};
+
+export const methodNotAllowed = (context: Context, allowed: readonly string[]): never => {
+  context.set('Allow', allowed.join(', '));
+  throw new Refusal('METHOD_NOT_ALLOWED', `${context.method.slice(0, 32)} is not possible here`);
+};
+
+/**
+ * A row with what it says of fields that its body does not have, and of parameters that its query
+ * does not have.
+ */
+interface ServedRoute extends Route {
+  readonly warningsOf?: (body: unknown) => readonly string[];
+  readonly queryWarningsOf: (query: string) => readonly string[];
+}
+
+const answerRow = async (
+  row: ServedRoute,
+  deps: RouterDeps,
+  context: Context & { params: Record<string, string> },
+): Promise<void> => {
+  context.state.route = row.path;
+  context.state.operation = row.operationId;
+  if (row.deprecated) announceDeprecation(row.deprecated, context, deps.sunset);
+  const authorized = row.access === 'open' ? undefined : authorize(row, deps.clients, context);
+  const caller = authorized instanceof Promise ? await authorized : authorized;
+  if (caller) deps.keyRates.count(caller);
+  const mayBegin = caller && deps.loopTurns.take(tenantKey(caller));
+  if (mayBegin) await mayBegin;
+  const params = row.params ? paramsOf(row.params, context.params, deps.clusterId) : undefined;
+  const query = row.query ? check(row.query, readQuery(context.querystring)) : undefined;
+  const work = caller && deps.costly.request(tenantKey(caller), row.operationId);
+  const turn = row.body ? undefined : work?.begin();
+  if (turn) await turn;
+  const { value, bytes } = row.body ? await bodyOf(row, deps, { context, work }) : NO_BODY;
+  const body = row.body ? check(row.body, value) : undefined;
+  warnOfUnknown(row, context, value);
+  context.state.asked = body;
+  const request: Request = {
+    caller,
+    params,
+    query,
+    body,
+    mark: undefined,
+    opening: undefined,
+    seed: undefined,
+    step: context.state.step,
+    signal: () => abortOf(context, caller && ((ended) => deps.clients.followKey(caller, ended))),
+    base: () => baseOf(context, deps.clients),
+    room: roomOf(context, deps.answers, caller),
+    localPool: (poolName) =>
+      localName('pool', poolName, { clusterId: deps.clusterId, field: 'poolName' }),
+    ifMatch:
+      (row.method === 'PUT' || row.method === 'PATCH') && row.versioned
+        ? revisionsOf(context.req.headers['if-match'])
+        : undefined,
+    ...negotiation(context),
+  };
+  const key =
+    row.method === 'POST' && row.idempotencyKey !== 'ignored'
+      ? context.req.headers['idempotency-key']
+      : undefined;
+  if (typeof key === 'string' && caller) {
+    const marked = await answerMarked(row, deps, { context, request, caller, key, bytes });
+    context.state.answered = marked.text;
+    return give(context, marked, request.room);
+  }
+  const answer = await carryOut(row, deps, request);
+  work?.working();
+  context.state.answered = answer.body;
+  if (answer.body instanceof EventStream)
+    return deps.streams.open(context, answer.body, (ended) =>
+      caller ? deps.clients.followKey(caller, ended) : () => undefined,
+    );
+  if (answer.body instanceof PlainText) return givePlainly(context, answer.body, request.room);
+  if (answer.body instanceof LongAnswer && answer.body.isLong)
+    return givePieces(context, { ...answer, body: answer.body }, deps.unread);
+  const text = JSON.stringify(answer.body);
+  give(context, { status: answer.status, headers: answer.headers, text }, request.room);
+  if (answer.revision !== undefined) tagView(context, entityTag(answer.revision, text));
+};
+
+/** Says which view this is; a GET that knows it already gets no body. */
+const tagView = (context: Context, tag: string): void => {
+  context.set('ETag', tag);
+  if (
+    (context.method !== 'GET' && context.method !== 'HEAD') ||
+    !namesView(context.req.headers['if-none-match'], tag)
+  )
+    return;
+  context.body = null;
+  context.status = 304;
+  context.remove('Content-Type');
+};
+
+interface TextAnswer {
+  readonly status: number;
+  readonly headers: Answer['headers'];
+  readonly text: string;
+}
+
+const give = (
+  context: Context,
+  { status, headers, text }: TextAnswer,
+  room: () => AnswerRoom,
+): void => {
+  count(context, Buffer.byteLength(text), room);
+  context.status = status;
+  for (const name in headers) context.set(name, headers[name] ?? '');
+  context.set('Content-Type', 'application/json; charset=utf-8');
+  context.body = text;
+};
+
+/** Of what may have been done nothing is refused for the length of its answer. */
+const count = ({ method }: Context, bytes: number, room: () => AnswerRoom): void => {
+  if (bytes <= LONG_BYTES) return;
+  if (method === 'GET' || method === 'HEAD') room().hold(bytes);
+  else room().owe(bytes);
+};
+
+/** What is piped into a response listens to it too: somewhat more than Node's usual 10. */
+const PIPED_LISTENERS = 20;
+
+/** The operation that made it has taken room for it. */
+const givePieces = (
+  context: Context,
+  { status, headers, body }: Answer & { readonly body: LongAnswer },
+  unread: UnreadAnswers,
+): void => {
+  context.status = status;
+  for (const name in headers) context.set(name, headers[name] ?? '');
+  context.set('Content-Type', 'application/json; charset=utf-8');
+  context.res.setMaxListeners(PIPED_LISTENERS);
+  context.body = body.stream();
+  unread.watch(context.res);
+};
+
+const givePlainly = (
+  context: Context,
+  { bytes, mediaType }: PlainText,
+  room: () => AnswerRoom,
+): void => {
+  count(context, bytes.length, room);
+  context.status = 200;
+  context.set('Content-Type', `${mediaType}; charset=utf-8`);
+  // What a tenant printed is never taken for a page.
+  context.set('X-Content-Type-Options', 'nosniff');
+  context.body = bytes;
+};
+
+type Request = Parameters<Route['handle']>[0];
+
+/** Of the parameters of a query only this one says what a path names. */
+const elsewhere = (query: unknown): string => {
+  const { namespace } = (query ?? {}) as { readonly namespace?: string };
+  return namespace === undefined ? '' : `?namespace=${namespace}`;
+};
+
+const answerMarked = (
+  row: ServedRoute,
+  deps: RouterDeps,
+  from: { context: Context; request: Request; caller: Caller; key: string; bytes: Buffer },
+): Promise<WrittenAnswer> => {
+  const { context, request, caller, key, bytes } = from;
+  const mark = markOf(caller, {
+    method: row.method,
+    path: withoutBase(context.path) + elsewhere(request.query),
+    key,
+    body: bytes,
+  });
+  const { earlier } = row;
+  const credential = String(context.req.headers['service-api-key']);
+  return answerOnce(deps, {
+    mark,
+    caller,
+    credential,
+    opensItself: row.opensItself === true,
+    earlier:
+      earlier &&
+      (async (instance) => {
+        const answer = await earlier(request, mark, instance);
+        return answer && written(answer);
+      }),
+    unsettled: () => row.unsettled?.(mark),
+    carryOut: async (opening) =>
+      written(
+        await carryOut(row, deps, {
+          ...request,
+          mark,
+          opening,
+          seed: () => seedOf(mark, credential),
+        }),
+      ),
+  });
+};
+
+/** One of the places that the gate has, unless the operation mostly waits. */
+const carryOut = (
+  row: ServedRoute,
+  { gate }: RouterDeps,
+  request: Request,
+): Promise<Answer> | Answer =>
+  row.waits === true || row.waits?.(request) || !request.caller
+    ? row.handle(request)
+    : gate.pass({ operation: row.operationId, tenant: tenantKey(request.caller) }, () =>
+        row.handle(request),
+      );
+
+const written = ({ status, body, headers = {}, secret = false }: Answer): WrittenAnswer => ({
+  status,
+  headers,
+  text: JSON.stringify(body),
+  secret,
+});
+
+const withoutBase = (path: string): string => path.slice(askedBase(path).length);
+
+const NO_BODY: JsonBody = { value: undefined, bytes: Buffer.alloc(0) };
+
+const bodyOf = (
+  { method }: ServedRoute,
+  { arriving }: RouterDeps,
+  { context, work }: { readonly context: Context; readonly work: CostlyRequest | undefined },
+): Promise<JsonBody> =>
+  readJsonBody(context.req, context.res, {
+    arriving,
+    mergePatch: method === 'PATCH',
+    turn: () => work?.begin(),
+  });
+
+/** Once query and body are found good: what refuses a field names it already. */
+const warnOfUnknown = (
+  { warningsOf, queryWarningsOf }: ServedRoute,
+  context: Context,
+  value: unknown,
+): void => {
+  const warnings = [...queryWarningsOf(context.querystring), ...(warningsOf?.(value) ?? [])];
+  if (warnings.length > 0) context.append('Warning', warnings);
+};
+
+/** At once where the key is known here. */
+const authorize = (row: Route, clients: Clients, context: Context): Caller | Promise<Caller> => {
+  const caller = clients.authenticate(context.req);
+  return caller instanceof Promise
+    ? caller.then((known) => admit(row, known, { context, clients }))
+    : admit(row, caller, { context, clients });
+};
+
+const admit = (
+  row: Route,
+  caller: Caller,
+  { context, clients }: { readonly context: Context; readonly clients: Clients },
+): Caller => {
+  context.state.caller = caller;
+  const endsAt = clients.keyEndOf(caller);
+  if (endsAt !== undefined)
+    context.set(
+      'Warning',
+      `299 - "this API key ends at ${new Date(endsAt).toISOString()}; make another one in time"`,
+    );
+  if (row.access === 'admin' && caller.role !== 'admin') throw adminRequired();
+  return caller;
+};
+
+const paramsOf = (
+  params: NonNullable<Route['params']>,
+  given: Record<string, string>,
+  clusterId: string,
+): unknown => {
+  const local = { ...given };
+  for (const name in params.names)
+    local[name] = localName(params.names[name] ?? 'sandbox', given[name] ?? '', {
+      clusterId,
+      field: name,
+    });
+  const result = params.schema.safeParse(local);
+  if (!result.success) throw params.otherwise();
+  return result.data;
+};
+
+const announceDeprecation = (
+  { since, successor }: Deprecation,
+  context: Context & { params: Record<string, string> },
+  sunset: string | undefined,
+): void => {
+  const link =
+    askedBase(context.path) +
+    successor.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+      encodeURIComponent(context.params[name] ?? ''),
+    );
+  context.set('Deprecation', `@${since}`);
+  context.set('Link', `<${link}>; rel="successor-version"`);
+  if (sunset !== undefined) context.set('Sunset', sunset);
+};
+
+const negotiation = (context: Context): Pick<Request, 'header' | 'accepts'> => ({
+  header: (name) => {
+    const value = context.req.headers[name];
+    return typeof value === 'string' ? value : undefined;
+  },
+  accepts: (first, ...others) => {
+    const liked = context.accepts(first, ...others);
+    return typeof liked === 'string' ? liked : first;
+  },
+});
+/** As the client sees this daemon, and under `/v1` where it asked there. */
+const baseOf = ({ req, path }: Context, clients: Clients): string =>
+  clients.base(req) + askedBase(path);
+
+/** `/v1` where the client asked there, else nothing. */
+const askedBase = (path: string): string =>
+  BASES.find((base) => base !== '' && path.startsWith(`${base}/`)) ?? '';
+
+const roomOf = (
+  { res }: Context,
+  answers: AnswerBudget,
+  caller: Caller | undefined,
+): (() => AnswerRoom) => {
+  let room: AnswerRoom | undefined;
+  return () => {
+    if (room) return room;
+    const taken = (room = answers.room(caller ? tenantKey(caller) : ''));
+    if (res.destroyed) taken.release();
+    else
+      res.once('close', () => {
+        taken.release();
+      });
+    return taken;
+  };
+};
+
+const abortOf = ({ res }: Context, followKey: FollowKey | undefined): AbortSignal => {
+  const controller = new AbortController();
+  const gone = (): void => {
+    controller.abort(new ClientGone('the client left'));
+  };
+  if (res.destroyed) {
+    gone();
+    return controller.signal;
+  }
+  const forgetKey = followKey?.(() => {
+    controller.abort(invalidApiKey());
+  });
+  res.once('close', () => {
+    forgetKey?.();
+    if (!res.writableFinished || wasCutShort(res)) gone();
+  });
+  return controller.signal;
+};

@@ -1,0 +1,174 @@
+import { isUtf8 } from 'node:buffer';
+import { invalidArgument } from '../../model/refusals.ts';
+
+/** The deepest nesting of objects and arrays that is read. */
+const MAX_DEPTH = 64;
+
+const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
+const LONGEST_FIELD = 256;
+
+/**
+ * The value of a JSON text, in linear time and bounded stack. Refused with INVALID_ARGUMENT, by
+ * field: bytes that are not UTF-8, what is not JSON, nesting beyond 64, duplicate keys,
+ * `__proto__`, `constructor` and `prototype` as keys, lone surrogates, and numbers that a double
+ * can't hold (whole ones beyond 2^53 - 1, any beyond 1.8e308).
+ */
+export const parseStrictJson = (bytes: Buffer): unknown => {
+  if (!isUtf8(bytes)) throw invalidArgument('body', 'must be UTF-8');
+  const text = bytes.toString('utf8');
+  checkStructure(text);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw notJson();
+  }
+};
+
+/** One open object or array. */
+interface Frame {
+  /** Of an object: its keys so far, and the one whose value comes next. */
+  readonly keys: Set<string> | undefined;
+  key: string;
+  expectsKey: boolean;
+  /** Of an array: the place of the current element. */
+  index: number;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/**
+ * Walks over the text once and refuses what JSON.parse would let pass. It is exact for valid JSON;
+ * of what is not JSON it may see anything, which JSON.parse then refuses.
+ */
+const checkStructure = (text: string): void => {
+  const frames: Frame[] = [];
+  let top: Frame | undefined;
+  for (let at = 0; at < text.length; at += 1) {
+    switch (text.charCodeAt(at)) {
+      case QUOTE: {
+        const end = endOfString(text, at);
+        if (top?.expectsKey === true) noteKey(frames, top, stringAt(text, at, end, frames));
+        else if (hasEscape(text, at, end)) stringAt(text, at, end, frames);
+        at = end;
+        break;
+      }
+      case 0x7b: // {
+      case 0x5b: // [
+        if (frames.length === MAX_DEPTH)
+          throw invalidArgument(fieldOf(frames), `nesting is deeper than ${MAX_DEPTH}`);
+        top = openFrame(text.charCodeAt(at) === 0x7b);
+        frames.push(top);
+        break;
+      case 0x7d: // }
+      case 0x5d: // ]
+        frames.pop();
+        top = frames.at(-1);
+        break;
+      case 0x2c: // ,
+        if (top?.keys) top.expectsKey = true;
+        else if (top) top.index += 1;
+        break;
+      case 0x2d: // -
+      case 0x30:
+      case 0x31:
+      case 0x32:
+      case 0x33:
+      case 0x34:
+      case 0x35:
+      case 0x36:
+      case 0x37:
+      case 0x38:
+      case 0x39: {
+        const end = endOfNumber(text, at);
+        checkNumber(text.slice(at, end), frames);
+        at = end - 1;
+        break;
+      }
+      default:
+    }
+  }
+};
+
+const openFrame = (isObject: boolean): Frame =>
+  isObject
+    ? { keys: new Set(), key: '', expectsKey: true, index: 0 }
+    : { keys: undefined, key: '', expectsKey: false, index: 0 };
+
+const noteKey = (frames: readonly Frame[], top: Frame, key: string): void => {
+  top.key = key;
+  top.expectsKey = false;
+  if (FORBIDDEN_KEYS.has(key)) throw invalidArgument(fieldOf(frames), 'this key is not allowed');
+  if (top.keys?.has(key) === true) throw invalidArgument(fieldOf(frames), 'the key appears twice');
+  top.keys?.add(key);
+};
+
+/** The place of the closing quote. */
+const endOfString = (text: string, start: number): number => {
+  for (let at = start + 1; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) return at;
+    if (code === BACKSLASH) at += 1;
+  }
+  throw notJson();
+};
+
+const hasEscape = (text: string, start: number, end: number): boolean => {
+  for (let at = start + 1; at < end; at += 1) if (text.charCodeAt(at) === BACKSLASH) return true;
+  return false;
+};
+
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+const stringAt = (text: string, start: number, end: number, frames: readonly Frame[]): string => {
+  if (!hasEscape(text, start, end)) return text.slice(start + 1, end);
+  const value = unescaped(text.slice(start, end + 1));
+  if (LONE_SURROGATE.test(value))
+    throw invalidArgument(fieldOf(frames), 'holds half a surrogate pair');
+  return value;
+};
+
+const unescaped = (literal: string): string => {
+  try {
+    return String(JSON.parse(literal));
+  } catch {
+    throw notJson();
+  }
+};
+
+const endOfNumber = (text: string, start: number): number => {
+  let at = start + 1;
+  for (; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    const isPart =
+      (code >= 0x30 && code <= 0x39) ||
+      code === 0x2e ||
+      code === 0x2b ||
+      code === 0x2d ||
+      code === 0x65 ||
+      code === 0x45;
+    if (!isPart) break;
+  }
+  return at;
+};
+
+const checkNumber = (literal: string, frames: readonly Frame[]): void => {
+  const value = Number(literal);
+  const unsafe = Number.isInteger(value) ? !Number.isSafeInteger(value) : !Number.isFinite(value);
+  if (unsafe) throw invalidArgument(fieldOf(frames), 'the number is out of range');
+};
+
+/** The path to where the reader stands: `overrides.volumes[2].claimName`; `body` for the whole. */
+const fieldOf = (frames: readonly Frame[]): string => {
+  let field = '';
+  for (const frame of frames) {
+    if (frame.keys)
+      field += frame.expectsKey
+        ? ''
+        : `${field === '' ? '' : '.'}${frame.key.slice(0, LONGEST_FIELD)}`;
+    else field += `[${frame.index}]`;
+  }
+  return field === '' ? 'body' : field.slice(0, LONGEST_FIELD);
+};
+
+const notJson = () => invalidArgument('body', 'must be JSON');

@@ -1,0 +1,126 @@
+import Koa from 'koa';
+import type { AuditSink } from '../../contracts/audit.ts';
+import type { Clock } from '../../contracts/clock.ts';
+import type { Log } from '../../contracts/log.ts';
+import { NO_METRICS, type Metrics } from '../../contracts/metrics.ts';
+import type { Tracer, TraceScope } from '../../contracts/tracing.ts';
+import type { Operations } from '../../operations/operations.ts';
+import { audited } from './audited.ts';
+import type { RequestState } from './context.ts';
+import { CostlyTurns } from '../limits/costly-turns.ts';
+import type { EventStreams } from './event-streams.ts';
+import type { IdempotencyDeps } from '../router/idempotency.ts';
+import { inNamespace } from '../router/in-namespace.ts';
+import { LoopTurns } from '../limits/loop-turns.ts';
+import { measured } from './measured.ts';
+import { accessLog, admit, errors, requestId } from './middleware.ts';
+import { pages } from './pages.ts';
+import { PoolPreviews } from '../resources/pools/previews.ts';
+import type { Route } from '../router/route.ts';
+import { traced } from './traced.ts';
+import { nothingMatched, routerOf, type RouterDeps } from '../router/router.ts';
+import { apiKeyRoutes } from '../resources/keys/routes.ts';
+import { auditRoutes } from '../resources/audit/routes.ts';
+import { catalogueRoutes } from '../resources/catalogue/routes.ts';
+import { envMemberRoutes } from '../resources/envs/member-routes.ts';
+import { envRoutes } from '../resources/envs/routes.ts';
+import { eventRoutes } from '../resources/events/routes.ts';
+import { execRoutes } from '../resources/sandboxes/exec-routes.ts';
+import { debugActorRoutes } from '../resources/debug/actor-routes.ts';
+import { debugRoutes } from '../resources/debug/routes.ts';
+import { healthRoutes } from '../resources/health/routes.ts';
+import { logLevelRoutes } from '../resources/debug/log-level-routes.ts';
+import { logRoutes } from '../resources/sandboxes/log-routes.ts';
+import { poolRoutes } from '../resources/pools/routes.ts';
+import { quotaRoutes } from '../resources/quotas/routes.ts';
+import { sandboxRoutes } from '../resources/sandboxes/routes.ts';
+import { templateRoutes } from '../resources/templates/routes.ts';
+
+export interface AppDeps
+  extends
+    Pick<
+      RouterDeps,
+      'clients' | 'gate' | 'arriving' | 'streams' | 'answers' | 'unread' | 'keyRates'
+    >,
+    Partial<Pick<RouterDeps, 'clusterId' | 'sunset' | 'costly'>> {
+  readonly operations: Operations;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** Absent: nobody asks. */
+  readonly metrics?: Metrics;
+  /** Absent: no traces are recorded. */
+  readonly tracer?: Tracer | undefined;
+  /** Where other services are asked: so that they are told of the trace. */
+  readonly traceScope?: TraceScope | undefined;
+  /** Absent: nobody takes down what is written. */
+  readonly audit?: AuditSink | undefined;
+  /** From then on every request is refused with 503. */
+  readonly stopping: () => boolean;
+  /** Keeps the answers to requests with an Idempotency-Key. */
+  readonly requests: IdempotencyDeps['requests'];
+  readonly streams: EventStreams;
+}
+
+/** Every operation of the API. */
+export const routesOf = (
+  operations: Operations,
+  previews = new PoolPreviews(),
+): readonly Route[] => [
+  ...healthRoutes(operations),
+  ...sandboxRoutes(operations),
+  ...execRoutes(operations),
+  ...logRoutes(operations),
+  ...eventRoutes(operations),
+  ...[
+    ...poolRoutes(operations, previews),
+    ...envRoutes(operations),
+    ...envMemberRoutes(operations),
+  ].map(inNamespace),
+  ...templateRoutes(operations),
+  ...apiKeyRoutes(operations),
+  ...quotaRoutes(operations),
+  ...catalogueRoutes(operations),
+  ...auditRoutes(operations),
+  ...debugRoutes(operations),
+  ...debugActorRoutes(operations),
+  ...logLevelRoutes(operations),
+];
+
+export const createApp = ({
+  operations,
+  log,
+  clock,
+  stopping,
+  clusterId = 'local',
+  sunset,
+  metrics = NO_METRICS,
+  tracer,
+  traceScope,
+  audit,
+  ...deps
+}: AppDeps): Koa<RequestState> => {
+  const app = new Koa<RequestState>({ env: 'production' });
+  app.use(requestId(log));
+  app.use(traced(tracer, traceScope));
+  app.use(accessLog(log, clock));
+  app.use(measured(metrics));
+  if (audit) app.use(audited(audit));
+  app.use(errors(log));
+  app.use(admit(stopping));
+  const routes = routesOf(operations, new PoolPreviews({ metrics }));
+  app.use(pages(routes));
+  app.use(
+    routerOf(routes, {
+      costly: new CostlyTurns({ metrics }),
+      loopTurns: new LoopTurns({ metrics }),
+      ...deps,
+      log,
+      clusterId,
+      sunset,
+    }),
+  );
+  app.use(nothingMatched);
+  // What comes here is past the error body: a connection that broke while the answer was written.
+  app.on('error', (error: unknown) => log.debug({ error }, 'answer failed'));
+  return app;
+};

@@ -1,0 +1,24 @@
+import type { ParameterizedContext } from 'koa';
+import type { TellStep } from '../../contracts/tracing.ts';
+import type { Caller } from '../../model/tenant.ts';
+
+/** What the middleware learns of a request on its way. */
+export interface RequestState {
+  requestId: string;
+  /** Of the client's trace, or of one that began here. */
+  traceId?: string;
+  /** Tells what a part of the request took; where it is recorded. */
+  step?: TellStep;
+  /** The row's path, with its `{…}`. */
+  route?: string;
+  /** The row's operationId. */
+  operation?: string;
+  /** The body, once it was checked. */
+  asked?: unknown;
+  /** The body of a good answer, an object or its JSON. */
+  answered?: unknown;
+  caller?: Caller;
+  errorCode?: string;
+}
+
+export type Context = ParameterizedContext<RequestState>;

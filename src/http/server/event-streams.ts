@@ -1,0 +1,155 @@
+import type { ServerResponse } from 'node:http';
+import type { Clock } from '../../contracts/clock.ts';
+import type { Log } from '../../contracts/log.ts';
+import type { Context } from './context.ts';
+
+/** One Server-Sent Event (WHATWG HTML, server-sent events). */
+export interface ServerEvent {
+  /** Absent: `message`. */
+  readonly event?: string;
+  /** What a client that comes again gives as Last-Event-ID. */
+  readonly id?: string;
+  readonly data: object;
+}
+
+/** The body of an answer that goes on: the router has EventStreams send it. */
+export class EventStream {
+  readonly events: (signal: AbortSignal) => AsyncIterable<ServerEvent>;
+  /** Called once, however the stream ends. */
+  readonly closed: () => void;
+
+  constructor(events: EventStream['events'], closed: () => void) {
+    this.events = events;
+    this.closed = closed;
+  }
+}
+
+export interface EventStreamsOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** A client that takes nothing for so long is cut. */
+  readonly stallMs: number;
+}
+
+interface Sending {
+  readonly stream: EventStream;
+  readonly controller: AbortController;
+  readonly followKey: FollowKey;
+}
+
+/** Calls back once the key of who asked is worth nothing any more. Answers the way to end it. */
+export type FollowKey = (ended: () => void) => () => void;
+
+const HEARTBEAT_MS = 15_000;
+/** When a client that lost the stream comes again. */
+const RETRY_MS = 1_000;
+
+/**
+ * Sends event streams, no faster than their clients read, with a comment every 15 s so that nobody
+ * in between thinks them dead.
+ */
+export class EventStreams {
+  readonly #options: EventStreamsOptions;
+  readonly #open = new Set<AbortController>();
+
+  constructor(options: EventStreamsOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /**
+   * Takes the response over; the stream is under way when this returns. It ends with its caller's
+   * key.
+   */
+  open(context: Context, stream: EventStream, followKey: FollowKey): void {
+    const { res: response } = context;
+    const controller = new AbortController();
+    this.#open.add(controller);
+    if (response.destroyed) controller.abort();
+    else response.once('close', () => controller.abort());
+    context.status = 200;
+    context.respond = false;
+    response.shouldKeepAlive = false;
+    response.writeHead(200, {
+      'Content-Type': 'text/event-stream; charset=utf-8',
+      'Cache-Control': 'no-store',
+      'X-Accel-Buffering': 'no',
+      'X-Content-Type-Options': 'nosniff',
+    });
+    if (context.method === 'HEAD') controller.abort();
+    else response.write(`retry: ${RETRY_MS}\n\n`);
+    void this.#send(response, { stream, controller, followKey }).finally(() => {
+      this.#open.delete(controller);
+      stream.closed();
+    });
+  }
+
+  /** Ends all streams; their clients may come again. */
+  stop(): void {
+    for (const controller of this.#open) controller.abort();
+  }
+
+  /** Never rejects. */
+  async #send(response: ServerResponse, { stream, controller, followKey }: Sending): Promise<void> {
+    const { signal } = controller;
+    const cancelHeartbeat = this.#heartbeat(() => {
+      if (!response.writableNeedDrain) response.write(':\n\n');
+    });
+    const forgetKey = followKey(() => {
+      controller.abort();
+    });
+    try {
+      for await (const event of stream.events(signal)) {
+        if (signal.aborted) break;
+        if (!response.write(textOf(event)) && !(await this.#drained(response, signal))) {
+          this.#options.log.info({}, 'event-stream-cut');
+          response.destroy();
+        }
+      }
+    } catch (error) {
+      if (!signal.aborted) this.#options.log.error({ error }, 'event stream failed');
+    } finally {
+      cancelHeartbeat();
+      forgetKey();
+      controller.abort();
+      response.end();
+    }
+  }
+
+  #heartbeat(beat: () => void): () => void {
+    const { clock } = this.#options;
+    let cancel = (): void => {};
+    const next = (): void => {
+      cancel = clock.at(clock.now() + HEARTBEAT_MS, () => {
+        next();
+        beat();
+      });
+    };
+    next();
+    return () => cancel();
+  }
+
+  /** False where the client took nothing in time. */
+  #drained(response: ServerResponse, signal: AbortSignal): Promise<boolean> {
+    const { clock, stallMs } = this.#options;
+    return new Promise((resolve) => {
+      const settle = (inTime: boolean) => (): void => {
+        cancel();
+        response.off('drain', drained);
+        signal.removeEventListener('abort', drained);
+        resolve(inTime);
+      };
+      const drained = settle(true);
+      const cancel = clock.at(clock.now() + stallMs, settle(false));
+      response.once('drain', drained);
+      signal.addEventListener('abort', drained, { once: true });
+    });
+  }
+}
+
+/** JSON has no line ends, so one line of data is enough. */
+const textOf = ({ event, id, data }: ServerEvent): string =>
+  `${id === undefined ? '' : `id: ${id}\n`}${event === undefined ? '' : `event: ${event}\n`}data: ${JSON.stringify(data)}\n\n`;

@@ -1,0 +1,352 @@
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Clock } from '../../contracts/clock.ts';
+import type { RateLimits } from '../../contracts/coordination.ts';
+import type { Log } from '../../contracts/log.ts';
+import { invalidArgument, Refusal } from '../../model/refusals.ts';
+import { AnswerBudget } from '../../operations/sandboxes/answer-budget.ts';
+import type { Operations } from '../../operations/operations.ts';
+import { createApp, type AppDeps } from './app.ts';
+import { ArrivingBodies } from './arriving-bodies.ts';
+import { clientsOf, type Clients } from '../limits/clients.ts';
+import { ConnectionShares } from '../limits/connection-shares.ts';
+import { edgeAnswer, errorAnswer, type ErrorAnswer } from '../router/error-table.ts';
+import { EventStreams } from './event-streams.ts';
+import { isUnhurried, type Gateway } from '../gateway/gateway.ts';
+import { InFlightGate } from '../limits/in-flight-gate.ts';
+import {
+  createListener,
+  MAX_HEADER_BYTES,
+  readyEvent,
+  renewIdentity,
+  startListening,
+  type ListenerLimits,
+  type TlsIdentity,
+} from './listener.ts';
+import { Overload, type TurnLimits } from '../limits/overload.ts';
+import { cutShort, prepared, turnAway } from './prepared-answer.ts';
+import { endWithError } from './raw-answer.ts';
+import { awaitsContinue, hasBody } from '../router/request-body.ts';
+import { takeTarget } from './request-target.ts';
+import { KeyRates } from '../limits/key-rates.ts';
+import { UnreadAnswers } from '../limits/unread-answers.ts';
+
+export interface HttpLimits extends ListenerLimits, TurnLimits {
+  /** Of one address; a trusted proxy has no such share. */
+  readonly maxConnectionsPerAddress: number;
+  /** Operations under way at once; more requests are turned away. */
+  readonly maxInFlight: number;
+  /** An answer whose client reads nothing of it for so long is cut. Milliseconds. */
+  readonly answerStallMs: number;
+  /** What all bodies that are still arriving may hold together; the oldest are refused. */
+  readonly maxArrivingBytes: number;
+}
+
+const DEFAULT_HTTP_LIMITS: HttpLimits = {
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 30_000,
+  keepAliveTimeoutMs: 65_000,
+  maxConnections: 10_000,
+  maxConnectionsPerAddress: 2_500,
+  maxInFlight: 2_048,
+  leastPerTurn: 128,
+  maxTurnMs: 60,
+  answerStallMs: 30_000,
+  maxArrivingBytes: 128 * 1024 * 1024,
+};
+
+const DEFAULT_ANSWERS = { mostBytes: 256 * 1024 * 1024, tenantPercent: 50 };
+
+export interface HttpServerDeps extends Pick<
+  AppDeps,
+  'audit' | 'clusterId' | 'costly' | 'sunset' | 'metrics' | 'tracer' | 'traceScope'
+> {
+  readonly operations: Operations;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly requests: AppDeps['requests'] & RateLimits;
+  readonly limits?: Partial<HttpLimits>;
+  /** The memory for answers; absent: 256 MiB, half of it for one tenant. */
+  readonly answers?: AnswerBudget;
+  /** Absent: a key may send as many requests as it likes. */
+  readonly keyRates?: KeyRates;
+  /** Answers requests to endpoints of sandboxes. */
+  readonly gateway?: Pick<Gateway, 'takes' | 'answer'>;
+  /** Absent: plain HTTP. */
+  readonly tls?: TlsIdentity | undefined;
+  /** Absent: no proxy is trusted. */
+  readonly clients?: Clients;
+  /**
+   * Takes over every upgrade to WebSocket; without it, and to any other protocol, an upgrade is
+   * answered like any request.
+   */
+  readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+}
+
+export interface HttpServer {
+  readonly server: Server;
+  /** Resolves with the address once it listens; rejects where it can't. */
+  start(listen: {
+    readonly host: string;
+    readonly port: number;
+  }): Promise<{ readonly host: string; readonly port: number }>;
+  /**
+   * Serves further connections with another certificate, where it speaks TLS. Throws where it is
+   * none.
+   */
+  renew(tls: TlsIdentity): void;
+  /**
+   * From now on each answer ends its connection, so that clients go elsewhere; all else is as
+   * before.
+   */
+  leave(): void;
+  /**
+   * Takes no more, lets what is in flight finish for `graceMs`, then answers it with 503, or cuts
+   * it where its answer has begun, upgraded connections too. Operations that were cut are aborted
+   * and waited for, 2 s at most.
+   */
+  stop(graceMs: number): Promise<void>;
+}
+
+export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
+  const limits = { ...DEFAULT_HTTP_LIMITS, ...deps.limits };
+  let leaving = false;
+  let stopping = false;
+  const inFlight = new InFlight();
+  const unread = new UnreadAnswers({ stallMs: limits.answerStallMs, log: deps.log });
+  const streams = new EventStreams({
+    clock: deps.clock,
+    log: deps.log,
+    stallMs: limits.answerStallMs,
+  });
+  const clients = deps.clients ?? clientsOf({ ...deps, limits: deps.requests });
+  const gate = new InFlightGate(limits.maxInFlight);
+  const overload = new Overload(gate, limits, deps.metrics);
+  const handle = createApp({
+    ...deps,
+    gate,
+    streams,
+    unread,
+    answers: deps.answers ?? new AnswerBudget(DEFAULT_ANSWERS),
+    arriving: new ArrivingBodies(limits.maxArrivingBytes),
+    keyRates: deps.keyRates ?? new KeyRates(0),
+    clients,
+    stopping: () => stopping,
+  }).callback();
+  const onRequest: RequestListener = (request, response) => {
+    if (leaving) response.shouldKeepAlive = false;
+    const hasTarget = takeTarget(request);
+    if (overload.turnsAway(request, response)) return;
+    if (!hasTarget) return turnAway(request, response, NO_REQUEST);
+    inFlight.add(request, response);
+    const { gateway } = deps;
+    const handled = gateway?.takes(request)
+      ? gateway.answer(request, response, { stopping })
+      : handle(request, response);
+    void handled.finally(() => {
+      inFlight.settled(response);
+      unread.follow(response);
+    });
+  };
+  const server = createListener(limits, deps.tls, onRequest);
+  const shares = new ConnectionShares({
+    most: limits.maxConnectionsPerAddress,
+    isProxy: clients.isProxy,
+  });
+  server.on('connection', (socket: Socket) => shares.admit(socket));
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    awaitsContinue.add(request);
+    onRequest(request, response);
+  });
+  server.on('checkExpectation', onRequest);
+  server.on('connect', (_request, socket: Duplex) =>
+    endWithError(
+      socket,
+      errorAnswer(new Refusal('METHOD_NOT_ALLOWED', 'CONNECT is not possible here'), ''),
+    ),
+  );
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) =>
+    refuseBytes(error, socket, inFlight),
+  );
+  if (deps.upgrade)
+    server.on(
+      'upgrade',
+      handOver({ server, inFlight, ready: readyEvent(deps.tls), upgrade: deps.upgrade }),
+    );
+
+  return {
+    server,
+    start: (listen) => startListening(server, listen),
+    renew: (tls) => {
+      renewIdentity(server, tls);
+    },
+    leave: () => {
+      leaving = true;
+      inFlight.closeAfterAnswers();
+    },
+    stop: async (graceMs) => {
+      leaving = stopping = true;
+      streams.stop();
+      await stopServing(server, inFlight, graceMs);
+    },
+  };
+};
+
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+/**
+ * What the server is at: requests unanswered, operations that run, connections that are no longer
+ * HTTP.
+ */
+class InFlight {
+  readonly #bySocket = new Map<Duplex, Exchange>();
+  readonly #running = new Set<ServerResponse>();
+  readonly upgraded = new Set<Duplex>();
+  #whenIdle: (() => void) | undefined;
+
+  add(request: IncomingMessage, response: ServerResponse): void {
+    const exchange = { request, response };
+    this.#running.add(response);
+    this.#bySocket.set(request.socket, exchange);
+    response.once('close', () => {
+      if (this.#bySocket.get(request.socket) === exchange) this.#bySocket.delete(request.socket);
+    });
+  }
+
+  /** The operation is over, answered or not. */
+  settled(response: ServerResponse): void {
+    this.#running.delete(response);
+    if (this.#running.size === 0) this.#whenIdle?.();
+  }
+
+  /** Answers what has no answer yet: its operation is aborted, and may have taken effect or not. */
+  cutShort(): void {
+    for (const { request, response } of [...this.#bySocket.values()]) cutShort(request, response);
+  }
+
+  of(socket: Duplex): Exchange | undefined {
+    return this.#bySocket.get(socket);
+  }
+
+  /** The connections end with the answers under way. */
+  closeAfterAnswers(): void {
+    for (const { response } of this.#bySocket.values())
+      if (!response.headersSent) response.shouldKeepAlive = false;
+  }
+
+  /** Resolves once no operation runs; those whose client was cut off have been told to abort. */
+  async idle(deadlineMs: number): Promise<void> {
+    if (this.#running.size === 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, deadlineMs);
+      this.#whenIdle = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
+
+type Upgrade = NonNullable<HttpServerDeps['upgrade']>;
+
+interface HandOver {
+  readonly server: Server;
+  readonly inFlight: InFlight;
+  readonly ready: string;
+  readonly upgrade: Upgrade;
+}
+
+const handOver =
+  ({ server, inFlight, ready, upgrade }: HandOver): Upgrade =>
+  (request, socket, head) => {
+    // A WebSocket begins with a GET without a body (RFC 6455, 4.1).
+    if (
+      request.headers.upgrade?.toLowerCase() !== 'websocket' ||
+      request.method !== 'GET' ||
+      hasBody(request) ||
+      !takeTarget(request)
+    ) {
+      restoreRequest(request, socket, head);
+      server.emit(ready, socket);
+      return;
+    }
+    inFlight.upgraded.add(socket);
+    socket.once('close', () => inFlight.upgraded.delete(socket));
+    upgrade(request, socket, head);
+  };
+
+const UPGRADE_HEADERS: ReadonlySet<string> = new Set(['upgrade', 'connection', 'http2-settings']);
+
+/**
+ * Reads the request anew without its wish to change the protocol, as if it had never been said.
+ * (Java's HttpClient asks for h2c with every request; Node takes each upgrade out of HTTP once
+ * anyone listens for upgrades.)
+ */
+const restoreRequest = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+  const lines = [`${request.method ?? 'GET'} ${request.url ?? '/'} HTTP/${request.httpVersion}`];
+  for (let at = 0; at < request.rawHeaders.length; at += 2) {
+    const name = request.rawHeaders[at] ?? '';
+    if (!UPGRADE_HEADERS.has(name.toLowerCase()))
+      lines.push(`${name}: ${request.rawHeaders[at + 1] ?? ''}`);
+  }
+  socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]));
+};
+
+const stopServing = async (server: Server, inFlight: InFlight, graceMs: number): Promise<void> => {
+  const closed = new Promise<void>((resolve) => {
+    server.close(() => resolve());
+  });
+  inFlight.closeAfterAnswers();
+  server.closeIdleConnections();
+  let cut = setTimeout(() => {
+    inFlight.cutShort();
+    for (const socket of inFlight.upgraded) socket.destroy();
+    cut = setTimeout(() => server.closeAllConnections(), LAST_ANSWER_MS);
+  }, graceMs);
+  await closed;
+  clearTimeout(cut);
+  await inFlight.idle(ABORT_GRACE_MS);
+};
+
+/** For clients to take the last answers. */
+const LAST_ANSWER_MS = 200;
+
+/** For operations to notice that their client was cut off. */
+const ABORT_GRACE_MS = 2_000;
+
+/**
+ * Bytes that are no request, or not one in time. Where an answer to an earlier request is under
+ * way, nothing may be written in between.
+ */
+const refuseBytes = (error: NodeJS.ErrnoException, socket: Duplex, inFlight: InFlight): void => {
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && isUnhurried(socket)) return;
+  const pending = inFlight.of(socket);
+  if (
+    error.code === 'ECONNRESET' ||
+    pending?.response.headersSent === true ||
+    pending?.request.complete === true
+  ) {
+    return void socket.destroy();
+  }
+  // there is no TLS to answer in
+  if (/^ERR_(SSL|TLS)/.test(error.code ?? '')) return void socket.destroy();
+  endWithError(socket, answerTo(error.code));
+};
+
+const answerTo = (code: string | undefined): ErrorAnswer => {
+  if (code === 'HPE_HEADER_OVERFLOW')
+    return edgeAnswer(
+      'REQUEST_HEADERS_TOO_LARGE',
+      `the headers are larger than ${MAX_HEADER_BYTES} bytes`,
+    );
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return edgeAnswer('REQUEST_TIMEOUT', 'the request did not arrive in time');
+  return errorAnswer(notHttp(), '');
+};
+
+const notHttp = (): Refusal => invalidArgument('request', 'is not valid HTTP');
+const NO_REQUEST = prepared(notHttp());

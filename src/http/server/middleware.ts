@@ -1,0 +1,118 @@
+import type { Next } from 'koa';
+import type { Clock } from '../../contracts/clock.ts';
+import type { Log } from '../../contracts/log.ts';
+import { inRequest } from '../../model/request-scope.ts';
+import { invalidArgument, Refusal, unavailable } from '../../model/refusals.ts';
+import type { Context } from './context.ts';
+import { errorAnswer } from '../router/error-table.ts';
+import { wasCutShort } from './prepared-answer.ts';
+import { ClientGone } from '../router/request-body.ts';
+import { requestIdFrom } from './request-id.ts';
+
+/**
+ * Gives every request its id, on the answer and on the lines of a detailed log about what it brings
+ * about.
+ */
+export const requestId =
+  (log: Log) =>
+  (context: Context, next: Next): Promise<void> => {
+    const id = requestIdFrom(context.req.headers['x-request-id']);
+    context.state.requestId = id;
+    context.res.setHeader('X-Request-Id', id);
+    if (!log.detailed) return next();
+    log.trace(
+      { requestId: id, method: context.method.slice(0, 32), path: context.path.slice(0, 256) },
+      'request began',
+    );
+    return inRequest(id, next);
+  };
+
+/**
+ * Turns whatever was thrown into the error body. What is no refusal is logged with its cause; the
+ * client gets none of it.
+ */
+export const errors =
+  (log: Log) =>
+  async (context: Context, next: Next): Promise<void> => {
+    try {
+      await next();
+    } catch (error) {
+      if (wasCutShort(context.res)) {
+        log.debug(
+          { requestId: context.state.requestId, route: context.state.route, error },
+          'cut short, since the daemon stops',
+        );
+        context.state.errorCode = 'UNAVAILABLE';
+        context.respond = false;
+        return;
+      }
+      if (error instanceof ClientGone || context.res.destroyed) {
+        log.debug(
+          { requestId: context.state.requestId, route: context.state.route, error },
+          'client gone',
+        );
+        leaveUnanswered(context);
+        return;
+      }
+      const { status, headers, body } = errorAnswer(error, context.state.requestId);
+      const fields = {
+        requestId: context.state.requestId,
+        traceId: context.state.traceId,
+        route: context.state.route,
+        error,
+      };
+      if (body.errorCode === 'INTERNAL') log.error(fields, 'request failed');
+      else if (!(error instanceof Refusal)) log.warn(fields, 'request could not be carried out');
+      context.state.errorCode = body.errorCode;
+      context.status = status;
+      context.set(headers);
+      context.remove('Cache-Control');
+      context.set('Content-Type', 'application/json; charset=utf-8');
+      context.body = JSON.stringify(body);
+    }
+  };
+
+/** One line a request: what was asked, by whom, how it went; never a query, a header or a body. */
+export const accessLog =
+  (log: Log, clock: Clock) =>
+  async (context: Context, next: Next): Promise<void> => {
+    const startedAt = clock.now();
+    await next();
+    const { status, state } = context;
+    const fields = {
+      requestId: state.requestId,
+      ...(state.traceId === undefined ? {} : { traceId: state.traceId }),
+      method: context.method.slice(0, 32),
+      path: context.path.slice(0, 256),
+      status,
+      ...(state.errorCode === undefined ? {} : { errorCode: state.errorCode }),
+      ...(state.caller
+        ? { keyId: state.caller.keyId, team: state.caller.team, user: state.caller.user }
+        : {}),
+      durationMs: clock.now() - startedAt,
+    };
+    if (status >= 500) log.warn(fields, 'request');
+    else if (status >= 400) log.info(fields, 'request');
+    else log.debug(fields, 'request');
+  };
+
+/**
+ * Refuses what must not reach a route: requests without a Host, and all of them once the daemon
+ * stops.
+ */
+export const admit =
+  (stopping: () => boolean) =>
+  (context: Context, next: Next): Promise<void> => {
+    if (stopping()) throw unavailable('the daemon is stopping');
+    const { headers, httpVersion } = context.req;
+    if (httpVersion === '1.1' && headers.host === undefined)
+      throw invalidArgument('Host', 'the header is required');
+    return next();
+  };
+
+const leaveUnanswered = (context: Context): void => {
+  context.state.errorCode = 'CLIENT_GONE';
+  context.status = 400;
+  context.respond = false;
+  context.res.destroy();
+};

@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import type { Next } from 'koa';
+import { BASES } from '../router/bases.ts';
+import type { Context } from './context.ts';
+import { openApiDocument } from '../openapi/document.ts';
+import type { Route } from '../router/route.ts';
+import { methodNotAllowed } from '../router/router.ts';
+
+/** Content that is the same for everyone, with its mark. */
+interface Page {
+  readonly type: string;
+  readonly bytes: Buffer;
+  readonly etag: string;
+}
+
+/**
+ * What is open to everyone and never changes while the daemon runs: the API as an OpenAPI document,
+ * `/openapi.json`, and `/docs`, which shows it in a browser. Each is made at its first request and
+ * then kept. Browsers may keep it too, but ask whether it is still the same. The pages reach no
+ * other host, and run no code but their own files.
+ */
+export const pages = (routes: readonly Route[]) => {
+  const made = new Map<string, Promise<Page>>();
+  const makers: Readonly<Record<string, () => Page | Promise<Page>>> = {
+    '/openapi.json': () =>
+      pageOf('application/json; charset=utf-8', JSON.stringify(openApiDocument(routes))),
+    '/docs': () => pageOf('text/html; charset=utf-8', DOCS_HTML),
+    '/docs/start.js': () => pageOf('text/javascript; charset=utf-8', DOCS_START),
+    '/docs/swagger-ui.css': () => viewerFile('swagger-ui.css', 'text/css; charset=utf-8'),
+    '/docs/swagger-ui-bundle.js': () =>
+      viewerFile('swagger-ui-bundle.js', 'text/javascript; charset=utf-8'),
+  };
+  const makerOf = new Map(
+    BASES.flatMap((base) =>
+      Object.entries(makers).map(([path, make]) => [base + path, { path, make }] as const),
+    ),
+  );
+  return async (context: Context, next: Next): Promise<void> => {
+    const found = makerOf.get(context.path);
+    if (!found) return next();
+    if (context.method !== 'GET' && context.method !== 'HEAD')
+      return methodNotAllowed(context, ['GET', 'HEAD']);
+    const page = made.get(found.path) ?? Promise.resolve(found.make());
+    made.set(found.path, page);
+    context.state.route = found.path;
+    answer(context, await page);
+  };
+};
+
+const answer = (context: Context, { type, bytes, etag }: Page): void => {
+  context.set({ ETag: etag, 'Cache-Control': 'no-cache', 'X-Content-Type-Options': 'nosniff' });
+  if (type.startsWith('text/html'))
+    context.set({ 'Content-Security-Policy': POLICY, 'Referrer-Policy': 'no-referrer' });
+  context.status = 200;
+  if (context.fresh) {
+    context.status = 304;
+    return;
+  }
+  context.type = type;
+  context.body = bytes;
+};
+
+const pageOf = (type: string, content: string | Buffer): Page => {
+  const bytes = Buffer.from(content);
+  return { type, bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` };
+};
+
+const viewerFile = async (name: string, type: string): Promise<Page> => {
+  const folder = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+  return pageOf(type, await readFile(join(folder, name)));
+};
+
+/** `data:` images are the viewer's own icons, which its style sheet holds. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** Addresses are relative, so that it works under `/v1` and behind a proxy's path too. */
+const DOCS_HTML = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Sandpool API</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="docs/swagger-ui.css">
+</head>
+<body>
+<div id="docs"></div>
+<noscript>This page needs JavaScript. The document that it shows is <a href="openapi.json">openapi.json</a>.</noscript>
+<script src="docs/swagger-ui-bundle.js"></script>
+<script src="docs/start.js"></script>
+</body>
+</html>
+`;
+
+/** No validator: that would ask another host. A key that is typed in stays in this page. */
+const DOCS_START = `SwaggerUIBundle({
+  url: 'openapi.json', dom_id: '#docs', deepLinking: true, validatorUrl: null, displayOperationId: true, docExpansion: 'list',
+  defaultModelsExpandDepth: 0, persistAuthorization: false, syntaxHighlight: { activated: true, theme: 'agate' },
+});
+`;

@@ -1,0 +1,27 @@
+import { randomUUID } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { ErrorAnswer } from '../router/error-table.ts';
+
+/**
+ * An error answer as bytes, for where there is no response object: bytes that are no request, and
+ * upgrades refused. It ends the connection.
+ */
+export const rawAnswer = ({ status, headers, body }: ErrorAnswer, requestId: string): string => {
+  const text = JSON.stringify(body);
+  const lines = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Error'}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    `X-Request-Id: ${requestId}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(text)}`,
+    'Connection: close',
+  ];
+  return `${lines.join('\r\n')}\r\n\r\n${text}`;
+};
+
+/** Answers bytes that are no request, and ends the connection at once. */
+export const endWithError = (socket: Duplex, answer: ErrorAnswer): void => {
+  if (!socket.writable) return void socket.destroy();
+  socket.end(rawAnswer(answer, randomUUID()), () => socket.destroy());
+};

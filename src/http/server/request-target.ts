@@ -1,0 +1,26 @@
+import type { IncomingMessage } from 'node:http';
+import { HOST } from '../limits/client-address.ts';
+
+/**
+ * Makes a request's target path and query alone, so that whoever reads it reads the same: of the
+ * absolute form (RFC 9112, 3.2.2) the host goes where a host is looked for. False where the target
+ * is none: it has a fragment, another scheme, user information or a malformed host, or is `*`
+ * without OPTIONS. Such a request is no HTTP, and nothing of it must be read.
+ */
+export const takeTarget = (
+  request: Pick<IncomingMessage, 'method' | 'url' | 'headers'>,
+): boolean => {
+  const target = request.url ?? '';
+  if (target.includes('#')) return false;
+  if (target.startsWith('/')) return true;
+  if (target === '*') return request.method === 'OPTIONS';
+  const [absolute, host = ''] = ABSOLUTE.exec(target) ?? [];
+  if (absolute === undefined || !HOST.test(host)) return false;
+  const rest = target.slice(absolute.length);
+  request.url = rest.startsWith('/') ? rest : `/${rest}`;
+  // One that lacks the header is refused for that.
+  if (request.headers.host !== undefined) request.headers.host = host;
+  return true;
+};
+
+const ABSOLUTE = /^https?:\/\/([^/?]*)/i;

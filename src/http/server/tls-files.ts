@@ -1,0 +1,102 @@
+import { createHash, X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { createSecureContext } from 'node:tls';
+import type { Clock } from '../../contracts/clock.ts';
+import type { Log } from '../../contracts/log.ts';
+import type { TlsIdentity } from './listener.ts';
+
+const LOOK_EVERY_MS = 10_000;
+/** Anybody may read it: what is wrong with which file is in the log. */
+const NOT_USED =
+  'the new certificate and its key can not be used, so the one before is served: see the log';
+
+export interface TlsFilesDeps {
+  readonly certFile: string;
+  readonly keyFile: string;
+  readonly log: Log;
+}
+
+/**
+ * The certificate and key of the REST API, read again every 10 s. New ones that fit together count
+ * for connections made from then on; others are told, in the log and by `problem`, and the old ones
+ * stay. Throws where they can't be read at first.
+ */
+export class TlsFiles {
+  readonly #deps: TlsFilesDeps;
+  #identity: TlsIdentity;
+  /** Of the last files that were no good: such are told once. */
+  #refused = '';
+  #problem: string | undefined;
+  #cancel: () => void = () => undefined;
+  #stopped = false;
+
+  constructor(deps: TlsFilesDeps) {
+    this.#deps = deps;
+    this.#identity = {
+      cert: readFileSync(deps.certFile, 'utf8'),
+      key: readFileSync(deps.keyFile, 'utf8'),
+    };
+  }
+
+  get identity(): TlsIdentity {
+    return this.#identity;
+  }
+
+  /** When the certificate that is served ends, in ms. */
+  get endsAt(): number {
+    return Date.parse(new X509Certificate(this.#identity.cert).validTo);
+  }
+
+  /** Why newer files do not count; undefined where all is well. For readiness, as a warning. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
+  /** Tells of each new identity until `stop`. */
+  start(clock: Clock, changed: (identity: TlsIdentity) => void): void {
+    this.#cancel = clock.at(clock.now() + LOOK_EVERY_MS, () => {
+      void this.look(changed).finally(() => {
+        if (!this.#stopped) this.start(clock, changed);
+      });
+    });
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#cancel();
+  }
+
+  /** Reads the files now. Never rejects. */
+  async look(changed: (identity: TlsIdentity) => void): Promise<void> {
+    const { certFile, keyFile, log } = this.#deps;
+    let seen = 'unreadable';
+    try {
+      const [cert, key] = await Promise.all([
+        readFile(certFile, 'utf8'),
+        readFile(keyFile, 'utf8'),
+      ]);
+      seen = createHash('sha256').update(cert).update('\0').update(key).digest('hex');
+      if (cert === this.#identity.cert && key === this.#identity.key) return this.#isWell();
+      if (seen === this.#refused) return;
+      createSecureContext({ cert, key });
+      changed({ cert, key });
+      this.#identity = { cert, key };
+      this.#isWell();
+      log.info({ certFile, until: new X509Certificate(cert).validTo }, 'serves a new certificate');
+    } catch (error) {
+      if (seen === this.#refused) return;
+      this.#refused = seen;
+      this.#problem = NOT_USED;
+      log.error(
+        { certFile, keyFile, error },
+        'a new certificate can not be used; the one before is served',
+      );
+    }
+  }
+
+  #isWell(): void {
+    this.#refused = '';
+    this.#problem = undefined;
+  }
+}

@@ -1,0 +1,65 @@
+import { MAX_SIDE } from './request.ts';
+
+/** What a text frame of `sandpool.terminal.v1` asks for. */
+export type ControlFrame =
+  | { readonly type: 'resize'; readonly cols: number; readonly rows: number }
+  | { readonly type: 'signal'; readonly name: string };
+
+/** Longer text frames are refused unread. Bytes. */
+const MAX_CONTROL_BYTES = 4_096;
+const SIGNALS: readonly string[] = [
+  'INT',
+  'TERM',
+  'HUP',
+  'QUIT',
+  'KILL',
+  'TSTP',
+  'CONT',
+  'WINCH',
+  'USR1',
+  'USR2',
+];
+
+/**
+ * The frame, or what is wrong with it in words for the client. Unknown fields are let through
+ * unread.
+ */
+export const readControlFrame = (bytes: Buffer): ControlFrame | { readonly problem: string } => {
+  if (bytes.length > MAX_CONTROL_BYTES)
+    return { problem: `a text frame holds at most ${MAX_CONTROL_BYTES} bytes of JSON` };
+  const fields = parseObject(bytes.toString('utf8'));
+  if (!fields)
+    return {
+      problem: 'a text frame must be a JSON object; bytes for the terminal go in binary frames',
+    };
+  const { type, cols, rows, name } = fields;
+  if (type === 'resize') {
+    return isSide(cols) && isSide(rows)
+      ? { type, cols, rows }
+      : { problem: `resize: cols and rows must be whole numbers from 1 to ${MAX_SIDE}` };
+  }
+  if (type === 'signal') {
+    return typeof name === 'string' && SIGNALS.includes(name)
+      ? { type, name }
+      : { problem: `signal: name must be one of ${SIGNALS.join(', ')}` };
+  }
+  return { problem: 'type must be resize or signal' };
+};
+
+export const exitFrame = (exitCode: number | null): string =>
+  JSON.stringify({ type: 'exit', exitCode });
+export const errorFrame = (error: string): string => JSON.stringify({ type: 'error', error });
+
+const isSide = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= MAX_SIDE;
+
+const parseObject = (text: string): Readonly<Record<string, unknown>> | undefined => {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+};

@@ -1,0 +1,105 @@
+import type { WebSocket } from 'ws';
+import type { Clock } from '../../contracts/clock.ts';
+import type { FrameBudget } from './frame-budget.ts';
+import type { Liveness } from './liveness.ts';
+
+export interface TerminalInputDeps {
+  readonly ws: Pick<WebSocket, 'pause' | 'resume'>;
+  readonly clock: Clock;
+  readonly budget: FrameBudget;
+  readonly liveness: Pick<Liveness, 'deaf' | 'listening'>;
+}
+
+/**
+ * Stops reading from a terminal's client while its pty takes no more, or while more came than its
+ * budget has; nothing is lost.
+ */
+export class TerminalInput {
+  readonly #deps: TerminalInputDeps;
+  readonly #holds = new Set<'pty' | 'budget'>();
+  #callOff: () => void = () => {};
+
+  constructor(deps: TerminalInputDeps) {
+    this.#deps = deps;
+  }
+
+  /** Counts a frame of any kind. */
+  count(bytes: number): void {
+    const { budget } = this.#deps;
+    budget.spend(bytes);
+    if (!this.#holds.has('budget')) this.#waitForBudget();
+  }
+
+  ptyIsFull(): void {
+    this.#hold('pty');
+  }
+
+  ptyTakesMore(): void {
+    this.#release('pty');
+  }
+
+  /** Nothing is held any more, for good. */
+  stop(): void {
+    this.#callOff();
+    this.#deps.budget.leave();
+  }
+
+  #waitForBudget(): void {
+    const { clock, budget } = this.#deps;
+    const waitMs = budget.waitMs();
+    if (waitMs === 0) return this.#release('budget');
+    this.#hold('budget');
+    this.#callOff = clock.at(clock.now() + waitMs, () => {
+      this.#waitForBudget();
+    });
+  }
+
+  #hold(why: 'pty' | 'budget'): void {
+    this.#holds.add(why);
+    this.#deps.liveness.deaf();
+    this.#deps.ws.pause();
+  }
+
+  #release(why: 'pty' | 'budget'): void {
+    if (!this.#holds.delete(why) || this.#holds.size > 0) return;
+    this.#deps.liveness.listening();
+    this.#deps.ws.resume();
+  }
+}
+
+/** Sizes are applied at most so often; of those between, the last. Milliseconds. */
+const RESIZE_EVERY_MS = 50;
+
+/**
+ * Applies the sizes that a client asks for: the first at once, the last in the end, and few
+ * between.
+ */
+export class Resizes {
+  readonly #clock: Clock;
+  readonly #apply: (cols: number, rows: number) => void;
+  #next: readonly [number, number] | undefined;
+  #callOff: (() => void) | undefined;
+
+  constructor(clock: Clock, apply: (cols: number, rows: number) => void) {
+    this.#clock = clock;
+    this.#apply = apply;
+  }
+
+  ask(cols: number, rows: number): void {
+    if (this.#callOff) {
+      this.#next = [cols, rows];
+      return;
+    }
+    this.#callOff = this.#clock.at(this.#clock.now() + RESIZE_EVERY_MS, () => {
+      this.#callOff = undefined;
+      const next = this.#next;
+      this.#next = undefined;
+      if (next) this.ask(...next);
+    });
+    this.#apply(cols, rows);
+  }
+
+  stop(): void {
+    this.#callOff?.();
+  }
+}

@@ -1,0 +1,59 @@
+import type { Duplex } from 'node:stream';
+import type { Clock } from '../../contracts/clock.ts';
+import { invalidToken, Refusal, type RefusalCode, unavailable } from '../../model/refusals.ts';
+import { errorAnswer } from '../router/error-table.ts';
+import { rawAnswer } from '../server/raw-answer.ts';
+
+export const unknownPath = (): Refusal =>
+  new Refusal('NOT_FOUND', 'nothing to upgrade at this path');
+export const unknownCluster = (): Refusal => new Refusal('CLUSTER_NOT_FOUND', 'cluster not found');
+export const foreignOrigin = (): Refusal =>
+  new Refusal('FORBIDDEN', 'terminals are not open to pages of this origin');
+export const badHandshake = (problem: string): Refusal => new Refusal('INVALID_ARGUMENT', problem);
+export const draining = (): Refusal => unavailable('the daemon is stopping or busy');
+
+/**
+ * What is said about the token, or about the sandbox that it names, is one and the same "no", so
+ * that nothing can be learned from it.
+ */
+const TOKEN_FAULTS: ReadonlySet<RefusalCode> = new Set([
+  'INVALID_TOKEN',
+  'API_KEY_REQUIRED',
+  'INVALID_API_KEY',
+  'ADMIN_REQUIRED',
+  'FORBIDDEN',
+  'NOT_FOUND',
+  'SANDBOX_NOT_FOUND',
+]);
+
+/** What an upgrade is answered when opening its terminal was refused or failed. */
+export const openingFailure = (error: unknown): unknown =>
+  error instanceof Refusal && TOKEN_FAULTS.has(error.code) ? invalidToken() : error;
+
+/**
+ * Answers on a socket that was not upgraded, and closes it: at once when the client has, else after
+ * two seconds.
+ */
+export const refuseUpgrade = (
+  socket: Duplex,
+  error: unknown,
+  context: { readonly requestId: string; readonly clock: Clock },
+): void => {
+  if (socket.destroyed || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const answer = errorAnswer(error, context.requestId);
+  const callOff = context.clock.at(context.clock.now() + LINGER_MS, () => socket.destroy());
+  socket.once('close', callOff);
+  socket.once('end', () => socket.destroy());
+  socket.end(
+    rawAnswer(
+      { ...answer, headers: { 'Cache-Control': 'no-store', ...answer.headers } },
+      context.requestId,
+    ),
+  );
+  socket.resume(); // unread input would turn the close into a reset, and the answer would be lost
+};
+
+const LINGER_MS = 2_000;

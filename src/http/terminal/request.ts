@@ -1,0 +1,138 @@
+import type { IncomingMessage } from 'node:http';
+import { invalidArgument, invalidToken, type Refusal } from '../../model/refusals.ts';
+import type { OpenTerminalRequest } from '../../operations/operations.ts';
+import { badHandshake, foreignOrigin, unknownCluster, unknownPath } from './refusals.ts';
+
+/**
+ * Text frames are JSON, binary frames bytes. Without it, every frame is input and output is binary.
+ */
+export const TERMINAL_PROTOCOL = 'sandpool.terminal.v1';
+const TOKEN_PROTOCOL = 'sandpool.token.';
+/** The most columns or rows of a terminal. */
+export const MAX_SIDE = 1_000;
+
+export interface TerminalRules {
+  /** Absent: whatever cluster the path names goes to the operation. */
+  readonly clusterId?: string;
+  /**
+   * Origins besides the daemon's own whose pages may open terminals, such as
+   * `https://console.example`.
+   */
+  readonly allowedOrigins?: readonly string[];
+}
+
+/** What an upgrade asks for, or why it is refused before its single-use token is touched. */
+export const readTerminalRequest = (
+  request: IncomingMessage,
+  rules: TerminalRules,
+): { readonly ask: OpenTerminalRequest } | { readonly refusal: Refusal } => {
+  const target = readTarget(request.url ?? '');
+  if (!target) return { refusal: unknownPath() };
+  if (rules.clusterId !== undefined && target.clusterId !== rules.clusterId)
+    return { refusal: unknownCluster() };
+  if (!originAllowed(request, rules.allowedOrigins ?? [])) return { refusal: foreignOrigin() };
+  const handshake = handshakeProblem(request);
+  if (handshake !== undefined) return { refusal: badHandshake(handshake) };
+  const cols = readSide(target.query, 'cols', 80);
+  if (cols === undefined)
+    return {
+      refusal: invalidArgument('cols', `must be a whole number from 1 to ${MAX_SIDE}, given once`),
+    };
+  const rows = readSide(target.query, 'rows', 24);
+  if (rows === undefined)
+    return {
+      refusal: invalidArgument('rows', `must be a whole number from 1 to ${MAX_SIDE}, given once`),
+    };
+  const token = readToken(target.query, offeredProtocols(request));
+  if (token === undefined) return { refusal: invalidToken() };
+  const [prefix, ...rest] = target.sandboxId.split('.');
+  if (rest.length > 0 && prefix !== target.clusterId) return { refusal: unknownCluster() };
+  const sandboxId = rest.length > 0 ? rest.join('.') : target.sandboxId;
+  return { ask: { clusterId: target.clusterId, sandboxId, token, cols, rows } };
+};
+
+/**
+ * The subprotocol to answer with. One that only carries the token is echoed, since browsers insist
+ * on an answer.
+ */
+export const chooseProtocol = (offered: Set<string>): string | false => {
+  if (offered.has(TERMINAL_PROTOCOL)) return TERMINAL_PROTOCOL;
+  for (const protocol of offered) if (protocol.startsWith(TOKEN_PROTOCOL)) return protocol;
+  return false;
+};
+
+const PATH = /^(?:\/v1)?\/ws\/clusters\/([^/]+)\/sandboxes\/([^/]+)\/terminal$/;
+
+const readTarget = (
+  url: string,
+):
+  | { readonly clusterId: string; readonly sandboxId: string; readonly query: URLSearchParams }
+  | undefined => {
+  const cut = url.indexOf('?');
+  const match = PATH.exec(cut < 0 ? url : url.slice(0, cut));
+  const clusterId = decoded(match?.[1]);
+  const sandboxId = decoded(match?.[2]);
+  if (clusterId === undefined || sandboxId === undefined) return undefined;
+  return { clusterId, sandboxId, query: new URLSearchParams(cut < 0 ? '' : url.slice(cut + 1)) };
+};
+
+const decoded = (segment: string | undefined): string | undefined => {
+  if (segment === undefined || segment.length > 256) return undefined;
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return undefined;
+  }
+};
+
+/**
+ * Browsers always send an Origin; what sends none is no page. A page's own daemon is the host that
+ * it asked.
+ */
+const originAllowed = (request: IncomingMessage, allowed: readonly string[]): boolean => {
+  const { origin, host } = request.headers;
+  if (origin === undefined) return true;
+  if (allowed.includes(origin)) return true;
+  if (host === undefined || !URL.canParse(origin)) return false;
+  const from = new URL(origin);
+  if (from.protocol !== 'http:' && from.protocol !== 'https:') return false;
+  const asked = `${from.protocol}//${host}`;
+  return URL.canParse(asked) && new URL(asked).host === from.host;
+};
+
+const KEY = /^[+/0-9A-Za-z]{22}==$/;
+
+/** Checked before the token is redeemed, so that a malformed handshake does not use it up. */
+const handshakeProblem = (request: IncomingMessage): string | undefined => {
+  if (request.method !== 'GET') return 'an upgrade must be a GET';
+  if (request.headers.upgrade?.toLowerCase() !== 'websocket') return 'Upgrade must be websocket';
+  if (!KEY.test(request.headers['sec-websocket-key'] ?? ''))
+    return 'Sec-WebSocket-Key is missing or malformed';
+  if (request.headers['sec-websocket-version'] !== '13') return 'Sec-WebSocket-Version must be 13';
+  return undefined;
+};
+
+const offeredProtocols = (request: IncomingMessage): readonly string[] =>
+  (request.headers['sec-websocket-protocol'] ?? '').split(',').map((protocol) => protocol.trim());
+
+const readSide = (query: URLSearchParams, name: string, otherwise: number): number | undefined => {
+  const [given, ...more] = query.getAll(name);
+  if (given === undefined) return otherwise;
+  if (more.length > 0 || !/^[0-9]{1,9}$/.test(given)) return undefined;
+  const side = Number(given);
+  return side >= 1 && side <= MAX_SIDE ? side : undefined;
+};
+
+const TOKEN = /^[\x21-\x7e]{1,512}$/;
+
+/** The one token that was given; given twice and differently it is no token. */
+const readToken = (query: URLSearchParams, offered: readonly string[]): string | undefined => {
+  const given = new Set([
+    ...query.getAll('token'),
+    ...offered
+      .filter((protocol) => protocol.startsWith(TOKEN_PROTOCOL))
+      .map((protocol) => protocol.slice(TOKEN_PROTOCOL.length)),
+  ]);
+  const [token] = given;
+  return given.size === 1 && token !== undefined && TOKEN.test(token) ? token : undefined;
+};

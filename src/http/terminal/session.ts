@@ -1,0 +1,283 @@
+import type { WebSocket } from 'ws';
+import type { Clock } from '../../contracts/clock.ts';
+import type { Log } from '../../contracts/log.ts';
+import type { OpenTerminal } from '../../operations/operations.ts';
+import type { FrameBudget } from './frame-budget.ts';
+import { errorFrame, exitFrame, readControlFrame } from './frames.ts';
+import { Resizes, TerminalInput } from './input.ts';
+import { Liveness } from './liveness.ts';
+
+/** The longest message that is taken; a longer one closes with 1009. */
+export const MAX_MESSAGE_BYTES = 64 * 1024;
+/**
+ * Output waiting for the reader, in bytes, at which the terminal pauses; well under the 1 MiB that
+ * is allowed.
+ */
+const PAUSE_BYTES = 128 * 1024;
+const RESUME_BYTES = 32 * 1024;
+const FRAME_BYTES = 32 * 1024;
+const TOUCH_EVERY_MS = 1_000;
+/** How long a closed connection may take to go away before it is cut. */
+const CLOSE_GRACE_MS = 3_000;
+/** The same after the shell's own end, when a slow reader may still be reading its last output. */
+export const SLOW_CLOSE_MS = 60_000;
+/** How long after the shell's exit its terminal must be silent to count as drained. */
+const DRAIN_QUIET_MS = 250;
+/** How long a killed shell waits for word that its whole sandbox ended. */
+const SANDBOX_END_GRACE_MS = 500;
+const CONTROL_FRAMES_PER_SECOND = 100;
+
+export interface TerminalSessionOptions {
+  readonly ws: WebSocket;
+  readonly opened: OpenTerminal;
+  /** Subprotocol `sandpool.terminal.v1`: text frames are JSON. */
+  readonly framed: boolean;
+  readonly clock: Clock;
+  /** Of what its client sends. */
+  readonly budget: FrameBudget;
+  readonly log: Log;
+  /** Of its log lines. */
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * One WebSocket and one terminal, tied together until either ends. Pauses whichever side is faster;
+ * drops no byte.
+ */
+export class TerminalSession {
+  /** Resolves once the connection is gone and the terminal given back. */
+  readonly closed: Promise<void>;
+  readonly #ws: WebSocket;
+  readonly #opened: OpenTerminal;
+  readonly #framed: boolean;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #fields: Readonly<Record<string, unknown>>;
+  readonly #liveness: Liveness;
+  readonly #input: TerminalInput;
+  readonly #resizes: Resizes;
+  readonly #timers = new Map<'drain' | 'end' | 'cut', () => void>();
+  #settleClosed: () => void = () => {};
+  #closing = false;
+  #outputPaused = false;
+  #outputEnded = false;
+  #outputAt = 0;
+  #touchedAt = Number.NEGATIVE_INFINITY;
+  #controlWindow = { since: 0, count: 0 };
+
+  constructor(options: TerminalSessionOptions) {
+    this.#ws = options.ws;
+    this.#opened = options.opened;
+    this.#framed = options.framed;
+    this.#clock = options.clock;
+    this.#log = options.log;
+    this.#fields = options.fields;
+    this.closed = new Promise((resolve) => {
+      this.#settleClosed = resolve;
+    });
+    this.#liveness = new Liveness(options.clock, {
+      ping: () => this.#ws.ping(),
+      dead: () => this.#cut(),
+      stalled: () => this.close(4008, 'too slow'),
+    });
+    this.#input = new TerminalInput({ ...options, liveness: this.#liveness });
+    this.#resizes = new Resizes(options.clock, (cols, rows) => {
+      this.#control('resize', (terminal) => terminal.resize(cols, rows));
+    });
+  }
+
+  start(): void {
+    const { stream, exit } = this.#opened.terminal;
+    this.#log.info({ ...this.#fields }, 'terminal opened');
+    // binaryType is nodebuffer
+    this.#ws.on('message', (data, isBinary) => this.#onMessage(data as Buffer, isBinary));
+    this.#ws.on('ping', (data) => this.#onPing(data));
+    this.#ws.on('pong', (data) => this.#onPong(data));
+    this.#ws.on('error', (error) =>
+      this.#log.info({ ...this.#fields, error: error.message }, 'terminal connection failed'),
+    );
+    this.#ws.on('close', (code) => this.#onClosed(code));
+    stream.on('data', this.#onOutput);
+    stream.on('drain', () => this.#input.ptyTakesMore());
+    stream.once('end', () => {
+      this.#outputEnded = true;
+    });
+    stream.once('close', () => {
+      this.#outputEnded = true;
+    });
+    stream.on('error', (error) =>
+      this.#log.info({ ...this.#fields, error: error.message }, 'terminal stream failed'),
+    );
+    exit.then(
+      (code) => this.#onExit(code),
+      () => this.#onExit(null),
+    );
+    this.#opened.ended.then(
+      (why) => {
+        if (why === 'key-revoked') this.close(4001, 'the key was revoked');
+        else this.close(4004, 'the sandbox ended');
+      },
+      () => this.close(4004, 'the sandbox ended'),
+    );
+    this.#liveness.start();
+  }
+
+  /**
+   * Hangs up, and closes the connection with the code; cuts it where the peer does not follow. May
+   * be repeated.
+   */
+  close(code: number, reason: string): void {
+    if (this.#closing && code !== 1012) return;
+    this.#arm('cut', code === 1000 ? SLOW_CLOSE_MS : CLOSE_GRACE_MS, () => this.#ws.terminate());
+    if (this.#closing) return;
+    this.#closing = true;
+    this.#opened.terminal.stream.off('data', this.#onOutput);
+    this.#opened.close();
+    this.#stopInput();
+    this.#ws.resume(); // else the peer's own close frame would never be read
+    this.#ws.close(code, reason);
+  }
+
+  #cut(): void {
+    this.#log.info({ ...this.#fields }, 'terminal peer is dead');
+    this.#ws.terminate();
+  }
+
+  #onClosed(code: number): void {
+    this.#closing = true;
+    this.#stopInput();
+    for (const callOff of this.#timers.values()) callOff();
+    this.#opened.terminal.stream.off('data', this.#onOutput);
+    this.#opened.close();
+    this.#log.info({ ...this.#fields, code }, 'terminal closed');
+    this.#settleClosed();
+  }
+
+  #stopInput(): void {
+    this.#liveness.stop();
+    this.#input.stop();
+    this.#resizes.stop();
+  }
+
+  readonly #onOutput = (chunk: Buffer): void => {
+    this.#outputAt = this.#clock.now();
+    this.#touch();
+    for (let from = 0; from < chunk.length; from += FRAME_BYTES) {
+      this.#ws.send(chunk.subarray(from, from + FRAME_BYTES), { binary: true }, this.#onSent);
+    }
+    this.#liveness.sent(chunk.length);
+    if (this.#ws.bufferedAmount <= PAUSE_BYTES || this.#outputPaused) return;
+    this.#outputPaused = true;
+    this.#opened.terminal.stream.pause();
+    this.#liveness.congested();
+  };
+
+  readonly #onSent = (): void => {
+    if (!this.#outputPaused || this.#closing) return;
+    this.#liveness.progressed();
+    if (this.#ws.bufferedAmount > RESUME_BYTES) return;
+    this.#outputPaused = false;
+    this.#liveness.flowing();
+    this.#opened.terminal.stream.resume();
+  };
+
+  #onMessage(data: Buffer, isBinary: boolean): void {
+    this.#liveness.heard('frame');
+    if (this.#closing) return;
+    this.#input.count(data.length);
+    if (this.#framed && !isBinary) return this.#onControl(data);
+    this.#touch();
+    const { stream } = this.#opened.terminal;
+    if (data.length === 0 || !stream.writable || stream.write(data)) return;
+    this.#input.ptyIsFull();
+  }
+
+  #onPing(data: Buffer): void {
+    this.#liveness.heard('frame');
+    if (this.#closing) return;
+    this.#input.count(data.length);
+    if (!this.#congested()) this.#ws.pong(data);
+  }
+
+  #onPong(data: Buffer): void {
+    this.#liveness.heard('pong');
+    if (!this.#closing) this.#input.count(data.length);
+  }
+
+  #onControl(data: Buffer): void {
+    if (!this.#withinControlRate()) return this.#complain('too many control frames; slow down');
+    const frame = readControlFrame(data);
+    if ('problem' in frame) return this.#complain(frame.problem);
+    this.#touch();
+    if (frame.type === 'resize') this.#resizes.ask(frame.cols, frame.rows);
+    else this.#control('signal', (terminal) => terminal.signal(frame.name));
+  }
+
+  #control(type: 'resize' | 'signal', act: (terminal: OpenTerminal['terminal']) => void): void {
+    try {
+      act(this.#opened.terminal);
+    } catch (error) {
+      this.#log.info({ ...this.#fields, type, error: String(error) }, 'terminal control failed');
+      this.#complain(`${type} failed`);
+    }
+  }
+
+  #withinControlRate(): boolean {
+    const now = this.#clock.now();
+    if (now - this.#controlWindow.since >= 1_000) this.#controlWindow = { since: now, count: 0 };
+    this.#controlWindow.count += 1;
+    return this.#controlWindow.count <= CONTROL_FRAMES_PER_SECOND;
+  }
+
+  /** Left out while the reader is behind, so that complaints can't pile up. */
+  #complain(problem: string): void {
+    if (!this.#congested()) this.#ws.send(errorFrame(problem));
+  }
+
+  #congested(): boolean {
+    return this.#ws.bufferedAmount > PAUSE_BYTES;
+  }
+
+  #touch(): void {
+    const now = this.#clock.now();
+    if (now - this.#touchedAt < TOUCH_EVERY_MS) return;
+    this.#touchedAt = now;
+    this.#opened.touch();
+  }
+
+  #onExit(exitCode: number | null): void {
+    if (this.#closing) return;
+    const byForce = exitCode === null || exitCode === 137 || exitCode === 129;
+    if (byForce) this.#arm('end', SANDBOX_END_GRACE_MS, () => this.#finishAfterOutput(exitCode));
+    else this.#finishAfterOutput(exitCode);
+  }
+
+  /**
+   * Everything that the shell wrote goes out first; what its leftover processes still hold open
+   * does not hold us.
+   */
+  #finishAfterOutput(exitCode: number | null): void {
+    if (this.#closing) return;
+    const silent = !this.#outputPaused && this.#clock.now() - this.#outputAt >= DRAIN_QUIET_MS;
+    if (this.#outputEnded || (silent && this.#timers.has('drain'))) return this.#finish(exitCode);
+    if (!this.#timers.has('drain')) {
+      const done = (): void => this.#finishAfterOutput(exitCode);
+      this.#opened.terminal.stream.once('end', done).once('close', done);
+    }
+    this.#arm('drain', DRAIN_QUIET_MS, () => this.#finishAfterOutput(exitCode));
+  }
+
+  #finish(exitCode: number | null): void {
+    if (exitCode === null) {
+      if (this.#framed) this.#ws.send(errorFrame('the link to the terminal was lost'));
+      return this.close(1011, 'the link to the terminal was lost');
+    }
+    if (this.#framed) this.#ws.send(exitFrame(exitCode));
+    this.close(1000, 'the shell ended');
+  }
+
+  #arm(name: 'drain' | 'end' | 'cut', afterMs: number, due: () => void): void {
+    this.#timers.get(name)?.();
+    this.#timers.set(name, this.#clock.at(this.#clock.now() + afterMs, due));
+  }
+}

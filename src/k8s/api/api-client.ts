@@ -1,0 +1,445 @@
+import { Pool, type Dispatcher } from 'undici';
+import { NO_METRICS, type Metrics } from '../../contracts/metrics.ts';
+import type { TraceScope } from '../../contracts/tracing.ts';
+import { WRITE_MS } from '../../contracts/coordination.ts';
+import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
+import { ApiRefused, ApiUnreachable, refusedBy } from './api-errors.ts';
+import { exchange, type Answer, type AnswerHeaders, type Exchange } from './api-exchange.ts';
+import type { ClusterAccess } from './cluster-access.ts';
+import type { ServerClock } from './server-clock.ts';
+import { Turns } from './turns.ts';
+import { watchLines } from './watch-stream.ts';
+
+export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
+
+export interface CallOptions {
+  readonly query?: Query;
+  /** Milliseconds until the call has settled; 5,000 where unset. */
+  readonly deadlineMs?: number;
+}
+
+export interface WriteOptions extends CallOptions {
+  /**
+   * Asked right before the first byte is written: where it answers false nothing is, and the write
+   * rejects with LeaseLost. What it permits is given up by both sides after WRITE_MS.
+   */
+  readonly permitted?: (() => boolean) | undefined;
+}
+
+export interface ListOptions {
+  readonly deadlineMs?: number;
+  /** The objects come without anything but their metadata. */
+  readonly metadataOnly?: boolean;
+}
+
+/** What must hold of an object that is removed, and how. */
+export interface Removal {
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+  readonly gracePeriodSeconds?: number;
+  readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
+}
+
+export interface ListQuery {
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  readonly limit?: number;
+  readonly continue?: string;
+  readonly resourceVersion?: string;
+  readonly resourceVersionMatch?: 'Exact' | 'NotOlderThan';
+}
+
+export interface WatchQuery {
+  readonly resourceVersion: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  readonly timeoutSeconds: number;
+  /** Without a byte after which the link counts as dead; 35,000 where unset. */
+  readonly silenceMs?: number;
+}
+
+export interface WatchEvent {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
+  readonly object: unknown;
+}
+
+export type PatchType =
+  | 'application/merge-patch+json'
+  | 'application/json-patch+json'
+  | 'application/apply-patch+yaml'
+  | 'application/strategic-merge-patch+json';
+
+/**
+ * The API server's REST interface over kept connections. Paths are absolute and encoded; objects go
+ * in and come out as plain JSON, which the functions of each kind parse.
+ *
+ * Rejects with ApiRefused at an answer of 400 or more, with NotSent where nothing was written at
+ * all (refused connection, no free connection by the deadline). Reads reject with ApiUnreachable
+ * where no whole answer came; writes with OutcomeUnknown, also at an answer of 500 or more (its
+ * `cause` is the ApiRefused): the API server gives those too when its own write may have landed. No
+ * write is ever repeated here.
+ */
+export interface ApiClient {
+  get(path: string, options?: CallOptions): Promise<unknown>;
+  list(path: string, query: ListQuery, options?: ListOptions): Promise<unknown>;
+  create(path: string, body: object, options?: WriteOptions): Promise<unknown>;
+  /** PUT: conditional where the body has a `metadata.resourceVersion`. */
+  replace(path: string, body: object, options?: WriteOptions): Promise<unknown>;
+  patch(path: string, type: PatchType, body: object, options?: CallOptions): Promise<unknown>;
+  /**
+   * Refused with 409 where the object has another uid or resourceVersion, with 404 where there is
+   * none.
+   */
+  remove(path: string, removal?: Removal, options?: CallOptions): Promise<unknown>;
+  /**
+   * What happens to a collection after a revision, bookmarks included. Ends when the API server
+   * ends it, or at an abort; an error in the stream is an ApiRefused too (410: the revision is too
+   * old). Faster than its reader it stops at the socket.
+   */
+  watch(path: string, query: WatchQuery, signal: AbortSignal): AsyncIterable<WatchEvent>;
+}
+
+/**
+ * What shares connections. Claims never wait for refill, and each watch has a connection of its
+ * own.
+ */
+export type LaneName = 'claims' | 'background' | 'watches';
+
+export interface ApiServer {
+  lane(name: LaneName): ApiClient;
+  /**
+   * Resolves once the lane is at most half in use, or after a second: for what others' requests are
+   * not to wait for.
+   */
+  calm(name: LaneName): Promise<void>;
+  /** Cuts every connection. */
+  close(): Promise<void>;
+}
+
+export interface ApiServerDeps {
+  readonly access: ClusterAccess;
+  /** Of Sandpool, for the user agent. */
+  readonly version: string;
+  /** Told the time of each answer. */
+  readonly clock?: ServerClock;
+  readonly metrics?: Metrics;
+  /**
+   * Requests that are made for one of ours carry its `traceparent`; watches, which are nobody's, do
+   * not.
+   */
+  readonly traceScope?: TraceScope;
+}
+
+/** Of the first two one namespace has at most seven in eight, see Turns. */
+const CONNECTIONS: Readonly<Record<LaneName, number>> = { claims: 36, background: 18, watches: 64 };
+/** Requests that wait for a connection, a lane. */
+const MOST_WAITING = 4_096;
+const DEFAULT_DEADLINE_MS = 5_000;
+const CONNECT_TIMEOUT_MS = 3_000;
+/**
+ * Below a minute, at which balancers commonly close; the API server itself keeps idle connections
+ * for 90 s.
+ */
+const KEEP_ALIVE_MS = 50_000;
+/** Refill goes on all the same, or claims that never pause would find nothing. */
+const CALM_MS = 1_000;
+const JSON_TYPE = 'application/json';
+const METADATA_ONLY = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io';
+const WATCH_SILENCE_MS = 35_000;
+
+/** Opens nothing yet. */
+export const apiServer = (deps: ApiServerDeps): ApiServer => {
+  const lanes = {
+    claims: new Lane(deps, CONNECTIONS.claims),
+    background: new Lane(deps, CONNECTIONS.background),
+    watches: new Lane(deps, CONNECTIONS.watches),
+  };
+  return {
+    lane: (name) => lanes[name],
+    calm: (name) => lanes[name].turns.calm(CALM_MS),
+    close: async () => {
+      await Promise.all(Object.values(lanes).map((lane) => lane.close()));
+    },
+  };
+};
+
+class Lane implements ApiClient {
+  readonly turns: Turns;
+  readonly #deps: ApiServerDeps;
+  readonly #pool: Dispatcher;
+  readonly #prefix: string;
+  readonly #agent: string;
+
+  constructor(deps: ApiServerDeps, connections: number) {
+    const { server, tls } = deps.access;
+    this.#deps = deps;
+    this.#prefix = server.pathname.replace(/\/$/, '');
+    this.#agent = `sandpool/${deps.version}`;
+    this.turns = new Turns(connections, MOST_WAITING);
+    // The deadline of each exchange stands in for undici's own timeouts.
+    this.#pool = new Pool(server.origin, {
+      connections,
+      pipelining: 1,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      keepAliveMaxTimeout: KEEP_ALIVE_MS,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      connect: { ...tls, timeout: CONNECT_TIMEOUT_MS },
+    });
+  }
+
+  get(path: string, { query, deadlineMs }: CallOptions = {}): Promise<unknown> {
+    return this.#read(path + queryText(query), deadlineMs);
+  }
+
+  list(
+    path: string,
+    query: ListQuery,
+    { deadlineMs, metadataOnly = false }: ListOptions = {},
+  ): Promise<unknown> {
+    return this.#read(
+      path + queryText({ ...query }),
+      deadlineMs,
+      metadataOnly ? METADATA_ONLY : JSON_TYPE,
+    );
+  }
+
+  create(path: string, body: object, options: WriteOptions = {}): Promise<unknown> {
+    return this.#write({ method: 'POST', path, body, type: 'application/json', options });
+  }
+
+  replace(path: string, body: object, options: WriteOptions = {}): Promise<unknown> {
+    return this.#write({ method: 'PUT', path, body, type: 'application/json', options });
+  }
+
+  patch(path: string, type: PatchType, body: object, options: CallOptions = {}): Promise<unknown> {
+    return this.#write({ method: 'PATCH', path, body, type, options });
+  }
+
+  remove(
+    path: string,
+    { uid, resourceVersion, gracePeriodSeconds, propagationPolicy }: Removal = {},
+    options: CallOptions = {},
+  ): Promise<unknown> {
+    const body = {
+      kind: 'DeleteOptions',
+      apiVersion: 'v1',
+      gracePeriodSeconds,
+      propagationPolicy,
+      preconditions: { uid, resourceVersion },
+    };
+    return this.#write({ method: 'DELETE', path, body, type: 'application/json', options });
+  }
+
+  async *watch(path: string, query: WatchQuery, signal: AbortSignal): AsyncGenerator<WatchEvent> {
+    const { silenceMs = WATCH_SILENCE_MS, ...rest } = query;
+    const sentAt = performance.now();
+    const lines = watchLines(this.#pool, {
+      path: this.#prefix + path + queryText({ ...rest, watch: true, allowWatchBookmarks: true }),
+      headers: this.#headers(),
+      deadlineMs: DEFAULT_DEADLINE_MS,
+      silenceMs,
+      signal,
+      answered: (headers) => {
+        this.#noteDate(headers, sentAt);
+      },
+    });
+    for await (const line of lines) yield watchEventOf(path, line);
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.destroy();
+  }
+
+  async #read(
+    path: string,
+    deadlineMs = DEFAULT_DEADLINE_MS,
+    accept = JSON_TYPE,
+  ): Promise<unknown> {
+    const began = performance.now();
+    try {
+      return await this.#settle({ method: 'GET', path, deadlineMs }, { accept });
+    } catch (error) {
+      // A kept connection may have been closed at the other end a moment before it was used: once more,
+      // on another one.
+      const left = deadlineMs - (performance.now() - began);
+      if (!(error instanceof ApiUnreachable) || !isCut(error.cause) || left <= 0) throw error;
+      return await this.#settle({ method: 'GET', path, deadlineMs: left }, { accept });
+    }
+  }
+
+  async #write({
+    method,
+    path,
+    body,
+    type,
+    options,
+  }: {
+    method: 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+    path: string;
+    body: object;
+    type: string;
+    options: WriteOptions;
+  }): Promise<unknown> {
+    const { query: asked, deadlineMs = DEFAULT_DEADLINE_MS, permitted } = options;
+    const query = permitted ? { ...asked, timeout: `${WRITE_MS}ms` } : asked;
+    try {
+      return await this.#settle(
+        {
+          method,
+          path: path + queryText(query),
+          body: JSON.stringify(body),
+          deadlineMs,
+          ...(permitted ? { permission: { permitted, answeredWithinMs: WRITE_MS } } : {}),
+        },
+        { 'content-type': type },
+      );
+    } catch (error) {
+      if (error instanceof ApiUnreachable || (error instanceof ApiRefused && error.status >= 500))
+        throw new OutcomeUnknown(error.message, { cause: error });
+      throw error;
+    }
+  }
+
+  async #settle(
+    wanted: Omit<Exchange, 'headers'>,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<unknown> {
+    const { metrics = NO_METRICS, traceScope } = this.#deps;
+    const about = { store: 'api-server', operation: `${wanted.method} ${kindIn(wanted.path)}` };
+    const began = performance.now();
+    const call = traceScope?.current()?.call(about.operation);
+    try {
+      const answered = await this.#answered(
+        wanted,
+        call ? { ...headers, traceparent: call.traceparent } : headers,
+      );
+      call?.ended('good', {});
+      return answered;
+    } catch (error) {
+      if (!(error instanceof ApiRefused) || error.status >= 500 || error.status === 429)
+        metrics.count('sandpool_store_failures_total', about);
+      call?.ended(
+        'failed',
+        error instanceof ApiRefused ? { 'http.response.status_code': error.status } : {},
+      );
+      throw error;
+    } finally {
+      metrics.observe('sandpool_store_seconds', about, (performance.now() - began) / 1_000);
+    }
+  }
+
+  async #answered(
+    wanted: Omit<Exchange, 'headers'>,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<unknown> {
+    const turn = await this.turns.take(namespaceIn(wanted.path), wanted.deadlineMs);
+    const sentAt = performance.now();
+    let answer: Answer;
+    try {
+      answer = await exchange(this.#pool, {
+        ...wanted,
+        path: this.#prefix + wanted.path,
+        headers: this.#headers(headers),
+        deadlineMs: wanted.deadlineMs - turn.waitedMs,
+      });
+    } finally {
+      turn.done();
+    }
+    this.#noteDate(answer.headers, sentAt);
+    if (answer.status < 400)
+      return parsed(answer, `${wanted.method} ${wanted.path.split('?', 1)[0] ?? ''}`);
+    if (answer.status === 401) this.#deps.access.rejected();
+    const retryAfter = answer.headers['retry-after'];
+    throw refusedBy(
+      answer.status,
+      answer.body,
+      typeof retryAfter === 'string' ? retryAfter : undefined,
+    );
+  }
+
+  #headers(given: Readonly<Record<string, string>> = {}): Record<string, string> {
+    const headers: Record<string, string> = {
+      accept: JSON_TYPE,
+      'user-agent': this.#agent,
+      ...given,
+    };
+    const authorization = this.#deps.access.authorization();
+    if (authorization !== undefined) headers['authorization'] = authorization;
+    return headers;
+  }
+
+  #noteDate({ date }: AnswerHeaders, sentAt: number): void {
+    if (typeof date === 'string') this.#deps.clock?.observe(date, sentAt);
+  }
+}
+
+/** Of `/api/v1/namespaces/a/pods/b?…`: `pods`. */
+const kindIn = (path: string): string => {
+  const [, api, , ...rest] = path.split('?', 1)[0]?.split('/') ?? [];
+  const inGroup = api === 'apis' ? rest.slice(1) : rest;
+  return (inGroup[0] === 'namespaces' && inGroup.length > 2 ? inGroup[2] : inGroup[0]) ?? 'server';
+};
+
+const NAMESPACE_IN_PATH = /\/namespaces\/([^/?]+)/;
+const namespaceIn = (path: string): string => NAMESPACE_IN_PATH.exec(path)?.[1] ?? '';
+
+const queryText = (query: Query | undefined): string => {
+  if (!query) return '';
+  const given = Object.entries(query).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`],
+  );
+  return given.length === 0 ? '' : `?${given.join('&')}`;
+};
+
+/**
+ * An answer that is no JSON came from something between us and the API server: what it did is as
+ * unknown as without it.
+ */
+const parsed = ({ body }: Answer, what: string): unknown => {
+  try {
+    return JSON.parse(body) as unknown;
+  } catch (error) {
+    throw new ApiUnreachable(`${what}: the answer is no JSON`, { cause: error });
+  }
+};
+
+const CUT_CODES = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
+
+const isCut = (cause: unknown): boolean =>
+  typeof cause === 'object' &&
+  cause !== null &&
+  'code' in cause &&
+  typeof cause.code === 'string' &&
+  CUT_CODES.has(cause.code);
+
+const isWatchEvent = (event: {
+  readonly type?: unknown;
+  readonly object?: unknown;
+}): event is WatchEvent =>
+  event.type === 'ADDED' ||
+  event.type === 'MODIFIED' ||
+  event.type === 'DELETED' ||
+  event.type === 'BOOKMARK';
+
+const watchEventOf = (path: string, line: string): WatchEvent => {
+  let event: unknown;
+  try {
+    event = JSON.parse(line);
+  } catch (error) {
+    throw new ApiUnreachable(`watch ${path}: a line that is no JSON`, { cause: error });
+  }
+  if (typeof event !== 'object' || event === null)
+    throw new ApiUnreachable(`watch ${path}: a line that is no event`);
+  const { type, object } = event as { readonly type?: unknown; readonly object?: unknown };
+  if (type === 'ERROR') throw refusedBy(codeOf(object), JSON.stringify(object ?? null), undefined);
+  if (!isWatchEvent(event)) throw new ApiUnreachable(`watch ${path}: an event of unknown type`);
+  return event;
+};
+
+/** Of a `Status` object. */
+const codeOf = (status: unknown): number => {
+  const code: unknown =
+    typeof status === 'object' && status !== null && 'code' in status ? status.code : undefined;
+  return typeof code === 'number' && code >= 400 ? code : 500;
+};

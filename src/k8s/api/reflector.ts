@@ -1,0 +1,472 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Metrics } from '../../contracts/metrics.ts';
+import type { MirrorReport } from '../../contracts/mirror-report.ts';
+import type { ApiClient, WatchEvent } from './api-client.ts';
+import type { Log } from '../../contracts/log.ts';
+import type { Mirror, Version } from '../../model/mirror.ts';
+import { ApiRefused, ApiUnreachable, notFound } from './api-errors.ts';
+import {
+  identityOf,
+  listPageOf,
+  resourceVersionOf,
+  versionOf,
+  type ListPage,
+} from './api-objects.ts';
+import { compareVersions } from './resource-version.ts';
+import { Slices } from './slices.ts';
+import { TIMINGS, type ReflectorTimings } from './reflector-timings.ts';
+import { Waiters } from './reflector-waiters.ts';
+import { checked, isOlder, isShown, versionsNow } from './versions-now.ts';
+
+export interface ReflectorDeps<T> {
+  /** Of the collection, such as `/api/v1/pods`. */
+  readonly path: string;
+  /** Is told what the lists and watches tell. */
+  readonly mirror: Mirror<T>;
+  /**
+   * What is kept of an object; undefined: nothing, as if it were not there. What it throws counts
+   * as no change.
+   */
+  readonly trim: (object: unknown) => T | undefined;
+  readonly log: Log;
+  readonly api: Pick<ApiClient, 'list' | 'get'>;
+  /** For the watch, on a connection of its own. */
+  readonly watches: ApiClient;
+  readonly labelSelector?: string;
+  /** Objects a page. */
+  readonly pageSize?: number;
+  /** Objects of a collection that is compared to catch up with it. */
+  readonly mostCompared?: number;
+  readonly timings?: Partial<ReflectorTimings>;
+  /** From 0 up to 1. */
+  readonly random?: () => number;
+  readonly metrics?: Metrics | undefined;
+}
+
+export interface ReflectorCounters {
+  lists: number;
+  /** Lists after the first. */
+  relists: number;
+  /** Watches that ended otherwise than by their time. */
+  restarts: number;
+  events: number;
+  /** Objects that could not be trimmed, changes whose report threw. */
+  mishaps: number;
+}
+
+/**
+ * Follows one kind of the API server's objects for ever: lists it in pages, watches from the list's
+ * revision, resumes from the last revision seen after whatever cut the watch short, and lists anew
+ * where the API server has forgotten that revision, or its store went back to an older copy. Tells
+ * the mirror the trimmed records alone. Never holds the event loop longer than a slice and the
+ * parsing of a page.
+ */
+export class Reflector<T> {
+  readonly counters: ReflectorCounters = {
+    lists: 0,
+    relists: 0,
+    restarts: 0,
+    events: 0,
+    mishaps: 0,
+  };
+  readonly #deps: ReflectorDeps<T>;
+  readonly #timings: ReflectorTimings;
+  readonly #random: () => number;
+  readonly #mirror: Mirror<T>;
+  readonly #stopped = new AbortController();
+  readonly #waiters: Waiters;
+  readonly #firstPass: Promise<void>;
+  #endFirstPass: (failure?: Error) => void = () => undefined;
+  /**
+   * Nothing may be resumed from the revision: it was never reached, or is forgotten. `afresh`: it
+   * is another store's.
+   */
+  #listDue: { readonly afresh: boolean } | undefined = { afresh: false };
+  /** Why the last watch may have been one of an older store, of which it tells nothing. */
+  #doubt: 'silent' | 'cut' | undefined;
+  #heardAt = Number.NEGATIVE_INFINITY;
+  #watch: { readonly controller: AbortController; readonly short: boolean } | undefined;
+  #work: Promise<void> | undefined;
+  #problem = 'not listed yet';
+
+  constructor(deps: ReflectorDeps<T>) {
+    this.#deps = deps;
+    this.#timings = { ...TIMINGS, ...deps.timings };
+    this.#random = deps.random ?? Math.random;
+    this.#mirror = deps.mirror;
+    // The API server sends bookmarks shortly before a watch ends: one that ends soon tells soon.
+    this.#waiters = new Waiters({
+      of: deps.path,
+      hurry: () => {
+        if (this.#watch && !this.#watch.short) this.#watch.controller.abort();
+      },
+    });
+    deps.mirror.onWentBack((why) => {
+      this.#storeWentBack(why);
+    });
+    deps.mirror.onFailed((error, key) => {
+      this.#mishap(error, key, 'a change that was not taken in');
+    });
+    this.#firstPass = new Promise((resolve, reject) => {
+      this.#endFirstPass = (failure) => {
+        if (failure) reject(failure);
+        else resolve();
+      };
+    });
+    this.#firstPass.catch(() => undefined); // whoever waits for it hears of it
+    const labels = { mirror: deps.path.slice(deps.path.lastIndexOf('/') + 1) };
+    deps.metrics?.read('sandpool_mirror_silence_seconds', () =>
+      this.revision === '' ? [] : [{ labels, value: (performance.now() - this.#heardAt) / 1_000 }],
+    );
+    deps.metrics?.read('sandpool_mirror_restarts_total', () => [
+      { labels, value: this.counters.restarts },
+    ]);
+  }
+
+  start(): void {
+    this.#work ??= this.#run();
+  }
+
+  /** Ends the watch; nothing is reported afterwards. */
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    this.#endFirstPass(new Error(`the reflector of ${this.#deps.path} was stopped`));
+    this.#waiters.end(new ApiUnreachable('stopped'));
+    await this.#work;
+  }
+
+  /** Resolves once all that stood at one moment was reported. Rejects when it is stopped before. */
+  synced(): Promise<void> {
+    return this.#firstPass;
+  }
+
+  /**
+   * Why the mirror can't be relied on: it never was complete, or the API server has been silent;
+   * undefined where it can.
+   */
+  get stale(): string | undefined {
+    const silentMs = performance.now() - this.#heardAt;
+    return silentMs > this.#timings.silenceMs ? this.#problem : undefined;
+  }
+
+  /** All changes up to it were reported; empty before the first list. */
+  get revision(): string {
+    return this.#mirror.revision;
+  }
+
+  get size(): number {
+    return this.#mirror.size;
+  }
+
+  /** How it stands, for whoever looks inside. */
+  report(): MirrorReport {
+    const { path } = this.#deps;
+    const heard =
+      this.#heardAt === Number.NEGATIVE_INFINITY
+        ? {}
+        : { silentMs: Math.round(performance.now() - this.#heardAt) };
+    return {
+      name: path.slice(path.lastIndexOf('/') + 1),
+      objects: this.size,
+      revision: this.revision,
+      ...heard,
+      ...(this.stale === undefined ? {} : { stale: this.stale }),
+      ...this.counters,
+    };
+  }
+
+  get(key: string): T | undefined {
+    return this.#mirror.get(key);
+  }
+
+  /**
+   * Resolves once all that was written before this call was reported. A small collection is listed
+   * anew, without what its objects say, and compared: some 50 ms. Of a large one that nobody writes
+   * to it takes a bookmark, which the API server is made to send in about two seconds. Rejects with
+   * ApiUnreachable after `deadlineMs`.
+   */
+  async caughtUp(deadlineMs: number): Promise<void> {
+    const until = performance.now() + deadlineMs;
+    const { api, path } = this.#deps;
+    const before = this.revision;
+    if (this.size > this.#mostCompared) {
+      const revision = resourceVersionOf(await api.list(path, { limit: 1 }, { deadlineMs }));
+      if (isOlder(revision, before))
+        this.#storeWentBack(`it went back from revision ${before} to ${revision}`);
+      await this.#waiters.until(() => this.#hasReached(revision), {
+        what: `revision ${revision}`,
+        deadlineMs: until - performance.now(),
+        patienceMs: 0,
+      });
+      return;
+    }
+    const now = await versionsNow(api, this.#deps, deadlineMs),
+      { revision } = now;
+    if (isOlder(revision, before))
+      this.#storeWentBack(`it went back from revision ${before} to ${revision}`);
+    const missing = new Set([...now.versions.keys(), ...this.#mirror.keys()]);
+    const hasShown = (): boolean => {
+      if (this.#listDue?.afresh) return false;
+      for (const key of missing) if (isShown(this.#mirror, now, key)) missing.delete(key);
+      return missing.size === 0 || this.#hasReached(revision);
+    };
+    await this.#waiters.until(hasShown, {
+      what: `revision ${revision}`,
+      deadlineMs: until - performance.now(),
+      patienceMs: PATIENCE_MS,
+    });
+  }
+
+  /**
+   * Whether every change up to the revision is reported within so many ms; the API server is not
+   * made to hurry.
+   */
+  async reached(revision: string, withinMs: number): Promise<boolean> {
+    return await this.#waiters
+      .until(() => this.#hasReached(revision), {
+        what: `revision ${revision}`,
+        deadlineMs: withinMs,
+      })
+      .then(
+        () => true,
+        () => false,
+      );
+  }
+
+  /**
+   * Reads one object uncached and tells the mirror. Rejects as the API server does, but for an
+   * object that isn't there.
+   */
+  async look(key: string, path: string): Promise<void> {
+    const found = this.#mirror.read(key);
+    const object = await this.#deps.api.get(path).catch(notFound);
+    found(object === undefined ? undefined : versionOf(object, this.#deps.trim));
+  }
+
+  async #run(): Promise<void> {
+    for (let failures = 0; !this.#stopped.signal.aborted;) {
+      const began = performance.now();
+      try {
+        while (this.#listDue && !this.#stopped.signal.aborted) await this.#list(this.#listDue);
+        if (this.#doubt) await this.#verify(this.#doubt);
+        const end = this.#listDue ? 'cut' : await this.#follow();
+        // One that the API server ends at once, again and again, is no better than one that fails.
+        failures =
+          end === 'ended' && performance.now() - began < ENDS_AT_ONCE_MS ? failures + 1 : 0;
+      } catch (error) {
+        if (this.#stopped.signal.aborted) return;
+        failures = performance.now() - began > CALM_MS ? 1 : failures + 1;
+        this.#failed(error);
+      }
+      if (failures > 0) await this.#pause(failures);
+    }
+  }
+
+  #failed(error: unknown): void {
+    const { path, log } = this.#deps;
+    this.counters.restarts += 1;
+    if (error instanceof ApiRefused && error.status === FORGOTTEN)
+      this.#listDue ??= { afresh: false };
+    this.#doubt ??= 'cut';
+    if (!this.#listDue?.afresh)
+      this.#problem = error instanceof Error ? error.message : String(error);
+    log.warn(
+      { path, error, revision: this.revision, relist: this.#listDue !== undefined },
+      'reflector restarts',
+    );
+  }
+
+  async #pause(failures: number): Promise<void> {
+    const { firstPauseMs, longestPauseMs } = this.#timings;
+    const most = Math.min(firstPauseMs * 2 ** Math.min(failures - 1, 16), longestPauseMs);
+    await delay(most * (0.5 + this.#random() / 2), undefined, {
+      signal: this.#stopped.signal,
+    }).catch(() => undefined);
+  }
+
+  /** Reports what stands, page by page, and then what has disappeared. */
+  async #list(due: { readonly afresh: boolean }): Promise<void> {
+    const { api, path, labelSelector, pageSize = PAGE_SIZE } = this.#deps;
+    this.counters.lists += 1;
+    if (this.counters.lists > 1) this.counters.relists += 1;
+    const slices = new Slices(SLICE_MS);
+    const list = this.#mirror.list(due);
+    const query = { limit: pageSize, ...(labelSelector === undefined ? {} : { labelSelector }) };
+    const read = async (next?: string): Promise<ListPage> =>
+      listPageOf(
+        await api.list(
+          path,
+          { ...query, ...(next === undefined ? {} : { continue: next }) },
+          { deadlineMs: this.#timings.pageDeadlineMs },
+        ),
+      );
+    for (let reading = read(); ;) {
+      const { items, next, resourceVersion } = await reading;
+      if (next !== undefined) {
+        reading = read(next); // on its way while this one is taken in
+        reading.catch(() => undefined); // heard of in its turn
+      }
+      await slices.next();
+      for (const object of items) {
+        if (this.#stopped.signal.aborted) return;
+        const version = this.#read(object);
+        if (version) list.put(version);
+        else list.keep(identityOf(object));
+        if (slices.usedUp) await slices.next();
+      }
+      if (next !== undefined) continue;
+      for (const _ of list.complete(resourceVersion)) if (slices.usedUp) await slices.next();
+      return this.#complete(due, resourceVersion);
+    }
+  }
+
+  #complete(due: { readonly afresh: boolean }, revision: string): void {
+    if (this.#listDue === due) {
+      this.#listDue = undefined;
+      this.#heard();
+      this.#problem = 'the API server is silent';
+    }
+    this.#advance(revision);
+    this.#endFirstPass();
+  }
+
+  /** Undefined for an object that can't be read: nothing of it is changed. */
+  #read(object: unknown): Version<T> | undefined {
+    try {
+      return versionOf(object, this.#deps.trim);
+    } catch (error) {
+      if (error instanceof ApiUnreachable) throw error;
+      this.#mishap(error, identityOf(object).key, 'an object that can not be read');
+      return undefined;
+    }
+  }
+
+  #mishap(error: unknown, key: string, what: string): void {
+    this.counters.mishaps += 1;
+    this.#deps.log.error({ path: this.#deps.path, key, error }, what);
+  }
+
+  /** `cut`: by us. */
+  async #follow(): Promise<'ended' | 'cut'> {
+    const { watches, path, labelSelector } = this.#deps;
+    const { watchSeconds, silenceMs } = this.#timings;
+    const short = this.#waiters.areHurried;
+    const controller = new AbortController();
+    const abort = (): void => {
+      controller.abort();
+    };
+    this.#stopped.signal.addEventListener('abort', abort, { once: true });
+    if (this.#stopped.signal.aborted) abort();
+    this.#watch = { controller, short };
+    const timeoutSeconds = short
+      ? Math.min(SHORT_WATCH_SECONDS, watchSeconds)
+      : Math.ceil(watchSeconds * (1 - this.#random() / 5));
+    try {
+      const slices = new Slices(SLICE_MS);
+      const began = performance.now();
+      let isSilent = true;
+      const query = {
+        resourceVersion: this.revision,
+        timeoutSeconds,
+        silenceMs,
+        ...(labelSelector === undefined ? {} : { labelSelector }),
+      };
+      for await (const event of watches.watch(path, query, controller.signal)) {
+        if (controller.signal.aborted) return 'cut';
+        this.#take(event);
+        isSilent = false;
+        if (slices.usedUp) await slices.next();
+      }
+      if (controller.signal.aborted) return 'cut';
+      const isEarly = performance.now() - began < timeoutSeconds * 1_000 - EARLY_MS;
+      this.#doubt = isEarly ? 'cut' : isSilent ? 'silent' : undefined;
+      if (!this.#doubt) this.#heard();
+      return 'ended';
+    } finally {
+      this.#watch = undefined;
+      this.#stopped.signal.removeEventListener('abort', abort);
+    }
+  }
+
+  /**
+   * After a watch that told nothing, or was cut short, which may have been of another store than
+   * the one before.
+   */
+  async #verify(doubt: 'silent' | 'cut'): Promise<void> {
+    const { api, mirror } = this.#deps;
+    const found = await checked(
+      mirror,
+      api,
+      this.#deps,
+      doubt === 'silent' && this.size <= this.#mostCompared ? 'objects' : 'revision',
+    );
+    if (this.#listDue) return;
+    this.#doubt = undefined;
+    if (found.wentBack !== undefined) this.#storeWentBack(found.wentBack);
+    else if (found.differs) this.#listDue = { afresh: false };
+    else this.#heard();
+  }
+
+  get #mostCompared(): number {
+    return this.#deps.mostCompared ?? MOST_COMPARED;
+  }
+
+  #take({ type, object }: WatchEvent): void {
+    const [before, revision] = [this.revision, resourceVersionOf(object)];
+    if (isOlder(revision, before)) {
+      this.#storeWentBack(`it went back from revision ${before} to ${revision}`);
+      throw new ApiUnreachable(`the API server went back from revision ${before} to ${revision}`);
+    }
+    if (type !== 'BOOKMARK') {
+      this.counters.events += 1;
+      const version = this.#read(object);
+      if (type === 'DELETED')
+        this.#mirror.toldGone(version ?? versionOf<T>(object, () => undefined));
+      else if (version) this.#mirror.told(version);
+    }
+    this.#heard();
+    this.#advance(revision);
+  }
+
+  /** What it says from now on can't be compared with what is mirrored. */
+  #storeWentBack(why: string): void {
+    if (this.#listDue?.afresh) return;
+    this.#listDue = { afresh: true };
+    this.#mirror.distrust();
+    this.#doubt = undefined;
+    this.#heardAt = Number.NEGATIVE_INFINITY;
+    this.#problem = `the API server's store is another one than before: ${why}`;
+    this.#deps.log.error(
+      { path: this.#deps.path, why },
+      'the store of the API server went back; everything is listed anew',
+    );
+    this.#watch?.controller.abort();
+  }
+
+  #heard(): void {
+    this.#heardAt = performance.now();
+  }
+
+  #advance(revision: string): void {
+    this.#mirror.advance(revision);
+    this.#waiters.look();
+  }
+
+  #hasReached(revision: string): boolean {
+    return this.revision !== '' && !this.#listDue && compareVersions(this.revision, revision) >= 0;
+  }
+}
+
+const [PAGE_SIZE, MOST_COMPARED] = [250, 2_000];
+/** An event that is on its way comes sooner. */
+const PATIENCE_MS = 250;
+const SLICE_MS = 8;
+/** Bookmarks come two seconds before a watch's end. */
+const SHORT_WATCH_SECONDS = 3;
+const ENDS_AT_ONCE_MS = 500;
+/** A watch that ends so much before its time was ended by something else. */
+const EARLY_MS = 1_500;
+/** After so long a watch its end is no failure in a row. */
+const CALM_MS = 10_000;
+/** HTTP 410, reason `Expired`. */
+const FORGOTTEN = 410;

@@ -1,0 +1,109 @@
+import type { Mirror } from '../../model/mirror.ts';
+import type { ApiClient } from './api-client.ts';
+import { identityOf, listPageOf, resourceVersionOf } from './api-objects.ts';
+import { compareVersions } from './resource-version.ts';
+
+/** What stands in the store at one moment. */
+export interface VersionsNow {
+  /** Of the whole store, at that moment. */
+  readonly revision: string;
+  /** The revision of each object, by its key. */
+  readonly versions: ReadonlyMap<string, string>;
+}
+
+const PAGE = 500;
+
+export interface Collection {
+  readonly path: string;
+  readonly labelSelector?: string;
+}
+
+/** Lists a collection uncached, nothing but the metadata of its objects. */
+export const versionsNow = async (
+  api: Pick<ApiClient, 'list'>,
+  { path, labelSelector }: Collection,
+  deadlineMs: number,
+): Promise<VersionsNow> => {
+  const versions = new Map<string, string>();
+  const until = performance.now() + deadlineMs;
+  const query = { limit: PAGE, ...(labelSelector === undefined ? {} : { labelSelector }) };
+  for (let next: string | undefined; ;) {
+    const page = listPageOf(
+      await api.list(
+        path,
+        { ...query, ...(next === undefined ? {} : { continue: next }) },
+        { deadlineMs: Math.max(1, until - performance.now()), metadataOnly: true },
+      ),
+    );
+    for (const object of page.items) {
+      const { key, resourceVersion } = identityOf(object);
+      versions.set(key, resourceVersion);
+    }
+    next = page.next;
+    if (next === undefined) return { revision: page.resourceVersion, versions };
+  }
+};
+
+/** Whether the mirror shows of the object what stood then, or something newer. */
+export const isShown = <T>(
+  mirror: Mirror<T>,
+  { revision, versions }: VersionsNow,
+  key: string,
+): boolean => {
+  const [known, listed] = [mirror.revisionOf(key), versions.get(key)];
+  if (listed === undefined) return known === undefined || isOlder(revision, known);
+  return known !== undefined && !isOlder(known, listed);
+};
+
+/** How a mirror stands to the store that it mirrors. */
+export interface MirrorCheck {
+  /** Why the store must be an older one than it was. */
+  readonly wentBack?: string;
+  /** The mirror lacks what a watch from its revision would not tell. */
+  readonly differs?: boolean;
+}
+
+const CHECK_MS = 15_000;
+
+/**
+ * Compares a mirror with the store by a few uncached reads. A watch from a revision that the store
+ * has not reached, since it was restored from an older copy, tells nothing, and not even that; once
+ * the store has passed the revision it tells on, and what was written in between is missed. `by`:
+ * with `objects` that is found too.
+ */
+export const checked = async <T>(
+  mirror: Mirror<T>,
+  api: Pick<ApiClient, 'list'>,
+  collection: Collection,
+  by: 'objects' | 'revision',
+): Promise<MirrorCheck> => {
+  const before = mirror.revision;
+  if (by === 'revision') {
+    const revision = resourceVersionOf(
+      await api.list(collection.path, { limit: 1 }, { metadataOnly: true }),
+    );
+    return isOlder(revision, before)
+      ? { wentBack: `it went back from revision ${before} to ${revision}` }
+      : {};
+  }
+  const { revision, versions } = await versionsNow(api, collection, CHECK_MS);
+  if (isOlder(revision, before))
+    return { wentBack: `it went back from revision ${before} to ${revision}` };
+  let differs = false;
+  for (const key of new Set([...versions.keys(), ...mirror.keys()])) {
+    const [known, stands = before] = [mirror.revisionOf(key), versions.get(key)];
+    if (
+      known !== undefined &&
+      versions.has(key) &&
+      isOlder(stands, known) &&
+      !isOlder(before, known)
+    )
+      return { wentBack: `${key} is of revision ${stands}, and was of ${known}` };
+    differs ||= known !== versions.get(key) && !isOlder(before, stands);
+  }
+  return { differs };
+};
+
+/** Whether a revision is from before another. */
+export const isOlder = (revision: string, than: string): boolean =>
+  compareVersions(revision, than) < 0;

@@ -1,0 +1,281 @@
+import type { Log } from '../../contracts/log.ts';
+import {
+  LogsGone,
+  NotJoinable,
+  type LogBatch,
+  type LogLine,
+  type LogRequest,
+  type LogTail,
+} from '../../contracts/sandbox-driver.ts';
+import type { ApiClient } from '../api/api-client.ts';
+import { ApiRefused, isAbsent } from '../api/api-errors.ts';
+import { cleaned } from '../sandboxes/cleaned-message.ts';
+import {
+  BEGINNING,
+  LogResumption,
+  placeAfter,
+  placeOf,
+  placeText,
+  type LogPiece,
+  type LogPlace,
+} from './log-place.ts';
+import { LogSilence } from './log-silence.ts';
+import { LogSource, type LogSourceTerms } from './log-source.ts';
+import { LogTailWindow } from './log-tail.ts';
+import {
+  NOT_KNOWN_YET,
+  presenceOf,
+  type PodPresence,
+  type PodTarget,
+} from '../sandboxes/pod-presence.ts';
+import { SeenLogs } from './seen-logs.ts';
+
+export interface PodLogsDeps extends LogSourceTerms {
+  readonly api: ApiClient;
+  readonly log: Log;
+  /**
+   * Without a line after which it is looked whether a followed log has more; 20,000 where unset.
+   */
+  readonly silenceMs?: number;
+}
+
+const TAIL_WITHIN_MS = 20_000;
+/** Read for one tail; where its lines are longer, fewer are asked for. */
+const MOST_READ = 32 << 20;
+/** Between two attempts to follow. */
+const FIRST_PAUSE_MS = 200;
+const LONGEST_PAUSE_MS = 5_000;
+const SILENCE_MS = 20_000;
+
+/**
+ * Reads the logs of Pods from their kubelets, through the API server. They are kept as long as the
+ * Pod is there, of a busy one the last file (10 MiB as kubelets are set by default): what was
+ * rotated away is told where this replica has read of it.
+ */
+export class PodLogs {
+  readonly #api: ApiClient;
+  readonly #log: Log;
+  readonly #source: LogSource;
+  readonly #seen = new SeenLogs();
+  readonly #silenceMs: number;
+  /** Of the followers, by Pod: to look again at once. */
+  readonly #wakers = new Map<string, Set<() => void>>();
+
+  constructor(deps: PodLogsDeps) {
+    this.#api = deps.api;
+    this.#log = deps.log;
+    this.#silenceMs = deps.silenceMs ?? SILENCE_MS;
+    this.#source = new LogSource(deps);
+  }
+
+  /** As `SandboxDriver.logs`; rejects with NotJoinable where it can't be read now. */
+  async tail(target: PodTarget, request: LogRequest): Promise<LogTail> {
+    try {
+      const { state, why } = await presenceOf(this.#api, target);
+      if (state === 'gone') throw gone(why);
+      const window = state === 'waiting' ? undefined : await this.#window(target, request);
+      const beginning =
+        request.since === undefined ? BEGINNING : { ...BEGINNING, time: timeOf(request.since) };
+      if (!window) return { lines: [], truncated: false, next: placeText(beginning) };
+      const span = { first: window.leastTime, last: window.place.time };
+      if (this.#seen.lacks(target, { since: beginning.time, first: span.first }))
+        window.truncated = true;
+      this.#seen.saw(target, span);
+      if (window.place === BEGINNING)
+        return { lines: [], truncated: window.truncated, next: placeText(beginning) };
+      return window.tail(
+        placeText(
+          window.isPlaceUnsure ? await this.#lastPlace(target, window.place) : window.place,
+        ),
+      );
+    } catch (error) {
+      if (error instanceof LogsGone) throw error;
+      if (isAbsent(error, 'pods')) throw await this.#absent(target, error);
+      throw new NotJoinable(
+        `the sandbox's log can't be read now: ${cleaned(error instanceof Error ? error.message : String(error))}`,
+        { cause: error },
+      );
+    }
+  }
+
+  /**
+   * As `SandboxDriver.followLogs`. Goes on through failures of the link, without doubling or
+   * dropping a line.
+   */
+  async *follow(
+    target: PodTarget,
+    after: string,
+    signal: AbortSignal,
+  ): AsyncGenerator<LogBatch, void, undefined> {
+    let place = placeOf(after);
+    let pauseMs = FIRST_PAUSE_MS;
+    for (let isFirst = true; !signal.aborted; isFirst = false) {
+      const presence = await this.#presence(target);
+      if (presence?.state === 'gone' && isFirst) throw gone(presence.why);
+      if (presence?.state === 'gone') return;
+      const isOver = presence?.state === 'ended' || presence?.state === 'container-ended';
+      const wakeable = this.#wakeable(target.uid);
+      const silence = new LogSilence(this.#silenceMs, () => this.#hasMore(target, place));
+      const either = AbortSignal.any([signal, wakeable.woken, silence.missed]);
+      try {
+        if (presence && presence.state !== 'waiting') {
+          silence.begin();
+          for await (const step of this.#from(place, target, {
+            follow: !isOver,
+            signal: isOver ? AbortSignal.any([signal, silence.missed]) : either,
+          })) {
+            place = step.place;
+            pauseMs = FIRST_PAUSE_MS;
+            silence.end();
+            yield step.batch;
+            silence.begin();
+          }
+          if (isOver) return;
+        }
+        await pause(pauseMs, either);
+      } catch (error) {
+        if (!either.aborted)
+          this.#log.debug({ pod: target.name, error }, 'a log is not followed for the moment');
+        await pause(pauseMs, either);
+      } finally {
+        silence.end();
+        wakeable.leave();
+      }
+      pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
+    }
+  }
+
+  /** The Pod, or its container, is over: its followers look now, whatever its kubelet says. */
+  gone(uid: string): void {
+    for (const wake of this.#wakers.get(uid) ?? []) wake();
+  }
+
+  async stop(): Promise<void> {
+    await this.#source.stop();
+  }
+
+  async #window(
+    target: PodTarget,
+    { tailLines, since, limitBytes }: LogRequest,
+  ): Promise<LogTailWindow> {
+    const signal = AbortSignal.timeout(TAIL_WITHIN_MS);
+    const from = since === undefined ? '' : timeOf(since);
+    for (let lines = tailLines; ; lines = Math.ceil(lines / 10)) {
+      const window = new LogTailWindow({ tailLines: lines, limitBytes, since: from });
+      // One more, which tells whether there are older ones.
+      const query = { tailLines: lines + 1, ...(from === '' ? {} : { sinceTime: secondOf(from) }) };
+      for await (const pieces of this.#source.read(target, query, signal)) {
+        for (const piece of pieces) window.push(piece);
+        if (window.size > MOST_READ) break;
+      }
+      if (lines < tailLines || window.size > MOST_READ) window.truncated = true;
+      if (window.size <= MOST_READ || lines === 1) return window;
+    }
+  }
+
+  /** What it means that there was no such Pod: as `enterPod`. */
+  async #absent(target: PodTarget, cause: unknown): Promise<Error> {
+    const presence = await this.#presence(target);
+    if (presence?.state === 'gone') return gone(presence.why);
+    return new NotJoinable(`the sandbox's log can't be read now: ${NOT_KNOWN_YET}`, { cause });
+  }
+
+  /** The place after the lines of that time, with all of them counted. */
+  async #lastPlace(target: PodTarget, { time }: LogPlace): Promise<LogPlace> {
+    const all = new LogTailWindow({ tailLines: 1, limitBytes: 1, since: '' });
+    for await (const pieces of this.#source.read(
+      target,
+      { sinceTime: secondOf(time) },
+      AbortSignal.timeout(TAIL_WITHIN_MS),
+    )) {
+      for (const piece of pieces) if (piece.time <= time) all.push(piece);
+      if (all.size > MOST_READ) break;
+    }
+    return all.place;
+  }
+
+  /** Also where the kubelet refuses to tell: then the Pod is not as it was. */
+  async #hasMore(target: PodTarget, { time }: LogPlace): Promise<boolean> {
+    try {
+      let last = '';
+      for await (const pieces of this.#source.read(
+        target,
+        { tailLines: 1 },
+        AbortSignal.timeout(TAIL_WITHIN_MS),
+      ))
+        last = pieces.at(-1)?.time ?? last;
+      return last > time;
+    } catch (error) {
+      return error instanceof ApiRefused;
+    }
+  }
+
+  /** undefined where the API server does not tell. */
+  async #presence(target: PodTarget): Promise<PodPresence | undefined> {
+    try {
+      return await presenceOf(this.#api, target);
+    } catch (error) {
+      this.#log.debug({ pod: target.name, error }, 'a Pod can not be read for the moment');
+      return undefined;
+    }
+  }
+
+  /** What comes after the place, until the answer ends or breaks off. */
+  async *#from(
+    from: LogPlace,
+    target: PodTarget,
+    { follow, signal }: { readonly follow: boolean; readonly signal: AbortSignal },
+  ): AsyncGenerator<{ readonly batch: LogBatch; readonly place: LogPlace }, void, undefined> {
+    const resumption = new LogResumption(from);
+    const query = { follow, ...(from.time === '' ? {} : { sinceTime: secondOf(from.time) }) };
+    let place = from;
+    for await (const pieces of this.#source.read(target, query, signal)) {
+      const wasBroken = resumption.isBroken;
+      const lines: LogLine[] = [];
+      for (const piece of pieces) {
+        const admitted: LogPiece | undefined = resumption.admit(piece);
+        if (!admitted) continue;
+        place = placeAfter(place, admitted);
+        lines.push({ ...admitted, next: placeText(place) });
+      }
+      this.#seen.saw(target, { first: lines[0]?.time ?? '', last: place.time });
+      if (lines.length > 0)
+        yield { batch: { lines, skipped: resumption.isBroken && !wasBroken }, place };
+    }
+  }
+
+  #wakeable(uid: string): { readonly woken: AbortSignal; leave(): void } {
+    const controller = new AbortController();
+    const wake = (): void => {
+      controller.abort();
+    };
+    const wakers = this.#wakers.get(uid) ?? new Set();
+    this.#wakers.set(uid, wakers.add(wake));
+    const leave = (): void => {
+      wakers.delete(wake);
+      if (wakers.size === 0 && this.#wakers.get(uid) === wakers) this.#wakers.delete(uid);
+    };
+    return { woken: controller.signal, leave };
+  }
+}
+
+const gone = (why: string): LogsGone =>
+  new LogsGone(`a sandbox's log ends with its Pod (${why}); look in the cluster's own log store`);
+
+const timeOf = (since: number): string => new Date(since).toISOString().replace('Z', '000000Z');
+
+/** Kubelets are asked by whole seconds. */
+const secondOf = (time: string): string => `${time.slice(0, '2026-01-31T12:00:00'.length)}Z`;
+
+/** Ends early at the signal. */
+const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const done = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', done, { once: true });
+  });

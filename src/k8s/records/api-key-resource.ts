@@ -1,0 +1,151 @@
+import { z } from 'zod';
+import type { ApiKeyRecord } from '../../model/api-key.ts';
+import { BIRTH_TOLERANCE_MS } from '../sandboxes/born-as.ts';
+import { unsealedIn } from './owned-resource.ts';
+import { laterFormat, mendedOf, type Resource, type ResourceObject } from './resource.ts';
+import { FORMAT } from '../sandboxes/sandbox-resource.ts';
+import type { Seals } from './seals.ts';
+
+export const KEY_LABEL = 'sandpool.dev/key-id';
+
+/**
+ * The spec of an `ApiKey`, named like the key: never its secret, only the HMAC of it under the
+ * pepper. All of it is the daemons'.
+ */
+export const ApiKeySpecSchema = z.object({
+  format: z.int().min(1).max(FORMAT),
+  keyId: z.string().regex(/^[0-9A-Za-z]{12,64}$/),
+  team: z.string(),
+  user: z.string(),
+  role: z.enum(['user', 'admin']),
+  description: z.string(),
+  hash: z.string().regex(/^[0-9a-f]{64}$/),
+  global: z.boolean().optional(),
+  /** The keyId of the key that made it. */
+  createdBy: z
+    .string()
+    .regex(/^[0-9A-Za-z]{12,64}$/)
+    .optional(),
+  issuedAt: z.iso.datetime(),
+  expiresAt: z.iso.datetime(),
+  /** When the object was made. */
+  bornAt: z.iso.datetime().optional(),
+  /** See Seals: without it the key is none, whatever its hash. */
+  seal: z.string().max(64).optional(),
+});
+type ApiKeySpec = z.infer<typeof ApiKeySpecSchema>;
+
+export interface ApiKeyResourceDeps {
+  readonly seals: Seals;
+  /** Whose a namespace is; undefined where it is no team's. */
+  readonly teamOf: (namespace: string) => string | undefined;
+  readonly now: () => number;
+}
+
+const KIND = 'ApiKey';
+
+export const apiKeyResource = ({
+  seals,
+  teamOf,
+  now,
+}: ApiKeyResourceDeps): Resource<ApiKeyRecord> => ({
+  kind: KIND,
+  plural: 'apikeys',
+  place: ({ namespace, shortName }) => ({ namespace, name: shortName }),
+  find: (key) => {
+    const [namespace = '', name] = key.split('/');
+    return name === undefined ? { labelSelector: `${KEY_LABEL}=${key}` } : { namespace, name };
+  },
+  unique: ({ keyId }) => `${KEY_LABEL}=${keyId}`,
+  write: (
+    {
+      namespace,
+      shortName,
+      keyId,
+      team,
+      user,
+      role,
+      description,
+      hash,
+      global,
+      createdBy,
+      issuedAt,
+      expiresAt,
+    },
+    before,
+  ) => {
+    const content: ApiKeySpec = {
+      format: FORMAT,
+      keyId,
+      team,
+      user,
+      role,
+      description,
+      hash,
+      ...(global === undefined ? {} : { global }),
+      ...(createdBy === undefined ? {} : { createdBy }),
+      issuedAt: new Date(issuedAt).toISOString(),
+      expiresAt: new Date(expiresAt).toISOString(),
+      bornAt: (before?.spec as ApiKeySpec | undefined)?.bornAt ?? new Date(now()).toISOString(),
+    };
+    return {
+      labels: { [KEY_LABEL]: keyId },
+      spec: seals.sealed(
+        KIND,
+        { namespace, name: shortName },
+        { uid: before?.metadata.uid, content },
+      ),
+    };
+  },
+  read: (object) => {
+    if (teamOf(object.metadata.namespace ?? '') === undefined) return { kind: 'ignored' };
+    const spec = object.spec as ApiKeySpec;
+    const verdict = seals.judge(object, spec);
+    if (spec.format > FORMAT)
+      return verdict === 'bound' || verdict === 'unbound'
+        ? { kind: 'too-new', format: spec.format }
+        : laterFormat(object, spec.format);
+    if (verdict === 'forged' || (verdict === 'unbound' && !isBornNow(object)))
+      return { kind: 'wrong', object, fault: NOT_SEALED };
+    return {
+      kind: 'record',
+      record: recordOf(object),
+      ...mendedOf(object),
+      ...unsealedIn(object, { verdict, seals }),
+    };
+  },
+});
+
+const NOT_SEALED = {
+  reason: 'NotSealed',
+  message: 'no daemon of this installation wrote it as it stands: it is no key',
+};
+
+/** Whether it is the object that the key was written for, and none that was made later. */
+const isBornNow = ({ metadata, spec }: ResourceObject): boolean =>
+  Math.abs(
+    Date.parse((spec as ApiKeySpec).bornAt ?? '') - Date.parse(metadata.creationTimestamp),
+  ) <= BIRTH_TOLERANCE_MS;
+
+const recordOf = ({ metadata, spec: given }: ResourceObject): ApiKeyRecord => {
+  const {
+    format: _format,
+    seal: _seal,
+    bornAt: _bornAt,
+    issuedAt,
+    expiresAt,
+    global,
+    createdBy,
+    ...spec
+  } = given as ApiKeySpec;
+  return {
+    ...spec,
+    ...(global === undefined ? {} : { global }),
+    ...(createdBy === undefined ? {} : { createdBy }),
+    namespace: metadata.namespace ?? '',
+    shortName: metadata.name,
+    revision: metadata.resourceVersion,
+    issuedAt: Date.parse(issuedAt),
+    expiresAt: Date.parse(expiresAt),
+  };
+};

@@ -1,0 +1,289 @@
+import { z } from 'zod';
+import { groupFor, type AutoscalingGroup } from '../../model/envs/autoscaling-group.ts';
+import {
+  MOST_GROUPS,
+  MOST_MEMBERS,
+  type EnvMember,
+  type EnvMode,
+  type EnvOverrides,
+  type EnvRecord,
+  type MemberConfig,
+  type TemplateRef,
+} from '../../model/envs/env.ts';
+import { ENV_CONDITIONS } from '../../model/envs/env-condition.ts';
+import { formatMark, parseMark } from '../../model/request-mark.ts';
+import { accessField, type Access } from '../../model/tenant.ts';
+import { ownerOf } from '../sandboxes/born-as.ts';
+import { ownedResource } from './owned-resource.ts';
+import type { Fault, Resource, ResourceObject, Written } from './resource.ts';
+import { FORMAT } from '../sandboxes/sandbox-resource.ts';
+import type { Seals } from './seals.ts';
+
+export const ENV_LABEL = 'sandpool.dev/env-uid';
+
+/** What the owner of a `SandboxEnv` says; its bounds are those of `POST /envs`. */
+interface EnvSpec {
+  /** Absent: `user`. */
+  readonly access?: Access;
+  readonly templateRef: TemplateRef;
+  readonly mode?: EnvMode;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly envDocs?: string;
+  readonly overrides?: EnvOverrides;
+  readonly members?: readonly {
+    readonly name: string;
+    readonly clusterID?: string;
+    readonly replicas?: number;
+    readonly config?: MemberConfig;
+  }[];
+  readonly groups?: readonly AutoscalingGroup[];
+}
+
+const Deleting = z.enum(['none', 'keep-running', 'force']);
+
+/** What a daemon adds to a `SandboxEnv`: what of it is durable and not the owner's to say. */
+export const ResolvedEnvSchema = z.object({
+  format: z.int().min(1).max(FORMAT),
+  uid: z.string().max(64),
+  bornAs: z.string().max(512),
+  bornAt: z.iso.datetime(),
+  createdAt: z.iso.datetime(),
+  team: z.string().max(63),
+  user: z.string().max(63),
+  mark: z.string().max(256).optional(),
+  members: z
+    .array(
+      z.object({
+        name: z.string().max(63),
+        createdAt: z.iso.datetime(),
+        mark: z.string().max(256).optional(),
+        deleting: Deleting,
+      }),
+    )
+    .max(MOST_MEMBERS),
+  /** By group. */
+  scaling: z.record(z.string(), z.looseObject({})).meta({ maxProperties: MOST_GROUPS }),
+  conditions: z
+    .array(
+      z.object({
+        type: z.enum(ENV_CONDITIONS),
+        status: z.enum(['True', 'False']),
+        reason: z.string().max(64),
+        message: z.string().max(4_096),
+        since: z.number().min(0),
+      }),
+    )
+    .max(ENV_CONDITIONS.length),
+  deleting: Deleting,
+  /** See Seals: what stands above is a daemon's for this object. */
+  seal: z.string().max(64).optional(),
+});
+type ResolvedEnv = z.infer<typeof ResolvedEnvSchema>;
+
+export interface EnvResourceDeps {
+  /** Whose a namespace is; undefined where that can't be told. */
+  readonly teamOf: (namespace: string) => string | undefined;
+  readonly seals: Seals;
+  /** The cluster of members that name none. */
+  readonly clusterId: string;
+  readonly now: () => number;
+}
+
+export const envResource = (deps: EnvResourceDeps): Resource<EnvRecord> =>
+  ownedResource<EnvRecord, ResolvedEnv>({
+    kind: 'SandboxEnv',
+    plural: 'sandboxenvs',
+    format: FORMAT,
+    label: ENV_LABEL,
+    ...deps,
+    written,
+    recordOf: (object, resolved) => recordOf(object, resolved, deps),
+    settled: (object) => settled(object, deps),
+  });
+
+const written = (
+  record: Omit<EnvRecord, 'revision'>,
+  bornAt: string,
+): Written & { readonly resolved: ResolvedEnv } => {
+  const {
+    uid,
+    name,
+    owner,
+    access,
+    createdAt,
+    mark,
+    templateRef,
+    mode,
+    labels,
+    annotations,
+    envDocs,
+    overrides,
+    members,
+    groups,
+    scaling,
+    conditions,
+    deleting,
+  } = record;
+  return {
+    labels: { [ENV_LABEL]: uid },
+    spec: {
+      ...accessField(access),
+      templateRef,
+      mode,
+      labels,
+      annotations,
+      ...(envDocs === undefined ? {} : { envDocs }),
+      overrides,
+      groups,
+      members: members.map((member) => ({
+        name: member.name,
+        clusterID: member.clusterId,
+        replicas: member.replicas,
+        config: member.config,
+      })),
+    } satisfies EnvSpec,
+    resolved: {
+      format: FORMAT,
+      uid,
+      bornAs: `${owner.namespace}/${name}`,
+      bornAt,
+      createdAt: new Date(createdAt).toISOString(),
+      team: owner.team,
+      user: owner.user,
+      ...(mark ? { mark: formatMark(mark) } : {}),
+      members: members.map((member) => ({
+        name: member.name,
+        createdAt: new Date(member.createdAt).toISOString(),
+        ...(member.mark ? { mark: formatMark(member.mark) } : {}),
+        deleting: member.deleting === false ? 'none' : member.deleting,
+      })),
+      scaling: { ...scaling } as ResolvedEnv['scaling'],
+      conditions: [...conditions],
+      deleting: deleting === false ? 'none' : deleting,
+    } satisfies ResolvedEnv,
+  };
+};
+
+const recordOf = (
+  { metadata, spec }: ResourceObject,
+  resolved: ResolvedEnv,
+  { clusterId }: EnvResourceDeps,
+): EnvRecord => {
+  const mark = resolved.mark === undefined ? undefined : parseMark(resolved.mark);
+  const deleting = resolved.deleting === 'none' ? false : resolved.deleting;
+  const known = new Map(resolved.members.map((member) => [member.name, member]));
+  return {
+    uid: resolved.uid,
+    revision: metadata.resourceVersion,
+    name: metadata.name,
+    owner: { namespace: metadata.namespace ?? '', team: resolved.team, user: resolved.user },
+    createdAt: Date.parse(resolved.createdAt),
+    ...(mark ? { mark } : {}),
+    ...statedIn(spec as EnvSpec, { clusterId, known, createdAt: Date.parse(resolved.createdAt) }),
+    scaling: resolved.scaling,
+    conditions: resolved.conditions,
+    // Deleted by kubectl, and held by somebody's finalizer: it ends as by DELETE.
+    deleting:
+      metadata.deletionTimestamp === undefined || deleting !== false ? deleting : 'keep-running',
+  };
+};
+
+interface MemberTerms {
+  readonly clusterId: string;
+  readonly known: ReadonlyMap<string, ResolvedEnv['members'][number]>;
+  readonly createdAt: number;
+}
+
+type Stated = Pick<
+  EnvRecord,
+  | 'access'
+  | 'templateRef'
+  | 'mode'
+  | 'labels'
+  | 'annotations'
+  | 'envDocs'
+  | 'overrides'
+  | 'members'
+  | 'groups'
+>;
+
+/** What the owner says. */
+const statedIn = (
+  {
+    access,
+    templateRef,
+    mode = 'WarmPool',
+    labels = {},
+    annotations = {},
+    envDocs,
+    overrides = {},
+    members = [],
+    groups = [],
+  }: EnvSpec,
+  terms: MemberTerms,
+): Stated => ({
+  ...accessField(access),
+  templateRef,
+  mode,
+  labels,
+  annotations,
+  ...(envDocs === undefined ? {} : { envDocs }),
+  overrides,
+  groups,
+  members: members.map((member) => memberOf(member, terms)),
+});
+
+const memberOf = (
+  { name, clusterID, replicas = 1, config = {} }: NonNullable<EnvSpec['members']>[number],
+  { clusterId, known, createdAt }: MemberTerms,
+): EnvMember => {
+  const resolved = known.get(name);
+  const mark = resolved?.mark === undefined ? undefined : parseMark(resolved.mark);
+  return {
+    name,
+    clusterId: clusterID ?? clusterId,
+    createdAt: resolved ? Date.parse(resolved.createdAt) : createdAt,
+    ...(mark ? { mark } : {}),
+    replicas,
+    config,
+    deleting: resolved === undefined || resolved.deleting === 'none' ? false : resolved.deleting,
+  };
+};
+
+const settled = (
+  object: ResourceObject,
+  deps: EnvResourceDeps,
+): Omit<EnvRecord, 'revision'> | Fault => {
+  const owner = ownerOf(object, deps.teamOf);
+  if ('reason' in owner) return owner;
+  const { metadata, spec } = object;
+  const createdAt = Date.parse(metadata.creationTimestamp);
+  const stated = statedIn(spec as EnvSpec, {
+    clusterId: deps.clusterId,
+    known: new Map(),
+    createdAt,
+  });
+  return {
+    uid: metadata.uid,
+    name: metadata.name,
+    owner,
+    createdAt,
+    ...withGroups(stated),
+    scaling: {},
+    conditions: [],
+    deleting: false,
+  };
+};
+
+/** A member that names no group gets one of its own, as over REST. */
+const withGroups = (stated: Stated): Stated => {
+  const groups = [...stated.groups];
+  const members = stated.members.map((member): EnvMember => {
+    if (member.config.scalingGroup !== undefined) return member;
+    if (!groups.some(({ name }) => name === member.name))
+      groups.push(groupFor(member.name, { replicas: member.replicas, ...member.config }));
+    return { ...member, config: { ...member.config, scalingGroup: member.name } };
+  });
+  return { ...stated, members, groups };
+};

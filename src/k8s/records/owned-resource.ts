@@ -1,0 +1,153 @@
+import type { Grants } from '../../contracts/grants.ts';
+import type { Tenant } from '../../model/tenant.ts';
+import { isBornAsItself, type Born } from '../sandboxes/born-as.ts';
+import {
+  laterFormat,
+  mendedOf,
+  type Fault,
+  type Reading,
+  type Resource,
+  type ResourceObject,
+  type Unsealed,
+  type Written,
+} from './resource.ts';
+import type { SealedContent, Seals, SealVerdict } from './seals.ts';
+
+/** Of a user, with a name in the user's namespace. */
+interface Owned {
+  readonly uid: string;
+  readonly name: string;
+  readonly owner: Tenant;
+  readonly createdAt: number;
+}
+
+/** What a daemon adds to an object of such a kind. */
+interface Resolved extends Born, SealedContent {
+  readonly format: number;
+}
+
+/**
+ * A kind whose objects may be made by hand: a daemon adds `resolved`, under its seal. What has
+ * none, or another object's, is settled first; what claims to be a daemon's and is not can't be
+ * used.
+ */
+export interface OwnedKind<T extends Owned, R extends Resolved> {
+  readonly kind: string;
+  readonly plural: string;
+  /** The latest that this version can read. */
+  readonly format: number;
+  /** Holds the uid. */
+  readonly label: string;
+  readonly now: () => number;
+  readonly seals: Seals;
+  /** Whose a namespace is; undefined where it is no team's. */
+  readonly teamOf: (namespace: string) => string | undefined;
+  readonly written: (
+    record: Omit<T, 'revision'>,
+    bornAt: string,
+  ) => Written & { readonly resolved: R };
+  readonly recordOf: (object: ResourceObject, resolved: R) => T;
+  /** The record as the object asks for it, where that was not granted yet. */
+  readonly asked?: (record: T, resolved: R) => T | undefined;
+  /** By whom what is made or asked for by hand is granted; absent: there is no bound to it. */
+  readonly grants?: Grants<T>;
+  /** The record that an object made by hand is settled as. */
+  readonly settled: (object: ResourceObject) => Omit<T, 'revision'> | Fault;
+}
+
+/** How its records stand in objects; a record's key is `namespace/name`. */
+export const ownedResource = <T extends Owned, R extends Resolved>(
+  of: OwnedKind<T, R>,
+): Resource<T> => {
+  const resolvedOf = (object: ResourceObject | undefined): R | undefined =>
+    object?.resolved as R | undefined; // by the schema of the kind
+  const place = ({
+    owner: { namespace },
+    name,
+  }: Omit<T, 'revision'>): { readonly namespace: string; readonly name: string } => ({
+    namespace,
+    name,
+  });
+  const signed = (
+    record: Omit<T, 'revision'>,
+    { bornAt, uid }: { readonly bornAt: string; readonly uid?: string | undefined },
+  ): Written => {
+    const written = of.written(record, bornAt);
+    return {
+      ...written,
+      resolved: of.seals.sealed(of.kind, place(record), { uid, content: written.resolved }),
+    };
+  };
+  return {
+    kind: of.kind,
+    plural: of.plural,
+    ...(of.grants ? { grants: of.grants } : {}),
+    place,
+    find: (key) => ({
+      namespace: key.slice(0, key.indexOf('/')),
+      name: key.slice(key.indexOf('/') + 1),
+    }),
+    unique: ({ uid }) => `${of.label}=${uid}`,
+    write: (record, before) =>
+      signed(record, {
+        bornAt: resolvedOf(before)?.bornAt ?? new Date(of.now()).toISOString(),
+        uid: before?.metadata.uid,
+      }),
+    read: (object) => {
+      if (of.teamOf(object.metadata.namespace ?? '') === undefined) return { kind: 'ignored' };
+      const resolved = resolvedOf(object);
+      if (!resolved) return { kind: 'unsettled', object };
+      const verdict = of.seals.judge(object, resolved);
+      if (resolved.format > of.format)
+        return verdict === 'bound' || verdict === 'unbound'
+          ? { kind: 'too-new', format: resolved.format }
+          : laterFormat(object, resolved.format);
+      if (verdict !== 'bound' && !isBornAsItself(object, resolved))
+        return { kind: 'unsettled', object };
+      if (verdict === 'forged') return forged(object);
+      const record = of.recordOf(object, resolved);
+      const asked = of.asked?.(record, resolved);
+      return {
+        kind: 'record',
+        record,
+        ...(asked ? { asked: { object, record: asked } } : {}),
+        ...mendedOf(object),
+        ...unsealedIn(object, { verdict, seals: of.seals }),
+      };
+    },
+    settle: (object) => {
+      const settled = of.settled(object);
+      if ('reason' in settled) return settled;
+      return {
+        record: settled,
+        ...signed(settled, {
+          bornAt: new Date(settled.createdAt).toISOString(),
+          uid: object.metadata.uid,
+        }),
+      };
+    },
+  };
+};
+
+/**
+ * What is neither a daemon's nor a copy that would say whose it is: nobody can tell what it was.
+ */
+const forged = (object: ResourceObject): Reading<never> => ({
+  kind: 'wrong',
+  object,
+  fault: {
+    reason: 'NotSealed',
+    message:
+      'what it says under `resolved` is not what a daemon of this installation wrote for it; make it anew without that, or see docs/kubernetes.md where it is older than seals are',
+  },
+});
+
+/** What is still to be done so that the object is sealed for itself. */
+export const unsealedIn = (
+  object: ResourceObject,
+  { verdict, seals }: { readonly verdict: SealVerdict; readonly seals: Seals },
+): { readonly unsealed?: Unsealed } => {
+  if (verdict === 'unbound')
+    return { unsealed: { object, due: Date.parse(object.metadata.creationTimestamp) } };
+  return verdict === 'unsealed' ? { unsealed: { object, due: seals.since } } : {};
+};

@@ -1,0 +1,357 @@
+import { z } from 'zod';
+import type { Grants } from '../../contracts/grants.ts';
+import { DefinitionRefused } from '../../contracts/sandbox-driver.ts';
+import {
+  CLOSED_BREAKER,
+  DEFAULT_UPDATE_STRATEGY,
+  type CarriedDecision,
+  type PoolRecord,
+  type Unresolved,
+  type UpdateStrategy,
+} from '../../model/pools/pool.ts';
+import { POOL_CONDITIONS } from '../../model/pools/pool-condition.ts';
+import { sourceHashOf, sourceOf, type PoolSource } from '../../model/pools/pool-source.ts';
+import {
+  renderPool,
+  SourceFault,
+  type RenderedPool,
+  type RenderLookups,
+} from '../../model/pools/render-pool.ts';
+import { formatMark, parseMark } from '../../model/request-mark.ts';
+import type { InstanceDefinition } from '../../model/templates/template.ts';
+import { accessField, type Access } from '../../model/tenant.ts';
+import { ownerOf } from '../sandboxes/born-as.ts';
+import { ownedResource } from './owned-resource.ts';
+import type { Fault, Resource, ResourceObject, Written } from './resource.ts';
+import { FORMAT as FIRST_FORMAT, POOL_LABEL } from '../sandboxes/sandbox-resource.ts';
+import type { Seals } from './seals.ts';
+
+/** What the owner of a `SandboxPool` says; its bounds are those of `POST /sandboxpools`. */
+export interface PoolSpec extends PoolSource {
+  /** Absent: `user`. */
+  readonly access?: Access;
+  readonly replicas: number;
+  readonly minReplicas?: number;
+  readonly maxReplicas?: number;
+  /** Absent on objects of earlier versions. */
+  readonly updateStrategy?: UpdateStrategy;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/**
+ * 2: its definition says on which nodes its Pods run, or with which devices. A version that reads 1
+ * alone would start them anywhere.
+ */
+const PLACED_FORMAT = 2;
+
+/** As the schema of `spec` has it. */
+const MAX_REPLICAS = 10_000;
+
+/** What a daemon adds to a `SandboxPool`: what of it is durable and not the owner's to say. */
+export const ResolvedPoolSchema = z.object({
+  format: z.int().min(1).max(PLACED_FORMAT),
+  uid: z.string().max(64),
+  /**
+   * `namespace/name` and the moment under which `uid` was given: a copy of the object has another
+   * of either, and gets a uid of its own.
+   */
+  bornAs: z.string().max(512),
+  bornAt: z.iso.datetime(),
+  createdAt: z.iso.datetime(),
+  team: z.string().max(63),
+  user: z.string().max(63),
+  mark: z.string().max(256).optional(),
+  /** As many as the owner's quota grants; absent on objects of earlier versions. */
+  replicas: z.int().min(0).max(MAX_REPLICAS).optional(),
+  env: z.object({ uid: z.string().max(64), name: z.string().max(63) }).optional(),
+  decided: z.object({ id: z.int().min(0), sparesMs: z.int().min(0).optional() }).optional(),
+  templateVersion: z.string().max(64).optional(),
+  /** Hash of the source that `definition` was rendered from. */
+  renderedFrom: z.string().max(64).optional(),
+  definition: z.looseObject({}),
+  updateRevision: z.string().max(64),
+  unresolved: z
+    .object({
+      reason: z.string().max(64),
+      message: z.string().max(4_096),
+      templateVersion: z.string().max(64).optional(),
+    })
+    .optional(),
+  breaker: z.object({
+    failures: z.int().min(0),
+    pausedUntil: z.number().min(0),
+    reason: z.string().max(4_096),
+  }),
+  conditions: z
+    .array(
+      z.object({
+        type: z.enum(POOL_CONDITIONS),
+        status: z.enum(['True', 'False']),
+        reason: z.string().max(64),
+        message: z.string().max(4_096),
+        since: z.number().min(0),
+      }),
+    )
+    .max(POOL_CONDITIONS.length)
+    .optional(),
+  deleting: z.enum(['none', 'keep-running', 'force']),
+  /** See Seals: what stands above is a daemon's for this object. */
+  seal: z.string().max(64).optional(),
+});
+export type ResolvedPool = Omit<z.infer<typeof ResolvedPoolSchema>, 'definition'> & {
+  readonly definition: InstanceDefinition;
+};
+
+export interface PoolResourceDeps extends RenderLookups {
+  /** Throws DefinitionRefused where the driver can't run it. */
+  readonly check: (definition: InstanceDefinition) => void;
+  /** Whose a namespace is; undefined where that can't be told. */
+  readonly teamOf: (namespace: string) => string | undefined;
+  readonly seals: Seals;
+  /** Lets pools that somebody made or resized by hand take what their owner may have. */
+  readonly grants: Grants<PoolRecord>;
+  readonly now: () => number;
+}
+
+const LONGEST_REASON = 4_096;
+/** No hash of any source. */
+const UNRENDERED = 'none';
+
+export const poolResource = (deps: PoolResourceDeps): Resource<PoolRecord> =>
+  ownedResource<PoolRecord, ResolvedPool>({
+    kind: 'SandboxPool',
+    plural: 'sandboxpools',
+    format: PLACED_FORMAT,
+    label: POOL_LABEL,
+    ...deps,
+    written,
+    recordOf: poolRecordOf,
+    asked,
+    settled: (object) => settled(object, deps),
+  });
+
+const written = (
+  record: Omit<PoolRecord, 'revision'>,
+  bornAt: string,
+): Written & { readonly resolved: ResolvedPool } => {
+  const {
+    uid,
+    name,
+    owner,
+    createdAt,
+    mark,
+    env,
+    decided,
+    replicas,
+    requested,
+    minReplicas,
+    maxReplicas,
+    source,
+    updateStrategy,
+    labels,
+    annotations,
+    access,
+  } = record;
+  const {
+    templateVersion,
+    unrendered,
+    unresolved,
+    definition,
+    updateRevision,
+    breaker,
+    conditions,
+    deleting,
+  } = record;
+  return {
+    labels: { [POOL_LABEL]: uid },
+    spec: {
+      ...sourceOf(source),
+      replicas: requested ?? replicas,
+      ...(minReplicas === undefined ? {} : { minReplicas }),
+      ...(maxReplicas === undefined ? {} : { maxReplicas }),
+      updateStrategy,
+      labels,
+      annotations,
+      ...accessField(access),
+    } satisfies PoolSpec,
+    resolved: {
+      format: formatOf(definition),
+      uid,
+      bornAs: `${owner.namespace}/${name}`,
+      bornAt,
+      createdAt: new Date(createdAt).toISOString(),
+      team: owner.team,
+      user: owner.user,
+      replicas,
+      ...(mark ? { mark: formatMark(mark) } : {}),
+      ...(env ? { env } : {}),
+      ...(decided ? { decided } : {}),
+      ...(templateVersion === undefined ? {} : { templateVersion }),
+      renderedFrom: unrendered ? UNRENDERED : sourceHashOf(source),
+      definition,
+      updateRevision,
+      breaker: { ...breaker, reason: breaker.reason.slice(0, LONGEST_REASON) },
+      ...(unresolved
+        ? { unresolved: { ...unresolved, message: unresolved.message.slice(0, LONGEST_REASON) } }
+        : {}),
+      ...(conditions ? { conditions: [...conditions] } : {}),
+      deleting: deleting === false ? 'none' : deleting,
+    } satisfies ResolvedPool,
+  };
+};
+
+/**
+ * The earliest that says all: after a return to an earlier version, it goes on with every pool that
+ * it can read.
+ */
+const formatOf = ({ placement, containers }: InstanceDefinition): number => {
+  const isPlaced =
+    placement !== undefined ||
+    containers.some(
+      (container) =>
+        container.extendedResources !== undefined || container.ephemeralStorageBytes !== undefined,
+    );
+  return isPlaced ? PLACED_FORMAT : FIRST_FORMAT;
+};
+
+/** The record that the object says, whoever wrote it. */
+export const poolRecordOf = (
+  { metadata, spec: given }: ResourceObject,
+  resolved: ResolvedPool,
+): PoolRecord => {
+  const stated = statedIn(given as PoolSpec);
+  const mark = resolved.mark === undefined ? undefined : parseMark(resolved.mark);
+  const deleting = resolved.deleting === 'none' ? false : resolved.deleting;
+  const replicas = resolved.replicas ?? stated.replicas;
+  return {
+    uid: resolved.uid,
+    revision: metadata.resourceVersion,
+    name: metadata.name,
+    owner: { namespace: metadata.namespace ?? '', team: resolved.team, user: resolved.user },
+    createdAt: Date.parse(resolved.createdAt),
+    ...(mark ? { mark } : {}),
+    ...(resolved.env ? { env: resolved.env } : {}),
+    ...(resolved.decided ? { decided: decidedIn(resolved.decided) } : {}),
+    ...stated,
+    replicas,
+    ...(stated.replicas === replicas ? {} : { requested: stated.replicas }),
+    ...(isRendered(stated.source, resolved) ? {} : { unrendered: true }),
+    ...(resolved.templateVersion === undefined
+      ? {}
+      : { templateVersion: resolved.templateVersion }),
+    definition: resolved.definition,
+    updateRevision: resolved.updateRevision,
+    breaker: resolved.breaker,
+    ...(resolved.unresolved ? { unresolved: unresolvedIn(resolved.unresolved) } : {}),
+    ...(resolved.conditions ? { conditions: resolved.conditions } : {}),
+    // Deleted by kubectl, and held by somebody's finalizer: it ends as by DELETE.
+    deleting:
+      metadata.deletionTimestamp === undefined || deleting !== false ? deleting : 'keep-running',
+  };
+};
+
+/** The record with the size that its owner asks for by hand, where that was not granted yet. */
+const asked = (record: PoolRecord, granted: ResolvedPool): PoolRecord | undefined => {
+  const { requested, ...rest } = record;
+  if (record.deleting !== false || (requested === undefined && granted.replicas !== undefined))
+    return undefined;
+  return { ...rest, replicas: requested ?? record.replicas };
+};
+
+const decidedIn = ({ id, sparesMs }: NonNullable<ResolvedPool['decided']>): CarriedDecision => ({
+  id,
+  ...(sparesMs === undefined ? {} : { sparesMs }),
+});
+
+const unresolvedIn = ({
+  reason,
+  message,
+  templateVersion,
+}: NonNullable<ResolvedPool['unresolved']>): Unresolved => ({
+  reason,
+  message,
+  ...(templateVersion === undefined ? {} : { templateVersion }),
+});
+
+/**
+ * An object of an earlier version names a template and nothing else, and that was not to be
+ * changed.
+ */
+const isRendered = (source: PoolSource, { renderedFrom }: ResolvedPool): boolean =>
+  renderedFrom === undefined
+    ? Object.keys(source).every((field) => field === 'templateName')
+    : renderedFrom === sourceHashOf(source);
+
+type Stated = Pick<
+  PoolRecord,
+  | 'replicas'
+  | 'minReplicas'
+  | 'maxReplicas'
+  | 'source'
+  | 'updateStrategy'
+  | 'labels'
+  | 'annotations'
+  | 'access'
+>;
+
+/** What the owner says. */
+const statedIn = ({
+  replicas,
+  minReplicas,
+  maxReplicas,
+  updateStrategy,
+  labels = {},
+  annotations = {},
+  access,
+  ...source
+}: PoolSpec): Stated => ({
+  replicas,
+  ...(minReplicas === undefined ? {} : { minReplicas }),
+  ...(maxReplicas === undefined ? {} : { maxReplicas }),
+  source: sourceOf(source),
+  updateStrategy: updateStrategy ?? DEFAULT_UPDATE_STRATEGY,
+  labels,
+  annotations,
+  ...accessField(access),
+});
+
+const settled = (
+  object: ResourceObject,
+  deps: PoolResourceDeps,
+): Omit<PoolRecord, 'revision'> | Fault => {
+  const owner = ownerOf(object, deps.teamOf);
+  if ('reason' in owner) return owner;
+  const { metadata, spec } = object;
+  const stated = statedIn(spec as PoolSpec);
+  const rendered = renderedOf(stated.source, deps);
+  if ('reason' in rendered) return rendered;
+  const createdAt = Date.parse(metadata.creationTimestamp);
+  return {
+    uid: metadata.uid,
+    name: metadata.name,
+    owner,
+    createdAt,
+    ...stated,
+    ...rendered,
+    breaker: CLOSED_BREAKER,
+    deleting: false,
+  };
+};
+
+const renderedOf = (source: PoolSource, deps: PoolResourceDeps): RenderedPool | Fault => {
+  try {
+    const rendered = renderPool(source, deps);
+    deps.check(rendered.definition);
+    return rendered;
+  } catch (error) {
+    if (error instanceof DefinitionRefused)
+      return { reason: 'DefinitionRefused', message: error.message };
+    if (error instanceof SourceFault)
+      return {
+        reason: error.field === 'templateName' ? 'TemplateNotFound' : 'SourceInvalid',
+        message: `spec.${error.message}`,
+      };
+    throw error;
+  }
+};

@@ -1,0 +1,132 @@
+import type { Grants } from '../../contracts/grants.ts';
+import type { Log } from '../../contracts/log.ts';
+import type { Metrics } from '../../contracts/metrics.ts';
+import type { MirrorReport } from '../../contracts/mirror-report.ts';
+import type { RecordStore } from '../../contracts/record-store.ts';
+import type { ApiKeyRecord } from '../../model/api-key.ts';
+import type { InstanceType } from '../../model/templates/instance-type.ts';
+import type { EnvRecord } from '../../model/envs/env.ts';
+import type { PoolRecord } from '../../model/pools/pool.ts';
+import type { UserQuota } from '../../model/quota.ts';
+import type { SourceTerms } from '../../model/pools/source-terms.ts';
+import type { InstanceDefinition, TemplateRecord } from '../../model/templates/template.ts';
+import type { ApiServer } from '../api/api-client.ts';
+import { apiKeyResource } from './api-key-resource.ts';
+import { envResource } from './env-resource.ts';
+import { poolResource } from './pool-resource.ts';
+import { type OutdatedReport, ResourceRecords } from './resource-records.ts';
+import type { Seals } from './seals.ts';
+import { templateResource } from './template-resource.ts';
+import { userQuotaResource } from './user-quota-resource.ts';
+
+export interface KubernetesRecordStoreDeps {
+  readonly api: ApiServer;
+  readonly log: Log;
+  readonly metrics?: Metrics;
+  /** Milliseconds since the epoch, as the API server has it. */
+  readonly now: () => number;
+  readonly instanceType: (name: string) => InstanceType | undefined;
+  /** What owners of pools may say themselves; absent: see RenderLookups. */
+  readonly terms?: SourceTerms;
+  /** Throws DefinitionRefused where the driver can't run it. */
+  readonly check: (definition: InstanceDefinition) => void;
+  /** The team of a namespace; undefined where it is none's. */
+  readonly teamOf: (namespace: string) => string | undefined;
+  /** This cluster, of members that name none. */
+  readonly clusterId: string;
+  /** Lets pools made or resized by hand take what their owners' quotas allow. */
+  readonly grants: Grants<PoolRecord>;
+  /** By which daemons know what they wrote. */
+  readonly seals: Seals;
+  /** Told of each object of a later version: while there is one this replica must lead nothing. */
+  readonly outdated: OutdatedReport;
+}
+
+/**
+ * Templates, pools, envs, API keys and users' quotas as custom resources. What is made by kubectl
+ * is taken in like what is made over REST, once a replica has filled in what only a daemon knows; a
+ * pool waits for its template. Writes reject with a Refusal where the API server is out of reach or
+ * the namespace is missing.
+ */
+export class KubernetesRecordStore implements RecordStore {
+  readonly templates: ResourceRecords<TemplateRecord>;
+  readonly pools: ResourceRecords<PoolRecord>;
+  readonly envs: ResourceRecords<EnvRecord>;
+  readonly apiKeys: ResourceRecords<ApiKeyRecord>;
+  readonly quotas: ResourceRecords<UserQuota>;
+
+  constructor({
+    check,
+    teamOf,
+    instanceType,
+    terms,
+    clusterId,
+    seals,
+    grants,
+    ...deps
+  }: KubernetesRecordStoreDeps) {
+    this.templates = new ResourceRecords({ ...deps, resource: templateResource({ check }) });
+    const template = (name: string): TemplateRecord | undefined => this.templates.shown(name);
+    this.pools = new ResourceRecords({
+      ...deps,
+      resource: poolResource({
+        template,
+        instanceType,
+        ...(terms ? { terms } : {}),
+        check,
+        teamOf,
+        seals,
+        grants,
+        now: deps.now,
+      }),
+    });
+    this.envs = new ResourceRecords({
+      ...deps,
+      resource: envResource({ teamOf, clusterId, seals, now: deps.now }),
+    });
+    this.apiKeys = new ResourceRecords({
+      ...deps,
+      resource: apiKeyResource({ seals, teamOf, now: deps.now }),
+    });
+    this.quotas = new ResourceRecords({ ...deps, resource: userQuotaResource({ teamOf }) });
+  }
+
+  /** Resolves once templates and quotas are known; pools made by hand need them. */
+  async start(): Promise<void> {
+    await Promise.all([
+      this.templates.watch(() => {
+        this.pools.lookAgain();
+      }),
+      this.quotas.watch(({ record }) => {
+        this.pools.lookAgain(record.namespace);
+      }),
+    ]);
+  }
+
+  /** Why this replica must not be relied on, for readiness. */
+  get problems(): readonly string[] {
+    return [
+      ...this.templates.problems,
+      ...this.pools.problems,
+      ...this.envs.problems,
+      ...this.apiKeys.problems,
+      ...this.quotas.problems,
+    ];
+  }
+
+  reflectors(): readonly MirrorReport[] {
+    return [this.templates, this.pools, this.envs, this.apiKeys, this.quotas].map((records) =>
+      records.report(),
+    );
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([
+      this.templates.stop(),
+      this.pools.stop(),
+      this.envs.stop(),
+      this.apiKeys.stop(),
+      this.quotas.stop(),
+    ]);
+  }
+}

@@ -1,0 +1,340 @@
+import type { Log } from '../../contracts/log.ts';
+import type { Metrics } from '../../contracts/metrics.ts';
+import type { MirrorReport } from '../../contracts/mirror-report.ts';
+import { RecordExists, type RecordChange, type Records } from '../../contracts/record-store.ts';
+import { RecordConflict } from '../../contracts/sandbox-driver.ts';
+import type { Revision } from '../../model/identifiers.ts';
+import { Mirror, type Version } from '../../model/mirror.ts';
+import { unavailable } from '../../model/refusals.ts';
+import type { ApiClient, ApiServer, ListQuery } from '../api/api-client.ts';
+import { asRefusal, isAbsent, isRefused, notFound } from '../api/api-errors.ts';
+import { keyOf, listPageOf, versionOf } from '../api/api-objects.ts';
+import { Reflector } from '../api/reflector.ts';
+import {
+  API_VERSION,
+  collectionPath,
+  objectPath,
+  overwritten,
+  type Place,
+  type Reading,
+  type Resource,
+  type ResourceObject,
+} from './resource.ts';
+import { Settler } from './settler.ts';
+
+export interface ResourceRecordsDeps<T> {
+  readonly api: ApiServer;
+  readonly resource: Resource<T>;
+  readonly log: Log;
+  readonly metrics?: Metrics;
+  /** Of the API server. */
+  readonly now: () => number;
+  /**
+   * Told of each object of a later version, before anybody hears of it otherwise; `why` is
+   * undefined once it is there no more.
+   */
+  readonly outdated: OutdatedReport;
+}
+
+/** What a later version wrote that this one must keep its hands off. */
+export type OutdatedReport = (object: string, why: string | undefined) => void;
+
+const PAGE = 250;
+const CATCH_UP_MS = 5_000;
+/** API servers tell whole seconds: of when it was made, and of what time it is. */
+const SECOND_MS = 1_000;
+/** Objects that bear the label of one record: its own, and those that somebody gave it too. */
+const MOST_LABELLED = 16;
+
+/**
+ * The records of one kind as objects of the API server, in all namespaces. A revision is the
+ * object's resourceVersion. What is no record is not shown: an object made or edited by hand is
+ * first settled, a wrong one is told what is wrong, one of a later version is left alone and
+ * counted among the problems, one in a namespace of no team is somebody else's.
+ */
+export class ResourceRecords<T extends { readonly revision: Revision }> implements Records<T> {
+  readonly #resource: Resource<T>;
+  readonly #api: ApiClient;
+  readonly #log: Log;
+  readonly #mirror: Mirror<Reading<T>>;
+  readonly #reflector: Reflector<Reading<T>>;
+  readonly #settler: Settler<T>;
+  /** What was reported last, by the object's key. */
+  readonly #shown = new Map<string, T>();
+  readonly #followers = new Set<(change: RecordChange<T>) => void>();
+  readonly #tooNew = new Set<string>();
+  readonly #outdated: OutdatedReport;
+
+  readonly #now: () => number;
+
+  constructor({ api, resource, log, metrics, now, outdated }: ResourceRecordsDeps<T>) {
+    this.#outdated = outdated;
+    this.#now = now;
+    this.#resource = resource;
+    this.#log = log;
+    this.#api = api.lane('claims'); // requests wait for it
+    const background = api.lane('background');
+    this.#settler = new Settler({ api: background, resource, log, now });
+    this.#mirror = new Mirror({
+      report: ({ type, key, record }) => {
+        this.#learn(key, type === 'put' ? record : undefined);
+      },
+    });
+    this.#reflector = new Reflector<Reading<T>>({
+      api: background,
+      watches: api.lane('watches'),
+      path: collectionPath(resource.plural),
+      log,
+      metrics,
+      mirror: this.#mirror,
+      trim: (object) => this.#reading(object),
+    });
+  }
+
+  /** `namespace`: those in there alone. */
+  async list(namespace?: string): Promise<readonly T[]> {
+    const records: T[] = [];
+    for (let next: string | undefined, first = true; first || next !== undefined; first = false) {
+      const page = listPageOf(
+        await this.#listed(
+          { limit: PAGE, ...(next === undefined ? {} : { continue: next }) },
+          namespace,
+        ),
+      );
+      for (const object of page.items) records.push(...this.#recordIn(object));
+      next = page.next;
+    }
+    return records;
+  }
+
+  async get(key: string): Promise<T | undefined> {
+    const found = this.#resource.find(key);
+    if ('labelSelector' in found) {
+      const { items } = listPageOf(await this.#listed({ ...found, limit: MOST_LABELLED }));
+      return items.flatMap((object) => this.#learnt(object) ?? [])[0];
+    }
+    const object = await this.#read(found);
+    return object && this.#recordIn(object)[0];
+  }
+
+  async create(draft: Omit<T, 'revision'>, permitted?: () => boolean): Promise<T> {
+    const { kind, plural, unique } = this.#resource;
+    const { namespace, name } = this.#resource.place(draft);
+    const taken = (): RecordExists =>
+      new RecordExists(`${kind} ${namespace === undefined ? '' : `${namespace}/`}${name} is taken`);
+    if (
+      unique &&
+      listPageOf(await this.#listed({ labelSelector: unique(draft), limit: 1 })).items.length > 0
+    )
+      throw taken();
+    const { labels, spec, resolved } = this.#resource.write(draft);
+    const body = {
+      apiVersion: API_VERSION,
+      kind,
+      metadata: { name, namespace, labels },
+      spec,
+      resolved,
+    };
+    const made = this.#mirror.creates();
+    try {
+      const object = await this.#api.create(collectionPath(plural, namespace), body, { permitted });
+      made(this.#versionOf(object));
+      return await this.#sealed(object);
+    } catch (error) {
+      if (isRefused(error, 409)) throw taken();
+      throw isAbsent(error, 'namespaces')
+        ? unavailable(`the namespace ${namespace ?? ''} does not exist`)
+        : asRefusal(error);
+    }
+  }
+
+  /**
+   * Of an object that was just made; now that it has a uid its seal can say so. What fails here the
+   * settlers do later.
+   */
+  async #sealed(object: unknown): Promise<T> {
+    const created = this.#written(object);
+    const reading = this.#resource.read(object as ResourceObject);
+    if (
+      reading.kind !== 'record' ||
+      !reading.unsealed ||
+      reading.unsealed.due > this.#now() + SECOND_MS
+    )
+      return created;
+    const path = objectPath(this.#resource.plural, this.#resource.place(created));
+    const sealed = overwritten(
+      object as ResourceObject,
+      this.#resource.write(created, object as ResourceObject),
+    );
+    return await this.#api.replace(path, sealed).then(
+      (stored) => this.#written(stored),
+      () => created,
+    );
+  }
+
+  /** Reads the object first: what others put on it stays. */
+  async update(record: T, permitted?: () => boolean): Promise<T> {
+    const place = this.#resource.place(record);
+    const path = objectPath(this.#resource.plural, place);
+    const object = await this.#read(place);
+    if (object?.metadata.resourceVersion !== record.revision) throw this.#conflict(record);
+    try {
+      return this.#written(
+        await this.#api.replace(path, overwritten(object, this.#resource.write(record, object)), {
+          permitted,
+        }),
+      );
+    } catch (error) {
+      throw isRefused(error, 409) || isAbsent(error) ? this.#conflict(record) : asRefusal(error);
+    }
+  }
+
+  async remove(record: T): Promise<void> {
+    const place = this.#resource.place(record);
+    try {
+      await this.#api.remove(objectPath(this.#resource.plural, place), {
+        resourceVersion: record.revision,
+      });
+    } catch (error) {
+      throw isRefused(error, 409) || isAbsent(error) ? this.#conflict(record) : asRefusal(error);
+    }
+    this.#mirror.removed(keyOf(place), { revision: record.revision });
+  }
+
+  async watch(report: (change: RecordChange<T>) => void): Promise<void> {
+    this.#reflector.start();
+    await this.#reflector.synced();
+    const follower = (change: RecordChange<T>): void => {
+      try {
+        report(change);
+      } catch (error) {
+        this.#log.error(
+          { kind: this.#resource.kind, error },
+          'a change of a record could not be taken in',
+        );
+      }
+    };
+    for (const record of this.#shown.values()) follower({ kind: 'put', record });
+    this.#followers.add(follower);
+  }
+
+  caughtUp(): Promise<void> {
+    return this.#reflector.caughtUp(CATCH_UP_MS);
+  }
+
+  /** All records as they were last reported. */
+  mirrored(): Iterable<T> {
+    return this.#shown.values();
+  }
+
+  /** The record as it was last reported, by the object's key. */
+  shown(key: string): T | undefined {
+    return this.#shown.get(key);
+  }
+
+  /** What was wrong before may be right now; `namespace`: in there alone. */
+  lookAgain(namespace?: string): void {
+    this.#settler.lookAgain(namespace);
+  }
+
+  report(): MirrorReport {
+    return this.#reflector.report();
+  }
+
+  /** Why this replica must not be relied on. */
+  get problems(): readonly string[] {
+    const { stale } = this.#reflector;
+    return stale === undefined ? [] : [`${this.#resource.plural}: ${stale}`];
+  }
+
+  async stop(): Promise<void> {
+    this.#settler.stop();
+    await this.#reflector.stop();
+  }
+
+  #learn(key: string, reading: Reading<T> | undefined): void {
+    if (reading?.kind === 'too-new') {
+      this.#tooNew.add(key);
+      this.#outdated(
+        `${this.#resource.plural}: ${key}`,
+        `was written by a later version (format ${reading.format})`,
+      );
+    } else if (this.#tooNew.delete(key))
+      this.#outdated(`${this.#resource.plural}: ${key}`, undefined);
+    this.#settler.consider(key, reading);
+    const before = this.#shown.get(key);
+    if (reading?.kind === 'record') {
+      this.#shown.set(key, reading.record);
+      this.#tell({ kind: 'put', record: reading.record });
+    } else if (before !== undefined) {
+      this.#shown.delete(key);
+      this.#tell({ kind: 'gone', record: before });
+    }
+  }
+
+  #tell(change: RecordChange<T>): void {
+    for (const follower of this.#followers) follower(change);
+  }
+
+  #reading(object: unknown): Reading<T> {
+    return this.#resource.read(object as ResourceObject);
+  }
+
+  #versionOf(object: unknown): Version<Reading<T>> {
+    return versionOf(object, (given) => this.#reading(given));
+  }
+
+  /**
+   * What is shown already as it was read at this revision is not read again: seals and schemas cost
+   * more than the rest.
+   */
+  #recordIn(object: unknown): readonly T[] {
+    const { namespace, name, resourceVersion } = (object as ResourceObject).metadata;
+    const shown = this.#shown.get(keyOf({ namespace, name }));
+    if (shown !== undefined && shown.revision === resourceVersion) return [shown];
+    const reading = this.#reading(object);
+    return reading.kind === 'record' ? [reading.record] : [];
+  }
+
+  /** The record in what the API server answered; who follows hears of it first. */
+  #learnt(object: unknown): T | undefined {
+    this.#mirror.learn(this.#versionOf(object));
+    return this.#recordIn(object)[0];
+  }
+
+  /** What the API server answered to a write of ours. */
+  #written(object: unknown): T {
+    const record = this.#learnt(object);
+    if (!record)
+      throw new Error(
+        `the API server's ${this.#resource.kind} is not the one that was written; its schema may be an older one`,
+      );
+    return record;
+  }
+
+  #conflict(record: T): RecordConflict {
+    const { namespace, name } = this.#resource.place(record);
+    return new RecordConflict(
+      `${this.#resource.kind} ${namespace === undefined ? '' : `${namespace}/`}${name} has moved on or is gone`,
+    );
+  }
+
+  async #listed(query: ListQuery, namespace?: string): Promise<unknown> {
+    try {
+      return await this.#api.list(collectionPath(this.#resource.plural, namespace), query);
+    } catch (error) {
+      throw asRefusal(error);
+    }
+  }
+
+  async #read(place: Place): Promise<ResourceObject | undefined> {
+    const found = this.#mirror.read(keyOf(place));
+    try {
+      const object = await this.#api.get(objectPath(this.#resource.plural, place)).catch(notFound);
+      found(object === undefined ? undefined : this.#versionOf(object));
+      return object as ResourceObject | undefined;
+    } catch (error) {
+      throw asRefusal(error);
+    }
+  }
+}

@@ -1,0 +1,157 @@
+import type { Grants } from '../../contracts/grants.ts';
+
+/** What one object of a kind says. */
+export type Reading<T> =
+  /**
+   * `mended`: the object, where a condition on it still says that something is wrong. `unsealed`:
+   * the object, where it has no seal of its own yet. `asked`: the record as somebody asks for it by
+   * hand, where that was not granted yet.
+   */
+  | {
+      readonly kind: 'record';
+      readonly record: T;
+      readonly asked?: Asked<T>;
+      readonly mended?: ResourceObject;
+      readonly unsealed?: Unsealed;
+    }
+  /** Made or edited by hand: what a daemon fills in is missing, or no longer true. */
+  | { readonly kind: 'unsettled'; readonly object: ResourceObject }
+  | { readonly kind: 'wrong'; readonly object: ResourceObject; readonly fault: Fault }
+  /** Written by a later version of this installation, which alone knows what it means. */
+  | { readonly kind: 'too-new'; readonly format: number }
+  /** In a namespace of no team: somebody else's. */
+  | { readonly kind: 'ignored' };
+
+export interface Asked<T> {
+  readonly object: ResourceObject;
+  readonly record: T;
+}
+
+/**
+ * An object made by hand, with what is missing of it filled in; `record`: what that says, where it
+ * is to be granted first.
+ */
+export interface Settled<T> extends Written {
+  readonly record?: Omit<T, 'revision'>;
+}
+
+/** An object that is to be written once more as it is, with a seal. */
+export interface Unsealed {
+  readonly object: ResourceObject;
+  /** ms since the epoch: not before. */
+  readonly due: number;
+}
+
+/** Why an object can't be used. */
+export interface Fault {
+  /** A word in CamelCase, as conditions have it. */
+  readonly reason: string;
+  readonly message: string;
+}
+
+/**
+ * What the API server guarantees of an object of ours: its metadata, and a spec that passed the
+ * schema.
+ */
+export interface ResourceObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: ResourceMetadata;
+  readonly spec: unknown;
+  readonly resolved?: unknown;
+  readonly status?: { readonly conditions?: readonly Condition[] };
+}
+
+export interface ResourceMetadata {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly generation?: number;
+  readonly creationTimestamp: string;
+  readonly deletionTimestamp?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+export interface Condition {
+  readonly type: string;
+  readonly status: 'True' | 'False' | 'Unknown';
+  readonly reason: string;
+  readonly message: string;
+  readonly observedGeneration?: number;
+  readonly lastTransitionTime: string;
+}
+
+/** The part of an object that a record is written as. */
+export interface Written {
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly spec: object;
+  readonly resolved?: object;
+}
+
+/** How the records of one kind stand in objects of the API server. */
+export interface Resource<T> {
+  readonly kind: string;
+  readonly plural: string;
+  /** Where a record's object is. */
+  place(record: Omit<T, 'revision'>): Place;
+  /** `before`: the object as it stands, where there is one. */
+  write(record: Omit<T, 'revision'>, before?: ResourceObject): Written;
+  read(object: ResourceObject): Reading<T>;
+  /** Where the object of a key is, or how it is selected among all. */
+  find(key: string): Place | { readonly labelSelector: string };
+  /** What else must be unique, as a selection; none may be there when one is made. */
+  readonly unique?: (record: Omit<T, 'revision'>) => string;
+  /** Fills in what is missing of an unsettled object. */
+  readonly settle?: (object: ResourceObject) => Settled<T> | Fault;
+  /** By whom what is made or asked for by hand is granted; absent: there is no bound to it. */
+  readonly grants?: Grants<T>;
+}
+
+export interface Place {
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+export const GROUP = 'sandpool.dev';
+export const API_VERSION = `${GROUP}/v1alpha1`;
+
+export const collectionPath = (plural: string, namespace?: string): string =>
+  `/apis/${API_VERSION}${namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`}/${plural}`;
+
+export const objectPath = (plural: string, { namespace, name }: Place): string =>
+  `${collectionPath(plural, namespace)}/${encodeURIComponent(name)}`;
+
+/** The condition by which an object tells whether it is used. */
+export const READY = 'Ready';
+
+export const readyOf = ({ status }: ResourceObject): Condition | undefined =>
+  status?.conditions?.find(({ type }) => type === READY);
+
+/** Where a condition says that an object can't be used, which can. */
+export const mendedOf = (object: ResourceObject): { readonly mended?: ResourceObject } =>
+  readyOf(object)?.status === 'False' ? { mended: object } : {};
+
+/**
+ * An object of a later format than this version knows, which no daemon of this installation wrote.
+ */
+export const laterFormat = (object: ResourceObject, format: number): Reading<never> => ({
+  kind: 'wrong',
+  object,
+  fault: {
+    reason: 'LaterFormat',
+    message: `it has the format ${format}, which this version does not know and no later version of this installation wrote`,
+  },
+});
+
+/** The object with our part of it exchanged; others' labels, annotations and finalizers stay. */
+export const overwritten = (
+  object: ResourceObject,
+  { labels, spec, resolved }: Written,
+): object => ({
+  ...object,
+  metadata: { ...object.metadata, labels: { ...object.metadata.labels, ...labels } },
+  spec,
+  resolved,
+});

@@ -1,0 +1,122 @@
+import type { RecordedPart, TenantUsage, UsageRecords } from '../../contracts/usage-records.ts';
+import type { PoolRecord } from '../../model/pools/pool.ts';
+import {
+  amountsOfPool,
+  eachResource,
+  SIZED_RESOURCES,
+  type QuotaResource,
+} from '../../model/quota.ts';
+import { tenantKey, type Tenant } from '../../model/tenant.ts';
+import type { ApiClient, ListQuery } from '../api/api-client.ts';
+import { listPageOf } from '../api/api-objects.ts';
+import type { ResourceRecords } from './resource-records.ts';
+import {
+  OWNER_LABEL,
+  ownerLabel,
+  sandboxesPath,
+  STATE_LABEL,
+  storedSandboxOf,
+} from '../sandboxes/sandbox-resource.ts';
+
+const PAGE = 250;
+/** Of so many the records are listed tenant by tenant; of more all there are. */
+const MOST_APART = 64;
+
+/**
+ * Reads what tenants use by the API server's records: claimed sandboxes by id; pools, and what goes
+ * by their size, by uid.
+ */
+export const usageRecords = (
+  api: Pick<ApiClient, 'list'>,
+  pools: Pick<ResourceRecords<PoolRecord>, 'list' | 'mirrored'>,
+): UsageRecords => ({
+  of: async (tenants) => {
+    const usages = new Usages(tenants);
+    const read =
+      tenants.length > MOST_APART
+        ? [
+            readSandboxes(api, usages, sandboxesPath(), {
+              labelSelector: `${STATE_LABEL}=claimed`,
+            }),
+            readPools(pools, usages),
+          ]
+        : tenants.flatMap((tenant) => [
+            readSandboxes(api, usages, sandboxesPath(tenant.namespace), {
+              labelSelector: `${OWNER_LABEL}=${ownerLabel(tenant)}`,
+            }),
+            readPools(pools, usages, tenant.namespace),
+          ]);
+    await Promise.all(read);
+    return usages.found;
+  },
+  tenants: () =>
+    new Map([...pools.mirrored()].map(({ owner }) => [tenantKey(owner), owner])).values(),
+});
+
+/** What is found of those who are asked for; a record that is read twice counts once. */
+class Usages {
+  readonly #parts: ReadonlyMap<string, Readonly<Record<QuotaResource, Map<string, RecordedPart>>>>;
+
+  constructor(tenants: readonly Tenant[]) {
+    this.#parts = new Map(
+      tenants.map((tenant) => [
+        tenantKey(tenant),
+        eachResource(() => new Map<string, RecordedPart>()),
+      ]),
+    );
+  }
+
+  add(owner: Tenant, resource: QuotaResource, part: RecordedPart): void {
+    this.#parts.get(tenantKey(owner))?.[resource].set(part.name, part);
+  }
+
+  get found(): ReadonlyMap<string, TenantUsage> {
+    return new Map(
+      [...this.#parts].map(([key, parts]) => [
+        key,
+        eachResource((resource) => [...parts[resource].values()]),
+      ]),
+    );
+  }
+}
+
+const readSandboxes = async (
+  api: Pick<ApiClient, 'list'>,
+  usages: Usages,
+  path: string,
+  selection: ListQuery,
+): Promise<void> => {
+  const read = (next?: string): Promise<unknown> =>
+    api.list(path, {
+      ...selection,
+      limit: PAGE,
+      ...(next === undefined ? {} : { continue: next }),
+    });
+  for (let reading = read(); ;) {
+    const { items, next } = listPageOf(await reading);
+    if (next !== undefined) {
+      reading = read(next); // on its way while this one is taken in
+      reading.catch(() => undefined); // heard of in its turn
+    }
+    for (const object of items) {
+      const record = storedSandboxOf(object)?.record;
+      if (record?.claim)
+        usages.add(record.claim.owner, 'sandboxes', { name: record.id, amount: 1 });
+    }
+    if (next === undefined) return;
+  }
+};
+
+const readPools = async (
+  pools: Pick<ResourceRecords<PoolRecord>, 'list'>,
+  usages: Usages,
+  namespace?: string,
+): Promise<void> => {
+  for (const record of await pools.list(namespace)) {
+    const { uid, owner, revision } = record;
+    const amounts = amountsOfPool(record);
+    usages.add(owner, 'pools', { name: uid, amount: 1, revision });
+    for (const resource of SIZED_RESOURCES)
+      usages.add(owner, resource, { name: uid, amount: amounts[resource], revision });
+  }
+};

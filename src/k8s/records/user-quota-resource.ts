@@ -1,0 +1,92 @@
+import { z } from 'zod';
+import { QUANTITY_PATTERN } from '../../model/quantities.ts';
+import { HIGHEST_LIMIT, sizeLimitOf, sizeLimitText, type UserQuota } from '../../model/quota.ts';
+import { laterFormat, mendedOf, type Resource } from './resource.ts';
+import { FORMAT } from '../sandboxes/sandbox-resource.ts';
+
+const limit = (most: number) => z.int().min(0).max(most).optional();
+
+/** A quantity. */
+const sizeLimit = (resource: 'cpu' | 'memory') =>
+  z
+    .string()
+    .max(32)
+    .refine((text) => sizeLimitOf(resource, text) !== undefined)
+    .meta({ pattern: QUANTITY_PATTERN })
+    .optional();
+
+/**
+ * The spec of a `UserQuota`, named `{team}.{user}`. A limit that is left out is what the
+ * configuration says.
+ */
+export const UserQuotaSpecSchema = z.object({
+  format: z.int().min(1).max(FORMAT).optional(),
+  team: z.string(),
+  user: z.string(),
+  sandboxes: limit(HIGHEST_LIMIT.sandboxes),
+  pools: limit(HIGHEST_LIMIT.pools),
+  replicas: limit(HIGHEST_LIMIT.replicas),
+  cpu: sizeLimit('cpu'),
+  memory: sizeLimit('memory'),
+});
+type UserQuotaSpec = z.infer<typeof UserQuotaSpecSchema>;
+
+/** Made by hand as well as by daemons: whoever may write these says what users may have. */
+export const userQuotaResource = ({
+  teamOf,
+}: {
+  readonly teamOf: (namespace: string) => string | undefined;
+}): Resource<UserQuota> => ({
+  kind: 'UserQuota',
+  plural: 'userquotas',
+  place: ({ namespace, team, user }) => ({ namespace, name: `${team}.${user}` }),
+  find: (key) => {
+    const [namespace = '', team = '', user = ''] = key.split('/');
+    return { namespace, name: `${team}.${user}` };
+  },
+  write: ({ team, user, limits: { cpu, memory, ...limits } }) => ({
+    spec: {
+      format: FORMAT,
+      team,
+      user,
+      ...limits,
+      ...(cpu === undefined ? {} : { cpu: sizeLimitText('cpu', cpu) }),
+      ...(memory === undefined ? {} : { memory: sizeLimitText('memory', memory) }),
+    } satisfies UserQuotaSpec,
+  }),
+  read: (object) => {
+    const { metadata, spec: given } = object;
+    if (teamOf(metadata.namespace ?? '') === undefined) return { kind: 'ignored' };
+    const {
+      format = FORMAT,
+      team,
+      user,
+      sandboxes,
+      pools,
+      replicas,
+      ...sizes
+    } = given as UserQuotaSpec;
+    if (format > FORMAT) return laterFormat(object, format);
+    const [cpu, memory] = (['cpu', 'memory'] as const).map((resource) =>
+      sizes[resource] === undefined ? undefined : sizeLimitOf(resource, sizes[resource]),
+    );
+    const limits = {
+      ...(cpu === undefined ? {} : { cpu }),
+      ...(memory === undefined ? {} : { memory }),
+      ...(sandboxes === undefined ? {} : { sandboxes }),
+      ...(pools === undefined ? {} : { pools }),
+      ...(replicas === undefined ? {} : { replicas }),
+    };
+    return {
+      kind: 'record',
+      record: {
+        namespace: metadata.namespace ?? '',
+        team,
+        user,
+        limits,
+        revision: metadata.resourceVersion,
+      },
+      ...mendedOf(object),
+    };
+  },
+});

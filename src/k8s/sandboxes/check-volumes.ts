@@ -1,0 +1,27 @@
+import { DefinitionRefused, OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
+import type { Volumes } from '../../contracts/volumes.ts';
+import type { Birth } from '../../model/sandbox.ts';
+
+/**
+ * Checks that the instance's namespace offers every volume that its definition mounts, as `GET
+ * /volumes` lists them. Rejects with DefinitionRefused where it does not, with OutcomeUnknown where
+ * that can't be told now.
+ */
+export const checkVolumes = async (
+  { record, definition }: Birth,
+  volumes: Volumes,
+): Promise<void> => {
+  const { volumes: mounts = [] } = definition;
+  if (mounts.length === 0) return;
+  const offered = await volumes.list(record.poolOwner.namespace).catch((error: unknown) => {
+    throw new OutcomeUnknown('the volumes of the namespace can not be listed now', {
+      cause: error,
+    });
+  });
+  mounts.forEach(({ claimName }, index) => {
+    if (offered.some((volume) => volume.claimName === claimName)) return;
+    throw new DefinitionRefused(
+      `overrides.volumes[${index}].claimName: there is no volume ${claimName} any more`,
+    );
+  });
+};

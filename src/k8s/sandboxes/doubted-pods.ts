@@ -1,0 +1,113 @@
+import type { Clock } from '../../contracts/clock.ts';
+import type { Log } from '../../contracts/log.ts';
+import { Turns } from '../api/turns.ts';
+import type { ApiClient } from '../api/api-client.ts';
+import { versionOf } from '../api/api-objects.ts';
+import { notFound } from '../api/api-errors.ts';
+import type { InstanceMirror } from './instance-mirror.ts';
+import { podPath, storedPodOf } from './pod-resource.ts';
+import { POOL_LABEL } from './sandbox-resource.ts';
+
+export interface DoubtedPodsDeps {
+  readonly api: Pick<ApiClient, 'get' | 'patch'>;
+  readonly mirror: InstanceMirror;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/**
+ * Looks at once; those that are not looked at yet wait, and one that finds no place looks later.
+ */
+const MOST_LOOKS = 8;
+const MOST_WAITING = 100_000;
+const PATIENCE_MS = 60_000;
+const AGAIN_MS = 5_000;
+
+/**
+ * Looks at Pods that the watch says no more of, and that nobody was seen to end: they are gone, or
+ * somebody took the label off by which Pods are watched. That is put back. Until the watch tells of
+ * such a Pod again it is looked at every 5 s, and only a look that finds none says that it is gone:
+ * a label ends no sandbox.
+ */
+export class DoubtedPods {
+  readonly #deps: DoubtedPodsDeps;
+  readonly #turns = new Turns(MOST_LOOKS, MOST_WAITING);
+  readonly #cancels = new Map<string, () => void>();
+  #stopped = false;
+
+  constructor(deps: DoubtedPodsDeps) {
+    this.#deps = deps;
+  }
+
+  start(): void {
+    const { pods } = this.#deps.mirror;
+    pods.onDoubt((key) => {
+      this.#look(key);
+    });
+    for (const key of pods.doubted) this.#look(key);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    for (const cancel of this.#cancels.values()) cancel();
+    this.#cancels.clear();
+  }
+
+  #look(key: string): void {
+    if (this.#stopped || this.#cancels.has(key)) return;
+    this.#cancels.set(key, () => undefined);
+    this.#resolve(key)
+      .catch((error: unknown) => {
+        if (!this.#stopped)
+          this.#deps.log.warn(
+            { key, error },
+            'a Pod of which the watch tells nothing more could not be looked at',
+          );
+      })
+      .finally(() => {
+        this.#cancels.delete(key);
+        if (this.#stopped || !this.#deps.mirror.pods.isDoubted(key)) return;
+        const { clock } = this.#deps;
+        const cancel = clock.at(clock.now() + AGAIN_MS, () => {
+          this.#cancels.delete(key);
+          if (this.#deps.mirror.pods.isDoubted(key)) this.#look(key);
+        });
+        this.#cancels.set(key, cancel);
+      });
+  }
+
+  async #resolve(key: string): Promise<void> {
+    const [namespace = ''] = key.split('/');
+    const turn = await this.#turns.take(namespace, PATIENCE_MS);
+    try {
+      await this.#read(key);
+    } finally {
+      turn.done();
+    }
+  }
+
+  async #read(key: string): Promise<void> {
+    const { api, mirror, log } = this.#deps;
+    const [namespace = '', name = ''] = key.split('/');
+    const path = podPath(namespace, name);
+    const found = mirror.pods.read(key);
+    const object = await api.get(path).catch(notFound);
+    const version = object === undefined ? undefined : versionOf(object, storedPodOf);
+    found(version);
+    const pod = mirror.pods.get(key);
+    const poolUid = pod && mirror.sandbox(pod.id)?.record.poolUid;
+    if (!pod?.isUnlabelled || poolUid === undefined) return;
+    log.warn(
+      { id: pod.id, namespace, label: POOL_LABEL },
+      'a Pod lacked the label by which it is watched; it is put back',
+    );
+    mirror.pods.learn(
+      versionOf(
+        await api.patch(path, 'application/merge-patch+json', {
+          metadata: { uid: pod.uid, labels: { [POOL_LABEL]: poolUid } },
+        }),
+        storedPodOf,
+      ),
+    );
+  }
+}

@@ -1,0 +1,127 @@
+import type { Clock } from '../../contracts/clock.ts';
+import type { InstanceFact } from '../../model/sandbox.ts';
+import { SharedReads } from '../../lib/shared-reads.ts';
+import type { ApiClient } from '../api/api-client.ts';
+import { listPageOf } from '../api/api-objects.ts';
+import type { InstanceMirror } from './instance-mirror.ts';
+import {
+  POOL_LABEL,
+  sandboxesPath,
+  STATE_LABEL,
+  storedSandboxOf,
+  type StoredSandbox,
+} from './sandbox-resource.ts';
+
+export interface IdleLookDeps {
+  readonly api: ApiClient;
+  readonly clock: Clock;
+  readonly mirror: InstanceMirror;
+  /** Whether the mirror comes to have every change of Pods up to the revision within so many ms. */
+  readonly podsReached: (revision: string, withinMs: number) => Promise<boolean>;
+  /** Has the mirror know, of a node that it shows to be in trouble, whether that is so. */
+  readonly lookAtNode: (name: string) => Promise<void>;
+  /** Of a record that was just read: its Pod, read uncached. */
+  readonly read: (stored: StoredSandbox) => Promise<unknown>;
+}
+
+const PAGE = 20;
+const MOST_PAGES = 10;
+/** Where Pods change, the next word of one comes sooner. */
+const REACHED_MS = 250;
+const MOST_READ = 20;
+
+/**
+ * Idle records of a pool as the API server has them now: one list of at most 20 at a time, gone on
+ * with for 10 pages while fewer than were asked for are ready, as the mirror says. Its word stands
+ * once it has all that stood when the list was made; where it does not come to that soon, the 20
+ * oldest of their Pods are read too. Of those that only their node keeps, the nodes are read, at
+ * most 20. At most one look in 250 ms for so many of a pool, shared by all who asked before it
+ * began.
+ */
+export class IdleLook {
+  readonly #deps: IdleLookDeps;
+  readonly #reads: SharedReads<readonly InstanceFact[]>;
+
+  constructor(deps: IdleLookDeps) {
+    this.#deps = deps;
+    this.#reads = new SharedReads({ clock: deps.clock, read: (key) => this.#list(key) });
+  }
+
+  async look(
+    poolUid: string,
+    namespace: string,
+    atLeast: number,
+  ): Promise<readonly InstanceFact[]> {
+    return (await this.#reads.read(`${namespace}/${poolUid}/${atLeast}`)) ?? [];
+  }
+
+  async #list(key: string): Promise<readonly InstanceFact[]> {
+    const [namespace = '', poolUid = '', atLeast] = key.split('/');
+    const all: StoredSandbox[] = [];
+    const late: StoredSandbox[] = [];
+    let revision = '';
+    let rest: string | undefined;
+    for (let page = 0; page < MOST_PAGES; page++) {
+      const { items, resourceVersion, next } = listPageOf(
+        await this.#deps.api.list(sandboxesPath(namespace), {
+          labelSelector: `${POOL_LABEL}=${poolUid},${STATE_LABEL}=idle`,
+          limit: PAGE,
+          ...(rest === undefined ? {} : { continue: rest }),
+        }),
+      );
+      if (page === 0) revision = resourceVersion;
+      const shown = items
+        .flatMap((item) => storedSandboxOf(item) ?? [])
+        .filter(({ terminating, record }) => !terminating && !record.claim);
+      await Promise.all(shown.map((stored) => this.#read(stored)));
+      late.push(...shown.filter((stored) => isLate(this.#known(stored))));
+      all.push(...shown);
+      const ready = this.#ready(all);
+      if (ready.length >= Number(atLeast)) return ready;
+      rest = next;
+      if (rest === undefined) break;
+    }
+    if (late.length > 0) await this.#lookAgain(late, revision);
+    return this.#ready(all); // of those that ended while others were looked at nothing is said
+  }
+
+  /** At those that the mirror does not have as ready: it may be behind. */
+  async #lookAgain(late: readonly StoredSandbox[], revision: string): Promise<void> {
+    const { mirror, podsReached, lookAtNode } = this.#deps;
+    if (!(await podsReached(revision, REACHED_MS))) await this.#readOldest(late);
+    if (this.#ready(late).length > 0) return;
+    const nodes = new Set(
+      late
+        .flatMap(({ record }) => mirror.pod(record.id))
+        .flatMap((pod) => (pod?.vitals.kind === 'available' ? (pod.nodeName ?? []) : [])),
+    );
+    await Promise.all([...nodes].slice(0, MOST_READ).map(lookAtNode));
+  }
+
+  async #readOldest(late: readonly StoredSandbox[]): Promise<void> {
+    const oldest = [...late]
+      .sort((a, b) => a.record.createdAt - b.record.createdAt)
+      .slice(0, MOST_READ);
+    await Promise.all(oldest.map((stored) => this.#deps.read(stored)));
+  }
+
+  /** Of one whose Pod is known here, its readiness is as fresh as the mirror. */
+  async #read(stored: StoredSandbox): Promise<void> {
+    const { mirror, read } = this.#deps;
+    mirror.putSandbox(stored);
+    if (!mirror.pod(stored.record.id)) await read(stored);
+  }
+
+  /** As known now: what was read a moment ago may have changed. */
+  #known({ record: { id } }: StoredSandbox): InstanceFact | undefined {
+    return this.#deps.mirror.fact(id);
+  }
+
+  #ready(of: readonly StoredSandbox[]): readonly InstanceFact[] {
+    return of.flatMap((stored) => this.#known(stored) ?? []).filter(isReady);
+  }
+}
+
+const isReady = ({ vitals }: InstanceFact): boolean => vitals.kind === 'available';
+const isLate = (fact: InstanceFact | undefined): boolean =>
+  fact?.vitals.kind === 'starting' || fact?.vitals.kind === 'unavailable';

@@ -1,0 +1,131 @@
+import {
+  InstanceGone,
+  LogsGone,
+  type ExecOutcome,
+  type ExecRequest,
+  type LogBatch,
+  type LogFollowing,
+  type LogRequest,
+  type LogTail,
+  type PortConnection,
+  type ProbeOutcome,
+  type Terminal,
+  type TerminalRequest,
+} from '../../contracts/sandbox-driver.ts';
+import { podNameOf, type InstanceId } from '../../model/identifiers.ts';
+import type { ApiClient } from '../api/api-client.ts';
+import type { InstanceMirror } from './instance-mirror.ts';
+import { unjoinable, type PodTarget } from './pod-presence.ts';
+import { PodProbes } from './pod-probes.ts';
+import type { PodStreams as RealPodStreams } from '../streams/pod-streams.ts';
+import type { SilentNodes } from './silent-nodes.ts';
+
+/**
+ * What a Pod's inside is reached by; `PodStreams` of pod-streams.ts. The driver tells it what ends,
+ * and stops it.
+ */
+export type PodStreams = Pick<RealPodStreams, keyof RealPodStreams>;
+
+export interface InstanceAccessDeps {
+  readonly api: ApiClient;
+  readonly streams: PodStreams;
+  readonly mirror: InstanceMirror;
+  readonly silentNodes: Pick<SilentNodes, 'answered'>;
+  /** Has the mirror know record and Pod as they stand now. */
+  readonly read: (id: InstanceId) => Promise<unknown>;
+}
+
+/**
+ * The ways into the Pods of instances, as `SandboxDriver` promises them. Notes which nodes answer;
+ * of those that don't, `PodStreams` tells.
+ */
+export class InstanceAccess {
+  readonly #deps: InstanceAccessDeps;
+  readonly #probes: PodProbes;
+
+  constructor(deps: InstanceAccessDeps) {
+    this.#deps = deps;
+    this.#probes = new PodProbes(deps);
+  }
+
+  exec(id: InstanceId, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
+    return this.#enter(id, request.container, (pod) =>
+      this.#deps.streams.exec(pod, request, signal),
+    );
+  }
+
+  attach(id: InstanceId, request: TerminalRequest): Promise<Terminal> {
+    return this.#enter(id, request.container, (pod) => this.#deps.streams.attach(pod, request));
+  }
+
+  probe(id: InstanceId): Promise<readonly ProbeOutcome[]> {
+    return this.#enter(id, undefined, (pod) => this.#probes.run(pod));
+  }
+
+  dial(id: InstanceId, port: number, signal: AbortSignal): Promise<PortConnection> {
+    const kept = this.#dialKept(id, port, signal);
+    if (kept) return Promise.resolve(kept);
+    return this.#enter(id, undefined, (pod) => this.#deps.streams.dial(pod, port, signal));
+  }
+
+  async logs(id: InstanceId, request: LogRequest): Promise<LogTail> {
+    return await this.#deps.streams.logs(await this.#logged(id, request.container), request);
+  }
+
+  async *followLogs(
+    id: InstanceId,
+    { after, container }: LogFollowing,
+    signal: AbortSignal,
+  ): AsyncIterable<LogBatch> {
+    yield* this.#deps.streams.followLogs(await this.#logged(id, container), after, signal);
+  }
+
+  #dialKept(id: InstanceId, port: number, signal: AbortSignal): PortConnection | undefined {
+    const { mirror, streams } = this.#deps;
+    const uid = mirror.pod(id)?.uid;
+    if (uid === undefined || mirror.isPodGone(id) || mirror.sandbox(id)?.record.state === 'ending')
+      return undefined;
+    return streams.dialKept(uid, port, signal);
+  }
+
+  async #enter<T>(
+    id: InstanceId,
+    container: string | undefined,
+    way: (pod: PodTarget) => Promise<T>,
+  ): Promise<T> {
+    const target = await this.#target(id, container);
+    if (!target) throw new InstanceGone('its Pod is gone');
+    const { silentNodes } = this.#deps;
+    const done = await way(target);
+    silentNodes.answered(target.node ?? '');
+    return done;
+  }
+
+  async #logged(id: InstanceId, container: string | undefined): Promise<PodTarget> {
+    const target = await this.#target(id, container);
+    if (!target)
+      throw new LogsGone("a sandbox's log ends with its Pod; look in the cluster's own log store");
+    return target;
+  }
+
+  /** Undefined where its Pod is gone. One that no watch has told of yet is looked for. */
+  async #target(id: InstanceId, container: string | undefined): Promise<PodTarget | undefined> {
+    const { mirror, read } = this.#deps;
+    if (!mirror.pod(id) && !mirror.isPodGone(id))
+      await read(id).catch((error: unknown) => {
+        throw unjoinable(error);
+      });
+    const pod = mirror.pod(id);
+    const first =
+      pod?.containers?.[0] ?? Object.keys(mirror.sandbox(id)?.record.containerImages ?? {})[0];
+    const wanted = container ?? first;
+    if (!pod || wanted === undefined || mirror.isPodGone(id)) return undefined;
+    return {
+      namespace: pod.namespace,
+      name: podNameOf(id),
+      uid: pod.uid,
+      container: wanted,
+      node: pod.nodeName,
+    };
+  }
+}

@@ -1,0 +1,453 @@
+import { podNameOf, type InstanceId } from '../../model/identifiers.ts';
+import { Mirror, type Version } from '../../model/mirror.ts';
+import type { End, Gone, InstanceFact, InstanceRecord, Vitals } from '../../model/sandbox.ts';
+import type { StoredPod } from './pod-resource.ts';
+import { keyOf } from '../api/api-objects.ts';
+import { Slices } from '../api/slices.ts';
+import type { LaterSandbox, StoredSandbox } from './sandbox-resource.ts';
+
+interface Entry {
+  sandbox?: StoredSandbox;
+  pod?: StoredPod;
+  /** Its own Pod was there, and is certainly no more. */
+  podGone?: Gone;
+  /** What its end says, where that is known. */
+  podEnd?: End;
+  /** When it was first seen ready; what is not ready after that is unavailable. */
+  startedAt?: number;
+  /** What was last reported. */
+  shown?: {
+    readonly revision: string | undefined;
+    readonly state: InstanceRecord['state'] | undefined;
+    readonly kind: Vitals['kind'];
+    readonly reason: string | undefined;
+    readonly remains: boolean;
+  };
+}
+
+const SLICE_MS = 8;
+
+export interface InstanceMirrorDeps {
+  readonly report: (fact: InstanceFact) => void;
+  /** A claimed record has no Pod here: only an uncached look tells whether there is none. */
+  readonly missesPod: (id: InstanceId) => void;
+  /** Of the node, where what runs on it can't be relied on. */
+  readonly nodeTrouble: (nodeName: string) => string | undefined;
+  /** Of the node, where what is idle on it is not to be handed out. */
+  readonly idleTrouble?: (nodeName: string) => string | undefined;
+  /** Nothing can be in the Pod any more. */
+  readonly podGone?: (uid: string) => void;
+  /** A later version's record is at the key; undefined: none is there, or no more. */
+  readonly laterSandbox?: (key: string, record: LaterSandbox | undefined) => void;
+}
+
+/**
+ * Records and Pods as they were last seen, put together into facts. The two kinds come apart and
+ * either may be ahead: a record without a Pod, or a Pod without a record, means nothing by itself.
+ * What comes of each kind is put in order by its mirror, whoever tells it: a watch, an uncached
+ * read, or the answer to a write.
+ */
+export class InstanceMirror {
+  readonly sandboxes: Mirror<StoredSandbox | LaterSandbox>;
+  readonly pods: Mirror<StoredPod>;
+  readonly #deps: InstanceMirrorDeps;
+  readonly #entries = new Map<InstanceId, Entry>();
+  readonly #byNode = new Map<string, Set<InstanceId>>();
+  /** Keys of records that a later version wrote. */
+  readonly #later = new Set<string>();
+  #reporting = false;
+
+  constructor(deps: InstanceMirrorDeps) {
+    this.#deps = deps;
+    this.sandboxes = new Mirror({
+      report: ({ type, key, record, quietly, afresh }) => {
+        const isLater = 'laterFormat' in record;
+        this.#noteLater(key, type === 'put' && isLater ? record : undefined);
+        const id = isLater ? record.id : record.record.id;
+        if (id === undefined) return;
+        if (type === 'put' && !isLater) this.#entryOf(id).sandbox = record;
+        else delete this.#entries.get(id)?.sandbox;
+        this.#changed(id, { quietly, afresh });
+      },
+    });
+    this.pods = new Mirror({
+      report: ({ type, record, afresh }) => {
+        if (type === 'put') this.#showPod(record, afresh);
+        else this.#losePod(record);
+        if (type === 'gone' || record.vitals.kind === 'gone') this.#deps.podGone?.(record.uid);
+      },
+      mayStand: (pod) => this.#mayStand(pod),
+      isWatched: ({ isUnlabelled }) => isUnlabelled !== true,
+    });
+  }
+
+  /**
+   * Both kinds have synced: reports each change from now on, and everything once by the time it
+   * resolves, a slice of the event loop at a time. Before, an instance is reported as soon as its
+   * record and its Pod are both there, which says enough.
+   */
+  async begin(): Promise<void> {
+    this.#reporting = true;
+    await this.#forEach((id, entry) => {
+      if (!isWhole(entry)) this.#changed(id);
+    });
+  }
+
+  sandbox(id: InstanceId): StoredSandbox | undefined {
+    return this.#entries.get(id)?.sandbox;
+  }
+
+  /** The Pod that belongs to the record, as far as is known. */
+  pod(id: InstanceId): StoredPod | undefined {
+    const entry = this.#entries.get(id);
+    return entry && ownPodOf(entry);
+  }
+
+  /** As it stands; undefined where nothing is known of it. */
+  fact(id: InstanceId): InstanceFact | undefined {
+    const entry = this.#entries.get(id);
+    return entry && this.#factOf(id, entry);
+  }
+
+  /** It is certain that the instance's own Pod is no more. */
+  isPodGone(id: InstanceId): boolean {
+    return this.#entries.get(id)?.podGone !== undefined;
+  }
+
+  /**
+   * Takes the answer to a write or an uncached read. `quietly`: whoever wrote it knows what it
+   * says.
+   */
+  putSandbox(stored: StoredSandbox, options: { readonly quietly?: boolean } = {}): void {
+    this.sandboxes.learn(sandboxVersionOf(stored), options);
+  }
+
+  /** Begins to make a record. Call what it returns with what was made. */
+  createsSandbox(): (made: StoredSandbox) => void {
+    const made = this.sandboxes.creates();
+    return (stored) => {
+      made(sandboxVersionOf(stored));
+    };
+  }
+
+  /** Takes the answer to the removal of a record. */
+  dropSandbox(id: InstanceId, uid: string): void {
+    const known = this.sandbox(id);
+    if (known) this.sandboxes.removed(sandboxVersionOf(known).key, { uid });
+  }
+
+  /** Takes the answer to a write or an uncached read. */
+  putPod(pod: StoredPod): void {
+    this.pods.learn(podVersionOf(pod));
+  }
+
+  /** Takes the answer to the removal of a Pod. */
+  dropPod(pod: StoredPod): void {
+    this.pods.removed(podVersionOf(pod).key, { uid: pod.uid });
+  }
+
+  /** An uncached look after the record named its Pod did not find that Pod. */
+  lostPod({
+    record: {
+      id,
+      poolOwner: { namespace },
+    },
+    podUid,
+  }: StoredSandbox): void {
+    if (podUid !== undefined) this.pods.lost(keyOf({ namespace, name: podNameOf(id) }), podUid);
+  }
+
+  /**
+   * Begins an uncached look at record and Pod. To be told what was found of each; undefined: there
+   * is none.
+   */
+  look(
+    namespace: string,
+    id: InstanceId,
+  ): {
+    foundSandbox(stored: StoredSandbox | undefined): void;
+    foundPod(pod: StoredPod | undefined): void;
+  } {
+    const key = keyOf({ namespace, name: podNameOf(id) });
+    const [sandbox, pod] = [this.sandboxes.read(key), this.pods.read(key)];
+    return {
+      foundSandbox: (found) => {
+        sandbox(found && sandboxVersionOf(found));
+      },
+      foundPod: (found) => {
+        pod(found && podVersionOf(found));
+      },
+    };
+  }
+
+  #noteLater(key: string, record: LaterSandbox | undefined): void {
+    if (record) this.#later.add(key);
+    else if (!this.#later.delete(key)) return;
+    this.#deps.laterSandbox?.(key, record);
+  }
+
+  #showPod(pod: StoredPod, afresh?: true): void {
+    if (pod.ownerUid === undefined) return;
+    // Only somebody's finalizer keeps the object.
+    if (pod.isForced) return this.#losePod(pod);
+    const entry = this.#entryOf(pod.id);
+    this.#placeOnNode(pod.id, entry.pod?.nodeName, pod.nodeName);
+    entry.pod = pod;
+    if (afresh) {
+      delete entry.podGone;
+      delete entry.podEnd;
+    }
+    if (pod.vitals.kind === 'available') entry.startedAt ??= pod.vitals.startedAt;
+    this.#changed(pod.id, { afresh });
+  }
+
+  /** The Pod as it was last seen. */
+  #losePod(pod: StoredPod): void {
+    const { id, vitals: last } = pod;
+    const entry = this.#entries.get(id);
+    if (!entry || (entry.pod && entry.pod.uid !== pod.uid)) return;
+    const wasOwn = isOwn(pod, entry.sandbox);
+    this.#placeOnNode(id, entry.pod?.nodeName, undefined);
+    delete entry.pod;
+    if (wasOwn && !entry.podGone) {
+      const end = endOf({ ...pod, endsBy: pod.endsBy ?? 0 });
+      entry.podGone =
+        last.kind === 'gone'
+          ? withoutRemains(last)
+          : pod.disruption === undefined
+            ? DELETED_POD
+            : { kind: 'gone', exitCode: null, reason: pod.disruption };
+      if (end) entry.podEnd = end;
+    }
+    this.#changed(id);
+  }
+
+  /**
+   * A Pod that a watch tells no more of is deleted, or lacks the label by which it is watched. What
+   * was seen to end is deleted; so is what has no record, or none that can be somebody's.
+   */
+  #mayStand({ id, endsBy, nodeName, vitals }: StoredPod): boolean {
+    const sandbox = this.sandbox(id);
+    return (
+      endsBy === undefined &&
+      nodeName !== undefined &&
+      vitals.kind !== 'gone' &&
+      sandbox !== undefined &&
+      !sandbox.terminating
+    );
+  }
+
+  /** An uncached look found no Pod, or another's. */
+  foundNoPod(id: InstanceId): void {
+    const entry = this.#entries.get(id);
+    if (!entry || ownPodOf(entry)) return;
+    entry.podGone ??= { kind: 'gone', exitCode: null, reason: 'its Pod is gone' };
+    this.#changed(id);
+  }
+
+  /** What the node is like has changed. */
+  nodeChanged(nodeName: string): void {
+    for (const id of this.#byNode.get(nodeName) ?? []) this.#changed(id);
+  }
+
+  /** Those that are there now, a slice of the event loop at a time. */
+  async #forEach(look: (id: InstanceId, entry: Entry) => void): Promise<void> {
+    const slices = new Slices(SLICE_MS);
+    for (const id of [...this.#entries.keys()]) {
+      if (slices.usedUp) await slices.next();
+      const entry = this.#entries.get(id);
+      if (entry) look(id, entry);
+    }
+  }
+
+  #entryOf(id: InstanceId): Entry {
+    let entry = this.#entries.get(id);
+    if (!entry) this.#entries.set(id, (entry = {}));
+    return entry;
+  }
+
+  #placeOnNode(id: InstanceId, from: string | undefined, to: string | undefined): void {
+    if (from === to) return;
+    const left = from === undefined ? undefined : this.#byNode.get(from);
+    left?.delete(id);
+    if (from !== undefined && left?.size === 0) this.#byNode.delete(from);
+    if (to === undefined) return;
+    const there = this.#byNode.get(to);
+    if (there) there.add(id);
+    else this.#byNode.set(to, new Set([id]));
+  }
+
+  #changed(
+    id: InstanceId,
+    {
+      quietly,
+      afresh,
+    }: { readonly quietly?: true | undefined; readonly afresh?: true | undefined } = {},
+  ): void {
+    const entry = this.#entries.get(id);
+    if (!entry || (!this.#reporting && !isWhole(entry))) return;
+    const fact = this.#factOf(id, entry);
+    const { record, vitals } = fact;
+    const before = entry.shown;
+    const reason = 'reason' in vitals ? vitals.reason : undefined;
+    const remains = vitals.kind === 'gone' && vitals.remains === true;
+    const isSame =
+      before?.revision === record?.revision &&
+      before?.state === record?.state &&
+      before?.kind === vitals.kind &&
+      before.reason === reason;
+    if (isSame && before.remains === remains) return;
+    entry.shown = {
+      revision: record?.revision,
+      state: record?.state,
+      kind: vitals.kind,
+      reason,
+      remains,
+    };
+    if (!entry.sandbox && !entry.pod) this.#entries.delete(id);
+    if (!quietly && (before || record)) this.#deps.report(afresh ? { ...fact, afresh } : fact);
+    if (this.#reporting && record?.claim && !entry.podGone && !ownPodOf(entry))
+      this.#deps.missesPod(id);
+  }
+
+  #factOf(id: InstanceId, entry: Entry): InstanceFact {
+    const pod = ownPodOf(entry);
+    const record = recordOf(entry.sandbox, pod ? endOf(pod) : entry.podEnd);
+    return {
+      id,
+      record: record && inOrder(record, pod),
+      vitals: pod
+        ? this.#vitalsOf(pod, entry.startedAt, record?.claim === undefined)
+        : (entry.podGone ?? (entry.sandbox ? NO_POD : NEITHER)),
+    };
+  }
+
+  #vitalsOf(
+    { vitals, endsBy, disruption, nodeName }: StoredPod,
+    startedAt: number | undefined,
+    isIdle: boolean,
+  ): Vitals {
+    if (vitals.kind === 'gone')
+      return endsBy !== undefined && disruption === undefined
+        ? { ...vitals, removed: true }
+        : vitals;
+    const nodeTrouble = nodeName === undefined ? undefined : this.#nodeTrouble(nodeName, isIdle);
+    const trouble = endsBy !== undefined ? (disruption ?? 'its Pod is being deleted') : nodeTrouble;
+    const rest = {
+      ...(endsBy === undefined ? {} : { endsBy }),
+      ...('endedContainers' in vitals ? { endedContainers: vitals.endedContainers } : {}),
+    };
+    if (startedAt === undefined)
+      return vitals.kind === 'available' || trouble === undefined
+        ? vitals
+        : { kind: 'starting', reason: trouble, ...rest };
+    if (trouble !== undefined)
+      return {
+        kind: 'unavailable',
+        startedAt,
+        reason: trouble,
+        ...(nodeTrouble === undefined ? {} : { nodeInTrouble: true }),
+        ...rest,
+      };
+    if (vitals.kind !== 'starting') return vitals;
+    const { advice: _ofStarts, hindrance: _none, ...unready } = vitals;
+    return { ...unready, kind: 'unavailable', startedAt, reason: vitals.reason ?? 'not ready' };
+  }
+
+  #nodeTrouble(nodeName: string, isIdle: boolean): string | undefined {
+    return (
+      this.#deps.nodeTrouble(nodeName) ?? (isIdle ? this.#deps.idleTrouble?.(nodeName) : undefined)
+    );
+  }
+}
+
+const sandboxVersionOf = (stored: StoredSandbox): Version<StoredSandbox> => {
+  const {
+    id,
+    revision,
+    poolOwner: { namespace },
+  } = stored.record;
+  return {
+    key: keyOf({ namespace, name: podNameOf(id) }),
+    uid: stored.uid,
+    revision,
+    record: stored,
+  };
+};
+
+const podVersionOf = (pod: StoredPod): Version<StoredPod> => ({
+  key: keyOf({ namespace: pod.namespace, name: podNameOf(pod.id) }),
+  uid: pod.uid,
+  revision: pod.revision,
+  record: pod,
+});
+
+/** Record and own Pod are both known: what is still to be listed can't belie it. */
+const isWhole = (entry: Entry): boolean =>
+  entry.sandbox !== undefined && ownPodOf(entry) !== undefined;
+
+const DELETED_POD = {
+  kind: 'gone',
+  exitCode: null,
+  reason: 'its Pod was deleted',
+  removed: true,
+} as const;
+
+/** The same once its Pod is no more. */
+const withoutRemains = (gone: Gone): Gone => {
+  const { remains: _remains, endsBy: _endsBy, ...rest } = gone;
+  return rest;
+};
+
+/** API servers sort the names of a map; the template's first container is the first of the Pod. */
+const inOrder = (record: InstanceRecord, pod: StoredPod | undefined): InstanceRecord => {
+  const names = pod?.containers;
+  const images = record.containerImages;
+  if (!names || names.join() === Object.keys(images).join()) return record;
+  return {
+    ...record,
+    containerImages: Object.fromEntries(
+      names.flatMap((name) => (images[name] === undefined ? [] : [[name, images[name]]])),
+    ),
+  };
+};
+
+const NO_POD: Vitals = { kind: 'starting', reason: 'its Pod is not there yet', unlaunched: true };
+
+const NEITHER: Vitals = {
+  kind: 'gone',
+  exitCode: null,
+  reason: 'neither its record nor its Pod is there',
+};
+
+const isOwn = (pod: StoredPod, sandbox: StoredSandbox | undefined): boolean =>
+  !sandbox ||
+  (pod.ownerUid === sandbox.uid && (sandbox.podUid === undefined || sandbox.podUid === pod.uid));
+
+const ownPodOf = ({ pod, sandbox }: Entry): StoredPod | undefined =>
+  pod && isOwn(pod, sandbox) ? pod : undefined;
+
+/**
+ * Claimed, and ended or told to end: its own end stands first, then what that of its Pod says.
+ * Unclaimed, and deleted but for somebody's finalizer: dead, never free.
+ */
+export const recordOf = (
+  sandbox: StoredSandbox | undefined,
+  podEnd: End | undefined,
+): InstanceRecord | undefined => {
+  if (!sandbox) return undefined;
+  const { record, terminating } = sandbox;
+  if (!record.claim) return terminating ? undefined : record;
+  const end = record.end ?? podEnd ?? (terminating ? DELETED : undefined);
+  return end ? { ...record, state: 'ending', end } : record;
+};
+
+const DELETED: End = { reason: 'deleted', exitCode: null };
+
+/** Undefined where it is not told to end, and of a main process that ended by itself. */
+export const endOf = ({ vitals, endsBy, disruption }: StoredPod): End | undefined => {
+  const exitCode = vitals.kind === 'gone' ? vitals.exitCode : null;
+  if (disruption !== undefined && (endsBy !== undefined || vitals.kind === 'gone'))
+    return { reason: 'killed', exitCode };
+  return endsBy !== undefined && vitals.kind !== 'gone' ? DELETED : undefined;
+};

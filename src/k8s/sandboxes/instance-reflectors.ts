@@ -1,0 +1,157 @@
+import type { Clock } from '../../contracts/clock.ts';
+import type { Log } from '../../contracts/log.ts';
+import type { MirrorReport } from '../../contracts/mirror-report.ts';
+import type { Metrics } from '../../contracts/metrics.ts';
+import { Mirror } from '../../model/mirror.ts';
+import { SharedReads } from '../../lib/shared-reads.ts';
+import type { ApiServer } from '../api/api-client.ts';
+import type { InstanceMirror } from './instance-mirror.ts';
+import { NODES_PATH, storedNodeOf, UNKNOWN_NODE, type StoredNode } from './node-resource.ts';
+import { podsPath, storedPodOf, type StoredPod } from './pod-resource.ts';
+import { Reflector } from '../api/reflector.ts';
+import {
+  type LaterSandbox,
+  laterSandboxOf,
+  POOL_LABEL,
+  sandboxesPath,
+  storedSandboxOf,
+  type StoredSandbox,
+} from './sandbox-resource.ts';
+import type { Seals } from '../records/seals.ts';
+import { sharedValues } from '../api/shared-values.ts';
+
+export interface InstanceReflectorsDeps {
+  readonly api: ApiServer;
+  readonly mirror: InstanceMirror;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics?: Metrics;
+  readonly seals: Seals;
+  /** Whose a namespace is; undefined where it is no team's. */
+  readonly teamOf: (namespace: string) => string | undefined;
+}
+
+const CATCH_UP_MS = 5_000;
+
+/** Follows records, their Pods and the nodes of all, and tells the mirror. */
+export class InstanceReflectors {
+  readonly #deps: InstanceReflectorsDeps;
+  readonly #sandboxes: Reflector<StoredSandbox | LaterSandbox>;
+  readonly #pods: Reflector<StoredPod>;
+  readonly #nodes: Reflector<StoredNode>;
+  /** Shards that are taken over at the same time share one. */
+  readonly #catchUps: SharedReads<void>;
+  readonly #nodeLooks: SharedReads<void>;
+
+  constructor(deps: InstanceReflectorsDeps) {
+    this.#deps = deps;
+    const { api, clock, log, mirror, metrics } = deps;
+    const reflect = { api: api.lane('background'), watches: api.lane('watches'), log, metrics };
+    const share = sharedValues();
+    this.#sandboxes = new Reflector({
+      ...reflect,
+      path: sandboxesPath(),
+      mirror: mirror.sandboxes,
+      trim: (object) => {
+        const {
+          metadata: { namespace },
+        } = object as { readonly metadata: { readonly namespace: string } };
+        return deps.teamOf(namespace) === undefined
+          ? undefined
+          : (laterSandboxOf(object, deps.seals) ?? storedSandboxOf(object, share));
+      },
+    });
+    this.#pods = new Reflector({
+      ...reflect,
+      path: podsPath(),
+      labelSelector: POOL_LABEL,
+      mirror: mirror.pods,
+      trim: storedPodOf,
+    });
+    this.#nodes = new Reflector({
+      ...reflect,
+      path: NODES_PATH,
+      mirror: new Mirror({
+        report: ({ record }) => {
+          mirror.nodeChanged(record.name);
+        },
+      }),
+      trim: storedNodeOf,
+    });
+    this.#nodeLooks = new SharedReads({
+      clock,
+      read: (name) => this.#nodes.look(name, `${NODES_PATH}/${encodeURIComponent(name)}`),
+    });
+    this.#catchUps = new SharedReads({
+      clock,
+      read: async () => {
+        await Promise.all([
+          this.#sandboxes.caughtUp(CATCH_UP_MS),
+          this.#pods.caughtUp(CATCH_UP_MS),
+        ]);
+      },
+    });
+  }
+
+  /** Resolves once all that stood at some moment is in the mirror, which reports from then on. */
+  async start(): Promise<void> {
+    // Who runs on a node that is not known would be unavailable.
+    this.#nodes.start();
+    await this.#nodes.synced();
+    for (const reflector of this.#all) reflector.start();
+    await Promise.all(this.#all.map((reflector) => reflector.synced()));
+    await this.#deps.mirror.begin();
+  }
+
+  /** Resolves once everything that was written before this call has been reported. */
+  async caughtUp(): Promise<void> {
+    await this.#catchUps.read('');
+  }
+
+  /** Whether every change of Pods up to the revision is reported within so many ms. */
+  async podsReached(revision: string, withinMs: number): Promise<boolean> {
+    return await this.#pods.reached(revision, withinMs);
+  }
+
+  /**
+   * Reads the node uncached, where the mirror says that it is in trouble; at most one look in 250
+   * ms and node.
+   */
+  async lookAtNode(name: string): Promise<void> {
+    if (this.nodeTrouble(name) !== undefined) await this.#nodeLooks.read(name);
+  }
+
+  /** Why the mirror can't be relied on. */
+  problems(): readonly string[] {
+    return [
+      ['sandboxes', this.#sandboxes.stale],
+      ['Pods', this.#pods.stale],
+      ['nodes', this.#nodes.stale],
+    ].flatMap(([kind, stale]) =>
+      stale === undefined ? [] : [`the mirror of ${kind} is stale: ${stale}`],
+    );
+  }
+
+  reports(): readonly MirrorReport[] {
+    return this.#all.map((reflector) => reflector.report());
+  }
+
+  /** Why what runs on the node can't be relied on. */
+  nodeTrouble(name: string): string | undefined {
+    const node = this.#nodes.get(name);
+    return node ? node.trouble : UNKNOWN_NODE;
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#all.map((reflector) => reflector.stop()));
+  }
+
+  get #all(): readonly {
+    start(): void;
+    synced(): Promise<void>;
+    stop(): Promise<void>;
+    report(): MirrorReport;
+  }[] {
+    return [this.#sandboxes, this.#pods, this.#nodes];
+  }
+}

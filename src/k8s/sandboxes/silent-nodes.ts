@@ -1,0 +1,68 @@
+import type { Clock } from '../../contracts/clock.ts';
+import type { Log } from '../../contracts/log.ts';
+
+export interface SilentNodesDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The node was marked, or is marked no more. */
+  readonly changed: (nodeName: string) => void;
+}
+
+/** How long a node counts as silent after it did not answer. */
+export const SILENT_MS = 5_000;
+/** Of more at once the rest is not remembered: the cluster itself will tell. */
+const MOST_NODES = 1_000;
+
+/**
+ * Remembers for some seconds which nodes did not answer this replica: the cluster counts a node as
+ * ready for about a minute after its last word. Nothing idle there is handed out meanwhile.
+ */
+export class SilentNodes {
+  readonly #deps: SilentNodesDeps;
+  /** What ends each mark by itself. */
+  readonly #marks = new Map<string, () => void>();
+
+  constructor(deps: SilentNodesDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Why what is idle on the node is not to be handed out; undefined where nothing speaks against
+   * it.
+   */
+  trouble(nodeName: string): string | undefined {
+    return this.#marks.has(nodeName) ? 'its node does not answer' : undefined;
+  }
+
+  noAnswer(nodeName: string): void {
+    const known = this.#marks.get(nodeName);
+    if (!known && this.#marks.size >= MOST_NODES) return;
+    known?.();
+    const { clock, log, changed } = this.#deps;
+    this.#marks.set(
+      nodeName,
+      clock.at(clock.now() + SILENT_MS, () => {
+        this.answered(nodeName);
+      }),
+    );
+    if (known) return;
+    log.warn(
+      { node: nodeName, forMs: SILENT_MS },
+      'a node does not answer; nothing idle there is handed out for now',
+    );
+    changed(nodeName);
+  }
+
+  answered(nodeName: string): void {
+    const cancel = this.#marks.get(nodeName);
+    if (!cancel) return;
+    this.#marks.delete(nodeName);
+    cancel();
+    this.#deps.changed(nodeName);
+  }
+
+  stop(): void {
+    for (const cancel of this.#marks.values()) cancel();
+    this.#marks.clear();
+  }
+}

@@ -1,0 +1,329 @@
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { TLSSocket } from 'node:tls';
+import { WebSocket } from 'ws';
+import { ApiUnreachable, LinkLate, NotSent, refusedBy } from '../api/api-errors.ts';
+import type { ClusterAccess } from '../api/cluster-access.ts';
+
+/**
+ * Of commands and terminals; of port-forwards, bytes of SPDY or, where the API server is older than
+ * 1.31, channels.
+ */
+export type Subprotocol = 'v5.channel.k8s.io' | 'SPDY-3.1+portforward.k8s.io' | 'v4.channel.k8s.io';
+
+/**
+ * SPDY goes by a name that is none by the standard of WebSockets, so that `ws` would not take it.
+ */
+const TUNNEL = 'SPDY-3.1+portforward.k8s.io' satisfies Subprotocol;
+const TUNNEL_ON_THE_WIRE = 'SPDY/3.1+portforward.k8s.io';
+/** What `ws` says of its `handshakeTimeout`. */
+const HANDSHAKE_LATE = 'Opening handshake has timed out';
+
+export interface ChannelSocketTerms {
+  readonly access: ClusterAccess;
+  /** Absolute and encoded, with its query. */
+  readonly path: string;
+  /** The first of these that the other side knows is spoken. */
+  readonly subprotocols: readonly Subprotocol[];
+  readonly agent: string;
+  /** Unanswered pings end the link: one is sent so often. */
+  readonly pingEveryMs?: number;
+  /** Longest that it takes to open; 10 s where unset. */
+  readonly openWithinMs?: number;
+}
+
+interface Closing {
+  /** Once, after the last data. `clean`: the other side meant it. */
+  closed(why: string, clean: boolean): void;
+}
+
+export interface ChannelEvents extends Closing {
+  /**
+   * What a channel brought. Still called a few times after `pause()`, for what had arrived already.
+   */
+  data(channel: number, bytes: Buffer): void;
+}
+
+/** Of a link without channels. */
+export interface FrameEvents extends Closing {
+  /** What came, in pieces that mean nothing. Still called a few times after `pause()`. */
+  frame(bytes: Buffer): void;
+}
+
+/** Of one frame; the API server and kubelets send at most 32 KiB. */
+const MAX_PAYLOAD = 1 << 20;
+const OPEN_WITHIN_MS = 10_000;
+const PING_EVERY_MS = 15_000;
+const KEEP_ALIVE_MS = 30_000;
+/** From closing the link to cutting it. */
+const CLOSE_GRACE_MS = 2_000;
+/**
+ * Input since the last pong beyond which a silent peer need not be dead: it reads our pings after
+ * the input, which the container may not take.
+ */
+const OWED_BYTES = 4_096;
+const LONGEST_REFUSAL = 64 << 10;
+const CLOSE_CHANNEL = 255;
+const NORMAL = 1_000;
+
+/**
+ * A WebSocket to the API server that carries numbered channels, as exec and port-forward have them.
+ * A peer that is gone without a word is found by pings, within two of their periods; while the
+ * reader pauses, or where much input waits to be taken, only the kernel's own timeouts find it.
+ */
+export class ChannelSocket {
+  readonly #ws: WebSocket;
+  readonly #pings: NodeJS.Timeout;
+  #events: FrameEvents | undefined;
+  #paused = false;
+  #over = false;
+  #why = '';
+  #clean = false;
+  /** A ping went out, and nothing was heard since. */
+  #unanswered = false;
+  #owed = 0;
+  #pongs: (() => void)[] = [];
+  #settle: () => void = () => {};
+  /** Resolves once it is over, however it ended. */
+  readonly closed: Promise<void>;
+
+  private constructor(ws: WebSocket, pingEveryMs: number) {
+    this.#ws = ws;
+    this.closed = new Promise((resolve) => {
+      this.#settle = resolve;
+    });
+    this.pause();
+    this.#pings = setInterval(() => {
+      this.#look();
+    }, pingEveryMs);
+    ws.on('message', (data: Buffer) => {
+      this.#heard(data);
+    }); // binaryType is nodebuffer
+    ws.on('pong', () => {
+      this.#answered();
+    });
+    ws.on('error', (error) => {
+      this.#why ||= error.message;
+    });
+    ws.on('close', (code, reason) => {
+      this.#closed(this.#why || String(reason) || `closed with ${code}`, code === NORMAL);
+    });
+  }
+
+  /**
+   * Nothing is read before `listen`. Rejects with ApiRefused where the API server says no, with
+   * NotSent where it was not reached, with ApiUnreachable where no answer came.
+   */
+  static open(terms: ChannelSocketTerms): Promise<ChannelSocket> {
+    const { server, tls } = terms.access;
+    const url = new URL(server.pathname.replace(/\/$/, '') + terms.path, server);
+    url.protocol = server.protocol === 'http:' ? 'ws:' : 'wss:';
+    const authorization = terms.access.authorization();
+    const session = sessions.get(terms.access);
+    const ws = new WebSocket(url, [...terms.subprotocols], {
+      ...tls,
+      ...(session === undefined ? {} : { session }),
+      maxPayload: MAX_PAYLOAD,
+      handshakeTimeout: terms.openWithinMs ?? OPEN_WITHIN_MS,
+      perMessageDeflate: false,
+      followRedirects: false,
+      finishRequest: (request) => {
+        keepSession(terms.access, request);
+        request.setHeader(
+          'Sec-WebSocket-Protocol',
+          terms.subprotocols.join(',').replace(TUNNEL, TUNNEL_ON_THE_WIRE),
+        );
+        request.end();
+      },
+      headers: {
+        'user-agent': terms.agent,
+        ...(authorization === undefined ? {} : { authorization }),
+      },
+    });
+    const what = url.pathname;
+    return new Promise((resolve, reject) => {
+      const failed = (error: Error): void => {
+        const Failure = isUnsent(error)
+          ? NotSent
+          : error.message === HANDSHAKE_LATE
+            ? LinkLate
+            : ApiUnreachable;
+        reject(new Failure(`${what}: ${error.message}`, { cause: error }));
+      };
+      ws.on('error', failed);
+      ws.once('upgrade', (response) => {
+        response.socket.setKeepAlive(true, KEEP_ALIVE_MS);
+        const { headers } = response;
+        if (headers['sec-websocket-protocol'] === TUNNEL_ON_THE_WIRE)
+          headers['sec-websocket-protocol'] = TUNNEL;
+      });
+      ws.once('unexpected-response', (_request, response) => {
+        if (response.statusCode === 401) terms.access.rejected();
+        refusalIn(response).then((refusal) => {
+          ws.terminate();
+          reject(refusal);
+        }, failed);
+      });
+      ws.once('open', () => {
+        ws.off('error', failed);
+        resolve(new ChannelSocket(ws, terms.pingEveryMs ?? PING_EVERY_MS));
+      });
+    });
+  }
+
+  /** The one that was agreed on. */
+  get subprotocol(): string {
+    return this.#ws.protocol;
+  }
+
+  listen(events: ChannelEvents): void {
+    const frame = (bytes: Buffer): void => {
+      const channel = bytes[0];
+      if (channel !== undefined) events.data(channel, bytes.subarray(1));
+    };
+    this.listenToFrames({
+      frame,
+      closed: (why, clean) => {
+        events.closed(why, clean);
+      },
+    });
+  }
+
+  listenToFrames(events: FrameEvents): void {
+    this.#events = events;
+    if (this.#over)
+      queueMicrotask(() => {
+        events.closed(this.#why, this.#clean);
+      });
+    else this.resume();
+  }
+
+  /** `sent` is called once the bytes were handed to the kernel, or never will be. */
+  send(channel: number, bytes: Buffer, sent?: () => void): void {
+    this.sendFrame(Buffer.concat([Buffer.of(channel), bytes]), sent);
+  }
+
+  /** As `send`, where there are no channels. */
+  sendFrame(bytes: Buffer, sent: () => void = () => {}): void {
+    if (this.#over) {
+      sent();
+      return;
+    }
+    this.#owed += bytes.length;
+    this.#ws.send(bytes, () => {
+      sent();
+    });
+  }
+
+  /** Nothing more comes on the channel; the other side sees its end. With v5 alone. */
+  end(channel: number): void {
+    if (!this.#over) this.#ws.send(Buffer.of(CLOSE_CHANNEL, channel), () => {});
+  }
+
+  /** Resolves with the answer to a ping sent now, or the link's end. */
+  roundTrip(): Promise<void> {
+    if (this.#over) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#pongs.push(resolve);
+      this.#ws.ping();
+    });
+  }
+
+  pause(): void {
+    if (this.#paused || this.#over) return;
+    this.#paused = true;
+    this.#ws.pause();
+  }
+
+  resume(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#unanswered = false;
+    this.#ws.resume();
+  }
+
+  /** No more events. May be repeated. */
+  close(): void {
+    this.#events = undefined;
+    if (this.#over) return;
+    this.resume(); // else the peer's own close frame would never be read
+    this.#ws.close(NORMAL);
+    setTimeout(() => {
+      this.#ws.terminate();
+    }, CLOSE_GRACE_MS).unref();
+  }
+
+  /** Ends it at once, as if the link had been cut; `why` is what its events tell. */
+  cut(why: string): void {
+    this.#why ||= why;
+    this.#ws.terminate();
+  }
+
+  #heard(frame: Buffer): void {
+    this.#unanswered = false;
+    this.#events?.frame(frame);
+  }
+
+  #answered(): void {
+    this.#unanswered = false;
+    this.#owed = 0;
+    for (const resolve of this.#pongs.splice(0)) resolve();
+  }
+
+  #look(): void {
+    if (this.#paused || this.#ws.readyState !== WebSocket.OPEN) return;
+    if (this.#unanswered && this.#owed <= OWED_BYTES) {
+      this.cut('the link is dead: a ping was not answered');
+      return;
+    }
+    if (this.#unanswered) return;
+    this.#unanswered = true;
+    this.#ws.ping();
+  }
+
+  #closed(why: string, clean: boolean): void {
+    if (this.#over) return;
+    this.#over = true;
+    clearInterval(this.#pings);
+    this.#settle();
+    for (const resolve of this.#pongs.splice(0)) resolve();
+    this.#why = why;
+    this.#clean = clean;
+    this.#events?.closed(why, clean);
+  }
+}
+
+/**
+ * The last TLS session of each access. A link that resumes it is spared the certificates of both
+ * sides, 5 of some 60 ms of a command (RFC 8446, 2.2). An API server that does not know it any more
+ * shakes hands in full.
+ */
+const sessions = new WeakMap<ClusterAccess, Buffer>();
+
+const keepSession = (access: ClusterAccess, request: ClientRequest): void => {
+  request.once('socket', (socket) => {
+    if (socket instanceof TLSSocket)
+      socket.on('session', (session) => {
+        sessions.set(access, session);
+      });
+  });
+};
+
+const UNSENT_CODES = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+]);
+
+const isUnsent = (error: Error): boolean =>
+  'code' in error && typeof error.code === 'string' && UNSENT_CODES.has(error.code);
+
+const refusalIn = async (response: IncomingMessage): Promise<Error> => {
+  let body = '';
+  for await (const chunk of response) {
+    body += String(chunk);
+    if (body.length > LONGEST_REFUSAL) break;
+  }
+  return refusedBy(response.statusCode ?? 500, body, response.headers['retry-after']);
+};

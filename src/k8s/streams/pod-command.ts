@@ -1,0 +1,125 @@
+import type { ChannelSocket } from './channel-socket.ts';
+import type { PodLinks } from './pod-links.ts';
+import type { PodTarget } from '../sandboxes/pod-presence.ts';
+
+/** Channels of a command. The status comes once, when it has ended or could not be begun. */
+export const STDIN = 0;
+export const STDOUT = 1;
+export const STDERR = 2;
+export const STATUS = 3;
+export const RESIZE = 4;
+
+export interface Command {
+  readonly argv: readonly string[];
+  readonly stdin: boolean;
+  readonly tty: boolean;
+}
+
+/**
+ * Runs a command in a container, with its channels. Its arguments are part of the address, which
+ * API servers write to their audit logs: nothing secret may be in them. As ChannelSocket.open.
+ */
+export const openCommand = (
+  links: PodLinks,
+  target: PodTarget,
+  command: Command,
+): Promise<ChannelSocket> => {
+  const query = new URLSearchParams([
+    ['container', target.container],
+    ['stdin', String(command.stdin)],
+    ['stdout', 'true'],
+    ['stderr', String(!command.tty)],
+    ['tty', String(command.tty)],
+    ...command.argv.map((argument): [string, string] => ['command', argument]),
+  ]);
+  return links.open(target, `exec?${query.toString()}`, 'v5.channel.k8s.io');
+};
+
+/**
+ * How a command ended; or why it was not begun, or broke off, in the words of kubelet or container
+ * runtime.
+ */
+export type CommandStatus = { readonly exitCode: number } | { readonly failure: string };
+
+interface StatusObject {
+  readonly status?: unknown;
+  readonly reason?: unknown;
+  readonly message?: unknown;
+  readonly details?: {
+    readonly causes?: readonly { readonly reason?: unknown; readonly message?: unknown }[];
+  } | null;
+}
+
+const LONGEST_STATUS = 64 << 10;
+
+/** Gathers what the status channel brings. */
+export class StatusReader {
+  #text = '';
+
+  /** The status, once it is whole. */
+  push(bytes: Buffer): CommandStatus | undefined {
+    this.#text = (this.#text + bytes.toString('utf8')).slice(0, LONGEST_STATUS);
+    let status: StatusObject;
+    try {
+      status = JSON.parse(this.#text) as StatusObject;
+    } catch {
+      return this.#text.length < LONGEST_STATUS
+        ? undefined
+        : { failure: this.#text.slice(0, 1_000) };
+    }
+    if (status.status === 'Success') return { exitCode: 0 };
+    const code = Number(
+      status.details?.causes?.find(({ reason }) => reason === 'ExitCode')?.message,
+    );
+    if (status.reason === 'NonZeroExitCode' && Number.isInteger(code)) return { exitCode: code };
+    return {
+      failure:
+        typeof status.message === 'string' ? status.message.slice(0, 1_000) : 'no reason given',
+    };
+  }
+}
+
+const SCRIPT_DEADLINE_MS = 15_000;
+
+/**
+ * Runs a script of ours to its end. Answers its exit code; undefined where that isn't known within
+ * 15 s, or it could not be run.
+ */
+export const runScript = async (
+  links: PodLinks,
+  target: PodTarget,
+  script: string,
+  args: readonly string[],
+): Promise<number | undefined> => {
+  const reader = new StatusReader();
+  let status: CommandStatus | undefined;
+  let finish = (): void => {};
+  const over = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
+  const timer = setTimeout(finish, SCRIPT_DEADLINE_MS);
+  try {
+    const socket = await openCommand(links, target, {
+      argv: ['/bin/sh', '-c', script, 'sh', ...args],
+      stdin: false,
+      tty: false,
+    });
+    socket.listen({
+      data: (channel, bytes) => {
+        if (channel === STATUS) status ??= reader.push(bytes);
+        if (status) finish();
+      },
+      closed: () => {
+        finish();
+      },
+    });
+    await over;
+    socket.close();
+    return status && 'exitCode' in status ? status.exitCode : undefined;
+  } catch (error) {
+    links.log.debug({ pod: target.name, error }, 'nothing could be run in the Pod');
+    return undefined;
+  } finally {
+    clearTimeout(timer);
+  }
+};

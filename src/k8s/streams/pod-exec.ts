@@ -1,0 +1,362 @@
+import { randomBytes } from 'node:crypto';
+import {
+  ContainerGone,
+  InstanceGone,
+  NotJoinable,
+  OutcomeUnknown,
+  type ExecOutcome,
+  type ExecRequest,
+} from '../../contracts/sandbox-driver.ts';
+import type { ChannelSocket } from './channel-socket.ts';
+import { cleaned } from '../sandboxes/cleaned-message.ts';
+import { ExecOutput } from './exec-output.ts';
+import { END_SCRIPT, EXEC_SCRIPT, execOrder } from './exec-scripts.ts';
+import {
+  openCommand,
+  runScript,
+  STATUS,
+  STDERR,
+  STDIN,
+  STDOUT,
+  StatusReader,
+  type Command,
+  type CommandStatus,
+} from './pod-command.ts';
+import type { PodLinks } from './pod-links.ts';
+import {
+  enterPod,
+  enterWhileLooking,
+  isNodeSilent,
+  NodeSilent,
+  requireJoinable,
+  type PodTarget,
+} from '../sandboxes/pod-presence.ts';
+
+const TIMED_OUT = 124;
+/** Longest that a command takes to begin. */
+const BEGIN_MS = 30_000;
+/**
+ * After the command's end background processes may hold its output open: its last words are waited
+ * for until they pause so long …
+ */
+const QUIET_MS = 300;
+/** … and no longer than this. */
+const LAST_WORDS_MS = 3_000;
+/** Of standard input in one frame. */
+const CHUNK = 64 << 10;
+
+/**
+ * One command in a container, as `SandboxDriver.exec` promises it. It runs below a small shell
+ * script, to which argv, folder, environment and input come by standard input: of the command
+ * nothing is in the address, thus nothing in audit logs. A command that is cut off is ended, where
+ * it can still be reached.
+ *
+ * In an image without /bin/sh the command runs by itself: then its arguments are in the address,
+ * folder and environment can't be set, and after a timeout or an abort it goes on.
+ */
+export const execInPod = async (
+  links: PodLinks,
+  target: PodTarget,
+  request: ExecRequest,
+  signal: AbortSignal,
+): Promise<ExecOutcome> => {
+  signal.throwIfAborted();
+  const execution = new Execution(links, target, request);
+  const abort = (): void => {
+    execution.abort(signal.reason);
+  };
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await execution.run();
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+};
+
+/** What is left of a command or terminal, and which signal it gets first. */
+export interface Leftover {
+  readonly pid: string;
+  readonly signal: 'HUP' | 'KILL';
+}
+
+/** Between two attempts to end it, where the first could not be made … */
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 5_000;
+/**
+ * … and how many there are: some 50 s, in which a kubelet or API server that starts again has come
+ * back.
+ */
+const MOST_ATTEMPTS = 12;
+
+/**
+ * Ends a command or terminal that was begun, and all that came of it. Resolves after the first
+ * attempt: what cut it off may keep this from reaching it, too, so that it goes on in the
+ * background.
+ */
+export const endTree = async (
+  links: PodLinks,
+  target: PodTarget,
+  left: Leftover,
+): Promise<void> => {
+  if ((await runScript(links, target, END_SCRIPT, [left.pid, left.signal])) !== 0)
+    links.background(endLater(links, target, left));
+};
+
+const endLater = async (
+  links: PodLinks,
+  target: PodTarget,
+  { pid, signal }: Leftover,
+): Promise<void> => {
+  let pauseMs = FIRST_PAUSE_MS;
+  for (let attempt = 2; attempt <= MOST_ATTEMPTS && (await links.pause(pauseMs)); attempt++) {
+    if (
+      (await isOver(links, target)) ||
+      (await runScript(links, target, END_SCRIPT, [pid, signal])) === 0
+    )
+      return;
+    pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
+  }
+  links.log.info({ pod: target.name, pid }, 'a command in the Pod could not be ended for sure');
+};
+
+const isOver = ({ api }: PodLinks, target: PodTarget): Promise<boolean> =>
+  requireJoinable(api, target).then(
+    () => false,
+    (error: unknown) => error instanceof InstanceGone || error instanceof ContainerGone,
+  );
+
+class Execution {
+  readonly #links: PodLinks;
+  readonly #target: PodTarget;
+  readonly #request: ExecRequest;
+  readonly #order: Buffer;
+  readonly #output: ExecOutput;
+  readonly #startedAt = performance.now();
+  readonly #timers = new Set<NodeJS.Timeout>();
+  readonly #settled: Promise<ExecOutcome>;
+  #resolve: (outcome: ExecOutcome) => void = () => {};
+  #reject: (error: unknown) => void = () => {};
+  #socket: ChannelSocket | undefined;
+  #reader = new StatusReader();
+  /** The command itself was begun, or may have been. */
+  #begun = false;
+  #bare = false;
+  #timedOut = false;
+  #over = false;
+  #pause: NodeJS.Timeout | undefined;
+
+  /** Throws where it can't be ordered. */
+  constructor(links: PodLinks, target: PodTarget, request: ExecRequest) {
+    this.#links = links;
+    this.#target = target;
+    this.#request = request;
+    const token = `${randomBytes(16).toString('hex')} `;
+    this.#output = new ExecOutput(token, request.outputLimit, request.gathered);
+    this.#order = execOrder({ argv: request.argv, cwd: request.cwd, env: request.env, token });
+    this.#settled = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  async run(): Promise<ExecOutcome> {
+    this.#after(this.#request.timeoutMs, () => {
+      this.#timeOut();
+    });
+    this.#after(BEGIN_MS, () => {
+      if (!this.#begun) this.#fail(new NotJoinable('the command did not begin in time'));
+    });
+    this.#begin().catch((error: unknown) => {
+      this.#fail(error);
+    });
+    try {
+      return await this.#settled;
+    } finally {
+      this.#over = true;
+      for (const timer of this.#timers) clearTimeout(timer);
+      clearTimeout(this.#pause);
+      this.#socket?.close();
+    }
+  }
+
+  abort(reason: unknown): void {
+    this.#fail(reason);
+    this.#end();
+  }
+
+  async #begin(): Promise<void> {
+    // The shell does nothing without its order, which is sent once the Pod was read.
+    await this.#open(
+      { argv: ['/bin/sh', '-c', EXEC_SCRIPT, 'sh'], stdin: true },
+      enterWhileLooking,
+    );
+  }
+
+  async #beginBare(): Promise<void> {
+    const { argv, cwd, env = {}, stdin } = this.#request;
+    if (cwd !== undefined || Object.keys(env).length > 0)
+      throw new NotJoinable(
+        'the image has no /bin/sh, without which a command gets neither folder nor environment',
+      );
+    this.#bare = true;
+    this.#output.pid = '';
+    this.#reader = new StatusReader();
+    await this.#open({ argv, stdin: stdin !== undefined });
+    this.#begun = true;
+    this.#sendInput(stdin);
+  }
+
+  async #open(command: Omit<Command, 'tty'>, enter = enterPod<ChannelSocket>): Promise<void> {
+    const opening = openCommand(this.#links, this.#target, { ...command, tty: false });
+    const socket = await enter(this.#links, this.#target, opening);
+    if (this.#over) return socket.close();
+    this.#socket = socket;
+    socket.listen({
+      data: (channel, bytes) => {
+        this.#take(channel, bytes);
+      },
+      closed: (why) => {
+        if (socket === this.#socket) this.#cut(why);
+      },
+    });
+  }
+
+  #take(channel: number, bytes: Buffer): void {
+    try {
+      if (!this.#over) this.#heard(channel, bytes);
+    } catch (error) {
+      this.abort(error); // there is no room for what it prints
+    }
+  }
+
+  #heard(channel: number, bytes: Buffer): void {
+    if (channel === STDOUT) this.#output.stdout(bytes);
+    else if (channel === STDERR) this.#output.stderr(bytes);
+    else if (channel === STATUS) {
+      const status = this.#reader.push(bytes);
+      if (status) this.#ended(status);
+      return;
+    }
+    if (!this.#begun && this.#output.pid !== undefined && !this.#bare) {
+      this.#begun = true;
+      this.#socket?.send(STDIN, this.#order);
+      this.#sendInput(this.#request.stdin);
+    }
+    if (this.#output.exitCode !== undefined) this.#awaitLastWords(this.#output.exitCode);
+  }
+
+  #sendInput(text = ''): void {
+    const bytes = Buffer.from(text);
+    for (let at = 0; at < bytes.length; at += CHUNK)
+      this.#socket?.send(STDIN, bytes.subarray(at, at + CHUNK));
+    this.#socket?.end(STDIN);
+  }
+
+  #awaitLastWords(exitCode: number): void {
+    if (!this.#pause)
+      this.#after(LAST_WORDS_MS, () => {
+        this.#finish(exitCode);
+      });
+    clearTimeout(this.#pause);
+    this.#pause = setTimeout(() => {
+      this.#finish(exitCode);
+    }, QUIET_MS);
+  }
+
+  #ended(status: CommandStatus): void {
+    if (this.#output.exitCode !== undefined) return this.#finish(this.#output.exitCode);
+    if (this.#begun && !this.#bare) return this.#endedUnsaid(status);
+    if (this.#bare)
+      return 'exitCode' in status ? this.#finish(status.exitCode) : this.#notBegun(status.failure);
+    // Some runtimes answer exit codes of their own where there is no such program.
+    if ('exitCode' in status || status.failure.includes('/bin/sh')) {
+      this.#socket?.close();
+      this.#socket = undefined;
+      this.#beginBare().catch((error: unknown) => {
+        this.#fail(error);
+      });
+    } else {
+      this.#notBegun(status.failure);
+    }
+  }
+
+  /**
+   * Settles a command that ended before the script told its exit code. A runtime that restarts
+   * answers Success for what it has lost: only a failure's code is believed.
+   */
+  #endedUnsaid(status: CommandStatus): void {
+    if ('failure' in status) this.#cut(status.failure);
+    else if (status.exitCode !== 0) this.#finish(status.exitCode);
+    else this.#cut('its container runtime told of success, and the command of no end');
+  }
+
+  /** The runtime could not begin it, in its own words. */
+  #notBegun(failure: string): void {
+    if (this.#bare && ABSENT.test(failure)) return this.#finish(127, failure);
+    if (this.#bare && FORBIDDEN.test(failure)) return this.#finish(126, failure);
+    if (isNodeSilent(failure)) {
+      this.#links.silent(this.#target);
+      return this.#fail(new NodeSilent({ cause: new Error(failure) }));
+    }
+    requireJoinable(this.#links.api, this.#target).then(
+      () => {
+        this.#fail(new NotJoinable(`nothing could be run in the sandbox: ${cleaned(failure)}`));
+      },
+      (error: unknown) => {
+        this.#fail(error);
+      },
+    );
+  }
+
+  #cut(why: string): void {
+    if (this.#over) return;
+    if (this.#output.exitCode !== undefined) return this.#finish(this.#output.exitCode);
+    if (!this.#begun) return this.#notBegun(why);
+    if (this.#timedOut) return this.#finish(TIMED_OUT);
+    this.#fail(new OutcomeUnknown(`the command was cut off: ${why}`));
+    this.#end();
+  }
+
+  #timeOut(): void {
+    if (!this.#begun) return this.#fail(new NotJoinable('the command did not begin in time'));
+    this.#timedOut = true;
+    this.#end();
+    this.#after(LAST_WORDS_MS, () => {
+      this.#finish(TIMED_OUT);
+    });
+  }
+
+  /** In the background: whoever waits has been answered, or is when it has ended. */
+  #end(): void {
+    const pid = this.#output.pid;
+    if (this.#begun && pid !== undefined && pid !== '')
+      this.#links.background(endTree(this.#links, this.#target, { pid, signal: 'KILL' }));
+  }
+
+  #finish(exitCode: number, complaint = ''): void {
+    if (this.#over) return;
+    this.#over = true;
+    const { stdout, stderr, truncated } = this.#output.taken();
+    this.#resolve({
+      stdout,
+      stderr: complaint === '' ? stderr : Buffer.from(`${cleaned(complaint)}\n`),
+      exitCode: this.#timedOut ? TIMED_OUT : exitCode,
+      timedOut: this.#timedOut,
+      truncated,
+      durationMs: Math.round(performance.now() - this.#startedAt),
+    });
+  }
+
+  #fail(error: unknown): void {
+    this.#over = true;
+    this.#reject(error);
+  }
+
+  #after(ms: number, due: () => void): void {
+    this.#timers.add(setTimeout(due, ms));
+  }
+}
+
+/** What container runtimes say of a program that is not there, and of one that can't be run. */
+const ABSENT = /not found|no such file/i;
+const FORBIDDEN = /permission denied/i;

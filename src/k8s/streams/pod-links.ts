@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Log } from '../../contracts/log.ts';
+import type { ApiClient } from '../api/api-client.ts';
+import { ChannelSocket, type ChannelSocketTerms, type Subprotocol } from './channel-socket.ts';
+import type { ClusterAccess } from '../api/cluster-access.ts';
+import type { PodTarget } from '../sandboxes/pod-presence.ts';
+import { podPath } from '../sandboxes/pod-resource.ts';
+
+export interface PodLinksDeps {
+  readonly access: ClusterAccess;
+  /** Reads Pods, before anything goes into one. */
+  readonly api: ApiClient;
+  readonly log: Log;
+  /** How Sandpool names itself. */
+  readonly agent: string;
+  /** A link without an answer to two pings is dead; 15 s between them where unset. */
+  readonly pingEveryMs?: number;
+  readonly openWithinMs?: ChannelSocketTerms['openWithinMs'];
+  /** For the runtime to connect to a port; as `PortStreamTerms`. */
+  readonly answerWithinMs?: number;
+}
+
+/** The links into Pods that are open, and the work that goes on after its caller was answered. */
+export class PodLinks {
+  readonly api: ApiClient;
+  readonly log: Log;
+  readonly answerWithinMs: number | undefined;
+  readonly #terms: Pick<ChannelSocketTerms, 'access' | 'agent' | 'pingEveryMs' | 'openWithinMs'>;
+  readonly #open = new Map<string, Set<ChannelSocket>>();
+  readonly #background = new Set<Promise<void>>();
+  #silent: (node: string) => void = () => {};
+  readonly #stopping = new AbortController();
+
+  constructor({
+    access,
+    api,
+    log,
+    agent,
+    pingEveryMs,
+    openWithinMs,
+    answerWithinMs,
+  }: PodLinksDeps) {
+    this.answerWithinMs = answerWithinMs;
+    this.api = api;
+    this.log = log;
+    this.#terms = {
+      access,
+      agent,
+      ...(pingEveryMs === undefined ? {} : { pingEveryMs }),
+      ...(openWithinMs === undefined ? {} : { openWithinMs }),
+    };
+  }
+
+  /** `what` goes on after the Pod's own path. Rejects as ChannelSocket.open does. */
+  async open(
+    { namespace, name, uid }: PodTarget,
+    what: string,
+    ...subprotocols: readonly Subprotocol[]
+  ): Promise<ChannelSocket> {
+    const socket = await ChannelSocket.open({
+      ...this.#terms,
+      path: `${podPath(namespace, name)}/${what}`,
+      subprotocols,
+    });
+    const sockets = this.#open.get(uid) ?? new Set();
+    this.#open.set(uid, sockets.add(socket));
+    this.background(
+      socket.closed.then(() => {
+        sockets.delete(socket);
+        if (sockets.size === 0 && this.#open.get(uid) === sockets) this.#open.delete(uid);
+      }),
+    );
+    return socket;
+  }
+
+  /** `told` is called with each node that does not answer. */
+  whenSilent(told: (node: string) => void): void {
+    this.#silent = told;
+  }
+
+  readonly silent = ({ node }: PodTarget): void => {
+    if (node !== undefined) this.#silent(node);
+  };
+
+  /** Cuts what leads into a Pod that is gone: its kubelet may be gone too, and say nothing. */
+  cut(uid: string): void {
+    for (const socket of this.#open.get(uid) ?? []) socket.cut('the sandbox ended');
+  }
+
+  /** `work` never rejects. */
+  background(work: Promise<void>): void {
+    const kept = work.finally(() => {
+      this.#background.delete(kept);
+    });
+    this.#background.add(kept);
+  }
+
+  /** False, at once, when it stops. */
+  async pause(ms: number): Promise<boolean> {
+    const { signal } = this.#stopping;
+    return await sleep(ms, true, { signal }).catch(() => false);
+  }
+
+  /** Cuts every link; resolves once what was to be ended in Pods has been, or can't be. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    for (const sockets of this.#open.values())
+      for (const socket of sockets) socket.cut('the daemon stops');
+    while (this.#background.size > 0) await Promise.all(this.#background);
+  }
+}

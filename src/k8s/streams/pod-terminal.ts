@@ -1,0 +1,261 @@
+import type { Duplex } from 'node:stream';
+import {
+  NotJoinable,
+  OutcomeUnknown,
+  type Terminal,
+  type TerminalRequest,
+} from '../../contracts/sandbox-driver.ts';
+import { ApiUnreachable, LinkLate } from '../api/api-errors.ts';
+import type { ChannelSocket } from './channel-socket.ts';
+import { ChannelStream } from './channel-stream.ts';
+import { cleaned } from '../sandboxes/cleaned-message.ts';
+import { SIGNAL_SCRIPT, TERMINAL_SCRIPT } from './exec-scripts.ts';
+import {
+  openCommand,
+  RESIZE,
+  runScript,
+  STATUS,
+  STDIN,
+  STDOUT,
+  StatusReader,
+  type CommandStatus,
+} from './pod-command.ts';
+import { endTree } from './pod-exec.ts';
+import type { PodLinks } from './pod-links.ts';
+import {
+  enterPod,
+  isNodeSilent,
+  NodeSilent,
+  requireJoinable,
+  type PodTarget,
+} from '../sandboxes/pod-presence.ts';
+
+const BEGIN_MS = 30_000;
+/** From the end of a shell that was hung up until its exit code doesn't matter any more. */
+const STATUS_MS = 500;
+const SIGNALS = new Set([
+  'INT',
+  'TERM',
+  'HUP',
+  'QUIT',
+  'KILL',
+  'TSTP',
+  'CONT',
+  'WINCH',
+  'USR1',
+  'USR2',
+]);
+const NEWLINE = 10;
+
+/**
+ * A terminal in a container, as `SandboxDriver.attach` promises it. argv is part of the address,
+ * thus of audit logs. Signals and the hang-up are commands of their own in the container, some ten
+ * milliseconds each: a signal goes to the foreground process group of its terminal as that stands
+ * then.
+ */
+export const attachToPod = async (
+  links: PodLinks,
+  target: PodTarget,
+  { argv, cols, rows }: TerminalRequest,
+): Promise<Terminal> => {
+  if (argv.some((argument) => argument.includes('\0'))) throw new Error('a command holds a NUL');
+  await requireJoinable(links.api, target);
+  const command = {
+    argv: ['/bin/sh', '-c', TERMINAL_SCRIPT, 'sh', ...argv],
+    stdin: true,
+    tty: true,
+  };
+  const opening = openCommand(links, target, command).catch((error: unknown) => {
+    throw error instanceof ApiUnreachable && !(error instanceof LinkLate)
+      ? new OutcomeUnknown('the API server does not answer', { cause: error })
+      : error;
+  });
+  const socket = await enterPod(links, target, opening);
+  const terminal = new PodTerminal(links, target, socket);
+  await terminal.begin(cols, rows);
+  return terminal;
+};
+
+class PodTerminal implements Terminal {
+  readonly stream: Duplex;
+  readonly exit: Promise<number | null>;
+  readonly #links: PodLinks;
+  readonly #target: PodTarget;
+  readonly #socket: ChannelSocket;
+  readonly #channel: ChannelStream;
+  readonly #reader = new StatusReader();
+  #settle: (exitCode: number | null) => void = () => {};
+  #beginning: { resolve(): void; reject(error: unknown): void } | undefined;
+  #head = '';
+  #pid: string | undefined;
+  #closed = false;
+  #over = false;
+  /** Signals that wait for their turn. */
+  readonly #signals = new Set<string>();
+  #signalling = false;
+  #size: { readonly Width: number; readonly Height: number } | undefined;
+  #resizing = false;
+
+  constructor(links: PodLinks, target: PodTarget, socket: ChannelSocket) {
+    this.#links = links;
+    this.#target = target;
+    this.#socket = socket;
+    this.exit = new Promise((resolve) => {
+      this.#settle = resolve;
+    });
+    this.#channel = new ChannelStream(socket, STDIN, () => {
+      this.#hangUp();
+    });
+    this.stream = this.#channel;
+  }
+
+  /** Resolves once the shell runs. */
+  async begin(cols: number, rows: number): Promise<void> {
+    const begun = new Promise<void>((resolve, reject) => {
+      this.#beginning = { resolve, reject };
+    });
+    const timer = setTimeout(() => {
+      this.#notBegun(new OutcomeUnknown('the terminal did not begin in time'));
+    }, BEGIN_MS);
+    this.#socket.listen({
+      data: (channel, bytes) => {
+        this.#heard(channel, bytes);
+      },
+      closed: (why) => {
+        this.#lost(why);
+      },
+    });
+    this.resize(cols, rows);
+    try {
+      await begun;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Where one is on its way, the newest follows it. */
+  resize(cols: number, rows: number): void {
+    this.#size = { Width: cols, Height: rows };
+    if (!this.#resizing) this.#sendSize();
+  }
+
+  signal(name: string): void {
+    if (!SIGNALS.has(name)) throw new RangeError(`no such signal: ${name}`);
+    if (this.#over || this.#closed) return;
+    this.#signals.add(name);
+    if (!this.#signalling) this.#links.background(this.#sendSignals());
+  }
+
+  close(): void {
+    this.stream.destroy();
+  }
+
+  #sendSize(): void {
+    const size = this.#size;
+    this.#size = undefined;
+    this.#resizing = size !== undefined;
+    if (size)
+      this.#socket.send(RESIZE, Buffer.from(JSON.stringify(size)), () => {
+        this.#sendSize();
+      });
+  }
+
+  async #sendSignals(): Promise<void> {
+    this.#signalling = true;
+    for (const name of this.#signals) {
+      this.#signals.delete(name);
+      if (!this.#over && this.#pid !== undefined)
+        await runScript(this.#links, this.#target, SIGNAL_SCRIPT, [this.#pid, name]);
+    }
+    this.#signalling = false;
+  }
+
+  #heard(channel: number, bytes: Buffer): void {
+    if (channel === STDOUT) {
+      if (this.#pid === undefined) this.#readHead(bytes);
+      else this.#channel.arrived(bytes);
+    } else if (channel === STATUS) {
+      const status = this.#reader.push(bytes);
+      if (status) this.#ended(status);
+    }
+  }
+
+  /** The first line is the shell's process id. */
+  #readHead(bytes: Buffer): void {
+    const end = bytes.indexOf(NEWLINE);
+    this.#head += bytes.toString('latin1', 0, end < 0 ? bytes.length : end);
+    if (end < 0) return;
+    this.#pid = this.#head.trim();
+    this.#channel.arrived(bytes.subarray(end + 1));
+    this.#beginning?.resolve();
+  }
+
+  #ended(status: CommandStatus): void {
+    if (this.#pid === undefined) return this.#notBegun(this.#unopened(status));
+    if ('failure' in status) return this.#lost(status.failure);
+    this.#finish();
+    if (this.#closed || this.#channel.readableEnded) return this.#settle(status.exitCode);
+    // After the last output, or when nobody wants it.
+    this.#channel.once('close', () => {
+      this.#settle(status.exitCode);
+    });
+    this.#channel.once('end', () => {
+      this.#settle(status.exitCode);
+    });
+    this.#channel.push(null);
+  }
+
+  /** What is left of it in the container has nobody to talk to. */
+  #lost(why: string): void {
+    if (this.#over) return;
+    if (this.#pid === undefined)
+      return this.#notBegun(new OutcomeUnknown(`the terminal was cut off: ${why}`));
+    this.#finish();
+    this.#settle(null);
+    if (!this.#closed)
+      this.#links.background(endTree(this.#links, this.#target, { pid: this.#pid, signal: 'HUP' }));
+    this.#channel.destroy();
+  }
+
+  #unopened(status: CommandStatus): NotJoinable {
+    if (!('failure' in status))
+      return new NotJoinable('no terminal could be opened: the image has no /bin/sh');
+    if (!isNodeSilent(status.failure))
+      return new NotJoinable(`no terminal could be opened: ${cleaned(status.failure)}`);
+    this.#links.silent(this.#target);
+    return new NodeSilent({ cause: new Error(status.failure) });
+  }
+
+  #notBegun(error: Error): void {
+    this.#finish();
+    this.#settle(null);
+    this.#channel.destroy();
+    requireJoinable(this.#links.api, this.#target).then(
+      () => {
+        this.#beginning?.reject(error);
+      },
+      (gone: unknown) => {
+        this.#beginning?.reject(gone);
+      },
+    );
+  }
+
+  #hangUp(): void {
+    this.#closed = true;
+    if (this.#over || this.#pid === undefined) return;
+    this.#socket.resume(); // what it still prints is dropped
+    const ended = endTree(this.#links, this.#target, { pid: this.#pid, signal: 'HUP' });
+    this.#links.background(
+      ended.then(() => {
+        setTimeout(() => {
+          this.#lost('nobody waits for it any more');
+        }, STATUS_MS);
+      }),
+    );
+  }
+
+  #finish(): void {
+    this.#over = true;
+    this.#socket.close();
+  }
+}

@@ -1,0 +1,83 @@
+import type { AutoscalingGroup } from '../../model/envs/autoscaling-group.ts';
+import { own } from '../../lib/own.ts';
+import { saturating, saturationUntil, type GroupMemory } from './memory.ts';
+import { boundsOf, cut, raised, sumOf, type Slot } from './slots.ts';
+
+/** Slots that were corrected, and what to say of it; no words where nothing was. */
+export interface Correction {
+  readonly slots: readonly Slot[];
+  readonly words: readonly string[];
+}
+
+/**
+ * Takes back what members should have and can't start, down to their least, and has them left alone
+ * for a while. What showed before a member was last scaled up is not held against it.
+ */
+export const troublesSettled = (
+  slots: readonly Slot[],
+  memory: GroupMemory,
+  group: AutoscalingGroup,
+  now: number,
+): Correction & { readonly memory: GroupMemory } => {
+  const words: string[] = [];
+  let remembered = memory;
+  const settled = slots.map((slot): Slot => {
+    const {
+      seen: { trouble, desired, running },
+      name,
+    } = slot;
+    if (!trouble || trouble.count <= 0 || trouble.since < (own(memory.grown, name) ?? 0))
+      return slot;
+    if (!own(memory.saturated, name))
+      remembered = saturating(remembered, name, {
+        until: saturationUntil(group, now, trouble.until),
+        reason: trouble.reason,
+      });
+    const to = Math.min(desired, Math.max(slot.floor, running, desired - trouble.count));
+    if (to < desired) words.push(`${name}: ${desired - to} could not start (${trouble.reason})`);
+    return { ...slot, to, stuck: trouble.count - (desired - to), willing: false };
+  });
+  return { slots: settled, words, memory: remembered };
+};
+
+/**
+ * Keeps all bounds at once: those windows and cooldowns guard the group's own wishes, not the
+ * owner's. What runs is not counted away, save where the owner's most is less: then that stands,
+ * and nothing that runs is ended for it.
+ */
+export const boundsKept = (slots: readonly Slot[], group: AutoscalingGroup): Correction => {
+  const own = slots.map((slot): Slot => {
+    const { floor, ceiling, to, seen, willing } = slot;
+    if (to > ceiling) return { ...slot, to: ceiling };
+    const least = Math.max(floor, Math.min(seen.running, ceiling));
+    return to < least && willing
+      ? {
+          ...slot,
+          to: Math.max(to, Math.min(least, seen.desired + (seen.quota ?? Number.MAX_SAFE_INTEGER))),
+        }
+      : slot;
+  });
+  const { least, most } = boundsOf(own, group);
+  const total = sumOf(own, ({ to }) => to);
+  const bounded =
+    total > most ? lessened(own, total - most) : total < least ? raised(own, least - total) : own;
+  const changed = bounded.some(({ to }, index) => to !== slots[index]?.to);
+  return {
+    slots: bounded,
+    words: changed ? [`bounds: ${least} to ${most} in all${ownBounds(bounded)}`] : [],
+  };
+};
+
+/** What is idle or starting goes before what runs is counted away. */
+const lessened = (slots: readonly Slot[], excess: number): readonly Slot[] => {
+  const spare = ({ to, floor, seen }: Slot): number => to - Math.max(floor, seen.running);
+  const first = cut(slots, excess, spare);
+  const left = excess - (sumOf(slots, ({ to }) => to) - sumOf(first, ({ to }) => to));
+  return left > 0 ? cut(first, left, ({ to, floor }) => to - floor) : first;
+};
+
+const ownBounds = (slots: readonly Slot[]): string =>
+  slots
+    .filter(({ to, seen }) => to !== seen.desired)
+    .map(({ name, floor, ceiling }) => `, ${name} ${floor} to ${ceiling}`)
+    .join('');

@@ -1,0 +1,148 @@
+import type { AutoscalingGroup } from '../../model/envs/autoscaling-group.ts';
+import type { GroupCounts, ScalingDecision } from '../../model/envs/scaling-decision.ts';
+import { boundsKept, troublesSettled } from './corrections.ts';
+import { growthOf, isQuiet } from './growth.ts';
+import { looking, recommending, type GroupMemory } from './memory.ts';
+import { neededIdle, type Moment } from './modes.ts';
+import type { MemberObservation, MemberRules } from './observation.ts';
+import { countsDown, mayShrink, recommendationOf, shrunk } from './shrinkage.ts';
+import {
+  boundsOf,
+  changesOf,
+  countsOf,
+  isSettled,
+  raised,
+  roomOf,
+  slotsOf,
+  sumOf,
+  type Slot,
+} from './slots.ts';
+
+export interface GroupInput {
+  readonly group: AutoscalingGroup;
+  readonly rules: readonly MemberRules[];
+  readonly members: readonly MemberObservation[];
+  readonly memory: GroupMemory;
+  /** ms */
+  readonly now: number;
+}
+
+/** What was seen and wanted, whether or not it led to a decision. */
+export interface Outlook {
+  readonly at: number;
+  readonly seen: GroupCounts;
+  readonly wanted: number;
+  /** What keeps the group from having what is wanted; empty where it has that, or will soon. */
+  readonly limitedBy: readonly string[];
+  /** More are idle than needed, and wait for the windows to end. */
+  readonly countsDown: boolean;
+  /** When time alone allows what demand asks for; undefined: it does not, or nobody knows. */
+  readonly retryAt: number | undefined;
+  /**
+   * Time alone leads to no decision: as long as nothing of the members moves there is nothing to
+   * look at.
+   */
+  readonly atRest: boolean;
+  /** By member: how many more it may have. */
+  readonly headroom: Readonly<Record<string, number>>;
+}
+
+export interface Evaluation {
+  readonly decision: ScalingDecision | undefined;
+  /** Without the decision, which may come to nothing. */
+  readonly memory: GroupMemory;
+  readonly outlook: Outlook;
+}
+
+/**
+ * What a group should do now. In this order: the failed part of a scale-up is taken back and its
+ * member left alone; bounds that somebody changed are kept at once; what demand asks for is added;
+ * what was idle all through the windows goes. Running instances are never counted away, and what is
+ * only starting is never a reason to add.
+ */
+export const evaluateGroup = (input: GroupInput): Evaluation => {
+  const { group, now } = input;
+  const looked = looking(input.memory, input.members, group, now);
+  const found = slotsOf(input.rules, input.members, looked);
+  const settled = troublesSettled(found, looked, group, now);
+  const bounded = boundsKept(settled.slots, group);
+  const seen = countsOf(bounded.slots);
+  const growth = growthOf(bounded.slots, seen, { group, memory: settled.memory, now });
+  const grown = growth.add > 0 ? raised(bounded.slots, growth.add) : bounded.slots;
+  const recommendation = recommendationOf(
+    seen,
+    sumOf(grown, ({ to }) => to),
+    { group, memory: settled.memory, now },
+  );
+  const memory = recommending(
+    { ...settled.memory, lowSince: growth.lowSince },
+    recommendation,
+    group,
+    now,
+  );
+  const moment = { group, memory, now };
+  const calm = growth.missing <= 0 && changesOf(grown).length === 0;
+  const end = calm ? shrunk(grown, seen, moment) : { slots: grown, limitedBy: [] };
+  const buffer = neededIdle(seen, moment);
+  const limitedBy = [...growth.limitedBy, ...end.limitedBy];
+  const wanted = seen.running + seen.pending + buffer;
+  const outlook = {
+    at: now,
+    seen,
+    wanted,
+    limitedBy,
+    countsDown: countsDown(grown, seen, moment),
+    retryAt: growth.retryAt,
+    atRest: (growth.missing <= 0 || isQuiet(seen, moment)) && isAtRest(end.slots, seen, moment),
+    headroom: headroomOf(end.slots, group),
+  };
+  const changes = changesOf(end.slots);
+  if (changes.length === 0) return { decision: undefined, memory, outlook };
+  const words = [...settled.words, ...bounded.words];
+  const decision: ScalingDecision = {
+    id: Math.max(now, memory.last + 1, ...found.map(({ seen: { decided } }) => decided + 1)),
+    at: now,
+    cause:
+      settled.words.length > 0
+        ? 'failure'
+        : growth.add > 0
+          ? 'demand'
+          : bounded.words.length > 0
+            ? 'limits'
+            : 'surplus',
+    changes,
+    seen,
+    wanted,
+    limitedBy,
+    reason: [
+      ...words,
+      ...(growth.add > 0 ? [demandWords(seen, group, buffer)] : calm ? [surplusWords(group)] : []),
+    ].join('; '),
+  };
+  return { decision, memory, outlook };
+};
+
+const demandWords = (
+  { running, idle, starting, pending }: GroupCounts,
+  { scaleUpPolicy: { mode } }: AutoscalingGroup,
+  buffer: number,
+): string =>
+  `${running} running, ${idle} idle, ${starting} starting, ${pending} asked for; ${mode} wants ${buffer} idle`;
+
+const surplusWords = ({ scaleDownPolicy: { idleTimeoutSeconds } }: AutoscalingGroup): string =>
+  `not needed for ${idleTimeoutSeconds} s`;
+
+/** All members have what they should, within all bounds, and nothing goes with time. */
+const isAtRest = (slots: readonly Slot[], seen: GroupCounts, moment: Moment): boolean =>
+  slots.every(isSettled) &&
+  seen.starting === 0 &&
+  seen.desired >= boundsOf(slots, moment.group).least &&
+  !mayShrink(slots, seen, moment);
+
+const headroomOf = (
+  slots: readonly Slot[],
+  group: AutoscalingGroup,
+): Readonly<Record<string, number>> => {
+  const left = Math.max(0, boundsOf(slots, group).most - sumOf(slots, ({ to }) => to));
+  return Object.fromEntries(slots.map((slot) => [slot.name, Math.min(left, roomOf(slot))]));
+};

@@ -1,0 +1,91 @@
+import type { AutoscalingGroup } from '../../model/envs/autoscaling-group.ts';
+import type {
+  ChangeOutcome,
+  ScalingChange,
+  ScalingDecision,
+} from '../../model/envs/scaling-decision.ts';
+import type { Outlook } from './evaluation.ts';
+import type { GroupMemory } from './memory.ts';
+import type { MemberObservation, MemberRules } from './observation.ts';
+
+/** What the env's record says of a group. */
+export interface GroupWords {
+  readonly group: AutoscalingGroup;
+  readonly rules: readonly MemberRules[];
+  readonly memory: GroupMemory;
+}
+
+export type GroupEvent =
+  /**
+   * This replica decides from now on; the record as it was told last is no older than the lease.
+   */
+  | { readonly type: 'LEAD'; readonly now: number }
+  | { readonly type: 'FOLLOW' }
+  /** The record as it stands in the store, or as a mirror shows it. */
+  | ({ readonly type: 'RECORD'; readonly now: number } & GroupWords)
+  /** How the members stand: told at the deadline of `resting`. */
+  | {
+      readonly type: 'OBSERVED';
+      readonly members: readonly MemberObservation[];
+      readonly now: number;
+    }
+  /** A claim waits or was refused, or a start failed: the group is looked at now. */
+  | { readonly type: 'WAKE'; readonly now: number }
+  /** Something of a member is not what it was: a group at rest is looked at again. */
+  | { readonly type: 'STIR'; readonly now: number }
+  | { readonly type: 'SAVED'; readonly id: number; readonly now: number }
+  /** Somebody else's write came first: the decision was not made. */
+  | { readonly type: 'SAVE_LOST'; readonly id: number; readonly now: number }
+  | {
+      readonly type: 'CHANGED';
+      readonly id: number;
+      readonly member: string;
+      readonly outcome: ChangeOutcome;
+      readonly now: number;
+    }
+  | { readonly type: 'DEADLINE'; readonly now: number };
+
+export type GroupIntent =
+  /**
+   * To be saved in the env, as long as the group's own words there are those of the last RECORD and
+   * its last decision is `last`; where it is this one already, it is saved. Asked again under the
+   * same id where no answer came.
+   */
+  | {
+      readonly type: 'save';
+      readonly id: number;
+      readonly last: number;
+      readonly memory: GroupMemory;
+    }
+  /** The same for what was not decided; nobody waits for it. */
+  | { readonly type: 'remember'; readonly last: number; readonly memory: GroupMemory }
+  /**
+   * To be carried out where the pool still has `from` and knows no later decision, and noted there
+   * in the same write.
+   */
+  | {
+      readonly type: 'apply';
+      readonly id: number;
+      readonly cause: ScalingDecision['cause'];
+      readonly change: ScalingChange;
+    }
+  /** To be kept in history; once more after a takeover. */
+  | {
+      readonly type: 'tell';
+      readonly decision: ScalingDecision;
+      readonly outcomes: Readonly<Record<string, ChangeOutcome>>;
+    };
+
+export interface GroupContext extends GroupWords {
+  /** As the store has it, as far as is known. */
+  readonly saved: GroupMemory;
+  /** What `memory` was before the decision that it holds. */
+  readonly undecided: GroupMemory;
+  readonly leading: boolean;
+  /** By member, of the decision that is being carried out. */
+  readonly outcomes: Readonly<Record<string, ChangeOutcome>>;
+  readonly outlook: Outlook | undefined;
+  /** Somebody asked to look while a decision was under way. */
+  readonly woken: boolean;
+  readonly deadline: number | undefined;
+}

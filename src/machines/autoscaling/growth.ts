@@ -1,0 +1,150 @@
+import type { GroupCounts } from '../../model/envs/scaling-decision.ts';
+import { own } from '../../lib/own.ts';
+import type { GroupMemory } from './memory.ts';
+import { bufferOf, neededIdle, stepOf, type Moment } from './modes.ts';
+import { boundsOf, roomOf, sumOf, unansweredOf, unservedOf, type Slot } from './slots.ts';
+
+export interface Growth {
+  readonly add: number;
+  /** What demand lacks, limits not regarded. */
+  readonly missing: number;
+  readonly lowSince: number;
+  /** Why less than `missing` is added. */
+  readonly limitedBy: readonly string[];
+  /** When time alone changes that; undefined: it does not, or nobody knows. */
+  readonly retryAt: number | undefined;
+}
+
+interface Hold {
+  readonly why: string;
+  readonly until: number | undefined;
+}
+
+/**
+ * How many more there should be now. What is only starting counts as there. For each claim that
+ * waits one is started at once: waits and steps are for growth ahead of need.
+ */
+export const growthOf = (slots: readonly Slot[], seen: GroupCounts, moment: Moment): Growth => {
+  const { group, memory, now } = moment;
+  const buffer = neededIdle(seen, moment);
+  const unanswered = sumOf(slots, unansweredOf);
+  const missing = Math.max(seen.pending + buffer - seen.idle - seen.starting, unanswered);
+  const lowSince =
+    seen.idle < bufferOf(group.scaleUpPolicy.mode, seen.running) || unanswered > 0
+      ? memory.lowSince || now
+      : 0;
+  if (missing <= 0) return { add: 0, missing, lowSince, limitedBy: [], retryAt: undefined };
+  const holds = holdsOf(seen, lowSince, moment);
+  const bounds = boundsLeft(slots, seen, moment);
+  const [least, step] = [
+    sumOf(slots, unservedOf),
+    holds.length > 0 ? 0 : stepOf(group.scaleUpPolicy.mode, seen.desired),
+  ];
+  const limits: readonly Limit[] =
+    holds.length > 0
+      ? bounds
+      : [[Math.max(least, step), `${group.scaleUpPolicy.mode} adds ${step} at a time`], ...bounds];
+  const add = Math.max(
+    0,
+    Math.min(holds.length > 0 ? least : missing, ...limits.map(([most]) => most)),
+  );
+  if (add >= missing) return { add, missing, lowSince, limitedBy: [], retryAt: undefined };
+  const known = holds.map(({ until }) => until).filter((until) => until !== undefined);
+  return {
+    add,
+    missing,
+    lowSince,
+    limitedBy:
+      holds.length > 0
+        ? holds.map(({ why }) => why)
+        : limits.filter(([most]) => most < missing).map(([, why]) => why),
+    retryAt: holds.length > 0 && known.length === holds.length ? Math.max(...known) : undefined,
+  };
+};
+
+/**
+ * Nothing is idle or asked for, and no claim came for the quiet window: nothing is added before one
+ * comes.
+ */
+export const isQuiet = (
+  { idle, pending }: GroupCounts,
+  {
+    group: {
+      scaleUpPolicy: { idleZeroQuietWindowSeconds },
+    },
+    memory,
+    now,
+  }: Moment,
+): boolean =>
+  idle === 0 &&
+  pending === 0 &&
+  idleZeroQuietWindowSeconds > 0 &&
+  now - memory.claimedAt > idleZeroQuietWindowSeconds * 1_000;
+
+/** What forbids to grow at all now. */
+const holdsOf = (seen: GroupCounts, lowSince: number, moment: Moment): readonly Hold[] => {
+  const { group, memory, now } = moment;
+  const { mode, cooldownSeconds, idleThresholdSeconds, idleZeroQuietWindowSeconds } =
+    group.scaleUpPolicy;
+  const hurried = mode === 'Aggressive' && seen.pending > seen.starting;
+  const patientUntil = mode === 'Aggressive' ? 0 : lowSince + idleThresholdSeconds * 1_000;
+  const coolUntil =
+    memory.coolingFrom > 0 && !hurried ? memory.coolingFrom + cooldownSeconds * 1_000 : 0;
+  const holds: Hold[] = [];
+  if (mode === 'Conservative' && seen.starting > 0)
+    holds.push({
+      why: `Conservative waits for ${seen.starting} that are starting`,
+      until: undefined,
+    });
+  if (now < patientUntil)
+    holds.push({
+      why: `too few are idle for less than ${idleThresholdSeconds} s`,
+      until: patientUntil,
+    });
+  if (isQuiet(seen, moment))
+    holds.push({
+      why: `none is idle, and no claim came for ${idleZeroQuietWindowSeconds} s`,
+      until: undefined,
+    });
+  if (now < coolUntil)
+    holds.push({
+      why: `cooldown: ${inSeconds(coolUntil - now)} are left of ${cooldownSeconds} s`,
+      until: coolUntil,
+    });
+  return holds;
+};
+
+type Limit = readonly [most: number, why: string];
+
+/** How many more the bounds leave, each with its reason. */
+const boundsLeft = (
+  slots: readonly Slot[],
+  seen: GroupCounts,
+  { group, memory, now }: Moment,
+): readonly Limit[] => {
+  const { most } = boundsOf(slots, group);
+  // One owner's: each member tells of the same quota.
+  const quota =
+    Math.min(...slots.map(({ seen: { quota: left } }) => left ?? Number.MAX_SAFE_INTEGER)) -
+    sumOf(slots, ({ to, seen: { desired } }) => Math.max(0, to - desired));
+  const left = slots.map((slot) => refusalOf(slot, memory, now)).filter((why) => why !== undefined);
+  return [
+    [most - seen.desired, `the group's most is ${most}`],
+    [quota, 'the quota allows no more'],
+    [sumOf(slots, roomOf), left.length > 0 ? left.join('; ') : 'no member has room for more'],
+  ];
+};
+
+const refusalOf = (slot: Slot, memory: GroupMemory, now: number): string | undefined => {
+  const { name, seen, ceiling, to } = slot;
+  const saturation = own(memory.saturated, name);
+  if (!seen.reachable) return `${name} is out of reach`;
+  if (saturation)
+    return `${name} is saturated for ${inSeconds(saturation.until - now)} (${saturation.reason})`;
+  if (to >= ceiling) return `${name} has its most, ${ceiling}`;
+  if (seen.quota !== undefined && to - seen.desired >= seen.quota)
+    return `${name}: the quota allows no more`;
+  return undefined;
+};
+
+const inSeconds = (ms: number): string => `${Math.ceil(ms / 1_000)} s`;

@@ -1,0 +1,185 @@
+import type { AutoscalingGroup } from '../../model/envs/autoscaling-group.ts';
+import type { ScalingDecision, TroubleReason } from '../../model/envs/scaling-decision.ts';
+import { own } from '../../lib/own.ts';
+import type { MemberObservation } from './observation.ts';
+import { lowered, sampled, type SlidingWindow } from './window.ts';
+
+export interface Saturation {
+  readonly until: number;
+  readonly reason: TroubleReason;
+}
+
+/**
+ * What an evaluation must know of those before it. Plain JSON and bounded, so that it is saved with
+ * the env: with each decision, each saturation, and where a leader hands over. Moments in
+ * milliseconds; 0: never.
+ */
+export interface GroupMemory {
+  readonly seenAt: number;
+  readonly grewAt: number;
+  /** From when the cooldown counts; 0 also after a scale-up that failed. */
+  readonly coolingFrom: number;
+  /** Since when too few are idle. */
+  readonly lowSince: number;
+  readonly claimedAt: number;
+  /** When it was first looked at. */
+  readonly firstAt: number;
+  /** The least idle count. */
+  readonly idle: SlidingWindow;
+  /** The highest recommendation. */
+  readonly recommended: SlidingWindow;
+  /** By member. */
+  readonly saturated: Readonly<Record<string, Saturation>>;
+  /** By member: when it was last scaled up. */
+  readonly grown: Readonly<Record<string, number>>;
+  /** The id of the last decision. */
+  readonly last: number;
+  /** A decision that is saved and perhaps not carried out. */
+  readonly pending?: ScalingDecision;
+  /**
+   * Whoever saved this looked no more afterwards. Without it looks are missing that nobody saved.
+   */
+  readonly handedOver?: true;
+}
+
+export const NO_MEMORY: GroupMemory = {
+  seenAt: 0,
+  grewAt: 0,
+  coolingFrom: 0,
+  lowSince: 0,
+  claimedAt: 0,
+  firstAt: 0,
+  idle: [],
+  recommended: [],
+  saturated: {},
+  grown: {},
+  last: 0,
+};
+
+/** What was not looked at for so long is not known: windows begin anew. */
+const BLIND_MS = 90_000;
+
+/**
+ * The last look of a leader that hands over, and the first one of the next, are at most so far
+ * apart.
+ */
+const HANDOVER_MS = 15_000;
+
+/** A saturated member is left alone for this long at least. */
+const LEAST_SATURATION_MS = 5_000;
+
+/** The memory with what is seen now; of members that are no more it forgets. */
+export const looking = (
+  memory: GroupMemory,
+  members: readonly MemberObservation[],
+  group: AutoscalingGroup,
+  now: number,
+): GroupMemory => {
+  const known = now - memory.seenAt > BLIND_MS ? unseen(memory) : memory;
+  const isThere = (name: string): boolean => members.some((member) => member.name === name);
+  const idle = members.reduce((sum, member) => sum + (member.reachable ? member.idle : 0), 0);
+  return {
+    ...known,
+    seenAt: now,
+    firstAt: memory.firstAt || now,
+    claimedAt: Math.max(memory.claimedAt, ...members.map((member) => member.claimedAt)),
+    idle: sampled(known.idle, idle, now, {
+      extreme: 'least',
+      spanMs: group.scaleDownPolicy.idleTimeoutSeconds * 1_000,
+    }),
+    saturated: only(memory.saturated, (name, { until }) => until > now && isThere(name)),
+    grown: only(memory.grown, isThere),
+  };
+};
+
+/**
+ * As its next leader begins with it: what the one before saw and did not save may have been
+ * anything.
+ */
+export const takenOver = ({ handedOver, ...memory }: GroupMemory, now: number): GroupMemory =>
+  handedOver && now - memory.seenAt <= HANDOVER_MS ? memory : { ...unseen(memory), lowSince: 0 };
+
+const unseen = (memory: GroupMemory): GroupMemory => ({ ...memory, idle: [], recommended: [] });
+
+export const recommending = (
+  memory: GroupMemory,
+  recommendation: number,
+  group: AutoscalingGroup,
+  now: number,
+): GroupMemory => ({
+  ...memory,
+  recommended: sampled(memory.recommended, recommendation, now, {
+    extreme: 'most',
+    spanMs: group.scaleDownPolicy.stabilizationSeconds * 1_000,
+  }),
+});
+
+/** A member's scale-up failed: it is left alone for a while, and who else can is asked at once. */
+export const saturating = (
+  memory: GroupMemory,
+  member: string,
+  saturation: Saturation,
+): GroupMemory => ({
+  ...memory,
+  coolingFrom: 0,
+  saturated: { ...memory.saturated, [member]: saturation },
+});
+
+export const saturationUntil = (group: AutoscalingGroup, now: number, until = 0): number =>
+  Math.max(
+    now + LEAST_SATURATION_MS,
+    now + group.scaleUpPolicy.saturationCooldownSeconds * 1_000,
+    until,
+  );
+
+/** The memory once this was decided. */
+export const deciding = (memory: GroupMemory, decision: ScalingDecision): GroupMemory => {
+  const up = decision.changes.filter(({ from, to }) => to > from);
+  const down = decision.changes.reduce((sum, { from, to }) => sum + Math.max(0, from - to), 0);
+  const grew = up.length > 0;
+  return {
+    ...memory,
+    grewAt: grew ? decision.at : memory.grewAt,
+    coolingFrom: grew && decision.cause !== 'limits' ? decision.at : memory.coolingFrom,
+    grown: grew
+      ? { ...memory.grown, ...Object.fromEntries(up.map(({ member }) => [member, decision.at])) }
+      : memory.grown,
+    idle: decision.cause === 'failure' ? memory.idle : lowered(memory.idle, down),
+    last: decision.id,
+    pending: decision,
+  };
+};
+
+/**
+ * Whether the saved memory is of one who handed over, or lacks that a member is left alone: a
+ * successor must know at once.
+ */
+export const isOutdated = (saved: GroupMemory, { saturated }: GroupMemory): boolean =>
+  saved.handedOver === true ||
+  Object.entries(saturated).some(
+    ([member, { until }]) => until > (own(saved.saturated, member)?.until ?? 0),
+  );
+
+/** Whether both hold the same decision: two leaders may have given theirs one id. */
+export const samePending = (
+  { pending: one }: GroupMemory,
+  { pending: other }: GroupMemory,
+): boolean =>
+  one !== undefined &&
+  one.id === other?.id &&
+  one.changes.length === other.changes.length &&
+  one.changes.every(({ member, from, to }) =>
+    other.changes.some(
+      (change) => change.member === member && change.from === from && change.to === to,
+    ),
+  );
+
+/** The same object where nothing goes. */
+const only = <T>(
+  entries: Readonly<Record<string, T>>,
+  keep: (name: string, value: T) => boolean,
+): Readonly<Record<string, T>> => {
+  const all = Object.entries(entries);
+  const kept = all.filter(([name, value]) => keep(name, value));
+  return kept.length === all.length ? entries : Object.fromEntries(kept);
+};

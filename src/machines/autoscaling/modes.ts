@@ -1,0 +1,58 @@
+import type { AutoscalingGroup, ScaleUpMode } from '../../model/envs/autoscaling-group.ts';
+import type { GroupCounts } from '../../model/envs/scaling-decision.ts';
+import type { GroupMemory } from './memory.ts';
+
+/** A group while it is evaluated. */
+export interface Moment {
+  readonly group: AutoscalingGroup;
+  readonly memory: GroupMemory;
+  readonly now: number;
+}
+
+/** How many should be idle over what is asked for. */
+export const bufferOf = (mode: ScaleUpMode, running: number): number => {
+  switch (mode) {
+    case 'Conservative':
+      return 1;
+    case 'Moderate':
+      return Math.max(1, Math.ceil(running / 10));
+    case 'Aggressive':
+      return Math.max(2, Math.ceil(running / 4));
+  }
+};
+
+/**
+ * How many should be idle now: the buffer of the mode; none in a group that nobody used for all of
+ * `idleTimeoutSeconds`, so that it goes down to its least, to zero too, and stays there. Where the
+ * quiet window is off it keeps the buffer.
+ */
+export const neededIdle = (
+  { running, pending }: GroupCounts,
+  { group, memory, now }: Moment,
+): number => {
+  const {
+    scaleUpPolicy: { mode, idleZeroQuietWindowSeconds },
+    scaleDownPolicy: { idleTimeoutSeconds },
+  } = group;
+  const usedAt = Math.max(memory.claimedAt, memory.firstAt);
+  const quietFor = Math.max(idleTimeoutSeconds, idleZeroQuietWindowSeconds) * 1_000;
+  const unused =
+    running === 0 &&
+    pending === 0 &&
+    idleTimeoutSeconds > 0 &&
+    idleZeroQuietWindowSeconds > 0 &&
+    now - usedAt > quietFor;
+  return unused ? 0 : bufferOf(mode, running);
+};
+
+/** How many one scale-up adds at most. */
+export const stepOf = (mode: ScaleUpMode, desired: number): number => {
+  switch (mode) {
+    case 'Conservative':
+      return Math.max(1, Math.ceil(desired / 10));
+    case 'Moderate':
+      return Math.max(2, desired);
+    case 'Aggressive':
+      return Number.MAX_SAFE_INTEGER;
+  }
+};

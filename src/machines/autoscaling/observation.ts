@@ -1,0 +1,49 @@
+import type { TroubleReason } from '../../model/envs/scaling-decision.ts';
+
+/** Of what a member should have and has not, those that do not come. */
+export interface Trouble {
+  readonly reason: TroubleReason;
+  readonly count: number;
+  /**
+   * When it last showed (ms). What showed before the member was last scaled up says nothing of
+   * that.
+   */
+  readonly since: number;
+  /** Until when nothing is tried anyhow, as a breaker's pause. */
+  readonly until?: number;
+}
+
+/** How a member stands, as one replica sees it now. */
+export interface MemberObservation {
+  readonly name: string;
+  /** Its pool's `replicas`. */
+  readonly desired: number;
+  readonly running: number;
+  /** Ready to claim. */
+  readonly idle: number;
+  readonly unavailable: number;
+  /** Of those that are idle, those whose birth is at least the protection window ago. */
+  readonly settled: number;
+  /** Claims that wait, and principals that were refused lately and not served since. */
+  readonly pending: number;
+  /** Of those, claims that wait now; absent: none. */
+  readonly waiting?: number;
+  /** When a claim last came, whatever became of it (ms); 0: none is known. */
+  readonly claimedAt: number;
+  /** How many more the owner's quota allows; absent: no limit. */
+  readonly quota?: number;
+  readonly reachable: boolean;
+  readonly trouble?: Trouble;
+  /** The last decision that was carried out on its pool; 0: none. */
+  readonly decided: number;
+}
+
+/** A member's own share of the rules. */
+export interface MemberRules {
+  readonly name: string;
+  readonly minReplicas: number;
+  readonly maxReplicas: number;
+  /** The higher number goes first. */
+  readonly scaleUpPriority: number;
+  readonly scaleDownPriority: number;
+}

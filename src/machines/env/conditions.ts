@@ -1,0 +1,143 @@
+import type { AutoscalingGroup } from '../../model/envs/autoscaling-group.ts';
+import type { EnvCondition } from '../../model/envs/env-condition.ts';
+import type { MemberConfig, MemberState, TemplateRef } from '../../model/envs/env.ts';
+import type { MemberContext } from './member-events.ts';
+
+type Word = Omit<EnvCondition, 'since'>;
+
+export interface EnvConditionsInput {
+  readonly deleting: boolean;
+  readonly templateRef: TemplateRef;
+  /** `kept`: the version that the env names is still known. */
+  readonly template: { readonly found: boolean; readonly kept: boolean; readonly newest?: string };
+  readonly members: readonly {
+    readonly name: string;
+    readonly state: MemberState;
+    readonly synced: boolean;
+    readonly trouble: MemberContext['trouble'];
+    /** Its pool is on the way to what it should be. */
+    readonly moving: boolean;
+    readonly config: MemberConfig;
+  }[];
+  readonly groups: readonly AutoscalingGroup[];
+  /** By this replica, which then knows of all trouble. */
+  readonly led: boolean;
+  readonly saved: readonly EnvCondition[];
+}
+
+/** What is to be said of an env, one word a condition. */
+export const envConditionsOf = (input: EnvConditionsInput): readonly Word[] => [
+  readinessOf(input),
+  resolutionOf(input),
+  syncOf(input),
+  quotaOf(input),
+  progressOf(input),
+  limitOf(input),
+];
+
+const readinessOf = ({ deleting, members, template }: EnvConditionsInput): Word => {
+  if (deleting) return no('Ready', 'Deleting', '');
+  if (!template.found) return no('Ready', 'TemplateNotFound', '');
+  const others = members.filter(
+    ({ state }) => state !== 'Active' && state !== 'Saturated' && state !== 'Draining',
+  );
+  return others.length > 0
+    ? no(
+        'Ready',
+        'MembersNotReady',
+        others.map(({ name, state }) => `${name} is ${state}`).join(', '),
+      )
+    : yes('Ready', members.length === 0 ? 'NoMembers' : 'MembersReady', '');
+};
+
+const resolutionOf = ({
+  templateRef: { name, version },
+  template: { found, kept, newest },
+}: EnvConditionsInput): Word => {
+  if (!found)
+    return no('TemplateResolved', 'TemplateNotFound', `there is no usable template ${name}`);
+  if (!kept)
+    return no(
+      'TemplateResolved',
+      'VersionNotKept',
+      `version ${version ?? ''} of template ${name} is not kept`,
+    );
+  return version === undefined
+    ? yes('TemplateResolved', 'Following', '')
+    : yes(
+        'TemplateResolved',
+        'Pinned',
+        `version ${version} of template ${name}, whose newest is ${newest ?? ''}`,
+      );
+};
+
+const syncOf = ({ members }: EnvConditionsInput): Word => {
+  const behind = members.filter(({ state, synced }) => state !== 'Draining' && !synced);
+  return behind.length === 0
+    ? yes('MembersSynced', 'AllSynced', '')
+    : no(
+        'MembersSynced',
+        behind.find(({ trouble }) => trouble)?.trouble?.reason ?? 'Syncing',
+        behind.map(({ name, trouble }) => `${name}${trouble ? `: ${trouble.why}` : ''}`).join('; '),
+      );
+};
+
+const quotaOf = ({ members, led, saved }: EnvConditionsInput): Word => {
+  const known = saved.find(({ type }) => type === 'QuotaOk');
+  if (!led && known)
+    return { type: known.type, status: known.status, reason: known.reason, message: known.message };
+  const short = members.filter(({ trouble }) => trouble?.reason === 'QuotaExceeded');
+  return short.length === 0
+    ? yes('QuotaOk', 'WithinQuota', '')
+    : no('QuotaOk', 'QuotaExceeded', short.map(({ name }) => name).join(', '));
+};
+
+const progressOf = ({ members }: EnvConditionsInput): Word => {
+  const moving = members.filter(
+    (member) => member.moving || member.state === 'Draining' || member.state === 'Pending',
+  );
+  return moving.length === 0
+    ? no('Progressing', 'Settled', '')
+    : yes('Progressing', 'MembersMoving', moving.map(({ name }) => name).join(', '));
+};
+
+/** Where bounds contradict each other the members' `minReplicas` win. */
+const limitOf = ({ groups, members }: EnvConditionsInput): Word => {
+  const faults = groups.flatMap((group) => {
+    const own = members
+      .filter(({ config }) => config.scalingGroup === group.name)
+      .map(({ config }) => config);
+    const least = own.reduce((sum, { minReplicas = 0 }) => sum + minReplicas, 0);
+    const most = own.reduce(
+      (sum, { maxReplicas = Number.POSITIVE_INFINITY }) => sum + maxReplicas,
+      0,
+    );
+    if (least > group.maxReplicas)
+      return [
+        `the members of ${group.name} need ${least} at least, its maxReplicas is ${group.maxReplicas}`,
+      ];
+    return own.length > 0 && most < group.minReplicas
+      ? [
+          `the members of ${group.name} may be ${most} at most, its minReplicas is ${group.minReplicas}`,
+        ]
+      : [];
+  });
+  return faults.length === 0
+    ? no('ScalingLimited', 'Unlimited', '')
+    : yes('ScalingLimited', 'BoundsContradict', faults.join('; '));
+};
+
+const LONGEST_MESSAGE = 1_024;
+
+const yes = (type: Word['type'], reason: string, message: string): Word => ({
+  type,
+  status: 'True',
+  reason,
+  message: message.slice(0, LONGEST_MESSAGE),
+});
+const no = (type: Word['type'], reason: string, message: string): Word => ({
+  type,
+  status: 'False',
+  reason,
+  message: message.slice(0, LONGEST_MESSAGE),
+});

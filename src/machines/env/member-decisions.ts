@@ -1,0 +1,73 @@
+import { isAsAsked, memberPoolPart } from '../../model/envs/env-rendering.ts';
+import type { MemberContext, MemberFact, MemberIntent } from './member-events.ts';
+
+/** For so long a request that adds a member makes its pool by itself. */
+export const MAKING_MS = 10_000;
+const FIRST_PAUSE_MS = 2_000;
+const AGAIN_MS = 1_000;
+const LONGEST_PAUSE_MS = 60_000;
+
+/** It, its env, or both are to go; so is a pool whose env does not list it. */
+export const isLeaving = ({ env, member }: MemberFact): boolean =>
+  env === undefined || env.deleting !== false || member === undefined || member.deleting !== false;
+
+export const isGone = ({ env, member, pool }: MemberFact): boolean =>
+  pool === undefined && (env === undefined || member === undefined);
+
+export const isRemote = ({ fact: { member }, localCluster }: MemberContext): boolean =>
+  member !== undefined && member.clusterId !== localCluster;
+
+/** Whether its pool is there as its env asks. */
+export const isSynced = ({ env, member, pool }: MemberFact): boolean =>
+  env !== undefined &&
+  member !== undefined &&
+  pool !== undefined &&
+  isAsAsked(pool, memberPoolPart(env, member));
+
+export interface MemberDecision {
+  readonly intent?: MemberIntent;
+  readonly deadline: number | undefined;
+}
+
+/** What is to be done next, and when to look again where nothing tells. */
+export const decisionOf = (context: MemberContext, now: number): MemberDecision => {
+  const { fact, leading, asked } = context;
+  const saturatedUntil = fact.saturatedUntil > now ? fact.saturatedUntil : undefined;
+  const intent = leading && asked === undefined && !isRemote(context) ? intentOf(fact) : undefined;
+  if (!intent) return { deadline: saturatedUntil };
+  const notBefore = Math.max(
+    intent.type === 'make-pool' ? (fact.member?.createdAt ?? 0) + MAKING_MS : 0,
+    pausedUntil(context, intent),
+  );
+  return notBefore > now
+    ? { deadline: Math.min(notBefore, saturatedUntil ?? notBefore) }
+    : { intent, deadline: saturatedUntil };
+};
+
+/** How long it is left alone after so many failures in a row. */
+export const pauseAfter = (times: number): number =>
+  Math.min(FIRST_PAUSE_MS * 2 ** Math.min(times - 1, 10), LONGEST_PAUSE_MS);
+
+/** What was just done is not done again before facts have told of it. */
+const pausedUntil = (
+  { trouble, troubledAt, done }: MemberContext,
+  { type }: MemberIntent,
+): number =>
+  Math.max(
+    trouble ? troubledAt + pauseAfter(trouble.times) : 0,
+    done?.type === type ? done.at + AGAIN_MS : 0,
+  );
+
+const intentOf = (fact: MemberFact): MemberIntent | undefined => {
+  const { env, member, pool } = fact;
+  if (isLeaving(fact)) {
+    const force = env?.deleting === 'force' || member?.deleting === 'force';
+    if (pool)
+      return pool.deleting === false || (force && pool.deleting !== 'force')
+        ? { type: 'end-pool', force }
+        : undefined;
+    return env && member ? { type: 'forget' } : undefined;
+  }
+  if (!pool) return { type: 'make-pool' };
+  return pool.deleting === false && !isSynced(fact) ? { type: 'settle-pool' } : undefined;
+};

@@ -1,0 +1,245 @@
+import type { PoolCondition } from '../../model/pools/pool-condition.ts';
+import { planScale, presentOf, refilled, unclaimedOf } from './arithmetic.ts';
+import { conditionsOf, heldSince, isRemarkable, sayTheSame } from './conditions.ts';
+import type { PoolContext, PoolIntent } from './events.ts';
+import { planRollout, staleOf, type RolloutPlan, type RolloutState } from './rollout-arithmetic.ts';
+
+/** While instances are not ready it is looked so often whether one of them should go. */
+const RENEW_AGAIN_MS = 10_000;
+
+/** Writes of conditions are at least so far apart. */
+const SAVE_CONDITIONS_MS = 10_000;
+
+/** What follows from what is known now; intents only while this replica leads. */
+export interface Decision {
+  readonly change: Partial<PoolContext>;
+  readonly intents: readonly PoolIntent[];
+}
+
+export const decisionOf = (context: PoolContext, now: number): Decision => {
+  const filledOnce = context.filledOnce || isFilled(context);
+  const rolling = isRolling(context);
+  const proof = provenIn(context, now);
+  const known = { ...context, rolling, ...proof };
+  const conditions = judgedOf(known, now);
+  if (!context.leading)
+    return { change: { filledOnce, rolling, conditions, ...proof }, intents: [] };
+  const { launch, retire, bucket, wakeAt } = planScale(scaleOf(known, now), known.policy);
+  const ordered = known.ordered + launch;
+  const replacement =
+    staleOf(known.counts, known.updated) > 0
+      ? replaceableOf({ ...known, ordered, bucket }, now)
+      : NONE;
+  const saving = savingOf(known, conditions, now);
+  const intents: PoolIntent[] = [];
+  if (launch > 0) intents.push({ type: 'launch', count: launch });
+  if (retire > 0) intents.push({ type: 'trim' });
+  if (countOf(replacement) > 0) intents.push({ type: 'replace' });
+  const renews = mayRenew({ ...known, ordered }, now);
+  if (renews) intents.push({ type: 'renew' });
+  if (saving.due) intents.push({ type: 'save-conditions', conditions });
+  // One that is deleted waits for its removal alone.
+  const deadline =
+    known.record.deleting === false
+      ? earliest(
+          wakeAt,
+          replacement.wakeAt,
+          saving.wakeAt,
+          renews ? now + RENEW_AGAIN_MS : undefined,
+        )
+      : known.deadline;
+  return {
+    change: {
+      filledOnce,
+      rolling,
+      conditions,
+      ...proof,
+      ordered,
+      bucket,
+      savedAt: saving.due ? now : known.savedAt,
+      deadline,
+    },
+    intents,
+  };
+};
+
+/**
+ * What is known by now of whether instances live: all that idle have done so for long enough, or
+ * one was claimed.
+ */
+export const provenIn = (
+  { proven, provenAt, updated, lived, record }: PoolContext,
+  now: number,
+): Pick<PoolContext, 'proven' | 'lived'> =>
+  proven || updated.running > 0 || (updated.idle > 0 && now >= provenAt)
+    ? { proven: true, lived: record.definition }
+    : { proven: false, lived };
+
+/** How many unclaimed instances are too many now. */
+export const surplusOf = (context: PoolContext): number =>
+  Math.max(0, Math.min(-shortageOf(context), unclaimedOf(context.counts)));
+
+/**
+ * Whether one that stays not ready may be replaced now. They go one by one, each when the one
+ * before has been replaced by one that is ready: what keeps all of them from that would keep new
+ * ones too.
+ */
+export const mayRenew = (context: PoolContext, now: number): boolean => {
+  const {
+    leading,
+    record,
+    counts: { starting, retiring, unavailable },
+    ordered,
+    breaker,
+    rolling,
+  } = context;
+  const isCalm =
+    starting + ordered + retiring === 0 &&
+    breaker.pausedUntil <= now &&
+    !isTripped(context) &&
+    !rolling;
+  return (
+    leading && record.deleting === false && unavailable > 0 && isCalm && shortageOf(context) === 0
+  );
+};
+
+/** How many of older revisions may be retired now, so that they are replaced at once. */
+export const replaceableOf = (context: PoolContext, now: number): RolloutPlan => {
+  const { record, policy, counts, updated, ordered, breaker, provenAt } = context;
+  const { proven } = provenIn(context, now);
+  const missing = shortageOf(context);
+  if (!context.leading || record.deleting !== false || missing < 0) return NONE;
+  const wanted = record.replicas - (policy.replicaSemantics === 'total' ? counts.running : 0);
+  const bucket = refilled(context.bucket, now, policy.refill);
+  return planRollout(
+    {
+      wanted,
+      counts,
+      updated,
+      ordered,
+      missing,
+      maxUnavailable: record.updateStrategy.maxUnavailable,
+      bucket,
+      breaker,
+      proven,
+      provenAt,
+      now,
+    },
+    policy,
+  );
+};
+
+export const shortageOf = (context: PoolContext): number =>
+  (context.record.deleting === false ? context.record.replicas : semanticZero(context)) -
+  presentOf(context.counts, context.ordered, context.policy.replicaSemantics);
+
+export const isTripped = ({ breaker, policy }: PoolContext): boolean =>
+  breaker.failures >= policy.breaker.failures;
+
+/**
+ * Of what a pool should have and has not, what does not come: its starts fail, or find no place, so
+ * that it pauses. Undefined where all that lacks may come yet.
+ */
+export const startTroubleOf = (context: PoolContext, now: number): StartTrouble | undefined => {
+  const {
+    breaker: { pausedUntil },
+    failedAt,
+    counts,
+  } = context;
+  const count = shortageOf(context) + counts.starting + context.ordered;
+  if (count <= 0 || !(isTripped(context) || pausedUntil > now)) return undefined;
+  return {
+    reason: isTripped(context) ? 'start failures' : 'unschedulable',
+    count,
+    since: failedAt,
+    ...(pausedUntil > now ? { until: pausedUntil } : {}),
+  };
+};
+
+export interface StartTrouble {
+  readonly reason: 'start failures' | 'unschedulable';
+  readonly count: number;
+  readonly since: number;
+  readonly until?: number;
+}
+
+const rolloutStateOf = (context: PoolContext): RolloutState =>
+  !context.rolling ? 'current' : isTripped(context) ? 'blocked' : 'progressing';
+
+/** A replica that only follows goes by what the leader saved. */
+const judgedOf = (context: PoolContext, now: number): readonly PoolCondition[] => {
+  const { record, leading, conditions } = context;
+  if (record.deleting !== false) return conditions;
+  const words = conditionsOf({
+    counts: context.counts,
+    breaker: context.breaker,
+    rollout: rolloutStateOf(context),
+    failing: isTripped(context) && (context.rolling || !isFilled(context)),
+    updateRevision: record.updateRevision,
+    proven: context.proven,
+    held: record.unrendered === true && !record.updateStrategy.autoUpdate,
+    unresolved: record.unresolved,
+  });
+  return heldSince(
+    words,
+    leading || !record.conditions ? [conditions] : [record.conditions, conditions],
+    now,
+  );
+};
+
+const semanticZero = (context: PoolContext): number =>
+  context.policy.replicaSemantics === 'total' ? context.counts.running : 0;
+
+const scaleOf = (context: PoolContext, now: number): Parameters<typeof planScale>[0] => ({
+  replicas: context.record.deleting === false ? context.record.replicas : semanticZero(context),
+  counts: context.counts,
+  ordered: context.ordered,
+  bucket: context.bucket,
+  breaker: context.breaker,
+  now,
+});
+
+const isFilled = ({ record, counts, ordered, policy }: PoolContext): boolean =>
+  counts.starting + ordered === 0 &&
+  presentOf(counts, 0, policy.replicaSemantics) >= record.replicas;
+
+const isRolling = (context: PoolContext): boolean => {
+  if (context.record.deleting !== false) return false;
+  return staleOf(context.counts, context.updated) > 0 || (context.rolling && !isFilled(context));
+};
+
+const NONE: RolloutPlan = { starting: 0, unavailable: 0, idle: 0, wakeAt: undefined };
+
+const countOf = ({ starting, unavailable, idle }: RolloutPlan): number =>
+  starting + unavailable + idle;
+
+interface Saving {
+  readonly due: boolean;
+  readonly wakeAt: number | undefined;
+}
+const NO_SAVING: Saving = { due: false, wakeAt: undefined };
+
+/** What the record doesn't say yet is saved at once, but not often. */
+const savingOf = (
+  { record, savedAt }: PoolContext,
+  conditions: readonly PoolCondition[],
+  now: number,
+): Saving => {
+  if (record.deleting !== false || sayTheSame(conditions, savedOf(record.conditions, conditions)))
+    return NO_SAVING;
+  const due = now >= savedAt + SAVE_CONDITIONS_MS;
+  return { due, wakeAt: due ? now + SAVE_CONDITIONS_MS : savedAt + SAVE_CONDITIONS_MS };
+};
+
+/** A record that says nothing says that nothing is remarkable. */
+const savedOf = (
+  saved: readonly PoolCondition[] | undefined,
+  now: readonly PoolCondition[],
+): readonly PoolCondition[] => saved ?? (now.some(isRemarkable) ? [] : now);
+
+const earliest = (...moments: readonly (number | undefined)[]): number | undefined => {
+  let first: number | undefined;
+  for (const moment of moments)
+    if (moment !== undefined && (first === undefined || moment < first)) first = moment;
+  return first;
+};

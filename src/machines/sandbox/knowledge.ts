@@ -1,0 +1,181 @@
+import {
+  wordsOfEnded,
+  type Birth,
+  type End,
+  type InstanceRecord,
+  type Vitals,
+} from '../../model/sandbox.ts';
+import { expiryOf } from '../../model/pools/claim-rules.ts';
+import { isOurDoing } from './arithmetic.ts';
+import type { Ended, SandboxContext, SandboxEvent, SandboxInput } from './events.ts';
+
+/** What the sandbox machine knows: at its beginning, after a fact, and about its end. */
+
+export const ordered = (birth: Birth, now: number): SandboxContext => ({
+  id: birth.record.id,
+  poolUid: birth.record.poolUid,
+  birth,
+  record: undefined,
+  startedAt: undefined,
+  availableAt: undefined,
+  claiming: undefined,
+  activeAt: now,
+  working: 0,
+  end: undefined,
+  asked: false,
+  forgotten: false,
+  gone: undefined,
+  deadline: undefined,
+});
+
+export const restored = (
+  fact: Extract<SandboxInput, { fact: unknown }>['fact'],
+  now: number,
+): SandboxContext => {
+  const blank: SandboxContext = {
+    id: fact.id,
+    poolUid: fact.record.poolUid,
+    birth: undefined,
+    record: fact.record,
+    startedAt: undefined,
+    availableAt: undefined,
+    claiming: undefined,
+    activeAt: now,
+    working: 0,
+    end: fact.record.end,
+    asked: false,
+    forgotten: false,
+    gone: undefined,
+    deadline: undefined,
+  };
+  const known = { ...blank, ...learned(blank, { fact, now }) };
+  const { vitals } = fact;
+  return vitals.kind === 'available'
+    ? { ...known, availableAt: Math.min(now, vitals.since ?? vitals.startedAt) }
+    : known;
+};
+
+/**
+ * What a fact adds. A record is replaced only by one that is further on: claimed never turns idle
+ * again, and what is deleted stays so.
+ */
+export const learned = (
+  context: SandboxContext,
+  {
+    fact,
+    now,
+  }: { readonly fact: Extract<SandboxEvent, { type: 'FACT' }>['fact']; readonly now: number },
+): Partial<SandboxContext> => {
+  const dropped = !context.record && !context.birth;
+  const record = fact.record && !dropped ? further(context.record, fact.record) : context.record;
+  const vitals = fact.vitals;
+  const gone = goneAfter(context.gone, vitals, now);
+  const startedAt = 'startedAt' in vitals ? vitals.startedAt : context.startedAt;
+  const availableAt =
+    vitals.kind === 'available' && !gone ? (context.availableAt ?? now) : undefined;
+  const isUnready = vitals.kind === 'unavailable' && !vitals.nodeInTrouble;
+  const unready =
+    isUnready || context.unreadyAt !== undefined
+      ? { unreadyAt: isUnready ? (context.unreadyAt ?? now) : undefined }
+      : {};
+  const ending = 'endsBy' in vitals ? { endsBy: vitals.endsBy } : {};
+  const since = 'since' in vitals ? { since: vitals.since } : {};
+  const waitsFor =
+    vitals.kind === 'starting' && vitals.reason !== undefined
+      ? { unready: withAdvice(vitals.reason, vitals.advice) }
+      : {};
+  const hindered = vitals.kind === 'starting' ? vitals.hindrance : undefined;
+  const hindrance = hindered === context.hindrance ? {} : { hindrance: hindered };
+  const isUnlaunched = vitals.kind === 'starting' && vitals.unlaunched === true;
+  const unlaunched = isUnlaunched || context.unlaunched ? { unlaunched: isUnlaunched } : {};
+  const ended =
+    'endedContainers' in vitals && !sameNames(vitals.endedContainers, context.endedContainers)
+      ? { endedContainers: vitals.endedContainers }
+      : {};
+  const forgotten = context.forgotten || (!fact.record && context.record !== undefined);
+  return {
+    record,
+    gone,
+    startedAt,
+    availableAt,
+    forgotten,
+    ...ending,
+    ...since,
+    ...unready,
+    ...waitsFor,
+    ...hindrance,
+    ...unlaunched,
+    ...ended,
+    ...(record?.end ? { end: record.end } : {}),
+  };
+};
+
+const withAdvice = (reason: string, advice: string | undefined): string =>
+  advice === undefined ? reason : `${reason}; ${advice}`;
+
+/** The first word of its end stands; a later one may say that nothing of it is left. */
+const goneAfter = (known: Ended | undefined, vitals: Vitals, now: number): Ended | undefined => {
+  if (vitals.kind !== 'gone') return known;
+  const { exitCode, removed, outOfMemory, remains } = vitals;
+  if (!known)
+    return {
+      at: now,
+      exitCode,
+      ...(removed ? { removed } : {}),
+      ...(outOfMemory ? { outOfMemory } : {}),
+      ...(remains ? { remains } : {}),
+    };
+  if (!known.remains || remains) return known;
+  const { remains: _remains, ...entirely } = known;
+  return entirely;
+};
+
+const sameNames = (one: object | undefined, other: object | undefined): boolean =>
+  Object.keys(one ?? {}).join() === Object.keys(other ?? {}).join();
+
+/** Of two records of one instance the one that is further on; the one shown last among equals. */
+export const further = (known: InstanceRecord | undefined, shown: InstanceRecord): InstanceRecord =>
+  known && RANK[shown.state] < RANK[known.state] ? known : shown;
+
+const RANK = { idle: 0, claimed: 1, ending: 2 } as const;
+
+/** The first end stands, but being told to end weighs more than that nobody needed it. */
+export const mayNoteEnd = (context: SandboxContext, event: SandboxEvent): boolean =>
+  !context.end ||
+  (event.type === 'END' && !isOurDoing(context.end) && !context.record?.end && !context.gone);
+
+/** A tenant's request of this replica: it is told to be deleted, or its own claim is settled. */
+export const isAsked = (context: SandboxContext, event: SandboxEvent): boolean =>
+  (event.type === 'END' && event.reason === 'deleted') || context.claiming !== undefined;
+
+export const endOf = (context: SandboxContext, event: SandboxEvent): End => {
+  if (event.type === 'END' || event.type === 'EXPIRED')
+    return { reason: event.reason, exitCode: null };
+  if (event.type === 'FACT' && context.record?.claim) return { reason: 'deleted', exitCode: null };
+  const claim = context.record?.claim;
+  if (event.type === 'DEADLINE' && claim)
+    return {
+      reason: expiryOf(claim, context.activeAt, context.working)?.reason ?? 'deleted',
+      exitCode: null,
+    };
+  return { reason: 'retired', exitCode: null };
+};
+
+export const failureOf = (
+  { unready, endedContainers }: SandboxContext,
+  event: SandboxEvent,
+): string => {
+  if (event.type === 'FACT' && event.fact.vitals.kind === 'gone') return event.fact.vitals.reason;
+  if (endedContainers) return wordsOfEnded(endedContainers);
+  if (event.type === 'LAUNCH_REFUSED' || event.type === 'LAUNCH_DEFERRED') return event.reason;
+  return `did not become ready within startupTimeout${unready === undefined ? '' : `: ${unready}`}`;
+};
+
+/**
+ * For values that the state itself guarantees; a miss is a fault of the machine, and the actor is
+ * rebuilt from its fact.
+ */
+export const proven = <T>(value: T | undefined): T => {
+  if (value === undefined) throw new Error('the sandbox machine lacks what its state promises');
+  return value;
+};

@@ -1,0 +1,102 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { EnvMember, EnvRecord, MemberConfig } from './env.ts';
+import { DEFAULT_UPDATE_STRATEGY, type PoolRecord } from '../pools/pool.ts';
+import { accessField } from '../tenant.ts';
+import { sourceOf, type PoolOverrides, type PoolSource } from '../pools/pool-source.ts';
+
+/** What an env says of its members' pools. */
+export type EnvWord = Pick<EnvRecord, 'templateRef' | 'overrides' | 'access'>;
+
+/**
+ * What of a member's pool its env decides. Not its `replicas`; their bounds stand in the env alone.
+ */
+export type MemberPoolPart = Pick<
+  PoolRecord,
+  'source' | 'updateStrategy' | 'labels' | 'annotations' | 'access'
+>;
+
+/**
+ * What a member's pool is made of. What is more particular counts: the member's own size, then the
+ * env's overrides, then the template in the version that the env names, else as it is now.
+ */
+export const memberSourceOf = (
+  { templateRef, overrides }: EnvWord,
+  { instanceType, multiplier, inlineResources }: MemberConfig,
+): PoolSource => {
+  const { updateStrategy: _notTheSource, ...rest } = overrides;
+  return sourceOf({
+    templateName: templateRef.name,
+    ...(templateRef.version === undefined ? {} : { templateVersion: templateRef.version }),
+    ...(instanceType === undefined ? {} : { instanceType }),
+    ...(multiplier === undefined ? {} : { multiplier }),
+    ...(inlineResources === undefined ? {} : { inlineResources }),
+    ...(isEmpty(rest) ? {} : { overrides: rest satisfies PoolOverrides }),
+  });
+};
+
+/** The member's own `updateStrategy` counts before the env's, field by field. */
+export const memberPoolPart = (
+  env: EnvWord,
+  { config }: Pick<EnvMember, 'config'>,
+): MemberPoolPart => ({
+  source: memberSourceOf(env, config),
+  updateStrategy: {
+    ...DEFAULT_UPDATE_STRATEGY,
+    ...env.overrides.updateStrategy,
+    ...config.updateStrategy,
+  },
+  labels: config.labels ?? {},
+  annotations: config.annotations ?? {},
+  ...accessField(env.access),
+});
+
+/** Whether the pool is as its env asks. */
+export const isAsAsked = (pool: PoolRecord, part: MemberPoolPart): boolean =>
+  isDeepStrictEqual(partOf(pool), part);
+
+/**
+ * The pool with all that its env asks; what new instances are started from is still to be rendered
+ * where the source is another.
+ */
+export const asAsked = (
+  { access: _before, ...pool }: PoolRecord,
+  part: MemberPoolPart,
+): PoolRecord => ({
+  ...pool,
+  ...part,
+  ...(isDeepStrictEqual(pool.source, part.source) ? {} : { unrendered: true as const }),
+});
+
+/** Whether an env asks the same of a member as it did. */
+export const saysTheSame = (before: EnvAndMember, next: EnvAndMember): boolean =>
+  isDeepStrictEqual(askedOf(before), askedOf(next));
+
+interface EnvAndMember {
+  readonly env: EnvRecord | undefined;
+  readonly member: EnvMember | undefined;
+}
+
+const askedOf = ({ env, member }: EnvAndMember): unknown => [
+  env?.templateRef,
+  env?.overrides,
+  env?.access,
+  env?.deleting,
+  member?.config,
+  member?.deleting,
+];
+
+const partOf = ({
+  source,
+  updateStrategy,
+  labels,
+  annotations,
+  access,
+}: PoolRecord): MemberPoolPart => ({
+  source,
+  updateStrategy,
+  labels,
+  annotations,
+  ...accessField(access),
+});
+
+const isEmpty = (object: object): boolean => Object.keys(object).length === 0;

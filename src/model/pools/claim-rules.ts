@@ -1,0 +1,32 @@
+import type { Claim, EndReason } from '../sandbox.ts';
+import { sameTenant } from '../tenant.ts';
+
+/**
+ * When the sandbox runs out, and why; undefined where it never does. A command under way holds off
+ * the idle timeout.
+ */
+export const expiryOf = (
+  claim: Claim,
+  activeAt: number,
+  working: number,
+): { readonly at: number; readonly reason: EndReason } | undefined => {
+  const idleAt =
+    claim.idleTimeoutMs > 0 && working === 0
+      ? activeAt + claim.idleTimeoutMs
+      : Number.POSITIVE_INFINITY;
+  const lifeAt =
+    claim.maxLifetimeMs > 0 ? claim.claimedAt + claim.maxLifetimeMs : Number.POSITIVE_INFINITY;
+  const at = Math.min(idleAt, lifeAt);
+  if (at === Number.POSITIVE_INFINITY) return undefined;
+  return { at, reason: lifeAt <= idleAt ? 'max-lifetime' : 'idle-timeout' };
+};
+
+/**
+ * The same request's claim: what a record must show for a claim of unknown outcome to be ours.
+ * Tenant and moment do not tell: two replicas may claim the same instance for one user in the same
+ * millisecond. They do for records older than marks.
+ */
+export const sameClaim = (a: Claim | undefined, b: Claim | undefined): boolean => {
+  if (a === undefined || b === undefined || !sameTenant(a.owner, b.owner)) return false;
+  return a.mark || b.mark ? a.mark?.key === b.mark?.key : a.claimedAt === b.claimedAt;
+};

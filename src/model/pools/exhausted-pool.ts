@@ -1,0 +1,91 @@
+import type { PoolCounts } from './pool.ts';
+import { Refusal } from '../refusals.ts';
+
+/** A pool from which a claim could get nothing, as whoever claimed sees it. */
+export interface ExhaustedPool {
+  readonly name: string;
+  /** The env whose member it is. */
+  readonly env?: string | undefined;
+  /** `{team}/{user}` who made it, where that is another than the one who claimed. */
+  readonly of?: string | undefined;
+}
+
+/**
+ * What keeps instances from starting: a word in CamelCase, what was said, and since when (ms since
+ * the epoch), where that is known.
+ */
+interface Hindrance {
+  readonly reason: string;
+  readonly message: string;
+  readonly since?: number;
+}
+
+type Counts = Omit<PoolCounts, 'unavailable'> & { readonly unavailable?: number };
+
+/**
+ * What the hint advises is what this caller can do with this pool: each of its requests is
+ * accepted.
+ */
+export const noIdleInstance = (
+  pool: ExhaustedPool,
+  counts: Counts,
+  hindrance?: Hindrance,
+): Refusal =>
+  new Refusal('POOL_EXHAUSTED', 'no idle pods available in pool', {
+    detail: {
+      idle: counts.idle,
+      running: counts.running,
+      starting: counts.starting,
+      stopping: counts.stopping + counts.retiring,
+      failed: counts.failed,
+      ...(hindrance
+        ? {
+            problem: hindrance.message,
+            ...(hindrance.since === undefined
+              ? {}
+              : { problemSince: new Date(hindrance.since).toISOString() }),
+          }
+        : {}),
+      hint: hindrance ? hintAgainst(pool, hindrance) : hintOf(pool, counts),
+    },
+    retryAfter: counts.starting > 0 && !hindrance ? 1 : 5,
+  });
+
+const hintOf = (pool: ExhaustedPool, { starting, unavailable = 0 }: Counts): string => {
+  if (starting > 0) return 'instances are starting; try again shortly';
+  if (unavailable > 0)
+    return 'unclaimed instances are there that can not be handed out now, as their events say; try again shortly';
+  return `give a sandbox back with DELETE /v1/sandboxes/{sandboxId}, ${enlarge(pool)}`;
+};
+
+const enlarge = ({ name, env, of }: ExhaustedPool): string => {
+  if (of !== undefined) return `or have ${of}, whose pool it is, enlarge it`;
+  if (env === undefined) return `or raise replicas with PUT /v1/sandboxpools/${name}`;
+  return `claim with waitTimeoutSeconds so that one is started for you, or raise maxReplicas with PUT /v1/envs/${env}/sandboxpools/${name}; GET /v1/envs/${env} says what keeps it as it is`;
+};
+
+const hintAgainst = (pool: ExhaustedPool, { reason, message }: Hindrance): string => {
+  if (reason === 'Unschedulable' && KEPT_OUT.test(message) && !NO_ROOM.test(message))
+    return CLOSED_NODES;
+  const change = changing(pool);
+  if (reason === 'ImageUnavailable')
+    return `the image can not be had: name another as overrides.image of ${change}, or give the registry's password as overrides.imagePullSecret; ${AGAIN}`;
+  if (reason === 'Unschedulable')
+    return `no node has room: ask for less cpu and memory by ${change}, give a sandbox back, or have nodes added; ${AGAIN}`;
+  return `instances do not start: change what the problem names, by ${change}; ${AGAIN}`;
+};
+
+/** Where what instances are made from is changed. */
+const changing = ({ name, env, of }: ExhaustedPool): string => {
+  const request = env === undefined ? `PUT /v1/sandboxpools/${name}` : `PATCH /v1/envs/${env}`;
+  return of === undefined
+    ? `${request}, or in the template`
+    : `${request}, which is for ${of} to send, or in the template`;
+};
+
+/** What schedulers say of nodes that take nothing new, and of those without room. */
+const KEPT_OUT = /\btaints?\b|\bunschedulable\b/;
+const NO_ROOM = /\bInsufficient\b|Too many pods/;
+const CLOSED_NODES =
+  'nodes take nothing new, as while they are drained or short of disk or memory: wait, or tell whoever runs the cluster; it is tried again by itself';
+const AGAIN = 'it is tried again by itself';

@@ -1,0 +1,211 @@
+import { randomUUID } from 'node:crypto';
+import type { InspectedKinds } from '../../actors/inspection/inspected-actors.ts';
+import type { Clock } from '../../contracts/clock.ts';
+import type { Coordination } from '../../contracts/coordination.ts';
+import { actorNotFound, Refusal, tooManyStreams } from '../../model/refusals.ts';
+import { shardOf } from '../../model/shards.ts';
+import { tenantKey } from '../../model/tenant.ts';
+import type { ActorNews, DebugOperations } from './debug-operations.ts';
+import { viewOf } from './replica-views.ts';
+import { Seats } from '../../lib/seats.ts';
+import type { KeyedActor } from './show-actor.ts';
+import {
+  markIn,
+  MOST_OF_PAGE,
+  TrailReading,
+  type TrailMark,
+  type TrailPage,
+} from './trail-reading.ts';
+import type { TrailQuestion } from './trail-sessions.ts';
+
+const MOST_STREAMS_OF_TENANT = 16;
+/** How often another replica is asked, and how often it is looked who leads. */
+export const LOOK_MS = 250;
+
+export interface FollowActorDeps {
+  readonly kinds: InspectedKinds;
+  readonly coordination: Pick<Coordination, 'askReplica' | 'replicas' | 'lease' | 'holders'>;
+  readonly clock: Clock;
+  /** This one's name. */
+  readonly replica: string;
+}
+
+/**
+ * One actor's transitions as they come (operation `GET /debug/actors/{kind}/{key}/inspect`), as the
+ * replica sees them that leads it: this one at once, another is asked every 250 ms. At most 16 at a
+ * time of one tenant's admins.
+ */
+export const followActor = (deps: FollowActorDeps): DebugOperations['followActor'] => {
+  const seats = new Seats(MOST_STREAMS_OF_TENANT);
+  return async (caller, { kind, text }) => {
+    const key = deps.kinds[kind].keyOf(text, caller.namespace);
+    const shardKey = key === undefined ? undefined : deps.kinds[kind].inspect(key)?.shardKey;
+    if (key === undefined || shardKey === undefined) throw actorNotFound();
+    const tenant = tenantKey(caller);
+    if (!seats.take(tenant)) throw tooManyStreams('you have', MOST_STREAMS_OF_TENANT);
+    const following = new Following(deps, { kind, key, shard: shardOf(shardKey) });
+    let open = true;
+    const close = (): void => {
+      if (!open) return;
+      open = false;
+      following.close();
+      seats.leave(tenant);
+    };
+    try {
+      await following.begin();
+    } catch (error) {
+      close();
+      throw error;
+    }
+    return { news: (signal) => following.news(signal), close };
+  };
+};
+
+/** `page` is absent where the leader says nothing; the note says why. */
+interface Look {
+  readonly by: string;
+  readonly note?: string;
+  readonly page?: TrailPage;
+}
+
+/** One stream. Wherever the lead goes it goes on after what it has told. */
+class Following {
+  readonly #deps: FollowActorDeps;
+  readonly #actor: KeyedActor & { readonly shard: number };
+  readonly #id = randomUUID();
+  #mark: TrailMark | undefined;
+  #first: Look | undefined;
+  #here: TrailReading | undefined;
+  #changed = false;
+  #wake = (): void => undefined;
+
+  constructor(deps: FollowActorDeps, actor: KeyedActor & { readonly shard: number }) {
+    this.#deps = deps;
+    this.#actor = actor;
+  }
+
+  /** What comes after this has resolved is told. */
+  async begin(): Promise<void> {
+    const { kinds, clock, replica } = this.#deps;
+    const { kind, key } = this.#actor;
+    const now = markIn({ trails: kinds[kind].trails, key, by: replica, now: clock.now() });
+    this.#first = await this.#look();
+    this.#mark = this.#first.page?.mark ?? now;
+  }
+
+  async *news(signal: AbortSignal): AsyncGenerator<ActorNews, void, undefined> {
+    const aborted = (): void => {
+      this.#note();
+    };
+    signal.addEventListener('abort', aborted, { once: true });
+    let seenBy: string | undefined;
+    try {
+      for (let look = this.#first; !signal.aborted; look = undefined) {
+        const { by, note, page } = look ?? (await this.#look());
+        const told = `${by} ${note ?? ''}`;
+        if (told !== seenBy)
+          yield { kind: 'seen-by', replica: by, ...(note === undefined ? {} : { note }) };
+        seenBy = told;
+        if (page?.missed) yield { kind: 'missed' };
+        for (const transition of page?.transitions ?? []) yield { kind: 'transition', transition };
+        if (page?.ended) return yield { kind: 'ended' };
+        this.#mark = page?.mark ?? this.#mark;
+        if (page?.transitions.length !== MOST_OF_PAGE) await this.#pause(signal);
+      }
+    } finally {
+      signal.removeEventListener('abort', aborted);
+      this.close();
+    }
+  }
+
+  close(): void {
+    this.#here?.close();
+    this.#here = undefined;
+  }
+
+  async #look(): Promise<Look> {
+    this.#changed = false;
+    const { coordination, replica } = this.#deps;
+    const leader = coordination.lease(this.#actor.shard)
+      ? replica
+      : coordination.holders().get(this.#actor.shard);
+    if (leader !== undefined && leader !== replica) return await this.#lookThere(leader);
+    return {
+      by: replica,
+      page: this.#lookHere(),
+      ...(leader === undefined ? { note: 'nobody leads it now' } : {}),
+    };
+  }
+
+  #lookHere(): TrailPage {
+    const { kinds, clock, replica } = this.#deps;
+    const { kind, key } = this.#actor;
+    const { trails } = kinds[kind];
+    if (!this.#here && !trails.standing(key)) return this.#gone();
+    this.#here ??= new TrailReading({
+      trails,
+      key,
+      by: replica,
+      now: clock.now(),
+      changed: () => {
+        this.#note();
+      },
+    });
+    return this.#here.page(this.#mark);
+  }
+
+  async #lookThere(leader: string): Promise<Look> {
+    this.close();
+    const { kind, key } = this.#actor;
+    const question: TrailQuestion = {
+      about: 'transitions',
+      kind,
+      key,
+      follower: this.#id,
+      ...(this.#mark ? { mark: this.#mark } : {}),
+    };
+    try {
+      const page = await viewOf<TrailPage | undefined>(this.#deps, leader, {
+        question,
+        here: () => undefined,
+      });
+      return page
+        ? { by: leader, page }
+        : { by: leader, note: 'it runs a version that does not tell' };
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      if (error.code === 'NOT_FOUND' && !this.#deps.kinds[kind].trails.standing(key))
+        return { by: leader, page: this.#gone() };
+      return { by: leader, note: `it leads, and does not tell: ${error.message}` };
+    }
+  }
+
+  #gone(): TrailPage {
+    return {
+      transitions: [],
+      missed: false,
+      ended: true,
+      mark: this.#mark ?? { by: this.#deps.replica, number: 0, at: 0, to: '' },
+    };
+  }
+
+  #note(): void {
+    this.#changed = true;
+    this.#wake();
+  }
+
+  /** Until something has changed here, or it is time to look again. */
+  async #pause(signal: AbortSignal): Promise<void> {
+    if (this.#changed || signal.aborted) return;
+    const { clock } = this.#deps;
+    await new Promise<void>((resolve) => {
+      const cancel = clock.at(clock.now() + LOOK_MS, () => {
+        resolve();
+      });
+      this.#wake = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+}

@@ -1,0 +1,33 @@
+import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
+import type { Coordination } from '../../contracts/coordination.ts';
+import { SHARDS } from '../../model/shards.ts';
+import type { Operations } from '../operations.ts';
+
+/**
+ * Who leads what (operation `GET /debug/shards`), as this replica knows it: what others hold is as
+ * old as their last heartbeat.
+ */
+export const listShards =
+  ({
+    supervisor,
+    coordination,
+    replica,
+  }: {
+    readonly supervisor: Pick<Supervisor, 'shards'>;
+    readonly coordination: Pick<Coordination, 'replicas' | 'holders'>;
+    /** This one's name. */
+    readonly replica: string;
+  }): Operations['shards'] =>
+  () => {
+    const led = new Set(supervisor.shards);
+    const holders = coordination.holders();
+    const shards = Array.from({ length: SHARDS }, (_, shard) => {
+      const holder = led.has(shard) ? replica : holders.get(shard);
+      return {
+        shard,
+        leading: led.has(shard),
+        ...(holder === undefined ? {} : { replica: holder }),
+      };
+    });
+    return { replica, replicas: coordination.replicas(), shards };
+  };

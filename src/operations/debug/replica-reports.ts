@@ -1,0 +1,54 @@
+import type { GroupHost } from '../../actors/env/group-host.ts';
+import type { MemberHost } from '../../actors/env/member-host.ts';
+import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
+import type { Coordination } from '../../contracts/coordination.ts';
+import type { MirrorReport } from '../../contracts/mirror-report.ts';
+import type { SandboxDriver } from '../../contracts/sandbox-driver.ts';
+import type { DriverReport, QueuesReport, ReflectorsReport } from './debug-operations.ts';
+
+export interface ReplicaReportsDeps {
+  readonly supervisor: Supervisor;
+  readonly members: Pick<MemberHost, 'outbox'>;
+  readonly groups: Pick<GroupHost, 'outbox'>;
+  readonly driver: Pick<SandboxDriver, 'describe'>;
+  readonly coordination: Pick<Coordination, 'lease'>;
+  readonly reflectors: () => readonly MirrorReport[];
+  readonly replica: string;
+}
+
+/** What waits in this replica. */
+export const queuesReport = ({
+  supervisor,
+  members,
+  groups,
+  coordination,
+  replica,
+}: ReplicaReportsDeps): QueuesReport => ({
+  replica,
+  shards: supervisor.shards.map((shard) => ({
+    shard,
+    epoch: coordination.lease(shard)?.epoch ?? 0,
+  })),
+  outboxes: {
+    sandboxesAndPools: supervisor.outbox.report(),
+    members: members.outbox.report(),
+    groups: groups.outbox.report(),
+  },
+  deadlines: supervisor.armed,
+  claimsWaiting: supervisor.idle.lines.size,
+  actors: {
+    sandboxes: supervisor.size,
+    pools: supervisor.pools.size,
+    rebuilt: supervisor.rebuilds.count,
+  },
+});
+
+export const driverReport = ({ driver, replica }: ReplicaReportsDeps): DriverReport => {
+  const { isolation, warnings, problems, work = {} } = driver.describe();
+  return { replica, isolation, warnings, problems, work };
+};
+
+export const reflectorsReport = ({
+  reflectors,
+  replica,
+}: ReplicaReportsDeps): ReflectorsReport => ({ replica, reflectors: reflectors() });

@@ -1,0 +1,62 @@
+import type { Coordination } from '../../contracts/coordination.ts';
+import type { ActorKind } from '../../model/inspection.ts';
+import { invalidArgument, Refusal, replicaSilent, type RefusalCode } from '../../model/refusals.ts';
+import type { TrailQuestion } from './trail-sessions.ts';
+
+/** How long a replica is waited for. */
+export const ASKED_MS = 1_000;
+
+/** What one replica may ask another. */
+export type ReplicaQuestion =
+  | { readonly about: 'actor' | 'rebuild'; readonly kind: ActorKind; readonly key: string }
+  | TrailQuestion
+  | { readonly about: 'queues' | 'driver' | 'reflectors' };
+
+type Answered<T> =
+  | { readonly value: T }
+  | { readonly refused: { readonly code: RefusalCode; readonly message: string } };
+
+export interface ReplicaViewsDeps {
+  readonly coordination: Pick<Coordination, 'askReplica' | 'replicas'>;
+  /** This one's name. */
+  readonly replica: string;
+}
+
+/**
+ * What that replica answers, this one or another. Refuses as it does there; with INVALID_ARGUMENT
+ * for a replica that does not live, and with UNAVAILABLE where it says nothing within a second.
+ */
+export const viewOf = async <T>(
+  { coordination, replica: own }: ReplicaViewsDeps,
+  replica: string,
+  asked: { readonly question: ReplicaQuestion; readonly here: () => T | Promise<T> },
+): Promise<T> => {
+  if (replica === own) return await asked.here();
+  const live = coordination.replicas();
+  if (!live.includes(replica))
+    throw invalidArgument('replica', 'is not the name of a live replica', live);
+  const text = await coordination.askReplica(replica, JSON.stringify(asked.question), ASKED_MS);
+  if (text === undefined) throw replicaSilent(replica);
+  const answered = JSON.parse(text) as Answered<T>; // of a replica of the same service
+  if ('refused' in answered)
+    throw new Refusal(
+      answered.refused.code,
+      answered.refused.message,
+      answered.refused.code === 'UNAVAILABLE' ? { retryAfter: 1 } : {},
+    );
+  return answered.value;
+};
+
+/**
+ * The text of an answer to another replica. Rejects where the fault is neither the question's nor
+ * expected.
+ */
+export const answerText = async (look: () => unknown): Promise<string> => {
+  try {
+    return JSON.stringify({ value: await look() });
+  } catch (error) {
+    if (error instanceof Refusal)
+      return JSON.stringify({ refused: { code: error.code, message: error.message } });
+    throw error;
+  }
+};

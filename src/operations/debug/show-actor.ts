@@ -1,0 +1,81 @@
+import type { InspectedKinds } from '../../actors/inspection/inspected-actors.ts';
+import { differences } from '../../actors/inspection/shown-fields.ts';
+import type { Clock } from '../../contracts/clock.ts';
+import type { Coordination } from '../../contracts/coordination.ts';
+import { BROKEN, type ShownFields } from '../../model/inspection.ts';
+import { actorNotFound, rebuildTooEarly, unavailable } from '../../model/refusals.ts';
+import { shardOf } from '../../model/shards.ts';
+import type { ActorName, ActorView } from './debug-operations.ts';
+
+export interface ShowActorDeps {
+  readonly kinds: InspectedKinds;
+  readonly coordination: Pick<Coordination, 'lease' | 'holders'>;
+  readonly clock: Clock;
+  /** This one's name. */
+  readonly replica: string;
+}
+
+/** An actor by its key, as this replica sees it. */
+export type KeyedActor = Pick<ActorName, 'kind'> & { readonly key: string };
+
+/** The actor with its record, which is read uncached. Refuses with NOT_FOUND. */
+export const showActor = async (
+  deps: ShowActorDeps,
+  { kind, key }: KeyedActor,
+): Promise<ActorView> => {
+  const { kinds, coordination, clock, replica } = deps;
+  const actors = kinds[kind];
+  const { stored, unread } = await storedOf(deps, { kind, key });
+  const actor = actors.inspect(key); // after the read, or what it taught would seem to differ
+  if (!actor) throw actorNotFound();
+  const shard = shardOf(actor.shardKey);
+  const lease = coordination.lease(shard);
+  const leader = lease ? replica : coordination.holders().get(shard);
+  const now = clock.now();
+  const isCompared = unread === undefined && actor.state !== BROKEN;
+  const { kind: _, shardKey: __, record, deadlines, ...rest } = actor;
+  return {
+    kind,
+    ...rest,
+    leader: {
+      shard,
+      ...(leader === undefined ? {} : { replica: leader }),
+      ...(lease ? { epoch: lease.epoch } : {}),
+    },
+    deadlines: deadlines.map(({ what, at }) => ({ what, at, inMs: at - now })),
+    transitions: actors.trails.transitions(key),
+    pending: actors.pendingOf(key),
+    record: {
+      known: record,
+      ...(stored ? { stored } : {}),
+      ...(unread === undefined ? {} : { unread }),
+      differs: isCompared ? differences(record, stored ?? {}) : [],
+    },
+    seenBy: { replica },
+  };
+};
+
+/** Makes the actor anew, and shows it then. Refuses with NOT_FOUND, CONFLICT or UNAVAILABLE. */
+export const rebuildActor = async (
+  deps: ShowActorDeps,
+  { kind, key }: KeyedActor,
+): Promise<ActorView> => {
+  const outcome = await deps.kinds[kind].rebuild(key).catch(() => {
+    throw unavailable('the facts that the actor is made from can not be read now; try again');
+  });
+  if (outcome === 'unknown') throw actorNotFound();
+  if (outcome === 'busy') throw rebuildTooEarly();
+  return await showActor(deps, { kind, key });
+};
+
+const storedOf = async (
+  { kinds }: ShowActorDeps,
+  { kind, key }: KeyedActor,
+): Promise<{ readonly stored?: ShownFields; readonly unread?: string }> => {
+  try {
+    const stored = await kinds[kind].durable(key);
+    return stored ? { stored } : {};
+  } catch {
+    return { unread: 'the record can not be read now' };
+  }
+};

@@ -1,0 +1,222 @@
+import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
+import { groupFor } from '../../model/envs/autoscaling-group.ts';
+import {
+  MOST_GROUPS,
+  MOST_MEMBERS,
+  wordRevisionOf,
+  type EnvMember,
+  type EnvRecord,
+} from '../../model/envs/env.ts';
+import { memberSourceOf } from '../../model/envs/env-rendering.ts';
+import { requireMatch } from '../../model/if-match.ts';
+import {
+  clusterNotFound,
+  envBeingDeleted,
+  idempotencyKeyReused,
+  invalidArgument,
+  poolAlreadyExists,
+  poolBeingDeleted,
+  poolNotFound,
+  tooManyGroups,
+  tooManyMembers,
+  unavailable,
+} from '../../model/refusals.ts';
+import { sameTenant } from '../../model/tenant.ts';
+import { envFieldOf, type EnvsDeps } from './envs.ts';
+import {
+  changeEnv,
+  endingMember,
+  findEnv,
+  findUsableEnv,
+  memberIn,
+  withMember,
+} from './find-env.ts';
+import { poolViewOf } from '../pools/find-pool.ts';
+import { makePool, type MakePoolDeps } from '../pools/make-pool.ts';
+import { requireRoom } from '../sandboxes/reservations.ts';
+import {
+  memberDraft,
+  memberPool,
+  settledPool,
+  withoutMember,
+  type SettleDeps,
+} from './member-pool.ts';
+import type { Operations } from '../operations.ts';
+import { renderSource } from '../pools/pool-rendering.ts';
+import { scaleOf } from '../pools/pool-scale.ts';
+import { viewOfPool } from '../sandboxes/start-hindrance.ts';
+import { changePool, type UpdatePoolDeps } from '../pools/update-pool.ts';
+
+export interface EnvMembersDeps
+  extends EnvsDeps, Omit<MakePoolDeps, 'supervisor'>, SettleDeps, Omit<UpdatePoolDeps, 'envs'> {
+  readonly supervisor: Supervisor;
+  readonly driver: EnvsDeps['driver'];
+  readonly templates: EnvsDeps['templates'];
+  readonly quotaLimits: EnvsDeps['quotaLimits'];
+  readonly pullSecrets: EnvsDeps['pullSecrets'];
+  readonly clock: EnvsDeps['clock'];
+}
+
+/**
+ * Adds a member: its pool, and a group of its name unless it joins another (operation `POST
+ * /envs/{name}/sandboxpools`). Both are durable when it resolves. First the env lists it: then its
+ * pool is made, if need be by the env's leader.
+ */
+export const addMember =
+  (deps: EnvMembersDeps): Operations['addMember'] =>
+  async (caller, envName, request) => {
+    const env = await findEnv(deps.envs, caller, envName);
+    if (env.deleting !== false) throw envBeingDeleted();
+    if (request.clusterId !== undefined && request.clusterId !== deps.clusterId)
+      throw clusterNotFound();
+    const { replicas } = scaleOf({
+      ...request.config,
+      ...(request.replicas === undefined ? {} : { replicas: request.replicas }),
+    });
+    requireGroup(env, request.config);
+    const rendered = await renderSource(
+      { ...deps, fieldOf: envFieldOf },
+      memberSourceOf(env, request.config),
+      env.owner.namespace,
+    );
+    const { name = generatedName(env, deps.newUid()) } = request;
+    await deps.supervisor.pools.lookUp(env.owner.namespace, name);
+    if (deps.supervisor.pools.index.uidOf(env.owner.namespace, name) !== undefined)
+      throw poolAlreadyExists();
+    await deps.coordination.whenKnown(env.owner);
+    const member: EnvMember = {
+      name,
+      clusterId: deps.clusterId,
+      createdAt: deps.clock.now(),
+      ...(request.mark ? { mark: request.mark } : {}),
+      replicas,
+      config: { ...request.config, scalingGroup: request.config.scalingGroup ?? name },
+      deleting: false,
+    };
+    const pool = await makePool(deps, memberDraft(deps, env, member, rendered), {
+      prepare: async () => {
+        await changeEnv(deps.envs, env, (current) => withAdded(current, member));
+      },
+      undo: async () => {
+        await deps.envs
+          .change(env.uid, (current) => withoutMember(current, member))
+          .catch(() => undefined);
+      },
+    });
+    deps.members.pool({ kind: 'put', record: pool });
+    return { env: deps.envs.get(env.uid) ?? env, member, pool: poolViewOf(deps.supervisor, pool) };
+  };
+
+/** See Operations. */
+export const addedMemberUnder =
+  (deps: EnvMembersDeps): Operations['addedMemberUnder'] =>
+  async (caller, envName, mark) => {
+    await deps.envs.freshen(caller.namespace, envName);
+    const env = deps.envs.named(caller.namespace, envName);
+    const member = env?.members.find((each) => each.mark?.key === mark.key);
+    if (!env || !member || !sameTenant(env.owner, caller)) return undefined;
+    if (member.mark?.body !== mark.body) throw idempotencyKeyReused();
+    const pool = await memberPool(deps, env, member.name);
+    if (!pool) throw unavailable('the pool of the member is not made yet; try again');
+    return { env, member, pool };
+  };
+
+/** The pools of an env's members (operation `GET /envs/{name}/sandboxpools`). */
+export const listMembers =
+  (deps: EnvMembersDeps): Operations['listMembers'] =>
+  async (caller, envName) => {
+    const env = await findUsableEnv(deps.envs, caller, envName);
+    const pools = await Promise.all(env.members.map(({ name }) => memberPool(deps, env, name)));
+    return pools.flatMap((pool) => (pool ? [viewOfPool(deps.supervisor, pool)] : []));
+  };
+
+/**
+ * Changes a member; what is not named stays (operation `PUT /envs/{name}/sandboxpools/{pool}`). Its
+ * pool is as it says when this resolves.
+ */
+export const updateMember =
+  (deps: EnvMembersDeps): Operations['updateMember'] =>
+  async (caller, envName, name, { replicas, config: change, ifMatch }) => {
+    const before = await findEnv(deps.envs, caller, envName);
+    const standing = memberIn(before, name);
+    requireMatch(ifMatch, wordRevisionOf(before));
+    if (standing.deleting !== false) throw poolBeingDeleted();
+    const config = { ...standing.config, ...change };
+    scaleOf({ ...config, ...(replicas === undefined ? {} : { replicas }) });
+    requireGroup(before, change);
+    const { definition } = await renderSource(
+      { ...deps, fieldOf: envFieldOf },
+      memberSourceOf(before, config),
+      before.owner.namespace,
+    );
+    const { record: current } = (await memberPool(deps, before, name)) ?? {};
+    // Asked before the env is changed, so that a refusal changes nothing; what comes in between shows
+    // on the pool.
+    if (current?.updateStrategy.autoUpdate)
+      await requireRoom(deps, current, { ...current, definition });
+    const env = await changeEnv(deps.envs, before, (current) => {
+      requireMatch(ifMatch, wordRevisionOf(current));
+      memberIn(current, name);
+      return withMember(current, name, (member) => ({
+        ...member,
+        config: { ...member.config, ...change },
+        ...(replicas === undefined ? {} : { replicas }),
+      }));
+    });
+    const pool = await memberPool(deps, env, name);
+    if (!pool) throw poolNotFound();
+    if (replicas !== undefined) await changePool(deps, pool.record, { replicas });
+    const record = await settledPool(deps, env, name);
+    if (record) deps.members.pool({ kind: 'put', record });
+    return {
+      env,
+      member: memberIn(env, name),
+      pool: poolViewOf(deps.supervisor, record ?? pool.record),
+    };
+  };
+
+/**
+ * Has a member go: its pool is emptied first, then member and pool go, and its group where nobody
+ * else is in it (operation `DELETE /envs/{name}/sandboxpools/{pool}`). Durable when it resolves;
+ * repeating it is harmless.
+ */
+export const deleteMember =
+  (deps: EnvMembersDeps): Operations['deleteMember'] =>
+  async (caller, envName, name, { force }) => {
+    const before = await findEnv(deps.envs, caller, envName);
+    memberIn(before, name);
+    await deps.envs.change(before.uid, (env) => endingMember(env, name, force));
+    return { name, namespace: before.owner.namespace };
+  };
+
+const withAdded = (env: EnvRecord, member: EnvMember): EnvRecord => {
+  if (env.members.some(({ name }) => name === member.name)) throw poolAlreadyExists();
+  if (env.members.length >= MOST_MEMBERS) throw tooManyMembers(MOST_MEMBERS);
+  const { scalingGroup = member.name } = member.config;
+  const known = env.groups.some(({ name }) => name === scalingGroup);
+  if (!known && env.groups.length >= MOST_GROUPS) throw tooManyGroups(MOST_GROUPS);
+  return {
+    ...env,
+    members: [...env.members, member],
+    groups: known
+      ? env.groups
+      : [...env.groups, groupFor(scalingGroup, { replicas: member.replicas, ...member.config })],
+  };
+};
+
+const requireGroup = (
+  env: EnvRecord,
+  { scalingGroup }: { readonly scalingGroup?: string | undefined },
+): void => {
+  if (scalingGroup !== undefined && !env.groups.some(({ name }) => name === scalingGroup)) {
+    throw invalidArgument(
+      'scalingGroup',
+      'must be a group of the env; left out, the member gets one of its own',
+      env.groups.map(({ name }) => name),
+    );
+  }
+};
+
+/** A DNS label of at most 63 characters; the end of a uid is random. */
+const generatedName = ({ name }: EnvRecord, uid: string): string =>
+  `${name.slice(0, 50).replace(/-+$/, '')}-${uid.slice(-10)}`;

@@ -1,0 +1,84 @@
+import type { EnvRecord } from '../../model/envs/env.ts';
+import { memberPoolPart, asAsked, isAsAsked } from '../../model/envs/env-rendering.ts';
+import {
+  envBeingDeleted,
+  envSyncPartial,
+  poolNotFound,
+  Refusal,
+  type FailedMember,
+} from '../../model/refusals.ts';
+import { findEnv } from './find-env.ts';
+import { envFieldOf } from './envs.ts';
+import { envViewOf, type EnvViewDeps } from './env-view.ts';
+import { memberPool } from './member-pool.ts';
+import type { Operations } from '../operations.ts';
+import { freshenTemplate, syncedPool, type SyncPoolDeps } from '../pools/sync-pool.ts';
+
+export interface SyncEnvDeps extends SyncPoolDeps, EnvViewDeps {
+  readonly templates: SyncPoolDeps['templates'];
+  readonly supervisor: SyncPoolDeps['supervisor'];
+}
+
+/** How many members at a time. */
+const AT_ONCE = 8;
+
+/**
+ * Renders every member's pool from the template and the env's overrides as they are now, whatever
+ * its `autoUpdate` (operation `POST /envs/{name}/sync-template`). Members are independent: refuses
+ * with ENV_SYNC_PARTIAL, which names those that failed; what was synced stays, and a repeated sync
+ * does the rest.
+ */
+export const syncEnv =
+  (deps: SyncEnvDeps): Operations['syncEnv'] =>
+  async (caller, name) => {
+    const env = await findEnv(deps.envs, caller, name);
+    if (env.deleting !== false) throw envBeingDeleted();
+    await freshenTemplate(deps, { source: { templateName: env.templateRef.name } });
+    const names = env.members
+      .filter(({ deleting }) => deleting === false)
+      .map((member) => member.name);
+    const synced: string[] = [];
+    const failed: FailedMember[] = [];
+    for (let at = 0; at < names.length; at += AT_ONCE) {
+      await Promise.all(
+        names.slice(at, at + AT_ONCE).map(async (member) => {
+          try {
+            await syncMember(deps, env, member);
+            synced.push(member);
+          } catch (error) {
+            failed.push({
+              member,
+              clusterID: env.members.find((each) => each.name === member)?.clusterId ?? '',
+              error:
+                error instanceof Refusal ? error.message : 'it could not be written; try again',
+            });
+          }
+        }),
+      );
+    }
+    if (failed.length > 0)
+      throw envSyncPartial(
+        inOrder(names, synced),
+        failed.sort((a, b) => names.indexOf(a.member) - names.indexOf(b.member)),
+      );
+    return envViewOf(deps, deps.envs.get(env.uid) ?? env);
+  };
+
+const syncMember = async (deps: SyncEnvDeps, env: EnvRecord, name: string): Promise<void> => {
+  const { supervisor, members } = deps;
+  const member = env.members.find((each) => each.name === name);
+  const uid = (await memberPool(deps, env, name))?.record.uid;
+  if (!member || uid === undefined) throw poolNotFound();
+  const part = memberPoolPart(env, member);
+  const record = await supervisor.pools.change(uid, (current) =>
+    syncedPool(
+      { ...deps, fieldOf: envFieldOf },
+      isAsAsked(current, part) ? current : asAsked(current, part),
+    ),
+  );
+  if (!record) throw poolNotFound();
+  members.pool({ kind: 'put', record });
+};
+
+const inOrder = (names: readonly string[], some: readonly string[]): readonly string[] =>
+  names.filter((name) => some.includes(name));

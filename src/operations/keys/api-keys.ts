@@ -1,0 +1,348 @@
+import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
+import { OrderedIndex, type OrderedEntry } from '../../lib/ordered-index.ts';
+import { RecentSet } from '../../lib/recent-set.ts';
+import type { Clock } from '../../contracts/clock.ts';
+import type { Revocations } from '../../contracts/coordination.ts';
+import type { Records } from '../../contracts/record-store.ts';
+import { OutcomeUnknown, RecordConflict } from '../../contracts/sandbox-driver.ts';
+import { isLasting, type ApiKeyRecord } from '../../model/api-key.ts';
+import { type ApiKeyText, formatApiKey, newApiKeyText } from '../../model/api-key-text.ts';
+import { Refusal, unavailable } from '../../model/refusals.ts';
+import { isNewer } from '../../model/revision-order.ts';
+import { SharedReads } from '../../lib/shared-reads.ts';
+import { tenantKey, type Role, type Tenant } from '../../model/tenant.ts';
+import { KeyEnds } from './key-ends.ts';
+import type { Page, PageRequest } from '../views.ts';
+
+/** What a new key is for. Times in milliseconds since the epoch. */
+export interface ApiKeySpec {
+  readonly tenant: Tenant;
+  readonly role: Role;
+  readonly shortName: string;
+  readonly description: string;
+  readonly issuedAt: number;
+  readonly expiresAt: number;
+  /** The key that makes it; absent: the daemon does. */
+  readonly createdBy?: string;
+}
+
+export interface MintedApiKey {
+  /** To be stored; holds the HMAC of the secret alone. */
+  readonly record: Omit<ApiKeyRecord, 'revision'>;
+  /** To be shown once. */
+  readonly apiKey: string;
+}
+
+/** The same text for the same seed; who knows the seed alone can not tell it. */
+export const seededApiKeyText = (seed: Buffer, pepper: Buffer): ApiKeyText => {
+  let drawn = 0;
+  return newApiKeyText(
+    (count) =>
+      new Uint8Array(hkdfSync('sha256', seed, pepper, `sandpool API key ${drawn++}`, count)),
+  );
+};
+
+/** A new key of 256 random bits. Nothing is stored. */
+export const mintApiKey = (
+  spec: ApiKeySpec,
+  pepper: Buffer,
+  text = newApiKeyText(randomBytes),
+): MintedApiKey => {
+  const { tenant, ...rest } = spec;
+  return {
+    apiKey: formatApiKey(text),
+    record: {
+      ...rest,
+      ...tenant,
+      keyId: text.keyId,
+      hash: hashOf(text.secret, pepper).toString('hex'),
+    },
+  };
+};
+
+/** Whether the secret is the record's, in a time that tells nothing of either. */
+export const secretMatches = (secret: string, record: ApiKeyRecord, pepper: Buffer): boolean => {
+  const expected = Buffer.from(record.hash, 'hex');
+  const actual = hashOf(secret, pepper);
+  return expected.length === actual.length && timingSafeEqual(expected, actual);
+};
+
+/** Live keys that one user may have. */
+const MAX_KEYS_PER_TENANT = 1_000;
+/** Keys that the daemon keeps in memory, about 0.7 KB each. */
+const MAX_KEYS = 100_000;
+/** Requests that wait for a key to be looked up. */
+const MOST_LOOKED_UP = 256;
+/** Removed ones, of which a late word may still come. */
+const MOST_REMOVED = 10_000;
+const MOST_REMOVALS = 4;
+const LOOK_AGAIN_MS = 1_000;
+
+export interface ApiKeyMirrorDeps {
+  readonly apiKeys: Records<ApiKeyRecord>;
+  readonly clock: Clock;
+  readonly revocations: Revocations;
+}
+
+/**
+ * Every live API key in memory, so that a request needs no read. `start()` reads the store once;
+ * afterwards it follows what anybody writes, and hears what anybody revokes. Expired keys leave it,
+ * and the store, when their owner's limit is reached.
+ */
+export class ApiKeyMirror {
+  readonly #store: Records<ApiKeyRecord>;
+  readonly #clock: Clock;
+  readonly #revocations: Revocations;
+  readonly #ends: KeyEnds;
+  readonly #byId = new Map<string, ApiKeyRecord>();
+  readonly #byName = new Map<string, ApiKeyRecord>();
+  readonly #byTenant = new Map<string, Set<ApiKeyRecord>>();
+  /** By the moment of issue: everyone's under '', and each tenant's. */
+  readonly #lists = new Map<string, OrderedIndex>();
+
+  readonly #removed = new RecentSet(MOST_REMOVED);
+  readonly #reads: SharedReads<ApiKeyRecord>;
+  #lookingUp = 0;
+  #looksForRevoked = false;
+  #looksAgain = false;
+
+  constructor({ apiKeys, clock, revocations }: ApiKeyMirrorDeps) {
+    this.#store = apiKeys;
+    this.#reads = new SharedReads({ clock, read: (key) => apiKeys.get(key) });
+    this.#clock = clock;
+    this.#revocations = revocations;
+    this.#ends = new KeyEnds({ clock, find: (keyId) => this.#byId.get(keyId) });
+  }
+
+  async start(): Promise<void> {
+    this.#revocations.followRevoked(
+      (keyId) => {
+        this.#forget(keyId);
+      },
+      () => {
+        void this.#lookForRevoked();
+      },
+    );
+    await this.#store.watch(({ kind, record }) => {
+      if (kind === 'put') this.#add(record);
+      else this.#forget(record.keyId);
+    });
+  }
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  /**
+   * Until the next key ends that was made to last, in ms, by role; of a role that has none nothing.
+   */
+  nextEnds(): ReadonlyMap<Role, number> {
+    const now = this.#clock.now();
+    const ends = new Map<Role, number>();
+    for (const record of this.#byId.values()) {
+      const left = record.expiresAt - now;
+      if (left > 0 && left < (ends.get(record.role) ?? Infinity) && isLasting(record))
+        ends.set(record.role, left);
+    }
+    return ends;
+  }
+
+  find(keyId: string): ApiKeyRecord | undefined {
+    return this.#byId.get(keyId);
+  }
+
+  findByName(namespace: string, shortName: string): ApiKeyRecord | undefined {
+    return this.#byName.get(`${namespace}/${shortName}`);
+  }
+
+  /** Every key as the store has it, uncached. */
+  stored(): Promise<readonly ApiKeyRecord[]> {
+    return this.#store.list();
+  }
+
+  /** Whether the store has the key now. */
+  async stands(keyId: string): Promise<boolean> {
+    return (await this.#store.get(keyId)) !== undefined;
+  }
+
+  /** The tenant's, or everyone's, newest first. Expired ones show until they are cleared away. */
+  list(tenant: Tenant | undefined, { offset, limit }: PageRequest): Page<ApiKeyRecord> {
+    const list = this.#lists.get(tenant ? tenantKey(tenant) : '');
+    const items = (list?.newest(offset, limit) ?? []).flatMap(
+      (keyId) => this.#byId.get(keyId) ?? [],
+    );
+    return { items, total: list?.size ?? 0, limit, offset };
+  }
+
+  /**
+   * Worth nothing from now on; durable when it resolves. Where that can't be told it stays worth
+   * nothing here, and the error passes on.
+   */
+  async remove(record: ApiKeyRecord): Promise<void> {
+    this.#forget(record.keyId);
+    try {
+      await this.#removeStanding(record);
+    } catch (error) {
+      if (!(error instanceof OutcomeUnknown)) {
+        this.#removed.delete(record.keyId);
+        this.#add(record);
+      }
+      throw error;
+    }
+    this.#revocations.tellRevoked(record.keyId);
+  }
+
+  /** Whatever it says by now. */
+  async #removeStanding(record: ApiKeyRecord): Promise<void> {
+    for (let standing: ApiKeyRecord | undefined = record, attempt = 1; standing; attempt += 1) {
+      try {
+        return await this.#store.remove(standing);
+      } catch (error) {
+        if (!(error instanceof RecordConflict)) throw error;
+        if (attempt === MOST_REMOVALS)
+          throw unavailable('somebody else changes this key; try again');
+        standing = await this.#store.get(record.keyId);
+      }
+    }
+  }
+
+  /**
+   * Calls `ended` once the key is revoked or has expired, as far as is known here; at once where it
+   * is. Answers the way to end it.
+   */
+  followEnd(keyId: string, ended: () => void): () => void {
+    return this.#ends.follow(keyId, ended);
+  }
+
+  /** The key, if it is good now; read where the mirror doesn't show it. */
+  async good(keyId: string): Promise<ApiKeyRecord | undefined> {
+    const record = this.find(keyId) ?? (await this.lookUp(keyId));
+    return record && record.expiresAt > this.#clock.now() ? record : undefined;
+  }
+
+  /**
+   * Durable, and usable, when it resolves. Rejects with RecordExists where the name is taken, with
+   * a Refusal at a limit.
+   */
+  async create(record: Omit<ApiKeyRecord, 'revision'>): Promise<ApiKeyRecord> {
+    const owned = this.#byTenant.get(tenantKey(record));
+    if (owned && owned.size >= MAX_KEYS_PER_TENANT) await this.#removeExpired(owned);
+    if (owned && owned.size >= MAX_KEYS_PER_TENANT) throw tooManyKeys(MAX_KEYS_PER_TENANT);
+    if (this.#byId.size >= MAX_KEYS) throw tooManyKeys(MAX_KEYS);
+    const created = await this.#store.create(record);
+    this.#add(created);
+    return created;
+  }
+
+  /**
+   * With what it says now, in place of what the mirror shows. Rejects with RecordConflict where
+   * somebody changed it meanwhile.
+   */
+  async renew(record: ApiKeyRecord): Promise<void> {
+    this.#add(await this.#store.update(record));
+  }
+
+  /**
+   * Reads a key that the mirror doesn't show yet, by its id or its `namespace/shortName`; at most
+   * once in 250 ms for all who bring it.
+   */
+  async lookUp(key: string): Promise<ApiKeyRecord | undefined> {
+    if (this.#removed.has(key)) return undefined;
+    if (this.#lookingUp >= MOST_LOOKED_UP)
+      throw unavailable('too many keys are being looked up; try again');
+    this.#lookingUp += 1;
+    try {
+      const record = await this.#reads.read(key);
+      if (!record) return undefined;
+      this.#add(record);
+      return this.#byId.get(record.keyId);
+    } finally {
+      this.#lookingUp -= 1;
+    }
+  }
+
+  #add(record: ApiKeyRecord): void {
+    const known = this.#byId.get(record.keyId);
+    if (this.#removed.has(record.keyId) || (known && !isNewer(record.revision, known.revision)))
+      return;
+    if (known) this.#unlist(known);
+    const key = tenantKey(record);
+    this.#byId.set(record.keyId, record);
+    this.#byName.set(`${record.namespace}/${record.shortName}`, record);
+    for (const name of ['', key]) {
+      const list = this.#lists.get(name) ?? new OrderedIndex();
+      this.#lists.set(name, list);
+      list.add(entryOf(record));
+    }
+    const owned = this.#byTenant.get(key);
+    if (owned) owned.add(record);
+    else this.#byTenant.set(key, new Set([record]));
+    this.#ends.changed(record.keyId);
+  }
+
+  async #removeExpired(owned: Set<ApiKeyRecord>): Promise<void> {
+    const now = this.#clock.now();
+    for (const record of owned) {
+      if (record.expiresAt > now) continue;
+      // First here, so that no other request removes it too. It has expired: should the store keep it, it
+      // opens nothing.
+      this.#forget(record.keyId);
+      await this.#removeStanding(record);
+    }
+  }
+
+  /**
+   * Forgets the keys that the store has no more, where nobody may have told of them. Never rejects.
+   */
+  async #lookForRevoked(): Promise<void> {
+    if (this.#looksForRevoked) {
+      this.#looksAgain = true;
+      return;
+    }
+    this.#looksForRevoked = true;
+    this.#looksAgain = false;
+    const known = [...this.#byId.keys()];
+    try {
+      const standing = new Set((await this.#store.list()).map(({ keyId }) => keyId));
+      for (const keyId of known)
+        if (!standing.has(keyId) && !(await this.#store.get(keyId))) this.#forget(keyId);
+    } catch {
+      this.#looksAgain = true;
+    }
+    this.#looksForRevoked = false;
+    if (this.#looksAgain)
+      this.#clock.at(this.#clock.now() + LOOK_AGAIN_MS, () => {
+        void this.#lookForRevoked();
+      });
+  }
+
+  #forget(keyId: string): void {
+    this.#removed.add(keyId);
+    const known = this.#byId.get(keyId);
+    if (known) this.#unlist(known);
+    this.#ends.changed(keyId);
+  }
+
+  #unlist(record: ApiKeyRecord): void {
+    const key = tenantKey(record);
+    this.#byId.delete(record.keyId);
+    this.#byName.delete(`${record.namespace}/${record.shortName}`);
+    const owned = this.#byTenant.get(key);
+    owned?.delete(record);
+    if (owned?.size === 0) this.#byTenant.delete(key);
+    for (const name of ['', key]) {
+      const list = this.#lists.get(name);
+      list?.remove(entryOf(record));
+      if (list?.size === 0) this.#lists.delete(name);
+    }
+  }
+}
+
+const entryOf = ({ issuedAt, keyId }: ApiKeyRecord): OrderedEntry => ({ at: issuedAt, id: keyId });
+
+const tooManyKeys = (limit: number): Refusal =>
+  new Refusal('CONFLICT', `there are ${limit} API keys, which is the most`);
+
+/** What of a secret is stored. */
+export const hashOf = (secret: string, pepper: Buffer): Buffer =>
+  createHmac('sha256', pepper).update(secret).digest();

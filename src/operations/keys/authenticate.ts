@@ -1,0 +1,84 @@
+import { hash, randomBytes } from 'node:crypto';
+import type { Clock } from '../../contracts/clock.ts';
+import { isLasting, type ApiKeyRecord } from '../../model/api-key.ts';
+import { parseApiKey } from '../../model/api-key-text.ts';
+import { apiKeyRequired, invalidApiKey } from '../../model/refusals.ts';
+import type { Caller } from '../../model/tenant.ts';
+import { secretMatches, type ApiKeyMirror } from './api-keys.ts';
+import type { Operations } from '../operations.ts';
+
+export interface AuthenticateDeps {
+  readonly apiKeys: ApiKeyMirror;
+  readonly pepper: Buffer;
+  readonly clock: Clock;
+}
+
+/** Keys that were found good lately, and need not be taken apart again. */
+const MOST_REMEMBERED = 10_000;
+
+/** The two ways to know a caller. */
+export const authentication = (
+  deps: AuthenticateDeps,
+): Pick<Operations, 'authenticate' | 'authenticateAfresh'> => {
+  const known = authenticate(deps);
+  return {
+    authenticate: known,
+    authenticateAfresh: async (key) => {
+      const text = key === undefined ? undefined : parseApiKey(key);
+      // One that is known and not good gets no better by reading it.
+      if (text && !deps.apiKeys.find(text.keyId)) await deps.apiKeys.lookUp(text.keyId);
+      return known(key);
+    },
+  };
+};
+
+/**
+ * The caller behind a `SERVICE-API-KEY` header's value. One refusal for every key that is not good:
+ * malformed, unknown, wrong or expired. A bad checksum is refused before anything is looked up.
+ * Good keys are remembered by a hash that only this process can make, so that a caller of many
+ * requests costs one hash each.
+ */
+export const authenticate = (deps: AuthenticateDeps) => {
+  const salt = randomBytes(32).toString('hex');
+  const good = new Map<string, { readonly record: ApiKeyRecord; readonly caller: Caller }>();
+  return (key: string | undefined): Caller => {
+    if (!key) throw apiKeyRequired();
+    const mark = hash('sha256', salt + key.slice(0, LONGEST_KEY), 'base64');
+    const known = good.get(mark);
+    if (
+      known &&
+      deps.apiKeys.find(known.record.keyId) === known.record &&
+      known.record.expiresAt > deps.clock.now()
+    )
+      return known.caller;
+    const record = check(deps, key);
+    const caller = callerOf(record);
+    if (good.size >= MOST_REMEMBERED) good.clear();
+    good.set(mark, { record, caller });
+    return caller;
+  };
+};
+
+const callerOf = (record: ApiKeyRecord): Caller => {
+  const { keyId, namespace, team, user, role, expiresAt } = record;
+  return {
+    keyId,
+    namespace,
+    team,
+    user,
+    role,
+    ...(isLasting(record) ? { keyEndsAt: expiresAt } : {}),
+  };
+};
+
+/** Beyond any key's length, so that what is cut is no key. */
+const LONGEST_KEY = 256;
+
+const check = ({ apiKeys, pepper, clock }: AuthenticateDeps, key: string): ApiKeyRecord => {
+  const text = parseApiKey(key);
+  if (!text) throw invalidApiKey();
+  const record = apiKeys.find(text.keyId);
+  if (!record || !secretMatches(text.secret, record, pepper)) throw invalidApiKey();
+  if (record.expiresAt <= clock.now()) throw invalidApiKey();
+  return record;
+};

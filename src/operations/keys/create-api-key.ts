@@ -1,0 +1,183 @@
+import { randomInt } from 'node:crypto';
+import type { Clock } from '../../contracts/clock.ts';
+import type { Quotas } from '../../contracts/coordination.ts';
+import { RecordExists } from '../../contracts/record-store.ts';
+import { type ApiKeyText, formatApiKey } from '../../model/api-key-text.ts';
+import type { ApiKeyRecord } from '../../model/api-key.ts';
+import { REQUEST_KEPT_MS } from '../../model/request-mark.ts';
+import {
+  adminRequired,
+  idempotencyKeyReused,
+  invalidApiKey,
+  invalidArgument,
+  apiKeyAlreadyExists,
+} from '../../model/refusals.ts';
+import { sameTenant, type Caller, type Role, type Tenant } from '../../model/tenant.ts';
+import { mintApiKey, secretMatches, seededApiKeyText, type ApiKeyMirror } from './api-keys.ts';
+import type { AdminApiKeyRequest, ApiKeyRequest, IssuedApiKey } from '../operations.ts';
+
+export interface CreateApiKeyDeps {
+  readonly apiKeys: ApiKeyMirror;
+  readonly pepper: Buffer;
+  readonly clock: Clock;
+  /** The namespace of a team. */
+  readonly namespaceOf: (team: string) => string;
+  /** Where the request names no end. */
+  readonly defaultLifetimeMs: number;
+  readonly maxLifetimeMs: number;
+  /** Who may make keys. */
+  readonly creation: 'everyone' | 'admins';
+  readonly coordination: Pick<Quotas, 'expectUse'>;
+}
+
+/**
+ * A key for the caller, with the caller's own role. Like any key that a key makes it knows that
+ * one, and ends with it at the latest.
+ */
+export const createApiKey =
+  (deps: CreateApiKeyDeps) =>
+  (caller: Caller, request: ApiKeyRequest): Promise<IssuedApiKey> =>
+    issue(deps, {
+      caller,
+      tenant: { namespace: caller.namespace, team: caller.team, user: caller.user },
+      role: caller.role,
+      request,
+    });
+
+/**
+ * A key for any team and user; they default to the caller's, the role to `user`. That the caller is
+ * an admin is the edge's to check.
+ */
+export const createApiKeyForTenant =
+  (deps: CreateApiKeyDeps) =>
+  (caller: Caller, request: AdminApiKeyRequest): Promise<IssuedApiKey> => {
+    const team = request.team ?? caller.team;
+    const tenant = { namespace: deps.namespaceOf(team), team, user: request.user ?? caller.user };
+    return issue(deps, { caller, tenant, role: request.role ?? 'user', request });
+  };
+
+const NAME_ATTEMPTS = 3;
+
+interface Wanted {
+  readonly caller: Caller;
+  readonly tenant: Tenant;
+  readonly role: Role;
+  readonly request: ApiKeyRequest;
+}
+
+const issue = async (
+  deps: CreateApiKeyDeps,
+  { caller, tenant, role, request }: Wanted,
+): Promise<IssuedApiKey> => {
+  if (deps.creation === 'admins' && caller.role !== 'admin') throw adminRequired();
+  const issuedAt = deps.clock.now();
+  const maker = await deps.apiKeys.good(caller.keyId);
+  if (!maker) throw invalidApiKey();
+  const expiresAt = endOf(deps, { asked: request.expiresAt, issuedAt, maker });
+  const seeded = request.seed && seededApiKeyText(request.seed, deps.pepper);
+  const before = seeded && (await recordOf(deps.apiKeys, seeded.keyId));
+  const isRepeated = before && before.issuedAt > issuedAt - REQUEST_KEPT_MS;
+  if (isRepeated) return issuedAgain(deps, before, { tenant, role, request, text: seeded });
+  const text = before ? undefined : seeded; // its own is given
+  for (let attempt = 1; ; attempt += 1) {
+    const shortName = request.name ?? generatedName();
+    const spec = {
+      tenant,
+      role,
+      shortName,
+      description: request.description ?? '',
+      createdBy: maker.keyId,
+      issuedAt,
+      expiresAt,
+    };
+    const minted = mintApiKey(spec, deps.pepper, text);
+    try {
+      const record = await deps.apiKeys.create(minted.record);
+      // Whoever revokes the maker meanwhile looks for what it made once it is gone: one of the two sees
+      // the other.
+      if (!(await deps.apiKeys.stands(maker.keyId))) {
+        await deps.apiKeys.remove(record);
+        throw invalidApiKey();
+      }
+      deps.coordination.expectUse(tenant);
+      return { record, apiKey: minted.apiKey };
+    } catch (error) {
+      if (!(error instanceof RecordExists)) throw error;
+      if (request.name !== undefined) throw apiKeyAlreadyExists();
+      if (attempt === NAME_ATTEMPTS) throw error;
+    }
+  }
+};
+
+interface Asking {
+  readonly asked: number | undefined;
+  readonly issuedAt: number;
+  readonly maker: ApiKeyRecord;
+}
+
+/**
+ * Who names an end gets that one or a refusal; who names none gets no later one than the maker's.
+ */
+const endOf = (
+  { defaultLifetimeMs, maxLifetimeMs }: CreateApiKeyDeps,
+  { asked, issuedAt, maker }: Asking,
+): number => {
+  if (asked === undefined)
+    return Math.min(issuedAt + Math.min(defaultLifetimeMs, maxLifetimeMs), maker.expiresAt);
+  if (asked <= issuedAt) throw invalidArgument('expiresAt', 'must be in the future');
+  if (asked > issuedAt + maxLifetimeMs) {
+    throw invalidArgument(
+      'expiresAt',
+      `must be within ${Math.floor(maxLifetimeMs / 86_400_000)} days`,
+    );
+  }
+  if (asked > maker.expiresAt) {
+    const end = new Date(maker.expiresAt).toISOString();
+    throw invalidArgument(
+      'expiresAt',
+      `must not be later than the end of the key that asks, ${end}`,
+    );
+  }
+  return asked;
+};
+
+const recordOf = async (
+  apiKeys: ApiKeyMirror,
+  keyId: string,
+): Promise<ApiKeyRecord | undefined> => {
+  if (!apiKeys.find(keyId)) await apiKeys.lookUp(keyId);
+  return apiKeys.find(keyId);
+};
+
+interface Asked {
+  readonly tenant: Tenant;
+  readonly role: Role;
+  readonly request: ApiKeyRequest;
+  readonly text: ApiKeyText;
+}
+
+/**
+ * What an earlier request of the same seed issued, whose answer was lost. Refuses with
+ * IDEMPOTENCY_KEY_REUSED where that was another one.
+ */
+const issuedAgain = (
+  { pepper }: CreateApiKeyDeps,
+  record: ApiKeyRecord,
+  { tenant, role, request, text }: Asked,
+): IssuedApiKey => {
+  const { name, description = '', expiresAt } = request;
+  const same =
+    secretMatches(text.secret, record, pepper) &&
+    sameTenant(record, tenant) &&
+    record.role === role &&
+    record.description === description &&
+    (name ?? record.shortName) === record.shortName &&
+    (expiresAt ?? record.expiresAt) === record.expiresAt;
+  if (!same) throw idempotencyKeyReused();
+  return { record, apiKey: formatApiKey(text) };
+};
+
+const generatedName = (): string =>
+  `key-${randomInt(2 ** 47)
+    .toString(36)
+    .padStart(10, '0')}`;

@@ -1,0 +1,96 @@
+import type { ApiKeyRecord } from '../../model/api-key.ts';
+import { adminRequired, apiKeyNotFound } from '../../model/refusals.ts';
+import { sameTenant, type Caller } from '../../model/tenant.ts';
+import type { ApiKeyMirror } from './api-keys.ts';
+import type { ApiKeyName, Operations } from '../operations.ts';
+import { revokeApiKeys } from './revoke-api-keys.ts';
+
+interface ApiKeysDeps {
+  readonly apiKeys: ApiKeyMirror;
+}
+
+/** The caller's keys, newest first (operation `GET /api-keys`). */
+export const listApiKeys =
+  (deps: ApiKeysDeps): Operations['listApiKeys'] =>
+  async (caller, page) =>
+    deps.apiKeys.list(caller, page);
+
+/** Everyone's, for an admin (operation `GET /admin/api-keys`). */
+export const listAllApiKeys =
+  (deps: ApiKeysDeps): Operations['listAllApiKeys'] =>
+  async (_caller, page) =>
+    deps.apiKeys.list(undefined, page);
+
+/**
+ * Revokes a key of the caller's own, also the one that asks (operation `DELETE /api-keys/{keyId}`).
+ * Durable when it resolves.
+ */
+export const deleteApiKey =
+  (deps: ApiKeysDeps): Operations['deleteApiKey'] =>
+  async (caller, keyId, cascade) => {
+    const record = deps.apiKeys.find(keyId) ?? (await deps.apiKeys.lookUp(keyId));
+    if (!record || !sameTenant(record, caller)) throw apiKeyNotFound();
+    return await revoked(deps, { caller, record, cascade });
+  };
+
+/**
+ * Revokes anyone's by its name (operation `DELETE /admin/api-keys/{name}`). Durable when it
+ * resolves.
+ */
+export const deleteApiKeyByName =
+  (deps: ApiKeysDeps): Operations['deleteApiKeyByName'] =>
+  async (caller, name, cascade) => {
+    const record = await apiKeyNamed(deps, name);
+    return { keyId: record.keyId, revoked: await revoked(deps, { caller, record, cascade }) };
+  };
+
+/**
+ * Revokes all keys of a user and, with `cascade`, what they made (operation `DELETE
+ * /admin/api-keys`). Durable when it resolves.
+ */
+export const deleteApiKeysOf =
+  (
+    deps: ApiKeysDeps & { readonly namespaceOf: (team: string) => string },
+  ): Operations['deleteApiKeysOf'] =>
+  async (_caller, { team, user, cascade }) => {
+    const tenant = { namespace: deps.namespaceOf(team), team, user };
+    return await revokeApiKeys(deps.apiKeys, {
+      isMeant: (record) => sameTenant(record, tenant),
+      cascade,
+    });
+  };
+
+interface Meant {
+  readonly caller: Caller;
+  readonly record: ApiKeyRecord;
+  readonly cascade: boolean;
+}
+
+/**
+ * What a key with the admin role made may be anyone's, so it takes one to revoke them. All else
+ * that a key made is of its own user.
+ */
+const revoked = async (
+  { apiKeys }: ApiKeysDeps,
+  { caller, record, cascade }: Meant,
+): Promise<number> => {
+  if (cascade && record.role === 'admin' && caller.role !== 'admin') throw adminRequired();
+  if (cascade)
+    return await revokeApiKeys(apiKeys, {
+      isMeant: ({ keyId }) => keyId === record.keyId,
+      cascade,
+    });
+  await apiKeys.remove(record);
+  return 1;
+};
+
+/** Anyone's, also where another replica made it a moment ago. Refuses with API_KEY_NOT_FOUND. */
+export const apiKeyNamed = async (
+  { apiKeys }: ApiKeysDeps,
+  { namespace, shortName }: ApiKeyName,
+): Promise<ApiKeyRecord> => {
+  const record =
+    apiKeys.findByName(namespace, shortName) ?? (await apiKeys.lookUp(`${namespace}/${shortName}`));
+  if (!record) throw apiKeyNotFound();
+  return record;
+};

@@ -1,0 +1,77 @@
+import type { ApiKeyRecord } from '../../model/api-key.ts';
+import { unavailable } from '../../model/refusals.ts';
+import type { ApiKeyMirror } from './api-keys.ts';
+
+/** What to revoke: these keys and, with `cascade`, what they made, and what that made. */
+export interface Revocation {
+  readonly isMeant: (record: ApiKeyRecord) => boolean;
+  readonly cascade: boolean;
+}
+
+/** Keys that one call revokes. A user has no more; what an admin's key made may be more. */
+export const MOST_REVOKED = 1_000;
+const AT_ONCE = 16;
+/** Each look but the last finds keys that were made meanwhile. */
+const MOST_LOOKS = 5;
+
+/**
+ * Revokes keys and answers how many. Durable when it resolves. What a key made goes before it, so
+ * that a call that was cut off, by a crash or an error, leaves no key whose maker is gone: the same
+ * call finds what is left and goes on. It resolves once the store shows none of them, also none
+ * that one of them made meanwhile. Refuses with UNAVAILABLE where more are left than one call
+ * revokes.
+ */
+export const revokeApiKeys = async (
+  apiKeys: ApiKeyMirror,
+  { isMeant, cascade }: Revocation,
+): Promise<number> => {
+  const gone = new Set<string>();
+  const meant = (record: ApiKeyRecord): boolean =>
+    isMeant(record) || (cascade && gone.has(record.createdBy ?? ''));
+  let revoked = 0;
+  for (let look = 1; look <= MOST_LOOKS; look += 1) {
+    const layers = layersOf(await apiKeys.stored(), { isMeant: meant, cascade });
+    if (layers.length === 0) return revoked;
+    for (const layer of layers.reverse()) {
+      for (let next = 0; next < layer.length;) {
+        const part = layer.slice(next, next + Math.min(AT_ONCE, MOST_REVOKED - revoked));
+        if (part.length === 0) throw unfinished(revoked);
+        await Promise.all(part.map((record) => apiKeys.remove(record)));
+        for (const { keyId } of part) gone.add(keyId);
+        revoked += part.length;
+        next += part.length;
+      }
+    }
+  }
+  throw unfinished(revoked);
+};
+
+const unfinished = (revoked: number): Error =>
+  unavailable(`${revoked} keys are revoked and some are left; the same request goes on`);
+
+/** Those that are meant, then what they made, then what that made: each key once. */
+const layersOf = (
+  records: readonly ApiKeyRecord[],
+  { isMeant, cascade }: Revocation,
+): ApiKeyRecord[][] => {
+  const madeBy = new Map<string, ApiKeyRecord[]>();
+  for (const record of cascade ? records : []) {
+    if (record.createdBy === undefined) continue;
+    const made = madeBy.get(record.createdBy);
+    if (made) made.push(record);
+    else madeBy.set(record.createdBy, [record]);
+  }
+  const depths = new Map<ApiKeyRecord, number>();
+  const layers: ApiKeyRecord[][] = [];
+  // One that is meant may be made by another: it stands as deep as it is below any of them.
+  for (
+    let layer = records.filter(isMeant), depth = 0;
+    layer.length > 0 && depth <= records.length;
+    depth += 1
+  ) {
+    for (const record of layer) depths.set(record, depth);
+    layer = [...new Set(layer.flatMap(({ keyId }) => madeBy.get(keyId) ?? []))];
+  }
+  for (const [record, depth] of depths) (layers[depth] ??= []).push(record);
+  return layers.filter((layer) => layer.length > 0);
+};

@@ -1,0 +1,59 @@
+import type { EnvMirror } from '../../actors/env/env-mirror.ts';
+import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
+import { endingMember } from '../envs/find-env.ts';
+import { findPool, findUsablePool, poolViewOf } from './find-pool.ts';
+import type { Operations } from '../operations.ts';
+import { viewOfPool } from '../sandboxes/start-hindrance.ts';
+import { asUnavailable } from './update-pool.ts';
+
+/** One pool of the caller's, or shared with the caller (operation `GET /sandboxpools/{name}`). */
+export const getPool =
+  (deps: { readonly supervisor: Supervisor }): Operations['getPool'] =>
+  async (caller, name) =>
+    viewOfPool(deps.supervisor, await findUsablePool(deps.supervisor, caller, name));
+
+/**
+ * The caller's pools and those shared with the caller, newest first; an admin's `all` shows
+ * everyone's (operation `GET /sandboxpools`).
+ */
+export const listPools =
+  (deps: { readonly supervisor: Supervisor }): Operations['listPools'] =>
+  async (caller, filter, { limit, offset }) => {
+    const everyone = caller.role === 'admin' && filter.all;
+    const { ids, total } = deps.supervisor.pools.index.listFor(
+      everyone ? undefined : caller,
+      offset,
+      limit,
+    );
+    const pools = ids.flatMap((uid) => deps.supervisor.pools.get(uid) ?? []);
+    const items = pools.map((pool) => viewOfPool(deps.supervisor, pool));
+    return { items, total, limit, offset };
+  };
+
+/**
+ * Deletes a pool of the caller's (operation `DELETE /sandboxpools/{name}`): its unclaimed instances
+ * go; running sandboxes live on unless `force`. The record goes when they have, a member's with its
+ * member. Repeating it is harmless; `force` may be added later.
+ */
+export const deletePool =
+  (deps: { readonly supervisor: Supervisor; readonly envs: EnvMirror }): Operations['deletePool'] =>
+  async (caller, name, { force }) => {
+    const { record: before } = await findPool(deps.supervisor, caller, name);
+    if (before.env) {
+      await deps.envs.freshen(before.owner.namespace, before.env.name);
+      await deps.envs.change(before.env.uid, (env) => endingMember(env, name, force));
+    }
+    const record = await deps.supervisor.pools
+      .change(before.uid, (current) => ({
+        ...current,
+        deleting: force || current.deleting === 'force' ? 'force' : 'keep-running',
+      }))
+      .catch((error: unknown) => {
+        throw asUnavailable(error);
+      });
+    return poolViewOf(deps.supervisor, {
+      ...before,
+      ...record,
+      deleting: record?.deleting ?? 'keep-running',
+    });
+  };

@@ -1,0 +1,70 @@
+import type { SandboxSnapshot } from '../../actors/sandbox/sandbox-snapshot.ts';
+import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
+import type { Clock } from '../../contracts/clock.ts';
+import { ContainerGone, InstanceGone, type SandboxDriver } from '../../contracts/sandbox-driver.ts';
+import {
+  containerNotRunning,
+  invalidArgument,
+  sandboxNotFound,
+  sandboxNotRunning,
+  tooManyCommands,
+} from '../../model/refusals.ts';
+import { tenantKey } from '../../model/tenant.ts';
+import type { Operations } from '../operations.ts';
+import { findSandbox } from './sandbox-view.ts';
+import { Seats } from '../../lib/seats.ts';
+
+const MOST_COMMANDS = 64;
+/** Of one tenant, over all sandboxes: each may hold 2 MiB of output in this process. */
+const MOST_COMMANDS_OF_TENANT = 256;
+
+/**
+ * Runs one command in a running sandbox (operation `POST /sandboxes/{sandboxId}/exec`). While it
+ * runs the sandbox isn't idle.
+ */
+export const execInSandbox = (deps: {
+  readonly supervisor: Supervisor;
+  readonly driver: SandboxDriver;
+  readonly clock: Clock;
+}): Operations['execInSandbox'] => {
+  const seats = new Seats(MOST_COMMANDS_OF_TENANT);
+  return async (caller, sandboxId, request, signal) => {
+    const { supervisor, driver, clock } = deps;
+    const snapshot = await runningSandbox(supervisor, caller, sandboxId);
+    requireContainer(snapshot, request.container);
+    if (snapshot.context.working >= MOST_COMMANDS)
+      throw tooManyCommands('the sandbox has', MOST_COMMANDS);
+    if (!seats.take(tenantKey(caller))) throw tooManyCommands('you have', MOST_COMMANDS_OF_TENANT);
+    supervisor.send(sandboxId, { type: 'WORK_BEGAN', now: clock.now() });
+    try {
+      return await driver.exec(sandboxId, request, signal);
+    } catch (error) {
+      if (error instanceof InstanceGone) throw sandboxNotFound();
+      if (error instanceof ContainerGone) throw containerNotRunning(request.container ?? '');
+      throw error;
+    } finally {
+      seats.leave(tenantKey(caller));
+      supervisor.send(sandboxId, { type: 'WORK_ENDED', now: clock.now() });
+    }
+  };
+};
+
+/** The caller's sandbox, Running; 409 in any other state. */
+export const runningSandbox = async (
+  supervisor: Supervisor,
+  caller: Parameters<Operations['execInSandbox']>[0],
+  sandboxId: string,
+): Promise<SandboxSnapshot> => {
+  return running(await findSandbox(supervisor, caller, sandboxId));
+};
+
+export const running = (snapshot: SandboxSnapshot): SandboxSnapshot => {
+  if (snapshot.status !== 'Running') throw sandboxNotRunning(snapshot.status);
+  return snapshot;
+};
+
+const requireContainer = ({ context }: SandboxSnapshot, container: string | undefined): void => {
+  const names = Object.keys(context.record?.containerImages ?? {});
+  if (container !== undefined && !names.includes(container))
+    throw invalidArgument('container', 'no such container', names);
+};

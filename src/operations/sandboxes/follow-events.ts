@@ -1,0 +1,32 @@
+import type { EventFeed } from '../../actors/runtime/event-feed.ts';
+import { tooManyStreams } from '../../model/refusals.ts';
+import { tenantKey } from '../../model/tenant.ts';
+import type { Operations } from '../operations.ts';
+import { Seats } from '../../lib/seats.ts';
+
+const MOST_STREAMS_OF_TENANT = 16;
+
+/**
+ * What happens to the caller's sandboxes and pools, or to everybody's (operation `GET /events`). At
+ * most 16 at a time of one tenant.
+ */
+export const followEvents = ({
+  events,
+}: {
+  readonly events: EventFeed;
+}): Operations['followEvents'] => {
+  const seats = new Seats(MOST_STREAMS_OF_TENANT);
+  return (caller, { all, after }) => {
+    const key = tenantKey(caller);
+    if (!seats.take(key)) throw tooManyStreams('you have', MOST_STREAMS_OF_TENANT);
+    let open = true;
+    return {
+      batches: (signal) => events.follow(all ? undefined : caller, after, signal),
+      close: () => {
+        if (!open) return;
+        open = false;
+        seats.leave(key);
+      },
+    };
+  };
+};

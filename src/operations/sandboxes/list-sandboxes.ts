@@ -1,0 +1,165 @@
+import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
+import type { Clock } from '../../contracts/clock.ts';
+import type { History } from '../../contracts/history.ts';
+import type { Caller } from '../../model/tenant.ts';
+import type { Operations, SandboxFilter } from '../operations.ts';
+import { viewOf, viewOfFinished } from './sandbox-view.ts';
+import type { Page, PageRequest, SandboxView } from '../views.ts';
+
+export interface ListSandboxesDeps {
+  readonly supervisor: Supervisor;
+  readonly history: History;
+  readonly clock: Clock;
+  /** How far back finished ones are listed, in ms. */
+  readonly listWindowMs: number;
+}
+
+interface Scope {
+  readonly namespace?: string;
+  readonly team?: string;
+  readonly user?: string;
+}
+
+/**
+ * The caller's sandboxes, newest claim first (operation `GET /sandboxes`). Without a phase: the
+ * claimed ones and those finished within the window. Live ones come from the indexes, finished ones
+ * from history; totals are exact.
+ */
+export const listSandboxes =
+  (deps: ListSandboxesDeps): Operations['listSandboxes'] =>
+  async (caller, filter, page) => {
+    const scope = scopeOf(caller, filter);
+    const byPool = filter.poolName === undefined ? {} : { poolName: filter.poolName };
+    const { offset, limit } = page;
+    if (filter.phase !== undefined && filter.phase !== 'Completed') {
+      const { ids, total } = deps.supervisor.index.list(
+        { ...scope, ...byPool, phase: filter.phase },
+        offset,
+        limit,
+      );
+      return { items: liveViews(deps, ids), total, limit, offset };
+    }
+    const finishedFilter = { ...scope, ...byPool, since: deps.clock.now() - deps.listWindowMs };
+    if (filter.phase === 'Completed') {
+      const finished = await deps.history.list(finishedFilter, page);
+      return { items: finished.items.map(viewOfFinished), total: finished.total, limit, offset };
+    }
+    return await merged(deps, { live: { ...scope, ...byPool }, finished: finishedFilter }, page);
+  };
+
+/** A page of two lists in one order; far down it is mostly of one of them alone. */
+const merged = async (
+  deps: ListSandboxesDeps,
+  filters: Filters,
+  page: PageRequest,
+): Promise<Page<SandboxView>> => {
+  const liveCount = deps.supervisor.index.list(filters.live, 0, 0).total;
+  if (page.offset >= liveCount)
+    return (
+      (await belowLiveOnes(deps, filters, page, liveCount)) ??
+      (await mixed(deps, filters, page, liveCount))
+    );
+  if (page.offset >= LEAST_LOOKED)
+    return (
+      (await amongLiveOnes(deps, filters, page, liveCount)) ??
+      (await mixed(deps, filters, page, liveCount))
+    );
+  return await mixed(deps, filters, page, liveCount);
+};
+
+interface Filters {
+  readonly live: Scope;
+  readonly finished: Scope & { readonly since: number };
+}
+
+/** Above this a page is read whole rather than looked at first. */
+const LEAST_LOOKED = 200;
+
+/** Where every live one is newer than the page; undefined where that is not so. */
+const belowLiveOnes = async (
+  { supervisor, history }: ListSandboxesDeps,
+  filters: Filters,
+  { offset, limit }: PageRequest,
+  liveCount: number,
+): Promise<Page<SandboxView> | undefined> => {
+  const { items, total } = await history.list(filters.finished, {
+    offset: offset - liveCount,
+    limit,
+  });
+  const [first] = items;
+  if (
+    first &&
+    supervisor.index.newerThan(filters.live, { at: first.claimedAt, id: first.id }) !== liveCount
+  )
+    return undefined;
+  return { items: items.map(viewOfFinished), total: liveCount + total, limit, offset };
+};
+
+/** Where every finished one is older than the page. */
+const amongLiveOnes = async (
+  deps: ListSandboxesDeps,
+  filters: Filters,
+  { offset, limit }: PageRequest,
+  liveCount: number,
+): Promise<Page<SandboxView> | undefined> => {
+  const {
+    items: [newest],
+    total,
+  } = await deps.history.list(filters.finished, { offset: 0, limit: 1 });
+  const views = liveViews(deps, deps.supervisor.index.list(filters.live, offset, limit).ids);
+  const last = views.at(-1);
+  if (!last || views.length < limit || (newest && newestFirst(last, viewOfFinished(newest)) > 0))
+    return undefined;
+  return { items: views, total: liveCount + total, limit, offset };
+};
+
+/**
+ * Of the finished ones only those that can fall on the page are read: at most as many before it as
+ * there are live ones.
+ */
+const mixed = async (
+  deps: ListSandboxesDeps,
+  filters: Filters,
+  { offset, limit }: PageRequest,
+  liveCount: number,
+): Promise<Page<SandboxView>> => {
+  const skipped = Math.max(0, offset - liveCount);
+  const finished = await deps.history.list(filters.finished, {
+    offset: skipped,
+    limit: offset - skipped + limit,
+  });
+  const live = liveViews(deps, deps.supervisor.index.list(filters.live, 0, offset + limit).ids);
+  const seen = new Set(live.map((view) => view.id));
+  const ended = finished.items.filter((item) => !seen.has(item.id)).map(viewOfFinished);
+  // What was skipped stands before every live one that could push it off: it takes up the page's
+  // first places.
+  const items = [...live, ...ended]
+    .sort(newestFirst)
+    .slice(offset - skipped, offset - skipped + limit);
+  const inBoth = finished.items.length - ended.length; // its record is about to be cleared
+  return { items, total: liveCount + finished.total - inBoth, limit, offset };
+};
+
+const newestFirst = (a: SandboxView, b: SandboxView): number =>
+  (b.claimedAt ?? 0) - (a.claimedAt ?? 0) || (a.id < b.id ? 1 : -1);
+
+const liveViews = (
+  { supervisor, clock }: ListSandboxesDeps,
+  ids: readonly string[],
+): SandboxView[] =>
+  ids.flatMap((id) => {
+    const snapshot = supervisor.sandbox(id);
+    return snapshot ? [viewOf(snapshot, clock.now())] : [];
+  });
+
+const scopeOf = (caller: Caller, filter: SandboxFilter): Scope => {
+  const named =
+    filter.namespace !== undefined || filter.team !== undefined || filter.user !== undefined;
+  if (caller.role !== 'admin' || (!filter.all && !named))
+    return { namespace: caller.namespace, team: caller.team, user: caller.user };
+  return {
+    ...(filter.namespace === undefined ? {} : { namespace: filter.namespace }),
+    ...(filter.team === undefined ? {} : { team: filter.team }),
+    ...(filter.user === undefined ? {} : { user: filter.user }),
+  };
+};

@@ -1,0 +1,155 @@
+import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
+import type { Clock } from '../../contracts/clock.ts';
+import type { Coordination } from '../../contracts/coordination.ts';
+import { InstanceGone, type SandboxDriver } from '../../contracts/sandbox-driver.ts';
+import type { ApiKeyRecord } from '../../model/api-key.ts';
+import { invalidToken, sandboxNotRunning, tooManyTerminals } from '../../model/refusals.ts';
+import { tenantKey, type Caller } from '../../model/tenant.ts';
+import type { ApiKeyMirror } from '../keys/api-keys.ts';
+import { runningSandbox } from './exec-in-sandbox.ts';
+import type { OpenTerminal, Operations } from '../operations.ts';
+import { currentSandbox } from './sandbox-view.ts';
+import { Seats } from '../../lib/seats.ts';
+
+export interface TerminalDeps {
+  readonly supervisor: Supervisor;
+  readonly driver: SandboxDriver;
+  readonly coordination: Coordination;
+  readonly clock: Clock;
+  readonly clusterId: string;
+  readonly apiKeys: Pick<ApiKeyMirror, 'good' | 'find' | 'followEnd'>;
+}
+
+/** What opens terminals: `mostOfTenant` at one time on this replica. */
+export type OpeningDeps = TerminalDeps & { readonly mostOfTenant: number };
+
+const TOKEN_LIFETIME_MS = 30_000;
+const MOST_TERMINALS = 16;
+const SHELL = ['/bin/sh', '-c', 'exec "$(command -v bash || echo sh)" -l'];
+const WATCH_MS = 3_600_000;
+
+/**
+ * Issues a single-use token of 30 seconds for a terminal (operation `POST
+ * /sandboxes/{sandboxId}/exec-token`). At most 64 wait of a sandbox, 512 of a tenant.
+ */
+export const createExecToken =
+  (deps: TerminalDeps): Operations['createExecToken'] =>
+  async (caller, sandboxId) => {
+    await runningSandbox(deps.supervisor, caller, sandboxId);
+    return await deps.coordination.issueToken(`${sandboxId} ${caller.keyId}`, TOKEN_LIFETIME_MS, {
+      sandbox: sandboxId,
+      tenant: caller,
+    });
+  };
+
+/**
+ * Opens a terminal for a token. The token is used up once the sandbox is known to run and has room
+ * for one more; whoever is refused before that may bring it again, but for one who brought it to
+ * another sandbox. At most 16 a sandbox, and `mostOfTenant` of the token's tenant
+ * (TOO_MANY_TERMINALS). It ends with the key that the token was issued to, and is refused like an
+ * unknown token where that is gone.
+ */
+export const openTerminal = (deps: OpeningDeps): Operations['openTerminal'] => {
+  const seats = new Seats(MOST_TERMINALS);
+  const ofTenants = new Seats(deps.mostOfTenant);
+  return async ({ clusterId, sandboxId, token, cols, rows }) => {
+    const { supervisor, driver, coordination } = deps;
+    const [meant, keyId = ''] = (await coordination.peekToken(token))?.split(' ') ?? [];
+    if (meant !== sandboxId || clusterId !== deps.clusterId) {
+      await coordination.redeemToken(token); // brought where it does not belong, it is good nowhere
+      throw invalidToken();
+    }
+    const key = await deps.apiKeys.good(keyId);
+    if (!key) throw invalidToken();
+    const status =
+      (await currentSandbox(supervisor, sandboxId, key.namespace))?.status ?? 'Completed';
+    if (status !== 'Running') throw sandboxNotRunning(status);
+    const tenant = tenantKey(key);
+    if (!ofTenants.take(tenant)) throw tooManyTerminals('you have', deps.mostOfTenant);
+    if (!seats.take(sandboxId)) {
+      ofTenants.leave(tenant);
+      throw tooManyTerminals('the sandbox has', MOST_TERMINALS);
+    }
+    const leave = (): void => {
+      seats.leave(sandboxId);
+      ofTenants.leave(tenant);
+    };
+    try {
+      // Of several who bring it at once, one gets further.
+      if ((await coordination.redeemToken(token)) === undefined) throw invalidToken();
+      const terminal = await driver.attach(sandboxId, { argv: SHELL, cols, rows });
+      return opened(deps, { sandboxId, keyId, terminal, leave });
+    } catch (error) {
+      leave();
+      if (error instanceof InstanceGone) throw sandboxNotRunning('Stopping');
+      throw error;
+    }
+  };
+};
+
+interface Opened {
+  readonly sandboxId: string;
+  readonly keyId: string;
+  readonly terminal: OpenTerminal['terminal'];
+  readonly leave: () => void;
+}
+
+const opened = (
+  { supervisor, clock, apiKeys }: TerminalDeps,
+  { sandboxId, keyId, terminal, leave }: Opened,
+): OpenTerminal => {
+  let open = true;
+  let forget = (): void => undefined;
+  const revoked = new Promise<'key-revoked'>((resolve) => {
+    forget = apiKeys.followEnd(keyId, () => {
+      resolve('key-revoked');
+    });
+  });
+  const close = (): void => {
+    if (!open) return;
+    open = false;
+    forget();
+    leave();
+    terminal.close();
+    supervisor.wake(sandboxId);
+  };
+  const touch = (): void => {
+    supervisor.send(sandboxId, { type: 'ACTIVE', now: clock.now() });
+  };
+  touch();
+  return {
+    caller: callerOf(apiKeys.find(keyId)),
+    terminal,
+    touch,
+    close,
+    ended: Promise.race([
+      revoked,
+      untilEnded(supervisor, clock, { sandboxId, isOpen: () => open }),
+    ]),
+  };
+};
+
+const callerOf = (key: ApiKeyRecord | undefined): Caller | undefined =>
+  key && {
+    namespace: key.namespace,
+    team: key.team,
+    user: key.user,
+    role: key.role,
+    keyId: key.keyId,
+  };
+
+/** Settles when the sandbox has left Running, or the terminal was closed. */
+const untilEnded = async (
+  supervisor: Supervisor,
+  clock: Clock,
+  { sandboxId, isOpen }: { sandboxId: string; isOpen: () => boolean },
+): Promise<'sandbox-ended'> => {
+  for (;;) {
+    const snapshot = await supervisor.until(
+      sandboxId,
+      (seen) => seen?.status !== 'Running' || !isOpen(),
+      clock.now() + WATCH_MS,
+    );
+    if (snapshot?.status !== 'Running' || !isOpen()) return 'sandbox-ended';
+  }
+};

@@ -1,0 +1,45 @@
+import type { Clock } from '../../contracts/clock.ts';
+import type { InstanceTypes } from '../../contracts/instance-types.ts';
+import type { Volumes } from '../../contracts/volumes.ts';
+import type { Operations } from '../operations.ts';
+
+export interface CatalogueDeps {
+  readonly instanceTypes: InstanceTypes;
+  readonly volumes: Volumes;
+  readonly clock: Clock;
+  readonly clusterId: string;
+}
+
+/**
+ * What the deployment offers (operations `GET /instancetypes`, `/volumes`, `/feature-gates`,
+ * `/clusters`).
+ */
+export const catalogue = ({
+  instanceTypes,
+  volumes,
+  clock,
+  clusterId,
+}: CatalogueDeps): Pick<
+  Operations,
+  'listInstanceTypes' | 'listVolumes' | 'featureGates' | 'listClusters'
+> => ({
+  listInstanceTypes: () => instanceTypes.list(),
+  listVolumes: (caller) => volumes.list(caller.namespace),
+  featureGates: () => ({
+    volumes: volumes.provided,
+    instanceType: instanceTypes.provided,
+    approvals: false,
+    envs: true,
+    autoscaling: true,
+    multiCluster: false,
+    terminal: true,
+    exec: true,
+    logs: true,
+    quotas: true,
+    compatibleApi: false,
+    console: false,
+  }),
+  listClusters: () => [
+    { clusterId, isLocal: true, status: 'Connected', lastHeartbeat: clock.now() },
+  ],
+});

@@ -1,0 +1,143 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Clock } from '../../contracts/clock.ts';
+import type { Log } from '../../contracts/log.ts';
+import type { Records } from '../../contracts/record-store.ts';
+import { DefinitionRefused } from '../../contracts/sandbox-driver.ts';
+import type { TemplateFile, TemplateSource } from '../../contracts/template-source.ts';
+import { contentHash } from '../../lib/content-hash.ts';
+import { fieldPath } from '../../lib/field-path.ts';
+import { renderDefinition } from '../../model/pools/render-definition.ts';
+import {
+  type InstanceDefinition,
+  type SandboxTemplateDocument,
+  SandboxTemplateSchema,
+  type TemplateRecord,
+} from '../../model/templates/template.ts';
+import { nextVersion } from '../../model/templates/template-versions.ts';
+
+/**
+ * Templates that can't be taken. `faults` holds every one, as `FILE: FIELD: PROBLEM`; the message
+ * is a line for each.
+ */
+export class TemplateFaults extends Error {
+  override readonly name = 'TemplateFaults';
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super(`templates with faults:\n${faults.join('\n')}`);
+    this.faults = faults;
+  }
+}
+
+export interface LoadTemplatesDeps {
+  readonly source: TemplateSource;
+  readonly templates: Records<TemplateRecord>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Throws DefinitionRefused where the driver can't run it. */
+  readonly check: (definition: InstanceDefinition) => void;
+}
+
+/**
+ * Takes over the templates of the source: new ones with version 1, those whose file changed since
+ * it was last taken over with the next version. Where the file is as it was, what was changed here
+ * since stays. Those that the source doesn't name stay, as our own. Answers every template there is
+ * then. Throws TemplateFaults, with nothing written, where any document is at fault.
+ */
+export const loadTemplates = async (
+  deps: LoadTemplatesDeps,
+): Promise<readonly TemplateRecord[]> => {
+  const documents = readDocuments(await deps.source.read(), deps.check);
+  const records = new Map((await deps.templates.list()).map((record) => [record.name, record]));
+  for (const document of documents) {
+    const { name } = document.metadata;
+    const known = records.get(name);
+    const sourceHash = contentHash(document);
+    if (!known)
+      records.set(
+        name,
+        await deps.templates.create({
+          name,
+          version: '1',
+          createdAt: deps.clock.now(),
+          document,
+          sourceHash,
+        }),
+      );
+    else if (known.sourceHash !== sourceHash)
+      records.set(
+        name,
+        await deps.templates.update({ ...takenOver(known, document, deps.log), sourceHash }),
+      );
+  }
+  const named = new Set(documents.map(({ metadata }) => metadata.name));
+  for (const { sourceHash, ...known } of [...records.values()]) {
+    if (sourceHash !== undefined && !named.has(known.name))
+      records.set(known.name, await deps.templates.update(known));
+  }
+  return [...records.values()];
+};
+
+const takenOver = (
+  known: TemplateRecord,
+  document: SandboxTemplateDocument,
+  log: Log,
+): TemplateRecord => {
+  if (isDeepStrictEqual(known.document, document)) return known;
+  if (known.sourceHash !== undefined && known.sourceHash !== contentHash(known.document)) {
+    log.warn(
+      { template: known.name, version: known.version },
+      'the file of a template has changed, and replaces what was changed here; the version before is kept',
+    );
+  }
+  return nextVersion(known, document);
+};
+
+const readDocuments = (
+  files: readonly TemplateFile[],
+  check: LoadTemplatesDeps['check'],
+): readonly SandboxTemplateDocument[] => {
+  const faults: string[] = [];
+  const found = new Map<
+    string,
+    { readonly file: string; readonly document: SandboxTemplateDocument }
+  >();
+  for (const { file, text } of files) {
+    const read = readDocument(text, check);
+    if (Array.isArray(read)) {
+      faults.push(...read.map((fault) => `${file}: ${fault}`));
+      continue;
+    }
+    const { name } = read.document.metadata;
+    const first = found.get(name);
+    if (first) faults.push(`${file}: metadata.name: ${name} is in ${first.file} already`);
+    else found.set(name, { file, document: read.document });
+  }
+  if (faults.length > 0) throw new TemplateFaults(faults);
+  return [...found.values()].map(({ document }) => document);
+};
+
+/** The document, or what is wrong with it, field by field. */
+const readDocument = (
+  text: string,
+  check: LoadTemplatesDeps['check'],
+): { readonly document: SandboxTemplateDocument } | string[] => {
+  let tree: unknown;
+  try {
+    tree = JSON.parse(text);
+  } catch (error) {
+    return [`is not JSON: ${error instanceof Error ? error.message : String(error)}`];
+  }
+  const parsed = SandboxTemplateSchema.safeParse(tree);
+  if (!parsed.success)
+    return parsed.error.issues.map(({ path, message }) =>
+      path.length === 0 ? message : `${fieldPath(path)}: ${message}`,
+    );
+  try {
+    check(renderDefinition(parsed.data.spec));
+  } catch (error) {
+    if (error instanceof DefinitionRefused) return [error.message];
+    throw error;
+  }
+  return { document: parsed.data };
+};

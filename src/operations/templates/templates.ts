@@ -1,0 +1,29 @@
+import type { Records } from '../../contracts/record-store.ts';
+import { noSuchTemplate } from '../../model/refusals.ts';
+import { renderDefinition } from '../../model/pools/render-definition.ts';
+import type { TemplateRecord } from '../../model/templates/template.ts';
+import type { Operations } from '../operations.ts';
+import type { TemplateCatalog } from './template-catalog.ts';
+import type { TemplateView } from '../views.ts';
+
+/** One template, as it stands in the store (operation `GET /sandbox-templates/{name}`). */
+export const getTemplate =
+  ({ templates }: { readonly templates: Records<TemplateRecord> }): Operations['getTemplate'] =>
+  async (name) => {
+    const record = await templates.get(name);
+    if (!record) throw noSuchTemplate();
+    return templateView(record);
+  };
+
+/** All templates, newest first: they are everybody's (operation `GET /sandbox-templates`). */
+export const listTemplates =
+  ({ catalog }: { readonly catalog: TemplateCatalog }): Operations['listTemplates'] =>
+  ({ limit, offset }) => {
+    const { records, total } = catalog.page(offset, limit);
+    return { items: records.map(templateView), total, limit, offset };
+  };
+
+export const templateView = (record: TemplateRecord): TemplateView => {
+  const { cpu, memory } = renderDefinition(record.document.spec);
+  return { record, cpu, memory };
+};
