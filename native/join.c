@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ORDER_FD = 3 };
+enum { ORDER_FD = 3, TERMINAL_FD = 4 };
 
 /* Shared by the three: made before the first fork. */
 static struct {
@@ -39,6 +39,7 @@ static struct {
 
 static void read_join_order(const char *file);
 static void leave_own_file(const char *file);
+static void open_terminal(void);
 static void look_at_target(void);
 static void hand_over_stdio(void);
 static void block_signals(void);
@@ -51,6 +52,7 @@ int run_join(const char *file) {
   if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0) fail("prctl", errno);
   leave_own_file(file);
   read_join_order(file);
+  if (join.order.terminal) open_terminal();
   close_from(ORDER_FD);
   reset_process();
   prefer_for_oom();
@@ -111,6 +113,16 @@ static void leave_own_file(const char *file) {
   char *const no_environment[] = {NULL};
   fexecve(copy, argv, no_environment);
   fail("exec the launcher's copy", errno);
+}
+
+/* The other end of the terminal, opened by its master and not by a path, takes the place of fds 0 to 2. */
+static void open_terminal(void) {
+  const int unlocked = 0;
+  if (ioctl(TERMINAL_FD, TIOCSPTLCK, &unlocked) < 0) fail("unlock the terminal", errno);
+  int end = ioctl(TERMINAL_FD, TIOCGPTPEER, O_RDWR | O_NOCTTY);
+  if (end < 0) fail("open the terminal", errno);
+  for (int fd = 0; fd <= 2; fd++)
+    if (dup2(end, fd) < 0) fail("dup2", errno);
 }
 
 static void look_at_target(void) {

@@ -50,6 +50,7 @@ struct order {
   unsigned long long start_time;
   const char *bwrap, *cwd, *output;
   bool bare; /* no bwrap, no namespaces, no filter */
+  bool terminal; /* join: its master is on fd 4 */
   struct list cgroups, env, args;
   struct list tmpfs; /* a folder and mount options, in turn */
   struct limit limits[8];

@@ -6,6 +6,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
+import { Pty } from '../../src/embedded/spawner/pty.ts';
 import {
   absentOrForbidden,
   allowedCalls,
@@ -23,6 +24,7 @@ import {
   joinOrder,
   openWorkshop,
   orderFile,
+  orderText,
   startSandbox,
   within,
   type Sandbox,
@@ -34,6 +36,8 @@ interface HostSecrets {
   readonly probeArgs: readonly string[];
   close(): Promise<void>;
 }
+
+const OWN_TERMINAL = 'a terminal of its own';
 
 describe('ways out of a sandbox', function () {
   this.timeout(60_000);
@@ -56,7 +60,9 @@ describe('ways out of a sandbox', function () {
     },
     'a command joined to it': (command) =>
       inSandbox(async (sandbox) => (await exec(workshop, sandbox, { command })).stdout),
-    'a terminal joined to it': (command) => inSandbox((sandbox) => inTerminal(sandbox, command)),
+    "a terminal of the host's joined to it": (command) =>
+      inSandbox((sandbox) => inTerminal(sandbox, command)),
+    [OWN_TERMINAL]: (command) => inSandbox((sandbox) => inOwnTerminal(sandbox, command)),
   };
 
   for (const [way, run] of Object.entries(ways)) {
@@ -80,20 +86,21 @@ describe('ways out of a sandbox', function () {
 
       it("finds the host's files and sockets out of reach", () => {
         for (const name of named(secrets.probeArgs)) {
+          if (name === 'read /dev/pts/0' && way === OWN_TERMINAL) continue;
           expect([...absentOrForbidden, 'ECONNREFUSED', 'ENETUNREACH'], name).to.include(
             answers[name],
           );
         }
       });
 
-      it("sees only the sandbox's processes, its own descriptors and no terminals", () => {
+      it("sees only the sandbox's processes, its own descriptors and no other terminals", () => {
         const processes = (answers['processes'] ?? '').split(' ');
         expect(processes).to.have.length.within(2, 3);
         expect(processes[0]).to.equal('1');
         // 3 is the probe's own, by which it lists them.
         expect(answers).to.include({
           descriptors: '0 1 2 3',
-          terminals: '. .. ptmx',
+          terminals: way === OWN_TERMINAL ? '. .. 0 ptmx' : '. .. ptmx',
           interfaces: 'default lo',
         });
       });
@@ -157,6 +164,25 @@ describe('ways out of a sandbox', function () {
       new Promise<void>((resolve) => terminal.onExit(() => resolve())),
       'the terminal ends',
     );
+    return shown;
+  }
+
+  async function inOwnTerminal(sandbox: Sandbox, command: readonly string[]): Promise<string> {
+    let shown = '';
+    const ended = new Promise<void>((resolve) => {
+      new Pty(
+        {
+          file: workshop.launcher,
+          args: ['join'],
+          sandbox,
+          order: Buffer.from(orderText([['terminal'], ...joinOrder(sandbox, { command })])),
+          cols: 400,
+          rows: 50,
+        },
+        { output: (bytes) => (shown += String(bytes)), taken() {}, exited: () => resolve() },
+      );
+    });
+    await within(ended, 'the terminal ends');
     return shown;
   }
 });

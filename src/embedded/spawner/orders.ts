@@ -29,6 +29,8 @@ export interface JoinOrder {
   readonly user?: InsideIds | undefined;
   /** Given: nothing isolates it. */
   readonly bare?: Bare | undefined;
+  /** Given: descriptor 4 is the master of its terminal. */
+  readonly terminal?: true;
   readonly cgroups: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
@@ -63,6 +65,7 @@ export const startOrder = (order: StartOrder): Buffer =>
 export const joinOrder = (order: JoinOrder): Buffer =>
   encode([
     ...(order.bare ? ['bare'] : []),
+    ...(order.terminal ? ['terminal'] : []),
     'pid',
     String(order.init.pid),
     'starttime',

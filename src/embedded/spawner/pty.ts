@@ -2,13 +2,14 @@ import { spawn } from 'node:child_process';
 import { closeSync, readSync, writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { ReadStream } from 'node:tty';
+import type { ProcessIdentity } from './sandbox/process-identity.ts';
+import { openMaster } from './pty-master.ts';
 
 /**
  * What is used of node-pty: its native part, for node-pty's own streams drop what is unread when
  * the shell exits.
  */
 interface PtyBinding {
-  open(cols: number, rows: number): { readonly master: number; readonly slave: number };
   resize(master: number, cols: number, rows: number, xPixel: number, yPixel: number): void;
 }
 
@@ -23,6 +24,8 @@ export interface PtyEvents {
 export interface PtyCommand {
   readonly file: string;
   readonly args: readonly string[];
+  /** The init of the sandbox whose terminal it is to be; absent: one of the host. */
+  readonly sandbox?: ProcessIdentity | undefined;
   /** Goes to the command on descriptor 3. */
   readonly order: Buffer;
   readonly cols: number;
@@ -40,7 +43,7 @@ const DRAIN_MS = 1_000;
 /** What a terminal holds at most, about. */
 const KERNEL_BYTES = 16 << 10;
 
-/** A pseudo-terminal and the command that has it as standard input, output and error. */
+/** A pseudo-terminal and its command, which opens the other end by the master on descriptor 4. */
 export class Pty {
   readonly #binding: PtyBinding;
   readonly #master: number;
@@ -60,15 +63,14 @@ export class Pty {
   constructor(command: PtyCommand, events: PtyEvents) {
     this.#binding = ptyBinding();
     this.#events = events;
-    const { master, slave } = this.#binding.open(command.cols, command.rows);
+    const master = openMaster(command.sandbox);
     this.#master = master;
     try {
-      this.#child = spawned(command, slave);
+      this.#binding.resize(master, command.cols, command.rows, 0, 0);
+      this.#child = spawned(command, master);
     } catch (error) {
       closeSync(master);
       throw error;
-    } finally {
-      closeSync(slave);
     }
     const order = this.#child.stdio[3];
     if (order && 'end' in order) order.on('error', () => {}).end(command.order);
@@ -225,8 +227,13 @@ export class Pty {
  * Throws where no process can be started for want of descriptors: such a child has no streams at
  * all.
  */
-const spawned = ({ file, args }: PtyCommand, slave: number): ReturnType<typeof spawn> => {
-  const child = spawn(file, args, { stdio: [slave, slave, slave, 'pipe'], env: {}, cwd: '/' });
+const spawned = ({ file, args }: PtyCommand, master: number): ReturnType<typeof spawn> => {
+  // Not among 0 to 2: for these the runtime has the master block, here too.
+  const child = spawn(file, args, {
+    stdio: ['ignore', 'ignore', 'ignore', 'pipe', master],
+    env: {},
+    cwd: '/',
+  });
   if (child.stdio !== undefined) return child;
   child.on('error', () => {}); // told here, and again by an event
   throw new Error('no process can be started: too many descriptors are open');
@@ -243,13 +250,7 @@ const ptyBinding = (): PtyBinding => {
 const parsedBinding = (module: unknown): PtyBinding => {
   const native =
     typeof module === 'object' && module !== null && 'native' in module ? module.native : undefined;
-  if (
-    typeof native !== 'object' ||
-    native === null ||
-    !('open' in native) ||
-    !('resize' in native)
-  ) {
-    throw new Error('this version of node-pty has no native open and resize');
-  }
+  if (typeof native !== 'object' || native === null || !('resize' in native))
+    throw new Error('this version of node-pty has no native resize');
   return native as PtyBinding;
 };

@@ -55,12 +55,15 @@ export class SpawnedTerminal {
       {
         file: launcherPath,
         args: ['join'],
+        // A bare process has no devices of its own.
+        sandbox: place.bare ? undefined : place.init,
         cols: order.cols,
         rows: order.rows,
         order: joinOrder({
           init: place.init,
           user: place.user,
           bare: place.bare,
+          terminal: true,
           cgroups: place.cgroups,
           cwd: place.workingDir,
           env: environmentOf(place.env, { TERM: 'xterm-256color' }),

@@ -1,9 +1,12 @@
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { constants } from 'node:os';
 import { expect } from 'chai';
 import type { Terminal } from '../../../src/contracts/sandbox-driver.ts';
 import { buildLauncher } from '../../support/a-spawned-driver.ts';
 import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';
 import { eventually } from '../../support/eventually.ts';
+import { skipBecause } from '../../support/skip-because.ts';
 
 /** Reads a terminal as text, and lets a test wait for what it shows. */
 class Screen {
@@ -55,6 +58,39 @@ describe('a terminal in a real sandbox', function () {
     await screen.shows('xterm-256color');
     screen.type('echo x > /dev/tty && exit 5\r');
     expect(await screen.terminal.exit).to.equal(5);
+  });
+
+  it('has a name in the sandbox, by which programs open it', async () => {
+    const screen = new Screen(
+      await attach(['sh', '-c', 'tty; echo by name > $(tty); ls /dev/pts']),
+    );
+    expect(await screen.terminal.exit).to.equal(0);
+    expect(screen.text).to.equal('/dev/pts/0\r\nby name\r\n0  ptmx\r\n');
+  });
+
+  it('can be shared by tmux, whose server opens it by its name', async function () {
+    if (!existsSync('/usr/bin/tmux')) skipBecause(this, 'tmux is not installed');
+    const screen = new Screen(
+      await attach(['tmux', '-L', 'shared', 'new', 'echo in tm""ux; exec cat']),
+    );
+    await screen.shows('in tmux');
+    expect(await spawned.sh(id, 'tmux -L shared kill-server && echo ended')).to.equal('ended\n');
+    expect(await screen.terminal.exit).to.equal(1);
+  });
+
+  it('is one of the host where a sandbox has taken all that sandboxes may have', async function () {
+    if (!existsSync('/usr/bin/perl')) skipBecause(this, 'perl is not installed');
+    const greedy = await attach([
+      'perl',
+      '-e',
+      `my @held; while (open(my $one, '+<', '/dev/ptmx')) { push @held, $one } print 0+$!, "\\n"; <STDIN>;`,
+    ]);
+    await new Screen(greedy).shows(String(constants.errno.ENOSPC));
+    const screen = new Screen(await attach(['sh', '-c', 'tty; echo x > /dev/tty; stty size']));
+    expect(await screen.terminal.exit).to.equal(0);
+    expect(screen.text).to.equal('not a tty\r\nx\r\n24 80\r\n');
+    greedy.close();
+    await greedy.exit;
   });
 
   it('is resized, and its program told', async () => {

@@ -64,7 +64,7 @@ describe('a spawner whose descriptors are all in use', function () {
   this.timeout(60_000);
 
   it('refuses a terminal, lives on, and keeps no descriptor of it', () => {
-    expect(shortOf(3, 'const make = pty;')).to.equal(JSON.stringify([REFUSED, 3]));
+    expect(shortOf(2, 'const make = pty;')).to.equal(JSON.stringify([REFUSED, 2]));
   });
 
   it('starts what watches processes once there are some again', () => {
