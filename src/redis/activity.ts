@@ -4,9 +4,6 @@ import { unavailable } from '../model/refusals.ts';
 import type { End } from '../model/sandbox.ts';
 import { ACTIVITY_BUCKETS, type Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
-import { BEGIN_MARKS, ENDED, EXPIRE, MARK_ENDED, TOUCH, WORK } from './scripts/activity.ts';
-
-export const ACTIVITY_SCRIPTS = [TOUCH, WORK, BEGIN_MARKS, EXPIRE, MARK_ENDED, ENDED] as const;
 
 /** One mark of an id in so many ms, or in a third of its idle timeout where that is less. */
 const COALESCED_MS = 5_000;
@@ -69,7 +66,7 @@ export class RedisActivity implements Activity {
     }, WRITE_MS).unref();
     await Promise.allSettled(
       Array.from({ length: ACTIVITY_BUCKETS }, (_, bucket) =>
-        this.#link.run(BEGIN_MARKS, [this.#keys.activityBucket(bucket)], []),
+        this.#link.run('begin_marks', [this.#keys.activityBucket(bucket)], []),
       ),
     );
   }
@@ -123,7 +120,7 @@ export class RedisActivity implements Activity {
     const age = touched && isUnwritten(touched) ? Math.floor(performance.now() - touched.at) : '';
     const keys = [this.#keys.activity(id), this.#keys.working(id)];
     const args = [id, idleTimeoutMs, claimedAt, age, TOLD_AGAIN_MS];
-    const [answer, activeAt] = await this.#link.run(EXPIRE, keys, args);
+    const [answer, activeAt] = await this.#link.run('expire', keys, args);
     return answer === 'expired'
       ? { expired: true }
       : { expired: false, activeAt: Number(activeAt) };
@@ -133,7 +130,7 @@ export class RedisActivity implements Activity {
     this.#touched.delete(id);
     this.#working.delete(id);
     await this.#link.run(
-      MARK_ENDED,
+      'mark_ended',
       [this.#keys.activity(id), this.#keys.ended(id), this.#keys.working(id)],
       [id, JSON.stringify(end), ENDED_MS],
     );
@@ -141,7 +138,7 @@ export class RedisActivity implements Activity {
 
   async ended(id: InstanceId): Promise<End | undefined> {
     const [answer, end] = await this.#link.run(
-      ENDED,
+      'ended',
       [this.#keys.activity(id), this.#keys.ended(id)],
       [ENDED_MS],
     );
@@ -203,7 +200,7 @@ export class RedisActivity implements Activity {
         for (let from = 0; from < those.length; from += MOST_AT_ONCE) {
           const part = those.slice(from, from + MOST_AT_ONCE);
           const keys = [key, ...part.map((id) => this.#keys.working(id))];
-          await this.#link.run(WORK, keys, [this.#replica, ms, ...part]);
+          await this.#link.run('work', keys, [this.#replica, ms, ...part]);
         }
       }),
     );
@@ -217,7 +214,7 @@ export class RedisActivity implements Activity {
         return touched ? [{ id, touched }] : [];
       });
       await this.#link.run(
-        TOUCH,
+        'touch',
         [key],
         due.flatMap(({ id, touched }) => [id, Math.max(0, Math.floor(writtenAt - touched.at))]),
       );

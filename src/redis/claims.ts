@@ -13,21 +13,6 @@ import type { Keys } from './keys.ts';
 import { holderOf, NO_LIMIT, type RedisQuotas } from './quotas.ts';
 import type { RedisLink } from './redis-link.ts';
 import type { RedisRequests } from './requests.ts';
-import {
-  ADMIT_CLAIM,
-  BEAT_WAITING,
-  COUNT_WAITING,
-  JOIN_WAITING,
-  LEAVE_WAITING,
-} from './scripts/claims.ts';
-
-export const CLAIM_SCRIPTS = [
-  JOIN_WAITING,
-  LEAVE_WAITING,
-  COUNT_WAITING,
-  BEAT_WAITING,
-  ADMIT_CLAIM,
-] as const;
 
 /** Three are missed before its waiters are skipped. */
 const BEAT_MS = 900;
@@ -91,7 +76,7 @@ export class RedisClaims implements Claims {
     this.#ownOf(pool).waiters.set(id, waiter);
     const place = { pool, id };
     try {
-      const [answer, at] = await link.run(JOIN_WAITING, this.#keys(pool), [
+      const [answer, at] = await link.run('join_waiting', this.#keys(pool), [
         id,
         replica,
         MAX_WAITING_OF_POOL,
@@ -112,7 +97,7 @@ export class RedisClaims implements Claims {
     if (waiter.isUnsure) this.#ownOf(place.pool);
     try {
       await this.#deps.link.run(
-        LEAVE_WAITING,
+        'leave_waiting',
         [this.#deps.keys.waiting(place.pool)],
         [waiter.member],
       );
@@ -137,7 +122,7 @@ export class RedisClaims implements Claims {
   }
 
   async waiting(pool: WaitedPool): Promise<number> {
-    const [, count] = await this.#deps.link.run(COUNT_WAITING, this.#keys(pool), []);
+    const [, count] = await this.#deps.link.run('count_waiting', this.#keys(pool), []);
     return Number(count);
   }
 
@@ -161,7 +146,7 @@ export class RedisClaims implements Claims {
     if (request && owner === undefined) throw takenOver();
     const waiter = place && this.#pools.get(pool.uid)?.waiters.get(place.id);
     const run = link.run(
-      ADMIT_CLAIM,
+      'admit_claim',
       [
         keys.usage(tenant, 'sandboxes'),
         keys.unsettled(tenant, 'sandboxes'),
@@ -216,7 +201,7 @@ export class RedisClaims implements Claims {
     let told = 0;
     own.isTold = true;
     try {
-      await link.run(BEAT_WAITING, this.#keys(pool), () => {
+      await link.run('beat_waiting', this.#keys(pool), () => {
         told = waiters.size;
         return [
           replica,

@@ -5,22 +5,22 @@ import type { UsageRecords } from '../contracts/usage-records.ts';
 import type { Log } from '../contracts/log.ts';
 import type { Metrics } from '../contracts/metrics.ts';
 import type { ByteBounds } from '../lib/byte-shares.ts';
-import { ACTIVITY_SCRIPTS, RedisActivity } from './activity.ts';
+import { RedisActivity } from './activity.ts';
 import { RedisChannels } from './channels.ts';
-import { CLAIM_SCRIPTS, RedisClaims } from './claims.ts';
-import { EVENT_SCRIPTS, RedisEventLog } from './event-log.ts';
+import { RedisClaims } from './claims.ts';
+import { RedisEventLog } from './event-log.ts';
 import { RedisHealth } from './health.ts';
 import { RedisInquiries } from './inquiries.ts';
 import { keysOf } from './keys.ts';
 import { RedisLeaseStore } from './lease-store.ts';
-import { LEASE_SCRIPTS, RedisLeases } from './leases.ts';
-import { QUOTA_SCRIPTS, RedisQuotas } from './quotas.ts';
-import { COUNT, redisRateLimits } from './rate-limits.ts';
-import { ADD_AUDIT, RedisRecentAudit } from './recent-audit.ts';
+import { RedisLeases } from './leases.ts';
+import { RedisQuotas } from './quotas.ts';
+import { redisRateLimits } from './rate-limits.ts';
+import { RedisRecentAudit } from './recent-audit.ts';
 import { RedisLink } from './redis-link.ts';
-import { REQUEST_SCRIPTS, RedisRequests } from './requests.ts';
+import { RedisRequests } from './requests.ts';
 import type { RedisSettings } from './settings.ts';
-import { redisTokens, TOKEN_SCRIPTS } from './tokens.ts';
+import { redisTokens } from './tokens.ts';
 
 export interface RedisCoordinationOptions {
   readonly settings: RedisSettings;
@@ -69,23 +69,12 @@ export const redisCoordination = ({
     log,
     metrics,
     name: 'requests',
-    scripts: [
-      ...QUOTA_SCRIPTS,
-      ...CLAIM_SCRIPTS,
-      ...REQUEST_SCRIPTS,
-      ...TOKEN_SCRIPTS,
-      ...ACTIVITY_SCRIPTS,
-      ...EVENT_SCRIPTS,
-      COUNT,
-      ADD_AUDIT,
-    ],
   });
   const leaseLink = new RedisLink({
     settings,
     log,
     metrics,
     name: 'leases',
-    scripts: LEASE_SCRIPTS,
   });
   const leases = new RedisLeases({
     store: new RedisLeaseStore({ link: leaseLink, keys, log, replica }),

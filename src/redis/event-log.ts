@@ -5,9 +5,6 @@ import { EventRing, REMEMBERED_EVENTS } from '../model/event-ring.ts';
 import type { Tenant } from '../model/tenant.ts';
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
-import { ADD_EVENTS, READ_EVENTS } from './scripts/events.ts';
-
-export const EVENT_SCRIPTS = [ADD_EVENTS, READ_EVENTS] as const;
 
 /** What happens in the meantime is told together: a claim's event costs no call of its own. */
 const ADD_MS = 100;
@@ -131,7 +128,7 @@ export class RedisEventLog implements EventLog {
       const batch = this.#untold.slice(0, ADDED_AT_ONCE);
       try {
         const keys = [this.#keys.events, this.#keys.eventState, this.#keys.eventsSeen];
-        const [, ...ids] = await this.#link.run(ADD_EVENTS, keys, [
+        const [, ...ids] = await this.#link.run('add_events', keys, [
           REMEMBERED_EVENTS,
           ...batch.flatMap(({ event, key }) => [key, JSON.stringify(event)]),
         ]);
@@ -173,7 +170,7 @@ export class RedisEventLog implements EventLog {
     try {
       for (let more = true; more;) {
         const keys = [this.#keys.events, this.#keys.eventState];
-        const [, unknown, ...entries] = await this.#link.run(READ_EVENTS, keys, [
+        const [, unknown, ...entries] = await this.#link.run('read_events', keys, [
           this.#ring.last,
           READ_AT_ONCE,
         ]);

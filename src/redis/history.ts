@@ -15,21 +15,6 @@ import { tenantKey } from '../model/tenant.ts';
 import { keysOf } from './keys.ts';
 import { HistoryRoom } from './history-room.ts';
 import { RedisLink } from './redis-link.ts';
-import {
-  COUNT_BY_NAMESPACE,
-  DECISIONS_OF,
-  EVENTS_OF,
-  FIND,
-  FORGET,
-  MAKE_ROOM,
-  MATCH_GROUPS,
-  RECORD,
-  RECORD_DECISION,
-  RECORD_EVENTS,
-  TOTAL,
-  TRIM,
-  WALK,
-} from './scripts/history.ts';
 import type { RedisSettings } from './settings.ts';
 
 export interface RedisHistoryOptions extends RetentionOptions {
@@ -54,21 +39,6 @@ const MOST_STEPS = 2_000;
 const SWEEP_ROWS = 100;
 /** Groups that one step of a look through all of them looks at. */
 const STEP_GROUPS = 1_000;
-const SCRIPTS = [
-  RECORD,
-  FIND,
-  TOTAL,
-  MATCH_GROUPS,
-  WALK,
-  FORGET,
-  TRIM,
-  MAKE_ROOM,
-  RECORD_EVENTS,
-  EVENTS_OF,
-  RECORD_DECISION,
-  DECISIONS_OF,
-  COUNT_BY_NAMESPACE,
-];
 /** Where no moment is given: before any. */
 const EVER = '-inf';
 
@@ -89,9 +59,11 @@ export class RedisHistory implements History {
     this.#key = keysOf(options.settings.prefix).history;
     this.#retention = new Retention(options, {
       trim: async ({ tenantBytes, totalBytes }) =>
-        Number((await this.#link.run(TRIM, [this.#key], [tenantBytes, totalBytes, SWEEP_ROWS]))[1]),
+        Number(
+          (await this.#link.run('trim', [this.#key], [tenantBytes, totalBytes, SWEEP_ROWS]))[1],
+        ),
       forget: async (before) =>
-        Number((await this.#link.run(FORGET, [this.#key], [before, SWEEP_ROWS]))[1]) > 0,
+        Number((await this.#link.run('forget', [this.#key], [before, SWEEP_ROWS]))[1]) > 0,
       failed: (error) => {
         options.log.debug({ error }, 'history not forgotten');
       },
@@ -101,12 +73,11 @@ export class RedisHistory implements History {
       log: options.log,
       metrics: options.metrics,
       name: 'history',
-      scripts: SCRIPTS,
     });
     this.#room = new HistoryRoom({
       ...options,
       makeRoom: async (share, most) => {
-        const [, forgotten, used] = await this.#link.run(MAKE_ROOM, [this.#key], [share, most]);
+        const [, forgotten, used] = await this.#link.run('make_room', [this.#key], [share, most]);
         return { forgotten: Number(forgotten), used: Number(used) };
       },
     });
@@ -128,7 +99,7 @@ export class RedisHistory implements History {
   async record(finished: FinishedSandbox): Promise<void> {
     const { id, owner, poolName, claimedAt, terminatedAt } = finished;
     await this.#link.run(
-      RECORD,
+      'record',
       [this.#key],
       [
         id,
@@ -144,7 +115,7 @@ export class RedisHistory implements History {
   }
 
   async find(id: InstanceId): Promise<FinishedSandbox | undefined> {
-    const [answer, entry] = await this.#link.run(FIND, [this.#key], [id]);
+    const [answer, entry] = await this.#link.run('find', [this.#key], [id]);
     return answer === 'ok' ? finishedOf(entry) : undefined;
   }
 
@@ -156,20 +127,20 @@ export class RedisHistory implements History {
     );
     if (parts.length > 0)
       await this.#link.run(
-        RECORD_EVENTS,
+        'record_events',
         [this.#key],
         [MOST_EVENTS, UNFINISHED_MS, this.#options.retentionMs, ...parts],
       );
   }
 
   async eventsOf(sandboxId: InstanceId): Promise<readonly EventRecord[]> {
-    const [, ...events] = await this.#link.run(EVENTS_OF, [this.#key], [sandboxId]);
+    const [, ...events] = await this.#link.run('events_of', [this.#key], [sandboxId]);
     return events.map((event) => JSON.parse(String(event).replace(/^\d+\|/, '')) as EventRecord);
   }
 
   async recordDecision({ envUid, group }: GroupKey, decision: ToldDecision): Promise<void> {
     await this.#link.run(
-      RECORD_DECISION,
+      'record_decision',
       [this.#key],
       [
         `${envUid}/${group}`,
@@ -183,7 +154,7 @@ export class RedisHistory implements History {
 
   async decisionsOf({ envUid, group }: GroupKey): Promise<readonly ToldDecision[]> {
     const [, ...decisions] = await this.#link.run(
-      DECISIONS_OF,
+      'decisions_of',
       [this.#key],
       [`${envUid}/${group}`],
     );
@@ -198,7 +169,7 @@ export class RedisHistory implements History {
     const counted = new Map<string, number>();
     for (let from = 0; from < namespaces.length; from += STEP_GROUPS) {
       const some = namespaces.slice(from, from + STEP_GROUPS);
-      const [, ...counts] = await this.#link.run(COUNT_BY_NAMESPACE, [this.#key], some);
+      const [, ...counts] = await this.#link.run('count_by_namespace', [this.#key], some);
       some.forEach((namespace, n) => {
         if (Number(counts[n]) > 0) counted.set(namespace, Number(counts[n]));
       });
@@ -224,7 +195,7 @@ export class RedisHistory implements History {
     if (pattern !== undefined)
       return await this.#listMatching({ level, since, pattern }, { offset, limit });
     const [answer, counted, newer, exact] = await this.#link.run(
-      TOTAL,
+      'total',
       [this.#key],
       [since, level, group ?? ''],
     );
@@ -263,7 +234,7 @@ export class RedisHistory implements History {
     let cursor = '0';
     do {
       const [, next, ...found] = await this.#link.run(
-        MATCH_GROUPS,
+        'match_groups',
         [this.#key],
         [cursor, STEP_GROUPS, since, pattern],
       );
@@ -284,7 +255,7 @@ export class RedisHistory implements History {
     for (let step = 0; step < MOST_STEPS && items.length < limit; step++) {
       const wanted = Math.min(limit - items.length, STEP_BODIES);
       const [answer, seen, matched, lastSeen, ...entries] = await this.#link.run(
-        WALK,
+        'walk',
         [this.#key],
         [level, last, rank, since === EVER ? 0 : since, STEP_ENTRIES, left, wanted, ...groups],
       );

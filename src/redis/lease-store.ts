@@ -4,7 +4,6 @@ import type { Log } from '../contracts/log.ts';
 import { SHARDS } from '../model/shards.ts';
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
-import { HEARTBEAT, NEXT_EPOCH } from './scripts/leases.ts';
 
 /** How long a lock lasts that nobody extends. */
 export const LEASE_TTL_MS = 4_000;
@@ -72,7 +71,7 @@ export class RedisLeaseStore implements LeaseStore {
     const { link, keys, replica } = this.#deps;
     const shards = Array.from({ length: SHARDS }, (_, shard) => shard);
     const [, ...answer] = await link.run(
-      HEARTBEAT,
+      'lease_heartbeat',
       [keys.replicas, keys.leaseTakers, ...shards.map((shard) => keys.lease(shard))],
       [
         replica,
@@ -106,7 +105,7 @@ export class RedisLeaseStore implements LeaseStore {
       await lock.unlock();
     };
     try {
-      const [, epoch] = await link.run(NEXT_EPOCH, [keys.epochs], [shard]);
+      const [, epoch] = await link.run('next_epoch', [keys.epochs], [shard]);
       return { epoch: Number(epoch), value: lock.value, unlock };
     } catch (error) {
       await unlock().catch(() => undefined); // else the next heartbeat removes it

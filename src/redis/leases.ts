@@ -1,10 +1,7 @@
 import type { Lease, LeaseListener, Leases } from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
 import { LEASE_TTL_MS, type LeaseStore, type ShardLock } from './lease-store.ts';
-import { HEARTBEAT, NEXT_EPOCH } from './scripts/leases.ts';
 import { ShardView } from './shard-view.ts';
-
-export const LEASE_SCRIPTS = [HEARTBEAT, NEXT_EPOCH] as const;
 
 /** Between heartbeats, each of which extends what is held. */
 const BEAT_MS = 1_300;

@@ -21,28 +21,7 @@ import { type Refusal, unavailable } from '../model/refusals.ts';
 import type { Tenant } from '../model/tenant.ts';
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
-import { CONFIRM } from './scripts/confirm.ts';
-import { BEGIN_REBUILD, END_REBUILD } from './scripts/rebuild.ts';
-import { RELEASE } from './scripts/release.ts';
-import { RESERVE } from './scripts/reserve.ts';
-import { SETTLE, UNSETTLED } from './scripts/settle.ts';
-import { STILL_RESERVED } from './scripts/still-reserved.ts';
-import { USED } from './scripts/used.ts';
-import { WITHDRAW } from './scripts/withdraw.ts';
 import { UsageRebuild } from './usage-rebuild.ts';
-
-export const QUOTA_SCRIPTS = [
-  RESERVE,
-  WITHDRAW,
-  CONFIRM,
-  RELEASE,
-  STILL_RESERVED,
-  UNSETTLED,
-  SETTLE,
-  USED,
-  BEGIN_REBUILD,
-  END_REBUILD,
-] as const;
 
 /** As long as a write that a reservation allowed may be under way. */
 export const REBUILD_WAIT_MS = RESERVATION_MS + WRITE_MS;
@@ -84,7 +63,7 @@ export class RedisQuotas implements Quotas {
 
   async reserve(tenant: Tenant, resource: QuotaResource, entry: QuotaEntry): Promise<boolean> {
     const { name, amount, limit, attempt } = entry;
-    const [answer] = await this.#deps.link.run(RESERVE, this.#keys(tenant, resource), [
+    const [answer] = await this.#deps.link.run('reserve', this.#keys(tenant, resource), [
       holderOf(this.#deps.replica, attempt),
       name,
       amount,
@@ -100,7 +79,7 @@ export class RedisQuotas implements Quotas {
     name: string,
     attempt?: string,
   ): Promise<void> {
-    await this.#deps.link.run(WITHDRAW, this.#keys(tenant, resource), [
+    await this.#deps.link.run('withdraw', this.#keys(tenant, resource), [
       holderOf(this.#deps.replica, attempt),
       name,
     ]);
@@ -111,7 +90,7 @@ export class RedisQuotas implements Quotas {
     resource: QuotaResource,
     { name, amount, revision, attempt }: Confirmation,
   ): Promise<void> {
-    await this.#deps.link.run(CONFIRM, this.#keys(tenant, resource), [
+    await this.#deps.link.run('confirm', this.#keys(tenant, resource), [
       holderOf(this.#deps.replica, attempt),
       name,
       amount,
@@ -126,7 +105,7 @@ export class RedisQuotas implements Quotas {
     attempt?: string,
   ): Promise<boolean> {
     const [answer] = await this.#deps.link.run(
-      STILL_RESERVED,
+      'still_reserved',
       [this.#deps.keys.usage(tenant, resource)],
       [holderOf(this.#deps.replica, attempt), name],
     );
@@ -134,12 +113,12 @@ export class RedisQuotas implements Quotas {
   }
 
   async release(tenant: Tenant, resource: QuotaResource, name: string): Promise<void> {
-    await this.#deps.link.run(RELEASE, this.#keys(tenant, resource), [name]);
+    await this.#deps.link.run('release', this.#keys(tenant, resource), [name]);
   }
 
   async used(tenant: Tenant): Promise<QuotaAmounts> {
     const [known, ...amounts] = await this.#deps.link.run(
-      USED,
+      'used',
       QUOTA_RESOURCES.map((resource) => this.#deps.keys.usage(tenant, resource)),
       [],
     );
@@ -153,7 +132,7 @@ export class RedisQuotas implements Quotas {
     while (
       (
         await link.run(
-          USED,
+          'used',
           QUOTA_RESOURCES.map((resource) => keys.usage(tenant, resource)),
           [],
         )
@@ -179,9 +158,11 @@ export class RedisQuotas implements Quotas {
     resource: QuotaResource,
     olderThanMs: number,
   ): Promise<readonly Reservation[]> {
-    const [answer, ...names] = await this.#deps.link.run(UNSETTLED, this.#keys(tenant, resource), [
-      olderThanMs,
-    ]);
+    const [answer, ...names] = await this.#deps.link.run(
+      'unsettled',
+      this.#keys(tenant, resource),
+      [olderThanMs],
+    );
     if (answer === 'unknown') this.expectUse(tenant);
     return pairsOf(names).map(([name, version]) => ({ name, version }));
   }
@@ -207,7 +188,7 @@ export class RedisQuotas implements Quotas {
   ): Promise<void> {
     if (settled.length === 0) return;
     await this.#deps.link.run(
-      SETTLE,
+      'settle',
       this.#keys(tenant, resource),
       settled.flatMap(({ name, version, amount, revision = '' }) => [
         name,

@@ -2,20 +2,6 @@ import type { RateLimits } from '../contracts/coordination.ts';
 import { RateWindows } from '../lib/rate-windows.ts';
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
-import { defineScript } from './script.ts';
-
-/**
- * Counts one in a window that begins with the first. KEYS: count. ARGV: deadline, ms of a window.
- * Answers `ok`, the count, and the ms left.
- */
-export const COUNT = defineScript(
-  'count',
-  `
-local count = redis.call('INCR', KEYS[1])
-if count == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
-return {'ok', count, redis.call('PTTL', KEYS[1])}
-`,
-);
 
 /** Counts over all replicas; each its own while Redis is away. */
 export const redisRateLimits = ({
@@ -30,7 +16,7 @@ export const redisRateLimits = ({
     countWithin: async (name, limit, windowMs) => {
       const mine = own.count(name, limit, windowMs);
       try {
-        const [, count, leftMs] = await link.run(COUNT, [keys.rate(name)], [windowMs]);
+        const [, count, leftMs] = await link.run('count', [keys.rate(name)], [windowMs]);
         return Number(count) > limit
           ? { within: false, retryAfterMs: Number(leftMs) }
           : { within: true, retryAfterMs: 0 };

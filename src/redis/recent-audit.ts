@@ -7,23 +7,9 @@ import {
 import type { Log } from '../contracts/log.ts';
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
-import { defineScript } from './script.ts';
 
 /** Of a stream; no entry has it. */
 const FIRST_ID = '0-0';
-
-/**
- * Adds lines to the stream. KEYS: stream. ARGV: deadline, most that are kept, then lines. Answers
- * `ok`.
- */
-export const ADD_AUDIT = defineScript(
-  'add_audit',
-  `
-for i = 3, #ARGV do redis.call('XADD', KEYS[1], '*', 'line', ARGV[i]) end
-redis.call('XTRIM', KEYS[1], 'MAXLEN', ARGV[2])
-return {'ok'}
-`,
-);
 
 /**
  * The last lines of all replicas, in a Redis stream. What could not be told is not told again:
@@ -51,7 +37,7 @@ export class RedisRecentAudit implements RecentAudit {
   add(lines: readonly AuditLine[]): void {
     if (lines.length === 0) return;
     this.#link
-      .run(ADD_AUDIT, [this.#keys.audit], [RECENT_AUDIT_LINES, ...lines])
+      .run('add_audit', [this.#keys.audit], [RECENT_AUDIT_LINES, ...lines])
       .catch((error: unknown) => {
         this.#log.debug({ error, lines: lines.length }, 'audit-not-told');
       });

@@ -4,7 +4,7 @@ import { NO_METRICS, type Metrics } from '../contracts/metrics.ts';
 import { Refusal, unavailable } from '../model/refusals.ts';
 import { COMMAND_MS, redisClient, type RedisNode } from './connection.ts';
 import { RedisTime } from './redis-time.ts';
-import type { Script } from './script.ts';
+import { loadScripts, type Operation } from './script.ts';
 import type { RedisSettings } from './settings.ts';
 
 /** Sooner than its caller gives up: Redis' time is known to within a journey of a ping. */
@@ -18,7 +18,6 @@ export interface RedisLinkOptions {
   /** Of this connection: shown by Redis' CLIENT LIST, and in log lines. */
   readonly name: string;
   readonly log: Log;
-  readonly scripts: readonly Script[];
   readonly metrics?: Metrics | undefined;
   /** ms; never set back. */
   readonly monotonic?: () => number;
@@ -38,7 +37,8 @@ export class RedisLink {
     this.#monotonic = options.monotonic ?? (() => performance.now());
     this.time = new RedisTime(this.#monotonic);
     this.client = redisClient(options.settings, options.name);
-    for (const { name, lua } of options.scripts) this.client.defineCommand(name, { lua });
+    for (const { operation, lua } of loadScripts())
+      this.client.defineCommand(commandName(operation), { lua });
     this.client.on('error', () => undefined); // told by what fails; unobserved it would be printed
   }
 
@@ -69,26 +69,24 @@ export class RedisLink {
    * says it anew.
    */
   async run(
-    script: Script,
+    operation: Operation,
     keys: readonly string[],
     args: ScriptArgs | (() => ScriptArgs),
   ): Promise<readonly unknown[]> {
-    return await this.#timed(script.name.replace('sandpool_', ''), () =>
-      this.#inTime(script, keys, args),
-    );
+    return await this.#timed(operation, () => this.#inTime(operation, keys, args));
   }
 
   async #inTime(
-    script: Script,
+    operation: Operation,
     keys: readonly string[],
     args: ScriptArgs | (() => ScriptArgs),
   ): Promise<readonly unknown[]> {
     const sentAt = this.#monotonic();
-    let answer = await this.#send(script, keys, args);
+    let answer = await this.#send(operation, keys, args);
     // Redis' clock was set: now it is known. A script that waited for long has nobody to answer.
     if (answer[0] === 'late' && this.#monotonic() - sentAt < COMMAND_MS) {
       this.time.seen(Number(answer[1]), this.#monotonic());
-      answer = await this.#send(script, keys, args);
+      answer = await this.#send(operation, keys, args);
     }
     if (answer[0] === 'late') throw away();
     return answer;
@@ -121,21 +119,21 @@ export class RedisLink {
   }
 
   async #send(
-    script: Script,
+    operation: Operation,
     keys: readonly string[],
     args: ScriptArgs | (() => ScriptArgs),
   ): Promise<readonly unknown[]> {
     const now = this.time.now();
     if (now === undefined) throw away();
     try {
-      const answer = await commandOf(this.client, script)(
+      const answer = await commandOf(this.client, operation)(
         keys.length,
         ...keys,
         now + SCRIPT_MS,
         ...(typeof args === 'function' ? args() : args),
       );
       this.#note(true);
-      if (!Array.isArray(answer)) throw new Error(`${script.name} answered no list`);
+      if (!Array.isArray(answer)) throw new Error(`${operation} answered no list`);
       return answer;
     } catch (error) {
       throw this.#failed(error);
@@ -200,12 +198,15 @@ export class RedisLink {
 const away = (): Refusal =>
   unavailable('what the replicas share (Redis) is out of reach; try again shortly');
 
+/** Under a name that no command of Redis has. */
+const commandName = (operation: Operation): string => `sandpool_${operation}`;
+
 /** What `defineCommand` has added; the count of keys comes first. */
 const commandOf = (
   client: Redis | Cluster,
-  { name }: Script,
+  operation: Operation,
 ): ((...args: readonly (string | number)[]) => Promise<unknown>) => {
-  const command: unknown = Reflect.get(client, name);
-  if (typeof command !== 'function') throw new Error(`no script ${name} on this connection`);
+  const command: unknown = Reflect.get(client, commandName(operation));
+  if (typeof command !== 'function') throw new Error(`this connection has no ${operation}`);
   return (...args) => Reflect.apply(command, client, args) as Promise<unknown>;
 };

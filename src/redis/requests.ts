@@ -12,23 +12,6 @@ import type { RequestMark } from '../model/request-mark.ts';
 import { tenantKey, tenantOf, type Tenant } from '../model/tenant.ts';
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
-import {
-  GIVE_UP_REQUEST,
-  HOLD_REQUEST,
-  KEEP_ANSWER,
-  NOTE_SHARES,
-  OPEN_REQUEST,
-  TRIM_ANSWERS,
-} from './scripts/requests.ts';
-
-export const REQUEST_SCRIPTS = [
-  OPEN_REQUEST,
-  HOLD_REQUEST,
-  KEEP_ANSWER,
-  GIVE_UP_REQUEST,
-  TRIM_ANSWERS,
-  NOTE_SHARES,
-] as const;
 
 /** A request of a replica that says nothing for so long is nobody's. */
 export const REQUEST_LEASE_MS = 6_000;
@@ -99,7 +82,7 @@ export class RedisRequests implements Requests {
     if ('kind' in begun) return begun;
     try {
       const keys = [...begun.keys, this.#deps.keys.usage(owner.tenant, 'sandboxes')];
-      return this.opened(mark, await this.#deps.link.run(OPEN_REQUEST, keys, begun.args));
+      return this.opened(mark, await this.#deps.link.run('open_request', keys, begun.args));
     } catch (error) {
       this.#inFlight.delete(mark.key);
       throw error;
@@ -137,7 +120,7 @@ export class RedisRequests implements Requests {
     this.#inFlight.delete(mark.key);
     const counted = Buffer.byteLength(answer) + KEPT_ANSWER_OVERHEAD;
     const { link, bounds } = this.#deps;
-    const [kept, bytes] = await link.run(KEEP_ANSWER, this.#keys(mark, owner.tenant), [
+    const [kept, bytes] = await link.run('keep_answer', this.#keys(mark, owner.tenant), [
       held?.owner ?? '',
       mark.body,
       answer,
@@ -152,7 +135,7 @@ export class RedisRequests implements Requests {
   async giveUpRequest(mark: RequestMark, { tenant }: RequestOwner): Promise<void> {
     const held = this.#inFlight.get(mark.key);
     this.#inFlight.delete(mark.key);
-    if (held) await this.#deps.link.run(GIVE_UP_REQUEST, this.#keys(mark, tenant), [held.owner]);
+    if (held) await this.#deps.link.run('give_up_request', this.#keys(mark, tenant), [held.owner]);
   }
 
   #keys({ key }: RequestMark, tenant: RequestOwner['tenant']): readonly string[] {
@@ -170,7 +153,9 @@ export class RedisRequests implements Requests {
       ({ openedAt }) => now - openedAt >= HOLD_MS / 2,
     );
     await Promise.allSettled(
-      due.map(({ owner, keys }) => this.#deps.link.run(HOLD_REQUEST, keys, [owner, this.#leaseMs])),
+      due.map(({ owner, keys }) =>
+        this.#deps.link.run('hold_request', keys, [owner, this.#leaseMs]),
+      ),
     );
   }
 
@@ -193,7 +178,7 @@ export class RedisRequests implements Requests {
         const told = [...this.#untold.values()];
         this.#untold.clear();
         const [, sum, loudest, most] = await link.run(
-          NOTE_SHARES,
+          'note_shares',
           [keys.answerShares, keys.answerBytes],
           told.flatMap(({ tenant, bytes }) => [tenantKey(tenant), bytes]),
         );
@@ -201,7 +186,7 @@ export class RedisRequests implements Requests {
         if (over <= 0 || typeof loudest !== 'string') return;
         const tenant = tenantOf(loudest);
         const [, bytes] = await link.run(
-          TRIM_ANSWERS,
+          'trim_answers',
           [keys.requests(tenant), keys.answers(tenant)],
           [Math.max(0, Number(most) - over)],
         );

@@ -1,26 +1,83 @@
+import { readFileSync } from 'node:fs';
+
 /**
- * One named atomic operation. It is given by when it must have begun, by Redis' clock (ARGV[1],
- * ms): later it does nothing and answers `late` and the time, for its caller has gone. Other
- * arguments begin at ARGV[2]. `now` is the time.
+ * The atomic operations that Redis carries out, by folder: each is a file of `lua/` that says in its
+ * header what it is given and returns, and what it guarantees. Metrics know it by this name.
  */
+export const OPERATIONS = {
+  activity: ['begin_marks', 'ended', 'expire', 'mark_ended', 'touch', 'work'],
+  audit: ['add_audit'],
+  claims: ['admit_claim', 'beat_waiting', 'count_waiting', 'join_waiting', 'leave_waiting'],
+  events: ['add_events', 'read_events'],
+  history: [
+    'count_by_namespace',
+    'decisions_of',
+    'events_of',
+    'find',
+    'forget',
+    'make_room',
+    'match_groups',
+    'record',
+    'record_decision',
+    'record_events',
+    'total',
+    'trim',
+    'walk',
+  ],
+  leases: ['lease_heartbeat', 'next_epoch'],
+  quotas: [
+    'begin_rebuild',
+    'confirm',
+    'end_rebuild',
+    'release',
+    'reserve',
+    'settle',
+    'still_reserved',
+    'unsettled',
+    'used',
+    'withdraw',
+  ],
+  rates: ['count'],
+  requests: [
+    'give_up_request',
+    'hold_request',
+    'keep_answer',
+    'note_shares',
+    'open_request',
+    'trim_answers',
+  ],
+  tokens: ['issue_token', 'peek_token', 'redeem_token'],
+} as const;
+
+export type Operation = (typeof OPERATIONS)[keyof typeof OPERATIONS][number];
+
 export interface Script {
-  readonly name: string;
+  readonly operation: Operation;
   readonly lua: string;
 }
 
-export const defineScript = (name: string, body: string): Script => ({
-  name: `sandpool_${name}`,
-  lua: `${PRELUDE}${body}`,
-});
+const LUA = new URL('lua/', import.meta.url);
+const INCLUDE = /^--- @include "(\w+)"$/;
 
-/**
- * Which run of the server this is: another one may have lost what was written last, or all of it,
- * and may be an older copy. For scripts that must not take what they find for the whole.
- */
-export const RUN = `local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')\n`;
+let scripts: readonly Script[] | undefined;
 
-const PRELUDE = `
-local clock = redis.call('TIME')
-local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-if now > tonumber(ARGV[1]) then return {'late', string.format('%d', now)} end
-`;
+/** Returns all operations, each with what it includes. The files are read once for a process. */
+export const loadScripts = (): readonly Script[] =>
+  (scripts ??= Object.entries(OPERATIONS).flatMap(([folder, operations]) =>
+    operations.map((operation) => ({
+      operation,
+      lua: resolved(`${folder}/${operation}.lua`, new Set()).join('\n'),
+    })),
+  ));
+
+/** Returns the lines of a file with those of `include/<name>.lua` in place, each include once. */
+const resolved = (file: string, included: Set<string>): readonly string[] =>
+  readFileSync(new URL(file, LUA), 'utf8')
+    .split('\n')
+    .flatMap((line) => {
+      const name = INCLUDE.exec(line)?.[1];
+      if (name === undefined) return [line];
+      if (included.has(name)) return [];
+      included.add(name);
+      return resolved(`include/${name}.lua`, included);
+    });

@@ -9,9 +9,6 @@ import { tokensAllTaken, tooManyTokens } from '../model/refusals.ts';
 import { tenantKey } from '../model/tenant.ts';
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
-import { ISSUE_TOKEN, PEEK_TOKEN, REDEEM_TOKEN } from './scripts/tokens.ts';
-
-export const TOKEN_SCRIPTS = [ISSUE_TOKEN, PEEK_TOKEN, REDEEM_TOKEN] as const;
 
 /**
  * One-time tokens that every replica redeems. Redis has their hashes: who reads it can redeem none.
@@ -29,7 +26,7 @@ export const redisTokens = ({
       const token = randomBytes(32).toString('base64url');
       const limits = [MAX_TOKENS_OF_SANDBOX, MAX_TOKENS_OF_TENANT, MAX_TOKENS];
       const holders = [`sandbox ${sandbox}`, `tenant ${tenantKey(tenant)}`];
-      const [answer] = await link.run(ISSUE_TOKEN, names, [
+      const [answer] = await link.run('issue_token', names, [
         hashOf(token),
         value,
         ttlMs,
@@ -41,8 +38,8 @@ export const redisTokens = ({
       if (answer !== 'ok') throw tokensAllTaken();
       return token;
     },
-    peekToken: async (token) => valueOf(await link.run(PEEK_TOKEN, names, [hashOf(token)])),
-    redeemToken: async (token) => valueOf(await link.run(REDEEM_TOKEN, names, [hashOf(token)])),
+    peekToken: async (token) => valueOf(await link.run('peek_token', names, [hashOf(token)])),
+    redeemToken: async (token) => valueOf(await link.run('redeem_token', names, [hashOf(token)])),
   };
 };
 

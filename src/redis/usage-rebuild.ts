@@ -7,7 +7,6 @@ import { shardOf } from '../model/shards.ts';
 import { tenantKey, type Tenant } from '../model/tenant.ts';
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
-import { BEGIN_REBUILD, END_REBUILD } from './scripts/rebuild.ts';
 
 export interface UsageRebuildDeps {
   readonly link: Pick<RedisLink, 'run'>;
@@ -105,7 +104,7 @@ export class UsageRebuild {
     const { tenant } = rebuild;
     try {
       const [answer, wait, token] = await link.run(
-        BEGIN_REBUILD,
+        'begin_rebuild',
         [keys.rebuild(tenant), ...QUOTA_RESOURCES.map((resource) => keys.usage(tenant, resource))],
         [randomUUID(), waitMs],
       );
@@ -183,7 +182,7 @@ export class UsageRebuild {
       ];
     });
     await link.run(
-      END_REBUILD,
+      'end_rebuild',
       [
         keys.rebuild(tenant),
         ...QUOTA_RESOURCES.flatMap((resource) => [

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { loadScripts } from '../../src/redis/script.ts';
 import { validate, ValidationSeverity } from 'dockerfile-utils';
 import {
   buildImage,
@@ -149,5 +150,16 @@ describe('the image', function () {
         "await import('@kubernetes/client-node'); await import('ioredis'); console.log('imported')",
       ]),
     ).to.equal('imported\n');
+  });
+
+  it('has the scripts of Redis', async () => {
+    const counted = await run([
+      'node',
+      '--input-type=module',
+      '-e',
+      `const { loadScripts } = await import('${image.place}/dist/redis/script.js'); console.log(loadScripts().length)`,
+    ]);
+
+    expect(counted).to.equal(`${loadScripts().length}\n`);
   });
 });

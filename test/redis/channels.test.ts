@@ -24,7 +24,7 @@ describe('channels of a Redis that fails right after it came back', function () 
     redis = new FakeRedis();
     await redis.start();
     const { settings } = redis;
-    link = new RedisLink({ settings, name: 'test', log: quietLog, scripts: [] });
+    link = new RedisLink({ settings, name: 'test', log: quietLog });
     channels = new RedisChannels({
       link,
       settings,

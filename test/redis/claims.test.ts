@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import type { Admission, WaitingPlace } from '../../src/contracts/coordination.ts';
-import { CLAIM_SCRIPTS, RedisClaims } from '../../src/redis/claims.ts';
+import { RedisClaims } from '../../src/redis/claims.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { RedisLink } from '../../src/redis/redis-link.ts';
 import { RedisRequests } from '../../src/redis/requests.ts';
@@ -30,7 +30,7 @@ describe('claims that wait on several replicas', function () {
   beforeEach(async () => {
     const { settings } = redis();
     keys = keysOf(settings.prefix);
-    link = new RedisLink({ settings, log: quietLog, name: 'order', scripts: CLAIM_SCRIPTS });
+    link = new RedisLink({ settings, log: quietLog, name: 'order' });
     await link.start();
     const shared = {
       link,

@@ -3,7 +3,6 @@ import type { Coordination } from '../../src/contracts/coordination.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import type { RedisCoordination } from '../../src/redis/coordination.ts';
 import { RedisLink } from '../../src/redis/redis-link.ts';
-import { BEGIN_MARKS } from '../../src/redis/scripts/activity.ts';
 import { aRedisCoordination, known } from '../support/a-redis-coordination.ts';
 import { eventually } from '../support/eventually.ts';
 import { ALICE } from '../support/instance-orders.ts';
@@ -198,14 +197,13 @@ describe('a Redis that fails', function () {
       settings: redis.settings,
       name: 'test',
       log: quietLog,
-      scripts: [BEGIN_MARKS],
     });
     try {
       await link.start();
       const now = Number(link.time.now());
       link.time.seen(now - 3_600_000, performance.now());
 
-      expect(await link.run(BEGIN_MARKS, ['marks'], [])).to.deep.equal(['ok']);
+      expect(await link.run('begin_marks', ['marks'], [])).to.deep.equal(['ok']);
       expect(Number(link.time.now())).to.be.within(now - 1_000, now + 60_000);
     } finally {
       link.stop();

@@ -1,0 +1,12 @@
+-- Begins the marks of a bucket where there are none.
+--
+-- KEYS: marks
+-- ARGV: deadline
+-- Returns: `ok`
+-- Guarantees: may be repeated.
+
+--- @include "deadline"
+--- @include "activity_marks"
+
+since_of(KEYS[1])
+return {'ok'}

@@ -1,0 +1,70 @@
+-- Does all that a claim needs of the pool's owner: opens its request, keeps the order of those who
+-- wait, and reserves a sandbox of the tenant's quota.
+--
+-- KEYS: usage, unsettled, order, seen[, request[, requests, answers]]
+-- ARGV: deadline, holder (`replica/attempt`), instance, limit, instance whose reservation is given
+-- up or '', owner of the request or '', count of idle instances, member or '', its time or '',
+-- `looked` or ''[, from the 11th on those of open_request: body, owner, lease, kept, most]
+-- Returns:
+--   `ok`       reserved, and the request names the instance
+--   `full`     the quota is met
+--   `later`    others who came before have a right to the idle instances
+--   `opened`   and what open_request returns: the request is not new, or names an instance
+--   `unknown`  having opened the request at most: the usage is not known
+--   `look`     having opened and withdrawn: the usage has not been known for long, and nobody has
+--              looked for what the request may have claimed before
+--   `taken`    having withdrawn: the request has another owner
+-- Guarantees: whoever came first is admitted first; a request names its instance before anything
+-- is claimed for it; the same holder may repeat it.
+
+--- @include "deadline"
+--- @include "run"
+--- @include "usage_entry"
+--- @include "forget_requests"
+--- @include "open_request"
+--- @include "waiting_order"
+
+-- One that came before may have left the order for the instance, its write still under way; a write
+-- that takes longer than this is not waited for.
+local TRIED_MS = 1000
+local function tried_by_another(usage, times, name, replica)
+  local entry = entry_of(usage, name)
+  for _, part in ipairs(entry and entry.open or {}) do
+    if string.match(part.holder, '^[^/]*') ~= replica then
+      return now - redis.call('ZSCORE', times, name) < TRIED_MS
+    end
+  end
+  return false
+end
+
+local usage, times, order, seen, request = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local holder, name, limit, from, owner = ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6]
+local idle, member, at = tonumber(ARGV[7]), ARGV[8], ARGV[9]
+if ARGV[11] then
+  local kind, more = open_request(request, KEYS[6], KEYS[7], unpack(ARGV, 11))
+  if kind ~= 'new' or more ~= '' then return {'opened', kind, more} end
+end
+if redis.call('HGET', usage, ':run') ~= run then return {'unknown'} end
+if from ~= '' then withdraw(usage, times, from, holder) end
+if owner ~= '' and redis.call('HGET', request, 'owner') ~= owner then return {'taken'} end
+if owner ~= '' and ARGV[10] == '' and not known_for_long(usage) then return {'look'} end
+local before = living(order, seen, member == '' and '+inf' or '(' .. at)
+local count = #before
+if count >= idle and lets_lie(seen, before[1]) then
+  redis.call('ZREM', order, before[1])
+  count = count - 1
+end
+if
+  count >= idle
+  or member ~= '' and tried_by_another(usage, times, name, string.match(holder, '^[^/]*'))
+then
+  if member ~= '' then redis.call('ZADD', order, at, member) end
+  remember(order, seen)
+  return {'later'}
+end
+if not reserve(usage, times, { name = name, amount = 1, limit = limit, holder = holder }) then
+  return {'full'}
+end
+if member ~= '' then redis.call('ZREM', order, member) end
+if owner ~= '' then redis.call('HSET', request, 'instance', name) end
+return {'ok'}

@@ -1,0 +1,24 @@
+-- Takes one step of a walk through all groups.
+--
+-- KEYS: history
+-- ARGV: deadline, cursor, how many groups to read, the time, the Lua pattern that their names match
+-- Returns: `ok`, the next cursor, 0 after the last, then of each group that matches: number, name,
+-- and how many ended at or after the time
+-- Guarantees: a whole walk returns every group that was there all along, some perhaps twice;
+-- changes nothing.
+
+--- @include "deadline"
+
+local base = KEYS[1]
+local found = redis.call('HSCAN', base .. ':groups', ARGV[2], 'COUNT', ARGV[3])
+local answer = {'ok', found[1]}
+for i = 1, #found[2], 2 do
+  local name, group = found[2][i], found[2][i + 1]
+  if string.match(name, ARGV[5]) then
+    answer[#answer + 1] = group
+    answer[#answer + 1] = name
+    answer[#answer + 1] =
+      redis.call('ZCOUNT', base .. ':group:' .. group .. ':ended', ARGV[4], '+inf')
+  end
+end
+return answer

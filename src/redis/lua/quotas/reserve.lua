@@ -1,0 +1,17 @@
+-- Reserves an amount of a tenant's usage for a name, unless the usage would grow beyond the limit.
+--
+-- KEYS: usage, unsettled
+-- ARGV: deadline, holder (`replica/attempt`), name, amount, limit
+-- Returns: `ok`; `full`; `unknown`, having changed nothing: the usage is not known
+-- Guarantees: of reservations that run at the same time, no two pass the limit together; the same
+-- holder may repeat it.
+
+--- @include "deadline"
+--- @include "run"
+--- @include "usage_entry"
+
+if redis.call('HGET', KEYS[1], ':run') ~= run then return {'unknown'} end
+local reserved = reserve(KEYS[1], KEYS[2], {
+  holder = ARGV[2], name = ARGV[3], amount = tonumber(ARGV[4]), limit = tonumber(ARGV[5])
+})
+return { reserved and 'ok' or 'full' }

@@ -1,0 +1,21 @@
+-- Gives a request up, so that it is nobody's. It is forgotten unless it names an instance: what it
+-- claimed may have been written, and who opens it next is to look for that, as its mirror may not
+-- show it yet.
+--
+-- KEYS: request, requests of the tenant, bytes of their answers
+-- ARGV: deadline, owner
+-- Returns: `ok`
+-- Guarantees: may be repeated; another owner's request is not touched.
+
+--- @include "deadline"
+
+if redis.call('HGET', KEYS[1], 'owner') == ARGV[2] then
+  if redis.call('HEXISTS', KEYS[1], 'instance') == 1 then
+    redis.call('HDEL', KEYS[1], 'owner')
+    redis.call('HSET', KEYS[1], 'until', 0)
+  else
+    redis.call('DEL', KEYS[1])
+    redis.call('ZREM', KEYS[2], KEYS[1])
+  end
+end
+return {'ok'}
