@@ -7,7 +7,14 @@ import {
   plainDataDir,
   variable,
 } from './environment.ts';
-import { environmentLayer, type Fault, fileLayer, flagLayer, type Layer } from './layers.ts';
+import {
+  environmentLayer,
+  type Fault,
+  fileLayer,
+  flagLayer,
+  type Layer,
+  readText,
+} from './layers.ts';
 import { type Config, ConfigSchema } from './schema.ts';
 import { listSettings, type Setting } from './settings.ts';
 import type { GivenSetting } from './shown.ts';
@@ -79,7 +86,7 @@ export const loadConfig = ({
     {
       values: new Map([
         ['dataDir', { value: defaultDataDir(env), origin: 'default' }],
-        ...collectorIn(env),
+        ...otelLayer(env, settings),
       ]),
       faults: [],
     },
@@ -135,15 +142,25 @@ export const configFlags = (): readonly ConfigFlag[] => [
   })),
 ];
 
-/** Where other programs of OpenTelemetry look for their collector too. */
-const collectorIn = (
-  env: NamedTexts,
-): readonly (readonly [string, { readonly value: unknown; readonly origin: string }])[] => {
-  const value = variable(env, 'OTEL_EXPORTER_OTLP_ENDPOINT');
-  return value === undefined
-    ? []
-    : [['tracing.endpoint', { value, origin: 'OTEL_EXPORTER_OTLP_ENDPOINT' }]];
+/** The variables that every program of OpenTelemetry reads, as settings of ours. */
+const OTEL_VARIABLES: Readonly<Record<string, string>> = {
+  OTEL_EXPORTER_OTLP_ENDPOINT: 'tracing.endpoint',
+  OTEL_EXPORTER_OTLP_HEADERS: 'tracing.headers',
+  OTEL_EXPORTER_OTLP_COMPRESSION: 'tracing.compression',
+  OTEL_SERVICE_NAME: 'tracing.serviceName',
+  OTEL_RESOURCE_ATTRIBUTES: 'tracing.resourceAttributes',
 };
+
+const otelLayer = (env: NamedTexts, settings: readonly Setting[]): Layer['values'] =>
+  new Map(
+    Object.entries(OTEL_VARIABLES).flatMap(([name, path]) => {
+      const setting = settings.find((one) => one.path === path);
+      const text = variable(env, name);
+      return setting && text !== undefined
+        ? [[path, { value: readText(setting, text), origin: name }]]
+        : [];
+    }),
+  );
 
 const DEFAULT_FILE = fileURLToPath(new URL('../../config/default.yaml', import.meta.url));
 

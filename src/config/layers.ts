@@ -128,7 +128,7 @@ const unknownKey = (setting: string, known: readonly string[], origin: string): 
 };
 
 /** What a text that is no number stands for is left to the schema to refuse. */
-const readText = (setting: Setting, text: string): unknown => {
+export const readText = (setting: Setting, text: string): unknown => {
   switch (setting.kind) {
     case 'number':
       return /^-?\d{1,15}$/.test(text) ? Number(text) : text;

@@ -3,6 +3,7 @@ import { parseDuration } from '../model/durations.ts';
 import { DNS_LABEL_FORM, isDnsLabel } from '../model/identifiers.ts';
 import { parseVolumeDirectory } from '../model/templates/volume-directory.ts';
 import { HIGHEST_LIMIT, sizeLimitOf } from '../model/quota.ts';
+import { collectorUrl, httpHeader, resourceAttribute } from './tracing-forms.ts';
 
 /**
  * Every setting: its form, bounds and one sentence about it, which config/default.yaml and `serve
@@ -97,18 +98,6 @@ const redisUrl = z.string().refine((value) => {
   );
 }, 'must be URLs such as rediss://redis.example.com:6379, without credentials');
 
-const collectorUrl = z.string('must be text').refine((value) => {
-  const url = parseUrl(value);
-  return (
-    url !== undefined &&
-    /^https?:$/.test(url.protocol) &&
-    url.username === '' &&
-    url.password === '' &&
-    url.search === '' &&
-    url.hash === ''
-  );
-}, 'must be a URL such as http://127.0.0.1:4318, without credentials');
-
 const volumeDirectory = z
   .string('must be text')
   .max(4_400)
@@ -146,6 +135,23 @@ export const ConfigSchema = z
         100,
         'Of the requests whose client records no trace, how many are recorded, in percent.',
       ),
+      headers: z.array(httpHeader).max(32).optional().meta({
+        description:
+          'Headers for the collector, each NAME=VALUE, the value percent-encoded. Unset: OTEL_EXPORTER_OTLP_HEADERS.',
+        secret: true,
+      }),
+      compression: choice(
+        ['none', 'gzip'],
+        'Of what is sent to the collector. Unset: OTEL_EXPORTER_OTLP_COMPRESSION, else none.',
+      ).optional(),
+      serviceName: z.string('must be text').min(1).max(255).optional().meta({
+        description:
+          'Name of this service in traces. Unset: OTEL_SERVICE_NAME, else service.name among resourceAttributes, else sandpool.',
+      }),
+      resourceAttributes: z.array(resourceAttribute).max(64).optional().meta({
+        description:
+          'What each trace says of this daemon, each NAME=VALUE, percent-encoded. Unset: OTEL_RESOURCE_ATTRIBUTES.',
+      }),
     }),
     dataDir: path('Folder of all that the daemon keeps: database, keys, sandboxes.'),
     secretsDir: path(

@@ -4,12 +4,33 @@ import type { Log } from '../contracts/log.ts';
 import type { Tracer } from '../contracts/tracing.ts';
 import { version } from '../process/version.ts';
 
-/** Undefined where no collector is configured; then none of it is loaded. */
+/** Undefined where no collector is configured; then OpenTelemetry's SDK is not loaded. */
 export const openTracing = async (
-  { tracing: { endpoint, samplePercent } }: Config,
-  deps: { readonly log: Log; readonly clock: Clock; readonly replica: string },
+  { tracing }: Config,
+  { log, clock, replica }: { readonly log: Log; readonly clock: Clock; readonly replica: string },
 ): Promise<(Tracer & { stop(): Promise<void> }) | undefined> => {
+  const { endpoint, samplePercent, compression, headers, serviceName } = tracing;
   if (endpoint === undefined) return undefined;
-  const { OtlpTracer } = await import('../tracing/otlp-tracer.ts');
-  return new OtlpTracer({ ...deps, endpoint, samplePercent, version: version() });
+  const { OtelTracer } = await import('../tracing/otel-tracer.ts');
+  return new OtelTracer({
+    endpoint,
+    headers: recordOf(headers),
+    compression: compression ?? 'none',
+    resource: {
+      'service.name': 'sandpool',
+      'service.version': version(),
+      'service.instance.id': replica,
+      ...recordOf(tracing.resourceAttributes),
+      ...(serviceName === undefined ? {} : { 'service.name': serviceName }),
+    },
+    samplePercent,
+    version: version(),
+    log,
+    clock,
+  });
 };
+
+const recordOf = (
+  all: readonly { readonly name: string; readonly value: string }[] = [],
+): Readonly<Record<string, string>> =>
+  Object.fromEntries(all.map(({ name, value }) => [name, value]));

@@ -36,6 +36,9 @@ const ABOVE_COMPOSITION = ['main.ts', 'cli', 'client'];
 /** What the command line loads only when it is asked to: the daemon's own code. */
 const LAZY = /\bfrom\s*'[^']*\/(main|daemon\/end-all|doctor\/doctor)\.ts'/;
 
+/** A static import of the part that loads OpenTelemetry's packages. */
+const TRACING = /\bfrom\s*'[^']*\/tracing\/[^']*'/;
+
 /**
  * Where the time of day comes into a process: the daemon's Clock, and the spawner, which is a
  * process of its own.
@@ -148,6 +151,15 @@ describe('the source tree', () => {
     expect(eager.map(({ path }) => path)).to.deep.equal([]);
   });
 
+  it('loads OpenTelemetry only where a collector is configured', () => {
+    const eager = files.filter(
+      ({ part, withStrings }) =>
+        part !== 'tracing' && TRACING.test(withStrings.replace(TYPE_IMPORT, '')),
+    );
+
+    expect(eager.map(({ path }) => path)).to.deep.equal([]);
+  });
+
   it('keeps what people run apart from the tests', () => {
     const wrong = ['bench', 'local-cluster', 'script', 'simulation'].flatMap((folder) =>
       readSourceTree(folder).flatMap(({ path, imports }) =>
@@ -225,6 +237,11 @@ describe('the source tree', () => {
       yaml: ['config', 'cli', 'http'],
       undici: ['k8s'],
       '@kubernetes/client-node': ['k8s'],
+      '@opentelemetry/api': ['tracing'],
+      '@opentelemetry/exporter-trace-otlp-http': ['tracing'],
+      '@opentelemetry/otlp-exporter-base': ['tracing'],
+      '@opentelemetry/resources': ['tracing'],
+      '@opentelemetry/sdk-trace-base': ['tracing'],
     };
     const wrong = files.flatMap(({ path, part, packages }) =>
       packages

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ConfigFaults, configFlags, dataDirFrom, loadConfig } from '../../src/config/config.ts';
 import { listSettings } from '../../src/config/settings.ts';
+import { configJson } from '../../src/config/shown.ts';
 
 const DEFAULT_FILE = new URL('../../config/default.yaml', import.meta.url);
 
@@ -99,6 +100,49 @@ describe('the configuration', () => {
     ).to.throw(
       'tracing.endpoint must be a URL such as http://127.0.0.1:4318, without credentials (OTEL_EXPORTER_OTLP_ENDPOINT)',
     );
+  });
+
+  it('takes headers, compression and attributes of traces from where OpenTelemetry has them, unless they are set', () => {
+    const env = {
+      OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Basic YTpi==, x-tenant=a%2Cb',
+      OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip',
+      OTEL_SERVICE_NAME: 'pool',
+      OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment=test,team=a%20b',
+    };
+
+    const { config, given } = loadConfig({ env });
+    expect(config.tracing).to.deep.include({
+      headers: [
+        { name: 'authorization', value: 'Basic YTpi==' },
+        { name: 'x-tenant', value: 'a,b' },
+      ],
+      compression: 'gzip',
+      serviceName: 'pool',
+      resourceAttributes: [
+        { name: 'deployment.environment', value: 'test' },
+        { name: 'team', value: 'a b' },
+      ],
+    });
+    expect(configJson(given)).not.to.contain('YTpi');
+    expect(
+      loadConfig({ env: { ...env, SANDPOOL_TRACING_COMPRESSION: 'none' } }).config.tracing
+        .compression,
+    ).to.equal('none');
+  });
+
+  it('refuses what is no header or attribute, and does not repeat it', () => {
+    for (const [name, text, setting] of [
+      ['OTEL_EXPORTER_OTLP_HEADERS', 'hunter2', 'tracing.headers'],
+      ['OTEL_EXPORTER_OTLP_HEADERS', 'a b=hunter2', 'tracing.headers'],
+      ['OTEL_EXPORTER_OTLP_HEADERS', 'a=hunter2%0A', 'tracing.headers'],
+      ['OTEL_RESOURCE_ATTRIBUTES', '=hunter2', 'tracing.resourceAttributes'],
+      ['OTEL_RESOURCE_ATTRIBUTES', 'a=hunter2%ZZ', 'tracing.resourceAttributes'],
+    ] as const)
+      expect(() => loadConfig({ env: { [name]: text } }), text)
+        .to.throw(`${setting} must be NAME=VALUE`)
+        .with.property('message')
+        .that.includes(name)
+        .and.not.includes('hunter2');
   });
 
   it('finds its file by SANDPOOL_CONFIG, and by --config before that', () => {

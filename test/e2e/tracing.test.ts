@@ -17,6 +17,12 @@ describe('a daemon with a collector of traces', function () {
       '1',
       '--tracing-endpoint',
       collector.endpoint,
+      '--tracing-headers',
+      'authorization=Bearer%20abc',
+      '--tracing-compression',
+      'gzip',
+      '--tracing-resource-attributes',
+      'deployment.environment=test',
     ]);
   });
 
@@ -46,6 +52,14 @@ describe('a daemon with a collector of traces', function () {
         .filter(({ parentSpanId }) => parentSpanId === claim.spanId)
         .map(({ name }) => name),
     ).to.deep.equal(['find', 'admit', 'write']);
+    expect(collector.posts[0]?.headers).to.include({
+      authorization: 'Bearer abc',
+      'content-encoding': 'gzip',
+    });
+    expect(collector.resources[0]).to.deep.include.members([
+      { key: 'service.name', value: { stringValue: 'sandpool' } },
+      { key: 'deployment.environment', value: { stringValue: 'test' } },
+    ]);
     expect(collector.posts.map(({ text }) => text).join()).not.to.contain(daemon.tenantKey);
   });
 });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { TraceScope } from '../../src/contracts/tracing.ts';
-import { OtlpTracer } from '../../src/tracing/otlp-tracer.ts';
+import { OtelTracer } from '../../src/tracing/otel-tracer.ts';
 import { eventually } from '../support/eventually.ts';
 import { quietLog } from '../support/quiet-log.ts';
 import { TestClock } from '../support/test-clock.ts';
@@ -40,13 +40,13 @@ describe('a request with a traceparent', () => {
     await server.tenant.get('/quotas');
     await server.tenant.get('/quotas', { headers: { traceparent: TRACEPARENT } });
     await server.stop();
-    const tracer = new OtlpTracer({
+    const tracer = new OtelTracer({
       endpoint: 'http://127.0.0.1:9',
       log: quietLog,
       clock: new TestClock(),
       samplePercent: 100,
       version: '1',
-      replica: 'r',
+      resource: {},
     });
     server = await aServer({ traceScope, tracer });
     const answer = await server.tenant.get('/quotas', { headers: { traceparent: TRACEPARENT } });
@@ -70,14 +70,14 @@ describe('a request with a traceparent', () => {
 
   it('becomes a span where a collector is configured, by the template of its route', async () => {
     const collector = await TraceCollector.start();
-    const tracer = new OtlpTracer({
+    const tracer = new OtelTracer({
       endpoint: collector.endpoint,
       log: quietLog,
       clock: new TestClock(),
       samplePercent: 0,
       version: '1',
-      replica: 'r',
-      waitMs: 1,
+      resource: {},
+      delayMs: 1,
     });
     server = await aServer({ tracer });
     try {
@@ -96,7 +96,7 @@ describe('a request with a traceparent', () => {
         name: 'GET /sandboxes/{sandboxId}',
       });
       expect(span?.attributes).to.deep.include.members([
-        { key: 'http.response.status_code', value: { intValue: '404' } },
+        { key: 'http.response.status_code', value: { intValue: 404 } },
         { key: 'error.type', value: { stringValue: 'SANDBOX_NOT_FOUND' } },
         { key: 'sandpool.request_id', value: { stringValue: answer.headers['x-request-id'] } },
       ]);

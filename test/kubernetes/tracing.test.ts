@@ -48,7 +48,7 @@ describe('a replica with a collector of traces', function () {
         ({ name, attributes }) =>
           name === 'POST /sandboxes' &&
           attributes.some(
-            ({ key, value }) => key === 'http.response.status_code' && value['intValue'] === '201',
+            ({ key, value }) => key === 'http.response.status_code' && value['intValue'] === 201,
           ),
       );
     await eventually(() => claimed() !== undefined, 'the claim is a span', PATIENCE_MS);

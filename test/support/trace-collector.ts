@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { gunzipSync } from 'node:zlib';
 
 export interface ReceivedSpan {
   readonly traceId: string;
@@ -12,7 +13,7 @@ export interface ReceivedSpan {
   readonly endTimeUnixNano: string;
   readonly attributes: readonly {
     readonly key: string;
-    readonly value: Readonly<Record<string, string>>;
+    readonly value: Readonly<Record<string, string | number>>;
   }[];
   readonly status: { readonly code: number };
 }
@@ -31,6 +32,7 @@ export class TraceCollector {
   readonly posts: {
     readonly path: string;
     readonly type: string | undefined;
+    readonly headers: IncomingHttpHeaders;
     readonly text: string;
   }[] = [];
   readonly #server: Server;
@@ -41,15 +43,19 @@ export class TraceCollector {
 
   static async start(): Promise<TraceCollector> {
     const server = createServer((request, response) => {
-      let text = '';
-      request.setEncoding('utf8').on('data', (chunk: string) => {
-        text += chunk;
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => {
+        chunks.push(chunk);
       });
       request.on('end', () => {
+        const body = Buffer.concat(chunks);
+        const { headers, url: path = '' } = request;
+        const text = headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body;
         collector.posts.push({
-          path: request.url ?? '',
-          type: request.headers['content-type'],
-          text,
+          path,
+          type: headers['content-type'],
+          headers,
+          text: text.toString('utf8'),
         });
         response.writeHead(collector.status, { 'content-type': 'application/json' }).end('{}');
       });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Log } from '../../src/contracts/log.ts';
-import { OtlpTracer, type OtlpTracerDeps } from '../../src/tracing/otlp-tracer.ts';
+import { OtelTracer, type OtelTracerDeps } from '../../src/tracing/otel-tracer.ts';
 import { eventually } from '../support/eventually.ts';
 import { quietLog } from '../support/quiet-log.ts';
 import { TestClock } from '../support/test-clock.ts';
@@ -12,20 +12,21 @@ const PARENT = {
   sampled: true,
 };
 
-describe('OtlpTracer', () => {
+describe('OtelTracer', () => {
   let collector: TraceCollector;
-  const tracers: OtlpTracer[] = [];
+  const tracers: OtelTracer[] = [];
+
   const clock = new TestClock();
 
-  const aTracer = (part: Partial<OtlpTracerDeps> = {}): OtlpTracer => {
-    const tracer = new OtlpTracer({
+  const aTracer = (part: Partial<OtelTracerDeps> = {}): OtelTracer => {
+    const tracer = new OtelTracer({
       endpoint: collector.endpoint,
       log: quietLog,
       clock,
       samplePercent: 100,
       version: '1.2.3',
-      replica: 'r1',
-      waitMs: 1,
+      resource: { 'service.name': 'sandpool', 'service.instance.id': 'r1' },
+      delayMs: 1,
       ...part,
     });
     tracers.push(tracer);
@@ -51,7 +52,8 @@ describe('OtlpTracer', () => {
     );
 
     await eventually(() => collector.spans.length === 2, 'both are there');
-    const [whole, step] = collector.spans;
+    const whole = collector.spans.find(({ kind }) => kind === 2);
+    const step = collector.spans.find(({ kind }) => kind === 1);
     expect(whole).to.deep.include({
       traceId: PARENT.traceId,
       parentSpanId: PARENT.parentId,
@@ -60,8 +62,8 @@ describe('OtlpTracer', () => {
       kind: 2,
       status: { code: 0 },
     });
-    expect(whole?.attributes).to.deep.equal([
-      { key: 'http.response.status_code', value: { intValue: '201' } },
+    expect(whole?.attributes).to.have.deep.members([
+      { key: 'http.response.status_code', value: { intValue: 201 } },
       { key: 'http.route', value: { stringValue: '/sandboxes' } },
     ]);
     expect(step).to.deep.include({
@@ -77,10 +79,11 @@ describe('OtlpTracer', () => {
       clock.now(),
       1,
     );
-    expect(collector.resources[0]).to.deep.include({
-      key: 'service.name',
-      value: { stringValue: 'sandpool' },
-    });
+    expect(collector.resources[0]).to.deep.include.members([
+      { key: 'service.name', value: { stringValue: 'sandpool' } },
+      { key: 'service.instance.id', value: { stringValue: 'r1' } },
+      { key: 'telemetry.sdk.name', value: { stringValue: 'opentelemetry' } },
+    ]);
     expect(collector.posts[0]).to.include({ path: '/v1/traces', type: 'application/json' });
   });
 
@@ -93,7 +96,7 @@ describe('OtlpTracer', () => {
     failed.ended('failed', { 'http.response.status_code': 409 });
 
     await eventually(() => collector.spans.length === 3, 'all are there');
-    const [, ...calls] = collector.spans;
+    const calls = collector.spans.filter(({ kind }) => kind === 3);
     expect(
       calls.map(({ name, kind, parentSpanId, status: { code } }) => [
         name,
@@ -109,8 +112,19 @@ describe('OtlpTracer', () => {
       calls.map(({ spanId }) => `00-${PARENT.traceId}-${spanId}-01`),
     );
     expect(calls[1]?.attributes).to.deep.equal([
-      { key: 'http.response.status_code', value: { intValue: '409' } },
+      { key: 'http.response.status_code', value: { intValue: 409 } },
     ]);
+  });
+
+  it('sends headers, and compresses where that is asked for', async () => {
+    const tracer = aTracer({ headers: { authorization: 'Bearer abc' }, compression: 'gzip' });
+    tracer.begin(undefined).end('GET /quotas', {}, 'good');
+
+    await eventually(() => collector.spans.length === 1, 'it is there');
+    expect(collector.posts[0]?.headers).to.include({
+      authorization: 'Bearer abc',
+      'content-encoding': 'gzip',
+    });
   });
 
   it('tells of 32 such requests at most', async () => {
@@ -133,8 +147,8 @@ describe('OtlpTracer', () => {
     expect(collector.spans[0]?.status).to.deep.equal({ code: 2 });
   });
 
-  it('records nothing of a request whose client records nothing, or that chance leaves out', async () => {
-    const tracer = aTracer({ samplePercent: 10, random: () => 0.1 });
+  it('records nothing of a request whose client records nothing, or that is not among the percentage', async () => {
+    const tracer = aTracer({ samplePercent: 0 });
     for (const span of [tracer.begin({ ...PARENT, sampled: false }), tracer.begin(undefined)]) {
       expect(span.sampled).to.equal(false);
       expect(span.call('GET pods').traceparent).to.equal(`00-${span.traceId}-${span.spanId}-00`);
@@ -147,7 +161,7 @@ describe('OtlpTracer', () => {
   });
 
   it('sends what is left when it stops', async () => {
-    const tracer = aTracer({ waitMs: 60_000 });
+    const tracer = aTracer({ delayMs: 60_000 });
     tracer.begin(undefined).end('GET /quotas', {}, 'good');
 
     await tracer.stop();
@@ -188,7 +202,7 @@ describe('OtlpTracer', () => {
   });
 
   it('keeps no more than so many while the collector is away, and holds nobody up', async () => {
-    const tracer = aTracer({ waitMs: 60_000, endpoint: 'http://127.0.0.1:1' });
+    const tracer = aTracer({ delayMs: 60_000, endpoint: 'http://127.0.0.1:1' });
 
     for (let i = 0; i < 20_000; i++) tracer.begin(undefined).end('GET /quotas', {}, 'good');
 
