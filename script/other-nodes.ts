@@ -2,11 +2,58 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 /** The Nodes, besides the one at hand, that everything must work on. */
 export const OTHER_NODES: readonly number[] = [20, 22, 24].filter(
   (major) => major !== Number(process.versions.node.split('.')[0]),
 );
+
+/**
+ * What runs on the other Nodes too: tests of code that stands on Node's own modules (sockets,
+ * streams, HTTP, TLS, files, processes, SQLite's binding), and of a whole daemon. What the
+ * language alone decides, or what takes minutes, runs on the Node at hand. Each is the beginning
+ * of paths below test/.
+ */
+export const ON_OTHER_NODES: readonly string[] = [
+  'audit/',
+  'cli/connection.',
+  'cli/cp.',
+  'cli/local-files.',
+  'cli/stop.',
+  'client/',
+  'embedded/spawner',
+  'embedded/store/',
+  'http/gateway.',
+  'http/gateway-hostile.',
+  'http/http-server.',
+  'http/overload.',
+  'http/raw-requests.',
+  'http/request-target.',
+  'http/requests.',
+  'http/terminal-flow.',
+  'http/terminal-liveness.',
+  'http/terminal-session.',
+  'http/terminal-upgrade.',
+  'http/tls',
+  'http/unread-answers.',
+  'k8s/api-client.',
+  'k8s/channel-socket.',
+  'k8s/pod-streams.',
+  'lib/',
+  'process/',
+  'redis/channels.',
+  'redis/coordination.',
+  'tracing/',
+];
+
+const TESTS = fileURLToPath(new URL('../test/', import.meta.url));
+
+/** Returns those of the test files that run on the other Nodes too. */
+export const onOtherNodes = (files: readonly string[]): readonly string[] =>
+  files.filter((file) =>
+    ON_OTHER_NODES.some((beginning) => file.startsWith(join(TESTS, beginning))),
+  );
 
 /**
  * The program of that Node's newest version, from npm; kept in the user's cache. `cause`: why it

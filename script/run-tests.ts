@@ -1,7 +1,7 @@
 /**
  * Runs what script/test asks for: the checks and every mocha suite (a folder of test/, a process
- * each), or the test files that are named; with `--nodes` the suites of what stands on Node's own
- * modules on the other Nodes too; with `kubernetes` alone the suites that need a control plane,
+ * each), or the test files that are named; with `--nodes` what stands on Node's own modules
+ * on the other Nodes too; with `kubernetes` alone the suites that need a control plane,
  * with `kubernetes --real-node` those that need a real node too: neither runs otherwise, and no
  * checks run with them. Two suites run beside each other, unless `--in-turn` is given: one of real
  * daemons, which mostly waits, and another. The last line printed is `N passed, N failed, N
@@ -25,17 +25,20 @@ import { tmpdir } from 'node:os';
 import { delimiter, dirname, join, resolve, sep } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { OTHER_NODES, otherNode } from './other-nodes.ts';
+import { OTHER_NODES, onOtherNodes, otherNode } from './other-nodes.ts';
 import { endLeftovers, ofRun } from '../local-cluster/leftovers.ts';
 import type { SuiteResult } from './test-reporter.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /**
- * For all suites together. They take about a quarter of an hour on two quiet cores, on three Nodes
- * twice that; a noisy machine is slower.
+ * For all suites together. They take about a quarter of an hour on two quiet cores, with the other
+ * Nodes five minutes more; a noisy machine is slower.
  */
-const RUN_DEADLINE_MS = 60 * 60_000;
-const KUBERNETES_DEADLINE_MS = 40 * 60_000;
+const RUN_DEADLINE_MS = 45 * 60_000;
+const KUBERNETES_DEADLINES_MS: Readonly<Record<string, number>> = {
+  kubernetes: 30 * 60_000,
+  'real-node': 12 * 60_000,
+};
 /** How long a suite's process may live after its last test, and what it started after that. */
 const END_GRACE_MS = 10_000;
 const LEFTOVER_GRACE_MS = 3_000;
@@ -75,23 +78,6 @@ const CHECKS: readonly { readonly name: string; readonly command: readonly strin
   },
 ];
 
-/**
- * The suites that `--nodes` runs on the other Nodes too: those of code that stands on Node's own
- * modules. The rest is the language alone, or takes long.
- */
-const ON_EVERY_NODE = new Set([
-  'audit',
-  'cli',
-  'client',
-  'embedded',
-  'http',
-  'k8s',
-  'lib',
-  'process',
-  'redis',
-  'tracing',
-]);
-
 /** `node`: the program that runs it; this one unless told. */
 interface Suite {
   readonly name: string;
@@ -123,7 +109,7 @@ const main = async (args: readonly string[]): Promise<number> => {
   chmodSync(folder, 0o711);
   const kubernetes = KUBERNETES[args.join(' ')];
   const deadline =
-    performance.now() + (kubernetes !== undefined ? KUBERNETES_DEADLINE_MS : RUN_DEADLINE_MS);
+    performance.now() + (KUBERNETES_DEADLINES_MS[kubernetes ?? ''] ?? RUN_DEADLINE_MS);
   const running: Lane[] = [];
   const abort = (signal: NodeJS.Signals): void => {
     for (const { current } of running) if (current) killSession(current);
@@ -171,8 +157,12 @@ const main = async (args: readonly string[]): Promise<number> => {
     else
       await runAll(
         suites
-          .filter(({ name }) => ON_EVERY_NODE.has(name))
-          .map((suite) => ({ ...suite, name: `Node ${major}: ${suite.name}`, node: node.program })),
+          .map(({ name, files: own }) => ({
+            name: `Node ${major}: ${name}`,
+            files: onOtherNodes(own),
+            node: node.program,
+          }))
+          .filter(({ files: { length } }) => length > 0),
       );
   }
   rmSync(folder, { recursive: true, force: true });

@@ -8,6 +8,7 @@ import {
 import { garbageCollector } from '../support/collect-garbage.ts';
 import type { Transition } from '../../src/model/inspection.ts';
 import { quietLog } from '../support/quiet-log.ts';
+import { runs } from '../support/runs.ts';
 
 const ENDED = 20_000;
 /** Of what is left of an actor that has ended, in bytes; the leak that this is about was 150. */
@@ -206,7 +207,7 @@ describe('the trails of actors', () => {
           .map(([key]) => key);
         expect([...found].sort()).to.deep.equal(fits.sort());
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 });

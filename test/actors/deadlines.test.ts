@@ -6,6 +6,7 @@ import { Waiters } from '../../src/actors/sandbox/waiters.ts';
 import { eventually } from '../support/a-supervisor.ts';
 import { quietLog } from '../support/quiet-log.ts';
 import { TestClock } from '../support/test-clock.ts';
+import { runs } from '../support/runs.ts';
 
 describe('deadlines', () => {
   it('hands out each key once, at or after its latest deadline, and never one that was called off', () => {
@@ -39,7 +40,7 @@ describe('deadlines', () => {
         expect(deadlines.size).to.equal(0);
         deadlines.stop();
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(1_000) },
     );
   });
 

@@ -10,8 +10,9 @@ import {
 } from '../../src/actors/sandbox/sandbox-index.ts';
 import { SANDBOX_STATUSES } from '../../src/model/sandbox.ts';
 import { aPool } from '../support/a-supervisor.ts';
+import { runs } from '../support/runs.ts';
 
-const RUNS = { numRuns: 1_000 } as const;
+const RUNS = { numRuns: runs(1_000) } as const;
 
 const byTime = (a: { at: number; id: string }, b: { at: number; id: string }): number =>
   a.at - b.at || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);

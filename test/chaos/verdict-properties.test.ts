@@ -4,6 +4,7 @@ import { check } from '../properties/check.ts';
 import { ModelRun } from '../support/chaos/model-run.ts';
 import { violationsOf } from '../support/chaos/verdict.ts';
 import { Dice } from '../support/hostile-values.ts';
+import { runs } from '../support/runs.ts';
 
 const STEPS = 120;
 /** Of which a run comes; a failure names it. */
@@ -64,7 +65,7 @@ describe('the verdict on runs by chance', () => {
       fc.property(seeds, (seed) => {
         expect(violationsOf(aRun(seed).run.rest(9_000).evidence())).to.deep.equal([]);
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 
@@ -81,7 +82,7 @@ describe('the verdict on runs by chance', () => {
             violationsOf(model.run.evidence()).map((violation) => violation.promise),
           ).to.include(promise);
         }),
-        { numRuns: 50 },
+        { numRuns: runs(50) },
       );
     });
   }

@@ -10,9 +10,11 @@ import {
 } from '../support/generated-requests.ts';
 import { Dice, mutated } from '../support/hostile-values.ts';
 import { connectRaw } from '../support/http-client.ts';
+import { runs } from '../support/runs.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
-const REQUESTS_PER_ROUTE = 2_000;
+const REQUESTS_PER_ROUTE = runs(500);
+const MOST_ROUNDS = 5;
 const AT_ONCE = 8;
 const TEMPLATE = (name: string): string =>
   JSON.stringify({
@@ -29,7 +31,7 @@ const knownTo = ({ path }: DocumentedOperation, known: Known): Known =>
     : known;
 
 describe('requests made from the document', function () {
-  this.timeout(120_000);
+  this.timeout(120_000); // for one operation, also of the long run: TEST_RUNS=4
   const seed = Number(process.env['HOSTILE_SEED'] ?? Date.now() % 1_000_000_000);
   const unhandled: unknown[] = [];
   const onUnhandled = (reason: unknown): void => void unhandled.push(reason);
@@ -146,11 +148,17 @@ describe('requests made from the document', function () {
 
   for (const [place, documented] of documentedOperations.entries()) {
     it(`${REQUESTS_PER_ROUTE} to ${documented.method} ${documented.path} are answered as it says`, async () => {
-      const requests = requestsTo(documented, knownTo(documented, known), {
-        seed: seed + place,
-        count: REQUESTS_PER_ROUTE,
-      });
-      const good = await sendAll(documented, requests);
+      const round = (n: number): Promise<number> =>
+        sendAll(
+          documented,
+          requestsTo(documented, knownTo(documented, known), {
+            seed: seed + place + 1_000 * n,
+            count: REQUESTS_PER_ROUTE,
+          }),
+        );
+      let good = await round(0);
+      // of an operation that asks much of its body there may be none among a few
+      for (let n = 1; good === 0 && n < MOST_ROUNDS; n += 1) good = await round(n);
       // no worker is connected
       if (!documented.path.endsWith('/promote')) expect(good, 'some are good').to.be.greaterThan(0);
       restore();

@@ -5,6 +5,7 @@ import { takeTarget } from '../../src/http/server/request-target.ts';
 import { documentedOperations, operationAt, PAGES, pathOf } from '../support/documented-answers.ts';
 import { exchangeRaw, parseRaw } from '../support/http-client.ts';
 import { aServer, type TestServer } from './a-server.ts';
+import { runs } from '../support/runs.ts';
 
 describe('the target of a request', () => {
   const taken = (method: string, url: string, host: string | undefined = 'asked'): unknown => {
@@ -113,7 +114,7 @@ describe('the target of a request', () => {
             );
           },
         ),
-        { seed, numRuns: 1_000 },
+        { seed, numRuns: runs(1_000) },
       );
     });
   });

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { parseStrictJson } from '../../src/http/router/strict-json.ts';
 import { Refusal } from '../../src/model/refusals.ts';
+import { runs } from '../support/runs.ts';
 
 const parse = (text: string | Buffer): unknown => parseStrictJson(Buffer.from(text));
 
@@ -29,7 +30,7 @@ describe('strict JSON', () => {
         }
         expect(value).to.deep.equal(JSON.parse(text));
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 
@@ -83,7 +84,7 @@ describe('strict JSON', () => {
           }
         },
       ),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 

@@ -18,6 +18,7 @@ import { quietLog } from '../support/quiet-log.ts';
 import { TestClock } from '../support/test-clock.ts';
 import { testSeals } from '../support/test-seals.ts';
 import { MemoryApi } from './a-memory-api.ts';
+import { runs } from '../support/runs.ts';
 
 const OWNER: Tenant = { namespace: ALICE.namespace, team: ALICE.team, user: 'default' };
 const POOLS = `/apis/sandpool.dev/v1alpha1/namespaces/${OWNER.namespace}/sandboxpools`;
@@ -329,7 +330,7 @@ describe('a pool that is made or resized with kubectl', () => {
         expect((await coordination.used(OWNER)).pools).to.be.at.most(quota.pools);
         for (const stop of stops.splice(0)) await stop();
       }),
-      { numRuns: 12 },
+      { numRuns: runs(12) },
     );
   }).timeout(60_000);
 

@@ -10,6 +10,7 @@ import { listSandboxes } from '../../src/operations/sandboxes/list-sandboxes.ts'
 import { aFinished } from '../contracts/history.ts';
 import { ALICE } from '../support/instance-orders.ts';
 import { TestClock } from '../support/test-clock.ts';
+import { runs } from '../support/runs.ts';
 
 const CALLER = { ...ALICE, role: 'user' as const, keyId: 'k' };
 
@@ -98,7 +99,7 @@ describe('a page of live and finished sandboxes', () => {
           expect(total).to.equal(all.length);
         },
       ),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     );
   });
 

@@ -4,6 +4,7 @@ import { SCALE_UP_MODES } from '../../src/model/envs/autoscaling-group.ts';
 import { aGroup, aRule } from '../machines/autoscaling-examples.ts';
 import { AutoscalingDay, type DayStep } from './autoscaling-day.ts';
 import { check } from './check.ts';
+import { runs } from '../support/runs.ts';
 
 const to = fc.nat({ max: 2 });
 const count = fc.constantFrom(1, 1, 2, 7);
@@ -96,7 +97,7 @@ describe('the arithmetic of autoscaling, through any day', () => {
           rests += day.rests;
         },
       ),
-      { numRuns: 400 },
+      { numRuns: runs(400) },
     );
   });
 

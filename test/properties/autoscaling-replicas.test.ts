@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { aGroup, aRule } from '../machines/autoscaling-examples.ts';
 import { AutoscalingReplicas, type ReplicaStep } from './autoscaling-replicas.ts';
 import { check } from './check.ts';
+import { runs } from '../support/runs.ts';
 
 const by = fc.nat({ max: 1 });
 const to = fc.nat({ max: 1 });
@@ -64,7 +65,7 @@ describe('two replicas that both believe to lead an autoscaling group', () => {
         replicas.calmDown();
         applied += replicas.applied;
       }),
-      { numRuns: 600 },
+      { numRuns: runs(600) },
     );
   });
 

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import fc from 'fast-check';
+import { runs } from '../support/runs.ts';
 
 /**
  * Runs a property and prints the parameters that repeat the run. A failure prints seed and path
@@ -18,7 +19,11 @@ export const checkAsync = async <T>(
 };
 
 const told = <T>(replay: fc.Parameters<T>): fc.Parameters<T> => {
-  const parameters: fc.Parameters<T> = { numRuns: 1_000, seed: randomInt(2 ** 31), ...replay };
+  const parameters: fc.Parameters<T> = {
+    numRuns: runs(1_000),
+    seed: randomInt(2 ** 31),
+    ...replay,
+  };
   process.stdout.write(
     `      fast-check ${JSON.stringify({ seed: parameters.seed, numRuns: parameters.numRuns })}\n`,
   );

@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { alice, eventually } from '../support/a-supervisor.ts';
 import { aClaimWorld, KEYS, type ClaimStep } from './claims-held.ts';
 import { checkAsync } from './check.ts';
+import { runs } from '../support/runs.ts';
 
 const at = fc.nat(9);
 const step: fc.Arbitrary<ClaimStep> = fc.oneof(
@@ -89,7 +90,7 @@ describe('instances that claims hold', () => {
           return pools.records.size === 0 && supervisor.size === 0;
         }, 'the pool can be deleted');
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 });

@@ -7,6 +7,7 @@ import { ALICE } from '../support/instance-orders.ts';
 import { RefusingDriver } from '../support/refusing-driver.ts';
 import { TestClock } from '../support/test-clock.ts';
 import { checkAsync } from './check.ts';
+import { runs } from '../support/runs.ts';
 
 const REPLICAS = 12;
 const WITHIN_MS = 60_000;
@@ -107,7 +108,7 @@ describe('ends that nobody waits for', () => {
           'still refused',
         ).to.deep.equal([]);
       }),
-      { numRuns: 12 },
+      { numRuns: runs(12) },
     );
   });
 });

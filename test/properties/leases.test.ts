@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { checkAsync } from './check.ts';
 import { faults, LED_WITHIN_MS, LeaseWorld } from './leases.ts';
+import { runs } from '../support/runs.ts';
 
 describe('leases of shards, whatever fails', function () {
   this.timeout(180_000);
@@ -12,7 +13,7 @@ describe('leases of shards, whatever fails', function () {
         await world.suffer(faultsToCome);
         await world.isLedAfterwards();
       }),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     );
   });
 });

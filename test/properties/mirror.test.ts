@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { Mirror, type Version } from '../../src/model/mirror.ts';
 import { check } from './check.ts';
 import { MirrorWorld, mirrorSteps } from './mirror-world.ts';
+import { runs } from '../support/runs.ts';
 
 /** Whatever was shown of one object never went back, nor came again after its end. */
 const isInOrder = (world: MirrorWorld): void => {
@@ -49,7 +50,7 @@ describe('a mirror that hears of a store by a watch, lists, reads and its own wr
           expect([...world.doubts]).to.include.members([...world.unwatched]);
           expect(world.mirror.size).to.equal(world.standing.size);
         }),
-        { numRuns: 5_000 },
+        { numRuns: runs(5_000) },
       );
     });
   }

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { SCALE_UP_MODES } from '../../src/model/envs/autoscaling-group.ts';
 import { checkAsync } from './check.ts';
 import { SizingWorld, type SizingStep } from './sizing-world.ts';
+import { runs } from '../support/runs.ts';
 
 /** The same days each time; any other number makes others. */
 const SEED = 20_261_122;
@@ -108,7 +109,7 @@ describe('an env that its groups size, on two replicas', () => {
           counted.applied += world.referee.applied;
         },
       ),
-      { numRuns: 100, seed: SEED },
+      { numRuns: runs(100), seed: SEED },
     );
   });
 

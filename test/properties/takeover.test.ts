@@ -7,6 +7,7 @@ import { aDefinition, anOrder } from '../support/instance-orders.ts';
 import { Life, SharedRecords } from '../support/shared-records.ts';
 import { aReplica, sharedStores } from '../support/shared-supervisors.ts';
 import { checkAsync } from './check.ts';
+import { runs } from '../support/runs.ts';
 
 type Step =
   /** Whoever led dies, or is held up for longer than its leases; this one takes over. */
@@ -206,7 +207,7 @@ describe('a refill that is cut off at any step, by whatever comes in whatever or
           expect(state.failures, 'failed starts').to.equal(0);
         },
       ),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     );
   });
 });

@@ -10,6 +10,7 @@ import { ALICE } from '../support/instance-orders.ts';
 import { onRedis } from '../support/on-redis.ts';
 import { FEW_BYTES } from '../support/a-coordination.ts';
 import { quietLog } from '../support/quiet-log.ts';
+import { runs } from '../support/runs.ts';
 
 const NAMES = ['r1', 'r2', 'r3'] as const;
 const FAR = '9999999999999';
@@ -307,7 +308,7 @@ describe('claims that wait on several replicas', function () {
         }
         expect(await waiting()).to.equal(0);
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 });

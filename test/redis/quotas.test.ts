@@ -16,6 +16,7 @@ import { onRedis } from '../support/on-redis.ts';
 import { quietLog } from '../support/quiet-log.ts';
 import { rejection } from '../support/rejection.ts';
 import { TestClock } from '../support/test-clock.ts';
+import { runs } from '../support/runs.ts';
 
 describe('usage in Redis', () => {
   const redis = onRedis();
@@ -433,7 +434,7 @@ describe('usage in Redis', () => {
         );
         expect(more.filter(Boolean)).to.have.length(free);
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 });

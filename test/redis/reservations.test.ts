@@ -23,6 +23,7 @@ import { quietLog } from '../support/quiet-log.ts';
 import { advanceRedis } from '../support/redis-clock.ts';
 import { onRedis } from '../support/on-redis.ts';
 import { TestClock } from '../support/test-clock.ts';
+import { runs } from '../support/runs.ts';
 
 const isSized = (resource: QuotaResource): resource is SizedResource =>
   SIZED_RESOURCES.some((each) => each === resource);
@@ -337,7 +338,7 @@ describe('reservations in Redis', () => {
             expect(await one.unsettled(ALICE, 'replicas', 0)).to.deep.equal([]);
           },
         ),
-        { numRuns: 150 },
+        { numRuns: runs(150) },
       );
     });
   });

@@ -14,7 +14,8 @@ describe('.ci/run', () => {
     folder = mkdtempSync(join(tmpdir(), 'sandpool-ci-'));
     for (const name of ['.ci', 'script', 'bin']) mkdirSync(join(folder, name));
     cpSync(CI_RUN, join(folder, '.ci/run'));
-    for (const name of ['script/bootstrap', 'bin/npm']) program(name, 'exit 0');
+    for (const name of ['script/bootstrap', 'script/control-plane', 'script/real-node', 'bin/npm'])
+      program(name, 'exit 0');
   });
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -25,15 +26,24 @@ describe('.ci/run', () => {
     kubernetes: string,
     realNode = "echo '0 passed, 0 failed, 1 skipped'",
   ): { readonly code: number | null; readonly lastLine: string } => {
+    const { code, lines } = outputOf(nodes, kubernetes, realNode);
+    return { code, lastLine: lines.at(-1) ?? '' };
+  };
+  const outputOf = (
+    nodes: string,
+    kubernetes: string,
+    realNode: string,
+  ): { readonly code: number | null; readonly lines: readonly string[] } => {
     program(
       'script/test',
       `case $* in '--in-turn --nodes') ${nodes} ;; kubernetes) ${kubernetes} ;; 'kubernetes --real-node') ${realNode} ;; esac`,
     );
     const { status, stdout } = spawnSync('bash', [join(folder, '.ci/run')], {
       encoding: 'utf8',
+      timeout: 30_000,
       env: { ...process.env, PATH: `${join(folder, 'bin')}:${process.env['PATH'] ?? ''}` },
     });
-    return { code: status, lastLine: stdout.trimEnd().split('\n').at(-1) ?? '' };
+    return { code: status, lines: stdout.trimEnd().split('\n') };
   };
 
   it('sums all runs in its last line', () => {
@@ -73,5 +83,33 @@ describe('.ci/run', () => {
     expect(
       run("echo '5 passed, 0 failed, 0 skipped'; exit 3", "echo '7 passed, 0 failed, 0 skipped'"),
     ).to.deep.equal({ code: 1, lastLine: '12 passed, 1 failed, 1 skipped' });
+  });
+
+  it('runs the Kubernetes suites beside the others, and shows what they print in one piece', () => {
+    const met = join(folder, 'met');
+    const { code, lines } = outputOf(
+      `echo one; until [ -e ${met} ]; do sleep 0.1; done; echo two; echo '1 passed, 0 failed, 0 skipped'`,
+      `echo three; touch ${met}; echo four; echo '1 passed, 0 failed, 0 skipped'`,
+      "echo '0 passed, 0 failed, 1 skipped'",
+    );
+
+    const own = lines.filter((line) => /^(one|two|three|four)$/.test(line));
+    expect(own).to.deep.equal(['one', 'two', 'three', 'four']);
+    expect([code, lines.at(-1)]).to.deep.equal([0, '2 passed, 0 failed, 1 skipped']);
+  });
+
+  it('says each failure and each skip again in the end', () => {
+    const { lines } = outputOf(
+      "echo 'FAILED: a: no'; echo '1 passed, 1 failed, 0 skipped'; exit 1",
+      "echo 'skipped: b: no node'; echo '1 passed, 0 failed, 1 skipped'",
+      'exit 137',
+    );
+
+    expect(lines.slice(-4)).to.deep.equal([
+      'FAILED: a: no',
+      'skipped: b: no node',
+      'FAILED: real-node ended with 137, without a sum',
+      '2 passed, 2 failed, 1 skipped',
+    ]);
   });
 });

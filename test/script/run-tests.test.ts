@@ -21,7 +21,7 @@ describe('the test runner', function () {
   const run = async (
     text: string,
   ): Promise<{ readonly code: unknown; readonly output: string; readonly lastLine: string }> => {
-    const file = join(folder, 'a.test.ts');
+    const file = join(mkdtempSync(join(folder, 'run-')), 'a.test.ts');
     writeFileSync(file, text);
     const child = spawn(process.execPath, ['--import', 'tsx', 'script/run-tests.ts', file], {
       cwd: ROOT,
@@ -62,16 +62,15 @@ describe('the test runner', function () {
   });
 
   it('counts a suite as failed that crashes, or that runs no test', async () => {
-    for (const text of [
+    const texts = [
       "it('a', () => { process.kill(process.pid, 'SIGKILL'); });",
       "it('a', () => { process.exit(0); });",
       'syntax error',
       '',
       "describe('a', () => {});",
-    ]) {
-      const { code, lastLine } = await run(text);
-
-      expect(lastLine, text).to.equal('0 passed, 1 failed, 0 skipped');
+    ];
+    for (const { code, lastLine } of await Promise.all(texts.map(run))) {
+      expect(lastLine).to.equal('0 passed, 1 failed, 0 skipped');
       expect(code).to.equal(10);
     }
   });

@@ -29,6 +29,7 @@ import {
   type TarEntry,
 } from '../../support/an-oci-layout.ts';
 import { rejection } from '../../support/rejection.ts';
+import { runs } from '../../support/runs.ts';
 
 describe('layers of an image', function () {
   this.timeout(90_000);
@@ -380,7 +381,7 @@ describe('layers of an image', function () {
           ).to.deep.equal([]);
         },
       ),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
     expect(readdirSync(folder).filter((found) => !found.startsWith('layout-')).length).to.equal(
       before,
@@ -403,7 +404,7 @@ describe('layers of an image', function () {
         );
         if (error !== undefined) expect(error).to.be.instanceOf(ImageRefused);
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 });

@@ -1,0 +1,24 @@
+import { expect } from 'chai';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ON_OTHER_NODES, onOtherNodes } from '../../script/other-nodes.ts';
+
+const TESTS = fileURLToPath(new URL('..', import.meta.url));
+
+describe('what runs on the other Nodes', () => {
+  const all = readdirSync(TESTS, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.test.ts'))
+    .map((file) => join(TESTS, file));
+
+  it('is part of the tests, and each entry names some', () => {
+    const chosen = onOtherNodes(all);
+
+    expect(chosen.length).to.be.within(1, all.length / 2);
+    for (const beginning of ON_OTHER_NODES)
+      expect(
+        chosen.some((file) => file.startsWith(join(TESTS, beginning))),
+        beginning,
+      ).to.equal(true);
+  });
+});
