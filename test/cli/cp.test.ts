@@ -148,8 +148,56 @@ describe('sandpool cp', function () {
       );
     const end = await sandpool('cp', `${id}:${there}/evil`, join(here, 'in'));
     daemon.operations.runExec = runExec;
-    expect(end.code).to.equal(0);
+    expect(end).to.deep.equal({
+      code: 0,
+      stdout: '',
+      stderr: [
+        `sandpool: left out out, which is a link out of the folder, to ${here}\n`,
+        `sandpool: left out ../planted, which leads out of the folder\n`,
+      ].join(''),
+    });
     expect(readdirSync(here)).to.deep.equal(['in']);
+  });
+
+  it('says what of a folder it left out: links out of it, and what is no file', async () => {
+    mkdirSync(join(there, 'src/sub'), { recursive: true });
+    writeFileSync(join(there, 'src/kept'), 'kept');
+    symlinkSync('../kept', join(there, 'src/sub/inside'));
+    symlinkSync('nothing', join(there, 'src/dangling'));
+    symlinkSync('../../etc', join(there, 'src/sub/up'));
+    symlinkSync('/etc/hostname', join(there, 'src/absolute'));
+    expect(spawnSync('mkfifo', [join(there, 'src/pipe')]).status).to.equal(0);
+    const end = await sandpool('cp', `${id}:${there}/src`, join(here, 'back'));
+    expect([end.code, end.stderr.trim().split('\n').sort()]).to.deep.equal([
+      0,
+      [
+        'sandpool: left out absolute, which is a link out of the folder, to /etc/hostname',
+        'sandpool: left out pipe, which is neither a file, a folder nor a link',
+        'sandpool: left out sub/up, which is a link out of the folder, to ../../etc',
+      ],
+    ]);
+    expect(readdirSync(join(here, 'back')).sort()).to.deep.equal(['dangling', 'kept', 'sub']);
+    expect(readlinkSync(join(here, 'back/dangling'))).to.equal('nothing');
+    expect(readFileSync(join(here, 'back/sub/inside'), 'utf8')).to.equal('kept');
+
+    expect(await sandpool('cp', join(there, 'src'), `${id}:${there}/copy`)).to.deep.equal({
+      code: 0,
+      stdout: '',
+      stderr: 'sandpool: left out pipe, which is neither a file, a folder nor a link\n',
+    });
+    expect(readlinkSync(join(there, 'copy/absolute'))).to.equal('/etc/hostname');
+    expect(readlinkSync(join(there, 'copy/sub/up'))).to.equal('../../etc');
+  });
+
+  it('fails where a file of a folder can not be written here', async () => {
+    mkdirSync(join(there, 'src'));
+    writeFileSync(join(there, 'src/a'), 'a');
+    mkdirSync(join(here, 'src/a/kept'), { recursive: true });
+    const end = await sandpool('cp', `${id}:${there}/src`, here);
+    expect([end.code, end.stderr]).to.deep.equal([
+      1,
+      `sandpool: ${here}/src/a can’t be used: ENOTEMPTY\n`,
+    ]);
   });
 
   it('tells what is wrong, and leaves nothing half done', async () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileSource } from '../../src/cli/copy/local-files.ts';
@@ -24,5 +24,24 @@ describe('a file that is to be sent', () => {
         })(),
       ),
     ).to.have.property('message', `${join(folder, 'a')} does not exist`);
+  });
+
+  it('is sent as long as it was when the copy began, though it grows meanwhile', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sandpool-local-'));
+    const path = join(folder, 'log');
+    writeFileSync(path, 'a'.repeat(200_000));
+    let sent = 0;
+    for await (const piece of (await fileSource(path)).bytes) {
+      sent += piece.length;
+      appendFileSync(path, piece);
+    }
+    rmSync(folder, { recursive: true });
+    expect(sent).to.equal(200_000);
+  });
+
+  it('is sent whole where the kernel writes it and says that it is empty', async () => {
+    let text = '';
+    for await (const piece of (await fileSource('/proc/version')).bytes) text += String(piece);
+    expect(text).to.match(/^Linux/);
   });
 });

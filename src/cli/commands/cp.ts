@@ -5,13 +5,13 @@ import type { Action } from '../action.ts';
 import { withInterrupts } from '../borrowed-sandbox.ts';
 import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts';
 import type { CliContext } from '../context.ts';
+import { folderSource, unpackHere } from '../copy/archives.ts';
+import { LeftOut } from '../copy/left-out.ts';
 import {
   fileSource,
-  folderSource,
   isFolderHere,
   type Source,
   streamSource,
-  unpackHere,
   writeFileHere,
   writeStream,
 } from '../copy/local-files.ts';
@@ -27,7 +27,7 @@ export const cpLeaf = (action: Action): Command =>
     leaf({
       usage: 'cp <from> <to>',
       summary:
-        'Copies a file or a folder into a running sandbox or out of it. A path in a sandbox is SANDBOX:PATH; - is the standard input or output. What arrives is compared by its digest, and put in its place as a whole.',
+        'Copies a file or a folder into a running sandbox or out of it. A path in a sandbox is SANDBOX:PATH; - is the standard input or output. What arrives is compared by its digest, and put in its place as a whole. Of a folder that comes from a sandbox, links out of it are left out, and named.',
       examples: [
         'sandpool cp data.csv "$SANDBOX:/tmp/"',
         'sandpool cp "$SANDBOX:/tmp/result file.txt" .',
@@ -49,17 +49,28 @@ export const cpLeaf = (action: Action): Command =>
       }
       const api = await connect(options, context);
       const progress = progressOn(context);
+      const leftOut = new LeftOut();
       try {
         return await withInterrupts(async (signal) => {
           if (target.kind === 'sandbox')
             await upload(
-              { files: new SandboxFiles(api, target.sandboxId, signal), context, progress },
+              {
+                files: new SandboxFiles(api, target.sandboxId, signal),
+                context,
+                progress,
+                leftOut,
+              },
               source,
               target.path,
             );
           if (source.kind === 'sandbox')
             await download(
-              { files: new SandboxFiles(api, source.sandboxId, signal), context, progress },
+              {
+                files: new SandboxFiles(api, source.sandboxId, signal),
+                context,
+                progress,
+                leftOut,
+              },
               source.path,
               target,
             );
@@ -67,6 +78,7 @@ export const cpLeaf = (action: Action): Command =>
         });
       } finally {
         progress.end();
+        leftOut.tell(context);
         api.close();
       }
     }),
@@ -76,11 +88,12 @@ interface Copy {
   readonly files: SandboxFiles;
   readonly context: CliContext;
   readonly progress: Progress;
+  readonly leftOut: LeftOut;
 }
 
 const upload = async (copy: Copy, from: Place, to: string): Promise<void> => {
   if (from.kind === 'here' && (await isFolderHere(from.path)))
-    return await uploadFolder(copy, folderSource(from.path), to);
+    return await uploadFolder(copy, folderSource(from.path, copy.leftOut), to);
   const source =
     from.kind === 'here' ? await fileSource(from.path) : streamSource(copy.context.stdin);
   const { files } = copy;
@@ -149,7 +162,7 @@ const downloadFolder = async (copy: Copy, from: string, to: Place): Promise<void
     if (to.kind !== 'here') return await writeStream(context.stdout, bytes);
     const isThere = await isFolderHere(to.path);
     if (isThere === false) throw new CliFailure(`${to.path} is a file, and ${from} a folder`);
-    await unpackHere(isThere ? join(to.path, basename(from)) : to.path, bytes);
+    await unpackHere(isThere ? join(to.path, basename(from)) : to.path, bytes, copy.leftOut);
   } finally {
     await files.discard({ temporary: archive.path });
   }

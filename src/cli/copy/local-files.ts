@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { chmod, mkdir, rename, rm, stat } from 'node:fs/promises';
+import { chmod, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { Readable, type Writable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { CliFailure } from '../failure.ts';
 
@@ -17,7 +17,7 @@ export interface Source {
   readonly mode: number;
 }
 
-const FILE_MODE = 0o644;
+export const FILE_MODE = 0o644;
 
 export const isFolderHere = async (path: string): Promise<boolean | undefined> =>
   await stat(path).then(
@@ -32,17 +32,24 @@ export const fileSource = async (path: string): Promise<Source> => {
   const found = await stat(path).catch((error: unknown) => {
     throw unusable(path, error);
   });
+  // What the kernel writes as it is read, as in /proc, says that it is empty.
+  const size = found.isFile() && found.size > 0 ? found.size : undefined;
   return {
-    bytes: bytesOf(path),
+    bytes: bytesOf(path, size),
     name: basename(resolve(path)),
-    size: found.isFile() ? found.size : undefined,
+    size,
     mode: found.mode & 0o777,
   };
 };
 
-async function* bytesOf(path: string): AsyncGenerator<Buffer, void, undefined> {
+/** No more of it than its size says: it may grow meanwhile. */
+async function* bytesOf(
+  path: string,
+  size: number | undefined,
+): AsyncGenerator<Buffer, void, undefined> {
   try {
-    for await (const chunk of createReadStream(path)) yield Buffer.from(chunk);
+    const bounds = size === undefined ? {} : { end: size - 1 };
+    for await (const chunk of createReadStream(path, bounds)) yield Buffer.from(chunk);
   } catch (error) {
     throw unusable(path, error);
   }
@@ -54,19 +61,6 @@ export const streamSource = (stdin: Readable): Source => ({
   size: undefined,
   mode: FILE_MODE,
 });
-
-/** A folder's content as an archive; links as links. */
-export const folderSource = (path: string): Source => ({
-  bytes: archiveOf(path),
-  name: basename(resolve(path)),
-  size: undefined,
-  mode: FILE_MODE,
-});
-
-async function* archiveOf(path: string): AsyncGenerator<Buffer, void, undefined> {
-  const { create } = await import('tar');
-  yield* create({ cwd: path, portable: true }, ['.']) as AsyncIterable<Buffer>;
-}
 
 /** Writes a file whole or not at all. */
 export const writeFileHere = async (
@@ -102,48 +96,10 @@ export const writeStream = async (
   }
 };
 
-/**
- * Unpacks an archive that a sandbox made, which may be hostile: nothing lands outside the folder,
- * through links neither; devices are left out, owners and setuid bits are not taken over.
- */
-export const unpackHere = async (folder: string, bytes: AsyncIterable<Buffer>): Promise<void> => {
-  const { extract } = await import('tar');
-  await mkdir(folder, { recursive: true }).catch((error: unknown) => {
-    throw unusable(folder, error);
-  });
-  const target = extract({
-    cwd: folder,
-    preserveOwner: false,
-    strict: false,
-    maxMetaEntrySize: 1_048_576,
-    filter: (_path, entry) => {
-      if (!('type' in entry) || !KEPT.has(entry.type)) return false;
-      if (entry.mode !== undefined) entry.mode &= 0o777;
-      return true;
-    },
-  });
-  // Not by `pipeline`, which waits for ever for the end of this kind of stream when its last entries
-  // are left out.
-  const source = Readable.from(bytes);
-  await new Promise<void>((resolve, reject) => {
-    source.once('error', reject);
-    target.once('error', reject).once('finish', () => resolve());
-    source.pipe(target as unknown as Writable);
-  });
-};
-
-const KEPT: ReadonlySet<string> = new Set([
-  'File',
-  'OldFile',
-  'ContiguousFile',
-  'Directory',
-  'SymbolicLink',
-  'Link',
-]);
-
-const unusable = (path: string, error: unknown): unknown => {
+/** Says what is wrong with a path here; an error that is not the system's stays as it is. */
+export const unusable = (path: string, error: unknown): Error => {
   const code = codeOf(error);
-  if (code === undefined) return error;
+  if (code === undefined) return error instanceof Error ? error : new Error(String(error));
   const why: Readonly<Record<string, string>> = {
     ENOENT: 'does not exist',
     EACCES: 'may not be used by this user',

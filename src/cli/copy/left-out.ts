@@ -1,0 +1,21 @@
+import type { CliContext } from '../context.ts';
+import { printable } from '../terminal/printable.ts';
+
+const MOST_NAMED = 10;
+
+/** What a copy of a folder left out, and why: the first ten by name, the others counted. */
+export class LeftOut {
+  readonly #named: string[] = [];
+  #others = 0;
+
+  add(path: string, why: string): void {
+    if (this.#named.length < MOST_NAMED) this.#named.push(`${path}, which ${why}`);
+    else this.#others += 1;
+  }
+
+  /** Writes a line for each on standard error. */
+  tell({ stderr }: Pick<CliContext, 'stderr'>): void {
+    for (const text of this.#named) stderr.write(`sandpool: left out ${printable(text)}\n`);
+    if (this.#others > 0) stderr.write(`sandpool: left out ${this.#others} more\n`);
+  }
+}
