@@ -1,0 +1,102 @@
+import { expect } from 'chai';
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+
+const textOf = (path: string): string =>
+  readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+
+/** The figures of a row, by its first words; thousands without their comma. */
+const figuresOf = (what: string): readonly number[] => {
+  const row = textOf('docs/shares.md')
+    .split('\n')
+    .find((line) => line.startsWith(`| ${what}`));
+  if (row === undefined) throw new Error(`no row for ${what}`);
+  const [, , tenant = '', all = ''] = row.split('|');
+  return [...`${tenant} ${all}`.matchAll(/\d[\d,]*/g)].map(([figure]) =>
+    Number(figure.replaceAll(',', '')),
+  );
+};
+
+const constant = (path: string, name: string): number => {
+  const [, value] = new RegExp(`const ${name} = ([\\d_]+);`).exec(textOf(path)) ?? [];
+  if (value === undefined) throw new Error(`${path} has no ${name}`);
+  return Number(value.replaceAll('_', ''));
+};
+
+const ROWS: Readonly<Record<string, readonly (readonly [path: string, name: string])[]>> = {
+  commands: [
+    ['src/operations/sandboxes/exec-in-sandbox.ts', 'MOST_COMMANDS_OF_TENANT'],
+    ['src/operations/sandboxes/exec-in-sandbox.ts', 'MOST_COMMANDS'],
+    ['src/embedded/spawner/session.ts', 'CHANNEL_LIMIT'],
+  ],
+  'terminal tokens': [
+    ['src/contracts/tokens.ts', 'MAX_TOKENS_OF_TENANT'],
+    ['src/contracts/tokens.ts', 'MAX_TOKENS_OF_SANDBOX'],
+    ['src/contracts/tokens.ts', 'MAX_TOKENS'],
+  ],
+  'connections to endpoints': [
+    ['src/operations/sandboxes/open-endpoint.ts', 'MOST_OF_TENANT'],
+    ['src/operations/sandboxes/open-endpoint.ts', 'MOST_OF_SANDBOX'],
+  ],
+  'event streams': [['src/operations/sandboxes/follow-events.ts', 'MOST_STREAMS_OF_TENANT']],
+  'logs that are followed': [
+    ['src/operations/sandboxes/sandbox-logs.ts', 'MOST_FOLLOWERS_OF_TENANT'],
+    ['src/operations/sandboxes/sandbox-logs.ts', 'MOST_FOLLOWERS'],
+  ],
+  'claims that wait': [
+    ['src/operations/sandboxes/waiting-seats.ts', 'MOST_WAITING_OF_TENANT'],
+    ['src/contracts/coordination.ts', 'MAX_WAITING_OF_POOL'],
+    ['src/operations/sandboxes/waiting-seats.ts', 'MOST_WAITING'],
+  ],
+  'starts on one machine': [
+    ['src/embedded/spawner/sandbox/instances.ts', 'MOST_WAITING_OF_TENANT'],
+    ['src/embedded/spawner/sandbox/instances.ts', 'MOST_WAITING'],
+  ],
+  'starts on Kubernetes': [
+    ['src/k8s/sandboxes/births.ts', 'MOST_AT_ONCE_OF_TENANT'],
+    ['src/k8s/sandboxes/births.ts', 'MOST_WAITING_OF_TENANT'],
+    ['src/k8s/sandboxes/births.ts', 'MOST_AT_ONCE'],
+    ['src/k8s/sandboxes/births.ts', 'MOST_WAITING'],
+  ],
+  'ends of what nobody waits for': [
+    ['src/actors/sandbox/endings.ts', 'SHARE_OF_NAMESPACE'],
+    ['src/actors/sandbox/endings.ts', 'MOST'],
+  ],
+  'API keys': [
+    ['src/operations/keys/api-keys.ts', 'MAX_KEYS_PER_TENANT'],
+    ['src/operations/keys/api-keys.ts', 'MAX_KEYS'],
+  ],
+  'lines of the audit': [['src/audit/minute-lines.ts', 'MOST_A_MINUTE']],
+};
+
+describe('the page of shares', () => {
+  for (const [what, constants] of Object.entries(ROWS))
+    it(`tells what the code says of ${what}`, () => {
+      expect(figuresOf(what)).to.deep.equal(constants.map(([path, name]) => constant(path, name)));
+    });
+
+  it('tells what the code says of readiness probes', () => {
+    const path = 'src/embedded/spawner/probes/probe-runner.ts';
+    expect(figuresOf('readiness probes')).to.deep.equal([
+      constant(path, 'AT_ONCE_OF_TENANT'),
+      constant(path, 'LONGEST_MS') / 1_000,
+      constant(path, 'AT_ONCE'),
+    ]);
+  });
+
+  it('tells the defaults of the settings that it names', () => {
+    const { connections, history, keptAnswers, limits, logs } = parse(
+      textOf('config/default.yaml'),
+    );
+    const bytes = (text: string) =>
+      figuresOf(text).map((figure) => (figure < 16 ? figure * 2 ** 30 : figure * 2 ** 20));
+    expect(figuresOf('connections, by address')).to.deep.equal([
+      connections.mostPerAddress,
+      connections.most,
+    ]);
+    expect(bytes('history')).to.deep.equal([history.tenantBytes, history.totalBytes]);
+    expect(bytes('kept answers')).to.deep.equal([keptAnswers.tenantBytes, keptAnswers.totalBytes]);
+    expect(bytes('logs of ended sandboxes')).to.deep.equal([logs.totalBytes]);
+    expect(figuresOf('terminals open')[0]).to.equal(limits.terminalsOfTenant);
+  });
+});
