@@ -9,6 +9,13 @@ import { join, resolve } from 'node:path';
 export const leanAssembly = (): string => assemblyWith('lean', LEAN);
 
 /**
+ * A copy of the built daemon in which tenants share nothing fairly: requests begin as they come, and
+ * what waits for a slot is begun in the order in which it came. Answers its command line's main
+ * file.
+ */
+export const unsharedAssembly = (): string => assemblyWith('unshared', UNSHARED);
+
+/**
  * A copy of the built daemon whose instances are there at once and are nothing: what it costs to
  * have many, without what they cost themselves. Those of a pool whose name begins with `claimed-`
  * are claimed by its owner at once, as though another replica had answered. SIGUSR2 has it collect
@@ -36,25 +43,62 @@ const assemblyWith = (name: string, modules: Readonly<Record<string, string>>): 
 };
 
 /** What stands in the place of a module; the whole one stays beside it. */
-const LEAN: Readonly<Record<string, string>> = {
-  'actors/supervisor': `
+type StandIns = Readonly<Record<string, string>>;
+
+const LEAN: StandIns = {
+  'actors/sandbox/supervisor': `
     import { Supervisor as Whole } from './supervisor-whole.js';
     export * from './supervisor-whole.js';
     export class Supervisor extends Whole { constructor({ events, ...deps }) { super(deps); } }`,
-  'http/validation': `
+  'http/router/validation': `
     import { check as whole } from './validation-whole.js';
-    import { ClaimBody } from './schemas/sandboxes.js';
+    import { ClaimBody } from '../resources/sandboxes/schema.js';
     export const check = (schema, value) => schema === ClaimBody ? value : whole(schema, value);`,
-  'http/unknown-fields': `
+  'http/router/unknown-fields': `
     export * from './unknown-fields-whole.js';
     export const unknownFieldWarnings = () => undefined;`,
-  'http/entity-tag': `
+  'http/router/entity-tag': `
     export * from './entity-tag-whole.js';
     export const entityTag = (revision) => '"' + revision + '-0000000000000000"';`,
 };
 
-const SCRIPTED: Readonly<Record<string, string>> = {
-  'embedded/sandbox-driver': `
+const UNSHARED: StandIns = {
+  'http/limits/loop-turns': `
+    export class LoopTurns { take() { return undefined; } }`,
+  'http/limits/costly-turns': `
+    const REQUEST = { isWatched: false, begin() {}, working() {}, worked() {} };
+    export class CostlyTurns { request() { return REQUEST; } }`,
+  'lib/fair-slots': `
+    export class FairSlots {
+      #most; #waiting = new Set(); #underWay = 0;
+      constructor({ most }) { this.#most = most; }
+      request(tenant, begin) {
+        const mine = () => {
+          this.#underWay += 1;
+          let isReleased = false;
+          begin(() => {
+            if (isReleased) return;
+            isReleased = true;
+            this.#underWay -= 1;
+            this.#serve();
+          });
+        };
+        this.#waiting.add(mine);
+        this.#serve();
+        return () => { this.#waiting.delete(mine); };
+      }
+      #serve() {
+        for (const next of this.#waiting) {
+          if (this.#underWay >= this.#most()) return;
+          this.#waiting.delete(next);
+          next();
+        }
+      }
+    }`,
+};
+
+const SCRIPTED: StandIns = {
+  'embedded/driver/sandbox-driver': `
     import { renameSync, writeFileSync } from 'node:fs';
     import { join } from 'node:path';
     import { setFlagsFromString } from 'node:v8';
@@ -90,7 +134,7 @@ const SCRIPTED: Readonly<Record<string, string>> = {
       async forget() {}
       async read(id) { return this.#fact(id); }
       async confirm() { return undefined; }
-      async idle() { return []; },
+      async idle() { return []; }
       async claimedUnder() { return []; }
       async caughtUp() {}
       async stop() {}
@@ -109,3 +153,5 @@ const SCRIPTED: Readonly<Record<string, string>> = {
       }
     }`,
 };
+
+export const STAND_INS: readonly StandIns[] = [LEAN, UNSHARED, SCRIPTED];

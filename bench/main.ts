@@ -21,6 +21,7 @@ import { overload } from './figures/overload.ts';
 import { revoked } from './figures/revoked.ts';
 import { rollout } from './figures/rollout.ts';
 import { scaling } from './figures/scaling.ts';
+import { scheduler } from './figures/scheduler.ts';
 import { series } from './figures/series.ts';
 import { slow } from './figures/slow.ts';
 import { telling } from './figures/telling.ts';
@@ -48,6 +49,7 @@ const FIGURES: readonly Figure[] = [
   overload,
   slow,
   tenants,
+  scheduler,
   revoked,
   rollout,
   waiting,

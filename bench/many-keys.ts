@@ -1,3 +1,6 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Daemon } from './daemon.ts';
 import type { Ask } from './kept-connection.ts';
 import { expectAll, type Load } from './load.ts';
 import type { Service } from './service.ts';
@@ -15,6 +18,24 @@ export const makeKeys = async (
     Array.from({ length: count }, (): Ask => ({ method: 'POST', path: '/api-keys', body: '{}' })),
   );
   const made = await load.closed(service.port, asks, KEYS_IN_FLIGHT);
+  expectAll(made, 201);
+  return made.bodies.map((body) => (JSON.parse(body) as { readonly apiKey: string }).apiKey);
+};
+
+/** A key for a user of each of these teams, made by the admin of the first start. */
+export const keysOfTeams = async (
+  load: Load,
+  { dataDir, service: { port } }: Daemon,
+  teams: readonly string[],
+): Promise<readonly string[]> => {
+  const key = readFileSync(join(dataDir, 'keys', 'admin.key'), 'utf8').trim();
+  const asks = teams.map((team): Ask => ({
+    method: 'POST',
+    path: '/admin/api-keys',
+    key,
+    body: JSON.stringify({ team, user: team }),
+  }));
+  const made = await load.closed(port, asks, KEYS_IN_FLIGHT);
   expectAll(made, 201);
   return made.bodies.map((body) => (JSON.parse(body) as { readonly apiKey: string }).apiKey);
 };

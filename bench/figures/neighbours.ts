@@ -1,8 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { Daemon } from '../daemon.ts';
 import type { Figure } from '../figure.ts';
-import { encodeAsk, KeptConnection } from '../kept-connection.ts';
+import { keysOfTeams } from '../many-keys.ts';
 import { beside } from '../neighbours/beside.ts';
 import { FLOODS } from '../neighbours/floods.ts';
 
@@ -26,12 +24,13 @@ export const neighbours: readonly Figure[] = FLOODS.map((flood): Figure => ({
   run: async (bench) => {
     const daemon = await Daemon.start(bench.load);
     try {
+      const [key = ''] = await keysOfTeams(bench.load, daemon, ['noisy']);
       return await beside(bench, flood, {
         quiet: daemon.service,
         quietSource: flood.probed ? PROBED : { templateName: 'default' },
         noisy: {
           port: daemon.service.port,
-          key: await keyOfAnother(daemon),
+          key,
           template: 'default',
           image: 'host',
         },
@@ -42,23 +41,3 @@ export const neighbours: readonly Figure[] = FLOODS.map((flood): Figure => ({
     }
   },
 }));
-
-const keyOfAnother = async ({ dataDir, service: { port } }: Daemon): Promise<string> => {
-  const key = readFileSync(join(dataDir, 'keys', 'admin.key'), 'utf8').trim();
-  const connection = await KeptConnection.open(port);
-  try {
-    const { status, body } = await connection.send(
-      encodeAsk({
-        method: 'POST',
-        path: '/admin/api-keys',
-        key,
-        body: '{"team":"noisy","user":"noisy"}',
-      }),
-    );
-    if (status !== 201)
-      throw new Error(`the noisy tenant's key was answered with ${status}: ${body}`);
-    return (JSON.parse(body) as { readonly apiKey: string }).apiKey;
-  } finally {
-    connection.close();
-  }
-};

@@ -98,6 +98,8 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
   readonly #records: InstanceRecords;
   readonly #log: Log;
   readonly #options: EmbeddedDriverOptions;
+  /** Counted once: that takes a millisecond, and each launch asks. */
+  readonly #machine: MachineSize;
   readonly #client: SpawnerClient;
   readonly #logs: LogFiles;
   readonly #images: Images;
@@ -108,6 +110,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
 
   constructor(options: EmbeddedDriverOptions) {
     this.#options = options;
+    this.#machine = options.machine ?? thisMachine();
     this.#records = options.records;
     this.#log = options.log;
     const {
@@ -167,10 +170,9 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
   }
 
   check(definition: InstanceDefinition): void {
-    const { isolation, machine = thisMachine() } = this.#options;
     checkDefinition(definition, {
-      isBare: isolation === 'none',
-      machine,
+      isBare: this.#options.isolation === 'none',
+      machine: this.#machine,
       refusalOfImage: (image) => this.#images.refusalOf(image),
     });
   }

@@ -3,6 +3,7 @@ import type { Log } from '../../contracts/log.ts';
 import { NO_METRICS, type Metrics } from '../../contracts/metrics.ts';
 import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
 import { unavailable } from '../../model/refusals.ts';
+import { LoopSlices } from '../../lib/loop-slices.ts';
 import { openEngine } from './database-engine.ts';
 import type { SqlValue } from './database-library.ts';
 import type { Call, EngineOptions, Results, Row } from './database-protocol.ts';
@@ -36,9 +37,10 @@ export const openDatabase = async (path: string, options: DatabaseOptions): Prom
 export const CALL_DEADLINE_MS = 5_000;
 
 /**
- * The one way to the file. Calls that come together share one commit. Commits run on the daemon's
- * own thread while the disk is fast, which spares a claim two wake-ups of another thread, and in a
- * thread of their own while they would block the loop.
+ * The one way to the file. Calls that come together share one commit, whose answers are given in
+ * slices of the event loop. Commits run on the daemon's own thread while the disk is fast, which
+ * spares a claim two wake-ups of another thread, and in a thread of their own while they would block
+ * the loop.
  */
 export class Database {
   /**
@@ -61,6 +63,7 @@ export class Database {
       this.#fail(new Error(`the database failed: ${cause.message}`, { cause }));
     },
   };
+  readonly #answers = new LoopSlices();
   #seat: DatabaseSeat;
   #place: Place = 'own thread';
   #moving: Promise<void> | undefined;
@@ -171,6 +174,7 @@ export class Database {
     await this.#seat.close(CALL_DEADLINE_MS).catch((error: unknown) => {
       this.#log.warn({ error }, 'database-not-closed');
     });
+    this.#answers.flush();
   }
 
   readonly #submitSoon = (): void => {
@@ -247,8 +251,10 @@ export class Database {
         { store: 'sqlite', operation: call.statement },
         (performance.now() - call.began) / 1_000,
       );
-      if (typeof result !== 'string') call.resolve(result);
-      else this.#fails(call, new Error(`${call.statement}: ${result}`));
+      this.#answers.put(() => {
+        if (typeof result !== 'string') call.resolve(result);
+        else this.#fails(call, new Error(`${call.statement}: ${result}`));
+      });
     }
   }
 
