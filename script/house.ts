@@ -1,0 +1,59 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+/** Prints how the source reads in figures: width of lines, size of files, files in one folder. */
+const ROOTS = ['src', 'test', 'bench', 'script', 'local-cluster', 'simulation'];
+const WIDTH = 100;
+const LONGEST_FILE = 350;
+
+interface Source {
+  readonly path: string;
+  readonly lines: readonly string[];
+}
+
+const sourcesOf = (root: string): readonly Source[] =>
+  readdirSync(root, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts') && !path.includes('generated/'))
+    .map((path) => ({
+      path: join(root, path),
+      lines: readFileSync(join(root, path), 'utf8').split('\n').slice(0, -1),
+    }));
+
+const widthOf = (sources: readonly Source[]): string => {
+  const filled = sources
+    .flatMap(({ lines }) => lines)
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+  return (filled.reduce((sum, line) => sum + line.length, 0) / filled.length).toFixed(1);
+};
+
+const wideOf = (sources: readonly Source[]): number =>
+  sources.flatMap(({ lines }) => lines).filter((line) => line.length > WIDTH).length;
+
+/** The folder with most files right in it. */
+const fullest = (sources: readonly Source[]): readonly [string, number] => {
+  const counts = new Map<string, number>();
+  for (const { path } of sources) {
+    const folder = dirname(path);
+    counts.set(folder, (counts.get(folder) ?? 0) + 1);
+  }
+  return [...counts].sort(([, a], [, b]) => b - a)[0] ?? ['', 0];
+};
+
+const src = sourcesOf('src');
+const all = ROOTS.flatMap(sourcesOf);
+const [room, files] = fullest(src);
+const rows: readonly (readonly [string, string | number])[] = [
+  ['characters of a line that is not blank, without its indent, src', widthOf(src)],
+  [`lines over ${WIDTH} characters, src`, wideOf(src)],
+  [`lines over ${WIDTH} characters, everywhere`, wideOf(all)],
+  ['files, src', src.length],
+  ['lines, src', src.reduce((sum, { lines }) => sum + lines.length, 0)],
+  [
+    `files over ${LONGEST_FILE} lines, src`,
+    src.filter((s) => s.lines.length > LONGEST_FILE).length,
+  ],
+  ['files of 20 lines and fewer, src', src.filter(({ lines }) => lines.length <= 20).length],
+  [`most files in one folder (${room})`, files],
+];
+for (const [name, value] of rows) console.log(`${String(value).padStart(8)}  ${name}`);
