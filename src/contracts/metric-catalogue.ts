@@ -242,7 +242,7 @@ export const METRICS = {
   ),
 
   sandpool_autoscaling_decisions_total: counter(
-    'Decisions of autoscaling groups that were carried out, by what caused them and whether the group grew or shrank.',
+    'Decisions of autoscaling groups that were carried out, by what caused them and whether the group grew or shrank; `none`: it could not grow.',
     ['cause', 'direction'],
     24,
   ),

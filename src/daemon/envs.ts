@@ -2,7 +2,7 @@ import { ActorMeasures } from '../actors/runtime/actor-measures.ts';
 import type { Alongside } from '../actors/runtime/alongside.ts';
 import { EnvConditions } from '../actors/env/env-conditions.ts';
 import type { EnvMirror } from '../actors/env/env-mirror.ts';
-import { GroupHost } from '../actors/env/group-host.ts';
+import { GroupHost, type GroupHostDeps } from '../actors/env/group-host.ts';
 import { MemberHost } from '../actors/env/member-host.ts';
 import { PoolDemand } from '../actors/pool/pool-demand.ts';
 import type { Supervisor } from '../actors/sandbox/supervisor.ts';
@@ -10,6 +10,7 @@ import type { Assembly } from './assembly.ts';
 import type { Log } from '../contracts/log.ts';
 import type { Metrics } from '../contracts/metrics.ts';
 import type { PoolRecord } from '../model/pools/pool.ts';
+import type { ScalingDecision } from '../model/envs/scaling-decision.ts';
 import {
   deleteGroup,
   getGroup,
@@ -124,13 +125,19 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
   const conditions = new EnvConditions({
     envs: mirror,
     members,
+    groups: { group: (...which) => groups.group(...which) },
     pools: supervisor.pools,
     template: (name) => deps.templates.get(name),
     clock,
     log,
   });
-  const { demand, groups, wake } = sizingOf(mirror, deps, (...call) => {
-    members.saturate(...call);
+  const { demand, groups, wake } = sizingOf(mirror, deps, {
+    saturated: (...call) => {
+      members.saturate(...call);
+    },
+    limited: (uid) => {
+      conditions.consider(uid);
+    },
   });
   const viewing = {
     supervisor,
@@ -224,7 +231,7 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
 const sizingOf = (
   mirror: EnvMirror,
   { parts: { clock, coordination, history }, log, metrics, supervisor, quotaLimits }: EnvPartsDeps,
-  saturated: MemberHost['saturate'],
+  heard: Pick<GroupHostDeps, 'saturated' | 'limited'>,
 ) => {
   const wake = (poolUid: string): void => {
     const record = supervisor.pools.get(poolUid)?.record;
@@ -238,15 +245,21 @@ const sizingOf = (
     log,
     ...(metrics ? { measures: new ActorMeasures(metrics) } : {}),
     members: groupMembers({ supervisor, demand, coordination, quotaLimits, clock }),
-    saturated,
+    ...heard,
     decided: (env, group, decision, outcomes) => {
-      const grown = decision.changes.reduce((sum, { from, to }) => sum + to - from, 0);
       metrics?.count('sandpool_autoscaling_decisions_total', {
         cause: decision.cause,
-        direction: grown > 0 ? 'up' : grown < 0 ? 'down' : 'across',
+        direction: directionOf(decision),
       });
       return history.recordDecision({ envUid: env.uid, group }, { ...decision, outcomes });
     },
   });
   return { demand, groups, wake };
+};
+
+/** `none`: it only says why the group does not grow. */
+const directionOf = ({ changes }: ScalingDecision): string => {
+  const grown = changes.reduce((sum, { from, to }) => sum + to - from, 0);
+  if (changes.length === 0) return 'none';
+  return grown > 0 ? 'up' : grown < 0 ? 'down' : 'across';
 };

@@ -211,6 +211,28 @@ describe('sandpool envs explain', () => {
     ).to.include('  the least of small is above the most of its group\n');
   });
 
+  it('says why a group could not grow', () => {
+    const text = explainEnv(
+      aStory({
+        decisions: [aDecision({ changes: [], limitedBy: ['the quota allows no more'] })],
+        conditions: [
+          {
+            type: 'QuotaOk',
+            status: 'False',
+            reason: 'QuotaReached',
+            message: 'group small: the quota allows no more',
+            lastTransitionTime: NOW,
+          },
+        ],
+      }),
+    );
+
+    expect(text)
+      .to.include('  group small: the quota allows no more\n')
+      .and.include('last, 40s ago: it could not grow: 3 running, 0 idle, 0 starting')
+      .and.include('; not more: the quota allows no more');
+  });
+
   it('says which member is saturated, out of reach or to go, and how many claims wait', () => {
     const until = new Date(Date.parse(NOW) + 90_000).toISOString();
     const text = explainEnv(

@@ -547,6 +547,12 @@ describe('sandpool envs', () => {
       });
     }
 
+    it('is done where only a group can’t grow for its owner’s quota', async () => {
+      await withMember();
+      say({ type: 'QuotaOk', status: 'False', reason: 'QuotaReached', message: 'group small: no' });
+      expect(await sandpool('envs', 'status', 'web', '--watch')).to.have.property('code', 0);
+    });
+
     it('ends with 1 where the env is being deleted', async () => {
       await withMember();
       say({ type: 'Ready', status: 'False', reason: 'Deleting', message: '' });

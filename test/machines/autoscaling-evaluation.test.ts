@@ -229,13 +229,12 @@ describe("a group's bounds", () => {
   });
 
   it('never exceeds the most of a member', () => {
-    const end = afterThreshold(
-      new AGroup({ rules: [aRule({ maxReplicas: 20 })] }),
-      aMember({ running: 20, pending: 9 }),
-    );
+    const subject = new AGroup({ rules: [aRule({ maxReplicas: 20 })] });
+    const end = subject.look(0, aMember({ running: 20, pending: 9 }));
 
-    expect(end.decision).to.equal(undefined);
-    expect(end.outlook.limitedBy).to.deep.equal(['a has its most, 20']);
+    expect(sizesOf(end)).to.deep.equal({});
+    expect(subject.watch(60, aMember({ running: 20, pending: 9 })).decision).to.equal(undefined);
+    expect(end.decision?.limitedBy).to.deep.equal(['a has its most, 20']);
   });
 
   it('goes down to a most that was lowered, at once', () => {
@@ -562,5 +561,90 @@ describe('a decision', () => {
     expect(
       afterThreshold(subject, aMember({ running: 3, decided: 99_000_000 })).decision?.id,
     ).to.equal(99_000_001);
+  });
+});
+
+describe('a limit that keeps a group from growing', () => {
+  const full = aMember({ running: 4, pending: 2 });
+  const told = (end: ReturnType<AGroup['look']>) => end.decision?.limitedBy;
+
+  it('is a decision without changes, once', () => {
+    const subject = new AGroup({ group: aGroup({ maxReplicas: 4 }) });
+    const first = subject.look(0, full);
+
+    expect(first.decision).to.deep.equal({
+      id: subject.now,
+      at: subject.now,
+      cause: 'demand',
+      changes: [],
+      seen: { desired: 4, running: 4, idle: 0, starting: 0, pending: 2 },
+      wanted: 7,
+      reason: '4 running, 0 idle, 0 starting, 2 asked for; Moderate wants 1 idle',
+      limitedBy: ["the group's most is 4"],
+      limits: [{ reason: 'MaxReplicasReached', message: "the group's most is 4" }],
+    });
+    expect(subject.watch(3_600, full).decision, 'for an hour').to.equal(undefined);
+  });
+
+  it('is the quota, the most of a member, or that its instances do not start or it is out of reach', () => {
+    const reasonsOf = (...[first, ...others]: readonly Parameters<typeof aMember>[0][]) =>
+      new AGroup({ rules: [aRule({ maxReplicas: first?.running === 9 ? 9 : 100 })] })
+        .look(0, ...[first, ...others].map((parts) => aMember({ pending: 1, ...parts })))
+        .decision?.limits?.map(({ reason }) => reason);
+
+    expect(reasonsOf({ running: 4, quota: 0 })).to.deep.equal(['QuotaReached']);
+    expect(reasonsOf({ running: 9 })).to.deep.equal(['MaxReplicasReached']);
+    expect(reasonsOf({ running: 4, reachable: false })).to.deep.equal(['MemberUnreachable']);
+    const trouble = (reason: 'quota' | 'unschedulable' | 'start failures') =>
+      reasonsOf({ desired: 4, trouble: { reason, count: 4, since: 9_000_000 } });
+    expect(trouble('quota')).to.deep.equal(['QuotaReached']);
+    expect(trouble('unschedulable')).to.deep.equal(['MemberUnschedulable']);
+    expect(trouble('start failures')).to.deep.equal(['MemberStartFailures']);
+  });
+
+  it('is told with the growth that it cuts short, and not again after it', () => {
+    const subject = new AGroup({
+      group: aGroup({ maxReplicas: 5, up: { mode: 'Aggressive' } }),
+    });
+
+    expect(subject.look(0, aMember({ running: 4, pending: 2 })).decision).to.deep.include({
+      changes: [{ member: 'a', from: 4, to: 5 }],
+      limitedBy: ["the group's most is 5"],
+    });
+    expect(subject.watch(60, aMember({ running: 5, pending: 2 })).decision).to.equal(undefined);
+  });
+
+  it('is told anew once another one is in the way, or after five minutes without it', () => {
+    const subject = new AGroup({ group: aGroup({ maxReplicas: 4 }) });
+    expect(told(subject.look(0, full))).to.deep.equal(["the group's most is 4"]);
+    expect(told(subject.look(5, { ...full, quota: 0 }))).to.deep.equal([
+      "the group's most is 4",
+      'the quota allows no more',
+    ]);
+
+    const content = aMember({ running: 3, idle: 1 });
+    subject.watch(60, content);
+    expect(subject.watch(60, full).decision, 'it was away for a minute').to.equal(undefined);
+    subject.watch(300, content);
+    expect(told(subject.look(5, full))).to.deep.equal(["the group's most is 4"]);
+  });
+
+  it('is none where nobody asks for more, or only a wait is in the way', () => {
+    const quiet = new AGroup({ group: aGroup({ maxReplicas: 4 }) });
+    expect(quiet.watch(60, aMember({ running: 4, claimedAt: 1 })).decision).to.equal(undefined);
+
+    const patient = new AGroup({ group: aGroup({ up: { idleThresholdSeconds: 3_600 } }) });
+    const { decision, outlook } = patient.watch(60, aMember({ running: 4 }));
+    expect(decision).to.equal(undefined);
+    expect(outlook.limits).to.deep.equal([]);
+  });
+
+  it('remembers a bounded number of them', () => {
+    const subject = new AGroup();
+    for (let most = 4; most < 104; most++) {
+      subject.group = aGroup({ maxReplicas: most });
+      subject.look(1, aMember({ running: most, pending: 2 }));
+    }
+    expect(Object.keys(subject.memory.limited)).to.have.length(64);
   });
 });

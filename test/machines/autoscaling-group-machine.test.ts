@@ -364,19 +364,57 @@ describe('the machine of an autoscaling group', () => {
   });
 
   it('has it saved at once that a member is left alone', () => {
-    const group = new AnAutoscalingGroup(theWords({ rules: [aRule({ minReplicas: 2 })] })).send({
+    const group = new AnAutoscalingGroup(theWords({ rules: [aRule({ minReplicas: 3 })] })).send({
       type: 'LEAD',
       now: T,
     });
     group.send(
       observed(
         T,
-        aMember({ desired: 2, trouble: { reason: 'unschedulable', count: 2, since: T } }),
+        aMember({ idle: 1, desired: 3, trouble: { reason: 'unschedulable', count: 2, since: T } }),
       ),
     );
 
     expect(group.asked.map(({ type }) => type)).to.deep.equal(['remember']);
     expect(group.asked[0]).to.have.nested.property('memory.saturated.a.reason', 'unschedulable');
+  });
+
+  it('saves and tells once why it does not grow, also where another one leads after it', () => {
+    const words = theWords({ group: { ...wanting, maxReplicas: 4 } });
+    const group = new AnAutoscalingGroup(words).send(
+      { type: 'LEAD', now: T },
+      observed(T, aMember({ running: 4 })),
+    );
+    expect(group.taken().map(({ type }) => type)).to.deep.equal(['save']);
+
+    group.send({ type: 'SAVED', id: T, now: T });
+    const [telling, ...others] = group.taken();
+    expect(telling).to.have.property('type', 'tell');
+    expect(telling).to.have.nested.property('decision.limitedBy[0]', "the group's most is 4");
+    expect(others).to.deep.equal([]);
+    const { saved } = group.context;
+    const { pending: _done, ...memory } = saved;
+    group.send(observed(T + 5_000, aMember({ running: 4 })));
+    expect(group.asked, 'the same at the next look').to.deep.equal([]);
+
+    const successor = new AnAutoscalingGroup({ ...words, memory }).send(
+      { type: 'LEAD', now: T + 3_600_000 },
+      observed(T + 3_600_000, aMember({ running: 4 })),
+    );
+    expect(successor.asked, 'the same under its successor').to.deep.equal([]);
+  });
+
+  it('has it saved that a limit is to be told of again', () => {
+    const group = new AnAutoscalingGroup(
+      theWords({ memory: aMemory({ seenAt: T, limited: { "the group's most is 4": T } }) }),
+    ).send(
+      { type: 'LEAD', now: T },
+      observed(T, aMember({ running: 3, idle: 1 })),
+      observed(T + 300_000, aMember({ running: 3, idle: 1 })),
+    );
+
+    expect(group.asked.map(({ type }) => type)).to.deep.equal(['remember']);
+    expect(group.asked[0]).to.have.nested.property('memory.limited').that.deep.equals({});
   });
 
   it('forgets a decision that the owner took back before it was saved', () => {

@@ -200,6 +200,56 @@ describe('the pools of a group', () => {
     );
   });
 
+  it('say once why they do not grow, and as a condition: the quota', async () => {
+    const world = await aSizedEnv({ idle: 0, replicas: 1, group: { maxReplicas: 10 } });
+    const condition = async (type: string) =>
+      (await world.getEnv(alice, 'e')).conditions.find((one) => one.type === type);
+    await world.begin();
+    expect(await condition('QuotaOk')).to.include({ status: 'True', reason: 'WithinQuota' });
+    await rejection(world.claim());
+    world.clock.advance(250);
+    await world.filled(1);
+    await world.claim();
+    await rejection(world.claim('k2'));
+    await world.pass(60);
+
+    expect(await condition('QuotaOk')).to.include({
+      status: 'False',
+      reason: 'QuotaReached',
+      message: 'group m: the quota allows no more',
+    });
+    expect(await condition('ScalingLimited')).to.include({ status: 'False' });
+    const told = (await world.decisions()).filter(({ limits = [] }) => limits.length > 0);
+    expect(told.map(({ limits }) => limits?.map(({ message }) => message))).to.deep.equal([
+      ['the quota allows no more'],
+    ]);
+    expect(world.env()?.conditions.find(({ type }) => type === 'QuotaOk')).to.include({
+      reason: 'QuotaReached',
+    });
+  });
+
+  it('say once why they do not grow, and as a condition: the most of the group', async () => {
+    const world = await aSizedEnv({ idle: 1, group: { maxReplicas: 1 } });
+    const limited = async () =>
+      (await world.getEnv(alice, 'e')).conditions.find(({ type }) => type === 'ScalingLimited');
+    await world.begin();
+    await world.claim();
+    await world.pass(60);
+
+    expect(await limited()).to.include({
+      status: 'True',
+      reason: 'MaxReplicasReached',
+      message: "group m: the group's most is 1",
+    });
+    expect(
+      (await world.decisions()).map(({ changes, limitedBy }) => ({ changes, limitedBy })),
+    ).to.deep.equal([{ changes: [], limitedBy: ["the group's most is 1"] }]);
+
+    await world.updateGroup(alice, 'e', 'm', { maxReplicas: 9 });
+    await world.pass(30);
+    expect(await limited()).to.include({ status: 'False', reason: 'Unlimited', message: '' });
+  });
+
   it('grow for who was refused also where the quiet window is off', async () => {
     const world = await aSizedEnv({
       idle: 0,

@@ -126,6 +126,7 @@ export class AutoscalingDay {
     if (evaluation.outlook.atRest) this.#checkRest(evaluation.memory);
     this.#looks.push({ at: this.now, idle: sum(members, ({ idle }) => idle) });
     const { decision, memory } = evaluation;
+    if (decision?.changes.length === 0) this.#checkTold(decision);
     this.#checkBounded(memory);
     // Who else can is asked at once where a member turned out to be unable.
     if (
@@ -152,6 +153,14 @@ export class AutoscalingDay {
         `at rest ${later} ms before`,
       ).to.equal(undefined);
     }
+  }
+
+  /** What does not grow is told of once for each reason. */
+  #checkTold({ limits = [] }: ScalingDecision): void {
+    expect(
+      limits.some(({ message }) => !(message in this.#memory.limited)),
+      'a decision that says nothing new',
+    ).to.equal(true);
   }
 
   #carryOut(decision: ScalingDecision, members: readonly MemberObservation[]): void {

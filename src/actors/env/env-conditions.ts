@@ -7,6 +7,7 @@ import type { EnvCondition } from '../../model/envs/env-condition.ts';
 import type { EnvRecord } from '../../model/envs/env.ts';
 import type { TemplateRecord } from '../../model/templates/template.ts';
 import { specOfVersion } from '../../model/templates/template-versions.ts';
+import type { GroupHost } from './group-host.ts';
 import type { EnvMirror } from './env-mirror.ts';
 import type { MemberHost } from './member-host.ts';
 import type { PoolHost } from '../pool/pool-host.ts';
@@ -14,6 +15,7 @@ import type { PoolHost } from '../pool/pool-host.ts';
 export interface EnvConditionsDeps {
   readonly envs: EnvMirror;
   readonly members: MemberHost;
+  readonly groups: Pick<GroupHost, 'group'>;
   readonly pools: Pick<PoolHost, 'get'>;
   readonly template: (name: string) => TemplateRecord | undefined;
   readonly clock: Clock;
@@ -98,7 +100,7 @@ export class EnvConditions {
   }
 
   #wordsOf(record: EnvRecord): ReturnType<typeof envConditionsOf> {
-    const { members, pools, template } = this.#deps;
+    const { groups, members, pools, template } = this.#deps;
     const { name, version } = record.templateRef;
     const standing = template(name);
     return envConditionsOf({
@@ -112,6 +114,12 @@ export class EnvConditions {
         : { found: false, kept: false },
       templateRef: record.templateRef,
       groups: record.groups,
+      limits: Object.fromEntries(
+        record.groups.flatMap((group) => {
+          const limits = groups.group(record.uid, group.name)?.outlook?.limits;
+          return limits ? [[group.name, limits]] : [];
+        }),
+      ),
       led: members.leads(record.uid),
       saved: record.conditions,
       members: record.members.map((member) => {

@@ -66,6 +66,8 @@ export interface GroupHostDeps {
   ) => Promise<void>;
   /** Until when a member is left alone (ms); 0: no more. */
   readonly saturated: (envUid: string, member: string, until: number) => void;
+  /** What keeps one of the env's groups from growing is not what it was. */
+  readonly limited?: (envUid: string) => void;
 }
 
 export interface GroupSnapshot {
@@ -337,6 +339,7 @@ export class GroupHost {
       value: valueBefore,
       context: {
         memory: { saturated: before },
+        outlook: outlookBefore,
       },
     } = actor.getSnapshot();
     actor.send(event);
@@ -358,6 +361,7 @@ export class GroupHost {
     if (saturated !== before)
       for (const member of new Set([...Object.keys(before), ...Object.keys(saturated)]))
         this.#deps.saturated(uid, member, own(saturated, member)?.until ?? 0);
+    if (limitsText(context.outlook) !== limitsText(outlookBefore)) this.#deps.limited?.(uid);
     this.#outbox.drain();
   }
 
@@ -407,7 +411,7 @@ export class GroupHost {
             limitedBy,
             outcomes,
           },
-          'group scaled',
+          changes.length > 0 ? 'group scaled' : 'group does not grow',
         );
         return await decided(env, name, intent.decision, outcomes);
       }
@@ -454,6 +458,9 @@ export const wordsOf = (env: EnvRecord, group: AutoscalingGroup): GroupWords => 
     })),
   memory: { ...NO_MEMORY, ...own(env.scaling, group.name) },
 });
+
+const limitsText = (outlook: Outlook | undefined): string =>
+  outlook?.limits.map(({ message }) => message).join('\n') ?? '';
 
 const spelt = ({ group, rules }: Pick<GroupWords, 'group' | 'rules'>): string =>
   JSON.stringify([group, rules]);

@@ -36,6 +36,7 @@ export const inspectGroup = (
           seen: { ...outlook.seen },
           wanted: outlook.wanted,
           limitedBy: [...outlook.limitedBy],
+          limits: outlook.limits.map((limit) => ({ ...limit })),
           countsDown: outlook.countsDown,
           retryAt: moment(outlook.retryAt),
           headroom: { ...outlook.headroom },
@@ -80,6 +81,7 @@ const shownMemory = (memory: Context['memory']): ShownFields =>
         fields({ until: moment(until), reason }),
       ]),
     ),
+    limited: Object.keys(memory.limited),
   });
 
 const shownDecision = ({

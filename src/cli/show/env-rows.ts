@@ -83,6 +83,9 @@ export const groupFields = ({
 
 /** Such as `default from 4 to 8, big from 0 to 1 (refused: quota)`. */
 export const changesText = ({ changes }: ScalingDecision): string =>
+  changes.length === 0 ? 'none' : listText(changes);
+
+const listText = (changes: ScalingDecision['changes']): string =>
   changes
     .map(
       ({ member, from, to, outcome, refusedFor }) =>

@@ -185,7 +185,7 @@ const decisionWords = (decision: ScalingDecision, last: boolean, now: number): s
   const { at, reason, limitedBy } = decision;
   const ago = now - Date.parse(at);
   const when = ago >= 0 && ago < AGO_MS ? `${rounded(ago)} ago` : `at ${shortTime(at) ?? at}`;
-  return `${last ? 'last' : 'before that'}, ${when}: ${changesText(decision)}: ${reason}${limitedBy.length === 0 ? '' : `; not more: ${limitedBy.join('; ')}`}`;
+  return `${last ? 'last' : 'before that'}, ${when}: ${decision.changes.length === 0 ? 'it could not grow' : changesText(decision)}: ${reason}${limitedBy.length === 0 ? '' : `; not more: ${limitedBy.join('; ')}`}`;
 };
 
 /** What is longer ago is told as a time. */

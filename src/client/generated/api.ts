@@ -3861,6 +3861,9 @@ export interface ScalingDecision {
    * What there should be by demand; limits not regarded.
    */
   wanted: number;
+  /**
+   * Empty: the group could not grow; told once for each reason.
+   */
   changes: {
     member: string;
     from: number;

@@ -1,8 +1,12 @@
 import type { AutoscalingGroup } from '../../model/envs/autoscaling-group.ts';
-import type { GroupCounts, ScalingDecision } from '../../model/envs/scaling-decision.ts';
+import type {
+  GroupCounts,
+  GrowthLimit,
+  ScalingDecision,
+} from '../../model/envs/scaling-decision.ts';
 import { boundsKept, troublesSettled } from './corrections.ts';
-import { growthOf, isQuiet } from './growth.ts';
-import { looking, recommending, type GroupMemory } from './memory.ts';
+import { growthOf, isQuiet, type Growth } from './growth.ts';
+import { limitsHeld, looking, newLimits, recommending, type GroupMemory } from './memory.ts';
 import { neededIdle, type Moment } from './modes.ts';
 import type { MemberObservation, MemberRules } from './observation.ts';
 import { countsDown, mayShrink, recommendationOf, shrunk } from './shrinkage.ts';
@@ -34,6 +38,8 @@ export interface Outlook {
   readonly wanted: number;
   /** What keeps the group from having what is wanted; empty where it has that, or will soon. */
   readonly limitedBy: readonly string[];
+  /** Of that, what only something else than time ends. */
+  readonly limits: readonly GrowthLimit[];
   /** More are idle than needed, and wait for the windows to end. */
   readonly countsDown: boolean;
   /** When time alone allows what demand asks for; undefined: it does not, or nobody knows. */
@@ -58,7 +64,7 @@ export interface Evaluation {
  * What a group should do now. In this order: the failed part of a scale-up is taken back and its
  * member left alone; bounds that somebody changed are kept at once; what demand asks for is added;
  * what was idle all through the windows goes. Running instances are never counted away, and what is
- * only starting is never a reason to add.
+ * only starting is never a reason to add. A limit that keeps it from growing is a decision once.
  */
 export const evaluateGroup = (input: GroupInput): Evaluation => {
   const { group, now } = input;
@@ -75,7 +81,7 @@ export const evaluateGroup = (input: GroupInput): Evaluation => {
     { group, memory: settled.memory, now },
   );
   const memory = recommending(
-    { ...settled.memory, lowSince: growth.lowSince },
+    { ...limitsHeld(settled.memory, growth.limits, now), lowSince: growth.lowSince },
     recommendation,
     group,
     now,
@@ -91,13 +97,15 @@ export const evaluateGroup = (input: GroupInput): Evaluation => {
     seen,
     wanted,
     limitedBy,
+    limits: growth.limits,
     countsDown: countsDown(grown, seen, moment),
     retryAt: growth.retryAt,
     atRest: (growth.missing <= 0 || isQuiet(seen, moment)) && isAtRest(end.slots, seen, moment),
     headroom: headroomOf(end.slots, group),
   };
   const changes = changesOf(end.slots);
-  if (changes.length === 0) return { decision: undefined, memory, outlook };
+  if (changes.length === 0 && newLimits(settled.memory, growth.limits).length === 0)
+    return { decision: undefined, memory, outlook };
   const words = [...settled.words, ...bounded.words];
   const decision: ScalingDecision = {
     id: Math.max(now, memory.last + 1, ...found.map(({ seen: { decided } }) => decided + 1)),
@@ -105,7 +113,7 @@ export const evaluateGroup = (input: GroupInput): Evaluation => {
     cause:
       settled.words.length > 0
         ? 'failure'
-        : growth.add > 0
+        : growth.add > 0 || changes.length === 0
           ? 'demand'
           : bounded.words.length > 0
             ? 'limits'
@@ -113,14 +121,30 @@ export const evaluateGroup = (input: GroupInput): Evaluation => {
     changes,
     seen,
     wanted,
-    limitedBy,
+    ...limitsOf(growth, limitedBy),
     reason: [
       ...words,
-      ...(growth.add > 0 ? [demandWords(seen, group, buffer)] : calm ? [surplusWords(group)] : []),
+      ...(growth.add > 0 || changes.length === 0
+        ? [demandWords(seen, group, buffer)]
+        : calm
+          ? [surplusWords(group)]
+          : []),
     ].join('; '),
   };
   return { decision, memory, outlook };
 };
+
+/** What keeps it from growing stands first; a wait that goes on besides comes after. */
+const limitsOf = (
+  { add, limits }: Growth,
+  limitedBy: readonly string[],
+): Pick<ScalingDecision, 'limitedBy' | 'limits'> =>
+  limits.length === 0
+    ? { limitedBy }
+    : {
+        limits,
+        limitedBy: add > 0 ? limitedBy : limits.map(({ message }) => message),
+      };
 
 const demandWords = (
   { running, idle, starting, pending }: GroupCounts,

@@ -1,4 +1,4 @@
-import type { GroupCounts } from '../../model/envs/scaling-decision.ts';
+import type { GroupCounts, GrowthLimit, TroubleReason } from '../../model/envs/scaling-decision.ts';
 import { own } from '../../lib/own.ts';
 import type { GroupMemory } from './memory.ts';
 import { bufferOf, neededIdle, stepOf, type Moment } from './modes.ts';
@@ -13,6 +13,8 @@ export interface Growth {
   readonly limitedBy: readonly string[];
   /** When time alone changes that; undefined: it does not, or nobody knows. */
   readonly retryAt: number | undefined;
+  /** What keeps it from growing until something else than time changes it. */
+  readonly limits: readonly GrowthLimit[];
 }
 
 interface Hold {
@@ -33,22 +35,31 @@ export const growthOf = (slots: readonly Slot[], seen: GroupCounts, moment: Mome
     seen.idle < bufferOf(group.scaleUpPolicy.mode, seen.running) || unanswered > 0
       ? memory.lowSince || now
       : 0;
-  if (missing <= 0) return { add: 0, missing, lowSince, limitedBy: [], retryAt: undefined };
+  if (missing <= 0)
+    return { add: 0, missing, lowSince, limitedBy: [], retryAt: undefined, limits: [] };
   const holds = holdsOf(seen, lowSince, moment);
   const bounds = boundsLeft(slots, seen, moment);
   const [least, step] = [
     sumOf(slots, unservedOf),
     holds.length > 0 ? 0 : stepOf(group.scaleUpPolicy.mode, seen.desired),
   ];
-  const limits: readonly Limit[] =
+  const limits: readonly Bound[] =
     holds.length > 0
       ? bounds
-      : [[Math.max(least, step), `${group.scaleUpPolicy.mode} adds ${step} at a time`], ...bounds];
+      : [
+          {
+            most: Math.max(least, step),
+            why: `${group.scaleUpPolicy.mode} adds ${step} at a time`,
+            limits: [],
+          },
+          ...bounds,
+        ];
   const add = Math.max(
     0,
-    Math.min(holds.length > 0 ? least : missing, ...limits.map(([most]) => most)),
+    Math.min(holds.length > 0 ? least : missing, ...limits.map(({ most }) => most)),
   );
-  if (add >= missing) return { add, missing, lowSince, limitedBy: [], retryAt: undefined };
+  if (add >= missing)
+    return { add, missing, lowSince, limitedBy: [], retryAt: undefined, limits: [] };
   const known = holds.map(({ until }) => until).filter((until) => until !== undefined);
   return {
     add,
@@ -56,9 +67,10 @@ export const growthOf = (slots: readonly Slot[], seen: GroupCounts, moment: Mome
     lowSince,
     limitedBy:
       holds.length > 0
-        ? holds.map(({ why }) => why)
-        : limits.filter(([most]) => most < missing).map(([, why]) => why),
+        ? [...holds, ...bounds.filter(({ most }) => most <= add)].map(({ why }) => why)
+        : limits.filter(({ most }) => most < missing).map(({ why }) => why),
     retryAt: holds.length > 0 && known.length === holds.length ? Math.max(...known) : undefined,
+    limits: isQuiet(seen, moment) ? [] : distinct(bounds.filter(({ most }) => most <= add)),
   };
 };
 
@@ -114,37 +126,88 @@ const holdsOf = (seen: GroupCounts, lowSince: number, moment: Moment): readonly 
   return holds;
 };
 
-type Limit = readonly [most: number, why: string];
+interface Bound {
+  /** How many more it leaves. */
+  readonly most: number;
+  readonly why: string;
+  readonly limits: readonly GrowthLimit[];
+}
+
+const distinct = (bounds: readonly Bound[]): readonly GrowthLimit[] => [
+  ...new Map(
+    bounds.flatMap(({ limits }) => limits).map((limit) => [limit.message, limit]),
+  ).values(),
+];
 
 /** How many more the bounds leave, each with its reason. */
 const boundsLeft = (
   slots: readonly Slot[],
   seen: GroupCounts,
   { group, memory, now }: Moment,
-): readonly Limit[] => {
+): readonly Bound[] => {
   const { most } = boundsOf(slots, group);
   // One owner's: each member tells of the same quota.
   const quota =
     Math.min(...slots.map(({ seen: { quota: left } }) => left ?? Number.MAX_SAFE_INTEGER)) -
     sumOf(slots, ({ to, seen: { desired } }) => Math.max(0, to - desired));
-  const left = slots.map((slot) => refusalOf(slot, memory, now)).filter((why) => why !== undefined);
+  const refusals = slots
+    .map((slot) => refusalOf(slot, memory, now))
+    .filter((one) => one !== undefined);
   return [
-    [most - seen.desired, `the group's most is ${most}`],
-    [quota, 'the quota allows no more'],
-    [sumOf(slots, roomOf), left.length > 0 ? left.join('; ') : 'no member has room for more'],
+    {
+      most: most - seen.desired,
+      why: `the group's most is ${most}`,
+      limits: [{ reason: 'MaxReplicasReached', message: `the group's most is ${most}` }],
+    },
+    { most: quota, why: NO_QUOTA.message, limits: [NO_QUOTA] },
+    {
+      most: sumOf(slots, roomOf),
+      why:
+        refusals.length > 0
+          ? refusals.map(({ why }) => why).join('; ')
+          : 'no member has room for more',
+      limits: refusals.map(({ limit }) => limit),
+    },
   ];
 };
 
-const refusalOf = (slot: Slot, memory: GroupMemory, now: number): string | undefined => {
+const NO_QUOTA: GrowthLimit = { reason: 'QuotaReached', message: 'the quota allows no more' };
+
+interface Refusal {
+  readonly why: string;
+  readonly limit: GrowthLimit;
+}
+
+const refusalOf = (slot: Slot, memory: GroupMemory, now: number): Refusal | undefined => {
   const { name, seen, ceiling, to } = slot;
   const saturation = own(memory.saturated, name);
-  if (!seen.reachable) return `${name} is out of reach`;
+  if (!seen.reachable) return refused('MemberUnreachable', `${name} is out of reach`);
   if (saturation)
-    return `${name} is saturated for ${inSeconds(saturation.until - now)} (${saturation.reason})`;
-  if (to >= ceiling) return `${name} has its most, ${ceiling}`;
+    return {
+      why: `${name} is saturated for ${inSeconds(saturation.until - now)} (${saturation.reason})`,
+      limit: SATURATED[saturation.reason](name),
+    };
+  if (to >= ceiling) return refused('MaxReplicasReached', `${name} has its most, ${ceiling}`);
   if (seen.quota !== undefined && to - seen.desired >= seen.quota)
-    return `${name}: the quota allows no more`;
+    return { why: `${name}: the quota allows no more`, limit: NO_QUOTA };
   return undefined;
+};
+
+const refused = (reason: GrowthLimit['reason'], message: string): Refusal => ({
+  why: message,
+  limit: { reason, message },
+});
+
+const SATURATED: Readonly<Record<TroubleReason, (member: string) => GrowthLimit>> = {
+  quota: () => NO_QUOTA,
+  unschedulable: (member) => ({
+    reason: 'MemberUnschedulable',
+    message: `there is no place for instances of ${member}`,
+  }),
+  'start failures': (member) => ({
+    reason: 'MemberStartFailures',
+    message: `instances of ${member} do not start`,
+  }),
 };
 
 const inSeconds = (ms: number): string => `${Math.ceil(ms / 1_000)} s`;

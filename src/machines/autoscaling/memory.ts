@@ -1,5 +1,9 @@
 import type { AutoscalingGroup } from '../../model/envs/autoscaling-group.ts';
-import type { ScalingDecision, TroubleReason } from '../../model/envs/scaling-decision.ts';
+import type {
+  GrowthLimit,
+  ScalingDecision,
+  TroubleReason,
+} from '../../model/envs/scaling-decision.ts';
 import { own } from '../../lib/own.ts';
 import type { MemberObservation } from './observation.ts';
 import { lowered, sampled, type SlidingWindow } from './window.ts';
@@ -32,6 +36,8 @@ export interface GroupMemory {
   readonly saturated: Readonly<Record<string, Saturation>>;
   /** By member: when it was last scaled up. */
   readonly grown: Readonly<Record<string, number>>;
+  /** Limits that a decision told of, by message: when each was last in the way. */
+  readonly limited: Readonly<Record<string, number>>;
   /** The id of the last decision. */
   readonly last: number;
   /** A decision that is saved and perhaps not carried out. */
@@ -53,6 +59,7 @@ export const NO_MEMORY: GroupMemory = {
   recommended: [],
   saturated: {},
   grown: {},
+  limited: {},
   last: 0,
 };
 
@@ -97,7 +104,14 @@ export const looking = (
  * anything.
  */
 export const takenOver = ({ handedOver, ...memory }: GroupMemory, now: number): GroupMemory =>
-  handedOver && now - memory.seenAt <= HANDOVER_MS ? memory : { ...unseen(memory), lowSince: 0 };
+  handedOver && now - memory.seenAt <= HANDOVER_MS
+    ? memory
+    : {
+        ...unseen(memory),
+        lowSince: 0,
+        // when each was last in the way is not saved
+        limited: Object.fromEntries(Object.keys(memory.limited).map((message) => [message, now])),
+      };
 
 const unseen = (memory: GroupMemory): GroupMemory => ({ ...memory, idle: [], recommended: [] });
 
@@ -132,6 +146,46 @@ export const saturationUntil = (group: AutoscalingGroup, now: number, until = 0)
     until,
   );
 
+/** A limit that was not in the way for so long is told of again. */
+const LIMIT_FORGOTTEN_MS = 300_000;
+
+/** More are not remembered: those that were in the way last are. */
+const MOST_LIMITS = 64;
+
+/** Those of the limits that no decision told of lately. */
+export const newLimits = (
+  { limited }: GroupMemory,
+  limits: readonly GrowthLimit[],
+): readonly GrowthLimit[] => limits.filter(({ message }) => own(limited, message) === undefined);
+
+/** The memory where these limits are in the way now; of those that a decision told of. */
+export const limitsHeld = (
+  memory: GroupMemory,
+  limits: readonly GrowthLimit[],
+  now: number,
+): GroupMemory => {
+  const held = Object.entries(memory.limited)
+    .map(([message, at]): readonly [string, number] => [
+      message,
+      limits.some((limit) => limit.message === message) ? now : at,
+    ])
+    .filter(([, at]) => now - at < LIMIT_FORGOTTEN_MS);
+  return { ...memory, limited: Object.fromEntries(held) };
+};
+
+const limitsTold = (
+  limited: GroupMemory['limited'],
+  { at, limits = [] }: ScalingDecision,
+): GroupMemory['limited'] =>
+  Object.fromEntries(
+    Object.entries({
+      ...limited,
+      ...Object.fromEntries(limits.map(({ message }) => [message, at])),
+    })
+      .toSorted(([, one], [, other]) => other - one)
+      .slice(0, MOST_LIMITS),
+  );
+
 /** The memory once this was decided. */
 export const deciding = (memory: GroupMemory, decision: ScalingDecision): GroupMemory => {
   const up = decision.changes.filter(({ from, to }) => to > from);
@@ -144,6 +198,7 @@ export const deciding = (memory: GroupMemory, decision: ScalingDecision): GroupM
     grown: grew
       ? { ...memory.grown, ...Object.fromEntries(up.map(({ member }) => [member, decision.at])) }
       : memory.grown,
+    limited: limitsTold(memory.limited, decision),
     idle: decision.cause === 'failure' ? memory.idle : lowered(memory.idle, down),
     last: decision.id,
     pending: decision,
@@ -151,11 +206,12 @@ export const deciding = (memory: GroupMemory, decision: ScalingDecision): GroupM
 };
 
 /**
- * Whether the saved memory is of one who handed over, or lacks that a member is left alone: a
- * successor must know at once.
+ * Whether the saved memory is of one who handed over, lacks that a member is left alone, or has a
+ * limit that is to be told of again: a successor must know at once.
  */
-export const isOutdated = (saved: GroupMemory, { saturated }: GroupMemory): boolean =>
+export const isOutdated = (saved: GroupMemory, { saturated, limited }: GroupMemory): boolean =>
   saved.handedOver === true ||
+  Object.keys(saved.limited).some((message) => own(limited, message) === undefined) ||
   Object.entries(saturated).some(
     ([member, { until }]) => until > (own(saved.saturated, member)?.until ?? 0),
   );

@@ -1,4 +1,6 @@
 import type { AutoscalingGroup } from '../../model/envs/autoscaling-group.ts';
+import { own } from '../../lib/own.ts';
+import type { GrowthLimit } from '../../model/envs/scaling-decision.ts';
 import type { EnvCondition } from '../../model/envs/env-condition.ts';
 import type { MemberConfig, MemberState, TemplateRef } from '../../model/envs/env.ts';
 import type { MemberContext } from './member-events.ts';
@@ -20,6 +22,8 @@ export interface EnvConditionsInput {
     readonly config: MemberConfig;
   }[];
   readonly groups: readonly AutoscalingGroup[];
+  /** By group: what keeps it from growing; absent: it was not looked at yet. */
+  readonly limits: Readonly<Record<string, readonly GrowthLimit[]>>;
   /** By this replica, which then knows of all trouble. */
   readonly led: boolean;
   readonly saved: readonly EnvCondition[];
@@ -82,15 +86,65 @@ const syncOf = ({ members }: EnvConditionsInput): Word => {
       );
 };
 
-const quotaOf = ({ members, led, saved }: EnvConditionsInput): Word => {
+const quotaOf = (input: EnvConditionsInput): Word => {
+  const { members, led, saved } = input;
   const known = saved.find(({ type }) => type === 'QuotaOk');
-  if (!led && known)
-    return { type: known.type, status: known.status, reason: known.reason, message: known.message };
+  if (!led && known) return wordOf(known);
   const short = members.filter(({ trouble }) => trouble?.reason === 'QuotaExceeded');
-  return short.length === 0
-    ? yes('QuotaOk', 'WithinQuota', '')
-    : no('QuotaOk', 'QuotaExceeded', short.map(({ name }) => name).join(', '));
+  if (short.length > 0)
+    return no('QuotaOk', 'QuotaExceeded', short.map(({ name }) => name).join(', '));
+  return (
+    growthLimitOf(input, { type: 'QuotaOk', status: 'False' }) ?? yes('QuotaOk', 'WithinQuota', '')
+  );
 };
+
+/**
+ * What keeps groups from growing, as far as it is for this condition. While one of them was not
+ * looked at yet it is what the last leader saved.
+ */
+const growthLimitOf = (
+  { groups, limits, led, saved }: EnvConditionsInput,
+  { type, status }: Pick<Word, 'type' | 'status'>,
+): Word | undefined => {
+  const known = saved.find((condition) => condition.type === type);
+  const seen = groups
+    .filter(({ enabled }) => enabled)
+    .map(({ name }) => ({ name, limits: own(limits, name) }));
+  if (!led || seen.some((group) => group.limits === undefined))
+    return known && GROWTH_LIMITS.has(known.reason) ? wordOf(known) : undefined;
+  const found = seen.flatMap(({ name, limits: all = [] }) =>
+    all
+      .filter(({ reason }) => (reason === 'QuotaReached') === (type === 'QuotaOk'))
+      .map(({ reason, message }) => ({ reason, message: `group ${name}: ${message}` })),
+  );
+  const [first] = found;
+  return (
+    first && {
+      type,
+      status,
+      reason: first.reason,
+      message: found
+        .map(({ message }) => message)
+        .join('; ')
+        .slice(0, LONGEST_MESSAGE),
+    }
+  );
+};
+
+const GROWTH_LIMITS: ReadonlySet<string> = new Set<GrowthLimit['reason']>([
+  'MaxReplicasReached',
+  'QuotaReached',
+  'MemberUnreachable',
+  'MemberUnschedulable',
+  'MemberStartFailures',
+]);
+
+const wordOf = ({ type, status, reason, message }: EnvCondition): Word => ({
+  type,
+  status,
+  reason,
+  message,
+});
 
 const progressOf = ({ members }: EnvConditionsInput): Word => {
   const moving = members.filter(
@@ -102,7 +156,8 @@ const progressOf = ({ members }: EnvConditionsInput): Word => {
 };
 
 /** Where bounds contradict each other the members' `minReplicas` win. */
-const limitOf = ({ groups, members }: EnvConditionsInput): Word => {
+const limitOf = (input: EnvConditionsInput): Word => {
+  const { groups, members } = input;
   const faults = groups.flatMap((group) => {
     const own = members
       .filter(({ config }) => config.scalingGroup === group.name)
@@ -122,9 +177,11 @@ const limitOf = ({ groups, members }: EnvConditionsInput): Word => {
         ]
       : [];
   });
-  return faults.length === 0
-    ? no('ScalingLimited', 'Unlimited', '')
-    : yes('ScalingLimited', 'BoundsContradict', faults.join('; '));
+  if (faults.length > 0) return yes('ScalingLimited', 'BoundsContradict', faults.join('; '));
+  return (
+    growthLimitOf(input, { type: 'ScalingLimited', status: 'True' }) ??
+    no('ScalingLimited', 'Unlimited', '')
+  );
 };
 
 const LONGEST_MESSAGE = 1_024;

@@ -8,8 +8,22 @@ export type TroubleReason = (typeof TROUBLE_REASONS)[number];
 export const SCALING_CAUSES = ['demand', 'surplus', 'limits', 'failure'] as const;
 
 /**
+ * Why a group does not grow as demand asks, until something else than time changes it. `reason` is
+ * in CamelCase, as of a condition; `message` has no number that time moves.
+ */
+export interface GrowthLimit {
+  readonly reason:
+    | 'MaxReplicasReached'
+    | 'QuotaReached'
+    | 'MemberUnreachable'
+    | 'MemberUnschedulable'
+    | 'MemberStartFailures';
+  readonly message: string;
+}
+
+/**
  * What an autoscaling group made up its mind to do: absolute sizes, each for a pool that still has
- * `from`.
+ * `from`. Without changes it says why the group does not grow, once for each reason.
  */
 export interface ScalingDecision {
   /**
@@ -26,6 +40,8 @@ export interface ScalingDecision {
   readonly reason: string;
   /** Why it is not more. */
   readonly limitedBy: readonly string[];
+  /** Those reasons that only something else than time ends; absent: none. */
+  readonly limits?: readonly GrowthLimit[];
 }
 
 export interface ScalingChange {

@@ -12,6 +12,7 @@ import {
 
 interface Decision {
   readonly cause: string;
+  readonly limitedBy: readonly string[];
   readonly seen: { readonly pendingRequests: number };
   readonly changes: readonly {
     readonly member: string;
@@ -20,6 +21,26 @@ interface Decision {
     readonly outcome: string;
   }[];
 }
+
+/** `ScalingLimited` of an env as a line. */
+const conditionIn = (envelope: string): string => {
+  const {
+    env: { status },
+  } = JSON.parse(envelope) as {
+    readonly env: {
+      readonly status: {
+        readonly conditions: readonly {
+          readonly type: string;
+          readonly status: string;
+          readonly reason: string;
+          readonly message: string;
+        }[];
+      };
+    };
+  };
+  const found = status.conditions.find(({ type }) => type === 'ScalingLimited');
+  return `${found?.status} ${found?.reason} ${found?.message}`;
+};
 
 /** Fast enough to be seen: what nobody asks for goes within seconds. */
 const SHORT = {
@@ -90,6 +111,37 @@ export const autoscalingSuite = (name: string, service: () => RunningService): v
     after(async () => {
       await ask().delete(`/envs/${env}?force=true`);
       clients.close();
+    });
+
+    it('says once why it can not grow, and as a condition for as long', async () => {
+      await untilAnswered(200, () =>
+        ask().put(`/envs/${env}/autoscaling/groups/${member}`, { ...SHORT, maxReplicas: 0 }),
+      );
+      const most = "the group's most is 0";
+      const limited = async (): Promise<unknown> =>
+        conditionIn((await untilAnswered(200, () => ask().get(`/envs/${env}`))).text);
+      const refused = async (): Promise<void> => {
+        await untilAnswered(429, () => ask().post('/sandboxes', { poolName: member }));
+      };
+
+      await refused();
+      await eventually(
+        async () => (await limited()) === `True MaxReplicasReached group ${member}: ${most}`,
+        'the condition says so',
+        FILLED_MS,
+      );
+      await refused();
+      const told = async () =>
+        (await decisions()).filter(({ limitedBy }) => limitedBy.includes(most));
+      await eventually(async () => (await told()).length > 0, 'a decision says so', 30_000);
+      expect((await told()).map(({ changes }) => changes)).to.deep.equal([[]]);
+
+      await untilAnswered(200, () => ask().put(`/envs/${env}/autoscaling/groups/${member}`, SHORT));
+      await eventually(
+        async () => (await limited()) === 'False Unlimited ',
+        'it may grow again',
+        FILLED_MS,
+      );
     });
 
     it('grows for a claim that finds nothing, and comes back once nobody uses it', async () => {

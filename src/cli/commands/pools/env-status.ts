@@ -71,7 +71,11 @@ const standingOf = (env: Env): Standing => {
   if (conditions.some(({ type, reason }) => type === 'Ready' && reason === 'Deleting'))
     return { kind: 'stopped', why: `env ${name} is being deleted`, hints: [] };
   const bad = STOPPED_BY.map((type) =>
-    conditions.find((condition) => condition.type === type && condition.status === 'False'),
+    conditions.find(
+      // a group that can't grow serves what it has
+      ({ type: one, status, reason }) =>
+        one === type && status === 'False' && reason !== 'QuotaReached',
+    ),
   ).find((found) => found !== undefined);
   if (bad)
     return {

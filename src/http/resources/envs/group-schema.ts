@@ -110,7 +110,9 @@ export const ScalingDecisionShape = z
       ),
     seen: z.object(counts).describe('Over all members.'),
     wanted: z.int().describe('What there should be by demand; limits not regarded.'),
-    changes: z.array(z.object(changeFields)),
+    changes: z
+      .array(z.object(changeFields))
+      .describe('Empty: the group could not grow; told once for each reason.'),
     reason: z.string().describe('In words.'),
     limitedBy: z.array(z.string()).describe('Why it is not more.'),
   })
