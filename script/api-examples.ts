@@ -1,6 +1,6 @@
 /**
  * Runs the lines of docs/api-by-example.md against a real daemon (build first), and writes what
- * they answered into the page and into src/http/openapi/examples.ts, from where the OpenAPI
+ * they answered into the page and into src/http/openapi/examples.json, from where the OpenAPI
  * document has its examples.
  */
 import { once } from 'node:events';
@@ -17,10 +17,11 @@ import { AS_SHIPPED, DaemonUnderTest } from '../test/support/a-daemon.ts';
 import { operationAt } from '../test/support/documented-answers.ts';
 import { stocked } from '../test/support/on-a-daemon.ts';
 import { PageSession } from '../test/support/page-session.ts';
+import type { OperationExample } from '../src/http/openapi/examples.ts';
 import { masked, pageLines, withoutSecrets, withShown } from './page-lines.ts';
 
 const PAGE = fileURLToPath(new URL('../docs/api-by-example.md', import.meta.url));
-const FILE = fileURLToPath(new URL('../src/http/openapi/examples.ts', import.meta.url));
+const FILE = fileURLToPath(new URL('../src/http/openapi/examples.json', import.meta.url));
 
 interface Exchange {
   readonly method: string;
@@ -95,7 +96,7 @@ const bytesOf = async (stream: IncomingMessage): Promise<Buffer> => {
 
 /** The first success of each operation. */
 const examplesFile = (exchanges: readonly Exchange[]): string => {
-  const examples = new Map<string, object>();
+  const examples = new Map<string, OperationExample>();
   for (const { method, path, request, status, type, answer } of exchanges) {
     const id = operationAt(method, path.split('?')[0] ?? '')?.operation['operationId'];
     if (
@@ -111,19 +112,7 @@ const examplesFile = (exchanges: readonly Exchange[]): string => {
       answer: JSON.parse(answer) as unknown,
     });
   }
-  return [
-    '/** Written by script/api-examples.ts from the answers of a real daemon to the lines of docs/api-by-example.md. */',
-    'export interface OperationExample {',
-    '  readonly request?: unknown;',
-    '  readonly status: number;',
-    '  readonly answer: unknown;',
-    '}',
-    '',
-    'export const EXAMPLES: Readonly<Record<string, OperationExample>> = {',
-    ...[...examples].map(([id, example]) => `  ${id}: ${JSON.stringify(example)},`),
-    '};',
-    '',
-  ].join('\n');
+  return `${JSON.stringify(Object.fromEntries(examples), undefined, 2)}\n`;
 };
 
 await main();

@@ -67,7 +67,6 @@ const STILL_TOO_LONG: Readonly<Record<string, number>> = {
   'embedded/spawner/sandbox/cgroups.ts': 375,
   'embedded/spawner/sandbox/instance.ts': 400,
   'http/server/http-server.ts': 375,
-  'http/openapi/examples.ts': 2400,
   'http/router/router.ts': 450,
   'k8s/api/api-client.ts': 450,
   'k8s/sandboxes/instance-mirror.ts': 475,

@@ -9,7 +9,7 @@ import {
   showsAs,
   withoutSecrets,
 } from '../../script/page-lines.ts';
-import { EXAMPLES } from '../../src/http/openapi/examples.ts';
+import { loadExamples } from '../../src/http/openapi/examples.ts';
 import { AS_SHIPPED, DaemonUnderTest } from '../support/a-daemon.ts';
 import { at, documentedOperations, isObject } from '../support/documented-answers.ts';
 import { stocked } from '../support/on-a-daemon.ts';
@@ -74,7 +74,7 @@ describe('the examples of the OpenAPI document', () => {
   it('are there for every operation that answers JSON (npx tsx script/api-examples.ts writes them)', () => {
     const without = documentedOperations.filter(
       ({ operation, pointer }) =>
-        EXAMPLES[String(operation['operationId'])] === undefined &&
+        loadExamples()[String(operation['operationId'])] === undefined &&
         answersJson(pointer) &&
         !ofFleets.includes(operation['operationId']),
     );
@@ -83,7 +83,7 @@ describe('the examples of the OpenAPI document', () => {
   });
 
   it('are what docs/api-by-example.md shows', () => {
-    for (const [id, { answer }] of Object.entries(EXAMPLES))
+    for (const [id, { answer }] of Object.entries(loadExamples()))
       expect(page, id).to.include(JSON.stringify(answer));
   });
 });

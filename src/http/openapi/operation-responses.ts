@@ -1,7 +1,7 @@
 import { type ErrorCode, statusOf } from '../router/error-table.ts';
 import type { Route } from '../router/route.ts';
 import type { Components, JsonSchema } from './components.ts';
-import { EXAMPLES } from './examples.ts';
+import { loadExamples } from './examples.ts';
 import {
   errorCodesOf,
   errorResponse,
@@ -65,7 +65,7 @@ const ownResponse = (row: Route, { status, errors, components }: Own): JsonSchem
     errors.length === 0
       ? answer
       : { anyOf: [answer, ...errors.map((code) => errorSchema(code, components))] };
-  const example = EXAMPLES[row.operationId];
+  const example = loadExamples()[row.operationId];
   const content = { schema, ...(example?.status === status ? { example: example.answer } : {}) };
   const others = status === 200 ? (row.alsoAs ?? []) : [];
   return {

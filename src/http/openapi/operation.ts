@@ -1,6 +1,6 @@
 import type { Route } from '../router/route.ts';
 import { type Components, type JsonSchema, propertiesOf, withoutPageLinks } from './components.ts';
-import { EXAMPLES } from './examples.ts';
+import { loadExamples } from './examples.ts';
 import { takesIdempotencyKey } from './operation-errors.ts';
 import { OPERATION_NOTES } from './operation-notes.ts';
 import { responsesOf, schemaName } from './operation-responses.ts';
@@ -9,7 +9,7 @@ type Json = Readonly<Record<string, unknown>>;
 
 /** One row as an operation of the document. */
 export const operationOf = (row: Route, components: Components): Json => {
-  const example = EXAMPLES[row.operationId];
+  const example = loadExamples()[row.operationId];
   return {
     operationId: row.operationId,
     summary: row.summary,
