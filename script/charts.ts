@@ -1,12 +1,10 @@
 /**
- * Writes docs/machines/*.md: each machine's state chart, read off its definition; and
- * src/actors/inspection/machine-drawings.ts, the same drawn. With `--check` it writes nothing,
- * names what is stale, and ends with 1 if anything is.
+ * Writes docs/machines/*.md: each machine's state chart, read off its definition. With `--check` it
+ * writes nothing, names what is stale, and ends with 1 if anything is.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { instance } from '@viz-js/viz';
 import type { AnyStateMachine } from 'xstate';
 import { autoscalingGroupMachine } from '../src/machines/autoscaling/group-machine.ts';
 import { envMemberMachine } from '../src/machines/env/member-machine.ts';
@@ -21,18 +19,10 @@ import {
 } from '../src/machines/machine-chart.ts';
 import { poolMachine } from '../src/machines/pool/machine.ts';
 import { sandboxMachine } from '../src/machines/sandbox/machine.ts';
-import { dotOf } from './machine-dot.ts';
 import { autoscalingGroupProse, memberProse, poolProse, sandboxProse } from './charts-prose.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const FOLDER = join(ROOT, 'docs/machines');
-const DRAWINGS = join(ROOT, 'src/actors/inspection/machine-drawings.ts');
-const DRAWN = {
-  sandbox: sandboxMachine,
-  pool: poolMachine,
-  member: envMemberMachine,
-  group: autoscalingGroupMachine,
-} as const;
 
 /** Every page by its file name. */
 export const pages = (): ReadonlyMap<string, string> =>
@@ -43,37 +33,11 @@ export const pages = (): ReadonlyMap<string, string> =>
     ['env-member.md', pageOf(envMemberMachine, memberProse)],
   ]);
 
-export const drawingsAreFresh = async (): Promise<boolean> =>
-  contentOf(DRAWINGS) === (await drawings());
-
 /** The pages that are not as they should be. */
 export const stalePages = (folder: string = FOLDER): readonly string[] =>
   [...pages()]
     .filter(([name, text]) => contentOf(join(folder, name)) !== text)
     .map(([name]) => name);
-
-/** The charts as SVG, without comments and what only a file of its own needs. */
-export const drawings = async (): Promise<string> => {
-  const viz = await instance();
-  const svgOf = (machine: AnyStateMachine): string =>
-    viz
-      .renderString(dotOf(machine), { format: 'svg' })
-      .replace(/^[^]*?(?=<svg)/, '')
-      .replaceAll(/<!--[^]*?-->|<title>[^]*?<\/title>/g, '')
-      .replaceAll(/\n+/g, '');
-  return [
-    '/** Written by script/charts.ts from the machines themselves: their charts as SVG, with `@n@` for how many actors stand in the n-th state. */',
-    "import type { ActorKind } from '../../model/inspection.ts';",
-    '',
-    'export const MACHINE_DRAWINGS: Readonly<Record<ActorKind, string>> = {',
-    ...Object.entries(DRAWN).map(([kind, machine]) => `  ${kind}: ${quotedOnce(svgOf(machine))},`),
-    '};',
-    '',
-  ].join('\n');
-};
-
-const quotedOnce = (text: string): string =>
-  `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 
 const pageOf = (machine: AnyStateMachine, prose: string): string =>
   [
@@ -117,22 +81,17 @@ const contentOf = (file: string): string | undefined => {
   }
 };
 
-const main = async (args: readonly string[]): Promise<number> => {
-  const drawn = await drawings();
+const main = (args: readonly string[]): number => {
   if (args.includes('--check')) {
-    const stale = [
-      ...stalePages().map((name) => join(FOLDER, name)),
-      ...(contentOf(DRAWINGS) === drawn ? [] : [DRAWINGS]),
-    ];
+    const stale = stalePages().map((name) => join(FOLDER, name));
     for (const file of stale)
       process.stderr.write(`${relative(ROOT, file)} is stale: run npx tsx script/charts.ts\n`);
     return stale.length > 0 ? 1 : 0;
   }
   mkdirSync(FOLDER, { recursive: true });
   for (const [name, text] of pages()) writeFileSync(join(FOLDER, name), text);
-  writeFileSync(DRAWINGS, drawn);
   return 0;
 };
 
 if (process.argv[1] === fileURLToPath(import.meta.url))
-  process.exitCode = await main(process.argv.slice(2));
+  process.exitCode = main(process.argv.slice(2));

@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setup } from 'xstate';
-import { drawingsAreFresh, pages, stalePages } from '../../script/charts.ts';
+import { pages, stalePages } from '../../script/charts.ts';
+import { staleDrawings } from '../../script/drawings.ts';
 import { chartOf } from '../../src/machines/machine-chart.ts';
 
 describe('the state charts in docs/machines', () => {
@@ -11,8 +12,8 @@ describe('the state charts in docs/machines', () => {
     expect(stalePages()).to.deep.equal([]);
   });
 
-  it('are drawn as the machines say', async () => {
-    expect(await drawingsAreFresh()).to.equal(true);
+  it('are drawn as the machines say (script/build draws them)', async () => {
+    expect(await staleDrawings()).to.deep.equal([]);
   });
 
   it('are found stale when a page differs or is missing', () => {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { AnyStateMachine } from 'xstate';
 import { autoscalingGroupMachine } from '../../machines/autoscaling/group-machine.ts';
 import { envMemberMachine } from '../../machines/env/member-machine.ts';
@@ -5,7 +6,6 @@ import { chartOf, everyNode, nameOf, waysOf } from '../../machines/machine-chart
 import { poolMachine } from '../../machines/pool/machine.ts';
 import { sandboxMachine } from '../../machines/sandbox/machine.ts';
 import type { ActorKind } from '../../model/inspection.ts';
-import { MACHINE_DRAWINGS } from './machine-drawings.ts';
 
 /** One state of a machine. Paths are spelled with dots; the machine itself is the empty one. */
 export interface MachineState {
@@ -27,7 +27,8 @@ export interface MachineWay {
   readonly actions: readonly string[];
 }
 
-const MACHINES: Readonly<Record<ActorKind, AnyStateMachine>> = {
+/** The machine of each kind of actor. */
+export const MACHINES: Readonly<Record<ActorKind, AnyStateMachine>> = {
   sandbox: sandboxMachine,
   pool: poolMachine,
   member: envMemberMachine,
@@ -63,10 +64,14 @@ export const machineMermaid = (kind: ActorKind, counts: ReadonlyMap<string, numb
     countWithin(counts, path) > 0 ? ` (${countWithin(counts, path)})` : '',
   );
 
-/** The same as SVG. Its layout was made beforehand: what is left is to write the numbers in. */
+/**
+ * Returns the same as SVG. The build has drawn it (script/drawings.ts): what is left is to write the
+ * numbers in.
+ */
 export const machineSvg = (kind: ActorKind, counts: ReadonlyMap<string, number>): string => {
   const nodes = everyNode(MACHINES[kind].root);
-  return MACHINE_DRAWINGS[kind].replaceAll(/@(\d+)@/g, (_, place: string) => {
+  const drawing = readFileSync(new URL(`drawings/${kind}.svg`, import.meta.url), 'utf8');
+  return drawing.replaceAll(/@(\d+)@/g, (_, place: string) => {
     const count = countWithin(counts, nodes[Number(place)]?.path.join('.') ?? '');
     return count > 0 ? String(count) : '';
   });
