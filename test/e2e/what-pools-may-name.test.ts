@@ -1,0 +1,95 @@
+import { expect } from 'chai';
+import { DaemonUnderTest } from '../support/a-daemon.ts';
+
+const HOST_NETWORK = {
+  network: 'host',
+  containers: [{ name: 'main', image: 'host', command: ['sleep', 'infinity'] }],
+};
+const withImage = (image: string) => ({
+  containers: [{ name: 'main', image, command: ['sleep', 'infinity'] }],
+});
+
+describe('what pools of a daemon may name', function () {
+  this.timeout(90_000);
+  let daemon: DaemonUnderTest;
+
+  before(async () => {
+    daemon = await DaemonUnderTest.start(['--images-allowed', 'host,dir:team']);
+  });
+  after(() => daemon.dispose());
+
+  const refusal = async (body: object): Promise<unknown> => {
+    const { status, json } = await daemon
+      .client()
+      .post('/sandboxpools', { name: 'asked', replicas: 0, ...body });
+    return [status, json.errorCode, json.error];
+  };
+
+  it('is an image with a prefix that is allowed; another is refused by its field', async () => {
+    expect(await refusal({ template: withImage('dir:other') })).to.deep.equal([
+      400,
+      'INVALID_ARGUMENT',
+      'template.containers[0].image: is not one of the images that are allowed here',
+    ]);
+    expect(await refusal({ image: 'dir:other' })).to.deep.include(400);
+    expect(
+      await refusal({ templateName: 'default', overrides: { image: 'dir:other' } }),
+    ).to.deep.equal([
+      400,
+      'INVALID_ARGUMENT',
+      'overrides.image: is not one of the images that are allowed here',
+    ]);
+    expect(
+      (
+        await daemon
+          .client()
+          .post('/sandboxpools', { name: 'own', replicas: 0, template: withImage('host') })
+      ).status,
+    ).to.equal(201);
+  });
+
+  it("is the host's network by a stored template alone, with a warning of readiness", async () => {
+    expect(await refusal({ template: HOST_NETWORK })).to.deep.equal([
+      400,
+      'INVALID_ARGUMENT',
+      'template.network: host is only for templates that an admin stored',
+    ]);
+    const stored = await daemon.client(daemon.adminKey).post('/admin/sandbox-templates', {
+      crdJson: JSON.stringify({
+        apiVersion: 'sandpool.dev/v1alpha1',
+        kind: 'SandboxTemplate',
+        metadata: { name: 'open' },
+        spec: HOST_NETWORK,
+      }),
+    });
+    expect(stored.status, JSON.stringify(stored.json)).to.equal(201);
+    expect(
+      (
+        await daemon
+          .client()
+          .post('/sandboxpools', { name: 'open', templateName: 'open', replicas: 0 })
+      ).status,
+    ).to.equal(201);
+    expect(JSON.stringify((await daemon.client().get('/readyz')).json)).to.include(
+      'a pool has network: host',
+    );
+  });
+
+  it('is no template of its own where these are switched off; what is there already goes on', async () => {
+    await daemon.stop();
+    await daemon.start(['--limits-inline-templates', 'nobody']);
+    expect(await refusal({ template: withImage('host') })).to.deep.equal([
+      400,
+      'INVALID_ARGUMENT',
+      'template: inline templates are switched off here; name one by templateName',
+    ]);
+    expect((await daemon.client().get('/sandboxpools/own')).status).to.equal(200);
+    expect(
+      (
+        await daemon
+          .client()
+          .post('/sandboxpools', { name: 'stored', templateName: 'default', replicas: 0 })
+      ).status,
+    ).to.equal(201);
+  });
+});

@@ -1,0 +1,81 @@
+import { expect } from 'chai';
+import { startRedis, type RedisServer } from '../../local-cluster/redis-server.ts';
+import { Replicas } from '../../local-cluster/replicas.ts';
+import { eventually } from '../support/eventually.ts';
+import { HttpClient } from '../support/http-client.ts';
+import { onTheCluster } from '../support/shared-cluster.ts';
+
+const ALLOWED = 'registry.example/team';
+
+describe('a pool that kubectl makes of what its owner may not name', function () {
+  this.timeout(240_000);
+  const cluster = onTheCluster();
+  let redis: RedisServer;
+  let replicas: Replicas;
+  let tenant: HttpClient;
+  let namespace: string;
+
+  before(async () => {
+    redis = await startRedis();
+    replicas = await Replicas.start({
+      cluster: cluster(),
+      redis: redis.settings,
+      count: 1,
+      env: { SANDPOOL_IMAGES_ALLOWED: ALLOWED },
+    });
+    tenant = new HttpClient(replicas.replica(0).port, await replicas.tenant('black', 'bea'));
+    namespace = replicas.namespaceOf('black');
+  });
+  after(async () => {
+    tenant?.close();
+    await replicas?.stop();
+    await redis?.stop();
+  });
+
+  const applied = (name: string, template: object): Promise<unknown> =>
+    cluster().apply({
+      apiVersion: 'sandpool.dev/v1alpha1',
+      kind: 'SandboxPool',
+      metadata: { name, namespace },
+      spec: { template, replicas: 1 },
+    });
+  const read = (...what: readonly string[]): Promise<string> =>
+    cluster().kubectl('get', ...what, '-n', namespace, '-o', 'json');
+
+  for (const [name, template, why] of [
+    [
+      'other-image',
+      { containers: [{ name: 'main', image: 'registry.example/teams/tool:1' }] },
+      'template.containers[0].image: is not one of the images that are allowed here',
+    ],
+    [
+      'host-network',
+      { network: 'host', containers: [{ name: 'main', image: `${ALLOWED}/tool:1` }] },
+      'template.network: host is only for templates that an admin stored',
+    ],
+  ] as const) {
+    it(`says so in its condition, and has no Pod: ${name}`, async () => {
+      await applied(name, template);
+      let pool = '';
+      await eventually(
+        async () => (pool = await read('sandboxpool', name)).includes(why),
+        'the pool says why',
+      ).catch((error: unknown) => {
+        throw new Error(`it says ${pool}`, { cause: error });
+      });
+      expect(JSON.parse(await read('pods')).items).to.deep.equal([]);
+    });
+  }
+
+  it('is refused over REST by the same field', async () => {
+    const { status, json } = await tenant.post('/sandboxpools', {
+      name: 'rest',
+      replicas: 1,
+      template: { containers: [{ name: 'main', image: 'registry.example/teams/tool:1' }] },
+    });
+    expect([status, json.error]).to.deep.equal([
+      400,
+      'template.containers[0].image: is not one of the images that are allowed here',
+    ]);
+  });
+});
