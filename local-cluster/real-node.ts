@@ -276,6 +276,8 @@ root = "${join(folder, 'containerd')}"
 state = "/run/containerd"
 [grpc]
   address = "/run/containerd/containerd.sock"
+[plugins."io.containerd.internal.v1.opt"]
+  path = "${join(folder, 'opt')}"
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "${realNodeImage('pause')}"
   restrict_oom_score_adj = true
