@@ -26,7 +26,7 @@ import { readQuery } from './query.ts';
 import { wasCutShort } from '../server/prepared-answer.ts';
 import { ClientGone, readJsonBody, type JsonBody } from './request-body.ts';
 import type { Answer, Deprecation, Route } from './route.ts';
-import { unknownFieldWarnings, takesParameter, unknownQueryWarnings } from './unknown-fields.ts';
+import { unknownFieldWarnings, unknownQueryWarnings } from './unknown-fields.ts';
 import type { KeyRates } from '../limits/key-rates.ts';
 import type { UnreadAnswers } from '../limits/unread-answers.ts';
 import { check } from './validation.ts';
@@ -60,7 +60,6 @@ export const routerOf = (routes: readonly Route[], deps: RouterDeps) => {
     const served: ServedRoute = {
       ...row,
       queryWarningsOf: unknownQueryWarnings(row.query),
-      takesParameter: takesParameter(row.query),
       ...(warningsOf ? { warningsOf } : {}),
     };
     const pattern = row.path.replaceAll(/\{(\w+)\}/g, ':$1');
@@ -101,7 +100,6 @@ export const methodNotAllowed = (context: Context, allowed: readonly string[]): 
 interface ServedRoute extends Route {
   readonly warningsOf?: (body: unknown) => readonly string[];
   readonly queryWarningsOf: (query: string) => readonly string[];
-  readonly takesParameter: (name: string) => boolean;
 }
 
 const answerRow = async (
@@ -118,9 +116,7 @@ const answerRow = async (
   const mayBegin = caller && deps.loopTurns.take(tenantKey(caller));
   if (mayBegin) await mayBegin;
   const params = row.params ? paramsOf(row.params, context.params, deps.clusterId) : undefined;
-  const query = row.query
-    ? check(row.query, readQuery(context.querystring, row.takesParameter))
-    : undefined;
+  const query = row.query ? check(row.query, readQuery(context.querystring)) : undefined;
   const work = caller && deps.costly.request(tenantKey(caller), row.operationId);
   const turn = row.body ? undefined : work?.begin();
   if (turn) await turn;

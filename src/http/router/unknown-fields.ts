@@ -37,12 +37,6 @@ export const unknownQueryWarnings = (
   };
 };
 
-/** Returns whether an operation with this query takes a parameter of that name. */
-export const takesParameter = (schema: z.ZodType = z.object({})): ((name: string) => boolean) => {
-  const known = knownIn(schema);
-  return (name) => known?.kind !== 'object' || known.fields.has(name);
-};
-
 /** What a schema knows the fields of; undefined: of nothing. */
 type Known =
   | { readonly kind: 'object'; readonly fields: ReadonlyMap<string, Known | undefined> }
