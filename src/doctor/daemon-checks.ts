@@ -99,8 +99,8 @@ interface Reply {
   readonly text: string;
 }
 
-/** TLS is taken as it comes: the address is that of a process which we know, on this machine. */
-const ask = async (url: string, key?: string): Promise<Reply> => {
+/** Asks a daemon of this machine. TLS is taken as it comes: the address is that of a process which we know, on this machine. */
+export const ask = async (url: string, key?: string, mostBytes = MOST_BYTES): Promise<Reply> => {
   const options = {
     timeout: ANSWER_MS,
     rejectUnauthorized: false,
@@ -113,7 +113,7 @@ const ask = async (url: string, key?: string): Promise<Reply> => {
     const [answer] = (await once(asking, 'response')) as [IncomingMessage];
     let text = '';
     for await (const chunk of answer.setEncoding('utf8') as AsyncIterable<string>)
-      text = (text + chunk).slice(0, MOST_BYTES);
+      text = (text + chunk).slice(0, mostBytes);
     return { status: answer.statusCode ?? 0, text };
   } catch (error) {
     return {

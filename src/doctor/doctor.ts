@@ -11,6 +11,7 @@ import {
 } from './machine-checks.ts';
 import { daemonHealth, firstKey, ports } from './daemon-checks.ts';
 import { clock, dataFolder, diskSpace, keyFiles, store } from './data-checks.ts';
+import { brokenPools, keyEnds } from './service-checks.ts';
 import { type Check, type Finding, type Patient, problem } from './finding.ts';
 
 const CHECKS: readonly (readonly [name: string, check: Check])[] = [
@@ -31,6 +32,8 @@ const CHECKS: readonly (readonly [name: string, check: Check])[] = [
   ['port', ports],
   ['daemon', daemonHealth],
   ['tenant key', firstKey],
+  ['pools', brokenPools],
+  ['key ends', keyEnds],
 ];
 const CHECK_MS = 30_000;
 

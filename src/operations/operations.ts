@@ -21,7 +21,7 @@ import type { EventBatch, EventRecord } from '../model/event.ts';
 import type { IfMatch } from '../model/if-match.ts';
 import type { InstanceType } from '../model/templates/instance-type.ts';
 import type { Patch } from '../lib/merge-patch.ts';
-import type { UpdateStrategy } from '../model/pools/pool.ts';
+import type { PoolPhase, UpdateStrategy } from '../model/pools/pool.ts';
 import type { PoolSource, RegistryCredentials } from '../model/pools/pool-source.ts';
 import type { RequestMark } from '../model/request-mark.ts';
 import type { SandboxStatus } from '../model/sandbox.ts';
@@ -179,7 +179,7 @@ export interface Operations extends DebugOperations {
   readonly getPool: (caller: Caller, name: string) => Promise<PoolView>;
   readonly listPools: (
     caller: Caller,
-    filter: { readonly all: boolean },
+    filter: { readonly all: boolean; readonly phase?: PoolPhase },
     page: PageRequest,
   ) => Promise<Page<PoolView>>;
   readonly updatePool: (caller: Caller, name: string, change: PoolChange) => Promise<PoolView>;

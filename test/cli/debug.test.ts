@@ -95,6 +95,24 @@ describe('looking inside from the command line', () => {
       .and.match(/\ndefault +\S+ +\S+ +2 +0 +0 +0\n/);
   });
 
+  it('shows the broken pools alone, and why they are', async () => {
+    expect((await sandpool('top', '--broken', '--admin')).stdout).to.match(/^0 broken pools, /);
+    daemon().operations.degraded.add('default');
+
+    const { code, stdout } = await sandpool('top', '--broken', '--admin');
+    expect(code).to.equal(0);
+    expect(stdout)
+      .to.match(/^1 broken pool, 2 replicas; /)
+      .and.match(/\nPOOL +NAMESPACE .* CAUSE\n/)
+      .and.match(/\ndefault +\S+ +Degraded .* StartsFail: no such image\n/);
+    const listed = await sandpool('pools', 'list', '--phase', 'Degraded', '--all', '--admin');
+    expect(listed.stdout).to.match(/\ndefault +Degraded /);
+    expect(
+      (await sandpool('pools', 'list', '--phase', 'Failed', '--all', '--admin', '-o', 'json'))
+        .stdout,
+    ).to.include('"total": 0');
+  });
+
   it('marks each region of a state that has several', () => {
     const state = (
       path: string,

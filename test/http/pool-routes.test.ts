@@ -328,6 +328,18 @@ describe('pools over HTTP', () => {
       expect((await server.tenant.get('/sandboxpools?limit=1001')).status).to.equal(400);
     });
 
+    it('are those of the phase that is asked for', async () => {
+      for (const name of ['a', 'b', 'c']) await create({ name });
+      server.operations.degraded.add('b');
+      const answer = await server.tenant.get('/sandboxpools?phase=Degraded');
+      expect(answer.json).to.include({ total: 1, limit: 20, offset: 0 });
+      expect(answer.json.items!.map(({ name }) => name)).to.deep.equal(['b']);
+      expect((await server.tenant.get('/sandboxpools?phase=Failed')).json.total).to.equal(0);
+      const refused = await server.tenant.get('/sandboxpools?phase=broken');
+      expect(refused.status).to.equal(400);
+      expect(refused.json.detail).to.include({ field: 'phase' });
+    });
+
     it('are of the namespace that an admin names, also where a request is repeated under its key', async () => {
       await create();
       await server.stranger.post('/sandboxpools', { name: 'shells', templateName: 'default' });

@@ -112,6 +112,16 @@ describe('dashboard and alert rules', () => {
     );
   });
 
+  it('have a runbook each that begins with a command, and says what its output means', () => {
+    const sections = textOf('docs/operating.md').split(/^### /m);
+    const without = RULES.filter(({ alert }) => {
+      const section = sections.find((text) => text.startsWith(`${alert}\n`)) ?? '';
+      return !/^\w+\n\n`[a-z][^`]+`[^\n]*: \S/.test(section);
+    });
+
+    expect(without.map(({ alert }) => alert)).to.deep.equal([]);
+  });
+
   it('have cases in which each alert fires', () => {
     const cases = textOf('deploy/prometheus/alerts.test.yaml');
 

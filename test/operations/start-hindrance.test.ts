@@ -85,6 +85,10 @@ describe('a pool whose instances can not start as things are', () => {
         conditions.find(({ type }) => type === 'Degraded')?.reason,
       ]),
     ).to.deep.equal([['Degraded', 'ContainerNotCreated']]);
+    const totalOf = async (phase: 'Degraded' | 'Scaling'): Promise<number> =>
+      (await listPools({ supervisor })(alice, { all: false, phase }, { limit: 10, offset: 0 }))
+        .total;
+    expect([await totalOf('Degraded'), await totalOf('Scaling')]).to.deep.equal([1, 0]);
   });
 
   it('refuses claims with what is wrong and what to change', async () => {

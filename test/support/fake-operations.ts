@@ -468,12 +468,13 @@ export class FakeOperations extends FakeDebug implements Operations {
   readonly getPool: Operations['getPool'] = async (caller, name) =>
     this.#viewOf(this.#pool(caller, name));
 
-  readonly listPools: Operations['listPools'] = async (caller, { all }, page) => {
+  readonly listPools: Operations['listPools'] = async (caller, { all, phase }, page) => {
     this.#fail();
+    const pools = all
+      ? [...this.pools.values()].reverse().map((record) => this.#viewOf(record))
+      : this.#poolsOf(caller);
     return pageOf(
-      all
-        ? [...this.pools.values()].reverse().map((record) => this.#viewOf(record))
-        : this.#poolsOf(caller),
+      pools.filter((pool) => phase === undefined || pool.phase === phase),
       page,
     );
   };
@@ -497,6 +498,9 @@ export class FakeOperations extends FakeDebug implements Operations {
     this.pools.set(`${caller.namespace}/${name}`, record);
     return this.#viewOf(record);
   };
+
+  /** Names of pools whose starts fail. */
+  readonly degraded = new Set<string>();
 
   /** What was given of registries, with their passwords. */
   readonly registries: RegistryCredentials[] = [];
@@ -681,12 +685,18 @@ export class FakeOperations extends FakeDebug implements Operations {
         owner.namespace === record.owner.namespace,
     ).length;
     const counts = { ...NO_INSTANCES, running, idle: Math.max(0, record.replicas - running) };
+    const isDegraded = this.degraded.has(record.name);
+    const phase = isDegraded ? 'Degraded' : 'Ready';
     return {
       record,
-      phase: record.deleting === false ? 'Ready' : 'Deleting',
+      phase: record.deleting === false ? phase : 'Deleting',
       counts,
       updated: counts,
-      conditions: firstConditions(record),
+      conditions: firstConditions(record).map((condition) =>
+        isDegraded && condition.type === 'Degraded'
+          ? { ...condition, status: 'True', reason: 'StartsFail', message: 'no such image' }
+          : condition,
+      ),
     };
   }
 }

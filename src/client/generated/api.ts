@@ -211,6 +211,10 @@ export interface Operations {
        */
       all?: boolean;
       /**
+       * In this phase alone.
+       */
+      phase?: 'Pending' | 'Ready' | 'Scaling' | 'Updating' | 'Degraded' | 'Deleting' | 'Failed';
+      /**
        * How many to show.
        */
       limit?: number;

@@ -14,20 +14,28 @@ export const getPool =
 
 /**
  * The caller's pools and those shared with the caller, newest first; an admin's `all` shows
- * everyone's (operation `GET /sandboxpools`).
+ * everyone's, `phase` those in it alone (operation `GET /sandboxpools`).
  */
 export const listPools =
   (deps: { readonly supervisor: Supervisor }): Operations['listPools'] =>
   async (caller, filter, { limit, offset }) => {
     const everyone = caller.role === 'admin' && filter.all;
-    const { ids, total } = deps.supervisor.pools.index.listFor(
-      everyone ? undefined : caller,
-      offset,
+    const { phase } = filter;
+    const viewsOf = (from: number, most: number) => {
+      const owner = everyone ? undefined : caller;
+      const { ids, total } = deps.supervisor.pools.index.listFor(owner, from, most);
+      const pools = ids.flatMap((uid) => deps.supervisor.pools.get(uid) ?? []);
+      return { items: pools.map((pool) => viewOfPool(deps.supervisor, pool)), total };
+    };
+    if (phase === undefined) return { ...viewsOf(offset, limit), limit, offset };
+    const { items } = viewsOf(0, Number.POSITIVE_INFINITY);
+    const inPhase = items.filter((pool) => pool.phase === phase);
+    return {
+      items: inPhase.slice(offset, offset + limit),
+      total: inPhase.length,
       limit,
-    );
-    const pools = ids.flatMap((uid) => deps.supervisor.pools.get(uid) ?? []);
-    const items = pools.map((pool) => viewOfPool(deps.supervisor, pool));
-    return { items, total, limit, offset };
+      offset,
+    };
   };
 
 /**

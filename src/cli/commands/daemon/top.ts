@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { SandpoolClient } from '../../../client/sandpool-client.ts';
-import type { Pool } from '../../../client/wire.ts';
+import type { Pool, PoolFilter } from '../../../client/wire.ts';
 import type { ServiceAction } from '../../action.ts';
 import { wholeNumber } from '../../arguments.ts';
 import { addConnectionOptions } from '../../connection.ts';
@@ -13,6 +13,7 @@ import { table } from '../../show/table.ts';
 import { type Replica, replicasOf, underWay } from './replicas.ts';
 
 interface TopOptions extends OutputOptions {
+  readonly broken?: boolean;
   readonly limit: number;
 }
 
@@ -21,6 +22,8 @@ interface Page {
   readonly pools: readonly Pool[];
   readonly total: number;
   readonly replicas: readonly Replica[];
+  /** Only pools that can't start instances. */
+  readonly broken?: boolean;
 }
 
 const MOST_POOLS = 1_000;
@@ -37,14 +40,19 @@ export const topLeaf = (action: ServiceAction): Command =>
         usage: 'top',
         summary:
           'Shows the busiest pools with what is idle, starting and running, and what waits, for an admin; on a terminal again each second.',
-        examples: ['sandpool top --admin', 'sandpool top --admin -o json'],
+        examples: [
+          'sandpool top --admin',
+          'sandpool top --broken --admin',
+          'sandpool top --admin -o json',
+        ],
       }),
     ),
   )
+    .option('--broken', 'the pools that can’t start instances alone, and why: Failed and Degraded')
     .option('--limit <n>', 'pools that are shown', wholeNumber(1, MOST_POOLS), SHOWN_POOLS)
     .action(
       action(async (api, context, _, options: TopOptions) => {
-        const look = lasting(context, () => pageOf(api, options.limit));
+        const look = lasting(context, () => pageOf(api, options));
         if (!context.stdout.isTTY || options.output === 'json' || options.output === 'yaml') {
           const page = await look();
           return await show(context, options, { value: page, text: () => pageText(page) });
@@ -61,33 +69,50 @@ export const topLeaf = (action: ServiceAction): Command =>
       }),
     );
 
-const pageOf = async (api: SandpoolClient, limit: number): Promise<Page> => {
-  const [{ items, total }, replicas] = await Promise.all([
-    api.listPools({ all: true, limit: MOST_POOLS }),
+const pageOf = async (
+  api: SandpoolClient,
+  { limit, broken = false }: TopOptions,
+): Promise<Page> => {
+  const filters: readonly PoolFilter[] = broken
+    ? [{ phase: 'Failed' }, { phase: 'Degraded' }]
+    : [{}];
+  const [replicas, ...lists] = await Promise.all([
     replicasOf(api),
+    ...filters.map((filter) => api.listPools({ ...filter, all: true, limit: MOST_POOLS })),
   ]);
   return {
-    pools: [...items]
+    pools: lists
+      .flatMap(({ items }) => items)
       .sort((a, b) => busy(b) - busy(a) || (a.name < b.name ? -1 : 1))
       .slice(0, limit),
-    total,
+    total: lists.reduce((sum, { total }) => sum + total, 0),
     replicas,
+    ...(broken ? { broken: true } : {}),
   };
 };
 
 const busy = ({ status: { runningReplicas, startingReplicas } }: Pool): number =>
   runningReplicas + startingReplicas;
 
-const pageText = ({ pools, total, replicas }: Page): string => {
+const pageText = ({ pools, total, replicas, broken = false }: Page): string => {
   const sum = (of: (replica: Replica) => number): number =>
     replicas.reduce((all, each) => all + of(each), 0);
   const [waiting, effects] = [
     sum(({ queues }) => queues?.claimsWaiting ?? 0),
     sum(({ queues }) => (queues ? underWay(queues) : 0)),
   ];
-  const head = `${counted(total, 'pool')}, ${counted(replicas.length, 'replica')}; ${counted(waiting, 'claim')} ${waiting === 1 ? 'waits' : 'wait'}, ${counted(effects, 'effect')} ${effects === 1 ? 'is' : 'are'} under way\n`;
+  const head = `${counted(total, broken ? 'broken pool' : 'pool')}, ${counted(replicas.length, 'replica')}; ${counted(waiting, 'claim')} ${waiting === 1 ? 'waits' : 'wait'}, ${counted(effects, 'effect')} ${effects === 1 ? 'is' : 'are'} under way\n`;
   return `${head}\n${table(
-    ['POOL', 'NAMESPACE', 'PHASE', 'IDLE', 'STARTING', 'RUNNING', 'ENDING'],
+    [
+      'POOL',
+      'NAMESPACE',
+      'PHASE',
+      'IDLE',
+      'STARTING',
+      'RUNNING',
+      'ENDING',
+      ...(broken ? ['CAUSE'] : []),
+    ],
     pools.map(({ name, namespace, status }) =>
       [
         name,
@@ -97,7 +122,15 @@ const pageText = ({ pools, total, replicas }: Page): string => {
         status.startingReplicas,
         status.runningReplicas,
         status.stoppingReplicas,
+        ...(broken ? [causeOf(status)] : []),
       ].map(String),
     ),
   )}`;
+};
+
+/** Returns why instances can't be started, as the pool's condition says. */
+const causeOf = ({ conditions }: Pool['status']): string => {
+  const degraded = conditions.find(({ type, status }) => type === 'Degraded' && status === 'True');
+  if (!degraded) return '-';
+  return degraded.message === '' ? degraded.reason : `${degraded.reason}: ${degraded.message}`;
 };

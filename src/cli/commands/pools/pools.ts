@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { CreatePoolRequest, PoolChange } from '../../../client/wire.ts';
 import { addConnectionOptions, addNamespacedOptions } from '../../connection.ts';
 import { agreedName, type FileDocument, isObject } from '../../show/document.ts';
@@ -10,7 +10,10 @@ import { addOutputOption, type OutputOptions, show } from '../../show/output.ts'
 import { addPageOptions, type PageOptions, showPage } from '../../paging.ts';
 import { addPoolOptions, poolFieldsOf, type PoolOptions } from '../../pool-options.ts';
 import { poolFields, poolTable } from '../../show/rows.ts';
+import { POOL_PHASES, type PoolPhase } from '../../../model/pools/pool.ts';
 import { rolloutGroup } from './pool-rollout.ts';
+
+type ListOptions = PageOptions & { readonly all?: boolean; readonly phase?: PoolPhase };
 
 /** `pools list|get|create|update|rollout status|sync-template|delete`. */
 export const poolsGroup = (action: ServiceAction): Command =>
@@ -31,17 +34,21 @@ const listLeaf = (action: ServiceAction): Command =>
         leaf({
           usage: 'list',
           summary: 'Lists the pools, the newest first.',
-          examples: ['sandpool pools list', 'sandpool pools list --all --admin -o wide'],
+          examples: [
+            'sandpool pools list',
+            'sandpool pools list --all --admin -o wide',
+            'sandpool pools list --phase Failed --all --admin',
+          ],
         }),
       ),
     ),
   )
     .option('--all', 'of all tenants, for an admin')
+    .addOption(new Option('--phase <phase>', 'in this phase alone').choices(POOL_PHASES))
     .action(
-      action(async (api, context, _operands, options: PageOptions & { readonly all?: boolean }) => {
-        const page = await api.listPools(
-          given({ limit: options.limit, offset: options.offset, all: options.all }),
-        );
+      action(async (api, context, _operands, options: ListOptions) => {
+        const { limit, offset, all, phase } = options;
+        const page = await api.listPools(given({ limit, offset, all, phase }));
         await showPage(context, options, { page, table: poolTable });
       }),
     );

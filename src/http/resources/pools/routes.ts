@@ -71,7 +71,11 @@ export const poolRoutes = (operations: Operations, previews: PoolPreviews): read
       refuseAdminFields(caller, filter, ['all']);
       return ok(
         presentPage(
-          await operations.listPools(caller, { all: filter.all ?? false }, { limit, offset }),
+          await operations.listPools(
+            caller,
+            { ...filter, all: filter.all ?? false },
+            { limit, offset },
+          ),
           presentPool,
         ),
       );

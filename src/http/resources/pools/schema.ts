@@ -86,6 +86,7 @@ export type PoolWishesBody = z.infer<typeof UpdatePoolBody>;
 
 export const PoolListQuery = z.object({
   all: maybe(flag).describe('Of every tenant. Admins alone.'),
+  phase: maybe(z.enum(POOL_PHASES)).describe('In this phase alone.'),
   limit,
   offset,
 });
