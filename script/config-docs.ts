@@ -15,7 +15,8 @@ const PROSE = `
 
 # Configuration
 
-Every setting has three forms: a key in a YAML file, an environment variable, and a flag of \`sandpool serve\`. Where several are
+Every setting has three forms: a key in a YAML file, an environment variable, and a flag of \`sandpool serve\`, but for secrets: anybody on
+the machine can read a command line. Where several are
 given, the flag goes before the variable, the variable before the file of \`--config\` (or \`SANDPOOL_CONFIG\`), and that file before
 [config/default.yaml](../config/default.yaml), which holds every default. A file of your own names only what differs:
 
@@ -45,7 +46,7 @@ export const configPage = (): string => {
   const defaults: unknown = parse(readFileSync(DEFAULTS, 'utf8'));
   const rows = listSettings().map(({ path, variable, flag, description }) => [
     `\`${path}\``,
-    `\`${variable}\`<br>\`${flag}\``,
+    flag === undefined ? `\`${variable}\`` : `\`${variable}\`<br>\`${flag}\``,
     shown(path, valueAt(defaults, path)),
     description,
   ]);

@@ -130,16 +130,17 @@ export const loadConfig = ({
 export const dataDirFrom = (env: NamedTexts, flag?: string): string =>
   plainDataDir(env, flag) ?? loadConfig({ env }).config.dataDir;
 
-/** `--config`, then one flag a setting. */
+/** `--config`, then one flag for each setting that is no secret. */
 export const configFlags = (): readonly ConfigFlag[] => [
   {
     flags: '--config <file>',
     description: 'A YAML file of settings; see config/default.yaml. [SANDPOOL_CONFIG]',
   },
-  ...listSettings().map(({ flag, kind, variable, description }) => ({
-    flags: `${flag} <${kind}>`,
-    description: `${description} [${variable}]`,
-  })),
+  ...listSettings().flatMap(({ flag, kind, variable, description }) =>
+    flag === undefined
+      ? []
+      : [{ flags: `${flag} <${kind}>`, description: `${description} [${variable}]` }],
+  ),
 ];
 
 /** The variables that every program of OpenTelemetry reads, as settings of ours. */

@@ -84,7 +84,7 @@ export const flagLayer = (options: NamedTexts, settings: readonly Setting[]): La
   values: new Map(
     settings.flatMap((setting) => {
       const value = options[setting.option];
-      return value === undefined
+      return value === undefined || setting.flag === undefined
         ? []
         : [[setting.path, { value: readText(setting, value), origin: setting.flag }]];
     }),

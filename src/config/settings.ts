@@ -2,16 +2,16 @@ import { z } from 'zod';
 import { ConfigSchema } from './schema.ts';
 
 /**
- * One setting and its three forms: the YAML key, the environment variable, the flag. All derive
- * from the key's path.
+ * One setting and its forms: the YAML key, the environment variable, the flag. All derive from the
+ * key's path.
  */
 export interface Setting {
   /** `uidRange.first` */
   readonly path: string;
   /** `SANDPOOL_UID_RANGE_FIRST` */
   readonly variable: string;
-  /** `--uid-range-first` */
-  readonly flag: string;
+  /** `--uid-range-first`; undefined for a secret, since everybody can read a command line. */
+  readonly flag: string | undefined;
   /** The flag's name among a command's options: `uidRangeFirst`. */
   readonly option: string;
   readonly kind: 'text' | 'number' | 'list' | 'path';
@@ -35,7 +35,7 @@ const settingOf = (path: readonly string[], schema: z.core.$ZodType): Setting =>
   return {
     path: path.join('.'),
     variable: `SANDPOOL_${words.join('_').toUpperCase()}`,
-    flag: `--${words.join('-')}`,
+    flag: secret === true ? undefined : `--${words.join('-')}`,
     option: words
       .map((word, index) => (index === 0 ? word : word.charAt(0).toUpperCase() + word.slice(1)))
       .join(''),

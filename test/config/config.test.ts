@@ -270,18 +270,27 @@ describe('the configuration', () => {
     const lines = readFileSync(DEFAULT_FILE, 'utf8')
       .split('\n')
       .map((line) => line.trim());
-    const documented = lines.filter((line) => /^# SANDPOOL_\w+ {2}--/.test(line));
+    const documented = lines.filter((line) => /^# SANDPOOL_\w+( {2}--|$)/.test(line));
 
     expect(documented).to.deep.equal(
-      listSettings().map(({ variable, flag }) => `# ${variable}  ${flag}`),
+      listSettings().map(({ variable, flag }) =>
+        flag === undefined ? `# ${variable}` : `# ${variable}  ${flag}`,
+      ),
     );
     for (const { description } of listSettings()) expect(lines).to.include(`# ${description}`);
   });
 
-  it('has one flag for each setting, and --config', () => {
+  it('has no flag for a secret, since everybody can read a command line', () => {
+    const secrets = listSettings().filter(({ secret }) => secret);
+
+    expect(secrets.map(({ path }) => path)).to.deep.equal(['tracing.headers']);
+    expect(configFlags().map(({ flags }) => flags)).to.not.include('--tracing-headers <list>');
+  });
+
+  it('has one flag for each other setting, and --config', () => {
     const flags = configFlags().map(({ flags: text }) => text.split(' ')[0]);
 
-    expect(flags).to.deep.equal(['--config', ...listSettings().map(({ flag }) => flag)]);
+    expect(flags).to.deep.equal(['--config', ...listSettings().flatMap(({ flag }) => flag ?? [])]);
     expect(new Set(flags).size).to.equal(flags.length);
     expect(flags).to.include.members([
       '--data-dir',

@@ -12,18 +12,19 @@ describe('a daemon with a collector of traces', function () {
 
   before(async () => {
     collector = await TraceCollector.start();
+    process.env['SANDPOOL_TRACING_HEADERS'] = 'authorization=Bearer%20abc';
     daemon = await DaemonUnderTest.start([
       '--default-pool-replicas',
       '1',
       '--tracing-endpoint',
       collector.endpoint,
-      '--tracing-headers',
-      'authorization=Bearer%20abc',
       '--tracing-compression',
       'gzip',
       '--tracing-resource-attributes',
       'deployment.environment=test',
-    ]);
+    ]).finally(() => {
+      delete process.env['SANDPOOL_TRACING_HEADERS'];
+    });
   });
 
   after(async () => {
