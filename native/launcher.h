@@ -53,6 +53,7 @@ struct order {
   bool terminal; /* join: its master is on fd 4 */
   struct list cgroups, env, args;
   struct list tmpfs; /* a folder and mount options, in turn */
+  struct list folders; /* a volume and the path of a folder in it, in turn */
   struct limit limits[8];
   size_t limit_count;
 };
@@ -83,6 +84,11 @@ void leave_keyring(void);
 int open_process(pid_t pid, unsigned long long start_time);
 /* The process group that its terminal has in the foreground, 0 without one. */
 pid_t foreground_group(pid_t pid);
+
+/* folder.c */
+
+/* A descriptor of the folder at this path of a volume; -1 with errno where a part of the path is no folder, or leads out. */
+int open_beneath(const char *volume, const char *path);
 
 /* seccomp.c */
 

@@ -49,6 +49,10 @@ static void take(struct reader *reader, const char *keyword, struct order *order
     append(&order->tmpfs, next(reader));
     append(&order->tmpfs, next(reader));
   }
+  else if (strcmp(keyword, "folder") == 0) {
+    append(&order->folders, next(reader));
+    append(&order->folders, next(reader));
+  }
   else if (strcmp(keyword, "uid") == 0) order->uid = next_id(reader, ID_MAX);
   else if (strcmp(keyword, "gid") == 0) order->gid = next_id(reader, ID_MAX);
   else if (strcmp(keyword, "insideuid") == 0) order->inside_uid = next_id(reader, ID_MAX);

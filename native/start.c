@@ -16,13 +16,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ORDER_FD = 3, INFO_FD = 4, READY_FD = 5, COMMAND_FD = 6, FIRST_FREE_FD = 7 };
+enum { ORDER_FD = 3, INFO_FD = 4, READY_FD = 5, COMMAND_FD = 6, FIRST_FOLDER_FD = 16 };
 
 static size_t command_in(const struct list *args);
 static int args_memfd(const char *name, char **items, size_t count);
 static void take_place(const struct order *order);
 static void take_output(const char *path);
 static void mount_folders(const struct list *tmpfs);
+static void open_folders(const struct list *folders);
 static void become(const struct order *order);
 _Noreturn static void run_bare(const struct order *order);
 _Noreturn static void run_command(char **argv);
@@ -42,6 +43,7 @@ int run_start(void) {
   take_place(&order);
   if (order.output) take_output(order.output);
   mount_folders(&order.tmpfs);
+  open_folders(&order.folders);
   become(&order);
   if (order.bare) run_bare(&order);
 
@@ -149,6 +151,19 @@ static void mount_folders(const struct list *tmpfs) {
   if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0) fail("take a mount namespace", errno);
   for (size_t i = 0; i + 1 < tmpfs->count; i += 2)
     if (mount("tmpfs", tmpfs->items[i], "tmpfs", MS_NOSUID | MS_NODEV, tmpfs->items[i + 1]) < 0) fail("mount a folder of the sandbox", errno);
+}
+
+/* For bwrap's `--bind-fd`: it binds the folder that was opened, or fails. In this mount namespace, and while root may still make them. */
+static void open_folders(const struct list *folders) {
+  for (size_t i = 0; i + 1 < folders->count; i += 2) {
+    int folder = open_beneath(folders->items[i], folders->items[i + 1]), place = FIRST_FOLDER_FD + (int)(i / 2);
+    if (folder < 0) {
+      dprintf(READY_FD, "the folder %s of the volume: %s\n", folders->items[i + 1], strerror(errno));
+      fail("open a folder of the volume", errno);
+    }
+    if (folder != place && (dup2(folder, place) < 0 || close(folder) < 0)) fail("dup2", errno);
+    if (fcntl(place, F_SETFD, 0) < 0) fail("fcntl", errno);
+  }
 }
 
 static void become(const struct order *order) {

@@ -1,9 +1,18 @@
 import { expect } from 'chai';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { poolsSuite } from '../contracts/pools-over-rest.ts';
 import { DaemonUnderTest } from '../support/a-daemon.ts';
+import { eventually } from '../support/eventually.ts';
 import type { HttpClient } from '../support/http-client.ts';
 import { claim, run } from '../support/on-a-daemon.ts';
 
@@ -66,6 +75,45 @@ describe('what pools are made of, on one machine', function () {
     expect(readFileSync(join(folder, 'answer'), 'utf8')).to.equal('from inside\n');
   });
 
+  it('has a folder of a volume alone, which is made where it is missing', async () => {
+    const mounts = (subPath: string) => ({
+      volumes: [
+        { claimName: 'data', mountPath: '/all', readOnly: true },
+        { claimName: 'data', mountPath: '/part', subPath },
+      ],
+    });
+    mkdirSync(join(folder, 'team'), { mode: 0o777 });
+    chmodSync(join(folder, 'team'), 0o777);
+    writeFileSync(join(folder, 'team/told'), 'to the team');
+
+    const [there, made] = [
+      await pool('there', mounts('team')),
+      await pool('made', mounts('team/./new/')),
+    ];
+
+    expect((await run(client, there, 'cat /part/told; ls /part')).stdout).to.equal(
+      'to the teamnew\ntold\n',
+    );
+    await run(client, made, 'echo mine > /part/file');
+    expect(readFileSync(join(folder, 'team/new/file'), 'utf8')).to.equal('mine\n');
+  });
+
+  it('starts nothing, and says why, where a link leads out of the volume', async () => {
+    symlinkSync('/etc', join(folder, 'out'));
+    const answer = await client.post('/sandboxpools', {
+      name: 'led-out',
+      replicas: 1,
+      template: { containers: [{ name: 'main', image: 'host' }] },
+      overrides: { volumes: [{ claimName: 'data', mountPath: '/part', subPath: 'out' }] },
+    });
+    expect(answer.status, answer.text).to.equal(201);
+
+    await eventually(async () => {
+      const { json } = await client.get('/sandboxpools/led-out');
+      return JSON.stringify(json).includes('the folder out of the volume: Not a directory');
+    }, 'the pool says why nothing starts');
+  });
+
   it('is refused where a volume would cover what is the sandbox’s own, or lead elsewhere', async () => {
     const refused = async (volume: object, ...others: readonly object[]): Promise<unknown> =>
       (
@@ -86,7 +134,8 @@ describe('what pools are made of, on one machine', function () {
       '//usr/./lib',
     ])
       expect(await refused({ mountPath }), mountPath).to.equal('overrides.volumes[0].mountPath');
-    expect(await refused({ subPath: 'a' })).to.equal('overrides.volumes[0].subPath');
+    for (const subPath of ['/a', '..', 'a/../b', 'a\0b', 7, `a/${'ü'.repeat(128)}`])
+      expect(await refused({ subPath }), String(subPath)).to.equal('overrides.volumes[0].subPath');
     expect(await refused({}, { claimName: 'data', mountPath: '/data/in' })).to.equal(
       'overrides.volumes[1].mountPath',
     );

@@ -99,6 +99,8 @@ export interface SandboxOptions {
   /** A command that starts the launcher. */
   readonly through?: readonly string[];
   readonly extraBwrap?: readonly string[];
+  /** Volumes and a path in each, which the launcher opens; the first becomes descriptor 16. */
+  readonly folders?: OrderTokens;
 }
 
 export interface Sandbox {
@@ -199,6 +201,7 @@ export function startOrder(workshop: Workshop, options: SandboxOptions): string[
     ['gid', String(uid)],
     ...(options.cgroups ?? []).map((folder) => ['cgroup', folder]),
     ...(options.limits ?? []).map((limit) => [...limit]),
+    ...(options.folders ?? []).map((folder) => ['folder', ...folder]),
     ...args.map((arg) => ['arg', arg]),
   ];
 }
@@ -402,7 +405,7 @@ export function orderFile(folder: string, tokens: OrderTokens): string {
   return file;
 }
 
-async function text(stream: Readable): Promise<string> {
+export async function text(stream: Readable): Promise<string> {
   let all = '';
   for await (const chunk of stream) all += String(chunk);
   return all;

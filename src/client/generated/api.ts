@@ -1738,7 +1738,7 @@ export interface CreatePoolBody {
        */
       mountPath: string;
       /**
-       * A folder of it instead of the whole.
+       * A folder of it instead of the whole: a relative path without `..`. A missing one is made.
        */
       subPath?: string;
       readOnly?: boolean;
@@ -2151,7 +2151,7 @@ export interface Pool {
          */
         mountPath: string;
         /**
-         * A folder of it instead of the whole.
+         * A folder of it instead of the whole: a relative path without `..`. A missing one is made.
          */
         subPath?: string;
         readOnly?: boolean;
@@ -2519,7 +2519,7 @@ export interface UpdatePoolBody {
        */
       mountPath: string;
       /**
-       * A folder of it instead of the whole.
+       * A folder of it instead of the whole: a relative path without `..`. A missing one is made.
        */
       subPath?: string;
       readOnly?: boolean;
@@ -2663,7 +2663,7 @@ export interface CreateEnvBody {
        */
       mountPath: string;
       /**
-       * A folder of it instead of the whole.
+       * A folder of it instead of the whole: a relative path without `..`. A missing one is made.
        */
       subPath?: string;
       readOnly?: boolean;
@@ -2882,7 +2882,7 @@ export interface Env {
          */
         mountPath: string;
         /**
-         * A folder of it instead of the whole.
+         * A folder of it instead of the whole: a relative path without `..`. A missing one is made.
          */
         subPath?: string;
         readOnly?: boolean;
@@ -3084,7 +3084,7 @@ export interface EnvEditable {
        */
       mountPath: string;
       /**
-       * A folder of it instead of the whole.
+       * A folder of it instead of the whole: a relative path without `..`. A missing one is made.
        */
       subPath?: string;
       readOnly?: boolean;
@@ -3196,7 +3196,7 @@ export interface ReplaceEnvBody {
        */
       mountPath: string;
       /**
-       * A folder of it instead of the whole.
+       * A folder of it instead of the whole: a relative path without `..`. A missing one is made.
        */
       subPath?: string;
       readOnly?: boolean;
@@ -3264,7 +3264,7 @@ export interface PatchEnvBody {
            */
           mountPath: string;
           /**
-           * A folder of it instead of the whole.
+           * A folder of it instead of the whole: a relative path without `..`. A missing one is made.
            */
           subPath?: string;
           readOnly?: boolean;

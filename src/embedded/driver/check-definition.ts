@@ -19,6 +19,8 @@ export interface DefinitionTerms {
   /** Nothing keeps sandboxes apart here. */
   readonly isBare: boolean;
   readonly machine: MachineSize;
+  /** Whether a folder of a volume can be mounted. */
+  readonly canBindFolders: () => boolean;
   /** Why there is no such image here; undefined where there is. */
   readonly refusalOfImage: (image: string) => string | undefined;
 }
@@ -26,7 +28,7 @@ export interface DefinitionTerms {
 /** As `SandboxDriver.check`, on one machine. */
 export const checkDefinition = (
   definition: InstanceDefinition,
-  { isBare, machine, refusalOfImage }: DefinitionTerms,
+  { isBare, machine, refusalOfImage, canBindFolders }: DefinitionTerms,
 ): void => {
   const { containers, volumes = [] } = definition;
   refuseKubernetesFields(definition);
@@ -40,7 +42,7 @@ export const checkDefinition = (
   checkSize(container, machine);
   if (volumes.length > 0 && isBare)
     throw new DefinitionRefused('overrides.volumes: without isolation nothing can be mounted');
-  checkVolumeMounts(volumes);
+  checkVolumeMounts(volumes, { canBindFolders });
 };
 
 /** What only Pods can have, by its field. */

@@ -43,7 +43,7 @@ import {
 } from '../spawner/protocol.ts';
 import { SpawnerClient } from './spawner-client.ts';
 import { checkPrograms } from './spawner-process.ts';
-import { hostMountsOf, type VolumePlaces } from './volume-mounts.ts';
+import { bindsFolders, hostMountsOf, type VolumePlaces } from './volume-mounts.ts';
 
 export interface EmbeddedDriverOptions extends SpawnerConfig {
   /** Absolute; exists, and belongs to this daemon alone. */
@@ -100,6 +100,8 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
   readonly #options: EmbeddedDriverOptions;
   /** Counted once: that takes a millisecond, and each launch asks. */
   readonly #machine: MachineSize;
+  /** Asked of bubblewrap once, for the first pool that mounts a folder. */
+  #bindsFolders: boolean | undefined;
   readonly #client: SpawnerClient;
   readonly #logs: LogFiles;
   readonly #images: Images;
@@ -174,6 +176,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
       isBare: this.#options.isolation === 'none',
       machine: this.#machine,
       refusalOfImage: (image) => this.#images.refusalOf(image),
+      canBindFolders: () => (this.#bindsFolders ??= bindsFolders(this.#options.bwrapPath)),
     });
   }
 

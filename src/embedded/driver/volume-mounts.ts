@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { posix } from 'node:path';
 import { DefinitionRefused } from '../../contracts/sandbox-driver.ts';
 import type { VolumeMount } from '../../model/templates/template.ts';
@@ -21,19 +22,28 @@ const KEPT = new Set([
   'lib64',
   '.sandpool',
 ]);
+/** Of file systems. */
+const MOST_NAME_BYTES = 255;
 
 /**
- * Refuses mounts that would stand in the way of the sandbox's own or of each other. A folder of a
- * volume is refused: a sandbox that writes to the volume could make it lead elsewhere.
+ * Refuses mounts that would stand in the way of the sandbox's own or of each other, and folders of
+ * volumes that can't be mounted. Paths that lead out of a volume were refused before; links that
+ * do, the launcher refuses.
  */
-export const checkVolumeMounts = (mounts: readonly VolumeMount[]): void => {
+export const checkVolumeMounts = (
+  mounts: readonly VolumeMount[],
+  { canBindFolders }: { readonly canBindFolders: () => boolean },
+): void => {
   const paths = mounts.map(({ mountPath }) => posix.normalize(`${mountPath}/`));
   mounts.forEach(({ subPath }, index) => {
     const refused = (field: string, why: string): DefinitionRefused =>
       new DefinitionRefused(`overrides.volumes[${index}].${field}: ${why}`);
     const path = paths[index] ?? '/';
-    if (subPath !== undefined && subPath !== '')
-      throw refused('subPath', 'volumes are mounted whole here');
+    const names = namesOf(subPath);
+    if (names.some((name) => Buffer.byteLength(name) > MOST_NAME_BYTES))
+      throw refused('subPath', `each name in it has at most ${MOST_NAME_BYTES} bytes`);
+    if (names.length > 0 && !canBindFolders())
+      throw refused('subPath', "this machine's bubblewrap is too old to mount a folder; update it");
     if (path === '/' || path === '/home/' || KEPT.has(path.split('/')[1] ?? ''))
       throw refused('mountPath', `nothing can be mounted at ${path}`);
     if (paths.some((other, at) => at !== index && path.startsWith(other)))
@@ -47,8 +57,23 @@ export const hostMountsOf = (
   namespace: string,
   places: VolumePlaces | undefined,
 ): readonly HostMount[] =>
-  mounts.map(({ claimName, mountPath, readOnly = false }) => {
+  mounts.map(({ claimName, mountPath, subPath, readOnly = false }) => {
     const source = places?.directoryOf(namespace, claimName);
     if (source === undefined) throw new Error(`there is no volume ${claimName} any more`);
-    return { source, target: posix.normalize(`${mountPath}/`).slice(0, -1), readOnly };
+    const target = posix.normalize(`${mountPath}/`).slice(0, -1);
+    const names = namesOf(subPath);
+    return { source, target, readOnly, ...(names.length > 0 && { subPath: names.join('/') }) };
   });
+
+/** Returns the names of the folders that a path goes through; none mean the volume itself. */
+const namesOf = (subPath = ''): readonly string[] =>
+  subPath.split('/').filter((name) => name !== '' && name !== '.');
+
+/**
+ * Returns whether this bubblewrap binds a folder that was opened before, by its descriptor: 0.10
+ * and later do, and others with their distribution's security updates.
+ */
+export const bindsFolders = (bwrapPath: string): boolean =>
+  spawnSync(bwrapPath, ['--help'], { encoding: 'utf8', timeout: 5_000 }).stdout?.includes(
+    '--bind-fd',
+  );

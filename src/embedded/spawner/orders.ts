@@ -16,6 +16,8 @@ export interface StartOrder {
   readonly options: readonly string[];
   /** Folders in memory that the options bind, with their mount options; see writableMounts. */
   readonly tmpfs?: readonly (readonly [folder: string, options: string])[];
+  /** Folders of volumes that the options bind by descriptor; see `foldersOf`. */
+  readonly folders?: readonly (readonly [volume: string, path: string])[];
   /** Given: run without bubblewrap and its options. */
   readonly bare?:
     | { readonly cwd: string; readonly env: Readonly<Record<string, string>> }
@@ -56,6 +58,7 @@ export const startOrder = (order: StartOrder): Buffer =>
       ? ['bare', 'cwd', order.bare.cwd, ...environment(order.bare.env), ...each('arg', order.argv)]
       : [
           ...(order.tmpfs ?? []).flatMap((mount) => ['tmpfs', ...mount]),
+          ...(order.folders ?? []).flatMap((folder) => ['folder', ...folder]),
           'bwrap',
           order.bwrap,
           ...each('arg', [...order.options, '--', LAUNCHER_INSIDE, 'init', ...order.argv]),

@@ -12,7 +12,7 @@ import type { ProbeReport } from './probes/readiness.ts';
  * spawner left by another version can be told to go. Bytes of commands and terminals travel as
  * frames of their own, on the channel that the daemon chose.
  */
-export const PROTOCOL = 8;
+export const PROTOCOL = 9;
 
 /** Bytes that may be under way on a channel, each way, beyond what was granted. */
 export const WINDOW = 256 << 10;
@@ -76,6 +76,8 @@ export interface StartTerms {
 /** A directory of the host, and where it stands inside; both absolute. */
 export interface HostMount {
   readonly source: string;
+  /** Mounts this folder beneath the source instead of all of it. Missing ones are made. */
+  readonly subPath?: string;
   readonly target: string;
   readonly readOnly: boolean;
 }

@@ -5,7 +5,7 @@ import type { IsolationLevel } from './cgroups.ts';
 import { startOrder, type StartOrder } from '../orders.ts';
 import type { HostMount } from '../protocol.ts';
 import { readProcessStat, type ProcessIdentity } from './process-identity.ts';
-import { bwrapOptions, writableMounts, type Rootfs } from './rootfs.ts';
+import { bwrapOptions, foldersOf, writableMounts, type Rootfs } from './rootfs.ts';
 
 /**
  * One socket: the order goes in; the namespace's init comes out, and what kept the command from
@@ -100,6 +100,7 @@ export class Launch {
         rlimits: rlimitsOf(terms),
         options: bwrapOptions(terms.definition, terms.container, terms.rootfs, terms.mounts),
         tmpfs: writableMounts(terms.container, terms.rootfs, terms.uid),
+        folders: foldersOf(terms.mounts),
         argv: terms.container.argv,
         bare: terms.bare,
       }),
@@ -177,9 +178,13 @@ const rlimitsOf = (terms: LaunchTerms): readonly (readonly [string, string, stri
   ];
 };
 
+/** Begins what the launcher says where it could not open a folder of a volume. */
+const FOLDER_COMPLAINT = 'the folder ';
+
 /** What the launcher says where it could not execute the command, in words. */
 const reasonOf = (complaint: string): string => {
   const [, code, command] = /^(\w+) (.*)/s.exec(complaint.trim()) ?? [];
+  if (complaint.startsWith(FOLDER_COMPLAINT)) return complaint;
   if (code === 'ENOENT') return `command not found: ${command}`;
   if (code === 'EACCES') return `command not executable: ${command}`;
   return `the command could not be run: ${complaint.trim()}`;

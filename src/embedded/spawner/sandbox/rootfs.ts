@@ -56,6 +56,9 @@ const LEAST_FILES = 1_024;
 /** Of CapEff in /proc/self/status. */
 const CAP_SYS_ADMIN = 1n << 21n;
 
+/** The descriptor of the first folder that the launcher opens for bubblewrap. */
+const FIRST_FOLDER_FD = 16;
+
 const DEFAULT_ENV: Readonly<Record<string, string>> = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   HOME,
@@ -238,7 +241,7 @@ export const bwrapOptions = (
     '/dev',
     ...writable('/tmp'),
     ...writable(HOME),
-    ...mounts.flatMap((mount) => mounted(mount, rootfs)),
+    ...mounts.flatMap((mount) => mounted(mount, mounts, rootfs)),
     ...workingFolder(container.workingDir, rootfs),
     '--ro-bind',
     rootfs.launcher,
@@ -275,6 +278,15 @@ export const writableMounts = (
         ];
       });
 
+/**
+ * Returns the folders of volumes that the launcher opens and passes to bubblewrap, the first as
+ * descriptor 16. A path could be made to lead out of the volume between a check and the mount.
+ */
+export const foldersOf = (
+  mounts: readonly HostMount[],
+): readonly (readonly [volume: string, path: string])[] =>
+  mounts.flatMap(({ source, subPath }) => (subPath === undefined ? [] : [[source, subPath]]));
+
 const sizeOf = ({ memoryBytes }: ContainerDefinition, share: number): number =>
   Math.floor(memoryBytes * share);
 
@@ -289,11 +301,18 @@ const topLevel = (name: string): readonly string[] => {
 };
 
 /** The same as for a folder that is made: what an image has there can lead anywhere. */
-const mounted = ({ source, target, readOnly }: HostMount, { taken }: Rootfs): readonly string[] => {
+const mounted = (
+  mount: HostMount,
+  mounts: readonly HostMount[],
+  { taken }: Rootfs,
+): readonly string[] => {
+  const { source, target, readOnly, subPath } = mount;
   if (!isFolder(source)) throw new Error(`the volume for ${target} is away`);
   if (!isWithin(target, HOME) && taken.includes(target.split('/')[1] ?? ''))
     throw new Error(`no volume can be mounted at ${target}: the image has something there`);
-  return [readOnly ? '--ro-bind' : '--bind', source, target];
+  if (subPath === undefined) return [readOnly ? '--ro-bind' : '--bind', source, target];
+  const before = foldersOf(mounts.slice(0, mounts.indexOf(mount))).length;
+  return [readOnly ? '--ro-bind-fd' : '--bind-fd', String(FIRST_FOLDER_FD + before), target];
 };
 
 export const isWithin = (path: string, folder: string): boolean =>

@@ -23,7 +23,9 @@ const relativePath = text(1_024).refine(
 const Volume = z.object({
   claimName: text(253, 1).describe('One of `GET /volumes`.'),
   mountPath: absolutePath.describe('Where it stands inside.'),
-  subPath: maybe(relativePath).describe('A folder of it instead of the whole.'),
+  subPath: maybe(relativePath).describe(
+    'A folder of it instead of the whole: a relative path without `..`. A missing one is made.',
+  ),
   readOnly: maybe(z.boolean()),
 });
 

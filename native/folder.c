@@ -1,0 +1,58 @@
+/* Folders of volumes, opened beneath the volume's root. */
+#include "launcher.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int open_component(int parent, const char *name, const struct stat *volume);
+static int make_component(int parent, const char *name, const struct stat *volume);
+
+/*
+ * Each name of the path is opened in the folder before it, and is no link, so that the walk never leaves the volume, whatever a
+ * sandbox that writes to it renames or replaces meanwhile. A missing folder is made, with the owner and mode of the volume.
+ */
+int open_beneath(const char *volume, const char *path) {
+  char names[PATH_MAX];
+  struct stat root;
+  int folder = open(volume, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0 || fstat(folder, &root) < 0) return -1;
+  if (snprintf(names, sizeof names, "%s", path) >= (int)sizeof names) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  char *rest;
+  for (char *name = strtok_r(names, "/", &rest); name; name = strtok_r(NULL, "/", &rest)) {
+    if (strcmp(name, ".") == 0) continue;
+    if (strcmp(name, "..") == 0) {
+      errno = EXDEV;
+      return -1;
+    }
+    int within = open_component(folder, name, &root);
+    close(folder);
+    if (within < 0) return -1;
+    folder = within;
+  }
+  return folder;
+}
+
+static int open_component(int parent, const char *name, const struct stat *volume) {
+  /* With O_PATH a link would be opened itself; O_DIRECTORY refuses it. */
+  int folder = openat(parent, name, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
+  return folder < 0 && errno == ENOENT ? make_component(parent, name, volume) : folder;
+}
+
+static int make_component(int parent, const char *name, const struct stat *volume) {
+  if (mkdirat(parent, name, 0700) < 0 && errno != EEXIST) return -1;
+  int folder = openat(parent, name, O_RDONLY | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
+  struct stat made;
+  if (folder < 0 || fstat(folder, &made) < 0) return -1;
+  /* What somebody else put in its place meanwhile stays as it is. */
+  if (made.st_uid != geteuid()) return folder;
+  if (geteuid() == 0 && fchown(folder, volume->st_uid, volume->st_gid) < 0) return -1;
+  return fchmod(folder, volume->st_mode & 07777) < 0 ? -1 : folder;
+}
