@@ -3,7 +3,7 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { RateLimits } from '../../contracts/coordination.ts';
 import type { Log } from '../../contracts/log.ts';
 import { Refusal, tooManyBadKeys } from '../../model/refusals.ts';
-import type { Caller } from '../../model/tenant.ts';
+import { tenantKey, type Caller } from '../../model/tenant.ts';
 import type { Operations } from '../../operations/operations.ts';
 import { BadKeys } from './bad-keys.ts';
 import { clientAddresses, type ClientAddresses } from './client-address.ts';
@@ -25,6 +25,8 @@ export interface Clients extends ClientAddresses {
    * from its address. At once, unless the key is not known here.
    */
   readonly authenticate: (request: IncomingMessage) => Caller | Promise<Caller>;
+  /** Returns the tenant behind the request's key, where the key is known here. Counts nothing. */
+  readonly tenantOf: (request: IncomingMessage) => string | undefined;
   /**
    * When the caller's key ends, in ms, where that is within two weeks and the key was made to last.
    */
@@ -70,6 +72,14 @@ export const clientsOf = ({
     keyEndOf: ({ keyEndsAt }) =>
       keyEndsAt !== undefined && keyEndsAt - clock.now() < TOLD_BEFORE_MS ? keyEndsAt : undefined,
     followKey: ({ keyId }, ended) => operations.followKey(keyId, ended),
+    tenantOf: (request) => {
+      try {
+        return tenantKey(operations.authenticate(keyOf(request)));
+      } catch (error) {
+        if (error instanceof Refusal) return undefined;
+        throw error;
+      }
+    },
     authenticate: (request) => {
       try {
         return operations.authenticate(keyOf(request));

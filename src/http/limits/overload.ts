@@ -11,6 +11,12 @@ export const MOST_PIPELINED = 32;
 /** A connection is held for so long for each request turned away. */
 const HOLD_MS = 100;
 const MOST_HOLD_MS = 1_000;
+/** Connections held at once are read from again in so many groups, one after the other. */
+const HOLD_GROUPS = 64;
+
+/** Requests that a long turn still takes of each tenant, and of all of them together. */
+export const MOST_OF_TENANT_IN_LONG_TURN = 8;
+const MOST_IN_LONG_TURN = 256;
 
 const HEALTH = /^(?:\/v1)?\/(?:healthz|readyz)(?:\?|$)/;
 
@@ -23,12 +29,16 @@ export interface TurnLimits {
   readonly maxTurnMs: number;
 }
 
+/** Who sends a request, where its key is known here; looked up in memory. */
+export type TenantOf = (request: IncomingMessage) => string | undefined;
+
 /**
  * Turns requests away before anything is spent on them. Health excepted: while all places of the
  * gate are taken, and once one turn of the event loop has taken so many requests for so long, so
- * that whoever comes next need not wait for all. Such a connection is not read from for a while, so
- * that turning away leaves time for work. And where one connection sends on and on without waiting
- * for answers, which ends it.
+ * that whoever comes next need not wait for all. A long turn still takes a few requests of each
+ * tenant, so that a flood of one tenant turns away no other. A connection whose request was turned
+ * away is not read from for a while, so that turning away leaves time for work. And where one
+ * connection sends on and on without waiting for answers, which ends it.
  */
 export class Overload {
   readonly #gate: InFlightGate;
@@ -37,16 +47,31 @@ export class Overload {
   readonly #ending = new WeakSet<Duplex>();
   /** Of this turn's connections, how many of their requests were turned away. */
   readonly #held = new Map<Duplex, number>();
+  readonly #tenantOf: TenantOf;
+  /** By tenant, what a long turn has taken of it. */
+  readonly #takenOf = new Map<string, number>();
+  #takenOfAll = 0;
   #turnBegan: number | undefined;
   #taken = 0;
   #turnedAway = 0;
 
-  constructor(gate: InFlightGate, turn: TurnLimits, metrics: Metrics = NO_METRICS) {
+  constructor({
+    gate,
+    turn,
+    tenantOf,
+    metrics = NO_METRICS,
+  }: {
+    readonly gate: InFlightGate;
+    readonly turn: TurnLimits;
+    readonly tenantOf: TenantOf;
+    readonly metrics?: Metrics | undefined;
+  }) {
     metrics.read('sandpool_http_turned_away_total', () => [
       { labels: {}, value: this.#turnedAway },
     ]);
     this.#gate = gate;
     this.#turn = turn;
+    this.#tenantOf = tenantOf;
   }
 
   /** True where the request is answered, or will not be: there is nothing more to do. */
@@ -65,6 +90,7 @@ export class Overload {
     }
     const long = this.#turnIsLong();
     if ((!long && !this.#gate.full) || HEALTH.test(request.url ?? '')) return false;
+    if (!this.#gate.full && this.#hasShareLeft(request)) return false;
     if (request.headers.expect !== undefined) response.shouldKeepAlive = false;
     this.#turnedAway += 1;
     turnAway(request, response, OVERLOADED);
@@ -82,16 +108,38 @@ export class Overload {
     return this.#taken > this.#turn.leastPerTurn && now - this.#turnBegan > this.#turn.maxTurnMs;
   }
 
+  /** Counts the request in its tenant's share of a long turn; false where there is nothing left. */
+  #hasShareLeft(request: IncomingMessage): boolean {
+    if (this.#takenOfAll >= MOST_IN_LONG_TURN) return false;
+    const tenant = this.#tenantOf(request);
+    if (tenant === undefined) return false;
+    const taken = this.#takenOf.get(tenant) ?? 0;
+    if (taken >= MOST_OF_TENANT_IN_LONG_TURN) return false;
+    this.#takenOf.set(tenant, taken + 1);
+    this.#takenOfAll += 1;
+    return true;
+  }
+
   readonly #endTurn = (): void => {
     this.#turnBegan = undefined;
     this.#taken = 0;
+    this.#takenOf.clear();
+    this.#takenOfAll = 0;
+    let nth = 0;
     for (const [socket, turnedAway] of this.#held) {
       socket.pause(); // not before: Node reads on after each request of what has come already
-      setTimeout(() => socket.resume(), Math.min(turnedAway * HOLD_MS, MOST_HOLD_MS)).unref();
+      setTimeout(() => socket.resume(), holdMs(turnedAway, nth++)).unref();
     }
     this.#held.clear();
   };
 }
+
+/**
+ * For how long the nth connection of a turn is held. What came at once does not come at once again:
+ * the next turns would be as long.
+ */
+export const holdMs = (turnedAway: number, nth: number): number =>
+  Math.min(turnedAway * HOLD_MS, MOST_HOLD_MS) * (1 + (nth % HOLD_GROUPS) / HOLD_GROUPS);
 
 const OVERLOADED = prepared(overloaded());
 const TOO_MANY_WAIT = prepared(unavailable('too many requests wait on this connection'));

@@ -122,7 +122,12 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
   });
   const clients = deps.clients ?? clientsOf({ ...deps, limits: deps.requests });
   const gate = new InFlightGate(limits.maxInFlight);
-  const overload = new Overload(gate, limits, deps.metrics);
+  const overload = new Overload({
+    gate,
+    turn: limits,
+    tenantOf: clients.tenantOf,
+    metrics: deps.metrics,
+  });
   const handle = createApp({
     ...deps,
     gate,
