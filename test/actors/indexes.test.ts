@@ -68,7 +68,7 @@ const placement = fc
   .record({
     id: fc.constantFrom('i1', 'i2', 'i3', 'i4', 'i5', 'i6'),
     status: fc.constantFrom(...SANDBOX_STATUSES),
-    pool: fc.constantFrom('p', 'q'),
+    pool: fc.constantFrom('p', 'p2', 'q'),
     owner: fc.constantFrom(
       { namespace: 'n', team: 't', user: 'u' },
       { namespace: 'n', team: 't', user: 'v' },
@@ -81,7 +81,7 @@ const placement = fc
   .map(({ pool, ...rest }): Placement => ({
     ...rest,
     poolUid: pool,
-    poolName: pool,
+    poolName: pool.slice(0, 1),
     updateRevision: rest.id < 'i4' ? 'r0' : 'r1',
   }));
 
@@ -103,6 +103,7 @@ const matches = (filter: LiveFilter, at: Placement): boolean =>
   (filter.namespace ?? at.owner.namespace) === at.owner.namespace &&
   (filter.team ?? at.owner.team) === at.owner.team &&
   (filter.user ?? at.owner.user) === at.owner.user &&
+  (filter.poolUid ?? at.poolUid) === at.poolUid &&
   (filter.poolName ?? at.poolName) === at.poolName &&
   (filter.phase === undefined ? at.claimedAt !== undefined : filter.phase === at.status) &&
   at.status !== 'Completed';
@@ -145,7 +146,11 @@ describe('the index of sandboxes', () => {
           [undefined, undefined, 'u'],
           ['n', undefined, 'v'],
         ]) {
-          for (const poolName of [undefined, 'p']) {
+          for (const pool of [
+            {},
+            { poolName: 'p' },
+            ...(namespace === undefined ? [] : [{ poolName: 'p', poolUid: 'p2' }]),
+          ]) {
             for (const phase of [
               undefined,
               'Idle',
@@ -158,7 +163,7 @@ describe('the index of sandboxes', () => {
                 ...(namespace === undefined ? {} : { namespace }),
                 ...(team === undefined ? {} : { team }),
                 ...(user === undefined ? {} : { user }),
-                ...(poolName ? { poolName } : {}),
+                ...pool,
                 ...(phase ? { phase } : {}),
               };
               const expected = [...model.values()]

@@ -106,6 +106,43 @@ export const poolsSuite = (name: string, of: () => PoolsUnderTest): void => {
       await claimed(pool);
     });
 
+    it('have none of the sandboxes that run on from a pool of their name', async () => {
+      const pool = await created({ template: aTemplate(), replicas: 1 });
+      await filled(pool);
+      const old = await claimed(pool);
+      const listed = async (phase = ''): Promise<readonly unknown[]> =>
+        (await tenant().get(`/sandboxes?poolName=${pool}${phase}`)).json.items?.map(
+          ({ sandboxId }) => sandboxId,
+        ) ?? [];
+      await eventually(async () => (await listed()).includes(old), 'the sandbox is listed');
+
+      expect((await tenant().delete(`/sandboxpools/${pool}`)).status).to.equal(200);
+      for (const at of of().tenants)
+        await eventually(
+          async () => (await at.get(`/sandboxpools/${pool}`)).status === 404,
+          'the pool is gone',
+        );
+      expect(await listed(), 'of a pool that is gone').to.deep.equal([old]);
+      await untilAnswered(201, () => create(pool, { template: aTemplate() }));
+      for (const at of of().tenants)
+        await eventually(
+          async () => (await at.get(`/sandboxpools/${pool}`)).status === 200,
+          'the new pool is known',
+        );
+
+      for (const phase of ['', '&phase=Running'])
+        await eventually(
+          async () => (await listed(phase)).length === 0,
+          `the new pool has none${phase}`,
+        );
+      expect((await shown(pool)).status).to.include({ runningReplicas: 0, stoppingReplicas: 0 });
+      expect((await tenant().delete(`/sandboxpools/${pool}?force=true`)).status).to.equal(200);
+      expect((await tenant().get(`/sandboxes/${old}`)).json.sandbox).to.include({
+        status: 'Running',
+      });
+      await tenant().delete(`/sandboxes/${old}`);
+    });
+
     it('are made of an image alone, with the size that is asked for', async () => {
       const pool = await created({ overrides: { image: of().image }, cpu: '50m', memory: '32Mi' });
       expect(await shown(pool)).to.include({ cpu: '50m', memory: '32Mi' });

@@ -4,12 +4,16 @@ import { ALL_BUCKETS, IdleShelf } from './idle-shelf.ts';
 import { OrderedIndex, type OrderedEntry } from '../../lib/ordered-index.ts';
 import { samePlace, type Placement } from './placement.ts';
 
-/** Undefined fields match all. Without a phase: claimed ones alone. */
+/**
+ * Undefined fields match all. Without a phase: claimed ones alone. `poolUid` counts in place of
+ * `poolName`, and together with a namespace alone.
+ */
 export interface LiveFilter {
   readonly namespace?: string;
   readonly team?: string;
   readonly user?: string;
   readonly poolName?: string;
+  readonly poolUid?: string;
   readonly phase?: SandboxStatus;
 }
 
@@ -227,7 +231,7 @@ export class SandboxIndex {
     offset: number,
     limit: number,
   ): { readonly ids: readonly string[]; readonly total: number } {
-    const index = this.#lists.get(listKey(scopeOf(filter), filter.poolName, filter.phase));
+    const index = this.#lists.get(keyOf(filter));
     return { ids: index?.newest(offset, limit) ?? [], total: index?.size ?? 0 };
   }
 
@@ -242,10 +246,7 @@ export class SandboxIndex {
 
   /** How many of that list are newer than the entry. */
   newerThan(filter: LiveFilter, entry: OrderedEntry): number {
-    return (
-      this.#lists.get(listKey(scopeOf(filter), filter.poolName, filter.phase))?.newerThan(entry) ??
-      0
-    );
+    return this.#lists.get(keyOf(filter))?.newerThan(entry) ?? 0;
   }
 
   #shelve(placement: Placement): void {
@@ -306,7 +307,7 @@ export class SandboxIndex {
     if (oldKeys === newKeys && before && next && listEntry(before).at === listEntry(next).at)
       return;
     const moved = before && next && listEntry(before).at !== listEntry(next).at;
-    const entry = next && listEntry(next); // one for all its lists: there are sixteen
+    const entry = next && listEntry(next); // one for all its lists: there are forty at most
     for (const key of oldKeys)
       // there are keys, so there is one
       if (moved || !newKeys.includes(key)) this.#unlist(key, listEntry(before!));
@@ -318,8 +319,8 @@ export class SandboxIndex {
    * do.
    */
   #keysOf(placement: Placement): readonly string[] {
-    const { owner, poolName, status, claimedAt } = placement;
-    const group = `${tenantKey(owner)} ${poolName} ${status} ${claimedAt === undefined ? '' : 'claimed'}`;
+    const { owner, poolName, poolUid, status, claimedAt } = placement;
+    const group = `${tenantKey(owner)} ${poolName} ${poolUid} ${status} ${claimedAt === undefined ? '' : 'claimed'}`;
     let keys = this.#listKeys.get(group);
     if (keys) return keys;
     if (this.#listKeys.size >= MOST_GROUPS) this.#listKeys.clear();
@@ -385,8 +386,13 @@ const listEntry = (placement: Placement): OrderedEntry => ({
   id: placement.id,
 });
 
-const listKey = (scope: string, poolName = '', phase = ''): string =>
-  `${scope} ${poolName} ${phase}`;
+/** `pool`: its name, or `#` and its uid. */
+const listKey = (scope: string, pool = '', phase = ''): string => `${scope} ${pool} ${phase}`;
+
+const keyOf = (filter: LiveFilter): string => {
+  const { poolName, poolUid, phase } = filter;
+  return listKey(scopeOf(filter), poolUid === undefined ? poolName : `#${poolUid}`, phase);
+};
 
 /** One scope for each combination of an owner's three names that can be asked for. */
 const scopeOf = ({ namespace = '', team = '', user = '' }: LiveFilter): string =>
@@ -395,23 +401,21 @@ const scopeOf = ({ namespace = '', team = '', user = '' }: LiveFilter): string =
 const listKeys = (placement: Placement): readonly string[] => {
   if (placement.status === 'Completed') return [];
   const { namespace, team, user } = placement.owner;
-  const keys: string[] = [];
-  for (const scope of [
+  const within = [
     tenantKey(placement.owner),
-    '//',
     `${namespace}//`,
-    `/${team}/`,
-    `//${user}`,
-    `/${team}/${user}`,
     `${namespace}/${team}/`,
     `${namespace}//${user}`,
-  ]) {
-    keys.push(
-      listKey(scope, '', placement.status),
-      listKey(scope, placement.poolName, placement.status),
-    );
-    if (placement.claimedAt !== undefined)
-      keys.push(listKey(scope), listKey(scope, placement.poolName));
-  }
-  return keys;
+  ];
+  const over = ['//', `/${team}/`, `//${user}`, `/${team}/${user}`];
+  const phases = placement.claimedAt === undefined ? [placement.status] : [placement.status, ''];
+  const { poolName } = placement;
+  const byUid = `#${placement.poolUid}`;
+  return phases.flatMap((phase) => [
+    ...[...within, ...over].flatMap((scope) => [
+      listKey(scope, '', phase),
+      listKey(scope, poolName, phase),
+    ]),
+    ...within.map((scope) => listKey(scope, byUid, phase)),
+  ]);
 };

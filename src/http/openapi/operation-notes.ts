@@ -50,7 +50,7 @@ the daemon stops (repeat it at once), and with the client's connection. At most 
 429 \`TOO_MANY_WAITING\`. Under an \`Idempotency-Key\` it is in flight meanwhile.`,
   listSandboxes: `
 The caller's sandboxes, newest claim first. Without \`phase\`: the claimed ones, and those that finished within the last 24
-hours (\`history.listWindow\`). \`phase=Idle\` and \`phase=Starting\` show the unclaimed instances of the caller's pools.`,
+hours (\`history.listWindow\`). With \`poolName\` the live ones of the pool that has the name now, of all that had it where none has; finished ones of each that had it. \`phase=Idle\` and \`phase=Starting\` show the unclaimed instances of the caller's pools.`,
   getSandbox:
     "One live sandbox, or an unclaimed instance of a pool of the caller's. A finished one is 404; the list shows it. Admins see any.",
   isReady: `

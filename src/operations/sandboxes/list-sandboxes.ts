@@ -1,3 +1,4 @@
+import type { LiveFilter } from '../../actors/sandbox/sandbox-index.ts';
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import type { History } from '../../contracts/history.ts';
@@ -29,11 +30,13 @@ export const listSandboxes =
   (deps: ListSandboxesDeps): Operations['listSandboxes'] =>
   async (caller, filter, page) => {
     const scope = scopeOf(caller, filter);
-    const byPool = filter.poolName === undefined ? {} : { poolName: filter.poolName };
+    const { poolName } = filter;
+    const byPool = poolName === undefined ? {} : { poolName };
+    const live = { ...scope, ...livePool(deps, scope, poolName) };
     const { offset, limit } = page;
     if (filter.phase !== undefined && filter.phase !== 'Completed') {
       const { ids, total } = deps.supervisor.index.list(
-        { ...scope, ...byPool, phase: filter.phase },
+        { ...live, phase: filter.phase },
         offset,
         limit,
       );
@@ -44,8 +47,24 @@ export const listSandboxes =
       const finished = await deps.history.list(finishedFilter, page);
       return { items: finished.items.map(viewOfFinished), total: finished.total, limit, offset };
     }
-    return await merged(deps, { live: { ...scope, ...byPool }, finished: finishedFilter }, page);
+    return await merged(deps, { live, finished: finishedFilter }, page);
   };
+
+/**
+ * Names the pool whose live sandboxes are listed: the one that has the name now, not one that was
+ * deleted and whose sandboxes still run. Where there is none, or the namespace is open, all that
+ * had the name are meant.
+ */
+const livePool = (
+  { supervisor }: ListSandboxesDeps,
+  { namespace }: Scope,
+  poolName: string | undefined,
+): { readonly poolName?: string; readonly poolUid?: string } => {
+  if (poolName === undefined) return {};
+  const poolUid =
+    namespace === undefined ? undefined : supervisor.pools.index.uidOf(namespace, poolName);
+  return poolUid === undefined ? { poolName } : { poolUid };
+};
 
 /** A page of two lists in one order; far down it is mostly of one of them alone. */
 const merged = async (
@@ -68,7 +87,7 @@ const merged = async (
 };
 
 interface Filters {
-  readonly live: Scope;
+  readonly live: LiveFilter;
   readonly finished: Scope & { readonly since: number };
 }
 
