@@ -17,14 +17,15 @@ describe('turns of the event loop', () => {
     turns = new LoopTurns({ now: () => now, mostWaitingOfTenant: 50 });
   });
 
-  const ask = (tenant: string): void => {
+  /** A request that keeps the loop busy for so many milliseconds once it has begun. */
+  const ask = (tenant: string, ms = 1): void => {
+    const begin = (): void => {
+      begun.push(tenant);
+      now += ms;
+    };
     const turn = turns.take(tenant);
-    if (turn)
-      turn.then(
-        () => begun.push(tenant),
-        () => begun.push(`${tenant} refused`),
-      );
-    else begun.push(tenant);
+    if (turn) turn.then(begin, () => begun.push(`${tenant} refused`));
+    else begin();
   };
 
   it('are all of a tenant that is alone', () => {
@@ -40,6 +41,17 @@ describe('turns of the event loop', () => {
     expect(begun).to.have.length(1 + 2 * MOST_OF_TENANT);
     for (let n = 0; n < 20; n += 1) await nextTurn();
     expect(begun).to.have.length(21);
+  });
+
+  it('begin more while the requests of the turn have taken little time, those that waited too', async () => {
+    ask('quiet');
+    ask('noisy', 2);
+    for (let n = 0; n < 10; n += 1) ask('quiet', 0.1);
+    expect(begun).to.deep.equal(['quiet', 'noisy', 'quiet', 'quiet']);
+    await nextTurn();
+    expect(begun).to.have.length(12);
+    for (let n = 0; n < 10; n += 1) ask('quiet', 0.1);
+    expect(begun).to.have.length(22);
   });
 
   it('begin the request of whoever asks seldom at once, however many of another one wait', async () => {

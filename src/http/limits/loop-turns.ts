@@ -10,16 +10,23 @@ export interface LoopTurnsTerms {
   readonly mostWaitingOfTenant?: number;
 }
 
-/** Requests of one tenant that one turn of the event loop begins while other tenants are about. */
+/**
+ * Requests of one tenant that one turn of the event loop begins while other tenants are about,
+ * however long the turn has taken.
+ */
 export const MOST_OF_TENANT = 2;
-/** Of those that waited, of all tenants. */
+/** Of those that waited, of all tenants, before the time is looked at again. */
 const MOST_OF_WAITING = 16;
+/** Milliseconds from a turn's first request in which more than that begin. */
+const MORE_MS = 2;
 
 /**
  * Shares out the turns of the event loop among tenants: while others are about, one turn begins two
- * requests of a tenant, and what has come beyond waits for the next turns, tenants in turn. So
- * whoever asks seldom finds the loop free after a moment, however many requests of another one have
- * come. Who is alone waits for nothing.
+ * requests of a tenant, and more only while the turn's requests have taken little time. What has
+ * come beyond waits for the next turns, tenants in turn. So whoever asks seldom finds the loop free
+ * after a moment, however many requests of another one have come; and a turn that was long for
+ * another reason, such as a slow disk, is followed by as many requests as have come meanwhile, if
+ * they are cheap. Who is alone waits for nothing.
  */
 export class LoopTurns {
   readonly #about: TenantsAbout;
@@ -27,7 +34,10 @@ export class LoopTurns {
   readonly #begun = new Map<string, number>();
   /** By tenant; who waits longest for a turn is first. No tenant is in it with nothing. */
   readonly #waiting = new Map<string, (() => void)[]>();
+  readonly #now: () => number;
   #ends = false;
+  /** When the first request of this turn began. */
+  #began = 0;
   #waitingInAll = 0;
   #refused = 0;
 
@@ -36,6 +46,7 @@ export class LoopTurns {
     now = () => performance.now(),
     mostWaitingOfTenant = 4_096,
   }: LoopTurnsTerms = {}) {
+    this.#now = now;
     this.#about = new TenantsAbout(now);
     this.#mostWaitingOfTenant = mostWaitingOfTenant;
     metrics.read('sandpool_costly_waiting', () => [{ labels: {}, value: this.#waitingInAll }]);
@@ -52,7 +63,7 @@ export class LoopTurns {
     if (!own && !this.#about.othersThan(tenant)) return undefined;
     this.#endTurnLater();
     const begun = this.#begun.get(tenant) ?? 0;
-    if (!own && begun < MOST_OF_TENANT) {
+    if (!own && (begun < MOST_OF_TENANT || this.#isEarly())) {
       this.#begun.set(tenant, begun + 1);
       return undefined;
     }
@@ -67,26 +78,47 @@ export class LoopTurns {
     });
   }
 
+  /** The turn's requests have not taken long so far. */
+  #isEarly(): boolean {
+    return this.#now() - this.#began < MORE_MS;
+  }
+
   #endTurnLater(): void {
     if (this.#ends) return;
     this.#ends = true;
+    this.#began = this.#now();
     setImmediate(this.#endTurn);
   }
 
   readonly #endTurn = (): void => {
     this.#ends = false;
+    this.#began = this.#now();
     this.#begun.clear();
+    this.#beginWaiting();
+    if (this.#waiting.size > 0) this.#endTurnLater();
+  };
+
+  /** Begins two of each tenant, and once their work is done the next two, while it is early. */
+  readonly #beginWaiting = (): void => {
     let left = MOST_OF_WAITING;
     for (const [tenant, own] of [...this.#waiting]) {
       if (left <= 0) break;
       const next = own.splice(0, Math.min(MOST_OF_TENANT, left));
       left -= next.length;
       this.#waitingInAll -= next.length;
-      this.#begun.set(tenant, next.length);
+      this.#begun.set(tenant, (this.#begun.get(tenant) ?? 0) + next.length);
       this.#waiting.delete(tenant);
       if (own.length > 0) this.#waiting.set(tenant, own); // last in the row now
       for (const begin of next) begin();
     }
-    if (this.#waiting.size > 0) this.#endTurnLater();
+    if (this.#waiting.size === 0) return;
+    // A tick that a microtask asks for comes once there are no more microtasks.
+    queueMicrotask(() => {
+      process.nextTick(this.#beginMoreWaiting);
+    });
+  };
+
+  readonly #beginMoreWaiting = (): void => {
+    if (this.#isEarly()) this.#beginWaiting();
   };
 }
