@@ -4,7 +4,8 @@ import { closeSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { InstanceDefinition } from '../src/model/templates/template.ts';
-import { findCgroups, removeCgroups } from '../src/embedded/spawner/sandbox/cgroups.ts';
+import { removeCgroups } from '../src/embedded/spawner/sandbox/cgroup-folders.ts';
+import { findCgroups } from '../src/embedded/spawner/sandbox/cgroups.ts';
 import { readNote } from '../src/embedded/spawner/sandbox/notes.ts';
 import { joinOrder, startOrder } from '../src/embedded/spawner/orders.ts';
 import {

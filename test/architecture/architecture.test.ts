@@ -64,7 +64,6 @@ const STILL_TOO_LONG: Readonly<Record<string, number>> = {
   'daemon/create-daemon.ts': 650,
   'embedded/driver/sandbox-driver.ts': 500,
   'embedded/driver/spawner-link.ts': 450,
-  'embedded/spawner/sandbox/cgroups.ts': 375,
   'embedded/spawner/sandbox/instance.ts': 400,
   'http/server/http-server.ts': 375,
   'http/router/router.ts': 450,

@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
-import { findCgroups, removeCgroups } from '../../../src/embedded/spawner/sandbox/cgroups.ts';
+import { endStart, removeCgroups } from '../../../src/embedded/spawner/sandbox/cgroup-folders.ts';
+import { findCgroups } from '../../../src/embedded/spawner/sandbox/cgroups.ts';
 import { skipBecause } from '../../support/skip-because.ts';
 
 describe('the cgroups of a data folder', () => {
@@ -99,6 +100,29 @@ describe('the cgroups of a data folder', () => {
     cgroups.remove();
     if (weights.length === 0) skipBecause(this, 'no cgroup shares out the processor here');
     expect(weights).to.deep.equal([cgroups.level === 'cgroup-v1' ? '256' : '25']);
+  });
+
+  it('weigh a hundred times as much as others of the tenant while they start, and then the same', function () {
+    const cgroups = findCgroups(`sandpool-test-${process.pid}`);
+    if (!cgroups.level.startsWith('cgroup')) skipBecause(this, 'there are no cgroups here');
+    const folders = cgroups.create('one', 'team/alice', {
+      memoryBytes: 64 << 20,
+      cpuCores: 1,
+      processes: 100,
+    });
+    const weights = (): readonly number[] =>
+      folders
+        .flatMap((folder) => [join(folder, 'cpu.shares'), join(folder, 'cpu.weight')])
+        .filter((path) => existsSync(path))
+        .map((path) => Number(readFileSync(path, 'utf8')));
+    const starting = weights();
+    endStart(folders, 1);
+    const running = weights();
+    removeCgroups(folders);
+    cgroups.remove();
+    if (running.length === 0) skipBecause(this, 'no cgroup shares out the processor here');
+    const usual = cgroups.level === 'cgroup-v1' ? 1_024 : 100;
+    expect({ starting, running }).to.deep.equal({ starting: [100 * usual], running: [usual] });
   });
 
   it('are found also where an older version made them, beside the tenants', function () {

@@ -1,16 +1,19 @@
 import { createHash } from 'node:crypto';
-import {
-  accessSync,
-  constants,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  readdirSync,
-  rmdirSync,
-  writeFileSync,
-} from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import { basename, join } from 'node:path';
+import {
+  cpuMax,
+  cpuQuota,
+  makeFolder,
+  processesIn,
+  removeCgroups,
+  subfoldersOf,
+  TENANT,
+  weigh,
+  WEIGHT,
+  writeWherePresent,
+} from './cgroup-folders.ts';
 
 export interface Limits {
   readonly memoryBytes: number;
@@ -28,8 +31,8 @@ export interface Cgroups {
   readonly level: IsolationLevel;
   readonly warnings: readonly string[];
   /**
-   * Makes the instance's folders with their limits, below its tenant's, and answers them. May be
-   * repeated.
+   * Makes the instance's folders with their limits, below its tenant's, and answers them. What runs
+   * there weighs as one that starts until `endStart`. May be repeated.
    */
   create(id: string, tenant: string, limits: Limits): readonly string[];
   /** The folders of every instance that has any, by id. */
@@ -39,17 +42,16 @@ export interface Cgroups {
 }
 
 const ROOT = '/sys/fs/cgroup';
-const CPU_PERIOD_US = 100_000;
 const V1_CONTROLLERS = ['memory', 'pids', 'cpu'] as const;
 /** Of the machine's process numbers all sandboxes together get at most this part. */
 const PIDS_SHARE = 3 / 4;
 /** Of the machine's memory, for all sandboxes together. */
 const MEMORY_SHARE = 0.8;
 /**
- * Beside 1,024 of any one process, in v1's terms: all sandboxes together. The daemon, and the
+ * Beside 100 of any one process, in v2's terms: all sandboxes together. The daemon, and the
  * machine's own programs, come first.
  */
-const WEIGHT_OF_ALL = 256;
+const WEIGHT_OF_ALL = 25;
 /**
  * v1 counts what sockets hold apart from the memory; so much of a sandbox's memory they may hold
  * beside it, and at least that.
@@ -62,13 +64,6 @@ const LEAST_FOR_SOCKETS = 8 * 2 ** 20;
  */
 const TCP_SHARE = 3 / 4;
 const SOCKETS = 'memory.kmem.tcp.limit_in_bytes';
-/**
- * A tenant's folder begins so, an id never does. Where there is not enough of the processor,
- * tenants have equal parts of it, a tenant's sandboxes equal parts of its own, and all of them
- * together no more than the daemon has.
- */
-const TENANT = 'tenant-';
-
 /**
  * The best that works here: v2 in a subtree that is ours, else v1, else only what prlimit gives.
  * `name` is our folder's.
@@ -103,58 +98,6 @@ export const parseOwnCgroups = (text: string): ReadonlyMap<string, string> =>
       }),
   );
 
-/**
- * Removes the folders, and a tenant's with its last one; answers false while processes are still in
- * one. Absent ones count as removed.
- */
-export const removeCgroups = (folders: readonly string[]): boolean => {
-  let removed = true;
-  for (const folder of folders) {
-    if (!isRemoved(folder)) removed = false;
-    if (basename(dirname(folder)).startsWith(TENANT)) isRemoved(dirname(folder));
-  }
-  return removed;
-};
-
-const isRemoved = (folder: string): boolean => {
-  try {
-    rmdirSync(folder);
-    return true;
-  } catch (error) {
-    return isMissing(error);
-  }
-};
-
-/** What runs there can start nothing more, where processes are counted. */
-export const forbidForks = (folders: readonly string[]): void => {
-  for (const folder of folders) writeWherePresent(join(folder, 'pids.max'), '0');
-};
-
-/** Limits what runs in these folders, wherever the processor's time can be limited. */
-export const limitCpu = (folders: readonly string[], cpuCores: number): void => {
-  for (const folder of folders) {
-    if (existsSync(join(folder, 'cpu.max')))
-      writeFileSync(join(folder, 'cpu.max'), `${quota(cpuCores)} ${CPU_PERIOD_US}`);
-    if (existsSync(join(folder, 'cpu.cfs_quota_us')))
-      writeFileSync(join(folder, 'cpu.cfs_quota_us'), String(quota(cpuCores)));
-  }
-};
-
-/** The processes in these folders. */
-export const processesIn = (folders: readonly string[]): readonly number[] => {
-  const pids = new Set<number>();
-  for (const folder of folders) {
-    let text = '';
-    try {
-      text = readFileSync(join(folder, 'cgroup.procs'), 'utf8');
-    } catch {
-      continue;
-    }
-    for (const line of text.split('\n')) if (line !== '' && line !== '0') pids.add(Number(line));
-  }
-  return [...pids];
-};
-
 const unified = (own: ReadonlyMap<string, string>, name: string): Cgroups | undefined => {
   const path = own.get('');
   if (path === undefined || !existsSync(join(ROOT, 'cgroup.controllers'))) return undefined;
@@ -173,7 +116,7 @@ const unified = (own: ReadonlyMap<string, string>, name: string): Cgroups | unde
   limitAllProcesses(base);
   if (!missing.includes('memory'))
     writeWherePresent(join(base, 'memory.max'), String(memoryOfAll()));
-  writeWherePresent(join(base, 'cpu.weight'), String((WEIGHT_OF_ALL * 100) / 1_024));
+  weigh(base, WEIGHT_OF_ALL);
   return {
     level: 'cgroup-v2',
     warnings: missing.map(
@@ -190,8 +133,8 @@ const unified = (own: ReadonlyMap<string, string>, name: string): Cgroups | unde
       }
       if (!missing.includes('pids'))
         writeFileSync(join(folder, 'pids.max'), String(limits.processes));
-      if (!missing.includes('cpu'))
-        writeFileSync(join(folder, 'cpu.max'), `${quota(limits.cpuCores)} ${CPU_PERIOD_US}`);
+      if (!missing.includes('cpu')) writeFileSync(join(folder, 'cpu.max'), cpuMax(limits.cpuCores));
+      weigh(folder, WEIGHT.starting);
       return [folder];
     },
     all: () => foldersIn([base]),
@@ -245,7 +188,7 @@ const split = (own: ReadonlyMap<string, string>, name: string): Cgroups | undefi
     limitSockets(memory, sockets);
   }
   const cpu = bases.get('cpu');
-  if (cpu !== undefined) writeWherePresent(join(cpu, 'cpu.shares'), String(WEIGHT_OF_ALL));
+  if (cpu !== undefined) weigh(cpu, WEIGHT_OF_ALL);
   return {
     level: 'cgroup-v1',
     warnings: [
@@ -266,7 +209,10 @@ const split = (own: ReadonlyMap<string, string>, name: string): Cgroups | undefi
           limitMemory(folder, limits.memoryBytes);
         } else if (controller === 'pids')
           writeFileSync(join(folder, 'pids.max'), String(limits.processes));
-        else writeFileSync(join(folder, 'cpu.cfs_quota_us'), String(quota(limits.cpuCores)));
+        else {
+          writeFileSync(join(folder, 'cpu.cfs_quota_us'), cpuQuota(limits.cpuCores));
+          weigh(folder, WEIGHT.starting);
+        }
         return folder;
       }),
     all: () => foldersIn([...bases.values()]),
@@ -306,16 +252,6 @@ const socketsOfAll = (): number =>
     Number(readFileSync('/proc/sys/net/ipv4/tcp_mem', 'utf8').split(/\s+/)[0]) * TCP_SHARE,
   ) * 4_096;
 
-const makeFolder = (base: string, id: string): string => {
-  const folder = `${base}/${id}`;
-  try {
-    mkdirSync(folder);
-  } catch (error) {
-    if (codeOf(error) !== 'EEXIST') throw error;
-  }
-  return folder;
-};
-
 /**
  * What stands for a tenant in names of files: its own name may have any letters, and is nobody's
  * business on the machine.
@@ -335,25 +271,3 @@ const foldersIn = (bases: readonly string[]): ReadonlyMap<string, readonly strin
   }
   return found;
 };
-
-const subfoldersOf = (folder: string): readonly string[] =>
-  readdirSync(folder, { withFileTypes: true }).flatMap((entry) =>
-    entry.isDirectory() ? [`${folder}/${entry.name}`] : [],
-  );
-
-const quota = (cpuCores: number): number => Math.max(1_000, Math.round(cpuCores * CPU_PERIOD_US));
-
-const writeWherePresent = (path: string, text: string): void => {
-  try {
-    writeFileSync(path, text);
-  } catch (error) {
-    if (!isMissing(error) && !isRefused(error)) throw error;
-  }
-};
-
-const codeOf = (error: unknown): unknown =>
-  error instanceof Error && 'code' in error ? error.code : undefined;
-const isMissing = (error: unknown): boolean => codeOf(error) === 'ENOENT';
-/** Swap accounting may be absent or switched off; more may be held than is allowed from now on. */
-const isRefused = (error: unknown): boolean =>
-  ['EOPNOTSUPP', 'EACCES', 'EPERM', 'EBUSY'].includes(String(codeOf(error)));

@@ -1,6 +1,7 @@
 import type { Vitals } from '../../../model/sandbox.ts';
 import { hostPath, processesOfBare, removeHome, type Bare, type BareHomes } from './bare-homes.ts';
-import { forbidForks, limitCpu, processesIn, removeCgroups, type Cgroups } from './cgroups.ts';
+import { endStart, forbidForks, processesIn, removeCgroups } from './cgroup-folders.ts';
+import type { Cgroups } from './cgroups.ts';
 import type { HostUids } from './host-uids.ts';
 import { Launch } from './launch.ts';
 import type { InstanceNote, Notes, RunningNote } from './notes.ts';
@@ -300,7 +301,7 @@ export class Instance {
   #executed(): void {
     if (this.#initPid !== undefined) this.#initFound(this.#initPid);
     if (!this.#init || this.#killed || this.#vitals.kind !== 'starting') return;
-    if (this.#cpuCores < START_CORES) limitCpu(this.#held.cgroups, this.#cpuCores);
+    endStart(this.#held.cgroups, this.#cpuCores);
     const startedAt = this.#deps.now();
     this.#deps.notes.writeRunning(this.id, { init: this.#init, startedAt });
     clearTimeout(this.#deadline);

@@ -1,0 +1,126 @@
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmdirSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+
+const CPU_PERIOD_US = 100_000;
+/**
+ * Of a sandbox among those of its tenant, in v2's terms, once it runs, and while it starts: a start
+ * holds a turn that others wait for, and is soon over, however many of its tenant's sandboxes are
+ * busy.
+ */
+export const WEIGHT = { running: 100, starting: 10_000 };
+/** v1's weight of what has 100 in v2. */
+const SHARES_OF_100 = 1_024;
+/**
+ * A tenant's folder begins so, an id never does. Where there is not enough of the processor,
+ * tenants have equal parts of it, a tenant's sandboxes equal parts of its own, and all of them
+ * together no more than the daemon has.
+ */
+export const TENANT = 'tenant-';
+
+/**
+ * Removes the folders, and a tenant's with its last one; answers false while processes are still in
+ * one. Absent ones count as removed.
+ */
+export const removeCgroups = (folders: readonly string[]): boolean => {
+  let removed = true;
+  for (const folder of folders) {
+    if (!isRemoved(folder)) removed = false;
+    if (basename(dirname(folder)).startsWith(TENANT)) isRemoved(dirname(folder));
+  }
+  return removed;
+};
+
+const isRemoved = (folder: string): boolean => {
+  try {
+    rmdirSync(folder);
+    return true;
+  } catch (error) {
+    return isMissing(error);
+  }
+};
+
+/** What runs there can start nothing more, where processes are counted. */
+export const forbidForks = (folders: readonly string[]): void => {
+  for (const folder of folders) writeWherePresent(join(folder, 'pids.max'), '0');
+};
+
+/**
+ * What runs in these folders may use so much of the processor from now on, and weighs as the others
+ * of its tenant, wherever the processor's time can be limited.
+ */
+export const endStart = (folders: readonly string[], cpuCores: number): void => {
+  for (const folder of folders) {
+    if (existsSync(join(folder, 'cpu.max')))
+      writeFileSync(join(folder, 'cpu.max'), cpuMax(cpuCores));
+    if (existsSync(join(folder, 'cpu.cfs_quota_us')))
+      writeFileSync(join(folder, 'cpu.cfs_quota_us'), cpuQuota(cpuCores));
+    weigh(folder, WEIGHT.running);
+  }
+};
+
+/** What v2 has for a limit of the processor's time. */
+export const cpuMax = (cpuCores: number): string => `${cpuQuota(cpuCores)} ${CPU_PERIOD_US}`;
+
+/** What v1 has for it. */
+export const cpuQuota = (cpuCores: number): string =>
+  String(Math.max(1_000, Math.round(cpuCores * CPU_PERIOD_US)));
+
+/** In v2's terms, where there is a processor to share out. */
+export const weigh = (folder: string, weight: number): void => {
+  writeWherePresent(join(folder, 'cpu.weight'), String(weight));
+  writeWherePresent(join(folder, 'cpu.shares'), String((weight * SHARES_OF_100) / 100));
+};
+
+/** The processes in these folders. */
+export const processesIn = (folders: readonly string[]): readonly number[] => {
+  const pids = new Set<number>();
+  for (const folder of folders) {
+    let text = '';
+    try {
+      text = readFileSync(join(folder, 'cgroup.procs'), 'utf8');
+    } catch {
+      continue;
+    }
+    for (const line of text.split('\n')) if (line !== '' && line !== '0') pids.add(Number(line));
+  }
+  return [...pids];
+};
+
+/** May be there already. */
+export const makeFolder = (base: string, id: string): string => {
+  const folder = `${base}/${id}`;
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+  }
+  return folder;
+};
+
+export const subfoldersOf = (folder: string): readonly string[] =>
+  readdirSync(folder, { withFileTypes: true }).flatMap((entry) =>
+    entry.isDirectory() ? [`${folder}/${entry.name}`] : [],
+  );
+
+/** Writes nothing where there is no such file, or the kernel takes no such value. */
+export const writeWherePresent = (path: string, text: string): void => {
+  try {
+    writeFileSync(path, text);
+  } catch (error) {
+    if (!isMissing(error) && !isRefused(error)) throw error;
+  }
+};
+
+const codeOf = (error: unknown): unknown =>
+  error instanceof Error && 'code' in error ? error.code : undefined;
+const isMissing = (error: unknown): boolean => codeOf(error) === 'ENOENT';
+/** Swap accounting may be absent or switched off; more may be held than is allowed from now on. */
+const isRefused = (error: unknown): boolean =>
+  ['EOPNOTSUPP', 'EACCES', 'EPERM', 'EBUSY'].includes(String(codeOf(error)));
