@@ -274,6 +274,14 @@ describe('the chart', () => {
       .and.to.not.match(/^ *sandpool /m);
   });
 
+  it('says why nothing scales the replicas by load, and renders nothing that does', () => {
+    const notes = readFileSync(join(CHART, 'templates/NOTES.txt'), 'utf8');
+    expect(notes).to.include('There is no HorizontalPodAutoscaler: ');
+    expect(renderChart({ values: EVERYTHING }).map(({ kind }) => kind)).to.not.include(
+      'HorizontalPodAutoscaler',
+    );
+  });
+
   for (const name of CHART_CASES) {
     it(`renders ${name} as kept; npx tsx script/chart-results.ts writes that anew`, () => {
       expect(chartResult(name)).to.equal(readFileSync(keptResult(name), 'utf8'));
