@@ -185,6 +185,11 @@ export class SandpoolClient {
     return await this.#call('listSandboxEvents', { params: { sandboxId } }, options);
   }
 
+  /** What happened to a pool, the same. */
+  async poolEvents(name: string, options?: CallOptions): Promise<EventList> {
+    return await this.#call('listPoolEvents', { params: { name } }, options);
+  }
+
   /**
    * What happens to the caller's sandboxes and pools from now on, or after `lastEventId`; with
    * `all`, which is an admin's, to everybody's. `open` comes first: nothing is missed from then on.
@@ -254,9 +259,7 @@ export class SandpoolClient {
     );
   }
 
-  /**
-   * Takes its template over as it is now; not needed where changes reach the pool by themselves.
-   */
+  /** Takes its template over as it is now; needed only without `autoUpdate`. */
   async syncPool(name: string, options?: CallOptions): Promise<Pool> {
     return (await this.#call('syncPool', { params: { name } }, options)).template;
   }

@@ -28,7 +28,7 @@ export interface GroupKey {
 }
 
 /**
- * Finished sandboxes, what happened to claimed ones, and what autoscaling groups decided. Kept
+ * Finished sandboxes, what happened to claimed ones and to pools, and what autoscaling groups decided. Kept
  * through retention, then forgotten in small steps.
  */
 export interface History {
@@ -38,13 +38,17 @@ export interface History {
   find(id: InstanceId): Promise<FinishedSandbox | undefined>;
   /**
    * Durable when it resolves. Of each sandbox the newest 50 are kept, for as long as its finished
-   * record. An id that is known already counts as done.
+   * record; of the pools of each name too, for as long as there is one and through retention after,
+   * of each owner those of the 100 pools that something happened to last. An id that is known
+   * already counts as done.
    */
   recordEvents(
     events: readonly { readonly id: number; readonly event: EventRecord }[],
   ): Promise<void>;
   /** By id, the smallest first. */
   eventsOf(sandboxId: InstanceId): Promise<readonly EventRecord[]>;
+  /** The same of the pools that have, or had, that name; whoever owned them. */
+  eventsOfPool(namespace: string, name: string): Promise<readonly EventRecord[]>;
   /**
    * Durable when it resolves. Of each group the newest 100 are kept, for as long as its env, or
    * through retention. One whose id is known takes its place.

@@ -69,6 +69,7 @@ import { loadTemplates } from '../operations/templates/load-templates.ts';
 import { logLevels } from '../operations/debug/log-levels.ts';
 import { openEndpoint } from '../operations/sandboxes/open-endpoint.ts';
 import type { Operations, Readiness } from '../operations/operations.ts';
+import { poolEvents } from '../operations/pools/pool-events.ts';
 import { PoolRenewal, renewedPool } from '../operations/pools/pool-renewal.ts';
 import { deletePool, getPool, listPools } from '../operations/pools/pools.ts';
 import { promoteApiKey } from '../operations/keys/promote-api-key.ts';
@@ -436,6 +437,7 @@ const operationsOf = (
     sandboxLogs: sandboxLogs({ ...common, history }),
     followSandboxLogs: followSandboxLogs({ ...common, history }),
     sandboxEvents: sandboxEvents({ ...common, history, events }),
+    poolEvents: poolEvents({ ...common, events }),
     followEvents: followEvents({ events }),
     createExecToken: createExecToken({ ...common, apiKeys, clusterId: config.clusterId }),
     openTerminal: openTerminal({

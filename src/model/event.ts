@@ -22,7 +22,23 @@ export type Happening =
   /** Nothing of it runs any more. */
   | { readonly reason: 'Completed'; readonly end: End }
   /** A pool starts nothing for a while, since too many starts failed. */
-  | { readonly reason: 'BackOff'; readonly why: string; readonly until: number };
+  | { readonly reason: 'BackOff'; readonly why: string; readonly until: number }
+  /** The first start of a pool that fails after one that did not. */
+  | { readonly reason: 'StartFailed'; readonly why: string }
+  /** A pool should have another number of instances, by hand. */
+  | { readonly reason: 'Resized'; readonly from: number; readonly to: number }
+  /** A pool has all instances that it should have, after it was made, resized or had trouble. */
+  | { readonly reason: 'Filled'; readonly replicas: number }
+  /** A pool that should have no instance has none that is unclaimed. */
+  | { readonly reason: 'Emptied' }
+  /** What a pool launches is defined anew. */
+  | { readonly reason: 'Changed'; readonly templateVersion?: string }
+  /** Each unclaimed instance of a pool is of its current definition. */
+  | { readonly reason: 'RolledOut' }
+  /** A pool is being deleted, with `force` its running sandboxes too. */
+  | { readonly reason: 'Deleting'; readonly force: boolean }
+  /** A pool is gone. */
+  | { readonly reason: 'Deleted' };
 
 /** One thing that happened to a sandbox; to a pool where there is no sandboxId. */
 export type EventRecord = Happening & {
@@ -54,6 +70,7 @@ export const eventTypeOf = (event: Happening): EventType => {
     case 'ContainerEnded':
     case 'Failed':
     case 'BackOff':
+    case 'StartFailed':
       return 'Warning';
     case 'Completed':
       return FAULTS.has(event.end.reason) && event.end.exitCode !== 0 ? 'Warning' : 'Normal';
@@ -66,7 +83,9 @@ export const eventTypeOf = (event: Happening): EventType => {
 export const eventMessageOf = (event: EventRecord): string => {
   switch (event.reason) {
     case 'Created':
-      return `created in pool ${event.poolName}`;
+      return event.sandboxId === undefined
+        ? `pool ${event.poolName} was created`
+        : `created in pool ${event.poolName}`;
     case 'Started':
       return 'its main process runs';
     case 'Ready':
@@ -91,6 +110,22 @@ export const eventMessageOf = (event: EventRecord): string => {
       return `pool ${event.poolName} starts nothing until ${new Date(event.until).toISOString()}: ${event.why}`;
     case 'Recovered':
       return `pool ${event.poolName} starts instances again`;
+    case 'StartFailed':
+      return `an instance of pool ${event.poolName} did not start: ${event.why}`;
+    case 'Resized':
+      return `pool ${event.poolName} should have ${event.to} instances, no longer ${event.from}`;
+    case 'Filled':
+      return `pool ${event.poolName} has all its ${event.replicas} instances`;
+    case 'Emptied':
+      return `pool ${event.poolName} has no unclaimed instance any more`;
+    case 'Changed':
+      return `pool ${event.poolName} launches another definition now${event.templateVersion === undefined ? '' : `, of version ${event.templateVersion} of its template`}`;
+    case 'RolledOut':
+      return `each unclaimed instance of pool ${event.poolName} is of its current definition`;
+    case 'Deleting':
+      return `pool ${event.poolName} is being deleted, ${event.force ? 'and its running sandboxes with it' : 'its running sandboxes stay'}`;
+    case 'Deleted':
+      return `pool ${event.poolName} is gone`;
   }
 };
 

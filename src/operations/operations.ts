@@ -145,6 +145,8 @@ export interface Operations extends DebugOperations {
   ) => Promise<LogsFollow>;
   /** The last 50, the oldest first; of a finished sandbox for as long as it is kept. */
   readonly sandboxEvents: (caller: Caller, sandboxId: string) => Promise<readonly EventRecord[]>;
+  /** The last 50, the oldest first; of a deleted pool for as long as they are kept. */
+  readonly poolEvents: (caller: Caller, name: string) => Promise<readonly EventRecord[]>;
   /** What happens from now on, or after the event with the id `after`; `all` is an admin's. */
   readonly followEvents: (
     caller: Caller,

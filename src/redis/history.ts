@@ -22,10 +22,13 @@ export interface RedisHistoryOptions extends RetentionOptions {
   readonly log: Log;
 }
 
-/** Events of a sandbox that are kept. */
+/** Events of a sandbox, and of a pool, that are kept. */
 const MOST_EVENTS = 50;
+/** Pools of one owner whose events are kept. */
+const MOST_POOLS = 100;
 /**
- * How long events of a sandbox are kept that is not known to have finished, from the last of them.
+ * How long events are kept of a sandbox that is not known to have finished, and of a pool that is
+ * not known to be gone, from the last of them.
  */
 const UNFINISHED_MS = 90 * 86_400_000;
 /**
@@ -131,6 +134,39 @@ export class RedisHistory implements History {
         [this.#key],
         [MOST_EVENTS, UNFINISHED_MS, this.#options.retentionMs, ...parts],
       );
+    await this.#recordPoolEvents(events.filter(({ event }) => event.sandboxId === undefined));
+  }
+
+  async #recordPoolEvents(
+    events: readonly { readonly id: number; readonly event: EventRecord }[],
+  ): Promise<void> {
+    if (events.length === 0) return;
+    const { retentionMs } = this.#options;
+    await this.#link.run(
+      'record_pool_events',
+      [this.#key],
+      [
+        MOST_EVENTS,
+        MOST_POOLS,
+        UNFINISHED_MS,
+        ...events.flatMap(({ id, event }) => [
+          tenantKey(event.owner),
+          `${event.owner.namespace}/${event.poolName}`,
+          id,
+          event.reason === 'Deleted' ? retentionMs : UNFINISHED_MS,
+          JSON.stringify(event),
+        ]),
+      ],
+    );
+  }
+
+  async eventsOfPool(namespace: string, name: string): Promise<readonly EventRecord[]> {
+    const [, ...events] = await this.#link.run(
+      'events_of_pool',
+      [this.#key],
+      [`${namespace}/${name}`],
+    );
+    return events.map((event) => JSON.parse(String(event).replace(/^\d+\|/, '')) as EventRecord);
   }
 
   async eventsOf(sandboxId: InstanceId): Promise<readonly EventRecord[]> {

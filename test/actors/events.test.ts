@@ -5,6 +5,7 @@ import {
   WRITE_DELAY_MS,
   type Noted,
 } from '../../src/actors/runtime/event-feed.ts';
+import type { History } from '../../src/contracts/history.ts';
 import {
   eventMessageOf,
   eventTypeOf,
@@ -187,8 +188,10 @@ describe('the feed of events', () => {
     const history = new MemoryHistory();
     return { clock, history, feed: feedOf(clock, history) };
   };
-  const feedOf = (clock: TestClock, history: Pick<MemoryHistory, 'recordEvents' | 'eventsOf'>) =>
-    new EventFeed({ clock, log: quietLog, history, coordination: aCoordination(clock) });
+  const feedOf = (
+    clock: TestClock,
+    history: Pick<History, 'recordEvents' | 'eventsOf' | 'eventsOfPool'>,
+  ) => new EventFeed({ clock, log: quietLog, history, coordination: aCoordination(clock) });
   const OURS: Noted = { key: 'x', shard: 1, ours: true, kept: false };
   const KEPT: Noted = { ...OURS, kept: true };
   const anEvent = (clock: TestClock, part: Partial<EventRecord> = {}): EventRecord =>
@@ -282,6 +285,7 @@ describe('the feed of events', () => {
     const history = {
       recordEvents: () => Promise.reject(new Error('away')),
       eventsOf: async () => [],
+      eventsOfPool: async () => [],
     };
     const feed = feedOf(clock, history);
     feed.note(anEvent(clock), KEPT);

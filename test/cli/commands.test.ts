@@ -12,6 +12,39 @@ describe('the commands about the service', () => {
   const claimed = async (): Promise<string> =>
     (await sandpool('sandboxes', 'create')).stdout.trim();
 
+  describe('events', () => {
+    it('shows what happened to a pool', async () => {
+      const owner = { namespace: 'team-default', team: 'default', user: 'default' };
+      const base = { at: 0, owner, poolName: 'default' };
+      daemon().operations.happens({ ...base, reason: 'Created' });
+      daemon().operations.happens({ ...base, reason: 'StartFailed', why: 'no such command' });
+
+      const { stdout, code } = await sandpool('events', 'pool', 'default');
+      expect(code).to.equal(0);
+      expect(stdout.split('\n').map((line) => line.replace(/^\S+ +/, ''))).to.deep.equal([
+        'TYPE     REASON       MESSAGE',
+        'Normal   Created      pool default was created',
+        'Warning  StartFailed  an instance of pool default did not start: no such command',
+        '',
+      ]);
+    });
+
+    it('says what shows more, where there is no list', async () => {
+      const said = async (...args: string[]) => {
+        const { stderr, code } = await sandpool('events', ...args);
+        expect(code).to.equal(1);
+        return stderr;
+      };
+      expect(await said()).to.include('sandpool events pool NAME');
+      expect(await said('pool')).to.include('name the pool');
+      expect(await said('pool', 'nothing')).to.include('pool not found');
+      expect(await said('env', 'shells'))
+        .to.include('sandpool envs explain shells')
+        .and.include('sandpool envs groups decisions shells GROUP');
+      expect(await said('key', 'x')).to.include('no list of events for key x');
+    });
+  });
+
   describe('sandboxes', () => {
     it('create prints the id alone, for scripts', async () => {
       const end = await sandpool('sandboxes', 'create', '--idle-timeout', '5m');

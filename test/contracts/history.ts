@@ -162,6 +162,38 @@ export const historySuite = (name: string, make: () => Promise<HistoryUnderTest>
         expect(await history.eventsOf(v7())).to.deep.equal([]);
       });
 
+      const ofPool = (n: number, poolName: string): { id: number; event: EventRecord } => ({
+        id: T0 * 1_000 + n,
+        event: { at: T0 + n, owner: ALICE, poolName, reason: 'Resized', from: n, to: n + 1 },
+      });
+
+      it('keeps the newest 50 events of a pool, each once, in order', async () => {
+        const all = Array.from({ length: 60 }, (_, n) => ofPool(n, 'shells'));
+        await history.recordEvents(all.slice(30));
+        await history.recordEvents(all.slice(0, 40));
+        await history.recordEvents([ofPool(100, 'others')]);
+
+        expect(await history.eventsOfPool(ALICE.namespace, 'shells')).to.deep.equal(
+          all.slice(10).map(({ event }) => event),
+        );
+        expect(await history.eventsOfPool(ALICE.namespace, 'others')).to.have.length(1);
+        expect(await history.eventsOfPool('elsewhere', 'shells')).to.deep.equal([]);
+      });
+
+      it('keeps the events of the 100 pools of an owner that something happened to last', async () => {
+        for (let n = 0; n < 102; n += 1) await history.recordEvents([ofPool(n, `pool-${n}`)]);
+        await history.recordEvents([ofPool(200, 'pool-2'), ofPool(201, 'pool-new')]);
+
+        const kept = async (name: string): Promise<number> =>
+          (await history.eventsOfPool(ALICE.namespace, name)).length;
+        expect(await Promise.all(['pool-0', 'pool-1', 'pool-3'].map(kept))).to.deep.equal([
+          0, 0, 0,
+        ]);
+        expect(await Promise.all(['pool-2', 'pool-4', 'pool-new'].map(kept))).to.deep.equal([
+          2, 1, 1,
+        ]);
+      });
+
       it('keeps the newest 100 decisions of a group, the newest first, each as it was told last', async () => {
         const decision = (id: number, reason = ''): ToldDecision => ({
           id,

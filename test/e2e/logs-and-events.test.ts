@@ -53,6 +53,7 @@ describe('logs and events of the real daemon', function () {
     templates = aTemplateFolder({
       counter: spec('n=0; while :; do n=$((n+1)); echo "count $n"; sleep 0.02; done'),
       flood: spec('yes "all work and no play"'),
+      broken: spec('echo there is no such file >&2; exit 127'),
       short: spec('echo only words; while [ ! -e /tmp/over ]; do sleep 0.05; done; exit 3'),
     });
     daemon = await DaemonUnderTest.start([
@@ -145,6 +146,45 @@ describe('logs and events of the real daemon', function () {
     await daemon.stop();
     await daemon.start();
     await check();
+  });
+
+  it('keeps what happened to a pool, with why it does not start, over a restart and its deletion', async () => {
+    const client = daemon.client();
+    const made = await client.post('/sandboxpools', {
+      name: 'broken',
+      templateName: 'broken',
+      replicas: 1,
+    });
+    expect(made.status, made.text).to.equal(201);
+    const printed = async () => (await daemon.cli(['events', 'pool', 'broken'])).stdout;
+    await within(
+      20_000,
+      'it pauses',
+      async () => (await printed()).includes('BackOff') || undefined,
+    );
+    const told = await printed();
+    expect(told.split('\n')[0]).to.match(/^TIME +TYPE +REASON +MESSAGE$/);
+    expect(told).to.match(/Normal +Created +pool broken was created\n/);
+    expect(told).to.match(/Warning +StartFailed +an instance of pool broken did not start: .+\n/);
+    expect(told).to.match(/Warning +BackOff +pool broken starts nothing until .+: .+\n/);
+
+    await daemon.stop();
+    await daemon.start();
+    expect((await printed()).slice(0, told.length)).to.equal(told);
+    await daemon.client().delete('/sandboxpools/broken?force=true');
+    await within(
+      20_000,
+      'it is gone',
+      async () => (await printed()).includes('Deleted') || undefined,
+    );
+    expect((await printed()).match(/Created/g)).to.have.length(1);
+    const stranger = await aTenant(daemon, 'red', 'eve');
+    expect((await stranger.get('/sandboxpools/broken/events')).status).to.equal(404);
+    const env = await daemon.cli(['events', 'env', 'shells']);
+    expect([env.code, env.stderr]).to.satisfy(
+      ([code, text]: [number, string]) =>
+        code === 1 && text.includes('sandpool envs explain shells'),
+    );
   });
 
   it('tells what happens as it happens', async () => {

@@ -44,6 +44,41 @@ describe('events, over HTTP', () => {
     await server.stop();
   });
 
+  describe('GET /sandboxpools/{name}/events', () => {
+    it('lists what happened to a pool', async () => {
+      const owner = { namespace: 'team-blue', team: 'blue', user: 'ada' };
+      const at = Date.parse('2026-03-01T12:00:00.000Z');
+      const base = { at, owner, poolName: 'shells' };
+      server.operations.happens({ ...base, reason: 'Created' });
+      server.operations.happens({ ...base, reason: 'StartFailed', why: 'command not found: x' });
+      happens({ reason: 'Claimed' });
+
+      const { status, json } = await server.tenant.get('/sandboxpools/shells/events');
+
+      expect(status).to.equal(200);
+      const common = { time: '2026-03-01T12:00:00.000Z', poolName: 'shells', ...owner };
+      expect(json).to.deep.equal({
+        total: 2,
+        items: [
+          { ...common, type: 'Normal', reason: 'Created', message: 'pool shells was created' },
+          {
+            ...common,
+            type: 'Warning',
+            reason: 'StartFailed',
+            message: 'an instance of pool shells did not start: command not found: x',
+          },
+        ],
+      });
+    });
+
+    it('knows no pool to which nothing happened, nor what can not be a name', async () => {
+      for (const name of ['nothing', 'No_Name']) {
+        const { status, json } = await server.tenant.get(`/sandboxpools/${name}/events`);
+        expect([status, json.errorCode], name).to.deep.equal([404, 'POOL_NOT_FOUND']);
+      }
+    });
+  });
+
   describe('GET /sandboxes/{sandboxId}/events', () => {
     it('lists what happened, with the reason of its end', async () => {
       happens({ reason: 'Claimed' });

@@ -116,6 +116,30 @@ describe('history in Redis', () => {
     await stop();
   });
 
+  it('keeps the events of a pool through retention once it is deleted', async () => {
+    const { settings, client, stop } = await startRedis();
+    const history = new RedisHistory({
+      settings,
+      clock: new TestClock(),
+      log: quietLog,
+      retentionMs: 86_400_000,
+      bounds: MANY_BYTES,
+    });
+    await history.start();
+    const tell = (id: number, reason: 'Created' | 'Deleted') =>
+      history.recordEvents([{ id, event: { at: id, owner: ALICE, poolName: 'p', reason } }]);
+    const days = async (): Promise<number> =>
+      Math.ceil((await client.pttl('sandpool:{history}:pool_events:alpha/p')) / 86_400_000);
+    await tell(1, 'Created');
+    expect(await days()).to.equal(90);
+    await tell(2, 'Deleted');
+    expect(await days()).to.equal(1);
+    await tell(3, 'Created');
+    expect(await days()).to.equal(90);
+    await history.stop();
+    await stop();
+  });
+
   it('forgets before its time what an owner has beyond its bytes, or the owner that has most beyond those of all, and nothing of others', async () => {
     const { settings, client, stop } = await startRedis();
     const clock = new TestClock();

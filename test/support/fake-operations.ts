@@ -357,6 +357,14 @@ export class FakeOperations extends FakeDebug implements Operations {
     return this.happened.filter(({ sandboxId: of }) => of === sandboxId);
   };
 
+  readonly poolEvents: Operations['poolEvents'] = async (caller, name) => {
+    this.#fail();
+    const isOfPool = (event: EventRecord): boolean =>
+      event.sandboxId === undefined && event.poolName === name && sameTenant(event.owner, caller);
+    if (!this.happened.some(isOfPool)) throw poolNotFound();
+    return this.happened.filter(isOfPool);
+  };
+
   readonly followEvents: Operations['followEvents'] = (caller, { all, after }) => {
     this.followers += 1;
     return {

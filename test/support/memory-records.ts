@@ -103,6 +103,17 @@ export class MemoryHistory implements History {
       .map(({ event }) => event);
   }
 
+  async eventsOfPool(namespace: string, name: string): Promise<readonly EventRecord[]> {
+    return this.events
+      .filter(
+        ({ event: { sandboxId, owner, poolName } }) =>
+          sandboxId === undefined && owner.namespace === namespace && poolName === name,
+      )
+      .sort((a, b) => a.id - b.id)
+      .slice(-50)
+      .map(({ event }) => event);
+  }
+
   async recordDecision({ envUid, group }: GroupKey, decision: ToldDecision): Promise<void> {
     const kept = (this.decisions.get(`${envUid}/${group}`) ?? []).filter(
       ({ id }) => id !== decision.id,

@@ -15,6 +15,7 @@ import { ActorTrails } from '../runtime/actor-trails.ts';
 import { birthOf } from '../sandbox/birth-of.ts';
 import { OwnedIndex } from '../runtime/owned-index.ts';
 import { shown, wholeOf, type PoolActorView, type PoolSnapshot } from './pool-snapshot.ts';
+import { PoolEventRecorder } from './pool-event-recorder.ts';
 import { PoolTally, type Move } from './pool-tally.ts';
 import { PoolRetirements } from './pool-retirements.ts';
 import { Rebuilds } from '../runtime/rebuilds.ts';
@@ -34,9 +35,12 @@ export class PoolHost {
   /** The records of pools whose actor threw, and that have no other yet. */
   readonly #unhosted = new Map<string, PoolRecord>();
   #hears = false;
+  /** Every pool that there was is known: others are new. */
+  #started = false;
   readonly #turns: RecordTurns<PoolRecord>;
   readonly #led = new Set<number>();
   readonly #reads: SharedReads<PoolRecord>;
+  readonly #events: PoolEventRecorder;
 
   constructor(deps: PoolHostDeps) {
     this.#deps = deps;
@@ -52,6 +56,10 @@ export class PoolHost {
       contextOf: (uid) => this.#actors.get(uid)?.getSnapshot().context,
     });
     this.#reads = new SharedReads({ clock: deps.clock, read: (name) => deps.pools.get(name) });
+    this.#events = new PoolEventRecorder({
+      ...deps,
+      leads: (shard) => this.#led.has(shard),
+    });
     this.#turns = new RecordTurns({
       records: deps.pools,
       current: (uid) => this.#actors.get(uid)?.getSnapshot().context.record,
@@ -162,6 +170,7 @@ export class PoolHost {
     await this.#deps.pools.watch((change) => {
       this.#learn(change);
     });
+    this.#started = true;
     for (const actor of this.#actors.values()) {
       const { record } = actor.getSnapshot().context;
       const { uid, owner } = record;
@@ -210,6 +219,7 @@ export class PoolHost {
       else if (this.#unhosted.delete(record.uid)) this.#forgotten(record);
     } else if (!known) {
       if (this.#rebuilds.has(record.uid)) return void this.#unhosted.set(record.uid, record);
+      if (this.#started) this.#events.created(record);
       this.#host(record);
       this.#deps.outbox.drain();
     } else if (record.revision !== known.revision) this.#renew(record);
@@ -337,7 +347,7 @@ export class PoolHost {
         },
         'pool moved',
       );
-    this.#tell(before, snapshot.context);
+    this.#events.changed(before, snapshot.context);
     this.#deps.arm(uid, snapshot.context.deadline);
     this.index.share(snapshot.context.record);
     this.#deps.changed(snapshot.context.record);
@@ -363,34 +373,13 @@ export class PoolHost {
     this.#count(uid, false);
   }
 
-  #tell(before: PoolContext, { breaker, record }: PoolContext): void {
-    const pausedBefore = before.breaker.pausedUntil;
-    if (
-      breaker.pausedUntil === pausedBefore ||
-      record.updateRevision !== before.record.updateRevision
-    )
-      return;
-    const base = { at: this.#deps.clock.now(), owner: record.owner, poolName: record.name };
-    const shard = shardOf(record.uid);
-    const noted = {
-      shard,
-      ours: this.#led.has(shard),
-      kept: false,
-      key: `${record.uid}/${pausedBefore}/${breaker.pausedUntil}`,
-    };
-    if (breaker.pausedUntil > 0)
-      this.#deps.events.note(
-        { ...base, reason: 'BackOff', why: breaker.reason, until: breaker.pausedUntil },
-        noted,
-      );
-    else this.#deps.events.note({ ...base, reason: 'Recovered' }, noted);
-  }
-
   /**
    * Whoever removed it, its part of the quota goes, and its registry passwords; the leader sees to
    * it.
    */
-  #forgotten({ uid, owner, source }: PoolRecord): void {
+  #forgotten(record: PoolRecord): void {
+    const { uid, owner, source } = record;
+    this.#events.removed(record);
     this.#rebuilds.forget(uid);
     if (!this.#led.has(shardOf(uid))) return;
     const { coordination, outbox, pullSecrets } = this.#deps;

@@ -24,14 +24,14 @@ export interface Noted {
   readonly shard: number;
   /** This replica tells it: it leads the shard, or did it itself. Else somebody else does. */
   readonly ours: boolean;
-  /** It is to be found in the sandbox's own list later, and nothing else shows it. */
+  /** It is to be found in the sandbox's or pool's own list later, and nothing else shows it. */
   readonly kept: boolean;
 }
 
 export interface EventFeedDeps {
   readonly clock: Clock;
   readonly log: Log;
-  readonly history: Pick<History, 'recordEvents' | 'eventsOf'>;
+  readonly history: Pick<History, 'recordEvents' | 'eventsOf' | 'eventsOfPool'>;
   readonly coordination: Pick<Coordination, 'publishEvent' | 'followEvents' | 'ended'>;
 }
 
@@ -84,6 +84,12 @@ export class EventFeed implements EventSink {
   async eventsOf(sandboxId: InstanceId): Promise<readonly EventRecord[]> {
     await this.flush();
     return await this.#deps.history.eventsOf(sandboxId);
+  }
+
+  /** Returns what was kept of the pools of that name, the oldest first. */
+  async eventsOfPool(namespace: string, name: string): Promise<readonly EventRecord[]> {
+    await this.flush();
+    return await this.#deps.history.eventsOfPool(namespace, name);
   }
 
   /** See EventLog. */

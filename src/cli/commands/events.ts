@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { SandpoolClient } from '../../client/sandpool-client.ts';
-import type { Event } from '../../client/wire.ts';
+import type { Event, EventList } from '../../client/wire.ts';
 import type { Action } from '../action.ts';
 import { withInterrupts } from '../borrowed-sandbox.ts';
 import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts';
@@ -17,39 +17,47 @@ interface EventsOptions extends ConnectionOptions, OutputOptions {
   readonly all?: boolean;
 }
 
+/** What the list is of. */
+type Subject =
+  | { readonly kind: 'sandbox'; readonly id: string }
+  | { readonly kind: 'pool'; readonly name: string };
+
 /**
- * `events [SANDBOX]`: what happened to it; with `-f` what happens from now on, to all without one.
+ * `events [SANDBOX | pool NAME]`: what happened to it; with `-f` what happens from now on, to all
+ * without one.
  */
 export const eventsLeaf = (action: Action): Command =>
   addOutputOption(
     addConnectionOptions(
       leaf({
-        usage: 'events [sandbox]',
+        usage: 'events [subject] [pool]',
         summary:
-          'Shows what happened to a sandbox, the oldest first; also of one that has ended. With -f it goes on with what happens: without a sandbox, to all your sandboxes and pools.',
+          'Shows what happened to a sandbox, the oldest first; also of one that has ended. `events pool NAME` shows what happened to a pool, also to a deleted one. With -f it goes on with what happens: without a sandbox or pool, to all of yours.',
         examples: [
           'sandpool events "$SANDBOX"',
+          'sandpool events pool default',
           'sandpool events -f',
           'sandpool events -f --all --admin -o json',
         ],
-      }),
+      }).usage('[options] [SANDBOX | pool NAME]'),
     ),
   )
     .option('-f, --follow', 'go on with what happens from now on; with -o json a line each')
     .option('--all', 'of all tenants, for an admin; with -f')
     .action(
-      action(1, async (context, [sandbox], options: EventsOptions) => {
-        const sandboxId = typeof sandbox === 'string' ? sandbox : undefined;
-        if (sandboxId === undefined && !options.follow)
-          throw new CliFailure('name a sandbox, or follow what happens with -f', [
+      action(1, async (context, [first, second], options: EventsOptions) => {
+        const subject = subjectOf(first, second);
+        if (!subject && !options.follow)
+          throw new CliFailure('name a sandbox or a pool, or follow what happens with -f', [
             'sandpool events SANDBOX',
+            'sandpool events pool NAME',
             'sandpool events -f',
           ]);
         const api = await connect(options, context);
         try {
           return await withInterrupts(async (signal) => {
-            if (options.follow) await follow(api, context, { sandboxId, options, signal });
-            else if (sandboxId !== undefined) await showPast(api, context, { sandboxId, options });
+            if (options.follow) await follow(api, context, { subject, options, signal });
+            else if (subject) await showPast(api, context, { subject, options });
             return 0;
           });
         } finally {
@@ -58,55 +66,88 @@ export const eventsLeaf = (action: Action): Command =>
       }),
     );
 
+const subjectOf = (first: unknown, second: unknown): Subject | undefined => {
+  const [kind, name] = [first, second].map((word) => (typeof word === 'string' ? word : undefined));
+  if (kind === undefined) return undefined;
+  if (kind === 'env')
+    throw new CliFailure(
+      'an env has no events of its own: its groups have decisions, its members’ pools have events',
+      [
+        `sandpool envs explain ${name ?? 'NAME'}`,
+        `sandpool envs groups decisions ${name ?? 'NAME'} GROUP`,
+        'sandpool events pool MEMBER',
+      ],
+    );
+  if (kind === 'pool') {
+    if (name === undefined)
+      throw new CliFailure('name the pool', ['sandpool events pool NAME', 'sandpool pools list']);
+    return { kind, name };
+  }
+  if (name !== undefined)
+    throw new CliFailure(`there is no list of events for ${kind} ${name}`, [
+      'sandpool events SANDBOX',
+      'sandpool events pool NAME',
+    ]);
+  return { kind: 'sandbox', id: kind };
+};
+
+const listOf = async (api: SandpoolClient, subject: Subject): Promise<EventList> =>
+  subject.kind === 'pool' ? await api.poolEvents(subject.name) : await api.events(subject.id);
+
+const isOf = ({ sandboxId, poolName }: Event, subject: Subject): boolean =>
+  subject.kind === 'pool'
+    ? sandboxId === undefined && poolName === subject.name
+    : sandboxId === subject.id;
+
 const showPast = async (
   api: SandpoolClient,
   context: CliContext,
-  { sandboxId, options }: { readonly sandboxId: string; readonly options: EventsOptions },
+  { subject, options }: { readonly subject: Subject; readonly options: EventsOptions },
 ): Promise<void> => {
-  const list = await api.events(sandboxId);
+  const list = await listOf(api, subject);
   await show(context, options, { value: list, text: (wide) => eventTable(list.items, wide) });
 };
 
 interface Followed {
-  readonly sandboxId: string | undefined;
+  readonly subject: Subject | undefined;
   readonly options: EventsOptions;
   readonly signal: AbortSignal;
 }
 
 /**
- * Of one sandbox: its list when the stream is open, and again before its end, so that nothing that
- * came between is missed.
+ * Of one sandbox or pool: its list when the stream is open, and a sandbox's again before its end,
+ * so that nothing that came between is missed.
  */
 const follow = async (
   api: SandpoolClient,
   context: CliContext,
-  { sandboxId, options, signal }: Followed,
+  { subject, options, signal }: Followed,
 ): Promise<void> => {
   const shown = new Set<string>();
   const showOnce = async (event: Event): Promise<void> => {
     const text = JSON.stringify(event);
     if (shown.has(text)) return;
-    if (sandboxId !== undefined) shown.add(text);
+    if (subject) shown.add(text);
     await print(context.stdout, lineOf(event, options));
   };
   /** Whether it is over. */
-  const showListed = async (id: string): Promise<boolean> => {
-    const { items } = await api.events(id);
+  const showListed = async (of: Subject): Promise<boolean> => {
+    const { items } = await listOf(api, of);
     for (const event of items) await showOnce(event);
-    return items.some(isLast);
+    return of.kind === 'sandbox' && items.some(isLast);
   };
   const open = (lastEventId: string | undefined) =>
     api.followEvents(given({ all: options.all }), { signal, ...given({ lastEventId }) });
   for await (const item of followed({ open, signal })) {
     if (context.stdout.destroyed) return;
     if (item.type === 'reset') await say(context, 'older events are no longer known');
-    else if (sandboxId === undefined) {
+    else if (!subject) {
       if (item.type === 'event') await showOnce(item.event);
     } else if (item.type === 'open') {
-      if (await showListed(sandboxId)) return;
-    } else if (item.event.sandboxId === sandboxId) {
+      if (await showListed(subject)) return;
+    } else if (isOf(item.event, subject)) {
       const last = isLast(item.event);
-      if (last && (await showListed(sandboxId))) return;
+      if (last && (await showListed(subject))) return;
       await showOnce(item.event);
       if (last) return;
     }

@@ -114,6 +114,11 @@ const operandOf = async (
   switch (argument?.name()) {
     case 'sandbox':
       return fitting(await names('sandbox'), current);
+    case 'subject':
+      return fitting(
+        [{ word: 'pool', about: 'then its name' }, ...(await names('sandbox'))],
+        current,
+      );
     case 'pool':
       return fitting(await names('pool'), current);
     case 'env':

@@ -183,6 +183,18 @@ export interface Operations {
     answer: EventList;
   };
   /**
+   * List what happened to a pool
+   */
+  listPoolEvents: {
+    params: {
+      /**
+       * A pool of the caller's.
+       */
+      name: string;
+    };
+    answer: EventList;
+  };
+  /**
    * Follow what happens to one's sandboxes and pools
    */
   followEvents: {
@@ -1422,7 +1434,7 @@ export interface Event {
   time: string;
   type: 'Normal' | 'Warning';
   /**
-   * One word for programs: `Created`, `Started`, `Unhealthy`, `Ready`, `Claimed`, `IdleTimeoutChanged`, `ContainerEnded`, `Killing`, `Failed`, `Completed`; of a pool `BackOff`, `Recovered`. There may be more some day.
+   * One word for programs: `Created`, `Started`, `Unhealthy`, `Ready`, `Claimed`, `IdleTimeoutChanged`, `ContainerEnded`, `Killing`, `Failed`, `Completed`; of a pool `Created`, `Filled`, `Emptied`, `Resized`, `Changed`, `RolledOut`, `StartFailed`, `BackOff`, `Recovered`, `Deleting`, `Deleted`. There may be more some day.
    */
   reason: string;
   /**
@@ -4781,6 +4793,7 @@ export const OPERATIONS = {
   setIdleTimeout: { method: 'PUT', path: '/sandboxes/{sandboxId}/idle-timeout' },
   getSandboxLogs: { method: 'GET', path: '/sandboxes/{sandboxId}/logs' },
   listSandboxEvents: { method: 'GET', path: '/sandboxes/{sandboxId}/events' },
+  listPoolEvents: { method: 'GET', path: '/sandboxpools/{name}/events' },
   followEvents: { method: 'GET', path: '/events' },
   createPool: { method: 'POST', path: '/sandboxpools' },
   listPools: { method: 'GET', path: '/sandboxpools' },

@@ -133,6 +133,17 @@ export const STATEMENTS = {
   'events.record': `INSERT INTO sandbox_events (sandbox_id, id, body)
     SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?) WHERE true ON CONFLICT DO NOTHING`,
   'events.of': 'SELECT body FROM sandbox_events WHERE sandbox_id = ? ORDER BY id',
+  'poolEvents.record': `INSERT INTO pool_events (namespace, pool, id, owner, ended_at, body)
+    SELECT namespace, pool, id, owner,
+      CASE WHEN EXISTS (SELECT 1 FROM pools WHERE pools.namespace = told.namespace AND name = pool) THEN NULL ELSE at END, body
+    FROM (SELECT value ->> '$[1]' AS body, value ->> '$[0]' AS id,
+        value ->> '$[1]' ->> '$.owner.namespace' AS namespace, value ->> '$[1]' ->> '$.poolName' AS pool,
+        value ->> '$[1]' ->> '$.owner.team' || '/' || (value ->> '$[1]' ->> '$.owner.user') AS owner,
+        value ->> '$[1]' ->> '$.at' AS at
+      FROM json_each(?)) AS told WHERE true ON CONFLICT DO NOTHING`,
+  'poolEvents.of': 'SELECT body FROM pool_events WHERE namespace = ? AND pool = ? ORDER BY id',
+  'poolEvents.forget': `DELETE FROM pool_events WHERE (namespace, pool, id) IN (
+      SELECT namespace, pool, id FROM pool_events WHERE ended_at < ? LIMIT ?) RETURNING id`,
   'decisions.record': `INSERT INTO scaling_decisions (env_uid, group_name, id, body) VALUES (?, ?, ?, ?)
     ON CONFLICT DO UPDATE SET body = excluded.body`,
   'decisions.of':

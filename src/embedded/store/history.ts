@@ -31,8 +31,13 @@ export class SqliteHistory implements History {
     this.#retention = new Retention(options, {
       trim: async ({ tenantBytes, totalBytes }) =>
         (await database.run('history.trim', tenantBytes, totalBytes, SWEEP_ROWS)).length,
-      forget: async (before) =>
-        (await database.run('history.forget', before, SWEEP_ROWS)).length > 0,
+      forget: async (before) => {
+        const forgotten = await Promise.all([
+          database.run('history.forget', before, SWEEP_ROWS),
+          database.run('poolEvents.forget', before, SWEEP_ROWS),
+        ]);
+        return forgotten.some((rows) => rows.length > 0);
+      },
       failed: (error) => {
         options.log.warn({ error }, 'history not forgotten');
       },
@@ -81,11 +86,21 @@ export class SqliteHistory implements History {
     const rows = events.flatMap(({ id, event }) =>
       event.sandboxId === undefined ? [] : [[event.sandboxId, id, JSON.stringify(event)]],
     );
+    const ofPools = events.flatMap(({ id, event }) =>
+      event.sandboxId === undefined ? [[id, JSON.stringify(event)]] : [],
+    );
     if (rows.length > 0) await this.#database.run('events.record', JSON.stringify(rows));
+    if (ofPools.length > 0) await this.#database.run('poolEvents.record', JSON.stringify(ofPools));
   }
 
   async eventsOf(sandboxId: InstanceId): Promise<readonly EventRecord[]> {
     return (await this.#database.run('events.of', sandboxId)).map(
+      ([body]) => JSON.parse(String(body)) as EventRecord,
+    );
+  }
+
+  async eventsOfPool(namespace: string, name: string): Promise<readonly EventRecord[]> {
+    return (await this.#database.run('poolEvents.of', namespace, name)).map(
       ([body]) => JSON.parse(String(body)) as EventRecord,
     );
   }

@@ -1,4 +1,5 @@
 import type { Connection } from './database-library.ts';
+import { POOL_EVENTS } from './pool-events-schema.ts';
 
 /**
  * `locked`: another process holds it. `newer`: a later version wrote it. `foreign`: no database of
@@ -327,6 +328,7 @@ const MIGRATIONS: readonly string[] = [
   END;`,
   ).join('')}
   `,
+  POOL_EVENTS,
 ];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;

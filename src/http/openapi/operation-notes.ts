@@ -78,6 +78,12 @@ nothing for 30 s is cut. At most 16 follow one sandbox, 64 of one tenant's.`,
   listSandboxEvents: `
 From its creation to its end, and why it ended. A finished sandbox's stay readable to its owner for as long as the sandbox is
 kept (\`history.retention\`). Admins see those of any.`,
+  listPoolEvents: `
+That it was created, changed, resized by hand, filled, and deleted, and what kept its instances from starting, with the cause. What its
+autoscaling group decides stands in [the group's decisions](#get-envsnameautoscalinggroupsgroupnamedecisions). A pool that goes on
+failing for the same cause is told once. Kept for as long as there is a pool of that name, and for \`history.retention\` after; of
+one owner those of the 100 pools that something happened to last. Whoever may claim from a pool may read them, and of an
+earlier pool of that name its owner. Admins see those of any.`,
   followEvents: `
 Server-Sent Events of the caller's own sandboxes, unclaimed instances and pools, from now on; each message's \`data\` is one
 event as below. A client that comes again with \`Last-Event-ID\` gets what it missed. Where that is no longer known (the

@@ -199,7 +199,8 @@ const scaleOf = (context: PoolContext, now: number): Parameters<typeof planScale
   now,
 });
 
-const isFilled = ({ record, counts, ordered, policy }: PoolContext): boolean =>
+/** Whether all instances that the pool should have are there, and none is still starting. */
+export const isFilled = ({ record, counts, ordered, policy }: PoolContext): boolean =>
   counts.starting + ordered === 0 &&
   presentOf(counts, 0, policy.replicaSemantics) >= record.replicas;
 

@@ -30,11 +30,21 @@ export const findUsablePool = async (
   caller: Caller,
   name: string,
 ): Promise<PoolSnapshot> => {
+  const pool = await usablePool(supervisor, caller, name);
+  if (!pool) throw poolNotFound();
+  return pool;
+};
+
+/** The same; undefined where there is none. */
+export const usablePool = async (
+  supervisor: Supervisor,
+  caller: Caller,
+  name: string,
+): Promise<PoolSnapshot | undefined> => {
   await supervisor.pools.freshen(caller.namespace, name);
   const uid = supervisor.pools.index.uidOf(caller.namespace, name);
   const pool = uid === undefined ? undefined : supervisor.pools.get(uid);
-  if (!pool || !(mayUse(pool.record, caller) || caller.role === 'admin')) throw poolNotFound();
-  return pool;
+  return pool && (mayUse(pool.record, caller) || caller.role === 'admin') ? pool : undefined;
 };
 
 /** The pool as it stands; from its record alone where its actor is gone. */

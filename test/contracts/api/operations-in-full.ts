@@ -391,11 +391,34 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
       const synced = await does(ask(), `POST /sandboxpools/${made}/sync-template`);
       expect(synced.json.template).to.have.all.keys(withVersion);
       expect(synced.headers).to.include.keys('deprecation', 'link');
+      const events = await does(ask(), `GET /sandboxpools/${made}/events`);
+      expect(fieldsOf(events)).to.have.all.keys('items', 'total');
+      for (const event of listOf(events)) {
+        expect(event).to.include.all.keys(EVENT.filter((field) => field !== 'sandboxId'));
+        expect(event).to.not.have.property('sandboxId');
+      }
       expect(fieldsOf(await does(ask(), `DELETE /sandboxpools/${made}`))).to.deep.equal({
         name: made,
         namespace: shown['namespace'],
         status: 'Deleting',
       });
+      await eventually(
+        async () =>
+          listOf(await ask().get(`/sandboxpools/${made}/events`)).at(-1)?.['reason'] === 'Deleted',
+        'what happened to it is known when it is gone',
+        60_000,
+      );
+      const reasons = listOf(await ask().get(`/sandboxpools/${made}/events`)).map((event) =>
+        String(event['reason']),
+      );
+      expect(reasons.filter((reason) => !['Changed', 'RolledOut'].includes(reason))).to.deep.equal([
+        'Created',
+        'Filled',
+        'Resized',
+        'Emptied',
+        'Deleting',
+        'Deleted',
+      ]);
       await untilAnswered(200, () => admin().delete(`/admin/sandbox-templates/${template}`));
     });
 

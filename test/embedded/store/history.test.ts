@@ -51,6 +51,32 @@ describe('retention of the history', () => {
     return Number(before[0]?.[0]) - Number(after[0]?.[0]);
   };
 
+  it('keeps the events of a pool for as long as there is one of that name, and through retention after', async () => {
+    const history = make();
+    const { database, clock } = file;
+    const old = Date.now() - RETENTION_MS - 60_000;
+    clock.advance(Date.now() - clock.now());
+    const tell = async (poolName: string, id: number) => {
+      const event = { at: old, owner: ALICE, poolName, reason: 'Recovered' } as const;
+      await history.recordEvents([{ id, event }]);
+    };
+    const kept = async (name: string) => (await history.eventsOfPool(ALICE.namespace, name)).length;
+    const create = (uid: string, name: string) =>
+      database.run('pools.create', uid, ALICE.namespace, name, '{}');
+    await create('a', 'lives');
+    const [[revision] = []] = await create('b', 'ends');
+    for (const [n, name] of ['lives', 'ends', 'gone'].entries()) await tell(name, n + 1);
+    await database.run('pools.remove', 'b', revision ?? 0);
+
+    history.start();
+    await step(0);
+    expect(await Promise.all(['lives', 'ends', 'gone'].map(kept))).to.deep.equal([1, 1, 0]);
+    await create('c', 'ends');
+    await step(2 * RETENTION_MS);
+    expect(await Promise.all(['lives', 'ends'].map(kept))).to.deep.equal([1, 1]);
+    await history.stop();
+  });
+
   it('forgets what ended longer ago than retention, in small steps, and keeps the rest', async () => {
     const history = make();
     const old = file.clock.now() - RETENTION_MS - 1;

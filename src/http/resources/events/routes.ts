@@ -4,6 +4,7 @@ import { EventStream } from '../../server/event-streams.ts';
 import { presentEvent, presentEvents } from './presenter.ts';
 import { ok, route, type Route } from '../../router/route.ts';
 import { Event, EventList, EventsQuery } from './schema.ts';
+import { PoolPath } from '../pools/schema.ts';
 import { SandboxPath } from '../sandboxes/schema.ts';
 
 export const eventRoutes = (operations: Operations): readonly Route[] => [
@@ -18,6 +19,20 @@ export const eventRoutes = (operations: Operations): readonly Route[] => [
     refusals: ['SANDBOX_NOT_FOUND'],
     handle: async ({ caller, params }) => {
       const events = await operations.sandboxEvents(caller, params.sandboxId);
+      return ok({ items: events.map(presentEvent), total: events.length });
+    },
+  }),
+  route({
+    operationId: 'listPoolEvents',
+    method: 'GET',
+    path: '/sandboxpools/{name}/events',
+    access: 'tenant',
+    summary: 'List what happened to a pool',
+    params: PoolPath,
+    answers: { 200: EventList },
+    refusals: ['POOL_NOT_FOUND', 'UNAVAILABLE'],
+    handle: async ({ caller, params }) => {
+      const events = await operations.poolEvents(caller, params.name);
       return ok({ items: events.map(presentEvent), total: events.length });
     },
   }),
