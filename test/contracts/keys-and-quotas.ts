@@ -128,6 +128,32 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
       expect(
         (await admin(1).put(`/sandboxpools/${user}${there}`, { replicas: 2 })).json.template,
       ).to.deep.include({ spec: { replicas: 2 }, user });
+      for (const path of [
+        `/sandboxpools/${namespace}%2F${user}`,
+        `/envs/${namespace}%2F${user}-env`,
+      ]) {
+        const named = await admin(1).get(path);
+        expect([named.status, named.json.errorCode], path).to.deep.equal([200, undefined]);
+        expect((await admin(1).get(`${path}${there}`)).status, path).to.equal(200);
+        const contradicts = await admin(1).get(`${path}?namespace=other`);
+        expect([contradicts.status, contradicts.json.detail], path).to.deep.equal([
+          400,
+          { field: 'namespace' },
+        ]);
+        for (const tenant of [key, stranger.key]) {
+          expect((await at(2, tenant).get(path)).status, path).to.equal(404);
+          expect((await at(2, tenant).get(path + there)).status, path).to.equal(403);
+        }
+        for (const none of [
+          path.replace(namespace, 'no-such'),
+          `${path}%2Fx`,
+          path.replace('%2F', '%2F%2F'),
+        ])
+          expect((await admin(1).get(none)).status, none).to.be.oneOf([400, 404]);
+      }
+      expect(
+        (await admin(1).put(`/sandboxpools/${namespace}%2F${user}`, { replicas: 1 })).json.template,
+      ).to.deep.include({ spec: { replicas: 1 }, user });
       expect(
         (await admin(2).get(`/sandboxpools/${user}?namespace=no-such`)).json.errorCode,
       ).to.equal('POOL_NOT_FOUND');
@@ -140,6 +166,41 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
         async () => (await at(0, key).get(`/sandboxpools/${user}`)).status === 404,
         'it is gone',
         20_000,
+      );
+    });
+
+    it('of others are revoked by admins under their id, by `?namespace=`, and not by tenants', async () => {
+      const [{ key, keyId }, mate, stranger] = [
+        await aUser(),
+        await aUser(),
+        await aUser('others'),
+      ];
+      const path = `/api-keys/${keyId}?namespace=${await service().namespaceOf('keys')}`;
+
+      for (const tenant of [mate.key, stranger.key, key]) {
+        const { status, json } = await at(1, tenant).delete(path);
+        expect([status, json.errorCode, json.detail]).to.deep.equal([
+          403,
+          'ADMIN_REQUIRED',
+          { field: 'namespace' },
+        ]);
+      }
+      for (const other of [mate.key, stranger.key])
+        expect((await at(1, other).delete(`/api-keys/${keyId}`)).json.errorCode).to.equal(
+          'API_KEY_NOT_FOUND',
+        );
+      for (const elsewhere of ['', '?namespace=no-such'])
+        expect(
+          (await admin(1).delete(`/api-keys/${keyId}${elsewhere}`)).json.errorCode,
+          elsewhere,
+        ).to.equal('API_KEY_NOT_FOUND');
+      expect((await at(0, key).get('/sandboxes')).status).to.equal(200);
+
+      expect((await admin(1).delete(path)).json).to.deep.equal({ keyId, status: 'deleted' });
+
+      await eventually(
+        async () => (await at(0, key).get('/sandboxes')).status === 401,
+        'it is refused',
       );
     });
 

@@ -243,7 +243,7 @@ export interface Operations {
   getPool: {
     params: {
       /**
-       * A pool of the caller's.
+       * A pool of the caller's. Admins may write `{namespace}/{name}` too, its `/` as `%2F`.
        */
       name: string;
     };
@@ -261,7 +261,7 @@ export interface Operations {
   updatePool: {
     params: {
       /**
-       * A pool of the caller's.
+       * A pool of the caller's. Admins may write `{namespace}/{name}` too, its `/` as `%2F`.
        */
       name: string;
     };
@@ -280,7 +280,7 @@ export interface Operations {
   deletePool: {
     params: {
       /**
-       * A pool of the caller's.
+       * A pool of the caller's. Admins may write `{namespace}/{name}` too, its `/` as `%2F`.
        */
       name: string;
     };
@@ -302,7 +302,7 @@ export interface Operations {
   syncPool: {
     params: {
       /**
-       * A pool of the caller's.
+       * A pool of the caller's. Admins may write `{namespace}/{name}` too, its `/` as `%2F`.
        */
       name: string;
     };
@@ -320,7 +320,7 @@ export interface Operations {
   previewPoolSync: {
     params: {
       /**
-       * A pool of the caller's.
+       * A pool of the caller's. Admins may write `{namespace}/{name}` too, its `/` as `%2F`.
        */
       name: string;
     };
@@ -365,7 +365,7 @@ export interface Operations {
   getEnv: {
     params: {
       /**
-       * An env of the caller's.
+       * An env of the caller's. Admins may write `{namespace}/{name}` too, its `/` as `%2F`.
        */
       name: string;
     };
@@ -383,7 +383,7 @@ export interface Operations {
   replaceEnv: {
     params: {
       /**
-       * An env of the caller's.
+       * An env of the caller's. Admins may write `{namespace}/{name}` too, its `/` as `%2F`.
        */
       name: string;
     };
@@ -402,7 +402,7 @@ export interface Operations {
   patchEnv: {
     params: {
       /**
-       * An env of the caller's.
+       * An env of the caller's. Admins may write `{namespace}/{name}` too, its `/` as `%2F`.
        */
       name: string;
     };
@@ -421,7 +421,7 @@ export interface Operations {
   deleteEnv: {
     params: {
       /**
-       * An env of the caller's.
+       * An env of the caller's. Admins may write `{namespace}/{name}` too, its `/` as `%2F`.
        */
       name: string;
     };
@@ -443,7 +443,7 @@ export interface Operations {
   syncEnv: {
     params: {
       /**
-       * An env of the caller's.
+       * An env of the caller's. Admins may write `{namespace}/{name}` too, its `/` as `%2F`.
        */
       name: string;
     };
@@ -461,7 +461,7 @@ export interface Operations {
   addMember: {
     params: {
       /**
-       * An env of the caller's.
+       * An env of the caller's. Admins may write `{namespace}/{name}` too, its `/` as `%2F`.
        */
       name: string;
     };
@@ -480,7 +480,7 @@ export interface Operations {
   listMembers: {
     params: {
       /**
-       * An env of the caller's.
+       * An env of the caller's. Admins may write `{namespace}/{name}` too, its `/` as `%2F`.
        */
       name: string;
     };
@@ -498,7 +498,7 @@ export interface Operations {
   updateMember: {
     params: {
       /**
-       * An env of the caller's.
+       * An env of the caller's. Admins may write `{namespace}/{name}` too, its `/` as `%2F`.
        */
       name: string;
       /**
@@ -521,7 +521,7 @@ export interface Operations {
   deleteMember: {
     params: {
       /**
-       * An env of the caller's.
+       * An env of the caller's. Admins may write `{namespace}/{name}` too, its `/` as `%2F`.
        */
       name: string;
       /**
@@ -547,7 +547,7 @@ export interface Operations {
   listGroups: {
     params: {
       /**
-       * An env of the caller's.
+       * An env of the caller's. Admins may write `{namespace}/{name}` too, its `/` as `%2F`.
        */
       name: string;
     };
@@ -565,7 +565,7 @@ export interface Operations {
   getGroup: {
     params: {
       /**
-       * An env of the caller's.
+       * An env of the caller's. Admins may write `{namespace}/{name}` too, its `/` as `%2F`.
        */
       name: string;
       /**
@@ -587,7 +587,7 @@ export interface Operations {
   updateGroup: {
     params: {
       /**
-       * An env of the caller's.
+       * An env of the caller's. Admins may write `{namespace}/{name}` too, its `/` as `%2F`.
        */
       name: string;
       /**
@@ -610,7 +610,7 @@ export interface Operations {
   deleteGroup: {
     params: {
       /**
-       * An env of the caller's.
+       * An env of the caller's. Admins may write `{namespace}/{name}` too, its `/` as `%2F`.
        */
       name: string;
       /**
@@ -632,7 +632,7 @@ export interface Operations {
   listDecisions: {
     params: {
       /**
-       * An env of the caller's.
+       * An env of the caller's. Admins may write `{namespace}/{name}` too, its `/` as `%2F`.
        */
       name: string;
       /**
@@ -723,7 +723,7 @@ export interface Operations {
     answer: ApiKeyPage;
   };
   /**
-   * Revoke a key of the caller's
+   * Revoke a key of the caller's; admins any of a namespace
    */
   deleteApiKey: {
     params: {
@@ -737,6 +737,10 @@ export interface Operations {
        * Revoke what the key made too, and what that made. `?cascade` alone is true.
        */
       cascade?: boolean;
+      /**
+       * The namespace of what the path names, as lists show it; without it, that of the key. Admins alone.
+       */
+      namespace?: string;
     };
     answer: ApiKeyDeletion;
   };

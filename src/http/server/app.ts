@@ -77,7 +77,7 @@ export const routesOf = (
     ...envMemberRoutes(operations),
   ].map(inNamespace),
   ...templateRoutes(operations),
-  ...apiKeyRoutes(operations),
+  ...apiKeyRoutes(operations).map(inNamespace),
   ...quotaRoutes(operations),
   ...catalogueRoutes(operations),
   ...auditRoutes(operations),

@@ -21,15 +21,19 @@ export const listAllApiKeys =
   async (_caller, page) =>
     deps.apiKeys.list(undefined, page);
 
+/** Admins reach every key of the namespace that they name, which is their own where they don't. */
+const isInReach = (record: ApiKeyRecord, caller: Caller): boolean =>
+  sameTenant(record, caller) || (caller.role === 'admin' && record.namespace === caller.namespace);
+
 /**
- * Revokes a key of the caller's own, also the one that asks (operation `DELETE /api-keys/{keyId}`).
+ * Revokes a key of the caller's own, also the one that asks; an admin's, any of the namespace (operation `DELETE /api-keys/{keyId}`).
  * Durable when it resolves.
  */
 export const deleteApiKey =
   (deps: ApiKeysDeps): Operations['deleteApiKey'] =>
   async (caller, keyId, cascade) => {
     const record = deps.apiKeys.find(keyId) ?? (await deps.apiKeys.lookUp(keyId));
-    if (!record || !sameTenant(record, caller)) throw apiKeyNotFound();
+    if (!record || !isInReach(record, caller)) throw apiKeyNotFound();
     return await revoked(deps, { caller, record, cascade });
   };
 

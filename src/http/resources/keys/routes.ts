@@ -65,7 +65,7 @@ export const apiKeyRoutes = (operations: Operations): readonly Route[] => [
     method: 'DELETE',
     path: '/api-keys/{keyId}',
     access: 'tenant',
-    summary: "Revoke a key of the caller's",
+    summary: "Revoke a key of the caller's; admins any of a namespace",
     params: ApiKeyPath,
     query: DeleteApiKeyQuery,
     answers: { 200: ApiKeyDeletion },
