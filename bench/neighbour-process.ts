@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { existsSync, writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { FLOODS, type Worst } from './neighbours/floods.ts';
 import type { NoisyAnswer, NoisyOrder } from './neighbours/noisy-protocol.ts';
@@ -9,6 +10,8 @@ import { NoisyTenant } from './neighbours/noisy-tenant.ts';
  * where the daemon is.
  */
 setPriority(19);
+// Where Linux shares out processors by session first (sched_autogroup), a session has a priority too.
+if (existsSync('/proc/self/autogroup')) writeFileSync('/proc/self/autogroup', '19');
 
 let tenant: NoisyTenant | undefined;
 let worst: Worst | undefined;
