@@ -42,14 +42,17 @@ const BACKSLASH = 0x5c;
  * of what is not JSON it may see anything, which JSON.parse then refuses.
  */
 const checkStructure = (text: string): void => {
+  const strings = new Strings(text);
   const frames: Frame[] = [];
   let top: Frame | undefined;
   for (let at = 0; at < text.length; at += 1) {
     switch (text.charCodeAt(at)) {
       case QUOTE: {
-        const end = endOfString(text, at);
-        if (top?.expectsKey === true) noteKey(frames, top, stringAt(text, at, end, frames));
-        else if (hasEscape(text, at, end)) stringAt(text, at, end, frames);
+        const end = strings.endOf(at);
+        if (strings.hasEscape(at, end)) {
+          const value = unescapedAt(text, at, end, frames);
+          if (top?.expectsKey === true) noteKey(frames, top, value);
+        } else if (top?.expectsKey === true) noteKey(frames, top, text.slice(at + 1, end));
         at = end;
         break;
       }
@@ -103,25 +106,52 @@ const noteKey = (frames: readonly Frame[], top: Frame, key: string): void => {
   top.keys?.add(key);
 };
 
-/** The place of the closing quote. */
-const endOfString = (text: string, start: number): number => {
-  for (let at = start + 1; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) return at;
-    if (code === BACKSLASH) at += 1;
-  }
-  throw notJson();
-};
+/**
+ * The strings of a text, which must be asked for in their order. What is searched is searched
+ * natively, so that a long string costs little.
+ */
+class Strings {
+  readonly #text: string;
+  /** The first backslash at or after the last place that was asked about. */
+  #backslash = -1;
 
-const hasEscape = (text: string, start: number, end: number): boolean => {
-  for (let at = start + 1; at < end; at += 1) if (text.charCodeAt(at) === BACKSLASH) return true;
-  return false;
-};
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  /** Returns the place of the closing quote. */
+  endOf(start: number): number {
+    const quote = this.#text.indexOf('"', start + 1);
+    if (quote === -1) throw notJson();
+    return this.hasEscape(start, quote) ? this.#endAfterEscapes(start) : quote;
+  }
+
+  hasEscape(start: number, end: number): boolean {
+    if (this.#backslash < start) {
+      const found = this.#text.indexOf('\\', start);
+      this.#backslash = found === -1 ? Infinity : found;
+    }
+    return this.#backslash < end;
+  }
+
+  #endAfterEscapes(start: number): number {
+    for (let at = start + 1; at < this.#text.length; at += 1) {
+      const code = this.#text.charCodeAt(at);
+      if (code === QUOTE) return at;
+      if (code === BACKSLASH) at += 1;
+    }
+    throw notJson();
+  }
+}
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
-const stringAt = (text: string, start: number, end: number, frames: readonly Frame[]): string => {
-  if (!hasEscape(text, start, end)) return text.slice(start + 1, end);
+const unescapedAt = (
+  text: string,
+  start: number,
+  end: number,
+  frames: readonly Frame[],
+): string => {
   const value = unescaped(text.slice(start, end + 1));
   if (LONE_SURROGATE.test(value))
     throw invalidArgument(fieldOf(frames), 'holds half a surrogate pair');
