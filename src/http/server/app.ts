@@ -12,6 +12,7 @@ import type { EventStreams } from './event-streams.ts';
 import type { IdempotencyDeps } from '../router/idempotency.ts';
 import { inNamespace } from '../router/in-namespace.ts';
 import { LoopTurns } from '../limits/loop-turns.ts';
+import { RefusalPace } from '../limits/refusal-pace.ts';
 import { measured } from './measured.ts';
 import { accessLog, admit, errors, requestId } from './middleware.ts';
 import { pages } from './pages.ts';
@@ -59,6 +60,8 @@ export interface AppDeps
   /** Keeps the answers to requests with an Idempotency-Key. */
   readonly requests: IdempotencyDeps['requests'];
   readonly streams: EventStreams;
+  /** Absent: one of its own. */
+  readonly refusalPace?: Pick<RefusalPace, 'note' | 'hold'> | undefined;
 }
 
 /** Every operation of the API. */
@@ -97,6 +100,7 @@ export const createApp = ({
   tracer,
   traceScope,
   audit,
+  refusalPace = new RefusalPace(),
   ...deps
 }: AppDeps): Koa<RequestState> => {
   const app = new Koa<RequestState>({ env: 'production' });
@@ -105,7 +109,7 @@ export const createApp = ({
   app.use(accessLog(log, clock));
   app.use(measured(metrics));
   if (audit) app.use(audited(audit));
-  app.use(errors(log));
+  app.use(errors(log, refusalPace));
   app.use(admit(stopping));
   const routes = routesOf(operations, new PoolPreviews({ metrics }));
   app.use(pages(routes));

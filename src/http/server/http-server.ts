@@ -60,7 +60,7 @@ const DEFAULT_ANSWERS = { mostBytes: 256 * 1024 * 1024, tenantPercent: 50 };
 
 export interface HttpServerDeps extends Pick<
   AppDeps,
-  'audit' | 'clusterId' | 'costly' | 'sunset' | 'metrics' | 'tracer' | 'traceScope'
+  'audit' | 'clusterId' | 'costly' | 'sunset' | 'metrics' | 'refusalPace' | 'tracer' | 'traceScope'
 > {
   readonly operations: Operations;
   readonly log: Log;

@@ -3,8 +3,10 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
 import { inRequest } from '../../model/request-scope.ts';
 import { invalidArgument, Refusal, unavailable } from '../../model/refusals.ts';
+import { tenantKey } from '../../model/tenant.ts';
 import type { Context } from './context.ts';
 import { errorAnswer } from '../router/error-table.ts';
+import type { RefusalPace } from '../limits/refusal-pace.ts';
 import { wasCutShort } from './prepared-answer.ts';
 import { ClientGone } from '../router/request-body.ts';
 import { requestIdFrom } from './request-id.ts';
@@ -29,13 +31,14 @@ export const requestId =
 
 /**
  * Turns whatever was thrown into the error body. What is no refusal is logged with its cause; the
- * client gets none of it.
+ * client gets none of it. A tenant that is refused again and again waits for these answers.
  */
 export const errors =
-  (log: Log) =>
+  (log: Log, pace: Pick<RefusalPace, 'note' | 'hold'>) =>
   async (context: Context, next: Next): Promise<void> => {
     try {
       await next();
+      if (context.state.caller) pace.note(tenantKey(context.state.caller));
     } catch (error) {
       if (wasCutShort(context.res)) {
         log.debug(
@@ -63,6 +66,8 @@ export const errors =
       };
       if (body.errorCode === 'INTERNAL') log.error(fields, 'request failed');
       else if (!(error instanceof Refusal)) log.warn(fields, 'request could not be carried out');
+      if ((status === 429 || status === 503) && context.state.caller)
+        await pace.hold(tenantKey(context.state.caller));
       context.state.errorCode = body.errorCode;
       context.status = status;
       context.set(headers);

@@ -1,0 +1,59 @@
+import { setTimeout as later } from 'node:timers/promises';
+import { TenantsAbout } from './tenants-about.ts';
+
+/** Refusals of one tenant that are answered at once, and how many a second after those. */
+export const REFUSALS_AT_ONCE = 50;
+const REFUSALS_PER_SECOND = 100;
+const INTERVAL_MS = 1_000 / REFUSALS_PER_SECOND;
+export const MOST_HELD_MS = 3_000;
+const MOST_TENANTS = 10_000;
+
+export interface RefusalPaceTerms {
+  /** Milliseconds that only grow; absent: the process' own. */
+  readonly now?: () => number;
+  /** Resolves after so many ms; absent: by a timer that keeps no process alive. */
+  readonly wait?: (ms: number) => Promise<void>;
+}
+
+/**
+ * Holds back answers that refuse for want of room (429, 503), so that a client that asks again at
+ * once is refused a hundred times a second and not as often as the machine can. Only beyond 50 at
+ * once, only while other tenants are about, and for 3 s at most.
+ */
+export class RefusalPace {
+  readonly #now: () => number;
+  readonly #wait: (ms: number) => Promise<void>;
+  readonly #about: TenantsAbout;
+  /** By tenant, when the next refusal would be due if none were answered early. */
+  readonly #due = new Map<string, number>();
+
+  constructor({
+    now = () => performance.now(),
+    wait = (ms) => later(ms, undefined, { ref: false }),
+  }: RefusalPaceTerms = {}) {
+    this.#now = now;
+    this.#wait = wait;
+    this.#about = new TenantsAbout(now);
+  }
+
+  /** Notes one request of the tenant. */
+  note(tenant: string): void {
+    this.#about.note(tenant);
+  }
+
+  /** Resolves when the refusal may be answered; undefined: at once. */
+  hold(tenant: string): Promise<void> | undefined {
+    const now = this.#now();
+    const due = Math.max(now, this.#due.get(tenant) ?? now) + INTERVAL_MS;
+    const heldMs = due - now - REFUSALS_AT_ONCE * INTERVAL_MS;
+    this.#due.delete(tenant);
+    this.#due.set(tenant, heldMs > MOST_HELD_MS ? due - INTERVAL_MS : due);
+    if (this.#due.size > MOST_TENANTS)
+      for (const first of this.#due.keys()) {
+        this.#due.delete(first);
+        break;
+      }
+    if (heldMs <= 0 || !this.#about.othersThan(tenant)) return undefined;
+    return this.#wait(Math.min(heldMs, MOST_HELD_MS));
+  }
+}

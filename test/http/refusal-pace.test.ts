@@ -1,0 +1,93 @@
+import { expect } from 'chai';
+import { MOST_HELD_MS, REFUSALS_AT_ONCE, RefusalPace } from '../../src/http/limits/refusal-pace.ts';
+import { tooMuchWaits } from '../../src/model/refusals.ts';
+import { within } from '../support/a-daemon.ts';
+import { aServer } from './a-server.ts';
+
+describe('refusals of a tenant that asks again at once', () => {
+  let now: number;
+  let held: number[];
+  let pace: RefusalPace;
+  beforeEach(() => {
+    now = 10_000;
+    held = [];
+    pace = new RefusalPace({
+      now: () => now,
+      wait: (ms) => {
+        held.push(ms);
+        return Promise.resolve();
+      },
+    });
+    pace.note('quiet');
+    pace.note('noisy');
+  });
+  const refuse = (times: number): void => {
+    for (let n = 0; n < times; n += 1) void pace.hold('noisy');
+  };
+
+  it('are answered at once up to fifty, and then a hundred a second', () => {
+    refuse(REFUSALS_AT_ONCE);
+    expect(held).to.deep.equal([]);
+    refuse(3);
+    expect(held).to.deep.equal([10, 20, 30]);
+  });
+
+  it('are held for three seconds at most, however many there are', () => {
+    refuse(100_000);
+    expect(Math.max(...held)).to.equal(MOST_HELD_MS);
+    now += MOST_HELD_MS + 1_000;
+    pace.note('quiet');
+    held = [];
+    refuse(1);
+    expect(held).to.deep.equal([]);
+  });
+
+  it('hold up nobody else', () => {
+    refuse(1_000);
+    held = [];
+    expect(pace.hold('quiet')).to.equal(undefined);
+    expect(held).to.deep.equal([]);
+  });
+
+  it('are answered at once where no other tenant is about', () => {
+    now += 2_000;
+    pace.note('noisy');
+    refuse(1_000);
+    expect(held).to.deep.equal([]);
+  });
+
+  it('are held on the wire, those for want of room alone', async () => {
+    const asked: string[] = [];
+    let letGo: () => void = () => {};
+    const free = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    const server = await aServer({
+      refusalPace: {
+        note: () => undefined,
+        hold: (tenant) => {
+          asked.push(tenant);
+          return free;
+        },
+      },
+    });
+    try {
+      expect((await server.tenant.get('/sandboxpools/none')).status).to.equal(404);
+      expect(asked).to.deep.equal([]);
+      Object.assign(server.operations, { listPools: () => Promise.reject(tooMuchWaits()) });
+      let status: number | undefined;
+      const refused = server.tenant.get('/sandboxpools').then((answer) => {
+        ({ status } = answer);
+      });
+      await within(5_000, 'it is refused', () => asked.length === 1 || undefined);
+      expect((await server.tenant.get('/sandboxes')).status).to.equal(200);
+      expect(status).to.equal(undefined);
+      letGo();
+      await refused;
+      expect(status).to.equal(429);
+    } finally {
+      letGo();
+      await server.stop();
+    }
+  });
+});
