@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { dirname, join } from 'node:path';
 import { cyclesOf, partOf, readSourceTree } from './source-tree.ts';
-import { importsOf, scanCode } from './source-code.ts';
+import { importsOf, scanCode } from '../../script/source-code.ts';
 
 /**
  * What each part of src/ may import besides itself (ARCHITECTURE.md, folders). A part that isn't

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { importsOf, type ScannedCode, scanCode } from './source-code.ts';
+import { importsOf, type ScannedCode, scanCode } from '../../script/source-code.ts';
 
 export interface SourceFile extends ScannedCode {
   /** Below the folder that was read: `actors/supervisor.ts`. */
