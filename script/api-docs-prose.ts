@@ -60,7 +60,7 @@ export const terminal = `
 \`GET /ws/clusters/{clusterID}/sandboxes/{sandboxId}/terminal?token=TOKEN&cols=80&rows=24\` as a WebSocket opens a login shell
 (bash, else sh) in a terminal in the sandbox. \`{clusterID}\` is the setting \`clusterId\`, \`local\` unless changed. The token is
 that of [\`POST /sandboxes/{sandboxId}/exec-token\`](#post-sandboxessandboxidexec-token); it is used up once the sandbox is known to
-run and has room for one more terminal. A refusal before that leaves it good, but where it was brought to another sandbox or cluster than its
+run and has room for one more terminal. A refusal before that leaves it good, but where it was brought to another sandbox than its
 own: then it is good nowhere. [A command by terminal](terminal.md) shows how a program uses it. It may also be offered as a subprotocol, \`sandpool.token.TOKEN\`, so that no secret stands in an address. \`cols\` and \`rows\` are 1 to 1000.
 
 | | without a subprotocol | with \`sandpool.terminal.v1\` |

@@ -19,6 +19,7 @@ import { skipBecause } from '../support/skip-because.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const run = promisify(execFile);
+const isRoot = process.getuid?.() === 0;
 
 /** Of a page: what stands under a heading, up to the next of its rank. */
 const sectionOf = (page: string, heading: string): string =>
@@ -47,7 +48,8 @@ describe('the README’s quick start, on a fresh clone', function () {
     if (!existsSync(join(ROOT, '.git')))
       skipBecause(this, 'these sources are no clone of a repository');
     folder = mkdtempSync(join(tmpdir(), 'sandpool-newcomer-'));
-    [clone, dataDir] = [join(folder, 'sandpool'), join(folder, 'data')];
+    clone = join(folder, 'sandpool');
+    dataDir = join(folder, isRoot ? 'data' : '.local/share/sandpool');
     await run('git', ['-c', 'safe.directory=*', 'clone', '--quiet', ROOT, clone]);
     symlinkSync(join(ROOT, 'node_modules'), join(clone, 'node_modules'));
     // older than the packages: npm ci would put others in their place
@@ -65,7 +67,8 @@ describe('the README’s quick start, on a fresh clone', function () {
     ...Object.fromEntries(
       Object.entries(process.env).filter(([name]) => !name.startsWith('SANDPOOL_')),
     ),
-    SANDPOOL_DATA_DIR: dataDir,
+    // without root it is where the page says that it is then
+    ...(isRoot ? { SANDPOOL_DATA_DIR: dataDir } : { HOME: folder, XDG_DATA_HOME: undefined }),
     NO_COLOR: '1',
     LC_ALL: 'C.UTF-8',
   });

@@ -94,11 +94,17 @@ describe('a terminal of the real daemon', function () {
       expect((await refusal({ token: 'x', tokenInUrl: false })).status).to.equal(401);
     });
 
-    it('uses a token up, whatever comes of it', async () => {
-      const token = await tokenFor(client, id);
-      const other = await claim(client);
-      expect((await refusal({ token }, other)).status).to.equal(401);
-      expect((await refusal({ token })).status).to.equal(401);
+    it('uses a token up where it was brought to another sandbox, and by no other refusal, as docs/api.md says', async () => {
+      const [token, other] = [await tokenFor(client, id), await claim(client)];
+      const elsewhere = { token, cluster: 'elsewhere' };
+      const foreign = { token, options: { origin: 'https://evil.example' } };
+      expect((await refusal(elsewhere)).status).to.equal(404);
+      expect((await refusal(foreign)).status).to.equal(403);
+      await (await open({ token })).hangUp();
+
+      const brought = await tokenFor(client, id);
+      expect((await refusal({ token: brought }, other)).status).to.equal(401);
+      expect((await refusal({ token: brought })).status).to.equal(401);
     });
 
     it("is 403 for a page of another origin, and open to one of the daemon's own", async () => {
@@ -124,7 +130,8 @@ describe('a terminal of the real daemon', function () {
 
     it('is 429 for the seventeenth of a sandbox, until one is closed', async () => {
       const terminals = await Promise.all(Array.from({ length: 16 }, () => open()));
-      const { status, body, headers } = await refusal({});
+      const token = await tokenFor(client, id);
+      const { status, body, headers } = await refusal({ token });
       expect(status).to.equal(429);
       expect(body).to.include({ errorCode: 'TOO_MANY_TERMINALS' });
       expect(headers['retry-after']).to.match(/^[1-9]\d*$/);
@@ -136,9 +143,10 @@ describe('a terminal of the real daemon', function () {
       const other = await claim(client);
       await (await open({}, other)).hangUp();
       await terminals[0]?.hangUp();
-      await (
-        await within(5_000, 'there is room again', () => open().catch(() => undefined))
-      ).hangUp();
+      const again = await within(5_000, 'there is room again, and the token is still good', () =>
+        open({ token }).catch(() => undefined),
+      );
+      await again.hangUp();
     });
   });
 
