@@ -448,6 +448,11 @@ export interface CreatePoolRequest extends PoolWishes {
 }
 
 export interface PoolChange extends PoolWishes {
+  /**
+   * Paths of fields that are set no more, such as `cpu` or `overrides.image`: what counts below them
+   * counts again.
+   */
+  readonly unset?: readonly string[];
   readonly ifMatch?: IfMatch | undefined;
 }
 

@@ -99,9 +99,10 @@ export const poolsSuite = (name: string, of: () => PoolsUnderTest): void => {
       const { spec, annotations, ...rest } = await shown(pool);
       expect(spec).to.deep.equal({ replicas: 1, template: aTemplate() });
       expect(annotations).to.deep.equal({});
-      expect(rest)
-        .to.include({ cpu: '100m', memory: '64Mi' })
-        .and.not.have.property('templateVersion');
+      expect(rest).to.include({ cpu: '100m', memory: '64Mi' });
+      expect(rest['templateVersion'], 'of an inline template')
+        .to.be.a('string')
+        .that.equals(rest.status?.['updateRevision']);
       await filled(pool);
       await claimed(pool);
     });
@@ -243,6 +244,92 @@ export const poolsSuite = (name: string, of: () => PoolsUnderTest): void => {
         'INVALID_ARGUMENT',
         'replicas',
       ]);
+    });
+
+    it('count what their template says again where null unsets what was set', async () => {
+      const registries = [{ registry: 'r.example', username: 'u', password: 'hunter2' }];
+      const set = {
+        cpu: '50m',
+        inlineResources: { limits: { memory: '96Mi' } },
+        minReplicas: 0,
+        maxReplicas: 5,
+        access: 'team',
+        labels: { a: 'b' },
+        annotations: { c: 'd' },
+        updateStrategy: { autoUpdate: true, maxUnavailable: '1' },
+        overrides: {
+          image: of().image,
+          defaultIdleTimeout: '5m',
+          gateway: { enabled: false },
+          volumes: [{ claimName: of().claimName, mountPath: '/data' }],
+        },
+      };
+      const pool = await created({ template: aTemplate({ idleTimeout: '7m' }), ...set });
+      const idleTimeoutOf = async (): Promise<unknown> =>
+        ((await shown(pool)).status?.['template'] as { idleTimeout: string }).idleTimeout;
+      expect(await shown(pool)).to.include({ cpu: '50m', memory: '96Mi' });
+      expect(await idleTimeoutOf()).to.equal('5m');
+
+      await update(pool, { overrides: { imagePullSecret: { registries } } });
+      expect((await shown(pool)).spec?.['overrides']).to.include({
+        imagePullSecretConfigured: true,
+      });
+
+      await update(pool, {
+        cpu: null,
+        overrides: { defaultIdleTimeout: null, imagePullSecret: null },
+      });
+      const less = await shown(pool);
+      expect([less['cpu'], less['memory'], await idleTimeoutOf()]).to.deep.equal([
+        '100m',
+        '96Mi',
+        '7m',
+      ]);
+      const { cpu: _cpu, labels, annotations, ...rest } = set;
+      const { defaultIdleTimeout: _timeout, ...overrides } = set.overrides;
+      expect(less).to.deep.include({ labels, annotations });
+      expect(less.spec).to.deep.equal({
+        replicas: 0,
+        template: aTemplate({ idleTimeout: '7m' }),
+        ...rest,
+        overrides,
+      });
+
+      await update(pool, Object.fromEntries(Object.keys(set).map((field) => [field, null])));
+      const { spec, ...plain } = await shown(pool);
+      expect(spec).to.deep.include({
+        replicas: 0,
+        template: aTemplate({ idleTimeout: '7m' }),
+      });
+      expect(spec).to.not.have.any.keys(...Object.keys(rest));
+      expect(plain).to.deep.include({ cpu: '100m', memory: '64Mi', labels: {}, annotations: {} });
+      for (const field of ['replicas', 'templateName', 'template'])
+        expect(
+          fieldOf(await tenant().put(`/sandboxpools/${pool}`, { [field]: null })),
+          field,
+        ).to.deep.equal([400, 'INVALID_ARGUMENT', field]);
+    });
+
+    it('carry the fields of their template, with what differs from it', async () => {
+      const pool = await created({
+        template: aTemplate({ idleTimeout: '7m' }),
+        overrides: { defaultIdleTimeout: '5m' },
+      });
+
+      const { template } = (await shown(pool)).status ?? {};
+
+      expect(template).to.deep.include({ idleTimeout: '5m', network: 'none' });
+      const { containers } = template as { containers: readonly object[] };
+      expect(containers).to.have.length(1);
+      expect(containers[0]).to.deep.include({
+        name: 'main',
+        image: of().image,
+        resources: { limits: { cpu: '100m', memory: '64Mi' } },
+      });
+      const listed = (await tenant().get('/sandboxpools?limit=200')).json.items?.find(
+        (item) => item['name'] === pool,
+      );
+      expect(listed?.['status']).to.be.an('object').that.does.not.have.property('template');
     });
 
     it('start what was asked for last', async () => {

@@ -1840,7 +1840,7 @@ export interface Pool {
    */
   user: string;
   /**
-   * Of the template that new instances are started from; left out where that is inline.
+   * Of the template that new instances are started from; where that is inline, `status.updateRevision`.
    */
   templateVersion?: string;
   createdAt: string;
@@ -2210,6 +2210,43 @@ export interface Pool {
      * Of the template that the pool was made of last, or could not be made of: then `TemplateResolved` says why. Left out where that is inline.
      */
     observedTemplateVersion?: string;
+    /**
+     * What new instances are started from: the fields of the template as the pool took them over, with its size and overrides. Left out in lists.
+     */
+    template?: {
+      containers: {
+        name: string;
+        image: string;
+        /**
+         * With its arguments.
+         */
+        command: string[];
+        workingDir: string;
+        env: {
+          name: string;
+          value: string;
+        }[];
+        resources: {
+          limits: {
+            cpu: string;
+            memory: string;
+          };
+          requests?: {
+            cpu: string;
+            memory: string;
+          };
+        };
+      }[];
+      network: 'none' | 'host';
+      endpoints?: {
+        name: string;
+        port: number;
+        scheme: 'http' | 'https';
+      }[];
+      startupTimeout: string;
+      idleTimeout: string;
+      maxLifetime: string;
+    };
     conditions: PoolCondition[];
   };
 }
@@ -2461,19 +2498,19 @@ export interface UpdatePoolBody {
   /**
    * One of `GET /instancetypes`: the size of the first container.
    */
-  instanceType?: string;
+  instanceType?: string | null;
   /**
    * Of the instance type; at most its `maxMultiplier`.
    */
-  multiplier?: number;
+  multiplier?: number | null;
   /**
    * Of the first container; counts before all else that says it.
    */
-  cpu?: string;
+  cpu?: string | null;
   /**
    * Of the first container; counts before all else that says it.
    */
-  memory?: string;
+  memory?: string | null;
   /**
    * Of the first container; counts before the instance type. A request alone leaves the limit as it is, or raises it to itself.
    */
@@ -2486,7 +2523,7 @@ export interface UpdatePoolBody {
       cpu?: string;
       memory?: string;
     };
-  };
+  } | null;
   /**
    * What differs from the template.
    */
@@ -2494,16 +2531,16 @@ export interface UpdatePoolBody {
     /**
      * Instead of the template's, of the first container.
      */
-    image?: string;
+    image?: string | null;
     /**
      * `PoolDefaultImage`: new instances take the template's image, whatever `image` says.
      */
-    podCreationImagePolicy?: 'PoolDefaultImage' | 'EnvOverrideImage';
-    defaultStartupTimeout?: string;
+    podCreationImagePolicy?: ('PoolDefaultImage' | 'EnvOverrideImage') | null;
+    defaultStartupTimeout?: string | null;
     /**
      * Of sandboxes whose claim names none.
      */
-    defaultIdleTimeout?: string;
+    defaultIdleTimeout?: string | null;
     /**
      * Answered; not heeded in requests.
      */
@@ -2513,35 +2550,35 @@ export interface UpdatePoolBody {
      */
     gateway?: {
       enabled?: boolean;
-    };
+    } | null;
     /**
      * `verbose: true`: what Sandpool runs inside says more.
      */
     envd?: {
       verbose?: boolean;
-    };
+    } | null;
     /**
      * Mounted into every container.
-     *
-     * @maxItems 16
      */
-    volumes?: {
-      /**
-       * One of `GET /volumes`.
-       */
-      claimName: string;
-      /**
-       * Where it stands inside.
-       */
-      mountPath: string;
-      /**
-       * A folder of it instead of the whole: a relative path without `..`. A missing one is made.
-       */
-      subPath?: string;
-      readOnly?: boolean;
-    }[];
+    volumes?:
+      | {
+          /**
+           * One of `GET /volumes`.
+           */
+          claimName: string;
+          /**
+           * Where it stands inside.
+           */
+          mountPath: string;
+          /**
+           * A folder of it instead of the whole: a relative path without `..`. A missing one is made.
+           */
+          subPath?: string;
+          readOnly?: boolean;
+        }[]
+      | null;
     /**
-     * Write-only; replaces what was given before.
+     * Write-only; replaces what was given before, and null removes it.
      */
     imagePullSecret?: {
       /**
@@ -2552,12 +2589,9 @@ export interface UpdatePoolBody {
         username: string;
         password: string;
       }[];
-    };
-  };
-  /**
-   * `team`: every user of the owner's team sees it and claims from it, under their own key and quota; only the owner and admins change it. `user`: it is the owner's alone. The default is `user`.
-   */
-  access?: 'user' | 'team';
+    } | null;
+  } | null;
+  access?: ('user' | 'team') | null;
   /**
    * See what replicas counts. Of a new pool 1, or what the bounds have nearest to it.
    */
@@ -2565,33 +2599,27 @@ export interface UpdatePoolBody {
   /**
    * Bounds of `replicas`.
    */
-  minReplicas?: number;
+  minReplicas?: number | null;
   /**
    * Bounds of `replicas`.
    */
-  maxReplicas?: number;
+  maxReplicas?: number | null;
   updateStrategy?: {
-    /**
-     * Whether changes reach idle instances by themselves; else they wait for sync-template.
-     */
-    autoUpdate?: boolean;
-    /**
-     * How many of the unclaimed instances that there should be a rollout may leave away, starting or unavailable at a time; at least 1.
-     */
-    maxUnavailable?: string;
-  };
+    autoUpdate?: boolean | null;
+    maxUnavailable?: string | null;
+  } | null;
   /**
    * Instead of those there are. At most 64. Data, never interpreted.
    */
   labels?: {
     [k: string]: string;
-  };
+  } | null;
   /**
    * Instead of those there are. At most 64. Data, never interpreted.
    */
   annotations?: {
     [k: string]: string;
-  };
+  } | null;
 }
 export interface PoolDeletion {
   name: string;

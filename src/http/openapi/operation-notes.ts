@@ -105,7 +105,7 @@ are kept apart, and never answered.`,
   updatePool: `
 With fewer replicas, surplus instances are retired, unclaimed ones alone: those still starting first, then the longest idle.
 Running sandboxes are never touched. What is not named stays, within \`overrides\` and \`updateStrategy\` too; a list, labels and
-annotations are replaced whole; \`templateName\` and \`template\` take each other's place. Nothing is unset by null, which is 400: name what is wanted instead. What changes what instances are started
+annotations are replaced whole; \`templateName\` and \`template\` take each other's place. Null unsets a field, so that the template's counts again, or what is usual: all but \`replicas\`, \`templateName\` and \`template\`. What changes what instances are started
 from makes a new revision; without \`autoUpdate\` it waits for sync-template. An empty body changes nothing.`,
   syncPool:
     "Takes over its template and its owner's wishes as they are now, also without `autoUpdate`. Its replicas stay. Not needed: changes of templates reach pools by themselves, and PUT says the rest.",

@@ -3,6 +3,10 @@ import { ACCESSES } from '../../model/tenant.ts';
 import { DURATION_PATTERN, MAX_DURATION_MS, parseDuration } from '../../model/durations.ts';
 import { DNS_LABEL_FORM, DNS_LABEL_PATTERN, isDnsLabel } from '../../model/identifiers.ts';
 
+/** A field that null unsets: what counts below it counts again. */
+export const unsettable = <T extends z.ZodType>(field: z.ZodExactOptional<T>) =>
+  maybe(field.unwrap().nullable()).describe(field.description ?? '');
+
 /** Of a POST that takes no fields. */
 export const NoFields = z.object({});
 

@@ -5,6 +5,7 @@ import type { PullSecretOwner, PullSecrets } from '../../contracts/pull-secrets.
 import { LeaseLost, RecordConflict } from '../../contracts/sandbox-driver.ts';
 import { requireMatch } from '../../model/if-match.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
+import { withoutFields } from '../../model/pools/unset-fields.ts';
 import { mergedSource, type PoolSource } from '../../model/pools/pool-source.ts';
 import { poolBeingDeleted, poolNotFound, poolOfEnv, unavailable } from '../../model/refusals.ts';
 import { withRendered } from '../../model/pools/render-pool.ts';
@@ -77,7 +78,7 @@ export const changePool = async (
     );
     if (!record) throw poolNotFound();
     await resizing.landed(record);
-    if (change.registries?.length === 0) await pullSecrets.forget(secretOwner);
+    if (forgetsPasswords(change)) await pullSecrets.forget(secretOwner);
     return poolViewOf(supervisor, record);
   } catch (error) {
     await resizing.failed(error);
@@ -122,9 +123,10 @@ export const asUnavailable = (error: unknown): unknown =>
 /** The record as it is to be; the very same where nothing changes. */
 const changed = async (
   deps: UpdatePoolDeps,
-  before: PoolRecord,
+  current: PoolRecord,
   change: PoolChange,
 ): Promise<PoolRecord> => {
+  const before = withoutFields(current, change.unset ?? []);
   const {
     minReplicas = before.minReplicas,
     maxReplicas = before.maxReplicas,
@@ -150,8 +152,9 @@ const changed = async (
       ? { decided: { id: before.decided.id } }
       : {}),
   };
-  const result = await withSource(deps, record, mergedSource(before.source, askedFor(change)));
-  return isDeepStrictEqual(result, before) ? before : result;
+  const source = mergedSource(before.source, askedFor(change));
+  const result = await withSource(deps, { ...record, source: current.source }, source);
+  return isDeepStrictEqual(result, current) ? current : result;
 };
 
 const askedFor = ({ source = {}, registries }: PoolChange): PoolSource =>
@@ -161,6 +164,12 @@ const askedFor = ({ source = {}, registries }: PoolChange): PoolSource =>
         overrides: { ...source.overrides, imagePullSecretConfigured: registries.length > 0 },
       }
     : source;
+
+/** Returns whether registry passwords that were given before are to be forgotten. */
+const forgetsPasswords = ({ unset = [], registries }: PoolChange): boolean =>
+  registries === undefined
+    ? unset.includes('overrides') || unset.includes('overrides.imagePullSecret')
+    : registries.length === 0;
 
 /** What can't be rendered is refused also where it is not yet to be. */
 const withSource = async (

@@ -6,7 +6,7 @@ import {
   presentGroupEnvelope,
   presentMemberEnvelope,
 } from './presenter.ts';
-import { presentPool } from '../pools/presenter.ts';
+import { presentListedPool } from '../pools/presenter.ts';
 import { created, ok, route, versioned, type Route } from '../../router/route.ts';
 import {
   GroupDeletion,
@@ -76,7 +76,7 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
     refusals: ['ENV_NOT_FOUND', 'UNAVAILABLE'],
     handle: async ({ caller, params }) => {
       const pools = await operations.listMembers(caller, params.name);
-      return ok({ items: pools.map(presentPool), total: pools.length });
+      return ok({ items: pools.map(presentListedPool), total: pools.length });
     },
   }),
   route({

@@ -5,11 +5,22 @@ import { accessField } from '../../../model/tenant.ts';
 import type { PoolSyncView, PoolView } from '../../../operations/views.ts';
 import type { PoolDeletionWire, PoolWire } from './schema.ts';
 import { presentCondition } from '../present-condition.ts';
+import { presentEmbeddedTemplate } from './embedded-template.ts';
 import { timestampOf } from '../timestamp.ts';
 
 const TEMPLATE_NAME = 'sandpool.dev/template-name';
 
-export const presentPool = ({
+/** A pool by itself, with what its instances are started from. */
+export const presentPool = (view: PoolView): PoolWire => {
+  const pool = presentListedPool(view);
+  return {
+    ...pool,
+    status: { ...pool.status, template: presentEmbeddedTemplate(view.record.definition) },
+  };
+};
+
+/** A pool among others. */
+export const presentListedPool = ({
   record,
   phase,
   counts,
@@ -22,7 +33,7 @@ export const presentPool = ({
   memory: record.definition.memory,
   team: record.owner.team,
   user: record.owner.user,
-  ...(record.templateVersion === undefined ? {} : { templateVersion: record.templateVersion }),
+  templateVersion: record.templateVersion ?? record.updateRevision,
   createdAt: timestampOf(record.createdAt),
   labels: record.labels,
   annotations: annotationsOf(record),

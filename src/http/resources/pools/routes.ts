@@ -3,8 +3,8 @@ import type { PoolView } from '../../../operations/views.ts';
 import { refuseAdminFields } from '../../router/admin-fields.ts';
 import { presentPage } from '../present-page.ts';
 import type { PoolPreviews } from './previews.ts';
-import { poolWishesOf } from './pool-wishes.ts';
-import { presentPool, presentPoolDeletion } from './presenter.ts';
+import { poolChangeOf, poolWishesOf } from './pool-wishes.ts';
+import { presentListedPool, presentPool, presentPoolDeletion } from './presenter.ts';
 import {
   created,
   DEPRECATED_SINCE,
@@ -76,7 +76,7 @@ export const poolRoutes = (operations: Operations, previews: PoolPreviews): read
             { ...filter, all: filter.all ?? false },
             { limit, offset },
           ),
-          presentPool,
+          presentListedPool,
         ),
       );
     },
@@ -114,7 +114,7 @@ export const poolRoutes = (operations: Operations, previews: PoolPreviews): read
       'UNAVAILABLE',
     ],
     handle: async ({ caller, params, body, ifMatch }) =>
-      shown(await operations.updatePool(caller, params.name, { ifMatch, ...poolWishesOf(body) })),
+      shown(await operations.updatePool(caller, params.name, { ifMatch, ...poolChangeOf(body) })),
   }),
   route({
     operationId: 'deletePool',

@@ -15,8 +15,9 @@ import {
   pageOf,
   textMap,
   timestamp,
+  unsettable,
 } from '../common-schema.ts';
-import { PoolSourceFields, RecordedPoolFields } from './source-schema.ts';
+import { PoolSourceChangeFields, PoolSourceFields, RecordedPoolFields } from './source-schema.ts';
 
 export const PoolPath: PathParams<{ name: string }> = {
   schema: z.object({ name: z.string().refine(isDnsLabel).describe("A pool of the caller's.") }),
@@ -77,12 +78,31 @@ export const CreatePoolBody = z.object({
   annotations: Annotations.default({}).describe(DATA),
 });
 
+const wishesWithLabels = z.object({
+  ...wishes,
+  labels: maybe(Labels),
+  annotations: maybe(Annotations),
+});
+export type PoolWishesBody = z.infer<typeof wishesWithLabels>;
+
 export const UpdatePoolBody = z.object({
   ...wishes,
-  labels: maybe(Labels).describe(`Instead of those there are. ${DATA}`),
-  annotations: maybe(Annotations).describe(`Instead of those there are. ${DATA}`),
+  ...PoolSourceChangeFields,
+  access: unsettable(wishes.access),
+  minReplicas: unsettable(wishes.minReplicas),
+  maxReplicas: unsettable(wishes.maxReplicas),
+  updateStrategy: unsettable(
+    maybe(
+      z.object({
+        autoUpdate: unsettable(maybe(UpdateStrategyFields.autoUpdate)),
+        maxUnavailable: unsettable(maybe(UpdateStrategyFields.maxUnavailable)),
+      }),
+    ),
+  ),
+  labels: unsettable(maybe(Labels)).describe(`Instead of those there are. ${DATA}`),
+  annotations: unsettable(maybe(Annotations)).describe(`Instead of those there are. ${DATA}`),
 });
-export type PoolWishesBody = z.infer<typeof UpdatePoolBody>;
+export type PoolChangeBody = z.infer<typeof UpdatePoolBody>;
 
 export const PoolListQuery = z.object({
   all: maybe(flag).describe('Of every tenant. Admins alone.'),
@@ -111,6 +131,30 @@ const PoolCondition = z
 /** The template's name is an annotation. */
 const { templateName: _inAnnotations, ...shownSource } = RecordedPoolFields;
 
+const size = z.object({ cpu: z.string(), memory: z.string() });
+
+/** The template's fields as a pool carries them, every default filled in. */
+const EmbeddedTemplate = z.object({
+  containers: z.array(
+    z.object({
+      name: z.string(),
+      image: z.string(),
+      command: z.array(z.string()).describe('With its arguments.'),
+      workingDir: z.string(),
+      env: z.array(z.object({ name: z.string(), value: z.string() })),
+      resources: z.object({ limits: size, requests: maybe(size) }),
+    }),
+  ),
+  network: z.enum(['none', 'host']),
+  endpoints: maybe(
+    z.array(z.object({ name: z.string(), port: z.int(), scheme: z.enum(['http', 'https']) })),
+  ),
+  startupTimeout: z.string(),
+  idleTimeout: z.string(),
+  maxLifetime: z.string(),
+});
+export type EmbeddedTemplateWire = z.infer<typeof EmbeddedTemplate>;
+
 export const PoolShape = z
   .object({
     name: z.string(),
@@ -120,7 +164,7 @@ export const PoolShape = z
     team: z.string().describe("The owner's."),
     user: z.string().describe("The owner's."),
     templateVersion: maybe(z.string()).describe(
-      'Of the template that new instances are started from; left out where that is inline.',
+      'Of the template that new instances are started from; where that is inline, `status.updateRevision`.',
     ),
     createdAt: timestamp,
     labels: z.record(z.string(), z.string()),
@@ -158,6 +202,9 @@ export const PoolShape = z
         .describe('Unclaimed ones of older revisions, which a rollout replaces.'),
       observedTemplateVersion: maybe(z.string()).describe(
         'Of the template that the pool was made of last, or could not be made of: then `TemplateResolved` says why. Left out where that is inline.',
+      ),
+      template: maybe(EmbeddedTemplate).describe(
+        'What new instances are started from: the fields of the template as the pool took them over, with its size and overrides. Left out in lists.',
       ),
       conditions: z.array(PoolCondition),
     }),

@@ -9,7 +9,7 @@ import {
   startupTimeout,
   timeout,
 } from '../../../model/templates/template.ts';
-import { MAX_REFERENCE, maybe, name, text } from '../common-schema.ts';
+import { MAX_REFERENCE, maybe, name, text, unsettable } from '../common-schema.ts';
 
 /** What a pool is made of, in requests and in the custom resource alike. */
 
@@ -96,6 +96,35 @@ export const PoolSourceFields = {
       ),
     }),
   ).describe('What differs from the template.'),
+};
+
+const given = PublicOverrides.shape;
+
+/** In changes: null unsets whatever names no template. */
+export const PoolSourceChangeFields = {
+  ...requestFields,
+  instanceType: unsettable(requestFields.instanceType),
+  multiplier: unsettable(requestFields.multiplier),
+  cpu: unsettable(requestFields.cpu),
+  memory: unsettable(requestFields.memory),
+  inlineResources: unsettable(requestFields.inlineResources),
+  overrides: unsettable(
+    maybe(
+      z.object({
+        image: unsettable(given.image),
+        podCreationImagePolicy: unsettable(given.podCreationImagePolicy),
+        defaultStartupTimeout: unsettable(given.defaultStartupTimeout),
+        defaultIdleTimeout: unsettable(given.defaultIdleTimeout),
+        imagePullSecretConfigured: given.imagePullSecretConfigured,
+        gateway: unsettable(given.gateway),
+        envd: unsettable(given.envd),
+        volumes: unsettable(given.volumes),
+        imagePullSecret: unsettable(maybe(ImagePullSecret)).describe(
+          'Write-only; replaces what was given before, and null removes it.',
+        ),
+      }),
+    ).describe('What differs from the template.'),
+  ),
 };
 
 export const PoolOverridesAnswer = PublicOverrides;

@@ -1,0 +1,51 @@
+import { DEFAULT_UPDATE_STRATEGY, type PoolRecord } from './pool.ts';
+import type { PoolSource } from './pool-source.ts';
+
+/**
+ * Returns the record as if these fields had never been set: paths as clients name them, such as
+ * `cpu` or `overrides.image`. What can't be unset stays.
+ */
+export const withoutFields = (record: PoolRecord, paths: readonly string[]): PoolRecord => {
+  if (paths.length === 0) return record;
+  const isUnset = (path: string): boolean => paths.includes(path);
+  const { minReplicas, maxReplicas, access, labels, annotations, updateStrategy, ...rest } = record;
+  const { autoUpdate, maxUnavailable } = isUnset('updateStrategy')
+    ? DEFAULT_UPDATE_STRATEGY
+    : updateStrategy;
+  return {
+    ...rest,
+    ...(minReplicas === undefined || isUnset('minReplicas') ? {} : { minReplicas }),
+    ...(maxReplicas === undefined || isUnset('maxReplicas') ? {} : { maxReplicas }),
+    ...(access === undefined || isUnset('access') ? {} : { access }),
+    labels: isUnset('labels') ? {} : labels,
+    annotations: isUnset('annotations') ? {} : annotations,
+    updateStrategy: {
+      autoUpdate: isUnset('updateStrategy.autoUpdate')
+        ? DEFAULT_UPDATE_STRATEGY.autoUpdate
+        : autoUpdate,
+      maxUnavailable: isUnset('updateStrategy.maxUnavailable')
+        ? DEFAULT_UPDATE_STRATEGY.maxUnavailable
+        : maxUnavailable,
+    },
+    source: sourceWithout(record.source, isUnset),
+  };
+};
+
+const UNSETTABLE = ['instanceType', 'multiplier', 'cpu', 'memory', 'inlineResources'] as const;
+
+/** What says in a record that there are registry passwords, by the field that unsets them. */
+const PASSWORDS: Readonly<Record<string, string>> = {
+  imagePullSecretConfigured: 'imagePullSecret',
+};
+
+const sourceWithout = (
+  { overrides = {}, ...source }: PoolSource,
+  isUnset: (path: string) => boolean,
+): PoolSource => {
+  const kept: { -readonly [Field in keyof PoolSource]: PoolSource[Field] } = { ...source };
+  for (const field of UNSETTABLE) if (isUnset(field)) delete kept[field];
+  const left = Object.entries(isUnset('overrides') ? {} : overrides).filter(
+    ([field]) => !isUnset(`overrides.${PASSWORDS[field] ?? field}`),
+  );
+  return left.length === 0 ? kept : { ...kept, overrides: Object.fromEntries(left) };
+};
