@@ -265,8 +265,10 @@ export const poolsSuite = (name: string, of: () => PoolsUnderTest): void => {
         },
       };
       const pool = await created({ template: aTemplate({ idleTimeout: '7m' }), ...set });
-      const idleTimeoutOf = async (): Promise<unknown> =>
-        ((await shown(pool)).status?.['template'] as { idleTimeout: string }).idleTimeout;
+      const idleTimeoutOf = async (): Promise<unknown> => {
+        const { template } = (await shown(pool)).status ?? {};
+        return (template as { idleTimeout: string }).idleTimeout;
+      };
       expect(await shown(pool)).to.include({ cpu: '50m', memory: '96Mi' });
       expect(await idleTimeoutOf()).to.equal('5m');
 
