@@ -19,7 +19,7 @@ export type ProbeAnswer =
 
 const { createDaemon } = await built<typeof import('../src/daemon/create-daemon.ts')>('daemon');
 const { createLog } = await built<typeof import('../src/process/log.ts')>('log');
-const { writeDaemonNote } = await built<typeof import('../src/process/pid-file.ts')>('daemon-note');
+const { writePidFile } = await built<typeof import('../src/process/pid-file.ts')>('daemon-note');
 
 const { config } = loadConfig({
   argvOptions: JSON.parse(process.argv[2] ?? '{}') as Record<string, string>,
@@ -32,7 +32,7 @@ const daemon = await createDaemon(config, {
   stopped: new AbortController().signal,
 });
 const { address } = await daemon.start();
-writeDaemonNote(config.dataDir, address);
+writePidFile(config.dataDir, address);
 
 const delay = monitorEventLoopDelay({ resolution: 1 });
 delay.enable();

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { readDaemonNote } from '../src/process/pid-file.ts';
+import { readPidFile } from '../src/process/pid-file.ts';
 import type { Load } from './load.ts';
 import { childrenOf, commandOf, untilCalm } from './process-facts.ts';
 import { Service } from './service.ts';
@@ -109,7 +109,7 @@ export class Daemon {
 
 /** Of the daemon that runs on the folder. */
 export const serviceOf = (dataDir: string, load: Load): Service => {
-  const address = readDaemonNote(dataDir)?.address;
+  const address = readPidFile(dataDir)?.address;
   if (address === undefined) throw new Error('the daemon left no note of its address');
   return new Service(
     Number(new URL(address).port),
@@ -123,8 +123,8 @@ export const serviceOf = (dataDir: string, load: Load): Service => {
  * repeated.
  */
 export const endAll = async (dataDir: string): Promise<void> => {
-  const ending = endings.get(dataDir) ?? stopAll(dataDir);
-  endings.set(dataDir, ending);
+  const ending = retirements.get(dataDir) ?? stopAll(dataDir);
+  retirements.set(dataDir, ending);
   await ending;
   living.delete(dataDir);
 };
@@ -151,7 +151,7 @@ const stopAll = async (dataDir: string): Promise<void> => {
   removeTemporaryFolder(dataDir);
 };
 
-const endings = new Map<string, Promise<void>>();
+const retirements = new Map<string, Promise<void>>();
 
 /** Of a daemon that is started next; given back by `endAll`. */
 export const newDataDir = (): string => {

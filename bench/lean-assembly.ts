@@ -135,7 +135,7 @@ const SCRIPTED: StandIns = {
       async read(id) { return this.#fact(id); }
       async confirm() { return undefined; }
       async idle() { return []; }
-      async claimedUnder() { return []; }
+      async findClaimByKey() { return []; }
       async caughtUp() {}
       async stop() {}
       #write(record, revision) {

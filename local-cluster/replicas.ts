@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { formatApiKey, newApiKeyText } from '../src/model/api-key-text.ts';
 import { SandpoolClient } from '../src/client/sandpool-client.ts';
-import { readDaemonNote } from '../src/process/pid-file.ts';
+import { readPidFile } from '../src/process/pid-file.ts';
 import type { RedisSettings } from '../src/redis/settings.ts';
 import type { Cluster } from './control-plane/cluster.ts';
 import { installCustomResources } from './custom-resources.ts';
@@ -74,7 +74,7 @@ export class Replica {
   }
   /** Where its metrics are. */
   get metricsAddress(): string {
-    return readDaemonNote(this.#folder)?.metricsAddress ?? '';
+    return readPidFile(this.#folder)?.metricsAddress ?? '';
   }
   /** What it logged lately. */
   get log(): string {
@@ -128,7 +128,7 @@ export class Replica {
         once(child, 'exit', { signal }),
       ]).catch(() => undefined);
     }
-    this.#port = Number(new URL(readDaemonNote(this.#folder)?.address ?? '').port);
+    this.#port = Number(new URL(readPidFile(this.#folder)?.address ?? '').port);
   }
 
   client(key: string): SandpoolClient {

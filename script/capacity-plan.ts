@@ -14,7 +14,7 @@ export const COSTS = {
    */
   claim: 1.03,
   /** Of the replica that leads the pool: an instance launched, seen to be ready and told of. */
-  birth: 2.7,
+  launchOrder: 2.7,
   /**
    * Of every replica: one object's change read and known, by the start with 20,000 instances (6.1 s
    * for 40,000 objects).
@@ -92,7 +92,7 @@ export const planOf = ({
   const writes = claims * COSTS.writes;
   const mirrored = (writes * COSTS.change) / 1_000 / use;
   // over all replicas, which share it out
-  const led = (claims * (2 * COSTS.claim + COSTS.birth)) / 1_000 / use;
+  const led = (claims * (2 * COSTS.claim + COSTS.launchOrder)) / 1_000 / use;
   const replicaCores = led / replicas + mirrored;
   return {
     clusters,

@@ -3,7 +3,7 @@ import type {
   GroupContext,
   GroupEvent,
   GroupIntent,
-  GroupWords,
+  GroupSpec,
 } from '../src/machines/autoscaling/group-events.ts';
 import {
   autoscalingGroupMachine,
@@ -20,7 +20,7 @@ export class SimulatedGroup {
   readonly #asked: GroupIntent[] = [];
   #context: GroupContext;
 
-  constructor(words: GroupWords, pools: readonly SimulatedPool[], now: number) {
+  constructor(words: GroupSpec, pools: readonly SimulatedPool[], now: number) {
     this.#pools = pools;
     this.#actor = createActor(autoscalingGroupMachine, { input: words });
     this.#actor.on('*', (intent) => {
@@ -57,7 +57,7 @@ export class SimulatedGroup {
   }
 
   /** The owner has another word. */
-  edit(words: Partial<GroupWords>, now: number): void {
+  edit(words: Partial<GroupSpec>, now: number): void {
     const { group, rules, saved } = this.#context;
     this.#send({ type: 'RECORD', group, rules, memory: saved, ...words, now });
   }

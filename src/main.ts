@@ -11,7 +11,7 @@ import {
 } from './config/config.ts';
 import { environment } from './config/environment.ts';
 import { createDaemon, type DaemonTerms } from './daemon/create-daemon.ts';
-import { readDaemonNote, removeDaemonNote, writeDaemonNote } from './process/pid-file.ts';
+import { readPidFile, removePidFile, writePidFile } from './process/pid-file.ts';
 import { runDaemon } from './process/run-daemon.ts';
 import { endFaulty } from './lib/fault-scope.ts';
 import { createLog, type ProcessLog } from './process/log.ts';
@@ -120,12 +120,12 @@ const run = async (config: Config, { exit, ...terms }: RunTerms): Promise<number
         };
       },
       onReady: ({ address, metricsAddress }) => {
-        writeDaemonNote(dataDir, address, metricsAddress);
+        writePidFile(dataDir, address, metricsAddress);
         startUp = startUpOf(config, address);
         process.stdout.write(readyText(startUp));
       },
       onStopped: ({ sandboxesLeft }) => {
-        removeDaemonNote(dataDir);
+        removePidFile(dataDir);
         process.stdout.write(stoppedText(sandboxesLeft, startUp ?? startUpOf(config, '')));
       },
     });
@@ -134,7 +134,7 @@ const run = async (config: Config, { exit, ...terms }: RunTerms): Promise<number
       log.info({ signal: early.first }, 'stopped before it could start');
       return 0;
     }
-    const other = readDaemonNote(dataDir);
+    const other = readPidFile(dataDir);
     if (other && other.pid !== process.pid) {
       process.stderr.write(
         `A daemon already runs on ${dataDir}: ${other.address} (pid ${other.pid})\n`,

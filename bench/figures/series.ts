@@ -1,4 +1,4 @@
-import { readDaemonNote } from '../../src/process/pid-file.ts';
+import { readPidFile } from '../../src/process/pid-file.ts';
 import { Daemon } from '../daemon.ts';
 import type { Figure } from '../figure.ts';
 import { expectAll } from '../load.ts';
@@ -27,7 +27,7 @@ export const series: Figure = {
       for (const path of PATHS) await service.answerTo({ method: 'GET', path });
       await service.giveBack(claimed);
       await daemon.calm();
-      const address = readDaemonNote(daemon.dataDir)?.metricsAddress;
+      const address = readPidFile(daemon.dataDir)?.metricsAddress;
       if (address === undefined) throw new Error('the daemon serves no metrics');
       const [counts, times]: [number[], number[]] = [[], []];
       for (let round = 0; round < bench.rounds; round += 1) {

@@ -2,13 +2,13 @@ import type { ApiServer } from '../../src/k8s/api/api-client.ts';
 import { sandboxesPath } from '../../src/k8s/sandboxes/sandbox-resource.ts';
 
 /** When records appear in a namespace. */
-export class Births {
+export class PodCreator {
   readonly #over = new AbortController();
   readonly #moments: number[] = [];
 
   /** From now on. */
-  static async begin(api: ApiServer, namespace: string): Promise<Births> {
-    const births = new Births();
+  static async begin(api: ApiServer, namespace: string): Promise<PodCreator> {
+    const births = new PodCreator();
     const path = sandboxesPath(namespace);
     const {
       metadata: { resourceVersion },

@@ -6,12 +6,12 @@ import { podOf, podPath, podsPath } from '../../src/k8s/sandboxes/pod-resource.t
 import { poolRecordOf, type ResolvedPool } from '../../src/k8s/records/pool-resource.ts';
 import type { ResourceObject } from '../../src/k8s/records/resource.ts';
 import {
-  bornSandbox,
+  newSandboxObject,
   sandboxesPath,
   storedSandboxOf,
 } from '../../src/k8s/sandboxes/sandbox-resource.ts';
 import { podNameOf } from '../../src/model/identifiers.ts';
-import type { Birth } from '../../src/model/sandbox.ts';
+import type { LaunchOrder } from '../../src/model/sandbox.ts';
 import { inParallel } from './in-parallel.ts';
 
 /** Instances, each two operations, of which a transaction of etcd takes 128. */
@@ -47,7 +47,7 @@ export const makeIdle = async (
     updateRevision,
   } = poolRecordOf(pool, pool.resolved as ResolvedPool);
   const { namespace } = poolOwner;
-  const record: Birth['record'] = {
+  const record: LaunchOrder['record'] = {
     id: v7(),
     poolUid,
     poolName,
@@ -61,7 +61,7 @@ export const makeIdle = async (
     ),
     startupTimeoutMs: definition.startupTimeoutMs,
   };
-  const sandbox = await api.create(sandboxesPath(namespace), bornSandbox(record));
+  const sandbox = await api.create(sandboxesPath(namespace), newSandboxObject(record));
   const wanted = podOf({ record, definition }, storedSandboxOf(sandbox)?.uid ?? '', PODS) as {
     metadata: { labels: object };
     spec: object;

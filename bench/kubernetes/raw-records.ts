@@ -1,6 +1,6 @@
 import type { ApiClient } from '../../src/k8s/api/api-client.ts';
 import {
-  bornSandbox,
+  newSandboxObject,
   rewritten,
   storedSandboxOf,
 } from '../../src/k8s/sandboxes/sandbox-resource.ts';
@@ -38,7 +38,7 @@ export class RawRecords {
     const path = pathOf(namespace);
     const entries: Entry[] = [];
     await inParallel(count, WRITERS, async (n) => {
-      entries[n] = entryOf(await api.create(path, ours(bornSandbox(birthOf(namespace, n)))));
+      entries[n] = entryOf(await api.create(path, ours(newSandboxObject(birthOf(namespace, n)))));
     });
     return new RawRecords(namespace, entries);
   }
@@ -78,7 +78,7 @@ export class RawRecords {
       await api.remove(`${path}/${podNameOf(entry.record.id)}`, { uid: entry.uid });
       Object.assign(
         entry,
-        entryOf(await api.create(path, ours(bornSandbox(birthOf(this.#namespace, n))))),
+        entryOf(await api.create(path, ours(newSandboxObject(birthOf(this.#namespace, n))))),
       );
     });
     this.#next = 0;

@@ -3,7 +3,7 @@ import type { SandpoolClient } from '../client/sandpool-client.ts';
 import type { Sandbox } from '../client/wire.ts';
 import { type CliContext, say } from './context.ts';
 import { explain } from './failure.ts';
-import { given } from './given.ts';
+import { omitUndefined } from './omit-undefined.ts';
 import { catchInterrupts, Interrupted } from './terminal/interrupts.ts';
 
 export interface Borrowing {
@@ -36,7 +36,7 @@ export const withBorrowedSandbox = async (
     // Never called off: a claim that lands unseen would leave a sandbox behind.
     sandbox = await api.claimSandbox({
       poolName: borrowing.poolName,
-      ...given({
+      ...omitUndefined({
         idleTimeout: borrowing.idleTimeout,
         waitTimeoutSeconds: borrowing.waitTimeoutSeconds,
       }),

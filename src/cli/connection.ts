@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { SandpoolClient } from '../client/sandpool-client.ts';
 import { plainDataDir, variable } from '../config/environment.ts';
-import { readDaemonNote } from '../process/pid-file.ts';
+import { readPidFile } from '../process/pid-file.ts';
 import type { CliContext } from './context.ts';
 import { CliFailure, START_HINT } from './failure.ts';
-import { given } from './given.ts';
+import { omitUndefined } from './omit-undefined.ts';
 
 /** The options by which a command finds the daemon; their values as commander gives them. */
 export interface ConnectionOptions {
@@ -49,7 +49,7 @@ export const connect = async (
   const server = named === undefined ? await localServer(options, env) : parseServer(named);
   return new SandpoolClient({
     server,
-    ...given({ namespace: options.namespace }),
+    ...omitUndefined({ namespace: options.namespace }),
     apiKey: await findKey(options, env, server),
     onWarning: (text) =>
       void stderr.write(
@@ -80,7 +80,7 @@ export const dataDirOf = async (
 
 const localServer = async (options: ConnectionOptions, env: CliContext['env']): Promise<URL> => {
   const dataDir = await dataDirOf(options, env);
-  const daemon = readDaemonNote(dataDir);
+  const daemon = readPidFile(dataDir);
   if (daemon) return parseServer(daemon.address);
   throw new CliFailure(`no daemon runs on the data folder ${dataDir}`, [
     START_HINT,

@@ -3,7 +3,7 @@ import { nameAndValue } from './arguments.ts';
 import type { CliContext } from './context.ts';
 import { type FileDocument, isObject, readDocument, readText, within } from './show/document.ts';
 import { CliFailure } from './failure.ts';
-import { given } from './given.ts';
+import { omitUndefined } from './omit-undefined.ts';
 import { strategyOf, type Switch, switchOption } from './pool-options.ts';
 
 /** What an env should be, as commander gives it. */
@@ -105,7 +105,7 @@ export const envFieldsOf = async (
 ): Promise<FileDocument> => {
   const file = options.file === undefined ? {} : await readDocument(context, options.file);
   const overrides = {
-    ...given({
+    ...omitUndefined({
       image: options.image,
       podCreationImagePolicy: options.imagePolicy,
       defaultStartupTimeout: options.startupTimeout,
@@ -124,8 +124,8 @@ export const envFieldsOf = async (
   const followed = options.templateVersion === LATEST ? null : options.templateVersion;
   return {
     ...file,
-    ...given({ access: options.access }),
-    ...within('templateRef', file, given({ name: options.template, version: followed })),
+    ...omitUndefined({ access: options.access }),
+    ...within('templateRef', file, omitUndefined({ name: options.template, version: followed })),
     ...within('overrides', file, overrides),
     ...within('labels', file, options.label ?? {}),
     ...within('annotations', file, options.annotation ?? {}),

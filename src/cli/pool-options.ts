@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { nameAndValue, positiveNumber, replicaCount } from './arguments.ts';
 import type { CliContext } from './context.ts';
 import { type FileDocument, readDocument, within } from './show/document.ts';
-import { given } from './given.ts';
+import { omitUndefined } from './omit-undefined.ts';
 
 /** What pools and members of envs have alike, as commander gives it. */
 export interface SizedOptions {
@@ -91,10 +91,10 @@ export const poolFieldsOf = async (
   options: PoolOptions,
 ): Promise<FileDocument> => {
   const file = options.file === undefined ? {} : await readDocument(context, options.file);
-  const overrides = given({ image: options.image });
+  const overrides = omitUndefined({ image: options.image });
   return {
     ...file,
-    ...given({
+    ...omitUndefined({
       templateName: options.template,
       access: options.access,
       instanceType: options.instanceType,
@@ -115,4 +115,7 @@ export const strategyOf = ({
   autoUpdate,
   maxUnavailable,
 }: Pick<PoolOptions, 'autoUpdate' | 'maxUnavailable'>): object =>
-  given({ autoUpdate: autoUpdate === undefined ? undefined : autoUpdate === 'on', maxUnavailable });
+  omitUndefined({
+    autoUpdate: autoUpdate === undefined ? undefined : autoUpdate === 'on',
+    maxUnavailable,
+  });

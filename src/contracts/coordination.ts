@@ -1,7 +1,7 @@
 import type { EventBatch, EventRecord } from '../model/event.ts';
 import type { InstanceId, Revision } from '../model/identifiers.ts';
 import type { QuotaAmounts, QuotaResource } from '../model/quota.ts';
-import type { RequestMark } from '../model/request-mark.ts';
+import type { RequestFingerprint } from '../model/request-fingerprint.ts';
 import type { End } from '../model/sandbox.ts';
 import type { Tenant } from '../model/tenant.ts';
 import type { Tokens } from './tokens.ts';
@@ -46,7 +46,7 @@ export interface UsagePart extends Reservation {
 }
 
 /** What the name's record says; `revision`: where it says so, if it has one that is compared. */
-export interface SettledReservation extends Reservation {
+export interface ReconciledReservation extends Reservation {
   readonly amount: number;
   readonly revision?: Revision;
 }
@@ -119,7 +119,7 @@ export interface Quotas {
    * Those reserved at least so long ago and not yet settled, the oldest first, at most 100. None
    * where usage is the replica's own.
    */
-  unsettled(
+  unreconciled(
     tenant: Tenant,
     resource: QuotaResource,
     olderThanMs: number,
@@ -134,10 +134,10 @@ export interface Quotas {
    * where there is none. One that was reserved or confirmed again meanwhile stays as it is; the
    * version '' is that of a name that does not count. At most 100. May be repeated.
    */
-  settle(
+  reconcile(
     tenant: Tenant,
     resource: QuotaResource,
-    settled: readonly SettledReservation[],
+    settled: readonly ReconciledReservation[],
   ): Promise<void>;
 }
 
@@ -184,7 +184,7 @@ export interface ClaimEntry {
    * Of the request, where it carries an Idempotency-Key: its entry names this instance from then
    * on.
    */
-  readonly request?: RequestMark | undefined;
+  readonly request?: RequestFingerprint | undefined;
   /** For whom the request is opened first, in the same step; without it it is open. */
   readonly open?: RequestOwner | undefined;
   /**
@@ -322,19 +322,19 @@ export interface Requests {
    * flight until it is answered or given up; a request whose replica died is nobody's and new
    * again. `reused`: the key has another body.
    */
-  openRequest(mark: RequestMark, owner: RequestOwner): Promise<OpenedRequest>;
+  openRequest(mark: RequestFingerprint, owner: RequestOwner): Promise<OpenedRequest>;
   /**
    * Ends a request that is in flight and keeps its answer, a text without NUL of at most
    * MAX_KEPT_ANSWER, for `ttlMs` from now. Durable when it resolves, and before any write of this
    * replica that comes later. Past the bytes that a tenant may have its oldest answers are
    * forgotten early, past those of all the oldest of the tenant that has most.
    */
-  keepAnswer(mark: RequestMark, owner: RequestOwner, answer: string): Promise<void>;
+  keepAnswer(mark: RequestFingerprint, owner: RequestOwner, answer: string): Promise<void>;
   /**
    * Ends a request that is in flight without an answer: its repetition is carried out anew, and is
    * told of the instance that was admitted to be claimed under it. May be repeated.
    */
-  giveUpRequest(mark: RequestMark, owner: RequestOwner): Promise<void>;
+  giveUpRequest(mark: RequestFingerprint, owner: RequestOwner): Promise<void>;
 }
 
 export type Expiry =
@@ -415,19 +415,19 @@ export interface Revocations {
    * Tells every replica, this one too, as soon as may be; nobody where that can't be. Called once
    * the record is gone. Never throws, never waits.
    */
-  tellRevoked(keyId: string): void;
+  publishRevocation(keyId: string): void;
   /**
    * Reports what is told from now on. Calls `missed` where some may not have been reported: then
    * the records say what was revoked. Returns how to end it. Neither must throw.
    */
-  followRevoked(report: (keyId: string) => void, missed?: () => void): () => void;
+  subscribeRevocations(report: (keyId: string) => void, missed?: () => void): () => void;
 }
 
 /**
  * What became of a claim for which nothing was idle: it waits, or was refused; or who was refused
  * before has got one since. `principal`: who claims.
  */
-export interface DemandWord {
+export interface DemandSignal {
   readonly kind: 'waits' | 'refused' | 'served';
   readonly poolUid: string;
   readonly principal: string;
@@ -437,14 +437,14 @@ export interface DemandWord {
  * What claims lack, for whoever sizes pools. A word that is lost is made up for by the claims that
  * come after it.
  */
-export interface DemandWords {
+export interface DemandSignals {
   /**
    * Tells every replica, this one too, as soon as may be and in no promised order; nobody where
    * that can't be. Never throws, never waits.
    */
-  tellDemand(word: DemandWord): void;
+  publishDemand(word: DemandSignal): void;
   /** Reports what is told from now on. Answers the way to end it. `report` must not throw. */
-  followDemand(report: (word: DemandWord) => void): () => void;
+  subscribeDemand(report: (word: DemandSignal) => void): () => void;
 }
 
 /** The longest question of one replica to another, and the longest answer, in characters. */
@@ -460,8 +460,8 @@ export interface Inquiries {
    */
   askReplica(replica: string, question: string, withinMs: number): Promise<string | undefined>;
   /**
-   * Answers what others ask from now on; a rejection, or an answer that is too long, is none.
-   * Answers the way to end it.
+   * Returns what others ask from now on; a rejection, or an answer that is too long, is none.
+   * Returns the way to end it.
    */
   answerReplicas(answer: (question: string) => Promise<string>): () => void;
 }
@@ -490,7 +490,7 @@ export interface Coordination
     RateLimits,
     EventLog,
     Revocations,
-    DemandWords,
+    DemandSignals,
     Inquiries {
   describe(): CoordinationHealth;
 }

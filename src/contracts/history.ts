@@ -1,7 +1,7 @@
 import type { EventRecord } from '../model/event.ts';
 import type { InstanceId } from '../model/identifiers.ts';
 import type { FinishedSandbox } from '../model/sandbox.ts';
-import type { ToldDecision } from '../model/envs/scaling-decision.ts';
+import type { CompletedDecision } from '../model/envs/scaling-decision.ts';
 import type { Tenant } from '../model/tenant.ts';
 
 /** Undefined fields match all. `since` is a moment in ms: finished at or after it. */
@@ -53,9 +53,9 @@ export interface History {
    * Durable when it resolves. Of each group the newest 100 are kept, for as long as its env, or
    * through retention. One whose id is known takes its place.
    */
-  recordDecision(of: GroupKey, decision: ToldDecision): Promise<void>;
+  recordDecision(of: GroupKey, decision: CompletedDecision): Promise<void>;
   /** The newest first. */
-  decisionsOf(of: GroupKey): Promise<readonly ToldDecision[]>;
+  decisionsOf(of: GroupKey): Promise<readonly CompletedDecision[]>;
   /** How many are kept, by namespace; a namespace without any is left out. */
   countByNamespace(): Promise<ReadonlyMap<string, number>>;
   /** Newest claim first, the higher id first among equals; `total` is exact. */

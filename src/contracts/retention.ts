@@ -17,7 +17,7 @@ export interface RetentionSteps {
   forget(before: number): Promise<boolean>;
   /**
    * Where the tenant with most, or all together, have more than the bounds: forgets some of that
-   * tenant's that ended first; answers how many.
+   * tenant's that ended first; returns how many.
    */
   trim(bounds: ByteBounds): Promise<number>;
   /** A step rejected; the next one comes in its time. */

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { InstanceId, Revision } from '../model/identifiers.ts';
-import type { Birth, Claim, End, InstanceFact, InstanceRecord } from '../model/sandbox.ts';
+import type { LaunchOrder, Claim, End, InstanceFact, InstanceRecord } from '../model/sandbox.ts';
 import type { InstanceDefinition } from '../model/templates/template.ts';
 
 /** The record moved on since the revision that was seen, or is gone. Nothing was written. */
@@ -180,10 +180,10 @@ export interface SandboxDriver {
   /**
    * Writes the record, then starts the process. Resolves with the record once both are under way;
    * `available` or `gone` comes as a fact. `permitted` is asked right before each write; where it
-   * answers false: LeaseLost. Rejects with OutcomeUnknown, with NoPlace, or with another error that
+   * returns false: LeaseLost. Rejects with OutcomeUnknown, with NoPlace, or with another error that
    * says why it can't be started; then its record may be there yet.
    */
-  launch(birth: Birth, permitted: () => boolean): Promise<InstanceRecord>;
+  launch(launchOrder: LaunchOrder, permitted: () => boolean): Promise<InstanceRecord>;
   /**
    * Resolves with the record once the claim is durable. Rejects with RecordConflict where the
    * record is no more as seen, or OutcomeUnknown. `permitted` is asked right before the write is
@@ -240,7 +240,7 @@ export interface SandboxDriver {
    * reports may not have shown yet: read uncached after this call came, by the mark on the record;
    * bounded. None where reports are never behind.
    */
-  claimedUnder(markKey: string, namespace: string): Promise<readonly InstanceFact[]>;
+  findClaimByKey(markKey: string, namespace: string): Promise<readonly InstanceFact[]>;
   /**
    * Resolves once everything that was written before this call has been reported. Rejects where
    * that takes too long.

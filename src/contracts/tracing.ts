@@ -1,7 +1,7 @@
 import type { TraceParent } from '../model/trace-context.ts';
 
 /** A part of what a request took, between two moments of `performance.now()`. */
-export type TellStep = (name: string, began: number, ended: number) => void;
+export type OnStep = (name: string, began: number, ended: number) => void;
 
 /** A request to another service, made for one of ours. */
 export interface OutgoingCall {
@@ -36,7 +36,7 @@ export interface RequestSpan extends OngoingTrace {
   readonly spanId: string;
   /** Whether it is recorded; if not, the rest does nothing. */
   readonly sampled: boolean;
-  readonly step: TellStep;
+  readonly step: OnStep;
   /** `attributes` hold nothing that a client made up but ids. */
   end(
     name: string,

@@ -15,7 +15,7 @@ import { ControlServer } from '../control/control-server.ts';
 import { openAudit } from './audit.ts';
 import { openEnvs, type EnvParts } from './envs.ts';
 import { inspectedKinds } from './inspection.ts';
-import { openMetrics, tellStanding, type MetricsParts } from './metrics.ts';
+import { openMetrics, registerGauges, type MetricsParts } from './metrics.ts';
 import { policyOf } from './policy.ts';
 import type { RunnableDaemon } from '../process/run-daemon.ts';
 import { makeDefaultEnv } from './default-env.ts';
@@ -45,7 +45,7 @@ import {
 } from '../operations/templates/change-templates.ts';
 import { claimSandbox } from '../operations/sandboxes/claim-sandbox.ts';
 import { createApiKey, createApiKeyForTenant } from '../operations/keys/create-api-key.ts';
-import { createdPoolUnder, createPool } from '../operations/pools/create-pool.ts';
+import { findPoolByKey, createPool } from '../operations/pools/create-pool.ts';
 import { debug } from '../operations/debug/debug.ts';
 import { deleteSandbox } from '../operations/sandboxes/delete-sandbox.ts';
 import { execInSandbox } from '../operations/sandboxes/exec-in-sandbox.ts';
@@ -83,7 +83,7 @@ import { previewPoolSync, syncPool } from '../operations/pools/sync-pool.ts';
 import { TemplateCatalog } from '../operations/templates/template-catalog.ts';
 import { getTemplate, listTemplates } from '../operations/templates/templates.ts';
 import { createExecToken, openTerminal } from '../operations/sandboxes/terminals.ts';
-import { UnsettledRequests } from '../operations/sandboxes/unsettled-requests.ts';
+import { PendingRequests } from '../operations/sandboxes/pending-requests.ts';
 import { updatePool } from '../operations/pools/update-pool.ts';
 
 /** Of the process that runs it. */
@@ -146,12 +146,12 @@ export const createDaemon = async (
     newId: () => idAt(clock.now()),
     replica,
     alongside: {
-      lead: (shard) => {
+      onShardAcquired: (shard) => {
         renewal.lead(shard);
-        envs.lead(shard);
+        envs.onShardAcquired(shard);
       },
-      follow: (shard) => {
-        envs.follow(shard);
+      onShardReleased: (shard) => {
+        envs.onShardReleased(shard);
       },
       claimed: (poolUid, last) => {
         envs.claimed(poolUid, last);
@@ -211,7 +211,7 @@ export const createDaemon = async (
     envs,
     metrics,
   });
-  tellStanding(metrics, {
+  registerGauges(metrics, {
     supervisor,
     envs,
     readiness: operations.readiness,
@@ -401,7 +401,7 @@ const operationsOf = (
     maxLifetimeMs: config.keys.maxLifetime,
     creation: config.keys.creation,
   };
-  const unsettled = new UnsettledRequests();
+  const unsettled = new PendingRequests();
   const common = { supervisor, driver, coordination, clock, quotaLimits, envs: envs.mirror };
   const rendering = {
     templates,
@@ -428,7 +428,7 @@ const operationsOf = (
     promoteApiKey: promoteApiKey(keys),
     followKey: (keyId, ended) => apiKeys.followEnd(keyId, ended),
     claimSandbox: claimSandbox({ ...common, demand: envs.demand, metrics, unsettled, background }),
-    unsettledClaim: (mark) => unsettled.settled(mark),
+    pendingClaim: (mark) => unsettled.settled(mark),
     getSandbox: getSandbox({ ...common, endpointMode: config.endpoints.mode }),
     listSandboxes: listSandboxes({ ...common, history, listWindowMs: config.history.listWindow }),
     deleteSandbox: deleteSandbox(common),
@@ -456,7 +456,7 @@ const operationsOf = (
       pullSecrets: parts.pullSecrets,
       background,
     }),
-    createdPoolUnder: createdPoolUnder(common),
+    findPoolByKey: findPoolByKey(common),
     getPool: getPool(common),
     listPools: listPools(common),
     updatePool: updatePool({ ...common, ...rendering, pullSecrets: parts.pullSecrets }),

@@ -11,7 +11,7 @@ const DEADLINE_MS = 30_000;
 
 /**
  * Ends every instance of the data folder that the options name, claimed ones as deleted by their
- * owner; answers how many there were. The daemon must have stopped: a folder that is in use is
+ * owner; returns how many there were. The daemon must have stopped: a folder that is in use is
  * refused. Pools and keys stay.
  */
 export const endAll = async (

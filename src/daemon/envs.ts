@@ -1,5 +1,5 @@
 import { ActorMeasures } from '../actors/runtime/actor-measures.ts';
-import type { Alongside } from '../actors/runtime/alongside.ts';
+import type { ShardParticipant } from '../actors/runtime/shard-participant.ts';
 import { EnvConditions } from '../actors/env/env-conditions.ts';
 import type { EnvMirror } from '../actors/env/env-mirror.ts';
 import { GroupHost, type GroupHostDeps } from '../actors/env/group-host.ts';
@@ -19,7 +19,7 @@ import {
   updateGroup,
 } from '../operations/envs/env-groups.ts';
 import {
-  addedMemberUnder,
+  findMemberByKey,
   addMember,
   deleteMember,
   listMembers,
@@ -27,7 +27,7 @@ import {
   type EnvMembersDeps,
 } from '../operations/envs/env-members.ts';
 import {
-  createdEnvUnder,
+  findEnvByKey,
   createEnv,
   deleteEnv,
   getEnv,
@@ -59,7 +59,7 @@ export interface EnvPartsDeps extends PoolRenderingDeps {
 type EnvOperations = Pick<
   Operations,
   | 'createEnv'
-  | 'createdEnvUnder'
+  | 'findEnvByKey'
   | 'getEnv'
   | 'listEnvs'
   | 'replaceEnv'
@@ -67,7 +67,7 @@ type EnvOperations = Pick<
   | 'deleteEnv'
   | 'syncEnv'
   | 'addMember'
-  | 'addedMemberUnder'
+  | 'findMemberByKey'
   | 'listMembers'
   | 'updateMember'
   | 'deleteMember'
@@ -79,7 +79,7 @@ type EnvOperations = Pick<
 >;
 
 /** What of a daemon is about envs. It leads as the supervisor does, beside it. */
-export interface EnvParts extends Required<Alongside> {
+export interface EnvParts extends Required<ShardParticipant> {
   readonly mirror: EnvMirror;
   readonly members: MemberHost;
   readonly groups: GroupHost;
@@ -167,11 +167,11 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
     members,
     groups,
     demand,
-    lead: (shard) => {
+    onShardAcquired: (shard) => {
       members.lead(shard);
       groups.lead(shard);
     },
-    follow: (shard) => {
+    onShardReleased: (shard) => {
       members.follow(shard);
       groups.follow(shard);
     },
@@ -189,7 +189,7 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
     },
     operations: {
       createEnv: createEnv(all),
-      createdEnvUnder: createdEnvUnder(all),
+      findEnvByKey: findEnvByKey(all),
       getEnv: getEnv(all),
       listEnvs: listEnvs(all),
       replaceEnv: replaceEnv(all),
@@ -197,7 +197,7 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
       deleteEnv: deleteEnv(all),
       syncEnv: syncEnv(all),
       addMember: addMember(all),
-      addedMemberUnder: addedMemberUnder(all),
+      findMemberByKey: findMemberByKey(all),
       listMembers: listMembers(all),
       updateMember: updateMember(all),
       deleteMember: deleteMember(all),

@@ -1,4 +1,4 @@
-import { PoolCensus } from '../actors/pool/pool-census.ts';
+import { PoolStats } from '../actors/pool/pool-stats.ts';
 import type { Supervisor } from '../actors/sandbox/supervisor.ts';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Config } from '../config/config.ts';
@@ -53,26 +53,26 @@ interface Told {
 }
 
 /** What is known anyway, read when somebody asks. */
-export const tellStanding = (
+export const registerGauges = (
   metrics: Metrics,
   { supervisor, envs, readiness, audit, apiKeys, tls, clock }: Told,
 ): void => {
-  const census = new PoolCensus(supervisor.pools);
+  const stats = new PoolStats(supervisor.pools);
   metrics.read('sandpool_ready', () => one(readiness().ready ? 1 : 0));
   metrics.read('sandpool_readiness_warnings', () => one(readiness().warnings.length));
   metrics.read('sandpool_claims_waiting', () => one(supervisor.idle.lines.size));
-  metrics.read('sandpool_pools', () => census.phases());
-  metrics.read('sandpool_pools_without_idle', () => one(census.withoutIdle()));
-  metrics.read('sandpool_instances', () => census.instances());
-  metrics.read('sandpool_pool_instances', () => census.byPool());
-  metrics.read('sandpool_pool_replicas', () => census.replicas());
+  metrics.read('sandpool_pools', () => stats.phases());
+  metrics.read('sandpool_pools_without_idle', () => one(stats.withoutIdle()));
+  metrics.read('sandpool_instances', () => stats.instances());
+  metrics.read('sandpool_pool_instances', () => stats.byPool());
+  metrics.read('sandpool_pool_replicas', () => stats.replicas());
   metrics.read('sandpool_actors', () =>
     Object.entries({
       sandbox: supervisor,
       pool: supervisor.pools,
       member: envs.members,
       group: envs.groups,
-    }).map(([kind, { trails }]) => ({ labels: { kind }, value: trails.size })),
+    }).map(([kind, { transitions }]) => ({ labels: { kind }, value: transitions.size })),
   );
   const broken = {
     sandbox: supervisor.rebuilds,

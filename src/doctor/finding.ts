@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts';
-import type { DaemonNote } from '../process/pid-file.ts';
+import type { PidFile } from '../process/pid-file.ts';
 
 /**
  * What one look at the machine found. `problem`: the daemon does not work so. `warning`: it works,
@@ -17,7 +17,7 @@ export interface Finding {
 export interface Patient {
   readonly config: Config;
   /** The daemon of the data folder, where one runs. */
-  readonly daemon: DaemonNote | undefined;
+  readonly daemon: PidFile | undefined;
   readonly bwrapPath: string;
   readonly launcherPath: string;
   /** `/etc`, for its accounts. */

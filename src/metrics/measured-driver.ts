@@ -40,7 +40,8 @@ export const measuredDriver = (driver: SandboxDriver, metrics: Metrics): Sandbox
     expect: (definition) => {
       driver.expect(definition);
     },
-    launch: (birth, permitted) => timed('launch', () => driver.launch(birth, permitted)),
+    launch: (launchOrder, permitted) =>
+      timed('launch', () => driver.launch(launchOrder, permitted)),
     claim: (...call) => timed('claim', () => driver.claim(...call)),
     amend: (id, change, seen) => timed('amend', () => driver.amend(id, change, seen)),
     bump: (id, seen) => timed('bump', () => driver.bump(id, seen)),
@@ -49,7 +50,7 @@ export const measuredDriver = (driver: SandboxDriver, metrics: Metrics): Sandbox
     forget: (id) => timed('forget', () => driver.forget(id)),
     read: (id) => timed('read', () => driver.read(id)),
     confirm: (id, namespace) => driver.confirm(id, namespace),
-    claimedUnder: (...call) => driver.claimedUnder(...call),
+    findClaimByKey: (...call) => driver.findClaimByKey(...call),
     idle: (poolUid, namespace, atLeast) => driver.idle(poolUid, namespace, atLeast),
     caughtUp: () => driver.caughtUp(),
     exec: (id, request, signal) => timed('exec', () => driver.exec(id, request, signal)),

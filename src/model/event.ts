@@ -7,7 +7,7 @@ import type { Tenant } from './tenant.ts';
  * What can happen, by a reason in one word, as Kubernetes' events have it, and what its message is
  * made of.
  */
-export type Happening =
+export type LifecycleEvent =
   | { readonly reason: 'Created' | 'Started' | 'Ready' | 'Recovered' }
   /** It is alive and can't be claimed. */
   | { readonly reason: 'Unhealthy'; readonly why: string }
@@ -41,7 +41,7 @@ export type Happening =
   | { readonly reason: 'Deleted' };
 
 /** One thing that happened to a sandbox; to a pool where there is no sandboxId. */
-export type EventRecord = Happening & {
+export type EventRecord = LifecycleEvent & {
   /** ms since the epoch. */
   readonly at: number;
   readonly owner: Tenant;
@@ -64,7 +64,7 @@ export interface EventBatch {
 export type EventType = 'Normal' | 'Warning';
 
 /** Whether somebody should look. */
-export const eventTypeOf = (event: Happening): EventType => {
+export const eventTypeOf = (event: LifecycleEvent): EventType => {
   switch (event.reason) {
     case 'Unhealthy':
     case 'ContainerEnded':

@@ -1,5 +1,5 @@
 import type { InstanceId, Revision } from './identifiers.ts';
-import type { RequestMark } from './request-mark.ts';
+import type { RequestFingerprint } from './request-fingerprint.ts';
 import type { Endpoint, InstanceDefinition } from './templates/template.ts';
 import type { Tenant } from './tenant.ts';
 
@@ -48,7 +48,7 @@ export interface Claim {
    * Of the request that claimed it: its claim is known by it, and a repetition under the same
    * Idempotency-Key finds its effect.
    */
-  readonly mark?: RequestMark;
+  readonly mark?: RequestFingerprint;
 }
 
 export interface End {
@@ -88,7 +88,7 @@ export interface InstanceEndpoint extends Endpoint {
 }
 
 /** What an instance is born from: its record, as yet unwritten, and its rendered definition. */
-export interface Birth {
+export interface LaunchOrder {
   readonly record: Omit<InstanceRecord, 'revision' | 'state' | 'claim' | 'end'>;
   readonly definition: InstanceDefinition;
 }

@@ -1,4 +1,4 @@
-import type { TellStep } from '../contracts/tracing.ts';
+import type { OnStep } from '../contracts/tracing.ts';
 import type {
   ExecOutcome,
   ExecRequest,
@@ -23,15 +23,15 @@ import type { InstanceType } from '../model/templates/instance-type.ts';
 import type { Patch } from '../lib/merge-patch.ts';
 import type { PoolPhase, UpdateStrategy } from '../model/pools/pool.ts';
 import type { PoolSource, RegistryCredentials } from '../model/pools/pool-source.ts';
-import type { RequestMark } from '../model/request-mark.ts';
+import type { RequestFingerprint } from '../model/request-fingerprint.ts';
 import type { SandboxStatus } from '../model/sandbox.ts';
-import type { ToldDecision } from '../model/envs/scaling-decision.ts';
+import type { CompletedDecision } from '../model/envs/scaling-decision.ts';
 import type { POOL_SIZINGS, SandboxTemplateDocument } from '../model/templates/template.ts';
 import type { Access, Caller, Role } from '../model/tenant.ts';
 import type { AuditList, AuditRequest } from './debug/audit-view.ts';
 import type { LogLevels } from './debug/log-levels.ts';
 import type { DebugOperations } from './debug/debug-operations.ts';
-import type { Opening } from './sandboxes/opening.ts';
+import type { IdempotentRequest } from './sandboxes/idempotent-request.ts';
 import type { QuotaChange } from './pools/quota-limits.ts';
 import type {
   ClusterView,
@@ -71,7 +71,7 @@ export interface Operations extends DebugOperations {
   readonly listAllApiKeys: (caller: Caller, page: PageRequest) => Promise<Page<ApiKeyRecord>>;
   /**
    * Durable, and the key worth nothing, when it resolves; with `cascade` all that it made too.
-   * Answers how many those are.
+   * Returns how many those are.
    */
   readonly deleteApiKey: (caller: Caller, keyId: string, cascade: boolean) => Promise<number>;
   /** The same for `/admin`. */
@@ -89,7 +89,7 @@ export interface Operations extends DebugOperations {
     of: { readonly team: string; readonly user: string; readonly cascade: boolean },
   ) => Promise<number>;
   /**
-   * For `/admin`: has the key count on all worker clusters; answers its id. Refuses with
+   * For `/admin`: has the key count on all worker clusters; returns its id. Refuses with
    * ALREADY_GLOBAL, then with CLUSTER_UNAVAILABLE.
    */
   readonly promoteApiKey: (caller: Caller, name: ApiKeyName) => Promise<string>;
@@ -112,7 +112,7 @@ export interface Operations extends DebugOperations {
    * Resolves once it is known whether a claim of this mark has landed, whose request was refused
    * before it was; undefined where none is open.
    */
-  readonly unsettledClaim: (mark: RequestMark) => Promise<void> | undefined;
+  readonly pendingClaim: (mark: RequestFingerprint) => Promise<void> | undefined;
   readonly getSandbox: (caller: Caller, sandboxId: string) => Promise<SandboxDetailView>;
   readonly listSandboxes: (
     caller: Caller,
@@ -173,10 +173,10 @@ export interface Operations extends DebugOperations {
    * The caller's pool of that name, where an earlier request of this mark made it. Refuses with
    * IDEMPOTENCY_KEY_REUSED where it had another body.
    */
-  readonly createdPoolUnder: (
+  readonly findPoolByKey: (
     caller: Caller,
     name: string,
-    mark: RequestMark,
+    mark: RequestFingerprint,
   ) => Promise<PoolView | undefined>;
   readonly getPool: (caller: Caller, name: string) => Promise<PoolView>;
   readonly listPools: (
@@ -200,10 +200,10 @@ export interface Operations extends DebugOperations {
    * The caller's env of that name, where an earlier request of this mark made it. Refuses with
    * IDEMPOTENCY_KEY_REUSED where it had another body.
    */
-  readonly createdEnvUnder: (
+  readonly findEnvByKey: (
     caller: Caller,
     name: string,
-    mark: RequestMark,
+    mark: RequestFingerprint,
   ) => Promise<EnvView | undefined>;
   readonly getEnv: (caller: Caller, name: string) => Promise<EnvView>;
   readonly listEnvs: (
@@ -225,11 +225,11 @@ export interface Operations extends DebugOperations {
     envName: string,
     request: AddMemberRequest,
   ) => Promise<MemberView>;
-  /** The same for a member, as `createdEnvUnder` for an env. */
-  readonly addedMemberUnder: (
+  /** The same for a member, as `findEnvByKey` for an env. */
+  readonly findMemberByKey: (
     caller: Caller,
     envName: string,
-    mark: RequestMark,
+    mark: RequestFingerprint,
   ) => Promise<MemberView | undefined>;
   readonly listMembers: (caller: Caller, envName: string) => Promise<readonly PoolView[]>;
   readonly updateMember: (
@@ -251,7 +251,7 @@ export interface Operations extends DebugOperations {
     caller: Caller,
     envName: string,
     groupName: string,
-  ) => Promise<readonly ToldDecision[]>;
+  ) => Promise<readonly CompletedDecision[]>;
   readonly updateGroup: (
     caller: Caller,
     envName: string,
@@ -330,11 +330,11 @@ export interface ClaimRequest {
   /** How long to wait for an instance where none is idle; 0 where it is left out. */
   readonly waitMs?: number;
   /** Of one with an Idempotency-Key; found again is what an earlier one claimed. */
-  readonly opening?: Opening;
+  readonly opening?: IdempotentRequest;
   /** Of one that is open already. */
-  readonly mark?: RequestMark;
+  readonly mark?: RequestFingerprint;
   /** Told what each step took. */
-  readonly step?: TellStep;
+  readonly step?: OnStep;
 }
 
 export interface SandboxFilter {
@@ -426,7 +426,7 @@ export interface OpenEndpoint {
 }
 
 /** What a pool's owner may say of it. */
-export interface PoolWishes {
+export interface PoolSpec {
   readonly source?: PoolSource;
   /** Secrets. Replaces those that were given before. */
   readonly registries?: readonly RegistryCredentials[];
@@ -439,24 +439,28 @@ export interface PoolWishes {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-export interface CreatePoolRequest extends PoolWishes {
+export interface CreatePoolRequest extends PoolSpec {
   readonly name: string;
   readonly source: PoolSource;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
-  readonly mark?: RequestMark;
+  readonly mark?: RequestFingerprint;
 }
 
+<<<<<<< HEAD
 export interface PoolChange extends PoolWishes {
   /**
    * Paths of fields that are set no more, such as `cpu` or `overrides.image`: what counts below them
    * counts again.
    */
   readonly unset?: readonly string[];
+=======
+export interface PoolChange extends PoolSpec {
+>>>>>>> ab24492 (refactor: standard words for the identifiers of the glossary)
   readonly ifMatch?: IfMatch | undefined;
 }
 
-interface EnvWord {
+interface EnvSpec {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   readonly access?: Access;
@@ -466,15 +470,15 @@ interface EnvWord {
   readonly registries?: readonly RegistryCredentials[];
 }
 
-export interface CreateEnvRequest extends EnvWord {
+export interface CreateEnvRequest extends EnvSpec {
   readonly name: string;
   readonly mode: EnvMode;
   readonly envDocs?: string;
-  readonly mark?: RequestMark;
+  readonly mark?: RequestFingerprint;
 }
 
 /** Name and mode can't change. */
-export interface EnvReplacement extends EnvWord {
+export interface EnvReplacement extends EnvSpec {
   readonly name?: string;
   readonly mode?: EnvMode;
   readonly ifMatch?: IfMatch | undefined;
@@ -499,7 +503,7 @@ export interface AddMemberRequest {
   readonly clusterId?: string;
   readonly replicas?: number;
   readonly config: MemberConfig;
-  readonly mark?: RequestMark;
+  readonly mark?: RequestFingerprint;
 }
 
 /** What is not named stays. */

@@ -6,7 +6,7 @@ import { join } from 'node:path';
  * a second start. It is a hint and not a lock: one that a killed daemon left behind is told by its
  * process, and counts as absent.
  */
-export interface DaemonNote {
+export interface PidFile {
   /** `http://127.0.0.1:8080` */
   readonly address: string;
   /** Of GET /metrics, where it is served. */
@@ -18,12 +18,8 @@ export interface DaemonNote {
 }
 
 /** Writes the note of this very process, whole or not at all. */
-export const writeDaemonNote = (
-  dataDir: string,
-  address: string,
-  metricsAddress?: string,
-): void => {
-  const note: DaemonNote = {
+export const writePidFile = (dataDir: string, address: string, metricsAddress?: string): void => {
+  const note: PidFile = {
     address,
     ...(metricsAddress === undefined ? {} : { metricsAddress }),
     pid: process.pid,
@@ -36,7 +32,7 @@ export const writeDaemonNote = (
 };
 
 /** The note of a daemon that is alive; undefined where there is none. */
-export const readDaemonNote = (dataDir: string): DaemonNote | undefined => {
+export const readPidFile = (dataDir: string): PidFile | undefined => {
   try {
     const note = noteOf(JSON.parse(readFileSync(join(dataDir, 'daemon.json'), 'utf8')));
     return note && isRunning(note) ? note : undefined;
@@ -46,19 +42,19 @@ export const readDaemonNote = (dataDir: string): DaemonNote | undefined => {
 };
 
 /** Whether the very daemon that wrote the note is alive. */
-export const isRunning = (note: DaemonNote): boolean =>
+export const isRunning = (note: PidFile): boolean =>
   note.bootId === bootId() && startTimeOf(note.pid) === note.startTime;
 
 /** Removes the note if it is this process's. */
-export const removeDaemonNote = (dataDir: string): void => {
-  if (readDaemonNote(dataDir)?.pid === process.pid)
+export const removePidFile = (dataDir: string): void => {
+  if (readPidFile(dataDir)?.pid === process.pid)
     rmSync(join(dataDir, 'daemon.json'), { force: true });
 };
 
 /**
  * By hand: the command line reads this at every start, and a schema library would double its time.
  */
-const noteOf = (value: unknown): DaemonNote | undefined => {
+const noteOf = (value: unknown): PidFile | undefined => {
   if (
     typeof value !== 'object' ||
     value === null ||

@@ -10,7 +10,7 @@ export interface Started {
 /** A composed daemon, as its process sees it. */
 export interface RunnableDaemon {
   start(): Promise<Started>;
-  /** Answers how many sandboxes go on running. */
+  /** Returns how many sandboxes go on running. */
   stop(): Promise<{ readonly sandboxesLeft: number }>;
   /** Settles when the daemon can't go on, with the cause. */
   readonly failed: Promise<Error>;
@@ -29,7 +29,7 @@ export interface ProcessDeps {
   readonly signalled?: () => NodeJS.Signals | undefined;
   /** Ends the process at once. */
   readonly exit: (code: number) => void;
-  /** Calls back after so many ms; answers the way to call it off. */
+  /** Calls back after so many ms; returns the way to call it off. */
   readonly after: (ms: number, due: () => void) => () => void;
   /** How long the daemon waits by its settings before it stops; the deadline comes after it. */
   readonly shutdownDelayMs: number;

@@ -1,4 +1,4 @@
-import type { DemandWord, DemandWords, Revocations } from '../contracts/coordination.ts';
+import type { DemandSignal, DemandSignals, Revocations } from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
@@ -21,7 +21,7 @@ export interface RedisChannelsDeps {
  * is not heard. Whoever follows revoked keys is told once it is back, to look at the records; of
  * what claims lack later claims tell.
  */
-export class RedisChannels implements Revocations, DemandWords {
+export class RedisChannels implements Revocations, DemandSignals {
   readonly #link: RedisLink;
   readonly #keys: Keys;
   readonly #log: Log;
@@ -66,11 +66,14 @@ export class RedisChannels implements Revocations, DemandWords {
     this.#subscription.stop();
   }
 
-  tellRevoked(keyId: string): void {
+  publishRevocation(keyId: string): void {
     this.tell(this.#keys.revoked, keyId);
   }
 
-  followRevoked(report: (keyId: string) => void, missed: () => void = () => undefined): () => void {
+  subscribeRevocations(
+    report: (keyId: string) => void,
+    missed: () => void = () => undefined,
+  ): () => void {
     const unfollow = this.follow(this.#keys.revoked, report);
     const own = (): void => {
       missed();
@@ -82,11 +85,11 @@ export class RedisChannels implements Revocations, DemandWords {
     };
   }
 
-  tellDemand({ kind, poolUid, principal }: DemandWord): void {
+  publishDemand({ kind, poolUid, principal }: DemandSignal): void {
     this.tell(this.#keys.demand, `${kind} ${poolUid} ${principal}`);
   }
 
-  followDemand(report: (word: DemandWord) => void): () => void {
+  subscribeDemand(report: (word: DemandSignal) => void): () => void {
     return this.follow(this.#keys.demand, (text) => {
       const word = demandIn(text);
       if (word) report(word);
@@ -122,7 +125,7 @@ export class RedisChannels implements Revocations, DemandWords {
 const KINDS = ['waits', 'refused', 'served'] as const;
 
 /** Undefined for what a later version may tell. */
-const demandIn = (text: string): DemandWord | undefined => {
+const demandIn = (text: string): DemandSignal | undefined => {
   const [said, poolUid, principal] = text.split(' ');
   const kind = KINDS.find((known) => known === said);
   return kind && poolUid && principal ? { kind, poolUid, principal } : undefined;

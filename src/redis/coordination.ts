@@ -110,9 +110,9 @@ export const redisCoordination = ({
       quotas.expectUse(tenant);
     },
     restore: () => quotas.restore(),
-    unsettled: (...call) => quotas.unsettled(...call),
+    unreconciled: (...call) => quotas.unreconciled(...call),
     parts: (...call) => quotas.parts(...call),
-    settle: (...call) => quotas.settle(...call),
+    reconcile: (...call) => quotas.reconcile(...call),
     joinWaiting: (...call) => claims.joinWaiting(...call),
     leaveWaiting: (...call) => claims.leaveWaiting(...call),
     waiting: (...call) => claims.waiting(...call),
@@ -134,14 +134,14 @@ export const redisCoordination = ({
     ended: (...call) => activity.ended(...call),
     publishEvent: (...call) => events.publishEvent(...call),
     followEvents: (...call) => events.followEvents(...call),
-    tellRevoked: (keyId) => {
-      channels.tellRevoked(keyId);
+    publishRevocation: (keyId) => {
+      channels.publishRevocation(keyId);
     },
-    followRevoked: (...call) => channels.followRevoked(...call),
-    tellDemand: (word) => {
-      channels.tellDemand(word);
+    subscribeRevocations: (...call) => channels.subscribeRevocations(...call),
+    publishDemand: (word) => {
+      channels.publishDemand(word);
     },
-    followDemand: (report) => channels.followDemand(report),
+    subscribeDemand: (report) => channels.subscribeDemand(report),
     askReplica: (...call) => inquiries.askReplica(...call),
     answerReplicas: (answer) => inquiries.answerReplicas(answer),
     ...redisTokens({ link, keys }),

@@ -9,14 +9,14 @@ import type { RedisLink } from './redis-link.ts';
 /** What happens in the meantime is told together: a claim's event costs no call of its own. */
 const ADD_MS = 100;
 const ADD_AGAIN_MS = 1_000;
-const MOST_UNTOLD = 10_000;
+const MOST_UNPUBLISHED = 10_000;
 const ADDED_AT_ONCE = 100;
 /** While somebody follows, and while nobody does. */
 const READ_MS = 100;
 const READ_RARELY_MS = 1_000;
 const READ_AT_ONCE = 500;
 
-interface Untold {
+interface Unpublished {
   readonly event: EventRecord;
   readonly key: string;
   readonly told: ((id: number) => void) | undefined;
@@ -32,7 +32,7 @@ export class RedisEventLog implements EventLog {
   readonly #keys: Keys;
   readonly #log: Log;
   readonly #ring = new EventRing(0);
-  #untold: Untold[] = [];
+  #unpublished: Unpublished[] = [];
   #adding: Promise<void> | undefined;
   #addTimer: NodeJS.Timeout | undefined;
   #readTimer: NodeJS.Timeout | undefined;
@@ -77,8 +77,8 @@ export class RedisEventLog implements EventLog {
   }
 
   publishEvent(event: EventRecord, key: string, told?: (id: number) => void): void {
-    if (this.#untold.length >= MOST_UNTOLD) this.#untold.shift();
-    this.#untold.push({ event, key, told });
+    if (this.#unpublished.length >= MOST_UNPUBLISHED) this.#unpublished.shift();
+    this.#unpublished.push({ event, key, told });
     if (!this.#adding)
       this.#addTimer ??= setTimeout(() => {
         this.#addSoon();
@@ -112,7 +112,7 @@ export class RedisEventLog implements EventLog {
     this.#addTimer = undefined;
     this.#adding = this.#add().then((all) => {
       this.#adding = undefined;
-      if (this.#untold.length > 0 && this.#running)
+      if (this.#unpublished.length > 0 && this.#running)
         this.#addTimer = setTimeout(
           () => {
             this.#addSoon();
@@ -124,8 +124,8 @@ export class RedisEventLog implements EventLog {
 
   /** False where some could not be told. Never rejects. */
   async #add(): Promise<boolean> {
-    while (this.#untold.length > 0) {
-      const batch = this.#untold.slice(0, ADDED_AT_ONCE);
+    while (this.#unpublished.length > 0) {
+      const batch = this.#unpublished.slice(0, ADDED_AT_ONCE);
       try {
         const keys = [this.#keys.events, this.#keys.eventState, this.#keys.eventsSeen];
         const [, ...ids] = await this.#link.run('add_events', keys, [
@@ -134,12 +134,12 @@ export class RedisEventLog implements EventLog {
         ]);
         // The oldest may have been dropped meanwhile.
         // the batch is not empty
-        this.#untold = this.#untold.slice(this.#untold.indexOf(batch.at(-1)!) + 1);
+        this.#unpublished = this.#unpublished.slice(this.#unpublished.indexOf(batch.at(-1)!) + 1);
         batch.forEach(({ told }, at) => {
           told?.(Number(ids[at]));
         });
       } catch (error) {
-        this.#log.debug({ error, events: this.#untold.length }, 'events-not-told-yet');
+        this.#log.debug({ error, events: this.#unpublished.length }, 'events-not-told-yet');
         return false;
       }
     }

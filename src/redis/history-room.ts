@@ -8,7 +8,7 @@ export interface HistoryRoomDeps {
   readonly metrics?: Metrics | undefined;
   /**
    * Forgets so many of the loudest owner's oldest, at most, while more than the share of Redis'
-   * memory is in use; answers how many, and the share.
+   * memory is in use; returns how many, and the share.
    */
   readonly makeRoom: (
     share: number,

@@ -10,7 +10,7 @@ import type { EventRecord } from '../model/event.ts';
 import type { InstanceId } from '../model/identifiers.ts';
 import { unavailable } from '../model/refusals.ts';
 import type { FinishedSandbox } from '../model/sandbox.ts';
-import { MOST_DECISIONS, type ToldDecision } from '../model/envs/scaling-decision.ts';
+import { MOST_DECISIONS, type CompletedDecision } from '../model/envs/scaling-decision.ts';
 import { tenantKey } from '../model/tenant.ts';
 import { keysOf } from './keys.ts';
 import { HistoryRoom } from './history-room.ts';
@@ -174,7 +174,7 @@ export class RedisHistory implements History {
     return events.map((event) => JSON.parse(String(event).replace(/^\d+\|/, '')) as EventRecord);
   }
 
-  async recordDecision({ envUid, group }: GroupKey, decision: ToldDecision): Promise<void> {
+  async recordDecision({ envUid, group }: GroupKey, decision: CompletedDecision): Promise<void> {
     await this.#link.run(
       'record_decision',
       [this.#key],
@@ -188,13 +188,13 @@ export class RedisHistory implements History {
     );
   }
 
-  async decisionsOf({ envUid, group }: GroupKey): Promise<readonly ToldDecision[]> {
+  async decisionsOf({ envUid, group }: GroupKey): Promise<readonly CompletedDecision[]> {
     const [, ...decisions] = await this.#link.run(
       'decisions_of',
       [this.#key],
       [`${envUid}/${group}`],
     );
-    return decisions.map((decision) => JSON.parse(String(decision)) as ToldDecision);
+    return decisions.map((decision) => JSON.parse(String(decision)) as CompletedDecision);
   }
 
   async countByNamespace(): Promise<ReadonlyMap<string, number>> {

@@ -6,7 +6,7 @@ import {
   type QuotaEntry,
   type Quotas,
   type Reservation,
-  type SettledReservation,
+  type ReconciledReservation,
   type UsagePart,
 } from '../contracts/coordination.ts';
 import type { UsageRecords } from '../contracts/usage-records.ts';
@@ -153,13 +153,13 @@ export class RedisQuotas implements Quotas {
   /** Usage outlives the replica. */
   async restore(): Promise<void> {}
 
-  async unsettled(
+  async unreconciled(
     tenant: Tenant,
     resource: QuotaResource,
     olderThanMs: number,
   ): Promise<readonly Reservation[]> {
     const [answer, ...names] = await this.#deps.link.run(
-      'unsettled',
+      'unreconciled',
       this.#keys(tenant, resource),
       [olderThanMs],
     );
@@ -181,14 +181,14 @@ export class RedisQuotas implements Quotas {
     return parts;
   }
 
-  async settle(
+  async reconcile(
     tenant: Tenant,
     resource: QuotaResource,
-    settled: readonly SettledReservation[],
+    settled: readonly ReconciledReservation[],
   ): Promise<void> {
     if (settled.length === 0) return;
     await this.#deps.link.run(
-      'settle',
+      'reconcile',
       this.#keys(tenant, resource),
       settled.flatMap(({ name, version, amount, revision = '' }) => [
         name,

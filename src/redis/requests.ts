@@ -8,7 +8,7 @@ import {
 } from '../contracts/coordination.ts';
 import type { Log } from '../contracts/log.ts';
 import type { ByteBounds } from '../lib/byte-shares.ts';
-import type { RequestMark } from '../model/request-mark.ts';
+import type { RequestFingerprint } from '../model/request-fingerprint.ts';
 import { tenantKey, tenantOf, type Tenant } from '../model/tenant.ts';
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
@@ -53,7 +53,7 @@ export class RedisRequests implements Requests {
   /** By the mark's key; bounded by the requests that are served at one time. */
   readonly #inFlight = new Map<string, InFlight>();
   /** By tenant: what it keeps in bytes, where that was not told to the others yet. */
-  readonly #untold = new Map<string, { readonly tenant: Tenant; readonly bytes: number }>();
+  readonly #unpublished = new Map<string, { readonly tenant: Tenant; readonly bytes: number }>();
   #isSharing = false;
   #timer: NodeJS.Timeout | undefined;
 
@@ -73,11 +73,11 @@ export class RedisRequests implements Requests {
   }
 
   /** By what this replica holds the request; undefined where it does not. */
-  ownerOf(mark: RequestMark): string | undefined {
+  ownerOf(mark: RequestFingerprint): string | undefined {
     return this.#inFlight.get(mark.key)?.owner;
   }
 
-  async openRequest(mark: RequestMark, owner: RequestOwner): Promise<OpenedRequest> {
+  async openRequest(mark: RequestFingerprint, owner: RequestOwner): Promise<OpenedRequest> {
     const begun = this.begin(mark, owner);
     if ('kind' in begun) return begun;
     try {
@@ -93,7 +93,7 @@ export class RedisRequests implements Requests {
    * Before a script opens it: what that needs of keys and arguments. It is this replica's from then
    * on, until `opened` says that it isn't.
    */
-  begin(mark: RequestMark, { tenant, ttlMs }: RequestOwner): Begun | OpenedRequest {
+  begin(mark: RequestFingerprint, { tenant, ttlMs }: RequestOwner): Begun | OpenedRequest {
     const known = this.#inFlight.get(mark.key);
     if (known) return { kind: known.body === mark.body ? 'in-flight' : 'reused' };
     const [owner, keys] = [randomUUID(), this.#keys(mark, tenant)];
@@ -105,7 +105,7 @@ export class RedisRequests implements Requests {
   }
 
   /** What the script answered. */
-  opened(mark: RequestMark, [kind, more, unsure]: readonly unknown[]): OpenedRequest {
+  opened(mark: RequestFingerprint, [kind, more, unsure]: readonly unknown[]): OpenedRequest {
     const isUnsure = unsure === 'unsure' ? ({ isUnsure: true } as const) : {};
     if (kind === 'new')
       return { kind, ...(more === '' ? {} : { instance: String(more) }), ...isUnsure };
@@ -114,7 +114,7 @@ export class RedisRequests implements Requests {
     return { kind: kind === 'reused' ? 'reused' : 'in-flight' };
   }
 
-  async keepAnswer(mark: RequestMark, owner: RequestOwner, answer: string): Promise<void> {
+  async keepAnswer(mark: RequestFingerprint, owner: RequestOwner, answer: string): Promise<void> {
     if (answer.length > MAX_KEPT_ANSWER) return await this.giveUpRequest(mark, owner);
     const held = this.#inFlight.get(mark.key);
     this.#inFlight.delete(mark.key);
@@ -129,16 +129,19 @@ export class RedisRequests implements Requests {
       bounds.tenantBytes,
     ]);
     if (kept === 'ok')
-      this.#untold.set(tenantKey(owner.tenant), { tenant: owner.tenant, bytes: Number(bytes) });
+      this.#unpublished.set(tenantKey(owner.tenant), {
+        tenant: owner.tenant,
+        bytes: Number(bytes),
+      });
   }
 
-  async giveUpRequest(mark: RequestMark, { tenant }: RequestOwner): Promise<void> {
+  async giveUpRequest(mark: RequestFingerprint, { tenant }: RequestOwner): Promise<void> {
     const held = this.#inFlight.get(mark.key);
     this.#inFlight.delete(mark.key);
     if (held) await this.#deps.link.run('give_up_request', this.#keys(mark, tenant), [held.owner]);
   }
 
-  #keys({ key }: RequestMark, tenant: RequestOwner['tenant']): readonly string[] {
+  #keys({ key }: RequestFingerprint, tenant: RequestOwner['tenant']): readonly string[] {
     const { keys } = this.#deps;
     return [keys.request(tenant, key), keys.requests(tenant), keys.answers(tenant)];
   }
@@ -174,9 +177,9 @@ export class RedisRequests implements Requests {
     if (this.#isSharing) return;
     this.#isSharing = true;
     try {
-      for (let step = 0; step < MOST_TRIMS && this.#untold.size > 0; step++) {
-        const told = [...this.#untold.values()];
-        this.#untold.clear();
+      for (let step = 0; step < MOST_TRIMS && this.#unpublished.size > 0; step++) {
+        const told = [...this.#unpublished.values()];
+        this.#unpublished.clear();
         const [, sum, loudest, most] = await link.run(
           'note_shares',
           [keys.answerShares, keys.answerBytes],
@@ -190,7 +193,7 @@ export class RedisRequests implements Requests {
           [keys.requests(tenant), keys.answers(tenant)],
           [Math.max(0, Number(most) - over)],
         );
-        this.#untold.set(loudest, { tenant, bytes: Number(bytes) });
+        this.#unpublished.set(loudest, { tenant, bytes: Number(bytes) });
       }
     } catch (error) {
       log.debug({ error }, 'shares of kept answers not told');

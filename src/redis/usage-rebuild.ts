@@ -84,7 +84,7 @@ export class UsageRebuild {
     this.#beginning = false;
   }
 
-  /** Begins what is not begun; answers how many lacked. */
+  /** Begins what is not begun; returns how many lacked. */
   async #beginAdded(): Promise<number> {
     let lacking = 0;
     for (let next = this.#notBegun(); next.length > 0; next = this.#notBegun()) {

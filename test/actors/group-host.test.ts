@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { RecordChange } from '../../src/contracts/record-store.ts';
-import { GroupHost, wordsOf } from '../../src/actors/env/group-host.ts';
+import { GroupHost, groupSpecOf } from '../../src/actors/env/group-host.ts';
 import type { ScalingDecision } from '../../src/model/envs/scaling-decision.ts';
 import { groupFor } from '../../src/model/envs/autoscaling-group.ts';
 import type { EnvRecord } from '../../src/model/envs/env.ts';
@@ -129,7 +129,7 @@ describe('the host of autoscaling groups', () => {
 
     expect(pool.replicas).to.equal(7);
     expect(
-      wordsOf(envs.record, anEnv().groups[0] ?? groupFor('g', { replicas: 1 })).memory.pending
+      groupSpecOf(envs.record, anEnv().groups[0] ?? groupFor('g', { replicas: 1 })).memory.pending
         ?.changes,
     ).to.deep.equal([{ member: 'a', from: 4, to: 7 }]);
     expect(host.group('env', 'g')?.state).to.equal('enabled.resting.coolingDown');
@@ -273,7 +273,7 @@ describe('what an env says of a group', () => {
     ];
 
     expect(
-      wordsOf(
+      groupSpecOf(
         { ...env, members: [member, ...others] },
         env.groups[0] ?? groupFor('g', { replicas: 1 }),
       ).rules,

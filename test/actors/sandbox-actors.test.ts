@@ -10,7 +10,7 @@ const MOST_LEFT = 60;
 
 describe('the actors of sandboxes', () => {
   const collect = garbageCollector();
-  const inputs = (): SandboxInput => ({ now: 1, birth: anOrder() });
+  const inputs = (): SandboxInput => ({ now: 1, launchOrder: anOrder() });
 
   it('leave nothing behind when they have ended', () => {
     const actors = new SandboxActors();

@@ -283,7 +283,7 @@ describe('the supervisor', () => {
     expect(forgotten).to.deep.equal([{ namespace: pool.owner.namespace, uid: pool.uid }]);
   });
 
-  for (const read of ['freshen', 'lookUp'] as const) {
+  for (const read of ['refresh', 'lookUp'] as const) {
     it(`keeps a pool that was made while its name was looked for in vain (${read})`, async () => {
       const { supervisor, pools } = await aSupervisor();
       let answer = (_record: undefined): void => undefined;

@@ -93,7 +93,7 @@ describe('a daemon that starts after one died in the middle of a refill', () => 
     const uid = v7();
     for (let n = 0; n < 5; n++) {
       const { definition, record } = anOrder();
-      await driver.records.birth({ ...record, poolUid: uid }, definition);
+      await driver.records.launchOrder({ ...record, poolUid: uid }, definition);
     }
 
     const { supervisor, pool } = await aSupervisor({ driver, pool: { uid, replicas: 5 } });
@@ -177,8 +177,8 @@ describe('a replica that takes over while its mirror of pools is behind', () => 
     const stores = await sharedStores({ pool: { replicas: 1 } });
     let failure: Error | undefined = new Error('behind');
     const alongside = {
-      lead: () => undefined,
-      follow: () => undefined,
+      onShardAcquired: () => undefined,
+      onShardReleased: () => undefined,
       drained: async () => undefined,
       caughtUp: async () => {
         if (failure) throw failure;
@@ -256,7 +256,7 @@ describe('looks for pools that instances are left of', () => {
       tell: () => undefined,
       retire: () => true,
       lookAt: () => undefined,
-      endings: {
+      retirements: {
         end: (uid) => {
           ended.push(uid);
         },

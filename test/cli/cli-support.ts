@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { spawn as spawnPty, type IPty } from 'node-pty';
 import { runCommandLine } from '../../src/cli/program.ts';
 import type { ExecOutcome, ExecRequest } from '../../src/contracts/sandbox-driver.ts';
-import { writeDaemonNote } from '../../src/process/pid-file.ts';
+import { writePidFile } from '../../src/process/pid-file.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import { createHttpServer } from '../../src/http/server/http-server.ts';
 import { terminalUpgrades } from '../../src/http/terminal/terminal.ts';
@@ -81,7 +81,7 @@ export const aCliDaemon = async ({
   mkdirSync(join(dataDir, 'keys'));
   writeFileSync(join(dataDir, 'keys/tenant.key'), `${tenant}\n`, { mode: 0o600 });
   writeFileSync(join(dataDir, 'keys/admin.key'), `${admin}\n`, { mode: 0o600 });
-  writeDaemonNote(dataDir, url); // of this very process
+  writePidFile(dataDir, url); // of this very process
   return {
     operations,
     dataDir,

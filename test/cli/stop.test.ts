@@ -5,7 +5,7 @@ import { chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readDaemonNote } from '../../src/process/pid-file.ts';
+import { readPidFile } from '../../src/process/pid-file.ts';
 import { skipBecause } from '../support/skip-because.ts';
 import { cliHere } from './cli-support.ts';
 
@@ -28,10 +28,10 @@ describe('sandpool stop', function () {
    * it.
    */
   const start = async (): Promise<ChildProcess> => {
-    const code = `import { writeDaemonNote } from ${JSON.stringify(NOTE)};
+    const code = `import { writePidFile } from ${JSON.stringify(NOTE)};
       process.on('SIGTERM', () => setTimeout(() => { process.stdout.write('ended in order'); process.exit(0); }, 300));
       setInterval(() => {}, 1000);
-      writeDaemonNote(${JSON.stringify(dataDir)}, 'http://127.0.0.1:1');
+      writePidFile(${JSON.stringify(dataDir)}, 'http://127.0.0.1:1');
       process.stdout.write('ready');`;
     const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', code], {
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -46,7 +46,7 @@ describe('sandpool stop', function () {
     const exited = once(child, 'exit');
     const said = once(child.stdout ?? child, 'data');
     const end = await cliHere(['stop'], { SANDPOOL_DATA_DIR: dataDir });
-    expect(readDaemonNote(dataDir), 'it has gone when the command ends').to.equal(undefined);
+    expect(readPidFile(dataDir), 'it has gone when the command ends').to.equal(undefined);
     expect(end).to.deep.equal({
       code: 0,
       stdout: `the daemon (pid ${child.pid}) has stopped\n`,
@@ -70,7 +70,7 @@ describe('sandpool stop', function () {
       `sandpool: ${dataDir} belongs to another user (uid 65534)\n  end its sandboxes as that user; nothing was stopped\n`,
     );
     expect([end.code, end.stdout]).to.deep.equal([1, '']);
-    expect(readDaemonNote(dataDir), 'it runs').to.not.equal(undefined);
+    expect(readPidFile(dataDir), 'it runs').to.not.equal(undefined);
   });
 
   it('never signals another process that has the daemon’s pid now', async () => {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import {
   MAX_KEPT_ANSWER,
   type Coordination,
-  type DemandWord,
+  type DemandSignal,
 } from '../../src/contracts/coordination.ts';
 import type { TokenHolder } from '../../src/contracts/tokens.ts';
 import type { EventBatch, EventRecord } from '../../src/model/event.ts';
@@ -168,17 +168,17 @@ export const coordinationSuite = (
     describe('revoked keys', () => {
       it('are told to all who follow, until they no longer do', async () => {
         const [one, two]: [string[], string[]] = [[], []];
-        const forget = coordination.followRevoked((keyId) => {
+        const forget = coordination.subscribeRevocations((keyId) => {
           one.push(keyId);
         });
-        coordination.followRevoked((keyId) => {
+        coordination.subscribeRevocations((keyId) => {
           two.push(keyId);
         });
-        coordination.tellRevoked('k1');
+        coordination.publishRevocation('k1');
         await eventually(() => one.includes('k1') && two.includes('k1'), 'both are told');
 
         forget();
-        coordination.tellRevoked('k2');
+        coordination.publishRevocation('k2');
         await eventually(() => two.includes('k2'), 'who still follows is told');
 
         expect([one, two]).to.deep.equal([['k1'], ['k1', 'k2']]);
@@ -187,11 +187,11 @@ export const coordinationSuite = (
 
     describe('what claims lack', () => {
       it('is told to all who follow, this replica too, until they no longer do', async () => {
-        const [one, two]: [DemandWord[], DemandWord[]] = [[], []];
-        const forget = coordination.followDemand((word) => {
+        const [one, two]: [DemandSignal[], DemandSignal[]] = [[], []];
+        const forget = coordination.subscribeDemand((word) => {
           one.push(word);
         });
-        coordination.followDemand((word) => {
+        coordination.subscribeDemand((word) => {
           two.push(word);
         });
         const words = (['waits', 'refused', 'served'] as const).map((kind) => ({
@@ -199,11 +199,11 @@ export const coordinationSuite = (
           poolUid: 'p1',
           principal: 'k1',
         }));
-        for (const word of words) coordination.tellDemand(word);
+        for (const word of words) coordination.publishDemand(word);
         await eventually(() => one.length === 3 && two.length === 3, 'both are told');
 
         forget();
-        coordination.tellDemand({ kind: 'waits', poolUid: 'p2', principal: 'k1' });
+        coordination.publishDemand({ kind: 'waits', poolUid: 'p2', principal: 'k1' });
         await eventually(() => two.length === 4, 'who still follows is told');
 
         // each goes to a node of its own in a Redis cluster

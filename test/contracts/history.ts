@@ -3,7 +3,7 @@ import { v7 } from 'uuid';
 import type { FinishedFilter, History } from '../../src/contracts/history.ts';
 import type { EventRecord } from '../../src/model/event.ts';
 import type { FinishedSandbox } from '../../src/model/sandbox.ts';
-import type { ToldDecision } from '../../src/model/envs/scaling-decision.ts';
+import type { CompletedDecision } from '../../src/model/envs/scaling-decision.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
 import { ALICE } from '../support/instance-orders.ts';
 
@@ -195,7 +195,7 @@ export const historySuite = (name: string, make: () => Promise<HistoryUnderTest>
       });
 
       it('keeps the newest 100 decisions of a group, the newest first, each as it was told last', async () => {
-        const decision = (id: number, reason = ''): ToldDecision => ({
+        const decision = (id: number, reason = ''): CompletedDecision => ({
           id,
           at: id,
           cause: 'demand',

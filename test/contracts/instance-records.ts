@@ -27,7 +27,7 @@ export const instanceRecordsSuite = (
 
     const born = async () => {
       const order = anOrder();
-      return records.birth(order.record, order.definition);
+      return records.launchOrder(order.record, order.definition);
     };
     const claimed = async () => {
       const record = await born();
@@ -43,7 +43,7 @@ export const instanceRecordsSuite = (
       );
       const order = anOrder(definition);
 
-      const record = await records.birth(order.record, definition);
+      const record = await records.launchOrder(order.record, definition);
 
       expect(record).to.deep.equal({ ...order.record, state: 'idle', revision: record.revision });
       expect(await records.read(record.id)).to.deep.equal({ record, definition });
@@ -66,9 +66,9 @@ export const instanceRecordsSuite = (
 
     it('refuses a second birth of an id, and keeps the first', async () => {
       const order = anOrder();
-      const first = await records.birth(order.record, order.definition);
+      const first = await records.launchOrder(order.record, order.definition);
 
-      await refused(records.birth({ ...order.record, poolName: 'other' }, order.definition));
+      await refused(records.launchOrder({ ...order.record, poolName: 'other' }, order.definition));
 
       expect((await records.read(first.id))?.record).to.deep.equal(first);
     });

@@ -15,7 +15,7 @@ import {
 import { dialled } from '../support/dialled.ts';
 import { eventually } from '../support/eventually.ts';
 import { FactLog } from '../support/fact-log.ts';
-import type { Birth, Claim, InstanceRecord } from '../../src/model/sandbox.ts';
+import type { LaunchOrder, Claim, InstanceRecord } from '../../src/model/sandbox.ts';
 import type { InstanceDefinition } from '../../src/model/templates/template.ts';
 import { aClaim, aContainer, aDefinition, anOrder, permitted } from '../support/instance-orders.ts';
 import { rejection } from '../support/rejection.ts';
@@ -30,11 +30,11 @@ export interface DriverUnderTest {
 /** What the driver can run, and what not. */
 export interface Orders {
   /** Its main process runs until it is ended. */
-  readonly lasting: () => Birth;
+  readonly lasting: () => LaunchOrder;
   /** Its main process prints the text and ends with 0. */
-  readonly printing: (text: string) => Birth;
+  readonly printing: (text: string) => LaunchOrder;
   /** Its main process echoes what comes on the port; it may take a moment to listen. */
-  readonly echoing: (port: number) => Birth;
+  readonly echoing: (port: number) => LaunchOrder;
   /** And the field that a refusal names. */
   readonly unfit: readonly { readonly definition: InstanceDefinition; readonly field: string }[];
 }
@@ -158,8 +158,8 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
     /** In order, each once where it comes several times in a row. */
     const kinds = (id: string): readonly string[] =>
       log.kinds(id).filter((kind, index, all) => kind !== all[index - 1]);
-    const launched = async (birth = under.orders.lasting()) => {
-      const record = await driver.launch(birth, permitted);
+    const launched = async (launchOrder = under.orders.lasting()) => {
+      const record = await driver.launch(launchOrder, permitted);
       await log.when(record.id, 'available');
       return record;
     };
@@ -174,20 +174,20 @@ export const sandboxDriverSuite = (name: string, make: () => Promise<DriverUnder
     });
 
     it('launches: the record is born idle, then starting, then available', async () => {
-      const birth = under.orders.lasting();
-      const record = await driver.launch(birth, permitted);
-      expect(record).to.deep.include({ ...birth.record, state: 'idle' });
+      const launchOrder = under.orders.lasting();
+      const record = await driver.launch(launchOrder, permitted);
+      expect(record).to.deep.include({ ...launchOrder.record, state: 'idle' });
       const fact = await log.when(record.id, 'available');
       expect(fact.record).to.deep.equal(record);
       expect(kinds(record.id)).to.deep.equal(['starting', 'available']);
     });
 
     it('makes one instance of an id that is launched twice', async () => {
-      const birth = under.orders.lasting();
-      const { id } = birth.record;
+      const launchOrder = under.orders.lasting();
+      const { id } = launchOrder.record;
       const [first, second] = await Promise.all([
-        driver.launch(birth, permitted),
-        log.when(id, 'starting').then(() => driver.launch(birth, permitted)),
+        driver.launch(launchOrder, permitted),
+        log.when(id, 'starting').then(() => driver.launch(launchOrder, permitted)),
       ]);
       await log.when(id, 'available');
       expect(second.id).to.equal(first.id);

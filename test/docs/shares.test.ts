@@ -44,23 +44,23 @@ const ROWS: Readonly<Record<string, readonly (readonly [path: string, name: stri
     ['src/operations/sandboxes/sandbox-logs.ts', 'MOST_FOLLOWERS'],
   ],
   'claims that wait': [
-    ['src/operations/sandboxes/waiting-seats.ts', 'MOST_WAITING_OF_TENANT'],
+    ['src/operations/sandboxes/waiting-claim-limit.ts', 'MOST_WAITING_OF_TENANT'],
     ['src/contracts/coordination.ts', 'MAX_WAITING_OF_POOL'],
-    ['src/operations/sandboxes/waiting-seats.ts', 'MOST_WAITING'],
+    ['src/operations/sandboxes/waiting-claim-limit.ts', 'MOST_WAITING'],
   ],
   'starts on one machine': [
     ['src/embedded/spawner/sandbox/instances.ts', 'MOST_WAITING_OF_TENANT'],
     ['src/embedded/spawner/sandbox/instances.ts', 'MOST_WAITING'],
   ],
   'starts on Kubernetes': [
-    ['src/k8s/sandboxes/births.ts', 'MOST_AT_ONCE_OF_TENANT'],
-    ['src/k8s/sandboxes/births.ts', 'MOST_WAITING_OF_TENANT'],
-    ['src/k8s/sandboxes/births.ts', 'MOST_AT_ONCE'],
-    ['src/k8s/sandboxes/births.ts', 'MOST_WAITING'],
+    ['src/k8s/sandboxes/pod-creator.ts', 'MOST_AT_ONCE_OF_TENANT'],
+    ['src/k8s/sandboxes/pod-creator.ts', 'MOST_WAITING_OF_TENANT'],
+    ['src/k8s/sandboxes/pod-creator.ts', 'MOST_AT_ONCE'],
+    ['src/k8s/sandboxes/pod-creator.ts', 'MOST_WAITING'],
   ],
   'ends of what nobody waits for': [
-    ['src/actors/sandbox/endings.ts', 'SHARE_OF_NAMESPACE'],
-    ['src/actors/sandbox/endings.ts', 'MOST'],
+    ['src/actors/sandbox/retirement-limiter.ts', 'SHARE_OF_NAMESPACE'],
+    ['src/actors/sandbox/retirement-limiter.ts', 'MOST'],
   ],
   'API keys': [
     ['src/operations/keys/api-keys.ts', 'MAX_KEYS_PER_TENANT'],

@@ -36,12 +36,12 @@ describe('a terminal of the real daemon', function () {
 
   after(() => daemon.dispose());
 
-  const open = (wishes: TerminalWishes = {}, sandbox = id): Promise<TerminalUnderTest> =>
-    TerminalUnderTest.open(daemon, client, sandbox, wishes);
-  const framed = (wishes: TerminalWishes = {}): Promise<TerminalUnderTest> =>
-    open({ protocols: [V1], ...wishes });
-  const refusal = (wishes: TerminalWishes, sandbox = id): Promise<UpgradeRefused> =>
-    open(wishes, sandbox).then(
+  const open = (spec: TerminalWishes = {}, sandbox = id): Promise<TerminalUnderTest> =>
+    TerminalUnderTest.open(daemon, client, sandbox, spec);
+  const framed = (spec: TerminalWishes = {}): Promise<TerminalUnderTest> =>
+    open({ protocols: [V1], ...spec });
+  const refusal = (spec: TerminalWishes, sandbox = id): Promise<UpgradeRefused> =>
+    open(spec, sandbox).then(
       () => {
         throw new Error('the upgrade was not refused');
       },
@@ -156,8 +156,8 @@ describe('a terminal of the real daemon', function () {
       expect((await (await open({ cols: 211, rows: 53 })).ask('stty size')).trim()).to.equal(
         '53 211',
       );
-      for (const wishes of [{ cols: 0 }, { rows: 1_001 }, { cols: 1.5 }])
-        expect((await refusal(wishes)).status, JSON.stringify(wishes)).to.equal(400);
+      for (const spec of [{ cols: 0 }, { rows: 1_001 }, { cols: 1.5 }])
+        expect((await refusal(spec)).status, JSON.stringify(spec)).to.equal(400);
     });
 
     it('takes text and binary frames as input alike, and answers in binary', async () => {

@@ -74,7 +74,7 @@ const WORKING: ReadonlySet<PropertyKey> = new Set([
   'clock',
   'requests',
   'key',
-  'unsettledClaim',
+  'pendingClaim',
 ]);
 
 const ASKS_NOBODY: ReadonlySet<string> = new Set(['getHealth', 'getReadiness']);

@@ -106,10 +106,10 @@ describe('Idempotency-Key', () => {
         await opening?.open();
         throw unavailable('not yet');
       },
-      unsettledClaim: () => settled,
+      pendingClaim: () => settled,
     });
     expect((await claim()).status).to.equal(503);
-    Object.assign(operations, { claimSandbox, unsettledClaim: () => undefined });
+    Object.assign(operations, { claimSandbox, pendingClaim: () => undefined });
 
     expect([(await claim()).status, (await claim()).json.errorCode]).to.deep.equal([
       409,

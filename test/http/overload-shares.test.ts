@@ -35,7 +35,7 @@ describe('a long turn of the event loop', () => {
       },
     });
   const isTaken = (overload: Overload, key: string): boolean =>
-    !overload.turnsAway(requestOf(key), anAnswer());
+    !overload.shedLoad(requestOf(key), anAnswer());
 
   it('takes the first requests of a tenant, whatever another one and strangers send', () => {
     const floods = fc.array(fc.constantFrom('noisy', '?1', '?2', 'quiet'), { maxLength: 600 });

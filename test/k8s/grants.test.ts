@@ -63,7 +63,7 @@ describe('a pool that is made or resized with kubectl', () => {
           clock,
           quotaLimits: { of: () => quota },
           supervisor: {
-            settleLater: (tenant) => {
+            reconcileLater: (tenant) => {
               settledLater.push(tenant);
             },
           },

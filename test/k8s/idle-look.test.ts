@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { IdleLook } from '../../src/k8s/sandboxes/idle-look.ts';
 import { InstanceMirror } from '../../src/k8s/sandboxes/instance-mirror.ts';
 import type { StoredPod } from '../../src/k8s/sandboxes/pod-resource.ts';
-import { bornSandbox, type StoredSandbox } from '../../src/k8s/sandboxes/sandbox-resource.ts';
+import { newSandboxObject, type StoredSandbox } from '../../src/k8s/sandboxes/sandbox-resource.ts';
 import type { InstanceFact, Vitals } from '../../src/model/sandbox.ts';
 import { anOrder } from '../support/instance-orders.ts';
 import { TestClock } from '../support/test-clock.ts';
@@ -33,7 +33,7 @@ const aPool = (
     nodeTrouble: () => (trouble ? 'its node is not ready' : undefined),
   });
   const items = ids.map((id, n) => {
-    const born = bornSandbox({ ...record, id, createdAt: 1_000 + n }) as {
+    const born = newSandboxObject({ ...record, id, createdAt: 1_000 + n }) as {
       readonly metadata: object;
     };
     return { ...born, metadata: { ...born.metadata, uid: `uid-${id}`, resourceVersion: '1' } };

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { birthOf } from '../../src/actors/sandbox/birth-of.ts';
+import { launchOrderOf } from '../../src/actors/sandbox/launch-order.ts';
 import { DefinitionRefused, OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import type { Volume } from '../../src/contracts/volumes.ts';
 import { KubernetesSandboxDriver } from '../../src/k8s/sandboxes/sandbox-driver.ts';
@@ -117,11 +117,11 @@ describe('a Pod of a definition that somebody forged', () => {
       deleting: false,
     };
 
-    expect(birthOf(pool, 'id', 0).definition.imagePullSecret).to.equal(true);
-    const member = birthOf({ ...pool, env: { uid: 'own-env', name: 'e' } }, 'id', 0);
+    expect(launchOrderOf(pool, 'id', 0).definition.imagePullSecret).to.equal(true);
+    const member = launchOrderOf({ ...pool, env: { uid: 'own-env', name: 'e' } }, 'id', 0);
     expect(member.definition.imagePullSecret).to.equal('own-env');
-    expect(birthOf({ ...pool, definition: runnable() }, 'id', 0).definition).to.not.have.property(
-      'imagePullSecret',
-    );
+    expect(
+      launchOrderOf({ ...pool, definition: runnable() }, 'id', 0).definition,
+    ).to.not.have.property('imagePullSecret');
   });
 });

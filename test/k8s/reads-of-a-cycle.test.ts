@@ -5,7 +5,7 @@ import { podPath } from '../../src/k8s/sandboxes/pod-resource.ts';
 import { podNameOf } from '../../src/model/identifiers.ts';
 import { claimSandbox } from '../../src/operations/sandboxes/claim-sandbox.ts';
 import { deleteSandbox } from '../../src/operations/sandboxes/delete-sandbox.ts';
-import { UnsettledRequests } from '../../src/operations/sandboxes/unsettled-requests.ts';
+import { PendingRequests } from '../../src/operations/sandboxes/pending-requests.ts';
 import { aCoordination } from '../support/a-coordination.ts';
 import { alice, aPolicy, aPool, eventually } from '../support/a-supervisor.ts';
 import { aDefinition } from '../support/instance-orders.ts';
@@ -45,7 +45,7 @@ const aWorld = async () => {
     supervisor,
     coordination,
     clock,
-    unsettled: new UnsettledRequests(),
+    unsettled: new PendingRequests(),
     quotaLimits: limitsOf({ sandboxes: 10 }),
     background: (_name, work) => {
       void work;

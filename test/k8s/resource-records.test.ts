@@ -55,7 +55,7 @@ describe('what a replica knows of envs, templates and limits on Kubernetes', () 
     const api = new MemoryApi();
     const [here, there] = [await aReplica(api), await aReplica(api)];
     const read = api.holdRead(place('new'));
-    const asked = here.envs.freshen(ALICE.namespace, 'new');
+    const asked = here.envs.refresh(ALICE.namespace, 'new');
     await read.begun;
 
     const { uid } = await there.records.envs.create(anEnv('new'));
@@ -79,12 +79,12 @@ describe('what a replica knows of envs, templates and limits on Kubernetes', () 
     await there.envs.change(first.uid, (record) => ({ ...record, labels: { written: 'yes' } }));
     expect(there.envs.get(first.uid)?.labels).to.deep.equal({ written: 'yes' });
     expect(here.envs.get(first.uid)?.labels).to.deep.equal({});
-    await here.envs.freshen(ALICE.namespace, 'a');
+    await here.envs.refresh(ALICE.namespace, 'a');
     expect(here.envs.get(first.uid)?.labels).to.deep.equal({ written: 'yes' });
 
     await there.envs.remove(first.uid, () => true);
     expect([here.uid('a'), there.uid('a')]).to.deep.equal([first.uid, undefined]);
-    await here.envs.freshen(ALICE.namespace, 'a');
+    await here.envs.refresh(ALICE.namespace, 'a');
     expect(here.uid('a')).to.equal(undefined);
 
     api.letGo();
@@ -167,7 +167,7 @@ describe('what a replica knows of envs, templates and limits on Kubernetes', () 
     expect(catalog.get('late')).to.deep.equal(made);
     const [path = ''] = [...api.objects.keys()].filter((at) => at.endsWith('/late'));
     const held = api.holdRead(path);
-    const reading = catalog.freshen('late');
+    const reading = catalog.refresh('late');
     await held.begun;
     await records.templates.remove(made);
     held.letGo();

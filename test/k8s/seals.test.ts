@@ -151,14 +151,14 @@ describe('what a daemon wrote for itself', () => {
 
   it('gives a copy of a pool, and one that is made anew under its name, nothing of the first', () => {
     expect(saidOf(pools().read(stored('SandboxPool', boundPool(), { name: 'q' })))).to.equal(
-      'unsettled',
+      'uninitialized',
     );
     expect(
       saidOf(pools().read(stored('SandboxPool', boundPool(), { uid: 'uid-2', at: LONG_AFTER }))),
-    ).to.equal('unsettled');
+    ).to.equal('uninitialized');
     expect(
       saidOf(pools().read(stored('SandboxPool', poolObject(), { uid: 'uid-2', at: LONG_AFTER }))),
-    ).to.equal('unsettled');
+    ).to.equal('uninitialized');
     expect(saidOf(pools().read(stored('SandboxPool', boundPool(), { uid: 'uid-2' })))).to.equal(
       'wrong NotSealed',
     );
@@ -168,7 +168,7 @@ describe('what a daemon wrote for itself', () => {
     const byHand = stored('SandboxPool', {
       spec: { overrides: { image: 'busybox' }, replicas: 1 },
     });
-    const settled = pools().settle?.(byHand) ?? { reason: '', message: '' };
+    const settled = pools().initialize?.(byHand) ?? { reason: '', message: '' };
 
     expect(pools().read({ ...byHand, ...settled }))
       .to.deep.include({ kind: 'record' })
@@ -368,7 +368,7 @@ describe('records of an earlier version, which have no seals', () => {
           metadata: { ...boundPool().metadata, creationTimestamp: LONG_AFTER },
         }),
       ),
-    ).to.equal('unsettled');
+    ).to.equal('uninitialized');
   });
 
   it('are sealed a moment before they must be, for clocks that differ', () => {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { podPath } from '../../src/k8s/sandboxes/pod-resource.ts';
 import { KubernetesSandboxDriver } from '../../src/k8s/sandboxes/sandbox-driver.ts';
 import {
-  bornSandbox,
+  newSandboxObject,
   POOL_LABEL,
   rewritten,
   sandboxPath,
@@ -104,7 +104,7 @@ describe('a driver whose watch is behind', () => {
       const [recordAt, podAt] = [sandboxPath(namespace, id), podPath(namespace, podNameOf(id))];
       const {
         metadata: { uid },
-      } = api.put(recordAt, bornSandbox(record));
+      } = api.put(recordAt, newSandboxObject(record));
       const read = api.holdRead(podAt);
       const looking = looks(driver, record);
       await read.begun;

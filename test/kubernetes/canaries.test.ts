@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readDaemonNote } from '../../src/process/pid-file.ts';
+import { readPidFile } from '../../src/process/pid-file.ts';
 import { eventually } from '../support/eventually.ts';
 import { HttpClient } from '../support/http-client.ts';
 import { onReplicas } from '../support/on-replicas.ts';
@@ -120,7 +120,7 @@ describe('secrets that are planted on replicas', function () {
       expect(missing((await admin.get(path)).text), path).to.deep.equal([]);
     }
     for (const { dataDir, pid } of replicas().list) {
-      const metrics = await fetch(readDaemonNote(dataDir)?.metricsAddress ?? '');
+      const metrics = await fetch(readPidFile(dataDir)?.metricsAddress ?? '');
       const text = await metrics.text();
       expect(text).to.include('sandpool_');
       expect(missing(text), 'metrics').to.deep.equal([]);

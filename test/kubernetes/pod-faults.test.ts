@@ -79,8 +79,8 @@ describe('what a Pod can suffer', function () {
         const own = await PodDriver.watching(controlPlane(), namespace);
         await eventually(
           async () => {
-            const birth = own.order();
-            const said = await own.driver.launch(birth, permitted).then(
+            const launchOrder = own.order();
+            const said = await own.driver.launch(launchOrder, permitted).then(
               () => '',
               (error: Error) => error.message,
             );
@@ -190,9 +190,9 @@ describe('what a Pod can suffer', function () {
     });
 
     it('is not mixed up with a Pod of its name that somebody made by hand', async () => {
-      const birth = pods.order();
-      await byHand(podNameOf(birth.record.id));
-      expect((await rejection(pods.driver.launch(birth, permitted))).message).to.contain(
+      const launchOrder = pods.order();
+      await byHand(podNameOf(launchOrder.record.id));
+      expect((await rejection(pods.driver.launch(launchOrder, permitted))).message).to.contain(
         'not its own',
       );
     });

@@ -100,7 +100,7 @@ describe('registry passwords of a pool', function () {
 
     await eventually(async () => !(await secrets()).includes(left), 'the Secret is gone', 180_000);
     await eventually(
-      async () => (await died.coordination.unsettled(owner, 'pools', 0)).length === 0,
+      async () => (await died.coordination.unreconciled(owner, 'pools', 0)).length === 0,
       'both are settled',
       60_000,
     );

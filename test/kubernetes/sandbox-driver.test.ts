@@ -8,7 +8,7 @@ import { podPath } from '../../src/k8s/sandboxes/pod-resource.ts';
 import { POOL_LABEL } from '../../src/k8s/sandboxes/sandbox-resource.ts';
 import { ServerClock } from '../../src/k8s/api/server-clock.ts';
 import { podNameOf } from '../../src/model/identifiers.ts';
-import type { Birth } from '../../src/model/sandbox.ts';
+import type { LaunchOrder } from '../../src/model/sandbox.ts';
 import { installCustomResources } from '../../local-cluster/custom-resources.ts';
 import { eventually } from '../support/eventually.ts';
 import { FactLog } from '../support/fact-log.ts';
@@ -91,7 +91,7 @@ describe('sandboxes as Pods of a real API server', function () {
     await driver.watch(replica.log.report);
     return replica;
   };
-  const anOrderHere = (): Birth => {
+  const anOrderHere = (): LaunchOrder => {
     const { record, definition } = anOrder(aDefinition({ image: 'busybox' }));
     return { record: { ...record, poolOwner: { ...record.poolOwner, namespace } }, definition };
   };

@@ -5,7 +5,7 @@ import {
   type ExecOutcome,
 } from '../../src/contracts/sandbox-driver.ts';
 import { podNameOf } from '../../src/model/identifiers.ts';
-import type { Birth, InstanceFact } from '../../src/model/sandbox.ts';
+import type { LaunchOrder, InstanceFact } from '../../src/model/sandbox.ts';
 import { PodDriver } from '../support/a-pod-driver.ts';
 import { eventually } from '../support/eventually.ts';
 import { aContainer } from '../support/instance-orders.ts';
@@ -27,7 +27,7 @@ describe('a sandbox of several containers', function () {
   /**
    * API servers sort the names of a record's images: the first container is not the first of those.
    */
-  const order = (): Birth => {
+  const order = (): LaunchOrder => {
     const containers = ['web', 'agent'].map((name) => aContainer({ name, image: 'busybox' }));
     const { record, definition } = pods.order('busybox', { definition: { containers } });
     return {

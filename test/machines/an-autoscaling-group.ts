@@ -3,13 +3,13 @@ import type {
   GroupContext,
   GroupEvent,
   GroupIntent,
-  GroupWords,
+  GroupSpec,
 } from '../../src/machines/autoscaling/group-events.ts';
 import { autoscalingGroupMachine } from '../../src/machines/autoscaling/group-machine.ts';
 import { NO_MEMORY } from '../../src/machines/autoscaling/memory.ts';
 import { aGroup, aRule } from './autoscaling-examples.ts';
 
-export const theWords = (parts: Partial<GroupWords> = {}): GroupWords => ({
+export const theWords = (parts: Partial<GroupSpec> = {}): GroupSpec => ({
   group: aGroup(),
   rules: [aRule()],
   memory: NO_MEMORY,
@@ -21,7 +21,7 @@ export class AnAutoscalingGroup {
   readonly asked: GroupIntent[] = [];
   readonly #actor: Actor<typeof autoscalingGroupMachine>;
 
-  constructor(words: GroupWords = theWords()) {
+  constructor(words: GroupSpec = theWords()) {
     this.#actor = createActor(autoscalingGroupMachine, { input: words });
     this.#actor.on('*', (intent) => {
       this.asked.push(intent);

@@ -6,7 +6,7 @@ import type {
 } from '../../src/machines/sandbox/events.ts';
 import type { PoolPolicy } from '../../src/machines/pool/arithmetic.ts';
 import { CLOSED_BREAKER, DEFAULT_UPDATE_STRATEGY } from '../../src/model/pools/pool.ts';
-import { PoolTally, type Move } from '../../src/actors/pool/pool-tally.ts';
+import { InstanceCounts, type Move } from '../../src/actors/pool/instance-counts.ts';
 import type {
   PoolContext,
   PoolEvent,
@@ -16,7 +16,7 @@ import type {
 import { poolMachine } from '../../src/machines/pool/machine.ts';
 import { sandboxMachine } from '../../src/machines/sandbox/machine.ts';
 import { NO_INSTANCES, type PoolCounts, type PoolRecord } from '../../src/model/pools/pool.ts';
-import type { Birth, InstanceFact, InstanceRecord, Vitals } from '../../src/model/sandbox.ts';
+import type { LaunchOrder, InstanceFact, InstanceRecord, Vitals } from '../../src/model/sandbox.ts';
 import { aDefinition, ALICE, anOrder } from '../support/instance-orders.ts';
 
 export { aClaim, ALICE } from '../support/instance-orders.ts';
@@ -24,7 +24,7 @@ export { aClaim, ALICE } from '../support/instance-orders.ts';
 /** When the examples' clocks begin. */
 export const T0 = 1_700_000_000_000;
 
-export const aBirth = (part: Partial<Birth['record']> = {}): Birth => {
+export const aBirth = (part: Partial<LaunchOrder['record']> = {}): LaunchOrder => {
   const { record, definition } = anOrder();
   return { definition, record: { ...record, createdAt: T0, ...part } };
 };
@@ -70,8 +70,8 @@ export class ASandbox {
     this.#actor.start();
   }
 
-  static born(birth: Birth = aBirth({ id: 'one' })): ASandbox {
-    return new ASandbox({ now: T0, birth });
+  static born(launchOrder: LaunchOrder = aBirth({ id: 'one' })): ASandbox {
+    return new ASandbox({ now: T0, launchOrder });
   }
 
   static found(record: InstanceRecord = aRecord(), vitals: Vitals = AVAILABLE): ASandbox {
@@ -153,7 +153,7 @@ export type PoolWord =
  */
 export class APool {
   readonly intents: PoolIntent[] = [];
-  readonly #tally = new PoolTally();
+  readonly #tally = new InstanceCounts();
   readonly #actor: Actor<typeof poolMachine>;
 
   /** `counts`: there already, of the record's revision; `stale`: of another. */
@@ -161,7 +161,7 @@ export class APool {
     counts: current = {},
     stale = {},
     ...input
-  }: Partial<Omit<PoolInput, 'tallied'>> & {
+  }: Partial<Omit<PoolInput, 'counted'>> & {
     readonly counts?: Partial<PoolCounts>;
     readonly stale?: Partial<PoolCounts>;
   } = {}) {
@@ -174,7 +174,7 @@ export class APool {
         now: T0,
         ...input,
         record,
-        tallied: this.#tally.tallied(record.uid, record.updateRevision),
+        counted: this.#tally.counted(record.uid, record.updateRevision),
       },
     });
     this.#actor.on('*', (intent) => {
@@ -217,13 +217,13 @@ export class APool {
   #countedIn(word: PoolWord): PoolEvent {
     const { uid, updateRevision } = this.context.record;
     if (word.type === 'RECORD')
-      return { ...word, updated: this.#tally.tallied(uid, word.record.updateRevision).updated };
+      return { ...word, updated: this.#tally.counted(uid, word.record.updateRevision).updated };
     if (word.type !== 'INSTANCE_MOVED') return word;
     const { from, to, revision = updateRevision, ordered, now } = word;
     this.#tally.move({ poolUid: uid, revision, from, to });
     return {
       type: 'INSTANCE_MOVED',
-      tallied: this.#tally.tallied(uid, updateRevision),
+      counted: this.#tally.counted(uid, updateRevision),
       ordered,
       now,
     };

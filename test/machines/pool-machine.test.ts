@@ -232,7 +232,10 @@ describe('a pool that is deleted', () => {
   });
 
   it('is removed again after a pause where that failed or was never answered', () => {
-    for (const event of [{ type: 'REMOVE_UNSETTLED', now: T0 } as const, deadline(T0 + 1_000)]) {
+    for (const event of [
+      { type: 'REMOVE_OUTCOME_UNKNOWN', now: T0 } as const,
+      deadline(T0 + 1_000),
+    ]) {
       const pool = new APool().send(edited({ deleting: 'keep-running' }), LEAD, event);
       expect(pool.lifecycle).to.equal('deleting.unremoved');
       expect(pool.taken()).to.deep.equal([{ type: 'remove' }]);
@@ -244,7 +247,7 @@ describe('a pool that is deleted', () => {
     const pool = new APool().send(
       edited({ deleting: 'keep-running' }),
       LEAD,
-      { type: 'REMOVE_UNSETTLED', now: T0 },
+      { type: 'REMOVE_OUTCOME_UNKNOWN', now: T0 },
       moved(undefined, 'idle'),
     );
     pool.taken();

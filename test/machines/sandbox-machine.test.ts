@@ -37,7 +37,7 @@ const CLAIM: SandboxEvent = {
 };
 const END: SandboxEvent = { type: 'END', reason: 'deleted', now: T0 + 20 };
 const RETIRE: SandboxEvent = { type: 'RETIRE', now: T0 + 20 };
-const CLAIM_UNSETTLED: SandboxEvent = { type: 'CLAIM_UNSETTLED', now: T0 + 10 };
+const CLAIM_OUTCOME_UNKNOWN: SandboxEvent = { type: 'CLAIM_OUTCOME_UNKNOWN', now: T0 + 10 };
 const LEADING: SandboxEvent = { type: 'LEADING', now: T0 + 20 };
 const NOT_LEADING: SandboxEvent = { type: 'NOT_LEADING', now: T0 + 20 };
 const expired = (reason: EndReason, now: number): SandboxEvent => ({
@@ -92,7 +92,7 @@ describe('a sandbox of several containers', () => {
     expect(running().send(fact(claimed(), BROKEN)).state).to.equal('running');
     const sandbox = steady().send(
       fact(aRecord(), BROKEN),
-      { type: 'RETIRE_UNSETTLED', now: T0 + 20 },
+      { type: 'RETIRE_OUTCOME_UNKNOWN', now: T0 + 20 },
       fact(claimed(), BROKEN),
     );
     expect(sandbox.state).to.equal('running');
@@ -174,13 +174,13 @@ describe('a sandbox that is launched', () => {
   });
 
   it('is launched again under the same id while it is not known to have landed', () => {
-    const birth = aBirth({ id: 'one' });
-    const sandbox = ASandbox.born(birth).send(deadline(T0 + LAUNCH_MS));
+    const launchOrder = aBirth({ id: 'one' });
+    const sandbox = ASandbox.born(launchOrder).send(deadline(T0 + LAUNCH_MS));
     expect(sandbox.state).to.equal('starting.ordered.uncertain');
     sandbox.send(deadline(T0 + LAUNCH_MS + RETRY_MS));
     expect(sandbox.intents).to.deep.equal([
-      { type: 'launch', birth },
-      { type: 'launch', birth },
+      { type: 'launch', launchOrder },
+      { type: 'launch', launchOrder },
     ]);
   });
 
@@ -461,7 +461,7 @@ describe('a claim', () => {
   });
 
   it('of unknown outcome is looked at, and runs where the record shows it', () => {
-    const sandbox = ASandbox.found().send(CLAIM, CLAIM_UNSETTLED);
+    const sandbox = ASandbox.found().send(CLAIM, CLAIM_OUTCOME_UNKNOWN);
     expect(sandbox.last).to.deep.equal({ type: 'look' });
     expect(sandbox.send(fact(claimed())).state).to.equal('running');
   });
@@ -470,7 +470,7 @@ describe('a claim', () => {
     for (const terms of [{}, { claimedAt: T0 + 1 }]) {
       const sandbox = ASandbox.found().send(CLAIM, fact(claimed(terms)));
       expect(sandbox.state).to.equal('running');
-      expect(sandbox.send(CLAIM_UNSETTLED).state).to.equal('running');
+      expect(sandbox.send(CLAIM_OUTCOME_UNKNOWN).state).to.equal('running');
     }
     expect(ASandbox.found().send(CLAIM, fact(aRecord(), UNAVAILABLE)).state).to.equal(
       'claiming.writing',
@@ -478,9 +478,13 @@ describe('a claim', () => {
   });
 
   it('that did not land is written again at the revision that is there now, at once and then after a pause', () => {
-    const sandbox = ASandbox.found().send(CLAIM, CLAIM_UNSETTLED, fact(aRecord({ revision: '5' })));
+    const sandbox = ASandbox.found().send(
+      CLAIM,
+      CLAIM_OUTCOME_UNKNOWN,
+      fact(aRecord({ revision: '5' })),
+    );
     expect(sandbox.last).to.deep.include({ type: 'claim', seen: aRecord({ revision: '5' }) });
-    sandbox.send(CLAIM_UNSETTLED, fact(aRecord({ revision: '5' })));
+    sandbox.send(CLAIM_OUTCOME_UNKNOWN, fact(aRecord({ revision: '5' })));
     expect(sandbox.state).to.equal('claiming.unwritten');
     expect(sandbox.send(deadline(T0 + 10 + CLAIM_REPEAT_MS)).last).to.deep.include({
       type: 'claim',
@@ -515,7 +519,11 @@ describe('a claim', () => {
 
   it('that another won is theirs', () => {
     const theirs = { ...aClaim().owner, user: 'bob' };
-    const sandbox = ASandbox.found().send(CLAIM, CLAIM_UNSETTLED, fact(claimed({ owner: theirs })));
+    const sandbox = ASandbox.found().send(
+      CLAIM,
+      CLAIM_OUTCOME_UNKNOWN,
+      fact(claimed({ owner: theirs })),
+    );
     expect(sandbox.state).to.equal('running');
     expect(sandbox.context.record?.claim?.owner).to.deep.equal(theirs);
   });
@@ -530,7 +538,7 @@ describe('a claim', () => {
   });
 
   it('of an instance whose record is gone waits for nothing but its end', () => {
-    const sandbox = ASandbox.found().send(CLAIM, CLAIM_UNSETTLED, fact(undefined, AVAILABLE));
+    const sandbox = ASandbox.found().send(CLAIM, CLAIM_OUTCOME_UNKNOWN, fact(undefined, AVAILABLE));
     expect(sandbox.state).to.equal('stopping.waiting');
     expect(sandbox.send(fact(undefined, GONE)).last).to.deep.equal({ type: 'close' });
   });
@@ -554,7 +562,7 @@ describe('an idle sandbox', () => {
   it('runs on when it was claimed before its retirement landed', () => {
     const sandbox = ASandbox.found().send(
       RETIRE,
-      { type: 'RETIRE_UNSETTLED', now: T0 + 30 },
+      { type: 'RETIRE_OUTCOME_UNKNOWN', now: T0 + 30 },
       fact(claimed()),
     );
     expect(sandbox.state).to.equal('running');
@@ -564,7 +572,7 @@ describe('an idle sandbox', () => {
     for (const before of [[END], [RETIRE, END]]) {
       const sandbox = ASandbox.found().send(
         ...before,
-        { type: 'RETIRE_UNSETTLED', now: T0 + 30 },
+        { type: 'RETIRE_OUTCOME_UNKNOWN', now: T0 + 30 },
         fact(claimed()),
       );
       expect(sandbox.last).to.deep.equal({
@@ -578,14 +586,14 @@ describe('an idle sandbox', () => {
   it('that turns out to be claimed and ending is released, not retired for ever', () => {
     const sandbox = ASandbox.found().send(
       RETIRE,
-      { type: 'RETIRE_UNSETTLED', now: T0 + 30 },
+      { type: 'RETIRE_OUTCOME_UNKNOWN', now: T0 + 30 },
       fact(ending()),
     );
     expect(sandbox.state).to.equal('stopping.releasing');
   });
 
   it('whose retirement failed can be claimed again after a pause: who decided it decides anew', () => {
-    const failed = { type: 'RETIRE_UNSETTLED', now: T0 + 30 } as const;
+    const failed = { type: 'RETIRE_OUTCOME_UNKNOWN', now: T0 + 30 } as const;
     const sandbox = ASandbox.found().send(RETIRE, failed, fact(aRecord({ revision: '4' })));
     expect(sandbox.state).to.equal('stopping.unretired');
     expect(sandbox.send(deadline(T0 + 10 + RETRY_MS)).state).to.equal('idle.available');
@@ -593,20 +601,20 @@ describe('an idle sandbox', () => {
   });
 
   it('whose retirement failed runs as soon as a fact shows that another replica has claimed it', () => {
-    const failed = { type: 'RETIRE_UNSETTLED', now: T0 + 30 } as const;
+    const failed = { type: 'RETIRE_OUTCOME_UNKNOWN', now: T0 + 30 } as const;
     const sandbox = ASandbox.found().send(RETIRE, failed, fact(aRecord({ revision: '4' })));
     expect(sandbox.send(fact({ ...claimed(), revision: '5' })).state).to.equal('running');
     expect(sandbox.context.end).to.equal(undefined);
   });
 
   it('whose retirement failed has ended once a fact shows that its record is gone', () => {
-    const failed = { type: 'RETIRE_UNSETTLED', now: T0 + 30 } as const;
+    const failed = { type: 'RETIRE_OUTCOME_UNKNOWN', now: T0 + 30 } as const;
     const sandbox = ASandbox.found().send(RETIRE, failed, fact(aRecord({ revision: '4' })));
     expect(sandbox.send(fact(undefined)).state).to.equal('stopping.waiting');
   });
 
   it('whose retirement failed is retired again after a pause where it has died, or was told to end', () => {
-    const failed = { type: 'RETIRE_UNSETTLED', now: T0 + 30 } as const;
+    const failed = { type: 'RETIRE_OUTCOME_UNKNOWN', now: T0 + 30 } as const;
     const still = fact(aRecord({ revision: '4' }));
     const died = ASandbox.found().send(
       RETIRE,
@@ -812,7 +820,7 @@ describe('a sandbox that ends', () => {
   });
 
   it('repeats its release until it is noted', () => {
-    const sandbox = running().send(END, { type: 'RELEASE_UNSETTLED', now: T0 + 30 });
+    const sandbox = running().send(END, { type: 'RELEASE_OUTCOME_UNKNOWN', now: T0 + 30 });
     expect(sandbox.state).to.equal('stopping.unnoted');
     expect(
       sandbox.send(deadline(T0 + 30 + RETRY_MS)).intents.filter(({ type }) => type === 'release'),
@@ -851,7 +859,7 @@ describe('a sandbox that ends', () => {
   });
 
   it('repeats its closing until history has it', () => {
-    const sandbox = closing().send({ type: 'CLOSE_UNSETTLED', now: T0 + 50 });
+    const sandbox = closing().send({ type: 'CLOSE_OUTCOME_UNKNOWN', now: T0 + 50 });
     expect(sandbox.state).to.equal('stopping.unclosed');
     expect(sandbox.send(deadline(T0 + 50 + RETRY_MS)).last).to.have.property('type', 'close');
   });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { EnvOverrides, MemberConfig } from '../../src/model/envs/env.ts';
-import { asAsked, isAsAsked, memberPoolPart } from '../../src/model/envs/env-rendering.ts';
+import { withSpec, matchesSpec, memberPoolPart } from '../../src/model/envs/env-rendering.ts';
 import type { InstanceType } from '../../src/model/templates/instance-type.ts';
 import { mergePatch } from '../../src/lib/merge-patch.ts';
 import { CLOSED_BREAKER, type PoolRecord } from '../../src/model/pools/pool.ts';
@@ -161,12 +161,12 @@ describe('what a member of an env is started from', () => {
       deleting: false,
     };
 
-    expect(isAsAsked(pool, part)).to.equal(true);
-    expect(asAsked(pool, partOf({}, { labels: { a: 'b' } }))).to.deep.equal({
+    expect(matchesSpec(pool, part)).to.equal(true);
+    expect(withSpec(pool, partOf({}, { labels: { a: 'b' } }))).to.deep.equal({
       ...pool,
       labels: { a: 'b' },
     });
-    expect(asAsked(pool, partOf({ image: 'x' }))).to.deep.include({
+    expect(withSpec(pool, partOf({ image: 'x' }))).to.deep.include({
       unrendered: true,
       source: { templateName: 't', overrides: { image: 'x' } },
     });

@@ -77,8 +77,8 @@ describe('API keys', () => {
     const [revoked, good] = [minted(), minted()];
     let missed = (): void => undefined;
     const revocations = {
-      tellRevoked: () => undefined,
-      followRevoked: (_: unknown, report?: () => void) => {
+      publishRevocation: () => undefined,
+      subscribeRevocations: (_: unknown, report?: () => void) => {
         missed = report ?? missed;
         return () => undefined;
       },

@@ -5,7 +5,7 @@ import { SandboxIndex } from '../../src/actors/sandbox/sandbox-index.ts';
 import { Waiters } from '../../src/actors/sandbox/waiters.ts';
 import type { InstanceFact } from '../../src/model/sandbox.ts';
 import { ClaimCandidates } from '../../src/operations/sandboxes/claim-candidates.ts';
-import { WaitingSeats } from '../../src/operations/sandboxes/waiting-seats.ts';
+import { WaitingClaimLimit } from '../../src/operations/sandboxes/waiting-claim-limit.ts';
 import { alice } from '../support/a-supervisor.ts';
 import { eventually } from '../support/eventually.ts';
 import { aCoordination } from '../support/a-coordination.ts';
@@ -53,7 +53,7 @@ const aClaim = (looks: (atLeast: number) => readonly InstanceFact[]) => {
       supervisor: { idle, pools: { recordOf: () => undefined } },
       coordination: aCoordination(clock),
       clock,
-      seats: new WaitingSeats(),
+      seats: new WaitingClaimLimit(),
     },
     { pool: { uid: 'p', owner: alice }, owner: alice, waitMs: 0, signal: undefined },
   );

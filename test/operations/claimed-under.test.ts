@@ -1,7 +1,10 @@
 import { expect } from 'chai';
 import { Refusal } from '../../src/model/refusals.ts';
 import { RequestNotNew } from '../../src/contracts/coordination.ts';
-import { Opening, requestOwnerOf } from '../../src/operations/sandboxes/opening.ts';
+import {
+  IdempotentRequest,
+  requestOwnerOf,
+} from '../../src/operations/sandboxes/idempotent-request.ts';
 import type { ClaimRequest } from '../../src/operations/operations.ts';
 import type { SandboxView } from '../../src/operations/views.ts';
 import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
@@ -81,7 +84,7 @@ describe('a claim under an Idempotency-Key', () => {
         },
       });
       const claimMarked = async (part: Partial<ClaimRequest> = {}) => {
-        const opening = new Opening(made.coordination, MARK, OWNER);
+        const opening = new IdempotentRequest(made.coordination, MARK, OWNER);
         const view = await made.claim(alice, { poolName: 'default', opening, ...part });
         return { view, opening };
       };
@@ -170,7 +173,7 @@ describe('a claim under an Idempotency-Key', () => {
 
     it('also where it is refused, and then it is to be given up', async () => {
       const { claimMarked, coordination } = await opened();
-      const opening = new Opening(coordination, MARK, OWNER);
+      const opening = new IdempotentRequest(coordination, MARK, OWNER);
 
       expect(codeOf(await rejection(claimMarked({ poolName: 'unknown', opening })))).to.equal(
         'POOL_NOT_FOUND',

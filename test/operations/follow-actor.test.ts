@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ActorTrails } from '../../src/actors/runtime/actor-trails.ts';
+import { TransitionHistory } from '../../src/actors/runtime/transition-history.ts';
 import type {
   InspectedActors,
   InspectedKinds,
@@ -8,20 +8,23 @@ import { SHARDS } from '../../src/model/shards.ts';
 import type { ActorNews } from '../../src/operations/debug/debug-operations.ts';
 import { followActor, LOOK_MS } from '../../src/operations/debug/follow-actor.ts';
 import { answerText, type ReplicaQuestion } from '../../src/operations/debug/replica-views.ts';
-import { SESSION_MS, TrailSessions } from '../../src/operations/debug/trail-sessions.ts';
+import {
+  SESSION_MS,
+  TransitionSubscriptions,
+} from '../../src/operations/debug/transition-subscriptions.ts';
 import { alice, eventually } from '../support/a-supervisor.ts';
 import { rejection } from '../support/rejection.ts';
 import { TestClock } from '../support/test-clock.ts';
 import { quietLog } from '../support/quiet-log.ts';
 
-type Trails = ActorTrails<{ readonly type: string }>;
+type Trails = TransitionHistory<{ readonly type: string }>;
 
 /** The one actor is `a`. */
-const kindsOf = (trails: Trails): InspectedKinds => {
+const kindsOf = (transitions: Trails): InspectedKinds => {
   const actors = {
-    trails,
+    transitions,
     keyOf: (text: string) => (text === 'a' ? 'a' : undefined),
-    inspect: (key: string) => (trails.standing(key) ? { shardKey: key } : undefined),
+    inspect: (key: string) => (transitions.current(key) ? { shardKey: key } : undefined),
   } as unknown as InspectedActors;
   return { sandbox: actors, pool: actors, member: actors, group: actors };
 };
@@ -30,7 +33,7 @@ const kindsOf = (trails: Trails): InspectedKinds => {
 const twoReplicas = (leader = 'two') => {
   const clock = new TestClock();
   const trailsOf = (): Trails =>
-    new ActorTrails({ clock, kind: 'sandbox', log: quietLog, causeOf: () => '' });
+    new TransitionHistory({ clock, kind: 'sandbox', log: quietLog, causeOf: () => '' });
   const world = {
     clock,
     leader: leader as string | undefined,
@@ -39,12 +42,16 @@ const twoReplicas = (leader = 'two') => {
     asked: 0,
     one: trailsOf(),
     two: trailsOf(),
-    sessions: undefined as unknown as TrailSessions,
+    sessions: undefined as unknown as TransitionSubscriptions,
   };
-  world.sessions = new TrailSessions({ kinds: kindsOf(world.two), clock, replica: 'two' });
-  const move = (trails: Trails, to: string): void => {
+  world.sessions = new TransitionSubscriptions({
+    kinds: kindsOf(world.two),
+    clock,
+    replica: 'two',
+  });
+  const move = (transitions: Trails, to: string): void => {
     clock.advance(1);
-    trails.moved('a', to, { event: { type: `TO_${to}` }, group: 'g', born: 0 });
+    transitions.moved('a', to, { event: { type: `TO_${to}` }, group: 'g', born: 0 });
   };
   const follow = followActor({
     kinds: kindsOf(world.one),
@@ -69,7 +76,7 @@ const twoReplicas = (leader = 'two') => {
       },
     },
   });
-  for (const trails of [world.one, world.two]) move(trails, 'idle');
+  for (const transitions of [world.one, world.two]) move(transitions, 'idle');
   return Object.assign(world, { move, follow });
 };
 
@@ -257,13 +264,13 @@ describe('following an actor', () => {
     const reader = await aReader(world);
     for (const state of ['claiming', 'running']) world.move(world.two, state);
     await reads(world, reader, ['<two>', 'claiming', 'running']);
-    world.two = new ActorTrails({
+    world.two = new TransitionHistory({
       clock: world.clock,
       kind: 'sandbox',
       log: quietLog,
       causeOf: () => '',
     });
-    world.sessions = new TrailSessions({
+    world.sessions = new TransitionSubscriptions({
       kinds: kindsOf(world.two),
       clock: world.clock,
       replica: 'two',

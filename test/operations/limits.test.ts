@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Refusal } from '../../src/model/refusals.ts';
 import { execInSandbox } from '../../src/operations/sandboxes/exec-in-sandbox.ts';
-import { Seats } from '../../src/lib/seats.ts';
+import { KeyedSemaphore } from '../../src/lib/keyed-semaphore.ts';
 import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
 
 const TRUE = { argv: ['true'], timeoutMs: 1_000, outputLimit: 1_024 };
@@ -35,14 +35,14 @@ describe('commands under way', () => {
 
 describe('seats', () => {
   it('are counted by key, and given back', () => {
-    const seats = new Seats(2);
-    expect([seats.take('a'), seats.take('a'), seats.take('a'), seats.take('b')]).to.deep.equal([
-      true,
-      true,
-      false,
-      true,
-    ]);
-    seats.leave('a');
-    expect(seats.take('a')).to.equal(true);
+    const seats = new KeyedSemaphore(2);
+    expect([
+      seats.acquire('a'),
+      seats.acquire('a'),
+      seats.acquire('a'),
+      seats.acquire('b'),
+    ]).to.deep.equal([true, true, false, true]);
+    seats.release('a');
+    expect(seats.acquire('a')).to.equal(true);
   });
 });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { invalidApiKey, Refusal } from '../../src/model/refusals.ts';
-import { MOST_WAITING_OF_TENANT } from '../../src/operations/sandboxes/waiting-seats.ts';
+import { MOST_WAITING_OF_TENANT } from '../../src/operations/sandboxes/waiting-claim-limit.ts';
 import { MAX_WAITING_OF_POOL } from '../../src/contracts/coordination.ts';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { alice, aPool, aSupervisor, eventually } from '../support/a-supervisor.ts';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readDaemonNote, removeDaemonNote, writeDaemonNote } from '../../src/process/pid-file.ts';
+import { readPidFile, removePidFile, writePidFile } from '../../src/process/pid-file.ts';
 
 describe('daemon.json', () => {
   let folder: string;
@@ -21,29 +21,29 @@ describe('daemon.json', () => {
   };
 
   it('tells where the running daemon listens, until it stops', () => {
-    expect(readDaemonNote(folder)).to.equal(undefined);
+    expect(readPidFile(folder)).to.equal(undefined);
 
-    writeDaemonNote(folder, 'http://127.0.0.1:8080');
-    expect(readDaemonNote(folder)).to.include({
+    writePidFile(folder, 'http://127.0.0.1:8080');
+    expect(readPidFile(folder)).to.include({
       address: 'http://127.0.0.1:8080',
       pid: process.pid,
     });
 
-    removeDaemonNote(folder);
-    expect(readDaemonNote(folder)).to.equal(undefined);
+    removePidFile(folder);
+    expect(readPidFile(folder)).to.equal(undefined);
   });
 
   it('counts as absent when its daemon is dead, also when the pid is another process by now', () => {
-    writeDaemonNote(folder, 'http://127.0.0.1:8080');
+    writePidFile(folder, 'http://127.0.0.1:8080');
 
     change({ startTime: '1' });
-    expect(readDaemonNote(folder)).to.equal(undefined);
-    writeDaemonNote(folder, 'http://127.0.0.1:8080');
+    expect(readPidFile(folder)).to.equal(undefined);
+    writePidFile(folder, 'http://127.0.0.1:8080');
     change({ bootId: 'another' });
-    expect(readDaemonNote(folder)).to.equal(undefined);
-    writeDaemonNote(folder, 'http://127.0.0.1:8080');
+    expect(readPidFile(folder)).to.equal(undefined);
+    writePidFile(folder, 'http://127.0.0.1:8080');
     change({ pid: 2 ** 22 + 1 });
-    expect(readDaemonNote(folder)).to.equal(undefined);
+    expect(readPidFile(folder)).to.equal(undefined);
   });
 
   it('counts as absent when it is broken', () => {
@@ -54,7 +54,7 @@ describe('daemon.json', () => {
       '{"address":"file:///etc/passwd","pid":1,"startTime":"1"}',
     ]) {
       writeFileSync(join(folder, 'daemon.json'), text);
-      expect(readDaemonNote(folder)).to.equal(undefined);
+      expect(readPidFile(folder)).to.equal(undefined);
     }
   });
 });

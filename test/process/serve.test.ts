@@ -7,7 +7,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readDaemonNote } from '../../src/process/pid-file.ts';
+import { readPidFile } from '../../src/process/pid-file.ts';
 import { formatApiKey, newApiKeyText } from '../../src/model/api-key-text.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -79,7 +79,7 @@ describe('sandpool serve', function () {
     expect(second.said.err).to.include(
       `A daemon already runs on ${dataDir}: ${address} (pid ${first.child.pid})`,
     );
-    expect(readDaemonNote(dataDir)?.address).to.equal(address);
+    expect(readPidFile(dataDir)?.address).to.equal(address);
     expect(readFileSync(join(dataDir, 'keys/tenant.key'), 'utf8')).to.match(/^spk_/);
     expect(first.said.out)
       .to.include(`cat ${dataDir}/keys/tenant.key`)
@@ -96,7 +96,7 @@ describe('sandpool serve', function () {
 
       expect(await daemon.end).to.equal(0);
       expect(daemon.said.out).to.match(/4 sandboxes are left .* stop --all/);
-      expect(readDaemonNote(dataDir)).to.equal(undefined);
+      expect(readPidFile(dataDir)).to.equal(undefined);
     });
   }
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { GroupIntent, GroupWords } from '../../src/machines/autoscaling/group-events.ts';
+import type { GroupIntent, GroupSpec } from '../../src/machines/autoscaling/group-events.ts';
 import { NO_MEMORY, samePending, type GroupMemory } from '../../src/machines/autoscaling/memory.ts';
 import type { MemberRules } from '../../src/machines/autoscaling/observation.ts';
 import type { AutoscalingGroup } from '../../src/model/envs/autoscaling-group.ts';
@@ -110,7 +110,7 @@ export class AutoscalingReplicas {
       );
   }
 
-  get #words(): GroupWords {
+  get #words(): GroupSpec {
     return { group: this.#group, rules: this.#rules, memory: this.#memory };
   }
 
@@ -213,16 +213,16 @@ class Replica {
   readonly actor: AnAutoscalingGroup;
   readonly asked: Asked[] = [];
 
-  constructor(words: GroupWords) {
+  constructor(words: GroupSpec) {
     this.actor = new AnAutoscalingGroup(words);
   }
 
-  hear(words: GroupWords, now: number): void {
+  hear(words: GroupSpec, now: number): void {
     this.actor.send({ type: 'RECORD', ...words, now });
     this.gather();
   }
 
-  lead(words: GroupWords, now: number): void {
+  lead(words: GroupSpec, now: number): void {
     this.hear(words, now);
     this.actor.send({ type: 'LEAD', now });
     this.gather();

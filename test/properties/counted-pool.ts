@@ -11,7 +11,7 @@ export class CountedPool {
   decided = 0;
   running = 0;
   starting = 0;
-  /** Births of the idle, the longest idle first. */
+  /** PodCreator of the idle, the longest idle first. */
   idle: number[] = [];
   /** Claims that wait or were refused. */
   pending = 0;

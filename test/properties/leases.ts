@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect } from 'chai';
-import { Leading } from '../../src/actors/runtime/leading.ts';
+import { ShardLeadership } from '../../src/actors/runtime/shard-leadership.ts';
 import { SHARDS } from '../../src/model/shards.ts';
 import { LEASE_TTL_MS } from '../../src/redis/lease-store.ts';
 import { RedisLeases } from '../../src/redis/leases.ts';
@@ -80,7 +80,7 @@ type Fault = (typeof faults extends fc.Arbitrary<readonly (infer T)[]> ? T : nev
 class VirtualReplica {
   readonly process: VirtualProcess;
   readonly leases: RedisLeases;
-  readonly leading: Leading;
+  readonly leading: ShardLeadership;
   readonly store: VirtualLeaseStore;
   readonly name: string;
   catchUp: 'works' | 'fails' | 'hangs' = 'works';
@@ -112,7 +112,7 @@ class VirtualReplica {
     const report = (): void => {
       if (this.throws) throw new Error('an actor throws');
     };
-    this.leading = new Leading({
+    this.leading = new ShardLeadership({
       leases: this.leases,
       clock: this.process,
       log: quietLog,

@@ -292,7 +292,7 @@ export class PoolWorld {
           : undefined;
       case 'remove': {
         if (outcome === 'done') this.#send({ type: 'REMOVED' });
-        if (outcome === 'refused') this.#send({ type: 'REMOVE_UNSETTLED', now: this.now });
+        if (outcome === 'refused') this.#send({ type: 'REMOVE_OUTCOME_UNKNOWN', now: this.now });
       }
     }
   }

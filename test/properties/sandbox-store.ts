@@ -1,5 +1,5 @@
 import type {
-  Birth,
+  LaunchOrder,
   Claim,
   FinishedSandbox,
   InstanceFact,
@@ -72,7 +72,7 @@ export class SandboxStore {
   land(call: Call, half = false): Landing {
     switch (call.type) {
       case 'launch':
-        return this.#launch(call.birth.record, half);
+        return this.#launch(call.launchOrder.record, half);
       case 'claim':
         return this.#claim(call.claim, call.seen.revision);
       case 'retire':
@@ -122,7 +122,7 @@ export class SandboxStore {
     if (this.record) this.#write(this.record);
   }
 
-  #launch(birth: Birth['record'], half: boolean): Landing {
+  #launch(launchOrder: LaunchOrder['record'], half: boolean): Landing {
     if (this.#born && !this.record) return { kind: 'conflict' };
     if (this.record) {
       if (!half && this.vitals === UNLAUNCHED) {
@@ -133,7 +133,7 @@ export class SandboxStore {
     }
     this.#born = true;
     this.vitals = half ? UNLAUNCHED : { kind: 'starting' };
-    const record = this.#write({ ...birth, revision: '', state: 'idle' });
+    const record = this.#write({ ...launchOrder, revision: '', state: 'idle' });
     return { kind: 'done', ...(record ? { record } : {}) };
   }
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { RETRY_MS } from '../../src/machines/sandbox/arithmetic.ts';
 import type { SandboxEvent, SandboxInput } from '../../src/machines/sandbox/events.ts';
-import type { Birth, Claim } from '../../src/model/sandbox.ts';
+import type { LaunchOrder, Claim } from '../../src/model/sandbox.ts';
 import { aBirth } from '../machines/examples.ts';
 import { SandboxReplica } from './sandbox-replica.ts';
 import { SandboxStore, type Call, type Landing, type Outcome } from './sandbox-store.ts';
@@ -50,11 +50,11 @@ export class SandboxWorld {
   #claims = 0;
   #leader = 0;
 
-  constructor(birth: Birth = aBirth()) {
-    this.store = new SandboxStore(birth.record.id);
+  constructor(launchOrder: LaunchOrder = aBirth()) {
+    this.store = new SandboxStore(launchOrder.record.id);
     this.#replicas[0] = this.#host({
       now: this.now,
-      birth: { ...birth, record: { ...birth.record, createdAt: this.now } },
+      launchOrder: { ...launchOrder, record: { ...launchOrder.record, createdAt: this.now } },
     });
   }
 
@@ -307,13 +307,13 @@ const unsettled = (call: Call, outcome: Outcome, now: number): SandboxEvent => {
         ? { type: 'LAUNCH_REFUSED', reason: 'no room' }
         : { type: 'LAUNCH_UNKNOWN', now };
     case 'claim':
-      return { type: 'CLAIM_UNSETTLED', now };
+      return { type: 'CLAIM_OUTCOME_UNKNOWN', now };
     case 'retire':
-      return { type: 'RETIRE_UNSETTLED', now };
+      return { type: 'RETIRE_OUTCOME_UNKNOWN', now };
     case 'release':
-      return { type: 'RELEASE_UNSETTLED', now };
+      return { type: 'RELEASE_OUTCOME_UNKNOWN', now };
     case 'close':
-      return { type: 'CLOSE_UNSETTLED', now };
+      return { type: 'CLOSE_OUTCOME_UNKNOWN', now };
     // A look that failed is no answer; the supervisor sends what changes nothing.
     case 'look':
     case 'confirm-expiry':

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { wordsOf } from '../../src/actors/env/group-host.ts';
+import { groupSpecOf } from '../../src/actors/env/group-host.ts';
 import { bufferOf } from '../../src/machines/autoscaling/modes.ts';
 import { samePending, type GroupMemory } from '../../src/machines/autoscaling/memory.ts';
 import type { AutoscalingGroup } from '../../src/model/envs/autoscaling-group.ts';
@@ -221,9 +221,9 @@ export class SizingReferee {
       if (!env?.groups.some((group) => group.name === name)) this.#books.delete(name);
     for (const group of env?.groups ?? []) {
       if (!env) continue;
-      const { memory } = wordsOf(env, group);
+      const { memory } = groupSpecOf(env, group);
       const earlier = before?.groups.some(({ name }) => name === group.name)
-        ? wordsOf(before, group).memory
+        ? groupSpecOf(before, group).memory
         : undefined;
       if (memory.last < (earlier?.last ?? 0))
         this.#blame('a decision was forgotten', { memory, earlier });
@@ -249,7 +249,7 @@ export class SizingReferee {
     const book = this.#bookOf(group.name);
     const up = decision.changes.filter(({ from, to }) => to > from);
     for (const { member, to } of up) {
-      const rule = wordsOf(env, group).rules.find(({ name }) => name === member);
+      const rule = groupSpecOf(env, group).rules.find(({ name }) => name === member);
       if (!rule || to > Math.max(rule.minReplicas, rule.maxReplicas))
         this.#blame("above the member's most", { decision, rule });
       const saturation = book.saturated.get(member);
@@ -270,7 +270,7 @@ export class SizingReferee {
     const { changes } = decision;
     const { mode, cooldownSeconds } = group.scaleUpPolicy;
     const steady = !this.late && this.#now - this.#editedAt > EDIT_MS;
-    const { rules } = wordsOf(env, group);
+    const { rules } = groupSpecOf(env, group);
     const most = Math.max(
       group.maxReplicas,
       sum(rules, ({ minReplicas }) => minReplicas),

@@ -6,7 +6,7 @@ import {
   OutcomeUnknown,
   type ExecOutcome,
 } from '../../src/contracts/sandbox-driver.ts';
-import type { Birth, InstanceFact } from '../../src/model/sandbox.ts';
+import type { LaunchOrder, InstanceFact } from '../../src/model/sandbox.ts';
 import { realNodeImage } from '../../local-cluster/real-node.ts';
 import type { PodDriver } from '../support/a-pod-driver.ts';
 import { eventually } from '../support/eventually.ts';
@@ -48,7 +48,7 @@ describe('how sandboxes of a real node end, and do not', function () {
    * Two containers, of which the first is not the first by name; each ends with 7 once it is told
    * to.
    */
-  const two = (): Birth => {
+  const two = (): LaunchOrder => {
     const containers = ['web', 'agent'].map((name) =>
       aContainer({
         name,

@@ -44,11 +44,11 @@ describe('channels of a Redis that fails right after it came back', function () 
 
   const hears = async (keyId: string): Promise<void> => {
     const heard: string[] = [];
-    const forget = channels.followRevoked((told) => {
+    const forget = channels.subscribeRevocations((told) => {
       heard.push(told);
     });
     await eventually(() => {
-      channels.tellRevoked(keyId);
+      channels.publishRevocation(keyId);
       return heard.includes(keyId);
     }, 'a revoked key is heard of');
     forget();
@@ -69,7 +69,7 @@ describe('channels of a Redis that fails right after it came back', function () 
 
   it('say once they are back that something may have been missed', async () => {
     const missed: boolean[] = [];
-    channels.followRevoked(
+    channels.subscribeRevocations(
       () => undefined,
       () => {
         missed.push(channels.stands);

@@ -53,8 +53,8 @@ describe('a Redis that fails', function () {
     coordination.waiting(POOL),
     coordination.admitClaim({ pool: POOL, instance: 'b', limit: 3, idle: 1 }),
     coordination.stillReserved(ALICE, 'sandboxes', 'a'),
-    coordination.unsettled(ALICE, 'sandboxes', 0),
-    coordination.settle(ALICE, 'sandboxes', [{ name: 'a', version: '1', amount: 1 }]),
+    coordination.unreconciled(ALICE, 'sandboxes', 0),
+    coordination.reconcile(ALICE, 'sandboxes', [{ name: 'a', version: '1', amount: 1 }]),
     coordination.openRequest(MARK, OWNER),
     coordination.keepAnswer(MARK, OWNER, 'x'),
     coordination.issueToken('x', 1_000, HOLDER),
@@ -131,17 +131,17 @@ describe('a Redis that fails', function () {
 
   it('killed: what is revoked is told again once it is back', async () => {
     const heard: string[] = [];
-    const forget = coordination.followRevoked((keyId) => {
+    const forget = coordination.subscribeRevocations((keyId) => {
       heard.push(keyId);
     });
     await redis.kill();
-    coordination.tellRevoked('meanwhile');
+    coordination.publishRevocation('meanwhile');
     await redis.restart();
     await answering();
 
     await eventually(
       () => {
-        coordination.tellRevoked('afterwards');
+        coordination.publishRevocation('afterwards');
         return heard.includes('afterwards');
       },
       'it is heard',

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ActorTrails } from '../../src/actors/runtime/actor-trails.ts';
+import { TransitionHistory } from '../../src/actors/runtime/transition-history.ts';
 import type {
   InspectedActors,
   InspectedKinds,
@@ -9,7 +9,7 @@ import { systemClock } from '../../src/embedded/system-clock.ts';
 import { SHARDS } from '../../src/model/shards.ts';
 import { followActor } from '../../src/operations/debug/follow-actor.ts';
 import { answerText, type ReplicaQuestion } from '../../src/operations/debug/replica-views.ts';
-import { TrailSessions } from '../../src/operations/debug/trail-sessions.ts';
+import { TransitionSubscriptions } from '../../src/operations/debug/transition-subscriptions.ts';
 import { twoRedisCoordinations } from '../support/a-redis-coordination.ts';
 import { alice } from '../support/a-supervisor.ts';
 import { eventually } from '../support/eventually.ts';
@@ -18,7 +18,7 @@ import { quietLog } from '../support/quiet-log.ts';
 
 const PATIENCE_MS = 60_000;
 
-type Trails = ActorTrails<{ readonly type: string }>;
+type Trails = TransitionHistory<{ readonly type: string }>;
 
 describe('following an actor that another replica leads', function () {
   this.timeout(180_000);
@@ -31,9 +31,9 @@ describe('following an actor that another replica leads', function () {
   });
   afterEach(() => stop());
 
-  const kindsOf = (trails: Trails): InspectedKinds => {
+  const kindsOf = (transitions: Trails): InspectedKinds => {
     const actors = {
-      trails,
+      transitions,
       keyOf: (text: string) => text,
       inspect: (key: string) => ({ shardKey: key }),
     } as unknown as InspectedActors;
@@ -41,23 +41,23 @@ describe('following an actor that another replica leads', function () {
   };
 
   it('tells each of its moves once, in order, and that it is no more', async () => {
-    const here: Trails = new ActorTrails({
+    const here: Trails = new TransitionHistory({
       clock: systemClock(),
       kind: 'sandbox',
       log: quietLog,
       causeOf: () => '',
     });
-    const there: Trails = new ActorTrails({
+    const there: Trails = new TransitionHistory({
       clock: systemClock(),
       kind: 'sandbox',
       log: quietLog,
       causeOf: () => '',
     });
-    const move = (trails: Trails, to: string): void => {
-      trails.moved('a', to, { event: { type: 'X' }, group: 'g', born: 0 });
+    const move = (transitions: Trails, to: string): void => {
+      transitions.moved('a', to, { event: { type: 'X' }, group: 'g', born: 0 });
     };
-    for (const trails of [here, there]) move(trails, 'idle');
-    const sessions = new TrailSessions({
+    for (const transitions of [here, there]) move(transitions, 'idle');
+    const sessions = new TransitionSubscriptions({
       kinds: kindsOf(there),
       clock: systemClock(),
       replica: 'replica-2',

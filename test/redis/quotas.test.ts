@@ -1,6 +1,9 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { SETTLE_EVERY_MS, Settling } from '../../src/actors/sandbox/settling.ts';
+import {
+  RECONCILE_EVERY_MS,
+  ReservationReconciler,
+} from '../../src/actors/sandbox/reservation-reconciler.ts';
 import type { ClaimEntry, Coordination } from '../../src/contracts/coordination.ts';
 import type { UsageRecords } from '../../src/contracts/usage-records.ts';
 import { Refusal } from '../../src/model/refusals.ts';
@@ -205,7 +208,7 @@ describe('usage in Redis', () => {
     await isKnown();
 
     const clock = new TestClock();
-    const settling = new Settling({
+    const settling = new ReservationReconciler({
       quotas: other,
       clock,
       log: quietLog,
@@ -217,7 +220,7 @@ describe('usage in Redis', () => {
     });
     settling.start();
     for (let round = 0; round < 2; round += 1) {
-      clock.advance(SETTLE_EVERY_MS);
+      clock.advance(RECONCILE_EVERY_MS);
       await eventually(() => clock.waiting === 1, 'the round is over');
     }
 
@@ -244,16 +247,16 @@ describe('usage in Redis', () => {
     await reserve(one, 'left');
     await one.release(ALICE, 'sandboxes', 'nothing');
 
-    const open = await other.unsettled(ALICE, 'sandboxes', 0);
+    const open = await other.unreconciled(ALICE, 'sandboxes', 0);
     expect(open.map(({ name }) => name).toSorted()).to.deep.equal(['claimed', 'left']);
-    expect(await other.unsettled(ALICE, 'sandboxes', 30_000)).to.deep.equal([]);
-    await other.settle(
+    expect(await other.unreconciled(ALICE, 'sandboxes', 30_000)).to.deep.equal([]);
+    await other.reconcile(
       ALICE,
       'sandboxes',
       open.map((one) => ({ ...one, amount: one.name === 'claimed' ? 1 : 0 })),
     );
 
-    expect(await other.unsettled(ALICE, 'sandboxes', 0)).to.deep.equal([]);
+    expect(await other.unreconciled(ALICE, 'sandboxes', 0)).to.deep.equal([]);
     await one.withdraw(ALICE, 'sandboxes', 'claimed'); // settled: nobody's any more
     expect([await reserve(one, 'b', 2), await reserve(one, 'c', 2)]).to.deep.equal([true, false]);
   });
@@ -261,12 +264,12 @@ describe('usage in Redis', () => {
   it('does not remove what was reserved again since it was named', async () => {
     await isKnown();
     await reserve(one, 'a', 1);
-    const [named] = (await other.unsettled(ALICE, 'sandboxes', 0)).filter(
+    const [named] = (await other.unreconciled(ALICE, 'sandboxes', 0)).filter(
       ({ name }) => name === 'a',
     );
     await reserve(other, 'a', 1);
 
-    if (named) await one.settle(ALICE, 'sandboxes', [{ ...named, amount: 0 }]);
+    if (named) await one.reconcile(ALICE, 'sandboxes', [{ ...named, amount: 0 }]);
 
     expect(named).to.have.property('name', 'a');
     expect(await reserve(one, 'b', 1)).to.equal(false);
@@ -402,9 +405,9 @@ describe('usage in Redis', () => {
                 await who.release(ALICE, 'sandboxes', taken);
               } else if (kind === 'lose') await reserve(who, `lost-${n}`, limit).catch(() => false);
               else if (kind === 'settle') {
-                const open = await who.unsettled(ALICE, 'sandboxes', 0);
+                const open = await who.unreconciled(ALICE, 'sandboxes', 0);
                 if (round.length === 1)
-                  await who.settle(
+                  await who.reconcile(
                     ALICE,
                     'sandboxes',
                     open.map((part) => ({ ...part, amount: records.has(part.name) ? 1 : 0 })),
@@ -421,8 +424,8 @@ describe('usage in Redis', () => {
         expect(records.size).to.be.at.most(most);
         await isKnown();
         const free = Math.max(0, limit - records.size);
-        const open = await one.unsettled(ALICE, 'sandboxes', 0);
-        await one.settle(
+        const open = await one.unreconciled(ALICE, 'sandboxes', 0);
+        await one.reconcile(
           ALICE,
           'sandboxes',
           open.map((part) => ({ ...part, amount: records.has(part.name) ? 1 : 0 })),

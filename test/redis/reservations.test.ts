@@ -1,7 +1,11 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { RecordTurns } from '../../src/actors/runtime/record-turns.ts';
-import { SETTLE_EVERY_MS, Settling, UNSETTLED_MS } from '../../src/actors/sandbox/settling.ts';
+import { SerializedWriter } from '../../src/actors/runtime/serialized-writer.ts';
+import {
+  RECONCILE_EVERY_MS,
+  ReservationReconciler,
+  UNCONFIRMED_MS,
+} from '../../src/actors/sandbox/reservation-reconciler.ts';
 import type { Coordination } from '../../src/contracts/coordination.ts';
 import { LeaseLost, OutcomeUnknown, RecordConflict } from '../../src/contracts/sandbox-driver.ts';
 import type { PoolRecord } from '../../src/model/pools/pool.ts';
@@ -53,10 +57,10 @@ describe('reservations in Redis', () => {
   ) => at.admitClaim({ pool: { uid: 'p1', owner: ALICE }, instance, limit: 1, idle: 1, ...part });
   const used = async (): Promise<number> => (await one.used(ALICE)).sandboxes;
   const settle = async (amount: number): Promise<void> => {
-    await one.settle(
+    await one.reconcile(
       ALICE,
       'sandboxes',
-      (await one.unsettled(ALICE, 'sandboxes', 0)).map((part) => ({ ...part, amount })),
+      (await one.unreconciled(ALICE, 'sandboxes', 0)).map((part) => ({ ...part, amount })),
     );
   };
 
@@ -124,7 +128,7 @@ describe('reservations in Redis', () => {
     await one.confirm(ALICE, 'replicas', { name: 'p', amount: 10, revision: '9', attempt: 'up' });
 
     expect(await replicas()).to.equal(3);
-    expect(await one.unsettled(ALICE, 'replicas', 0)).to.deep.equal([]);
+    expect(await one.unreconciled(ALICE, 'replicas', 0)).to.deep.equal([]);
     await one.confirm(ALICE, 'replicas', { name: 'never', amount: 5, revision: '1' });
     expect(await replicas()).to.equal(3);
   });
@@ -173,7 +177,7 @@ describe('reservations in Redis', () => {
             if (fault === 'landed') throw new OutcomeUnknown();
             return written;
           });
-        const turns = new RecordTurns<PoolRecord>({
+        const turns = new SerializedWriter<PoolRecord>({
           current: (uid) => mirror.get(uid),
           // What is read or written is reported to who mirrors it.
           records: {
@@ -232,13 +236,13 @@ describe('reservations in Redis', () => {
 
     /** As whoever leads does once writes that were under way have landed. */
     const settleByRecords = async (truth: MemoryPools): Promise<void> => {
-      await advanceRedis([redis().client], UNSETTLED_MS + 1);
+      await advanceRedis([redis().client], UNCONFIRMED_MS + 1);
       const clock = new TestClock();
       const amountOf = (resource: QuotaResource, name: string): number => {
         const record = truth.records.get(name);
         return record && isSized(resource) ? amountsOfPool(record)[resource] : 0;
       };
-      const settling = new Settling({
+      const settling = new ReservationReconciler({
         quotas: one,
         clock,
         log: quietLog,
@@ -258,7 +262,7 @@ describe('reservations in Redis', () => {
       });
       settling.start();
       for (let round = 0; round < 2; round += 1) {
-        clock.advance(SETTLE_EVERY_MS);
+        clock.advance(RECONCILE_EVERY_MS);
         await eventually(() => clock.waiting === 1, 'the round is over');
       }
     };
@@ -271,7 +275,7 @@ describe('reservations in Redis', () => {
       } = await aWorld((work) => work(), { write: () => '', call: () => false });
       const p = await truth.create(aPool({ name: 'p', replicas: 5 }));
       const q = await truth.create(aPool({ name: 'q', replicas: 0 }));
-      await one.settle(ALICE, 'replicas', [
+      await one.reconcile(ALICE, 'replicas', [
         { name: p.uid, version: '', amount: 5, revision: p.revision },
       ]);
       a.see();
@@ -335,7 +339,7 @@ describe('reservations in Redis', () => {
             await settleByRecords(truth);
             expect(await used()).to.equal(total);
             expect((await one.used(ALICE)).cpu).to.equal(cpu());
-            expect(await one.unsettled(ALICE, 'replicas', 0)).to.deep.equal([]);
+            expect(await one.unreconciled(ALICE, 'replicas', 0)).to.deep.equal([]);
           },
         ),
         { numRuns: runs(150) },

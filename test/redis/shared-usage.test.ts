@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { SETTLE_EVERY_MS } from '../../src/actors/sandbox/settling.ts';
+import { RECONCILE_EVERY_MS } from '../../src/actors/sandbox/reservation-reconciler.ts';
 import type { Coordination } from '../../src/contracts/coordination.ts';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { Refusal } from '../../src/model/refusals.ts';
-import type { RequestMark } from '../../src/model/request-mark.ts';
-import { Opening } from '../../src/operations/sandboxes/opening.ts';
+import type { RequestFingerprint } from '../../src/model/request-fingerprint.ts';
+import { IdempotentRequest } from '../../src/operations/sandboxes/idempotent-request.ts';
 import { servesWaitingClaims } from '../properties/waiting-claims.ts';
 import { known, twoRedisCoordinations } from '../support/a-redis-coordination.ts';
 import { alice, aPool } from '../support/a-supervisor.ts';
@@ -15,7 +15,7 @@ import { onRedis } from '../support/on-redis.ts';
 import { rejection } from '../support/rejection.ts';
 import { aReplica, sharedStores } from '../support/shared-supervisors.ts';
 
-const MARK: RequestMark = { key: 'k'.repeat(22), body: 'b'.repeat(22) };
+const MARK: RequestFingerprint = { key: 'k'.repeat(22), body: 'b'.repeat(22) };
 const OWNER = { tenant: ALICE, ttlMs: 60_000 };
 const codeOf = (error: unknown): string => (error instanceof Refusal ? error.code : String(error));
 
@@ -53,7 +53,7 @@ describe('usage and requests of two replicas', function () {
   /** Half a minute goes by in Redis, and a round is gone. */
   const settle = async (clock: { advance(ms: number): void }): Promise<void> => {
     await advanceRedis([redis().client], 31_000);
-    clock.advance(SETTLE_EVERY_MS);
+    clock.advance(RECONCILE_EVERY_MS);
   };
   const isFree = async (limit: number): Promise<boolean> => {
     const free = await one.reserve(ALICE, 'sandboxes', { name: 'probe', amount: 1, limit });
@@ -88,7 +88,7 @@ describe('usage and requests of two replicas', function () {
 
     await settle(clock);
     await eventually(
-      async () => (await one.unsettled(ALICE, 'sandboxes', 0)).every(({ name }) => name !== id),
+      async () => (await one.unreconciled(ALICE, 'sandboxes', 0)).every(({ name }) => name !== id),
       'it is settled',
     );
 
@@ -109,8 +109,8 @@ describe('usage and requests of two replicas', function () {
 
     await eventually(
       async () =>
-        (await one.unsettled(ALICE, 'pools', 0)).length === 0 &&
-        (await one.unsettled(ALICE, 'replicas', 0)).length === 0,
+        (await one.unreconciled(ALICE, 'pools', 0)).length === 0 &&
+        (await one.unreconciled(ALICE, 'replicas', 0)).length === 0,
       'both are settled',
     );
     expect(await one.reserve(ALICE, 'replicas', { name: 'x', amount: 99, limit: 100 })).to.equal(
@@ -123,11 +123,11 @@ describe('usage and requests of two replicas', function () {
 
   it('gives back what a pool had that is gone, though its release failed while Redis was away, by whoever leads next', async () => {
     const { b, pools, pool, clock } = await twoReplicas(3);
-    await one.settle(ALICE, 'pools', [
+    await one.reconcile(ALICE, 'pools', [
       { name: pool.uid, version: '', amount: 1, revision: '1' },
       { name: 'kept', version: '', amount: 1 },
     ]);
-    await one.settle(ALICE, 'replicas', [
+    await one.reconcile(ALICE, 'replicas', [
       { name: pool.uid, version: '', amount: 3, revision: '1' },
     ]);
     const kept = await pools.create(aPool({ name: 'other', uid: 'kept', replicas: 0 }));
@@ -136,7 +136,7 @@ describe('usage and requests of two replicas', function () {
     b.lead();
 
     await eventually(async () => {
-      clock.advance(SETTLE_EVERY_MS);
+      clock.advance(RECONCILE_EVERY_MS);
       const { pools: count, replicas } = await one.used(ALICE);
       return count === 1 && replicas === 0;
     }, 'it is given back');
@@ -165,7 +165,9 @@ describe('usage and requests of two replicas', function () {
     const claimed = await b.claim(alice, { poolName: 'default' });
 
     expect(claimed.id).to.not.equal(id);
-    expect((await one.unsettled(ALICE, 'sandboxes', 0)).map(({ name }) => name)).to.not.include(id);
+    expect((await one.unreconciled(ALICE, 'sandboxes', 0)).map(({ name }) => name)).to.not.include(
+      id,
+    );
   });
 
   it('writes no claim whose seat was lost meanwhile', async () => {
@@ -258,7 +260,7 @@ describe('usage and requests of two replicas', function () {
       await known(() => other.used(ALICE));
       const found = await b.claim(alice, {
         poolName: 'default',
-        opening: new Opening(other, MARK, OWNER),
+        opening: new IdempotentRequest(other, MARK, OWNER),
       });
 
       expect(found.id).to.equal(id);
@@ -275,7 +277,7 @@ describe('usage and requests of two replicas', function () {
         const { id } = await a.claim(alice, { poolName: 'default', mark: MARK });
         await redis().client.flushall();
         await known(() => other.used(ALICE));
-        const opening = new Opening(other, MARK, OWNER);
+        const opening = new IdempotentRequest(other, MARK, OWNER);
 
         expect(await b.claim(alice, { ...request, opening })).to.have.property('id', id);
         expect((await truth.records.all()).filter(({ record }) => record.claim)).to.have.length(1);
@@ -286,7 +288,7 @@ describe('usage and requests of two replicas', function () {
       const { b, truth } = await begun(2);
       await redis().client.flushall();
       await known(() => other.used(ALICE));
-      const opening = new Opening(other, MARK, OWNER);
+      const opening = new IdempotentRequest(other, MARK, OWNER);
       await b.claim(alice, { poolName: 'default', opening });
 
       expect(opening.foundEarlier).to.equal(false);
@@ -298,7 +300,7 @@ describe('usage and requests of two replicas', function () {
       b.driver.lag();
       const { id } = await a.claim(alice, { poolName: 'default', mark: MARK });
       await orphan();
-      const opening = new Opening(other, MARK, OWNER);
+      const opening = new IdempotentRequest(other, MARK, OWNER);
       const found = await b.claim(alice, { poolName: 'default', opening });
 
       expect([found.id, opening.foundEarlier]).to.deep.equal([id, true]);
@@ -317,7 +319,7 @@ describe('usage and requests of two replicas', function () {
         looked: true,
       });
       await orphan();
-      const opening = new Opening(other, MARK, OWNER);
+      const opening = new IdempotentRequest(other, MARK, OWNER);
       const claimed = await b.claim(alice, { poolName: 'default', opening });
 
       expect([claimed.id, opening.foundEarlier]).to.deep.equal([stored?.record.id, false]);

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, mkdtempSync, readFileSync, rmSync, statSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readDaemonNote } from '../../src/process/pid-file.ts';
+import { readPidFile } from '../../src/process/pid-file.ts';
 import { eventually } from './eventually.ts';
 import { HttpClient } from './http-client.ts';
 
@@ -76,7 +76,7 @@ export class DaemonUnderTest {
 
   /** What GET /metrics of the run that there is now says. */
   async metrics(): Promise<string> {
-    const address = readDaemonNote(this.dataDir)?.metricsAddress;
+    const address = readPidFile(this.dataDir)?.metricsAddress;
     if (address === undefined) throw new Error('the daemon serves no metrics');
     return await (await fetch(address)).text();
   }
@@ -131,7 +131,7 @@ export class DaemonUnderTest {
         once(child, 'exit', { signal }),
       ]).catch(() => undefined);
     }
-    const address = readDaemonNote(this.dataDir)?.address ?? '';
+    const address = readPidFile(this.dataDir)?.address ?? '';
     this.#run = {
       address,
       port: Number(new URL(address).port),

@@ -4,7 +4,7 @@ import { readClusterAccess } from '../../src/k8s/api/cluster-access.ts';
 import { PodStreams } from '../../src/k8s/streams/pod-streams.ts';
 import { KubernetesSandboxDriver } from '../../src/k8s/sandboxes/sandbox-driver.ts';
 import { ServerClock } from '../../src/k8s/api/server-clock.ts';
-import type { Birth, InstanceRecord } from '../../src/model/sandbox.ts';
+import type { LaunchOrder, InstanceRecord } from '../../src/model/sandbox.ts';
 import type {
   ContainerDefinition,
   InstanceDefinition,
@@ -96,7 +96,7 @@ export class PodDriver {
   }
 
   /** What kwok makes of the Pod goes by the name of its image. */
-  order(image = 'busybox', { container, definition }: PodOrderPart = {}): Birth {
+  order(image = 'busybox', { container, definition }: PodOrderPart = {}): LaunchOrder {
     return podOrder(this.namespace, image, {
       ...(container ? { container } : {}),
       ...(definition ? { definition } : {}),
@@ -124,7 +124,7 @@ export const podOrder = (
   namespace: string,
   image: string,
   { container, definition }: PodOrderPart = {},
-): Birth => {
+): LaunchOrder => {
   const { record, definition: rendered } = anOrder(
     aDefinition({ ...container, image }, definition),
   );

@@ -1,5 +1,5 @@
 import { v7 } from 'uuid';
-import type { Alongside } from '../../src/actors/runtime/alongside.ts';
+import type { ShardParticipant } from '../../src/actors/runtime/shard-participant.ts';
 import { EventFeed } from '../../src/actors/runtime/event-feed.ts';
 import { Supervisor } from '../../src/actors/sandbox/supervisor.ts';
 import type { Metrics } from '../../src/contracts/metrics.ts';
@@ -11,8 +11,8 @@ import {
   type PoolRecord,
 } from '../../src/model/pools/pool.ts';
 import { claimSandbox } from '../../src/operations/sandboxes/claim-sandbox.ts';
-import { claimedUnder } from '../../src/operations/sandboxes/claimed-under.ts';
-import { UnsettledRequests } from '../../src/operations/sandboxes/unsettled-requests.ts';
+import { findClaimByKey } from '../../src/operations/sandboxes/find-claim-by-key.ts';
+import { PendingRequests } from '../../src/operations/sandboxes/pending-requests.ts';
 import type { Caller } from '../../src/model/tenant.ts';
 import { aCoordination } from './a-coordination.ts';
 import { FakeSandboxDriver } from './fake-sandbox-driver.ts';
@@ -57,7 +57,7 @@ export const aSupervisor = async (
     readonly sandboxLimit?: number;
     readonly driver?: FakeSandboxDriver;
     readonly metrics?: Metrics;
-    readonly alongside?: Alongside;
+    readonly alongside?: ShardParticipant;
     readonly pullSecrets?: Pick<PullSecrets, 'forget'>;
   } = {},
 ) => {
@@ -83,7 +83,7 @@ export const aSupervisor = async (
     ...(options.pullSecrets ? { pullSecrets: options.pullSecrets } : {}),
   });
   await supervisor.start();
-  const unsettled = new UnsettledRequests();
+  const unsettled = new PendingRequests();
   const claim = claimSandbox({
     supervisor,
     coordination,
@@ -106,7 +106,7 @@ export const aSupervisor = async (
     pool,
     claim,
     unsettled,
-    found: claimedUnder({ supervisor, clock, unsettled }),
+    found: findClaimByKey({ supervisor, clock, unsettled }),
   };
 };
 

@@ -54,18 +54,18 @@ export class TerminalUnderTest {
     daemon: { readonly run: { readonly port: number } },
     client: HttpClient,
     id: string,
-    wishes: TerminalWishes = {},
+    spec: TerminalWishes = {},
   ): Promise<TerminalUnderTest> {
-    const token = wishes.token ?? (await tokenFor(client, id));
+    const token = spec.token ?? (await tokenFor(client, id));
     const query = new URLSearchParams({
-      ...(wishes.tokenInUrl === false ? {} : { token }),
-      ...(wishes.cols === undefined ? {} : { cols: String(wishes.cols) }),
-      ...(wishes.rows === undefined ? {} : { rows: String(wishes.rows) }),
+      ...(spec.tokenInUrl === false ? {} : { token }),
+      ...(spec.cols === undefined ? {} : { cols: String(spec.cols) }),
+      ...(spec.rows === undefined ? {} : { rows: String(spec.rows) }),
     });
-    const url = `ws://127.0.0.1:${daemon.run.port}/ws/clusters/${wishes.cluster ?? 'local'}/sandboxes/${id}/terminal?${query.toString()}`;
-    const socket = new WebSocket(url, [...(wishes.protocols ?? [])], {
+    const url = `ws://127.0.0.1:${daemon.run.port}/ws/clusters/${spec.cluster ?? 'local'}/sandboxes/${id}/terminal?${query.toString()}`;
+    const socket = new WebSocket(url, [...(spec.protocols ?? [])], {
       perMessageDeflate: false,
-      ...wishes.options,
+      ...spec.options,
     });
     const terminal = new TerminalUnderTest(socket);
     await new Promise<void>((resolve, reject) => {

@@ -1,6 +1,6 @@
 import type { ExecOutcome, ExecRequest } from '../../src/contracts/sandbox-driver.ts';
 import type { EmbeddedDriverOptions } from '../../src/embedded/driver/sandbox-driver.ts';
-import type { Birth, InstanceRecord } from '../../src/model/sandbox.ts';
+import type { LaunchOrder, InstanceRecord } from '../../src/model/sandbox.ts';
 import { aSpawnedDriver, type SpawnedDriver } from './a-spawned-driver.ts';
 import { FactLog } from './fact-log.ts';
 import { anOrder, permitted } from './instance-orders.ts';
@@ -8,7 +8,7 @@ import { anOrder, permitted } from './instance-orders.ts';
 export interface WatchedDriver extends SpawnedDriver {
   readonly log: FactLog;
   /** Launches and waits until it is available. */
-  launched(order?: Birth): Promise<InstanceRecord>;
+  launched(order?: LaunchOrder): Promise<InstanceRecord>;
   exec(id: string, argv: readonly string[], part?: Partial<ExecRequest>): Promise<ExecOutcome>;
   /** The standard output of a shell script. */
   sh(id: string, script: string, part?: Partial<ExecRequest>): Promise<string>;

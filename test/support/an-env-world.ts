@@ -46,8 +46,8 @@ export const anEnvWorld = async (options: EnvWorldOptions = {}) => {
   const world = await aSupervisor({
     pool: { replicas: 0 },
     alongside: {
-      lead: () => undefined,
-      follow: () => undefined,
+      onShardAcquired: () => undefined,
+      onShardReleased: () => undefined,
       drained: async () => undefined,
       claimed: (poolUid, last) => {
         beside.parts?.claimed(poolUid, last);
@@ -169,7 +169,7 @@ export const anEnvWorld = async (options: EnvWorldOptions = {}) => {
     /** The longest idle of the one member's, the longest first. */
     idle: (most: number) =>
       supervisor.index
-        .bornBy('idle', supervisor.pools.index.uidOf(alice.namespace, 'm') ?? '', {
+        .createdBefore('idle', supervisor.pools.index.uidOf(alice.namespace, 'm') ?? '', {
           revision: '',
           moment: clock.now(),
         })

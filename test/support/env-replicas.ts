@@ -48,11 +48,11 @@ export const anEnvReplica = async (shared: Awaited<ReturnType<typeof envStores>>
   const beside: { parts?: EnvParts } = {};
   const replica = await aReplica({ ...shared, clock, pools }, shared.coordination, {
     alongside: {
-      lead: (shard) => {
-        beside.parts?.lead(shard);
+      onShardAcquired: (shard) => {
+        beside.parts?.onShardAcquired(shard);
       },
-      follow: (shard) => {
-        beside.parts?.follow(shard);
+      onShardReleased: (shard) => {
+        beside.parts?.onShardReleased(shard);
       },
       drained: async () => {
         await beside.parts?.drained();

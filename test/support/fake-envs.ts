@@ -19,7 +19,7 @@ import type { EnvView, MemberView, ObservedMember, PoolView } from '../../src/op
 type EnvOperations = Pick<
   Operations,
   | 'createEnv'
-  | 'createdEnvUnder'
+  | 'findEnvByKey'
   | 'getEnv'
   | 'listEnvs'
   | 'replaceEnv'
@@ -27,7 +27,7 @@ type EnvOperations = Pick<
   | 'deleteEnv'
   | 'syncEnv'
   | 'addMember'
-  | 'addedMemberUnder'
+  | 'findMemberByKey'
   | 'listMembers'
   | 'updateMember'
   | 'deleteMember'
@@ -136,7 +136,7 @@ export const fakeEnvs = ({ now, registries, poolOf, makePool }: FakeEnvsDeps) =>
         deleting: false,
       });
     },
-    createdEnvUnder: async () => undefined,
+    findEnvByKey: async () => undefined,
     getEnv: async (caller, name) => viewOf(find(caller, name)),
     listEnvs: async (caller, { all }, { limit, offset }) => {
       const mine = [...records.values()]
@@ -205,7 +205,7 @@ export const fakeEnvs = ({ now, registries, poolOf, makePool }: FakeEnvsDeps) =>
         makePool(caller, name, replicas),
       );
     },
-    addedMemberUnder: async () => undefined,
+    findMemberByKey: async () => undefined,
     listMembers: async (caller, name) =>
       find(caller, name).members.map((member) => poolOf(caller, member.name, member.replicas)),
     updateMember: async (caller, envName, name, { replicas, config }) => {

@@ -245,7 +245,7 @@ export class FakeOperations extends FakeDebug implements Operations {
     return view;
   };
 
-  readonly unsettledClaim: Operations['unsettledClaim'] = () => undefined;
+  readonly pendingClaim: Operations['pendingClaim'] = () => undefined;
 
   readonly getSandbox: Operations['getSandbox'] = async (caller, sandboxId) => ({
     ...this.#sandbox(caller, sandboxId),
@@ -448,7 +448,7 @@ export class FakeOperations extends FakeDebug implements Operations {
     };
   };
 
-  readonly createdPoolUnder: Operations['createdPoolUnder'] = async () => undefined;
+  readonly findPoolByKey: Operations['findPoolByKey'] = async () => undefined;
 
   readonly createPool: Operations['createPool'] = async (caller, request) => {
     this.#fail();
@@ -562,7 +562,7 @@ export class FakeOperations extends FakeDebug implements Operations {
   readonly observed = this.#fakeEnvs.observed;
   readonly #envs = this.#fakeEnvs.operations;
   readonly createEnv = this.#envs.createEnv;
-  readonly createdEnvUnder = this.#envs.createdEnvUnder;
+  readonly findEnvByKey = this.#envs.findEnvByKey;
   readonly getEnv = this.#envs.getEnv;
   readonly listEnvs = this.#envs.listEnvs;
   readonly replaceEnv = this.#envs.replaceEnv;
@@ -570,7 +570,7 @@ export class FakeOperations extends FakeDebug implements Operations {
   readonly deleteEnv = this.#envs.deleteEnv;
   readonly syncEnv = this.#envs.syncEnv;
   readonly addMember = this.#envs.addMember;
-  readonly addedMemberUnder = this.#envs.addedMemberUnder;
+  readonly findMemberByKey = this.#envs.findMemberByKey;
   readonly listMembers = this.#envs.listMembers;
   readonly updateMember = this.#envs.updateMember;
   readonly deleteMember = this.#envs.deleteMember;

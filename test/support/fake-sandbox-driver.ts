@@ -20,7 +20,7 @@ import { refuseKubernetesFields } from '../../src/embedded/driver/check-definiti
 import type { InstanceRecords } from '../../src/embedded/store/instance-records.ts';
 import type { InstanceId, Revision } from '../../src/model/identifiers.ts';
 import type {
-  Birth,
+  LaunchOrder,
   Claim,
   End,
   Gone,
@@ -220,7 +220,7 @@ export class FakeSandboxDriver implements SandboxDriver {
       );
   }
 
-  async launch(order: Birth, permitted: () => boolean): Promise<InstanceRecord> {
+  async launch(order: LaunchOrder, permitted: () => boolean): Promise<InstanceRecord> {
     const { id } = order.record;
     await this.#enter('launch', id);
     if (!permitted()) throw new LeaseLost('another replica launches');
@@ -244,12 +244,12 @@ export class FakeSandboxDriver implements SandboxDriver {
   /**
    * A launch that is repeated has the record that is there, also where both are under way at once.
    */
-  async #born({ record, definition }: Birth): Promise<InstanceRecord> {
+  async #born({ record, definition }: LaunchOrder): Promise<InstanceRecord> {
     const known = async (): Promise<InstanceRecord | undefined> =>
       (await this.records.read(record.id))?.record;
     return (
       (await known()) ??
-      (await this.records.birth(record, definition).catch(async (error: unknown) => {
+      (await this.records.launchOrder(record, definition).catch(async (error: unknown) => {
         const there = await known();
         if (!there) throw error;
         return there;
@@ -313,7 +313,7 @@ export class FakeSandboxDriver implements SandboxDriver {
     return [];
   }
 
-  async claimedUnder(): Promise<readonly InstanceFact[]> {
+  async findClaimByKey(): Promise<readonly InstanceFact[]> {
     return [];
   }
 

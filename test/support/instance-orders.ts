@@ -1,5 +1,5 @@
 import { v7 } from 'uuid';
-import type { Birth, Claim } from '../../src/model/sandbox.ts';
+import type { LaunchOrder, Claim } from '../../src/model/sandbox.ts';
 import type {
   ContainerDefinition,
   InstanceDefinition,
@@ -37,7 +37,7 @@ export const aDefinition = (
 export const anOrder = (
   definition: InstanceDefinition = aDefinition(),
   id: string = v7(),
-): Birth => ({
+): LaunchOrder => ({
   record: {
     id,
     poolUid: 'pool-uid',

@@ -20,7 +20,7 @@ export class MemoryInstanceRecords implements InstanceRecords {
 
   /** The next call of `operation` fails so; faults queue up. */
   failNext(
-    operation: 'birth' | 'claim' | 'amend' | 'bump' | 'retire' | 'release' | 'forget',
+    operation: 'launchOrder' | 'claim' | 'amend' | 'bump' | 'retire' | 'release' | 'forget',
     fault: WriteFault,
   ): void {
     this.#faults.set(operation, [...(this.#faults.get(operation) ?? []), fault]);
@@ -34,11 +34,11 @@ export class MemoryInstanceRecords implements InstanceRecords {
     return this.#stored.get(id);
   }
 
-  async birth(
+  async launchOrder(
     record: Omit<InstanceRecord, 'revision' | 'state' | 'claim' | 'end'>,
     definition: InstanceDefinition,
   ): Promise<InstanceRecord> {
-    return this.#write('birth', () => {
+    return this.#write('launchOrder', () => {
       if (this.#stored.has(record.id)) throw new RecordConflict(`${record.id} exists`);
       return this.#put({ ...record, revision: '', state: 'idle' }, definition);
     });

@@ -3,7 +3,7 @@ import { RecordExists, type RecordChange, type Records } from '../../src/contrac
 import type { FinishedFilter, GroupKey, History } from '../../src/contracts/history.ts';
 import type { EventRecord } from '../../src/model/event.ts';
 import type { FinishedSandbox } from '../../src/model/sandbox.ts';
-import { MOST_DECISIONS, type ToldDecision } from '../../src/model/envs/scaling-decision.ts';
+import { MOST_DECISIONS, type CompletedDecision } from '../../src/model/envs/scaling-decision.ts';
 import type { PoolRecord } from '../../src/model/pools/pool.ts';
 
 /** Those who watch records in memory. */
@@ -78,7 +78,7 @@ export class MemoryPools implements Records<PoolRecord> {
 export class MemoryHistory implements History {
   readonly finished: FinishedSandbox[] = [];
   readonly events: { readonly id: number; readonly event: EventRecord }[] = [];
-  readonly decisions = new Map<string, readonly ToldDecision[]>();
+  readonly decisions = new Map<string, readonly CompletedDecision[]>();
 
   async record(finished: FinishedSandbox): Promise<void> {
     if (!this.finished.some(({ id }) => id === finished.id)) this.finished.push(finished);
@@ -114,7 +114,7 @@ export class MemoryHistory implements History {
       .map(({ event }) => event);
   }
 
-  async recordDecision({ envUid, group }: GroupKey, decision: ToldDecision): Promise<void> {
+  async recordDecision({ envUid, group }: GroupKey, decision: CompletedDecision): Promise<void> {
     const kept = (this.decisions.get(`${envUid}/${group}`) ?? []).filter(
       ({ id }) => id !== decision.id,
     );
@@ -124,7 +124,7 @@ export class MemoryHistory implements History {
     );
   }
 
-  async decisionsOf({ envUid, group }: GroupKey): Promise<readonly ToldDecision[]> {
+  async decisionsOf({ envUid, group }: GroupKey): Promise<readonly CompletedDecision[]> {
     return this.decisions.get(`${envUid}/${group}`) ?? [];
   }
 

@@ -3,7 +3,7 @@ import { installCustomResources } from '../../local-cluster/custom-resources.ts'
 import { realNodeImage } from '../../local-cluster/real-node.ts';
 import type { PodProgram } from './a-pod.ts';
 import { PodDriver, type PodOrderPart } from './a-pod-driver.ts';
-import type { Birth } from '../../src/model/sandbox.ts';
+import type { LaunchOrder } from '../../src/model/sandbox.ts';
 import type { ContainerDefinition } from '../../src/model/templates/template.ts';
 
 /** Suites leave many behind, and a real node has no more than this machine. */
@@ -41,7 +41,7 @@ export const realOrder = (
   pods: PodDriver,
   container: Partial<ContainerDefinition> = {},
   part: Omit<PodOrderPart, 'container'> = {},
-): Birth => {
+): LaunchOrder => {
   const { image = realNodeImage('busybox') } = container;
   return pods.order(image, {
     ...part,
@@ -56,7 +56,7 @@ export const realOrder = (
 };
 
 /** Echoes what comes on a port of the loopback, which is where a port-forward leads. */
-export const echoOrder = (pods: PodDriver, port: number): Birth =>
+export const echoOrder = (pods: PodDriver, port: number): LaunchOrder =>
   realOrder(pods, {
     image: realNodeImage('tools'),
     given: { command: ['python3', '-c', ECHO, String(port)] },
@@ -73,7 +73,7 @@ export const webOrder = (
   pods: PodDriver,
   port: number,
   container: Partial<ContainerDefinition> = {},
-): Birth =>
+): LaunchOrder =>
   realOrder(pods, {
     image: realNodeImage('tools'),
     given: { command: ['python3', '-m', 'http.server', String(port)] },
@@ -94,7 +94,7 @@ Server(("127.0.0.1", int(sys.argv[1])), Echo).serve_forever()`;
 export const RELAY_PORT = 7_001;
 
 /** Leads each connection on to the port of this machine that its first line names. */
-export const relayOrder = (pods: PodDriver): Birth =>
+export const relayOrder = (pods: PodDriver): LaunchOrder =>
   realOrder(pods, { image: realNodeImage('tools'), given: { command: ['python3', '-c', RELAY] } });
 
 const RELAY = `

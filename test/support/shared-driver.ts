@@ -55,7 +55,7 @@ export class SharedDriver {
         );
         return facts.filter(({ record }) => record?.poolUid === poolUid && record.state === 'idle');
       },
-      claimedUnder: async (markKey) => {
+      findClaimByKey: async (markKey) => {
         const found = (await truth.records.all()).filter(
           ({ record }) => record.claim?.mark?.key === markKey,
         );

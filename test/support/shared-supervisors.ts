@@ -1,6 +1,6 @@
 import { v7 } from 'uuid';
 import { EventFeed } from '../../src/actors/runtime/event-feed.ts';
-import type { Alongside } from '../../src/actors/runtime/alongside.ts';
+import type { ShardParticipant } from '../../src/actors/runtime/shard-participant.ts';
 import { Supervisor } from '../../src/actors/sandbox/supervisor.ts';
 import type { Clock } from '../../src/contracts/clock.ts';
 import type { Coordination } from '../../src/contracts/coordination.ts';
@@ -9,8 +9,8 @@ import type { Records } from '../../src/contracts/record-store.ts';
 import type { PoolRecord } from '../../src/model/pools/pool.ts';
 import { SHARDS } from '../../src/model/shards.ts';
 import { claimSandbox } from '../../src/operations/sandboxes/claim-sandbox.ts';
-import { claimedUnder } from '../../src/operations/sandboxes/claimed-under.ts';
-import { UnsettledRequests } from '../../src/operations/sandboxes/unsettled-requests.ts';
+import { findClaimByKey } from '../../src/operations/sandboxes/find-claim-by-key.ts';
+import { PendingRequests } from '../../src/operations/sandboxes/pending-requests.ts';
 import { aPolicy, aPool } from './a-supervisor.ts';
 import { GivenLeases } from './given-leases.ts';
 import { FakeSandboxDriver } from './fake-sandbox-driver.ts';
@@ -57,7 +57,7 @@ export interface ReplicaStores {
 export const aReplica = async (
   stores: ReplicaStores,
   shared: Coordination,
-  options: { readonly sandboxLimit?: number; readonly alongside?: Alongside } = {},
+  options: { readonly sandboxLimit?: number; readonly alongside?: ShardParticipant } = {},
 ) => {
   const { clock, pools, history } = stores;
   const leases = new GivenLeases(shared.replicas());
@@ -96,7 +96,7 @@ export const aReplica = async (
   const die = (): void => {
     for (let shard = 0; shard < SHARDS; shard++) leases.take(shard, 'gone');
   };
-  const unsettled = new UnsettledRequests();
+  const unsettled = new PendingRequests();
   const claim = claimSandbox({
     supervisor,
     coordination,
@@ -117,6 +117,6 @@ export const aReplica = async (
     die,
     claim,
     unsettled,
-    found: claimedUnder({ supervisor, clock, unsettled }),
+    found: findClaimByKey({ supervisor, clock, unsettled }),
   };
 };

@@ -3,7 +3,7 @@ import { apiServer } from '../../../src/k8s/api/api-client.ts';
 import { readClusterAccess } from '../../../src/k8s/api/cluster-access.ts';
 import { pause } from '../../process-facts.ts';
 import { BalancedClient } from '../balanced-client.ts';
-import { Births } from '../births.ts';
+import { PodCreator } from '../births.ts';
 import { createPool, onACluster, untilIdleOnAll } from '../cluster.ts';
 import { Cycles, isGood } from '../cycles.ts';
 import { leaderOf } from '../leader-of.ts';
@@ -32,7 +32,7 @@ export const kill = onACluster(
     try {
       for (let round = 0; round < bench.rounds; round += 1) {
         await untilIdleOnAll(services, POOL, IDLE);
-        const births = await Births.begin(api, started.tenantNamespace);
+        const births = await PodCreator.begin(api, started.tenantNamespace);
         const client = new BalancedClient(replicas.list, tenantKey);
         const cycles = new Cycles(client, POOL, PER_SECOND);
         await pause(BEFORE_MS);

@@ -2,7 +2,7 @@ import { eventually } from '../../../local-cluster/eventually.ts';
 import { silentLog } from '../../../src/contracts/log.ts';
 import { apiServer } from '../../../src/k8s/api/api-client.ts';
 import { readClusterAccess } from '../../../src/k8s/api/cluster-access.ts';
-import { Births } from '../births.ts';
+import { PodCreator } from '../births.ts';
 import { calm, createPool, onACluster, untilIdleOnAll } from '../cluster.ts';
 import { leaderOf } from '../leader-of.ts';
 
@@ -32,7 +32,7 @@ export const takeover = onACluster(
         await calm(cluster);
         const victim = await leaderOf(POOL, cluster, started);
         const service = services.find(({ port }) => port !== victim.port) ?? started.first.service;
-        const births = await Births.begin(api, tenantNamespace);
+        const births = await PodCreator.begin(api, tenantNamespace);
         await service.call(
           {
             method: 'PUT',

@@ -4,7 +4,7 @@ import type { RecordChange, Records } from '../../contracts/record-store.ts';
 import type { EnvRecord } from '../../model/envs/env.ts';
 import { SharedReads } from '../../lib/shared-reads.ts';
 import { OwnedIndex } from '../runtime/owned-index.ts';
-import { RecordTurns } from '../runtime/record-turns.ts';
+import { SerializedWriter } from '../runtime/serialized-writer.ts';
 
 export interface EnvMirrorDeps {
   readonly envs: Records<EnvRecord>;
@@ -18,13 +18,16 @@ export class EnvMirror {
   readonly #deps: EnvMirrorDeps;
   readonly #records = new Map<string, EnvRecord>();
   readonly #reads: SharedReads<EnvRecord>;
-  readonly #turns: RecordTurns<EnvRecord>;
+  readonly #writer: SerializedWriter<EnvRecord>;
   readonly #followers: ((change: RecordChange<EnvRecord>) => void)[] = [];
 
   constructor(deps: EnvMirrorDeps) {
     this.#deps = deps;
     this.#reads = new SharedReads({ clock: deps.clock, read: (name) => deps.envs.get(name) });
-    this.#turns = new RecordTurns({ records: deps.envs, current: (uid) => this.#records.get(uid) });
+    this.#writer = new SerializedWriter({
+      records: deps.envs,
+      current: (uid) => this.#records.get(uid),
+    });
   }
 
   /** Reads every env, and follows what anybody changes from then on. */
@@ -55,7 +58,7 @@ export class EnvMirror {
   }
 
   /** Reads it uncached: what is shown of it then is no older than this call. */
-  async freshen(namespace: string, name: string): Promise<void> {
+  async refresh(namespace: string, name: string): Promise<void> {
     await this.#deps.envs.get(`${namespace}/${name}`);
   }
 
@@ -67,12 +70,12 @@ export class EnvMirror {
     await this.#reads.read(`${namespace}/${name}`);
   }
 
-  /** Writes a change of an env's record, as RecordTurns does. */
+  /** Writes a change of an env's record, as SerializedWriter does. */
   async change(
     uid: string,
     change: (record: EnvRecord) => EnvRecord | Promise<EnvRecord>,
   ): Promise<EnvRecord | undefined> {
-    return await this.#turns.change(uid, change);
+    return await this.#writer.change(uid, change);
   }
 
   /**
@@ -80,7 +83,7 @@ export class EnvMirror {
    * OutcomeUnknown.
    */
   async remove(uid: string, mayGo: (record: EnvRecord) => boolean): Promise<void> {
-    await this.#turns.inTurn(uid, async () => {
+    await this.#writer.runExclusive(uid, async () => {
       const record = this.#records.get(uid);
       if (!record || !mayGo(record)) return;
       await this.#deps.envs.remove(record);

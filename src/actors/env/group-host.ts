@@ -8,7 +8,7 @@ import type {
   GroupContext,
   GroupEvent,
   GroupIntent,
-  GroupWords,
+  GroupSpec,
 } from '../../machines/autoscaling/group-events.ts';
 import { autoscalingGroupMachine } from '../../machines/autoscaling/group-machine.ts';
 import { NO_MEMORY, samePending, type GroupMemory } from '../../machines/autoscaling/memory.ts';
@@ -22,9 +22,9 @@ import type {
   ScalingDecision,
 } from '../../model/envs/scaling-decision.ts';
 import { shardOf } from '../../model/shards.ts';
-import { own } from '../../lib/own.ts';
+import { getOwn } from '../../lib/get-own.ts';
 import type { ActorMeasures } from '../runtime/actor-measures.ts';
-import { ActorTrails } from '../runtime/actor-trails.ts';
+import { TransitionHistory } from '../runtime/transition-history.ts';
 import { Deadlines } from '../runtime/deadlines.ts';
 import type { EnvMirror } from './env-mirror.ts';
 import { Outbox } from '../runtime/outbox.ts';
@@ -88,7 +88,7 @@ const LOOK_AGAIN_MS = 5_000;
 
 /** Hosts one actor for each autoscaling group of each env; carries out what it asks for. */
 export class GroupHost {
-  readonly trails: ActorTrails<GroupEvent | { readonly type: 'FOUND' | 'THREW' }>;
+  readonly transitions: TransitionHistory<GroupEvent | { readonly type: 'FOUND' | 'THREW' }>;
   readonly #deps: GroupHostDeps;
   /** By env, by name. */
   readonly #actors = new Map<string, Map<string, Actor<typeof autoscalingGroupMachine>>>();
@@ -105,7 +105,7 @@ export class GroupHost {
   constructor(deps: GroupHostDeps) {
     this.#deps = deps;
     this.#outbox = new Outbox(deps.log);
-    this.trails = new ActorTrails({
+    this.transitions = new TransitionHistory({
       kind: 'group',
       clock: deps.clock,
       log: deps.log,
@@ -116,7 +116,7 @@ export class GroupHost {
       entity: 'autoscaling-group',
       outbox: this.#outbox,
       measures: deps.measures,
-      trails: this.trails,
+      transitions: this.transitions,
     });
     this.#deadlines = new Deadlines(deps.clock, (key) => {
       const at = key.indexOf('/');
@@ -198,7 +198,7 @@ export class GroupHost {
   #hostAgain(envUid: string, name: string): void {
     const env = this.#deps.envs.get(envUid);
     const group = env?.groups.find((one) => one.name === name);
-    if (env && group) this.#host(envUid, wordsOf(env, group));
+    if (env && group) this.#host(envUid, groupSpecOf(env, group));
     this.#outbox.drain();
   }
 
@@ -236,14 +236,14 @@ export class GroupHost {
         this.#rebuilds.forget(key);
     }
     for (const group of groups) {
-      const words = wordsOf(record, group);
+      const words = groupSpecOf(record, group);
       if (this.#actors.get(uid)?.has(group.name))
         this.#send(uid, group.name, { type: 'RECORD', ...words, now: this.#deps.clock.now() });
       else if (!this.#rebuilds.has(`${uid}/${group.name}`)) this.#host(uid, words);
     }
   }
 
-  #host(uid: string, words: GroupWords): void {
+  #host(uid: string, words: GroupSpec): void {
     const { clock, leases } = this.#deps;
     const {
       group: { name },
@@ -264,7 +264,7 @@ export class GroupHost {
     actors.set(name, actor);
     this.#actors.set(uid, actors);
     actor.start();
-    this.trails.moved(`${uid}/${name}`, pathOf(actor.getSnapshot().value), {
+    this.transitions.moved(`${uid}/${name}`, pathOf(actor.getSnapshot().value), {
       event: { type: 'FOUND' },
       group: uid,
       born: 0,
@@ -282,7 +282,7 @@ export class GroupHost {
       this.#deps.saturated(uid, member, 0);
     actors?.get(name)?.stop();
     actors?.delete(name);
-    this.trails.ended(`${uid}/${name}`);
+    this.transitions.ended(`${uid}/${name}`);
     if (actors?.size === 0) this.#actors.delete(uid);
     this.#deadlines.arm(`${uid}/${name}`, undefined);
   }
@@ -355,12 +355,12 @@ export class GroupHost {
       return;
     }
     this.#deps.measures?.moved('group', pathOf(valueBefore), pathOf(value));
-    this.trails.moved(`${uid}/${name}`, pathOf(value), { event, group: uid, born: 0 });
+    this.transitions.moved(`${uid}/${name}`, pathOf(value), { event, group: uid, born: 0 });
     this.#deadlines.arm(`${uid}/${name}`, context.deadline);
     const { saturated } = context.memory;
     if (saturated !== before)
       for (const member of new Set([...Object.keys(before), ...Object.keys(saturated)]))
-        this.#deps.saturated(uid, member, own(saturated, member)?.until ?? 0);
+        this.#deps.saturated(uid, member, getOwn(saturated, member)?.until ?? 0);
     if (limitsText(context.outlook) !== limitsText(outlookBefore)) this.#deps.limited?.(uid);
     this.#outbox.drain();
   }
@@ -430,7 +430,7 @@ export class GroupHost {
     let landed = false;
     await this.#deps.envs.change(uid, (record) => {
       const group = record.groups.find((one) => one.name === name);
-      const words = group && wordsOf(record, group);
+      const words = group && groupSpecOf(record, group);
       landed = words !== undefined && samePending(words.memory, memory);
       if (landed || !words || !told || words.memory.last !== last || spelt(words) !== spelt(told))
         return record;
@@ -445,7 +445,7 @@ export class GroupHost {
  * What an env says of one of its groups: its members' bounds and priorities, and what the group's
  * leader remembered there.
  */
-export const wordsOf = (env: EnvRecord, group: AutoscalingGroup): GroupWords => ({
+export const groupSpecOf = (env: EnvRecord, group: AutoscalingGroup): GroupSpec => ({
   group,
   rules: env.members
     .filter(({ config, deleting }) => config.scalingGroup === group.name && deleting === false)
@@ -456,11 +456,11 @@ export const wordsOf = (env: EnvRecord, group: AutoscalingGroup): GroupWords => 
       scaleUpPriority: config.scaleUpPriority ?? config.priority ?? 0,
       scaleDownPriority: config.scaleDownPriority ?? 0 - (config.priority ?? 0),
     })),
-  memory: { ...NO_MEMORY, ...own(env.scaling, group.name) },
+  memory: { ...NO_MEMORY, ...getOwn(env.scaling, group.name) },
 });
 
 const limitsText = (outlook: Outlook | undefined): string =>
   outlook?.limits.map(({ message }) => message).join('\n') ?? '';
 
-const spelt = ({ group, rules }: Pick<GroupWords, 'group' | 'rules'>): string =>
+const spelt = ({ group, rules }: Pick<GroupSpec, 'group' | 'rules'>): string =>
   JSON.stringify([group, rules]);

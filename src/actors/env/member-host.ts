@@ -18,7 +18,7 @@ import { RecentSet } from '../../lib/recent-set.ts';
 import { isNewer } from '../../model/revision-order.ts';
 import { shardOf } from '../../model/shards.ts';
 import type { ActorMeasures } from '../runtime/actor-measures.ts';
-import { ActorTrails } from '../runtime/actor-trails.ts';
+import { TransitionHistory } from '../runtime/transition-history.ts';
 import { Deadlines } from '../runtime/deadlines.ts';
 import type { EnvMirror } from './env-mirror.ts';
 import { Outbox } from '../runtime/outbox.ts';
@@ -81,7 +81,7 @@ const MOST_GONE = 1_000;
  * list it.
  */
 export class MemberHost {
-  readonly trails: ActorTrails<MemberEvent | { readonly type: 'FOUND' | 'THREW' }>;
+  readonly transitions: TransitionHistory<MemberEvent | { readonly type: 'FOUND' | 'THREW' }>;
   readonly #deps: MemberHostDeps;
   /** By env, by name. */
   readonly #actors = new Map<string, Map<string, Actor<typeof envMemberMachine>>>();
@@ -97,7 +97,7 @@ export class MemberHost {
   constructor(deps: MemberHostDeps) {
     this.#deps = deps;
     this.#outbox = new Outbox(deps.log);
-    this.trails = new ActorTrails({
+    this.transitions = new TransitionHistory({
       kind: 'member',
       clock: deps.clock,
       log: deps.log,
@@ -108,7 +108,7 @@ export class MemberHost {
       entity: 'env-member',
       outbox: this.#outbox,
       measures: deps.measures,
-      trails: this.trails,
+      transitions: this.transitions,
     });
     this.#deadlines = new Deadlines(deps.clock, (key, now) => {
       const at = key.indexOf('/');
@@ -285,7 +285,7 @@ export class MemberHost {
     actors.set(name, actor);
     this.#actors.set(envUid, actors);
     actor.start();
-    this.trails.moved(`${envUid}/${name}`, String(actor.getSnapshot().value), {
+    this.transitions.moved(`${envUid}/${name}`, String(actor.getSnapshot().value), {
       event: { type: 'FOUND' },
       group: envUid,
       born: fact.member?.createdAt ?? 0,
@@ -301,7 +301,7 @@ export class MemberHost {
     actor.send(event);
     const { status, value, context, error } = actor.getSnapshot();
     const key = `${envUid}/${name}`;
-    this.trails.moved(key, String(value), { event, group: envUid, born: 0 });
+    this.transitions.moved(key, String(value), { event, group: envUid, born: 0 });
     this.#deadlines.arm(key, status === 'active' ? context.deadline : undefined);
     this.#deps.measures?.moved('member', before, String(value));
     if (String(value) !== before) {
@@ -323,7 +323,7 @@ export class MemberHost {
       actors.delete(name);
       if (actors.size === 0) this.#actors.delete(envUid);
       this.#saturated.delete(key);
-      this.trails.ended(key);
+      this.transitions.ended(key);
       if (status === 'error')
         this.#rebuilds.threw(key, error, {
           group: envUid,

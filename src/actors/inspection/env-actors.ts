@@ -1,7 +1,7 @@
 import type { Records } from '../../contracts/record-store.ts';
 import type { EnvRecord } from '../../model/envs/env.ts';
 import type { EnvMirror } from '../env/env-mirror.ts';
-import { wordsOf, type GroupHost } from '../env/group-host.ts';
+import { groupSpecOf, type GroupHost } from '../env/group-host.ts';
 import type { MemberHost } from '../env/member-host.ts';
 import type { PoolHost } from '../pool/pool-host.ts';
 import { inspectBroken } from './inspect-broken.ts';
@@ -19,7 +19,7 @@ export const inspectedMembers = ({
   members,
   ...deps
 }: InspectedEnvsDeps & { readonly members: MemberHost }): InspectedActors => ({
-  trails: members.trails,
+  transitions: members.transitions,
   keyOf: keyIn(deps.envs),
   ofPool: (poolUid) => {
     const pool = deps.pools.recordOf(poolUid);
@@ -27,7 +27,7 @@ export const inspectedMembers = ({
   },
   inspect: (key) => {
     const view = members.whole(...partsOf(key));
-    const since = members.trails.standing(key)?.since ?? 0;
+    const since = members.transitions.current(key)?.since ?? 0;
     if (view) return inspectMember(key, view, since);
     return members.isBroken(...partsOf(key))
       ? inspectBroken(named(deps, 'member', key), since)
@@ -52,7 +52,7 @@ export const inspectedGroups = ({
   groups,
   ...deps
 }: InspectedEnvsDeps & { readonly groups: GroupHost }): InspectedActors => ({
-  trails: groups.trails,
+  transitions: groups.transitions,
   keyOf: keyIn(deps.envs),
   ofPool: (poolUid) => {
     const pool = deps.pools.recordOf(poolUid);
@@ -65,7 +65,7 @@ export const inspectedGroups = ({
   inspect: (key) => {
     const [envUid, name] = partsOf(key);
     const view = groups.whole(envUid, name);
-    const since = groups.trails.standing(key)?.since ?? 0;
+    const since = groups.transitions.current(key)?.since ?? 0;
     if (view) return inspectGroup(key, { view, env: deps.envs.get(envUid), since });
     return groups.isBroken(envUid, name)
       ? inspectBroken(named(deps, 'group', key), since)
@@ -74,7 +74,7 @@ export const inspectedGroups = ({
   durable: async (key) => {
     const env = await recorded(deps, key);
     const group = env?.groups.find(({ name }) => name === partsOf(key)[1]);
-    return env && group && shownGroup(wordsOf(env, group));
+    return env && group && shownGroup(groupSpecOf(env, group));
   },
   pendingOf: (key) => groups.pendingOf(...partsOf(key)),
   rebuild: async (key) => {

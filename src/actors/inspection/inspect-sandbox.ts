@@ -60,7 +60,7 @@ const shownClaim = ({ owner, claimedAt, idleTimeoutMs, maxLifetimeMs, mark }: Cl
 const contextOf = (context: Context): ShownFields =>
   fields({
     poolUid: context.poolUid,
-    ordered: context.birth !== undefined,
+    ordered: context.launchOrder !== undefined,
     startedAt: moment(context.startedAt),
     availableAt: moment(context.availableAt),
     since: moment(context.since),

@@ -5,13 +5,13 @@ import type {
   RebuildOutcome,
   ShownFields,
 } from '../../model/inspection.ts';
-import type { ActorTrails } from '../runtime/actor-trails.ts';
+import type { TransitionHistory } from '../runtime/transition-history.ts';
 
 /** The actors of one kind, for whoever looks inside. */
 export interface InspectedActors {
-  readonly trails: Pick<
-    ActorTrails<never>,
-    'page' | 'counts' | 'standing' | 'transitions' | 'follow' | 'size'
+  readonly transitions: Pick<
+    TransitionHistory<never>,
+    'page' | 'counts' | 'current' | 'of' | 'follow' | 'size'
   >;
   /**
    * The key of what a person calls it; a name without a namespace is one of `namespace`. Undefined

@@ -23,7 +23,7 @@ export const inspectedPools = ({
     return record?.uid === uid ? record : undefined;
   };
   return {
-    trails: pools.trails,
+    transitions: pools.transitions,
     keyOf: (text, namespace) => {
       if (pools.recordOf(text)) return text;
       const name = named(text, namespace);
@@ -32,7 +32,7 @@ export const inspectedPools = ({
     ofPool: (poolUid) => ({ keys: [poolUid] }),
     inspect: (uid) => {
       const whole = pools.whole(uid);
-      const since = pools.trails.standing(uid)?.since ?? 0;
+      const since = pools.transitions.current(uid)?.since ?? 0;
       if (whole) return inspectPool(whole, since);
       const record = pools.isBroken(uid) ? pools.recordOf(uid) : undefined;
       const name = record && `${record.owner.namespace}/${record.name}`;

@@ -12,12 +12,12 @@ export const inspectedSandboxes = ({
   readonly supervisor: Supervisor;
   readonly driver: Pick<SandboxDriver, 'read'>;
 }): InspectedActors => ({
-  trails: supervisor.trails,
+  transitions: supervisor.transitions,
   keyOf: (text) => [text, idOfPodName(text)].find((id) => id !== undefined && isInstanceId(id)),
   ofPool: (poolUid) => ({ group: poolUid }),
   inspect: (id) => {
     const snapshot = supervisor.sandbox(id);
-    const { since = 0, group: shardKey = '' } = supervisor.trails.standing(id) ?? {};
+    const { since = 0, group: shardKey = '' } = supervisor.transitions.current(id) ?? {};
     if (snapshot) return inspectSandbox(snapshot, since);
     const named = { kind: 'sandbox', key: id, name: `sb-${id}`, shardKey } as const;
     return supervisor.rebuilds.isBroken(id) ? inspectBroken(named, since) : undefined;

@@ -1,9 +1,9 @@
 import type { Clock } from '../../contracts/clock.ts';
-import type { Coordination, DemandWord, WaitedPool } from '../../contracts/coordination.ts';
+import type { Coordination, DemandSignal, WaitedPool } from '../../contracts/coordination.ts';
 import type { Log } from '../../contracts/log.ts';
 
 export interface PoolDemandDeps {
-  readonly coordination: Pick<Coordination, 'tellDemand' | 'followDemand' | 'waiting'>;
+  readonly coordination: Pick<Coordination, 'publishDemand' | 'subscribeDemand' | 'waiting'>;
   readonly clock: Clock;
   readonly log: Log;
   /** A claim of the pool found none idle, here or on another replica. */
@@ -43,7 +43,7 @@ export class PoolDemand {
   }
 
   start(): void {
-    this.#forget ??= this.#deps.coordination.followDemand((word) => {
+    this.#forget ??= this.#deps.coordination.subscribeDemand((word) => {
       this.#hear(word);
     });
   }
@@ -54,20 +54,20 @@ export class PoolDemand {
 
   /** A claim waits from now on, in the order that all replicas share. */
   waits(poolUid: string, principal: string): void {
-    this.#deps.coordination.tellDemand({ kind: 'waits', poolUid, principal });
+    this.#deps.coordination.publishDemand({ kind: 'waits', poolUid, principal });
   }
 
   /** A claim was refused because none is idle. */
   refused(poolUid: string, principal: string): void {
     const before = this.#pools.get(poolUid)?.refused.get(principal);
     if (before !== undefined && this.#deps.clock.now() - before < TOLD_AGAIN_MS) return;
-    this.#deps.coordination.tellDemand({ kind: 'refused', poolUid, principal });
+    this.#deps.coordination.publishDemand({ kind: 'refused', poolUid, principal });
   }
 
   /** A claim got its instance; told where that ends a want. */
   served(poolUid: string, principal: string): void {
     if (this.#pools.get(poolUid)?.refused.has(principal))
-      this.#deps.coordination.tellDemand({ kind: 'served', poolUid, principal });
+      this.#deps.coordination.publishDemand({ kind: 'served', poolUid, principal });
   }
 
   /** One of the pool's was seen to be claimed. */
@@ -124,7 +124,7 @@ export class PoolDemand {
     return this.#pools.get(poolUid)?.waiting ?? 0;
   }
 
-  #hear({ kind, poolUid, principal }: DemandWord): void {
+  #hear({ kind, poolUid, principal }: DemandSignal): void {
     const demand = this.#of(poolUid);
     const now = this.#deps.clock.now();
     if (kind === 'served') {

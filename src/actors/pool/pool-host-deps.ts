@@ -9,7 +9,7 @@ import type { SandboxEvent, SandboxInput } from '../../machines/sandbox/events.t
 import type { InstanceId } from '../../model/identifiers.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import type { ActorMeasures } from '../runtime/actor-measures.ts';
-import type { Endings } from '../sandbox/endings.ts';
+import type { RetirementLimiter } from '../sandbox/retirement-limiter.ts';
 import type { EventSink } from '../runtime/event-feed.ts';
 import type { Outbox } from '../runtime/outbox.ts';
 import type { SandboxIndex } from '../sandbox/sandbox-index.ts';
@@ -29,7 +29,7 @@ export interface PoolHostDeps {
   /** Has the pool planned anew at that moment. */
   readonly planAt: (uid: string, at: number) => void;
   readonly launch: (input: SandboxInput) => void;
-  readonly endings: Endings;
+  readonly retirements: RetirementLimiter;
   readonly instances: SandboxIndex;
   readonly tell: (id: string, event: SandboxEvent) => boolean;
   /** A pool, or how its instances stand, is perhaps not what it was. */
@@ -39,5 +39,5 @@ export interface PoolHostDeps {
   /** The pool is gone for good; what it left behind is to be retired. */
   readonly orphaned: (uid: string) => void;
   /** Its usage is compared with the records soon: what is given back now may not be told. */
-  readonly settleLater: (owner: Tenant) => void;
+  readonly reconcileLater: (owner: Tenant) => void;
 }

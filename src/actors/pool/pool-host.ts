@@ -11,25 +11,25 @@ import { amountsOfPool, SIZED_RESOURCES } from '../../model/quota.ts';
 import type { Tenant } from '../../model/tenant.ts';
 import { shardOf } from '../../model/shards.ts';
 import { SharedReads } from '../../lib/shared-reads.ts';
-import { ActorTrails } from '../runtime/actor-trails.ts';
-import { birthOf } from '../sandbox/birth-of.ts';
+import { TransitionHistory } from '../runtime/transition-history.ts';
+import { launchOrderOf } from '../sandbox/launch-order.ts';
 import { OwnedIndex } from '../runtime/owned-index.ts';
 import { shown, wholeOf, type PoolActorView, type PoolSnapshot } from './pool-snapshot.ts';
 import { PoolEventRecorder } from './pool-event-recorder.ts';
-import { PoolTally, type Move } from './pool-tally.ts';
+import { InstanceCounts, type Move } from './instance-counts.ts';
 import { PoolRetirements } from './pool-retirements.ts';
 import { Rebuilds } from '../runtime/rebuilds.ts';
-import { RecordTurns } from '../runtime/record-turns.ts';
+import { SerializedWriter } from '../runtime/serialized-writer.ts';
 import { pathOf } from '../runtime/state-path.ts';
 import type { PoolHostDeps } from './pool-host-deps.ts';
 
 /** The pools' half of the supervisor: their actors, their index, and what their intents do. */
 export class PoolHost {
   readonly index = new OwnedIndex();
-  readonly trails: ActorTrails<PoolEvent | { readonly type: 'FOUND' | 'THREW' }>;
+  readonly transitions: TransitionHistory<PoolEvent | { readonly type: 'FOUND' | 'THREW' }>;
   readonly #deps: PoolHostDeps;
   readonly #actors = new Map<string, Actor<typeof poolMachine>>();
-  readonly #tally = new PoolTally();
+  readonly #counts = new InstanceCounts();
   readonly #retirements: PoolRetirements;
   readonly #rebuilds: Rebuilds;
   /** The records of pools whose actor threw, and that have no other yet. */
@@ -37,20 +37,20 @@ export class PoolHost {
   #hears = false;
   /** Every pool that there was is known: others are new. */
   #started = false;
-  readonly #turns: RecordTurns<PoolRecord>;
+  readonly #writer: SerializedWriter<PoolRecord>;
   readonly #led = new Set<number>();
   readonly #reads: SharedReads<PoolRecord>;
   readonly #events: PoolEventRecorder;
 
   constructor(deps: PoolHostDeps) {
     this.#deps = deps;
-    this.trails = new ActorTrails({
+    this.transitions = new TransitionHistory({
       kind: 'pool',
       clock: deps.clock,
       log: deps.log,
       causeOf: () => '',
     });
-    this.#rebuilds = new Rebuilds({ ...deps, entity: 'pool', trails: this.trails });
+    this.#rebuilds = new Rebuilds({ ...deps, entity: 'pool', transitions: this.transitions });
     this.#retirements = new PoolRetirements({
       ...deps,
       contextOf: (uid) => this.#actors.get(uid)?.getSnapshot().context,
@@ -60,7 +60,7 @@ export class PoolHost {
       ...deps,
       leads: (shard) => this.#led.has(shard),
     });
-    this.#turns = new RecordTurns({
+    this.#writer = new SerializedWriter({
       records: deps.pools,
       current: (uid) => this.#actors.get(uid)?.getSnapshot().context.record,
     });
@@ -138,7 +138,7 @@ export class PoolHost {
 
   /** An instance of a pool counts elsewhere than before; `ordered`: the pool had asked for it. */
   moved(move: Move, ordered: boolean): void {
-    this.#tally.move(move);
+    this.#counts.move(move);
     if (!this.#hears) return;
     this.#count(move.poolUid, ordered);
     // It was retiring when its pool was removed, and that failed.
@@ -155,7 +155,7 @@ export class PoolHost {
   #count(uid: string, ordered: boolean): void {
     this.send(uid, {
       type: 'INSTANCE_MOVED',
-      tallied: this.#tally.tallied(uid, this.revisionOf(uid)),
+      counted: this.#counts.counted(uid, this.revisionOf(uid)),
       ordered,
       now: this.#deps.clock.now(),
     });
@@ -190,7 +190,7 @@ export class PoolHost {
   }
 
   /** Reads the pool uncached: what is shown of it then is no older than this call. */
-  async freshen(namespace: string, name: string): Promise<void> {
+  async refresh(namespace: string, name: string): Promise<void> {
     await this.#deps.pools.get(`${namespace}/${name}`);
   }
 
@@ -208,7 +208,7 @@ export class PoolHost {
     // One that no mirror shows is known by its uid alone.
     if (name === undefined)
       return (await this.#deps.pools.list()).find((record) => record.uid === uid);
-    await this.freshen(owner.namespace, name);
+    await this.refresh(owner.namespace, name);
     return this.get(uid)?.record;
   }
 
@@ -240,7 +240,7 @@ export class PoolHost {
   }
 
   #renew(record: PoolRecord): void {
-    const { updated } = this.#tally.tallied(record.uid, record.updateRevision);
+    const { updated } = this.#counts.counted(record.uid, record.updateRevision);
     this.send(record.uid, { type: 'RECORD', record, updated, now: this.#deps.clock.now() });
   }
 
@@ -256,21 +256,21 @@ export class PoolHost {
     for (const uid of this.#in(shard)) this.send(uid, { type: 'FOLLOW' });
   }
 
-  /** Writes a change of a pool's record, as RecordTurns does. */
+  /** Writes a change of a pool's record, as SerializedWriter does. */
   async change(
     uid: string,
     change: (record: PoolRecord) => PoolRecord | Promise<PoolRecord>,
     permitted?: () => boolean,
   ): Promise<PoolRecord | undefined> {
-    return await this.#turns.change(uid, change, permitted);
+    return await this.#writer.change(uid, change, permitted);
   }
 
   #host(record: PoolRecord): void {
     const { uid } = record;
     this.#unhosted.delete(uid);
-    const tallied = this.#tally.tallied(uid, record.updateRevision);
+    const counted = this.#counts.counted(uid, record.updateRevision);
     const actor = createActor(poolMachine, {
-      input: { record, policy: this.#deps.policy, now: this.#deps.clock.now(), tallied },
+      input: { record, policy: this.#deps.policy, now: this.#deps.clock.now(), counted },
     });
     actor.on('*', (intent) =>
       this.#deps.outbox.put({
@@ -307,7 +307,7 @@ export class PoolHost {
         record: { uid, createdAt },
       },
     } = actor.getSnapshot();
-    this.trails.moved(uid, pathOf(value), { event, group: '', born: createdAt });
+    this.transitions.moved(uid, pathOf(value), { event, group: '', born: createdAt });
   }
 
   #in(shard: number): readonly string[] {
@@ -361,7 +361,7 @@ export class PoolHost {
 
   #drop(record: PoolRecord): void {
     this.#actors.delete(record.uid);
-    this.trails.ended(record.uid);
+    this.transitions.ended(record.uid);
     this.index.remove(record);
     this.#deps.arm(record.uid, undefined);
   }
@@ -388,7 +388,7 @@ export class PoolHost {
       for (const resource of SIZED_RESOURCES) await coordination.release(owner, resource, uid);
     };
     outbox.put({ name: 'pool release quota', lease: undefined, act });
-    this.#deps.settleLater(owner);
+    this.#deps.reconcileLater(owner);
     if (source.overrides?.imagePullSecretConfigured)
       outbox.put({
         name: 'pool forget passwords',
@@ -421,7 +421,7 @@ export class PoolHost {
           () => undefined,
         );
       case 'remove':
-        return this.#turns.inTurn(uid, () => this.#remove(uid));
+        return this.#writer.runExclusive(uid, () => this.#remove(uid));
     }
   }
 
@@ -430,7 +430,7 @@ export class PoolHost {
     if (!record) return;
     for (let i = 0; i < count; i++) {
       const now = this.#deps.clock.now();
-      this.#deps.launch({ now, birth: birthOf(record, this.#deps.newId(), now) });
+      this.#deps.launch({ now, launchOrder: launchOrderOf(record, this.#deps.newId(), now) });
     }
   }
 
@@ -440,8 +440,8 @@ export class PoolHost {
     try {
       await this.#deps.pools.remove(record);
     } catch (error) {
-      if (error instanceof RecordConflict) await this.#turns.readAgain(record);
-      this.send(uid, { type: 'REMOVE_UNSETTLED', now: this.#deps.clock.now() });
+      if (error instanceof RecordConflict) await this.#writer.readAgain(record);
+      this.send(uid, { type: 'REMOVE_OUTCOME_UNKNOWN', now: this.#deps.clock.now() });
       if (!(error instanceof RecordConflict)) throw error;
     }
   }

@@ -8,7 +8,7 @@ const TRIM_AGAIN_MS = 5_000;
 
 export interface PoolRetirementsDeps extends Pick<
   PoolHostDeps,
-  'endings' | 'instances' | 'tell' | 'clock' | 'planAt'
+  'retirements' | 'instances' | 'tell' | 'clock' | 'planAt'
 > {
   /** What the pool's actor knows. */
   readonly contextOf: (uid: string) => PoolContext | undefined;
@@ -24,20 +24,20 @@ export class PoolRetirements {
 
   /** Looks at the surplus again before each one: what was decided a moment ago may have changed. */
   trim(uid: string): void {
-    const { endings, clock, planAt, contextOf } = this.#deps;
+    const { retirements, clock, planAt, contextOf } = this.#deps;
     const surplus = (): boolean => {
       const context = contextOf(uid);
       return context !== undefined && surplusOf(context) > 0;
     };
     const candidates = (_: string, most: number) => this.#dismissable(uid, most);
-    endings.end(uid, candidates, (id) => surplus() && this.#retire(id));
+    retirements.end(uid, candidates, (id) => surplus() && this.#retire(id));
     if (surplus() && this.#dismissable(uid, 1).length === 0)
       planAt(uid, clock.now() + TRIM_AGAIN_MS);
   }
 
   /** Asks anew how many may go before each one: what goes is replaced at once. */
   replace(uid: string): void {
-    const { endings, instances, clock, contextOf } = this.#deps;
+    const { retirements, instances, clock, contextOf } = this.#deps;
     const revision = contextOf(uid)?.record.updateRevision ?? '';
     for (const as of UNCLAIMED) {
       const mayGo = (): boolean => {
@@ -45,7 +45,7 @@ export class PoolRetirements {
         return context !== undefined && replaceableOf(context, clock.now())[as] > 0;
       };
       const candidates = (_: string, most: number) => instances.stale(uid, revision, { as, most });
-      if (mayGo()) endings.end(uid, candidates, (id) => mayGo() && this.#retire(id));
+      if (mayGo()) retirements.end(uid, candidates, (id) => mayGo() && this.#retire(id));
     }
   }
 
@@ -53,7 +53,7 @@ export class PoolRetirements {
    * Retires one that has not been ready for as long as a start may take: it is replaced at once.
    */
   renew(uid: string): void {
-    const { endings, instances, clock, contextOf } = this.#deps;
+    const { retirements, instances, clock, contextOf } = this.#deps;
     const candidates = (): readonly string[] => {
       const timeout =
         contextOf(uid)?.record.definition.startupTimeoutMs ?? Number.POSITIVE_INFINITY;
@@ -64,14 +64,14 @@ export class PoolRetirements {
       const context = contextOf(uid);
       return context !== undefined && mayRenew(context, clock.now());
     };
-    endings.end(uid, candidates, (id) => mayGo() && this.#retire(id));
+    retirements.end(uid, candidates, (id) => mayGo() && this.#retire(id));
   }
 
   /** Ends what runs, of a pool that is deleted by force. */
   endRunning(uid: string): void {
-    const { endings, instances, tell, clock } = this.#deps;
+    const { retirements, instances, tell, clock } = this.#deps;
     const candidates = (_: string, most: number) => instances.claimedIn(uid, most);
-    endings.end(uid, candidates, (id) =>
+    retirements.end(uid, candidates, (id) =>
       tell(id, { type: 'END', reason: 'force-deleted', now: clock.now() }),
     );
   }
@@ -91,7 +91,7 @@ export class PoolRetirements {
     const revision = record?.updateRevision ?? '';
     if (sparesMs === undefined) return instances.dismissable(uid, revision, most);
     return instances
-      .bornBy('idle', uid, { revision, moment: clock.now() - sparesMs })
+      .createdBefore('idle', uid, { revision, moment: clock.now() - sparesMs })
       .slice(0, most);
   }
 }

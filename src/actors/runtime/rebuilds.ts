@@ -2,7 +2,7 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
 import { BROKEN } from '../../model/inspection.ts';
 import type { ActorMeasures } from './actor-measures.ts';
-import type { ActorTrails } from './actor-trails.ts';
+import type { TransitionHistory } from './transition-history.ts';
 import type { Outbox } from './outbox.ts';
 
 /** Throws in a row after which an entity is broken. */
@@ -20,7 +20,7 @@ export interface RebuildsDeps {
   readonly outbox: Outbox;
   readonly measures: ActorMeasures | undefined;
   /** Where the broken ones are shown among the others. */
-  readonly trails: Pick<ActorTrails<{ readonly type: 'THREW' }>, 'moved' | 'ended'>;
+  readonly transitions: Pick<TransitionHistory<{ readonly type: 'THREW' }>, 'moved' | 'ended'>;
 }
 
 /** How an actor is made anew. */
@@ -78,7 +78,7 @@ export class Rebuilds {
 
   /** An actor threw, and its host has dropped it. */
   threw(key: string, error: unknown, { group, make }: Remaking): void {
-    const { clock, log, measures, entity, trails } = this.#deps;
+    const { clock, log, measures, entity, transitions } = this.#deps;
     const now = clock.now();
     this.#prune(now);
     this.#count += 1;
@@ -92,7 +92,7 @@ export class Rebuilds {
     this.#dead.set(key, dead);
     const what = isBroken ? 'threw again and again; left alone' : 'threw; made anew soon';
     log.error({ entity, key, throws, error: String(error) }, `actor ${what}`);
-    if (isBroken) trails.moved(key, BROKEN, { event: { type: 'THREW' }, group, born: 0 });
+    if (isBroken) transitions.moved(key, BROKEN, { event: { type: 'THREW' }, group, born: 0 });
     else this.#makeLater(key, dead, make);
   }
 
@@ -100,7 +100,7 @@ export class Rebuilds {
   forget(key: string): void {
     const dead = this.#dead.get(key);
     dead?.cancel();
-    if (dead?.state === 'broken') this.#deps.trails.ended(key);
+    if (dead?.state === 'broken') this.#deps.transitions.ended(key);
     this.#dead.delete(key);
   }
 

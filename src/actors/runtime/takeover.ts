@@ -2,7 +2,7 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
 import { RecentSet } from '../../lib/recent-set.ts';
 import { shardOf } from '../../model/shards.ts';
-import type { Endings } from '../sandbox/endings.ts';
+import type { RetirementLimiter } from '../sandbox/retirement-limiter.ts';
 import type { PoolHost } from '../pool/pool-host.ts';
 import type { Placement } from '../sandbox/placement.ts';
 import type { SandboxIndex } from '../sandbox/sandbox-index.ts';
@@ -19,7 +19,7 @@ export interface TakeoverDeps {
   readonly tell: (id: string) => void;
   /** Tells the sandbox to retire. */
   readonly retire: (id: string) => boolean;
-  readonly endings: Pick<Endings, 'end'>;
+  readonly retirements: Pick<RetirementLimiter, 'end'>;
   /** Has `retirePoolless` called at that moment. */
   readonly lookAt: (poolUid: string, at: number) => void;
 }
@@ -76,14 +76,14 @@ export class Takeover {
    * at any time.
    */
   retirePoolless(uid: string): void {
-    const { pools, index, leads, endings, retire } = this.#deps;
+    const { pools, index, leads, retirements, retire } = this.#deps;
     const [left] = pools.get(uid) || !leads(shardOf(uid)) ? [] : index.dismissable(uid, '', 1);
     if (left === undefined) {
       this.#failures.delete(uid);
       return;
     }
     if (this.#gone.has(uid))
-      return endings.end(uid, (_, most) => index.dismissable(uid, '', most), retire);
+      return retirements.end(uid, (_, most) => index.dismissable(uid, '', most), retire);
     if (this.#looking.has(uid) || (this.#failures.get(uid)?.until ?? 0) > this.#deps.clock.now())
       return;
     if (this.#looking.size >= MOST_LOOKS) {

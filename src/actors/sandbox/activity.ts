@@ -16,7 +16,7 @@ export interface Happened {
 }
 
 /** Makes known beyond this replica what happens in a sandbox, and what goes on there. */
-export const tellActivity = (
+export const publishActivity = (
   activity: Pick<Activity, 'touch' | 'work'>,
   { event, before, after: { id, working, record } }: Happened,
 ): void => {

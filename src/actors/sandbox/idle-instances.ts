@@ -6,7 +6,7 @@ import type { InstanceFact } from '../../model/sandbox.ts';
 import { HeldInstance } from './held-instance.ts';
 import type { SandboxIndex } from './sandbox-index.ts';
 import type { Waiters } from './waiters.ts';
-import { WaitingLines } from './waiting-lines.ts';
+import { ClaimQueue } from './claim-queue.ts';
 
 export interface IdleInstancesDeps {
   readonly driver: Pick<SandboxDriver, 'idle'>;
@@ -38,12 +38,12 @@ export interface Found {
  */
 export class IdleInstances {
   /** The claims that wait for one. */
-  readonly lines: WaitingLines;
+  readonly lines: ClaimQueue;
   readonly #deps: IdleInstancesDeps;
 
   constructor(deps: IdleInstancesDeps) {
     this.#deps = deps;
-    this.lines = new WaitingLines({
+    this.lines = new ClaimQueue({
       clock: deps.clock,
       acquire: (poolUid) => this.acquire(poolUid),
     });

@@ -43,7 +43,7 @@ export const sandboxEffects =
     try {
       switch (intent.type) {
         case 'launch': {
-          const record = await driver.launch(intent.birth, held);
+          const record = await driver.launch(intent.launchOrder, held);
           return { type: 'LAUNCHED', record, now: clock.now() };
         }
         case 'claim':
@@ -62,7 +62,7 @@ export const sandboxEffects =
           return await close(deps, id, intent);
       }
     } catch (error) {
-      return unsettled(intent, error, clock.now());
+      return outcomeUnknown(intent, error, clock.now());
     }
   };
 
@@ -75,7 +75,7 @@ const claim = async (
   const now = clock.now();
   const late = now - claim.claimedAt > RESERVATION_MS;
   if (late && !(await coordination.stillReserved(claim.owner, 'sandboxes', id)))
-    return { type: 'CLAIM_UNSETTLED', now: clock.now() };
+    return { type: 'CLAIM_OUTCOME_UNKNOWN', now: clock.now() };
   const until = (late ? now : claim.claimedAt) + RESERVATION_MS;
   return {
     type: 'CLAIMED',
@@ -140,7 +140,11 @@ const close = async (
   return { type: 'CLOSED' };
 };
 
-const unsettled = (intent: DriverIntent, error: unknown, now: number): SandboxEvent | undefined => {
+const outcomeUnknown = (
+  intent: DriverIntent,
+  error: unknown,
+  now: number,
+): SandboxEvent | undefined => {
   switch (intent.type) {
     case 'launch':
       return error instanceof OutcomeUnknown
@@ -154,16 +158,16 @@ const unsettled = (intent: DriverIntent, error: unknown, now: number): SandboxEv
                 reason: error instanceof Error ? error.message : String(error),
               };
     case 'claim':
-      return { type: 'CLAIM_UNSETTLED', now };
+      return { type: 'CLAIM_OUTCOME_UNKNOWN', now };
     case 'retire':
-      return { type: 'RETIRE_UNSETTLED', now };
+      return { type: 'RETIRE_OUTCOME_UNKNOWN', now };
     case 'release':
-      return { type: 'RELEASE_UNSETTLED', now };
+      return { type: 'RELEASE_OUTCOME_UNKNOWN', now };
     case 'look':
     case 'confirm-expiry':
       return undefined;
     case 'close':
-      return { type: 'CLOSE_UNSETTLED', now };
+      return { type: 'CLOSE_OUTCOME_UNKNOWN', now };
   }
 };
 

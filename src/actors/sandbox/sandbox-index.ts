@@ -1,6 +1,6 @@
 import { SANDBOX_STATUSES, type SandboxStatus } from '../../model/sandbox.ts';
 import { tenantKey } from '../../model/tenant.ts';
-import { ALL_BUCKETS, IdleShelf } from './idle-shelf.ts';
+import { ALL_BUCKETS, IdleSet } from './idle-set.ts';
 import { OrderedIndex, type OrderedEntry } from '../../lib/ordered-index.ts';
 import { samePlace, type Placement } from './placement.ts';
 
@@ -26,15 +26,15 @@ export interface LiveCounts {
 export const UNCLAIMED = ['starting', 'unavailable', 'idle'] as const;
 export type Unclaimed = (typeof UNCLAIMED)[number];
 
-interface RevisionShelf {
+interface RevisionIndex {
   readonly starting: OrderedIndex;
-  readonly idle: IdleShelf;
+  readonly idle: IdleSet;
   readonly unavailable: OrderedIndex;
 }
 
 /** `unclaimed`: by updateRevision. */
-interface PoolShelf {
-  readonly unclaimed: Map<string, RevisionShelf>;
+interface PoolIndex {
+  readonly unclaimed: Map<string, RevisionIndex>;
   readonly claimed: OrderedIndex;
   readonly held: Set<string>;
 }
@@ -45,9 +45,9 @@ interface PoolShelf {
  */
 export class SandboxIndex {
   readonly #placements = new Map<string, Placement>();
-  readonly #shelves = new Map<string, PoolShelf>();
+  readonly #pools = new Map<string, PoolIndex>();
   readonly #lists = new Map<string, OrderedIndex>();
-  readonly #byMark = new Map<string, string>();
+  readonly #byFingerprint = new Map<string, string>();
   readonly #byNamespace = new Map<string, number>();
   readonly #listKeys = new Map<string, readonly string[]>();
 
@@ -59,14 +59,14 @@ export class SandboxIndex {
     return this.#placements.get(id);
   }
 
-  /** Sets where an instance stands now; answers where it stood before. */
+  /** Sets where an instance stands now; returns where it stood before. */
   place(next: Placement): Placement | undefined {
     const before = this.#placements.get(next.id);
     if (before && samePlace(before, next)) return before;
     this.#placements.set(next.id, next);
-    if (next.mark !== undefined) this.#byMark.set(next.mark, next.id);
-    if (before) this.#unshelve(before);
-    this.#shelve(next);
+    if (next.mark !== undefined) this.#byFingerprint.set(next.mark, next.id);
+    if (before) this.#removeFromPool(before);
+    this.#addToPool(next);
     this.#relist(before, next);
     this.#recount(before, next);
     return before;
@@ -76,9 +76,9 @@ export class SandboxIndex {
     const before = this.#placements.get(id);
     if (!before) return undefined;
     this.#placements.delete(id);
-    if (before.mark !== undefined && this.#byMark.get(before.mark) === id)
-      this.#byMark.delete(before.mark);
-    this.#unshelve(before);
+    if (before.mark !== undefined && this.#byFingerprint.get(before.mark) === id)
+      this.#byFingerprint.delete(before.mark);
+    this.#removeFromPool(before);
     this.#relist(before, undefined);
     this.#recount(before, undefined);
     this.#dropBare(before.poolUid);
@@ -94,26 +94,26 @@ export class SandboxIndex {
     revision: string,
     preferred: readonly number[] = ALL_BUCKETS,
   ): string | undefined {
-    const shelf = this.#shelves.get(poolUid);
-    if (!shelf) return undefined;
-    let idle = shelf.unclaimed.get(revision)?.idle;
+    const pool = this.#pools.get(poolUid);
+    if (!pool) return undefined;
+    let idle = pool.unclaimed.get(revision)?.idle;
     let first = idle?.first(preferred);
     if (!first) {
-      for (const other of others(shelf, revision)) {
+      for (const other of others(pool, revision)) {
         const longest = other.idle.first(preferred);
         if (longest && (!first || longest.at < first.at)) [idle, first] = [other.idle, longest];
       }
     }
     if (!idle || !first) return undefined;
     idle.remove(first);
-    shelf.held.add(first.id);
+    pool.held.add(first.id);
     return first.id;
   }
 
   /** How many of the pool are idle and not held. */
   idleIn(poolUid: string): number {
     let count = 0;
-    for (const { idle } of this.#shelves.get(poolUid)?.unclaimed.values() ?? []) count += idle.size;
+    for (const { idle } of this.#pools.get(poolUid)?.unclaimed.values() ?? []) count += idle.size;
     return count;
   }
 
@@ -124,12 +124,12 @@ export class SandboxIndex {
 
   /** All of the pool's that are held and live, the one that has been held the longest first. */
   *heldIn(poolUid: string): Generator<string, undefined, undefined> {
-    for (const id of this.#shelves.get(poolUid)?.held ?? []) if (this.#placements.has(id)) yield id;
+    for (const id of this.#pools.get(poolUid)?.held ?? []) if (this.#placements.has(id)) yield id;
   }
 
   isHeld(id: string): boolean {
     const placement = this.#placements.get(id);
-    return placement !== undefined && this.#shelves.get(placement.poolUid)?.held.has(id) === true;
+    return placement !== undefined && this.#pools.get(placement.poolUid)?.held.has(id) === true;
   }
 
   /**
@@ -137,9 +137,9 @@ export class SandboxIndex {
    * again.
    */
   release(poolUid: string, id: string): boolean {
-    if (!this.#shelves.get(poolUid)?.held.delete(id)) return false;
+    if (!this.#pools.get(poolUid)?.held.delete(id)) return false;
     const placement = this.#placements.get(id);
-    if (placement?.status === 'Idle') this.#shelve(placement);
+    if (placement?.status === 'Idle') this.#addToPool(placement);
     this.#dropBare(poolUid);
     return placement?.status === 'Idle';
   }
@@ -149,23 +149,23 @@ export class SandboxIndex {
    * longest idle. Of each those of other revisions before those of this one.
    */
   dismissable(poolUid: string, revision: string, most: number): readonly string[] {
-    const shelf = this.#shelves.get(poolUid);
-    if (!shelf) return [];
-    const current = shelf.unclaimed.get(revision);
-    const shelves = [...others(shelf, revision), ...(current ? [current] : [])];
-    return UNCLAIMED.flatMap((as) => shelves.flatMap((one) => idsOf(one, as, most))).slice(0, most);
+    const pool = this.#pools.get(poolUid);
+    if (!pool) return [];
+    const current = pool.unclaimed.get(revision);
+    const pools = [...others(pool, revision), ...(current ? [current] : [])];
+    return UNCLAIMED.flatMap((as) => pools.flatMap((one) => idsOf(one, as, most))).slice(0, most);
   }
 
   /** Of those the ones born at that moment or before, in the same order. */
-  bornBy(
+  createdBefore(
     as: Unclaimed,
     poolUid: string,
     { revision, moment }: { readonly revision: string; readonly moment: number },
   ): readonly string[] {
-    const shelf = this.#shelves.get(poolUid);
-    if (!shelf) return [];
-    const current = shelf.unclaimed.get(revision);
-    return [...others(shelf, revision), ...(current ? [current] : [])]
+    const pool = this.#pools.get(poolUid);
+    if (!pool) return [];
+    const current = pool.unclaimed.get(revision);
+    return [...others(pool, revision), ...(current ? [current] : [])]
       .flatMap((one) => idsOf(one, as, one[as].size))
       .filter((id) => (this.#placements.get(id)?.createdAt ?? Number.POSITIVE_INFINITY) <= moment);
   }
@@ -175,7 +175,7 @@ export class SandboxIndex {
    * or before.
    */
   longestUnready(poolUid: string, moment: number): string | undefined {
-    const unavailable = [...(this.#shelves.get(poolUid)?.unclaimed.values() ?? [])].flatMap(
+    const unavailable = [...(this.#pools.get(poolUid)?.unclaimed.values() ?? [])].flatMap(
       ({ unavailable: all }) => all.ids(all.size),
     );
     const unready = unavailable
@@ -190,9 +190,9 @@ export class SandboxIndex {
     revision: string,
     { as, most }: { readonly as: Unclaimed; readonly most: number },
   ): readonly string[] {
-    const shelf = this.#shelves.get(poolUid);
-    return shelf
-      ? others(shelf, revision)
+    const pool = this.#pools.get(poolUid);
+    return pool
+      ? others(pool, revision)
           .flatMap((one) => idsOf(one, as, most))
           .slice(0, most)
       : [];
@@ -200,29 +200,29 @@ export class SandboxIndex {
 
   /** The pool's instances that are starting. */
   startingIn(poolUid: string): readonly string[] {
-    return [...(this.#shelves.get(poolUid)?.unclaimed.values() ?? [])].flatMap(({ starting }) =>
+    return [...(this.#pools.get(poolUid)?.unclaimed.values() ?? [])].flatMap(({ starting }) =>
       starting.newest(0, starting.size),
     );
   }
 
   /** Of the pools that have instances. */
   poolUids(): readonly string[] {
-    return [...this.#shelves.keys()];
+    return [...this.#pools.keys()];
   }
 
   claimedIn(poolUid: string, most: number): readonly string[] {
-    return this.#shelves.get(poolUid)?.claimed.ids(most) ?? [];
+    return this.#pools.get(poolUid)?.claimed.ids(most) ?? [];
   }
 
   /** When the newest of its claims that live was made; 0: there is none. */
   lastClaimedAt(poolUid: string): number {
-    const [newest = ''] = this.#shelves.get(poolUid)?.claimed.newest(0, 1) ?? [];
+    const [newest = ''] = this.#pools.get(poolUid)?.claimed.newest(0, 1) ?? [];
     return this.#placements.get(newest)?.claimedAt ?? 0;
   }
 
   /** What a request with an Idempotency-Key claimed, as long as it lives. */
-  claimedUnder(mark: string): string | undefined {
-    return this.#byMark.get(mark);
+  findByIdempotencyKey(mark: string): string | undefined {
+    return this.#byFingerprint.get(mark);
   }
 
   /** A page of ids, newest first, and how many there are. */
@@ -249,46 +249,46 @@ export class SandboxIndex {
     return this.#lists.get(keyOf(filter))?.newerThan(entry) ?? 0;
   }
 
-  #shelve(placement: Placement): void {
-    let shelf = this.#shelves.get(placement.poolUid);
-    if (!shelf)
-      this.#shelves.set(
+  #addToPool(placement: Placement): void {
+    let pool = this.#pools.get(placement.poolUid);
+    if (!pool)
+      this.#pools.set(
         placement.poolUid,
-        (shelf = { unclaimed: new Map(), claimed: new OrderedIndex(), held: new Set() }),
+        (pool = { unclaimed: new Map(), claimed: new OrderedIndex(), held: new Set() }),
       );
     // also where it died meanwhile: whoever holds it will see
-    if (placement.status === 'Idle' && shelf.held.has(placement.id)) return;
+    if (placement.status === 'Idle' && pool.held.has(placement.id)) return;
     if (
       (placement.status === 'Starting' || placement.status === 'Idle') &&
-      !shelf.unclaimed.has(placement.updateRevision)
+      !pool.unclaimed.has(placement.updateRevision)
     ) {
-      shelf.unclaimed.set(placement.updateRevision, {
+      pool.unclaimed.set(placement.updateRevision, {
         starting: new OrderedIndex(),
-        idle: new IdleShelf(),
+        idle: new IdleSet(),
         unavailable: new OrderedIndex(),
       });
     }
-    shelfOf(shelf, placement)?.add(shelfEntry(placement));
+    poolIndexOf(pool, placement)?.add(entryOf(placement));
   }
 
-  #unshelve(placement: Placement): void {
-    const shelf = this.#shelves.get(placement.poolUid);
-    if (!shelf) return;
-    shelfOf(shelf, placement)?.remove(shelfEntry(placement));
-    const { unclaimed } = shelf;
+  #removeFromPool(placement: Placement): void {
+    const pool = this.#pools.get(placement.poolUid);
+    if (!pool) return;
+    poolIndexOf(pool, placement)?.remove(entryOf(placement));
+    const { unclaimed } = pool;
     const own = unclaimed.get(placement.updateRevision);
     // The only one is kept: it is about to be filled again.
     if (own && unclaimed.size > 1 && isBare(own)) unclaimed.delete(placement.updateRevision);
   }
 
   #dropBare(poolUid: string): void {
-    const shelf = this.#shelves.get(poolUid);
+    const pool = this.#pools.get(poolUid);
     if (
-      shelf &&
-      shelf.claimed.size + shelf.held.size === 0 &&
-      [...shelf.unclaimed.values()].every(isBare)
+      pool &&
+      pool.claimed.size + pool.held.size === 0 &&
+      [...pool.unclaimed.values()].every(isBare)
     )
-      this.#shelves.delete(poolUid);
+      this.#pools.delete(poolUid);
   }
 
   #recount(before: Placement | undefined, next: Placement | undefined): void {
@@ -350,10 +350,10 @@ const namespaceOf = (placement: Placement | undefined): string | undefined =>
 /** Owners' groups whose list keys are remembered. */
 const MOST_GROUPS = 1_000;
 
-const shelfOf = (
-  { unclaimed, claimed }: PoolShelf,
+const poolIndexOf = (
+  { unclaimed, claimed }: PoolIndex,
   placement: Placement,
-): Pick<OrderedIndex, 'add' | 'remove'> | IdleShelf | undefined => {
+): Pick<OrderedIndex, 'add' | 'remove'> | IdleSet | undefined => {
   const own = unclaimed.get(placement.updateRevision);
   switch (placement.status) {
     case 'Starting':
@@ -367,16 +367,16 @@ const shelfOf = (
   }
 };
 
-const idsOf = (shelf: RevisionShelf, as: Unclaimed, most: number): readonly string[] =>
-  as === 'starting' ? shelf.starting.newest(0, most) : shelf[as].ids(most);
+const idsOf = (pool: RevisionIndex, as: Unclaimed, most: number): readonly string[] =>
+  as === 'starting' ? pool.starting.newest(0, most) : pool[as].ids(most);
 
-const isBare = ({ starting, idle, unavailable }: RevisionShelf): boolean =>
+const isBare = ({ starting, idle, unavailable }: RevisionIndex): boolean =>
   starting.size + idle.size + unavailable.size === 0;
 
-const others = ({ unclaimed }: PoolShelf, revision: string): readonly RevisionShelf[] =>
-  [...unclaimed].flatMap(([own, shelf]) => (own === revision ? [] : [shelf]));
+const others = ({ unclaimed }: PoolIndex, revision: string): readonly RevisionIndex[] =>
+  [...unclaimed].flatMap(([own, pool]) => (own === revision ? [] : [pool]));
 
-const shelfEntry = (placement: Placement): OrderedEntry => ({
+const entryOf = (placement: Placement): OrderedEntry => ({
   at: placement.claimedAt ?? placement.availableAt ?? placement.createdAt,
   id: placement.id,
 });

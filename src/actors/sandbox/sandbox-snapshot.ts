@@ -2,7 +2,7 @@ import type { Actor, StateValue } from 'xstate';
 import { statusOf } from '../../machines/sandbox/arithmetic.ts';
 import type { SandboxContext } from '../../machines/sandbox/events.ts';
 import type { sandboxMachine } from '../../machines/sandbox/machine.ts';
-import type { Birth, SandboxStatus } from '../../model/sandbox.ts';
+import type { LaunchOrder, SandboxStatus } from '../../model/sandbox.ts';
 import { pathOf } from '../runtime/state-path.ts';
 
 /** What an actor shows of its instance. */
@@ -22,8 +22,10 @@ export const shown = (actor: Actor<typeof sandboxMachine>): SandboxSnapshot => {
 };
 
 /** Its record, or what that will be. */
-export const recordIn = ({ record, birth }: SandboxContext): Birth['record'] | undefined =>
-  record ?? birth?.record;
+export const recordIn = ({
+  record,
+  launchOrder,
+}: SandboxContext): LaunchOrder['record'] | undefined => record ?? launchOrder?.record;
 
 /** The name of the top-level state. */
 export const stateOf = (value: StateValue): string => {

@@ -8,7 +8,7 @@ import type { InstanceFact, InstanceRecord } from '../../model/sandbox.ts';
 import type { SandboxSnapshot } from './sandbox-snapshot.ts';
 
 export interface SandboxTruthDeps {
-  readonly driver: Pick<SandboxDriver, 'confirm' | 'read' | 'bump' | 'claimedUnder'>;
+  readonly driver: Pick<SandboxDriver, 'confirm' | 'read' | 'bump' | 'findClaimByKey'>;
   readonly coordination: Pick<Coordination, 'ended'>;
   readonly log: Log;
   readonly shown: (id: string) => SandboxSnapshot | undefined;
@@ -43,7 +43,7 @@ export class SandboxTruth {
    * news: it runs, and nobody said that it ended. Refuses with `unavailable` where the truth is out
    * of reach.
    */
-  async freshen(id: InstanceId, namespace: string, unless: 'it runs' | 'never'): Promise<void> {
+  async refresh(id: InstanceId, namespace: string, unless: 'it runs' | 'never'): Promise<void> {
     const { driver, log } = this.#deps;
     const shown = this.#deps.shown(id);
     if (shown && !shown.context.record) return; // its birth is under way here
@@ -84,10 +84,10 @@ export class SandboxTruth {
    * Makes sure that what a request with an Idempotency-Key claimed before this call is shown.
    * Refuses with `unavailable` where that can't be told.
    */
-  async freshenClaimsUnder(markKey: string, namespace: string): Promise<void> {
+  async refreshClaimsByKey(markKey: string, namespace: string): Promise<void> {
     const { driver, log } = this.#deps;
     try {
-      for (const fact of await driver.claimedUnder(markKey, namespace)) this.learn(fact);
+      for (const fact of await driver.findClaimByKey(markKey, namespace)) this.learn(fact);
     } catch (error) {
       log.warn({ namespace, error }, 'claims of a request could not be read');
       throw unavailable('what an earlier request did can not be told now; repeat the request');

@@ -9,7 +9,7 @@ import type { SandboxDriver } from '../../contracts/sandbox-driver.ts';
 import type { PoolPolicy } from '../../machines/pool/arithmetic.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
-import type { Alongside } from '../runtime/alongside.ts';
+import type { ShardParticipant } from '../runtime/shard-participant.ts';
 import type { EventSink } from '../runtime/event-feed.ts';
 
 export interface SupervisorDeps {
@@ -23,7 +23,7 @@ export interface SupervisorDeps {
   readonly newId: () => InstanceId;
   /** This replica's name among those of `coordination`; alone where it is absent. */
   readonly replica?: string;
-  readonly alongside?: Alongside;
+  readonly alongside?: ShardParticipant;
   /** Told what happens; nobody where it is absent. */
   readonly events?: EventSink;
   readonly metrics?: Metrics;

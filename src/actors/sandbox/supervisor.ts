@@ -7,24 +7,24 @@ import type { PendingIntent, RebuildOutcome } from '../../model/inspection.ts';
 import type { InstanceFact, InstanceRecord } from '../../model/sandbox.ts';
 import { shardOf } from '../../model/shards.ts';
 import type { Tenant } from '../../model/tenant.ts';
-import { tellActivity } from './activity.ts';
+import { publishActivity } from './activity.ts';
 import { ActorMeasures } from '../runtime/actor-measures.ts';
-import { ActorTrails } from '../runtime/actor-trails.ts';
+import { TransitionHistory } from '../runtime/transition-history.ts';
 import { Deadlines } from '../runtime/deadlines.ts';
-import { Endings } from './endings.ts';
+import { RetirementLimiter } from './retirement-limiter.ts';
 import { NO_EVENTS } from '../runtime/event-feed.ts';
 import { IdleInstances } from './idle-instances.ts';
-import { OwnBuckets } from './idle-shelf.ts';
+import { OwnBuckets } from './idle-set.ts';
 import { Outbox } from '../runtime/outbox.ts';
-import { Leading } from '../runtime/leading.ts';
+import { ShardLeadership } from '../runtime/shard-leadership.ts';
 import { countedAs, placementOf } from './placement.ts';
 import { LOST_LEASE, PoolHost } from '../pool/pool-host.ts';
 import { Rebuilds } from '../runtime/rebuilds.ts';
 import { SandboxActors, type SandboxActor } from './sandbox-actors.ts';
 import { isLeaders, sandboxEffects, startReport } from './sandbox-effects.ts';
 import { SandboxIndex } from './sandbox-index.ts';
-import { SandboxNotes } from './sandbox-notes.ts';
-import { recordedAmounts, Settling, shownAmounts } from './settling.ts';
+import { EventRecorder } from './event-recorder.ts';
+import { recordedAmounts, ReservationReconciler, shownAmounts } from './reservation-reconciler.ts';
 import { recordIn, shown, stateOf, type SandboxSnapshot } from './sandbox-snapshot.ts';
 import { sandboxCauseOf, type SandboxHappened } from './sandbox-causes.ts';
 import { SandboxTruth } from './sandbox-truth.ts';
@@ -41,17 +41,17 @@ export class Supervisor {
   readonly index = new SandboxIndex();
   readonly pools: PoolHost;
   readonly idle: IdleInstances;
-  readonly trails: ActorTrails<SandboxHappened>;
+  readonly transitions: TransitionHistory<SandboxHappened>;
   readonly #deps: SupervisorDeps;
   readonly #sandboxes = new Map<string, SandboxActor>();
   readonly #outbox: Outbox;
   readonly #measures: ActorMeasures;
   readonly #deadlines: Deadlines;
   readonly #waiters: Waiters;
-  readonly #leading: Leading;
-  readonly #endings: Endings;
-  readonly #settling: Settling;
-  readonly #notes: SandboxNotes | undefined;
+  readonly #leading: ShardLeadership;
+  readonly #retirements: RetirementLimiter;
+  readonly #reconciler: ReservationReconciler;
+  readonly #notes: EventRecorder | undefined;
   readonly #carryOut: ReturnType<typeof sandboxEffects>;
   readonly #actors = new SandboxActors();
   readonly #truth: SandboxTruth;
@@ -65,7 +65,7 @@ export class Supervisor {
     this.#deps = deps;
     this.#outbox = new Outbox(deps.log);
     this.#measures = new ActorMeasures(deps.metrics ?? NO_METRICS);
-    this.trails = new ActorTrails({
+    this.transitions = new TransitionHistory({
       kind: 'sandbox',
       clock: deps.clock,
       log: deps.log,
@@ -76,7 +76,7 @@ export class Supervisor {
       entity: 'sandbox',
       outbox: this.#outbox,
       measures: this.#measures,
-      trails: this.trails,
+      transitions: this.transitions,
     });
     this.#truth = new SandboxTruth({
       ...deps,
@@ -118,7 +118,7 @@ export class Supervisor {
     const planAt = (uid: string, at: number): void => {
       this.#deadlines.arm(`r${uid}`, at);
     };
-    this.#endings = new Endings({
+    this.#retirements = new RetirementLimiter({
       clock: deps.clock,
       goOn: plan,
       goOnAt: planAt,
@@ -129,7 +129,7 @@ export class Supervisor {
       events: deps.events ?? NO_EVENTS,
       outbox: this.#outbox,
       measures: this.#measures,
-      endings: this.#endings,
+      retirements: this.#retirements,
       instances: this.index,
       planAt,
       arm: (uid, at) => this.#deadlines.arm(`p${uid}`, at),
@@ -144,8 +144,8 @@ export class Supervisor {
       orphaned: (uid) => {
         this.#takeover.retirePoolless(uid);
       },
-      settleLater: (owner) => {
-        this.#settling.note(owner);
+      reconcileLater: (owner) => {
+        this.#reconciler.note(owner);
       },
     });
     this.#takeover = new Takeover({
@@ -165,10 +165,10 @@ export class Supervisor {
         this.send(id, { type: 'LEADING', now: deps.clock.now() });
       },
       retire: (id) => this.send(id, { type: 'RETIRE', now: deps.clock.now() }),
-      endings: this.#endings,
+      retirements: this.#retirements,
       lookAt: planAt,
     });
-    this.#leading = new Leading({
+    this.#leading = new ShardLeadership({
       leases: deps.coordination,
       clock: deps.clock,
       log: deps.log,
@@ -178,15 +178,15 @@ export class Supervisor {
           this.pools.lead(shard);
         });
         deps.events?.lead(shard);
-        deps.alongside?.lead(shard);
+        deps.alongside?.onShardAcquired(shard);
       },
       follow: (shard) => {
         this.pools.follow(shard);
-        deps.alongside?.follow(shard);
+        deps.alongside?.onShardReleased(shard);
       },
       drained: () => this.#drained(),
     });
-    this.#settling = new Settling({
+    this.#reconciler = new ReservationReconciler({
       quotas: deps.coordination,
       clock: deps.clock,
       log: deps.log,
@@ -204,7 +204,7 @@ export class Supervisor {
     });
     this.#notes =
       deps.events &&
-      new SandboxNotes({
+      new EventRecorder({
         events: deps.events,
         clock: deps.clock,
         leads: (shard) => this.#leading.leads(shard),
@@ -226,7 +226,7 @@ export class Supervisor {
     this.pools.begin();
     await this.#restoreQuotas();
     await this.#leading.start();
-    this.#settling.start();
+    this.#reconciler.start();
   }
 
   /** Stops deciding, then waits for what is under way, `withinMs` at most. */
@@ -234,7 +234,7 @@ export class Supervisor {
     this.idle.lines.stop();
     this.#leading.stop();
     for (const part of [this.#deadlines, this.rebuilds, this.pools]) part.stop();
-    const settled = this.#settling.stop();
+    const settled = this.#reconciler.stop();
     let cancel = (): void => undefined;
     const over = new Promise<void>((resolve) => {
       cancel = this.#deps.clock.at(this.#deps.clock.now() + withinMs, resolve);
@@ -286,7 +286,7 @@ export class Supervisor {
     const { value, context } = actor.getSnapshot();
     const before = stateOf(value);
     actor.send(event);
-    tellActivity(this.#deps.coordination, {
+    publishActivity(this.#deps.coordination, {
       event,
       before: context,
       after: actor.getSnapshot().context,
@@ -310,12 +310,12 @@ export class Supervisor {
   }
 
   /** See SandboxTruth. */
-  freshen(
+  refresh(
     id: InstanceId,
     namespace: string,
     unless: 'it runs' | 'never' = 'it runs',
   ): Promise<void> {
-    return this.#truth.freshen(id, namespace, unless);
+    return this.#truth.refresh(id, namespace, unless);
   }
 
   /** See SandboxTruth. */
@@ -324,13 +324,13 @@ export class Supervisor {
   }
 
   /** See SandboxTruth. */
-  freshenClaimsUnder(markKey: string, namespace: string): Promise<void> {
-    return this.#truth.freshenClaimsUnder(markKey, namespace);
+  refreshClaimsByKey(markKey: string, namespace: string): Promise<void> {
+    return this.#truth.refreshClaimsByKey(markKey, namespace);
   }
 
   /** Of one who may have reserved before anything shows it. */
-  settleLater(tenant: Tenant): void {
-    this.#settling.note(tenant);
+  reconcileLater(tenant: Tenant): void {
+    this.#reconciler.note(tenant);
   }
 
   async #drained(): Promise<void> {
@@ -390,25 +390,25 @@ export class Supervisor {
 
   #host(input: SandboxInput): void {
     const actor = this.#make(input);
-    if ('birth' in input || this.#started)
-      this.#notes?.note(
+    if ('launchOrder' in input || this.#started)
+      this.#notes?.record(
         actor.getSnapshot().context,
         { reason: 'Created' },
-        { done: 'birth' in input },
+        { done: 'launchOrder' in input },
       );
   }
 
   #make(input: SandboxInput): SandboxActor {
-    const id = 'birth' in input ? input.birth.record.id : input.fact.id;
+    const id = 'launchOrder' in input ? input.launchOrder.record.id : input.fact.id;
     const actor = this.#actors.make(input, (intent) => {
       this.#put(id, intent);
     });
     this.#sandboxes.set(id, actor);
     actor.start();
     this.#changed(id, actor, {
-      event: { type: 'birth' in input ? 'ORDERED' : 'FOUND' },
+      event: { type: 'launchOrder' in input ? 'ORDERED' : 'FOUND' },
       before: '',
-      ordered: 'birth' in input,
+      ordered: 'launchOrder' in input,
     });
     return actor;
   }
@@ -450,7 +450,7 @@ export class Supervisor {
     const { context, state, status, path } = shown(actor);
     const record = recordIn(context);
     this.#measures.moved('sandbox', cause.before, state);
-    this.trails.moved(id, path, {
+    this.transitions.moved(id, path, {
       event: cause.event,
       group: context.poolUid,
       born: record?.createdAt ?? 0,
@@ -464,11 +464,11 @@ export class Supervisor {
     if (state === 'completed') {
       this.#sandboxes.delete(id);
       this.#truth.ended(id);
-      this.trails.ended(id);
+      this.transitions.ended(id);
       if (context.working > 0) this.#deps.coordination.work(id, false);
     }
     // What its pool hears below may tell it to end at once.
-    this.#endings.moved(context.poolUid, id, path);
+    this.#retirements.moved(context.poolUid, id, path);
     // First how the start went, then that its place is free: else the breaker would trip one launch too
     // late.
     const report = this.#report;
@@ -512,10 +512,10 @@ export class Supervisor {
   #rebuild(id: string, actor: SandboxActor): void {
     const { error, context } = actor.getSnapshot();
     this.#sandboxes.delete(id);
-    this.trails.ended(id);
+    this.transitions.ended(id);
     this.#deadlines.arm(`s${id}`, undefined);
     const earlier = this.index.remove(id);
-    this.#endings.moved(earlier?.poolUid ?? '', id, '');
+    this.#retirements.moved(earlier?.poolUid ?? '', id, '');
     if (earlier)
       this.pools.moved(
         {

@@ -123,7 +123,7 @@ const uploadFolder = async (copy: Copy, source: Source, to: string): Promise<voi
   }
 };
 
-/** Answers the digest of what was sent. */
+/** Returns the digest of what was sent. */
 const send = async (
   { files, progress }: Copy,
   upload_: { readonly temporary: string; readonly path: string },

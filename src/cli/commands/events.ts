@@ -7,7 +7,7 @@ import { addConnectionOptions, connect, type ConnectionOptions } from '../connec
 import { type CliContext, print, say } from '../context.ts';
 import { CliFailure } from '../failure.ts';
 import { followed } from '../terminal/following.ts';
-import { given } from '../given.ts';
+import { omitUndefined } from '../omit-undefined.ts';
 import { leaf } from '../leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../show/output.ts';
 import { eventLine, eventTable } from '../show/rows.ts';
@@ -137,7 +137,10 @@ const follow = async (
     return of.kind === 'sandbox' && items.some(isLast);
   };
   const open = (lastEventId: string | undefined) =>
-    api.followEvents(given({ all: options.all }), { signal, ...given({ lastEventId }) });
+    api.followEvents(omitUndefined({ all: options.all }), {
+      signal,
+      ...omitUndefined({ lastEventId }),
+    });
   for await (const item of followed({ open, signal })) {
     if (context.stdout.destroyed) return;
     if (item.type === 'reset') await say(context, 'older events are no longer known');

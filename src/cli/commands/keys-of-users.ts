@@ -6,7 +6,7 @@ import { isDnsLabel } from '../../model/identifiers.ts';
 import { type CliContext, print } from '../context.ts';
 import { readText } from '../show/document.ts';
 import { CliFailure } from '../failure.ts';
-import { given } from '../given.ts';
+import { omitUndefined } from '../omit-undefined.ts';
 
 /** What `keys create --users` is told. `to` is a folder. */
 export interface UsersOptions {
@@ -46,7 +46,7 @@ export const issueForUsers = async (
     const issued = await api.createApiKeyForTenant({
       team,
       user,
-      ...given({ description, expiresAt }),
+      ...omitUndefined({ description, expiresAt }),
     });
     await write(file, issued);
     await print(context.stdout, `${user}.key\n`);

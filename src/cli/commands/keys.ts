@@ -8,7 +8,7 @@ import type { Action, Actions, ServiceAction } from '../action.ts';
 import { addConnectionOptions } from '../connection.ts';
 import { print, say } from '../context.ts';
 import { CliFailure } from '../failure.ts';
-import { given } from '../given.ts';
+import { omitUndefined } from '../omit-undefined.ts';
 import { group, leaf } from '../leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../show/output.ts';
 import { addPageOptions, type PageOptions, showPage } from '../paging.ts';
@@ -45,7 +45,7 @@ const listLeaf = (action: ServiceAction): Command =>
     .option('--all', 'of all tenants, for an admin')
     .action(
       action(async (api, context, _operands, options: PageOptions & { readonly all?: boolean }) => {
-        const request = given({ limit: options.limit, offset: options.offset });
+        const request = omitUndefined({ limit: options.limit, offset: options.offset });
         const page = options.all
           ? await api.listAllApiKeys(request)
           : await api.listApiKeys(request);
@@ -128,12 +128,12 @@ const issue = async (
   options: CreateOptions,
 ): Promise<IssuedApiKey> => {
   const { team, user, role, description, expiresAt } = options;
-  const own = given({ name, description, expiresAt });
+  const own = omitUndefined({ name, description, expiresAt });
   if (team === undefined && user === undefined && role === undefined)
     return await api.createApiKey(own);
   if (team === undefined || user === undefined)
     throw new CliFailure('a key for others needs both --team and --user');
-  return await api.createApiKeyForTenant({ ...own, team, user, ...given({ role }) });
+  return await api.createApiKeyForTenant({ ...own, team, user, ...omitUndefined({ role }) });
 };
 
 /** A key that could not be written down would be lost: it is revoked by whoever reads this. */

@@ -7,7 +7,7 @@ import { withInterrupts } from '../borrowed-sandbox.ts';
 import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts';
 import { type CliContext, print, say } from '../context.ts';
 import { followed } from '../terminal/following.ts';
-import { given } from '../given.ts';
+import { omitUndefined } from '../omit-undefined.ts';
 import { leaf } from '../leaf.ts';
 
 interface LogsOptions extends ConnectionOptions {
@@ -40,7 +40,7 @@ export const logsLeaf = (action: Action): Command =>
     .action(
       action(1, async (context, [sandbox], options: LogsOptions) => {
         const api = await connect(options, context);
-        const query: LogsQuery = given({
+        const query: LogsQuery = omitUndefined({
           tailLines: options.tail,
           timestamps: options.timestamps,
           container: options.container,
@@ -53,7 +53,10 @@ export const logsLeaf = (action: Action): Command =>
           return await withInterrupts(async (signal) => {
             if (options.follow) {
               const open = (lastEventId: string | undefined) =>
-                api.followLogs(String(sandbox), query, { signal, ...given({ lastEventId }) });
+                api.followLogs(String(sandbox), query, {
+                  signal,
+                  ...omitUndefined({ lastEventId }),
+                });
               await printLines(context, followed({ open, signal }));
             } else {
               const { logs, truncated } = await api.logs(String(sandbox), query, { signal });

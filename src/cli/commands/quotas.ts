@@ -6,7 +6,7 @@ import { wholeNumber } from '../arguments.ts';
 import { addConnectionOptions } from '../connection.ts';
 import type { CliContext } from '../context.ts';
 import { CliFailure } from '../failure.ts';
-import { given } from '../given.ts';
+import { omitUndefined } from '../omit-undefined.ts';
 import { group, leaf } from '../leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../show/output.ts';
 import { quotaTable } from '../show/rows.ts';
@@ -71,7 +71,7 @@ const setLeaf = (action: ServiceAction): Command =>
     .action(
       action(async (api, context, [team, user], options: SetOptions) => {
         const { sandboxes, pools, replicas, cpu, memory } = options;
-        const change = given({ sandboxes, pools, replicas, cpu, memory });
+        const change = omitUndefined({ sandboxes, pools, replicas, cpu, memory });
         if (Object.keys(change).length === 0)
           throw new CliFailure('there is nothing to set', [
             'name at least one of --sandboxes, --pools, --replicas, --cpu and --memory',

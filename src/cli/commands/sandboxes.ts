@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { SANDBOX_STATUSES, type SandboxStatus } from '../../model/sandbox.ts';
 import { durationText, waitOption } from '../arguments.ts';
 import { addConnectionOptions } from '../connection.ts';
-import { given } from '../given.ts';
+import { omitUndefined } from '../omit-undefined.ts';
 import { group, leaf } from '../leaf.ts';
 import type { ServiceAction } from '../action.ts';
 import { addOutputOption, type OutputOptions, show } from '../show/output.ts';
@@ -46,7 +46,9 @@ const listLeaf = (action: ServiceAction): Command =>
     .action(
       action(async (api, context, _operands, options: ListOptions) => {
         const { pool: poolName, phase, limit, offset, all } = options;
-        const page = await api.listSandboxes(given({ poolName, phase, limit, offset, all }));
+        const page = await api.listSandboxes(
+          omitUndefined({ poolName, phase, limit, offset, all }),
+        );
         await showPage(context, options, { page, table: sandboxTable });
       }),
     );
@@ -102,7 +104,10 @@ const createLeaf = (action: ServiceAction): Command =>
         ) => {
           const sandbox = await api.claimSandbox({
             poolName: options.pool,
-            ...given({ idleTimeout: options.idleTimeout, waitTimeoutSeconds: options.wait }),
+            ...omitUndefined({
+              idleTimeout: options.idleTimeout,
+              waitTimeoutSeconds: options.wait,
+            }),
           });
           await show(context, options, { value: sandbox, text: () => `${sandbox.sandboxId}\n` });
         },

@@ -8,7 +8,7 @@ import { addConnectionOptions } from '../connection.ts';
 import { print } from '../context.ts';
 import { CliFailure } from '../failure.ts';
 import { leaf } from '../leaf.ts';
-import { lasting } from '../looking.ts';
+import { lasting } from '../retrying.ts';
 import { progressOn } from '../terminal/progress.ts';
 
 interface WaitOptions {

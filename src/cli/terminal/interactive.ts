@@ -106,7 +106,7 @@ const attachInput = ({ stream }: TerminalConnection, { stdin }: CliContext): (()
   };
 };
 
-/** Answers how to detach: resolves once all output was handed on. */
+/** Returns how to detach: resolves once all output was handed on. */
 const attachOutput = (
   { stream }: TerminalConnection,
   { stdout }: CliContext,

@@ -1,7 +1,7 @@
 import { parseDuration } from '../../model/durations.ts';
 import { type CliContext, print } from '../context.ts';
 import { CliFailure } from '../failure.ts';
-import { lasting } from '../looking.ts';
+import { lasting } from '../retrying.ts';
 import type { OutputOptions } from '../show/output.ts';
 
 /** `stopped`: it does not go on by itself; `why` says more, and `hints` what to do. */

@@ -2,8 +2,8 @@ import type { Clock } from '../../contracts/clock.ts';
 import type {
   Claims,
   Coordination,
-  DemandWord,
-  DemandWords,
+  DemandSignal,
+  DemandSignals,
   EventLog,
   Lease,
   Revocations,
@@ -13,9 +13,9 @@ import { ActivityMarks } from '../store/activity-marks.ts';
 import { EVENT_NUMBERS_PER_MS, EventRing } from '../../model/event-ring.ts';
 import { RateWindows } from '../../lib/rate-windows.ts';
 import { SHARDS } from '../../model/shards.ts';
-import { TokenDrawer } from './token-drawer.ts';
+import { TokenStore } from './token-store.ts';
 import { inProcessQuotas, Usages } from './usages.ts';
-import { WaitingOrder } from './waiting-order.ts';
+import { WaitQueue } from './wait-queue.ts';
 
 /**
  * Coordination for the one replica there is: in memory, gone with the process, but for the answers
@@ -26,7 +26,7 @@ export const inProcessCoordination = (
   answers: KeptAnswers,
   replica = 'local',
 ): Coordination => {
-  const tokens = new TokenDrawer(clock);
+  const tokens = new TokenStore(clock);
   const activity = new ActivityMarks(clock);
   const windows = new RateWindows(clock);
 
@@ -71,7 +71,7 @@ const ONLY_LEASE: Lease = { epoch: 1, held: () => true };
 
 /** A replica that is alone has no dead one beside it. */
 const inProcessClaims = (usages: Usages, answers: KeptAnswers): Claims => {
-  const order = new WaitingOrder();
+  const order = new WaitQueue();
   return {
     joinWaiting: async (pool) => order.join(pool),
     leaveWaiting: async (place) => {
@@ -121,12 +121,12 @@ const inProcessEvents = (clock: Clock): EventLog => {
 
 const inProcessRevocations = (): Revocations => {
   const { tell, follow } = inProcessChannel<string>();
-  return { tellRevoked: tell, followRevoked: follow };
+  return { publishRevocation: tell, subscribeRevocations: follow };
 };
 
-const inProcessDemand = (): DemandWords => {
-  const { tell, follow } = inProcessChannel<DemandWord>();
-  return { tellDemand: tell, followDemand: follow };
+const inProcessDemand = (): DemandSignals => {
+  const { tell, follow } = inProcessChannel<DemandSignal>();
+  return { publishDemand: tell, subscribeDemand: follow };
 };
 
 const inProcessChannel = <T>() => {

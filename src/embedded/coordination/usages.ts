@@ -134,9 +134,9 @@ export const inProcessQuotas = (usages: Usages): Quotas => ({
   whenKnown: async () => undefined,
   expectUse: () => undefined,
   restore: async (tenant, resource, part) => usages.restore(tenant, resource, part),
-  unsettled: async () => [],
+  unreconciled: async () => [],
   parts: async () => [],
-  settle: async () => undefined,
+  reconcile: async () => undefined,
 });
 
 const of = (name: string, attempt: string | undefined): Pick<QuotaEntry, 'name' | 'attempt'> =>

@@ -20,7 +20,7 @@ import {
 } from '../../contracts/sandbox-driver.ts';
 import type { InstanceId, Revision } from '../../model/identifiers.ts';
 import type {
-  Birth,
+  LaunchOrder,
   Claim,
   End,
   InstanceFact,
@@ -185,13 +185,13 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
   }
 
   async launch(
-    { record: unborn, definition }: Birth,
+    { record: unborn, definition }: LaunchOrder,
     permitted: () => boolean,
   ): Promise<InstanceRecord> {
     this.check(definition);
     if (!permitted()) throw new LeaseLost('another replica launches');
     const { id } = unborn;
-    const { record, found } = await this.#birth(unborn, definition);
+    const { record, found } = await this.#launchOrder(unborn, definition);
     if (found && (record.state !== 'idle' || this.#known.has(id))) return record;
     const known: Known = {
       vitals: { kind: 'starting' },
@@ -273,7 +273,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     return Promise.resolve([]);
   }
 
-  claimedUnder(): Promise<readonly InstanceFact[]> {
+  findClaimByKey(): Promise<readonly InstanceFact[]> {
     return Promise.resolve([]);
   }
   caughtUp(): Promise<void> {
@@ -314,12 +314,12 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     await Promise.all([this.#client.stop(), this.#images.stop()]);
   }
 
-  async #birth(
-    unborn: Birth['record'],
+  async #launchOrder(
+    unborn: LaunchOrder['record'],
     definition: InstanceDefinition,
   ): Promise<{ readonly record: InstanceRecord; readonly found: boolean }> {
     try {
-      return { record: await this.#records.birth(unborn, definition), found: false };
+      return { record: await this.#records.launchOrder(unborn, definition), found: false };
     } catch (error) {
       const stored =
         error instanceof RecordConflict ? await this.#records.read(unborn.id) : undefined;

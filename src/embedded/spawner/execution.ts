@@ -2,11 +2,11 @@ import type { ChildProcess } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { FRAME_KINDS, MAX_CHUNK, type FrameKind } from './frames.ts';
 import type { JoinPlace } from './sandbox/instance.ts';
-import type { Joiners } from './joiners.ts';
+import type { LauncherPool } from './launcher-pool.ts';
 import { joinOrder } from './orders.ts';
 import type { ExecOrder } from './protocol.ts';
 import { environmentOf } from './sandbox/rootfs.ts';
-import { tellable } from './tellable.ts';
+import { publicMessage } from './public-message.ts';
 
 /**
  * Background children may hold the pipes open after the command's end: they are waited for this
@@ -27,7 +27,7 @@ export interface ExecutionOutcome {
 }
 
 export interface ExecutionEvents {
-  /** Answers false while the daemon reads too slowly: the command then waits until `resume`. */
+  /** Returns false while the daemon reads too slowly: the command then waits until `resume`. */
   output(kind: FrameKind, bytes: Buffer): boolean;
   /** Once, after the last output. */
   exited(outcome: ExecutionOutcome): void;
@@ -52,7 +52,12 @@ export class Execution {
   #truncated = false;
 
   /** Throws where it can't be ordered or started. */
-  constructor(joiners: Joiners, place: JoinPlace, order: ExecOrder, events: ExecutionEvents) {
+  constructor(
+    launchers: LauncherPool,
+    place: JoinPlace,
+    order: ExecOrder,
+    events: ExecutionEvents,
+  ) {
     this.#order = order;
     this.#events = events;
     const bytes = joinOrder({
@@ -64,7 +69,7 @@ export class Execution {
       env: environmentOf(place.env, order.env ?? {}),
       argv: order.argv,
     });
-    const child = joiners.take({ withInput: order.stdin !== undefined });
+    const child = launchers.take({ withInput: order.stdin !== undefined });
     this.#child = child;
     this.#timeout = setTimeout(() => {
       this.#timedOut = true;
@@ -72,7 +77,7 @@ export class Execution {
     }, order.timeoutMs);
     this.#follow(child.stdout, FRAME_KINDS.output);
     this.#follow(child.stderr, FRAME_KINDS.errors);
-    child.once('error', (error) => this.#finish(() => events.failed(tellable(error))));
+    child.once('error', (error) => this.#finish(() => events.failed(publicMessage(error))));
     child.once('exit', (code, signal) => this.#exited(code ?? (signal ? 137 : COULD_NOT_JOIN)));
     const pipe = child.stdio[3];
     if (pipe && 'end' in pipe) pipe.on('error', () => {}).end(bytes);

@@ -10,16 +10,16 @@ import {
   type FrameKind,
 } from './frames.ts';
 import type { Instances } from './sandbox/instances.ts';
-import type { Joiners } from './joiners.ts';
+import type { LauncherPool } from './launcher-pool.ts';
 import { isEnding } from './sandbox/process-identity.ts';
 import { PROTOCOL, type DaemonMessage, type SpawnerMessage } from './protocol.ts';
 import type { Readiness } from './probes/readiness.ts';
 import { SpawnedTerminal } from './spawned-terminal.ts';
-import { tellable } from './tellable.ts';
+import { publicMessage } from './public-message.ts';
 
 export interface SessionDeps {
   /**
-   * Answers the daemon's hello, once former instances are adopted. Throws where its configuration
+   * Returns the daemon's hello, once former instances are adopted. Throws where its configuration
    * can't be used.
    */
   readonly accept: (
@@ -34,7 +34,7 @@ export interface SessionDeps {
   readonly instances: Instances;
   readonly forwarders: Forwarders;
   readonly readiness: Readiness;
-  readonly joiners: Joiners;
+  readonly launchers: LauncherPool;
   readonly launcherPath: () => string;
 }
 
@@ -160,7 +160,7 @@ export class Session {
         type: 'unreachable',
         request,
         gone: error instanceof NothingThere,
-        reason: tellable(error),
+        reason: publicMessage(error),
       });
     }
   }
@@ -198,9 +198,9 @@ export class Session {
       },
     };
     try {
-      this.#executions.set(channel, new Execution(this.#deps.joiners, place, message, events));
+      this.#executions.set(channel, new Execution(this.#deps.launchers, place, message, events));
     } catch (error) {
-      this.#refuse(channel, false, tellable(error));
+      this.#refuse(channel, false, publicMessage(error));
     }
   }
 
@@ -230,7 +230,7 @@ export class Session {
       this.#terminals.set(channel, terminal);
       this.send({ type: 'attached', channel });
     } catch (error) {
-      this.#refuse(channel, false, tellable(error));
+      this.#refuse(channel, false, publicMessage(error));
     }
   }
 

@@ -7,7 +7,7 @@ import { Forwarders } from './ports/forwarders.ts';
 import { HostUids } from './sandbox/host-uids.ts';
 import type { InstanceDeps } from './sandbox/instance.ts';
 import { Instances } from './sandbox/instances.ts';
-import { Joiners } from './joiners.ts';
+import { LauncherPool } from './launcher-pool.ts';
 import { LogPump } from './sandbox/log-pump.ts';
 import { Notes } from './sandbox/notes.ts';
 import { ProbeRunner } from './probes/probe-runner.ts';
@@ -63,7 +63,7 @@ export class Spawner {
   readonly #instances: Instances;
   readonly #forwarders: Forwarders;
   readonly #readiness: Readiness;
-  readonly #joiners: Joiners;
+  readonly #launchers: LauncherPool;
   readonly #server: Server;
   readonly #log: SpawnerLog;
   #settled: Settled | undefined;
@@ -94,10 +94,10 @@ export class Spawner {
       placeOf: (id: string) => this.#instances.placeOf(id),
     };
     this.#forwarders = new Forwarders({ folder: this.#paths.forwards, ...joining });
-    this.#joiners = new Joiners(joining.launcherPath);
+    this.#launchers = new LauncherPool(joining.launcherPath);
     const probes = new ProbeRunner({
       forwarders: this.#forwarders,
-      joiners: this.#joiners,
+      launchers: this.#launchers,
       placeOf: joining.placeOf,
     });
     this.#readiness = new Readiness({
@@ -125,7 +125,7 @@ export class Spawner {
           instances: this.#instances,
           forwarders: this.#forwarders,
           readiness: this.#readiness,
-          joiners: this.#joiners,
+          launchers: this.#launchers,
           launcherPath: joining.launcherPath,
         }),
     );
@@ -160,7 +160,7 @@ export class Spawner {
     this.#settled?.watcher.stop();
     this.#readiness.stop();
     this.#forwarders.stop();
-    this.#joiners.stop();
+    this.#launchers.stop();
     rmSync(this.#paths.socket, { force: true });
     if (this.#paths.socketFolder !== this.#options.dataDir)
       rmSync(this.#paths.socketFolder, { recursive: true, force: true });

@@ -7,7 +7,12 @@ import { LoopSlices } from '../../lib/loop-slices.ts';
 import { openEngine } from './database-engine.ts';
 import type { SqlValue } from './database-library.ts';
 import type { Call, EngineOptions, Results, Row } from './database-protocol.ts';
-import { OwnThread, ThreadSeat, WaitingRoom, type DatabaseSeat } from './database-seat.ts';
+import {
+  InlineExecutor,
+  WorkerExecutor,
+  QueueingExecutor,
+  type DatabaseExecutor,
+} from './database-executor.ts';
 import { STATEMENT_NAMES, type StatementName } from './database-statements.ts';
 
 export interface DatabaseOptions {
@@ -64,7 +69,7 @@ export class Database {
     },
   };
   readonly #answers = new LoopSlices();
-  #seat: DatabaseSeat;
+  #executor: DatabaseExecutor;
   #place: Place = 'own thread';
   #moving: Promise<void> | undefined;
   #commitMs = 0;
@@ -94,7 +99,7 @@ export class Database {
     this.failed = new Promise((resolve) => {
       this.#settleFailed = resolve;
     });
-    this.#seat = this.#take('own thread');
+    this.#executor = this.#take('own thread');
   }
 
   /**
@@ -106,7 +111,7 @@ export class Database {
   run(statement: StatementName, ...parameters: readonly SqlValue[]): Promise<readonly Row[]> {
     if (this.#soon.length > 0) this.#submitSoon();
     return this.#call(statement, parameters, (call) => {
-      this.#seat.submit(call);
+      this.#executor.submit(call);
     });
   }
 
@@ -158,10 +163,10 @@ export class Database {
     this.#still = true;
     try {
       await this.#moving;
-      await this.#seat.checkpoints('hold');
+      await this.#executor.checkpoints('hold');
       return await work(this.#file.path);
     } finally {
-      if (!this.#over && !this.#closing) await this.#seat.checkpoints('allow');
+      if (!this.#over && !this.#closing) await this.#executor.checkpoints('allow');
       this.#still = false;
     }
   }
@@ -171,7 +176,7 @@ export class Database {
     this.#submitSoon();
     this.#closing = true;
     await this.#moving;
-    await this.#seat.close(CALL_DEADLINE_MS).catch((error: unknown) => {
+    await this.#executor.close(CALL_DEADLINE_MS).catch((error: unknown) => {
       this.#log.warn({ error }, 'database-not-closed');
     });
     this.#answers.flush();
@@ -180,11 +185,11 @@ export class Database {
   readonly #submitSoon = (): void => {
     this.#cancelSoon?.();
     this.#cancelSoon = undefined;
-    for (const call of this.#soon.splice(0)) this.#seat.submit(call);
+    for (const call of this.#soon.splice(0)) this.#executor.submit(call);
   };
 
   /** Where commits run, or will in a moment. */
-  get seat(): Place {
+  get executor(): Place {
     return this.#place;
   }
 
@@ -199,7 +204,7 @@ export class Database {
           : this.#place;
     if (
       place === this.#place ||
-      this.#seat instanceof WaitingRoom ||
+      this.#executor instanceof QueueingExecutor ||
       this.#closing ||
       this.#still ||
       this.#over
@@ -216,14 +221,14 @@ export class Database {
 
   /** Calls wait meanwhile. Never rejects. */
   async #move(place: Place): Promise<void> {
-    const [from, room] = [this.#seat, new WaitingRoom()];
-    this.#seat = room;
+    const [from, room] = [this.#executor, new QueueingExecutor()];
+    this.#executor = room;
     this.#place = place;
     try {
       await from.close(CALL_DEADLINE_MS);
       if (this.#over) return;
-      this.#seat = this.#take(place);
-      for (const call of room.calls) this.#seat.submit(call);
+      this.#executor = this.#take(place);
+      for (const call of room.calls) this.#executor.submit(call);
     } catch (error) {
       this.#listener.failed(error instanceof Error ? error : new Error(String(error)));
     } finally {
@@ -231,10 +236,10 @@ export class Database {
     }
   }
 
-  #take(place: Place): DatabaseSeat {
+  #take(place: Place): DatabaseExecutor {
     return place === 'thread'
-      ? new ThreadSeat(this.#file, this.#listener)
-      : new OwnThread(openEngine(this.#file), this.#listener);
+      ? new WorkerExecutor(this.#file, this.#listener)
+      : new InlineExecutor(openEngine(this.#file), this.#listener);
   }
 
   #settle(results: Results): void {

@@ -9,7 +9,7 @@ import { Retention, type RetentionOptions } from '../../contracts/retention.ts';
 import type { EventRecord } from '../../model/event.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
 import type { FinishedSandbox } from '../../model/sandbox.ts';
-import type { ToldDecision } from '../../model/envs/scaling-decision.ts';
+import type { CompletedDecision } from '../../model/envs/scaling-decision.ts';
 import type { Database } from './database.ts';
 import type { SqlValue } from './database-library.ts';
 
@@ -105,7 +105,7 @@ export class SqliteHistory implements History {
     );
   }
 
-  async recordDecision({ envUid, group }: GroupKey, decision: ToldDecision): Promise<void> {
+  async recordDecision({ envUid, group }: GroupKey, decision: CompletedDecision): Promise<void> {
     await this.#database.run(
       'decisions.record',
       envUid,
@@ -115,9 +115,9 @@ export class SqliteHistory implements History {
     );
   }
 
-  async decisionsOf({ envUid, group }: GroupKey): Promise<readonly ToldDecision[]> {
+  async decisionsOf({ envUid, group }: GroupKey): Promise<readonly CompletedDecision[]> {
     return (await this.#database.run('decisions.of', envUid, group)).map(
-      ([body]) => JSON.parse(String(body)) as ToldDecision,
+      ([body]) => JSON.parse(String(body)) as CompletedDecision,
     );
   }
 

@@ -12,7 +12,7 @@ export interface InstanceRecords {
   all(): Promise<readonly StoredInstance[]>;
   read(id: InstanceId): Promise<StoredInstance | undefined>;
   /** Born `idle`. Rejects with RecordConflict where the id exists. */
-  birth(
+  launchOrder(
     record: Omit<InstanceRecord, 'revision' | 'state' | 'claim' | 'end'>,
     definition: InstanceDefinition,
   ): Promise<InstanceRecord>;

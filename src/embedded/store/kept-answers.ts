@@ -7,7 +7,7 @@ import {
 } from '../../contracts/coordination.ts';
 import type { Log } from '../../contracts/log.ts';
 import { ByteShares, type ByteBounds } from '../../lib/byte-shares.ts';
-import type { RequestMark } from '../../model/request-mark.ts';
+import type { RequestFingerprint } from '../../model/request-fingerprint.ts';
 import { tenantKey } from '../../model/tenant.ts';
 import type { AnswerEntry, AnswerRows } from './answer-rows.ts';
 
@@ -60,7 +60,7 @@ export class KeptAnswers {
     this.#cancelSweep?.();
   }
 
-  async open(mark: RequestMark): Promise<OpenedRequest> {
+  async open(mark: RequestFingerprint): Promise<OpenedRequest> {
     const body = this.#inFlight.get(mark.key);
     if (body !== undefined) return { kind: body === mark.body ? 'in-flight' : 'reused' };
     this.#inFlight.set(mark.key, mark.body);
@@ -79,7 +79,11 @@ export class KeptAnswers {
     }
   }
 
-  async keep(mark: RequestMark, { tenant, ttlMs }: RequestOwner, answer: string): Promise<void> {
+  async keep(
+    mark: RequestFingerprint,
+    { tenant, ttlMs }: RequestOwner,
+    answer: string,
+  ): Promise<void> {
     this.#inFlight.delete(mark.key);
     if (answer.length > MAX_KEPT_ANSWER) return;
     this.#forget(mark.key);
@@ -97,7 +101,7 @@ export class KeptAnswers {
     await written;
   }
 
-  giveUp(mark: RequestMark): void {
+  giveUp(mark: RequestFingerprint): void {
     this.#inFlight.delete(mark.key);
   }
 

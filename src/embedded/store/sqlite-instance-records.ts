@@ -1,5 +1,5 @@
 import { RecordConflict } from '../../contracts/sandbox-driver.ts';
-import { formatMark, parseMark } from '../../model/request-mark.ts';
+import { formatFingerprint, parseFingerprint } from '../../model/request-fingerprint.ts';
 import type { Claim, End, InstanceRecord } from '../../model/sandbox.ts';
 import type { InstanceDefinition } from '../../model/templates/template.ts';
 import type { Database } from './database.ts';
@@ -25,10 +25,15 @@ export const sqliteInstanceRecords = (database: Database): InstanceRecords => ({
     const [row] = await database.run('instances.read', id);
     return row && storedOf(row).stored;
   },
-  birth: async (record, definition) => {
-    const { id, ...birth } = record;
+  launchOrder: async (record, definition) => {
+    const { id, ...launchOrder } = record;
     const revision = onlyRevision(
-      await database.run('instances.birth', id, JSON.stringify(birth), JSON.stringify(definition)),
+      await database.run(
+        'instances.birth',
+        id,
+        JSON.stringify(launchOrder),
+        JSON.stringify(definition),
+      ),
       id,
     );
     return { ...record, revision, state: 'idle' };
@@ -44,7 +49,7 @@ export const sqliteInstanceRecords = (database: Database): InstanceRecords => ({
         claimedAt,
         idleTimeoutMs,
         maxLifetimeMs,
-        mark ? formatMark(mark) : null,
+        mark ? formatFingerprint(mark) : null,
         seen.id,
         revisionNumber(seen.revision),
       ),
@@ -100,7 +105,7 @@ const storedOf = ([seq, ...columns]: Row): {
 });
 
 /** What the record was born with, as its column keeps it. */
-type Birth = Omit<InstanceRecord, 'id' | 'revision' | 'state' | 'claim' | 'end'>;
+type NewRecord = Omit<InstanceRecord, 'id' | 'revision' | 'state' | 'claim' | 'end'>;
 
 const recordOf = ([
   id,
@@ -114,10 +119,10 @@ const recordOf = ([
   maxLifetimeMs,
   reason,
   exitCode,
-  birth,
+  launchOrder,
   marked,
 ]: Row): InstanceRecord => {
-  const mark = typeof marked === 'string' ? parseMark(marked) : undefined;
+  const mark = typeof marked === 'string' ? parseFingerprint(marked) : undefined;
   const claim: Claim | undefined =
     claimedAt === null
       ? undefined
@@ -133,7 +138,7 @@ const recordOf = ([
       ? undefined
       : { reason: reason as End['reason'], exitCode: exitCode === null ? null : Number(exitCode) };
   return {
-    ...(JSON.parse(String(birth)) as Birth),
+    ...(JSON.parse(String(launchOrder)) as NewRecord),
     id: String(id),
     revision: String(revision),
     state: state as InstanceRecord['state'],

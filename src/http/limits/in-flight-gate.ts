@@ -1,5 +1,5 @@
 import { unavailable, type Refusal } from '../../model/refusals.ts';
-import { Seats } from '../../lib/seats.ts';
+import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
 
 /**
  * How many operations may be under way at once; of one tenant at most half of them, of one kind a
@@ -8,14 +8,14 @@ import { Seats } from '../../lib/seats.ts';
  */
 export class InFlightGate {
   readonly #most: number;
-  readonly #ofKind: Seats;
-  readonly #ofTenant: Seats;
+  readonly #ofKind: KeyedSemaphore;
+  readonly #ofTenant: KeyedSemaphore;
   #underWay = 0;
 
   constructor(most: number) {
     this.#most = most;
-    this.#ofKind = new Seats(Math.ceil(most / 4));
-    this.#ofTenant = new Seats(Math.ceil(most / 2));
+    this.#ofKind = new KeyedSemaphore(Math.ceil(most / 4));
+    this.#ofTenant = new KeyedSemaphore(Math.ceil(most / 2));
   }
 
   get full(): boolean {
@@ -28,9 +28,9 @@ export class InFlightGate {
     work: () => Promise<T> | T,
   ): Promise<T> {
     const kind = `${operation} ${tenant}`;
-    if (this.full || !this.#ofKind.take(kind)) throw overloaded();
-    if (!this.#ofTenant.take(tenant)) {
-      this.#ofKind.leave(kind);
+    if (this.full || !this.#ofKind.acquire(kind)) throw overloaded();
+    if (!this.#ofTenant.acquire(tenant)) {
+      this.#ofKind.release(kind);
       throw overloaded();
     }
     this.#underWay += 1;
@@ -38,8 +38,8 @@ export class InFlightGate {
       return await work();
     } finally {
       this.#underWay -= 1;
-      this.#ofKind.leave(kind);
-      this.#ofTenant.leave(tenant);
+      this.#ofKind.release(kind);
+      this.#ofTenant.release(tenant);
     }
   }
 }

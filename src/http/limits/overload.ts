@@ -75,7 +75,7 @@ export class Overload {
   }
 
   /** True where the request is answered, or will not be: there is nothing more to do. */
-  turnsAway(request: IncomingMessage, response: ServerResponse): boolean {
+  shedLoad(request: IncomingMessage, response: ServerResponse): boolean {
     const { socket } = request;
     if (this.#ending.has(socket)) return true;
     const waiting = (this.#waiting.get(socket) ?? 0) + 1;

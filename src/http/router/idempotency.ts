@@ -7,9 +7,12 @@ import {
   invalidArgument,
 } from '../../model/refusals.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
-import type { RequestMark } from '../../model/request-mark.ts';
+import type { RequestFingerprint } from '../../model/request-fingerprint.ts';
 import type { Caller } from '../../model/tenant.ts';
-import { Opening, requestOwnerOf } from '../../operations/sandboxes/opening.ts';
+import {
+  IdempotentRequest,
+  requestOwnerOf,
+} from '../../operations/sandboxes/idempotent-request.ts';
 
 /** An answer as bytes that can be given again. */
 export interface WrittenAnswer {
@@ -27,7 +30,7 @@ export interface IdempotencyDeps {
 
 /** A POST with an Idempotency-Key. */
 export interface MarkedRequest {
-  readonly mark: RequestMark;
+  readonly mark: RequestFingerprint;
   readonly caller: Caller;
   /** The caller's API key, from which the key of sealed answers is derived. */
   readonly credential: string;
@@ -42,7 +45,7 @@ export interface MarkedRequest {
     | undefined;
   /** Resolves once it is known what the request did, where it was refused before that. */
   readonly unsettled: () => Promise<void> | undefined;
-  readonly carryOut: (opening: Opening) => Promise<WrittenAnswer>;
+  readonly carryOut: (opening: IdempotentRequest) => Promise<WrittenAnswer>;
 }
 
 const REPLAYED = { 'Idempotency-Replayed': 'true' } as const;
@@ -61,7 +64,7 @@ export const answerOnce = async (
     return await answerOpening(
       deps,
       request,
-      new Opening(deps.requests, mark, requestOwnerOf(caller)),
+      new IdempotentRequest(deps.requests, mark, requestOwnerOf(caller)),
     );
   } catch (error) {
     if (!(error instanceof RequestNotNew)) throw error;
@@ -74,7 +77,7 @@ export const answerOnce = async (
 const answerOpening = async (
   { requests, log }: IdempotencyDeps,
   request: MarkedRequest,
-  opening: Opening,
+  opening: IdempotentRequest,
 ): Promise<WrittenAnswer> => {
   const { mark, owner } = opening;
   const effectTells = request.opensItself || request.earlier !== undefined;
@@ -97,7 +100,7 @@ const answerOpening = async (
 
 const openAndFind = async (
   { earlier }: MarkedRequest,
-  opening: Opening,
+  opening: IdempotentRequest,
 ): Promise<WrittenAnswer | undefined> => {
   const { instance } = await opening.open();
   return await earlier?.(instance);
@@ -107,7 +110,7 @@ const openAndFind = async (
 const giveUp = async (
   { requests, log }: IdempotencyDeps,
   request: MarkedRequest,
-  { mark, owner }: Opening,
+  { mark, owner }: IdempotentRequest,
 ): Promise<void> => {
   const unsettled = request.unsettled();
   const givenUp = (unsettled ?? Promise.resolve())
@@ -119,7 +122,7 @@ const giveUp = async (
 const KEY = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/;
 
 /** Refuses an Idempotency-Key that is none. `path` is without the base. */
-export const markOf = (
+export const fingerprintOf = (
   caller: Caller,
   request: {
     readonly method: string;
@@ -127,7 +130,7 @@ export const markOf = (
     readonly key: string;
     readonly body: Buffer;
   },
-): RequestMark => {
+): RequestFingerprint => {
   if (!KEY.test(request.key))
     throw invalidArgument('Idempotency-Key', 'must be 1 to 255 printable ASCII characters');
   return {
@@ -138,7 +141,7 @@ export const markOf = (
 };
 
 /** What only who has the credential can derive for the request, whatever its body. */
-export const seedOf = (mark: RequestMark, credential: string): Buffer =>
+export const seedOf = (mark: RequestFingerprint, credential: string): Buffer =>
   Buffer.from(hkdfSync('sha256', credential, mark.key, 'sandpool seed', 32));
 
 /** 128 bits. */
@@ -150,12 +153,12 @@ const replayed = (answer: WrittenAnswer): WrittenAnswer => ({
   headers: { ...answer.headers, ...REPLAYED },
 });
 
-const writeKept = (answer: WrittenAnswer, mark: RequestMark, credential: string): string => {
+const writeKept = (answer: WrittenAnswer, mark: RequestFingerprint, credential: string): string => {
   const text = JSON.stringify([answer.status, answer.headers, answer.text]);
   return answer.secret ? `s${seal(text, mark, credential)}` : `p${text}`;
 };
 
-const readKept = (kept: string, mark: RequestMark, credential: string): WrittenAnswer => {
+const readKept = (kept: string, mark: RequestFingerprint, credential: string): WrittenAnswer => {
   const secret = kept.startsWith('s');
   const text = secret ? unseal(kept.slice(1), mark, credential) : kept.slice(1);
   const [status, headers, body] = JSON.parse(text) as [
@@ -170,7 +173,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /** AES-256-GCM under a key that is derived from the credential and bound to the request. */
-const seal = (text: string, mark: RequestMark, credential: string): string => {
+const seal = (text: string, mark: RequestFingerprint, credential: string): string => {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', sealingKey(mark, credential), nonce).setAAD(
     Buffer.from(mark.key),
@@ -179,7 +182,7 @@ const seal = (text: string, mark: RequestMark, credential: string): string => {
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64');
 };
 
-const unseal = (sealed: string, mark: RequestMark, credential: string): string => {
+const unseal = (sealed: string, mark: RequestFingerprint, credential: string): string => {
   const bytes = Buffer.from(sealed, 'base64');
   const decipher = createDecipheriv(
     'aes-256-gcm',
@@ -194,5 +197,5 @@ const unseal = (sealed: string, mark: RequestMark, credential: string): string =
   ]).toString('utf8');
 };
 
-const sealingKey = (mark: RequestMark, credential: string): Buffer =>
+const sealingKey = (mark: RequestFingerprint, credential: string): Buffer =>
   Buffer.from(hkdfSync('sha256', credential, mark.key, 'sandpool kept answer', 32));

@@ -1,13 +1,13 @@
 import type { z } from 'zod';
 import type { Revision } from '../../model/identifiers.ts';
-import type { TellStep } from '../../contracts/tracing.ts';
+import type { OnStep } from '../../contracts/tracing.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
 import type { IfMatch } from '../../model/if-match.ts';
 import type { Refusal, RefusalCode } from '../../model/refusals.ts';
-import type { RequestMark } from '../../model/request-mark.ts';
+import type { RequestFingerprint } from '../../model/request-fingerprint.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { AnswerRoom } from '../../operations/sandboxes/answer-budget.ts';
-import type { Opening } from '../../operations/sandboxes/opening.ts';
+import type { IdempotentRequest } from '../../operations/sandboxes/idempotent-request.ts';
 import type { NameKind } from './local-names.ts';
 
 /** Who may call: anyone, any good key, a key with the admin role. */
@@ -73,11 +73,11 @@ export interface RouteRequest<A extends Access, B, Q, P> {
   /** The one of these types that the client likes best; the first where it likes none. */
   readonly accepts: (first: string, ...others: readonly string[]) => string;
   /** Tells what a part of it took; where it is recorded. */
-  readonly step: TellStep | undefined;
+  readonly step: OnStep | undefined;
   /** Of a POST with an Idempotency-Key: for the record that it writes. */
-  readonly mark: RequestMark | undefined;
+  readonly mark: RequestFingerprint | undefined;
   /** The same, for an operation that opens it. */
-  readonly opening: Opening | undefined;
+  readonly opening: IdempotentRequest | undefined;
   /**
    * Of a POST with an Idempotency-Key: a secret that its repetitions share, and no other request
    * has.
@@ -133,7 +133,7 @@ export interface RouteSpec<A extends Access, B, Q, P> {
    */
   readonly earlier?: (
     request: RouteRequest<A, B, Q, P>,
-    mark: RequestMark,
+    mark: RequestFingerprint,
     instance?: InstanceId,
   ) => Promise<Answer | undefined>;
   /**
@@ -145,7 +145,7 @@ export interface RouteSpec<A extends Access, B, Q, P> {
    * Resolves once it is known what a request of the mark did that was refused before that;
    * undefined where it is known.
    */
-  readonly unsettled?: (mark: RequestMark) => Promise<void> | undefined;
+  readonly unsettled?: (mark: RequestFingerprint) => Promise<void> | undefined;
   readonly handle: (request: RouteRequest<A, B, Q, P>) => Answer | Promise<Answer>;
 }
 
@@ -156,7 +156,7 @@ export interface Route extends Omit<
 > {
   readonly earlier?: (
     request: RouteRequest<Access, unknown, unknown, unknown>,
-    mark: RequestMark,
+    mark: RequestFingerprint,
     instance?: InstanceId,
   ) => Promise<Answer | undefined>;
   readonly handle: (

@@ -11,7 +11,7 @@ import { entityTag, namesView, revisionsOf } from './entity-tag.ts';
 import { EventStream, type EventStreams, type FollowKey } from '../server/event-streams.ts';
 import {
   answerOnce,
-  markOf,
+  fingerprintOf,
   seedOf,
   type IdempotencyDeps,
   type WrittenAnswer,
@@ -250,7 +250,7 @@ const answerMarked = (
   from: { context: Context; request: Request; caller: Caller; key: string; bytes: Buffer },
 ): Promise<WrittenAnswer> => {
   const { context, request, caller, key, bytes } = from;
-  const mark = markOf(caller, {
+  const mark = fingerprintOf(caller, {
     method: row.method,
     path: withoutBase(context.path) + elsewhere(request.query),
     key,

@@ -1,5 +1,5 @@
 import type { ParameterizedContext } from 'koa';
-import type { TellStep } from '../../contracts/tracing.ts';
+import type { OnStep } from '../../contracts/tracing.ts';
 import type { Caller } from '../../model/tenant.ts';
 
 /** What the middleware learns of a request on its way. */
@@ -8,7 +8,7 @@ export interface RequestState {
   /** Of the client's trace, or of one that began here. */
   traceId?: string;
   /** Tells what a part of the request took; where it is recorded. */
-  step?: TellStep;
+  step?: OnStep;
   /** The row's path, with its `{…}`. */
   route?: string;
   /** The row's operationId. */

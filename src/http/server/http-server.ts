@@ -142,7 +142,7 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
   const onRequest: RequestListener = (request, response) => {
     if (leaving) response.shouldKeepAlive = false;
     const hasTarget = takeTarget(request);
-    if (overload.turnsAway(request, response)) return;
+    if (overload.shedLoad(request, response)) return;
     if (!hasTarget) return turnAway(request, response, NO_REQUEST);
     inFlight.add(request, response);
     const { gateway } = deps;

@@ -7,7 +7,7 @@ import { ApiRefused, ApiUnreachable, refusedBy } from './api-errors.ts';
 import { exchange, type Answer, type AnswerHeaders, type Exchange } from './api-exchange.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import type { ServerClock } from './server-clock.ts';
-import { Turns } from './turns.ts';
+import { ConnectionPermits } from './connection-permits.ts';
 import { watchLines } from './watch-stream.ts';
 
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
@@ -156,7 +156,7 @@ export const apiServer = (deps: ApiServerDeps): ApiServer => {
   };
   return {
     lane: (name) => lanes[name],
-    calm: (name) => lanes[name].turns.calm(CALM_MS),
+    calm: (name) => lanes[name].turns.untilIdleEnough(CALM_MS),
     close: async () => {
       await Promise.all(Object.values(lanes).map((lane) => lane.close()));
     },
@@ -164,7 +164,7 @@ export const apiServer = (deps: ApiServerDeps): ApiServer => {
 };
 
 class Lane implements ApiClient {
-  readonly turns: Turns;
+  readonly turns: ConnectionPermits;
   readonly #deps: ApiServerDeps;
   readonly #pool: Dispatcher;
   readonly #prefix: string;
@@ -175,7 +175,7 @@ class Lane implements ApiClient {
     this.#deps = deps;
     this.#prefix = server.pathname.replace(/\/$/, '');
     this.#agent = `sandpool/${deps.version}`;
-    this.turns = new Turns(connections, MOST_WAITING);
+    this.turns = new ConnectionPermits(connections, MOST_WAITING);
     // The deadline of each exchange stands in for undici's own timeouts.
     this.#pool = new Pool(server.origin, {
       connections,
@@ -333,7 +333,7 @@ class Lane implements ApiClient {
     wanted: Omit<Exchange, 'headers'>,
     headers: Readonly<Record<string, string>>,
   ): Promise<unknown> {
-    const turn = await this.turns.take(namespaceIn(wanted.path), wanted.deadlineMs);
+    const turn = await this.turns.acquire(namespaceIn(wanted.path), wanted.deadlineMs);
     const sentAt = performance.now();
     let answer: Answer;
     try {
@@ -344,7 +344,7 @@ class Lane implements ApiClient {
         deadlineMs: wanted.deadlineMs - turn.waitedMs,
       });
     } finally {
-      turn.done();
+      turn.release();
     }
     this.#noteDate(answer.headers, sentAt);
     if (answer.status < 400)

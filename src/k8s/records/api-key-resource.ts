@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ApiKeyRecord } from '../../model/api-key.ts';
-import { BIRTH_TOLERANCE_MS } from '../sandboxes/born-as.ts';
+import { BIRTH_TOLERANCE_MS } from '../sandboxes/identity-annotations.ts';
 import { unsealedIn } from './owned-resource.ts';
 import { laterFormat, mendedOf, type Resource, type ResourceObject } from './resource.ts';
 import { FORMAT } from '../sandboxes/sandbox-resource.ts';

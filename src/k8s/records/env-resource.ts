@@ -11,9 +11,9 @@ import {
   type TemplateRef,
 } from '../../model/envs/env.ts';
 import { ENV_CONDITIONS } from '../../model/envs/env-condition.ts';
-import { formatMark, parseMark } from '../../model/request-mark.ts';
+import { formatFingerprint, parseFingerprint } from '../../model/request-fingerprint.ts';
 import { accessField, type Access } from '../../model/tenant.ts';
-import { ownerOf } from '../sandboxes/born-as.ts';
+import { ownerOf } from '../sandboxes/identity-annotations.ts';
 import { ownedResource } from './owned-resource.ts';
 import type { Fault, Resource, ResourceObject, Written } from './resource.ts';
 import { FORMAT } from '../sandboxes/sandbox-resource.ts';
@@ -151,11 +151,11 @@ const written = (
       createdAt: new Date(createdAt).toISOString(),
       team: owner.team,
       user: owner.user,
-      ...(mark ? { mark: formatMark(mark) } : {}),
+      ...(mark ? { mark: formatFingerprint(mark) } : {}),
       members: members.map((member) => ({
         name: member.name,
         createdAt: new Date(member.createdAt).toISOString(),
-        ...(member.mark ? { mark: formatMark(member.mark) } : {}),
+        ...(member.mark ? { mark: formatFingerprint(member.mark) } : {}),
         deleting: member.deleting === false ? 'none' : member.deleting,
       })),
       scaling: { ...scaling } as ResolvedEnv['scaling'],
@@ -170,7 +170,7 @@ const recordOf = (
   resolved: ResolvedEnv,
   { clusterId }: EnvResourceDeps,
 ): EnvRecord => {
-  const mark = resolved.mark === undefined ? undefined : parseMark(resolved.mark);
+  const mark = resolved.mark === undefined ? undefined : parseFingerprint(resolved.mark);
   const deleting = resolved.deleting === 'none' ? false : resolved.deleting;
   const known = new Map(resolved.members.map((member) => [member.name, member]));
   return {
@@ -239,7 +239,7 @@ const memberOf = (
   { clusterId, known, createdAt }: MemberTerms,
 ): EnvMember => {
   const resolved = known.get(name);
-  const mark = resolved?.mark === undefined ? undefined : parseMark(resolved.mark);
+  const mark = resolved?.mark === undefined ? undefined : parseFingerprint(resolved.mark);
   return {
     name,
     clusterId: clusterID ?? clusterId,

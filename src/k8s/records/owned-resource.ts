@@ -1,6 +1,6 @@
 import type { Grants } from '../../contracts/grants.ts';
 import type { Tenant } from '../../model/tenant.ts';
-import { isBornAsItself, type Born } from '../sandboxes/born-as.ts';
+import { matchesIdentity, type Born } from '../sandboxes/identity-annotations.ts';
 import {
   laterFormat,
   mendedOf,
@@ -96,14 +96,14 @@ export const ownedResource = <T extends Owned, R extends Resolved>(
     read: (object) => {
       if (of.teamOf(object.metadata.namespace ?? '') === undefined) return { kind: 'ignored' };
       const resolved = resolvedOf(object);
-      if (!resolved) return { kind: 'unsettled', object };
+      if (!resolved) return { kind: 'uninitialized', object };
       const verdict = of.seals.judge(object, resolved);
       if (resolved.format > of.format)
         return verdict === 'bound' || verdict === 'unbound'
           ? { kind: 'too-new', format: resolved.format }
           : laterFormat(object, resolved.format);
-      if (verdict !== 'bound' && !isBornAsItself(object, resolved))
-        return { kind: 'unsettled', object };
+      if (verdict !== 'bound' && !matchesIdentity(object, resolved))
+        return { kind: 'uninitialized', object };
       if (verdict === 'forged') return forged(object);
       const record = of.recordOf(object, resolved);
       const asked = of.asked?.(record, resolved);
@@ -115,7 +115,7 @@ export const ownedResource = <T extends Owned, R extends Resolved>(
         ...unsealedIn(object, { verdict, seals: of.seals }),
       };
     },
-    settle: (object) => {
+    initialize: (object) => {
       const settled = of.settled(object);
       if ('reason' in settled) return settled;
       return {

@@ -17,10 +17,10 @@ import {
   type RenderedPool,
   type RenderLookups,
 } from '../../model/pools/render-pool.ts';
-import { formatMark, parseMark } from '../../model/request-mark.ts';
+import { formatFingerprint, parseFingerprint } from '../../model/request-fingerprint.ts';
 import type { InstanceDefinition } from '../../model/templates/template.ts';
 import { accessField, type Access } from '../../model/tenant.ts';
-import { ownerOf } from '../sandboxes/born-as.ts';
+import { ownerOf } from '../sandboxes/identity-annotations.ts';
 import { ownedResource } from './owned-resource.ts';
 import type { Fault, Resource, ResourceObject, Written } from './resource.ts';
 import { FORMAT as FIRST_FORMAT, POOL_LABEL } from '../sandboxes/sandbox-resource.ts';
@@ -184,7 +184,7 @@ const written = (
       team: owner.team,
       user: owner.user,
       replicas,
-      ...(mark ? { mark: formatMark(mark) } : {}),
+      ...(mark ? { mark: formatFingerprint(mark) } : {}),
       ...(env ? { env } : {}),
       ...(decided ? { decided } : {}),
       ...(templateVersion === undefined ? {} : { templateVersion }),
@@ -221,7 +221,7 @@ export const poolRecordOf = (
   resolved: ResolvedPool,
 ): PoolRecord => {
   const stated = statedIn(given as PoolSpec);
-  const mark = resolved.mark === undefined ? undefined : parseMark(resolved.mark);
+  const mark = resolved.mark === undefined ? undefined : parseFingerprint(resolved.mark);
   const deleting = resolved.deleting === 'none' ? false : resolved.deleting;
   const replicas = resolved.replicas ?? stated.replicas;
   return {

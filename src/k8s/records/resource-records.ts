@@ -20,7 +20,7 @@ import {
   type Resource,
   type ResourceObject,
 } from './resource.ts';
-import { Settler } from './settler.ts';
+import { ResourceInitializer } from './resource-initializer.ts';
 
 export interface ResourceRecordsDeps<T> {
   readonly api: ApiServer;
@@ -58,7 +58,7 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
   readonly #log: Log;
   readonly #mirror: Mirror<Reading<T>>;
   readonly #reflector: Reflector<Reading<T>>;
-  readonly #settler: Settler<T>;
+  readonly #settler: ResourceInitializer<T>;
   /** What was reported last, by the object's key. */
   readonly #shown = new Map<string, T>();
   readonly #followers = new Set<(change: RecordChange<T>) => void>();
@@ -74,7 +74,7 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
     this.#log = log;
     this.#api = api.lane('claims'); // requests wait for it
     const background = api.lane('background');
-    this.#settler = new Settler({ api: background, resource, log, now });
+    this.#settler = new ResourceInitializer({ api: background, resource, log, now });
     this.#mirror = new Mirror({
       report: ({ type, key, record }) => {
         this.#learn(key, type === 'put' ? record : undefined);

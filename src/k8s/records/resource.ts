@@ -15,7 +15,7 @@ export type Reading<T> =
       readonly unsealed?: Unsealed;
     }
   /** Made or edited by hand: what a daemon fills in is missing, or no longer true. */
-  | { readonly kind: 'unsettled'; readonly object: ResourceObject }
+  | { readonly kind: 'uninitialized'; readonly object: ResourceObject }
   | { readonly kind: 'wrong'; readonly object: ResourceObject; readonly fault: Fault }
   /** Written by a later version of this installation, which alone knows what it means. */
   | { readonly kind: 'too-new'; readonly format: number }
@@ -31,7 +31,7 @@ export interface Asked<T> {
  * An object made by hand, with what is missing of it filled in; `record`: what that says, where it
  * is to be granted first.
  */
-export interface Settled<T> extends Written {
+export interface Initialized<T> extends Written {
   readonly record?: Omit<T, 'revision'>;
 }
 
@@ -104,7 +104,7 @@ export interface Resource<T> {
   /** What else must be unique, as a selection; none may be there when one is made. */
   readonly unique?: (record: Omit<T, 'revision'>) => string;
   /** Fills in what is missing of an unsettled object. */
-  readonly settle?: (object: ResourceObject) => Settled<T> | Fault;
+  readonly initialize?: (object: ResourceObject) => Initialized<T> | Fault;
   /** By whom what is made or asked for by hand is granted; absent: there is no bound to it. */
   readonly grants?: Grants<T>;
 }

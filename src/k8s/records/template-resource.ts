@@ -60,7 +60,7 @@ export const templateResource = ({
     if (resolved && resolved.format > FORMAT) return laterFormat(object, resolved.format);
     const document = documentOf(object, check);
     if ('reason' in document) return { kind: 'wrong', object, fault: document };
-    if (resolved?.specHash !== contentHash(document.spec)) return { kind: 'unsettled', object };
+    if (resolved?.specHash !== contentHash(document.spec)) return { kind: 'uninitialized', object };
     const { version, createdAt, sourceHash, versions: [, ...earlier] = [] } = resolved;
     const record = {
       name: metadata.name,
@@ -73,7 +73,7 @@ export const templateResource = ({
     };
     return { kind: 'record', record, ...mendedOf(object) };
   },
-  settle: (object) => {
+  initialize: (object) => {
     const {
       version = '0',
       createdAt = object.metadata.creationTimestamp,

@@ -1,6 +1,6 @@
 import { DefinitionRefused, OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
 import type { Volumes } from '../../contracts/volumes.ts';
-import type { Birth } from '../../model/sandbox.ts';
+import type { LaunchOrder } from '../../model/sandbox.ts';
 
 /**
  * Checks that the instance's namespace offers every volume that its definition mounts, as `GET
@@ -8,7 +8,7 @@ import type { Birth } from '../../model/sandbox.ts';
  * that can't be told now.
  */
 export const checkVolumes = async (
-  { record, definition }: Birth,
+  { record, definition }: LaunchOrder,
   volumes: Volumes,
 ): Promise<void> => {
   const { volumes: mounts = [] } = definition;

@@ -1,6 +1,6 @@
 import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
-import { Turns } from '../api/turns.ts';
+import { ConnectionPermits } from '../api/connection-permits.ts';
 import type { ApiClient } from '../api/api-client.ts';
 import { versionOf } from '../api/api-objects.ts';
 import { notFound } from '../api/api-errors.ts';
@@ -31,7 +31,7 @@ const AGAIN_MS = 5_000;
  */
 export class DoubtedPods {
   readonly #deps: DoubtedPodsDeps;
-  readonly #turns = new Turns(MOST_LOOKS, MOST_WAITING);
+  readonly #turns = new ConnectionPermits(MOST_LOOKS, MOST_WAITING);
   readonly #cancels = new Map<string, () => void>();
   #stopped = false;
 
@@ -78,11 +78,11 @@ export class DoubtedPods {
 
   async #resolve(key: string): Promise<void> {
     const [namespace = ''] = key.split('/');
-    const turn = await this.#turns.take(namespace, PATIENCE_MS);
+    const turn = await this.#turns.acquire(namespace, PATIENCE_MS);
     try {
       await this.#read(key);
     } finally {
-      turn.done();
+      turn.release();
     }
   }
 

@@ -1,4 +1,4 @@
-import type { Birth, Vitals } from '../../model/sandbox.ts';
+import type { LaunchOrder, Vitals } from '../../model/sandbox.ts';
 import type { ReadinessProbe } from '../../model/pools/readiness-probe.ts';
 import type { ContainerDefinition, VolumeMount } from '../../model/templates/template.ts';
 import { idOfPodName, podNameOf, type InstanceId } from '../../model/identifiers.ts';
@@ -40,7 +40,7 @@ export const endpointProbeOf = (
  * Security, no service account.
  */
 export const podOf = (
-  { record, definition }: Birth,
+  { record, definition }: LaunchOrder,
   ownerUid: string,
   settings: PodSettings,
 ): object => {

@@ -22,12 +22,12 @@ import {
 } from '../../contracts/sandbox-driver.ts';
 import type { Volumes } from '../../contracts/volumes.ts';
 import { podNameOf, type InstanceId, type Revision } from '../../model/identifiers.ts';
-import type { Birth, Claim, End, InstanceFact, InstanceRecord } from '../../model/sandbox.ts';
+import type { LaunchOrder, Claim, End, InstanceFact, InstanceRecord } from '../../model/sandbox.ts';
 import type { InstanceDefinition } from '../../model/templates/template.ts';
 import type { ApiClient, ApiServer } from '../api/api-client.ts';
 import { isAbsent, isRefused, notFound } from '../api/api-errors.ts';
 import { DoubtedPods } from './doubted-pods.ts';
-import { Births } from './births.ts';
+import { PodCreator } from './pod-creator.ts';
 import { checkVolumes } from './check-volumes.ts';
 import { IdleLook } from './idle-look.ts';
 import { imageFaultOf } from './image-reference.ts';
@@ -91,7 +91,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
   readonly #mirror: InstanceMirror;
   readonly #reflectors: InstanceReflectors;
   readonly #doubted: DoubtedPods;
-  readonly #births: Births;
+  readonly #podCreator: PodCreator;
   readonly #access: InstanceAccess;
   readonly #silentNodes: SilentNodes;
   readonly #removal: PodRemoval;
@@ -134,9 +134,9 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     });
     this.#reflectors = new InstanceReflectors({ ...deps, mirror: this.#mirror });
     this.#doubted = new DoubtedPods({ ...deps, api: this.#background, mirror: this.#mirror });
-    this.#births = new Births({
+    this.#podCreator = new PodCreator({
       api: this.#background,
-      calm: () => deps.api.calm('claims'),
+      untilIdleEnough: () => deps.api.calm('claims'),
       mirror: this.#mirror,
       pods: deps.pods,
     });
@@ -215,10 +215,10 @@ export class KubernetesSandboxDriver implements SandboxDriver {
 
   expect(): void {}
 
-  async launch(birth: Birth, permitted: () => boolean): Promise<InstanceRecord> {
-    this.check(birth.definition);
-    await checkVolumes(birth, this.#deps.volumes);
-    return await this.#births.bear(birth, () => {
+  async launch(launchOrder: LaunchOrder, permitted: () => boolean): Promise<InstanceRecord> {
+    this.check(launchOrder.definition);
+    await checkVolumes(launchOrder, this.#deps.volumes);
+    return await this.#podCreator.create(launchOrder, () => {
       if (!permitted()) throw new LeaseLost('another replica launches');
     });
   }
@@ -333,7 +333,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     return await this.#idle.look(poolUid, namespace, atLeast);
   }
 
-  async claimedUnder(markKey: string, namespace: string): Promise<readonly InstanceFact[]> {
+  async findClaimByKey(markKey: string, namespace: string): Promise<readonly InstanceFact[]> {
     const found = await this.#soon.list(sandboxesPath(namespace), {
       labelSelector: `${REQUEST_LABEL}=${requestLabel(markKey)}`,
       limit: MOST_OF_REQUEST,

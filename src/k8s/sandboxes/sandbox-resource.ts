@@ -3,13 +3,13 @@ import { z } from 'zod';
 import { idOfPodName, podNameOf, type InstanceId } from '../../model/identifiers.ts';
 import {
   END_REASONS,
-  type Birth,
+  type LaunchOrder,
   type Claim,
   type End,
   type InstanceRecord,
 } from '../../model/sandbox.ts';
 import { tenantKey, type Tenant } from '../../model/tenant.ts';
-import { formatMark, isKeyed, parseMark } from '../../model/request-mark.ts';
+import { formatFingerprint, isKeyed, parseFingerprint } from '../../model/request-fingerprint.ts';
 import type { ResourceObject } from '../records/resource.ts';
 import type { Seals } from '../records/seals.ts';
 import { foreignMetadataOf, type ForeignMetadata } from '../api/foreign-metadata.ts';
@@ -136,8 +136,8 @@ export const ownerLabel = (tenant: Tenant): string =>
   createHash('sha256').update(tenantKey(tenant)).digest('hex').slice(0, 32);
 
 /** The object that an instance is born with. */
-export const bornSandbox = (birth: Birth['record']): object =>
-  objectOf({ ...birth, revision: '', state: 'idle' }, {});
+export const newSandboxObject = (launchOrder: LaunchOrder['record']): object =>
+  objectOf({ ...launchOrder, revision: '', state: 'idle' }, {});
 
 export interface Rewriting extends Pick<StoredSandbox, 'uid' | 'podUid' | 'foreign'> {
   /** Though nothing is changed: a PUT of what is there already would leave its revision. */
@@ -233,7 +233,7 @@ const claimSpec = ({
   claimedAt: new Date(claimedAt).toISOString(),
   idleTimeoutMs,
   maxLifetimeMs,
-  mark: mark && formatMark(mark),
+  mark: mark && formatFingerprint(mark),
 });
 
 interface ObjectMeta extends ForeignMetadata {
@@ -270,7 +270,7 @@ export const storedSandboxOf = (
   const id = idOfPodName(metadata.name);
   if (id === undefined) return undefined;
   const { claim, end } = spec;
-  const mark = claim?.mark === undefined ? undefined : parseMark(claim.mark);
+  const mark = claim?.mark === undefined ? undefined : parseFingerprint(claim.mark);
   const record: InstanceRecord = {
     id,
     revision: metadata.resourceVersion,

@@ -1,5 +1,5 @@
 import type { AutoscalingGroup } from '../../model/envs/autoscaling-group.ts';
-import { own } from '../../lib/own.ts';
+import { getOwn } from '../../lib/get-own.ts';
 import { saturating, saturationUntil, type GroupMemory } from './memory.ts';
 import { boundsOf, cut, raised, sumOf, type Slot } from './slots.ts';
 
@@ -26,9 +26,9 @@ export const troublesSettled = (
       seen: { trouble, desired, running },
       name,
     } = slot;
-    if (!trouble || trouble.count <= 0 || trouble.since < (own(memory.grown, name) ?? 0))
+    if (!trouble || trouble.count <= 0 || trouble.since < (getOwn(memory.grown, name) ?? 0))
       return slot;
-    if (!own(memory.saturated, name))
+    if (!getOwn(memory.saturated, name))
       remembered = saturating(remembered, name, {
         until: saturationUntil(group, now, trouble.until),
         reason: trouble.reason,

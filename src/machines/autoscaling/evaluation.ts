@@ -14,7 +14,7 @@ import {
   boundsOf,
   changesOf,
   countsOf,
-  isSettled,
+  isStable,
   raised,
   roomOf,
   slotsOf,
@@ -158,7 +158,7 @@ const surplusWords = ({ scaleDownPolicy: { idleTimeoutSeconds } }: AutoscalingGr
 
 /** All members have what they should, within all bounds, and nothing goes with time. */
 const isAtRest = (slots: readonly Slot[], seen: GroupCounts, moment: Moment): boolean =>
-  slots.every(isSettled) &&
+  slots.every(isStable) &&
   seen.starting === 0 &&
   seen.desired >= boundsOf(slots, moment.group).least &&
   !mayShrink(slots, seen, moment);

@@ -9,7 +9,7 @@ import type { GroupMemory } from './memory.ts';
 import type { MemberObservation, MemberRules } from './observation.ts';
 
 /** What the env's record says of a group. */
-export interface GroupWords {
+export interface GroupSpec {
   readonly group: AutoscalingGroup;
   readonly rules: readonly MemberRules[];
   readonly memory: GroupMemory;
@@ -22,7 +22,7 @@ export type GroupEvent =
   | { readonly type: 'LEAD'; readonly now: number }
   | { readonly type: 'FOLLOW' }
   /** The record as it stands in the store, or as a mirror shows it. */
-  | ({ readonly type: 'RECORD'; readonly now: number } & GroupWords)
+  | ({ readonly type: 'RECORD'; readonly now: number } & GroupSpec)
   /** How the members stand: told at the deadline of `resting`. */
   | {
       readonly type: 'OBSERVED';
@@ -76,7 +76,7 @@ export type GroupIntent =
       readonly outcomes: Readonly<Record<string, ChangeOutcome>>;
     };
 
-export interface GroupContext extends GroupWords {
+export interface GroupContext extends GroupSpec {
   /** As the store has it, as far as is known. */
   readonly saved: GroupMemory;
   /** What `memory` was before the decision that it holds. */

@@ -1,6 +1,6 @@
 import { assign, enqueueActions, setup } from 'xstate';
 import { evaluateGroup } from './evaluation.ts';
-import type { GroupContext, GroupEvent, GroupIntent, GroupWords } from './group-events.ts';
+import type { GroupContext, GroupEvent, GroupIntent, GroupSpec } from './group-events.ts';
 import {
   deciding,
   isOutdated,
@@ -10,7 +10,7 @@ import {
   takenOver,
   type GroupMemory,
 } from './memory.ts';
-import { own } from '../../lib/own.ts';
+import { getOwn } from '../../lib/get-own.ts';
 
 /** A group is looked at so often. */
 export const EVALUATION_MS = 5_000;
@@ -38,7 +38,7 @@ export const autoscalingGroupMachine = setup({
   types: {
     context: {} as GroupContext,
     events: {} as GroupEvent,
-    input: {} as GroupWords,
+    input: {} as GroupSpec,
     emitted: {} as GroupIntent,
   },
   guards: {
@@ -52,7 +52,7 @@ export const autoscalingGroupMachine = setup({
       !(context.memory.pending?.changes.some(({ from, to }) => to > from) ?? true),
     answered: ({ context }) =>
       context.memory.pending?.changes.every(
-        ({ member }) => own(context.outcomes, member) !== undefined,
+        ({ member }) => getOwn(context.outcomes, member) !== undefined,
       ) ?? true,
     itsAnswer: ({ context, event }) => 'id' in event && event.id === context.memory.pending?.id,
     landed: ({ context, event }) =>
@@ -150,7 +150,7 @@ export const autoscalingGroupMachine = setup({
         if (!pending || !('now' in event)) return;
         enqueue.assign({ deadline: event.now + ANSWER_MS });
         for (const change of pending.changes)
-          if (own(outcomes, change.member) === undefined)
+          if (getOwn(outcomes, change.member) === undefined)
             enqueue.emit({ type: 'apply', id: pending.id, cause: pending.cause, change });
       },
     ),
@@ -322,7 +322,7 @@ const current = (memory: GroupMemory, now: number): GroupMemory => {
 };
 
 const isSaturated = ({ rules, memory }: GroupContext): boolean =>
-  rules.length > 0 && rules.every(({ name }) => own(memory.saturated, name) !== undefined);
+  rules.length > 0 && rules.every(({ name }) => getOwn(memory.saturated, name) !== undefined);
 
 const isCooling = ({ memory, group }: GroupContext): boolean =>
   memory.coolingFrom > 0 &&

@@ -1,5 +1,5 @@
 import type { GroupCounts, GrowthLimit, TroubleReason } from '../../model/envs/scaling-decision.ts';
-import { own } from '../../lib/own.ts';
+import { getOwn } from '../../lib/get-own.ts';
 import type { GroupMemory } from './memory.ts';
 import { bufferOf, neededIdle, stepOf, type Moment } from './modes.ts';
 import { boundsOf, roomOf, sumOf, unansweredOf, unservedOf, type Slot } from './slots.ts';
@@ -180,7 +180,7 @@ interface Refusal {
 
 const refusalOf = (slot: Slot, memory: GroupMemory, now: number): Refusal | undefined => {
   const { name, seen, ceiling, to } = slot;
-  const saturation = own(memory.saturated, name);
+  const saturation = getOwn(memory.saturated, name);
   if (!seen.reachable) return refused('MemberUnreachable', `${name} is out of reach`);
   if (saturation)
     return {

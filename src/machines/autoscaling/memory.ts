@@ -4,7 +4,7 @@ import type {
   ScalingDecision,
   TroubleReason,
 } from '../../model/envs/scaling-decision.ts';
-import { own } from '../../lib/own.ts';
+import { getOwn } from '../../lib/get-own.ts';
 import type { MemberObservation } from './observation.ts';
 import { lowered, sampled, type SlidingWindow } from './window.ts';
 
@@ -156,7 +156,7 @@ const MOST_LIMITS = 64;
 export const newLimits = (
   { limited }: GroupMemory,
   limits: readonly GrowthLimit[],
-): readonly GrowthLimit[] => limits.filter(({ message }) => own(limited, message) === undefined);
+): readonly GrowthLimit[] => limits.filter(({ message }) => getOwn(limited, message) === undefined);
 
 /** The memory where these limits are in the way now; of those that a decision told of. */
 export const limitsHeld = (
@@ -211,9 +211,9 @@ export const deciding = (memory: GroupMemory, decision: ScalingDecision): GroupM
  */
 export const isOutdated = (saved: GroupMemory, { saturated, limited }: GroupMemory): boolean =>
   saved.handedOver === true ||
-  Object.keys(saved.limited).some((message) => own(limited, message) === undefined) ||
+  Object.keys(saved.limited).some((message) => getOwn(limited, message) === undefined) ||
   Object.entries(saturated).some(
-    ([member, { until }]) => until > (own(saved.saturated, member)?.until ?? 0),
+    ([member, { until }]) => until > (getOwn(saved.saturated, member)?.until ?? 0),
   );
 
 /** Whether both hold the same decision: two leaders may have given theirs one id. */

@@ -1,6 +1,6 @@
 import type { AutoscalingGroup } from '../../model/envs/autoscaling-group.ts';
 import type { GroupCounts, ScalingChange } from '../../model/envs/scaling-decision.ts';
-import { own } from '../../lib/own.ts';
+import { getOwn } from '../../lib/get-own.ts';
 import type { GroupMemory } from './memory.ts';
 import type { MemberObservation, MemberRules } from './observation.ts';
 
@@ -40,7 +40,7 @@ export const slotsOf = (
         ceiling,
         stuck: 0,
         to: seen.desired,
-        willing: seen.reachable && own(memory.saturated, rule.name) === undefined,
+        willing: seen.reachable && getOwn(memory.saturated, rule.name) === undefined,
       },
     ];
   });
@@ -70,7 +70,7 @@ export const countsOf = (slots: readonly Slot[]): GroupCounts => ({
 });
 
 /** It has what it should, within its bounds, and nothing keeps it from more. */
-export const isSettled = ({ seen, to, floor, ceiling, willing, stuck }: Slot): boolean =>
+export const isStable = ({ seen, to, floor, ceiling, willing, stuck }: Slot): boolean =>
   willing &&
   stuck === 0 &&
   to === seen.desired &&

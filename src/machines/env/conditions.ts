@@ -1,5 +1,5 @@
 import type { AutoscalingGroup } from '../../model/envs/autoscaling-group.ts';
-import { own } from '../../lib/own.ts';
+import { getOwn } from '../../lib/get-own.ts';
 import type { GrowthLimit } from '../../model/envs/scaling-decision.ts';
 import type { EnvCondition } from '../../model/envs/env-condition.ts';
 import type { MemberConfig, MemberState, TemplateRef } from '../../model/envs/env.ts';
@@ -109,7 +109,7 @@ const growthLimitOf = (
   const known = saved.find((condition) => condition.type === type);
   const seen = groups
     .filter(({ enabled }) => enabled)
-    .map(({ name }) => ({ name, limits: own(limits, name) }));
+    .map(({ name }) => ({ name, limits: getOwn(limits, name) }));
   if (!led || seen.some((group) => group.limits === undefined))
     return known && GROWTH_LIMITS.has(known.reason) ? wordOf(known) : undefined;
   const found = seen.flatMap(({ name, limits: all = [] }) =>

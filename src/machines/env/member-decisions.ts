@@ -1,4 +1,4 @@
-import { isAsAsked, memberPoolPart } from '../../model/envs/env-rendering.ts';
+import { matchesSpec, memberPoolPart } from '../../model/envs/env-rendering.ts';
 import type { MemberContext, MemberFact, MemberIntent } from './member-events.ts';
 
 /** For so long a request that adds a member makes its pool by itself. */
@@ -22,7 +22,7 @@ export const isSynced = ({ env, member, pool }: MemberFact): boolean =>
   env !== undefined &&
   member !== undefined &&
   pool !== undefined &&
-  isAsAsked(pool, memberPoolPart(env, member));
+  matchesSpec(pool, memberPoolPart(env, member));
 
 export interface MemberDecision {
   readonly intent?: MemberIntent;

@@ -14,7 +14,7 @@ export interface PoolInput {
   readonly record: PoolRecord;
   readonly policy: PoolPolicy;
   readonly now: number;
-  readonly tallied?: Tallied;
+  readonly counted?: Tallied;
 }
 
 /** `revision`: the updateRevision of the instance that is spoken of. */
@@ -31,7 +31,7 @@ export type PoolEvent =
   /** An instance counts elsewhere than before; `ordered`: it is one of the launches asked for. */
   | {
       readonly type: 'INSTANCE_MOVED';
-      readonly tallied: Tallied;
+      readonly counted: Tallied;
       readonly ordered: boolean;
       readonly now: number;
     }
@@ -48,7 +48,7 @@ export type PoolEvent =
   /** The supervisor couldn't order these launches after all. */
   | { readonly type: 'LAUNCHES_DROPPED'; readonly count: number; readonly now: number }
   | { readonly type: 'REMOVED' }
-  | { readonly type: 'REMOVE_UNSETTLED'; readonly now: number }
+  | { readonly type: 'REMOVE_OUTCOME_UNKNOWN'; readonly now: number }
   | { readonly type: 'DEADLINE'; readonly now: number };
 
 export type PoolIntent =

@@ -85,12 +85,12 @@ export const poolMachine = setup({
     // All of one move in a single step: it happens several times in each instance's life.
     count: enqueueActions(({ context, event, enqueue }) => {
       if (event.type !== 'INSTANCE_MOVED') return;
-      const { tallied, now } = event;
+      const { counted, now } = event;
       const proof = provenIn(context, now);
       const awaited =
-        tallied.updated.idle > context.updated.idle && (isTripped(context) || !proof.proven);
+        counted.updated.idle > context.updated.idle && (isTripped(context) || !proof.proven);
       const known = {
-        ...tallied,
+        ...counted,
         ...proof,
         ordered: event.ordered ? Math.max(0, context.ordered - 1) : context.ordered,
         provenAt: awaited ? now + PROOF_MS : context.provenAt,
@@ -154,11 +154,11 @@ export const poolMachine = setup({
 }).createMachine({
   id: 'pool',
   type: 'parallel',
-  context: ({ input: { record, policy, now, tallied } }) => ({
+  context: ({ input: { record, policy, now, counted } }) => ({
     record,
     policy,
-    counts: tallied?.counts ?? NO_INSTANCES,
-    updated: tallied?.updated ?? NO_INSTANCES,
+    counts: counted?.counts ?? NO_INSTANCES,
+    updated: counted?.updated ?? NO_INSTANCES,
     ordered: 0,
     bucket: { tokens: policy.refill.burst, at: now },
     breaker: record.breaker,
@@ -166,7 +166,7 @@ export const poolMachine = setup({
     leading: false,
     filledOnce: false,
     proven: false,
-    provenAt: tallied && tallied.updated.idle > 0 ? now + PROOF_MS : 0,
+    provenAt: counted && counted.updated.idle > 0 ? now + PROOF_MS : 0,
     lived: undefined,
     rolling:
       record.deleting === false &&
@@ -211,7 +211,7 @@ export const poolMachine = setup({
               entry: ['remove', 'awaitRemoval'],
               always: { guard: 'following', target: 'draining' },
               on: {
-                REMOVE_UNSETTLED: { target: 'unremoved' },
+                REMOVE_OUTCOME_UNKNOWN: { target: 'unremoved' },
                 DEADLINE: { guard: 'due', target: 'unremoved' },
               },
             },

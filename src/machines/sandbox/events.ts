@@ -1,6 +1,6 @@
 import type { Revision } from '../../model/identifiers.ts';
 import type {
-  Birth,
+  LaunchOrder,
   Claim,
   End,
   EndReason,
@@ -13,7 +13,7 @@ import type {
 
 /** An actor begins with a birth that was ordered, or with a fact that the driver reported. */
 export type SandboxInput =
-  | { readonly now: number; readonly birth: Birth }
+  | { readonly now: number; readonly launchOrder: LaunchOrder }
   | { readonly now: number; readonly fact: InstanceFact & { readonly record: InstanceRecord } };
 
 /** Times are milliseconds since the epoch. */
@@ -26,13 +26,13 @@ export type SandboxEvent =
   | { readonly type: 'FACT'; readonly fact: InstanceFact; readonly now: number }
   | { readonly type: 'CLAIM'; readonly claim: Claim; readonly now: number; readonly until: number }
   | { readonly type: 'CLAIMED'; readonly record: InstanceRecord; readonly now: number }
-  | { readonly type: 'CLAIM_UNSETTLED'; readonly now: number }
+  | { readonly type: 'CLAIM_OUTCOME_UNKNOWN'; readonly now: number }
   | { readonly type: 'RETIRE'; readonly now: number }
   | { readonly type: 'RETIRED'; readonly now: number }
-  | { readonly type: 'RETIRE_UNSETTLED'; readonly now: number }
+  | { readonly type: 'RETIRE_OUTCOME_UNKNOWN'; readonly now: number }
   | { readonly type: 'END'; readonly reason: EndReason; readonly now: number }
   | { readonly type: 'RELEASED'; readonly now: number }
-  | { readonly type: 'RELEASE_UNSETTLED'; readonly now: number }
+  | { readonly type: 'RELEASE_OUTCOME_UNKNOWN'; readonly now: number }
   | { readonly type: 'AMENDED'; readonly record: InstanceRecord; readonly now: number }
   | { readonly type: 'ACTIVE'; readonly now: number }
   /** Its expiry was confirmed at the moment of acting. */
@@ -46,12 +46,12 @@ export type SandboxEvent =
   | { readonly type: 'WORK_BEGAN'; readonly now: number }
   | { readonly type: 'WORK_ENDED'; readonly now: number }
   | { readonly type: 'CLOSED' }
-  | { readonly type: 'CLOSE_UNSETTLED'; readonly now: number }
+  | { readonly type: 'CLOSE_OUTCOME_UNKNOWN'; readonly now: number }
   | { readonly type: 'DEADLINE'; readonly now: number };
 
 /** Effects as plain data; the supervisor carries them out and answers with an event. */
 export type SandboxIntent =
-  | { readonly type: 'launch'; readonly birth: Birth }
+  | { readonly type: 'launch'; readonly launchOrder: LaunchOrder }
   | { readonly type: 'claim'; readonly claim: Claim; readonly seen: InstanceRecord }
   /** `asked`: a request of this replica waits for it; else it is the leader's to carry out. */
   | {
@@ -86,7 +86,7 @@ export interface SandboxContext {
   readonly id: string;
   readonly poolUid: string;
   /** Until the launch is known to have landed. */
-  readonly birth: Birth | undefined;
+  readonly launchOrder: LaunchOrder | undefined;
   readonly record: InstanceRecord | undefined;
   readonly startedAt: number | undefined;
   readonly availableAt: number | undefined;

@@ -1,6 +1,6 @@
 import {
   wordsOfEnded,
-  type Birth,
+  type LaunchOrder,
   type End,
   type InstanceRecord,
   type Vitals,
@@ -11,10 +11,10 @@ import type { Ended, SandboxContext, SandboxEvent, SandboxInput } from './events
 
 /** What the sandbox machine knows: at its beginning, after a fact, and about its end. */
 
-export const ordered = (birth: Birth, now: number): SandboxContext => ({
-  id: birth.record.id,
-  poolUid: birth.record.poolUid,
-  birth,
+export const ordered = (launchOrder: LaunchOrder, now: number): SandboxContext => ({
+  id: launchOrder.record.id,
+  poolUid: launchOrder.record.poolUid,
+  launchOrder,
   record: undefined,
   startedAt: undefined,
   availableAt: undefined,
@@ -35,7 +35,7 @@ export const restored = (
   const blank: SandboxContext = {
     id: fact.id,
     poolUid: fact.record.poolUid,
-    birth: undefined,
+    launchOrder: undefined,
     record: fact.record,
     startedAt: undefined,
     availableAt: undefined,
@@ -66,7 +66,7 @@ export const learned = (
     now,
   }: { readonly fact: Extract<SandboxEvent, { type: 'FACT' }>['fact']; readonly now: number },
 ): Partial<SandboxContext> => {
-  const dropped = !context.record && !context.birth;
+  const dropped = !context.record && !context.launchOrder;
   const record = fact.record && !dropped ? further(context.record, fact.record) : context.record;
   const vitals = fact.vitals;
   const gone = goneAfter(context.gone, vitals, now);

@@ -3,7 +3,11 @@ import { sandboxSetup } from './setup.ts';
 
 /** What runs was launched, whatever became of the answer. */
 const SEEN_BORN = [
-  { guard: 'shownAvailable', target: '#sandbox.starting.booting', actions: ['learn', 'dropBirth'] },
+  {
+    guard: 'shownAvailable',
+    target: '#sandbox.starting.booting',
+    actions: ['learn', 'dropLaunchOrder'],
+  },
   { actions: 'learn' },
 ] as const;
 
@@ -25,7 +29,9 @@ const SEEN_BORN = [
 export const sandboxMachine = sandboxSetup.createMachine({
   id: 'sandbox',
   context: ({ input }) =>
-    'birth' in input ? ordered(input.birth, input.now) : restored(input.fact, input.now),
+    'launchOrder' in input
+      ? ordered(input.launchOrder, input.now)
+      : restored(input.fact, input.now),
   initial: 'arriving',
   // A late or repeated answer that no state asks for changes nothing; what is observed is always
   // learned.
@@ -79,7 +85,7 @@ export const sandboxMachine = sandboxSetup.createMachine({
                     target: '#sandbox.stopping.waiting',
                     actions: ['learn', 'dropRecord'],
                   },
-                  { target: '#sandbox.starting.booting', actions: ['learn', 'dropBirth'] },
+                  { target: '#sandbox.starting.booting', actions: ['learn', 'dropLaunchOrder'] },
                 ],
                 DEADLINE: { guard: 'due', target: 'abandoned', reenter: true },
               },
@@ -215,7 +221,7 @@ export const sandboxMachine = sandboxSetup.createMachine({
               { guard: 'shownClaimed', target: 'judging', actions: 'learn' },
               { actions: 'learn' },
             ],
-            CLAIM_UNSETTLED: { target: 'looking' },
+            CLAIM_OUTCOME_UNKNOWN: { target: 'looking' },
             DEADLINE: { guard: 'due', target: 'looking' },
           },
         },
@@ -310,7 +316,7 @@ export const sandboxMachine = sandboxSetup.createMachine({
           entry: ['awaitRetry', 'retire'],
           on: {
             RETIRED: { target: 'waiting', actions: 'dropRecord' },
-            RETIRE_UNSETTLED: { target: 'looking' },
+            RETIRE_OUTCOME_UNKNOWN: { target: 'looking' },
             // Nobody else knows that it was to be retired: who leads now decides anew.
             NOT_LEADING: [
               { guard: 'asked', target: 'judging' },
@@ -357,7 +363,7 @@ export const sandboxMachine = sandboxSetup.createMachine({
           entry: ['awaitRetry', 'release'],
           on: {
             RELEASED: { target: 'waiting' },
-            RELEASE_UNSETTLED: { target: 'unnoted' },
+            RELEASE_OUTCOME_UNKNOWN: { target: 'unnoted' },
             NOT_LEADING: [{ guard: 'asked', target: 'judging' }, { target: 'left' }],
             DEADLINE: { guard: 'due', target: 'releasing', reenter: true },
             FACT: { actions: 'learn' },
@@ -397,7 +403,7 @@ export const sandboxMachine = sandboxSetup.createMachine({
           entry: ['awaitRetry', 'close'],
           on: {
             CLOSED: { target: '#sandbox.completed' },
-            CLOSE_UNSETTLED: { target: 'unclosed' },
+            CLOSE_OUTCOME_UNKNOWN: { target: 'unclosed' },
             NOT_LEADING: { target: 'left' },
             DEADLINE: { guard: 'due', target: 'closing', reenter: true },
           },

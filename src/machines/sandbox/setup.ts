@@ -26,7 +26,7 @@ export const sandboxSetup = setup({
     emitted: {} as SandboxIntent,
   },
   guards: {
-    born: ({ context }) => context.birth !== undefined,
+    born: ({ context }) => context.launchOrder !== undefined,
     claimed: ({ context }) => context.record?.claim !== undefined,
     unclaimed: ({ context }) =>
       context.record?.claim === undefined && context.record?.state !== 'ending',
@@ -92,15 +92,17 @@ export const sandboxSetup = setup({
   actions: {
     learn: assign(({ context, event }) => (event.type === 'FACT' ? learned(context, event) : {})),
     keepRecord: assign(({ context, event }) =>
-      'record' in event ? { record: further(context.record, event.record), birth: undefined } : {},
+      'record' in event
+        ? { record: further(context.record, event.record), launchOrder: undefined }
+        : {},
     ),
     /** The driver's word: the process is under way too. */
     noteLaunched: assign(({ context, event }) => ({
       ...(event.type === 'LAUNCHED' ? { launchedAt: event.now } : {}),
       ...(context.unlaunched ? { unlaunched: false } : {}),
     })),
-    dropRecord: assign({ record: undefined, birth: undefined }),
-    dropBirth: assign({ birth: undefined }),
+    dropRecord: assign({ record: undefined, launchOrder: undefined }),
+    dropLaunchOrder: assign({ launchOrder: undefined }),
     beginClaim: assign(({ event }) =>
       event.type === 'CLAIM'
         ? {
@@ -156,7 +158,7 @@ export const sandboxSetup = setup({
     })),
     /** Attempts to launch it take none of its time. */
     awaitStart: assign(({ context }) => {
-      const record = context.record ?? context.birth?.record;
+      const record = context.record ?? context.launchOrder?.record;
       return {
         deadline:
           Math.max(record?.createdAt ?? 0, context.launchedAt ?? 0) +
@@ -200,7 +202,7 @@ export const sandboxSetup = setup({
     ),
     launch: emit(({ context }): SandboxIntent => ({
       type: 'launch',
-      birth: proven(context.birth),
+      launchOrder: proven(context.launchOrder),
     })),
     claim: emit(({ context }): SandboxIntent => ({
       type: 'claim',

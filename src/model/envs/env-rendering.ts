@@ -5,7 +5,7 @@ import { accessField } from '../tenant.ts';
 import { sourceOf, type PoolOverrides, type PoolSource } from '../pools/pool-source.ts';
 
 /** What an env says of its members' pools. */
-export type EnvWord = Pick<EnvRecord, 'templateRef' | 'overrides' | 'access'>;
+export type RenderedEnvSpec = Pick<EnvRecord, 'templateRef' | 'overrides' | 'access'>;
 
 /**
  * What of a member's pool its env decides. Not its `replicas`; their bounds stand in the env alone.
@@ -20,7 +20,7 @@ export type MemberPoolPart = Pick<
  * env's overrides, then the template in the version that the env names, else as it is now.
  */
 export const memberSourceOf = (
-  { templateRef, overrides }: EnvWord,
+  { templateRef, overrides }: RenderedEnvSpec,
   { instanceType, multiplier, inlineResources }: MemberConfig,
 ): PoolSource => {
   const { updateStrategy: _notTheSource, ...rest } = overrides;
@@ -36,7 +36,7 @@ export const memberSourceOf = (
 
 /** The member's own `updateStrategy` counts before the env's, field by field. */
 export const memberPoolPart = (
-  env: EnvWord,
+  env: RenderedEnvSpec,
   { config }: Pick<EnvMember, 'config'>,
 ): MemberPoolPart => ({
   source: memberSourceOf(env, config),
@@ -51,14 +51,14 @@ export const memberPoolPart = (
 });
 
 /** Whether the pool is as its env asks. */
-export const isAsAsked = (pool: PoolRecord, part: MemberPoolPart): boolean =>
+export const matchesSpec = (pool: PoolRecord, part: MemberPoolPart): boolean =>
   isDeepStrictEqual(partOf(pool), part);
 
 /**
  * The pool with all that its env asks; what new instances are started from is still to be rendered
  * where the source is another.
  */
-export const asAsked = (
+export const withSpec = (
   { access: _before, ...pool }: PoolRecord,
   part: MemberPoolPart,
 ): PoolRecord => ({

@@ -4,7 +4,7 @@ import type { EnvCondition } from './env-condition.ts';
 import type { Revision } from '../identifiers.ts';
 import type { UpdateStrategy } from '../pools/pool.ts';
 import type { CpuAndMemory, PoolOverrides } from '../pools/pool-source.ts';
-import type { RequestMark } from '../request-mark.ts';
+import type { RequestFingerprint } from '../request-fingerprint.ts';
 import type { Tenant } from '../tenant.ts';
 
 export const ENV_MODES = ['WarmPool'] as const;
@@ -61,7 +61,7 @@ export interface EnvMember {
   readonly clusterId: string;
   readonly createdAt: number;
   /** Of the request that added it, where that carried an Idempotency-Key. */
-  readonly mark?: RequestMark;
+  readonly mark?: RequestFingerprint;
   /** What its pool is made with. From then on the pool's own count. */
   readonly replicas: number;
   readonly config: MemberConfig;
@@ -83,7 +83,7 @@ export interface EnvRecord {
   /** Absent: the owner's alone. Its members' pools have the same. */
   readonly access?: 'team';
   readonly createdAt: number;
-  readonly mark?: RequestMark;
+  readonly mark?: RequestFingerprint;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   readonly envDocs?: string;

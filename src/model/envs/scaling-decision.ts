@@ -69,7 +69,7 @@ export type ChangeOutcome =
   | { readonly kind: 'refused'; readonly reason: TroubleReason };
 
 /** A decision and, by member, what became of it. */
-export interface ToldDecision extends ScalingDecision {
+export interface CompletedDecision extends ScalingDecision {
   readonly outcomes: Readonly<Record<string, ChangeOutcome>>;
 }
 

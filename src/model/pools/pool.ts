@@ -1,7 +1,7 @@
 import type { Revision } from '../identifiers.ts';
 import type { PoolCondition } from './pool-condition.ts';
 import type { PoolSource } from './pool-source.ts';
-import type { RequestMark } from '../request-mark.ts';
+import type { RequestFingerprint } from '../request-fingerprint.ts';
 import type { InstanceDefinition } from '../templates/template.ts';
 import type { Tenant } from '../tenant.ts';
 
@@ -80,7 +80,7 @@ export interface PoolRecord {
   readonly access?: 'team';
   readonly createdAt: number;
   /** Of the request that made it, where that carried an Idempotency-Key. */
-  readonly mark?: RequestMark;
+  readonly mark?: RequestFingerprint;
   /**
    * Of whose members it is one: the env says what it is, and the owner of the pool's own nothing
    * but `replicas`.

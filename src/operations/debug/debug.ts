@@ -24,7 +24,7 @@ import {
   type ReplicaViewsDeps,
 } from './replica-views.ts';
 import { rebuildActor, showActor, type KeyedActor, type ShowActorDeps } from './show-actor.ts';
-import { type TrailQuestion, TrailSessions } from './trail-sessions.ts';
+import { type TransitionQuestion, TransitionSubscriptions } from './transition-subscriptions.ts';
 
 export type DebugDeps = ListActorsDeps &
   ShowActorDeps &
@@ -39,7 +39,7 @@ export type DebugDeps = ListActorsDeps &
 /** What operators look at. Also answers what other replicas ask this one, from now on. */
 export const debug = (deps: DebugDeps): DebugOperations => {
   const { kinds, coordination, replica: own } = deps;
-  const sessions = new TrailSessions(deps);
+  const sessions = new TransitionSubscriptions(deps);
   coordination.answerReplicas((text) =>
     answerText(() => {
       const question = JSON.parse(text) as ReplicaQuestion; // of a replica of the same service
@@ -70,14 +70,14 @@ export const debug = (deps: DebugDeps): DebugOperations => {
     },
     followActor: followActor(deps),
     getMachine: (kind) => {
-      const { trails } = kinds[kind];
-      const counts = trails.counts();
+      const { transitions } = kinds[kind];
+      const counts = transitions.counts();
       return {
         kind,
-        actors: trails.size,
+        actors: transitions.size,
         states: machineStates(kind).map((state) => ({
           ...state,
-          count: state.path === '' ? trails.size : countWithin(counts, state.path),
+          count: state.path === '' ? transitions.size : countWithin(counts, state.path),
         })),
         mermaid: () => machineMermaid(kind, counts),
         svg: () => machineSvg(kind, counts),
@@ -136,7 +136,7 @@ const leadersView = async (deps: DebugDeps, actor: KeyedActor): Promise<ActorVie
 
 const lookInto = async (
   deps: DebugDeps,
-  question: Exclude<ReplicaQuestion, TrailQuestion>,
+  question: Exclude<ReplicaQuestion, TransitionQuestion>,
 ): Promise<unknown> => {
   switch (question.about) {
     case 'actor':

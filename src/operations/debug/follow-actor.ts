@@ -7,16 +7,16 @@ import { shardOf } from '../../model/shards.ts';
 import { tenantKey } from '../../model/tenant.ts';
 import type { ActorNews, DebugOperations } from './debug-operations.ts';
 import { viewOf } from './replica-views.ts';
-import { Seats } from '../../lib/seats.ts';
+import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
 import type { KeyedActor } from './show-actor.ts';
 import {
-  markIn,
+  positionIn,
   MOST_OF_PAGE,
-  TrailReading,
-  type TrailMark,
-  type TrailPage,
-} from './trail-reading.ts';
-import type { TrailQuestion } from './trail-sessions.ts';
+  TransitionCursor,
+  type TransitionPosition,
+  type TransitionPage,
+} from './transition-cursor.ts';
+import type { TransitionQuestion } from './transition-subscriptions.ts';
 
 const MOST_STREAMS_OF_TENANT = 16;
 /** How often another replica is asked, and how often it is looked who leads. */
@@ -36,20 +36,20 @@ export interface FollowActorDeps {
  * time of one tenant's admins.
  */
 export const followActor = (deps: FollowActorDeps): DebugOperations['followActor'] => {
-  const seats = new Seats(MOST_STREAMS_OF_TENANT);
+  const followers = new KeyedSemaphore(MOST_STREAMS_OF_TENANT);
   return async (caller, { kind, text }) => {
     const key = deps.kinds[kind].keyOf(text, caller.namespace);
     const shardKey = key === undefined ? undefined : deps.kinds[kind].inspect(key)?.shardKey;
     if (key === undefined || shardKey === undefined) throw actorNotFound();
     const tenant = tenantKey(caller);
-    if (!seats.take(tenant)) throw tooManyStreams('you have', MOST_STREAMS_OF_TENANT);
+    if (!followers.acquire(tenant)) throw tooManyStreams('you have', MOST_STREAMS_OF_TENANT);
     const following = new Following(deps, { kind, key, shard: shardOf(shardKey) });
     let open = true;
     const close = (): void => {
       if (!open) return;
       open = false;
       following.close();
-      seats.leave(tenant);
+      followers.release(tenant);
     };
     try {
       await following.begin();
@@ -65,7 +65,7 @@ export const followActor = (deps: FollowActorDeps): DebugOperations['followActor
 interface Look {
   readonly by: string;
   readonly note?: string;
-  readonly page?: TrailPage;
+  readonly page?: TransitionPage;
 }
 
 /** One stream. Wherever the lead goes it goes on after what it has told. */
@@ -73,9 +73,9 @@ class Following {
   readonly #deps: FollowActorDeps;
   readonly #actor: KeyedActor & { readonly shard: number };
   readonly #id = randomUUID();
-  #mark: TrailMark | undefined;
+  #mark: TransitionPosition | undefined;
   #first: Look | undefined;
-  #here: TrailReading | undefined;
+  #here: TransitionCursor | undefined;
   #changed = false;
   #wake = (): void => undefined;
 
@@ -88,7 +88,12 @@ class Following {
   async begin(): Promise<void> {
     const { kinds, clock, replica } = this.#deps;
     const { kind, key } = this.#actor;
-    const now = markIn({ trails: kinds[kind].trails, key, by: replica, now: clock.now() });
+    const now = positionIn({
+      transitions: kinds[kind].transitions,
+      key,
+      by: replica,
+      now: clock.now(),
+    });
     this.#first = await this.#look();
     this.#mark = this.#first.page?.mark ?? now;
   }
@@ -137,13 +142,13 @@ class Following {
     };
   }
 
-  #lookHere(): TrailPage {
+  #lookHere(): TransitionPage {
     const { kinds, clock, replica } = this.#deps;
     const { kind, key } = this.#actor;
-    const { trails } = kinds[kind];
-    if (!this.#here && !trails.standing(key)) return this.#gone();
-    this.#here ??= new TrailReading({
-      trails,
+    const { transitions } = kinds[kind];
+    if (!this.#here && !transitions.current(key)) return this.#gone();
+    this.#here ??= new TransitionCursor({
+      transitions,
       key,
       by: replica,
       now: clock.now(),
@@ -157,7 +162,7 @@ class Following {
   async #lookThere(leader: string): Promise<Look> {
     this.close();
     const { kind, key } = this.#actor;
-    const question: TrailQuestion = {
+    const question: TransitionQuestion = {
       about: 'transitions',
       kind,
       key,
@@ -165,7 +170,7 @@ class Following {
       ...(this.#mark ? { mark: this.#mark } : {}),
     };
     try {
-      const page = await viewOf<TrailPage | undefined>(this.#deps, leader, {
+      const page = await viewOf<TransitionPage | undefined>(this.#deps, leader, {
         question,
         here: () => undefined,
       });
@@ -174,13 +179,13 @@ class Following {
         : { by: leader, note: 'it runs a version that does not tell' };
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      if (error.code === 'NOT_FOUND' && !this.#deps.kinds[kind].trails.standing(key))
+      if (error.code === 'NOT_FOUND' && !this.#deps.kinds[kind].transitions.current(key))
         return { by: leader, page: this.#gone() };
       return { by: leader, note: `it leads, and does not tell: ${error.message}` };
     }
   }
 
-  #gone(): TrailPage {
+  #gone(): TransitionPage {
     return {
       transitions: [],
       missed: false,

@@ -1,4 +1,4 @@
-import { isWithin } from '../../actors/runtime/actor-trails.ts';
+import { isWithin } from '../../actors/runtime/transition-history.ts';
 import type { InspectedKinds } from '../../actors/inspection/inspected-actors.ts';
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import {
@@ -69,8 +69,9 @@ const pageOf = (
       next: undefined,
     };
   }
-  if (limit === 0) return { found: [], next: actors.trails.size > 0 ? startOf(kind) : undefined };
-  const { keys, next } = actors.trails.page({
+  if (limit === 0)
+    return { found: [], next: actors.transitions.size > 0 ? startOf(kind) : undefined };
+  const { keys, next } = actors.transitions.page({
     ...those,
     state,
     limit,

@@ -1,7 +1,7 @@
 import type { Coordination } from '../../contracts/coordination.ts';
 import type { ActorKind } from '../../model/inspection.ts';
 import { invalidArgument, Refusal, replicaSilent, type RefusalCode } from '../../model/refusals.ts';
-import type { TrailQuestion } from './trail-sessions.ts';
+import type { TransitionQuestion } from './transition-subscriptions.ts';
 
 /** How long a replica is waited for. */
 export const ASKED_MS = 1_000;
@@ -9,7 +9,7 @@ export const ASKED_MS = 1_000;
 /** What one replica may ask another. */
 export type ReplicaQuestion =
   | { readonly about: 'actor' | 'rebuild'; readonly kind: ActorKind; readonly key: string }
-  | TrailQuestion
+  | TransitionQuestion
   | { readonly about: 'queues' | 'driver' | 'reflectors' };
 
 type Answered<T> =

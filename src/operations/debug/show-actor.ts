@@ -43,7 +43,7 @@ export const showActor = async (
       ...(lease ? { epoch: lease.epoch } : {}),
     },
     deadlines: deadlines.map(({ what, at }) => ({ what, at, inMs: at - now })),
-    transitions: actors.trails.transitions(key),
+    transitions: actors.transitions.of(key),
     pending: actors.pendingOf(key),
     record: {
       known: record,

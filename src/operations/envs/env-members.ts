@@ -37,9 +37,9 @@ import { requireRoom } from '../sandboxes/reservations.ts';
 import {
   memberDraft,
   memberPool,
-  settledPool,
+  reconcileMemberPool,
   withoutMember,
-  type SettleDeps,
+  type ReconcileDeps,
 } from './member-pool.ts';
 import type { Operations } from '../operations.ts';
 import { renderSource } from '../pools/pool-rendering.ts';
@@ -48,7 +48,7 @@ import { viewOfPool } from '../sandboxes/start-hindrance.ts';
 import { changePool, type UpdatePoolDeps } from '../pools/update-pool.ts';
 
 export interface EnvMembersDeps
-  extends EnvsDeps, Omit<MakePoolDeps, 'supervisor'>, SettleDeps, Omit<UpdatePoolDeps, 'envs'> {
+  extends EnvsDeps, Omit<MakePoolDeps, 'supervisor'>, ReconcileDeps, Omit<UpdatePoolDeps, 'envs'> {
   readonly supervisor: Supervisor;
   readonly driver: EnvsDeps['driver'];
   readonly templates: EnvsDeps['templates'];
@@ -108,10 +108,10 @@ export const addMember =
   };
 
 /** See Operations. */
-export const addedMemberUnder =
-  (deps: EnvMembersDeps): Operations['addedMemberUnder'] =>
+export const findMemberByKey =
+  (deps: EnvMembersDeps): Operations['findMemberByKey'] =>
   async (caller, envName, mark) => {
-    await deps.envs.freshen(caller.namespace, envName);
+    await deps.envs.refresh(caller.namespace, envName);
     const env = deps.envs.named(caller.namespace, envName);
     const member = env?.members.find((each) => each.mark?.key === mark.key);
     if (!env || !member || !sameTenant(env.owner, caller)) return undefined;
@@ -166,7 +166,7 @@ export const updateMember =
     const pool = await memberPool(deps, env, name);
     if (!pool) throw poolNotFound();
     if (replicas !== undefined) await changePool(deps, pool.record, { replicas });
-    const record = await settledPool(deps, env, name);
+    const record = await reconcileMemberPool(deps, env, name);
     if (record) deps.members.pool({ kind: 'put', record });
     return {
       env,

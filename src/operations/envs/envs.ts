@@ -6,7 +6,7 @@ import type { PullSecretOwner, PullSecrets } from '../../contracts/pull-secrets.
 import { OutcomeUnknown, type SandboxDriver } from '../../contracts/sandbox-driver.ts';
 import { requireMatch } from '../../model/if-match.ts';
 import { wordRevisionOf, type EnvOverrides, type EnvRecord } from '../../model/envs/env.ts';
-import { memberSourceOf, type EnvWord } from '../../model/envs/env-rendering.ts';
+import { memberSourceOf, type RenderedEnvSpec } from '../../model/envs/env-rendering.ts';
 import { mergePatch } from '../../lib/merge-patch.ts';
 import type { RegistryCredentials } from '../../model/pools/pool-source.ts';
 import {
@@ -36,7 +36,7 @@ export interface EnvsDeps extends PoolRenderingDeps, EnvViewDeps {
   readonly newUid: () => string;
   readonly pullSecrets: PullSecrets;
   readonly coordination: Coordination;
-  readonly supervisor: Pick<Supervisor, 'pools' | 'settleLater'>;
+  readonly supervisor: Pick<Supervisor, 'pools' | 'reconcileLater'>;
   readonly background: (name: string, work: Promise<void>) => void;
   readonly driver: Pick<SandboxDriver, 'check' | 'caughtUp'>;
 }
@@ -113,7 +113,7 @@ const createWithPasswords = async (
 ): Promise<EnvRecord> => {
   const { coordination, pullSecrets, supervisor } = deps;
   const { owner, uid } = draft;
-  supervisor.settleLater(owner);
+  supervisor.reconcileLater(owner);
   await coordination.whenKnown(owner);
   await coordination.reserve(owner, 'pools', {
     name: uid,
@@ -140,8 +140,8 @@ const createWithPasswords = async (
 };
 
 /** See Operations. */
-export const createdEnvUnder =
-  (deps: EnvViewDeps): Operations['createdEnvUnder'] =>
+export const findEnvByKey =
+  (deps: EnvViewDeps): Operations['findEnvByKey'] =>
   async (caller, name, mark) => {
     if (!deps.envs.named(caller.namespace, name)) await deps.envs.lookUp(caller.namespace, name);
     const record = deps.envs.named(caller.namespace, name);
@@ -263,7 +263,7 @@ const requireNoneRunning = async (deps: EnvsDeps, env: EnvRecord): Promise<void>
  */
 export const requireRenderable = async (
   deps: PoolRenderingDeps,
-  env: EnvWord,
+  env: RenderedEnvSpec,
   namespace: string,
   members: EnvRecord['members'],
 ): Promise<void> => {

@@ -87,7 +87,7 @@ const observed = (
     unavailable: counts.unavailable,
     settled:
       counts.idle > 0
-        ? supervisor.index.bornBy('idle', uid, {
+        ? supervisor.index.createdBefore('idle', uid, {
             revision: updateRevision,
             moment: clock.now() - protectionWindowSeconds * 1_000,
           }).length
@@ -109,7 +109,7 @@ const unplacedIn = (
 ): NonNullable<Observation['trouble']> | undefined => {
   const since = clock.now();
   const count = supervisor.index
-    .bornBy('starting', uid, { revision: updateRevision, moment: since - UNPLACED_MS })
+    .createdBefore('starting', uid, { revision: updateRevision, moment: since - UNPLACED_MS })
     .filter((id) => supervisor.sandbox(id)?.context.hindrance === 'Unschedulable').length;
   return count > 0 ? { reason: 'unschedulable', count, since } : undefined;
 };

@@ -8,10 +8,15 @@ import type { PoolRecord } from '../../model/pools/pool.ts';
 import { Refusal } from '../../model/refusals.ts';
 import { envFieldOf } from './envs.ts';
 import { makePool, type MakePoolDeps } from '../pools/make-pool.ts';
-import { memberDraft, settledPool, withoutMember, type SettleDeps } from './member-pool.ts';
+import {
+  memberDraft,
+  reconcileMemberPool,
+  withoutMember,
+  type ReconcileDeps,
+} from './member-pool.ts';
 import { renderSource, type PoolRenderingDeps } from '../pools/pool-rendering.ts';
 
-export interface MemberEffectsDeps extends SettleDeps, MakePoolDeps, PoolRenderingDeps {
+export interface MemberEffectsDeps extends ReconcileDeps, MakePoolDeps, PoolRenderingDeps {
   readonly supervisor: Supervisor;
   readonly envs: EnvMirror;
   readonly newUid: () => string;
@@ -48,7 +53,7 @@ export const memberEffects = (deps: MemberEffectsDeps): MemberEffects => ({
     }
   },
   // An older word than the store's is followed by a newer one.
-  'settle-pool': (env, name) => settledPool(deps, env, name),
+  'settle-pool': (env, name) => reconcileMemberPool(deps, env, name),
   'end-pool': async (pool, force) => {
     const { env, member } = await asStored(
       deps,
@@ -82,7 +87,7 @@ const asStored = async (
   { uid, name, owner }: Pick<EnvRecord, 'uid' | 'name' | 'owner'>,
   memberName: string,
 ) => {
-  await envs.freshen(owner.namespace, name);
+  await envs.refresh(owner.namespace, name);
   const env = envs.get(uid);
   return { env, member: env?.members.find((each) => each.name === memberName) };
 };
@@ -93,7 +98,7 @@ const ownPool = async (
   env: EnvRecord,
   name: string,
 ): Promise<PoolRecord | undefined> => {
-  await supervisor.pools.freshen(env.owner.namespace, name);
+  await supervisor.pools.refresh(env.owner.namespace, name);
   const uid = supervisor.pools.index.uidOf(env.owner.namespace, name);
   const record = uid === undefined ? undefined : supervisor.pools.get(uid)?.record;
   return record?.env?.uid === env.uid ? record : undefined;

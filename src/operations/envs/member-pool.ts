@@ -2,13 +2,13 @@ import type { PoolSnapshot } from '../../actors/pool/pool-snapshot.ts';
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import type { EnvMember, EnvRecord } from '../../model/envs/env.ts';
-import { asAsked, isAsAsked, memberPoolPart } from '../../model/envs/env-rendering.ts';
+import { withSpec, matchesSpec, memberPoolPart } from '../../model/envs/env-rendering.ts';
 import { CLOSED_BREAKER, type PoolRecord } from '../../model/pools/pool.ts';
 import type { RenderedPool } from '../../model/pools/render-pool.ts';
 import type { PoolDraft } from '../pools/make-pool.ts';
 import { Resizing, withinQuota, type ResizingDeps } from '../sandboxes/reservations.ts';
 
-export interface SettleDeps extends ResizingDeps {
+export interface ReconcileDeps extends ResizingDeps {
   readonly supervisor: Pick<Supervisor, 'pools'>;
   /** The pool as its template and its source have it now. */
   readonly renewed: (record: PoolRecord) => Promise<PoolRecord>;
@@ -69,7 +69,7 @@ export const withoutMember = (
 
 /** The same, also where another replica made it a moment ago. */
 export const memberPool = async (
-  { supervisor }: Pick<SettleDeps, 'supervisor'>,
+  { supervisor }: Pick<ReconcileDeps, 'supervisor'>,
   env: Pick<EnvRecord, 'uid' | 'owner'>,
   name: string,
 ): Promise<PoolSnapshot | undefined> => {
@@ -80,12 +80,12 @@ export const memberPool = async (
 };
 
 /**
- * Has a member's pool be as the env asks; answers the pool as it stands then, undefined where there
+ * Has a member's pool be as the env asks; returns the pool as it stands then, undefined where there
  * is none. One that can't be rendered, or would have more than its owner's quota allows, keeps what
  * its instances are started from.
  */
-export const settledPool = async (
-  deps: SettleDeps,
+export const reconcileMemberPool = async (
+  deps: ReconcileDeps,
   env: EnvRecord,
   name: string,
 ): Promise<PoolRecord | undefined> => {
@@ -99,9 +99,13 @@ export const settledPool = async (
     const record = await supervisor.pools.change(
       uid,
       async (current) => {
-        if (current.env?.uid !== env.uid || current.deleting !== false || isAsAsked(current, part))
+        if (
+          current.env?.uid !== env.uid ||
+          current.deleting !== false ||
+          matchesSpec(current, part)
+        )
           return current;
-        const asked = asAsked(current, part);
+        const asked = withSpec(current, part);
         return await withinQuota(resizing, current, {
           next: await renewed(asked),
           otherwise: asked,

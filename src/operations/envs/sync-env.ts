@@ -1,5 +1,5 @@
 import type { EnvRecord } from '../../model/envs/env.ts';
-import { memberPoolPart, asAsked, isAsAsked } from '../../model/envs/env-rendering.ts';
+import { memberPoolPart, withSpec, matchesSpec } from '../../model/envs/env-rendering.ts';
 import {
   envBeingDeleted,
   envSyncPartial,
@@ -12,7 +12,7 @@ import { envFieldOf } from './envs.ts';
 import { envViewOf, type EnvViewDeps } from './env-view.ts';
 import { memberPool } from './member-pool.ts';
 import type { Operations } from '../operations.ts';
-import { freshenTemplate, syncedPool, type SyncPoolDeps } from '../pools/sync-pool.ts';
+import { refreshTemplate, syncedPool, type SyncPoolDeps } from '../pools/sync-pool.ts';
 
 export interface SyncEnvDeps extends SyncPoolDeps, EnvViewDeps {
   readonly templates: SyncPoolDeps['templates'];
@@ -33,7 +33,7 @@ export const syncEnv =
   async (caller, name) => {
     const env = await findEnv(deps.envs, caller, name);
     if (env.deleting !== false) throw envBeingDeleted();
-    await freshenTemplate(deps, { source: { templateName: env.templateRef.name } });
+    await refreshTemplate(deps, { source: { templateName: env.templateRef.name } });
     const names = env.members
       .filter(({ deleting }) => deleting === false)
       .map((member) => member.name);
@@ -73,7 +73,7 @@ const syncMember = async (deps: SyncEnvDeps, env: EnvRecord, name: string): Prom
   const record = await supervisor.pools.change(uid, (current) =>
     syncedPool(
       { ...deps, fieldOf: envFieldOf },
-      isAsAsked(current, part) ? current : asAsked(current, part),
+      matchesSpec(current, part) ? current : withSpec(current, part),
     ),
   );
   if (!record) throw poolNotFound();

@@ -115,7 +115,7 @@ export class ApiKeyMirror {
   }
 
   async start(): Promise<void> {
-    this.#revocations.followRevoked(
+    this.#revocations.subscribeRevocations(
       (keyId) => {
         this.#forget(keyId);
       },
@@ -189,7 +189,7 @@ export class ApiKeyMirror {
       }
       throw error;
     }
-    this.#revocations.tellRevoked(record.keyId);
+    this.#revocations.publishRevocation(record.keyId);
   }
 
   /** Whatever it says by now. */

@@ -4,7 +4,7 @@ import type { Quotas } from '../../contracts/coordination.ts';
 import { RecordExists } from '../../contracts/record-store.ts';
 import { type ApiKeyText, formatApiKey } from '../../model/api-key-text.ts';
 import type { ApiKeyRecord } from '../../model/api-key.ts';
-import { REQUEST_KEPT_MS } from '../../model/request-mark.ts';
+import { REQUEST_KEPT_MS } from '../../model/request-fingerprint.ts';
 import {
   adminRequired,
   idempotencyKeyReused,

@@ -64,8 +64,8 @@ export const createPool =
 const NOTHING: Preparation = { prepare: async () => undefined, undo: async () => undefined };
 
 /** See Operations. */
-export const createdPoolUnder =
-  ({ supervisor }: Pick<CreatePoolDeps, 'supervisor'>): Operations['createdPoolUnder'] =>
+export const findPoolByKey =
+  ({ supervisor }: Pick<CreatePoolDeps, 'supervisor'>): Operations['findPoolByKey'] =>
   async (caller, name, mark) => {
     if (supervisor.pools.index.uidOf(caller.namespace, name) === undefined)
       await supervisor.pools.lookUp(caller.namespace, name);

@@ -41,7 +41,7 @@ export const usablePool = async (
   caller: Caller,
   name: string,
 ): Promise<PoolSnapshot | undefined> => {
-  await supervisor.pools.freshen(caller.namespace, name);
+  await supervisor.pools.refresh(caller.namespace, name);
   const uid = supervisor.pools.index.uidOf(caller.namespace, name);
   const pool = uid === undefined ? undefined : supervisor.pools.get(uid);
   return pool && (mayUse(pool.record, caller) || caller.role === 'admin') ? pool : undefined;

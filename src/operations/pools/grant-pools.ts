@@ -20,7 +20,7 @@ export interface GrantPoolsDeps {
   readonly coordination: Pick<Quotas, 'reserve' | 'withdraw' | 'confirm' | 'used'>;
   readonly clock: Clock;
   readonly quotaLimits: Pick<QuotaLimits, 'of'>;
-  readonly supervisor: Pick<Supervisor, 'settleLater'>;
+  readonly supervisor: Pick<Supervisor, 'reconcileLater'>;
 }
 
 type Sized = Pick<PoolRecord, 'uid' | 'owner' | 'replicas' | 'definition'>;
@@ -70,11 +70,11 @@ class PoolGrant implements Grant<PoolRecord> {
     this.#since = deps.clock.now();
   }
 
-  /** Reserves all parts or none; answers why, where it is none. */
+  /** Reserves all parts or none; returns why, where it is none. */
   async reserve(): Promise<Denial | undefined> {
     const { coordination, quotaLimits, supervisor } = this.#deps;
     const { owner, uid } = this.#pool;
-    if (this.#parts.length > 0) supervisor.settleLater(owner);
+    if (this.#parts.length > 0) supervisor.reconcileLater(owner);
     try {
       const limits = quotaLimits.of(owner);
       for (const part of this.#parts) {

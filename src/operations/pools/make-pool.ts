@@ -10,7 +10,7 @@ import type { QuotaLimits } from './quota-limits.ts';
 import { requireReserved, reserveAll } from '../sandboxes/reservations.ts';
 
 export interface MakePoolDeps {
-  readonly supervisor: Pick<Supervisor, 'pools' | 'settleLater'>;
+  readonly supervisor: Pick<Supervisor, 'pools' | 'reconcileLater'>;
   readonly pools: Pick<Records<PoolRecord>, 'create'>;
   readonly coordination: Coordination;
   readonly clock: Clock;
@@ -41,7 +41,7 @@ export const makePool = async (
   { prepare, undo }: Preparation,
 ): Promise<PoolRecord> => {
   const since = deps.clock.now();
-  deps.supervisor.settleLater(draft.owner);
+  deps.supervisor.reconcileLater(draft.owner);
   await reserve(deps, draft);
   try {
     await prepare();

@@ -23,7 +23,7 @@ export const syncPool =
     const { supervisor } = deps;
     const { record: before } = await findPool(supervisor, caller, name);
     if (before.env) throw poolOfEnv(before.env.name, before.name);
-    await freshenTemplate(deps, before);
+    await refreshTemplate(deps, before);
     const resizing = new Resizing(deps, before);
     try {
       const record = await supervisor.pools.change(
@@ -66,7 +66,7 @@ export const previewPoolSync =
   (deps: SyncPoolDeps): Operations['previewPoolSync'] =>
   async (caller, name) => {
     const { record } = await findPool(deps.supervisor, caller, name);
-    await freshenTemplate(deps, record);
+    await refreshTemplate(deps, record);
     const { templateVersion, updateRevision } = await renderSource(
       deps,
       record.source,
@@ -80,9 +80,9 @@ export const previewPoolSync =
   };
 
 /** The mirror may be behind what an admin was just answered. */
-export const freshenTemplate = async (
+export const refreshTemplate = async (
   { templates }: Pick<SyncPoolDeps, 'templates'>,
   { source: { templateName } }: Pick<PoolRecord, 'source'>,
 ): Promise<void> => {
-  if (templateName !== undefined) await templates.freshen(templateName);
+  if (templateName !== undefined) await templates.refresh(templateName);
 };

@@ -20,7 +20,7 @@ import type { PoolView } from '../views.ts';
 export interface UpdatePoolDeps extends PoolRenderingDeps, ResizingDeps {
   readonly supervisor: Supervisor;
   readonly pullSecrets: PullSecrets;
-  readonly envs: Pick<EnvMirror, 'get' | 'freshen'>;
+  readonly envs: Pick<EnvMirror, 'get' | 'refresh'>;
 }
 
 /**
@@ -96,7 +96,7 @@ const requireOwnersWord = async (
   { ifMatch: _anyOf, replicas, ...others }: PoolChange,
 ): Promise<void> => {
   if (!of) return;
-  await envs.freshen(owner.namespace, of.name);
+  await envs.refresh(owner.namespace, of.name);
   const env = envs.get(of.uid);
   const member = env?.members.find((each) => each.name === name);
   const sized = env?.groups.some(

@@ -2,11 +2,11 @@ import type { Tenant } from '../../model/tenant.ts';
 import type { IdleInstances } from '../../actors/sandbox/idle-instances.ts';
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import type { HeldInstance } from '../../actors/sandbox/held-instance.ts';
-import type { EndOfWaiting, PlaceInLine } from '../../actors/sandbox/waiting-lines.ts';
+import type { EndOfWaiting, QueueEntry } from '../../actors/sandbox/claim-queue.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import type { Claims, WaitedPool, WaitingPlace } from '../../contracts/coordination.ts';
 import { poolBeingDeleted, unavailable } from '../../model/refusals.ts';
-import type { WaitingSeats } from './waiting-seats.ts';
+import type { WaitingClaimLimit } from './waiting-claim-limit.ts';
 
 export interface ClaimCandidatesDeps {
   readonly supervisor: {
@@ -15,7 +15,7 @@ export interface ClaimCandidatesDeps {
   };
   readonly coordination: Claims;
   readonly clock: Clock;
-  readonly seats: WaitingSeats;
+  readonly seats: WaitingClaimLimit;
 }
 
 /**
@@ -62,7 +62,7 @@ export class ClaimCandidates {
   readonly #of: CandidatesOf;
   readonly #began: number;
   #place: WaitingPlace | undefined;
-  #line: PlaceInLine | undefined;
+  #line: QueueEntry | undefined;
   /** How many it knew to be idle when others came before it. */
   #passedBy: number | undefined;
   #over = false;
@@ -101,7 +101,7 @@ export class ClaimCandidates {
   }
 
   /** It was not the claim's turn. To be called before the instance is released. */
-  notItsTurn({ idle }: HeldInstance): void {
+  notFirstInQueue({ idle }: HeldInstance): void {
     this.#passedBy = idle;
     this.#line?.pause();
   }
@@ -114,7 +114,7 @@ export class ClaimCandidates {
     const { coordination, seats } = this.#deps;
     this.#line?.leave();
     if (!this.#line) return;
-    seats.leave(this.#of.owner);
+    seats.release(this.#of.owner);
     // then it is skipped: see Claims
     if (this.#place) await coordination.leaveWaiting(this.#place).catch(() => undefined);
   }
@@ -163,13 +163,13 @@ export class ClaimCandidates {
       heldAtFirst ??= idle.heldIn(uid);
       const held = await idle.untilReleased(uid, until);
       if (held === undefined && found.ready <= known) return undefined;
-      if (isLast) return this.#unlessUnsettled(heldAtFirst, found.ready > known);
+      if (isLast) return this.#unlessPending(heldAtFirst, found.ready > known);
       known = found.ready;
     }
   }
 
   /** One of those may be idle, though others may have held it in between. */
-  #unlessUnsettled(heldAtFirst: ReadonlySet<string>, isContested: boolean): undefined {
+  #unlessPending(heldAtFirst: ReadonlySet<string>, isContested: boolean): undefined {
     if (isContested) throw unavailable(CONTESTED);
     for (const id of this.#deps.supervisor.idle.heldIn(this.#of.pool.uid))
       if (heldAtFirst.has(id)) throw unavailable(UNSETTLED);
@@ -204,9 +204,9 @@ export class ClaimCandidates {
     const { supervisor, coordination, seats } = this.#deps;
     const { pool, owner } = this.#of;
     if (supervisor.idle.lines.stopping) throw this.#refusalOf('stopping');
-    seats.take(owner);
+    seats.acquire(owner);
     // before the call: what turns idle meanwhile is not missed
-    this.#line = supervisor.idle.lines.stand(pool.uid);
+    this.#line = supervisor.idle.lines.enqueue(pool.uid);
     this.#place = await coordination.joinWaiting(pool);
     this.#of.waits?.();
     // never rejects; what it finds turns idle, and is handed out

@@ -1,6 +1,6 @@
 import type { METRICS } from '../../contracts/metric-catalogue.ts';
 import { NO_METRICS, type Metrics } from '../../contracts/metrics.ts';
-import type { TellStep } from '../../contracts/tracing.ts';
+import type { OnStep } from '../../contracts/tracing.ts';
 import { Refusal } from '../../model/refusals.ts';
 import type { Operations } from '../operations.ts';
 
@@ -15,7 +15,7 @@ export type ClaimStep = 'find' | 'wait' | 'admit' | 'write';
  * then.
  */
 export const claimSteps =
-  (metrics: Metrics = NO_METRICS, tell?: TellStep) =>
+  (metrics: Metrics = NO_METRICS, tell?: OnStep) =>
   async <T>(step: ClaimStep | (() => ClaimStep), work: () => Promise<T>): Promise<T> => {
     const began = performance.now();
     try {

@@ -19,21 +19,25 @@ import {
   unavailable,
 } from '../../model/refusals.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
-import { isKeyed, type RequestMark, unkeyedMark } from '../../model/request-mark.ts';
+import {
+  isKeyed,
+  type RequestFingerprint,
+  unkeyedFingerprint,
+} from '../../model/request-fingerprint.ts';
 import type { Claim } from '../../model/sandbox.ts';
 import { mayUse, sameTenant, type Caller, type Tenant } from '../../model/tenant.ts';
 import { ClaimCandidates, type Candidate } from './claim-candidates.ts';
 import { claimSteps, measuredClaims } from './claim-measures.ts';
-import { claimedUnder, mayBeClaimedUnder } from './claimed-under.ts';
-import type { NewRequest, Opening } from './opening.ts';
+import { findClaimByKey, mayBeClaimedUnder } from './find-claim-by-key.ts';
+import type { NewRequest, IdempotentRequest } from './idempotent-request.ts';
 import type { ClaimRequest, Operations } from '../operations.ts';
 import type { QuotaLimits } from '../pools/quota-limits.ts';
 import { requireReserved } from './reservations.ts';
 import { viewOf } from './sandbox-view.ts';
 import { hindranceOf } from './start-hindrance.ts';
-import type { UnsettledRequests } from './unsettled-requests.ts';
+import type { PendingRequests } from './pending-requests.ts';
 import type { SandboxView } from '../views.ts';
-import { WaitingSeats } from './waiting-seats.ts';
+import { WaitingClaimLimit } from './waiting-claim-limit.ts';
 
 export interface ClaimSandboxDeps {
   readonly supervisor: Supervisor;
@@ -44,7 +48,7 @@ export interface ClaimSandboxDeps {
   readonly demand?: ClaimDemand;
   readonly metrics?: Metrics;
   /** Requests whose claim may yet land. */
-  readonly unsettled: UnsettledRequests;
+  readonly unsettled: PendingRequests;
   /** Sees to work that outlives its request. */
   readonly background: (name: string, work: Promise<void>) => void;
 }
@@ -60,7 +64,7 @@ const MOST_CHOICES = 50;
  * answers is durable.
  */
 export const claimSandbox = (deps: ClaimSandboxDeps): Operations['claimSandbox'] => {
-  const claim = claimOne(deps, new WaitingSeats());
+  const claim = claimOne(deps, new WaitingClaimLimit());
   return measuredClaims(async (caller, request, signal) => {
     const { opening } = request;
     if (!opening) return await claim(caller, request, signal);
@@ -86,21 +90,21 @@ export const claimSandbox = (deps: ClaimSandboxDeps): Operations['claimSandbox']
 const openAndFind = async (
   deps: ClaimSandboxDeps,
   caller: Caller,
-  opening: Opening,
+  opening: IdempotentRequest,
 ): Promise<SandboxView | undefined> => {
   const { instance, isUnsure } = await opening.open();
-  if (isUnsure) await deps.supervisor.freshenClaimsUnder(opening.mark.key, caller.namespace);
+  if (isUnsure) await deps.supervisor.refreshClaimsByKey(opening.mark.key, caller.namespace);
   return await findEarlier(deps, opening, instance, caller);
 };
 
 /** What an earlier one claimed. */
 const findEarlier = async (
   deps: ClaimSandboxDeps,
-  opening: Opening,
+  opening: IdempotentRequest,
   instance: InstanceId | undefined,
   owner: Tenant,
 ): Promise<SandboxView | undefined> => {
-  const found = await claimedUnder(deps)(owner, opening.mark, instance);
+  const found = await findClaimByKey(deps)(owner, opening.mark, instance);
   opening.foundEarlier = found !== undefined;
   return found;
 };
@@ -117,14 +121,14 @@ const lookForEarlier = async (
 ): Promise<SandboxView | undefined> => {
   const mark = request.opening?.mark ?? request.mark;
   if (!mark) return undefined;
-  if (isUnsure) await deps.supervisor.freshenClaimsUnder(mark.key, owner.namespace);
+  if (isUnsure) await deps.supervisor.refreshClaimsByKey(mark.key, owner.namespace);
   return request.opening
     ? await findEarlier(deps, request.opening, instance, owner)
-    : await claimedUnder(deps)(owner, mark, instance);
+    : await findClaimByKey(deps)(owner, mark, instance);
 };
 
 const claimOne =
-  (deps: ClaimSandboxDeps, seats: WaitingSeats): Operations['claimSandbox'] =>
+  (deps: ClaimSandboxDeps, seats: WaitingClaimLimit): Operations['claimSandbox'] =>
   async (caller, request, signal) => {
     const { supervisor, coordination, clock } = deps;
     const step = claimSteps(deps.metrics, request.step);
@@ -132,7 +136,7 @@ const claimOne =
     const demand = pool.record.env && deps.demand; // nobody sizes others
     const owner: Tenant = { namespace: caller.namespace, team: caller.team, user: caller.user };
     if (!sameTenant(pool.record.owner, owner)) {
-      supervisor.settleLater(owner); // one without pools is settled by nobody else
+      supervisor.reconcileLater(owner); // one without pools is settled by nobody else
       await coordination.whenKnown(owner);
     }
     const candidates = new ClaimCandidates(
@@ -148,7 +152,7 @@ const claimOne =
       },
     );
     const attempt = randomUUID();
-    const mark = request.opening?.mark ?? request.mark ?? unkeyedMark(attempt);
+    const mark = request.opening?.mark ?? request.mark ?? unkeyedFingerprint(attempt);
     const next = (): Promise<Candidate | undefined> =>
       step(
         () => (candidates.waits ? 'wait' : 'find'),
@@ -171,7 +175,7 @@ const claimOne =
         const admission = await step('admit', () =>
           admit(deps, pool.record, { owner, candidate, attempt, from, looked, request }),
         );
-        if (admission === 'not-its-turn') candidates.notItsTurn(instance);
+        if (admission === 'not-its-turn') candidates.notFirstInQueue(instance);
         if (typeof admission === 'object') {
           const found = await lookForEarlier(deps, { request, owner: caller, ...admission });
           if (found) return found;
@@ -336,7 +340,7 @@ interface Attempted {
   readonly instance: HeldInstance;
   /** See QuotaEntry. */
   readonly attempt: string;
-  readonly claim: Claim & { readonly mark: RequestMark };
+  readonly claim: Claim & { readonly mark: RequestFingerprint };
   readonly until: number;
 }
 
@@ -357,7 +361,7 @@ const tryToClaim = async (deps: ClaimSandboxDeps, attempted: Attempted): Promise
   const isDecided = decidedOf(supervisor, id);
   const end = await supervisor.until(id, isKeyed(claim.mark) ? isDecided : hasEnded, until);
   if (!isDecided(end)) {
-    settleLater(deps, attempted);
+    reconcileLater(deps, attempted);
     if (isKeyed(claim.mark))
       throw unavailable('the claim could not be settled; repeat the request');
     if (!hasEnded(end)) {
@@ -399,13 +403,13 @@ const decidedOf =
  * Settles a claim of unknown outcome. The instance is held until that is known, or it is idle
  * again: no other claim is refused meanwhile for want of an instance.
  */
-const settleLater = (deps: ClaimSandboxDeps, attempted: Attempted): void => {
+const reconcileLater = (deps: ClaimSandboxDeps, attempted: Attempted): void => {
   const { instance, claim } = attempted;
   const isDecided = decidedOf(deps.supervisor, instance.id);
   const isOver = (snapshot: SandboxSnapshot | undefined): boolean =>
     isDecided(snapshot) || snapshot?.state === 'idle';
   instance.holdDuring(deps.supervisor.until(instance.id, isOver, deps.clock.now() + SETTLE_MS));
-  const settled = settleReservation(deps, attempted);
+  const settled = reconcileReservation(deps, attempted);
   if (isKeyed(claim.mark))
     deps.unsettled.add(
       claim.mark,
@@ -415,7 +419,7 @@ const settleLater = (deps: ClaimSandboxDeps, attempted: Attempted): void => {
 };
 
 /** A claim of unknown outcome keeps its reservation until the record tells whether it landed. */
-const settleReservation = async (
+const reconcileReservation = async (
   { supervisor, coordination, clock }: ClaimSandboxDeps,
   { instance: { id }, attempt, claim }: Attempted,
 ): Promise<void> => {

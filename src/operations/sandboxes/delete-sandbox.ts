@@ -33,20 +33,20 @@ export const deleteSandbox =
       supervisor.send(sandboxId, { type: 'END', reason: 'deleted', now: clock.now() });
       end = await supervisor.until(
         sandboxId,
-        (snapshot) => !snapshot || isSettled(snapshot),
+        (snapshot) => !snapshot || isDurable(snapshot),
         until,
       );
       // A claim that was under way may have won over the retirement: then the sandbox is asked to end
       // once more.
     } while (end?.state === 'running' && clock.now() < until);
-    if (end && !isSettled(end))
+    if (end && !isDurable(end))
       throw unavailable('the end of the sandbox could not be noted in time; repeat the request');
     // A retirement drops the record that an answer is made of.
-    const view = end?.context.record || end?.context.birth ? end : before;
+    const view = end?.context.record || end?.context.launchOrder ? end : before;
     return { ...viewOf(view, clock.now()), status: 'Stopping' };
   };
 
-const isSettled = ({ state, path }: SandboxSnapshot): boolean =>
+const isDurable = ({ state, path }: SandboxSnapshot): boolean =>
   state === 'running' ||
   state === 'completed' ||
   (state === 'stopping' && !UNNOTED.has(path)) ||

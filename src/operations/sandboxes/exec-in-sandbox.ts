@@ -12,7 +12,7 @@ import {
 import { tenantKey } from '../../model/tenant.ts';
 import type { Operations } from '../operations.ts';
 import { findSandbox } from './sandbox-view.ts';
-import { Seats } from '../../lib/seats.ts';
+import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
 
 const MOST_COMMANDS = 64;
 /** Of one tenant, over all sandboxes: each may hold 2 MiB of output in this process. */
@@ -27,14 +27,15 @@ export const execInSandbox = (deps: {
   readonly driver: SandboxDriver;
   readonly clock: Clock;
 }): Operations['execInSandbox'] => {
-  const seats = new Seats(MOST_COMMANDS_OF_TENANT);
+  const seats = new KeyedSemaphore(MOST_COMMANDS_OF_TENANT);
   return async (caller, sandboxId, request, signal) => {
     const { supervisor, driver, clock } = deps;
     const snapshot = await runningSandbox(supervisor, caller, sandboxId);
     requireContainer(snapshot, request.container);
     if (snapshot.context.working >= MOST_COMMANDS)
       throw tooManyCommands('the sandbox has', MOST_COMMANDS);
-    if (!seats.take(tenantKey(caller))) throw tooManyCommands('you have', MOST_COMMANDS_OF_TENANT);
+    if (!seats.acquire(tenantKey(caller)))
+      throw tooManyCommands('you have', MOST_COMMANDS_OF_TENANT);
     supervisor.send(sandboxId, { type: 'WORK_BEGAN', now: clock.now() });
     try {
       return await driver.exec(sandboxId, request, signal);
@@ -43,7 +44,7 @@ export const execInSandbox = (deps: {
       if (error instanceof ContainerGone) throw containerNotRunning(request.container ?? '');
       throw error;
     } finally {
-      seats.leave(tenantKey(caller));
+      seats.release(tenantKey(caller));
       supervisor.send(sandboxId, { type: 'WORK_ENDED', now: clock.now() });
     }
   };

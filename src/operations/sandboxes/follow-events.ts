@@ -2,7 +2,7 @@ import type { EventFeed } from '../../actors/runtime/event-feed.ts';
 import { tooManyStreams } from '../../model/refusals.ts';
 import { tenantKey } from '../../model/tenant.ts';
 import type { Operations } from '../operations.ts';
-import { Seats } from '../../lib/seats.ts';
+import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
 
 const MOST_STREAMS_OF_TENANT = 16;
 
@@ -15,17 +15,17 @@ export const followEvents = ({
 }: {
   readonly events: EventFeed;
 }): Operations['followEvents'] => {
-  const seats = new Seats(MOST_STREAMS_OF_TENANT);
+  const seats = new KeyedSemaphore(MOST_STREAMS_OF_TENANT);
   return (caller, { all, after }) => {
     const key = tenantKey(caller);
-    if (!seats.take(key)) throw tooManyStreams('you have', MOST_STREAMS_OF_TENANT);
+    if (!seats.acquire(key)) throw tooManyStreams('you have', MOST_STREAMS_OF_TENANT);
     let open = true;
     return {
       batches: (signal) => events.follow(all ? undefined : caller, after, signal),
       close: () => {
         if (!open) return;
         open = false;
-        seats.leave(key);
+        seats.release(key);
       },
     };
   };

@@ -29,7 +29,9 @@ export const isReady =
   ({ supervisor, driver, clock }: IsReadyDeps): Operations['isReady'] =>
   async (caller, sandboxId) => {
     const { status, context } = await findSandbox(supervisor, caller, sandboxId);
-    const names = Object.keys(context.record?.endpoints ?? context.birth?.record.endpoints ?? {});
+    const names = Object.keys(
+      context.record?.endpoints ?? context.launchOrder?.record.endpoints ?? {},
+    );
     const all = (ready: boolean, message: string) => ({
       sandboxId,
       ready,

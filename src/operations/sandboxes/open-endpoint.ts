@@ -7,7 +7,7 @@ import { tenantKey, type Caller } from '../../model/tenant.ts';
 import { running } from './exec-in-sandbox.ts';
 import type { OpenEndpoint, Operations } from '../operations.ts';
 import { findSandbox, shownRunning } from './sandbox-view.ts';
-import { Seats } from '../../lib/seats.ts';
+import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
 
 /**
  * Requests and WebSockets under way to the endpoints of one sandbox, and of one tenant's all
@@ -34,17 +34,17 @@ export const openEndpoint = ({
   driver,
   clock,
 }: OpenEndpointDeps): Operations['openEndpoint'] => {
-  const ofSandbox = new Seats(MOST_OF_SANDBOX);
-  const ofTenant = new Seats(MOST_OF_TENANT);
+  const ofSandbox = new KeyedSemaphore(MOST_OF_SANDBOX);
+  const ofTenant = new KeyedSemaphore(MOST_OF_TENANT);
 
   const open = (caller: Caller, { context, sandboxId, name }: Wanted): OpenEndpoint => {
     const endpoints = context.record?.endpoints ?? {};
     const endpoint = Object.hasOwn(endpoints, name) ? endpoints[name] : undefined;
     if (!endpoint) throw endpointNotFound(Object.keys(endpoints));
-    if (!ofSandbox.take(sandboxId)) throw tooManyConnections('the sandbox has', MOST_OF_SANDBOX);
+    if (!ofSandbox.acquire(sandboxId)) throw tooManyConnections('the sandbox has', MOST_OF_SANDBOX);
     const tenant = tenantKey(caller);
-    if (!ofTenant.take(tenant)) {
-      ofSandbox.leave(sandboxId);
+    if (!ofTenant.acquire(tenant)) {
+      ofSandbox.release(sandboxId);
       throw tooManyConnections('you have', MOST_OF_TENANT);
     }
     let touchedAt = context.activeAt;
@@ -59,8 +59,8 @@ export const openEndpoint = ({
     const close = (): void => {
       if (!isOpen) return;
       isOpen = false;
-      ofSandbox.leave(sandboxId);
-      ofTenant.leave(tenant);
+      ofSandbox.release(sandboxId);
+      ofTenant.release(tenant);
     };
     const { port, scheme } = endpoint;
     return {

@@ -66,7 +66,7 @@ export interface ResizingDeps {
 export type Parts = readonly (readonly [resource: QuotaResource, entry: QuotaEntry])[];
 
 /**
- * Reserves one after the other, so that of two who cross one is granted; answers the first that
+ * Reserves one after the other, so that of two who cross one is granted; returns the first that
  * would pass its limit, undefined where none would.
  */
 export const reserveAll = async (

@@ -2,7 +2,7 @@ import type { EventFeed } from '../../actors/runtime/event-feed.ts';
 import type { SandboxSnapshot } from '../../actors/sandbox/sandbox-snapshot.ts';
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import type { History } from '../../contracts/history.ts';
-import type { EventRecord, Happening } from '../../model/event.ts';
+import type { EventRecord, LifecycleEvent } from '../../model/event.ts';
 import { isInstanceId, type InstanceId } from '../../model/identifiers.ts';
 import { sandboxNotFound } from '../../model/refusals.ts';
 import type { FinishedSandbox } from '../../model/sandbox.ts';
@@ -47,7 +47,7 @@ interface Shown {
 }
 
 const shownBy = (live: SandboxSnapshot | undefined): Shown | undefined => {
-  const record = live?.context.record ?? live?.context.birth?.record;
+  const record = live?.context.record ?? live?.context.launchOrder?.record;
   if (!live || !record) return undefined;
   const { context } = live;
   const claim = context.record?.claim;
@@ -80,7 +80,7 @@ interface Times {
   readonly startedAt: number | undefined;
   readonly claimedAt: number | undefined;
   readonly completed:
-    | { readonly at: number; readonly end: Extract<Happening, { reason: 'Completed' }>['end'] }
+    | { readonly at: number; readonly end: Extract<LifecycleEvent, { reason: 'Completed' }>['end'] }
     | undefined;
 }
 

@@ -20,7 +20,7 @@ import type { FinishedSandbox } from '../../model/sandbox.ts';
 import { sameTenant, tenantKey, type Caller } from '../../model/tenant.ts';
 import type { LogsFollow, LogsRequest, Operations } from '../operations.ts';
 import { currentSandbox } from './sandbox-view.ts';
-import { Seats } from '../../lib/seats.ts';
+import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
 
 export interface SandboxLogsDeps {
   readonly supervisor: Supervisor;
@@ -53,14 +53,14 @@ export const sandboxLogs =
  * are one tenant's. From `after` on, if it is given, in place of the last lines.
  */
 export const followSandboxLogs = (deps: SandboxLogsDeps): Operations['followSandboxLogs'] => {
-  const seats = new Seats(MOST_FOLLOWERS);
-  const seatsOfTenants = new Seats(MOST_FOLLOWERS_OF_TENANT);
+  const followers = new KeyedSemaphore(MOST_FOLLOWERS);
+  const followersOfTenants = new KeyedSemaphore(MOST_FOLLOWERS_OF_TENANT);
   return async (caller, sandboxId, request) => {
     await containerOf(deps, caller, { sandboxId, container: request.container });
     const tail = await tailOf(deps, sandboxId, request);
-    if (!seats.take(sandboxId)) throw tooManyStreams('the sandbox has', MOST_FOLLOWERS);
-    if (!seatsOfTenants.take(tenantKey(caller))) {
-      seats.leave(sandboxId);
+    if (!followers.acquire(sandboxId)) throw tooManyStreams('the sandbox has', MOST_FOLLOWERS);
+    if (!followersOfTenants.acquire(tenantKey(caller))) {
+      followers.release(sandboxId);
       throw tooManyStreams('you have', MOST_FOLLOWERS_OF_TENANT);
     }
     let open = true;
@@ -77,8 +77,8 @@ export const followSandboxLogs = (deps: SandboxLogsDeps): Operations['followSand
       close: () => {
         if (!open) return;
         open = false;
-        seats.leave(sandboxId);
-        seatsOfTenants.leave(tenantKey(caller));
+        followers.release(sandboxId);
+        followersOfTenants.release(tenantKey(caller));
       },
     } satisfies LogsFollow;
   };
@@ -148,7 +148,7 @@ const containerOf = async (
 const loggedBy = (
   live: SandboxSnapshot | undefined,
 ): Pick<FinishedSandbox, 'owner' | 'containerImages'> | undefined => {
-  const record = live?.context.record ?? live?.context.birth?.record;
+  const record = live?.context.record ?? live?.context.launchOrder?.record;
   return (
     record && {
       owner: live?.context.record?.claim?.owner ?? record.poolOwner,

@@ -8,7 +8,7 @@ import { sameTenant, type Caller } from '../../model/tenant.ts';
 import type { SandboxView } from '../views.ts';
 
 export const viewOf = ({ context, status }: SandboxSnapshot, now: number): SandboxView => {
-  const record = context.record ?? context.birth?.record;
+  const record = context.record ?? context.launchOrder?.record;
   if (!record) throw sandboxNotFound();
   const claim = context.record?.claim;
   const expiry =
@@ -65,7 +65,7 @@ export const currentSandbox = async (
   namespace: string,
 ): Promise<SandboxSnapshot | undefined> => {
   if (!isInstanceId(sandboxId)) return undefined;
-  await supervisor.freshen(sandboxId, namespace);
+  await supervisor.refresh(sandboxId, namespace);
   return supervisor.sandbox(sandboxId);
 };
 
@@ -110,7 +110,7 @@ export const shownRunning = (
 };
 
 const isOf = ({ context }: SandboxSnapshot, caller: Caller): boolean => {
-  const record = context.record ?? context.birth?.record;
+  const record = context.record ?? context.launchOrder?.record;
   const owner = context.record?.claim?.owner ?? record?.poolOwner;
   return owner !== undefined && sameTenant(owner, caller);
 };

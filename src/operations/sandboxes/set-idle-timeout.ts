@@ -6,7 +6,7 @@ import { sandboxNotFound, sandboxNotRunning, unavailable } from '../../model/ref
 import type { Caller } from '../../model/tenant.ts';
 import type { Operations } from '../operations.ts';
 import { findSandbox, viewOf } from './sandbox-view.ts';
-import { Seats } from '../../lib/seats.ts';
+import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
 import type { SandboxView } from '../views.ts';
 
 export interface SetIdleTimeoutDeps {
@@ -29,9 +29,9 @@ export const setIdleTimeout = (deps: SetIdleTimeoutDeps): Operations['setIdleTim
    * makes another repeat.
    */
   const underWay = new Map<string, Promise<unknown>>();
-  const seats = new Seats(MOST_CHANGES);
+  const seats = new KeyedSemaphore(MOST_CHANGES);
   return async (caller, sandboxId, change) => {
-    if (!seats.take(sandboxId))
+    if (!seats.acquire(sandboxId))
       throw unavailable('the sandbox is being changed too often; try again');
     const until = deps.clock.now() + DEADLINE_MS;
     const turn = (underWay.get(sandboxId) ?? Promise.resolve()).then(() =>
@@ -42,7 +42,7 @@ export const setIdleTimeout = (deps: SetIdleTimeoutDeps): Operations['setIdleTim
     try {
       return await turn;
     } finally {
-      seats.leave(sandboxId);
+      seats.release(sandboxId);
       if (underWay.get(sandboxId) === settled) underWay.delete(sandboxId);
     }
   };
@@ -78,7 +78,7 @@ const amend = async (
       return viewOf(after, clock.now());
     } catch (error) {
       if (!(error instanceof RecordConflict)) throw error;
-      await supervisor.freshen(context.record.id, caller.namespace, 'never');
+      await supervisor.refresh(context.record.id, caller.namespace, 'never');
     }
   }
 };

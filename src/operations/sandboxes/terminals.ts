@@ -9,7 +9,7 @@ import type { ApiKeyMirror } from '../keys/api-keys.ts';
 import { runningSandbox } from './exec-in-sandbox.ts';
 import type { OpenTerminal, Operations } from '../operations.ts';
 import { currentSandbox } from './sandbox-view.ts';
-import { Seats } from '../../lib/seats.ts';
+import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
 
 export interface TerminalDeps {
   readonly supervisor: Supervisor;
@@ -50,8 +50,8 @@ export const createExecToken =
  * unknown token where that is gone.
  */
 export const openTerminal = (deps: OpeningDeps): Operations['openTerminal'] => {
-  const seats = new Seats(MOST_TERMINALS);
-  const ofTenants = new Seats(deps.mostOfTenant);
+  const seats = new KeyedSemaphore(MOST_TERMINALS);
+  const ofTenants = new KeyedSemaphore(deps.mostOfTenant);
   return async ({ clusterId, sandboxId, token, cols, rows }) => {
     const { supervisor, driver, coordination } = deps;
     const [meant, keyId = ''] = (await coordination.peekToken(token))?.split(' ') ?? [];
@@ -65,14 +65,14 @@ export const openTerminal = (deps: OpeningDeps): Operations['openTerminal'] => {
       (await currentSandbox(supervisor, sandboxId, key.namespace))?.status ?? 'Completed';
     if (status !== 'Running') throw sandboxNotRunning(status);
     const tenant = tenantKey(key);
-    if (!ofTenants.take(tenant)) throw tooManyTerminals('you have', deps.mostOfTenant);
-    if (!seats.take(sandboxId)) {
-      ofTenants.leave(tenant);
+    if (!ofTenants.acquire(tenant)) throw tooManyTerminals('you have', deps.mostOfTenant);
+    if (!seats.acquire(sandboxId)) {
+      ofTenants.release(tenant);
       throw tooManyTerminals('the sandbox has', MOST_TERMINALS);
     }
     const leave = (): void => {
-      seats.leave(sandboxId);
-      ofTenants.leave(tenant);
+      seats.release(sandboxId);
+      ofTenants.release(tenant);
     };
     try {
       // Of several who bring it at once, one gets further.

@@ -22,7 +22,7 @@ export class TemplateCatalog {
     this.#reads = new SharedReads({ clock, read: (name) => templates.get(name) });
   }
 
-  /** Takes what the store reports, in its order: also what `lookUp` and `freshen` have it read. */
+  /** Takes what the store reports, in its order: also what `lookUp` and `refresh` have it read. */
   learn({ kind, record }: RecordChange<TemplateRecord>): void {
     if (kind === 'put') this.#byName.set(record.name, record);
     else this.#byName.delete(record.name);
@@ -40,7 +40,7 @@ export class TemplateCatalog {
   }
 
   /** Reads one uncached: what is shown of it then is no older than this call. */
-  async freshen(name: string): Promise<void> {
+  async refresh(name: string): Promise<void> {
     await this.#store.get(name);
   }
 

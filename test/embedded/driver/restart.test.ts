@@ -185,7 +185,7 @@ describe('what outlives whom', function () {
   it('talks to the living spawner when only the daemon died, and ends it by its stop', async () => {
     const other = aSpawnedDriver();
     const order = anOrder();
-    await other.records.birth(order.record, order.definition);
+    await other.records.launchOrder(order.record, order.definition);
     const link = new SpawnerLink(
       await connectSpawner({ dataDir: other.dataDir, command: SPAWNER_COMMAND }),
       { clock: systemClock(), log: quietLog, events: UNHEARD },
@@ -211,7 +211,7 @@ describe('what outlives whom', function () {
 
   it('reports a record without a process as gone in the first pass, and ends a process without a record', async () => {
     const { record: orphan } = anOrder();
-    await spawned.records.birth(orphan, aDefinition());
+    await spawned.records.launchOrder(orphan, aDefinition());
     const unrecorded = await spawned.launched();
     const running = spawned.runningOf(unrecorded.id);
     await spawned.driver.stop();

@@ -11,7 +11,7 @@ const shortOf = (spare: number, code: string): string => {
   const program = `
     import { openSync, closeSync, readdirSync } from 'node:fs';
     import { Pty } from ${path('pty')};
-    import { Joiners } from ${path('joiners')};
+    import { Joiners } from ${path('launchers')};
     import { Execution } from ${path('execution')};
     import { Watcher } from ${path('watcher')};
     const never = () => { throw new Error('an event came'); };

@@ -6,7 +6,7 @@ import { connect, createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FrameReader, FRAME_KINDS, encodeMessage } from '../../../src/embedded/spawner/frames.ts';
-import { Joiners } from '../../../src/embedded/spawner/joiners.ts';
+import { LauncherPool } from '../../../src/embedded/spawner/launcher-pool.ts';
 import { readProcessStat } from '../../../src/embedded/spawner/sandbox/process-identity.ts';
 import { PROTOCOL, type SpawnerMessage } from '../../../src/embedded/spawner/protocol.ts';
 import { Session, type SessionDeps } from '../../../src/embedded/spawner/session.ts';
@@ -31,7 +31,7 @@ describe('a command for a sandbox that is about to end', function () {
    */
   const told = async (pid: number): Promise<SpawnerMessage> => {
     const init = { pid, startTime: readProcessStat(pid)?.startTime ?? '1' };
-    const joiners = new Joiners(() => launcher);
+    const launchers = new LauncherPool(() => launcher);
     const deps = {
       accept: async () => ({
         type: 'hello',
@@ -46,7 +46,7 @@ describe('a command for a sandbox that is about to end', function () {
       instances: {
         placeOf: () => ({ init, cgroups: [], env: {}, workingDir: '/', bare: undefined }),
       },
-      joiners,
+      launchers,
       launcherPath: () => launcher,
     } as unknown as SessionDeps;
     const server = createServer((socket) => new Session(socket, deps)).listen(0, '127.0.0.1');
@@ -80,7 +80,7 @@ describe('a command for a sandbox that is about to end', function () {
     } finally {
       socket.destroy();
       server.close();
-      joiners.stop();
+      launchers.stop();
     }
   };
 

@@ -12,7 +12,7 @@ import {
 } from '../../../src/embedded/spawner/sandbox/process-identity.ts';
 import { nameOf, pathsOf } from '../../../src/embedded/spawner/protocol.ts';
 import { bwrapOptions } from '../../../src/embedded/spawner/sandbox/rootfs.ts';
-import { tellable } from '../../../src/embedded/spawner/tellable.ts';
+import { publicMessage } from '../../../src/embedded/spawner/public-message.ts';
 import { aContainer, aDefinition } from '../../support/instance-orders.ts';
 
 describe('host uids', () => {
@@ -244,10 +244,10 @@ describe('what tenants are told of an error', () => {
   it('names no path of the host', () => {
     const failed = (code: string): Error =>
       Object.assign(new Error(`spawn /var/lib/sandpool-0123/launcher ${code}`), { code });
-    expect(tellable(failed('EAGAIN'))).to.equal('the machine has no room for another process');
-    expect(tellable(failed('ENOENT'))).to.equal('it could not be started (ENOENT)');
-    expect(tellable(new Error('cannot open /dev/ptmx'))).to.equal('it could not be started');
-    expect(tellable(new Error('too many descriptors are open'))).to.equal(
+    expect(publicMessage(failed('EAGAIN'))).to.equal('the machine has no room for another process');
+    expect(publicMessage(failed('ENOENT'))).to.equal('it could not be started (ENOENT)');
+    expect(publicMessage(new Error('cannot open /dev/ptmx'))).to.equal('it could not be started');
+    expect(publicMessage(new Error('too many descriptors are open'))).to.equal(
       'too many descriptors are open',
     );
   });

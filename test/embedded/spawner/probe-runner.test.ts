@@ -14,7 +14,7 @@ describe('readiness probes of one tenant that hang', () => {
     };
     const probes = new ProbeRunner({
       forwarders: forwarders as never,
-      joiners: undefined as never,
+      launchers: undefined as never,
       placeOf: () => undefined,
     });
     for (let n = 0; n < 200; n++) void probes.run(`hanging-${n}`, 'ann', tcpProbe(80));

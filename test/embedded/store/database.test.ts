@@ -62,7 +62,7 @@ describe('the database', () => {
   it('keeps its files from all other users', async () => {
     const { records } = await open();
     const { record, definition } = aBirth();
-    await records.birth(record, definition);
+    await records.launchOrder(record, definition);
 
     for (const name of [path, `${path}-wal`])
       expect((statSync(name).mode & 0o777).toString(8)).to.equal('600');
@@ -71,7 +71,7 @@ describe('the database', () => {
   it('is found again, with all that was written, after it was closed', async () => {
     const { records, database } = await open();
     const { record, definition } = aBirth();
-    const born = await records.birth(record, definition);
+    const born = await records.launchOrder(record, definition);
     await database.close();
 
     expect(await (await open()).records.all()).to.deep.equal([{ record: born, definition }]);
@@ -82,7 +82,7 @@ describe('the database', () => {
     const births = Array.from({ length: 50 }, aBirth);
 
     const written = Promise.all(
-      births.map(({ record, definition }) => records.birth(record, definition)),
+      births.map(({ record, definition }) => records.launchOrder(record, definition)),
     );
     const closed = database.close();
 
@@ -101,7 +101,7 @@ describe('the database', () => {
     const outcomes = await Promise.allSettled(
       births.map(({ record, definition }, index) =>
         index % 2 === 0
-          ? records.birth(record, definition)
+          ? records.launchOrder(record, definition)
           : database.run('instances.birth', record.id, null, '{}'),
       ),
     );
@@ -154,7 +154,7 @@ describe('the database', () => {
     const began = Promise.all(
       Array.from({ length: 20 }, async () => {
         const { record, definition } = aBirth();
-        await records.birth(record, definition);
+        await records.launchOrder(record, definition);
         const until = performance.now() + 3;
         while (performance.now() < until);
         return rounds;
@@ -170,12 +170,14 @@ describe('the database', () => {
     const { records, clock } = await open();
     const { record, definition } = aBirth();
 
-    const early = records.birth(record, definition);
+    const early = records.launchOrder(record, definition);
     clock.advance(CALL_DEADLINE_MS);
 
     expect(await rejection(early)).to.be.instanceOf(OutcomeUnknown);
     // it had landed
-    expect(await rejection(records.birth(record, definition))).to.be.instanceOf(RecordConflict);
+    expect(await rejection(records.launchOrder(record, definition))).to.be.instanceOf(
+      RecordConflict,
+    );
   });
 
   it('measures each call’s time from its own start', async () => {
@@ -199,7 +201,7 @@ describe('the database', () => {
       const outcomes = await Promise.allSettled(
         Array.from({ length: 8 }, async () => {
           const { record, definition } = anOrder(aDefinition({ argv: ['x'.repeat(4_000)] }));
-          await records.birth(record, definition);
+          await records.launchOrder(record, definition);
           acknowledged.push(record.id);
         }),
       );
@@ -239,7 +241,7 @@ describe('the database', () => {
       acknowledged,
     );
     const { record, definition } = aBirth();
-    await again.records.birth(record, definition);
+    await again.records.launchOrder(record, definition);
   });
 
   it('moves commits to a thread of their own while the disk is slow, and loses none of them', async () => {
@@ -247,13 +249,13 @@ describe('the database', () => {
     const { records, database } = await open({ slowCommitMs: () => slow });
     const bear = async (count: number): Promise<void> => {
       for (const { record, definition } of Array.from({ length: count }, aBirth))
-        await records.birth(record, definition);
+        await records.launchOrder(record, definition);
     };
     await bear(100);
-    expect(database.seat).to.equal('thread');
+    expect(database.executor).to.equal('thread');
     slow = 1_000;
     await bear(100);
-    expect(database.seat).to.equal('own thread');
+    expect(database.executor).to.equal('own thread');
 
     await bear(100);
     await database.close();
@@ -264,7 +266,7 @@ describe('the database', () => {
   it('stops for good at a commit that fails in that thread too', async () => {
     const full = await open({ maxPages: 80, slowCommitMs: () => 0.001 });
     for (let at = 0; at < 100; at += 1) await full.records.all();
-    expect(full.database.seat).to.equal('thread');
+    expect(full.database.executor).to.equal('thread');
     const acknowledged = await fill(full);
     await full.database.close();
 

@@ -33,8 +33,8 @@ say('open');
 
 const live = async (): Promise<void> => {
   for (;;) {
-    const { record: birth, definition } = anOrder(undefined, v7());
-    const idle = await records.birth(birth, definition);
+    const { record: launchOrder, definition } = anOrder(undefined, v7());
+    const idle = await records.launchOrder(launchOrder, definition);
     say(`${idle.id} idle`);
     await records.claim(idle, aClaim());
     say(`${idle.id} claimed`);

@@ -7,7 +7,7 @@ import type { Disturbance, Evidence, Moment, Violation } from './history.ts';
 import { Load } from './load.ts';
 import { Recorder } from './recorder.ts';
 import { Resting } from './resting.ts';
-import { Settling } from './settling.ts';
+import { Settling } from './reconciling.ts';
 import { StoreLog } from './store-log.ts';
 import { restorable } from './store-restore.ts';
 import { strike } from './strike.ts';

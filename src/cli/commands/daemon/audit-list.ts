@@ -7,9 +7,9 @@ import { wholeNumber } from '../../arguments.ts';
 import { withInterrupts } from '../../borrowed-sandbox.ts';
 import { addConnectionOptions, connect, type ConnectionOptions } from '../../connection.ts';
 import { type CliContext, print, say } from '../../context.ts';
-import { given } from '../../given.ts';
+import { omitUndefined } from '../../omit-undefined.ts';
 import { leaf } from '../../leaf.ts';
-import { lasting } from '../../looking.ts';
+import { lasting } from '../../retrying.ts';
 import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
 import { auditLine, auditTable } from '../../show/rows.ts';
 
@@ -53,12 +53,15 @@ export const listLeaf = (action: Action): Command =>
       action(1, async (context, _operands, options: ListOptions) => {
         const api = await connect(options, context);
         const { limit, team, user, operation, outcome } = options;
-        const query: AuditQuery = given({ team, user, operation, outcome });
+        const query: AuditQuery = omitUndefined({ team, user, operation, outcome });
         try {
           return await withInterrupts(async (signal) => {
             if (options.follow) await follow(api, context, { query, options, signal });
             else
-              await showLast(api, context, { query: { ...query, ...given({ limit }) }, options });
+              await showLast(api, context, {
+                query: { ...query, ...omitUndefined({ limit }) },
+                options,
+              });
             return 0;
           });
         } finally {

@@ -8,7 +8,7 @@ import type { ChainEnd } from '../../../audit/audit-chain.ts';
 import { auditFiles, readHead } from '../../../audit/audit-folder.ts';
 import { type AuditReport, verifyAudit } from '../../../audit/verify-audit.ts';
 import type { Action } from '../../action.ts';
-import { counted } from '../../show/counted.ts';
+import { pluralize } from '../../show/pluralize.ts';
 import { CliFailure } from '../../failure.ts';
 import type { CliContext } from '../../context.ts';
 import { leaf } from '../../leaf.ts';
@@ -150,10 +150,10 @@ const textOf = ({ findings, lines, files, first, last, crashes }: AuditReport): 
   const ended =
     crashes === 0
       ? ''
-      : `${counted(crashes, 'run')} did not end in order: the last moments of each may be missing\n`;
+      : `${pluralize(crashes, 'run')} did not end in order: the last moments of each may be missing\n`;
   const earlier =
     first !== undefined && first > 1
       ? `lines before ${first} are in files that are no longer kept\n`
       : '';
-  return `${found}${counted(files, 'file')}, ${counted(lines, 'line')}: ${extent}\n${earlier}${ended}${findings.length === 0 ? 'the chain is whole' : counted(findings.length, 'finding')}\n`;
+  return `${found}${pluralize(files, 'file')}, ${pluralize(lines, 'line')}: ${extent}\n${earlier}${ended}${findings.length === 0 ? 'the chain is whole' : pluralize(findings.length, 'finding')}\n`;
 };

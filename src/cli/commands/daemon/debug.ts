@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { SandpoolClient } from '../../../client/sandpool-client.ts';
 import type { ActorKind, ActorNews } from '../../../client/wire.ts';
 import type { Action } from '../../action.ts';
-import { actorText, seenByText, transitionLine } from '../../show/actor-words.ts';
+import { actorText, seenByText, transitionLine } from '../../show/explain-actor.ts';
 import { withInterrupts } from '../../borrowed-sandbox.ts';
 import { addConnectionOptions, connect, type ConnectionOptions } from '../../connection.ts';
 import { type CliContext, print, say } from '../../context.ts';

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { fileURLToPath } from 'node:url';
 import type { NamedTexts } from '../../../config/environment.ts';
-import { readDaemonNote } from '../../../process/pid-file.ts';
+import { readPidFile } from '../../../process/pid-file.ts';
 import type { Finding } from '../../../doctor/finding.ts';
 import type { Action } from '../../action.ts';
 import type { CliContext } from '../../context.ts';
@@ -60,7 +60,7 @@ const examination = async (
     const { config } = loadConfig({ env: from, argvOptions });
     return await examine({
       config,
-      daemon: readDaemonNote(config.dataDir),
+      daemon: readPidFile(config.dataDir),
       bwrapPath: '/usr/bin/bwrap',
       etc: '/etc',
       uid: process.getuid?.(),

@@ -3,7 +3,7 @@ import type { LogLevel, LogLevelReport } from '../../../client/wire.ts';
 import type { ServiceAction } from '../../action.ts';
 import { wholeSeconds } from '../../arguments.ts';
 import { addConnectionOptions } from '../../connection.ts';
-import { given } from '../../given.ts';
+import { omitUndefined } from '../../omit-undefined.ts';
 import { leaf } from '../../leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
 import { shortTime } from '../../show/rows.ts';
@@ -46,7 +46,7 @@ export const logLevelLeaf = (action: ServiceAction): Command =>
             ? await api.getLogLevel()
             : await api.setLogLevel({
                 level: level as LogLevel,
-                ...given({ forSeconds: options.for }),
+                ...omitUndefined({ forSeconds: options.for }),
               });
         await show(context, options, { value: report, text: () => textOf(report) });
       }),

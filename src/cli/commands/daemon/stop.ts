@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { statSync } from 'node:fs';
 import type { NamedTexts } from '../../../config/environment.ts';
-import { type DaemonNote, isRunning, readDaemonNote } from '../../../process/pid-file.ts';
+import { type PidFile, isRunning, readPidFile } from '../../../process/pid-file.ts';
 import { dataDirOf } from '../../connection.ts';
 import { type CliContext, print } from '../../context.ts';
 import { CliFailure } from '../../failure.ts';
@@ -37,7 +37,7 @@ export const stopLeaf = (action: Action): Command =>
       action(1, async (context, _operands, options: StopOptions) => {
         const dataDir = await dataDirOf(options, context.env);
         if (options.all) requireOwn(dataDir);
-        const daemon = readDaemonNote(dataDir);
+        const daemon = readPidFile(dataDir);
         if (daemon) {
           await endDaemon(daemon);
           await print(context.stdout, `the daemon (pid ${daemon.pid}) has stopped\n`);
@@ -64,7 +64,7 @@ const requireOwn = (dataDir: string): void => {
   ]);
 };
 
-const endDaemon = async (daemon: DaemonNote): Promise<void> => {
+const endDaemon = async (daemon: PidFile): Promise<void> => {
   try {
     process.kill(daemon.pid, 'SIGTERM');
   } catch (error) {

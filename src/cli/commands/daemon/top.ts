@@ -5,9 +5,9 @@ import type { ServiceAction } from '../../action.ts';
 import { wholeNumber } from '../../arguments.ts';
 import { addConnectionOptions } from '../../connection.ts';
 import { print } from '../../context.ts';
-import { counted } from '../../show/counted.ts';
+import { pluralize } from '../../show/pluralize.ts';
 import { leaf } from '../../leaf.ts';
-import { lasting } from '../../looking.ts';
+import { lasting } from '../../retrying.ts';
 import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
 import { table } from '../../show/table.ts';
 import { type Replica, replicasOf, underWay } from './replicas.ts';
@@ -101,7 +101,7 @@ const pageText = ({ pools, total, replicas, broken = false }: Page): string => {
     sum(({ queues }) => queues?.claimsWaiting ?? 0),
     sum(({ queues }) => (queues ? underWay(queues) : 0)),
   ];
-  const head = `${counted(total, broken ? 'broken pool' : 'pool')}, ${counted(replicas.length, 'replica')}; ${counted(waiting, 'claim')} ${waiting === 1 ? 'waits' : 'wait'}, ${counted(effects, 'effect')} ${effects === 1 ? 'is' : 'are'} under way\n`;
+  const head = `${pluralize(total, broken ? 'broken pool' : 'pool')}, ${pluralize(replicas.length, 'replica')}; ${pluralize(waiting, 'claim')} ${waiting === 1 ? 'waits' : 'wait'}, ${pluralize(effects, 'effect')} ${effects === 1 ? 'is' : 'are'} under way\n`;
   return `${head}\n${table(
     [
       'POOL',

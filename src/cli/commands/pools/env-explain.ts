@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { ServiceAction } from '../../action.ts';
 import { addNamespacedOptions } from '../../connection.ts';
-import { type EnvStory, explainEnv } from '../../show/env-words.ts';
+import { type EnvStory, explainEnv } from '../../show/explain-env.ts';
 import { leaf } from '../../leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
 

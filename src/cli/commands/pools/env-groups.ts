@@ -9,7 +9,7 @@ import type { CliContext } from '../../context.ts';
 import { agreedName, type FileDocument, readDocument, within } from '../../show/document.ts';
 import { nothingToDo } from '../../env-options.ts';
 import { decisionTable, groupFields, groupTable } from '../../show/env-rows.ts';
-import { given } from '../../given.ts';
+import { omitUndefined } from '../../omit-undefined.ts';
 import { group, leaf } from '../../leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
 import { type Switch, switchOption } from '../../pool-options.ts';
@@ -186,7 +186,7 @@ const groupFieldsOf = async (context: CliContext, options: SetOptions): Promise<
   const file = options.file === undefined ? {} : await readDocument(context, options.file);
   return {
     ...file,
-    ...given({
+    ...omitUndefined({
       enabled: options.enabled === undefined ? undefined : options.enabled === 'on',
       minReplicas: options.min,
       maxReplicas: options.max,
@@ -194,7 +194,7 @@ const groupFieldsOf = async (context: CliContext, options: SetOptions): Promise<
     ...within(
       'scaleUpPolicy',
       file,
-      given({
+      omitUndefined({
         mode: options.mode,
         cooldownSeconds: options.cooldown,
         idleThresholdSeconds: options.idleThreshold,
@@ -205,7 +205,7 @@ const groupFieldsOf = async (context: CliContext, options: SetOptions): Promise<
     ...within(
       'scaleDownPolicy',
       file,
-      given({
+      omitUndefined({
         idleTimeoutSeconds: options.idleTimeout,
         stabilizationSeconds: options.stabilization,
         protectionWindowSeconds: options.protection,

@@ -12,7 +12,7 @@ import {
   within,
 } from '../../show/document.ts';
 import { nothingToDo } from '../../env-options.ts';
-import { given } from '../../given.ts';
+import { omitUndefined } from '../../omit-undefined.ts';
 import { group, leaf } from '../../leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
 import {
@@ -80,11 +80,11 @@ const addLeaf = (action: ServiceAction): Command =>
     .option('--replicas <n>', 'instances to begin with; 1 unless told', replicaCount)
     .action(
       action(async (api, context, [env], options: OutputOptions & MemberOptions) => {
-        const wishes = {
+        const spec = {
           ...(await memberFieldsOf(context, options)),
-          ...given({ name: options.name, replicas: options.replicas }),
+          ...omitUndefined({ name: options.name, replicas: options.replicas }),
         };
-        const { template } = await api.envs.addMember(env as string, wishes as AddMemberRequest);
+        const { template } = await api.envs.addMember(env as string, spec as AddMemberRequest);
         await show(context, options, { value: template, text: () => poolFields(template) });
       }),
     );
@@ -111,7 +111,7 @@ const updateLeaf = (action: ServiceAction): Command =>
       action(async (api, context, [env, operand], options: OutputOptions & MemberOptions) => {
         const { name: inFile, ...fields } = await memberFieldsOf(context, options);
         const member = agreedName(operand, inFile, 'name');
-        const change = { ...fields, ...given({ replicas: options.replicas }) };
+        const change = { ...fields, ...omitUndefined({ replicas: options.replicas }) };
         if (Object.keys(change).length === 0) throw nothingToDo('change', '--max-replicas 128');
         const { template } = await api.envs.updateMember(
           env as string,
@@ -193,7 +193,7 @@ const memberFieldsOf = async (
   options: MemberOptions,
 ): Promise<FileDocument> => {
   const file = options.file === undefined ? {} : await readDocument(context, options.file);
-  const amounts = given({ cpu: options.cpu, memory: options.memory });
+  const amounts = omitUndefined({ cpu: options.cpu, memory: options.memory });
   const inFile = isObject(file['inlineResources']) ? file['inlineResources'] : {};
   const resources =
     Object.keys(amounts).length === 0
@@ -201,7 +201,7 @@ const memberFieldsOf = async (
       : { ...within('requests', inFile, amounts), ...within('limits', inFile, amounts) };
   return {
     ...file,
-    ...given({
+    ...omitUndefined({
       instanceType: options.instanceType,
       multiplier: options.multiplier,
       minReplicas: options.minReplicas,

@@ -9,7 +9,7 @@ import type {
 } from '../../../client/wire.ts';
 import type { ServiceAction } from '../../action.ts';
 import { addConnectionOptions, addNamespacedOptions } from '../../connection.ts';
-import { counted } from '../../show/counted.ts';
+import { pluralize } from '../../show/pluralize.ts';
 import { agreedName, type FileDocument, isObject } from '../../show/document.ts';
 import {
   addEnvOptions,
@@ -20,7 +20,7 @@ import {
 } from '../../env-options.ts';
 import { envFields, envTable } from '../../show/env-rows.ts';
 import { CliFailure } from '../../failure.ts';
-import { given } from '../../given.ts';
+import { omitUndefined } from '../../omit-undefined.ts';
 import { group, leaf } from '../../leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
 import { addPageOptions, type PageOptions, showPage } from '../../paging.ts';
@@ -64,7 +64,7 @@ const listLeaf = (action: ServiceAction): Command =>
     .action(
       action(async (api, context, _operands, options: PageOptions & { readonly all?: boolean }) => {
         const page = await api.envs.list(
-          given({ limit: options.limit, offset: options.offset, all: options.all }),
+          omitUndefined({ limit: options.limit, offset: options.offset, all: options.all }),
         );
         await showPage(context, options, { page, table: envTable });
       }),
@@ -115,8 +115,8 @@ const createLeaf = (action: ServiceAction): Command =>
     ),
   ).action(
     action(async (api, context, [operand], options: OutputOptions & EnvOptions) => {
-      const { templateRef, ...wishes } = await envFieldsOf(context, options);
-      const name = agreedName(operand, wishes['name'], 'name');
+      const { templateRef, ...spec } = await envFieldsOf(context, options);
+      const name = agreedName(operand, spec['name'], 'name');
       if (!isObject(templateRef) || templateRef['name'] === undefined) {
         throw new CliFailure('it is not said what the instances are made from', [
           'name a template: --template NAME (there are: sandpool templates list)',
@@ -128,7 +128,7 @@ const createLeaf = (action: ServiceAction): Command =>
         options,
         await api.envs.create({
           mode: 'WarmPool',
-          ...wishes,
+          ...spec,
           name,
           templateRef: withoutNull(templateRef),
         } as CreateEnvRequest),
@@ -164,7 +164,7 @@ const updateLeaf = (action: ServiceAction): Command =>
         if (!renamed && mode === undefined && Object.keys(change).length === 0)
           throw nothingToDo('change', '--image python:3.13');
         const moved = renamed
-          ? await changeTemplate(api, name, { templateRef: renamed, ...given({ mode }) })
+          ? await changeTemplate(api, name, { templateRef: renamed, ...omitUndefined({ mode }) })
           : undefined;
         const changed =
           moved && Object.keys(change).length === 0
@@ -243,7 +243,7 @@ const syncLeaf = (action: ServiceAction): Command =>
   );
 
 const syncedText = ({ name, status: { memberCount }, spec: { templateRef } }: NarrowEnv): string =>
-  `${name}: ${counted(memberCount, 'member')} synced with ${templateRef.version === undefined ? '' : `version ${templateRef.version} of `}template ${templateRef.name}\n`;
+  `${name}: ${pluralize(memberCount, 'member')} synced with ${templateRef.version === undefined ? '' : `version ${templateRef.version} of `}template ${templateRef.name}\n`;
 
 const showEnv = async (
   context: Parameters<typeof show>[0],

@@ -3,7 +3,7 @@ import type { CreatePoolRequest, PoolChange } from '../../../client/wire.ts';
 import { addConnectionOptions, addNamespacedOptions } from '../../connection.ts';
 import { agreedName, type FileDocument, isObject } from '../../show/document.ts';
 import { CliFailure } from '../../failure.ts';
-import { given } from '../../given.ts';
+import { omitUndefined } from '../../omit-undefined.ts';
 import { group, leaf } from '../../leaf.ts';
 import type { ServiceAction } from '../../action.ts';
 import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
@@ -48,7 +48,7 @@ const listLeaf = (action: ServiceAction): Command =>
     .action(
       action(async (api, context, _operands, options: ListOptions) => {
         const { limit, offset, all, phase } = options;
-        const page = await api.listPools(given({ limit, offset, all, phase }));
+        const page = await api.listPools(omitUndefined({ limit, offset, all, phase }));
         await showPage(context, options, { page, table: poolTable });
       }),
     );
@@ -87,19 +87,15 @@ const createLeaf = (action: ServiceAction): Command =>
     ),
   ).action(
     action(async (api, context, [operand], options: OutputOptions & PoolOptions) => {
-      const wishes = await poolFieldsOf(context, options);
-      const name = agreedName(operand, wishes['name'], 'name');
-      if (
-        wishes['templateName'] === undefined &&
-        wishes['template'] === undefined &&
-        !hasImage(wishes)
-      ) {
+      const spec = await poolFieldsOf(context, options);
+      const name = agreedName(operand, spec['name'], 'name');
+      if (spec['templateName'] === undefined && spec['template'] === undefined && !hasImage(spec)) {
         throw new CliFailure('it is not said what the instances are made from', [
           'name a template: --template NAME (there are: sandpool templates list)',
           'or say it in a file: -f FILE',
         ]);
       }
-      const pool = await api.createPool({ ...wishes, name } as CreatePoolRequest);
+      const pool = await api.createPool({ ...spec, name } as CreatePoolRequest);
       await show(context, options, { value: pool, text: () => poolFields(pool) });
     }),
   );

@@ -10,7 +10,7 @@ import {
   readText,
 } from '../../show/document.ts';
 import { CliFailure } from '../../failure.ts';
-import { given } from '../../given.ts';
+import { omitUndefined } from '../../omit-undefined.ts';
 import { group, leaf } from '../../leaf.ts';
 import { addOutputOption, type OutputOptions, show } from '../../show/output.ts';
 import { addPageOptions, type PageOptions, showPage } from '../../paging.ts';
@@ -39,7 +39,9 @@ const listLeaf = (action: ServiceAction): Command =>
     ),
   ).action(
     action(async (api, context, _operands, options: PageOptions) => {
-      const page = await api.listTemplates(given({ limit: options.limit, offset: options.offset }));
+      const page = await api.listTemplates(
+        omitUndefined({ limit: options.limit, offset: options.offset }),
+      );
       await showPage(context, options, { page, table: templateTable });
     }),
   );
@@ -126,7 +128,7 @@ const updateLeaf = (action: ServiceAction): Command =>
       action(async (api, context, [operand], options: UpdateOptions) => {
         const document =
           options.file === undefined ? undefined : await readDocument(context, options.file);
-        const change = given({
+        const change = omitUndefined({
           crdJson: document && JSON.stringify(document),
           description: options.description,
           poolSizing: options.poolSizing,

@@ -4,7 +4,7 @@ import type { ProbeAction, ReadinessProbe } from '../../../model/pools/readiness
 import { Execution } from '../execution.ts';
 import type { Forwarders } from '../ports/forwarders.ts';
 import type { JoinPlace } from '../sandbox/instance.ts';
-import type { Joiners } from '../joiners.ts';
+import type { LauncherPool } from '../launcher-pool.ts';
 import { dialPort } from '../ports/port-dialling.ts';
 
 /** Probes that run at once, of all tenants and of one; the others wait for their turn. */
@@ -20,7 +20,7 @@ const SAID_BYTES = 200;
 
 export interface ProbeRunnerDeps {
   readonly forwarders: Forwarders;
-  readonly joiners: Joiners;
+  readonly launchers: LauncherPool;
   readonly placeOf: (id: string) => JoinPlace | undefined;
 }
 
@@ -79,7 +79,7 @@ export class ProbeRunner {
       let said = '';
       // Throws where no process can be started.
       new Execution(
-        this.#deps.joiners,
+        this.#deps.launchers,
         place,
         { argv, timeoutMs, outputLimit: SAID_BYTES },
         {

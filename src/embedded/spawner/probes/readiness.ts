@@ -21,7 +21,7 @@ export interface ReadinessDeps {
   readonly report: (id: string, vitals: Vitals) => void;
   /** It is ready for the first time; to be remembered for the next spawner. */
   readonly noteReady: (id: string) => void;
-  /** Answers how to call it off. */
+  /** Returns how to call it off. */
   readonly later: (milliseconds: number, act: () => void) => () => void;
   /** 0 to 1. */
   readonly random: () => number;

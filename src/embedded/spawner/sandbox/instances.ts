@@ -117,7 +117,7 @@ export class Instances {
     });
   }
 
-  /** Answers false for an unknown id. `gone` is reported in its time. */
+  /** Returns false for an unknown id. `gone` is reported in its time. */
   kill(id: string): boolean {
     const waiting = this.#waiting.get(id);
     if (waiting) {

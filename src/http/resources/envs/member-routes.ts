@@ -49,7 +49,7 @@ export const envMemberRoutes = (operations: Operations): readonly Route[] => [
       'UNAVAILABLE',
     ],
     earlier: async ({ caller, params }, mark) => {
-      const found = await operations.addedMemberUnder(caller, params.name, mark);
+      const found = await operations.findMemberByKey(caller, params.name, mark);
       return found && created(presentMemberEnvelope(found));
     },
     handle: async ({ caller, params, body: { name, clusterID, replicas, ...config }, mark }) =>

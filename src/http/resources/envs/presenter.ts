@@ -1,7 +1,7 @@
 import type { AutoscalingGroup } from '../../../model/envs/autoscaling-group.ts';
 import type { EnvRecord, MemberConfig } from '../../../model/envs/env.ts';
-import { own } from '../../../lib/own.ts';
-import type { ToldDecision } from '../../../model/envs/scaling-decision.ts';
+import { getOwn } from '../../../lib/get-own.ts';
+import type { CompletedDecision } from '../../../model/envs/scaling-decision.ts';
 import { accessField } from '../../../model/tenant.ts';
 import type { TemplateSpec } from '../../../model/templates/template.ts';
 import type { EnvView, MemberView, ObservedMember } from '../../../operations/views.ts';
@@ -113,7 +113,7 @@ export const presentDecision = ({
   reason,
   limitedBy,
   outcomes,
-}: ToldDecision): ScalingDecisionWire => ({
+}: CompletedDecision): ScalingDecisionWire => ({
   id,
   at: timestampOf(at),
   cause,
@@ -122,7 +122,7 @@ export const presentDecision = ({
   reason,
   limitedBy: [...limitedBy],
   changes: changes.map((change) => {
-    const outcome = own(outcomes, change.member);
+    const outcome = getOwn(outcomes, change.member);
     return {
       ...change,
       outcome: outcome?.kind ?? 'overtaken',

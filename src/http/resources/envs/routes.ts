@@ -36,7 +36,7 @@ export const envRoutes = (operations: Operations): readonly Route[] => [
       'UNAVAILABLE',
     ],
     earlier: async ({ caller, body }, mark) => {
-      const found = await operations.createdEnvUnder(caller, body.name, mark);
+      const found = await operations.findEnvByKey(caller, body.name, mark);
       return found && created(envelope(found));
     },
     handle: async ({ caller, body, mark }) =>

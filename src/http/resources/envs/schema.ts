@@ -113,7 +113,7 @@ export const DeleteEnvQuery = z.object({
   force: flag.default(false).describe('End its running sandboxes too. `?force` alone is true.'),
 });
 
-const memberWishes = {
+const memberSpec = {
   ...MemberConfigFields,
   replicas: maybe(replicas).describe(
     'What its pool is made with; of a new member 1, or what its bounds have nearest to it.',
@@ -124,9 +124,9 @@ export const AddMemberBody = z.object({
   clusterID: maybe(z.string()).describe(
     'One of `GET /clusters`; the local one where it is left out.',
   ),
-  ...memberWishes,
+  ...memberSpec,
 });
-export const UpdateMemberBody = z.object(memberWishes);
+export const UpdateMemberBody = z.object(memberSpec);
 export type MemberBody = z.infer<typeof UpdateMemberBody>;
 
 const Member = z.object({ name: z.string(), config: z.object(MemberConfigFields) });

@@ -3,8 +3,13 @@ import type { PoolView } from '../../../operations/views.ts';
 import { refuseAdminFields } from '../../router/admin-fields.ts';
 import { presentPage } from '../present-page.ts';
 import type { PoolPreviews } from './previews.ts';
+<<<<<<< HEAD
 import { poolChangeOf, poolWishesOf } from './pool-wishes.ts';
 import { presentListedPool, presentPool, presentPoolDeletion } from './presenter.ts';
+=======
+import { poolSpecOf } from './pool-spec.ts';
+import { presentPool, presentPoolDeletion } from './presenter.ts';
+>>>>>>> ab24492 (refactor: standard words for the identifiers of the glossary)
 import {
   created,
   DEPRECATED_SINCE,
@@ -43,13 +48,13 @@ export const poolRoutes = (operations: Operations, previews: PoolPreviews): read
       'UNAVAILABLE',
     ],
     earlier: async ({ caller, body }, mark) => {
-      const found = await operations.createdPoolUnder(caller, body.name, mark);
+      const found = await operations.findPoolByKey(caller, body.name, mark);
       return found && created({ template: presentPool(found) });
     },
     handle: async ({ caller, body: { name, labels, annotations, ...rest }, mark }) => {
       const request = {
         source: {},
-        ...poolWishesOf(rest),
+        ...poolSpecOf(rest),
         name,
         labels,
         annotations,
@@ -114,7 +119,11 @@ export const poolRoutes = (operations: Operations, previews: PoolPreviews): read
       'UNAVAILABLE',
     ],
     handle: async ({ caller, params, body, ifMatch }) =>
+<<<<<<< HEAD
       shown(await operations.updatePool(caller, params.name, { ifMatch, ...poolChangeOf(body) })),
+=======
+      shown(await operations.updatePool(caller, params.name, { ifMatch, ...poolSpecOf(body) })),
+>>>>>>> ab24492 (refactor: standard words for the identifiers of the glossary)
   }),
   route({
     operationId: 'deletePool',

@@ -55,7 +55,7 @@ export const Labels = textMap(1_024);
 export const Annotations = textMap(4_096);
 export const DATA = 'At most 64. Data, never interpreted.';
 
-const wishes = {
+const spec = {
   ...PoolSourceFields,
   access: maybe(access),
   replicas: maybe(replicas).describe(
@@ -73,7 +73,7 @@ const wishes = {
 
 export const CreatePoolBody = z.object({
   name: name.describe('A DNS label.'),
-  ...wishes,
+  ...spec,
   labels: Labels.default({}).describe(DATA),
   annotations: Annotations.default({}).describe(DATA),
 });
@@ -86,6 +86,7 @@ const wishesWithLabels = z.object({
 export type PoolWishesBody = z.infer<typeof wishesWithLabels>;
 
 export const UpdatePoolBody = z.object({
+<<<<<<< HEAD
   ...wishes,
   ...PoolSourceChangeFields,
   access: unsettable(wishes.access),
@@ -103,6 +104,13 @@ export const UpdatePoolBody = z.object({
   annotations: unsettable(maybe(Annotations)).describe(`Instead of those there are. ${DATA}`),
 });
 export type PoolChangeBody = z.infer<typeof UpdatePoolBody>;
+=======
+  ...spec,
+  labels: maybe(Labels).describe(`Instead of those there are. ${DATA}`),
+  annotations: maybe(Annotations).describe(`Instead of those there are. ${DATA}`),
+});
+export type PoolSpecBody = z.infer<typeof UpdatePoolBody>;
+>>>>>>> ab24492 (refactor: standard words for the identifiers of the glossary)
 
 export const PoolListQuery = z.object({
   all: maybe(flag).describe('Of every tenant. Admins alone.'),

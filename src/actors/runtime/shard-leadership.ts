@@ -1,0 +1,266 @@
+import type { Clock } from '../../contracts/clock.ts';
+import type { Leases } from '../../contracts/coordination.ts';
+import type { Log } from '../../contracts/log.ts';
+import { SHARDS } from '../../model/shards.ts';
+
+export interface ShardLeadershipDeps {
+  readonly leases: Leases;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Resolves once the mirror shows all that was written before the call. */
+  readonly caughtUp: () => Promise<void>;
+  readonly lead: (shard: number) => void;
+  readonly follow: (shard: number) => void;
+  /** Resolves once what was under way at the call is done. */
+  readonly drained: () => Promise<void>;
+}
+
+const CATCH_UP_AGAIN_MS = 500;
+/** A mirror that is behind for longer leaves the shard to another replica. */
+const CATCH_UP_MS = 5_000;
+const DRAIN_MS = 2_000;
+/** A large mirror takes seconds to catch up; meanwhile claims need no leader. */
+const START_MS = 250;
+const TELL_MS = 100;
+
+/**
+ * Knows which shards this replica leads. A lease alone is not enough: the replica leads once its
+ * mirror has caught up with what the last leader wrote, so that nothing is launched twice. A
+ * replica whose mirror stays behind gives the lease up, and takes none until it has caught up, so
+ * that another one leads. A lease that is wanted elsewhere is given up in order: the replica stops
+ * deciding, what is under way is finished, then the lease goes.
+ */
+export class ShardLeadership {
+  readonly #deps: ShardLeadershipDeps;
+  /** By shard: the epoch under which it leads, or is about to. */
+  readonly #epochs = new Map<number, number>();
+  readonly #led = new Set<number>();
+  /** The epochs of those that no log line tells of yet. */
+  readonly #unpublished = new Map<number, number>();
+  #unfollow: (() => void) | undefined;
+  #over = false;
+  /** Its mirror is behind, and it takes no leases. */
+  #behind = false;
+  #started = false;
+  #paused = false;
+  #handedOver: Promise<void> = Promise.resolve();
+
+  constructor(deps: ShardLeadershipDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Resolves once every shard whose lease is held now is led, or a moment later. Does nothing once
+   * it was stopped; while it pauses it starts later.
+   */
+  async start(): Promise<void> {
+    this.#started = true;
+    if (this.#over || this.#paused) return;
+    const first: Promise<void>[] = [];
+    let starting = true;
+    this.#unfollow = this.#deps.leases.follow({
+      gained: (shard) => {
+        const gained = this.#gain(shard);
+        if (starting) first.push(gained);
+      },
+      lost: (shard, because) => {
+        this.#lose(shard, because);
+      },
+    });
+    starting = false;
+    await Promise.race([Promise.all(first), this.#pause(START_MS)]);
+  }
+
+  leads(shard: number): boolean {
+    return this.#led.has(shard) && this.#deps.leases.lease(shard)?.held() === true;
+  }
+
+  get shards(): readonly number[] {
+    return [...this.#led].sort((a, b) => a - b);
+  }
+
+  /** Stops deciding for all shards until `resume`, and gives them up in order. */
+  pause(): void {
+    if (this.#paused || this.#over) return;
+    this.#paused = true;
+    this.#leaveAll();
+    this.#handedOver = this.#deps
+      .drained()
+      .then(() => this.giveUp())
+      .catch((error: unknown) => {
+        this.#deps.log.error({ error }, 'shards could not be given up');
+      });
+  }
+
+  /** Takes leases again, and decides where it gets them. */
+  resume(): void {
+    this.#paused = false;
+    this.#handedOver
+      .then(() => (this.#paused || this.#over ? undefined : this.#comeBack()))
+      .catch((error: unknown) => {
+        this.#deps.log.error({ error }, 'nothing is led again');
+      });
+  }
+
+  async #comeBack(): Promise<void> {
+    if (!this.#behind) this.#deps.leases.join();
+    if (this.#started && !this.#unfollow) await this.start();
+  }
+
+  /**
+   * Stops deciding for all shards, for good. What is under way goes on; `giveUp` comes after it.
+   */
+  stop(): void {
+    this.#over = true;
+    this.#leaveAll();
+  }
+
+  async giveUp(): Promise<void> {
+    this.#epochs.clear();
+    const { leases } = this.#deps;
+    const held = Array.from({ length: SHARDS }, (_, shard) => shard).filter(
+      (shard) => leases.lease(shard) !== undefined,
+    );
+    await Promise.all(held.map((shard) => leases.giveUp(shard)));
+  }
+
+  #leaveAll(): void {
+    this.#unfollow?.();
+    this.#unfollow = undefined;
+    this.#deps.leases.leave();
+    const led = [...this.#led];
+    this.#led.clear();
+    for (const shard of led) this.#notify(shard, this.#deps.follow);
+  }
+
+  /** Never rejects. */
+  async #gain(shard: number): Promise<void> {
+    const { leases, clock } = this.#deps;
+    const lease = leases.lease(shard);
+    if (!lease) return;
+    this.#epochs.set(shard, lease.epoch);
+    const still = (): boolean =>
+      this.#unfollow !== undefined && this.#epochs.get(shard) === lease.epoch && lease.held();
+    // The listener may be called before `follow` has returned.
+    await Promise.resolve();
+    const until = clock.now() + CATCH_UP_MS;
+    while (!(await this.#hasCaughtUp(until - clock.now(), { shard, epoch: lease.epoch }))) {
+      if (!still()) return;
+      // What shows for one shard holds for those that were gained meanwhile.
+      if (this.#behind || clock.now() >= until) return await this.#standBack(shard);
+      await this.#pause(Math.min(CATCH_UP_AGAIN_MS, until - clock.now()));
+    }
+    if (!still()) return;
+    this.#led.add(shard);
+    this.#tell(shard, lease.epoch);
+    this.#notify(shard, this.#deps.lead);
+  }
+
+  /** Whether the mirror has caught up within so many ms. Never rejects. */
+  async #hasCaughtUp(withinMs: number, fields: object): Promise<boolean> {
+    const { caughtUp, clock, log } = this.#deps;
+    let cancel = (): void => undefined;
+    const late = new Promise<void>((_, reject) => {
+      cancel = clock.at(clock.now() + withinMs, () => {
+        reject(new Error(`not within ${withinMs} ms`));
+      });
+    });
+    try {
+      await Promise.race([caughtUp(), late]);
+      return true;
+    } catch (error) {
+      log.warn({ ...fields, error: String(error) }, 'the mirror is behind: a shard can not be led');
+      return false;
+    } finally {
+      cancel();
+    }
+  }
+
+  /**
+   * Leaves the shard to another replica, and takes no lease until the mirror has caught up. Never
+   * rejects.
+   */
+  async #standBack(shard: number): Promise<void> {
+    const { leases } = this.#deps;
+    this.#epochs.delete(shard);
+    const isFirst = !this.#behind;
+    this.#behind = true;
+    leases.leave();
+    await leases.giveUp(shard);
+    if (!isFirst) return;
+    do await this.#pause(CATCH_UP_AGAIN_MS);
+    while (!this.#over && !(await this.#hasCaughtUp(CATCH_UP_MS, {})));
+    this.#behind = false;
+    if (!this.#over && !this.#paused) leases.join();
+  }
+
+  /** One that throws has this shard led, or not, all the same. */
+  #notify(shard: number, report: (shard: number) => void): void {
+    try {
+      report(shard);
+    } catch (error) {
+      this.#deps.log.error(
+        { shard, error: String(error) },
+        'whoever acts for a shard threw as its leader changed',
+      );
+    }
+  }
+
+  /** One line for all that are gained within a moment. */
+  #tell(shard: number, epoch: number): void {
+    this.#unpublished.set(shard, epoch);
+    if (this.#unpublished.size > 1) return;
+    const { clock, log } = this.#deps;
+    clock.at(clock.now() + TELL_MS, () => {
+      log.info(
+        {
+          shards: rangesOf([...this.#unpublished.keys()]),
+          newestEpoch: Math.max(...this.#unpublished.values()),
+        },
+        'shards led',
+      );
+      this.#unpublished.clear();
+    });
+  }
+
+  #lose(shard: number, because: 'gone' | 'wanted-elsewhere'): void {
+    if (this.#led.delete(shard)) {
+      this.#deps.log.info({ shard, because }, 'shard no longer led');
+      this.#notify(shard, this.#deps.follow);
+    }
+    this.#epochs.delete(shard);
+    if (because === 'wanted-elsewhere') void this.#handOver(shard);
+  }
+
+  /** Gives the lease up once what is under way is done, or a moment later. Never rejects. */
+  async #handOver(shard: number): Promise<void> {
+    const { leases, drained, log } = this.#deps;
+    const done = (async () => {
+      await drained();
+    })().catch((error: unknown) => {
+      log.error(
+        { shard, error: String(error) },
+        'a shard is handed over before what was under way is done',
+      );
+    });
+    await Promise.race([done, this.#pause(DRAIN_MS)]);
+    await leases.giveUp(shard);
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#deps.clock.at(this.#deps.clock.now() + ms, resolve);
+    });
+  }
+}
+
+/** As `0-15` or `1 4-7`: short, however many there are. */
+const rangesOf = (numbers: readonly number[]): string => {
+  const ranges: { readonly from: number; to: number }[] = [];
+  for (const number of [...numbers].sort((a, b) => a - b)) {
+    const last = ranges.at(-1);
+    if (last && number === last.to + 1) last.to = number;
+    else ranges.push({ from: number, to: number });
+  }
+  return ranges.map(({ from, to }) => (from === to ? String(from) : `${from}-${to}`)).join(' ');
+};

@@ -1,0 +1,16 @@
+import type { PoolRecord } from '../../model/pools/pool.ts';
+
+/** What leads as the supervisor does, and has its own work under way. */
+export interface ShardParticipant {
+  onShardAcquired(shard: number): void;
+  onShardReleased(shard: number): void;
+  /** Resolves once what it goes by shows all that was written before the call. */
+  caughtUp?(): Promise<void>;
+  /** An instance of the pool was claimed; `last`: none is idle any more. */
+  claimed?(poolUid: string, last: boolean): void;
+  startFailed?(poolUid: string): void;
+  /** The pool, or how its instances stand, is perhaps not what it was. Called often. */
+  poolChanged?(record: PoolRecord): void;
+  /** Resolves once what was under way at the call is done. */
+  drained(): Promise<void>;
+}

@@ -1,0 +1,48 @@
+import type { InstanceId } from '../../model/identifiers.ts';
+import type { PoolRecord } from '../../model/pools/pool.ts';
+import type { LaunchOrder, InstanceRecord } from '../../model/sandbox.ts';
+import type { InstanceDefinition } from '../../model/templates/template.ts';
+
+/** What a new instance of the pool is born from, as the pool stands. */
+export const launchOrderOf = (
+  { uid, name, owner, env, updateRevision, definition }: PoolRecord,
+  id: InstanceId,
+  now: number,
+): LaunchOrder => ({
+  // Whatever the record says: its own pool's passwords, or those of the env whose member the pool is.
+  definition: definition.imagePullSecret
+    ? { ...definition, imagePullSecret: env?.uid ?? true }
+    : definition,
+  record: {
+    id,
+    poolUid: uid,
+    poolName: name,
+    poolOwner: owner,
+    createdAt: now,
+    updateRevision,
+    cpu: definition.cpu,
+    memory: definition.memory,
+    containerImages: Object.fromEntries(
+      definition.containers.map((container) => [container.name, container.image]),
+    ),
+    startupTimeoutMs: definition.startupTimeoutMs,
+    ...endpointsOf(definition),
+  },
+});
+
+/** None where they are not published. */
+const endpointsOf = ({
+  endpoints,
+  network,
+  unpublished,
+}: InstanceDefinition): Pick<InstanceRecord, 'endpoints'> =>
+  endpoints && !unpublished
+    ? {
+        endpoints: Object.fromEntries(
+          Object.entries(endpoints).map(([name, { port, scheme }]) => [
+            name,
+            { port, scheme, onHost: network === 'host' },
+          ]),
+        ),
+      }
+    : {};

@@ -1,0 +1,142 @@
+import type { Clock } from '../../contracts/clock.ts';
+
+/** Of all pools: few enough for each to be answered in time, enough to keep a store busy. */
+const MOST = 32;
+/** Of the pools of one namespace, so that one whose ends take their time leaves room for others. */
+const SHARE_OF_NAMESPACE = 24;
+/** Of one pool, at a time, so that a large one lets others through. */
+const SHARE = 8;
+const FIRST_PAUSE_MS = 1_000;
+const LAST_PAUSE_MS = 60_000;
+/** Pools whose pauses are remembered. */
+const MOST_PAUSES = 1_000;
+
+export interface RetirementLimiterDeps {
+  readonly clock: Pick<Clock, 'now'>;
+  /** The pool may end more now. */
+  readonly goOn: (poolUid: string) => void;
+  /** Has `goOn` called for the pool at that moment. */
+  readonly goOnAt: (poolUid: string, at: number) => void;
+  /** Undefined where the pool is not known. */
+  readonly namespaceOf: (poolUid: string) => string | undefined;
+}
+
+interface UnderWay {
+  readonly poolUid: string;
+  readonly namespace: string;
+}
+
+/** `failed`: those whose end was refused, or not answered in time, and that still try. */
+interface Pause {
+  readonly failed: Set<string>;
+  ms: number;
+  until: number;
+}
+
+/**
+ * Limits the ends that nobody's request waits for, such as of a pool's surplus, to a few at one
+ * time. A thousand at once would stand in the way of requests, and be late themselves, and each
+ * late one is then looked at uncached. A pool that has more to end is gone on with as soon as
+ * others are through. An end that fails makes room at once, and its pool pauses, longer each time:
+ * after a pause it tries one alone. So a namespace that refuses all deletions holds up nobody.
+ */
+export class RetirementLimiter {
+  readonly #deps: RetirementLimiterDeps;
+  /** Told to end, and not durably so yet. */
+  readonly #underWay = new Map<string, UnderWay>();
+  /** Of pools whose last end failed; the one that failed last is the last. */
+  readonly #pauses = new Map<string, Pause>();
+  /** Pools that have more to end. Those of which none is under way come first. */
+  readonly #waiting = new Set<string>();
+  readonly #hungry = new Set<string>();
+
+  constructor(deps: RetirementLimiterDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Tells those to end that there is room for, out of what `candidates` gives of the pool; `tell`
+   * returns false where no more need to end. Others of the pool's are looked for later.
+   */
+  end(
+    poolUid: string,
+    candidates: (poolUid: string, most: number) => readonly string[],
+    tell: (id: string) => boolean,
+  ): void {
+    const room = this.#roomFor(poolUid);
+    if (room === 0) return;
+    const namespace = this.#namespaceOf(poolUid);
+    for (const id of candidates(poolUid, room)) {
+      this.#waiting.add(poolUid);
+      this.#underWay.set(id, { poolUid, namespace });
+      if (tell(id)) continue;
+      this.#underWay.delete(id);
+      return;
+    }
+  }
+
+  /** Hears of each move of each instance of the pool. */
+  moved(poolUid: string, id: string, path: string): void {
+    if (UNDER_WAY.has(path)) return;
+    const isUnderWay = this.#underWay.delete(id);
+    if (FAILED.has(path)) {
+      if (isUnderWay) this.#failed(poolUid, id);
+    } else if (this.#pauses.get(poolUid)?.failed.delete(id) || isUnderWay) {
+      // Its wakes may all be past, and nothing else of it be under way.
+      if (DONE.has(path) && this.#pauses.delete(poolUid)) this.#deps.goOn(poolUid);
+    }
+    if (!isUnderWay || this.#underWay.size > MOST - SHARE) return;
+    const pools = new Set([...this.#hungry, ...this.#waiting]);
+    this.#hungry.clear();
+    this.#waiting.clear();
+    for (const each of pools) this.#deps.goOn(each);
+  }
+
+  #failed(poolUid: string, id: string): void {
+    const now = this.#deps.clock.now();
+    const pause = this.#pauses.get(poolUid) ?? { failed: new Set<string>(), ms: 0, until: 0 };
+    pause.failed.add(id);
+    // Those that were told together fail together.
+    if (now >= pause.until)
+      pause.ms = Math.min(Math.max(2 * pause.ms, FIRST_PAUSE_MS), LAST_PAUSE_MS);
+    pause.until = now + pause.ms;
+    this.#pauses.delete(poolUid);
+    this.#pauses.set(poolUid, pause);
+    const [oldest] = this.#pauses.keys();
+    if (this.#pauses.size > MOST_PAUSES && oldest !== undefined) this.#pauses.delete(oldest);
+    this.#waiting.delete(poolUid);
+    this.#hungry.delete(poolUid);
+    this.#deps.goOnAt(poolUid, pause.until);
+  }
+
+  /** With none it waits. */
+  #roomFor(poolUid: string): number {
+    const all = [...this.#underWay.values()];
+    const isServed = all.some((one) => one.poolUid === poolUid);
+    const pause = this.#pauses.get(poolUid);
+    if (pause) {
+      if (this.#deps.clock.now() < pause.until) this.#deps.goOnAt(poolUid, pause.until);
+      if (this.#deps.clock.now() < pause.until || isServed || pause.failed.size >= SHARE) return 0;
+    }
+    const namespace = this.#namespaceOf(poolUid);
+    const ofNamespace = all.filter((one) => one.namespace === namespace).length;
+    const share = Math.min(SHARE, MOST - all.length, SHARE_OF_NAMESPACE - ofNamespace);
+    const room = isServed && this.#hungry.size > 0 ? 0 : Math.max(0, share);
+    if (room === 0) (isServed ? this.#waiting : this.#hungry).add(poolUid);
+    return pause ? Math.min(room, 1) : room;
+  }
+
+  #namespaceOf(poolUid: string): string {
+    return this.#deps.namespaceOf(poolUid) ?? `of ${poolUid}`;
+  }
+}
+
+/** The machine's states of an end. */
+const stoppingIn = (states: readonly string[]): ReadonlySet<string> =>
+  new Set(states.map((state) => `stopping.${state}`));
+
+/** Its record may still be there as if nothing were. */
+const UNDER_WAY = stoppingIn(['judging', 'retiring', 'releasing']);
+/** It was refused, or is late. */
+const FAILED = stoppingIn(['looking', 'unretired', 'unnoted']);
+const DONE = new Set([...stoppingIn(['waiting', 'closing', 'unclosed']), 'completed']);

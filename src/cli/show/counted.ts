@@ -1,3 +1,0 @@
-/** As in `1 pool` and `3 pools`. */
-export const counted = (count: number, noun: string): string =>
-  `${count} ${noun}${count === 1 ? '' : 's'}`;

@@ -1,0 +1,195 @@
+import type { AutoscalingGroup, Env, ObservedMember, ScalingDecision } from '../../client/wire.ts';
+import { formatDuration } from '../../model/durations.ts';
+import { pluralize } from './pluralize.ts';
+import { changesText, membersOf } from './env-rows.ts';
+import { printable } from '../terminal/printable.ts';
+import { shortTime } from './rows.ts';
+
+/** What is known of an env; `decisions` by group, the newest first. */
+export interface EnvStory {
+  readonly env: Env;
+  readonly decisions: ReadonlyMap<string, readonly ScalingDecision[]>;
+}
+
+/** As many of a group's decisions are told. */
+export const DECISIONS_TOLD = 3;
+
+/** Why an env is the size it is, a sentence a line. */
+export const explainEnv = ({ env, decisions }: EnvStory): string => {
+  const {
+    name,
+    status,
+    spec: { autoscaling },
+  } = env;
+  const members = membersOf(env);
+  const now = Math.max(
+    0,
+    ...status.clusters.map(({ lastSnapshotTime }) => Date.parse(lastSnapshotTime)),
+  );
+  const alone = members.filter(({ scalingGroup }) => scalingGroup === undefined);
+  const lines = [
+    status.memberCount === 0
+      ? `env ${name} has no members; add one: sandpool envs members add ${name}`
+      : `env ${name} should have ${pluralize(status.desiredReplicas, 'instance')}: ${status.runningReplicas} are running, ${status.idleReplicas} idle`,
+    ...status.conditions
+      .filter(
+        ({ status: holds, type, message }) =>
+          message !== '' &&
+          (type === 'ScalingLimited'
+            ? holds === 'True'
+            : holds === 'False' && type !== 'Progressing'),
+      )
+      .map(({ message }) => `  ${message}`),
+    ...autoscaling.groups.flatMap((group) => [
+      '',
+      ...groupLines({
+        env: name,
+        group,
+        members: members.filter(({ scalingGroup }) => scalingGroup === group.name),
+        decisions: decisions.get(group.name) ?? [],
+        now,
+      }),
+    ]),
+    ...alone.flatMap((member) => [
+      '',
+      `member ${member.name} is in no group: it keeps the ${member.desiredReplicas} that its pool asks for`,
+      ...memberLines(member, now),
+    ]),
+  ];
+  return `${lines.map(printable).join('\n')}\n`;
+};
+
+interface GroupStory {
+  readonly env: string;
+  readonly group: AutoscalingGroup;
+  readonly members: readonly ObservedMember[];
+  readonly decisions: readonly ScalingDecision[];
+  readonly now: number;
+}
+
+const groupLines = (story: GroupStory): readonly string[] => {
+  const { group, members, decisions, now } = story;
+  const {
+    name,
+    enabled,
+    minReplicas,
+    maxReplicas,
+    scaleUpPolicy: { mode },
+  } = group;
+  if (members.length === 0) return [`group ${name} has no members`];
+  if (!enabled)
+    return [
+      `group ${name} is off: its members keep their size`,
+      ...members.flatMap((member) => memberLines(member, now)),
+    ];
+  return [
+    `group ${name} sizes ${members.map((member) => member.name).join(', ')} to demand: ${mode}, ${minReplicas} to ${maxReplicas}`,
+    `  ${nowWords(members)}`,
+    ...boundWords(story).map((line) => `  ${line}`),
+    ...timeWords(story).map((line) => `  ${line}`),
+    ...members.flatMap((member) => memberLines(member, now)),
+    ...(decisions.length === 0
+      ? ['  it has decided nothing yet']
+      : decisions
+          .slice(0, DECISIONS_TOLD)
+          .map((decision, index) => `  ${decisionWords(decision, index === 0, now)}`)),
+  ];
+};
+
+const nowWords = (members: readonly ObservedMember[]): string => {
+  const sum = (of: (member: ObservedMember) => number): number =>
+    members.reduce((total, member) => total + of(member), 0);
+  const [desired, running, idle, waiting] = [
+    sum((member) => member.desiredReplicas),
+    sum((member) => member.runningCount),
+    sum((member) => member.idleCount),
+    sum((member) => member.pendingRequests),
+  ];
+  const asked = waiting === 0 ? '' : `; ${pluralize(waiting, 'claim')} more asked for`;
+  return `now it has ${desired}: ${running} running, ${idle} idle, ${Math.max(0, desired - running - idle)} on the way${asked}`;
+};
+
+const boundWords = ({
+  env,
+  group: { name, minReplicas, maxReplicas },
+  members,
+}: GroupStory): readonly string[] => {
+  const desired = members.reduce((total, member) => total + member.desiredReplicas, 0);
+  if (desired >= maxReplicas)
+    return [`that is its most; let it have more: sandpool envs groups set ${env} ${name} --max N`];
+  if (members.every(({ scaleUpHeadroom }) => scaleUpHeadroom === 0))
+    return ['it can’t grow: none of its members has room for more'];
+  return desired <= minReplicas ? ['that is its least'] : [];
+};
+
+/** Cooldown, protection, and the windows before it shrinks. */
+const timeWords = ({
+  group: { scaleUpPolicy: up, scaleDownPolicy: down },
+  decisions,
+  now,
+}: GroupStory): readonly string[] => {
+  const leftOf = (grew: ScalingDecision | undefined, seconds: number): number =>
+    grew === undefined ? 0 : Date.parse(grew.at) + seconds * 1_000 - now;
+  const [cooling, protecting] = [
+    leftOf(coolingFrom(decisions), up.cooldownSeconds),
+    leftOf(decisions.find(isGrowth), down.protectionWindowSeconds),
+  ];
+  return [
+    ...(cooling > 0
+      ? [
+          `it cools down: it does not grow again for ${rounded(cooling)}, ${inSeconds(up.cooldownSeconds)} in all${up.mode === 'Aggressive' ? ', unless more is asked for than is starting' : ''}`,
+        ]
+      : []),
+    ...(protecting > 0
+      ? [
+          `nothing goes for ${rounded(protecting)}, being ${inSeconds(down.protectionWindowSeconds)} from when it grew`,
+        ]
+      : []),
+    down.idleTimeoutSeconds === 0
+      ? 'it never shrinks: its idle timeout is 0'
+      : `it shrinks by what was idle all of the last ${inSeconds(down.idleTimeoutSeconds)}, to the highest size that it wanted in the last ${inSeconds(down.stabilizationSeconds)}`,
+  ];
+};
+
+/**
+ * The growth from which the cooldown counts: none counts that kept a bound, or that failed, since
+ * when another member may be tried at once.
+ */
+const coolingFrom = (decisions: readonly ScalingDecision[]): ScalingDecision | undefined => {
+  const at = decisions.findIndex((decision) => isGrowth(decision) && decision.cause !== 'limits');
+  const failed = decisions
+    .slice(0, at + 1)
+    .some(
+      ({ cause, changes }) =>
+        cause === 'failure' || changes.some(({ outcome }) => outcome === 'refused'),
+    );
+  return failed ? undefined : decisions[at];
+};
+
+const isGrowth = ({ changes }: ScalingDecision): boolean =>
+  changes.some(({ from, to }) => to > from);
+
+const memberLines = (
+  { name, state, saturatedUntil }: ObservedMember,
+  now: number,
+): readonly string[] => {
+  const left = saturatedUntil === undefined ? 0 : Date.parse(saturatedUntil) - now;
+  if (left > 0)
+    return [
+      `  member ${name} is saturated: its last instances could not start, and it is left out for ${rounded(left)}`,
+    ];
+  return state === 'Active' || state === 'Saturated' ? [] : [`  member ${name} is ${state}`];
+};
+
+const decisionWords = (decision: ScalingDecision, last: boolean, now: number): string => {
+  const { at, reason, limitedBy } = decision;
+  const ago = now - Date.parse(at);
+  const when = ago >= 0 && ago < AGO_MS ? `${rounded(ago)} ago` : `at ${shortTime(at) ?? at}`;
+  return `${last ? 'last' : 'before that'}, ${when}: ${decision.changes.length === 0 ? 'it could not grow' : changesText(decision)}: ${reason}${limitedBy.length === 0 ? '' : `; not more: ${limitedBy.join('; ')}`}`;
+};
+
+/** What is longer ago is told as a time. */
+const AGO_MS = 86_400_000;
+
+const rounded = (ms: number): string => inSeconds(Math.ceil(ms / 1_000));
+const inSeconds = (seconds: number): string => formatDuration(seconds * 1_000);

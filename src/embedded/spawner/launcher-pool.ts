@@ -1,0 +1,64 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+
+/**
+ * Launchers that join sandboxes for commands. From the first command on one waits for the next,
+ * started and idle, so that a command need not wait until a process is made. It holds nothing of
+ * any sandbox, knows none before its order, and ends by itself with the spawner.
+ */
+export class LauncherPool {
+  readonly #launcherPath: () => string;
+  #waiting: { readonly child: ChildProcess; readonly path: string } | undefined;
+  #soon: NodeJS.Immediate | undefined;
+
+  constructor(launcherPath: () => string) {
+    this.#launcherPath = launcherPath;
+  }
+
+  /**
+   * One whose order is still to be written to descriptor 3. Throws where no process can be made.
+   */
+  take(options: { readonly withInput: boolean }): ChildProcess {
+    if (options.withInput) return begin(this.#launcherPath(), 'pipe');
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    this.#soon ??= setImmediate(() => {
+      this.#prepare();
+    });
+    if (!waiting) return begin(this.#launcherPath(), 'ignore');
+    waiting.child.removeAllListeners();
+    if (waiting.path === this.#launcherPath()) return waiting.child;
+    waiting.child.on('error', () => {}).kill('SIGKILL');
+    return begin(this.#launcherPath(), 'ignore');
+  }
+
+  stop(): void {
+    if (this.#soon) clearImmediate(this.#soon);
+    this.#waiting?.child.kill('SIGKILL');
+    this.#waiting = undefined;
+  }
+
+  #prepare(): void {
+    this.#soon = undefined;
+    const path = this.#launcherPath();
+    try {
+      const child = begin(path, 'ignore');
+      const lost = (): void => {
+        if (this.#waiting?.child === child) this.#waiting = undefined;
+      };
+      this.#waiting = { child: child.once('exit', lost).once('error', lost), path };
+    } catch {
+      // The next command tries for itself, and says why it can't.
+    }
+  }
+}
+
+const begin = (launcherPath: string, input: 'ignore' | 'pipe'): ChildProcess => {
+  const child = spawn(launcherPath, ['join'], {
+    stdio: [input, 'pipe', 'pipe', 'pipe'],
+    env: {},
+    cwd: '/',
+  });
+  if (child.stdio !== undefined) return child;
+  child.on('error', () => {}); // told here, and again by an event
+  throw new Error('no process can be started: too many descriptors are open');
+};

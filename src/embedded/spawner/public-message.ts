@@ -1,0 +1,16 @@
+const WORDS: Readonly<Record<string, string>> = {
+  EAGAIN: 'the machine has no room for another process',
+  ENOMEM: 'the machine has no memory left',
+  EMFILE: 'too many descriptors are open',
+  ENFILE: 'too many descriptors are open',
+};
+
+/**
+ * Why something could not be started, for a tenant: no path of the host, whatever the error says.
+ */
+export const publicMessage = (error: unknown): string => {
+  if (!(error instanceof Error)) return 'it could not be started';
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+  if (code !== undefined) return WORDS[code] ?? `it could not be started (${code})`;
+  return error.message.includes('/') ? 'it could not be started' : error.message;
+};

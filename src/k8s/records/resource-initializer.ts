@@ -1,0 +1,264 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Denial, Grant } from '../../contracts/grants.ts';
+import type { Log } from '../../contracts/log.ts';
+import { LeaseLost } from '../../contracts/sandbox-driver.ts';
+import type { ApiClient } from '../api/api-client.ts';
+import { isRefused } from '../api/api-errors.ts';
+import {
+  objectPath,
+  overwritten,
+  READY,
+  readyOf,
+  type Condition,
+  type Fault,
+  type Reading,
+  type Resource,
+  type ResourceObject,
+  type Initialized,
+} from './resource.ts';
+
+export interface ResourceInitializerDeps<T> {
+  readonly api: ApiClient;
+  readonly resource: Resource<T>;
+  readonly log: Log;
+  readonly now: () => number;
+}
+
+const FIRST_DELAY_MS = 250;
+const AGAIN_MS = 30_000;
+/** At most, after what was denied; twice as long each time, up to AGAIN_MS. */
+const DENIED_MS = 1_000;
+const SEAL_AFTER_MS = 5_000;
+/** Of a timer: longer ones end at once. */
+const LONGEST_WAIT_MS = 2 ** 31 - 1 - AGAIN_MS;
+
+/**
+ * Fills in what is missing of objects made or edited by hand, seals what has no seal of its own
+ * yet, and writes on those that can't be used why not. What by hand is asked for more than was
+ * granted is granted first. Every replica does so, each after a short random while; all writes are
+ * conditional, so that the first one stands. What fails is tried again after half a minute, what is
+ * denied sooner at first.
+ */
+export class ResourceInitializer<T> {
+  readonly #deps: ResourceInitializerDeps<T>;
+  /** What there is to do, by the object's key; at most one piece of work for each object. */
+  readonly #waiting = new Map<
+    string,
+    { readonly reading: Reading<T>; readonly timer: NodeJS.Timeout }
+  >();
+  /** How often in a row what an object asks for was not granted, by its key. */
+  readonly #denials = new Map<string, number>();
+  #stopped = false;
+
+  constructor(deps: ResourceInitializerDeps<T>) {
+    this.#deps = deps;
+  }
+
+  /** An object as it was last seen; undefined: gone. */
+  consider(key: string, reading: Reading<T> | undefined): void {
+    const before = this.#waiting.get(key);
+    clearTimeout(before?.timer);
+    this.#waiting.delete(key);
+    if (!asksForTheSame(before?.reading, reading)) this.#denials.delete(key);
+    if (reading && !isDone(reading))
+      this.#arm(key, reading, this.#untilAllowed(key) + this.#untilDue(reading));
+  }
+
+  /** Now, what else would wait for its next attempt; `namespace`: in there alone. */
+  lookAgain(namespace?: string): void {
+    for (const [key, { reading, timer }] of this.#waiting) {
+      if (namespace !== undefined && !key.startsWith(`${namespace}/`)) continue;
+      clearTimeout(timer);
+      this.#denials.delete(key);
+      this.#arm(key, reading, Math.random() * FIRST_DELAY_MS + this.#untilDue(reading));
+    }
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    for (const { timer } of this.#waiting.values()) clearTimeout(timer);
+    this.#waiting.clear();
+    this.#denials.clear();
+  }
+
+  /** ms; random, so that one of the replicas comes first. */
+  #untilAllowed(key: string): number {
+    const denials = this.#denials.get(key) ?? 0;
+    const backOff = denials === 0 ? 0 : Math.min(AGAIN_MS, DENIED_MS * 2 ** (denials - 1));
+    return Math.random() * FIRST_DELAY_MS + backOff * (0.5 + Math.random() / 2);
+  }
+
+  /** ms; some more for a seal, so that whoever made the object comes first. */
+  #untilDue(reading: Reading<T>): number {
+    if (reading.kind !== 'record' || !reading.unsealed || reading.mended || reading.asked) return 0;
+    return Math.min(
+      LONGEST_WAIT_MS,
+      Math.max(0, reading.unsealed.due + SEAL_AFTER_MS - this.#deps.now()),
+    );
+  }
+
+  #arm(key: string, reading: Reading<T>, delayMs: number): void {
+    if (this.#stopped) return;
+    const timer = setTimeout(() => {
+      this.#arm(key, reading, AGAIN_MS);
+      this.#attempt(key, reading).catch((error: unknown) => {
+        // somebody was first, or it is gone: the watch tells
+        if (isRefused(error, 409) || isRefused(error, 404)) return;
+        this.#deps.log.warn(
+          { kind: this.#deps.resource.kind, key, error },
+          'an object made by hand can not be settled yet',
+        );
+      });
+    }, delayMs).unref();
+    this.#waiting.set(key, { reading, timer });
+  }
+
+  async #attempt(key: string, reading: Reading<T>): Promise<void> {
+    if (reading.kind === 'wrong') await this.#tell(reading.object, reading.fault);
+    if (reading.kind === 'record') await this.#finish(key, reading);
+    if (reading.kind !== 'uninitialized') return;
+    const { object } = reading;
+    const settled = this.#deps.resource.initialize?.(object);
+    if (!settled) return;
+    if (isFault(settled)) {
+      await this.#tell(object, settled);
+      return;
+    }
+    await this.#granted({ key, reading, object, before: undefined }, settled);
+  }
+
+  /**
+   * Writes what the object is to be where its owner may have that; else says why not, and tries
+   * again later.
+   */
+  async #granted(
+    { key, reading, object, before }: Granting<T>,
+    settled: Initialized<T>,
+  ): Promise<void> {
+    const { api, resource } = this.#deps;
+    const grant = settled.record && (await resource.grants?.ask(settled.record, before));
+    if (grant && isDenial(grant)) {
+      this.#laterAgain(key, reading);
+      await this.#tell(object, grant);
+      return;
+    }
+    const stored = (await api
+      .replace(this.#pathOf(object), overwritten(object, settled), {
+        permitted: () => grant?.permitted() ?? true,
+      })
+      .catch(async (error: unknown) => {
+        await grant?.failed(error);
+        if (error instanceof LeaseLost) this.#laterAgain(key, reading); // many are written now
+        throw error;
+      })) as ResourceObject;
+    const landed = resource.read(stored);
+    if (landed.kind === 'record') await grant?.landed(landed.record);
+    if (readyOf(stored)?.status === 'False') await this.#tell(stored, undefined);
+  }
+
+  /** What was not granted, where the object is still as it was then. */
+  #laterAgain(key: string, reading: Reading<T>): void {
+    this.#denials.set(key, (this.#denials.get(key) ?? 0) + 1);
+    const waiting = this.#waiting.get(key);
+    if (waiting?.reading !== reading) return;
+    clearTimeout(waiting.timer);
+    this.#arm(key, reading, this.#untilAllowed(key));
+  }
+
+  async #finish(
+    key: string,
+    reading: Extract<Reading<T>, { readonly kind: 'record' }>,
+  ): Promise<void> {
+    const { api, resource, now } = this.#deps;
+    const { record, mended, unsealed, asked } = reading;
+    if (asked) {
+      // sealed, too
+      const written = resource.write(asked.record as Omit<T, 'revision'>, asked.object);
+      await this.#granted(
+        { key, reading, object: asked.object, before: record },
+        { ...written, record: asked.record },
+      );
+      return;
+    }
+    const stored =
+      unsealed &&
+      unsealed.due <= now() &&
+      ((await api.replace(
+        this.#pathOf(unsealed.object),
+        overwritten(unsealed.object, resource.write(record, unsealed.object)),
+      )) as ResourceObject);
+    if (mended) await this.#tell(stored || mended, undefined);
+  }
+
+  /** By the condition `Ready`; undefined: all is well. */
+  async #tell(object: ResourceObject, fault: Fault | undefined): Promise<void> {
+    const { api, log, resource } = this.#deps;
+    const known = readyOf(object);
+    const [status, reason, message] = fault
+      ? (['False', fault.reason, fault.message] as const)
+      : (['True', 'Usable', ''] as const);
+    if (known?.status === status && known.reason === reason && known.message === message) return;
+    const { name, namespace, generation, resourceVersion } = object.metadata;
+    if (fault)
+      log.warn(
+        { kind: resource.kind, namespace, name, reason: fault.reason, message: fault.message },
+        'an object made by hand can not be used',
+      );
+    const condition: Omit<Condition, 'lastTransitionTime'> = {
+      type: READY,
+      status,
+      reason,
+      message,
+      ...(generation === undefined ? {} : { observedGeneration: generation }),
+    };
+    const others = object.status?.conditions?.filter(({ type }) => type !== READY) ?? [];
+    const lastTransitionTime =
+      known?.status === status
+        ? known.lastTransitionTime
+        : new Date(this.#deps.now()).toISOString();
+    await api.patch(`${this.#pathOf(object)}/status`, 'application/merge-patch+json', {
+      metadata: { resourceVersion },
+      status: { conditions: [...others, { ...condition, lastTransitionTime }] },
+    });
+  }
+
+  #pathOf({ metadata }: ResourceObject): string {
+    return objectPath(this.#deps.resource.plural, metadata);
+  }
+}
+
+interface Granting<T> {
+  readonly key: string;
+  readonly reading: Reading<T>;
+  readonly object: ResourceObject;
+  /** Undefined: it is new. */
+  readonly before: T | undefined;
+}
+
+const isFault = <T>(settled: Initialized<T> | Fault): settled is Fault => 'reason' in settled;
+const isDenial = <T>(answer: Grant<T> | Denial): answer is Denial => 'reason' in answer;
+
+/** Whether nothing of it changed but what daemons say of it. */
+const asksForTheSame = (
+  before: Reading<unknown> | undefined,
+  now: Reading<unknown> | undefined,
+): boolean => {
+  const [one, other] = [before, now].map((reading) => reading && objectOf(reading)?.metadata);
+  return (
+    one !== undefined &&
+    other !== undefined &&
+    one.uid === other.uid &&
+    one.generation === other.generation &&
+    isDeepStrictEqual(one.annotations, other.annotations)
+  );
+};
+
+const objectOf = (reading: Reading<unknown>): ResourceObject | undefined => {
+  if (reading.kind === 'uninitialized') return reading.object;
+  return reading.kind === 'record' ? reading.asked?.object : undefined;
+};
+
+const isDone = (reading: Reading<unknown>): boolean =>
+  reading.kind === 'too-new' ||
+  reading.kind === 'ignored' ||
+  (reading.kind === 'record' && !reading.asked && !reading.mended && !reading.unsealed);

@@ -1,0 +1,56 @@
+import { DNS_LABEL_FORM, isDnsLabel } from '../../model/identifiers.ts';
+import type { Tenant } from '../../model/tenant.ts';
+import type { Fault, ResourceObject } from '../records/resource.ts';
+
+export const TEAM_ANNOTATION = 'sandpool.dev/team';
+export const USER_ANNOTATION = 'sandpool.dev/user';
+
+/** Of an object in a team's namespace that names nobody. */
+const DEFAULT_USER = 'default';
+/** Between our clock and the API server's, at the birth of an object. */
+export const BIRTH_TOLERANCE_MS = 60_000;
+
+/** What a daemon gave an object at its birth. `bornAs`: its `namespace/name` then. */
+export interface Born {
+  readonly uid: string;
+  readonly bornAs: string;
+  readonly bornAt: string;
+}
+
+/**
+ * Whether the object is the one that `uid` was given to, and not a copy of it, which gets a uid of
+ * its own.
+ */
+export const matchesIdentity = (
+  { metadata }: ResourceObject,
+  { uid, bornAs, bornAt }: Born,
+): boolean =>
+  bornAs === `${metadata.namespace ?? ''}/${metadata.name}` &&
+  (uid === metadata.uid ||
+    (typeof bornAt === 'string' &&
+      Math.abs(Date.parse(bornAt) - Date.parse(metadata.creationTimestamp)) <= BIRTH_TOLERANCE_MS));
+
+/**
+ * Whose an object made by hand is: the namespace's team's, and the user's that its annotation
+ * names.
+ */
+export const ownerOf = (
+  { metadata }: ResourceObject,
+  teamOf: (namespace: string) => string | undefined,
+): Tenant | Fault => {
+  const namespace = metadata.namespace ?? '';
+  const team = teamOf(namespace);
+  if (team === undefined)
+    return { reason: 'OwnerUnknown', message: `the namespace ${namespace} is no team's` };
+  const { [TEAM_ANNOTATION]: named = team, [USER_ANNOTATION]: user = DEFAULT_USER } =
+    metadata.annotations ?? {};
+  // Another team's would be nobody's to use, and have a quota of its own.
+  if (named !== team)
+    return {
+      reason: 'OwnerInvalid',
+      message: `${TEAM_ANNOTATION} must be ${team}, whose namespace this is`,
+    };
+  if (!isDnsLabel(user))
+    return { reason: 'OwnerInvalid', message: `${USER_ANNOTATION} ${DNS_LABEL_FORM}` };
+  return { namespace, team, user };
+};

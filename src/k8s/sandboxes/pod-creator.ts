@@ -1,0 +1,229 @@
+import { NoPlace, OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
+import { FairSlots } from '../../lib/fair-slots.ts';
+import { podNameOf } from '../../model/identifiers.ts';
+import type { LaunchOrder, InstanceRecord } from '../../model/sandbox.ts';
+import { tenantKey, type Tenant } from '../../model/tenant.ts';
+import type { ApiClient } from '../api/api-client.ts';
+import { ApiRefused, ApiUnreachable, isAbsent, isRefused, NotSent } from '../api/api-errors.ts';
+import { cleaned } from './cleaned-message.ts';
+import type { InstanceMirror } from './instance-mirror.ts';
+import { podOf, podPath, podsPath, storedPodOf, type PodSettings } from './pod-resource.ts';
+import {
+  newSandboxObject,
+  sandboxesPath,
+  sandboxPath,
+  storedFrom,
+  type StoredSandbox,
+} from './sandbox-resource.ts';
+
+export interface PodCreatorDeps {
+  readonly api: Pick<ApiClient, 'create' | 'get'>;
+  /** PodCreator do not go before claims that queue. */
+  readonly untilIdleEnough: () => Promise<void>;
+  readonly mirror: InstanceMirror;
+  readonly pods: PodSettings;
+}
+
+/**
+ * Instances made at once: as many as the lane has connections, so that no Pod waits behind the
+ * records of others.
+ */
+const MOST_AT_ONCE = 16;
+/**
+ * So that a namespace whose API calls hang, as with a webhook that is down, leaves room for others.
+ */
+const MOST_AT_ONCE_OF_TENANT = 14;
+/** PodCreator that wait for their turn, of all tenants and of one. */
+const MOST_WAITING = 4_096;
+const MOST_WAITING_OF_TENANT = 1_024;
+/** Less than after which a launch is asked for once more. */
+const PATIENCE_MS = 10_000;
+
+/**
+ * Makes instances: the record, and the Pod that it owns as soon as the record is there. So a
+ * process that dies leaves few records without a Pod. Each may be there already, from an earlier
+ * attempt. Owners of pools are served in turn: however many one asks for, each other's next
+ * instance waits for one of them.
+ */
+export class PodCreator {
+  readonly #deps: PodCreatorDeps;
+  readonly #turns = new FairSlots({
+    most: () => MOST_AT_ONCE,
+    mostOfTenant: () => MOST_AT_ONCE_OF_TENANT,
+    mostWaiting: MOST_WAITING,
+    mostWaitingOfTenant: MOST_WAITING_OF_TENANT,
+  });
+
+  constructor(deps: PodCreatorDeps) {
+    this.#deps = deps;
+  }
+
+  /** `may` throws where it may not go on. Rejects as `SandboxDriver.launch` does. */
+  async create(launchOrder: LaunchOrder, may: () => void): Promise<InstanceRecord> {
+    try {
+      await this.#deps.untilIdleEnough();
+      const release = await this.#turn(launchOrder.record.poolOwner);
+      try {
+        return await this.#make(launchOrder, may);
+      } finally {
+        release();
+      }
+    } catch (error) {
+      throw await this.#refusalOf(error, launchOrder.record.poolOwner.namespace);
+    }
+  }
+
+  /**
+   * Returns what gives the turn back. Rejects with NotSent where none came in time, or too many
+   * wait.
+   */
+  async #turn(owner: Tenant): Promise<() => void> {
+    return await new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        takeBack?.();
+        reject(
+          new NotSent(`no instance could be made within ${PATIENCE_MS} ms: others are made first`),
+        );
+      }, PATIENCE_MS);
+      const takeBack = this.#turns.request(tenantKey(owner), (release) => {
+        clearTimeout(timer);
+        resolve(release);
+      });
+      if (takeBack) return;
+      clearTimeout(timer);
+      reject(new NotSent('too many instances wait to be made'));
+    });
+  }
+
+  async #make(launchOrder: LaunchOrder, may: () => void): Promise<InstanceRecord> {
+    may();
+    const stored = await this.#record(launchOrder);
+    if (stored.record.claim || this.#deps.mirror.pod(launchOrder.record.id)) return stored.record;
+    may();
+    await this.#pod(launchOrder, stored.uid);
+    return stored.record;
+  }
+
+  async #record({ record }: LaunchOrder): Promise<StoredSandbox> {
+    const { api, mirror } = this.#deps;
+    const {
+      id,
+      poolUid,
+      poolOwner: { namespace },
+    } = record;
+    const made = mirror.createsSandbox();
+    let isMade = true;
+    const answer = await api
+      .create(sandboxesPath(namespace), newSandboxObject(record))
+      .catch((error: unknown) => {
+        if (!isRefused(error, 409)) throw error;
+        isMade = false;
+        return api.get(sandboxPath(namespace, id));
+      });
+    const stored = storedFrom(answer);
+    if (stored.record.poolUid !== poolUid)
+      throw new Error('a record of its name is there that is not its own');
+    if (isMade) made(stored);
+    else mirror.putSandbox(stored);
+    return stored;
+  }
+
+  async #pod(launchOrder: LaunchOrder, ownerUid: string): Promise<void> {
+    const { api, mirror, pods } = this.#deps;
+    const {
+      id,
+      poolOwner: { namespace },
+    } = launchOrder.record;
+    try {
+      const made = storedPodOf(
+        await api.create(podsPath(namespace), podOf(launchOrder, ownerUid, pods)),
+      );
+      if (made) mirror.putPod(made);
+    } catch (error) {
+      const failure = error instanceof OutcomeUnknown ? error.cause : undefined;
+      if (!isRefused(error, 409) && !(failure instanceof ApiRefused)) throw error;
+      const found = await api.get(podPath(namespace, podNameOf(id))).catch((unread: unknown) => {
+        if (failure === undefined || !isAbsent(unread)) throw unread;
+        return undefined;
+      });
+      // Answered with a fault, as by a webhook that is down, and not made. One that lands yet goes with
+      // its record.
+      if (found === undefined) throw failure;
+      const there = storedPodOf(found);
+      if (there?.ownerUid !== ownerUid)
+        throw new Error('a Pod of its name is there that is not its own', { cause: error });
+      mirror.putPod(there);
+    }
+  }
+
+  /** What a birth that the API server did not take means. */
+  async #refusalOf(error: unknown, namespace: string): Promise<unknown> {
+    // No fault of the instance's: it is repeated.
+    if (error instanceof NotSent || error instanceof ApiUnreachable)
+      return new OutcomeUnknown(error.message, { cause: error });
+    if (!(error instanceof ApiRefused)) return error;
+    if (error.causes.some(({ reason }) => reason === 'NamespaceTerminating'))
+      return new NoPlace(`the namespace ${namespace} is being removed`, { cause: error });
+    if (error.status === 404)
+      return new NoPlace(
+        `there is no namespace ${namespace} in which sandboxes can be made (${cleaned(error.message)})`,
+        { cause: error },
+      );
+    if (error.status === BUSY)
+      return new OutcomeUnknown(`the API server is busy: ${error.message}`, { cause: error });
+    const right = error.status === FORBIDDEN ? missingRight(error.message, namespace) : undefined;
+    if (!right) return new Error(cleaned(error.message), { cause: error });
+    if ((await this.#isHad(right)) ?? true)
+      return new OutcomeUnknown(`the API server did not know our rights: ${error.message}`, {
+        cause: error,
+      });
+    if (right.resource !== 'sandboxes') return new Error(cleaned(error.message), { cause: error });
+    // Rights are bound in each namespace: where it is missing they are too.
+    return new NoPlace(`the namespace ${namespace} is missing, or Sandpool has no rights in it`, {
+      cause: error,
+    });
+  }
+
+  /**
+   * Undefined where the API server refuses this too: anybody may ask, so it has read no rights yet,
+   * as just after its start.
+   */
+  async #isHad(right: Right): Promise<boolean | undefined> {
+    const review = {
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SelfSubjectAccessReview',
+      spec: { resourceAttributes: right },
+    };
+    try {
+      const { status } = (await this.#deps.api.create(REVIEWS_PATH, review)) as {
+        readonly status?: { readonly allowed?: boolean };
+      };
+      return status?.allowed === true;
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+interface Right {
+  readonly namespace: string;
+  readonly verb: string;
+  readonly resource: string;
+  readonly group: string;
+}
+
+/**
+ * Of the message with which Kubernetes refuses what rights do not allow; admission that forbids
+ * words it otherwise.
+ */
+const missingRight = (message: string, namespace: string): Right | undefined => {
+  const [, verb, resource, group] =
+    /is forbidden: User "[^"]*" cannot (\w+) resource "([\w/]+)" in API group "([^"]*)"/.exec(
+      message,
+    ) ?? [];
+  return verb && resource ? { namespace, verb, resource, group: group ?? '' } : undefined;
+};
+
+const BUSY = 429;
+const FORBIDDEN = 403;
+const REVIEWS_PATH = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';

@@ -1,0 +1,92 @@
+import type { InspectedKinds } from '../../actors/inspection/inspected-actors.ts';
+import type { Clock } from '../../contracts/clock.ts';
+import type { ActorKind } from '../../model/inspection.ts';
+import { actorNotFound, tooManyStreams } from '../../model/refusals.ts';
+import {
+  TransitionCursor,
+  type TransitionPosition,
+  type TransitionPage,
+} from './transition-cursor.ts';
+
+/** What one replica asks another again and again while somebody there reads. */
+export interface TransitionQuestion {
+  readonly about: 'transitions';
+  readonly kind: ActorKind;
+  readonly key: string;
+  /** Who asks: an id of the stream. */
+  readonly follower: string;
+  /** Up to where it was told; absent: it begins. */
+  readonly mark?: TransitionPosition;
+}
+
+/** One that is not asked for so long is over. */
+export const SESSION_MS = 5_000;
+const MOST_SESSIONS = 256;
+
+interface Session {
+  readonly reading: TransitionCursor;
+  askedAt: number;
+}
+
+export interface TransitionSubscriptionsDeps {
+  readonly kinds: InspectedKinds;
+  readonly clock: Clock;
+  /** This one's name. */
+  readonly replica: string;
+}
+
+/**
+ * What other replicas' readers follow here. Between two questions a session keeps what happens, so
+ * that an actor's last moves are told too.
+ */
+export class TransitionSubscriptions {
+  readonly #deps: TransitionSubscriptionsDeps;
+  readonly #open = new Map<string, Session>();
+  #armed = false;
+
+  constructor(deps: TransitionSubscriptionsDeps) {
+    this.#deps = deps;
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** Refuses with NOT_FOUND, or with TOO_MANY_STREAMS. */
+  page({ kind, key, follower, mark }: TransitionQuestion): TransitionPage {
+    const name = `${follower} ${kind} ${key}`;
+    const now = this.#deps.clock.now();
+    const session = this.#open.get(name) ?? this.#opened(name, { kind, key });
+    session.askedAt = now;
+    return session.reading.page(mark);
+  }
+
+  #opened(name: string, { kind, key }: Pick<TransitionQuestion, 'kind' | 'key'>): Session {
+    const { kinds, clock, replica } = this.#deps;
+    const { transitions } = kinds[kind];
+    if (!transitions.current(key)) throw actorNotFound();
+    if (this.#open.size >= MOST_SESSIONS) throw tooManyStreams('the replica has', MOST_SESSIONS);
+    const session = {
+      reading: new TransitionCursor({ transitions, key, by: replica, now: clock.now() }),
+      askedAt: clock.now(),
+    };
+    this.#open.set(name, session);
+    this.#forgetLater();
+    return session;
+  }
+
+  #forgetLater(): void {
+    if (this.#armed || this.#open.size === 0) return;
+    this.#armed = true;
+    const { clock } = this.#deps;
+    clock.at(clock.now() + SESSION_MS, () => {
+      this.#armed = false;
+      for (const [name, { reading, askedAt }] of this.#open) {
+        if (clock.now() - askedAt < SESSION_MS) continue;
+        reading.close();
+        this.#open.delete(name);
+      }
+      this.#forgetLater();
+    });
+  }
+}

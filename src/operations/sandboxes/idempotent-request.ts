@@ -1,0 +1,71 @@
+import {
+  RequestNotNew,
+  type OpenedRequest,
+  type RequestOwner,
+  type Requests,
+} from '../../contracts/coordination.ts';
+import type { InstanceId } from '../../model/identifiers.ts';
+import { REQUEST_KEPT_MS, type RequestFingerprint } from '../../model/request-fingerprint.ts';
+import type { Caller } from '../../model/tenant.ts';
+
+/** What may have been done for a request that is new: see OpenedRequest. */
+export interface NewRequest {
+  readonly instance: InstanceId | undefined;
+  readonly isUnsure: boolean;
+}
+
+/** Whose a request of the caller's is. */
+export const requestOwnerOf = ({ namespace, team, user }: Caller): RequestOwner => ({
+  tenant: { namespace, team, user },
+  ttlMs: REQUEST_KEPT_MS,
+});
+
+/**
+ * A request under an Idempotency-Key that its operation opens, by itself or in one step with its
+ * first effect; in any case before it does anything, and before it refuses: an earlier one may have
+ * been carried out.
+ */
+export class IdempotentRequest {
+  readonly mark: RequestFingerprint;
+  readonly owner: RequestOwner;
+  /** What is answered is what an earlier request did. */
+  foundEarlier = false;
+  readonly #requests: Pick<Requests, 'openRequest'>;
+  #opened = false;
+
+  constructor(
+    requests: Pick<Requests, 'openRequest'>,
+    mark: RequestFingerprint,
+    owner: RequestOwner,
+  ) {
+    this.#requests = requests;
+    this.mark = mark;
+    this.owner = owner;
+  }
+
+  /** Whether it is open, or may be: then it is this one's to keep or to give up. */
+  get isOpen(): boolean {
+    return this.#opened;
+  }
+
+  /** Opens it by itself. Rejects with RequestNotNew. */
+  async open(): Promise<NewRequest> {
+    const opened = await this.#requests.openRequest(this.mark, this.owner);
+    return {
+      instance: this.took(opened),
+      isUnsure: opened.kind === 'new' && opened.isUnsure === true,
+    };
+  }
+
+  /** It is opened together with something else: to be called before that. */
+  mayOpen(): void {
+    this.#opened = true;
+  }
+
+  /** How that went; throws RequestNotNew where it is not this one's. */
+  took(opened: OpenedRequest): InstanceId | undefined {
+    this.#opened = opened.kind === 'new';
+    if (opened.kind !== 'new') throw new RequestNotNew(opened);
+    return opened.instance;
+  }
+}

@@ -1,0 +1,60 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { InstanceCounts } from '../../src/actors/pool/instance-counts.ts';
+import { NO_INSTANCES, type PoolCounts } from '../../src/model/pools/pool.ts';
+
+const place = fc.option(
+  fc.constantFrom<keyof PoolCounts>(
+    'starting',
+    'idle',
+    'unavailable',
+    'running',
+    'stopping',
+    'failed',
+  ),
+  { nil: undefined },
+);
+const step = fc.record({ id: fc.nat({ max: 7 }), to: place });
+const poolOf = (id: number): string => (id % 2 === 0 ? 'p' : 'q');
+const revisionOf = (id: number): string => `r${id % 3}`;
+
+const recount = (
+  places: readonly (readonly [number, keyof PoolCounts | undefined])[],
+): PoolCounts => {
+  const counts = { ...NO_INSTANCES } as { -readonly [at in keyof PoolCounts]: number };
+  for (const [, at] of places) if (at) counts[at] += 1;
+  return counts;
+};
+
+describe('the tally of pools', () => {
+  it('counts what a search through all would, by pool and revision, whatever moves where', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const tally = new InstanceCounts();
+        const places = new Map<number, keyof PoolCounts | undefined>();
+        for (const { id, to } of steps) {
+          const from = places.get(id);
+          if (from === to) continue;
+          tally.move({ poolUid: poolOf(id), revision: revisionOf(id), from, to });
+          places.set(id, to);
+        }
+        for (const poolUid of ['p', 'q']) {
+          for (const revision of ['r0', 'r1', 'r2']) {
+            const own = [...places].filter(([id]) => poolOf(id) === poolUid);
+            expect(tally.counted(poolUid, revision)).to.deep.equal({
+              counts: recount(own),
+              updated: recount(own.filter(([id]) => revisionOf(id) === revision)),
+            });
+          }
+        }
+      }),
+    );
+  });
+
+  it('has nothing left of a pool whose instances are gone', () => {
+    const tally = new InstanceCounts();
+    tally.move({ poolUid: 'p', revision: 'r', from: undefined, to: 'idle' });
+    tally.move({ poolUid: 'p', revision: 'r', from: 'idle', to: undefined });
+    expect(tally.counted('p', 'r')).to.deep.equal({ counts: NO_INSTANCES, updated: NO_INSTANCES });
+  });
+});

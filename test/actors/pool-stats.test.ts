@@ -1,0 +1,43 @@
+import { expect } from 'chai';
+import { PoolStats } from '../../src/actors/pool/pool-stats.ts';
+import { aPool, aSupervisor, eventually } from '../support/a-supervisor.ts';
+
+describe('PoolStats', () => {
+  it('tells how many instances of a pool are idle, starting and running', async () => {
+    const { supervisor, claim, pool } = await aSupervisor({ pool: { replicas: 3 } });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 3, 'three idle');
+    await claim({ ...pool.owner, role: 'user', keyId: 'k' }, { poolName: pool.name });
+
+    const stats = new PoolStats(supervisor.pools);
+
+    expect(
+      [...stats.byPool()].map(
+        ({ labels: { pool: name, state }, value }) => `${name} ${state} ${value}`,
+      ),
+    ).to.deep.equal(['default idle 2', 'default starting 0', 'default running 1']);
+    expect([...stats.replicas()].map(({ value }) => value)).to.deep.equal([3]);
+    expect(stats.withoutIdle()).to.equal(0);
+  });
+
+  it('tells apart the 50 pools with the most replicas, and sums up the others', async () => {
+    const { supervisor, pools } = await aSupervisor({ pool: { replicas: 0 } });
+    for (let i = 1; i <= 60; i++) await pools.create(aPool({ name: `p${i}`, replicas: i }));
+
+    const shown = [...new PoolStats(supervisor.pools).replicas()];
+
+    expect(shown).to.have.length(51);
+    expect(shown[0]?.labels.pool).to.equal('p60');
+    expect(shown.at(-1)).to.deep.equal({
+      labels: { pool_namespace: '(others)', pool: '(others)' },
+      value: 55,
+    }); // 1 to 10, and the first of 0
+  });
+
+  it('counts pools that have none idle', async () => {
+    const { supervisor, claim, pool } = await aSupervisor({ pool: { replicas: 1 } });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'one idle');
+    await claim({ ...pool.owner, role: 'user', keyId: 'k' }, { poolName: pool.name });
+
+    expect(new PoolStats(supervisor.pools).withoutIdle()).to.equal(1);
+  });
+});

@@ -1,0 +1,240 @@
+import { expect } from 'chai';
+import {
+  RECONCILE_EVERY_MS,
+  ReservationReconciler,
+  UNCONFIRMED_MS,
+} from '../../src/actors/sandbox/reservation-reconciler.ts';
+import type { Reservation, UsagePart } from '../../src/contracts/coordination.ts';
+import { QUOTA_RESOURCES, type QuotaResource } from '../../src/model/quota.ts';
+import { shardOf } from '../../src/model/shards.ts';
+import { tenantKey, type Tenant } from '../../src/model/tenant.ts';
+import { eventually } from '../support/a-supervisor.ts';
+import { ALICE } from '../support/instance-orders.ts';
+import { quietLog } from '../support/quiet-log.ts';
+import { TestClock } from '../support/test-clock.ts';
+
+const BOB: Tenant = { ...ALICE, user: 'bob' };
+
+describe('settling usage', () => {
+  const aSettling = (
+    options: {
+      readonly leads?: (shard: number) => boolean;
+      readonly recorded?: Record<string, number>;
+      readonly unmade?: (poolUid: string) => Promise<void>;
+      readonly parts?: (key: string) => UsagePart[];
+      readonly shown?: Record<string, Record<string, number>>;
+    } = {},
+  ) => {
+    const clock = new TestClock();
+    const open = new Map<string, Reservation[]>();
+    const settled: string[] = [];
+    const asked: string[] = [];
+    const key = (tenant: Tenant, resource: QuotaResource): string => `${tenant.user} ${resource}`;
+    const settling = new ReservationReconciler({
+      clock,
+      log: quietLog,
+      leads: options.leads ?? (() => true),
+      tenants: () => [ALICE, BOB],
+      quotas: {
+        unreconciled: async (tenant, resource, age) => {
+          asked.push(`${key(tenant, resource)} ${age}`);
+          return (open.get(key(tenant, resource)) ?? []).slice(0, 100);
+        },
+        parts: async (tenant, resource) => options.parts?.(key(tenant, resource)) ?? [],
+        reconcile: async (tenant, resource, parts) => {
+          settled.push(
+            ...parts.map(
+              ({ name, version, amount }) =>
+                `${key(tenant, resource)} ${name} ${version} ${amount}`,
+            ),
+          );
+          open.set(
+            key(tenant, resource),
+            (open.get(key(tenant, resource)) ?? []).filter(
+              ({ name }) => !parts.some((part) => part.name === name),
+            ),
+          );
+        },
+      },
+      recorded: async (_tenant, _resource, name) => {
+        const amount = options.recorded?.[name];
+        if (amount === undefined) throw new Error('out of reach');
+        return { amount, revision: '7' };
+      },
+      shown: (tenant, resource) =>
+        new Map(Object.entries(options.shown?.[key(tenant, resource)] ?? {})),
+      unmade: async (_tenant, poolUid) => {
+        await options.unmade?.(poolUid);
+      },
+    });
+    settling.start();
+    const round = async (): Promise<void> => {
+      clock.advance(RECONCILE_EVERY_MS);
+      await eventually(() => clock.waiting === 1, 'the next round is waited for');
+    };
+    return { settling, clock, open, settled, asked, round };
+  };
+
+  it('gives each name what its record says, and nothing where there is none', async () => {
+    const { open, settled, asked, round } = aSettling({
+      recorded: { claimed: 1, left: 0, pool: 7 },
+    });
+    open.set('alice sandboxes', [
+      { name: 'claimed', version: '1' },
+      { name: 'left', version: '2' },
+    ]);
+    open.set('bob replicas', [{ name: 'pool', version: '3' }]);
+
+    await round();
+
+    expect(settled).to.deep.equal([
+      'alice sandboxes claimed 1 1',
+      'alice sandboxes left 2 0',
+      'bob replicas pool 3 7',
+    ]);
+    expect(asked).to.include(`alice pools ${UNCONFIRMED_MS}`);
+  });
+
+  it('leaves alone what can not be told now, and asks again', async () => {
+    const recorded: Record<string, number> = { b: 1 };
+    const { open, settled, round } = aSettling({ recorded });
+    open.set('alice sandboxes', [
+      { name: 'a', version: '1' },
+      { name: 'b', version: '2' },
+    ]);
+    await round();
+    expect(settled).to.deep.equal(['alice sandboxes b 2 1']);
+    recorded['a'] = 0;
+
+    await round();
+
+    expect(settled.slice(1)).to.deep.equal(['alice sandboxes a 1 0']);
+  });
+
+  it('has what was written for a pool go before its reservation does, where the pool was never made', async () => {
+    const unmade: string[] = [];
+    let outOfReach = true;
+    const { open, settled, round } = aSettling({
+      recorded: { made: 1, cut: 0, claim: 0 },
+      unmade: async (poolUid) => {
+        unmade.push(poolUid);
+        if (outOfReach) throw new Error('out of reach');
+      },
+    });
+    open.set('alice pools', [
+      { name: 'made', version: '1' },
+      { name: 'cut', version: '2' },
+    ]);
+    open.set('alice sandboxes', [{ name: 'claim', version: '3' }]);
+    await round();
+    expect([unmade, settled]).to.deep.equal([
+      ['cut'],
+      ['alice sandboxes claim 3 0', 'alice pools made 1 1'],
+    ]);
+    outOfReach = false;
+
+    await round();
+
+    expect([unmade, settled.slice(2)]).to.deep.equal([['cut', 'cut'], ['alice pools cut 2 0']]);
+  });
+
+  it('goes through all that there are', async () => {
+    const names = Array.from({ length: 250 }, (_, n) => `n${n}`);
+    const { open, settled, round } = aSettling({
+      recorded: Object.fromEntries(names.map((name) => [name, 1])),
+    });
+    open.set(
+      'alice sandboxes',
+      names.map((name) => ({ name, version: '1' })),
+    );
+
+    await round();
+
+    expect(settled).to.have.length(250);
+  });
+
+  it("is the leader's of the tenant's shard, and whoever's that made a reservation", async () => {
+    const led = shardOf(tenantKey(BOB));
+    expect(shardOf(tenantKey(ALICE))).to.not.equal(led);
+    const { settling, asked, round } = aSettling({ leads: (shard) => shard === led });
+    await round();
+    expect(asked.every((each) => each.startsWith('bob'))).to.equal(true);
+
+    settling.note(ALICE);
+    // by then what was reserved before the note is old enough
+    const rounds = UNCONFIRMED_MS / RECONCILE_EVERY_MS + 1;
+    for (let n = 0; n < rounds; n += 1) await round();
+    const after = asked.filter((each) => each.startsWith('alice')).length;
+    await round();
+
+    expect([after, asked.filter((each) => each.startsWith('alice')).length]).to.deep.equal([
+      QUOTA_RESOURCES.length * rounds,
+      QUOTA_RESOURCES.length * rounds,
+    ]);
+  });
+
+  describe('what the mirror does not agree with', () => {
+    const part = (name: string, amount: number, version = '1', isReserved = false): UsagePart => ({
+      name,
+      amount,
+      version,
+      isReserved,
+    });
+
+    it('is settled by its record once it disagreed twice', async () => {
+      const { settled, round } = aSettling({
+        recorded: { gone: 0, resized: 7, unknown: 3 },
+        shown: { 'alice replicas': { resized: 7, unknown: 3, agreed: 2, empty: 0 } },
+        parts: (key) =>
+          key === 'alice replicas'
+            ? [
+                part('gone', 4),
+                part('resized', 5),
+                part('agreed', 2),
+                part('reserved', 9, '1', true),
+              ]
+            : [],
+      });
+      await round();
+      expect(settled).to.deep.equal([]);
+
+      await round();
+
+      expect(settled).to.deep.equal([
+        'alice replicas gone 1 0',
+        'alice replicas resized 1 7',
+        'alice replicas unknown  3',
+      ]);
+    });
+
+    it('is left alone where it changed in between', async () => {
+      let version = 0;
+      const { settled, round } = aSettling({
+        recorded: { gone: 0 },
+        parts: (key) => (key === 'bob pools' ? [part('gone', 1, String(++version))] : []),
+      });
+      for (let n = 0; n < 4; n += 1) await round();
+
+      expect(settled).to.deep.equal([]);
+    });
+
+    it('is looked for once a minute', async () => {
+      let looks = 0;
+      const { round } = aSettling({
+        parts: (key) => {
+          if (key === 'bob pools') looks += 1;
+          return [];
+        },
+      });
+      for (let n = 0; n < 13; n += 1) await round();
+
+      expect(looks).to.equal(3);
+    });
+  });
+
+  it('stops', async () => {
+    const { settling, clock } = aSettling();
+    await settling.stop();
+    expect(clock.waiting).to.equal(0);
+  });
+});

@@ -1,0 +1,235 @@
+import { expect } from 'chai';
+import { v7 } from 'uuid';
+import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
+import { ApiRefused, ApiUnreachable, NotSent } from '../../src/k8s/api/api-errors.ts';
+import { PodCreator } from '../../src/k8s/sandboxes/pod-creator.ts';
+import { InstanceMirror } from '../../src/k8s/sandboxes/instance-mirror.ts';
+import type { Tenant } from '../../src/model/tenant.ts';
+import { aDefinition, ALICE, anOrder } from '../support/instance-orders.ts';
+import { rejection } from '../support/rejection.ts';
+
+describe('births of Pods', () => {
+  for (const failure of [new NotSent('no free connection'), new ApiUnreachable('cut')]) {
+    it(`are repeated, and are no failed starts, where the API server can't be reached: ${failure.name}`, async () => {
+      const births = new PodCreator({
+        api: { create: () => Promise.reject(failure), get: () => Promise.reject(failure) },
+        untilIdleEnough: async () => undefined,
+        mirror: new InstanceMirror({
+          report: () => undefined,
+          missesPod: () => undefined,
+          nodeTrouble: () => undefined,
+        }),
+        pods: { runAsUser: 65_532, terminationGraceSeconds: 0 },
+      });
+
+      expect(await rejection(births.create(anOrder(), () => undefined))).to.be.instanceOf(
+        OutcomeUnknown,
+      );
+    });
+  }
+
+  const FORBIDDEN = new ApiRefused({
+    status: 403,
+    reason: 'Forbidden',
+    causes: [],
+    retryAfterSeconds: undefined,
+    missing: undefined,
+    message:
+      'pods is forbidden: User "sandpool" cannot create resource "pods" in API group "" in the namespace "alpha"',
+  });
+  const refusedPods = (review: () => Promise<unknown>) => {
+    const asked: unknown[] = [];
+    const create = async (path: string, body: object): Promise<unknown> => {
+      if (path.endsWith('/pods')) throw FORBIDDEN;
+      if (path.endsWith('/sandboxes'))
+        return {
+          ...body,
+          metadata: {
+            ...(body as { readonly metadata: object }).metadata,
+            uid: 'uid-1',
+            resourceVersion: '1',
+          },
+        };
+      asked.push(body);
+      return review();
+    };
+    const births = new PodCreator({
+      api: { create, get: () => Promise.reject(FORBIDDEN) },
+      untilIdleEnough: async () => undefined,
+      mirror: new InstanceMirror({
+        report: () => undefined,
+        missesPod: () => undefined,
+        nodeTrouble: () => undefined,
+      }),
+      pods: { runAsUser: 65_532, terminationGraceSeconds: 0 },
+    });
+    return { births, asked };
+  };
+  for (const [name, review] of Object.entries({
+    'has read no rights yet, just after its start': () => Promise.reject(FORBIDDEN),
+    'has read them meanwhile': () => Promise.resolve({ status: { allowed: true } }),
+  })) {
+    it(`are repeated, and are no failed starts, where an API server refuses that ${name}`, async () => {
+      expect(
+        await rejection(refusedPods(review).births.create(anOrder(), () => undefined)),
+      ).to.be.instanceOf(OutcomeUnknown);
+    });
+  }
+
+  it('are failed starts where the right to make Pods is missing', async () => {
+    const { births, asked } = refusedPods(() => Promise.resolve({ status: { allowed: false } }));
+
+    const error = await rejection(births.create(anOrder(), () => undefined));
+
+    expect(error).not.to.be.instanceOf(OutcomeUnknown);
+    expect(String(error)).to.include('cannot create resource "pods"');
+    expect(asked).to.have.lengthOf(1);
+    expect(asked)
+      .to.have.nested.property('[0].spec.resourceAttributes')
+      .that.includes({ verb: 'create', resource: 'pods', group: '' });
+  });
+
+  it('leave few records without their Pods at any moment, however many are asked for at once', async () => {
+    const left = { records: 0, pods: 0, most: 0, revision: 0 };
+    const waiting: (() => void)[] = [];
+    const create = async (path: string, body: object): Promise<unknown> => {
+      await new Promise<void>((resolve) => {
+        waiting.push(resolve);
+      });
+      if (path.endsWith('/sandboxes')) left.records += 1;
+      else left.pods += 1;
+      left.most = Math.max(left.most, left.records - left.pods);
+      left.revision += 1;
+      const { metadata } = body as { readonly metadata: object };
+      return {
+        ...body,
+        metadata: {
+          ...metadata,
+          uid: `uid-${left.revision}`,
+          resourceVersion: String(left.revision),
+        },
+      };
+    };
+    const births = new PodCreator({
+      api: { create, get: () => Promise.reject(new Error('nothing is read')) },
+      untilIdleEnough: async () => undefined,
+      mirror: new InstanceMirror({
+        report: () => undefined,
+        missesPod: () => undefined,
+        nodeTrouble: () => undefined,
+      }),
+      pods: { runAsUser: 65_532, terminationGraceSeconds: 0 },
+    });
+
+    const born = Promise.all(
+      Array.from({ length: 128 }, () =>
+        births.create(anOrder(aDefinition({ image: 'busybox' }), v7()), () => undefined),
+      ),
+    );
+    // The API server answers in the order in which it was asked, sixteen at a time, as over so many
+    // connections.
+    for (let turn = 0; left.pods < 128 && turn < 1_000; turn++) {
+      for (const answer of waiting.splice(0, 16)) answer();
+      await new Promise<void>((resolve) => {
+        setImmediate(resolve);
+      });
+    }
+    await born;
+
+    expect(left.records).to.equal(128);
+    expect(left.most).to.be.at.most(16);
+  });
+
+  it("of one tenant's 20 pools hold up no other tenant's: theirs come in their turn", async () => {
+    const asked: string[] = [];
+    const waiting: (() => void)[] = [];
+    const create = async (path: string, body: object): Promise<unknown> => {
+      await new Promise<void>((resolve) => {
+        if (path.endsWith('/sandboxes')) asked.push(path.includes('/beta/') ? 'bob' : 'alice');
+        waiting.push(resolve);
+      });
+      return {
+        ...body,
+        metadata: {
+          ...(body as { readonly metadata: object }).metadata,
+          uid: 'uid',
+          resourceVersion: '1',
+        },
+      };
+    };
+    const births = new PodCreator({
+      api: { create, get: () => Promise.reject(new Error('nothing is read')) },
+      untilIdleEnough: async () => undefined,
+      mirror: new InstanceMirror({
+        report: () => undefined,
+        missesPod: () => undefined,
+        nodeTrouble: () => undefined,
+      }),
+      pods: { runAsUser: 65_532, terminationGraceSeconds: 0 },
+    });
+    const bear = (owner: Tenant, pool: string): Promise<unknown> => {
+      const order = anOrder(aDefinition({ image: 'busybox' }), v7());
+      return births.create(
+        { ...order, record: { ...order.record, poolUid: pool, poolOwner: owner } },
+        () => undefined,
+      );
+    };
+    const BOB: Tenant = { namespace: 'beta', team: 'beta', user: 'bob' };
+
+    const all = Array.from({ length: 20 * 32 }, (_, n) => bear(ALICE, `alice-${n % 20}`));
+    await turn();
+    for (let n = 0; n < 8; n++) all.push(bear(BOB, 'bob-1'));
+    await turn();
+    // Two connections are Bob's at once, though none of Alice's is answered.
+    expect(asked).to.deep.equal([...Array.from({ length: 14 }, () => 'alice'), 'bob', 'bob']);
+
+    for (let turns = 0; waiting.length > 0 && turns < 10_000; turns++) {
+      waiting.shift()?.();
+      await turn();
+    }
+    await Promise.all(all);
+    const last = asked.lastIndexOf('bob');
+    expect(
+      asked.slice(0, last).filter((one) => one === 'alice').length,
+      "of Alice's before Bob's last",
+    ).to.be.at.most(14 + 8);
+  });
+
+  it('make the Pod as soon as its record is there, though claims have come to queue meanwhile', async () => {
+    const asked: string[] = [];
+    let calls = 0;
+    const births = new PodCreator({
+      api: {
+        create: async (path, body) => {
+          asked.push(path.slice(path.lastIndexOf('/') + 1));
+          return {
+            ...body,
+            metadata: {
+              ...(body as { readonly metadata: object }).metadata,
+              uid: 'uid',
+              resourceVersion: '1',
+            },
+          };
+        },
+        get: () => Promise.reject(new Error('nothing is read')),
+      },
+      untilIdleEnough: () =>
+        calls++ === 0 ? Promise.resolve() : Promise.reject(new Error('it waits for claims')),
+      mirror: new InstanceMirror({
+        report: () => undefined,
+        missesPod: () => undefined,
+        nodeTrouble: () => undefined,
+      }),
+      pods: { runAsUser: 65_532, terminationGraceSeconds: 0 },
+    });
+
+    await births.create(anOrder(aDefinition({ image: 'busybox' })), () => undefined);
+
+    expect(asked).to.deep.equal(['sandboxes', 'pods']);
+  });
+});
+
+const turn = (): Promise<void> =>
+  new Promise((resolve) => {
+    setImmediate(resolve);
+  });
