@@ -96,6 +96,9 @@ describe('alerts on a real daemon whose build is broken', function () {
     );
 
     const admin = daemon.client(daemon.adminKey);
+    // as its runbook begins
+    const { json } = await admin.get('/debug/actors?state=broken');
+    expect(json.items?.map(({ key }) => key)).to.deep.equal([id]);
     expect((await admin.post(`/debug/actors/sandbox/${id}/rebuild`, {})).status).to.equal(200);
     expect((await client.get(`/sandboxes/${id}`)).json.sandbox).to.have.property(
       'status',
