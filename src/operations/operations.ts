@@ -447,16 +447,12 @@ export interface CreatePoolRequest extends PoolSpec {
   readonly mark?: RequestFingerprint;
 }
 
-<<<<<<< HEAD
-export interface PoolChange extends PoolWishes {
+export interface PoolChange extends PoolSpec {
   /**
    * Paths of fields that are set no more, such as `cpu` or `overrides.image`: what counts below them
    * counts again.
    */
   readonly unset?: readonly string[];
-=======
-export interface PoolChange extends PoolSpec {
->>>>>>> ab24492 (refactor: standard words for the identifiers of the glossary)
   readonly ifMatch?: IfMatch | undefined;
 }
 

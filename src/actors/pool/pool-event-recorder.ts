@@ -2,7 +2,7 @@ import type { Clock } from '../../contracts/clock.ts';
 import { presentOf, unclaimedOf } from '../../machines/pool/arithmetic.ts';
 import { isFilled } from '../../machines/pool/decisions.ts';
 import type { PoolContext } from '../../machines/pool/events.ts';
-import type { Happening } from '../../model/event.ts';
+import type { LifecycleEvent } from '../../model/event.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import { shardOf } from '../../model/shards.ts';
 import type { EventSink } from '../runtime/event-feed.ts';
@@ -105,7 +105,7 @@ export class PoolEventRecorder {
   /** `key`: names it among those of its pool, alike on each replica. */
   #note(
     { uid, owner, name: poolName }: PoolRecord,
-    happening: Happening,
+    event: LifecycleEvent,
     {
       key,
       at = this.#deps.clock.now(),
@@ -115,7 +115,7 @@ export class PoolEventRecorder {
     const { events, leads } = this.#deps;
     const shard = shardOf(uid);
     events.note(
-      { at, owner, poolName, ...happening },
+      { at, owner, poolName, ...event },
       {
         shard,
         ours: leads(shard),

@@ -1,12 +1,7 @@
 import { sourceOf } from '../../../model/pools/pool-source.ts';
 import { invalidArgument } from '../../../model/refusals.ts';
-<<<<<<< HEAD:src/http/resources/pools/pool-wishes.ts
-import type { PoolChange, PoolWishes } from '../../../operations/operations.ts';
-import type { PoolChangeBody, PoolWishesBody } from './schema.ts';
-=======
-import type { PoolSpec } from '../../../operations/operations.ts';
-import type { PoolSpecBody } from './schema.ts';
->>>>>>> ab24492 (refactor: standard words for the identifiers of the glossary):src/http/resources/pools/pool-spec.ts
+import type { PoolChange, PoolSpec } from '../../../operations/operations.ts';
+import type { PoolChangeBody, PoolSpecBody } from './schema.ts';
 
 /**
  * What a body asks of a pool. The registries' passwords go a way of their own; whether there are
@@ -46,8 +41,8 @@ const isEmpty = (object: object): boolean => Object.keys(object).length === 0;
 /** What a body changes of a pool. A null unsets its field. */
 export const poolChangeOf = (body: PoolChangeBody): PoolChange => {
   const unset = nullsIn(body);
-  const wishes = poolWishesOf(withoutNulls(body) as PoolWishesBody);
-  return { ...wishes, ...(unset.length === 0 ? {} : { unset }) };
+  const spec = poolSpecOf(withoutNulls(body) as PoolSpecBody);
+  return { ...spec, ...(unset.length === 0 ? {} : { unset }) };
 };
 
 /** Returns the paths of the fields that are null, `overrides.image` of one within another. */

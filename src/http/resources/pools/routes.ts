@@ -3,13 +3,8 @@ import type { PoolView } from '../../../operations/views.ts';
 import { refuseAdminFields } from '../../router/admin-fields.ts';
 import { presentPage } from '../present-page.ts';
 import type { PoolPreviews } from './previews.ts';
-<<<<<<< HEAD
-import { poolChangeOf, poolWishesOf } from './pool-wishes.ts';
+import { poolChangeOf, poolSpecOf } from './pool-spec.ts';
 import { presentListedPool, presentPool, presentPoolDeletion } from './presenter.ts';
-=======
-import { poolSpecOf } from './pool-spec.ts';
-import { presentPool, presentPoolDeletion } from './presenter.ts';
->>>>>>> ab24492 (refactor: standard words for the identifiers of the glossary)
 import {
   created,
   DEPRECATED_SINCE,
@@ -119,11 +114,7 @@ export const poolRoutes = (operations: Operations, previews: PoolPreviews): read
       'UNAVAILABLE',
     ],
     handle: async ({ caller, params, body, ifMatch }) =>
-<<<<<<< HEAD
       shown(await operations.updatePool(caller, params.name, { ifMatch, ...poolChangeOf(body) })),
-=======
-      shown(await operations.updatePool(caller, params.name, { ifMatch, ...poolSpecOf(body) })),
->>>>>>> ab24492 (refactor: standard words for the identifiers of the glossary)
   }),
   route({
     operationId: 'deletePool',

@@ -79,19 +79,18 @@ export const CreatePoolBody = z.object({
 });
 
 const wishesWithLabels = z.object({
-  ...wishes,
+  ...spec,
   labels: maybe(Labels),
   annotations: maybe(Annotations),
 });
-export type PoolWishesBody = z.infer<typeof wishesWithLabels>;
+export type PoolSpecBody = z.infer<typeof wishesWithLabels>;
 
 export const UpdatePoolBody = z.object({
-<<<<<<< HEAD
-  ...wishes,
+  ...spec,
   ...PoolSourceChangeFields,
-  access: unsettable(wishes.access),
-  minReplicas: unsettable(wishes.minReplicas),
-  maxReplicas: unsettable(wishes.maxReplicas),
+  access: unsettable(spec.access),
+  minReplicas: unsettable(spec.minReplicas),
+  maxReplicas: unsettable(spec.maxReplicas),
   updateStrategy: unsettable(
     maybe(
       z.object({
@@ -104,13 +103,6 @@ export const UpdatePoolBody = z.object({
   annotations: unsettable(maybe(Annotations)).describe(`Instead of those there are. ${DATA}`),
 });
 export type PoolChangeBody = z.infer<typeof UpdatePoolBody>;
-=======
-  ...spec,
-  labels: maybe(Labels).describe(`Instead of those there are. ${DATA}`),
-  annotations: maybe(Annotations).describe(`Instead of those there are. ${DATA}`),
-});
-export type PoolSpecBody = z.infer<typeof UpdatePoolBody>;
->>>>>>> ab24492 (refactor: standard words for the identifiers of the glossary)
 
 export const PoolListQuery = z.object({
   all: maybe(flag).describe('Of every tenant. Admins alone.'),
