@@ -165,7 +165,6 @@ export const createDaemon = async (
       caughtUp: async () => {
         await Promise.all([envs.caughtUp(), records.templates.caughtUp()]);
       },
-      drained: () => envs.drained(),
     },
   });
   const rendering = {
@@ -484,8 +483,6 @@ const operationsOf = (
     ...debug({
       ...common,
       replica,
-      members: envs.members,
-      groups: envs.groups,
       reflectors: () => parts.reflectors(),
       kinds: inspectedKinds({ parts, supervisor, envs }),
     }),
@@ -519,7 +516,7 @@ const stopAll = async ({
   measuring,
   audit,
 }: Served) => {
-  const sandboxesLeft = supervisor.size;
+  const sandboxesLeft = supervisor.actors.size;
   await Promise.all([terminals.stop(), http.stop(STOP_GRACE_MS), control.stop()]);
   gateway.stop();
   await supervisor.stop(STOP_GRACE_MS);

@@ -33,14 +33,16 @@ export const endAll = async (
       newId: () => v7(),
     });
     await supervisor.start();
-    const count = supervisor.size;
+    const count = supervisor.actors.size;
     for (const id of supervisor.ids())
       supervisor.send(id, { type: 'END', reason: 'deleted', now: parts.clock.now() });
     const until = parts.clock.now() + DEADLINE_MS;
     for (const id of supervisor.ids())
       await supervisor.until(id, (snapshot) => snapshot === undefined, until);
-    if (supervisor.size > 0)
-      throw new Error(`${supervisor.size} instances did not end in ${DEADLINE_MS / 1_000} s`);
+    if (supervisor.actors.size > 0)
+      throw new Error(
+        `${supervisor.actors.size} instances did not end in ${DEADLINE_MS / 1_000} s`,
+      );
     await supervisor.stop(DEADLINE_MS);
     return count;
   } finally {

@@ -1,4 +1,3 @@
-import { ActorMeasures } from '../actors/runtime/actor-measures.ts';
 import type { ShardParticipant } from '../actors/runtime/shard-participant.ts';
 import { EnvConditions } from '../actors/env/env-conditions.ts';
 import type { EnvMirror } from '../actors/env/env-mirror.ts';
@@ -98,15 +97,11 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
     quotaLimits,
     clusterId,
   } = deps;
-  const measured = deps.metrics ? { measures: new ActorMeasures(deps.metrics) } : {};
   const writing = { ...deps, clock, coordination, pools: records.pools, envs: mirror };
   const members: MemberHost = new MemberHost({
+    runtime: supervisor.runtime,
     envs: mirror,
-    leases: coordination,
-    clock,
-    log,
     clusterId,
-    ...measured,
     changed: (uid) => {
       conditions.consider(uid);
     },
@@ -169,16 +164,13 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
     demand,
     onShardAcquired: (shard) => {
       members.lead(shard);
-      groups.lead(shard);
+      groups.actors.lead(shard);
     },
     onShardReleased: (shard) => {
-      members.follow(shard);
-      groups.follow(shard);
+      members.actors.follow(shard);
+      groups.actors.follow(shard);
     },
     caughtUp: () => mirror.caughtUp(),
-    drained: async () => {
-      await Promise.all([members.drained(), groups.drained()]);
-    },
     claimed: (poolUid, last) => {
       demand.came(poolUid);
       if (last) wake(poolUid);
@@ -216,8 +208,8 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
       groups.start();
     },
     stop: () => {
-      members.stop();
-      groups.stop();
+      members.actors.stop();
+      groups.actors.stop();
       demand.stop();
       conditions.stop();
     },
@@ -239,11 +231,8 @@ const sizingOf = (
   };
   const demand = new PoolDemand({ coordination, clock, log, lacking: wake });
   const groups: GroupHost = new GroupHost({
+    runtime: supervisor.runtime,
     envs: mirror,
-    leases: coordination,
-    clock,
-    log,
-    ...(metrics ? { measures: new ActorMeasures(metrics) } : {}),
     members: groupMembers({ supervisor, demand, coordination, quotaLimits, clock }),
     ...heard,
     decided: (env, group, decision, outcomes) => {

@@ -24,11 +24,7 @@ export const inspectedKinds = ({
   const ofEnvs = { envs: mirror, records: records.envs, pools };
   return {
     sandbox: inspectedSandboxes({ supervisor, driver }),
-    pool: inspectedPools({
-      pools,
-      records: records.pools,
-      pendingOf: (uid) => supervisor.pendingOfPool(uid),
-    }),
+    pool: inspectedPools({ pools, records: records.pools }),
     member: inspectedMembers({ ...ofEnvs, members }),
     group: inspectedGroups({ ...ofEnvs, groups }),
   };

@@ -1,3 +1,4 @@
+import { OUTBOX_PARTS } from '../actors/runtime/outbox.ts';
 import { PoolStats } from '../actors/pool/pool-stats.ts';
 import type { Supervisor } from '../actors/sandbox/supervisor.ts';
 import type { AuditTrail } from '../audit/audit-trail.ts';
@@ -66,34 +67,35 @@ export const registerGauges = (
   metrics.read('sandpool_instances', () => stats.instances());
   metrics.read('sandpool_pool_instances', () => stats.byPool());
   metrics.read('sandpool_pool_replicas', () => stats.replicas());
-  metrics.read('sandpool_actors', () =>
-    Object.entries({
-      sandbox: supervisor,
-      pool: supervisor.pools,
-      member: envs.members,
-      group: envs.groups,
-    }).map(([kind, { transitions }]) => ({ labels: { kind }, value: transitions.size })),
-  );
-  const broken = {
-    sandbox: supervisor.rebuilds,
-    pool: supervisor.pools,
-    member: envs.members,
-    group: envs.groups,
+  const hosts = {
+    sandbox: supervisor.actors,
+    pool: supervisor.pools.actors,
+    member: envs.members.actors,
+    group: envs.groups.actors,
   };
-  metrics.read('sandpool_actors_broken', () =>
-    Object.entries(broken).map(([kind, of]) => ({ labels: { kind }, value: of.broken.length })),
+  metrics.read('sandpool_actors', () =>
+    Object.entries(hosts).map(([kind, { transitions }]) => ({
+      labels: { kind },
+      value: transitions.size,
+    })),
   );
-  for (const [host, { outbox }] of Object.entries({
-    supervisor,
-    members: envs.members,
-    groups: envs.groups,
-  })) {
-    metrics.read('sandpool_outbox_intents', () => [{ labels: { host }, value: outbox.underWay }]);
+  metrics.read('sandpool_actors_broken', () =>
+    Object.entries(hosts).map(([kind, { rebuilds }]) => ({
+      labels: { kind },
+      value: rebuilds.broken.length,
+    })),
+  );
+  const { outbox } = supervisor.runtime;
+  for (const host of OUTBOX_PARTS) {
+    const labels = { host };
+    metrics.read('sandpool_outbox_intents', () => [
+      { labels, value: outbox.numbers(host).underWay },
+    ]);
     metrics.read('sandpool_outbox_oldest_seconds', () => [
-      { labels: { host }, value: outbox.oldestMs / 1_000 },
+      { labels, value: outbox.numbers(host).oldestMs / 1_000 },
     ]);
     metrics.read('sandpool_intents_dropped_total', () => [
-      { labels: { host }, value: outbox.dropped },
+      { labels, value: outbox.numbers(host).dropped },
     ]);
   }
   metrics.read('sandpool_shards_led', () => one(supervisor.shards.length));

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import type { RecordChange } from '../../src/contracts/record-store.ts';
-import { GroupHost, groupSpecOf } from '../../src/actors/env/group-host.ts';
+import { GroupHost } from '../../src/actors/env/group-host.ts';
+import { groupSpecOf } from '../../src/actors/env/group-spec.ts';
+import { ActorRuntime } from '../../src/actors/runtime/actor-runtime.ts';
 import type { ScalingDecision } from '../../src/model/envs/scaling-decision.ts';
 import { groupFor } from '../../src/model/envs/autoscaling-group.ts';
 import type { EnvRecord } from '../../src/model/envs/env.ts';
@@ -89,11 +91,10 @@ const aHost = (env = anEnv(), pool = new CountedPool('a', 4)) => {
   const quota = { spent: false };
   const saturated: (readonly [string, number])[] = [];
   pool.running = pool.replicas;
+  const runtime = new ActorRuntime({ leases, clock, log: quietLog });
   const host = new GroupHost({
     envs,
-    leases,
-    clock,
-    log: quietLog,
+    runtime,
     decided: async (_, __, decision) => {
       decisions.push(decision);
     },
@@ -114,10 +115,10 @@ const aHost = (env = anEnv(), pool = new CountedPool('a', 4)) => {
   host.start();
   const lead = (): void => {
     leases.give(shardOf('env'), 1);
-    host.lead(shardOf('env'));
+    host.actors.lead(shardOf('env'));
     clock.advance(0);
   };
-  return { host, envs, clock, pool, quota, decisions, saturated, lead };
+  return { host, runtime, envs, clock, pool, quota, decisions, saturated, lead };
 };
 
 describe('the host of autoscaling groups', () => {
@@ -137,9 +138,9 @@ describe('the host of autoscaling groups', () => {
   });
 
   it('does nothing where it does not lead', async () => {
-    const { host, clock, pool } = aHost();
+    const { host, runtime, clock, pool } = aHost();
     clock.advance(60_000);
-    await host.drained();
+    await runtime.outbox.drained();
 
     expect(pool.replicas).to.equal(4);
     expect(host.group('env', 'g')?.state).to.equal('following');
@@ -171,11 +172,11 @@ describe('the host of autoscaling groups', () => {
     };
 
     it('looks seldom, and as ever once something stirs', async () => {
-      const { host, clock, pool, decisions, rests } = resting();
+      const { host, runtime, clock, pool, decisions, rests } = resting();
       await rests();
       pool.claim(clock.now());
       clock.advance(20_000);
-      await host.drained();
+      await runtime.outbox.drained();
       expect(decisions, 'nobody has looked').to.deep.equal([]);
 
       host.stir('env', 'a');
@@ -195,11 +196,11 @@ describe('the host of autoscaling groups', () => {
   });
 
   it('asks again to save where it is not known whether that landed', async () => {
-    const { envs, clock, pool, decisions, lead, host } = aHost();
+    const { envs, clock, pool, decisions, lead, runtime } = aHost();
     envs.fails = 1;
     pool.claim(1);
     lead();
-    await host.drained();
+    await runtime.outbox.drained();
     clock.advance(5_000);
     await eventually(() => decisions.length === 1, 'decided');
 

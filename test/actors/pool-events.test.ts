@@ -151,7 +151,7 @@ describe('what happens to pools', () => {
       for await (const { events: some } of events.follow(undefined, undefined, controller.signal))
         told.push(...some.map(({ event }) => event.reason));
     })();
-    for (let shard = 0; shard < 64; shard += 1) supervisor.pools.follow(shard);
+    for (let shard = 0; shard < 64; shard += 1) supervisor.pools.actors.follow(shard);
     await change(uid, { labels: { a: 'b' }, replicas: 2 });
     controller.abort();
     await over;

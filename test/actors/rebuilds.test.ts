@@ -23,14 +23,15 @@ describe('a machine that throws at every LEAD', () => {
       supervisor.pools.get(pool.uid)?.counts.idle === 2 &&
       supervisor.pools.get(other.uid)?.counts.idle === 1;
     await eventually(isFull, 'both are full');
-    const { send } = supervisor.pools;
+    const { actors } = supervisor.pools;
+    const { send } = actors;
     let leads = 0;
     let isPoisoned = true;
-    supervisor.pools.send = (uid: string, event: PoolEvent): void => {
+    actors.send = (uid: string, event: PoolEvent): boolean => {
       const isPoison = isPoisoned && uid === pool.uid && event.type === 'LEAD';
       if (isPoison) leads += 1;
-      send.call(
-        supervisor.pools,
+      return send.call(
+        actors,
         uid,
         isPoison
           ? Object.assign(Object.create(poison) as PoolEvent, { type: 'LEAD' as const })
@@ -38,7 +39,7 @@ describe('a machine that throws at every LEAD', () => {
       );
     };
     const leadAgain = () => {
-      supervisor.pools.send(pool.uid, { type: 'LEAD', now: world.clock.now() });
+      actors.send(pool.uid, { type: 'LEAD', now: world.clock.now() });
     };
     return {
       ...world,
@@ -54,10 +55,10 @@ describe('a machine that throws at every LEAD', () => {
   it('is made anew five times at most, then shown as broken', async () => {
     const { supervisor, pool, clock, leadAgain, leads } = await aPoisonedPool();
     leadAgain();
-    expect([leads(), supervisor.pools.broken]).to.deep.equal([1, []]);
+    expect([leads(), supervisor.pools.actors.rebuilds.broken]).to.deep.equal([1, []]);
     clock.advance(3_600_000);
 
-    expect([leads(), supervisor.pools.broken]).to.deep.equal([5, [pool.uid]]);
+    expect([leads(), supervisor.pools.actors.rebuilds.broken]).to.deep.equal([5, [pool.uid]]);
   });
 
   it('has claims from its pool answered with 503, and leaves others alone', async () => {
@@ -81,7 +82,7 @@ describe('a machine that throws at every LEAD', () => {
 
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 3, 'it is led');
     expect(await claim(alice, { poolName: 'default' })).to.have.property('status', 'Running');
-    expect(supervisor.pools.broken).to.deep.equal([]);
+    expect(supervisor.pools.actors.rebuilds.broken).to.deep.equal([]);
   });
 
   it('goes with its pool, and what is left of that goes too', async () => {
@@ -90,8 +91,8 @@ describe('a machine that throws at every LEAD', () => {
     clock.advance(3_600_000);
     await pools.remove(pools.records.get(pool.uid)!); // it is there
 
-    await eventually(() => supervisor.size === 1, 'its instances are gone');
-    expect(supervisor.pools.broken).to.deep.equal([]);
+    await eventually(() => supervisor.actors.size === 1, 'its instances are gone');
+    expect(supervisor.pools.actors.rebuilds.broken).to.deep.equal([]);
   });
 });
 
@@ -115,10 +116,13 @@ describe('a sandbox whose machine throws at every fact', () => {
     driver.becomeAvailable(id);
     await driver.settled();
 
-    expect([supervisor.sandbox(id), supervisor.rebuilds.broken]).to.deep.equal([undefined, [id]]);
+    expect([supervisor.sandbox(id), supervisor.actors.rebuilds.broken]).to.deep.equal([
+      undefined,
+      [id],
+    ]);
     expect(await claim(alice, { poolName: 'default' })).to.have.property('status', 'Running');
     expect(await supervisor.rebuild(id)).to.equal('rebuilt');
     expect(supervisor.sandbox(id)).not.to.equal(undefined);
-    expect(supervisor.rebuilds.broken).to.deep.equal([]);
+    expect(supervisor.actors.rebuilds.broken).to.deep.equal([]);
   });
 });

@@ -66,7 +66,9 @@ describe('a sandbox whose store was restored from an older copy', () => {
     die();
     tell({ ...running, record });
     await eventually(
-      () => supervisor.sandbox(id)?.status === 'Stopping' && supervisor.pendingOf(id).length === 0,
+      () =>
+        supervisor.sandbox(id)?.status === 'Stopping' &&
+        supervisor.actors.pendingOf(id).length === 0,
       'it is left to its leader',
     );
 

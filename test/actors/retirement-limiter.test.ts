@@ -31,7 +31,7 @@ describe('ends that nobody waits for', () => {
     expect(told('retire')).to.be.within(1, 32);
     expect(idleIn(supervisor, pool.uid)).to.equal(100 - told('retire'));
     driver.letGo('retire');
-    await eventually(() => supervisor.size === 10, 'ten left');
+    await eventually(() => supervisor.actors.size === 10, 'ten left');
     expect(told('retire')).to.equal(90);
     expect(driver.calls.filter((call) => call.startsWith('read '))).to.deep.equal([]);
   });
@@ -48,7 +48,7 @@ describe('ends that nobody waits for', () => {
     await scale(pool.uid, 0);
     await scale(other.uid, 0);
     driver.letGo('retire');
-    await eventually(() => supervisor.size === 0, 'both are empty');
+    await eventually(() => supervisor.actors.size === 0, 'both are empty');
 
     const retired = driver.calls.filter((call) => call.startsWith('retire '));
     expect(others.size).to.equal(20);
@@ -64,7 +64,7 @@ describe('ends that nobody waits for', () => {
 
     expect(told('retire')).to.be.within(1, 32);
     driver.letGo('retire');
-    await eventually(() => supervisor.size === 0, 'nothing is left');
+    await eventually(() => supervisor.actors.size === 0, 'nothing is left');
     expect(told('retire')).to.equal(100);
   });
 
@@ -113,7 +113,7 @@ describe('ends that nobody waits for', () => {
 
     expect(told('release')).to.be.within(1, 32);
     driver.letGo('release');
-    await eventually(() => pools.records.size === 0 && supervisor.size === 0, 'gone');
+    await eventually(() => pools.records.size === 0 && supervisor.actors.size === 0, 'gone');
     expect(told('release')).to.equal(60);
   });
 

@@ -16,7 +16,7 @@ describe('the actors of sandboxes', () => {
     const actors = new SandboxActors();
     const round = (): void => {
       for (let n = 0; n < ROUND; n += 1) {
-        const actor = actors.make(inputs(), () => undefined);
+        const actor = actors.make(inputs());
         actor.start();
         const record = {
           id: 'none',

@@ -254,7 +254,7 @@ describe('the supervisor', () => {
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 6, 'filled');
     const held = await claim(alice, { poolName: 'default' });
     await supervisor.pools.change(pool.uid, (record) => ({ ...record, replicas: 0 }));
-    await eventually(() => supervisor.size === 1, 'only the claimed one left');
+    await eventually(() => supervisor.actors.size === 1, 'only the claimed one left');
     expect(supervisor.sandbox(held.id)?.status).to.equal('Running');
   });
 
@@ -263,7 +263,7 @@ describe('the supervisor', () => {
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 3, 'filled');
     await claim(alice, { poolName: 'default' });
     await supervisor.pools.change(pool.uid, (record) => ({ ...record, deleting: 'force' }));
-    await eventually(() => pools.records.size === 0 && supervisor.size === 0, 'gone');
+    await eventually(() => pools.records.size === 0 && supervisor.actors.size === 0, 'gone');
     expect(supervisor.pools.index.uidOf(pool.owner.namespace, pool.name)).to.equal(undefined);
   });
 
@@ -314,7 +314,7 @@ describe('the supervisor', () => {
     expect(await pools.list()).to.deep.equal([]);
     await eventually(() => {
       clock.advance(10);
-      return supervisor.size === 0;
+      return supervisor.actors.size === 0;
     }, 'nothing is left');
     expect(await driver.records.all()).to.deep.equal([]);
   });
@@ -337,7 +337,7 @@ describe('the supervisor', () => {
       message: 'pool is being deleted',
     });
     letGo();
-    await eventually(() => supervisor.size === 0 && pools.records.size === 0, 'drained');
+    await eventually(() => supervisor.actors.size === 0 && pools.records.size === 0, 'drained');
   });
 
   it('pauses after repeated start failures, and tries one when the pause is over', async () => {
@@ -383,7 +383,7 @@ describe('the supervisor', () => {
         throw new Error('poison');
       },
     });
-    expect(supervisor.rebuilds.count).to.equal(1);
+    expect(supervisor.actors.rebuilds.count).to.equal(1);
     clock.advance(100);
     await eventually(() => supervisor.sandbox(id)?.status === 'Running', 'running again');
     expect(supervisor.pools.get(pool.uid)?.counts).to.include({ idle: 1, running: 1, starting: 0 });

@@ -98,7 +98,7 @@ describe('a daemon that starts after one died in the middle of a refill', () => 
 
     const { supervisor, pool } = await aSupervisor({ driver, pool: { uid, replicas: 5 } });
     await eventually(
-      () => supervisor.pools.get(uid)?.counts.idle === 5 && supervisor.size === 5,
+      () => supervisor.pools.get(uid)?.counts.idle === 5 && supervisor.actors.size === 5,
       'the pool is full, and has nothing else',
     );
 

@@ -64,7 +64,7 @@ describe('uncached reads of what ends', () => {
     await settled();
 
     expect(reads() - before).to.equal(0);
-    expect(leader.supervisor.size).to.equal(0);
+    expect(leader.supervisor.actors.size).to.equal(0);
   });
 
   it("are the leader's alone, of what outlives its end", async () => {

@@ -43,8 +43,6 @@ const aReplica = async () => {
     clock,
     coordination,
     replica: 'one',
-    members: parts.members,
-    groups: parts.groups,
     reflectors: () => [],
   });
   await world.made();

@@ -96,7 +96,10 @@ describe('a claim', () => {
         deleting: 'keep-running',
       }));
 
-      await eventually(() => pools.records.size === 0 && supervisor.size === 0, 'the pool is gone');
+      await eventually(
+        () => pools.records.size === 0 && supervisor.actors.size === 0,
+        'the pool is gone',
+      );
     });
   });
 

@@ -21,7 +21,6 @@ const aReplica = async (
   const pool = inspectedPools({
     pools: supervisor.pools,
     records: pools,
-    pendingOf: (uid) => supervisor.pendingOfPool(uid),
   });
   const kinds: InspectedKinds = {
     sandbox: inspectedSandboxes({ supervisor, driver }),
@@ -36,8 +35,6 @@ const aReplica = async (
     driver,
     clock,
     replica: 'one',
-    members: { outbox: supervisor.outbox },
-    groups: { outbox: supervisor.outbox },
     reflectors: () => [],
     coordination: {
       ...coordination,

@@ -36,7 +36,7 @@ const aSizedEnv = async ({
   /** What is under way goes on as far as it gets without the clock. */
   const settled = async (): Promise<void> => {
     for (let turn = 0; turn < 5; turn++) {
-      await world.parts.groups.drained();
+      await world.supervisor.runtime.outbox.drained();
       await new Promise<void>((resolve) => {
         setImmediate(resolve);
       });

@@ -87,7 +87,7 @@ describe('instances that claims hold', () => {
         await supervisor.pools.change(pool.uid, (record) => ({ ...record, deleting: 'force' }));
         await eventually(() => {
           clock.advance(500);
-          return pools.records.size === 0 && supervisor.size === 0;
+          return pools.records.size === 0 && supervisor.actors.size === 0;
         }, 'the pool can be deleted');
       }),
       { numRuns: runs(300) },

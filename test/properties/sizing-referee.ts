@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { groupSpecOf } from '../../src/actors/env/group-host.ts';
+import { groupSpecOf } from '../../src/actors/env/group-spec.ts';
 import { bufferOf } from '../../src/machines/autoscaling/modes.ts';
 import { samePending, type GroupMemory } from '../../src/machines/autoscaling/memory.ts';
 import type { AutoscalingGroup } from '../../src/model/envs/autoscaling-group.ts';

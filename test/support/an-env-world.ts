@@ -48,7 +48,6 @@ export const anEnvWorld = async (options: EnvWorldOptions = {}) => {
     alongside: {
       onShardAcquired: () => undefined,
       onShardReleased: () => undefined,
-      drained: async () => undefined,
       claimed: (poolUid, last) => {
         beside.parts?.claimed(poolUid, last);
       },
@@ -127,7 +126,7 @@ export const anEnvWorld = async (options: EnvWorldOptions = {}) => {
     for (let shard = 0; shard < SHARDS; shard += 1) parts.members.lead(shard);
   };
   const size = (): void => {
-    for (let shard = 0; shard < SHARDS; shard += 1) parts.groups.lead(shard);
+    for (let shard = 0; shard < SHARDS; shard += 1) parts.groups.actors.lead(shard);
   };
   if (options.leads !== false) lead();
   const common = {

@@ -54,9 +54,6 @@ export const anEnvReplica = async (shared: Awaited<ReturnType<typeof envStores>>
       onShardReleased: (shard) => {
         beside.parts?.onShardReleased(shard);
       },
-      drained: async () => {
-        await beside.parts?.drained();
-      },
       caughtUp: async () => {
         await beside.parts?.caughtUp();
       },

@@ -1,7 +1,4 @@
-import { createActor, type Actor } from 'xstate';
-import type { Clock } from '../../contracts/clock.ts';
-import type { Leases } from '../../contracts/coordination.ts';
-import type { Log } from '../../contracts/log.ts';
+import { createActor, type SnapshotFrom } from 'xstate';
 import type { RecordChange } from '../../contracts/record-store.ts';
 import type { Outlook } from '../../machines/autoscaling/evaluation.ts';
 import type {
@@ -11,59 +8,23 @@ import type {
   GroupSpec,
 } from '../../machines/autoscaling/group-events.ts';
 import { autoscalingGroupMachine } from '../../machines/autoscaling/group-machine.ts';
-import { NO_MEMORY, samePending, type GroupMemory } from '../../machines/autoscaling/memory.ts';
-import type { MemberObservation } from '../../machines/autoscaling/observation.ts';
+import type { GroupMemory } from '../../machines/autoscaling/memory.ts';
 import type { AutoscalingGroup } from '../../model/envs/autoscaling-group.ts';
 import type { EnvRecord } from '../../model/envs/env.ts';
-import type { PendingIntent } from '../../model/inspection.ts';
-import type {
-  ChangeOutcome,
-  ScalingChange,
-  ScalingDecision,
-} from '../../model/envs/scaling-decision.ts';
 import { shardOf } from '../../model/shards.ts';
 import { getOwn } from '../../lib/get-own.ts';
-import type { ActorMeasures } from '../runtime/actor-measures.ts';
-import { TransitionHistory } from '../runtime/transition-history.ts';
-import { Deadlines } from '../runtime/deadlines.ts';
-import type { EnvMirror } from './env-mirror.ts';
-import { Outbox } from '../runtime/outbox.ts';
-import { LOST_LEASE } from '../pool/pool-host.ts';
-import { Rebuilds } from '../runtime/rebuilds.ts';
+import { ActorHost, type ActorKind, type Change } from '../runtime/actor-host.ts';
+import type { ActorRuntime } from '../runtime/actor-runtime.ts';
+import type { OutboxEntry } from '../runtime/outbox.ts';
 import { pathOf } from '../runtime/state-path.ts';
+import type { EnvMirror } from './env-mirror.ts';
+import { groupEffects, type GroupEffectsDeps } from './group-effects.ts';
+import { groupSpecOf } from './group-spec.ts';
+import { keyOf, partsOf } from './member-key.ts';
 
-/** The members' pools, as a group needs them. */
-export interface GroupMembers {
-  /** How those of the group stand now; a member whose pool is not known is left out. */
-  observe(env: EnvRecord, group: AutoscalingGroup): Promise<readonly MemberObservation[]>;
-  /**
-   * Sets the member's pool to `change.to` and notes the decision there, in one conditional write:
-   * where the pool has `change.from` and no decision as late as its. Where it has this very one it
-   * is done. Rejects where it is not known whether it landed.
-   */
-  resize(
-    env: EnvRecord,
-    decision: Pick<ScalingDecision, 'id' | 'cause'>,
-    change: ScalingChange,
-  ): Promise<ChangeOutcome>;
-}
-
-export interface GroupHostDeps {
+export interface GroupHostDeps extends Pick<GroupEffectsDeps, 'members' | 'decided'> {
+  readonly runtime: ActorRuntime;
   readonly envs: Pick<EnvMirror, 'follow' | 'get' | 'change'>;
-  readonly members: GroupMembers;
-  readonly leases: Pick<Leases, 'lease'>;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly measures?: ActorMeasures;
-  /**
-   * Told of each decision once it was carried out; of one that a predecessor began perhaps twice.
-   */
-  readonly decided: (
-    env: EnvRecord,
-    group: string,
-    decision: ScalingDecision,
-    outcomes: Readonly<Record<string, ChangeOutcome>>,
-  ) => Promise<void>;
   /** Until when a member is left alone (ms); 0: no more. */
   readonly saturated: (envUid: string, member: string, until: number) => void;
   /** What keeps one of the env's groups from growing is not what it was. */
@@ -84,18 +45,18 @@ export interface GroupActorView {
   readonly context: GroupContext;
 }
 
-const LOOK_AGAIN_MS = 5_000;
+type Snapshot = SnapshotFrom<typeof autoscalingGroupMachine>;
 
-/** Hosts one actor for each autoscaling group of each env; carries out what it asks for. */
+const LOOK_AGAIN_MS = 5_000;
+const PREFIX = 'g';
+
+/** Hosts one actor for each autoscaling group of each env. */
 export class GroupHost {
-  readonly transitions: TransitionHistory<GroupEvent | { readonly type: 'FOUND' | 'THREW' }>;
+  readonly actors: ActorHost<Snapshot, GroupEvent, GroupIntent, GroupSpec>;
   readonly #deps: GroupHostDeps;
-  /** By env, by name. */
-  readonly #actors = new Map<string, Map<string, Actor<typeof autoscalingGroupMachine>>>();
-  readonly #outbox: Outbox;
-  readonly #deadlines: Deadlines;
-  readonly #led = new Set<number>();
-  readonly #rebuilds: Rebuilds;
+  readonly #carryOut: ReturnType<typeof groupEffects>;
+  /** By env: its groups that have an actor or are broken. */
+  readonly #names = new Map<string, Set<string>>();
   /**
    * Groups that are being looked at, by key, and what came meanwhile: it may be too late for what
    * is seen.
@@ -104,24 +65,13 @@ export class GroupHost {
 
   constructor(deps: GroupHostDeps) {
     this.#deps = deps;
-    this.#outbox = new Outbox(deps.log);
-    this.transitions = new TransitionHistory({
-      kind: 'group',
-      clock: deps.clock,
-      log: deps.log,
-      causeOf: (event) => (event.type === 'CHANGED' ? event.outcome.kind : ''),
-    });
-    this.#rebuilds = new Rebuilds({
+    this.#carryOut = groupEffects({
       ...deps,
-      entity: 'autoscaling-group',
-      outbox: this.#outbox,
-      measures: deps.measures,
-      transitions: this.transitions,
+      clock: deps.runtime.clock,
+      log: deps.runtime.log,
+      contextOf: (envUid, name) => this.actors.snapshot(keyOf(envUid, name))?.context,
     });
-    this.#deadlines = new Deadlines(deps.clock, (key) => {
-      const at = key.indexOf('/');
-      this.#due(key.slice(0, at), key.slice(at + 1));
-    });
+    this.actors = new ActorHost(deps.runtime, this.#kind());
   }
 
   /** Envs are known; from here on every change comes by their mirror. */
@@ -131,40 +81,30 @@ export class GroupHost {
     });
   }
 
-  lead(shard: number): void {
-    this.#led.add(shard);
-    this.#tellAll(shard, () => ({ type: 'LEAD', now: this.#deps.clock.now() }));
-  }
-
-  follow(shard: number): void {
-    this.#led.delete(shard);
-    this.#tellAll(shard, () => ({ type: 'FOLLOW' }));
-  }
-
   /**
    * A claim on one of its members waits or was refused, or took the last idle one, or a start
    * failed.
    */
   wake(envUid: string, member: string): void {
-    const group = this.#groupOf(envUid, member);
-    if (group === undefined) return;
-    const look = this.#looks.get(`${envUid}/${group}`);
+    const key = this.#groupOf(envUid, member);
+    if (key === undefined) return;
+    const look = this.#looks.get(key);
     if (look) look.missed = 'WAKE';
-    this.#send(envUid, group, { type: 'WAKE', now: this.#deps.clock.now() });
+    this.actors.send(key, { type: 'WAKE', now: this.#now() });
   }
 
   /** Something of the member's pool is not what it was. */
   stir(envUid: string, member: string): void {
-    const group = this.#groupOf(envUid, member);
-    if (group === undefined) return;
-    const look = this.#looks.get(`${envUid}/${group}`);
+    const key = this.#groupOf(envUid, member);
+    if (key === undefined) return;
+    const look = this.#looks.get(key);
     if (look) look.missed ??= 'STIR';
-    else if (this.#actors.get(envUid)?.get(group)?.getSnapshot().context.outlook?.atRest)
-      this.#send(envUid, group, { type: 'STIR', now: this.#deps.clock.now() });
+    else if (this.actors.snapshot(key)?.context.outlook?.atRest)
+      this.actors.send(key, { type: 'STIR', now: this.#now() });
   }
 
   group(envUid: string, name: string): GroupSnapshot | undefined {
-    const snapshot = this.#actors.get(envUid)?.get(name)?.getSnapshot();
+    const snapshot = this.actors.snapshot(keyOf(envUid, name));
     return (
       snapshot && {
         state: pathOf(snapshot.value),
@@ -174,293 +114,149 @@ export class GroupHost {
     );
   }
 
-  get outbox(): Pick<Outbox, 'underWay' | 'oldestMs' | 'dropped' | 'report'> {
-    return this.#outbox;
-  }
-
   /** All of a group's actor, for whoever looks inside. */
-  whole(envUid: string, name: string): GroupActorView | undefined {
-    const snapshot = this.#actors.get(envUid)?.get(name)?.getSnapshot();
+  whole(key: string): GroupActorView | undefined {
+    const snapshot = this.actors.snapshot(key);
     return snapshot && { state: pathOf(snapshot.value), context: snapshot.context };
   }
 
-  pendingOf(envUid: string, name: string): readonly PendingIntent[] {
-    return this.#outbox.pendingOf(`${envUid}/${name}`);
+  #kind(): ActorKind<Snapshot, GroupEvent, GroupIntent, GroupSpec> {
+    return {
+      name: 'group',
+      entity: 'autoscaling-group',
+      prefix: PREFIX,
+      create: (input) => createActor(autoscalingGroupMachine, { input }),
+      pathOf: ({ value }) => pathOf(value),
+      listed: (key) => ({ group: partsOf(key)[0], born: 0 }),
+      causeOf: (event) => (event.type === 'CHANGED' ? event.outcome.kind : ''),
+      isOver: () => false,
+      deadlineOf: ({ context }) => context.deadline,
+      due: (key) => {
+        this.#due(key);
+      },
+      leading: {
+        shardOf: (key) => shardOf(partsOf(key)[0]),
+        lead: (now) => ({ type: 'LEAD', now }),
+        follow: { type: 'FOLLOW' },
+      },
+      intent: (key, intent) => this.#entry(key, intent),
+      changed: (key, change) => {
+        this.#changed(key, change);
+      },
+      threw: (key, { context }) => {
+        this.#release(key, context);
+      },
+      remake: (key) => {
+        this.#remake(key);
+      },
+    };
   }
 
-  /** Makes the group's actor anew from its env's record, also one that is broken. */
-  rebuild(envUid: string, name: string): void {
-    this.#forget(envUid, name);
-    this.#rebuilds.forget(`${envUid}/${name}`);
-    this.#hostAgain(envUid, name);
-  }
-
-  #hostAgain(envUid: string, name: string): void {
-    const env = this.#deps.envs.get(envUid);
-    const group = env?.groups.find((one) => one.name === name);
-    if (env && group) this.#host(envUid, groupSpecOf(env, group));
-    this.#outbox.drain();
-  }
-
-  /** Resolves once what was under way at the call is done. */
-  drained(): Promise<void> {
-    return this.#outbox.drained();
-  }
-
-  /** Those whose actors threw again and again, as `{env uid}/{name}`. */
-  get broken(): readonly string[] {
-    return this.#rebuilds.broken;
-  }
-  isBroken(envUid: string, name: string): boolean {
-    return this.#rebuilds.isBroken(`${envUid}/${name}`);
-  }
-
-  stop(): void {
-    this.#deadlines.stop();
-    this.#rebuilds.stop();
+  #now(): number {
+    return this.#deps.runtime.clock.now();
   }
 
   #groupOf(envUid: string, member: string): string | undefined {
-    return this.#deps.envs.get(envUid)?.members.find(({ name }) => name === member)?.config
-      .scalingGroup;
+    const group = this.#deps.envs.get(envUid)?.members.find(({ name }) => name === member)
+      ?.config.scalingGroup;
+    return group === undefined ? undefined : keyOf(envUid, group);
   }
 
   #learn({ kind, record }: RecordChange<EnvRecord>): void {
     const { uid } = record;
     const groups = kind === 'put' && record.deleting === false ? record.groups : [];
-    for (const name of [...(this.#actors.get(uid)?.keys() ?? [])])
-      if (!groups.some((group) => group.name === name)) this.#forget(uid, name);
-    for (const key of this.#rebuilds.broken) {
-      const isOfEnv = key.startsWith(`${uid}/`);
-      if (isOfEnv && !groups.some(({ name }) => key === `${uid}/${name}`))
-        this.#rebuilds.forget(key);
-    }
+    for (const name of [...(this.#names.get(uid) ?? [])])
+      if (!groups.some((group) => group.name === name)) this.#end(uid, name);
+    if (groups.length > 0) this.#names.set(uid, new Set(groups.map(({ name }) => name)));
+    else this.#names.delete(uid);
     for (const group of groups) {
-      const words = groupSpecOf(record, group);
-      if (this.#actors.get(uid)?.has(group.name))
-        this.#send(uid, group.name, { type: 'RECORD', ...words, now: this.#deps.clock.now() });
-      else if (!this.#rebuilds.has(`${uid}/${group.name}`)) this.#host(uid, words);
+      const key = keyOf(uid, group.name);
+      const spec = groupSpecOf(record, group);
+      if (this.actors.has(key))
+        this.actors.send(key, { type: 'RECORD', ...spec, now: this.#now() });
+      else if (!this.actors.rebuilds.has(key)) this.actors.make(key, spec);
     }
   }
 
-  #host(uid: string, words: GroupSpec): void {
-    const { clock, leases } = this.#deps;
-    const {
-      group: { name },
-    } = words;
-    const actor = createActor(autoscalingGroupMachine, { input: words });
-    actor.on('*', (intent) =>
-      this.#outbox.put({
-        name: `group ${intent.type}`,
-        of: `${uid}/${name}`,
-        lease: leases.lease(shardOf(uid)) ?? LOST_LEASE,
-        act: () => this.#carryOut(uid, name, intent),
-      }),
-    );
-    // looked at after each send; unobserved it would end the process
-    actor.subscribe({ error: () => undefined });
-    const actors =
-      this.#actors.get(uid) ?? new Map<string, Actor<typeof autoscalingGroupMachine>>();
-    actors.set(name, actor);
-    this.#actors.set(uid, actors);
-    actor.start();
-    this.transitions.moved(`${uid}/${name}`, pathOf(actor.getSnapshot().value), {
-      event: { type: 'FOUND' },
-      group: uid,
-      born: 0,
-    });
-    for (const [member, { until }] of Object.entries(words.memory.saturated))
-      this.#deps.saturated(uid, member, until);
-    if (this.#led.has(shardOf(uid))) this.#send(uid, name, { type: 'LEAD', now: clock.now() });
-  }
-
-  #forget(uid: string, name: string): void {
-    const actors = this.#actors.get(uid);
-    for (const member of Object.keys(
-      actors?.get(name)?.getSnapshot().context.memory.saturated ?? {},
-    ))
-      this.#deps.saturated(uid, member, 0);
-    actors?.get(name)?.stop();
-    actors?.delete(name);
-    this.transitions.ended(`${uid}/${name}`);
-    if (actors?.size === 0) this.#actors.delete(uid);
-    this.#deadlines.arm(`${uid}/${name}`, undefined);
-  }
-
-  #due(uid: string, name: string): void {
-    const now = this.#deps.clock.now();
+  #remake(key: string): void {
+    const [uid, name] = partsOf(key);
     const env = this.#deps.envs.get(uid);
-    const snapshot = this.#actors.get(uid)?.get(name)?.getSnapshot();
+    const group = env?.groups.find((one) => one.name === name);
+    if (env && group) this.actors.make(key, groupSpecOf(env, group));
+  }
+
+  #end(uid: string, name: string): void {
+    const key = keyOf(uid, name);
+    const context = this.actors.snapshot(key)?.context;
+    if (context) this.#release(key, context);
+    this.actors.end(key);
+  }
+
+  /** Its members are left alone no more. */
+  #release(key: string, { memory }: GroupContext): void {
+    const [uid] = partsOf(key);
+    for (const member of Object.keys(memory.saturated)) this.#deps.saturated(uid, member, 0);
+  }
+
+  #due(key: string): void {
+    const now = this.#now();
+    const env = this.#deps.envs.get(partsOf(key)[0]);
+    const snapshot = this.actors.snapshot(key);
     if (!snapshot || !env || (snapshot.context.deadline ?? Number.POSITIVE_INFINITY) > now) return;
-    if (!snapshot.matches({ enabled: 'resting' })) this.#send(uid, name, { type: 'DEADLINE', now });
+    if (!snapshot.matches({ enabled: 'resting' })) this.actors.send(key, { type: 'DEADLINE', now });
     else this.#look(env, snapshot.context.group);
   }
 
   #look(env: EnvRecord, group: AutoscalingGroup): void {
-    const { clock, leases, members } = this.#deps;
-    const key = `${env.uid}/${group.name}`;
-    this.#deadlines.arm(key, clock.now() + LOOK_AGAIN_MS); // where this one comes to nothing
-    this.#outbox.put({
+    const { members, runtime } = this.#deps;
+    const key = keyOf(env.uid, group.name);
+    runtime.arm(PREFIX, key, this.#now() + LOOK_AGAIN_MS); // where this one comes to nothing
+    runtime.outbox.put({
       name: 'group look',
-      lease: leases.lease(shardOf(env.uid)) ?? LOST_LEASE,
+      lease: runtime.leaseOf(shardOf(env.uid)),
       act: async () => {
         const look = this.#looks.get(key) ?? { underWay: 0, missed: undefined };
         this.#looks.set(key, look);
         look.underWay += 1;
         try {
           const observed = await members.observe(env, group);
-          this.#send(env.uid, group.name, {
-            type: 'OBSERVED',
-            members: observed,
-            now: clock.now(),
-          });
+          this.actors.send(key, { type: 'OBSERVED', members: observed, now: this.#now() });
         } finally {
           const { missed } = look;
           look.missed = undefined;
           look.underWay -= 1;
           if (look.underWay === 0) this.#looks.delete(key);
-          if (missed) this.#send(env.uid, group.name, { type: missed, now: clock.now() });
+          if (missed) this.actors.send(key, { type: missed, now: this.#now() });
         }
       },
     });
-    this.#outbox.drain();
+    runtime.outbox.drain();
   }
 
-  #tellAll(shard: number, event: () => GroupEvent): void {
-    for (const [uid, actors] of this.#actors)
-      if (shardOf(uid) === shard)
-        for (const name of [...actors.keys()]) this.#send(uid, name, event());
-  }
-
-  #send(uid: string, name: string, event: GroupEvent): void {
-    const actor = this.#actors.get(uid)?.get(name);
-    if (!actor) return;
-    const {
-      value: valueBefore,
-      context: {
-        memory: { saturated: before },
-        outlook: outlookBefore,
+  #entry(key: string, intent: GroupIntent): Omit<OutboxEntry, 'of'> {
+    const [uid, name] = partsOf(key);
+    return {
+      name: `group ${intent.type}`,
+      lease: this.#deps.runtime.leaseOf(shardOf(uid)),
+      act: async () => {
+        const event = await this.#carryOut(uid, name, intent);
+        if (event) this.actors.send(key, event);
       },
-    } = actor.getSnapshot();
-    actor.send(event);
-    const { status, value, context, error } = actor.getSnapshot();
-    if (status === 'error') {
-      this.#forget(uid, name);
-      this.#rebuilds.threw(`${uid}/${name}`, error, {
-        group: uid,
-        make: () => {
-          this.#hostAgain(uid, name);
-        },
-      });
-      return;
-    }
-    this.#deps.measures?.moved('group', pathOf(valueBefore), pathOf(value));
-    this.transitions.moved(`${uid}/${name}`, pathOf(value), { event, group: uid, born: 0 });
-    this.#deadlines.arm(`${uid}/${name}`, context.deadline);
-    const { saturated } = context.memory;
-    if (saturated !== before)
-      for (const member of new Set([...Object.keys(before), ...Object.keys(saturated)]))
+    };
+  }
+
+  #changed(key: string, { before, after }: Change<Snapshot, GroupEvent>): void {
+    const [uid] = partsOf(key);
+    const { memory, outlook } = after.context;
+    const saturated = memory.saturated;
+    const saturatedBefore = before?.context.memory.saturated ?? {};
+    if (saturated !== saturatedBefore)
+      for (const member of new Set([...Object.keys(saturatedBefore), ...Object.keys(saturated)]))
         this.#deps.saturated(uid, member, getOwn(saturated, member)?.until ?? 0);
-    if (limitsText(context.outlook) !== limitsText(outlookBefore)) this.#deps.limited?.(uid);
-    this.#outbox.drain();
-  }
-
-  async #carryOut(uid: string, name: string, intent: GroupIntent): Promise<void> {
-    const { clock, envs, members, log, decided } = this.#deps;
-    const env = envs.get(uid);
-    if (!env) return;
-    switch (intent.type) {
-      case 'save': {
-        const landed = await this.#save(uid, name, intent);
-        return this.#send(uid, name, {
-          type: landed ? 'SAVED' : 'SAVE_LOST',
-          id: intent.id,
-          now: clock.now(),
-        });
-      }
-      case 'remember': {
-        await this.#save(uid, name, intent);
-        return;
-      }
-      case 'apply': {
-        const outcome = await members.resize(env, intent, intent.change);
-        return this.#send(uid, name, {
-          type: 'CHANGED',
-          id: intent.id,
-          member: intent.change.member,
-          outcome,
-          now: clock.now(),
-        });
-      }
-      case 'tell': {
-        const {
-          decision: { id, cause, changes, seen, wanted, reason, limitedBy },
-          outcomes,
-        } = intent;
-        log.info(
-          {
-            entity: 'autoscaling-group',
-            env: env.name,
-            group: name,
-            id,
-            cause,
-            changes,
-            seen,
-            wanted,
-            reason,
-            limitedBy,
-            outcomes,
-          },
-          changes.length > 0 ? 'group scaled' : 'group does not grow',
-        );
-        return await decided(env, name, intent.decision, outcomes);
-      }
-    }
-  }
-
-  /**
-   * Whether the env has the memory now. Rejects where that is not known: the machine asks again.
-   */
-  async #save(
-    uid: string,
-    name: string,
-    { last, memory }: { readonly last: number; readonly memory: GroupMemory },
-  ): Promise<boolean> {
-    const told = this.#actors.get(uid)?.get(name)?.getSnapshot().context;
-    let landed = false;
-    await this.#deps.envs.change(uid, (record) => {
-      const group = record.groups.find((one) => one.name === name);
-      const words = group && groupSpecOf(record, group);
-      landed = words !== undefined && samePending(words.memory, memory);
-      if (landed || !words || !told || words.memory.last !== last || spelt(words) !== spelt(told))
-        return record;
-      landed = true;
-      return { ...record, scaling: { ...record.scaling, [name]: memory } };
-    });
-    return landed;
+    if (before && limitsText(outlook) !== limitsText(before.context.outlook))
+      this.#deps.limited?.(uid);
   }
 }
 
-/**
- * What an env says of one of its groups: its members' bounds and priorities, and what the group's
- * leader remembered there.
- */
-export const groupSpecOf = (env: EnvRecord, group: AutoscalingGroup): GroupSpec => ({
-  group,
-  rules: env.members
-    .filter(({ config, deleting }) => config.scalingGroup === group.name && deleting === false)
-    .map(({ name, config }) => ({
-      name,
-      minReplicas: config.minReplicas ?? 0,
-      maxReplicas: config.maxReplicas ?? group.maxReplicas,
-      scaleUpPriority: config.scaleUpPriority ?? config.priority ?? 0,
-      scaleDownPriority: config.scaleDownPriority ?? 0 - (config.priority ?? 0),
-    })),
-  memory: { ...NO_MEMORY, ...getOwn(env.scaling, group.name) },
-});
-
 const limitsText = (outlook: Outlook | undefined): string =>
   outlook?.limits.map(({ message }) => message).join('\n') ?? '';
-
-const spelt = ({ group, rules }: Pick<GroupSpec, 'group' | 'rules'>): string =>
-  JSON.stringify([group, rules]);

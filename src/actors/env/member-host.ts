@@ -1,29 +1,24 @@
-import { createActor, type Actor } from 'xstate';
-import type { Clock } from '../../contracts/clock.ts';
-import type { Leases } from '../../contracts/coordination.ts';
-import type { Log } from '../../contracts/log.ts';
+import { createActor, type SnapshotFrom } from 'xstate';
 import type { RecordChange } from '../../contracts/record-store.ts';
 import type {
   MemberContext,
   MemberEvent,
   MemberFact,
+  MemberInput,
   MemberIntent,
   MemberTrouble,
 } from '../../machines/env/member-events.ts';
 import { envMemberMachine } from '../../machines/env/member-machine.ts';
 import type { EnvRecord, MemberState } from '../../model/envs/env.ts';
-import type { PendingIntent } from '../../model/inspection.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import { RecentSet } from '../../lib/recent-set.ts';
 import { isNewer } from '../../model/revision-order.ts';
 import { shardOf } from '../../model/shards.ts';
-import type { ActorMeasures } from '../runtime/actor-measures.ts';
-import { TransitionHistory } from '../runtime/transition-history.ts';
-import { Deadlines } from '../runtime/deadlines.ts';
+import { ActorHost, type ActorKind, type Change } from '../runtime/actor-host.ts';
+import type { ActorRuntime } from '../runtime/actor-runtime.ts';
+import type { OutboxEntry } from '../runtime/outbox.ts';
 import type { EnvMirror } from './env-mirror.ts';
-import { Outbox } from '../runtime/outbox.ts';
-import { LOST_LEASE } from '../pool/pool-host.ts';
-import { Rebuilds } from '../runtime/rebuilds.ts';
+import { keyOf, partsOf } from './member-key.ts';
 
 /** Could not be done, and for what reason; the message is for people. */
 export class MemberFailure extends Error {
@@ -49,14 +44,11 @@ export interface MemberEffects {
 }
 
 export interface MemberHostDeps {
+  readonly runtime: ActorRuntime;
   readonly envs: EnvMirror;
   readonly effects: MemberEffects;
-  readonly leases: Pick<Leases, 'lease'>;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly measures?: ActorMeasures;
   readonly clusterId: string;
-  /** Told of an env of which a member, or its pool, is not what it was. */
+  /** Called with an env of which a member, or its pool, is not what it was. */
   readonly changed: (envUid: string) => void;
 }
 
@@ -73,47 +65,32 @@ export interface MemberSnapshot {
   readonly trouble: MemberContext['trouble'];
 }
 
+type Snapshot = SnapshotFrom<typeof envMemberMachine>;
+
 const REMOVE_AGAIN_MS = 5_000;
 const MOST_GONE = 1_000;
+/** Deadlines of envs that are to be removed. */
+const ENV_PREFIX = 'e';
 
 /**
  * Hosts one actor for each member of each env, also for a pool that names an env which does not
  * list it.
  */
 export class MemberHost {
-  readonly transitions: TransitionHistory<MemberEvent | { readonly type: 'FOUND' | 'THREW' }>;
+  readonly actors: ActorHost<Snapshot, MemberEvent, MemberIntent, MemberInput>;
   readonly #deps: MemberHostDeps;
-  /** By env, by name. */
-  readonly #actors = new Map<string, Map<string, Actor<typeof envMemberMachine>>>();
+  /** By env: the names of its members that have an actor. */
+  readonly #names = new Map<string, Set<string>>();
   readonly #pools = new Map<string, Map<string, PoolRecord>>();
   /** Pools that are no more, as long as a late word of them may come. */
   readonly #gone = new RecentSet(MOST_GONE);
   readonly #saturated = new Map<string, number>();
-  readonly #outbox: Outbox;
-  readonly #deadlines: Deadlines;
-  readonly #led = new Set<number>();
-  readonly #rebuilds: Rebuilds;
 
   constructor(deps: MemberHostDeps) {
     this.#deps = deps;
-    this.#outbox = new Outbox(deps.log);
-    this.transitions = new TransitionHistory({
-      kind: 'member',
-      clock: deps.clock,
-      log: deps.log,
-      causeOf: (event) => (event.type === 'NOT_CARRIED_OUT' ? event.reason : ''),
-    });
-    this.#rebuilds = new Rebuilds({
-      ...deps,
-      entity: 'env-member',
-      outbox: this.#outbox,
-      measures: deps.measures,
-      transitions: this.transitions,
-    });
-    this.#deadlines = new Deadlines(deps.clock, (key, now) => {
-      const at = key.indexOf('/');
-      if (at < 0) this.#endEnv(key);
-      else this.#send(key.slice(0, at), key.slice(at + 1), { type: 'DEADLINE', now });
+    this.actors = new ActorHost(deps.runtime, this.#kind());
+    deps.runtime.onDue(ENV_PREFIX, (uid) => {
+      this.#endEnv(uid);
     });
   }
 
@@ -147,8 +124,8 @@ export class MemberHost {
 
   /** The member can't grow until then (ms since the epoch); 0: it can. */
   saturate(envUid: string, member: string, until: number): void {
-    if (until > 0) this.#saturated.set(`${envUid}/${member}`, until);
-    else this.#saturated.delete(`${envUid}/${member}`);
+    if (until > 0) this.#saturated.set(keyOf(envUid, member), until);
+    else this.#saturated.delete(keyOf(envUid, member));
     this.#look(envUid, member);
   }
 
@@ -160,28 +137,16 @@ export class MemberHost {
   }
 
   member(envUid: string, name: string): MemberSnapshot | undefined {
-    const snapshot = this.#actors.get(envUid)?.get(name)?.getSnapshot();
+    const snapshot = this.actors.snapshot(keyOf(envUid, name));
     if (!snapshot) return undefined;
     const { fact, trouble } = snapshot.context;
     return { name, state: STATES[String(snapshot.value)] ?? 'Pending', fact, trouble };
   }
 
   /** All of a member's actor, for whoever looks inside. */
-  whole(envUid: string, name: string): MemberActorView | undefined {
-    const snapshot = this.#actors.get(envUid)?.get(name)?.getSnapshot();
+  whole(key: string): MemberActorView | undefined {
+    const snapshot = this.actors.snapshot(key);
     return snapshot && { state: String(snapshot.value), context: snapshot.context };
-  }
-
-  pendingOf(envUid: string, name: string): readonly PendingIntent[] {
-    return this.#outbox.pendingOf(`${envUid}/${name}`);
-  }
-
-  /** Makes the member's actor anew from what is known of env and pool, also one that is broken. */
-  rebuild(envUid: string, name: string): void {
-    this.#actors.get(envUid)?.get(name)?.stop();
-    this.#actors.get(envUid)?.delete(name);
-    this.#rebuilds.forget(`${envUid}/${name}`);
-    this.#look(envUid, name);
   }
 
   /** All that name the env. */
@@ -189,71 +154,80 @@ export class MemberHost {
     return this.#pools.get(envUid)?.values() ?? [];
   }
 
+  isBroken(envUid: string, name: string): boolean {
+    return this.actors.rebuilds.isBroken(keyOf(envUid, name));
+  }
+
   leads(envUid: string): boolean {
-    return this.#led.has(shardOf(envUid));
+    return this.actors.leads(shardOf(envUid));
   }
 
   lead(shard: number): void {
-    this.#led.add(shard);
-    this.#tellAll(shard, { type: 'LEAD', now: this.#deps.clock.now() });
+    this.actors.lead(shard);
     for (const uid of this.#deps.envs.index.list(undefined, 0, Number.POSITIVE_INFINITY).ids)
       if (shardOf(uid) === shard) this.#endEnv(uid);
   }
 
-  follow(shard: number): void {
-    this.#led.delete(shard);
-    this.#tellAll(shard, { type: 'FOLLOW' });
+  #kind(): ActorKind<Snapshot, MemberEvent, MemberIntent, MemberInput> {
+    return {
+      name: 'member',
+      entity: 'env-member',
+      prefix: 'm',
+      create: (input) => createActor(envMemberMachine, { input }),
+      pathOf: ({ value }) => String(value),
+      listed: (key, { context }) => ({
+        group: partsOf(key)[0],
+        born: context.fact.member?.createdAt ?? 0,
+      }),
+      causeOf: (event) => (event.type === 'NOT_CARRIED_OUT' ? event.reason : ''),
+      isOver: ({ status }) => status === 'done',
+      deadlineOf: ({ context }) => context.deadline,
+      due: (key, now) => this.actors.send(key, { type: 'DEADLINE', now }),
+      leading: {
+        shardOf: (key) => shardOf(partsOf(key)[0]),
+        lead: (now) => ({ type: 'LEAD', now }),
+        follow: { type: 'FOLLOW' },
+      },
+      intent: (key, intent) => this.#entry(key, intent),
+      changed: (key, change) => {
+        this.#changed(key, change);
+      },
+      threw: (key) => {
+        this.#forget(key);
+      },
+      remake: (key) => {
+        this.#look(...partsOf(key));
+      },
+    };
   }
 
-  get outbox(): Pick<Outbox, 'underWay' | 'oldestMs' | 'dropped' | 'report'> {
-    return this.#outbox;
-  }
-
-  /** Resolves once what was under way at the call is done. */
-  drained(): Promise<void> {
-    return this.#outbox.drained();
-  }
-
-  /** Those whose actors threw again and again, as `{env uid}/{name}`. */
-  get broken(): readonly string[] {
-    return this.#rebuilds.broken;
-  }
-  isBroken(envUid: string, name: string): boolean {
-    return this.#rebuilds.isBroken(`${envUid}/${name}`);
-  }
-
-  stop(): void {
-    this.#deadlines.stop();
-    this.#rebuilds.stop();
-  }
-
-  #tellAll(shard: number, event: MemberEvent): void {
-    for (const [uid, actors] of this.#actors)
-      if (shardOf(uid) === shard)
-        for (const name of [...actors.keys()]) this.#send(uid, name, event);
+  #now(): number {
+    return this.#deps.runtime.clock.now();
   }
 
   #namesOf(envUid: string, env: EnvRecord | undefined): readonly string[] {
-    const broken = this.broken.flatMap((key) =>
-      key.startsWith(`${envUid}/`) ? [key.slice(envUid.length + 1)] : [],
-    );
-    const named = env?.members.map(({ name }) => name) ?? [];
+    const broken = this.actors.rebuilds.broken.flatMap((key) => {
+      const [uid, name] = partsOf(key);
+      return uid === envUid ? [name] : [];
+    });
     return [
       ...new Set([
-        ...named,
+        ...(env?.members.map(({ name }) => name) ?? []),
         ...(this.#pools.get(envUid)?.keys() ?? []),
-        ...(this.#actors.get(envUid)?.keys() ?? []),
+        ...(this.#names.get(envUid) ?? []),
         ...broken,
       ]),
     ];
   }
 
   #look(envUid: string, name: string): void {
+    const key = keyOf(envUid, name);
     const fact = this.#factOf(envUid, name);
-    if (this.#actors.get(envUid)?.has(name))
-      this.#send(envUid, name, { type: 'FACT', fact, now: this.#deps.clock.now() });
-    else if (!fact.pool && !(fact.env && fact.member)) this.#rebuilds.forget(`${envUid}/${name}`);
-    else if (!this.#rebuilds.has(`${envUid}/${name}`)) this.#host(envUid, name, fact);
+    const now = this.#now();
+    if (this.actors.has(key)) this.actors.send(key, { type: 'FACT', fact, now });
+    else if (!fact.pool && !(fact.env && fact.member)) this.actors.rebuilds.forget(key);
+    else if (!this.actors.rebuilds.has(key))
+      this.actors.make(key, { fact, localCluster: this.#deps.clusterId, now });
   }
 
   #factOf(envUid: string, name: string): MemberFact {
@@ -262,78 +236,38 @@ export class MemberHost {
       env,
       member: env?.members.find((member) => member.name === name),
       pool: this.#pools.get(envUid)?.get(name),
-      saturatedUntil: this.#saturated.get(`${envUid}/${name}`) ?? 0,
+      saturatedUntil: this.#saturated.get(keyOf(envUid, name)) ?? 0,
     };
   }
 
-  #host(envUid: string, name: string, fact: MemberFact): void {
-    const { clock, clusterId, leases } = this.#deps;
-    const actor = createActor(envMemberMachine, {
-      input: { fact, localCluster: clusterId, now: clock.now() },
-    });
-    actor.on('*', (intent) =>
-      this.#outbox.put({
-        name: `member ${intent.type}`,
-        of: `${envUid}/${name}`,
-        lease: leases.lease(shardOf(envUid)) ?? LOST_LEASE,
-        act: () => this.#carryOut(envUid, name, intent),
-      }),
+  #changed(key: string, { before, after, event }: Change<Snapshot, MemberEvent>): void {
+    const [envUid, name] = partsOf(key);
+    const { value, status, context } = after;
+    if (status === 'active')
+      this.#names.set(envUid, (this.#names.get(envUid) ?? new Set()).add(name));
+    else this.#forget(key);
+    if (!before || String(value) === String(before.value)) return;
+    this.#deps.runtime.log.info(
+      {
+        entity: 'env-member',
+        env: context.fact.env?.name,
+        name,
+        event: event.type,
+        from: String(before.value),
+        to: String(value),
+        ...(context.trouble ? { why: context.trouble.why } : {}),
+      },
+      'member moved',
     );
-    // looked at after each send; unobserved it would end the process
-    actor.subscribe({ error: () => undefined });
-    const actors = this.#actors.get(envUid) ?? new Map<string, Actor<typeof envMemberMachine>>();
-    actors.set(name, actor);
-    this.#actors.set(envUid, actors);
-    actor.start();
-    this.transitions.moved(`${envUid}/${name}`, String(actor.getSnapshot().value), {
-      event: { type: 'FOUND' },
-      group: envUid,
-      born: fact.member?.createdAt ?? 0,
-    });
-    if (this.leads(envUid)) this.#send(envUid, name, { type: 'LEAD', now: clock.now() });
+    this.#deps.changed(envUid);
   }
 
-  #send(envUid: string, name: string, event: MemberEvent): void {
-    const actors = this.#actors.get(envUid);
-    const actor = actors?.get(name);
-    if (!actors || !actor) return;
-    const before = String(actor.getSnapshot().value);
-    actor.send(event);
-    const { status, value, context, error } = actor.getSnapshot();
-    const key = `${envUid}/${name}`;
-    this.transitions.moved(key, String(value), { event, group: envUid, born: 0 });
-    this.#deadlines.arm(key, status === 'active' ? context.deadline : undefined);
-    this.#deps.measures?.moved('member', before, String(value));
-    if (String(value) !== before) {
-      this.#deps.log.info(
-        {
-          entity: 'env-member',
-          env: context.fact.env?.name,
-          name,
-          event: event.type,
-          from: before,
-          to: String(value),
-          ...(context.trouble ? { why: context.trouble.why } : {}),
-        },
-        'member moved',
-      );
-      this.#deps.changed(envUid);
-    }
-    if (status !== 'active') {
-      actors.delete(name);
-      if (actors.size === 0) this.#actors.delete(envUid);
-      this.#saturated.delete(key);
-      this.transitions.ended(key);
-      if (status === 'error')
-        this.#rebuilds.threw(key, error, {
-          group: envUid,
-          make: () => {
-            this.#look(envUid, name);
-          },
-        });
-      else this.#rebuilds.forget(key);
-    }
-    this.#outbox.drain();
+  #forget(key: string): void {
+    const [envUid, name] = partsOf(key);
+    const names = this.#names.get(envUid);
+    names?.delete(name);
+    if (names?.size === 0) this.#names.delete(envUid);
+    this.#saturated.delete(key);
   }
 
   /** What an effect answered may be older than what the store told meanwhile. */
@@ -343,8 +277,20 @@ export class MemberHost {
     if (!this.#gone.has(record.uid) && !isOlder) this.pool({ kind: 'put', record });
   }
 
-  async #carryOut(envUid: string, name: string, intent: MemberIntent): Promise<void> {
-    const { clock, effects, log } = this.#deps;
+  #entry(key: string, intent: MemberIntent): Omit<OutboxEntry, 'of'> {
+    const [envUid, name] = partsOf(key);
+    return {
+      name: `member ${intent.type}`,
+      lease: this.#deps.runtime.leaseOf(shardOf(envUid)),
+      act: async () => {
+        this.actors.send(key, await this.#carryOut(envUid, name, intent));
+      },
+    };
+  }
+
+  /** Carries out what the member asked for; returns what its actor is to hear of it. */
+  async #carryOut(envUid: string, name: string, intent: MemberIntent): Promise<MemberEvent> {
+    const { effects, runtime } = this.#deps;
     const { env, pool } = this.#factOf(envUid, name);
     try {
       const record =
@@ -352,10 +298,10 @@ export class MemberHost {
           ? await (pool && effects['end-pool'](pool, intent.force))
           : await (env && effects[intent.type](env, name));
       if (record) this.#answered(record);
-      this.#send(envUid, name, { type: 'CARRIED_OUT', now: clock.now() });
+      return { type: 'CARRIED_OUT', now: this.#now() };
     } catch (error) {
       const reason = error instanceof MemberFailure ? error.reason : 'Unavailable';
-      log.warn(
+      runtime.log.warn(
         { entity: 'env-member', env: env?.name, name, intent: intent.type, error },
         'a member could not be served',
       );
@@ -363,13 +309,14 @@ export class MemberHost {
         error instanceof MemberFailure
           ? error.message
           : 'it could not be written; it is tried again';
-      this.#send(envUid, name, { type: 'NOT_CARRIED_OUT', reason, why, now: clock.now() });
+      return { type: 'NOT_CARRIED_OUT', reason, why, now: this.#now() };
     }
   }
 
   /** An env that is to go goes when nothing is left of it. */
   #endEnv(uid: string): void {
-    const env = this.#deps.envs.get(uid);
+    const { envs, effects, runtime } = this.#deps;
+    const env = envs.get(uid);
     if (
       !env ||
       env.deleting === false ||
@@ -378,13 +325,13 @@ export class MemberHost {
       !this.leads(uid)
     )
       return;
-    this.#deadlines.arm(uid, this.#deps.clock.now() + REMOVE_AGAIN_MS);
-    this.#outbox.put({
+    runtime.arm(ENV_PREFIX, uid, this.#now() + REMOVE_AGAIN_MS);
+    runtime.outbox.put({
       name: 'env remove',
-      lease: this.#deps.leases.lease(shardOf(uid)) ?? LOST_LEASE,
-      act: () => this.#deps.effects['remove-env'](env),
+      lease: runtime.leaseOf(shardOf(uid)),
+      act: () => effects['remove-env'](env),
     });
-    this.#outbox.drain();
+    runtime.outbox.drain();
   }
 }
 

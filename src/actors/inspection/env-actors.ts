@@ -1,7 +1,9 @@
 import type { Records } from '../../contracts/record-store.ts';
 import type { EnvRecord } from '../../model/envs/env.ts';
 import type { EnvMirror } from '../env/env-mirror.ts';
-import { groupSpecOf, type GroupHost } from '../env/group-host.ts';
+import type { GroupHost } from '../env/group-host.ts';
+import { groupSpecOf } from '../env/group-spec.ts';
+import { keyOf as memberKeyOf, partsOf } from '../env/member-key.ts';
 import type { MemberHost } from '../env/member-host.ts';
 import type { PoolHost } from '../pool/pool-host.ts';
 import { inspectBroken } from './inspect-broken.ts';
@@ -19,17 +21,17 @@ export const inspectedMembers = ({
   members,
   ...deps
 }: InspectedEnvsDeps & { readonly members: MemberHost }): InspectedActors => ({
-  transitions: members.transitions,
+  transitions: members.actors.transitions,
   keyOf: keyIn(deps.envs),
   ofPool: (poolUid) => {
     const pool = deps.pools.recordOf(poolUid);
-    return { keys: pool?.env ? [`${pool.env.uid}/${pool.name}`] : [] };
+    return { keys: pool?.env ? [memberKeyOf(pool.env.uid, pool.name)] : [] };
   },
   inspect: (key) => {
-    const view = members.whole(...partsOf(key));
-    const since = members.transitions.current(key)?.since ?? 0;
+    const view = members.whole(key);
+    const since = members.actors.transitions.current(key)?.since ?? 0;
     if (view) return inspectMember(key, view, since);
-    return members.isBroken(...partsOf(key))
+    return members.actors.rebuilds.isBroken(key)
       ? inspectBroken(named(deps, 'member', key), since)
       : undefined;
   },
@@ -39,11 +41,11 @@ export const inspectedMembers = ({
     );
     return member && shownMember(member);
   },
-  pendingOf: (key) => members.pendingOf(...partsOf(key)),
+  pendingOf: (key) => members.actors.pendingOf(key),
   rebuild: async (key) => {
-    if (members.pendingOf(...partsOf(key)).length > 0) return 'busy';
-    if (!members.whole(...partsOf(key)) && !members.isBroken(...partsOf(key))) return 'unknown';
-    members.rebuild(...partsOf(key));
+    if (members.actors.pendingOf(key).length > 0) return 'busy';
+    if (!members.whole(key) && !members.actors.rebuilds.isBroken(key)) return 'unknown';
+    await members.actors.rebuild(key);
     return 'rebuilt';
   },
 });
@@ -52,7 +54,7 @@ export const inspectedGroups = ({
   groups,
   ...deps
 }: InspectedEnvsDeps & { readonly groups: GroupHost }): InspectedActors => ({
-  transitions: groups.transitions,
+  transitions: groups.actors.transitions,
   keyOf: keyIn(deps.envs),
   ofPool: (poolUid) => {
     const pool = deps.pools.recordOf(poolUid);
@@ -60,14 +62,14 @@ export const inspectedGroups = ({
       pool?.env &&
       deps.envs.get(pool.env.uid)?.members.find(({ name }) => name === pool.name)?.config
         .scalingGroup;
-    return { keys: pool?.env && group !== undefined ? [`${pool.env.uid}/${group}`] : [] };
+    return { keys: pool?.env && group !== undefined ? [memberKeyOf(pool.env.uid, group)] : [] };
   },
   inspect: (key) => {
-    const [envUid, name] = partsOf(key);
-    const view = groups.whole(envUid, name);
-    const since = groups.transitions.current(key)?.since ?? 0;
+    const [envUid] = partsOf(key);
+    const view = groups.whole(key);
+    const since = groups.actors.transitions.current(key)?.since ?? 0;
     if (view) return inspectGroup(key, { view, env: deps.envs.get(envUid), since });
-    return groups.isBroken(envUid, name)
+    return groups.actors.rebuilds.isBroken(key)
       ? inspectBroken(named(deps, 'group', key), since)
       : undefined;
   },
@@ -76,19 +78,14 @@ export const inspectedGroups = ({
     const group = env?.groups.find(({ name }) => name === partsOf(key)[1]);
     return env && group && shownGroup(groupSpecOf(env, group));
   },
-  pendingOf: (key) => groups.pendingOf(...partsOf(key)),
+  pendingOf: (key) => groups.actors.pendingOf(key),
   rebuild: async (key) => {
-    if (groups.pendingOf(...partsOf(key)).length > 0) return 'busy';
-    if (!groups.whole(...partsOf(key)) && !groups.isBroken(...partsOf(key))) return 'unknown';
-    groups.rebuild(...partsOf(key));
+    if (groups.actors.pendingOf(key).length > 0) return 'busy';
+    if (!groups.whole(key) && !groups.actors.rebuilds.isBroken(key)) return 'unknown';
+    await groups.actors.rebuild(key);
     return 'rebuilt';
   },
 });
-
-const partsOf = (key: string): readonly [envUid: string, name: string] => {
-  const at = key.indexOf('/');
-  return [key.slice(0, at), key.slice(at + 1)];
-};
 
 const named = ({ envs }: InspectedEnvsDeps, kind: 'member' | 'group', key: string) => {
   const [envUid, name] = partsOf(key);
@@ -114,7 +111,7 @@ const keyIn =
   };
 
 const keyFor = (envUid: string | undefined, name: string): string | undefined =>
-  envUid === undefined ? undefined : `${envUid}/${name}`;
+  envUid === undefined ? undefined : memberKeyOf(envUid, name);
 
 const recorded = async (
   { envs, records }: Omit<InspectedEnvsDeps, 'pools'>,

@@ -1,6 +1,5 @@
 import type { Records } from '../../contracts/record-store.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
-import type { PendingIntent } from '../../model/inspection.ts';
 import type { PoolHost } from '../pool/pool-host.ts';
 import { inspectBroken } from './inspect-broken.ts';
 import { inspectPool, shownPool } from './inspect-pool.ts';
@@ -9,21 +8,16 @@ import type { InspectedActors } from './inspected-actors.ts';
 export interface InspectedPoolsDeps {
   readonly pools: PoolHost;
   readonly records: Pick<Records<PoolRecord>, 'get'>;
-  readonly pendingOf: (uid: string) => readonly PendingIntent[];
 }
 
-export const inspectedPools = ({
-  pools,
-  records,
-  pendingOf,
-}: InspectedPoolsDeps): InspectedActors => {
+export const inspectedPools = ({ pools, records }: InspectedPoolsDeps): InspectedActors => {
   const recorded = async (uid: string): Promise<PoolRecord | undefined> => {
     const known = pools.recordOf(uid);
     const record = known && (await records.get(`${known.owner.namespace}/${known.name}`));
     return record?.uid === uid ? record : undefined;
   };
   return {
-    transitions: pools.transitions,
+    transitions: pools.actors.transitions,
     keyOf: (text, namespace) => {
       if (pools.recordOf(text)) return text;
       const name = named(text, namespace);
@@ -32,9 +26,9 @@ export const inspectedPools = ({
     ofPool: (poolUid) => ({ keys: [poolUid] }),
     inspect: (uid) => {
       const whole = pools.whole(uid);
-      const since = pools.transitions.current(uid)?.since ?? 0;
+      const since = pools.actors.transitions.current(uid)?.since ?? 0;
       if (whole) return inspectPool(whole, since);
-      const record = pools.isBroken(uid) ? pools.recordOf(uid) : undefined;
+      const record = pools.actors.rebuilds.isBroken(uid) ? pools.recordOf(uid) : undefined;
       const name = record && `${record.owner.namespace}/${record.name}`;
       return name === undefined
         ? undefined
@@ -44,12 +38,12 @@ export const inspectedPools = ({
       const record = await recorded(uid);
       return record && shownPool(record);
     },
-    pendingOf,
+    pendingOf: (uid) => pools.actors.pendingOf(uid),
     rebuild: async (uid) => {
-      if (pendingOf(uid).length > 0) return 'busy';
+      if (pools.actors.pendingOf(uid).length > 0) return 'busy';
       const record = await recorded(uid);
       if (!record || !pools.recordOf(uid)) return 'unknown';
-      if (pendingOf(uid).length > 0) return 'busy';
+      if (pools.actors.pendingOf(uid).length > 0) return 'busy';
       pools.rebuild(record);
       return 'rebuilt';
     },

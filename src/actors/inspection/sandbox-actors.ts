@@ -12,20 +12,20 @@ export const inspectedSandboxes = ({
   readonly supervisor: Supervisor;
   readonly driver: Pick<SandboxDriver, 'read'>;
 }): InspectedActors => ({
-  transitions: supervisor.transitions,
+  transitions: supervisor.actors.transitions,
   keyOf: (text) => [text, idOfPodName(text)].find((id) => id !== undefined && isInstanceId(id)),
   ofPool: (poolUid) => ({ group: poolUid }),
   inspect: (id) => {
     const snapshot = supervisor.sandbox(id);
-    const { since = 0, group: shardKey = '' } = supervisor.transitions.current(id) ?? {};
+    const { since = 0, group: shardKey = '' } = supervisor.actors.transitions.current(id) ?? {};
     if (snapshot) return inspectSandbox(snapshot, since);
     const named = { kind: 'sandbox', key: id, name: `sb-${id}`, shardKey } as const;
-    return supervisor.rebuilds.isBroken(id) ? inspectBroken(named, since) : undefined;
+    return supervisor.actors.rebuilds.isBroken(id) ? inspectBroken(named, since) : undefined;
   },
   durable: async (id) => {
     const { record } = await driver.read(id);
     return record && shownInstance(record);
   },
-  pendingOf: (id) => supervisor.pendingOf(id),
+  pendingOf: (id) => supervisor.actors.pendingOf(id),
   rebuild: (id) => supervisor.rebuild(id),
 });

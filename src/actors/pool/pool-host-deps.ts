@@ -1,34 +1,27 @@
 import type { Tenant } from '../../model/tenant.ts';
-import type { Clock } from '../../contracts/clock.ts';
 import type { Coordination } from '../../contracts/coordination.ts';
-import type { Log } from '../../contracts/log.ts';
 import type { PullSecrets } from '../../contracts/pull-secrets.ts';
 import type { Records } from '../../contracts/record-store.ts';
 import type { PoolPolicy } from '../../machines/pool/arithmetic.ts';
-import type { SandboxEvent, SandboxInput } from '../../machines/sandbox/events.ts';
+import type { LaunchInput, SandboxEvent } from '../../machines/sandbox/events.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
-import type { ActorMeasures } from '../runtime/actor-measures.ts';
+import type { ActorRuntime } from '../runtime/actor-runtime.ts';
 import type { RetirementLimiter } from '../sandbox/retirement-limiter.ts';
 import type { EventSink } from '../runtime/event-feed.ts';
-import type { Outbox } from '../runtime/outbox.ts';
 import type { SandboxIndex } from '../sandbox/sandbox-index.ts';
 
 export interface PoolHostDeps {
   readonly pools: Records<PoolRecord>;
   readonly coordination: Coordination;
   readonly pullSecrets?: Pick<PullSecrets, 'forget'>;
-  readonly clock: Clock;
-  readonly log: Log;
+  readonly runtime: ActorRuntime;
   readonly policy: PoolPolicy;
   readonly newId: () => InstanceId;
   readonly events: EventSink;
-  readonly outbox: Outbox;
-  readonly measures: ActorMeasures;
-  readonly arm: (uid: string, at: number | undefined) => void;
   /** Has the pool planned anew at that moment. */
   readonly planAt: (uid: string, at: number) => void;
-  readonly launch: (input: SandboxInput) => void;
+  readonly launch: (input: LaunchInput) => void;
   readonly retirements: RetirementLimiter;
   readonly instances: SandboxIndex;
   readonly tell: (id: string, event: SandboxEvent) => boolean;

@@ -1,4 +1,4 @@
-import type { Actor } from 'xstate';
+import type { SnapshotFrom } from 'xstate';
 import { phaseOf, type PoolPolicy } from '../../machines/pool/arithmetic.ts';
 import type { PoolContext, Tallied } from '../../machines/pool/events.ts';
 import type { poolMachine } from '../../machines/pool/machine.ts';
@@ -27,7 +27,9 @@ export interface PoolActorView {
   readonly state: string;
 }
 
-export const wholeOf = (actor: Actor<typeof poolMachine>, policy: PoolPolicy): PoolActorView => {
-  const { context, value } = actor.getSnapshot();
+export const wholeOf = (
+  { context, value }: SnapshotFrom<typeof poolMachine>,
+  policy: PoolPolicy,
+): PoolActorView => {
   return { context, phase: phaseOf(context, policy), state: pathOf(value) };
 };

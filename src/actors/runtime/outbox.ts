@@ -3,7 +3,7 @@ import type { Log } from '../../contracts/log.ts';
 import { requestNow } from '../../model/request-scope.ts';
 import type { PendingIntent } from '../../model/inspection.ts';
 
-interface Entry {
+export interface OutboxEntry {
   readonly name: string;
   /** The actor that asked; nobody looks for it where it is left out. */
   readonly of?: string;
@@ -14,13 +14,26 @@ interface Entry {
 }
 
 interface Running {
-  readonly entry: Entry;
+  readonly entry: OutboxEntry;
   readonly since: number;
 }
 
 export interface OutboxReport {
   readonly queued: number;
   readonly running: Readonly<Record<string, { readonly count: number; readonly oldestMs: number }>>;
+}
+
+/** The parts of the outbox that reports and metrics show apart. */
+export const OUTBOX_PARTS = ['supervisor', 'members', 'groups'] as const;
+export type OutboxPart = (typeof OUTBOX_PARTS)[number];
+
+export interface OutboxNumbers {
+  /** How many are being carried out. */
+  readonly underWay: number;
+  /** For how long the oldest of them has been, in ms; 0 where there is none. */
+  readonly oldestMs: number;
+  /** How many were dropped, ever, because their lease was over. */
+  readonly dropped: number;
 }
 
 /**
@@ -30,33 +43,30 @@ export interface OutboxReport {
  */
 export class Outbox {
   readonly #log: Log;
-  readonly #queue: Entry[] = [];
+  readonly #queue: OutboxEntry[] = [];
   /** With what each is and since when, by the monotonic clock; the oldest first. */
   readonly #running = new Map<Promise<void>, Running>();
-  #dropped = 0;
+  readonly #dropped = new Map<OutboxPart, number>();
   #draining = false;
 
   constructor(log: Log) {
     this.#log = log;
   }
 
-  /** How many are being carried out. */
-  get underWay(): number {
-    return this.#running.size;
+  /** What of the part is under way. Searches all that is. */
+  numbers(part: OutboxPart): OutboxNumbers {
+    const now = performance.now();
+    const since = [...this.#running.values()].flatMap(({ entry, since: at }) =>
+      partOf(entry) === part ? [at] : [],
+    );
+    return {
+      underWay: since.length,
+      oldestMs: since[0] === undefined ? 0 : now - since[0],
+      dropped: this.#dropped.get(part) ?? 0,
+    };
   }
 
-  /** For how long the oldest of them has been, in ms; 0 where there is none. */
-  get oldestMs(): number {
-    for (const { since } of this.#running.values()) return performance.now() - since;
-    return 0;
-  }
-
-  /** How many were dropped, ever, because their lease was over. */
-  get dropped(): number {
-    return this.#dropped;
-  }
-
-  put(entry: Entry): void {
+  put(entry: OutboxEntry): void {
     this.#queue.push(entry);
   }
 
@@ -97,25 +107,28 @@ export class Outbox {
       }));
   }
 
-  /** What is under way in all: how many of each name, and how long the oldest of them has been. */
-  report(): OutboxReport {
+  /** What of the part is under way: how many of each name, and how long the oldest has been. */
+  report(part: OutboxPart): OutboxReport {
     const now = performance.now();
     const names = new Map<string, { count: number; oldestMs: number }>();
-    for (const {
-      entry: { name },
-      since,
-    } of this.#running.values()) {
-      const { count, oldestMs } = names.get(name) ?? { count: 0, oldestMs: 0 };
-      names.set(name, { count: count + 1, oldestMs: Math.max(oldestMs, Math.round(now - since)) });
+    for (const { entry, since } of this.#running.values()) {
+      if (partOf(entry) !== part) continue;
+      const { count, oldestMs } = names.get(entry.name) ?? { count: 0, oldestMs: 0 };
+      const forMs = Math.round(now - since);
+      names.set(entry.name, { count: count + 1, oldestMs: Math.max(oldestMs, forMs) });
     }
-    return { queued: this.#queue.length, running: Object.fromEntries(names) };
+    return {
+      queued: this.#queue.filter((entry) => partOf(entry) === part).length,
+      running: Object.fromEntries(names),
+    };
   }
 
-  #carryOut(entry: Entry): void {
+  #carryOut(entry: OutboxEntry): void {
     const { name, of, lease, act, dropped } = entry;
     if (lease && !lease.held()) {
       this.#log.info({ intent: name, epoch: lease.epoch }, 'intent dropped: its lease is over');
-      this.#dropped += 1;
+      const part = partOf(entry);
+      this.#dropped.set(part, (this.#dropped.get(part) ?? 0) + 1);
       dropped?.();
       return;
     }
@@ -143,3 +156,8 @@ export class Outbox {
     }
   }
 }
+
+const partOf = ({ name }: OutboxEntry): OutboxPart => {
+  if (name.startsWith('member ') || name.startsWith('env ')) return 'members';
+  return name.startsWith('group ') ? 'groups' : 'supervisor';
+};

@@ -1,6 +1,6 @@
 import type { PoolRecord } from '../../model/pools/pool.ts';
 
-/** What leads as the supervisor does, and has its own work under way. */
+/** What leads as the supervisor does, with actors of its own. */
 export interface ShardParticipant {
   onShardAcquired(shard: number): void;
   onShardReleased(shard: number): void;
@@ -11,6 +11,4 @@ export interface ShardParticipant {
   startFailed?(poolUid: string): void;
   /** The pool, or how its instances stand, is perhaps not what it was. Called often. */
   poolChanged?(record: PoolRecord): void;
-  /** Resolves once what was under way at the call is done. */
-  drained(): Promise<void>;
 }

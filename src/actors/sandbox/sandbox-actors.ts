@@ -1,5 +1,5 @@
 import { createActor, setup, stopChild, type Actor, type AnyActorRef } from 'xstate';
-import type { SandboxInput, SandboxIntent } from '../../machines/sandbox/events.ts';
+import type { SandboxInput } from '../../machines/sandbox/events.ts';
 import { sandboxMachine } from '../../machines/sandbox/machine.ts';
 
 export type SandboxActor = Actor<typeof sandboxMachine>;
@@ -12,11 +12,8 @@ export class SandboxActors {
   readonly #parent = createActor(PARENT).start();
 
   /** Not started yet. */
-  make(input: SandboxInput, put: (intent: SandboxIntent) => void): SandboxActor {
-    const actor = createActor(sandboxMachine, { input, parent: this.#parent, id: ID });
-    actor.on('*', put);
-    actor.subscribe(UNHEARD);
-    return actor;
+  make(input: SandboxInput): SandboxActor {
+    return createActor(sandboxMachine, { input, parent: this.#parent, id: ID });
   }
 
   /** It is heard no more, and told nothing. */
@@ -34,5 +31,3 @@ const ID = 'sandbox';
 const PARENT = setup({
   types: { events: {} as { readonly type: 'DROP'; readonly actor: AnyActorRef } },
 }).createMachine({ on: { DROP: { actions: stopChild(({ event }) => event.actor) }, '*': {} } });
-/** Unobserved, an error would end the process. */
-const UNHEARD = { error: (): void => undefined };

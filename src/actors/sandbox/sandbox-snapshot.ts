@@ -1,4 +1,4 @@
-import type { Actor, StateValue } from 'xstate';
+import type { SnapshotFrom, StateValue } from 'xstate';
 import { statusOf } from '../../machines/sandbox/arithmetic.ts';
 import type { SandboxContext } from '../../machines/sandbox/events.ts';
 import type { sandboxMachine } from '../../machines/sandbox/machine.ts';
@@ -15,8 +15,7 @@ export interface SandboxSnapshot {
   readonly context: SandboxContext;
 }
 
-export const shown = (actor: Actor<typeof sandboxMachine>): SandboxSnapshot => {
-  const { value, context } = actor.getSnapshot();
+export const shown = ({ value, context }: SnapshotFrom<typeof sandboxMachine>): SandboxSnapshot => {
   const state = stateOf(value);
   return { state, path: pathOf(value), status: statusOf(state, context), context };
 };

@@ -1,279 +1,122 @@
-import type { Lease } from '../../contracts/coordination.ts';
-import { NO_METRICS } from '../../contracts/metrics.ts';
-import type { PoolEvent } from '../../machines/pool/events.ts';
-import type { SandboxEvent, SandboxInput, SandboxIntent } from '../../machines/sandbox/events.ts';
+import type { Coordination } from '../../contracts/coordination.ts';
+import type { SandboxEvent } from '../../machines/sandbox/events.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
-import type { PendingIntent, RebuildOutcome } from '../../model/inspection.ts';
-import type { InstanceFact, InstanceRecord } from '../../model/sandbox.ts';
-import { shardOf } from '../../model/shards.ts';
+import type { InstanceRecord } from '../../model/sandbox.ts';
 import type { Tenant } from '../../model/tenant.ts';
-import { publishActivity } from './activity.ts';
-import { ActorMeasures } from '../runtime/actor-measures.ts';
-import { TransitionHistory } from '../runtime/transition-history.ts';
-import { Deadlines } from '../runtime/deadlines.ts';
-import { RetirementLimiter } from './retirement-limiter.ts';
+import { ActorRuntime } from '../runtime/actor-runtime.ts';
 import { NO_EVENTS } from '../runtime/event-feed.ts';
+import { ShardLeadership } from '../runtime/shard-leadership.ts';
+import { Takeover } from '../runtime/takeover.ts';
+import { PoolHost } from '../pool/pool-host.ts';
+import { EventRecorder } from './event-recorder.ts';
 import { IdleInstances } from './idle-instances.ts';
 import { OwnBuckets } from './idle-set.ts';
-import { Outbox } from '../runtime/outbox.ts';
-import { ShardLeadership } from '../runtime/shard-leadership.ts';
-import { countedAs, placementOf } from './placement.ts';
-import { LOST_LEASE, PoolHost } from '../pool/pool-host.ts';
-import { Rebuilds } from '../runtime/rebuilds.ts';
-import { SandboxActors, type SandboxActor } from './sandbox-actors.ts';
-import { isLeaders, sandboxEffects, startReport } from './sandbox-effects.ts';
-import { SandboxIndex } from './sandbox-index.ts';
-import { EventRecorder } from './event-recorder.ts';
 import { recordedAmounts, ReservationReconciler, shownAmounts } from './reservation-reconciler.ts';
-import { recordIn, shown, stateOf, type SandboxSnapshot } from './sandbox-snapshot.ts';
-import { sandboxCauseOf, type SandboxHappened } from './sandbox-causes.ts';
+import { RetirementLimiter } from './retirement-limiter.ts';
+import { SandboxHost } from './sandbox-host.ts';
+import { SandboxIndex } from './sandbox-index.ts';
+import type { SandboxSnapshot } from './sandbox-snapshot.ts';
 import { SandboxTruth } from './sandbox-truth.ts';
 import type { SupervisorDeps } from './supervisor-deps.ts';
-import { Takeover } from '../runtime/takeover.ts';
 import { Waiters } from './waiters.ts';
 
+/** Deadlines at which a pool's plan is looked at again. */
+const PLAN_PREFIX = 'r';
+
 /**
- * Hosts one actor per sandbox and per pool: makes them from facts, finds them by key, carries out
- * their intents, arms their deadlines, keeps the indexes and retires them. A replica's whole memory
- * of the truth; nothing here is saved.
+ * Joins what decides on one replica: the hosts of sandboxes and pools, the index of idle instances,
+ * and leadership of shards. A replica's whole memory of the truth; nothing here is saved.
  */
 export class Supervisor {
   readonly index = new SandboxIndex();
+  readonly runtime: ActorRuntime;
   readonly pools: PoolHost;
   readonly idle: IdleInstances;
-  readonly transitions: TransitionHistory<SandboxHappened>;
   readonly #deps: SupervisorDeps;
-  readonly #sandboxes = new Map<string, SandboxActor>();
-  readonly #outbox: Outbox;
-  readonly #measures: ActorMeasures;
-  readonly #deadlines: Deadlines;
+  readonly #sandboxes: SandboxHost;
   readonly #waiters: Waiters;
-  readonly #leading: ShardLeadership;
-  readonly #retirements: RetirementLimiter;
+  readonly #leadership: ShardLeadership;
   readonly #reconciler: ReservationReconciler;
-  readonly #notes: EventRecorder | undefined;
-  readonly #carryOut: ReturnType<typeof sandboxEffects>;
-  readonly #actors = new SandboxActors();
   readonly #truth: SandboxTruth;
   readonly #takeover: Takeover;
-  /** The sandboxes whose actors threw. */
-  readonly rebuilds: Rebuilds;
-  #started = false;
-  #report: PoolEvent | undefined;
 
   constructor(deps: SupervisorDeps) {
     this.#deps = deps;
-    this.#outbox = new Outbox(deps.log);
-    this.#measures = new ActorMeasures(deps.metrics ?? NO_METRICS);
-    this.transitions = new TransitionHistory({
-      kind: 'sandbox',
-      clock: deps.clock,
-      log: deps.log,
-      causeOf: sandboxCauseOf,
-    });
-    this.rebuilds = new Rebuilds({
-      ...deps,
-      entity: 'sandbox',
-      outbox: this.#outbox,
-      measures: this.#measures,
-      transitions: this.transitions,
-    });
+    this.runtime = new ActorRuntime({ ...deps, leases: deps.coordination });
+    this.#waiters = new Waiters(deps.clock);
+    const retirements = this.#limiter();
     this.#truth = new SandboxTruth({
       ...deps,
       shown: (id) => this.sandbox(id),
       learn: (fact) => {
-        this.#learn(fact);
+        this.#sandboxes.learn(fact);
       },
     });
-    this.#waiters = new Waiters(deps.clock);
-    const own =
-      deps.replica === undefined
-        ? undefined
-        : new OwnBuckets(deps.replica, () => deps.coordination.replicas());
-    this.idle = new IdleInstances({
-      ...deps,
-      index: this.index,
-      waiters: this.#waiters,
-      revisionOf: (poolUid) => this.pools.revisionOf(poolUid),
-      ownBuckets: () => own?.get(),
-      learn: (fact) => {
-        this.#truth.learn(fact);
-      },
-      freed: (poolUid) => {
-        this.pools.replan(poolUid);
-      },
+    this.#sandboxes = this.#sandboxHost(retirements);
+    this.idle = this.#idleInstances();
+    this.pools = this.#poolHost(retirements);
+    this.#takeover = this.#takeoverOf(retirements);
+    this.#leadership = this.#leadershipOf();
+    this.#reconciler = this.#reconcilerOf();
+    this.runtime.onDue(PLAN_PREFIX, (uid) => {
+      this.#plan(uid);
     });
-    this.#carryOut = sandboxEffects(deps);
-    const plan = (uid: string): void => {
-      if (this.pools.get(uid)) this.pools.replan(uid);
-      else this.#takeover.retirePoolless(uid);
-    };
-    this.#deadlines = new Deadlines(deps.clock, (key, now, at) => {
-      this.#measures.late(now - at);
-      const name = key.slice(1);
-      if (key.startsWith('s')) this.send(name, { type: 'DEADLINE', now });
-      else if (key.startsWith('r')) plan(name);
-      else this.pools.send(name, { type: 'DEADLINE', now });
-    });
-    const planAt = (uid: string, at: number): void => {
-      this.#deadlines.arm(`r${uid}`, at);
-    };
-    this.#retirements = new RetirementLimiter({
-      clock: deps.clock,
-      goOn: plan,
-      goOnAt: planAt,
-      namespaceOf: (uid) => this.pools.get(uid)?.record.owner.namespace,
-    });
-    this.pools = new PoolHost({
-      ...deps,
-      events: deps.events ?? NO_EVENTS,
-      outbox: this.#outbox,
-      measures: this.#measures,
-      retirements: this.#retirements,
-      instances: this.index,
-      planAt,
-      arm: (uid, at) => this.#deadlines.arm(`p${uid}`, at),
-      launch: (input) => this.#host(input),
-      changed: (record) => {
-        deps.alongside?.poolChanged?.(record);
-      },
-      tell: (id, event) => this.send(id, event),
-      ending: (uid) => {
-        this.idle.lines.end(uid);
-      },
-      orphaned: (uid) => {
-        this.#takeover.retirePoolless(uid);
-      },
-      reconcileLater: (owner) => {
-        this.#reconciler.note(owner);
-      },
-    });
-    this.#takeover = new Takeover({
-      clock: deps.clock,
-      log: deps.log,
-      pools: this.pools,
-      index: this.index,
-      mirrors: [
-        () => deps.driver.caughtUp(),
-        () => deps.pools.caughtUp(),
-        async () => {
-          await deps.alongside?.caughtUp?.();
-        },
-      ],
-      leads: (shard) => this.#leading.leads(shard),
-      tell: (id) => {
-        this.send(id, { type: 'LEADING', now: deps.clock.now() });
-      },
-      retire: (id) => this.send(id, { type: 'RETIRE', now: deps.clock.now() }),
-      retirements: this.#retirements,
-      lookAt: planAt,
-    });
-    this.#leading = new ShardLeadership({
-      leases: deps.coordination,
-      clock: deps.clock,
-      log: deps.log,
-      caughtUp: () => this.#takeover.caughtUp(),
-      lead: (shard) => {
-        this.#takeover.begin(shard, () => {
-          this.pools.lead(shard);
-        });
-        deps.events?.lead(shard);
-        deps.alongside?.onShardAcquired(shard);
-      },
-      follow: (shard) => {
-        this.pools.follow(shard);
-        deps.alongside?.onShardReleased(shard);
-      },
-      drained: () => this.#drained(),
-    });
-    this.#reconciler = new ReservationReconciler({
-      quotas: deps.coordination,
-      clock: deps.clock,
-      log: deps.log,
-      leads: (shard) => this.#leading.leads(shard),
-      tenants: () => this.pools.index.owners,
-      recorded: recordedAmounts({
-        pools: this.pools,
-        sandbox: (id) => this.sandbox(id),
-        fence: (id, namespace) => this.fence(id, namespace),
-      }),
-      shown: shownAmounts({ pools: this.pools, index: this.index }),
-      unmade: async ({ namespace }, uid) => {
-        if (!(await deps.isEnv?.(uid))) await deps.pullSecrets?.forget({ namespace, uid });
-      },
-    });
-    this.#notes =
-      deps.events &&
-      new EventRecorder({
-        events: deps.events,
-        clock: deps.clock,
-        leads: (shard) => this.#leading.leads(shard),
-      });
   }
 
-  get size(): number {
-    return this.#sandboxes.size;
-  }
-  get outbox(): Pick<Outbox, 'underWay' | 'oldestMs' | 'dropped' | 'report'> {
-    return this.#outbox;
+  /** The actors of sandboxes. */
+  get actors(): SandboxHost['actors'] {
+    return this.#sandboxes.actors;
   }
 
   /** Reads pools and instances, restores what the quotas count, then begins to decide. */
   async start(): Promise<void> {
     await this.pools.start();
-    await this.#deps.driver.watch((fact) => this.#learn(fact));
-    this.#started = true;
+    await this.#deps.driver.watch((fact) => {
+      this.#sandboxes.learn(fact);
+    });
+    this.#sandboxes.begin();
     this.pools.begin();
-    await this.#restoreQuotas();
-    await this.#leading.start();
+    await restoreClaims(this.actors, this.#deps.coordination);
+    await this.#leadership.start();
     this.#reconciler.start();
   }
 
   /** Stops deciding, then waits for what is under way, `withinMs` at most. */
   async stop(withinMs: number): Promise<void> {
     this.idle.lines.stop();
-    this.#leading.stop();
-    for (const part of [this.#deadlines, this.rebuilds, this.pools]) part.stop();
-    const settled = this.#reconciler.stop();
+    this.#leadership.stop();
+    for (const part of [this.runtime, this.actors, this.pools.actors]) part.stop();
+    const reconciled = this.#reconciler.stop();
     let cancel = (): void => undefined;
     const over = new Promise<void>((resolve) => {
       cancel = this.#deps.clock.at(this.#deps.clock.now() + withinMs, resolve);
     });
-    await Promise.race([
-      Promise.all([this.#outbox.settled(), settled, this.#deps.alongside?.drained()]),
-      over,
-    ]);
+    await Promise.race([Promise.all([this.runtime.outbox.settled(), reconciled]), over]);
     cancel();
-    await this.#leading.giveUp();
+    await this.#leadership.giveUp();
   }
 
   /** Leads nothing from now on; requests are answered as before. May be repeated. */
   standDown(): void {
-    this.#leading.pause();
+    this.#leadership.pause();
   }
 
   /** Leads again, once what it led has been given up. */
   standUp(): void {
-    this.#leading.resume();
+    this.#leadership.resume();
   }
 
   /** The shards that this replica leads. */
   get shards(): readonly number[] {
-    return this.#leading.shards;
-  }
-
-  /** How many deadlines are armed, and when the next one is due (ms since the epoch). */
-  get armed(): { readonly count: number; readonly next?: number } {
-    return this.#deadlines.armed;
+    return this.#leadership.shards;
   }
 
   ids(): readonly string[] {
-    return [...this.#sandboxes.keys()];
+    return [...this.actors.keys()];
   }
 
   sandbox(id: string): SandboxSnapshot | undefined {
-    const actor = this.#sandboxes.get(id);
-    return actor && shown(actor);
+    return this.#sandboxes.get(id);
   }
 
   /**
@@ -281,20 +124,7 @@ export class Supervisor {
    * returns.
    */
   send(id: string, event: SandboxEvent): boolean {
-    const actor = this.#sandboxes.get(id);
-    if (!actor) return false;
-    const { value, context } = actor.getSnapshot();
-    const before = stateOf(value);
-    actor.send(event);
-    publishActivity(this.#deps.coordination, {
-      event,
-      before: context,
-      after: actor.getSnapshot().context,
-    });
-    this.#changed(id, actor, { event, before, ordered: false });
-    this.#notes?.moved({ state: before, context }, actor.getSnapshot(), event);
-    this.#outbox.drain();
-    return true;
+    return this.actors.send(id, event);
   }
 
   /**
@@ -333,35 +163,9 @@ export class Supervisor {
     this.#reconciler.note(tenant);
   }
 
-  async #drained(): Promise<void> {
-    await Promise.all([this.#outbox.drained(), this.#deps.alongside?.drained()]);
-  }
-
-  /** What the sandbox asked for, and nobody has answered yet. */
-  pendingOf(id: string): readonly PendingIntent[] {
-    return this.#outbox.pendingOf(`s${id}`);
-  }
-  pendingOfPool(uid: string): readonly PendingIntent[] {
-    return this.#outbox.pendingOf(`p${uid}`);
-  }
-
-  /**
-   * Makes the sandbox's actor anew from what the driver sees. Not while an answer is awaited that
-   * its successor would not know, or a claim holds it.
-   */
-  async rebuild(id: InstanceId): Promise<RebuildOutcome> {
-    if (this.#isBusy(id)) return 'busy';
-    const fact = await this.#deps.driver.read(id);
-    if (!this.#sandboxes.has(id) && !this.rebuilds.has(id)) return 'unknown';
-    if (this.#isBusy(id)) return 'busy';
-    this.rebuilds.forget(id);
-    this.#learn({ ...fact, afresh: true });
-    this.#outbox.drain();
-    return 'rebuilt';
-  }
-
-  #isBusy(id: string): boolean {
-    return this.pendingOf(id).length > 0 || this.index.isHeld(id);
+  /** See SandboxHost. */
+  rebuild(id: InstanceId): ReturnType<SandboxHost['rebuild']> {
+    return this.#sandboxes.rebuild(id);
   }
 
   /** Has whoever waits for the sandbox look again. */
@@ -369,179 +173,177 @@ export class Supervisor {
     this.#waiters.changed(id);
   }
 
-  #learn(fact: InstanceFact): void {
-    const now = this.#deps.clock.now();
-    const actor = this.#sandboxes.get(fact.id);
-    if (actor && fact.record && fact.afresh && !this.#isBusy(fact.id)) {
-      const { working } = actor.getSnapshot().context;
-      this.#actors.drop(actor);
-      this.#make({ now, fact: { ...fact, record: fact.record } });
-      for (let begun = 0; begun < working; begun++) this.send(fact.id, { type: 'WORK_BEGAN', now });
-      this.#outbox.drain();
-      return;
-    }
-    if (this.send(fact.id, { type: 'FACT', fact, now })) return;
-    if (!fact.record) this.rebuilds.forget(fact.id);
-    if (!fact.record || this.rebuilds.has(fact.id)) return;
-    this.#host({ now, fact: { ...fact, record: fact.record } });
-    this.#takeover.retirePoolless(fact.record.poolUid);
-    this.#outbox.drain();
+  #leads(shard: number): boolean {
+    return this.#leadership.leads(shard);
   }
 
-  #host(input: SandboxInput): void {
-    const actor = this.#make(input);
-    if ('launchOrder' in input || this.#started)
-      this.#notes?.record(
-        actor.getSnapshot().context,
-        { reason: 'Created' },
-        { done: 'launchOrder' in input },
-      );
+  #plan(poolUid: string): void {
+    if (this.pools.actors.has(poolUid)) this.pools.replan(poolUid);
+    else this.#takeover.retirePoolless(poolUid);
   }
 
-  #make(input: SandboxInput): SandboxActor {
-    const id = 'launchOrder' in input ? input.launchOrder.record.id : input.fact.id;
-    const actor = this.#actors.make(input, (intent) => {
-      this.#put(id, intent);
+  #planAt(poolUid: string, at: number): void {
+    this.runtime.arm(PLAN_PREFIX, poolUid, at);
+  }
+
+  #limiter(): RetirementLimiter {
+    return new RetirementLimiter({
+      clock: this.#deps.clock,
+      goOn: (uid) => {
+        this.#plan(uid);
+      },
+      goOnAt: (uid, at) => {
+        this.#planAt(uid, at);
+      },
+      namespaceOf: (uid) => this.pools.get(uid)?.record.owner.namespace,
     });
-    this.#sandboxes.set(id, actor);
-    actor.start();
-    this.#changed(id, actor, {
-      event: { type: 'launchOrder' in input ? 'ORDERED' : 'FOUND' },
-      before: '',
-      ordered: 'launchOrder' in input,
-    });
-    return actor;
   }
 
-  #put(id: string, intent: SandboxIntent): void {
-    if (intent.type === 'report-start') {
-      const context = this.#sandboxes.get(id)?.getSnapshot().context;
-      this.#report =
-        context &&
-        startReport(intent, recordIn(context)?.updateRevision ?? '', this.#deps.clock.now());
-      return;
-    }
-    const lease = isLeaders(intent) ? this.#leaseOf(id) : undefined;
-    const act = async (): Promise<void> => {
-      const event = await this.#carryOut(id, intent, () => lease?.held() ?? true);
-      if (event) this.send(id, event);
-    };
-    const dropped = (): void => {
-      this.send(id, { type: 'NOT_LEADING', now: this.#deps.clock.now() });
-    };
-    this.#outbox.put({ name: intent.type, of: `s${id}`, lease, act, dropped });
-  }
-
-  #leaseOf(id: string): Lease {
-    const poolUid = this.#sandboxes.get(id)?.getSnapshot().context.poolUid;
-    return (
-      (poolUid === undefined ? undefined : this.#deps.coordination.lease(shardOf(poolUid))) ??
-      LOST_LEASE
-    );
-  }
-
-  #changed(
-    id: string,
-    actor: SandboxActor,
-    cause: { readonly event: SandboxHappened; readonly before: string; readonly ordered: boolean },
-  ): void {
-    const snapshot = actor.getSnapshot();
-    if (snapshot.status === 'error') return this.#rebuild(id, actor);
-    const { context, state, status, path } = shown(actor);
-    const record = recordIn(context);
-    this.#measures.moved('sandbox', cause.before, state);
-    this.transitions.moved(id, path, {
-      event: cause.event,
-      group: context.poolUid,
-      born: record?.createdAt ?? 0,
-    });
-    const placement =
-      record && state !== 'completed' ? placementOf(record, status, context) : undefined;
-    const earlier = placement ? this.index.place(placement) : this.index.remove(id);
-    const revision = (placement ?? earlier)?.updateRevision;
-    const [from, to] = [earlier && countedAs(earlier), placement && countedAs(placement)];
-    this.#deadlines.arm(`s${id}`, context.deadline);
-    if (state === 'completed') {
-      this.#sandboxes.delete(id);
-      this.#truth.ended(id);
-      this.transitions.ended(id);
-      if (context.working > 0) this.#deps.coordination.work(id, false);
-    }
-    // What its pool hears below may tell it to end at once.
-    this.#retirements.moved(context.poolUid, id, path);
-    // First how the start went, then that its place is free: else the breaker would trip one launch too
-    // late.
-    const report = this.#report;
-    this.#report = undefined;
-    if (report && this.#leading.leads(shardOf(context.poolUid)))
-      this.#measures.start(report, cause.event.type);
-    if (report) this.pools.send(context.poolUid, report);
-    if (revision !== undefined && (from !== to || cause.ordered))
-      this.pools.moved({ poolUid: context.poolUid, revision, from, to }, cause.ordered);
-    // Its record came to be known while this replica leads, and was not written by it.
-    if (
-      context.unlaunched &&
-      path === 'starting.booting' &&
-      this.#leading.leads(shardOf(context.poolUid))
-    ) {
-      this.#outbox.put({
-        name: 'lead',
-        of: `s${id}`,
-        lease: undefined,
-        act: () => {
-          this.send(id, { type: 'LEADING', now: this.#deps.clock.now() });
-        },
-      });
-    }
-    this.#waiters.changed(id);
-    if (
-      from === 'starting' &&
-      to === 'idle' &&
-      record &&
-      this.#leading.leads(shardOf(context.poolUid))
-    )
-      this.#measures.ready(this.#deps.clock.now() - record.createdAt);
-    if (to === 'idle' && from !== 'idle') this.idle.lines.turnedIdle(context.poolUid);
-    if (to === 'running' && from !== 'running' && this.#started)
-      this.#deps.alongside?.claimed?.(context.poolUid, this.index.idleIn(context.poolUid) === 0);
-    if (report && report.type !== 'INSTANCE_STARTED')
-      this.#deps.alongside?.startFailed?.(context.poolUid);
-  }
-
-  /** An actor that threw is dead for good: its successor is made from what the driver sees. */
-  #rebuild(id: string, actor: SandboxActor): void {
-    const { error, context } = actor.getSnapshot();
-    this.#sandboxes.delete(id);
-    this.transitions.ended(id);
-    this.#deadlines.arm(`s${id}`, undefined);
-    const earlier = this.index.remove(id);
-    this.#retirements.moved(earlier?.poolUid ?? '', id, '');
-    if (earlier)
-      this.pools.moved(
-        {
-          poolUid: earlier.poolUid,
-          revision: earlier.updateRevision,
-          from: countedAs(earlier),
-          to: undefined,
-        },
-        false,
-      );
-    this.rebuilds.threw(id, error, {
-      group: context.poolUid,
-      make: async () => {
-        if (this.pendingOf(id).length > 0)
-          throw new Error('an answer is awaited that the new one would not know');
-        this.#learn(await this.#deps.driver.read(id));
+  #sandboxHost(retirements: RetirementLimiter): SandboxHost {
+    const { events, clock } = this.#deps;
+    return new SandboxHost({
+      ...this.#deps,
+      runtime: this.runtime,
+      index: this.index,
+      waiters: this.#waiters,
+      retirements,
+      events: events && new EventRecorder({ events, clock, leads: (shard) => this.#leads(shard) }),
+      leads: (shard) => this.#leads(shard),
+      parts: () => this,
+      found: (poolUid) => {
+        this.#takeover.retirePoolless(poolUid);
+      },
+      ended: (id) => {
+        this.#truth.ended(id);
       },
     });
-    this.#waiters.changed(id);
   }
 
-  async #restoreQuotas(): Promise<void> {
-    for (const [id, actor] of this.#sandboxes) {
-      const claim = actor.getSnapshot().context.record?.claim;
-      if (claim)
-        await this.#deps.coordination.restore(claim.owner, 'sandboxes', { name: id, amount: 1 });
-    }
+  #idleInstances(): IdleInstances {
+    const { replica, coordination } = this.#deps;
+    const own =
+      replica === undefined ? undefined : new OwnBuckets(replica, () => coordination.replicas());
+    return new IdleInstances({
+      ...this.#deps,
+      index: this.index,
+      waiters: this.#waiters,
+      revisionOf: (poolUid) => this.pools.revisionOf(poolUid),
+      ownBuckets: () => own?.get(),
+      learn: (fact) => {
+        this.#truth.learn(fact);
+      },
+      freed: (poolUid) => {
+        this.pools.replan(poolUid);
+      },
+    });
+  }
+
+  #poolHost(retirements: RetirementLimiter): PoolHost {
+    const { alongside, events = NO_EVENTS } = this.#deps;
+    return new PoolHost({
+      ...this.#deps,
+      runtime: this.runtime,
+      events,
+      retirements,
+      instances: this.index,
+      planAt: (uid, at) => {
+        this.#planAt(uid, at);
+      },
+      launch: (input) => {
+        this.#sandboxes.launch(input);
+      },
+      changed: (record) => {
+        alongside?.poolChanged?.(record);
+      },
+      tell: (id, event) => this.send(id, event),
+      ending: (uid) => {
+        this.idle.lines.end(uid);
+      },
+      orphaned: (uid) => {
+        this.#takeover.retirePoolless(uid);
+      },
+      reconcileLater: (owner) => {
+        this.reconcileLater(owner);
+      },
+    });
+  }
+
+  #takeoverOf(retirements: RetirementLimiter): Takeover {
+    const { clock, log, driver, pools, alongside } = this.#deps;
+    return new Takeover({
+      clock,
+      log,
+      pools: this.pools,
+      index: this.index,
+      mirrors: [
+        () => driver.caughtUp(),
+        () => pools.caughtUp(),
+        async () => {
+          await alongside?.caughtUp?.();
+        },
+      ],
+      leads: (shard) => this.#leads(shard),
+      tell: (id) => {
+        this.send(id, { type: 'LEADING', now: clock.now() });
+      },
+      retire: (id) => this.send(id, { type: 'RETIRE', now: clock.now() }),
+      retirements,
+      lookAt: (uid, at) => {
+        this.#planAt(uid, at);
+      },
+    });
+  }
+
+  #leadershipOf(): ShardLeadership {
+    const { coordination, clock, log, events, alongside } = this.#deps;
+    return new ShardLeadership({
+      leases: coordination,
+      clock,
+      log,
+      caughtUp: () => this.#takeover.caughtUp(),
+      lead: (shard) => {
+        this.#takeover.begin(shard, () => {
+          this.pools.actors.lead(shard);
+        });
+        events?.lead(shard);
+        alongside?.onShardAcquired(shard);
+      },
+      follow: (shard) => {
+        this.pools.actors.follow(shard);
+        alongside?.onShardReleased(shard);
+      },
+      drained: () => this.runtime.outbox.drained(),
+    });
+  }
+
+  #reconcilerOf(): ReservationReconciler {
+    const { coordination, clock, log, isEnv, pullSecrets } = this.#deps;
+    return new ReservationReconciler({
+      quotas: coordination,
+      clock,
+      log,
+      leads: (shard) => this.#leads(shard),
+      tenants: () => this.pools.index.owners,
+      recorded: recordedAmounts({
+        pools: this.pools,
+        sandbox: (id) => this.sandbox(id),
+        fence: (id, namespace) => this.fence(id, namespace),
+      }),
+      shown: shownAmounts({ pools: this.pools, index: this.index }),
+      unmade: async ({ namespace }, uid) => {
+        if (!(await isEnv?.(uid))) await pullSecrets?.forget({ namespace, uid });
+      },
+    });
   }
 }
+
+/** Has the quotas count the claims that there are. */
+const restoreClaims = async (
+  actors: SandboxHost['actors'],
+  coordination: Pick<Coordination, 'restore'>,
+): Promise<void> => {
+  for (const id of actors.keys()) {
+    const claim = actors.snapshot(id)?.context.record?.claim;
+    if (claim) await coordination.restore(claim.owner, 'sandboxes', { name: id, amount: 1 });
+  }
+};

@@ -11,9 +11,15 @@ import type {
   StartHindrance,
 } from '../../model/sandbox.ts';
 
-/** An actor begins with a birth that was ordered, or with a fact that the driver reported. */
+/** An actor begins with a launch that was ordered. */
+export interface LaunchInput {
+  readonly now: number;
+  readonly launchOrder: LaunchOrder;
+}
+
+/** Or with a fact that the driver reported. */
 export type SandboxInput =
-  | { readonly now: number; readonly launchOrder: LaunchOrder }
+  | LaunchInput
   | { readonly now: number; readonly fact: InstanceFact & { readonly record: InstanceRecord } };
 
 /** Times are milliseconds since the epoch. */

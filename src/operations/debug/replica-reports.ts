@@ -1,5 +1,3 @@
-import type { GroupHost } from '../../actors/env/group-host.ts';
-import type { MemberHost } from '../../actors/env/member-host.ts';
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import type { Coordination } from '../../contracts/coordination.ts';
 import type { MirrorReport } from '../../contracts/mirror-report.ts';
@@ -8,8 +6,6 @@ import type { DriverReport, QueuesReport, ReflectorsReport } from './debug-opera
 
 export interface ReplicaReportsDeps {
   readonly supervisor: Supervisor;
-  readonly members: Pick<MemberHost, 'outbox'>;
-  readonly groups: Pick<GroupHost, 'outbox'>;
   readonly driver: Pick<SandboxDriver, 'describe'>;
   readonly coordination: Pick<Coordination, 'lease'>;
   readonly reflectors: () => readonly MirrorReport[];
@@ -19,8 +15,6 @@ export interface ReplicaReportsDeps {
 /** What waits in this replica. */
 export const queuesReport = ({
   supervisor,
-  members,
-  groups,
   coordination,
   replica,
 }: ReplicaReportsDeps): QueuesReport => ({
@@ -30,16 +24,16 @@ export const queuesReport = ({
     epoch: coordination.lease(shard)?.epoch ?? 0,
   })),
   outboxes: {
-    sandboxesAndPools: supervisor.outbox.report(),
-    members: members.outbox.report(),
-    groups: groups.outbox.report(),
+    sandboxesAndPools: supervisor.runtime.outbox.report('supervisor'),
+    members: supervisor.runtime.outbox.report('members'),
+    groups: supervisor.runtime.outbox.report('groups'),
   },
-  deadlines: supervisor.armed,
+  deadlines: supervisor.runtime.armed,
   claimsWaiting: supervisor.idle.lines.size,
   actors: {
-    sandboxes: supervisor.size,
-    pools: supervisor.pools.size,
-    rebuilt: supervisor.rebuilds.count,
+    sandboxes: supervisor.actors.size,
+    pools: supervisor.pools.actors.size,
+    rebuilt: supervisor.actors.rebuilds.count,
   },
 });
 

@@ -1,4 +1,4 @@
-import type { GroupMembers } from '../../actors/env/group-host.ts';
+import type { GroupMembers } from '../../actors/env/group-effects.ts';
 import type { PoolDemand } from '../../actors/pool/pool-demand.ts';
 import type { PoolSnapshot } from '../../actors/pool/pool-snapshot.ts';
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';

@@ -388,7 +388,7 @@ const hasEnded = (snapshot: SandboxSnapshot | undefined): boolean => snapshot?.s
 const decidedOf =
   (supervisor: Supervisor, id: InstanceId) =>
   (snapshot: SandboxSnapshot | undefined): boolean => {
-    if (!snapshot) return !supervisor.rebuilds.has(id);
+    if (!snapshot) return !supervisor.actors.rebuilds.has(id);
     const {
       state,
       context: { record },

@@ -1,0 +1,122 @@
+import type { Clock } from '../../contracts/clock.ts';
+import type { Log } from '../../contracts/log.ts';
+import type {
+  GroupContext,
+  GroupEvent,
+  GroupIntent,
+} from '../../machines/autoscaling/group-events.ts';
+import { samePending, type GroupMemory } from '../../machines/autoscaling/memory.ts';
+import type { MemberObservation } from '../../machines/autoscaling/observation.ts';
+import type { AutoscalingGroup } from '../../model/envs/autoscaling-group.ts';
+import type { EnvRecord } from '../../model/envs/env.ts';
+import type {
+  ChangeOutcome,
+  ScalingChange,
+  ScalingDecision,
+} from '../../model/envs/scaling-decision.ts';
+import type { EnvMirror } from './env-mirror.ts';
+import { groupSpecOf, isSameSpec } from './group-spec.ts';
+
+/** The members' pools, as a group needs them. */
+export interface GroupMembers {
+  /** How those of the group stand now; a member whose pool is not known is left out. */
+  observe(env: EnvRecord, group: AutoscalingGroup): Promise<readonly MemberObservation[]>;
+  /**
+   * Sets the member's pool to `change.to` and notes the decision there, in one conditional write:
+   * where the pool has `change.from` and no decision as late as its. Where it has this very one it
+   * is done. Rejects where it is not known whether it landed.
+   */
+  resize(
+    env: EnvRecord,
+    decision: Pick<ScalingDecision, 'id' | 'cause'>,
+    change: ScalingChange,
+  ): Promise<ChangeOutcome>;
+}
+
+export interface GroupEffectsDeps {
+  readonly envs: Pick<EnvMirror, 'get' | 'change'>;
+  readonly members: GroupMembers;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Called with each decision that was carried out; perhaps twice with one of a predecessor's. */
+  readonly decided: (
+    env: EnvRecord,
+    group: string,
+    decision: ScalingDecision,
+    outcomes: Readonly<Record<string, ChangeOutcome>>,
+  ) => Promise<void>;
+  /** What the group's actor knows. */
+  readonly contextOf: (envUid: string, name: string) => GroupContext | undefined;
+}
+
+/** Carries out what a group asks for; returns what its actor is to hear of it. */
+export const groupEffects =
+  (deps: GroupEffectsDeps) =>
+  async (envUid: string, name: string, intent: GroupIntent): Promise<GroupEvent | undefined> => {
+    const { clock, envs, members, decided } = deps;
+    const env = envs.get(envUid);
+    if (!env) return undefined;
+    switch (intent.type) {
+      case 'save': {
+        const landed = await save(deps, { envUid, name }, intent);
+        return { type: landed ? 'SAVED' : 'SAVE_LOST', id: intent.id, now: clock.now() };
+      }
+      case 'remember': {
+        await save(deps, { envUid, name }, intent);
+        return undefined;
+      }
+      case 'apply': {
+        const { id, change } = intent;
+        const outcome = await members.resize(env, intent, change);
+        return { type: 'CHANGED', id, member: change.member, outcome, now: clock.now() };
+      }
+      case 'tell': {
+        logDecision(deps.log, { env: env.name, group: name }, intent);
+        await decided(env, name, intent.decision, intent.outcomes);
+        return undefined;
+      }
+    }
+  };
+
+/** Whether the env has the memory now. Rejects where that is not known: the machine asks again. */
+const save = async (
+  { envs, contextOf }: GroupEffectsDeps,
+  { envUid, name }: { readonly envUid: string; readonly name: string },
+  { last, memory }: { readonly last: number; readonly memory: GroupMemory },
+): Promise<boolean> => {
+  const known = contextOf(envUid, name);
+  let landed = false;
+  await envs.change(envUid, (record) => {
+    const group = record.groups.find((one) => one.name === name);
+    const spec = group && groupSpecOf(record, group);
+    landed = spec !== undefined && samePending(spec.memory, memory);
+    if (landed || !spec || !known || spec.memory.last !== last || !isSameSpec(spec, known))
+      return record;
+    landed = true;
+    return { ...record, scaling: { ...record.scaling, [name]: memory } };
+  });
+  return landed;
+};
+
+const logDecision = (
+  log: Log,
+  of: { readonly env: string; readonly group: string },
+  { decision, outcomes }: Extract<GroupIntent, { readonly type: 'tell' }>,
+): void => {
+  const { id, cause, changes, seen, wanted, reason, limitedBy } = decision;
+  log.info(
+    {
+      entity: 'autoscaling-group',
+      ...of,
+      id,
+      cause,
+      changes,
+      seen,
+      wanted,
+      reason,
+      limitedBy,
+      outcomes,
+    },
+    changes.length > 0 ? 'group scaled' : 'group does not grow',
+  );
+};

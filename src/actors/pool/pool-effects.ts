@@ -1,0 +1,129 @@
+import type { PoolContext, PoolEvent, PoolIntent } from '../../machines/pool/events.ts';
+import { RecordConflict } from '../../contracts/sandbox-driver.ts';
+import type { PoolRecord } from '../../model/pools/pool.ts';
+import { amountsOfPool, SIZED_RESOURCES } from '../../model/quota.ts';
+import type { Tenant } from '../../model/tenant.ts';
+import { launchOrderOf } from '../sandbox/launch-order.ts';
+import type { SerializedWriter } from '../runtime/serialized-writer.ts';
+import type { PoolHostDeps } from './pool-host-deps.ts';
+import { PoolRetirements } from './pool-retirements.ts';
+
+export interface PoolEffectsDeps extends PoolHostDeps {
+  readonly writer: SerializedWriter<PoolRecord>;
+  /** What the pool's actor knows. */
+  readonly contextOf: (uid: string) => PoolContext | undefined;
+  readonly send: (uid: string, event: PoolEvent) => void;
+}
+
+/** Carries out what a pool's actor asks for. */
+export const poolEffects = (
+  deps: PoolEffectsDeps,
+): ((uid: string, intent: PoolIntent) => void | Promise<void>) => {
+  const { writer } = deps;
+  const retirements = new PoolRetirements(deps);
+  const change = async (
+    uid: string,
+    changed: (record: PoolRecord) => PoolRecord,
+  ): Promise<void> => {
+    await writer.change(uid, changed);
+  };
+  return (uid, intent) => {
+    switch (intent.type) {
+      case 'launch':
+        return launch(deps, uid, intent.count);
+      case 'trim':
+        return retirements.trim(uid);
+      case 'renew':
+        return retirements.renew(uid);
+      case 'end-running':
+        return retirements.endRunning(uid);
+      case 'replace':
+        return retirements.replace(uid);
+      case 'save-breaker':
+        return change(uid, (record) =>
+          record.updateRevision === intent.revision
+            ? { ...record, breaker: intent.breaker }
+            : record,
+        );
+      case 'save-conditions':
+        return change(uid, (record) => ({ ...record, conditions: intent.conditions }));
+      case 'remove':
+        return writer.runExclusive(uid, () => remove(deps, uid));
+    }
+  };
+};
+
+const launch = (
+  { contextOf, runtime, newId, launch: launchOne }: PoolEffectsDeps,
+  uid: string,
+  count: number,
+): void => {
+  const record = contextOf(uid)?.record;
+  if (!record) return;
+  for (let i = 0; i < count; i++) {
+    const now = runtime.clock.now();
+    launchOne({ now, launchOrder: launchOrderOf(record, newId(), now) });
+  }
+};
+
+const remove = async (
+  { contextOf, pools, writer, runtime, send }: PoolEffectsDeps,
+  uid: string,
+): Promise<void> => {
+  const record = contextOf(uid)?.record;
+  if (!record) return;
+  try {
+    await pools.remove(record);
+  } catch (error) {
+    if (error instanceof RecordConflict) await writer.readAgain(record);
+    send(uid, { type: 'REMOVE_OUTCOME_UNKNOWN', now: runtime.clock.now() });
+    if (!(error instanceof RecordConflict)) throw error;
+  }
+};
+
+/**
+ * Whoever removed the pool, its part of the quota goes, its registry passwords, and what is left of
+ * its instances. For the leader of its shard.
+ */
+export const forgetPool = (
+  {
+    coordination,
+    runtime,
+    pullSecrets,
+    reconcileLater,
+    orphaned,
+  }: Pick<PoolHostDeps, 'coordination' | 'runtime' | 'pullSecrets' | 'reconcileLater' | 'orphaned'>,
+  { uid, owner, source }: PoolRecord,
+): void => {
+  runtime.outbox.put({
+    name: 'pool release quota',
+    lease: undefined,
+    act: async () => {
+      await coordination.release(owner, 'pools', uid);
+      for (const resource of SIZED_RESOURCES) await coordination.release(owner, resource, uid);
+    },
+  });
+  reconcileLater(owner);
+  if (source.overrides?.imagePullSecretConfigured)
+    runtime.outbox.put({
+      name: 'pool forget passwords',
+      lease: undefined,
+      act: () => pullSecrets?.forget({ namespace: owner.namespace, uid }),
+    });
+  orphaned(uid);
+};
+
+/** Has the quotas count the pool, and what its instances may use. */
+export const restoreQuotas = async (
+  { coordination }: Pick<PoolHostDeps, 'coordination'>,
+  record: PoolRecord,
+): Promise<void> => {
+  const { uid, owner }: { uid: string; owner: Tenant } = record;
+  const amounts = amountsOfPool(record);
+  await Promise.all([
+    coordination.restore(owner, 'pools', { name: uid, amount: 1 }),
+    ...SIZED_RESOURCES.map((resource) =>
+      coordination.restore(owner, resource, { name: uid, amount: amounts[resource] }),
+    ),
+  ]);
+};

@@ -1,0 +1,311 @@
+import type { SnapshotFrom } from 'xstate';
+import type { Lease } from '../../contracts/coordination.ts';
+import { statusOf } from '../../machines/sandbox/arithmetic.ts';
+import type { PoolEvent } from '../../machines/pool/events.ts';
+import type {
+  LaunchInput,
+  SandboxEvent,
+  SandboxInput,
+  SandboxIntent,
+} from '../../machines/sandbox/events.ts';
+import type { sandboxMachine } from '../../machines/sandbox/machine.ts';
+import type { InstanceId } from '../../model/identifiers.ts';
+import type { RebuildOutcome } from '../../model/inspection.ts';
+import type { InstanceFact } from '../../model/sandbox.ts';
+import { shardOf } from '../../model/shards.ts';
+import { ActorHost, type ActorKind, type Change } from '../runtime/actor-host.ts';
+import type { ActorRuntime } from '../runtime/actor-runtime.ts';
+import type { OutboxEntry } from '../runtime/outbox.ts';
+import type { PoolHost } from '../pool/pool-host.ts';
+import { publishActivity } from './activity.ts';
+import type { EventRecorder } from './event-recorder.ts';
+import type { IdleInstances } from './idle-instances.ts';
+import { countedAs, placementOf, type Placement } from './placement.ts';
+import type { RetirementLimiter } from './retirement-limiter.ts';
+import { SandboxActors, type SandboxActor } from './sandbox-actors.ts';
+import { sandboxCauseOf } from './sandbox-causes.ts';
+import { isLeaders, sandboxEffects, startReport } from './sandbox-effects.ts';
+import type { SandboxIndex } from './sandbox-index.ts';
+import { pathOf } from '../runtime/state-path.ts';
+import { recordIn, shown, stateOf, type SandboxSnapshot } from './sandbox-snapshot.ts';
+import type { SupervisorDeps } from './supervisor-deps.ts';
+import type { Waiters } from './waiters.ts';
+
+type Snapshot = SnapshotFrom<typeof sandboxMachine>;
+type Moved = Change<Snapshot, SandboxEvent>;
+
+export interface SandboxHostDeps extends Pick<
+  SupervisorDeps,
+  'driver' | 'coordination' | 'history' | 'alongside'
+> {
+  readonly runtime: ActorRuntime;
+  readonly index: SandboxIndex;
+  readonly waiters: Waiters;
+  readonly retirements: RetirementLimiter;
+  readonly events: EventRecorder | undefined;
+  readonly leads: (shard: number) => boolean;
+  /** The other parts of the supervisor, which are made after this one. */
+  readonly parts: () => {
+    readonly pools: Pick<PoolHost, 'send' | 'moved'>;
+    readonly idle: Pick<IdleInstances, 'lines'>;
+  };
+  /** An instance of the pool was found that had no actor. */
+  readonly found: (poolUid: string) => void;
+  /** A sandbox is no more. */
+  readonly ended: (id: string) => void;
+}
+
+/** The sandboxes of a supervisor: one actor for each, and what follows each of their moves. */
+export class SandboxHost {
+  readonly actors: ActorHost<Snapshot, SandboxEvent, SandboxIntent, SandboxInput>;
+  readonly #deps: SandboxHostDeps;
+  readonly #carryOut: ReturnType<typeof sandboxEffects>;
+  readonly #factory = new SandboxActors();
+  #started = false;
+  /** How a start went: put out by the event that is being handled. */
+  #report: PoolEvent | undefined;
+
+  constructor(deps: SandboxHostDeps) {
+    this.#deps = deps;
+    this.#carryOut = sandboxEffects({ ...deps, clock: deps.runtime.clock });
+    this.actors = new ActorHost(deps.runtime, this.#kind());
+  }
+
+  get(id: string): SandboxSnapshot | undefined {
+    const snapshot = this.actors.snapshot(id);
+    return snapshot && shown(snapshot);
+  }
+
+  /** All that there was is found: what appears from now on is new. */
+  begin(): void {
+    this.#started = true;
+  }
+
+  /** Makes the actor of an instance that is to be launched. */
+  launch(input: LaunchInput): void {
+    this.#host(input.launchOrder.record.id, input);
+  }
+
+  /** Takes in what the driver sees of an instance; makes its actor where it has none. */
+  learn(fact: InstanceFact): void {
+    const { id, record } = fact;
+    const now = this.#deps.runtime.clock.now();
+    const working = this.actors.snapshot(id)?.context.working;
+    if (working !== undefined && record && fact.afresh && !this.#isBusy(id)) {
+      this.actors.make(id, { now, fact: { ...fact, record } });
+      for (let begun = 0; begun < working; begun++)
+        this.actors.send(id, { type: 'WORK_BEGAN', now });
+      this.#deps.runtime.outbox.drain();
+      return;
+    }
+    if (this.actors.send(id, { type: 'FACT', fact, now })) return;
+    if (!record) this.actors.rebuilds.forget(id);
+    if (!record || this.actors.rebuilds.has(id)) return;
+    this.#host(id, { now, fact: { ...fact, record } });
+    this.#deps.found(record.poolUid);
+    this.#deps.runtime.outbox.drain();
+  }
+
+  /**
+   * Makes the sandbox's actor anew from what the driver sees. Not while an answer is awaited that
+   * its successor would not know, or a claim holds it.
+   */
+  async rebuild(id: InstanceId): Promise<RebuildOutcome> {
+    if (this.#isBusy(id)) return 'busy';
+    const fact = await this.#deps.driver.read(id);
+    if (!this.actors.has(id) && !this.actors.rebuilds.has(id)) return 'unknown';
+    if (this.#isBusy(id)) return 'busy';
+    this.actors.rebuilds.forget(id);
+    this.learn({ ...fact, afresh: true });
+    this.#deps.runtime.outbox.drain();
+    return 'rebuilt';
+  }
+
+  #isBusy(id: string): boolean {
+    return this.actors.pendingOf(id).length > 0 || this.#deps.index.isHeld(id);
+  }
+
+  #host(id: string, input: SandboxInput): void {
+    const isOrdered = 'launchOrder' in input;
+    const { context } = this.actors.make(id, input, isOrdered ? 'ORDERED' : 'FOUND');
+    if (isOrdered || this.#started)
+      this.#deps.events?.record(context, { reason: 'Created' }, { done: isOrdered });
+  }
+
+  #kind(): ActorKind<Snapshot, SandboxEvent, SandboxIntent, SandboxInput> {
+    return {
+      name: 'sandbox',
+      entity: 'sandbox',
+      prefix: 's',
+      create: (input) => this.#factory.make(input),
+      dispose: (actor) => {
+        this.#factory.drop(actor as SandboxActor);
+      },
+      pathOf: ({ value }) => pathOf(value),
+      countedAs: ({ value }) => stateOf(value),
+      listed: (_, { context }) => ({
+        group: context.poolUid,
+        born: recordIn(context)?.createdAt ?? 0,
+      }),
+      causeOf: sandboxCauseOf,
+      isOver: ({ value }) => stateOf(value) === 'completed',
+      deadlineOf: ({ context }) => context.deadline,
+      due: (id, now) => this.actors.send(id, { type: 'DEADLINE', now }),
+      intent: (id, intent) => this.#entry(id, intent),
+      changed: (id, change) => {
+        this.#changed(id, change);
+      },
+      threw: (id, last) => {
+        this.#threw(id, last);
+      },
+      remake: async (id) => {
+        if (this.actors.pendingOf(id).length > 0)
+          throw new Error('an answer is awaited that the new one would not know');
+        this.learn(await this.#deps.driver.read(id as InstanceId));
+      },
+    };
+  }
+
+  #entry(id: string, intent: SandboxIntent): Omit<OutboxEntry, 'of'> | undefined {
+    const { runtime } = this.#deps;
+    if (intent.type === 'report-start') {
+      const context = this.actors.snapshot(id)?.context;
+      this.#report =
+        context &&
+        startReport(intent, recordIn(context)?.updateRevision ?? '', runtime.clock.now());
+      return undefined;
+    }
+    const lease = isLeaders(intent) ? this.#leaseOf(id) : undefined;
+    return {
+      name: intent.type,
+      lease,
+      act: async () => {
+        const event = await this.#carryOut(id, intent, () => lease?.held() ?? true);
+        if (event) this.actors.send(id, event);
+      },
+      dropped: () => {
+        this.actors.send(id, { type: 'NOT_LEADING', now: runtime.clock.now() });
+      },
+    };
+  }
+
+  #leaseOf(id: string): Lease {
+    return this.#deps.runtime.leaseOf(shardOf(this.actors.snapshot(id)?.context.poolUid ?? ''));
+  }
+
+  /** The order counts: each line may look at what those before it have noted. */
+  #changed(id: string, change: Moved): void {
+    const { coordination, events, retirements, waiters, runtime, ended } = this.#deps;
+    const { before, after, event, path } = change;
+    const { poolUid, working } = after.context;
+    const isSent = before !== undefined;
+    if (isSent)
+      publishActivity(coordination, {
+        event: event as SandboxEvent,
+        before: before.context,
+        after: after.context,
+      });
+    const places = this.#place(id, after);
+    if (stateOf(after.value) === 'completed') {
+      ended(id);
+      if (working > 0) coordination.work(id, false);
+    }
+    // What its pool hears below may tell it to end at once.
+    retirements.moved(poolUid, id, path);
+    const report = this.#tellPool(change, places);
+    // Its record came to be known while this replica leads, and was not written by it.
+    if (after.context.unlaunched && path === 'starting.booting' && this.#leads(poolUid))
+      runtime.outbox.put({
+        name: 'lead',
+        of: `s${id}`,
+        lease: undefined,
+        act: () => {
+          this.actors.send(id, { type: 'LEADING', now: runtime.clock.now() });
+        },
+      });
+    waiters.changed(id);
+    this.#tellOthers(after, places, report);
+    if (isSent)
+      events?.moved(
+        { state: stateOf(before.value), context: before.context },
+        after,
+        event as SandboxEvent,
+      );
+  }
+
+  #place(id: string, { value, context }: Snapshot): Places {
+    const { index } = this.#deps;
+    const record = recordIn(context);
+    const state = stateOf(value);
+    const now =
+      record && state !== 'completed'
+        ? placementOf(record, statusOf(state, context), context)
+        : undefined;
+    return { now, before: now ? index.place(now) : index.remove(id) };
+  }
+
+  /**
+   * First how the start went, then that its place is free: else the breaker would trip one launch
+   * too late.
+   */
+  #tellPool({ before, after, event }: Moved, places: Places): PoolEvent | undefined {
+    const { pools } = this.#deps.parts();
+    const { poolUid } = after.context;
+    const report = this.#report;
+    this.#report = undefined;
+    if (report && this.#leads(poolUid)) this.#deps.runtime.measures.start(report, event.type);
+    if (report) pools.send(poolUid, report);
+    const revision = (places.now ?? places.before)?.updateRevision;
+    const { from, to } = countedIn(places);
+    const isOrdered = !before && event.type === 'ORDERED';
+    if (revision !== undefined && (from !== to || isOrdered))
+      pools.moved({ poolUid, revision, from, to }, isOrdered);
+    return report;
+  }
+
+  #tellOthers({ context }: Snapshot, places: Places, report: PoolEvent | undefined): void {
+    const { alongside, index, runtime, parts } = this.#deps;
+    const { poolUid } = context;
+    const record = recordIn(context);
+    const { from, to } = countedIn(places);
+    if (from === 'starting' && to === 'idle' && record && this.#leads(poolUid))
+      runtime.measures.ready(runtime.clock.now() - record.createdAt);
+    if (to === 'idle' && from !== 'idle') parts().idle.lines.turnedIdle(poolUid);
+    if (to === 'running' && from !== 'running' && this.#started)
+      alongside?.claimed?.(poolUid, index.idleIn(poolUid) === 0);
+    if (report && report.type !== 'INSTANCE_STARTED') alongside?.startFailed?.(poolUid);
+  }
+
+  #threw(id: string, { context: { poolUid } }: Snapshot): void {
+    const { index, retirements, waiters, parts } = this.#deps;
+    this.#report = undefined;
+    const before = index.remove(id);
+    retirements.moved(poolUid, id, '');
+    if (before)
+      parts().pools.moved(
+        {
+          poolUid: before.poolUid,
+          revision: before.updateRevision,
+          from: countedAs(before),
+          to: undefined,
+        },
+        false,
+      );
+    waiters.changed(id);
+  }
+
+  #leads(poolUid: string): boolean {
+    return this.#deps.leads(shardOf(poolUid));
+  }
+}
+
+/** Where the instance stands in the index, and where it stood. */
+interface Places {
+  readonly now: Placement | undefined;
+  readonly before: Placement | undefined;
+}
+
+const countedIn = ({ now, before }: Places) => ({
+  from: before && countedAs(before),
+  to: now && countedAs(now),
+});
