@@ -15,7 +15,7 @@ const MOST_HOLD_MS = 1_000;
 const HOLD_GROUPS = 64;
 
 /** Requests that a long turn still takes of each tenant, and of all of them together. */
-export const MOST_OF_TENANT_IN_LONG_TURN = 8;
+export const MOST_OF_TENANT_IN_LONG_TURN = 16;
 const MOST_IN_LONG_TURN = 256;
 
 const HEALTH = /^(?:\/v1)?\/(?:healthz|readyz)(?:\?|$)/;
