@@ -10,8 +10,9 @@ import { NoisyTenant } from './neighbours/noisy-tenant.ts';
  * where the daemon is.
  */
 setPriority(19);
-// Where Linux shares out processors by session first (sched_autogroup), a session has a priority too.
-if (existsSync('/proc/self/autogroup')) writeFileSync('/proc/self/autogroup', '19');
+// Where Linux shares out processors by session first (sched_autogroup), a session has a priority too:
+// a tenth of another one's, so that the flood goes on beside other work.
+if (existsSync('/proc/self/autogroup')) writeFileSync('/proc/self/autogroup', '10');
 
 let tenant: NoisyTenant | undefined;
 let worst: Worst | undefined;
