@@ -52,7 +52,7 @@ export const documentedOperations: readonly DocumentedOperation[] = Object.entri
  * Throws where an answer is not one that the document declares for its request: an undeclared
  * status, a body that does not fit, a field that is not declared, a required header that is absent.
  * What no operation is asked for must be 404, 405, or what is said before there is an operation
- * (400, 408, 413, 431, 500, 503); what has no target, 400 or 503.
+ * (400, 401, 408, 413, 431, 500, 503); what has no target, 400 or 503.
  */
 export const checkDocumented = (method: string, target: string, answer: HttpAnswer): void => {
   const path = pathOf(method, target);
@@ -127,7 +127,9 @@ const problemWith = (
     : undefined;
 };
 
-const STRANGER_STATUSES: ReadonlySet<number> = new Set([400, 404, 405, 408, 413, 431, 500, 503]);
+const STRANGER_STATUSES: ReadonlySet<number> = new Set([
+  400, 401, 404, 405, 408, 413, 431, 500, 503,
+]);
 
 /** As before there is an operation; 500 is never right of what its sender alone got wrong. */
 const NO_TARGET_STATUSES: ReadonlySet<number> = new Set([400, 503]);

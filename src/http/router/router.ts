@@ -1,5 +1,5 @@
 import Router from '@koa/router';
-import { adminRequired, invalidApiKey, invalidArgument, Refusal } from '../../model/refusals.ts';
+import { adminRequired, invalidApiKey } from '../../model/refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 import type { AnswerBudget, AnswerRoom } from '../../operations/sandboxes/answer-budget.ts';
 import { BASES } from './bases.ts';
@@ -72,25 +72,6 @@ export const routerOf = (routes: readonly Route[], deps: RouterDeps) => {
     }
   }
   return router.routes();
-};
-
-/** The form of a pool's name that another API takes. */
-const POOL_WITH_IMAGE = /^(?:\/v1)?\/sandboxpools\/[^/]+\/\//;
-
-/** What no row answered: 405 where the path has other methods, else 404. */
-export const nothingMatched = (
-  context: Context & { matched?: readonly { readonly methods: readonly string[] }[] },
-): never => {
-  const allowed = new Set((context.matched ?? []).flatMap((layer) => layer.methods));
-  if (allowed.size === 0 && POOL_WITH_IMAGE.test(context.path))
-    throw invalidArgument('name', 'must not hold //; an image is not chosen here');
-  if (allowed.size === 0) throw new Refusal('NOT_FOUND', 'there is nothing at this path');
-  return methodNotAllowed(context, [...allowed]);
-};
-
-export const methodNotAllowed = (context: Context, allowed: readonly string[]): never => {
-  context.set('Allow', allowed.join(', '));
-  throw new Refusal('METHOD_NOT_ALLOWED', `${context.method.slice(0, 32)} is not possible here`);
 };
 
 /**

@@ -19,7 +19,8 @@ import { pages } from './pages.ts';
 import { PoolPreviews } from '../resources/pools/previews.ts';
 import type { Route } from '../router/route.ts';
 import { traced } from './traced.ts';
-import { nothingMatched, routerOf, type RouterDeps } from '../router/router.ts';
+import { nothingMatched } from '../router/nothing-matched.ts';
+import { routerOf, type RouterDeps } from '../router/router.ts';
 import { apiKeyRoutes } from '../resources/keys/routes.ts';
 import { auditRoutes } from '../resources/audit/routes.ts';
 import { catalogueRoutes } from '../resources/catalogue/routes.ts';
@@ -123,7 +124,7 @@ export const createApp = ({
       sunset,
     }),
   );
-  app.use(nothingMatched);
+  app.use(nothingMatched(deps.clients));
   // What comes here is past the error body: a connection that broke while the answer was written.
   app.on('error', (error: unknown) => log.debug({ error }, 'answer failed'));
   return app;

@@ -7,7 +7,7 @@ import { BASES } from '../router/bases.ts';
 import type { Context } from './context.ts';
 import { openApiDocument } from '../openapi/document.ts';
 import type { Route } from '../router/route.ts';
-import { methodNotAllowed } from '../router/router.ts';
+import { methodNotAllowed } from '../router/nothing-matched.ts';
 
 /** Content that is the same for everyone, with its mark. */
 interface Page {
