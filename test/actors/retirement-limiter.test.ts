@@ -68,6 +68,31 @@ describe('ends that nobody waits for', () => {
     expect(told('retire')).to.equal(100);
   });
 
+  it('goes on with one pool for each end, however many wait, and with the next where that one has none', async () => {
+    const goneOn: string[] = [];
+    const endings = new RetirementLimiter({
+      clock: new TestClock(),
+      goOn: (uid) => {
+        goneOn.push(uid);
+      },
+      goOnAt: () => undefined,
+      namespaceOf: () => 'team',
+    });
+    for (let n = 0; n < 20; n += 1)
+      endings.end(
+        `pool-${n}`,
+        (uid, most) => Array.from({ length: most }, (_, at) => `${uid}/${at}`),
+        () => true,
+      );
+    expect(goneOn).to.deep.equal([]);
+
+    endings.moved('pool-0', 'pool-0/0', 'completed');
+
+    expect(goneOn).to.deep.equal(['pool-3']);
+    await Promise.resolve();
+    expect(goneOn).to.deep.equal(['pool-3', 'pool-4']);
+  });
+
   it('goes on with a pool of which all that failed are done at last', () => {
     const clock = new TestClock();
     const goneOn: string[] = [];

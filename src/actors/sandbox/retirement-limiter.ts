@@ -49,6 +49,7 @@ export class RetirementLimiter {
   /** Pools that have more to end. Those of which none is under way come first. */
   readonly #waiting = new Set<string>();
   readonly #hungry = new Set<string>();
+  #looksAgain = false;
 
   constructor(deps: RetirementLimiterDeps) {
     this.#deps = deps;
@@ -86,10 +87,37 @@ export class RetirementLimiter {
       if (DONE.has(path) && this.#pauses.delete(poolUid)) this.#deps.goOn(poolUid);
     }
     if (!isUnderWay || this.#underWay.size > MOST - SHARE) return;
-    const pools = new Set([...this.#hungry, ...this.#waiting]);
-    this.#hungry.clear();
-    this.#waiting.clear();
-    for (const each of pools) this.#deps.goOn(each);
+    this.#goOnWithNext();
+  }
+
+  /**
+   * With as many pools as there is room for one end each: hundreds may wait, and each end makes room
+   * for one. Where they leave room, with the next ones.
+   */
+  #goOnWithNext(): void {
+    const roomIn = new Map<string, number>();
+    let goneOn = 0;
+    for (const each of [...this.#hungry, ...this.#waiting]) {
+      if (goneOn >= MOST - this.#underWay.size) break;
+      const namespace = this.#namespaceOf(each);
+      const room = roomIn.get(namespace) ?? this.#shareOf(each);
+      roomIn.set(namespace, room - 1);
+      if (room <= 0) continue;
+      goneOn += 1;
+      this.#hungry.delete(each);
+      this.#waiting.delete(each);
+      this.#deps.goOn(each);
+    }
+    if (goneOn > 0) this.#lookAgain();
+  }
+
+  #lookAgain(): void {
+    if (this.#looksAgain) return;
+    this.#looksAgain = true;
+    queueMicrotask(() => {
+      this.#looksAgain = false;
+      this.#goOnWithNext();
+    });
   }
 
   #failed(poolUid: string, id: string): void {
@@ -111,19 +139,33 @@ export class RetirementLimiter {
 
   /** With none it waits. */
   #roomFor(poolUid: string): number {
-    const all = [...this.#underWay.values()];
-    const isServed = all.some((one) => one.poolUid === poolUid);
+    const isServed = this.#isServed(poolUid);
     const pause = this.#pauses.get(poolUid);
     if (pause) {
       if (this.#deps.clock.now() < pause.until) this.#deps.goOnAt(poolUid, pause.until);
       if (this.#deps.clock.now() < pause.until || isServed || pause.failed.size >= SHARE) return 0;
     }
-    const namespace = this.#namespaceOf(poolUid);
-    const ofNamespace = all.filter((one) => one.namespace === namespace).length;
-    const share = Math.min(SHARE, MOST - all.length, SHARE_OF_NAMESPACE - ofNamespace);
-    const room = isServed && this.#hungry.size > 0 ? 0 : Math.max(0, share);
-    if (room === 0) (isServed ? this.#waiting : this.#hungry).add(poolUid);
+    const room = isServed && this.#hungry.size > 0 ? 0 : this.#shareOf(poolUid);
+    if (room === 0) this.#wait(poolUid);
     return pause ? Math.min(room, 1) : room;
+  }
+
+  #wait(poolUid: string): void {
+    (this.#isServed(poolUid) ? this.#waiting : this.#hungry).add(poolUid);
+  }
+
+  #isServed(poolUid: string): boolean {
+    for (const one of this.#underWay.values()) if (one.poolUid === poolUid) return true;
+    return false;
+  }
+
+  /** How many more the pool may end by what all pools, and those of its namespace, are ending. */
+  #shareOf(poolUid: string): number {
+    const namespace = this.#namespaceOf(poolUid);
+    let ofNamespace = 0;
+    for (const one of this.#underWay.values()) if (one.namespace === namespace) ofNamespace += 1;
+    const left = Math.min(MOST - this.#underWay.size, SHARE_OF_NAMESPACE - ofNamespace);
+    return Math.max(0, Math.min(SHARE, left));
   }
 
   #namespaceOf(poolUid: string): string {
