@@ -14,6 +14,7 @@ import { createDaemon, type DaemonTerms } from './daemon/create-daemon.ts';
 import { readPidFile, removePidFile, writePidFile } from './process/pid-file.ts';
 import { runDaemon } from './process/run-daemon.ts';
 import { endFaulty } from './lib/fault-scope.ts';
+import { comeFirst } from './lib/priority.ts';
 import { createLog, type ProcessLog } from './process/log.ts';
 import { readyText, type StartUp, stoppedText } from './process/start-up-text.ts';
 
@@ -95,6 +96,7 @@ const run = async (config: Config, { exit, ...terms }: RunTerms): Promise<number
   const { log } = terms;
   const { dataDir } = config;
   const early = new EarlySignals();
+  if (config.assembly === 'embedded') comeFirst();
   try {
     const daemon = await createDaemon(config, { ...terms, stopped: early.stopped });
     daemon.failed.then(

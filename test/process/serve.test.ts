@@ -4,16 +4,24 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { getPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readPidFile } from '../../src/process/pid-file.ts';
 import { formatApiKey, newApiKeyText } from '../../src/model/api-key-text.ts';
 import { eventually } from '../support/eventually.ts';
+import { spawnerPid } from '../support/kill-rounds.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 /** As a URL: the daemon hands it on to its spawner, which starts in another folder. */
 const TSX = import.meta.resolve('tsx');
+
+/** Whether this process, and so what it starts, has CAP_SYS_NICE. */
+const mayHavePriority = (): boolean => {
+  const [, capabilities = '0'] =
+    /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
+  return ((BigInt(`0x${capabilities}`) >> 23n) & 1n) === 1n;
+};
 
 describe('sandpool serve', function () {
   this.timeout(60_000);
@@ -85,6 +93,15 @@ describe('sandpool serve', function () {
       .to.include(`cat ${dataDir}/keys/tenant.key`)
       .and.include('run -- uname -a');
     expect((await fetch(`${address}/healthz`)).status).to.equal(200);
+  });
+
+  it('comes before others of the machine where that is allowed, and what it starts does not', async () => {
+    const daemon = command('serve', '--listen', '127.0.0.1:0');
+    await daemon.says('shell\n');
+    const spawner = spawnerPid(dataDir);
+
+    expect(getPriority(daemon.child.pid)).to.equal(mayHavePriority() ? -5 : 0);
+    expect(spawner && getPriority(spawner)).to.equal(0);
   });
 
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {

@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readProcessStat } from '../spawner/sandbox/process-identity.ts';
 import { pathsOf, type SpawnerConfig, type SpawnerPaths } from '../spawner/protocol.ts';
+import { atUsualPriority } from '../../lib/priority.ts';
 
 export interface SpawnerProcessOptions {
   /** Absolute. */
@@ -167,23 +168,25 @@ const startSpawner = async (
 ): Promise<boolean> => {
   const complaints = join(dataDir, 'spawner.err');
   const errors = openSync(complaints, 'w', 0o600);
-  const child = spawn(
-    'flock',
-    [
-      '--nonblock',
-      '--conflict-exit-code',
-      String(TAKEN),
-      '--no-fork',
-      paths.lock,
-      ...command,
-      dataDir,
-    ],
-    {
-      detached: true,
-      stdio: ['ignore', 'pipe', errors],
-      env: { PATH: '/usr/local/bin:/usr/bin:/bin', TMPDIR: tmpdir() },
-      cwd: '/',
-    },
+  const child = atUsualPriority(
+    spawn(
+      'flock',
+      [
+        '--nonblock',
+        '--conflict-exit-code',
+        String(TAKEN),
+        '--no-fork',
+        paths.lock,
+        ...command,
+        dataDir,
+      ],
+      {
+        detached: true,
+        stdio: ['ignore', 'pipe', errors],
+        env: { PATH: '/usr/local/bin:/usr/bin:/bin', TMPDIR: tmpdir() },
+        cwd: '/',
+      },
+    ),
   );
   closeSync(errors);
   const outcome = await new Promise<number | string>((resolve) => {

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { atUsualPriority } from '../../lib/priority.ts';
 
 const PATIENCE_MS = 300_000;
 
@@ -8,12 +9,14 @@ const PATIENCE_MS = 300_000;
  */
 export const removeFolder = (path: string): Promise<void> =>
   new Promise((resolve, reject) => {
-    const child = spawn('rm', ['-rf', '--one-file-system', '--', path], {
-      stdio: 'ignore',
-      cwd: '/',
-      timeout: PATIENCE_MS,
-      killSignal: 'SIGKILL',
-    });
+    const child = atUsualPriority(
+      spawn('rm', ['-rf', '--one-file-system', '--', path], {
+        stdio: 'ignore',
+        cwd: '/',
+        timeout: PATIENCE_MS,
+        killSignal: 'SIGKILL',
+      }),
+    );
     child.once('error', reject);
     child.once('exit', (code) => {
       if (code === 0) resolve();

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { PreparedImage, UnpackerMessage, UnpackOrder } from './unpacker/orders.ts';
+import { atUsualPriority } from '../../lib/priority.ts';
 
 export interface UnpackerOptions {
   readonly bwrapPath: string;
@@ -38,10 +39,12 @@ export const runUnpacker = (
   on: { progress(progress: UnpackProgress): void; signal: AbortSignal },
 ): Promise<{ readonly image: PreparedImage; readonly unpacked: boolean }> =>
   new Promise((resolve, reject) => {
-    const child = spawn(
-      options.bwrapPath,
-      [...confinement(order.folder), '--', ...options.command],
-      { stdio: ['pipe', 'pipe', 'pipe'], env: {}, cwd: '/' },
+    const child = atUsualPriority(
+      spawn(options.bwrapPath, [...confinement(order.folder), '--', ...options.command], {
+        stdio: ['pipe', 'pipe', 'pipe'],
+        env: {},
+        cwd: '/',
+      }),
     );
     let complaint = '';
     let heard = 0;

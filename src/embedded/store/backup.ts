@@ -9,6 +9,7 @@ import { createGzip } from 'node:zlib';
 import { pack, type Pack } from 'tar-stream';
 import type { Clock } from '../../contracts/clock.ts';
 import type { Database } from './database.ts';
+import { atUsualPriority } from '../../lib/priority.ts';
 
 export interface BackupDeps {
   readonly database: Pick<Database, 'whileStill'>;
@@ -92,7 +93,9 @@ const fill = async (
 };
 
 const copyByChild = async (from: string, to: string, signal: AbortSignal): Promise<void> => {
-  const child = spawn('cp', ['--', from, to], { signal, stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = atUsualPriority(
+    spawn('cp', ['--', from, to], { signal, stdio: ['ignore', 'ignore', 'pipe'] }),
+  );
   let complaint = '';
   child.stderr.on('data', (chunk: Buffer) => {
     complaint = (complaint + chunk.toString()).slice(-1_000);

@@ -1,0 +1,32 @@
+import type { ChildProcess } from 'node:child_process';
+import { getPriority, setPriority } from 'node:os';
+
+const USUAL = 0;
+/** Of the daemon: where the processor is short, three times the weight of what it starts. */
+const FIRST = -5;
+
+/**
+ * Has this process come before others of the usual priority, where that is allowed. One that was
+ * started with another priority keeps it.
+ */
+export const comeFirst = (): void => {
+  if (getPriority() === USUAL) change(0, FIRST);
+};
+
+/** Gives a program that was just started the usual priority where it has inherited a higher one. */
+export const atUsualPriority = <Child extends Pick<ChildProcess, 'pid'>>(child: Child): Child => {
+  if (child.pid !== undefined && getPriority() < USUAL) change(child.pid, USUAL);
+  return child;
+};
+
+/**
+ * Refused where the process is not root, or there is no such program any more: then nothing changes.
+ */
+const change = (pid: number, priority: number): void => {
+  try {
+    setPriority(pid, priority);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ERR_SYSTEM_ERROR'))
+      throw error;
+  }
+};
