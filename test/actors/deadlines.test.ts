@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { Deadlines } from '../../src/actors/runtime/deadlines.ts';
 import { Outbox } from '../../src/actors/runtime/outbox.ts';
 import { Waiters } from '../../src/actors/sandbox/waiters.ts';
-import { eventually } from '../support/a-supervisor.ts';
+import { eventually } from '../support/eventually.ts';
 import { quietLog } from '../support/quiet-log.ts';
 import { TestClock } from '../support/test-clock.ts';
 import { runs } from '../support/runs.ts';

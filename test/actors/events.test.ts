@@ -15,7 +15,8 @@ import {
 } from '../../src/model/event.ts';
 import { REMEMBERED_EVENTS } from '../../src/model/event-ring.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
-import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
+import { alice, aSupervisor } from '../support/a-supervisor.ts';
+import { eventually } from '../support/eventually.ts';
 import { aCoordination } from '../support/a-coordination.ts';
 import { FakeSandboxDriver } from '../support/fake-sandbox-driver.ts';
 import { aDefinition, ALICE } from '../support/instance-orders.ts';

@@ -9,7 +9,7 @@ import {
   UNCLAIMED,
 } from '../../src/actors/sandbox/sandbox-index.ts';
 import { SANDBOX_STATUSES } from '../../src/model/sandbox.ts';
-import { aPool } from '../support/a-supervisor.ts';
+import { aPool } from '../support/a-pool.ts';
 import { runs } from '../support/runs.ts';
 
 const RUNS = { numRuns: runs(1_000) } as const;

@@ -5,7 +5,9 @@ import { CLOSED_BREAKER, type PoolRecord } from '../../src/model/pools/pool.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import type { Caller } from '../../src/model/tenant.ts';
 import { poolEvents } from '../../src/operations/pools/pool-events.ts';
-import { alice, aPool, aSupervisor, eventually } from '../support/a-supervisor.ts';
+import { aPool } from '../support/a-pool.ts';
+import { alice, aSupervisor } from '../support/a-supervisor.ts';
+import { eventually } from '../support/eventually.ts';
 import { FakeSandboxDriver } from '../support/fake-sandbox-driver.ts';
 import { rejection } from '../support/rejection.ts';
 

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import type { PoolEvent } from '../../src/machines/pool/events.ts';
-import { alice, aPool, aSupervisor, eventually } from '../support/a-supervisor.ts';
+import { aPool } from '../support/a-pool.ts';
+import { alice, aSupervisor } from '../support/a-supervisor.ts';
+import { eventually } from '../support/eventually.ts';
 import { rejection } from '../support/rejection.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 

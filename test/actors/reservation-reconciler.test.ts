@@ -8,7 +8,7 @@ import type { Reservation, UsagePart } from '../../src/contracts/coordination.ts
 import { QUOTA_RESOURCES, type QuotaResource } from '../../src/model/quota.ts';
 import { shardOf } from '../../src/model/shards.ts';
 import { tenantKey, type Tenant } from '../../src/model/tenant.ts';
-import { eventually } from '../support/a-supervisor.ts';
+import { eventually } from '../support/eventually.ts';
 import { ALICE } from '../support/instance-orders.ts';
 import { quietLog } from '../support/quiet-log.ts';
 import { TestClock } from '../support/test-clock.ts';

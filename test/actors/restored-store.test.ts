@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { aCoordination } from '../support/a-coordination.ts';
-import { eventually } from '../support/a-supervisor.ts';
+import { eventually } from '../support/eventually.ts';
 import type { InstanceFact } from '../../src/model/sandbox.ts';
 import { aReplica, sharedStores } from '../support/shared-supervisors.ts';
 

@@ -1,7 +1,9 @@
 import { expect } from 'chai';
 import { RetirementLimiter } from '../../src/actors/sandbox/retirement-limiter.ts';
 import type { Supervisor } from '../../src/actors/sandbox/supervisor.ts';
-import { aPool, aSupervisor, alice, eventually } from '../support/a-supervisor.ts';
+import { aPool } from '../support/a-pool.ts';
+import { aSupervisor, alice } from '../support/a-supervisor.ts';
+import { eventually } from '../support/eventually.ts';
 import { ALICE } from '../support/instance-orders.ts';
 import { RefusingDriver } from '../support/refusing-driver.ts';
 import { TestClock } from '../support/test-clock.ts';

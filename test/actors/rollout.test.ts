@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { STEADY_MS } from '../../src/machines/sandbox/arithmetic.ts';
 import { CLOSED_BREAKER, type PoolRecord } from '../../src/model/pools/pool.ts';
 import { aCoordination } from '../support/a-coordination.ts';
-import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
+import { alice, aSupervisor } from '../support/a-supervisor.ts';
+import { eventually } from '../support/eventually.ts';
 import { aDefinition } from '../support/instance-orders.ts';
 import { aReplica, sharedStores } from '../support/shared-supervisors.ts';
 

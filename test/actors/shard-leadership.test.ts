@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { ShardLeadership } from '../../src/actors/runtime/shard-leadership.ts';
 import type { Log } from '../../src/contracts/log.ts';
-import { eventually } from '../support/a-supervisor.ts';
+import { eventually } from '../support/eventually.ts';
 import { GivenLeases } from '../support/given-leases.ts';
 import { quietLog } from '../support/quiet-log.ts';
 import { TestClock } from '../support/test-clock.ts';

@@ -4,7 +4,9 @@ import { Refusal } from '../../src/model/refusals.ts';
 import { OutcomeUnknown, RecordConflict } from '../../src/contracts/sandbox-driver.ts';
 import { STEADY_MS } from '../../src/machines/sandbox/arithmetic.ts';
 import { deleteSandbox } from '../../src/operations/sandboxes/delete-sandbox.ts';
-import { alice, aPool, aSupervisor, eventually } from '../support/a-supervisor.ts';
+import { aPool } from '../support/a-pool.ts';
+import { alice, aSupervisor } from '../support/a-supervisor.ts';
+import { eventually } from '../support/eventually.ts';
 import { FakeSandboxDriver } from '../support/fake-sandbox-driver.ts';
 import { aDefinition } from '../support/instance-orders.ts';
 

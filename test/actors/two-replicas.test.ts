@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { aCoordination } from '../support/a-coordination.ts';
-import { alice, eventually } from '../support/a-supervisor.ts';
+import { alice } from '../support/a-supervisor.ts';
+import { eventually } from '../support/eventually.ts';
 import { aReplica, sharedStores } from '../support/shared-supervisors.ts';
 
 describe('two replicas over one truth', () => {

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { deleteSandbox } from '../../src/operations/sandboxes/delete-sandbox.ts';
 import { aCoordination } from '../support/a-coordination.ts';
-import { alice, eventually } from '../support/a-supervisor.ts';
+import { alice } from '../support/a-supervisor.ts';
+import { eventually } from '../support/eventually.ts';
 import { FakeSandboxDriver } from '../support/fake-sandbox-driver.ts';
 import { SharedDriver } from '../support/shared-driver.ts';
 import { aReplica, sharedStores, type SharedReplica } from '../support/shared-supervisors.ts';

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { STEADY_MS } from '../../src/machines/sandbox/arithmetic.ts';
 import type { PoolRecord } from '../../src/model/pools/pool.ts';
-import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
+import { alice, aSupervisor } from '../support/a-supervisor.ts';
+import { eventually } from '../support/eventually.ts';
 import { aDefinition } from '../support/instance-orders.ts';
 
 const STARTUP_MS = 30_000;

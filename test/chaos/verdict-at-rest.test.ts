@@ -10,35 +10,38 @@ const claim = { what: 'claim', pool: 'p' } as const;
 const all = Array.from({ length: 16 }, (_, shard) => shard);
 
 /** A pool of one that is full. */
-const aPool = (): MadeUpRun => new MadeUpRun().pool('p', { replicas: 1 }).idle('a').at(1_000);
+const aRunWithAPool = (): MadeUpRun =>
+  new MadeUpRun().pool('p', { replicas: 1 }).idle('a').at(1_000);
 
 describe('the verdict on a run at rest', () => {
   it('finds nothing wrong where all is well', () => {
     const usage = { [ANN]: { sandboxes: 0, pools: 1, replicas: 1 } };
-    expect(violationsOf(aPool().rest(90_000, { usage }).evidence())).to.deep.equal([]);
+    expect(violationsOf(aRunWithAPool().rest(90_000, { usage }).evidence())).to.deep.equal([]);
   });
 
   describe('each shard is led', () => {
     const but = (shard: number): readonly number[] => all.filter((one) => one !== shard);
 
     it('catches a shard that nobody leads', () => {
-      expect(promisesBroken(aPool().rest(10_500, { led: [but(3), []] }))).to.deep.equal([
+      expect(promisesBroken(aRunWithAPool().rest(10_500, { led: [but(3), []] }))).to.deep.equal([
         'each shard is led',
       ]);
     });
     it('catches a shard that two lead', () => {
-      expect(promisesBroken(aPool().rest(10_500, { led: [all, [7]] }))).to.deep.equal([
+      expect(promisesBroken(aRunWithAPool().rest(10_500, { led: [all, [7]] }))).to.deep.equal([
         'each shard is led',
       ]);
     });
     it('allows for 10 s of calm', () => {
-      expect(promisesBroken(aPool().rest(9_500, { led: [but(3), []] }))).to.deep.equal([]);
+      expect(promisesBroken(aRunWithAPool().rest(9_500, { led: [but(3), []] }))).to.deep.equal([]);
     });
     it('says nothing where a replica did not answer', () => {
-      expect(promisesBroken(aPool().rest(60_000, { led: [but(3), undefined] }))).to.deep.equal([]);
+      expect(
+        promisesBroken(aRunWithAPool().rest(60_000, { led: [but(3), undefined] })),
+      ).to.deep.equal([]);
     });
     it('does not count the time in which nobody looked', () => {
-      const { rests, ...rest } = aPool()
+      const { rests, ...rest } = aRunWithAPool()
         .rest(9_000, { led: [but(3)] })
         .evidence();
       const late = rests.map(({ looks, ...one }) => ({
@@ -59,20 +62,22 @@ describe('the verdict on a run at rest', () => {
   describe('each pool is full', () => {
     it('catches a pool that lacks an instance', () => {
       expect(
-        promisesBroken(aPool().pool('q', { replicas: 1 }).at(20_000).rest(10_500)),
+        promisesBroken(aRunWithAPool().pool('q', { replicas: 1 }).at(20_000).rest(10_500)),
       ).to.deep.equal(['each pool is full']);
     });
     it('does not take one that starts, or is unavailable, for there', () => {
       expect(
-        promisesBroken(aPool().pool('q', { replicas: 1 }).born('b', 'q').at(20_000).rest(10_500)),
+        promisesBroken(
+          aRunWithAPool().pool('q', { replicas: 1 }).born('b', 'q').at(20_000).rest(10_500),
+        ),
       ).to.deep.equal(['each pool is full']);
-      expect(promisesBroken(aPool().node('node-0', false).at(20_000).rest(10_500))).to.deep.equal([
-        'each pool is full',
-      ]);
+      expect(
+        promisesBroken(aRunWithAPool().node('node-0', false).at(20_000).rest(10_500)),
+      ).to.deep.equal(['each pool is full']);
     });
     it('leaves to the scheduler and its node what they are yet to start, as after a write of the node that etcd lost', () => {
       const begun = (node?: string): MadeUpRun =>
-        aPool()
+        aRunWithAPool()
           .pool('q', { replicas: 1 })
           .born('b', 'q')
           .pod('b', {
@@ -86,18 +91,22 @@ describe('the verdict on a run at rest', () => {
         expect(promisesBroken(begun(node).at(20_000).rest(10_500))).to.deep.equal([]);
     });
     it('counts what runs', () => {
-      expect(promisesBroken(aPool().claimed('a').at(20_000).rest(10_500))).to.deep.equal([]);
+      expect(promisesBroken(aRunWithAPool().claimed('a').at(20_000).rest(10_500))).to.deep.equal(
+        [],
+      );
     });
     it('allows for 10 s of calm, and for 10 s after a resize', () => {
       expect(
-        promisesBroken(aPool().pool('q', { replicas: 1 }).at(20_000).rest(9_500)),
+        promisesBroken(aRunWithAPool().pool('q', { replicas: 1 }).at(20_000).rest(9_500)),
       ).to.deep.equal([]);
-      expect(promisesBroken(aPool().pool('p', { replicas: 2 }).rest(15_000))).to.deep.equal([]);
+      expect(promisesBroken(aRunWithAPool().pool('p', { replicas: 2 }).rest(15_000))).to.deep.equal(
+        [],
+      );
     });
     it('says nothing of a pool that is being deleted, or is gone', () => {
       expect(
         promisesBroken(
-          aPool()
+          aRunWithAPool()
             .pool('p', { deleting: true })
             .podGone('a')
             .recordGone('a')
@@ -113,19 +122,27 @@ describe('the verdict on a run at rest', () => {
     it('catches a pool that was deleted, has nothing running, and stays', () => {
       expect(
         promisesBroken(
-          aPool().pool('p', { replicas: 0, deleting: true }).at(2_000).rest(10_500).poolGone('p'),
+          aRunWithAPool()
+            .pool('p', { replicas: 0, deleting: true })
+            .at(2_000)
+            .rest(10_500)
+            .poolGone('p'),
         ),
       ).to.deep.equal(['nothing taken that no claim holds']);
     });
     it('lets a pool stay for as long as something of it runs', () => {
       expect(
         promisesBroken(
-          aPool().claimed('a').pool('p', { replicas: 0, deleting: true }).at(2_000).rest(10_500),
+          aRunWithAPool()
+            .claimed('a')
+            .pool('p', { replicas: 0, deleting: true })
+            .at(2_000)
+            .rest(10_500),
         ),
       ).to.deep.equal([]);
     });
     it('catches a claim that waits at rest while an instance is idle', () => {
-      const run = aPool();
+      const run = aRunWithAPool();
       const waits = run
         .rest(20_000)
         .call(
@@ -138,7 +155,7 @@ describe('the verdict on a run at rest', () => {
     it('lets a claim be slow elsewhere', () => {
       expect(
         promisesBroken(
-          aPool()
+          aRunWithAPool()
             .call(claim, { status: 503, errorCode: 'UNAVAILABLE' }, { completed: 9_000 })
             .at(10_000),
         ),
@@ -153,22 +170,22 @@ describe('the verdict on a run at rest', () => {
 
     it('catches usage above and below what there is, of each kind', () => {
       for (const usage of [told(1), told(0, 2), told(0, 1, 9)]) {
-        expect(promisesBroken(aPool().rest(61_000, usage))).to.deep.equal([
+        expect(promisesBroken(aRunWithAPool().rest(61_000, usage))).to.deep.equal([
           'quota equals the records',
         ]);
       }
-      expect(promisesBroken(aPool().claimed('a').rest(61_000, told(0)))).to.deep.equal([
+      expect(promisesBroken(aRunWithAPool().claimed('a').rest(61_000, told(0)))).to.deep.equal([
         'quota equals the records',
       ]);
     });
     it('allows for a minute', () => {
-      expect(promisesBroken(aPool().rest(59_000, told(1)))).to.deep.equal([]);
+      expect(promisesBroken(aRunWithAPool().rest(59_000, told(1)))).to.deep.equal([]);
     });
     it('says nothing where it is not known', () => {
-      expect(promisesBroken(aPool().rest(90_000, { usage: {} }))).to.deep.equal([]);
+      expect(promisesBroken(aRunWithAPool().rest(90_000, { usage: {} }))).to.deep.equal([]);
     });
     it('lets usage be that of any moment of a look', () => {
-      const run = aPool();
+      const run = aRunWithAPool();
       const claimed = run.rest(61_000, told(1)).claimed('a').evidence();
       const before = claimed.sightings.filter(({ asked }) => asked < 900 || asked > 62_000);
       expect(violationsOf({ ...claimed, sightings: before })).to.deep.equal([]);

@@ -48,7 +48,7 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
       throw new Error(text);
     return { user, key: json.apiKey, keyId: json.keyId, fullName: json.name };
   };
-  const aPool = async (key: string, replicas: number, poolName: string): Promise<void> => {
+  const makePool = async (key: string, replicas: number, poolName: string): Promise<void> => {
     await untilAnswered(201, () =>
       at(0, key).post('/sandboxpools', {
         name: poolName,
@@ -97,7 +97,7 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
     it('of admins reach what lists show them of others by `?namespace=`, and those of tenants do not', async () => {
       const [{ user, key }, stranger] = [await aUser(), await aUser('others')];
       const namespace = await service().namespaceOf('keys');
-      await aPool(key, 1, user);
+      await makePool(key, 1, user);
       await untilAnswered(201, () =>
         at(0, key).post('/envs', {
           name: `${user}-env`,
@@ -240,7 +240,7 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
       const {
         json: { apiKey: other = '', keyId: otherId = '' },
       } = await at(0, owner.key).post('/api-keys', {});
-      await aPool(owner.key, 1, owner.user);
+      await makePool(owner.key, 1, owner.user);
       const id = await claimed(0, owner.key, owner.user);
       const open = (daemon: number, key: string) =>
         TerminalUnderTest.open(
@@ -282,7 +282,7 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
       const {
         json: { apiKey: other = '', keyId: otherId = '' },
       } = await at(0, owner.key).post('/api-keys', {});
-      await aPool(owner.key, 1, owner.user);
+      await makePool(owner.key, 1, owner.user);
       const id = await claimed(0, owner.key, owner.user);
       const mark = `/tmp/under-way-${id}`;
       const run = (command: string): Promise<HttpAnswer> =>
@@ -325,7 +325,7 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
 
     it('end terminals when they expire', async () => {
       const owner = await aUser();
-      await aPool(owner.key, 1, owner.user);
+      await makePool(owner.key, 1, owner.user);
       const id = await claimed(0, owner.key, owner.user);
       const openedFor = async (lifetimeMs: number) => {
         const {
@@ -379,7 +379,7 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
 
     it('of 64 claims at once over all daemons at a limit of 3 grant exactly 3', async () => {
       const { user, key } = await aUser();
-      await aPool(key, 6, user);
+      await makePool(key, 6, user);
       await setTo(user, { sandboxes: 3 });
 
       const answers = await Promise.all(
@@ -509,7 +509,7 @@ export const keysAndQuotasSuite = (name: string, service: () => ServiceUnderTest
 
     it('set below what is used end nothing, and grant nothing more until enough is given back', async () => {
       const { user, key } = await aUser();
-      await aPool(key, 4, user);
+      await makePool(key, 4, user);
       const ids = [await claimed(0, key, user), await claimed(1, key, user)];
       await setTo(user, { sandboxes: 1, pools: 0, replicas: 2 });
 

@@ -12,10 +12,11 @@ import type { ApiKeyRecord } from '../../src/model/api-key.ts';
 import type { EnvRecord } from '../../src/model/envs/env.ts';
 import type { UserQuota } from '../../src/model/quota.ts';
 import { groupFor } from '../../src/model/envs/autoscaling-group.ts';
-import { DEFAULT_UPDATE_STRATEGY, type PoolRecord } from '../../src/model/pools/pool.ts';
+import { type PoolRecord } from '../../src/model/pools/pool.ts';
 import type { TemplateRecord } from '../../src/model/templates/template.ts';
 import { tenantKey } from '../../src/model/tenant.ts';
-import { ALICE, aDefinition } from '../support/instance-orders.ts';
+import { aPool } from '../support/a-pool.ts';
+import { ALICE } from '../support/instance-orders.ts';
 import { eventually } from '../support/eventually.ts';
 import { rejection } from '../support/rejection.ts';
 
@@ -45,33 +46,24 @@ const aTemplate = ({
   },
 });
 
-const aPool = (part: Partial<PoolRecord> = {}): Draft<PoolRecord> => ({
-  uid: v7(),
-  name: `p-${v7()}`,
-  owner: ALICE,
-  createdAt: 1_700_000_000_000,
-  replicas: 2,
-  source: { templateName: 'small' },
-  updateStrategy: DEFAULT_UPDATE_STRATEGY,
-  templateVersion: '1',
-  labels: { a: 'b' },
-  annotations: {},
-  definition: aDefinition(),
-  updateRevision: 'r1',
-  breaker: { failures: 0, pausedUntil: 0, reason: '' },
-  deleting: false,
-  ...part,
-  unresolved: { reason: 'SourceInvalid', message: 'cpu: too much', templateVersion: '2' },
-  conditions: [
-    {
-      type: 'Degraded',
-      status: 'True',
-      reason: 'StartsFail',
-      message: 'no such image',
-      since: 1_700_000_000_000,
-    },
-  ],
-});
+const aFullPool = (part: Partial<PoolRecord> = {}): Draft<PoolRecord> =>
+  aPool({
+    name: `p-${v7()}`,
+    createdAt: 1_700_000_000_000,
+    source: { templateName: 'small' },
+    labels: { a: 'b' },
+    ...part,
+    unresolved: { reason: 'SourceInvalid', message: 'cpu: too much', templateVersion: '2' },
+    conditions: [
+      {
+        type: 'Degraded',
+        status: 'True',
+        reason: 'StartsFail',
+        message: 'no such image',
+        since: 1_700_000_000_000,
+      },
+    ],
+  });
 
 const anEnv = (part: Partial<EnvRecord> = {}): Draft<EnvRecord> => ({
   uid: v7(),
@@ -171,7 +163,7 @@ export const recordStoreSuite = (name: string, make: () => Promise<RecordStoreUn
     });
     recordsSuite<PoolRecord>('pools', {
       records: () => under.store.pools,
-      draft: aPool,
+      draft: aFullPool,
       keyOf: ({ owner, name }) => `${owner.namespace}/${name}`,
       changed: (record) => ({
         ...record,
@@ -182,12 +174,12 @@ export const recordStoreSuite = (name: string, make: () => Promise<RecordStoreUn
       }),
       clashes: {
         'namespace and name': ({ name: taken }) =>
-          aPool({ name: taken, owner: { ...ALICE, user: 'other' } }),
-        uid: ({ uid }) => aPool({ uid }),
+          aFullPool({ name: taken, owner: { ...ALICE, user: 'other' } }),
+        uid: ({ uid }) => aFullPool({ uid }),
       },
       neighbours: {
         'the same name in another namespace': ({ name: taken }) =>
-          aPool({ name: taken, owner: { ...ALICE, namespace: 'beta' } }),
+          aFullPool({ name: taken, owner: { ...ALICE, namespace: 'beta' } }),
       },
     });
     recordsSuite<EnvRecord>('envs', {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { parse } from 'yaml';
 import { CostlyTurns } from '../../src/http/limits/costly-turns.ts';
 import { MOST_PREVIEWS_WAITING } from '../../src/http/resources/pools/previews.ts';
-import { aPool } from '../support/a-supervisor.ts';
+import { aPool } from '../support/a-pool.ts';
 import { within } from '../support/a-daemon.ts';
 import { FakeOperations } from '../support/fake-operations.ts';
 import { MemoryMetrics } from '../support/memory-metrics.ts';

@@ -14,7 +14,7 @@ const STARTING: Vitals = { kind: 'starting' };
  * A pool whose records are idle and whose Pods the mirror has as starting; `ready`: those that are
  * not any more, which it comes to know if it `hears`.
  */
-const aPool = (
+const aMirroredPool = (
   size: number,
   ready: readonly string[],
   {
@@ -89,41 +89,41 @@ const aPod = (id: string): StoredPod => ({
 
 describe('a look for idle instances', () => {
   it('finds one whose Pod is ready, and whose mirror does not know it yet', async () => {
-    const pool = aPool(3, ['i1']);
+    const pool = aMirroredPool(3, ['i1']);
     expect((await pool.look()).map(({ id }) => id)).to.deep.equal(['i1']);
   });
 
   it('goes on for as many as are asked for where the mirror shows fewer', async () => {
-    const pool = aPool(3, ['i1'], { hears: true, shown: ['i0'] });
+    const pool = aMirroredPool(3, ['i1'], { hears: true, shown: ['i0'] });
     expect((await pool.look()).map(({ id }) => id)).to.deep.equal(['i0']);
     expect((await pool.look(2)).map(({ id }) => id)).to.deep.equal(['i0', 'i1']);
   });
 
   it('says nothing of those that ended while it looked at others', async () => {
-    const pool = aPool(3, ['i1'], { hears: true, shown: ['i0'], ends: ['i0'] });
+    const pool = aMirroredPool(3, ['i1'], { hears: true, shown: ['i0'], ends: ['i0'] });
     expect((await pool.look(2)).map(({ id }) => id)).to.deep.equal(['i1']);
   });
 
   it('takes the word of a mirror that has all that stood when the list was made, however many are starting', async () => {
-    const pool = aPool(150, ['i149'], { hears: true });
+    const pool = aMirroredPool(150, ['i149'], { hears: true });
     expect((await pool.look()).map(({ id }) => id)).to.deep.equal(['i149']);
     expect(pool).to.deep.include({ asked: ['7'], read: [] });
   });
 
   it('looks at the node that keeps one, which may be well again', async () => {
-    const pool = aPool(2, [], { hears: true, onTrouble: true });
+    const pool = aMirroredPool(2, [], { hears: true, onTrouble: true });
     expect((await pool.look()).map(({ id }) => id)).to.deep.equal(['i0', 'i1']);
     expect(pool.nodes).to.deep.equal(['node-0']);
   });
 
   it('looks at no node of Pods that are starting', async () => {
-    const pool = aPool(2, [], { hears: true });
+    const pool = aMirroredPool(2, [], { hears: true });
     await pool.look();
     expect(pool.nodes).to.deep.equal([]);
   });
 
   it('reads the Pods of the twenty oldest where the mirror does not come to that, and no more', async () => {
-    const pool = aPool(150, []);
+    const pool = aMirroredPool(150, []);
     expect(await pool.look()).to.deep.equal([]);
     expect(pool.read).to.deep.equal(Array.from({ length: 20 }, (_, n) => `i${n}`));
   });

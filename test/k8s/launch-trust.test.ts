@@ -3,14 +3,10 @@ import { launchOrderOf } from '../../src/actors/sandbox/launch-order.ts';
 import { DefinitionRefused, OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import type { Volume } from '../../src/contracts/volumes.ts';
 import { KubernetesSandboxDriver } from '../../src/k8s/sandboxes/sandbox-driver.ts';
-import {
-  CLOSED_BREAKER,
-  DEFAULT_UPDATE_STRATEGY,
-  type PoolRecord,
-} from '../../src/model/pools/pool.ts';
 import { unavailable } from '../../src/model/refusals.ts';
 import type { InstanceDefinition } from '../../src/model/templates/template.ts';
-import { ALICE, aDefinition, anOrder } from '../support/instance-orders.ts';
+import { aStoredPool } from '../support/a-pool.ts';
+import { aDefinition, anOrder } from '../support/instance-orders.ts';
 import { quietLog } from '../support/quiet-log.ts';
 import { rejection } from '../support/rejection.ts';
 import { TestClock } from '../support/test-clock.ts';
@@ -100,22 +96,7 @@ describe('a Pod of a definition that somebody forged', () => {
 
   it('pulls with the passwords of its own pool or env alone', () => {
     const forged = runnable({ imagePullSecret: 'another-env' });
-    const pool: PoolRecord = {
-      uid: 'own-pool',
-      revision: '1',
-      name: 'p',
-      owner: ALICE,
-      createdAt: 0,
-      replicas: 1,
-      source: {},
-      labels: {},
-      annotations: {},
-      updateStrategy: DEFAULT_UPDATE_STRATEGY,
-      definition: forged,
-      updateRevision: 'r',
-      breaker: CLOSED_BREAKER,
-      deleting: false,
-    };
+    const pool = aStoredPool({ uid: 'own-pool', definition: forged });
 
     expect(launchOrderOf(pool, 'id', 0).definition.imagePullSecret).to.equal(true);
     const member = launchOrderOf({ ...pool, env: { uid: 'own-env', name: 'e' } }, 'id', 0);

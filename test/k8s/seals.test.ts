@@ -9,12 +9,9 @@ import { Seals } from '../../src/k8s/records/seals.ts';
 import { templateResource } from '../../src/k8s/records/template-resource.ts';
 import { userQuotaResource } from '../../src/k8s/records/user-quota-resource.ts';
 import type { ApiKeyRecord } from '../../src/model/api-key.ts';
-import {
-  CLOSED_BREAKER,
-  DEFAULT_UPDATE_STRATEGY,
-  type PoolRecord,
-} from '../../src/model/pools/pool.ts';
+import { type PoolRecord } from '../../src/model/pools/pool.ts';
 import { grantsAll } from '../support/grants-all.ts';
+import { aPool } from '../support/a-pool.ts';
 import { aDefinition } from '../support/instance-orders.ts';
 import { othersSeals, testSeals } from '../support/test-seals.ts';
 
@@ -36,21 +33,13 @@ const pools = (seals = testSeals): Resource<PoolRecord> =>
 const keys = (seals = testSeals): Resource<ApiKeyRecord> =>
   apiKeyResource({ seals, teamOf, now: () => BORN });
 
-const aPool: Omit<PoolRecord, 'revision'> = {
+const POOL = aPool({
   uid: '019a0000-0000-7000-8000-000000000001',
   name: 'p',
-  owner: { namespace: 'alpha', team: 'alpha', user: 'alice' },
   createdAt: BORN,
-  replicas: 2,
   source: { overrides: { image: 'busybox' } },
-  updateStrategy: DEFAULT_UPDATE_STRATEGY,
-  labels: {},
-  annotations: {},
   definition: aDefinition({ image: 'busybox' }),
-  updateRevision: 'r1',
-  breaker: CLOSED_BREAKER,
-  deleting: false,
-};
+});
 const aKey: Omit<ApiKeyRecord, 'revision'> = {
   keyId: 'k'.repeat(16),
   namespace: 'alpha',
@@ -86,10 +75,10 @@ const stored = (
     }),
   ) as ResourceObject;
 const poolObject = (made?: Made, resource = pools()): ResourceObject =>
-  stored('SandboxPool', resource.write(aPool), made);
+  stored('SandboxPool', resource.write(POOL), made);
 /** With its seal bound to it, as after the second write. */
 const boundPool = (resource = pools()): ResourceObject =>
-  stored('SandboxPool', resource.write(aPool, poolObject({}, resource)));
+  stored('SandboxPool', resource.write(POOL, poolObject({}, resource)));
 const boundKey = (part: Partial<ApiKeyRecord> = {}, resource = keys()): ResourceObject => {
   const first = stored('ApiKey', resource.write({ ...aKey, ...part }), { name: 'k' });
   return stored('ApiKey', resource.write({ ...aKey, ...part }, first), { name: 'k' });
@@ -230,7 +219,7 @@ describe('what a daemon wrote for itself', () => {
   });
 
   it('is the same after a store that writes valid Unicode alone', () => {
-    const odd = { ...aPool, definition: aDefinition({ image: 'busybox', env: { A: '\ud800' } }) };
+    const odd = { ...POOL, definition: aDefinition({ image: 'busybox', env: { A: '\ud800' } }) };
     const text = JSON.stringify(pools().write(odd)).replaceAll(String.raw`\ud800`, '\ufffd');
 
     expect(saidOf(pools().read(stored('SandboxPool', JSON.parse(text) as object)))).to.equal(
@@ -275,7 +264,7 @@ describe('an object of a later format', () => {
       resolvedOf(
         stored(
           'SandboxPool',
-          pools().write({ ...aPool, definition: { ...definition, ...more } }),
+          pools().write({ ...POOL, definition: { ...definition, ...more } }),
         ) as never,
       );
 
@@ -347,7 +336,7 @@ describe('records of an earlier version, which have no seals', () => {
     expect(keys(seals).read(boundKey({}, keys(seals))))
       .to.deep.include({ kind: 'record' })
       .and.have.property('unsealed');
-    const sealed = stored('SandboxPool', pools(between(SINCE)).write(aPool, object));
+    const sealed = stored('SandboxPool', pools(between(SINCE)).write(POOL, object));
     expect(pools(between(SINCE)).read(sealed))
       .to.deep.include({ kind: 'record' })
       .and.not.have.property('unsealed');

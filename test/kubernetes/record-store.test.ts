@@ -22,7 +22,8 @@ import { updateRevisionOf } from '../../src/model/pools/update-revision.ts';
 import { installCustomResources } from '../../local-cluster/custom-resources.ts';
 import { recordStoreSuite } from '../contracts/record-store.ts';
 import { eventually } from '../support/eventually.ts';
-import { aDefinition } from '../support/instance-orders.ts';
+import { aStoredPool } from '../support/a-pool.ts';
+
 import { rejection } from '../support/rejection.ts';
 import { othersSeals, testSeals } from '../support/test-seals.ts';
 import { onTheCluster } from '../support/shared-cluster.ts';
@@ -531,23 +532,7 @@ describe('records as custom resources', function () {
   });
 });
 
-const aPoolRecord = (): Omit<PoolRecord, 'revision'> & { revision: string } => ({
-  uid: '019a0000-0000-7000-8000-000000000001',
-  revision: '',
-  name: 'p',
-  owner: { namespace: 'alpha', team: 'alpha', user: 'alice' },
-  createdAt: 1_700_000_000_000,
-  replicas: 2,
-  source: { templateName: 'small' },
-  updateStrategy: DEFAULT_UPDATE_STRATEGY,
-  templateVersion: '1',
-  labels: {},
-  annotations: {},
-  definition: aDefinition(),
-  updateRevision: 'r1',
-  breaker: CLOSED_BREAKER,
-  deleting: false,
-});
+const aPoolRecord = (): PoolRecord => aStoredPool({ name: 'p', source: { templateName: 'small' } });
 
 const aKey = (): Omit<ApiKeyRecord, 'revision'> => ({
   keyId: 'k'.repeat(16),

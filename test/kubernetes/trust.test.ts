@@ -102,7 +102,7 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
       }
     ).items;
 
-  const aPool = (name: string, spec: object = {}): { metadata: { name: string } } =>
+  const aPoolManifest = (name: string, spec: object = {}): { metadata: { name: string } } =>
     ({
       apiVersion: 'sandpool.dev/v1alpha1',
       kind: 'SandboxPool',
@@ -131,9 +131,12 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
   });
 
   it('gets no Pod of a definition of their own', async () => {
-    expect(await written({ ...aPool('forged'), resolved: forgery('forged') })).to.equal('');
+    expect(await written({ ...aPoolManifest('forged'), resolved: forgery('forged') })).to.equal('');
     expect(
-      await written({ ...aPool('sealed'), resolved: forgery('sealed', { seal: 'A'.repeat(43) }) }),
+      await written({
+        ...aPoolManifest('sealed'),
+        resolved: forgery('sealed', { seal: 'A'.repeat(43) }),
+      }),
     ).to.equal('');
 
     for (const name of ['forged', 'sealed']) {
@@ -149,7 +152,7 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
   it("gets what the spec says, where the rest is another object's", async () => {
     expect(
       await written({
-        ...aPool('copied'),
+        ...aPoolManifest('copied'),
         resolved: forgery('original', { bornAs: `${namespace}/original` }),
       }),
     ).to.equal('');
@@ -175,7 +178,7 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
   it('mounts no claim that GET /volumes does not offer', async () => {
     expect(
       await written(
-        aPool('claims', {
+        aPoolManifest('claims', {
           overrides: { volumes: [{ claimName: 'anybodys', mountPath: '/data' }] },
         }),
       ),
@@ -197,7 +200,7 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
         (item) => item['resource'] === resource,
       )?.['used'];
     const ofCarl = (name: string, count: number) => ({
-      ...aPool(name, { replicas: count }),
+      ...aPoolManifest(name, { replicas: count }),
       metadata: { name, annotations: { 'sandpool.dev/user': 'carl' } },
     });
     const limit = async (limits: object) => {
@@ -279,7 +282,10 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
     await withLaterDefinitions(async () => {
       await eventually(
         async () =>
-          (await written({ ...aPool('later'), resolved: forgery('later', { format: 3 }) })) === '',
+          (await written({
+            ...aPoolManifest('later'),
+            resolved: forgery('later', { format: 3 }),
+          })) === '',
         'it is written',
       );
       await eventually(
@@ -354,7 +360,7 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
     try {
       await eventually(
         async () =>
-          (await written({ ...aPool('refused'), resolved: forgery('refused') })).includes(
+          (await written({ ...aPoolManifest('refused'), resolved: forgery('refused') })).includes(
             'resolved is for Sandpool alone to write',
           ),
         'a forged pool is refused',
@@ -366,7 +372,7 @@ describe("whoever may write objects of Sandpool in a team's namespace", function
         spec: keySpec(),
       };
       expect(await written(key)).to.include('spec is for Sandpool alone to write');
-      expect(await written(aPool('by-hand'))).to.equal('');
+      expect(await written(aPoolManifest('by-hand'))).to.equal('');
       await eventually(
         async () => (await read<{ resolved?: object }>('sbp', 'by-hand')).resolved !== undefined,
         'the daemon fills it in',

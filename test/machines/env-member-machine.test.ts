@@ -9,8 +9,9 @@ import type {
 import { envMemberMachine } from '../../src/machines/env/member-machine.ts';
 import type { EnvMember, EnvRecord } from '../../src/model/envs/env.ts';
 import { memberPoolPart } from '../../src/model/envs/env-rendering.ts';
-import { CLOSED_BREAKER, type PoolRecord } from '../../src/model/pools/pool.ts';
-import { aDefinition, ALICE } from '../support/instance-orders.ts';
+import { type PoolRecord } from '../../src/model/pools/pool.ts';
+import { aStoredPool } from '../support/a-pool.ts';
+import { ALICE } from '../support/instance-orders.ts';
 
 const T0 = 1_000_000;
 
@@ -41,25 +42,21 @@ const anEnv = (part: Partial<EnvRecord> = {}): EnvRecord => ({
   deleting: false,
   ...part,
 });
-const aPool = (part: Partial<PoolRecord> = {}): PoolRecord => ({
-  uid: 'p',
-  revision: '1',
-  name: 'm',
-  owner: ALICE,
-  createdAt: 0,
-  env: { uid: 'e', name: 'e' },
-  replicas: 1,
-  ...memberPoolPart(anEnv(), aMember()),
-  definition: aDefinition(),
-  updateRevision: 'r',
-  breaker: CLOSED_BREAKER,
-  deleting: false,
-  ...part,
-});
+const aMemberPool = (part: Partial<PoolRecord> = {}): PoolRecord =>
+  aStoredPool({
+    uid: 'p',
+    name: 'm',
+    createdAt: 0,
+    env: { uid: 'e', name: 'e' },
+    replicas: 1,
+    ...memberPoolPart(anEnv(), aMember()),
+    updateRevision: 'r',
+    ...part,
+  });
 const aFact = (part: Partial<MemberFact> = {}): MemberFact => ({
   env: anEnv(),
   member: aMember(),
-  pool: aPool(),
+  pool: aMemberPool(),
   saturatedUntil: 0,
   ...part,
 });
@@ -124,7 +121,7 @@ describe('a member of an env', () => {
   });
 
   it('adds force to a deletion that goes without', () => {
-    const pool = aPool({ deleting: 'keep-running' });
+    const pool = aMemberPool({ deleting: 'keep-running' });
     expect(
       aHosted(aFact({ member: aMember({ deleting: 'keep-running' }), pool })).asked,
     ).to.deep.equal([]);

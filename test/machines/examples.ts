@@ -5,7 +5,6 @@ import type {
   SandboxIntent,
 } from '../../src/machines/sandbox/events.ts';
 import type { PoolPolicy } from '../../src/machines/pool/arithmetic.ts';
-import { CLOSED_BREAKER, DEFAULT_UPDATE_STRATEGY } from '../../src/model/pools/pool.ts';
 import { InstanceCounts, type Move } from '../../src/actors/pool/instance-counts.ts';
 import type {
   PoolContext,
@@ -17,7 +16,8 @@ import { poolMachine } from '../../src/machines/pool/machine.ts';
 import { sandboxMachine } from '../../src/machines/sandbox/machine.ts';
 import { NO_INSTANCES, type PoolCounts, type PoolRecord } from '../../src/model/pools/pool.ts';
 import type { LaunchOrder, InstanceFact, InstanceRecord, Vitals } from '../../src/model/sandbox.ts';
-import { aDefinition, ALICE, anOrder } from '../support/instance-orders.ts';
+import { aStoredPool } from '../support/a-pool.ts';
+import { anOrder } from '../support/instance-orders.ts';
 
 export { aClaim, ALICE } from '../support/instance-orders.ts';
 
@@ -108,24 +108,9 @@ export const aPolicy = (part: Partial<PoolPolicy> = {}): PoolPolicy => ({
   ...part,
 });
 
-export const aPool = (part: Partial<PoolRecord> = {}): PoolRecord => ({
-  uid: 'pool-uid',
-  revision: '1',
-  name: 'default',
-  owner: ALICE,
-  createdAt: T0,
-  replicas: 2,
-  source: { templateName: 'default' },
-  updateStrategy: DEFAULT_UPDATE_STRATEGY,
-  templateVersion: '1',
-  labels: {},
-  annotations: {},
-  definition: aDefinition(),
-  updateRevision: 'r1',
-  breaker: CLOSED_BREAKER,
-  deleting: false,
-  ...part,
-});
+/** The pool to which instances of these examples belong. */
+export const thePool = (part: Partial<PoolRecord> = {}): PoolRecord =>
+  aStoredPool({ uid: 'pool-uid', createdAt: T0, ...part });
 
 /** Counts that are zero but for what is given. */
 export const counts = (part: Partial<PoolCounts> = {}): PoolCounts => ({
@@ -165,7 +150,7 @@ export class APool {
     readonly counts?: Partial<PoolCounts>;
     readonly stale?: Partial<PoolCounts>;
   } = {}) {
-    const record = input.record ?? aPool();
+    const record = input.record ?? thePool();
     this.#place(record, current, record.updateRevision);
     this.#place(record, stale, OLD);
     this.#actor = createActor(poolMachine, {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { surplusOf } from '../../src/machines/pool/decisions.ts';
 import { CLOSED_BREAKER, type PoolCounts } from '../../src/model/pools/pool.ts';
-import { aPolicy, aPool, APool, counts, T0, type PoolWord } from './examples.ts';
+import { aPolicy, thePool, APool, counts, T0, type PoolWord } from './examples.ts';
 
 const LEAD: PoolWord = { type: 'LEAD', now: T0 };
 const deadline = (now: number): PoolWord => ({ type: 'DEADLINE', now });
@@ -26,13 +26,13 @@ const failed = (now = T0): PoolWord => ({
   reason: 'no image',
   now,
 });
-const edited = (part: Parameters<typeof aPool>[0], now = T0): PoolWord => ({
+const edited = (part: Parameters<typeof thePool>[0], now = T0): PoolWord => ({
   type: 'RECORD',
-  record: aPool(part),
+  record: thePool(part),
   now,
 });
-const withInstances = (has: Partial<PoolCounts>, part: Parameters<typeof aPool>[0] = {}): APool =>
-  new APool({ record: aPool(part), counts: has });
+const withInstances = (has: Partial<PoolCounts>, part: Parameters<typeof thePool>[0] = {}): APool =>
+  new APool({ record: thePool(part), counts: has });
 
 describe('a pool that is filled', () => {
   it('launches what is missing once it leads, and no more when they appear', () => {
@@ -150,7 +150,7 @@ describe('a pool whose starts fail', () => {
 
   it('remembers its pause over a restart', () => {
     const pool = new APool({
-      record: aPool({ breaker: { failures: 3, pausedUntil: T0 + 400, reason: 'no' } }),
+      record: thePool({ breaker: { failures: 3, pausedUntil: T0 + 400, reason: 'no' } }),
     }).send(LEAD);
     expect(pool.taken().map(({ type }) => type)).to.deep.equal(['save-conditions']);
     expect(pool.context.deadline).to.equal(T0 + 400);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { PoolCondition } from '../../src/model/pools/pool-condition.ts';
 import { CLOSED_BREAKER, type PoolCounts } from '../../src/model/pools/pool.ts';
 import { replaceableOf } from '../../src/machines/pool/decisions.ts';
-import { aPolicy, aPool, APool, OLD, T0, type PoolWord } from './examples.ts';
+import { aPolicy, thePool, APool, OLD, T0, type PoolWord } from './examples.ts';
 
 const LEAD: PoolWord = { type: 'LEAD', now: T0 };
 const at = (ms: number): number => T0 + ms;
@@ -37,12 +37,12 @@ const started = (revision = 'r1', now = T0): PoolWord => ({
   revision,
   now,
 });
-const edited = (part: Parameters<typeof aPool>[0], now = T0): PoolWord => ({
+const edited = (part: Parameters<typeof thePool>[0], now = T0): PoolWord => ({
   type: 'RECORD',
-  record: aPool(part),
+  record: thePool(part),
   now,
 });
-const four = aPool({ replicas: 4, createdAt: T0 - 5 });
+const four = thePool({ replicas: 4, createdAt: T0 - 5 });
 const stale = (): APool => new APool({ record: four, stale: { idle: 4 } }).send(LEAD);
 const wordsOf = (pool: APool) =>
   pool.context.conditions
@@ -159,7 +159,7 @@ describe('a pool whose revision changed', () => {
 
   it('replaces nothing of a pool that is deleted', () => {
     const pool = new APool({
-      record: aPool({ replicas: 4, deleting: 'keep-running' }),
+      record: thePool({ replicas: 4, deleting: 'keep-running' }),
       stale: { idle: 4 },
     }).send(LEAD);
     expect(pool.rollout).to.equal('current');

@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import type { Admission, ClaimEntry } from '../../src/contracts/coordination.ts';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { Refusal } from '../../src/model/refusals.ts';
-import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
+import { alice, aSupervisor } from '../support/a-supervisor.ts';
+import { eventually } from '../support/eventually.ts';
 import { rejection } from '../support/rejection.ts';
 
 const MARK = { key: 'k'.repeat(22), body: 'b'.repeat(22) };

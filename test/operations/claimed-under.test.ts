@@ -7,7 +7,8 @@ import {
 } from '../../src/operations/sandboxes/idempotent-request.ts';
 import type { ClaimRequest } from '../../src/operations/operations.ts';
 import type { SandboxView } from '../../src/operations/views.ts';
-import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
+import { alice, aSupervisor } from '../support/a-supervisor.ts';
+import { eventually } from '../support/eventually.ts';
 import { rejection } from '../support/rejection.ts';
 
 const MARK = { key: 'k'.repeat(22), body: 'b'.repeat(22) };

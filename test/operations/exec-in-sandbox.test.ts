@@ -3,7 +3,8 @@ import { ContainerGone, InstanceGone } from '../../src/contracts/sandbox-driver.
 import { errorAnswer } from '../../src/http/router/error-table.ts';
 import { execInSandbox } from '../../src/operations/sandboxes/exec-in-sandbox.ts';
 import { getSandbox } from '../../src/operations/sandboxes/get-sandbox.ts';
-import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
+import { alice, aSupervisor } from '../support/a-supervisor.ts';
+import { eventually } from '../support/eventually.ts';
 import { rejection } from '../support/rejection.ts';
 
 const REQUEST = { argv: ['true'], timeoutMs: 1_000, outputLimit: 10 };

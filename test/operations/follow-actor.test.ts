@@ -12,7 +12,8 @@ import {
   SESSION_MS,
   TransitionSubscriptions,
 } from '../../src/operations/debug/transition-subscriptions.ts';
-import { alice, eventually } from '../support/a-supervisor.ts';
+import { alice } from '../support/a-supervisor.ts';
+import { eventually } from '../support/eventually.ts';
 import { rejection } from '../support/rejection.ts';
 import { TestClock } from '../support/test-clock.ts';
 import { quietLog } from '../support/quiet-log.ts';

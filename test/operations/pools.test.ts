@@ -11,7 +11,8 @@ import { previewPoolSync, syncPool } from '../../src/operations/pools/sync-pool.
 import { TemplateCatalog } from '../../src/operations/templates/template-catalog.ts';
 import { updatePool } from '../../src/operations/pools/update-pool.ts';
 import { VolumeDirectories } from '../../src/embedded/driver/volume-directories.ts';
-import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
+import { alice, aSupervisor } from '../support/a-supervisor.ts';
+import { eventually } from '../support/eventually.ts';
 import { noEnvs } from '../support/memory-envs.ts';
 import { limitsOf } from '../support/memory-quotas.ts';
 import { quietLog } from '../support/quiet-log.ts';

@@ -14,7 +14,8 @@ import { requireReserved } from '../../src/operations/sandboxes/reservations.ts'
 import { MemoryTemplates } from '../support/memory-templates.ts';
 import { TemplateCatalog } from '../../src/operations/templates/template-catalog.ts';
 import { VolumeDirectories } from '../../src/embedded/driver/volume-directories.ts';
-import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
+import { alice, aSupervisor } from '../support/a-supervisor.ts';
+import { eventually } from '../support/eventually.ts';
 import { ALICE } from '../support/instance-orders.ts';
 import { noEnvs } from '../support/memory-envs.ts';
 import { limitsOf } from '../support/memory-quotas.ts';

@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import type { GroupChange } from '../../src/model/envs/autoscaling-group.ts';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { memberPoolOf } from '../../src/operations/envs/member-pool.ts';
-import { alice, eventually } from '../support/a-supervisor.ts';
+import { alice } from '../support/a-supervisor.ts';
+import { eventually } from '../support/eventually.ts';
 import { anEnvWorld, type EnvWorldOptions } from '../support/an-env-world.ts';
 import { rejection } from '../support/rejection.ts';
 

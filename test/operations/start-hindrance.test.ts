@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { Refusal } from '../../src/model/refusals.ts';
 import { getPool, listPools } from '../../src/operations/pools/pools.ts';
-import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
+import { alice, aSupervisor } from '../support/a-supervisor.ts';
+import { eventually } from '../support/eventually.ts';
 import { FakeSandboxDriver } from '../support/fake-sandbox-driver.ts';
 import { rejection } from '../support/rejection.ts';
 import { TestClock } from '../support/test-clock.ts';

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { alice, eventually } from '../support/a-supervisor.ts';
+import { alice } from '../support/a-supervisor.ts';
+import { eventually } from '../support/eventually.ts';
 import { aClaimWorld, KEYS, type ClaimStep } from './claims-held.ts';
 import { checkAsync } from './check.ts';
 import { runs } from '../support/runs.ts';

@@ -4,7 +4,8 @@ import type { Coordination } from '../../src/contracts/coordination.ts';
 import { answerOnce } from '../../src/http/router/idempotency.ts';
 import { unavailable } from '../../src/model/refusals.ts';
 import { claimSandbox } from '../../src/operations/sandboxes/claim-sandbox.ts';
-import { alice, aSupervisor, eventually } from '../support/a-supervisor.ts';
+import { alice, aSupervisor } from '../support/a-supervisor.ts';
+import { eventually } from '../support/eventually.ts';
 import { limitsOf } from '../support/memory-quotas.ts';
 import { quietLog } from '../support/quiet-log.ts';
 

@@ -6,7 +6,7 @@ import { maxUnavailableOf } from '../../src/model/pools/max-unavailable.ts';
 import type { PoolCounts, PoolRecord } from '../../src/model/pools/pool.ts';
 import { STEADY_MS } from '../../src/machines/sandbox/arithmetic.ts';
 import { aDefinition } from '../support/instance-orders.ts';
-import { aPool, APool, counts, type PoolWord } from '../machines/examples.ts';
+import { thePool, APool, counts, type PoolWord } from '../machines/examples.ts';
 
 type Place = keyof PoolCounts;
 
@@ -62,12 +62,12 @@ export class PoolWorld {
 
   constructor(policy: PoolPolicy, replicas: number) {
     this.policy = policy;
-    this.#records = [aPool({ replicas })];
+    this.#records = [thePool({ replicas })];
     this.pool = new APool({ record: this.#record, policy, now: this.now });
   }
 
   get #record(): PoolRecord {
-    return this.#records.at(-1) ?? aPool();
+    return this.#records.at(-1) ?? thePool();
   }
 
   get recount(): PoolCounts {

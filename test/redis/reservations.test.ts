@@ -18,7 +18,7 @@ import {
 import { Refusal } from '../../src/model/refusals.ts';
 import { Resizing } from '../../src/operations/sandboxes/reservations.ts';
 import { known, twoRedisCoordinations, WrittenUsage } from '../support/a-redis-coordination.ts';
-import { aPool } from '../support/a-supervisor.ts';
+import { aPool } from '../support/a-pool.ts';
 import { ALICE } from '../support/instance-orders.ts';
 import { limitsOf } from '../support/memory-quotas.ts';
 import { MemoryPools } from '../support/memory-records.ts';

@@ -7,7 +7,8 @@ import type { RequestFingerprint } from '../../src/model/request-fingerprint.ts'
 import { IdempotentRequest } from '../../src/operations/sandboxes/idempotent-request.ts';
 import { servesWaitingClaims } from '../properties/waiting-claims.ts';
 import { known, twoRedisCoordinations } from '../support/a-redis-coordination.ts';
-import { alice, aPool } from '../support/a-supervisor.ts';
+import { aPool } from '../support/a-pool.ts';
+import { alice } from '../support/a-supervisor.ts';
 import { eventually } from '../support/eventually.ts';
 import { ALICE } from '../support/instance-orders.ts';
 import { advanceRedis } from '../support/redis-clock.ts';

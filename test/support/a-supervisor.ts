@@ -5,42 +5,21 @@ import { Supervisor } from '../../src/actors/sandbox/supervisor.ts';
 import type { Metrics } from '../../src/contracts/metrics.ts';
 import type { PullSecrets } from '../../src/contracts/pull-secrets.ts';
 import type { PoolPolicy } from '../../src/machines/pool/arithmetic.ts';
-import {
-  CLOSED_BREAKER,
-  DEFAULT_UPDATE_STRATEGY,
-  type PoolRecord,
-} from '../../src/model/pools/pool.ts';
+import type { PoolRecord } from '../../src/model/pools/pool.ts';
 import { claimSandbox } from '../../src/operations/sandboxes/claim-sandbox.ts';
 import { findClaimByKey } from '../../src/operations/sandboxes/find-claim-by-key.ts';
 import { PendingRequests } from '../../src/operations/sandboxes/pending-requests.ts';
 import type { Caller } from '../../src/model/tenant.ts';
 import { aCoordination } from './a-coordination.ts';
 import { FakeSandboxDriver } from './fake-sandbox-driver.ts';
-import { aDefinition, ALICE } from './instance-orders.ts';
+import { aPool } from './a-pool.ts';
+import { ALICE } from './instance-orders.ts';
 import { limitsOf } from './memory-quotas.ts';
 import { MemoryHistory, MemoryPools } from './memory-records.ts';
 import { quietLog } from './quiet-log.ts';
 import { TestClock } from './test-clock.ts';
 
 export const alice: Caller = { ...ALICE, role: 'user', keyId: 'k1' };
-
-export const aPool = (part: Partial<PoolRecord> = {}): Omit<PoolRecord, 'revision'> => ({
-  uid: v7(),
-  name: 'default',
-  owner: ALICE,
-  createdAt: 1,
-  replicas: 2,
-  source: { templateName: 'default' },
-  updateStrategy: DEFAULT_UPDATE_STRATEGY,
-  templateVersion: '1',
-  labels: {},
-  annotations: {},
-  definition: aDefinition(),
-  updateRevision: 'r1',
-  breaker: CLOSED_BREAKER,
-  deleting: false,
-  ...part,
-});
 
 export const aPolicy = (part: Partial<PoolPolicy> = {}): PoolPolicy => ({
   replicaSemantics: 'total',
@@ -108,15 +87,4 @@ export const aSupervisor = async (
     unsettled,
     found: findClaimByKey({ supervisor, clock, unsettled }),
   };
-};
-
-/** Lets what is under way go on until `look` holds; fails after many turns of the event loop. */
-export const eventually = async (look: () => boolean, what: string): Promise<void> => {
-  for (let turn = 0; turn < 2_000; turn++) {
-    if (look()) return;
-    await new Promise<void>((resolve) => {
-      setImmediate(resolve);
-    });
-  }
-  throw new Error(`never came about: ${what}`);
 };

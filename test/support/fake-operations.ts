@@ -15,11 +15,7 @@ import type { InstanceType } from '../../src/model/templates/instance-type.ts';
 import type { Volume } from '../../src/contracts/volumes.ts';
 import type { EventRecord } from '../../src/model/event.ts';
 import { appliedSpec, namesWhatToRun } from '../../src/model/pools/applied-spec.ts';
-import {
-  DEFAULT_UPDATE_STRATEGY,
-  type PoolRecord,
-  NO_INSTANCES,
-} from '../../src/model/pools/pool.ts';
+import { type PoolRecord, NO_INSTANCES } from '../../src/model/pools/pool.ts';
 import { mergedSource, type RegistryCredentials } from '../../src/model/pools/pool-source.ts';
 import {
   endpointNotFound,
@@ -74,6 +70,7 @@ import { TemplateCatalog } from '../../src/operations/templates/template-catalog
 import { getTemplate, listTemplates } from '../../src/operations/templates/templates.ts';
 import type { Page, PageRequest, PoolView, SandboxView } from '../../src/operations/views.ts';
 import { aCoordination } from './a-coordination.ts';
+import { aStoredPool } from './a-pool.ts';
 import { FakeDebug } from './fake-debug.ts';
 import { fakeEnvs } from './fake-envs.ts';
 import { MemoryApiKeys } from './memory-api-keys.ts';
@@ -728,24 +725,20 @@ const poolRecord = (
     PoolRecord,
     'name' | 'owner' | 'uid' | 'createdAt' | 'replicas' | 'source' | 'labels' | 'annotations'
   >,
-): PoolRecord => ({
-  ...given,
-  revision: '1',
-  updateStrategy: DEFAULT_UPDATE_STRATEGY,
-  templateVersion: '1',
-  updateRevision: 'abc',
-  deleting: false,
-  breaker: { failures: 0, pausedUntil: 0, reason: '' },
-  definition: {
-    containers: [],
-    network: 'none',
-    startupTimeoutMs: 10_000,
-    idleTimeoutMs: 1_800_000,
-    maxLifetimeMs: 0,
-    cpu: '500m',
-    memory: '256Mi',
-  },
-});
+): PoolRecord =>
+  aStoredPool({
+    ...given,
+    updateRevision: 'abc',
+    definition: {
+      containers: [],
+      network: 'none',
+      startupTimeoutMs: 10_000,
+      idleTimeoutMs: 1_800_000,
+      maxLifetimeMs: 0,
+      cpu: '500m',
+      memory: '256Mi',
+    },
+  });
 
 const tenantOf = ({ namespace, team, user }: Caller): Tenant => ({ namespace, team, user });
 
