@@ -1,7 +1,11 @@
 import { expect } from 'chai';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { DaemonUnderTest, within } from '../support/a-daemon.ts';
 import type { HttpAnswer, HttpClient } from '../support/http-client.ts';
 import { aTenant, claim, stocked } from '../support/on-a-daemon.ts';
+import { untilAnswered } from '../support/until-answered.ts';
 
 /**
  * What the hint of a refusal advises works: each request that it names is carried out, with a body
@@ -11,10 +15,18 @@ describe('what hints advise', () => {
   let daemon: DaemonUnderTest;
   let tenant: HttpClient;
   let colleague: HttpClient;
+  let folder: string;
 
   before(async function () {
     this.timeout(40_000);
-    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '0']);
+    folder = mkdtempSync(join(tmpdir(), 'sandpool-hints-'));
+    writeFileSync(join(folder, 'file'), 'no folder');
+    daemon = await DaemonUnderTest.start([
+      '--default-pool-replicas',
+      '0',
+      '--volumes-directories',
+      `hinted/data=${folder}`,
+    ]);
     tenant = await aTenant(daemon, 'hinted', 'ann');
     colleague = await aTenant(daemon, 'hinted', 'bob');
   });
@@ -22,6 +34,7 @@ describe('what hints advise', () => {
   after(async function () {
     this.timeout(40_000);
     await daemon.dispose();
+    rmSync(folder, { recursive: true });
   });
 
   interface Refused {
@@ -123,7 +136,7 @@ describe('what hints advise', () => {
       name: 'broken',
       replicas: 1,
       template: {
-        containers: [{ name: 'main', image: 'host', command: ['/bin/sh', '-c', 'exit 3'] }],
+        containers: [{ name: 'main', image: 'host', command: ['/no/such-program'] }],
       },
     };
     const made = await tenant.post('/sandboxpools', broken);
@@ -133,7 +146,7 @@ describe('what hints advise', () => {
       'broken',
       (detail) => detail.problem !== undefined && detail.problemSince !== undefined,
     );
-    expect(problem).to.match(/3/);
+    expect(problem).to.contain('/no/such-program');
     expect(Date.parse(problemSince ?? '')).to.be.closeTo(Date.now(), 60_000);
     const works = {
       template: {
@@ -170,5 +183,130 @@ describe('what hints advise', () => {
       expect(hint).to.equal(`name one of availableTemplates as ${field}`);
       expect((await tenant.post(path, body(choice.name))).status, path).to.equal(201);
     }
+  });
+
+  it("works where an env's instances do not start", async () => {
+    const made = await tenant.post('/envs', {
+      name: 'stuck',
+      templateRef: { name: 'default' },
+      overrides: { volumes: [{ claimName: 'data', mountPath: '/data', subPath: 'file' }] },
+    });
+    expect(made.status, made.text).to.equal(201);
+    const added = await tenant.post('/envs/stuck/sandboxpools', { name: 'stuck-in', replicas: 1 });
+    expect(added.status, added.text).to.equal(201);
+    const { hint, problem } = await exhausted(
+      tenant,
+      'stuck-in',
+      (detail) => detail.problem !== undefined,
+    );
+    expect(problem).to.contain('the folder file of the volume: Not a directory');
+    expect(await carryOut(tenant, hint, { PATCH: { overrides: { volumes: null } } })).to.deep.equal(
+      ['PATCH /envs/stuck'],
+    );
+    await stocked(tenant, 1, 'stuck-in');
+  });
+
+  /** What a refusal says, and its detail. */
+  const refused = async (
+    answer: Promise<HttpAnswer>,
+    status: number,
+  ): Promise<{
+    readonly error: string;
+    readonly detail: Readonly<Record<string, unknown>> & { readonly hint: string };
+  }> => {
+    const { status: answered, text } = await answer;
+    expect(answered, text).to.equal(status);
+    return JSON.parse(text);
+  };
+
+  it('works for a claim from a pool that is not there', async () => {
+    const first = await aTenant(daemon, 'newcomers', 'eva');
+    const { detail: none } = await refused(first.post('/sandboxes', { poolName: 'x' }), 404);
+    expect(none.hint).to.equal('create a pool of your own with POST /v1/sandboxpools');
+    const made = await first.post('/v1/sandboxpools', {
+      name: 'mine',
+      templateName: 'default',
+      replicas: 1,
+    });
+    expect(made.status, made.text).to.equal(201);
+    await stocked(first, 1, 'mine');
+
+    const { detail: some } = await refused(first.post('/sandboxes', { poolName: 'x' }), 404);
+    expect(some.hint).to.equal(
+      'claim from one of availablePools, or create a pool with POST /v1/sandboxpools',
+    );
+    const [{ name: poolName = '' } = {}] = some['availablePools'] as { name?: string }[];
+    expect((await first.post('/sandboxes', { poolName })).status, poolName).to.equal(201);
+  });
+
+  it('works for the name of a key that is in use', async () => {
+    expect((await tenant.post('/api-keys', { name: 'laptop' })).status).to.equal(201);
+    const { detail } = await refused(colleague.post('/api-keys', { name: 'laptop' }), 409);
+    expect(detail.hint).to.equal('names are unique in a team; choose another');
+    expect((await colleague.post('/api-keys', { name: 'other' })).status).to.equal(201);
+  });
+
+  it('works for a pool that its env changes, which is named', async () => {
+    const change = { replicas: 1, labels: { a: 'b' } };
+    const { error, detail } = await refused(tenant.put('/sandboxpools/small', change), 409);
+    expect(error).to.equal('the pool is a member of env web; change it there');
+    expect(detail).to.deep.equal({ env: 'web', member: 'small' });
+    const there = `/envs/${String(detail['env'])}/sandboxpools/${String(detail['member'])}`;
+    expect((await tenant.put(there, { labels: { a: 'b' } })).status).to.equal(200);
+  });
+
+  it('works for an env whose sandboxes run: without them, or by force', async () => {
+    const { error } = await refused(tenant.delete('/envs/web'), 409);
+    expect(error).to.equal('sandboxes of the env are running; delete them first, or use force');
+    expect((await tenant.delete('/envs/web?force=true')).status).to.equal(200);
+  });
+
+  it('works for a template that pools are made from', async () => {
+    const admin = daemon.client(daemon.adminKey);
+    const spec = { containers: [{ name: 'main', image: 'host' }] };
+    const made = await admin.post('/admin/sandbox-templates', {
+      crdJson: JSON.stringify({
+        apiVersion: 'sandpool.dev/v1alpha1',
+        kind: 'SandboxTemplate',
+        metadata: { name: 'used' },
+        spec,
+      }),
+    });
+    expect(made.status, made.text).to.equal(201);
+    await tenant.post('/sandboxpools', { name: 'user', templateName: 'used', replicas: 0 });
+    const { error, detail } = await refused(admin.delete('/admin/sandbox-templates/used'), 409);
+    expect(error).to.equal('pools are made from this sandbox template; delete them first');
+    for (const pool of detail['pools'] as { name: string; namespace: string }[]) {
+      const path = `/sandboxpools/${pool.name}?namespace=${pool.namespace}`;
+      expect((await admin.delete(path)).status, path).to.equal(200);
+    }
+    await within(
+      15_000,
+      'the template goes',
+      async () => (await admin.delete('/admin/sandbox-templates/used')).status === 200,
+    );
+  });
+
+  it('works for a pool of another, by one of one’s own', async () => {
+    await tenant.post('/sandboxpools', { name: 'private', templateName: 'default', replicas: 1 });
+    const { error } = await refused(colleague.post('/sandboxes', { poolName: 'private' }), 403);
+    expect(error).to.equal('pool belongs to another team/user; create in a pool of your own');
+    const own = { name: 'bobs', templateName: 'default', replicas: 1 };
+    expect((await colleague.post('/sandboxpools', own)).status).to.equal(201);
+    await claim(colleague, 'bobs');
+  });
+
+  it('works for a quota that is used up, by a sandbox that is given back', async () => {
+    const admin = daemon.client(daemon.adminKey);
+    const limited = await aTenant(daemon, 'hinted', 'cyd');
+    const set = await admin.put('/admin/quotas/hinted/cyd', { sandboxes: 1 });
+    expect(set.status, set.text).to.equal(200);
+    await limited.post('/sandboxpools', { name: 'few', templateName: 'default', replicas: 2 });
+    const id = await claim(limited, 'few');
+    await stocked(limited, 1, 'few');
+    const { detail } = await refused(limited.post('/sandboxes', { poolName: 'few' }), 429);
+    expect(detail['message']).to.equal('the quota of 1 sandboxes is used up; give one back first');
+    expect((await limited.delete(`/sandboxes/${id}`)).status).to.equal(200);
+    await untilAnswered(201, () => limited.post('/sandboxes', { poolName: 'few' }));
   });
 });
