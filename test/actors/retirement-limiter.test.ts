@@ -88,7 +88,7 @@ describe('ends that nobody waits for', () => {
       );
     expect(goneOn).to.deep.equal([]);
 
-    endings.moved('pool-0', 'pool-0/0', 'completed');
+    endings.moved('pool-0', 'pool-0/0', new Set(['endDurable']));
 
     expect(goneOn).to.deep.equal(['pool-3']);
     await Promise.resolve();
@@ -117,13 +117,13 @@ describe('ends that nobody waits for', () => {
     };
     for (let round = 0; round < 30 && ended.length < 8; round++) {
       endMore();
-      for (const id of ended) retirements.moved('pool', id, 'stopping.unretired');
+      for (const id of ended) retirements.moved('pool', id, new Set(['endFailed']));
       clock.advance(60_000);
     }
     expect(ended).to.have.lengthOf(8);
     goneOn.length = 0;
 
-    for (const id of ended) retirements.moved('pool', id, 'completed');
+    for (const id of ended) retirements.moved('pool', id, new Set(['endDurable']));
 
     expect(goneOn).to.include('pool');
     endMore();

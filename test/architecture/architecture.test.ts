@@ -69,7 +69,6 @@ const STILL_TOO_LONG: Readonly<Record<string, number>> = {
   'k8s/records/pool-resource.ts': 375,
   'k8s/api/reflector.ts': 475,
   'k8s/sandboxes/sandbox-driver.ts': 500,
-  'machines/sandbox/machine.ts': 425,
   'model/mirror.ts': 400,
   'model/refusals.ts': 400,
   'operations/sandboxes/claim-sandbox.ts': 429,

@@ -72,7 +72,9 @@ describe('a sandbox of several containers', () => {
     const sandbox = steady().send(fact(aRecord(), BROKEN, T0 + STEADY_MS + 1));
     expect(sandbox.last).to.deep.include({ type: 'retire', asked: false });
     expect(sandbox.context.end).to.deep.equal({ reason: 'container-ended', exitCode: null });
-    expect(sandbox.send(NOT_LEADING).state, 'left to who leads').to.equal('stopping.left');
+    expect(sandbox.send(NOT_LEADING).state, 'left to who leads').to.equal(
+      'stopping.awaitingLeader',
+    );
   });
 
   it('has failed to start where any of them ends before it is ready, or soon after', () => {
@@ -485,7 +487,7 @@ describe('a claim', () => {
     );
     expect(sandbox.last).to.deep.include({ type: 'claim', seen: aRecord({ revision: '5' }) });
     sandbox.send(CLAIM_OUTCOME_UNKNOWN, fact(aRecord({ revision: '5' })));
-    expect(sandbox.state).to.equal('claiming.unwritten');
+    expect(sandbox.state).to.equal('claiming.retrying');
     expect(sandbox.send(deadline(T0 + 10 + CLAIM_REPEAT_MS)).last).to.deep.include({
       type: 'claim',
       seen: aRecord({ revision: '5' }),
@@ -595,7 +597,7 @@ describe('an idle sandbox', () => {
   it('whose retirement failed can be claimed again after a pause: who decided it decides anew', () => {
     const failed = { type: 'RETIRE_OUTCOME_UNKNOWN', now: T0 + 30 } as const;
     const sandbox = ASandbox.found().send(RETIRE, failed, fact(aRecord({ revision: '4' })));
-    expect(sandbox.state).to.equal('stopping.unretired');
+    expect(sandbox.state).to.equal('stopping.retireFailed');
     expect(sandbox.send(deadline(T0 + 10 + RETRY_MS)).state).to.equal('idle.available');
     expect(sandbox.context.end).to.equal(undefined);
   });
@@ -763,7 +765,7 @@ describe('a running sandbox', () => {
 describe('a sandbox that another replica is to end', () => {
   it('waits for what the leader does, and is done once nothing of it is left', () => {
     const sandbox = running().send(fact(claimed(), EXITED), NOT_LEADING);
-    expect(sandbox.state).to.equal('stopping.left');
+    expect(sandbox.state).to.equal('stopping.awaitingLeader');
     expect(sandbox.context.deadline).to.equal(T0 + 20 + LEADER_MS);
     expect(sandbox.send(fact(undefined, EXITED)).state).to.equal('completed');
   });
@@ -783,7 +785,7 @@ describe('a sandbox that another replica is to end', () => {
 
   it('is retired by the leader alone, and runs on where somebody claimed it first', () => {
     const sandbox = ASandbox.found(aRecord(), GONE).send(NOT_LEADING);
-    expect(sandbox.state).to.equal('stopping.left');
+    expect(sandbox.state).to.equal('stopping.awaitingLeader');
     expect(ASandbox.found().send(RETIRE, NOT_LEADING, fact(claimed())).state).to.equal('running');
   });
 
@@ -799,7 +801,7 @@ describe('a sandbox that another replica is to end', () => {
       fact(ending(), GONE),
       NOT_LEADING,
     );
-    expect(sandbox.state).to.equal('stopping.left');
+    expect(sandbox.state).to.equal('stopping.awaitingLeader');
     expect(sandbox.send(fact(undefined, GONE)).state).to.equal('completed');
   });
 });
@@ -821,7 +823,7 @@ describe('a sandbox that ends', () => {
 
   it('repeats its release until it is noted', () => {
     const sandbox = running().send(END, { type: 'RELEASE_OUTCOME_UNKNOWN', now: T0 + 30 });
-    expect(sandbox.state).to.equal('stopping.unnoted');
+    expect(sandbox.state).to.equal('stopping.releaseFailed');
     expect(
       sandbox.send(deadline(T0 + 30 + RETRY_MS)).intents.filter(({ type }) => type === 'release'),
     ).to.have.length(2);
@@ -860,7 +862,7 @@ describe('a sandbox that ends', () => {
 
   it('repeats its closing until history has it', () => {
     const sandbox = closing().send({ type: 'CLOSE_OUTCOME_UNKNOWN', now: T0 + 50 });
-    expect(sandbox.state).to.equal('stopping.unclosed');
+    expect(sandbox.state).to.equal('stopping.closeFailed');
     expect(sandbox.send(deadline(T0 + 50 + RETRY_MS)).last).to.have.property('type', 'close');
   });
 

@@ -19,7 +19,7 @@ import { pathOf } from '../machines/examples.ts';
 import type { Call, SandboxStore } from './sandbox-store.ts';
 
 /** The states in which nothing of this replica's is under way. */
-const PATIENT: ReadonlySet<string> = new Set(['stopping.left', 'stopping.waiting']);
+const PATIENT: ReadonlySet<string> = new Set(['stopping.awaitingLeader', 'stopping.waiting']);
 
 interface Seen {
   readonly path: string;

@@ -1,3 +1,4 @@
+import { sandboxMachine } from '../../machines/sandbox/machine.ts';
 import { expiryOf } from '../../model/pools/claim-rules.ts';
 import type { AwaitedMoment, InspectedActor, ShownFields } from '../../model/inspection.ts';
 import type { Claim, InstanceRecord } from '../../model/sandbox.ts';
@@ -102,7 +103,7 @@ const deadlinesOf = (context: Context): readonly AwaitedMoment[] => {
 };
 
 const whyOf = ({ path, context }: SandboxSnapshot): readonly string[] => [
-  ...(WHY[path] === undefined ? [] : [WHY[path]]),
+  ...(descriptionOf(path) ?? []),
   ...(path === 'starting.booting' || path === 'idle.unavailable'
     ? [`it is not ready: ${context.unready ?? 'nobody said why'}`]
     : []),
@@ -123,31 +124,8 @@ const whyOf = ({ path, context }: SandboxSnapshot): readonly string[] => [
     : []),
 ];
 
-/** By state, in plain words. */
-const WHY: Readonly<Record<string, string>> = {
-  'starting.ordered.launching': 'its launch was asked for, and is not answered yet',
-  'starting.ordered.uncertain':
-    'nobody knows whether its launch landed; it is repeated under the same id',
-  'starting.ordered.abandoned':
-    'another replica leads its pool now; it is gone on with only if its launch landed',
-  'starting.ordered.refused':
-    'its launch was refused; its record tells whether an earlier attempt landed',
-  'starting.booting': 'it was launched, and is awaited to become ready',
-  'idle.available': 'it is ready, and nobody has claimed it',
-  'idle.unavailable': 'it was ready before, and is not claimable now',
-  'claiming.writing': 'a claim of it is being written',
-  'claiming.looking': 'a claim failed, or its outcome is unknown; its record is being read',
-  'claiming.unwritten': 'a claim has not landed; it is written once more',
-  running: 'it is claimed; it ends when its owner or a timeout says so, or when it dies',
-  'stopping.retiring':
-    'nobody needs it; its record is being deleted, unless somebody claims it first',
-  'stopping.looking': 'it is not known whether its record was deleted; it is being read',
-  'stopping.unretired': 'its record could not be deleted; that is tried again',
-  'stopping.releasing': 'that it ends is being noted durably',
-  'stopping.unnoted': 'that it ends could not be noted; that is tried again',
-  'stopping.waiting':
-    'that it ends is durable; nothing of it must run any more before it is closed',
-  'stopping.left': "what is left to do is the leader's; what that did comes as a fact",
-  'stopping.closing': 'history, quota and record are being settled',
-  'stopping.unclosed': 'history, quota and record could not be settled; that is tried again',
+/** The machine's own words on the state. */
+const descriptionOf = (path: string): readonly string[] | undefined => {
+  const { description } = sandboxMachine.getStateNodeById(`sandbox.${path}`);
+  return description === undefined ? undefined : [description];
 };

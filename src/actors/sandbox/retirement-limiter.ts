@@ -1,4 +1,5 @@
 import type { Clock } from '../../contracts/clock.ts';
+import type { SandboxTag } from '../../machines/sandbox/events.ts';
 
 /** Of all pools: few enough for each to be answered in time, enough to keep a store busy. */
 const MOST = 32;
@@ -77,14 +78,14 @@ export class RetirementLimiter {
   }
 
   /** Hears of each move of each instance of the pool. */
-  moved(poolUid: string, id: string, path: string): void {
-    if (UNDER_WAY.has(path)) return;
+  moved(poolUid: string, id: string, tags: ReadonlySet<SandboxTag>): void {
+    if (tags.has('endUnderWay')) return;
     const isUnderWay = this.#underWay.delete(id);
-    if (FAILED.has(path)) {
+    if (tags.has('endFailed')) {
       if (isUnderWay) this.#failed(poolUid, id);
     } else if (this.#pauses.get(poolUid)?.failed.delete(id) || isUnderWay) {
       // Its wakes may all be past, and nothing else of it be under way.
-      if (DONE.has(path) && this.#pauses.delete(poolUid)) this.#deps.goOn(poolUid);
+      if (tags.has('endDurable') && this.#pauses.delete(poolUid)) this.#deps.goOn(poolUid);
     }
     if (!isUnderWay || this.#underWay.size > MOST - SHARE) return;
     this.#goOnWithNext();
@@ -172,13 +173,3 @@ export class RetirementLimiter {
     return this.#deps.namespaceOf(poolUid) ?? `of ${poolUid}`;
   }
 }
-
-/** The machine's states of an end. */
-const stoppingIn = (states: readonly string[]): ReadonlySet<string> =>
-  new Set(states.map((state) => `stopping.${state}`));
-
-/** Its record may still be there as if nothing were. */
-const UNDER_WAY = stoppingIn(['judging', 'retiring', 'releasing']);
-/** It was refused, or is late. */
-const FAILED = stoppingIn(['looking', 'unretired', 'unnoted']);
-const DONE = new Set([...stoppingIn(['waiting', 'closing', 'unclosed']), 'completed']);

@@ -7,6 +7,7 @@ import type {
   SandboxEvent,
   SandboxInput,
   SandboxIntent,
+  SandboxTag,
 } from '../../machines/sandbox/events.ts';
 import type { sandboxMachine } from '../../machines/sandbox/machine.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
@@ -27,7 +28,7 @@ import { sandboxCauseOf } from './sandbox-causes.ts';
 import { isLeaders, sandboxEffects, startReport } from './sandbox-effects.ts';
 import type { SandboxIndex } from './sandbox-index.ts';
 import { pathOf } from '../runtime/state-path.ts';
-import { recordIn, shown, stateOf, type SandboxSnapshot } from './sandbox-snapshot.ts';
+import { recordIn, shown, stateOf, tagsOf, type SandboxSnapshot } from './sandbox-snapshot.ts';
 import type { SupervisorDeps } from './supervisor-deps.ts';
 import type { Waiters } from './waiters.ts';
 
@@ -211,7 +212,7 @@ export class SandboxHost {
       if (working > 0) coordination.work(id, false);
     }
     // What its pool hears below may tell it to end at once.
-    retirements.moved(poolUid, id, path);
+    retirements.moved(poolUid, id, tagsOf(after));
     const report = this.#tellPool(change, places);
     // Its record came to be known while this replica leads, and was not written by it.
     if (after.context.unlaunched && path === 'starting.booting' && this.#leads(poolUid))
@@ -280,7 +281,7 @@ export class SandboxHost {
     const { index, retirements, waiters, parts } = this.#deps;
     this.#report = undefined;
     const before = index.remove(id);
-    retirements.moved(poolUid, id, '');
+    retirements.moved(poolUid, id, NO_TAGS);
     if (before)
       parts().pools.moved(
         {
@@ -309,3 +310,5 @@ const countedIn = ({ now, before }: Places) => ({
   from: before && countedAs(before),
   to: now && countedAs(now),
 });
+
+const NO_TAGS: ReadonlySet<SandboxTag> = new Set();

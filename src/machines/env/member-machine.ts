@@ -81,18 +81,18 @@ export const envMemberMachine = setup({
     troubledAt: 0,
     deadline: undefined,
   }),
-  initial: 'judged',
+  initial: 'classified',
   on: {
-    LEAD: { target: '.judged', actions: ['lead', 'decide'] },
+    LEAD: { target: '.classified', actions: ['lead', 'decide'] },
     FOLLOW: { actions: 'follow' },
-    FACT: { target: '.judged', actions: ['keepFact', 'decide'] },
-    CARRIED_OUT: { target: '.judged', actions: ['noteDone', 'decide'] },
-    NOT_CARRIED_OUT: { target: '.judged', actions: ['noteTrouble', 'decide'] },
-    DEADLINE: { guard: 'due', target: '.judged', actions: 'decide' },
+    FACT: { target: '.classified', actions: ['keepFact', 'decide'] },
+    CARRIED_OUT: { target: '.classified', actions: ['noteDone', 'decide'] },
+    NOT_CARRIED_OUT: { target: '.classified', actions: ['noteTrouble', 'decide'] },
+    DEADLINE: { guard: 'due', target: '.classified', actions: 'decide' },
   },
   states: {
     // What is known says which it is.
-    judged: {
+    classified: {
       always: [
         { guard: 'gone', target: 'gone' },
         { guard: 'leaving', target: 'draining' },

@@ -131,3 +131,14 @@ export interface SandboxContext {
   /** Absolute; the supervisor sends DEADLINE at or after it. */
   readonly deadline: number | undefined;
 }
+
+/** What states of an end have in common, for whoever waits for it. */
+export type SandboxTag =
+  /** Its record may still be there as if nothing were. */
+  | 'endUnderWay'
+  /** It was refused, or is late. */
+  | 'endFailed'
+  /** A restart may forget it: a DELETE is not answered yet. */
+  | 'endNotDurable'
+  /** A restart goes on with it. */
+  | 'endDurable';

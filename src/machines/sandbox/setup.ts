@@ -11,7 +11,13 @@ import {
   STEADY_MS,
 } from './arithmetic.ts';
 import type { End } from '../../model/sandbox.ts';
-import type { SandboxContext, SandboxEvent, SandboxInput, SandboxIntent } from './events.ts';
+import type {
+  SandboxContext,
+  SandboxEvent,
+  SandboxInput,
+  SandboxIntent,
+  SandboxTag,
+} from './events.ts';
 import { endOf, failureOf, further, isAsked, learned, mayNoteEnd, proven } from './knowledge.ts';
 
 /**
@@ -24,6 +30,7 @@ export const sandboxSetup = setup({
     events: {} as SandboxEvent,
     input: {} as SandboxInput,
     emitted: {} as SandboxIntent,
+    tags: {} as SandboxTag,
   },
   guards: {
     born: ({ context }) => context.launchOrder !== undefined,

@@ -6,14 +6,6 @@ import type { Operations } from '../operations.ts';
 import { findSandbox, viewOf } from './sandbox-view.ts';
 
 const DEADLINE_MS = 5_000;
-/** Until these are left, it is not yet durable that the sandbox ends. */
-const UNNOTED: ReadonlySet<string> = new Set([
-  'stopping.releasing',
-  'stopping.unnoted',
-  'stopping.retiring',
-  'stopping.looking',
-]);
-
 /**
  * Ends a sandbox, or retires an unclaimed instance of a pool of the caller's (operation `DELETE
  * /sandboxes/{sandboxId}`). When it resolves it is durable that it ends. Legal in every state;
@@ -46,8 +38,4 @@ export const deleteSandbox =
     return { ...viewOf(view, clock.now()), status: 'Stopping' };
   };
 
-const isDurable = ({ state, path }: SandboxSnapshot): boolean =>
-  state === 'running' ||
-  state === 'completed' ||
-  (state === 'stopping' && !UNNOTED.has(path)) ||
-  state === 'starting';
+const isDurable = ({ tags }: SandboxSnapshot): boolean => !tags.has('endNotDurable');

@@ -1,0 +1,129 @@
+import { sandboxSetup } from './setup.ts';
+
+/** What runs was launched, whatever became of the answer. */
+const SEEN_BORN = [
+  {
+    guard: 'shownAvailable',
+    target: '#sandbox.starting.booting',
+    actions: ['learn', 'dropLaunchOrder'],
+  },
+  { actions: 'learn' },
+] as const;
+
+/** From the order until it is ready, or has failed to become so. */
+export const starting = sandboxSetup.createStateConfig({
+  initial: 'booting',
+  states: {
+    /**
+     * The birth is ordered and may or may not have landed; repeated under the same id until it
+     * is known.
+     */
+    ordered: {
+      initial: 'launching',
+      states: {
+        launching: {
+          description: 'its launch was asked for, and is not answered yet',
+          entry: ['awaitLaunch', 'launch'],
+          on: {
+            LAUNCH_UNKNOWN: { target: 'uncertain' },
+            DEADLINE: { guard: 'due', target: 'uncertain' },
+            NOT_LEADING: { target: 'abandoned' },
+            FACT: SEEN_BORN,
+          },
+        },
+        uncertain: {
+          description: 'nobody knows whether its launch landed; it is repeated under the same id',
+          entry: 'awaitRetry',
+          on: { DEADLINE: { guard: 'due', target: 'launching' }, FACT: SEEN_BORN },
+        },
+        /**
+         * Another replica leads now, and launches what is missing: it is gone on with only if
+         * it landed.
+         */
+        abandoned: {
+          description:
+            'another replica leads its pool now; it is gone on with only if its launch landed',
+          entry: ['awaitRetry', 'look'],
+          on: {
+            FACT: [
+              { guard: 'neverBorn', target: '#sandbox.completed', actions: 'learn' },
+              {
+                guard: 'recordGone',
+                target: '#sandbox.stopping.waiting',
+                actions: ['learn', 'dropRecord'],
+              },
+              { target: '#sandbox.starting.booting', actions: ['learn', 'dropLaunchOrder'] },
+            ],
+            DEADLINE: { guard: 'due', target: 'abandoned', reenter: true },
+          },
+        },
+        /** An earlier attempt may have landed: the record tells. */
+        refused: {
+          description: 'its launch was refused; its record tells whether an earlier attempt landed',
+          entry: ['awaitRetry', 'look'],
+          on: {
+            FACT: [
+              { guard: 'neverBorn', target: '#sandbox.completed', actions: 'learn' },
+              {
+                guard: 'recordGone',
+                target: '#sandbox.stopping.waiting',
+                actions: ['learn', 'dropRecord'],
+              },
+              { target: '#sandbox.stopping', actions: 'learn' },
+            ],
+            DEADLINE: { guard: 'due', target: 'refused', reenter: true },
+          },
+        },
+      },
+      on: {
+        LAUNCHED: { target: 'booting', actions: ['keepRecord', 'noteLaunched'] },
+        LAUNCH_REFUSED: { target: '.refused', actions: ['startFailed', 'reportFailed'] },
+        LAUNCH_DEFERRED: { target: '.refused', actions: ['noteEnd', 'reportDeferred'] },
+        RETIRE: { actions: 'noteEnd' },
+        END: { actions: 'noteEnd' },
+        FACT: { actions: 'learn' },
+      },
+    },
+    booting: {
+      description: 'it was launched, and is awaited to become ready',
+      entry: 'awaitStart',
+      always: [
+        { guard: 'ending', target: '#sandbox.stopping' },
+        { guard: 'claimed', target: '#sandbox.running', actions: 'beginRunning' },
+        {
+          guard: 'gone',
+          target: '#sandbox.stopping',
+          actions: ['startFailed', 'reportFailed'],
+        },
+        {
+          guard: 'broken',
+          target: '#sandbox.stopping',
+          actions: ['startFailed', 'reportFailed'],
+        },
+        { guard: 'available', target: '#sandbox.idle.available' },
+      ],
+      on: {
+        FACT: [
+          {
+            guard: 'recordGone',
+            target: '#sandbox.stopping.waiting',
+            actions: ['learn', 'dropRecord', 'died'],
+          },
+          { actions: 'learn' },
+        ],
+        // Whoever wrote its record does not launch it any more, which is no failed start.
+        LEADING: { guard: 'unlaunched', target: '#sandbox.stopping', actions: 'noteEnd' },
+        DEADLINE: [
+          { guard: 'dueUnlaunched', target: '#sandbox.stopping', actions: 'noteEnd' },
+          {
+            guard: 'due',
+            target: '#sandbox.stopping',
+            actions: ['startTimedOut', 'reportFailed'],
+          },
+        ],
+        RETIRE: { target: '#sandbox.stopping', actions: 'noteEnd' },
+        END: { target: '#sandbox.stopping', actions: 'noteEnd' },
+      },
+    },
+  },
+});

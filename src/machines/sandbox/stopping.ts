@@ -1,0 +1,143 @@
+import { sandboxSetup } from './setup.ts';
+
+/** From the wish that it ends until nothing of it is left. */
+export const stopping = sandboxSetup.createStateConfig({
+  initial: 'deciding',
+  on: { END: { actions: 'noteEnd' } },
+  states: {
+    /** What somebody claimed meanwhile runs on, unless it was told to end. */
+    deciding: {
+      tags: ['endUnderWay'],
+      always: [
+        { guard: 'unclaimed', target: 'retiring' },
+        {
+          guard: 'mayRunOn',
+          target: '#sandbox.running',
+          actions: ['beginRunning', 'forgetEnd'],
+        },
+        { target: 'releasing' },
+      ],
+    },
+    /** Unclaimed: its record is deleted if nobody claimed it meanwhile. */
+    retiring: {
+      description: 'nobody needs it; its record is being deleted, unless somebody claims it first',
+      tags: ['endUnderWay', 'endNotDurable'],
+      entry: ['awaitRetry', 'retire'],
+      on: {
+        RETIRED: { target: 'waiting', actions: 'dropRecord' },
+        RETIRE_OUTCOME_UNKNOWN: { target: 'verifying' },
+        // Nobody else knows that it was to be retired: who leads now decides anew.
+        NOT_LEADING: [
+          { guard: 'asked', target: 'deciding' },
+          { guard: 'unfit', target: 'awaitingLeader' },
+          { guard: 'available', target: '#sandbox.idle.available', actions: 'forgetEnd' },
+          { target: '#sandbox.idle.unavailable', actions: 'forgetEnd' },
+        ],
+        DEADLINE: { guard: 'due', target: 'verifying' },
+        CLAIMED: { target: 'deciding', actions: 'keepRecord' },
+      },
+    },
+    verifying: {
+      description: 'it is not known whether its record was deleted; it is being read',
+      tags: ['endFailed', 'endNotDurable'],
+      entry: ['awaitRetry', 'look'],
+      on: {
+        FACT: [
+          { guard: 'recordGone', target: 'waiting', actions: ['learn', 'dropRecord'] },
+          { guard: 'shownUnclaimed', target: 'retireFailed', actions: 'learn' },
+          { target: 'deciding', actions: 'learn' },
+        ],
+        DEADLINE: { guard: 'due', target: 'verifying', reenter: true },
+      },
+    },
+    /**
+     * What lives, and was only not needed, is as if nothing were: whoever decided that decides
+     * anew.
+     */
+    retireFailed: {
+      description: 'its record could not be deleted; that is tried again',
+      tags: ['endFailed'],
+      entry: 'awaitRetry',
+      on: {
+        FACT: [
+          { guard: 'recordGone', target: 'waiting', actions: ['learn', 'dropRecord'] },
+          { guard: 'shownClaimed', target: 'deciding', actions: 'learn' },
+          { actions: 'learn' },
+        ],
+        CLAIMED: { target: 'deciding', actions: 'keepRecord' },
+        DEADLINE: [
+          { guard: 'dueSpared', target: '#sandbox.restoring', actions: 'spare' },
+          { guard: 'due', target: 'deciding' },
+        ],
+      },
+    },
+    /** Claimed: the end is noted durably first, and holds whatever fails after it. */
+    releasing: {
+      description: 'that it ends is being written',
+      tags: ['endUnderWay', 'endNotDurable'],
+      entry: ['awaitRetry', 'release'],
+      on: {
+        RELEASED: { target: 'waiting' },
+        RELEASE_OUTCOME_UNKNOWN: { target: 'releaseFailed' },
+        NOT_LEADING: [{ guard: 'asked', target: 'deciding' }, { target: 'awaitingLeader' }],
+        DEADLINE: { guard: 'due', target: 'releasing', reenter: true },
+        FACT: { actions: 'learn' },
+      },
+    },
+    releaseFailed: {
+      description: 'that it ends could not be written; that is tried again',
+      tags: ['endFailed', 'endNotDurable'],
+      entry: 'awaitRetry',
+      on: { DEADLINE: { guard: 'due', target: 'releasing' }, RELEASED: { target: 'waiting' } },
+    },
+    /**
+     * Until nothing of it runs any more, which comes as a fact; who leads looks only where none
+     * comes in time.
+     */
+    waiting: {
+      description: 'that it ends is durable; nothing of it must run any more before it is closed',
+      tags: ['endDurable'],
+      entry: 'awaitGone',
+      always: { guard: 'goneEntirely', target: 'closing' },
+      on: {
+        FACT: { actions: ['learn', 'awaitGone'] },
+        DEADLINE: { guard: 'due', actions: ['lookPatiently', 'awaitGone'] },
+        NOT_LEADING: { actions: 'awaitGone' },
+      },
+    },
+    /** The leader's to carry out: what it did comes as a fact. */
+    awaitingLeader: {
+      description: "what is left to do is the leader's; what that did comes as a fact",
+      entry: 'awaitLeader',
+      always: { guard: 'forgottenAndGone', target: '#sandbox.completed' },
+      on: {
+        END: { target: 'deciding', actions: 'noteEnd' },
+        FACT: [
+          { guard: 'recordGone', actions: 'learn' },
+          { target: 'deciding', actions: 'learn' },
+        ],
+        DEADLINE: { guard: 'due', target: 'deciding' },
+      },
+    },
+    closing: {
+      description: 'its history, quota and record are being closed',
+      tags: ['endDurable'],
+      entry: ['awaitRetry', 'close'],
+      on: {
+        CLOSED: { target: '#sandbox.completed' },
+        CLOSE_OUTCOME_UNKNOWN: { target: 'closeFailed' },
+        NOT_LEADING: { target: 'awaitingLeader' },
+        DEADLINE: { guard: 'due', target: 'closing', reenter: true },
+      },
+    },
+    closeFailed: {
+      description: 'its history, quota and record could not be closed; that is tried again',
+      tags: ['endDurable'],
+      entry: 'awaitRetry',
+      on: {
+        DEADLINE: { guard: 'due', target: 'closing' },
+        CLOSED: { target: '#sandbox.completed' },
+      },
+    },
+  },
+});
