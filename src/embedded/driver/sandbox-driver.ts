@@ -33,6 +33,7 @@ import { checkDefinition, thisMachine, type MachineSize } from './check-definiti
 import { withImageConfig } from '../images/image-command.ts';
 import { Images } from '../images/images.ts';
 import type { InstanceRecords } from '../store/instance-records.ts';
+import { LaunchTurns } from './launch-turns.ts';
 import { LogFiles } from './log-files.ts';
 import { Ports } from './ports.ts';
 import {
@@ -61,7 +62,7 @@ export interface EmbeddedDriverOptions extends SpawnerConfig {
   /** Absent: there are no volumes. */
   readonly volumes?: VolumePlaces;
   /** Absent: this one's. */
-  readonly machine?: MachineSize;
+  readonly machine?: () => MachineSize;
 }
 
 export interface ImageSettings {
@@ -102,6 +103,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
   readonly #machine: MachineSize;
   /** Asked of bubblewrap once, for the first pool that mounts a folder. */
   #bindsFolders: boolean | undefined;
+  readonly #launchTurns = new LaunchTurns();
   readonly #client: SpawnerClient;
   readonly #logs: LogFiles;
   readonly #images: Images;
@@ -112,7 +114,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
 
   constructor(options: EmbeddedDriverOptions) {
     this.#options = options;
-    this.#machine = options.machine ?? thisMachine();
+    this.#machine = (options.machine ?? thisMachine)();
     this.#records = options.records;
     this.#log = options.log;
     const {
@@ -189,9 +191,11 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     permitted: () => boolean,
   ): Promise<InstanceRecord> {
     this.check(definition);
-    if (!permitted()) throw new LeaseLost('another replica launches');
     const { id } = unborn;
-    const { record, found } = await this.#launchOrder(unborn, definition);
+    const release = await this.#launchTurns.take(unborn.poolOwner);
+    const { record, found } = await this.#launchOrder(unborn, definition, permitted).finally(
+      release,
+    );
     if (found && (record.state !== 'idle' || this.#known.has(id))) return record;
     const known: Known = {
       vitals: { kind: 'starting' },
@@ -317,7 +321,9 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
   async #launchOrder(
     unborn: LaunchOrder['record'],
     definition: InstanceDefinition,
+    permitted: () => boolean,
   ): Promise<{ readonly record: InstanceRecord; readonly found: boolean }> {
+    if (!permitted()) throw new LeaseLost('another replica launches');
     try {
       return { record: await this.#records.launchOrder(unborn, definition), found: false };
     } catch (error) {

@@ -105,6 +105,10 @@ describe('the life of a real sandbox', function () {
   it('can be retired while it waits for its turn and while it starts', async () => {
     const orders = Array.from({ length: 12 }, () => anOrder());
     const launches = orders.map((order) => spawned.driver.launch(order, permitted));
+    // Their records are written by then.
+    await new Promise((resolve) => {
+      setImmediate(resolve);
+    });
     for (const {
       record: { id },
     } of orders) {

@@ -1,0 +1,46 @@
+import { expect } from 'chai';
+import type { LaunchOrder } from '../../../src/model/sandbox.ts';
+import { aSpawnedDriver } from '../../support/a-spawned-driver.ts';
+import { ALICE, anOrder, permitted } from '../../support/instance-orders.ts';
+
+describe('launches on one machine', () => {
+  it('are written a few at a time, tenants in turn, and ask for the size of the machine once', async () => {
+    let asked = 0;
+    const machine = () => {
+      asked += 1;
+      return { cpuCores: 2, memoryBytes: 2 ** 34 };
+    };
+    const spawned = aSpawnedDriver({ machine });
+    const written: string[] = [];
+    const refuse: (() => void)[] = [];
+    spawned.records.launchOrder = ({ poolOwner }) => {
+      written.push(poolOwner.user);
+      return new Promise((_, reject) => {
+        refuse.push(() => reject(new Error('not now')));
+      });
+    };
+    const order = (user: string): LaunchOrder => {
+      const made = anOrder();
+      return { ...made, record: { ...made.record, poolOwner: { ...ALICE, user } } };
+    };
+    const launches = [...Array.from({ length: 40 }, () => 'noisy'), 'quiet'].map((user) =>
+      spawned.driver.launch(order(user), permitted).catch(() => undefined),
+    );
+    const turn = () => new Promise((resolve) => setImmediate(resolve));
+    await turn();
+    expect(written).to.deep.equal(Array.from({ length: 16 }, () => 'noisy'));
+
+    for (const each of refuse.splice(0, 2)) each();
+    await turn();
+    expect(written.slice(16)).to.deep.equal(['noisy', 'quiet']);
+
+    while (refuse.length > 0) {
+      for (const each of refuse.splice(0)) each();
+      await turn();
+    }
+    await Promise.all(launches);
+    expect(written).to.have.length(41);
+    expect(asked).to.equal(1);
+    await spawned.close();
+  });
+});
