@@ -39,7 +39,12 @@ const apiMessage = (error: ApiError): string => {
   const code = error.errorCode === undefined ? '' : ` (${error.errorCode})`;
   const request =
     error.status >= 500 && error.requestId !== undefined ? `, request ${error.requestId}` : '';
-  return `${error.message}${code}${request}`;
+  return `${OWN_MESSAGES[error.errorCode ?? ''] ?? error.message}${code}${request}`;
+};
+
+/** The API has to speak of pods, which on one machine there are none of. */
+const OWN_MESSAGES: Readonly<Record<string, string>> = {
+  POOL_EXHAUSTED: 'the pool has no idle sandbox',
 };
 
 const apiHints = (error: ApiError): readonly string[] => {

@@ -113,6 +113,13 @@ describe('finding the daemon and the key', () => {
     );
     writeFileSync(key('tenant'), 'two words\n');
     expect((await cliHere(LIST, env)).stderr).to.include('there is no API key in');
+    for (const wrong of ['two words', 'clé', 'a\nb']) {
+      const { code, stderr } = await cliHere(LIST, { ...env, SANDPOOL_API_KEY: wrong });
+      expect(code, wrong).to.equal(1);
+      expect(stderr, wrong)
+        .to.include('there is no API key in SANDPOOL_API_KEY')
+        .and.not.include('Invalid value');
+    }
     rmSync(key('tenant'));
     expect((await cliHere(LIST, env)).stderr).to.include('tenant.key does not exist');
   });

@@ -101,10 +101,11 @@ describe('sandpool run', function () {
     expect(end.code).to.equal(125);
     expect(end.stdout).to.equal('');
     expect(end.stderr)
-      .to.include('no idle pods available in pool (POOL_EXHAUSTED)')
+      .to.include('the pool has no idle sandbox (POOL_EXHAUSTED)')
       .and.include('sandpool sandboxes delete')
       .and.include('sandpool pools update')
-      .and.include('4 of the pool');
+      .and.include('4 of the pool')
+      .and.not.match(/\bpods?\b/i);
   });
 
   it('ends with 125 and says what to do for the pool of an env, and for one of another user', async () => {
