@@ -60,6 +60,8 @@ describe('completion', () => {
     expect(await answer('run', '--pool', 'd')).to.deep.equal(['default']);
     expect(await answer('exec', '')).to.deep.equal([id]);
     expect(await answer('sandboxes', 'delete', 'x', id.slice(0, 4))).to.deep.equal([id]);
+    expect(await answer('events', '')).to.deep.equal(['pool', id]);
+    expect(await answer('events', 'pool', '')).to.deep.equal(['default']);
     expect(await answer('wait', 'sandbox/')).to.deep.equal([`sandbox/${id}`]);
     expect(await answer('wait', 'p')).to.deep.equal([':nospace', 'pool/']);
     expect(await answer('keys', 'delete', '')).to.have.length(1);
