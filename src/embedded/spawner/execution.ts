@@ -7,6 +7,7 @@ import { joinOrder } from './orders.ts';
 import type { ExecOrder } from './protocol.ts';
 import { environmentOf } from './sandbox/rootfs.ts';
 import { publicMessage } from './public-message.ts';
+import { SurplusTurns } from './surplus-turns.ts';
 
 /**
  * Background children may hold the pipes open after the command's end: they are waited for this
@@ -18,6 +19,9 @@ const STUBBORN_MS = 2_000;
 /** The launcher's exit code when it could not join; the reason is then on stderr. */
 export const COULD_NOT_JOIN = 125;
 const TIMED_OUT = 124;
+
+/** Of all commands of this process. */
+const SURPLUS = new SurplusTurns();
 
 export interface ExecutionOutcome {
   readonly exitCode: number;
@@ -102,6 +106,7 @@ export class Execution {
 
   #follow(stream: Readable | null, kind: FrameKind): void {
     let left = this.#order.outputLimit;
+    const surplusRead = stream ? this.#surplusOf(stream) : () => undefined;
     stream?.on('data', (bytes: Buffer) => {
       if (this.#over) return;
       if (bytes.length > left) this.#truncated = true;
@@ -110,12 +115,34 @@ export class Execution {
       for (let at = 0; at < wanted.length; at += MAX_CHUNK) {
         if (!this.#events.output(kind, wanted.subarray(at, at + MAX_CHUNK))) this.#pause();
       }
+      if (wanted.length < bytes.length) surplusRead();
     });
     stream?.on('error', () => {});
     stream?.once('close', () => {
       this.#open -= 1;
       this.#tellWhenDone();
     });
+  }
+
+  /**
+   * Returns what is to be called after each chunk of which something is not kept: the next ones are
+   * read when it is the stream's turn.
+   */
+  #surplusOf(stream: Readable): () => void {
+    let left = 0;
+    let isWaiting = false;
+    return () => {
+      left -= 1;
+      if (left > 0) return;
+      stream.pause();
+      if (isWaiting) return;
+      isWaiting = true;
+      SURPLUS.wait((chunks) => {
+        isWaiting = false;
+        left = chunks;
+        if (!this.#paused && !this.#over) stream.resume();
+      });
+    };
   }
 
   #pause(): void {
