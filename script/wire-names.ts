@@ -49,7 +49,7 @@ const redisKeys = (): Readonly<Record<keyof Keys, string>> => {
   return {
     ...keys,
     usage: keys.usage(owner, 'sandboxes'),
-    unsettled: keys.unsettled(owner, 'sandboxes'),
+    pendingReservations: keys.pendingReservations(owner, 'sandboxes'),
     waiting: keys.waiting(pool),
     waitingSeen: keys.waitingSeen(pool),
     rebuild: keys.rebuild(owner),

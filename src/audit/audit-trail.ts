@@ -41,7 +41,7 @@ const bootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'la
 type Fields = Readonly<Record<string, unknown>>;
 
 /** What became of the lines of one run, its own `begin` and `end` among them. */
-export interface AuditTally {
+export interface AuditCounts {
   readonly written: number;
   /** Did not fit among those that wait to be written. */
   readonly lost: number;
@@ -91,7 +91,7 @@ export class AuditTrail implements AuditSink {
     return `the audit can't be written: ${this.#failing.why}; ${this.#unwritten.length} lines wait${lost}`;
   }
 
-  get tally(): AuditTally {
+  get counts(): AuditCounts {
     return {
       ...this.#counts,
       waiting: this.#unwritten.length,

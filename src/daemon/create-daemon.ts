@@ -145,7 +145,7 @@ export const createDaemon = async (
     policy: policyOf(config, parts),
     newId: () => idAt(clock.now()),
     replica,
-    alongside: {
+    participant: {
       onShardAcquired: (shard) => {
         renewal.lead(shard);
         envs.onShardAcquired(shard);
@@ -400,7 +400,7 @@ const operationsOf = (
     maxLifetimeMs: config.keys.maxLifetime,
     creation: config.keys.creation,
   };
-  const unsettled = new PendingRequests();
+  const pendingRequests = new PendingRequests();
   const common = { supervisor, driver, coordination, clock, quotaLimits, envs: envs.mirror };
   const rendering = {
     templates,
@@ -426,8 +426,14 @@ const operationsOf = (
     deleteApiKeysOf: deleteApiKeysOf(keys),
     promoteApiKey: promoteApiKey(keys),
     followKey: (keyId, ended) => apiKeys.followEnd(keyId, ended),
-    claimSandbox: claimSandbox({ ...common, demand: envs.demand, metrics, unsettled, background }),
-    pendingClaim: (mark) => unsettled.settled(mark),
+    claimSandbox: claimSandbox({
+      ...common,
+      demand: envs.demand,
+      metrics,
+      pendingRequests,
+      background,
+    }),
+    pendingClaim: (mark) => pendingRequests.settled(mark),
     getSandbox: getSandbox({ ...common, endpointMode: config.endpoints.mode }),
     listSandboxes: listSandboxes({ ...common, history, listWindowMs: config.history.listWindow }),
     deleteSandbox: deleteSandbox(common),

@@ -46,7 +46,7 @@ interface Told {
   readonly envs: Pick<EnvParts, 'members' | 'groups'>;
   readonly readiness: () => Readiness;
   /** Absent: nothing is taken down. */
-  readonly audit: Pick<AuditTrail, 'tally'> | undefined;
+  readonly audit: Pick<AuditTrail, 'counts'> | undefined;
   readonly apiKeys: Pick<ApiKeyMirror, 'nextEnds'>;
   readonly clock: Clock;
   /** Absent: the API speaks no TLS. */
@@ -109,16 +109,16 @@ export const registerGauges = (
   if (audit) tellAudit(metrics, audit);
 };
 
-const tellAudit = (metrics: Metrics, audit: Pick<AuditTrail, 'tally'>): void => {
+const tellAudit = (metrics: Metrics, audit: Pick<AuditTrail, 'counts'>): void => {
   metrics.read('sandpool_audit_lines_total', () => {
-    const { written, lost, missing } = audit.tally;
+    const { written, lost, missing } = audit.counts;
     return Object.entries({ written, lost, missing }).map(([outcome, value]) => ({
       labels: { outcome },
       value,
     }));
   });
-  metrics.read('sandpool_audit_waiting_lines', () => one(audit.tally.waiting));
-  metrics.read('sandpool_audit_unwritable_seconds', () => one(audit.tally.unwritableMs / 1_000));
+  metrics.read('sandpool_audit_waiting_lines', () => one(audit.counts.waiting));
+  metrics.read('sandpool_audit_unwritable_seconds', () => one(audit.counts.unwritableMs / 1_000));
 };
 
 const one = (

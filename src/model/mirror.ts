@@ -196,7 +196,7 @@ export class Mirror<T> {
         this.#wentBack(`${key} went back from revision ${before.revision} to ${found.revision}`);
         return;
       }
-      if (found && !before && this.#isUntold(found, passed))
+      if (found && !before && this.#isUnreported(found, passed))
         this.#wentBack(
           `${key} is of revision ${found.revision}, and the watch, which had passed ${passed}, did not tell of it`,
         );
@@ -358,7 +358,7 @@ export class Mirror<T> {
    * It stands since before the revision that the watch had passed, and is not known: so the watch
    * was of another store.
    */
-  #isUntold({ uid, revision, record }: Version<T>, passed: Revision): boolean {
+  #isUnreported({ uid, revision, record }: Version<T>, passed: Revision): boolean {
     return (
       passed !== '' &&
       !isNewer(revision, passed) &&

@@ -149,7 +149,7 @@ export class RedisClaims implements Claims {
       'admit_claim',
       [
         keys.usage(tenant, 'sandboxes'),
-        keys.unsettled(tenant, 'sandboxes'),
+        keys.pendingReservations(tenant, 'sandboxes'),
         ...this.#keys(pool),
         ...(begun?.keys ?? (request ? [keys.request(tenant, request.key)] : [])),
       ],

@@ -27,7 +27,7 @@ export const keysOf = (prefix: string) => {
     usage: (tenant: Tenant, resource: QuotaResource): string =>
       `${ofTenant(tenant)}:usage:${resource}`,
     /** Sorted set of names that were reserved and not settled, by moment. */
-    unsettled: (tenant: Tenant, resource: QuotaResource): string =>
+    pendingReservations: (tenant: Tenant, resource: QuotaResource): string =>
       `${ofTenant(tenant)}:unsettled:${resource}`,
     /** Sorted set of those who wait for a pool, and hash of who lives: scripts/claims.ts. */
     waiting: ({ owner, uid }: WaitedPool): string => `${ofTenant(owner)}:waiting:${uid}`,

@@ -179,7 +179,7 @@ export class RedisLeases implements Leases {
     if (!this.#takes) return BEAT_MS;
     const due = this.#view.due(this.#time.now()).filter((shard) => !this.#held.has(shard));
     await Promise.all(due.map((shard) => this.#take(shard)));
-    return this.#view.isUnsettled() ? SOON_MS : BEAT_MS;
+    return this.#view.isChanging() ? SOON_MS : BEAT_MS;
   }
 
   get #takes(): boolean {

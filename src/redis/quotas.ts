@@ -209,7 +209,10 @@ export class RedisQuotas implements Quotas {
   }
 
   #keys(tenant: Tenant, resource: QuotaResource): readonly [string, string] {
-    return [this.#deps.keys.usage(tenant, resource), this.#deps.keys.unsettled(tenant, resource)];
+    return [
+      this.#deps.keys.usage(tenant, resource),
+      this.#deps.keys.pendingReservations(tenant, resource),
+    ];
   }
 }
 

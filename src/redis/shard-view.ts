@@ -69,7 +69,7 @@ export class ShardView {
    * Whether it is worth to look again soon: a shard is free, or another replica has one that is to
    * be this replica's.
    */
-  isUnsettled(): boolean {
+  isChanging(): boolean {
     return ALL.some(
       (shard) =>
         !this.#report.locks.has(shard) ||

@@ -187,7 +187,7 @@ export class UsageRebuild {
         keys.rebuild(tenant),
         ...QUOTA_RESOURCES.flatMap((resource) => [
           keys.usage(tenant, resource),
-          keys.unsettled(tenant, resource),
+          keys.pendingReservations(tenant, resource),
         ]),
       ],
       [begun?.token ?? '', ...parts],

@@ -5,41 +5,41 @@ import { ALL_BUCKETS, bucketOf, IdleSet, OwnBuckets } from '../../src/actors/san
 describe('the idle instances of a pool', () => {
   const entries = Array.from({ length: 200 }, (_, n) => ({ at: (n * 37) % 200, id: v7() }));
   const filled = (): IdleSet => {
-    const shelf = new IdleSet();
-    for (const entry of entries) shelf.add(entry);
-    return shelf;
+    const idle = new IdleSet();
+    for (const entry of entries) idle.add(entry);
+    return idle;
   };
   const byAge = [...entries].sort((a, b) => a.at - b.at);
 
   it('are given the longest idle first', () => {
-    const shelf = filled();
-    expect(shelf.ids(Infinity)).to.deep.equal(byAge.map(({ id }) => id));
-    expect(shelf.ids(3)).to.deep.equal(byAge.slice(0, 3).map(({ id }) => id));
+    const idle = filled();
+    expect(idle.ids(Infinity)).to.deep.equal(byAge.map(({ id }) => id));
+    expect(idle.ids(3)).to.deep.equal(byAge.slice(0, 3).map(({ id }) => id));
     for (const entry of byAge) {
-      expect(shelf.first(ALL_BUCKETS)).to.equal(entry);
-      shelf.remove(entry);
+      expect(idle.first(ALL_BUCKETS)).to.equal(entry);
+      idle.remove(entry);
     }
-    expect(shelf.first(ALL_BUCKETS)).to.equal(undefined);
-    expect(shelf.size).to.equal(0);
+    expect(idle.first(ALL_BUCKETS)).to.equal(undefined);
+    expect(idle.size).to.equal(0);
   });
 
   it('count once, however often they are added and removed', () => {
-    const shelf = filled();
-    for (const entry of entries) shelf.add(entry);
-    expect(shelf.size).to.equal(200);
-    for (const entry of [...entries, ...entries]) shelf.remove(entry);
-    expect(shelf.size).to.equal(0);
+    const idle = filled();
+    for (const entry of entries) idle.add(entry);
+    expect(idle.size).to.equal(200);
+    for (const entry of [...entries, ...entries]) idle.remove(entry);
+    expect(idle.size).to.equal(0);
   });
 
   it('are given by bucket, and once those are empty from any other', () => {
-    const shelf = filled();
+    const idle = filled();
     const preferred = [1, 2, 3];
     const mine = byAge.filter(({ id }) => preferred.includes(bucketOf(id)));
     for (const entry of mine) {
-      expect(shelf.first(preferred)).to.equal(entry);
-      shelf.remove(entry);
+      expect(idle.first(preferred)).to.equal(entry);
+      idle.remove(entry);
     }
-    expect(shelf.first(preferred)).to.equal(byAge.find((entry) => !mine.includes(entry)));
+    expect(idle.first(preferred)).to.equal(byAge.find((entry) => !mine.includes(entry)));
   });
 });
 

@@ -26,22 +26,22 @@ const recount = (
   return counts;
 };
 
-describe('the tally of pools', () => {
+describe('the instances of pools', () => {
   it('counts what a search through all would, by pool and revision, whatever moves where', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-        const tally = new InstanceCounts();
+        const instances = new InstanceCounts();
         const places = new Map<number, keyof PoolCounts | undefined>();
         for (const { id, to } of steps) {
           const from = places.get(id);
           if (from === to) continue;
-          tally.move({ poolUid: poolOf(id), revision: revisionOf(id), from, to });
+          instances.move({ poolUid: poolOf(id), revision: revisionOf(id), from, to });
           places.set(id, to);
         }
         for (const poolUid of ['p', 'q']) {
           for (const revision of ['r0', 'r1', 'r2']) {
             const own = [...places].filter(([id]) => poolOf(id) === poolUid);
-            expect(tally.counted(poolUid, revision)).to.deep.equal({
+            expect(instances.counted(poolUid, revision)).to.deep.equal({
               counts: recount(own),
               updated: recount(own.filter(([id]) => revisionOf(id) === revision)),
             });
@@ -52,9 +52,12 @@ describe('the tally of pools', () => {
   });
 
   it('has nothing left of a pool whose instances are gone', () => {
-    const tally = new InstanceCounts();
-    tally.move({ poolUid: 'p', revision: 'r', from: undefined, to: 'idle' });
-    tally.move({ poolUid: 'p', revision: 'r', from: 'idle', to: undefined });
-    expect(tally.counted('p', 'r')).to.deep.equal({ counts: NO_INSTANCES, updated: NO_INSTANCES });
+    const instances = new InstanceCounts();
+    instances.move({ poolUid: 'p', revision: 'r', from: undefined, to: 'idle' });
+    instances.move({ poolUid: 'p', revision: 'r', from: 'idle', to: undefined });
+    expect(instances.counted('p', 'r')).to.deep.equal({
+      counts: NO_INSTANCES,
+      updated: NO_INSTANCES,
+    });
   });
 });

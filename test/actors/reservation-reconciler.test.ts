@@ -16,7 +16,7 @@ import { TestClock } from '../support/test-clock.ts';
 const BOB: Tenant = { ...ALICE, user: 'bob' };
 
 describe('settling usage', () => {
-  const aSettling = (
+  const aReconciler = (
     options: {
       readonly leads?: (shard: number) => boolean;
       readonly recorded?: Record<string, number>;
@@ -30,7 +30,7 @@ describe('settling usage', () => {
     const settled: string[] = [];
     const asked: string[] = [];
     const key = (tenant: Tenant, resource: QuotaResource): string => `${tenant.user} ${resource}`;
-    const settling = new ReservationReconciler({
+    const reconciler = new ReservationReconciler({
       clock,
       log: quietLog,
       leads: options.leads ?? (() => true),
@@ -67,16 +67,16 @@ describe('settling usage', () => {
         await options.unmade?.(poolUid);
       },
     });
-    settling.start();
+    reconciler.start();
     const round = async (): Promise<void> => {
       clock.advance(RECONCILE_EVERY_MS);
       await eventually(() => clock.waiting === 1, 'the next round is waited for');
     };
-    return { settling, clock, open, settled, asked, round };
+    return { reconciler, clock, open, settled, asked, round };
   };
 
   it('gives each name what its record says, and nothing where there is none', async () => {
-    const { open, settled, asked, round } = aSettling({
+    const { open, settled, asked, round } = aReconciler({
       recorded: { claimed: 1, left: 0, pool: 7 },
     });
     open.set('alice sandboxes', [
@@ -97,7 +97,7 @@ describe('settling usage', () => {
 
   it('leaves alone what can not be told now, and asks again', async () => {
     const recorded: Record<string, number> = { b: 1 };
-    const { open, settled, round } = aSettling({ recorded });
+    const { open, settled, round } = aReconciler({ recorded });
     open.set('alice sandboxes', [
       { name: 'a', version: '1' },
       { name: 'b', version: '2' },
@@ -114,7 +114,7 @@ describe('settling usage', () => {
   it('has what was written for a pool go before its reservation does, where the pool was never made', async () => {
     const unmade: string[] = [];
     let outOfReach = true;
-    const { open, settled, round } = aSettling({
+    const { open, settled, round } = aReconciler({
       recorded: { made: 1, cut: 0, claim: 0 },
       unmade: async (poolUid) => {
         unmade.push(poolUid);
@@ -140,7 +140,7 @@ describe('settling usage', () => {
 
   it('goes through all that there are', async () => {
     const names = Array.from({ length: 250 }, (_, n) => `n${n}`);
-    const { open, settled, round } = aSettling({
+    const { open, settled, round } = aReconciler({
       recorded: Object.fromEntries(names.map((name) => [name, 1])),
     });
     open.set(
@@ -156,11 +156,11 @@ describe('settling usage', () => {
   it("is the leader's of the tenant's shard, and whoever's that made a reservation", async () => {
     const led = shardOf(tenantKey(BOB));
     expect(shardOf(tenantKey(ALICE))).to.not.equal(led);
-    const { settling, asked, round } = aSettling({ leads: (shard) => shard === led });
+    const { reconciler, asked, round } = aReconciler({ leads: (shard) => shard === led });
     await round();
     expect(asked.every((each) => each.startsWith('bob'))).to.equal(true);
 
-    settling.note(ALICE);
+    reconciler.note(ALICE);
     // by then what was reserved before the note is old enough
     const rounds = UNCONFIRMED_MS / RECONCILE_EVERY_MS + 1;
     for (let n = 0; n < rounds; n += 1) await round();
@@ -182,7 +182,7 @@ describe('settling usage', () => {
     });
 
     it('is settled by its record once it disagreed twice', async () => {
-      const { settled, round } = aSettling({
+      const { settled, round } = aReconciler({
         recorded: { gone: 0, resized: 7, unknown: 3 },
         shown: { 'alice replicas': { resized: 7, unknown: 3, agreed: 2, empty: 0 } },
         parts: (key) =>
@@ -209,7 +209,7 @@ describe('settling usage', () => {
 
     it('is left alone where it changed in between', async () => {
       let version = 0;
-      const { settled, round } = aSettling({
+      const { settled, round } = aReconciler({
         recorded: { gone: 0 },
         parts: (key) => (key === 'bob pools' ? [part('gone', 1, String(++version))] : []),
       });
@@ -220,7 +220,7 @@ describe('settling usage', () => {
 
     it('is looked for once a minute', async () => {
       let looks = 0;
-      const { round } = aSettling({
+      const { round } = aReconciler({
         parts: (key) => {
           if (key === 'bob pools') looks += 1;
           return [];
@@ -233,8 +233,8 @@ describe('settling usage', () => {
   });
 
   it('stops', async () => {
-    const { settling, clock } = aSettling();
-    await settling.stop();
+    const { reconciler, clock } = aReconciler();
+    await reconciler.stop();
     expect(clock.waiting).to.equal(0);
   });
 });

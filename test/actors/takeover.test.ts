@@ -178,7 +178,7 @@ describe('a replica that takes over while its mirror of pools is behind', () => 
   it('nor as long as what leads beside it can not', async () => {
     const stores = await sharedStores({ pool: { replicas: 1 } });
     let failure: Error | undefined = new Error('behind');
-    const alongside = {
+    const participant = {
       onShardAcquired: () => undefined,
       onShardReleased: () => undefined,
       drained: async () => undefined,
@@ -186,7 +186,7 @@ describe('a replica that takes over while its mirror of pools is behind', () => 
         if (failure) throw failure;
       },
     };
-    const one = await aReplica(stores, aCoordination(stores.clock), { alongside });
+    const one = await aReplica(stores, aCoordination(stores.clock), { participant });
     one.lead();
     await turns();
     expect(one.supervisor.shards).to.deep.equal([]);

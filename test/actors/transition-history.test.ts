@@ -14,7 +14,7 @@ const ENDED = 20_000;
 /** Of what is left of an actor that has ended, in bytes; the leak that this is about was 150. */
 const MOST_LEFT = 60;
 
-const someTrails = (options: { readonly mostKept?: number } = {}) => {
+const aHistory = (options: { readonly mostKept?: number } = {}) => {
   const clock = { time: 1_000, now: () => clock.time };
   const transitions = new TransitionHistory<{ readonly type: string; readonly why?: string }>({
     kind: 'sandbox',
@@ -32,7 +32,7 @@ const someTrails = (options: { readonly mostKept?: number } = {}) => {
 
 describe('the trails of actors', () => {
   it('say how an actor came where it stands, and how long it stood before', () => {
-    const { transitions, move } = someTrails();
+    const { transitions, move } = aHistory();
     move('a', 'idle', { type: 'FOUND' });
     move('a', 'running', { type: 'CLAIM', why: 'a request' });
 
@@ -57,7 +57,7 @@ describe('the trails of actors', () => {
   });
 
   it('do not note an event that leaves an actor where it stood', () => {
-    const { transitions, move } = someTrails();
+    const { transitions, move } = aHistory();
     move('a', 'idle');
     move('a', 'idle');
 
@@ -65,7 +65,7 @@ describe('the trails of actors', () => {
   });
 
   it('keep the last 50 of an actor, and go on counting', () => {
-    const { transitions, move } = someTrails();
+    const { transitions, move } = aHistory();
     for (let n = 0; n < 120; n++) move('a', n % 2 === 0 ? 'x' : 'y');
 
     const numbers = transitions.of('a').map(({ number }) => number);
@@ -74,7 +74,7 @@ describe('the trails of actors', () => {
   });
 
   it('forget those of the oldest actors where there are too many in all, and not where these stand', () => {
-    const { transitions, move } = someTrails({ mostKept: 4 });
+    const { transitions, move } = aHistory({ mostKept: 4 });
     for (const key of ['a', 'b', 'c']) {
       move(key, 'idle');
       move(key, 'running');
@@ -95,7 +95,7 @@ describe('the trails of actors', () => {
     [2, 'and there were too many once'],
   ] as const) {
     it(`leave nothing behind of actors that have ended, ${when}`, () => {
-      const { transitions, move } = someTrails({ mostKept });
+      const { transitions, move } = aHistory({ mostKept });
       for (const key of ['a', 'b', 'c']) move(key, 'idle');
       const churn = (from: number): void => {
         for (let n = from; n < from + ENDED; n++) {
@@ -116,7 +116,7 @@ describe('the trails of actors', () => {
   }
 
   it('go on forgetting in turn after a while without need', () => {
-    const { transitions, move } = someTrails({ mostKept: 300 });
+    const { transitions, move } = aHistory({ mostKept: 300 });
     for (let n = 0; n < 250; n++) move(`old ${n}`, 'idle');
     for (let n = 0; n < 3_000; n++) {
       move(`${n}`, 'idle');
@@ -133,7 +133,7 @@ describe('the trails of actors', () => {
   });
 
   it('count the actors of each state, and of each region of one that has several', () => {
-    const { transitions, move } = someTrails();
+    const { transitions, move } = aHistory();
     move('a', 'scale.short breaker.open');
     move('b', 'scale.short breaker.closed');
     move('b', 'scale.settled breaker.closed');
@@ -149,7 +149,7 @@ describe('the trails of actors', () => {
   });
 
   it('tell whoever follows of each transition, and of the end', () => {
-    const { transitions, move } = someTrails();
+    const { transitions, move } = aHistory();
     const seen: (Transition | undefined)[] = [];
     move('a', 'idle');
     const unfollow = transitions.follow('a', (transition) => {
@@ -179,7 +179,7 @@ describe('the trails of actors', () => {
     });
     fc.assert(
       fc.property(fc.array(actor, { maxLength: 25 }), query, (actors, { group, state, limit }) => {
-        const { transitions, move } = someTrails();
+        const { transitions, move } = aHistory();
         const model = new Map<string, { readonly group: string; readonly state: string }>();
         for (const each of actors) {
           const first = model.get(each.key)?.group ?? each.group;

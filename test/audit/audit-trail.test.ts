@@ -78,7 +78,7 @@ describe('the audit', () => {
     const lines = audit.text.split('\n');
     writeFileSync(audit.files[0] ?? '', `${lines.slice(0, 3).join('\n')}\n`);
     const trail = await audit.begin();
-    expect(trail.tally).to.include({ missing: 2, written: 1 });
+    expect(trail.counts).to.include({ missing: 2, written: 1 });
     await trail.stop();
 
     expect(audit.lines[3]).to.include({ kind: 'begin', after: 'missing', missing: 2, seq: 6 });
@@ -132,7 +132,7 @@ describe('the audit', () => {
     expect(trail.problem).to.equal(
       "the audit can't be written: EISDIR; 10000 lines wait, and 100 are lost",
     );
-    expect(trail.tally).to.deep.equal({
+    expect(trail.counts).to.deep.equal({
       written: 1,
       lost: 100,
       missing: 0,
@@ -140,7 +140,7 @@ describe('the audit', () => {
       unwritableMs: 0,
     });
     audit.clock.advance(900);
-    expect(trail.tally.unwritableMs).to.equal(900);
+    expect(trail.counts.unwritableMs).to.equal(900);
 
     rmSync(join(audit.folder, 'audit-0000000000000002.jsonl'), { recursive: true });
     audit.clock.advance(1_000);
@@ -148,7 +148,7 @@ describe('the audit', () => {
     await audit.written(trail);
 
     expect(trail.problem).to.equal(undefined);
-    expect(trail.tally).to.deep.equal({
+    expect(trail.counts).to.deep.equal({
       written: 10_002,
       lost: 100,
       missing: 0,

@@ -248,7 +248,7 @@ export const startCliInTerminal = (
 };
 
 /** Whether the terminal's settings after the command are those from before. */
-export const terminalWasPutBack = (output: string): boolean => {
+export const terminalWasRestored = (output: string): boolean => {
   const [before, after] = [/BEFORE\[(.*?)\]/.exec(output)?.[1], /AFTER\[(.*?)\]/.exec(output)?.[1]];
   return before !== undefined && before !== '' && before === after;
 };

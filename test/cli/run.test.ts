@@ -8,7 +8,7 @@ import {
   cli,
   startCli,
   startCliInTerminal,
-  terminalWasPutBack,
+  terminalWasRestored,
   type CliDaemon,
 } from './cli-support.ts';
 
@@ -330,7 +330,7 @@ describe('sandpool run', function () {
         .replace(/^[^]*?BEFORE\[.*?\]\r\n/, '')
         .replace(/AFTER\[[^]*$/, '');
       expect(shown).to.equal(odd.map((word) => `[${word.replace('\n', '\r\n')}]`).join(''));
-      expect(terminalWasPutBack(run.output())).to.equal(true);
+      expect(terminalWasRestored(run.output())).to.equal(true);
       expect(daemon.left()).to.deep.equal([]);
     });
 

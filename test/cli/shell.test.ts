@@ -6,7 +6,7 @@ import {
   cli,
   startCli,
   startCliInTerminal,
-  terminalWasPutBack,
+  terminalWasRestored,
   type CliDaemon,
   type ServedTerminal,
 } from './cli-support.ts';
@@ -31,7 +31,7 @@ describe('sandpool shell', function () {
     shell.pty.write('exit 5\r');
     expect(await shell.ended).to.equal(5);
     expect(daemon.left()).to.deep.equal([]);
-    expect(terminalWasPutBack(shell.output())).to.equal(true);
+    expect(terminalWasRestored(shell.output())).to.equal(true);
   });
 
   it('opens a shell in the sandbox that is named, which stays', async () => {
@@ -129,7 +129,7 @@ describe('sandpool shell', function () {
     served().endSandbox();
     expect(await shell.ended).to.equal(125);
     expect(shell.output()).to.include('the sandbox ended');
-    expect(terminalWasPutBack(shell.output())).to.equal(true);
+    expect(terminalWasRestored(shell.output())).to.equal(true);
     const after = shell.output().slice(shell.output().lastIndexOf('full screen'));
     expect(after).to.include('\x1b[?1049l').and.include('\x1b[?25h').and.include('\x1b[?2004l');
   });
@@ -140,7 +140,7 @@ describe('sandpool shell', function () {
     await daemon.stopTerminals();
     expect(await shell.ended).to.equal(125);
     expect(shell.output()).to.include('the daemon stops');
-    expect(terminalWasPutBack(shell.output())).to.equal(true);
+    expect(terminalWasRestored(shell.output())).to.equal(true);
   });
 
   it('hangs up, gives back and puts the terminal back on SIGTERM', async () => {
@@ -149,7 +149,7 @@ describe('sandpool shell', function () {
     process.kill(childOf(shell.pty.pid), 'SIGTERM');
     expect(await shell.ended).to.equal(143);
     expect(daemon.left()).to.deep.equal([]);
-    expect(terminalWasPutBack(shell.output())).to.equal(true);
+    expect(terminalWasRestored(shell.output())).to.equal(true);
   });
 
   it('gives back when its own terminal goes away', async () => {

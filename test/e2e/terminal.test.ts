@@ -5,7 +5,7 @@ import {
   TerminalUnderTest,
   tokenFor,
   UpgradeRefused,
-  type TerminalWishes,
+  type TerminalRequest,
 } from '../support/a-terminal.ts';
 import type { HttpClient } from '../support/http-client.ts';
 import { spawnerPid } from '../support/kill-rounds.ts';
@@ -36,11 +36,11 @@ describe('a terminal of the real daemon', function () {
 
   after(() => daemon.dispose());
 
-  const open = (spec: TerminalWishes = {}, sandbox = id): Promise<TerminalUnderTest> =>
+  const open = (spec: TerminalRequest = {}, sandbox = id): Promise<TerminalUnderTest> =>
     TerminalUnderTest.open(daemon, client, sandbox, spec);
-  const framed = (spec: TerminalWishes = {}): Promise<TerminalUnderTest> =>
+  const framed = (spec: TerminalRequest = {}): Promise<TerminalUnderTest> =>
     open({ protocols: [V1], ...spec });
-  const refusal = (spec: TerminalWishes, sandbox = id): Promise<UpgradeRefused> =>
+  const refusal = (spec: TerminalRequest, sandbox = id): Promise<UpgradeRefused> =>
     open(spec, sandbox).then(
       () => {
         throw new Error('the upgrade was not refused');

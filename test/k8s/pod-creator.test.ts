@@ -11,7 +11,7 @@ import { rejection } from '../support/rejection.ts';
 describe('births of Pods', () => {
   for (const failure of [new NotSent('no free connection'), new ApiUnreachable('cut')]) {
     it(`are repeated, and are no failed starts, where the API server can't be reached: ${failure.name}`, async () => {
-      const births = new PodCreator({
+      const creator = new PodCreator({
         api: { create: () => Promise.reject(failure), get: () => Promise.reject(failure) },
         untilIdleEnough: async () => undefined,
         mirror: new InstanceMirror({
@@ -22,7 +22,7 @@ describe('births of Pods', () => {
         pods: { runAsUser: 65_532, terminationGraceSeconds: 0 },
       });
 
-      expect(await rejection(births.create(anOrder(), () => undefined))).to.be.instanceOf(
+      expect(await rejection(creator.create(anOrder(), () => undefined))).to.be.instanceOf(
         OutcomeUnknown,
       );
     });
@@ -53,7 +53,7 @@ describe('births of Pods', () => {
       asked.push(body);
       return review();
     };
-    const births = new PodCreator({
+    const creator = new PodCreator({
       api: { create, get: () => Promise.reject(FORBIDDEN) },
       untilIdleEnough: async () => undefined,
       mirror: new InstanceMirror({
@@ -63,7 +63,7 @@ describe('births of Pods', () => {
       }),
       pods: { runAsUser: 65_532, terminationGraceSeconds: 0 },
     });
-    return { births, asked };
+    return { creator, asked };
   };
   for (const [name, review] of Object.entries({
     'has read no rights yet, just after its start': () => Promise.reject(FORBIDDEN),
@@ -71,15 +71,15 @@ describe('births of Pods', () => {
   })) {
     it(`are repeated, and are no failed starts, where an API server refuses that ${name}`, async () => {
       expect(
-        await rejection(refusedPods(review).births.create(anOrder(), () => undefined)),
+        await rejection(refusedPods(review).creator.create(anOrder(), () => undefined)),
       ).to.be.instanceOf(OutcomeUnknown);
     });
   }
 
   it('are failed starts where the right to make Pods is missing', async () => {
-    const { births, asked } = refusedPods(() => Promise.resolve({ status: { allowed: false } }));
+    const { creator, asked } = refusedPods(() => Promise.resolve({ status: { allowed: false } }));
 
-    const error = await rejection(births.create(anOrder(), () => undefined));
+    const error = await rejection(creator.create(anOrder(), () => undefined));
 
     expect(error).not.to.be.instanceOf(OutcomeUnknown);
     expect(String(error)).to.include('cannot create resource "pods"');
@@ -110,7 +110,7 @@ describe('births of Pods', () => {
         },
       };
     };
-    const births = new PodCreator({
+    const creator = new PodCreator({
       api: { create, get: () => Promise.reject(new Error('nothing is read')) },
       untilIdleEnough: async () => undefined,
       mirror: new InstanceMirror({
@@ -123,7 +123,7 @@ describe('births of Pods', () => {
 
     const born = Promise.all(
       Array.from({ length: 128 }, () =>
-        births.create(anOrder(aDefinition({ image: 'busybox' }), v7()), () => undefined),
+        creator.create(anOrder(aDefinition({ image: 'busybox' }), v7()), () => undefined),
       ),
     );
     // The API server answers in the order in which it was asked, sixteen at a time, as over so many
@@ -157,7 +157,7 @@ describe('births of Pods', () => {
         },
       };
     };
-    const births = new PodCreator({
+    const creator = new PodCreator({
       api: { create, get: () => Promise.reject(new Error('nothing is read')) },
       untilIdleEnough: async () => undefined,
       mirror: new InstanceMirror({
@@ -167,18 +167,18 @@ describe('births of Pods', () => {
       }),
       pods: { runAsUser: 65_532, terminationGraceSeconds: 0 },
     });
-    const bear = (owner: Tenant, pool: string): Promise<unknown> => {
+    const createFor = (owner: Tenant, pool: string): Promise<unknown> => {
       const order = anOrder(aDefinition({ image: 'busybox' }), v7());
-      return births.create(
+      return creator.create(
         { ...order, record: { ...order.record, poolUid: pool, poolOwner: owner } },
         () => undefined,
       );
     };
     const BOB: Tenant = { namespace: 'beta', team: 'beta', user: 'bob' };
 
-    const all = Array.from({ length: 20 * 32 }, (_, n) => bear(ALICE, `alice-${n % 20}`));
+    const all = Array.from({ length: 20 * 32 }, (_, n) => createFor(ALICE, `alice-${n % 20}`));
     await turn();
-    for (let n = 0; n < 8; n++) all.push(bear(BOB, 'bob-1'));
+    for (let n = 0; n < 8; n++) all.push(createFor(BOB, 'bob-1'));
     await turn();
     // Two connections are Bob's at once, though none of Alice's is answered.
     expect(asked).to.deep.equal([...Array.from({ length: 14 }, () => 'alice'), 'bob', 'bob']);
@@ -198,7 +198,7 @@ describe('births of Pods', () => {
   it('make the Pod as soon as its record is there, though claims have come to queue meanwhile', async () => {
     const asked: string[] = [];
     let calls = 0;
-    const births = new PodCreator({
+    const creator = new PodCreator({
       api: {
         create: async (path, body) => {
           asked.push(path.slice(path.lastIndexOf('/') + 1));
@@ -223,7 +223,7 @@ describe('births of Pods', () => {
       pods: { runAsUser: 65_532, terminationGraceSeconds: 0 },
     });
 
-    await births.create(anOrder(aDefinition({ image: 'busybox' })), () => undefined);
+    await creator.create(anOrder(aDefinition({ image: 'busybox' })), () => undefined);
 
     expect(asked).to.deep.equal(['sandboxes', 'pods']);
   });

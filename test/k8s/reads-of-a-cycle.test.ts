@@ -47,7 +47,7 @@ const aWorld = async () => {
     supervisor,
     coordination,
     clock,
-    unsettled: new PendingRequests(),
+    pendingRequests: new PendingRequests(),
     quotaLimits: limitsOf({ sandboxes: 10 }),
     background: (_name, work) => {
       void work;

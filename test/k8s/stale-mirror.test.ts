@@ -17,7 +17,7 @@ import { quietLog } from '../support/quiet-log.ts';
 import { TestClock } from '../support/test-clock.ts';
 import { testSeals } from '../support/test-seals.ts';
 
-/** Answers what is put into it by path; what is made gets a uid and a revision. */
+/** Serves what is put into it by path; what is made gets a uid and a revision. */
 const aStore = () => {
   const objects = new Map<string, object>();
   let revision = 0;

@@ -24,13 +24,13 @@ export { aClaim, ALICE } from '../support/instance-orders.ts';
 /** When the examples' clocks begin. */
 export const T0 = 1_700_000_000_000;
 
-export const aBirth = (part: Partial<LaunchOrder['record']> = {}): LaunchOrder => {
+export const aLaunchOrder = (part: Partial<LaunchOrder['record']> = {}): LaunchOrder => {
   const { record, definition } = anOrder();
   return { definition, record: { ...record, createdAt: T0, ...part } };
 };
 
 export const aRecord = (part: Partial<InstanceRecord> = {}): InstanceRecord => ({
-  ...aBirth({ id: 'one' }).record,
+  ...aLaunchOrder({ id: 'one' }).record,
   revision: '1',
   state: 'idle',
   ...part,
@@ -70,7 +70,7 @@ export class ASandbox {
     this.#actor.start();
   }
 
-  static born(launchOrder: LaunchOrder = aBirth({ id: 'one' })): ASandbox {
+  static born(launchOrder: LaunchOrder = aLaunchOrder({ id: 'one' })): ASandbox {
     return new ASandbox({ now: T0, launchOrder });
   }
 
@@ -138,7 +138,7 @@ export type PoolWord =
  */
 export class APool {
   readonly intents: PoolIntent[] = [];
-  readonly #tally = new InstanceCounts();
+  readonly #counts = new InstanceCounts();
   readonly #actor: Actor<typeof poolMachine>;
 
   /** `counts`: there already, of the record's revision; `stale`: of another. */
@@ -159,7 +159,7 @@ export class APool {
         now: T0,
         ...input,
         record,
-        counted: this.#tally.counted(record.uid, record.updateRevision),
+        counted: this.#counts.counted(record.uid, record.updateRevision),
       },
     });
     this.#actor.on('*', (intent) => {
@@ -202,13 +202,13 @@ export class APool {
   #countedIn(word: PoolWord): PoolEvent {
     const { uid, updateRevision } = this.context.record;
     if (word.type === 'RECORD')
-      return { ...word, updated: this.#tally.counted(uid, word.record.updateRevision).updated };
+      return { ...word, updated: this.#counts.counted(uid, word.record.updateRevision).updated };
     if (word.type !== 'INSTANCE_MOVED') return word;
     const { from, to, revision = updateRevision, ordered, now } = word;
-    this.#tally.move({ poolUid: uid, revision, from, to });
+    this.#counts.move({ poolUid: uid, revision, from, to });
     return {
       type: 'INSTANCE_MOVED',
-      counted: this.#tally.counted(uid, updateRevision),
+      counted: this.#counts.counted(uid, updateRevision),
       ordered,
       now,
     };
@@ -217,7 +217,7 @@ export class APool {
   #place({ uid }: PoolRecord, has: Partial<PoolCounts>, revision: string): void {
     for (const [place, count] of Object.entries(has) as [keyof PoolCounts, number][]) {
       for (let i = 0; i < count; i++)
-        this.#tally.move({ poolUid: uid, revision, from: undefined, to: place });
+        this.#counts.move({ poolUid: uid, revision, from: undefined, to: place });
     }
   }
 }

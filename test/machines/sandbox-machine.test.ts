@@ -10,7 +10,7 @@ import {
 import type { SandboxEvent } from '../../src/machines/sandbox/events.ts';
 import type { Claim, EndReason, InstanceRecord, Vitals } from '../../src/model/sandbox.ts';
 import {
-  aBirth,
+  aLaunchOrder,
   aClaim,
   aFact,
   aRecord,
@@ -176,7 +176,7 @@ describe('a sandbox that is launched', () => {
   });
 
   it('is launched again under the same id while it is not known to have landed', () => {
-    const launchOrder = aBirth({ id: 'one' });
+    const launchOrder = aLaunchOrder({ id: 'one' });
     const sandbox = ASandbox.born(launchOrder).send(deadline(T0 + LAUNCH_MS));
     expect(sandbox.state).to.equal('starting.ordered.uncertain');
     sandbox.send(deadline(T0 + LAUNCH_MS + RETRY_MS));

@@ -53,7 +53,7 @@ const aClaim = (looks: (atLeast: number) => readonly InstanceFact[]) => {
       supervisor: { idle, pools: { recordOf: () => undefined } },
       coordination: aCoordination(clock),
       clock,
-      seats: new WaitingClaimLimit(),
+      waitingLimit: new WaitingClaimLimit(),
     },
     { pool: { uid: 'p', owner: alice }, owner: alice, waitMs: 0, signal: undefined },
   );

@@ -157,7 +157,7 @@ describe('a claim', () => {
 
     it('is refused with 503 as long as the write may yet land', async () => {
       const world = await dies('retire');
-      const { claimed, driver, entries, supervisor, pool, unsettled, clock } = world;
+      const { claimed, driver, entries, supervisor, pool, pendingRequests, clock } = world;
       await eventually(
         () => driver.calls.some((call) => call.startsWith('retire')),
         'it is being retired',
@@ -166,11 +166,11 @@ describe('a claim', () => {
 
       expect(codeOf(await rejection(claimed))).to.equal('UNAVAILABLE');
       expect(entries).to.have.lengthOf(1);
-      expect(unsettled.settled(MARK)).not.to.equal(undefined);
+      expect(pendingRequests.settled(MARK)).not.to.equal(undefined);
       driver.letGo('retire');
       await eventually(() => {
         clock.advance(100);
-        return unsettled.settled(MARK) === undefined;
+        return pendingRequests.settled(MARK) === undefined;
       }, 'it is known');
       expect(supervisor.pools.get(pool.uid)?.counts.running).to.equal(0);
     });

@@ -52,7 +52,7 @@ describe('a claim under an Idempotency-Key', () => {
   });
 
   it('is in flight until it is known whether it landed, and never lands twice', async () => {
-    const { supervisor, pool, claim, found, unsettled, driver, clock } = await filled(2);
+    const { supervisor, pool, claim, found, pendingRequests, driver, clock } = await filled(2);
     driver.hold('claim');
     const refused = rejection(claim(alice, { poolName: 'default', mark: MARK }));
     await eventually(() => driver.calls.some((call) => call.startsWith('claim')), 'claim sent');
@@ -60,7 +60,7 @@ describe('a claim under an Idempotency-Key', () => {
     expect(codeOf(await refused)).to.equal('UNAVAILABLE');
 
     expect(await outcomeOf(found(alice, MARK))).to.equal('IDEMPOTENCY_IN_FLIGHT');
-    const settled = unsettled.settled(MARK);
+    const settled = pendingRequests.settled(MARK);
     driver.letGo('claim');
     await settled;
 

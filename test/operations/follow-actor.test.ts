@@ -18,10 +18,10 @@ import { rejection } from '../support/rejection.ts';
 import { TestClock } from '../support/test-clock.ts';
 import { quietLog } from '../support/quiet-log.ts';
 
-type Trails = TransitionHistory<{ readonly type: string }>;
+type Histories = TransitionHistory<{ readonly type: string }>;
 
 /** The one actor is `a`. */
-const kindsOf = (transitions: Trails): InspectedKinds => {
+const kindsOf = (transitions: Histories): InspectedKinds => {
   const actors = {
     transitions,
     keyOf: (text: string) => (text === 'a' ? 'a' : undefined),
@@ -33,7 +33,7 @@ const kindsOf = (transitions: Trails): InspectedKinds => {
 /** Replicas `one`, whose clients follow, and `two`, each with trails and sessions of its own. */
 const twoReplicas = (leader = 'two') => {
   const clock = new TestClock();
-  const trailsOf = (): Trails =>
+  const historyOf = (): Histories =>
     new TransitionHistory({ clock, kind: 'sandbox', log: quietLog, causeOf: () => '' });
   const world = {
     clock,
@@ -41,8 +41,8 @@ const twoReplicas = (leader = 'two') => {
     silent: false,
     old: false,
     asked: 0,
-    one: trailsOf(),
-    two: trailsOf(),
+    one: historyOf(),
+    two: historyOf(),
     sessions: undefined as unknown as TransitionSubscriptions,
   };
   world.sessions = new TransitionSubscriptions({
@@ -50,7 +50,7 @@ const twoReplicas = (leader = 'two') => {
     clock,
     replica: 'two',
   });
-  const move = (transitions: Trails, to: string): void => {
+  const move = (transitions: Histories, to: string): void => {
     clock.advance(1);
     transitions.moved('a', to, { event: { type: `TO_${to}` }, group: 'g', born: 0 });
   };

@@ -36,14 +36,14 @@ describe('commands under way', () => {
 
 describe('seats', () => {
   it('are counted by key, and given back', () => {
-    const seats = new KeyedSemaphore(2);
+    const semaphore = new KeyedSemaphore(2);
     expect([
-      seats.acquire('a'),
-      seats.acquire('a'),
-      seats.acquire('a'),
-      seats.acquire('b'),
+      semaphore.acquire('a'),
+      semaphore.acquire('a'),
+      semaphore.acquire('a'),
+      semaphore.acquire('b'),
     ]).to.deep.equal([true, true, false, true]);
-    seats.release('a');
-    expect(seats.acquire('a')).to.equal(true);
+    semaphore.release('a');
+    expect(semaphore.acquire('a')).to.equal(true);
   });
 });

@@ -24,7 +24,7 @@ describe('a start of the daemon', () => {
   const pathOf = (name: string): string => join(dataDir, 'keys', name);
   const keyIn = (name: string): string => readFileSync(pathOf(name), 'utf8').trim();
 
-  /** Answers what the requests of this run go through. */
+  /** Returns what the requests of this run go through. */
   const start = async () => {
     const apiKeys = new ApiKeyMirror({ apiKeys: store, clock, revocations: aCoordination(clock) });
     await apiKeys.start();

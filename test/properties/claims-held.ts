@@ -27,7 +27,7 @@ export type ClaimStep =
  */
 export const aClaimWorld = async () => {
   const world = await aSupervisor({ pool: { replicas: 3 } });
-  const { supervisor, driver, clock, coordination, unsettled, pool } = world;
+  const { supervisor, driver, clock, coordination, pendingRequests, pool } = world;
   const counts = () => supervisor.pools.get(pool.uid)?.counts;
   await eventually(() => counts()?.idle === 3, 'filled');
   const settle = async () => {
@@ -72,7 +72,7 @@ export const aClaimWorld = async () => {
     supervisor,
     coordination: slow,
     clock,
-    unsettled,
+    pendingRequests,
     quotaLimits: limitsOf({ sandboxes: 50 }),
     background: (_name, each) => {
       const settled = each.catch(() => undefined).then(() => void work.delete(settled));
@@ -97,7 +97,7 @@ export const aClaimWorld = async () => {
               credential: 'secret',
               opensItself: true,
               earlier: undefined,
-              unsettled: () => unsettled.settled({ key, body: 'body' }),
+              pendingOutcome: () => pendingRequests.settled({ key, body: 'body' }),
               carryOut: async (opening) => ({
                 status: 201,
                 headers: {},

@@ -62,7 +62,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 const steps = fc.array(step, { maxLength: 70, size: 'max' });
 
 /** A launch is refused, and looked after, while another lands. */
-const LOOKED_AT_BEFORE_BIRTH: Step[] = [
+const READ_BEFORE_CREATION: Step[] = [
   { do: 'time', ms: 15_000 },
   { do: 'deadline', to: 0 },
   { do: 'time', ms: 1_000 },
@@ -103,7 +103,7 @@ describe('the sandbox machine, whatever comes in whatever order', () => {
         world.checkRest();
         if (told) expect(world.store.isOver, 'nothing of it is left').to.equal(true);
       }),
-      { examples: [[LOOKED_AT_BEFORE_BIRTH, 0]] },
+      { examples: [[READ_BEFORE_CREATION, 0]] },
     );
   });
 

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { RETRY_MS } from '../../src/machines/sandbox/arithmetic.ts';
 import type { SandboxEvent, SandboxInput } from '../../src/machines/sandbox/events.ts';
 import type { LaunchOrder, Claim } from '../../src/model/sandbox.ts';
-import { aBirth } from '../machines/examples.ts';
+import { aLaunchOrder } from '../machines/examples.ts';
 import { SandboxReplica } from './sandbox-replica.ts';
 import { SandboxStore, type Call, type Landing, type Outcome } from './sandbox-store.ts';
 
@@ -50,7 +50,7 @@ export class SandboxWorld {
   #claims = 0;
   #leader = 0;
 
-  constructor(launchOrder: LaunchOrder = aBirth()) {
+  constructor(launchOrder: LaunchOrder = aLaunchOrder()) {
     this.store = new SandboxStore(launchOrder.record.id);
     this.#replicas[0] = this.#host({
       now: this.now,
@@ -212,7 +212,7 @@ export class SandboxWorld {
     const it =
       outcome === 'answered' && landing
         ? answerOf(call.it, landing, this.now)
-        : unsettled(call.it, outcome, this.now);
+        : outcomeUnknown(call.it, outcome, this.now);
     this.#answers.push({ from: call.from, it });
   }
 
@@ -281,7 +281,7 @@ const answerOf = (call: Call, landing: Landing, now: number): SandboxEvent => {
   if (landing.kind === 'conflict')
     return call.type === 'launch'
       ? { type: 'LAUNCH_REFUSED', reason: 'the id was used' }
-      : unsettled(call, 'failed', now);
+      : outcomeUnknown(call, 'failed', now);
   switch (call.type) {
     case 'retire':
       return { type: 'RETIRED', now };
@@ -300,7 +300,7 @@ const answerOf = (call: Call, landing: Landing, now: number): SandboxEvent => {
   }
 };
 
-const unsettled = (call: Call, outcome: Outcome, now: number): SandboxEvent => {
+const outcomeUnknown = (call: Call, outcome: Outcome, now: number): SandboxEvent => {
   switch (call.type) {
     case 'launch':
       return outcome === 'failed'

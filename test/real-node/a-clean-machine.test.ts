@@ -7,7 +7,7 @@ import { eventually } from '../support/eventually.ts';
 import { skipBecause } from '../support/skip-because.ts';
 
 const START_MS = 120_000;
-const PUT_BACK_MS = 30_000;
+const RESTORE_MS = 30_000;
 const SYSCTLS = [
   'vm/overcommit_memory',
   'vm/panic_on_oom',
@@ -53,7 +53,7 @@ const cgroups = (): readonly string[] => {
 
 // The first file of its suite: two nodes at a time would share a network.
 describe('a machine that had a real node', function () {
-  this.timeout(START_MS + PUT_BACK_MS);
+  this.timeout(START_MS + RESTORE_MS);
 
   before(function () {
     if (process.env['TEST_REAL_NODE'] === undefined)
@@ -98,7 +98,7 @@ describe('a machine that had a real node', function () {
     await eventually(
       () => JSON.stringify(machine()) === JSON.stringify(before),
       'all is put back',
-      PUT_BACK_MS,
+      RESTORE_MS,
     ).catch(() => undefined); // told below
     expect(machine()).to.deep.equal(before);
   });

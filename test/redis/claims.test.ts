@@ -233,7 +233,7 @@ describe('claims that wait on several replicas', function () {
     expect(await waiting()).to.equal(1);
     expect(await tryFor(2, undefined, 'y')).to.equal('not-its-turn');
     expect(await tryFor(0, first, 'x'), 'its own').to.equal('admitted');
-    await redis().client.zincrby(keys.unsettled(ALICE, 'sandboxes'), -1_000, 'x');
+    await redis().client.zincrby(keys.pendingReservations(ALICE, 'sandboxes'), -1_000, 'x');
     expect(await tryFor(1, second, 'x')).to.equal('admitted');
   });
 

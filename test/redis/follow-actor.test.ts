@@ -18,7 +18,7 @@ import { quietLog } from '../support/quiet-log.ts';
 
 const PATIENCE_MS = 60_000;
 
-type Trails = TransitionHistory<{ readonly type: string }>;
+type Histories = TransitionHistory<{ readonly type: string }>;
 
 describe('following an actor that another replica leads', function () {
   this.timeout(180_000);
@@ -31,7 +31,7 @@ describe('following an actor that another replica leads', function () {
   });
   afterEach(() => stop());
 
-  const kindsOf = (transitions: Trails): InspectedKinds => {
+  const kindsOf = (transitions: Histories): InspectedKinds => {
     const actors = {
       transitions,
       keyOf: (text: string) => text,
@@ -41,19 +41,19 @@ describe('following an actor that another replica leads', function () {
   };
 
   it('tells each of its moves once, in order, and that it is no more', async () => {
-    const here: Trails = new TransitionHistory({
+    const here: Histories = new TransitionHistory({
       clock: systemClock(),
       kind: 'sandbox',
       log: quietLog,
       causeOf: () => '',
     });
-    const there: Trails = new TransitionHistory({
+    const there: Histories = new TransitionHistory({
       clock: systemClock(),
       kind: 'sandbox',
       log: quietLog,
       causeOf: () => '',
     });
-    const move = (transitions: Trails, to: string): void => {
+    const move = (transitions: Histories, to: string): void => {
       transitions.moved('a', to, { event: { type: 'X' }, group: 'g', born: 0 });
     };
     for (const transitions of [here, there]) move(transitions, 'idle');

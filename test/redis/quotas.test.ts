@@ -208,7 +208,7 @@ describe('usage in Redis', () => {
     await isKnown();
 
     const clock = new TestClock();
-    const settling = new ReservationReconciler({
+    const reconciler = new ReservationReconciler({
       quotas: other,
       clock,
       log: quietLog,
@@ -218,7 +218,7 @@ describe('usage in Redis', () => {
       shown: (_tenant, resource) => new Map(resource === 'sandboxes' ? [['running', 1]] : []),
       recorded: async (_tenant, _resource, name) => ({ amount: name === 'running' ? 1 : 0 }),
     });
-    settling.start();
+    reconciler.start();
     for (let round = 0; round < 2; round += 1) {
       clock.advance(RECONCILE_EVERY_MS);
       await eventually(() => clock.waiting === 1, 'the round is over');

@@ -242,7 +242,7 @@ describe('reservations in Redis', () => {
         const record = truth.records.get(name);
         return record && isSized(resource) ? amountsOfPool(record)[resource] : 0;
       };
-      const settling = new ReservationReconciler({
+      const reconciler = new ReservationReconciler({
         quotas: one,
         clock,
         log: quietLog,
@@ -260,7 +260,7 @@ describe('reservations in Redis', () => {
           revision: truth.records.get(name)?.revision ?? '',
         }),
       });
-      settling.start();
+      reconciler.start();
       for (let round = 0; round < 2; round += 1) {
         clock.advance(RECONCILE_EVERY_MS);
         await eventually(() => clock.waiting === 1, 'the round is over');

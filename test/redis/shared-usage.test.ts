@@ -344,7 +344,7 @@ describe('usage and requests of two replicas', function () {
       expect(codeOf(await rejection(b.found(alice, MARK, instance)))).to.equal(
         'IDEMPOTENCY_IN_FLIGHT',
       );
-      const settled = b.unsettled.settled(MARK);
+      const settled = b.pendingRequests.settled(MARK);
       clock.advance(1_000);
       await settled;
 

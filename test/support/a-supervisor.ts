@@ -36,7 +36,7 @@ export const aSupervisor = async (
     readonly sandboxLimit?: number;
     readonly driver?: FakeSandboxDriver;
     readonly metrics?: Metrics;
-    readonly alongside?: ShardParticipant;
+    readonly participant?: ShardParticipant;
     readonly pullSecrets?: Pick<PullSecrets, 'forget'>;
   } = {},
 ) => {
@@ -58,16 +58,16 @@ export const aSupervisor = async (
     policy: aPolicy(options.policy),
     newId: () => v7(),
     ...(options.metrics ? { metrics: options.metrics } : {}),
-    ...(options.alongside ? { alongside: options.alongside } : {}),
+    ...(options.participant ? { participant: options.participant } : {}),
     ...(options.pullSecrets ? { pullSecrets: options.pullSecrets } : {}),
   });
   await supervisor.start();
-  const unsettled = new PendingRequests();
+  const pendingRequests = new PendingRequests();
   const claim = claimSandbox({
     supervisor,
     coordination,
     clock,
-    unsettled,
+    pendingRequests,
     ...(options.metrics ? { metrics: options.metrics } : {}),
     quotaLimits: limitsOf({ sandboxes: options.sandboxLimit ?? 1_000 }),
     background: (_name, work) => {
@@ -84,7 +84,7 @@ export const aSupervisor = async (
     events,
     pool,
     claim,
-    unsettled,
-    found: findClaimByKey({ supervisor, clock, unsettled }),
+    pendingRequests,
+    found: findClaimByKey({ supervisor, clock, pendingRequests }),
   };
 };

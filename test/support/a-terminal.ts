@@ -3,7 +3,7 @@ import { WebSocket, type ClientOptions } from 'ws';
 import { within } from './a-daemon.ts';
 import type { HttpClient } from './http-client.ts';
 
-export interface TerminalWishes {
+export interface TerminalRequest {
   readonly cols?: number;
   readonly rows?: number;
   /** Subprotocols to offer. */
@@ -54,7 +54,7 @@ export class TerminalUnderTest {
     daemon: { readonly run: { readonly port: number } },
     client: HttpClient,
     id: string,
-    spec: TerminalWishes = {},
+    spec: TerminalRequest = {},
   ): Promise<TerminalUnderTest> {
     const token = spec.token ?? (await tokenFor(client, id));
     const query = new URLSearchParams({

@@ -45,7 +45,7 @@ export const anEnvWorld = async (options: EnvWorldOptions = {}) => {
   const beside: { parts?: EnvParts } = {};
   const world = await aSupervisor({
     pool: { replicas: 0 },
-    alongside: {
+    participant: {
       onShardAcquired: () => undefined,
       onShardReleased: () => undefined,
       claimed: (poolUid, last) => {
@@ -153,7 +153,7 @@ export const anEnvWorld = async (options: EnvWorldOptions = {}) => {
     claimAs: claimSandbox({
       ...common,
       demand: parts.demand,
-      unsettled: world.unsettled,
+      pendingRequests: world.pendingRequests,
       background: (_name, work) => {
         void work;
       },

@@ -47,7 +47,7 @@ export const anEnvReplica = async (shared: Awaited<ReturnType<typeof envStores>>
   ];
   const beside: { parts?: EnvParts } = {};
   const replica = await aReplica({ ...shared, clock, pools }, shared.coordination, {
-    alongside: {
+    participant: {
       onShardAcquired: (shard) => {
         beside.parts?.onShardAcquired(shard);
       },
@@ -65,7 +65,7 @@ export const anEnvReplica = async (shared: Awaited<ReturnType<typeof envStores>>
       },
     },
   });
-  const { supervisor, coordination, driver, unsettled } = replica;
+  const { supervisor, coordination, driver, pendingRequests } = replica;
   const quotaLimits = new QuotaLimits({
     quotas: new MemoryQuotas(),
     clock,
@@ -105,7 +105,7 @@ export const anEnvReplica = async (shared: Awaited<ReturnType<typeof envStores>>
     supervisor,
     coordination,
     clock,
-    unsettled,
+    pendingRequests,
     quotaLimits,
     demand: parts.demand,
     background: (_name, work) => {

@@ -45,7 +45,7 @@ export class FaultProxy {
       : createServer(join);
   }
 
-  /** Answers the port. */
+  /** Returns the port. */
   async start(port = 0): Promise<number> {
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject);

@@ -24,12 +24,12 @@ export interface Rounds {
   readonly rounds: number;
   /** Everything random comes from here. */
   readonly seed: number;
-  readonly onRound?: (round: number, victim: Victim, seen: Tally) => void;
+  readonly onRound?: (round: number, victim: Victim, seen: RoundCounts) => void;
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 export type Victim = 'daemon' | 'spawner' | 'both';
-export interface Tally {
+export interface RoundCounts {
   readonly claims: number;
   readonly deletes: number;
   readonly running: number;
@@ -65,8 +65,8 @@ export const killRounds = async ({ rounds, seed, onRound }: Rounds): Promise<Dam
       await load.end();
       if (victim !== 'spawner') await daemon.start();
       const client = daemon.client();
-      const tally = await judge(daemon, client, load, damage);
-      onRound?.(round, victim, tally);
+      const counts = await judge(daemon, client, load, damage);
+      onRound?.(round, victim, counts);
       await clear(client);
     }
   } finally {
@@ -147,7 +147,7 @@ const judge = async (
   client: HttpClient,
   load: Load,
   damage: Mutable<Damage>,
-): Promise<Tally> => {
+): Promise<RoundCounts> => {
   damage.ownedTwice += load.ownedTwice;
   for (const id of load.held) {
     const { status, json } = await client.get(`/sandboxes/${id}`);

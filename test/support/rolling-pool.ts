@@ -37,7 +37,7 @@ export class RollingPool {
     return (JSON.parse(answer.text) as { template: { status: RollingStatus } }).template.status;
   }
 
-  /** Answers the new revision. */
+  /** Returns the new revision. */
   async edit(body: object): Promise<string> {
     const answer = await this.#client.put(`/sandboxpools/${this.#name}`, body);
     if (answer.status !== 200)

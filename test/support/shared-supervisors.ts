@@ -58,7 +58,7 @@ export interface ReplicaStores {
 export const aReplica = async (
   stores: ReplicaStores,
   shared: Coordination,
-  options: { readonly sandboxLimit?: number; readonly alongside?: ShardParticipant } = {},
+  options: { readonly sandboxLimit?: number; readonly participant?: ShardParticipant } = {},
 ) => {
   const { clock, pools, history } = stores;
   const leases = new GivenLeases(shared.replicas());
@@ -86,7 +86,7 @@ export const aReplica = async (
     events,
     policy: aPolicy(),
     newId: () => v7(),
-    ...(options.alongside ? { alongside: options.alongside } : {}),
+    ...(options.participant ? { participant: options.participant } : {}),
   });
   await supervisor.start();
   let epoch = 0;
@@ -97,12 +97,12 @@ export const aReplica = async (
   const die = (): void => {
     for (let shard = 0; shard < SHARDS; shard++) leases.take(shard, 'gone');
   };
-  const unsettled = new PendingRequests();
+  const pendingRequests = new PendingRequests();
   const claim = claimSandbox({
     supervisor,
     coordination,
     clock,
-    unsettled,
+    pendingRequests,
     quotaLimits: limitsOf({ sandboxes: options.sandboxLimit ?? 1_000 }),
     background: (_name, work) => {
       void work;
@@ -117,7 +117,7 @@ export const aReplica = async (
     lead,
     die,
     claim,
-    unsettled,
-    found: findClaimByKey({ supervisor, clock, unsettled }),
+    pendingRequests,
+    found: findClaimByKey({ supervisor, clock, pendingRequests }),
   };
 };

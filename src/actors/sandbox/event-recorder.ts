@@ -28,24 +28,28 @@ export class EventRecorder {
     event: SandboxEvent,
   ): void {
     if (status === 'error') return;
-    for (const happening of lifecycleEventsOf(before, { state: stateOf(value), context }, event))
-      this.record(context, happening, { done: !SEEN.has(event.type), known: before.context });
+    for (const lifecycleEvent of lifecycleEventsOf(
+      before,
+      { state: stateOf(value), context },
+      event,
+    ))
+      this.record(context, lifecycleEvent, { done: !SEEN.has(event.type), known: before.context });
   }
 
   /** `done`: here, and not only seen. `known`: what was known before. */
   record(
     context: SandboxContext,
-    happening: LifecycleEvent,
+    lifecycleEvent: LifecycleEvent,
     { done, known }: { readonly done: boolean; readonly known?: SandboxContext },
   ): void {
     const { events, clock, leads } = this.#deps;
-    const event = eventOf(happening, context, clock.now());
+    const event = eventOf(lifecycleEvent, context, clock.now());
     if (!event) return;
     const shard = shardOf(context.poolUid);
     events.note(event, {
       shard,
-      key: keyOf(happening, context, known),
-      kept: isKept(happening, context),
+      key: keyOf(lifecycleEvent, context, known),
+      kept: isKept(lifecycleEvent, context),
       ours: done || leads(shard),
     });
   }

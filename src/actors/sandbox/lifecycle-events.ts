@@ -28,39 +28,38 @@ export const lifecycleEventsOf = (
     event.type !== 'AMENDED'
   )
     return NOTHING;
-  const happenings: LifecycleEvent[] = [];
+  const found: LifecycleEvent[] = [];
   const { end } = is;
   for (const [container, how] of Object.entries(is.endedContainers ?? {})) {
     if (was.endedContainers?.[container] === undefined)
-      happenings.push({ reason: 'ContainerEnded', container, how });
+      found.push({ reason: 'ContainerEnded', container, how });
   }
-  if (was.startedAt !== is.startedAt) happenings.push({ reason: 'Started' });
+  if (was.startedAt !== is.startedAt) found.push({ reason: 'Started' });
   else if (was.availableAt !== is.availableAt && !is.gone && !end && !is.endedContainers)
-    happenings.push(
+    found.push(
       is.availableAt === undefined
         ? { reason: 'Unhealthy', why: whyUnhealthy(event) }
         : { reason: 'Ready' },
     );
-  if (before.state !== 'running' && after.state === 'running')
-    happenings.push({ reason: 'Claimed' });
+  if (before.state !== 'running' && after.state === 'running') found.push({ reason: 'Claimed' });
   if (event.type === 'AMENDED' && is.record?.claim)
-    happenings.push({ reason: 'IdleTimeoutChanged', idleTimeoutMs: is.record.claim.idleTimeoutMs });
+    found.push({ reason: 'IdleTimeoutChanged', idleTimeoutMs: is.record.claim.idleTimeoutMs });
   if (before.state !== 'stopping' && after.state === 'stopping' && end) {
     if (before.state === 'starting' && end.reason !== 'retired' && !isOurDoing(end))
-      return [...happenings, { reason: 'Failed', end, why: failureOf(is, event) }];
-    if (!is.gone) happenings.push({ reason: 'Killing', end });
+      return [...found, { reason: 'Failed', end, why: failureOf(is, event) }];
+    if (!is.gone) found.push({ reason: 'Killing', end });
   }
   if (!was.gone && is.gone)
-    happenings.push({
+    found.push({
       reason: 'Completed',
       end: end ?? { reason: 'lost', exitCode: is.gone.exitCode },
     });
-  return happenings;
+  return found;
 };
 
 /** As an event of that instance: at the moment that its record will show, where it does. */
 export const eventOf = (
-  happening: LifecycleEvent,
+  lifecycleEvent: LifecycleEvent,
   context: SandboxContext,
   now: number,
 ): EventRecord | undefined => {
@@ -70,12 +69,12 @@ export const eventOf = (
   // Not by spreading, which costs a claim 2.5 µs.
   return Object.assign(
     {
-      at: momentOf(happening, context) ?? now,
+      at: momentOf(lifecycleEvent, context) ?? now,
       owner: claim?.owner ?? record.poolOwner,
       poolName: record.poolName,
       sandboxId: record.id,
     },
-    happening,
+    lifecycleEvent,
   );
 };
 
@@ -111,14 +110,14 @@ export const isKept = ({ reason }: LifecycleEvent, { record }: SandboxContext): 
  * before, where there was a before.
  */
 export const keyOf = (
-  happening: LifecycleEvent,
+  lifecycleEvent: LifecycleEvent,
   { id, record, since }: SandboxContext,
   known?: SandboxContext,
 ): string | undefined => {
-  const { reason } = happening;
+  const { reason } = lifecycleEvent;
   switch (reason) {
     case 'ContainerEnded':
-      return `${id}/${reason}/${happening.container}`;
+      return `${id}/${reason}/${lifecycleEvent.container}`;
     case 'Ready':
     case 'Unhealthy':
       return since === undefined || since === known?.since ? undefined : `${id}/${reason}/${since}`;

@@ -37,7 +37,7 @@ type Moved = Change<Snapshot, SandboxEvent>;
 
 export interface SandboxHostDeps extends Pick<
   SupervisorDeps,
-  'driver' | 'coordination' | 'history' | 'alongside'
+  'driver' | 'coordination' | 'history' | 'participant'
 > {
   readonly runtime: ActorRuntime;
   readonly index: SandboxIndex;
@@ -265,7 +265,7 @@ export class SandboxHost {
   }
 
   #tellOthers({ context }: Snapshot, places: Places, report: PoolEvent | undefined): void {
-    const { alongside, index, runtime, parts } = this.#deps;
+    const { participant, index, runtime, parts } = this.#deps;
     const { poolUid } = context;
     const record = recordIn(context);
     const { from, to } = countedIn(places);
@@ -273,8 +273,8 @@ export class SandboxHost {
       runtime.measures.ready(runtime.clock.now() - record.createdAt);
     if (to === 'idle' && from !== 'idle') parts().idle.lines.turnedIdle(poolUid);
     if (to === 'running' && from !== 'running' && this.#started)
-      alongside?.claimed?.(poolUid, index.idleIn(poolUid) === 0);
-    if (report && report.type !== 'INSTANCE_STARTED') alongside?.startFailed?.(poolUid);
+      participant?.claimed?.(poolUid, index.idleIn(poolUid) === 0);
+    if (report && report.type !== 'INSTANCE_STARTED') participant?.startFailed?.(poolUid);
   }
 
   #threw(id: string, { context: { poolUid } }: Snapshot): void {

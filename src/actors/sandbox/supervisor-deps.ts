@@ -23,7 +23,7 @@ export interface SupervisorDeps {
   readonly newId: () => InstanceId;
   /** This replica's name among those of `coordination`; alone where it is absent. */
   readonly replica?: string;
-  readonly alongside?: ShardParticipant;
+  readonly participant?: ShardParticipant;
   /** Told what happens; nobody where it is absent. */
   readonly events?: EventSink;
   readonly metrics?: Metrics;

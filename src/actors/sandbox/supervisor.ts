@@ -239,7 +239,7 @@ export class Supervisor {
   }
 
   #poolHost(retirements: RetirementLimiter): PoolHost {
-    const { alongside, events = NO_EVENTS } = this.#deps;
+    const { participant, events = NO_EVENTS } = this.#deps;
     return new PoolHost({
       ...this.#deps,
       runtime: this.runtime,
@@ -253,7 +253,7 @@ export class Supervisor {
         this.#sandboxes.launch(input);
       },
       changed: (record) => {
-        alongside?.poolChanged?.(record);
+        participant?.poolChanged?.(record);
       },
       tell: (id, event) => this.send(id, event),
       ending: (uid) => {
@@ -269,7 +269,7 @@ export class Supervisor {
   }
 
   #takeoverOf(retirements: RetirementLimiter): Takeover {
-    const { clock, log, driver, pools, alongside } = this.#deps;
+    const { clock, log, driver, pools, participant } = this.#deps;
     return new Takeover({
       clock,
       log,
@@ -279,7 +279,7 @@ export class Supervisor {
         () => driver.caughtUp(),
         () => pools.caughtUp(),
         async () => {
-          await alongside?.caughtUp?.();
+          await participant?.caughtUp?.();
         },
       ],
       leads: (shard) => this.#leads(shard),
@@ -295,7 +295,7 @@ export class Supervisor {
   }
 
   #leadershipOf(): ShardLeadership {
-    const { coordination, clock, log, events, alongside } = this.#deps;
+    const { coordination, clock, log, events, participant } = this.#deps;
     return new ShardLeadership({
       leases: coordination,
       clock,
@@ -306,11 +306,11 @@ export class Supervisor {
           this.pools.actors.lead(shard);
         });
         events?.lead(shard);
-        alongside?.onShardAcquired(shard);
+        participant?.onShardAcquired(shard);
       },
       follow: (shard) => {
         this.pools.actors.follow(shard);
-        alongside?.onShardReleased(shard);
+        participant?.onShardReleased(shard);
       },
       drained: () => this.runtime.outbox.drained(),
     });

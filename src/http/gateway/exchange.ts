@@ -154,7 +154,7 @@ const createConnection: NonNullable<EndpointOptions['createConnection']> = (opti
   return undefined;
 };
 
-/** Answers a function that stops it. */
+/** Returns a function that stops it. */
 const sendBody = (
   request: IncomingMessage,
   asked: ClientRequest,

@@ -44,7 +44,7 @@ export interface MarkedRequest {
     | ((instance: InstanceId | undefined) => Promise<WrittenAnswer | undefined>)
     | undefined;
   /** Resolves once it is known what the request did, where it was refused before that. */
-  readonly unsettled: () => Promise<void> | undefined;
+  readonly pendingOutcome: () => Promise<void> | undefined;
   readonly carryOut: (opening: IdempotentRequest) => Promise<WrittenAnswer>;
 }
 
@@ -112,11 +112,11 @@ const giveUp = async (
   request: MarkedRequest,
   { mark, owner }: IdempotentRequest,
 ): Promise<void> => {
-  const unsettled = request.unsettled();
-  const givenUp = (unsettled ?? Promise.resolve())
+  const pendingOutcome = request.pendingOutcome();
+  const givenUp = (pendingOutcome ?? Promise.resolve())
     .then(() => requests.giveUpRequest(mark, owner))
     .catch((error: unknown) => log.warn({ error }, 'request not given up')); // it is nobody's soon; the answer is given all the same
-  if (!unsettled) await givenUp;
+  if (!pendingOutcome) await givenUp;
 };
 
 const KEY = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/;

@@ -145,7 +145,7 @@ export interface RouteSpec<A extends Access, B, Q, P> {
    * Resolves once it is known what a request of the mark did that was refused before that;
    * undefined where it is known.
    */
-  readonly unsettled?: (mark: RequestFingerprint) => Promise<void> | undefined;
+  readonly pendingOutcome?: (mark: RequestFingerprint) => Promise<void> | undefined;
   readonly handle: (request: RouteRequest<A, B, Q, P>) => Answer | Promise<Answer>;
 }
 

@@ -250,7 +250,7 @@ const answerMarked = (
         const answer = await earlier(request, mark, instance);
         return answer && written(answer);
       }),
-    unsettled: () => row.unsettled?.(mark),
+    pendingOutcome: () => row.pendingOutcome?.(mark),
     carryOut: async (opening) =>
       written(
         await carryOut(row, deps, {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ApiKeyRecord } from '../../model/api-key.ts';
-import { BIRTH_TOLERANCE_MS } from '../sandboxes/identity-annotations.ts';
+import { CREATION_TOLERANCE_MS } from '../sandboxes/identity-annotations.ts';
 import { unsealedIn } from './owned-resource.ts';
 import { laterFormat, mendedOf, type Resource, type ResourceObject } from './resource.ts';
 import { FORMAT } from '../sandboxes/sandbox-resource.ts';
@@ -125,7 +125,7 @@ const NOT_SEALED = {
 const isBornNow = ({ metadata, spec }: ResourceObject): boolean =>
   Math.abs(
     Date.parse((spec as ApiKeySpec).bornAt ?? '') - Date.parse(metadata.creationTimestamp),
-  ) <= BIRTH_TOLERANCE_MS;
+  ) <= CREATION_TOLERANCE_MS;
 
 const recordOf = ({ metadata, spec: given }: ResourceObject): ApiKeyRecord => {
   const {

@@ -58,7 +58,7 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
   readonly #log: Log;
   readonly #mirror: Mirror<Reading<T>>;
   readonly #reflector: Reflector<Reading<T>>;
-  readonly #settler: ResourceInitializer<T>;
+  readonly #initializer: ResourceInitializer<T>;
   /** What was reported last, by the object's key. */
   readonly #shown = new Map<string, T>();
   readonly #followers = new Set<(change: RecordChange<T>) => void>();
@@ -74,7 +74,7 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
     this.#log = log;
     this.#api = api.lane('claims'); // requests wait for it
     const background = api.lane('background');
-    this.#settler = new ResourceInitializer({ api: background, resource, log, now });
+    this.#initializer = new ResourceInitializer({ api: background, resource, log, now });
     this.#mirror = new Mirror({
       report: ({ type, key, record }) => {
         this.#learn(key, type === 'put' ? record : undefined);
@@ -234,7 +234,7 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
 
   /** What was wrong before may be right now; `namespace`: in there alone. */
   lookAgain(namespace?: string): void {
-    this.#settler.lookAgain(namespace);
+    this.#initializer.lookAgain(namespace);
   }
 
   report(): MirrorReport {
@@ -248,7 +248,7 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
   }
 
   async stop(): Promise<void> {
-    this.#settler.stop();
+    this.#initializer.stop();
     await this.#reflector.stop();
   }
 
@@ -261,7 +261,7 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
       );
     } else if (this.#tooNew.delete(key))
       this.#outdated(`${this.#resource.plural}: ${key}`, undefined);
-    this.#settler.consider(key, reading);
+    this.#initializer.consider(key, reading);
     const before = this.#shown.get(key);
     if (reading?.kind === 'record') {
       this.#shown.set(key, reading.record);

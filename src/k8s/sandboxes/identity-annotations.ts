@@ -8,7 +8,7 @@ export const USER_ANNOTATION = 'sandpool.dev/user';
 /** Of an object in a team's namespace that names nobody. */
 const DEFAULT_USER = 'default';
 /** Between our clock and the API server's, at the birth of an object. */
-export const BIRTH_TOLERANCE_MS = 60_000;
+export const CREATION_TOLERANCE_MS = 60_000;
 
 /** What a daemon gave an object at its birth. `bornAs`: its `namespace/name` then. */
 export interface Born {
@@ -28,7 +28,8 @@ export const matchesIdentity = (
   bornAs === `${metadata.namespace ?? ''}/${metadata.name}` &&
   (uid === metadata.uid ||
     (typeof bornAt === 'string' &&
-      Math.abs(Date.parse(bornAt) - Date.parse(metadata.creationTimestamp)) <= BIRTH_TOLERANCE_MS));
+      Math.abs(Date.parse(bornAt) - Date.parse(metadata.creationTimestamp)) <=
+        CREATION_TOLERANCE_MS));
 
 /**
  * Whose an object made by hand is: the namespace's team's, and the user's that its annotation

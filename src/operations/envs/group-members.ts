@@ -116,7 +116,7 @@ const unplacedIn = (
 
 const UNPLACED_MS = 60_000;
 
-/** Answers may be so old: groups of one owner look at about the same time. */
+/** How old an answer may be: groups of one owner look at about the same time. */
 const KEPT_MS = 1_000;
 const MOST_OWNERS = 10_000;
 

@@ -15,14 +15,14 @@ export interface ClaimCandidatesDeps {
   };
   readonly coordination: Claims;
   readonly clock: Clock;
-  readonly seats: WaitingClaimLimit;
+  readonly waitingLimit: WaitingClaimLimit;
 }
 
 /**
  * How long a claim may take that does not wait, and that has something to try for. Milliseconds.
  */
 const DEADLINE_MS = 5_000;
-const UNSETTLED =
+const OUTCOME_UNKNOWN =
   'an instance is held by a claim of which it is not known yet whether it was made; try again';
 const CONTESTED = 'other claims take what turns idle sooner than it can be looked for; try again';
 /**
@@ -111,10 +111,10 @@ export class ClaimCandidates {
    * Never rejects.
    */
   async close(): Promise<void> {
-    const { coordination, seats } = this.#deps;
+    const { coordination, waitingLimit } = this.#deps;
     this.#line?.leave();
     if (!this.#line) return;
-    seats.release(this.#of.owner);
+    waitingLimit.release(this.#of.owner);
     // then it is skipped: see Claims
     if (this.#place) await coordination.leaveWaiting(this.#place).catch(() => undefined);
   }
@@ -172,7 +172,7 @@ export class ClaimCandidates {
   #unlessPending(heldAtFirst: ReadonlySet<string>, isContested: boolean): undefined {
     if (isContested) throw unavailable(CONTESTED);
     for (const id of this.#deps.supervisor.idle.heldIn(this.#of.pool.uid))
-      if (heldAtFirst.has(id)) throw unavailable(UNSETTLED);
+      if (heldAtFirst.has(id)) throw unavailable(OUTCOME_UNKNOWN);
   }
 
   /**
@@ -201,10 +201,10 @@ export class ClaimCandidates {
   }
 
   async #join(): Promise<void> {
-    const { supervisor, coordination, seats } = this.#deps;
+    const { supervisor, coordination, waitingLimit } = this.#deps;
     const { pool, owner } = this.#of;
     if (supervisor.idle.lines.stopping) throw this.#refusalOf('stopping');
-    seats.acquire(owner);
+    waitingLimit.acquire(owner);
     // before the call: what turns idle meanwhile is not missed
     this.#line = supervisor.idle.lines.enqueue(pool.uid);
     this.#place = await coordination.joinWaiting(pool);

@@ -48,7 +48,7 @@ export interface ClaimSandboxDeps {
   readonly demand?: ClaimDemand;
   readonly metrics?: Metrics;
   /** Requests whose claim may yet land. */
-  readonly unsettled: PendingRequests;
+  readonly pendingRequests: PendingRequests;
   /** Sees to work that outlives its request. */
   readonly background: (name: string, work: Promise<void>) => void;
 }
@@ -128,7 +128,7 @@ const lookForEarlier = async (
 };
 
 const claimOne =
-  (deps: ClaimSandboxDeps, seats: WaitingClaimLimit): Operations['claimSandbox'] =>
+  (deps: ClaimSandboxDeps, waitingLimit: WaitingClaimLimit): Operations['claimSandbox'] =>
   async (caller, request, signal) => {
     const { supervisor, coordination, clock } = deps;
     const step = claimSteps(deps.metrics, request.step);
@@ -140,7 +140,7 @@ const claimOne =
       await coordination.whenKnown(owner);
     }
     const candidates = new ClaimCandidates(
-      { ...deps, seats },
+      { ...deps, waitingLimit },
       {
         pool: pool.record,
         owner,
@@ -411,7 +411,7 @@ const reconcileLater = (deps: ClaimSandboxDeps, attempted: Attempted): void => {
   instance.holdDuring(deps.supervisor.until(instance.id, isOver, deps.clock.now() + SETTLE_MS));
   const settled = reconcileReservation(deps, attempted);
   if (isKeyed(claim.mark))
-    deps.unsettled.add(
+    deps.pendingRequests.add(
       claim.mark,
       settled.catch(() => undefined),
     );

@@ -27,14 +27,14 @@ export const execInSandbox = (deps: {
   readonly driver: SandboxDriver;
   readonly clock: Clock;
 }): Operations['execInSandbox'] => {
-  const seats = new KeyedSemaphore(MOST_COMMANDS_OF_TENANT);
+  const commands = new KeyedSemaphore(MOST_COMMANDS_OF_TENANT);
   return async (caller, sandboxId, request, signal) => {
     const { supervisor, driver, clock } = deps;
     const snapshot = await runningSandbox(supervisor, caller, sandboxId);
     requireContainer(snapshot, request.container);
     if (snapshot.context.working >= MOST_COMMANDS)
       throw tooManyCommands('the sandbox has', MOST_COMMANDS);
-    if (!seats.acquire(tenantKey(caller)))
+    if (!commands.acquire(tenantKey(caller)))
       throw tooManyCommands('you have', MOST_COMMANDS_OF_TENANT);
     supervisor.send(sandboxId, { type: 'WORK_BEGAN', now: clock.now() });
     try {
@@ -44,7 +44,7 @@ export const execInSandbox = (deps: {
       if (error instanceof ContainerGone) throw containerNotRunning(request.container ?? '');
       throw error;
     } finally {
-      seats.release(tenantKey(caller));
+      commands.release(tenantKey(caller));
       supervisor.send(sandboxId, { type: 'WORK_ENDED', now: clock.now() });
     }
   };

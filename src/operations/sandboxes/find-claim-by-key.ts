@@ -17,7 +17,7 @@ export interface ClaimedUnderDeps {
   readonly supervisor: Supervisor;
   readonly clock: Clock;
   /** Requests whose claim may yet land. */
-  readonly unsettled: PendingRequests;
+  readonly pendingRequests: PendingRequests;
 }
 
 const SETTLE_MS = 60_000;
@@ -31,16 +31,16 @@ const FENCE_AGAIN_MS = 1_000;
  * one, and if it did not it never will once this resolves.
  */
 export const findClaimByKey =
-  ({ supervisor, clock, unsettled }: ClaimedUnderDeps) =>
+  ({ supervisor, clock, pendingRequests }: ClaimedUnderDeps) =>
   async (
     owner: Tenant,
     mark: RequestFingerprint,
     instance?: InstanceId,
   ): Promise<SandboxView | undefined> => {
-    if (unsettled.settled(mark)) throw idempotencyInFlight();
+    if (pendingRequests.settled(mark)) throw idempotencyInFlight();
     if (instance !== undefined) {
       await supervisor.fence(instance, owner.namespace).catch((error: unknown) => {
-        unsettled.add(mark, fenceLater({ supervisor, clock }, instance, owner.namespace));
+        pendingRequests.add(mark, fenceLater({ supervisor, clock }, instance, owner.namespace));
         throw error instanceof Refusal
           ? error
           : unavailable('what an earlier request did can not be told now; repeat the request');
@@ -56,10 +56,10 @@ export const findClaimByKey =
 
 /** Whether anything is known here of an earlier request of the mark. */
 export const mayBeClaimedUnder = (
-  { supervisor, unsettled }: ClaimedUnderDeps,
+  { supervisor, pendingRequests }: ClaimedUnderDeps,
   mark: RequestFingerprint,
 ): boolean =>
-  unsettled.settled(mark) !== undefined ||
+  pendingRequests.settled(mark) !== undefined ||
   supervisor.index.findByIdempotencyKey(mark.key) !== undefined;
 
 /** Never rejects; gives up after a minute. */

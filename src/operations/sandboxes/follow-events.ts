@@ -15,17 +15,17 @@ export const followEvents = ({
 }: {
   readonly events: EventFeed;
 }): Operations['followEvents'] => {
-  const seats = new KeyedSemaphore(MOST_STREAMS_OF_TENANT);
+  const streams = new KeyedSemaphore(MOST_STREAMS_OF_TENANT);
   return (caller, { all, after }) => {
     const key = tenantKey(caller);
-    if (!seats.acquire(key)) throw tooManyStreams('you have', MOST_STREAMS_OF_TENANT);
+    if (!streams.acquire(key)) throw tooManyStreams('you have', MOST_STREAMS_OF_TENANT);
     let open = true;
     return {
       batches: (signal) => events.follow(all ? undefined : caller, after, signal),
       close: () => {
         if (!open) return;
         open = false;
-        seats.release(key);
+        streams.release(key);
       },
     };
   };

@@ -29,9 +29,9 @@ export const setIdleTimeout = (deps: SetIdleTimeoutDeps): Operations['setIdleTim
    * makes another repeat.
    */
   const underWay = new Map<string, Promise<unknown>>();
-  const seats = new KeyedSemaphore(MOST_CHANGES);
+  const changes = new KeyedSemaphore(MOST_CHANGES);
   return async (caller, sandboxId, change) => {
-    if (!seats.acquire(sandboxId))
+    if (!changes.acquire(sandboxId))
       throw unavailable('the sandbox is being changed too often; try again');
     const until = deps.clock.now() + DEADLINE_MS;
     const turn = (underWay.get(sandboxId) ?? Promise.resolve()).then(() =>
@@ -42,7 +42,7 @@ export const setIdleTimeout = (deps: SetIdleTimeoutDeps): Operations['setIdleTim
     try {
       return await turn;
     } finally {
-      seats.release(sandboxId);
+      changes.release(sandboxId);
       if (underWay.get(sandboxId) === settled) underWay.delete(sandboxId);
     }
   };

@@ -50,7 +50,7 @@ export const createExecToken =
  * unknown token where that is gone.
  */
 export const openTerminal = (deps: OpeningDeps): Operations['openTerminal'] => {
-  const seats = new KeyedSemaphore(MOST_TERMINALS);
+  const limit = new KeyedSemaphore(MOST_TERMINALS);
   const ofTenants = new KeyedSemaphore(deps.mostOfTenant);
   return async ({ clusterId, sandboxId, token, cols, rows }) => {
     const { supervisor, driver, coordination } = deps;
@@ -66,12 +66,12 @@ export const openTerminal = (deps: OpeningDeps): Operations['openTerminal'] => {
     if (status !== 'Running') throw sandboxNotRunning(status);
     const tenant = tenantKey(key);
     if (!ofTenants.acquire(tenant)) throw tooManyTerminals('you have', deps.mostOfTenant);
-    if (!seats.acquire(sandboxId)) {
+    if (!limit.acquire(sandboxId)) {
       ofTenants.release(tenant);
       throw tooManyTerminals('the sandbox has', MOST_TERMINALS);
     }
     const leave = (): void => {
-      seats.release(sandboxId);
+      limit.release(sandboxId);
       ofTenants.release(tenant);
     };
     try {

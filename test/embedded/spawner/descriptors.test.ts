@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 
 /**
  * As many descriptors as may be open, but for so many; then the code, with `pty` and `execution`.
- * Answers what it printed.
+ * Returns what it printed.
  */
 const shortOf = (spare: number, code: string): string => {
   const path = (name: string): string =>

@@ -54,14 +54,14 @@ describe('the database', () => {
     expect(error).to.be.instanceOf(DatabaseRefused);
     return error instanceof DatabaseRefused ? error : expect.fail();
   };
-  const aBirth = () => {
+  const aLaunchOrder = () => {
     const { record, definition } = anOrder();
     return { record, definition };
   };
 
   it('keeps its files from all other users', async () => {
     const { records } = await open();
-    const { record, definition } = aBirth();
+    const { record, definition } = aLaunchOrder();
     await records.launchOrder(record, definition);
 
     for (const name of [path, `${path}-wal`])
@@ -70,7 +70,7 @@ describe('the database', () => {
 
   it('is found again, with all that was written, after it was closed', async () => {
     const { records, database } = await open();
-    const { record, definition } = aBirth();
+    const { record, definition } = aLaunchOrder();
     const born = await records.launchOrder(record, definition);
     await database.close();
 
@@ -79,10 +79,10 @@ describe('the database', () => {
 
   it('finishes what was called before it was closed, and refuses the rest', async () => {
     const { records, database } = await open();
-    const births = Array.from({ length: 50 }, aBirth);
+    const orders = Array.from({ length: 50 }, aLaunchOrder);
 
     const written = Promise.all(
-      births.map(({ record, definition }) => records.launchOrder(record, definition)),
+      orders.map(({ record, definition }) => records.launchOrder(record, definition)),
     );
     const closed = database.close();
 
@@ -96,10 +96,10 @@ describe('the database', () => {
 
   it('lets a statement that fails leave the others of its batch alone', async () => {
     const { records, database } = await open();
-    const births = Array.from({ length: 20 }, aBirth);
+    const orders = Array.from({ length: 20 }, aLaunchOrder);
 
     const outcomes = await Promise.allSettled(
-      births.map(({ record, definition }, index) =>
+      orders.map(({ record, definition }, index) =>
         index % 2 === 0
           ? records.launchOrder(record, definition)
           : database.run('instances.birth', record.id, null, '{}'),
@@ -107,7 +107,7 @@ describe('the database', () => {
     );
 
     expect(outcomes.map(({ status }) => status)).to.deep.equal(
-      births.map((_, index) => (index % 2 === 0 ? 'fulfilled' : 'rejected')),
+      orders.map((_, index) => (index % 2 === 0 ? 'fulfilled' : 'rejected')),
     );
     const faults = outcomes.flatMap((outcome) =>
       outcome.status === 'rejected' ? [outcome.reason] : [],
@@ -115,7 +115,7 @@ describe('the database', () => {
     for (const fault of faults)
       expect(fault).to.be.instanceOf(Error).and.not.instanceOf(OutcomeUnknown);
     expect((await records.all()).map(({ record }) => record.id)).to.have.members(
-      births.filter((_, index) => index % 2 === 0).map(({ record }) => record.id),
+      orders.filter((_, index) => index % 2 === 0).map(({ record }) => record.id),
     );
   });
 
@@ -153,7 +153,7 @@ describe('the database', () => {
     };
     const began = Promise.all(
       Array.from({ length: 20 }, async () => {
-        const { record, definition } = aBirth();
+        const { record, definition } = aLaunchOrder();
         await records.launchOrder(record, definition);
         const until = performance.now() + 3;
         while (performance.now() < until);
@@ -168,7 +168,7 @@ describe('the database', () => {
 
   it('says that the outcome is unknown when no answer comes in time, and goes on', async () => {
     const { records, clock } = await open();
-    const { record, definition } = aBirth();
+    const { record, definition } = aLaunchOrder();
 
     const early = records.launchOrder(record, definition);
     clock.advance(CALL_DEADLINE_MS);
@@ -240,24 +240,24 @@ describe('the database', () => {
     expect((await again.records.all()).map(({ record }) => record.id)).to.include.members(
       acknowledged,
     );
-    const { record, definition } = aBirth();
+    const { record, definition } = aLaunchOrder();
     await again.records.launchOrder(record, definition);
   });
 
   it('moves commits to a thread of their own while the disk is slow, and loses none of them', async () => {
     let slow = 0.001;
     const { records, database } = await open({ slowCommitMs: () => slow });
-    const bear = async (count: number): Promise<void> => {
-      for (const { record, definition } of Array.from({ length: count }, aBirth))
+    const launch = async (count: number): Promise<void> => {
+      for (const { record, definition } of Array.from({ length: count }, aLaunchOrder))
         await records.launchOrder(record, definition);
     };
-    await bear(100);
+    await launch(100);
     expect(database.executor).to.equal('thread');
     slow = 1_000;
-    await bear(100);
+    await launch(100);
     expect(database.executor).to.equal('own thread');
 
-    await bear(100);
+    await launch(100);
     await database.close();
 
     expect(await (await open()).records.all()).to.have.length(300);

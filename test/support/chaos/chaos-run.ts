@@ -7,7 +7,7 @@ import type { Disturbance, Evidence, Moment, Violation } from './history.ts';
 import { Load } from './load.ts';
 import { Recorder } from './recorder.ts';
 import { Resting } from './resting.ts';
-import { Settling } from './reconciling.ts';
+import { Reconciling } from './reconciling.ts';
 import { StoreLog } from './store-log.ts';
 import { restorable } from './store-restore.ts';
 import { strike } from './strike.ts';
@@ -114,14 +114,14 @@ const judged = async (
   const recorder = new Recorder(contenders, now);
   const pools = POOLS.map(({ user: of, name, replicas }) => ({ user: users[of], name, replicas }));
   const filled = new Filled({ arena, recorder, user: users.cat, ...FILLED });
-  const settling = new Settling({
+  const reconciling = new Reconciling({
     arena,
     recorder,
     within: SETTLE_MS,
     pools,
     others: [users.cat, users.dan],
   });
-  await settling.makePools();
+  await reconciling.makePools();
   await filled.make();
   const load = new Load({
     recorder,
@@ -131,7 +131,7 @@ const judged = async (
     dice,
     makers: { pools: users.ann, envs: users.bob },
     passing: users.dan,
-    running: (of) => settling.running(of, dice.below(contenders.length)),
+    running: (of) => reconciling.running(of, dice.below(contenders.length)),
   });
   const resting = new Resting({
     arena,
@@ -168,7 +168,7 @@ const judged = async (
   const disturbances = await underFaults(options, { plan, load, resting, store, now });
   await resting.rest('whole');
   await load.stop();
-  const unsettled = await settling.unsettled(load, disturbances);
+  const unreconciled = await reconciling.unreconciled(load, disturbances);
   await store.stop();
   const evidence: Evidence = {
     calls: recorder.calls,
@@ -189,7 +189,7 @@ const judged = async (
     logs: contenders.map(({ replica }) => replica.log),
     violations: [
       ...violationsOf(evidence),
-      ...unsettled.map((what) => ({ promise: 'nothing is stuck', what })),
+      ...unreconciled.map((what) => ({ promise: 'nothing is stuck', what })),
       ...recorder.strange.map((what) => ({ promise: 'answers as documented', what })),
     ],
   };

@@ -4,7 +4,7 @@ import type { Asked, Disturbance } from './history.ts';
 import type { Load } from './load.ts';
 import type { Recorder } from './recorder.ts';
 
-export interface SettlingDeps {
+export interface ReconcilingDeps {
   readonly arena: Arena;
   readonly recorder: Recorder;
   readonly pools: readonly {
@@ -25,14 +25,14 @@ const ANSWER_MS = 5_000;
  * Before the load, and after it: the pools are full, every replica says the same, nothing is left
  * over.
  */
-export class Settling {
-  readonly #deps: SettlingDeps;
+export class Reconciling {
+  readonly #deps: ReconcilingDeps;
 
   #deadline: number;
   /** Envs and pools, by name, whose end was acknowledged. */
   readonly #asked = new Set<string>();
 
-  constructor(deps: SettlingDeps) {
+  constructor(deps: ReconcilingDeps) {
     this.#deps = deps;
     this.#deadline = performance.now() + deps.within;
   }
@@ -69,7 +69,7 @@ export class Settling {
    * each replica is asked once more for what should run and for what should not, so that the
    * history has it.
    */
-  async unsettled(load: Load, disturbances: readonly Disturbance[]): Promise<readonly string[]> {
+  async unreconciled(load: Load, disturbances: readonly Disturbance[]): Promise<readonly string[]> {
     const { arena, recorder, pools } = this.#deps;
     const found: string[] = [];
     this.#deadline = performance.now() + this.#deps.within;
@@ -111,7 +111,7 @@ export class Settling {
   }
 
   async #poolTrouble(
-    { user, name, replicas }: SettlingDeps['pools'][number],
+    { user, name, replicas }: ReconcilingDeps['pools'][number],
     replica: number,
   ): Promise<string | undefined> {
     const answer = await this.#deps.recorder.send(user, replica, { what: 'get-pool', pool: name });

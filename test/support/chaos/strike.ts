@@ -44,7 +44,7 @@ export const strike = async (
       const begins = blow.since === 'mending' ? mending : Promise.resolve();
       const onMending = n === 0 ? mend : (): void => undefined;
       // Where the first one could not be carried out, the others do not wait for it for ever.
-      return await bear(blow, { now, begins, onMending }).finally(onMending);
+      return await carryOut(blow, { now, begins, onMending }).finally(onMending);
     }),
   );
   let timer: NodeJS.Timeout | undefined;
@@ -76,7 +76,7 @@ interface Course {
   readonly onMending: () => void;
 }
 
-const bear = async (
+const carryOut = async (
   { fault, afterMs }: Blow,
   { now, begins, onMending }: Course,
 ): Promise<Borne> => {

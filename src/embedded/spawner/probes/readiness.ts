@@ -120,7 +120,7 @@ interface ProbedDeps extends Omit<ReadinessDeps, 'run'> {
   readonly wasReady: boolean;
 }
 
-interface Tally {
+interface ProbeState {
   readonly named: NamedProbe;
   ready: boolean;
   passes: number;
@@ -133,7 +133,7 @@ interface Tally {
 class ProbedInstance {
   readonly #id: string;
   readonly #deps: ProbedDeps;
-  readonly #tallies: readonly Tally[];
+  readonly #states: readonly ProbeState[];
   #startedAt: number | undefined;
   #everReady: boolean;
   #said: Vitals | undefined;
@@ -144,7 +144,7 @@ class ProbedInstance {
     this.#id = id;
     this.#deps = deps;
     this.#everReady = deps.wasReady;
-    this.#tallies = probes.map((named) => ({
+    this.#states = probes.map((named) => ({
       named,
       ready: false,
       passes: 0,
@@ -157,7 +157,7 @@ class ProbedInstance {
 
   get vitals(): Vitals | undefined {
     if (this.#startedAt === undefined) return undefined;
-    const waiting = this.#tallies.find(({ ready }) => !ready);
+    const waiting = this.#states.find(({ ready }) => !ready);
     if (!waiting) return { kind: 'available', startedAt: this.#startedAt };
     const reason =
       waiting.failure === undefined
@@ -176,21 +176,21 @@ class ProbedInstance {
     if (this.#startedAt !== undefined || this.#over) return;
     this.#startedAt = startedAt;
     this.#said = this.vitals;
-    for (const tally of this.#tallies)
-      tally.callOff = this.#deps.later(
-        tally.named.probe.initialDelayMs,
-        () => void this.#probe(tally),
+    for (const state of this.#states)
+      state.callOff = this.#deps.later(
+        state.named.probe.initialDelayMs,
+        () => void this.#probe(state),
       );
   }
 
   end(): void {
     this.#over = true;
-    for (const { callOff } of this.#tallies) callOff();
+    for (const { callOff } of this.#states) callOff();
   }
 
   check(): Promise<readonly ProbeReport[]> {
     this.#checking ??= Promise.all(
-      this.#tallies.map(async ({ named: { endpoint, probe } }): Promise<ProbeReport> => {
+      this.#states.map(async ({ named: { endpoint, probe } }): Promise<ProbeReport> => {
         const failure = await this.#deps.run(probe);
         return {
           ...(endpoint === undefined ? {} : { endpoint }),
@@ -203,22 +203,22 @@ class ProbedInstance {
     return this.#checking;
   }
 
-  async #probe(tally: Tally): Promise<void> {
-    const failure = await this.#deps.run(tally.named.probe);
+  async #probe(state: ProbeState): Promise<void> {
+    const failure = await this.#deps.run(state.named.probe);
     if (this.#over) return;
-    count(tally, failure);
+    count(state, failure);
     this.#tell();
-    tally.callOff = this.#deps.later(this.#pauseOf(tally), () => void this.#probe(tally));
+    state.callOff = this.#deps.later(this.#pauseOf(state), () => void this.#probe(state));
   }
 
-  #pauseOf(tally: Tally): number {
-    const { periodMs } = tally.named.probe;
-    if (tally.ready && tally.failures === 0)
+  #pauseOf(state: ProbeState): number {
+    const { periodMs } = state.named.probe;
+    if (state.ready && state.failures === 0)
       return periodMs * (1 - JITTER + 2 * JITTER * this.#deps.random());
-    const pause = Math.min(tally.pauseMs, periodMs);
-    tally.pauseMs *= 2;
+    const pause = Math.min(state.pauseMs, periodMs);
+    state.pauseMs *= 2;
     // One that was ready keeps its period until it counts as failed: so long may it fail.
-    return tally.ready ? periodMs : pause;
+    return state.ready ? periodMs : pause;
   }
 
   #tell(): void {
@@ -240,18 +240,18 @@ class ProbedInstance {
   }
 }
 
-const count = (tally: Tally, failure: string | undefined): void => {
-  const { successThreshold, failureThreshold } = tally.named.probe;
-  tally.passes = failure === undefined ? tally.passes + 1 : 0;
-  tally.failures = failure === undefined ? 0 : tally.failures + 1;
-  if (failure !== undefined) tally.failure = failure;
-  if (!tally.ready && tally.passes >= successThreshold) {
-    tally.ready = true;
-    tally.failure = undefined;
+const count = (state: ProbeState, failure: string | undefined): void => {
+  const { successThreshold, failureThreshold } = state.named.probe;
+  state.passes = failure === undefined ? state.passes + 1 : 0;
+  state.failures = failure === undefined ? 0 : state.failures + 1;
+  if (failure !== undefined) state.failure = failure;
+  if (!state.ready && state.passes >= successThreshold) {
+    state.ready = true;
+    state.failure = undefined;
   }
-  if (tally.ready && tally.failures >= failureThreshold) {
-    tally.ready = false;
-    tally.pauseMs = FIRST_PAUSE_MS;
+  if (state.ready && state.failures >= failureThreshold) {
+    state.ready = false;
+    state.pauseMs = FIRST_PAUSE_MS;
   }
 };
 

@@ -78,12 +78,12 @@ export const CreatePoolBody = z.object({
   annotations: Annotations.default({}).describe(DATA),
 });
 
-const wishesWithLabels = z.object({
+const specWithLabels = z.object({
   ...spec,
   labels: maybe(Labels),
   annotations: maybe(Annotations),
 });
-export type PoolSpecBody = z.infer<typeof wishesWithLabels>;
+export type PoolSpecBody = z.infer<typeof specWithLabels>;
 
 export const UpdatePoolBody = z.object({
   ...spec,

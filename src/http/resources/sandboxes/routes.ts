@@ -41,7 +41,7 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
       'UNAVAILABLE',
     ],
     opensItself: true,
-    unsettled: (mark) => operations.pendingClaim(mark),
+    pendingOutcome: (mark) => operations.pendingClaim(mark),
     waits: ({ body: { waitTimeoutSeconds = 0 } }) => waitTimeoutSeconds > 0,
     handle: async ({
       caller,
