@@ -13,7 +13,7 @@ import { viewOf } from './sandbox-view.ts';
 import type { PendingRequests } from './pending-requests.ts';
 import type { SandboxView } from '../views.ts';
 
-export interface ClaimedUnderDeps {
+export interface FindClaimDeps {
   readonly supervisor: Supervisor;
   readonly clock: Clock;
   /** Requests whose claim may yet land. */
@@ -31,7 +31,7 @@ const FENCE_AGAIN_MS = 1_000;
  * one, and if it did not it never will once this resolves.
  */
 export const findClaimByKey =
-  ({ supervisor, clock, pendingRequests }: ClaimedUnderDeps) =>
+  ({ supervisor, clock, pendingRequests }: FindClaimDeps) =>
   async (
     owner: Tenant,
     mark: RequestFingerprint,
@@ -56,7 +56,7 @@ export const findClaimByKey =
 
 /** Whether anything is known here of an earlier request of the mark. */
 export const mayBeClaimedUnder = (
-  { supervisor, pendingRequests }: ClaimedUnderDeps,
+  { supervisor, pendingRequests }: FindClaimDeps,
   mark: RequestFingerprint,
 ): boolean =>
   pendingRequests.settled(mark) !== undefined ||
@@ -64,7 +64,7 @@ export const mayBeClaimedUnder = (
 
 /** Never rejects; gives up after a minute. */
 const fenceLater = async (
-  { supervisor, clock }: Pick<ClaimedUnderDeps, 'supervisor' | 'clock'>,
+  { supervisor, clock }: Pick<FindClaimDeps, 'supervisor' | 'clock'>,
   id: InstanceId,
   namespace: string,
 ): Promise<void> => {

@@ -1,0 +1,185 @@
+import { randomUUID } from 'node:crypto';
+import type { Coordination } from '../../contracts/coordination.ts';
+import { isInstanceId, type InstanceId } from '../../model/identifiers.ts';
+import type { PoolRecord } from '../../model/pools/pool.ts';
+import { sandboxQuotaExceeded, sandboxUuidFailed, unavailable } from '../../model/refusals.ts';
+import { unkeyedFingerprint, type RequestFingerprint } from '../../model/request-fingerprint.ts';
+import type { Tenant } from '../../model/tenant.ts';
+import type { ClaimRequest } from '../operations.ts';
+import type { QuotaLimits } from '../pools/quota-limits.ts';
+import type { SandboxView } from '../views.ts';
+import { ClaimCandidates, type Candidate } from './claim-candidates.ts';
+import type { claimSteps } from './claim-measures.ts';
+import { writeClaim, type ClaimWriteDeps } from './claim-write.ts';
+import { findAfterAdmission } from './earlier-claim.ts';
+import type { NewRequest } from './idempotent-request.ts';
+import { requireReserved } from './reservations.ts';
+import type { WaitingClaimLimit } from './waiting-claim-limit.ts';
+
+export interface ClaimAttemptsDeps extends ClaimWriteDeps {
+  readonly coordination: Coordination;
+  readonly quotaLimits: Pick<QuotaLimits, 'of'>;
+  readonly waitingLimit: WaitingClaimLimit;
+}
+
+export interface AttemptsOf {
+  readonly pool: PoolRecord;
+  /** Who claims. */
+  readonly owner: Tenant;
+  readonly request: ClaimRequest;
+  readonly signal: AbortSignal | undefined;
+  readonly step: ReturnType<typeof claimSteps>;
+  /** Called once the claim waits. */
+  readonly waits: () => void;
+}
+
+/**
+ * What one claim tries, one instance after the other. Owns its place in line and its reservation,
+ * and gives both back when it is disposed of; the instance is the candidate's, to be declared with
+ * `using`.
+ */
+export class ClaimAttempts implements AsyncDisposable {
+  readonly #deps: ClaimAttemptsDeps;
+  readonly #of: AttemptsOf;
+  readonly #candidates: ClaimCandidates;
+  /** See QuotaEntry. */
+  readonly #attempt = randomUUID();
+  readonly #mark: RequestFingerprint;
+  /** An instance that another got, and whose reservation is still ours. */
+  #left: InstanceId | undefined;
+  #hasLooked = false;
+  #isServed = false;
+
+  constructor(deps: ClaimAttemptsDeps, of: AttemptsOf) {
+    const { pool, owner, request, signal, waits } = of;
+    this.#deps = deps;
+    this.#of = of;
+    this.#mark = request.opening?.mark ?? request.mark ?? unkeyedFingerprint(this.#attempt);
+    this.#candidates = new ClaimCandidates(deps, {
+      pool,
+      owner,
+      waitMs: request.waitMs ?? 0,
+      signal,
+      waits,
+    });
+  }
+
+  /** Returns the next instance to try; undefined: there is none, and the time is over. */
+  async next(): Promise<Candidate | undefined> {
+    return await this.#of.step(
+      () => (this.#candidates.waits ? 'wait' : 'find'),
+      () => this.#candidates.next(),
+    );
+  }
+
+  /**
+   * Asks for the request, its turn and its reservation in one step. Returns the sandbox of an
+   * earlier request under the same key, where that got one.
+   */
+  async admit(candidate: Candidate): Promise<'admitted' | 'refused' | SandboxView> {
+    const { supervisor, coordination, clock } = this.#deps;
+    const { owner, request, signal, step } = this.#of;
+    const { instance } = candidate;
+    if (!isInstanceId(instance.id)) {
+      supervisor.send(instance.id, { type: 'RETIRE', now: clock.now() });
+      throw sandboxUuidFailed();
+    }
+    const admission = await step('admit', () => this.#reserve(candidate));
+    if (admission === 'not-its-turn') this.#candidates.notFirstInQueue(instance);
+    if (typeof admission === 'object') {
+      const found = await findAfterAdmission(this.#deps, request, { owner, ...admission });
+      this.#hasLooked ||= admission.isUnsure;
+      return found ?? 'refused';
+    }
+    if (admission !== 'admitted') return 'refused';
+    if (!signal?.aborted) return 'admitted';
+    await coordination
+      .withdraw(owner, 'sandboxes', instance.id, this.#attempt)
+      .catch(() => undefined); // then it is reconciled
+    throw signal.reason;
+  }
+
+  /** Writes the claim of an admitted candidate; undefined where another got it. */
+  async write({ instance, until }: Candidate, askedAt: number): Promise<SandboxView | undefined> {
+    const {
+      owner,
+      request,
+      step,
+      pool: {
+        definition: { idleTimeoutMs, maxLifetimeMs },
+      },
+    } = this.#of;
+    const claim = {
+      owner,
+      claimedAt: askedAt,
+      idleTimeoutMs: request.idleTimeoutMs ?? idleTimeoutMs,
+      maxLifetimeMs,
+      mark: this.#mark,
+    };
+    const outcome = await step('write', () =>
+      writeClaim(this.#deps, { instance, attempt: this.#attempt, claim, until }),
+    );
+    if (outcome.kind === 'claimed') {
+      this.#isServed = true; // and has left the line with its admission
+      return outcome.view;
+    }
+    this.#left = outcome.left;
+    if (this.#deps.clock.now() >= until)
+      throw unavailable('the pool could not be claimed from in time; try again');
+    return undefined;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const left = this.#left;
+    const closed = this.#candidates.close();
+    if (!this.#isServed) await closed;
+    if (left === undefined) return;
+    await this.#deps.coordination
+      .withdraw(this.#of.owner, 'sandboxes', left, this.#attempt)
+      .catch(() => undefined);
+  }
+
+  /**
+   * Returns an object where the request is open now, and what its former owner did with an instance
+   * is to be looked at first.
+   */
+  async #reserve({
+    instance: { id, idle },
+    place,
+  }: Candidate): Promise<'admitted' | 'not-its-turn' | NewRequest> {
+    const { coordination, clock, quotaLimits } = this.#deps;
+    const { pool, owner, request } = this.#of;
+    const limit = quotaLimits.of(owner).sandboxes;
+    const since = clock.now();
+    const opening = request.opening?.isOpen ? undefined : request.opening;
+    opening?.mayOpen();
+    const from = this.#left;
+    this.#left = undefined; // withdrawn in the same step, or reconciled later
+    const admission = await coordination.admitClaim({
+      pool,
+      owner,
+      instance: id,
+      limit,
+      idle,
+      place,
+      attempt: this.#attempt,
+      from,
+      looked: this.#hasLooked,
+      request: request.opening?.mark ?? request.mark,
+      open: opening?.owner,
+    });
+    if (typeof admission === 'object')
+      return { instance: opening?.took(admission.opened), isUnsure: false };
+    if (admission === 'look-first') return { instance: undefined, isUnsure: true };
+    if (admission === 'full') throw sandboxQuotaExceeded(limit);
+    if (admission === 'admitted')
+      await requireReserved(this.#deps, {
+        tenant: owner,
+        name: id,
+        attempt: this.#attempt,
+        resources: ['sandboxes'],
+        since,
+      });
+    return admission;
+  }
+}
