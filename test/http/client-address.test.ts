@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import type { IncomingMessage } from 'node:http';
 import { addressGroup } from '../../src/http/limits/address-group.ts';
-import { parseAddressRange } from '../../src/http/limits/address-range.ts';
-import { clientAddresses } from '../../src/http/limits/client-address.ts';
+import { clientAddresses, parseAddressRange } from '../../src/http/limits/client-address.ts';
 
 const from = (
   remoteAddress: string,
