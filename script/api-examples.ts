@@ -13,10 +13,10 @@ import {
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { AS_SHIPPED, DaemonUnderTest } from '../test/support/a-daemon.ts';
-import { operationAt } from '../test/support/documented-answers.ts';
-import { stocked } from '../test/support/on-a-daemon.ts';
-import { PageSession } from '../test/support/page-session.ts';
+import { AS_SHIPPED, DaemonUnderTest } from '../test/support/harness/a-daemon.ts';
+import { operationAt } from '../test/support/harness/documented-answers.ts';
+import { stocked } from '../test/support/harness/on-a-daemon.ts';
+import { PageSession } from '../test/support/harness/page-session.ts';
 import type { OperationExample } from '../src/http/openapi/examples.ts';
 import { masked, pageLines, withoutSecrets, withShown } from './page-lines.ts';
 

@@ -1,5 +1,5 @@
-import { envKillRounds } from '../test/support/env-kill-rounds.ts';
-import { killRounds } from '../test/support/kill-rounds.ts';
+import { envKillRounds } from '../test/support/chaos/env-kill-rounds.ts';
+import { killRounds } from '../test/support/chaos/kill-rounds.ts';
 
 const [rounds = '100', seedText = ''] = process.argv.slice(2);
 const seed = seedText === '' ? Math.floor(Math.random() * 2 ** 32) : Number(seedText);

@@ -84,7 +84,7 @@ const openNow = (): readonly string[] => {
   ];
 };
 
-/** As test/support/skip-because.ts leaves it on the test or on a suite around it. */
+/** As test/support/harness/skip-because.ts leaves it on the test or on a suite around it. */
 const causeOf = (test: Mocha.Test): string | undefined => {
   for (
     let node: ((Mocha.Test | Mocha.Suite) & { skipCause?: string }) | undefined = test;

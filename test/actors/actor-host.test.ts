@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import { assign, createActor, emit, setup, type SnapshotFrom } from 'xstate';
 import { ActorHost, type Change } from '../../src/actors/runtime/actor-host.ts';
 import { ActorRuntime } from '../../src/actors/runtime/actor-runtime.ts';
-import { GivenLeases } from '../support/given-leases.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { GivenLeases } from '../support/fakes/given-leases.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 
 type BellEvent =
   | { readonly type: 'LEAD' | 'FOLLOW' | 'RING' | 'BREAK' | 'END' }

@@ -3,10 +3,10 @@ import fc from 'fast-check';
 import { Deadlines } from '../../src/actors/runtime/deadlines.ts';
 import { Outbox } from '../../src/actors/runtime/outbox.ts';
 import { Waiters } from '../../src/actors/sandbox/waiters.ts';
-import { eventually } from '../support/eventually.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { TestClock } from '../support/test-clock.ts';
-import { runs } from '../support/runs.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
+import { runs } from '../support/harness/runs.ts';
 
 describe('deadlines', () => {
   it('hands out each key once, at or after its latest deadline, and never one that was called off', () => {

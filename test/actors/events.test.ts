@@ -15,14 +15,14 @@ import {
 } from '../../src/model/event.ts';
 import { REMEMBERED_EVENTS } from '../../src/model/event-ring.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
-import { alice, aSupervisor } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
-import { aCoordination } from '../support/a-coordination.ts';
-import { FakeSandboxDriver } from '../support/fake-sandbox-driver.ts';
-import { aDefinition, ALICE } from '../support/instance-orders.ts';
-import { MemoryHistory } from '../support/memory-records.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { aCoordination } from '../support/fakes/a-coordination.ts';
+import { FakeSandboxDriver } from '../support/fakes/fake-sandbox-driver.ts';
+import { aDefinition, ALICE } from '../support/builders/instance-orders.ts';
+import { MemoryHistory } from '../support/fakes/memory-records.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 
 const BOB: Tenant = { namespace: 'beta', team: 'beta', user: 'bob' };
 

@@ -8,11 +8,11 @@ import { groupFor } from '../../src/model/envs/autoscaling-group.ts';
 import type { EnvRecord } from '../../src/model/envs/env.ts';
 import { shardOf } from '../../src/model/shards.ts';
 import { CountedPool } from '../properties/counted-pool.ts';
-import { eventually } from '../support/eventually.ts';
-import { GivenLeases } from '../support/given-leases.ts';
-import { ALICE } from '../support/instance-orders.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { GivenLeases } from '../support/fakes/given-leases.ts';
+import { ALICE } from '../support/builders/instance-orders.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 import { aGroup } from '../machines/autoscaling-examples.ts';
 
 const anEnv = (part: Partial<EnvRecord> = {}): EnvRecord => ({

@@ -9,8 +9,8 @@ import {
   UNCLAIMED,
 } from '../../src/actors/sandbox/sandbox-index.ts';
 import { SANDBOX_STATUSES } from '../../src/model/sandbox.ts';
-import { aPool } from '../support/a-pool.ts';
-import { runs } from '../support/runs.ts';
+import { aPool } from '../support/builders/a-pool.ts';
+import { runs } from '../support/harness/runs.ts';
 
 const RUNS = { numRuns: runs(1_000) } as const;
 

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { PoolDemand } from '../../src/actors/pool/pool-demand.ts';
-import { aCoordination } from '../support/a-coordination.ts';
-import { ALICE } from '../support/instance-orders.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { aCoordination } from '../support/fakes/a-coordination.ts';
+import { ALICE } from '../support/builders/instance-orders.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 
 const pool = { uid: 'p', owner: ALICE };
 const WINDOW_MS = 60_000;

@@ -5,11 +5,11 @@ import { CLOSED_BREAKER, type PoolRecord } from '../../src/model/pools/pool.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import type { Caller } from '../../src/model/tenant.ts';
 import { poolEvents } from '../../src/operations/pools/pool-events.ts';
-import { aPool } from '../support/a-pool.ts';
-import { alice, aSupervisor } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
-import { FakeSandboxDriver } from '../support/fake-sandbox-driver.ts';
-import { rejection } from '../support/rejection.ts';
+import { aPool } from '../support/builders/a-pool.ts';
+import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { FakeSandboxDriver } from '../support/fakes/fake-sandbox-driver.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 const bob: Caller = { ...alice, user: 'bob', keyId: 'k2' };
 const root: Caller = { ...alice, user: 'root', role: 'admin', keyId: 'k3' };

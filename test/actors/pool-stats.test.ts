@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { PoolStats } from '../../src/actors/pool/pool-stats.ts';
-import { aPool } from '../support/a-pool.ts';
-import { aSupervisor } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
+import { aPool } from '../support/builders/a-pool.ts';
+import { aSupervisor } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
 
 describe('PoolStats', () => {
   it('tells how many instances of a pool are idle, starting and running', async () => {

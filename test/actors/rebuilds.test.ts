@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import type { PoolEvent } from '../../src/machines/pool/events.ts';
-import { aPool } from '../support/a-pool.ts';
-import { alice, aSupervisor } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
-import { rejection } from '../support/rejection.ts';
+import { aPool } from '../support/builders/a-pool.ts';
+import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { rejection } from '../support/harness/rejection.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 
 const codeOf = (error: unknown): string => (error instanceof Refusal ? error.code : String(error));

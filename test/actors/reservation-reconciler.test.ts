@@ -8,10 +8,10 @@ import type { Reservation, UsagePart } from '../../src/contracts/coordination.ts
 import { QUOTA_RESOURCES, type QuotaResource } from '../../src/model/quota.ts';
 import { shardOf } from '../../src/model/shards.ts';
 import { tenantKey, type Tenant } from '../../src/model/tenant.ts';
-import { eventually } from '../support/eventually.ts';
-import { ALICE } from '../support/instance-orders.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { ALICE } from '../support/builders/instance-orders.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 
 const BOB: Tenant = { ...ALICE, user: 'bob' };
 

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { aCoordination } from '../support/a-coordination.ts';
-import { eventually } from '../support/eventually.ts';
+import { aCoordination } from '../support/fakes/a-coordination.ts';
+import { eventually } from '../support/harness/eventually.ts';
 import type { InstanceFact } from '../../src/model/sandbox.ts';
-import { aReplica, sharedStores } from '../support/shared-supervisors.ts';
+import { aReplica, sharedStores } from '../support/harness/shared-supervisors.ts';
 
 const CALLER = {
   namespace: 'alpha',

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { RetirementLimiter } from '../../src/actors/sandbox/retirement-limiter.ts';
 import type { Supervisor } from '../../src/actors/sandbox/supervisor.ts';
-import { aPool } from '../support/a-pool.ts';
-import { aSupervisor, alice } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
-import { ALICE } from '../support/instance-orders.ts';
-import { RefusingDriver } from '../support/refusing-driver.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { aPool } from '../support/builders/a-pool.ts';
+import { aSupervisor, alice } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { ALICE } from '../support/builders/instance-orders.ts';
+import { RefusingDriver } from '../support/fakes/refusing-driver.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 
 describe('ends that nobody waits for', () => {
   const idleIn = (supervisor: Supervisor, uid: string): number | undefined =>

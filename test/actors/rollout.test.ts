@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { STEADY_MS } from '../../src/machines/sandbox/arithmetic.ts';
 import { CLOSED_BREAKER, type PoolRecord } from '../../src/model/pools/pool.ts';
-import { aCoordination } from '../support/a-coordination.ts';
-import { alice, aSupervisor } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
-import { aDefinition } from '../support/instance-orders.ts';
-import { aReplica, sharedStores } from '../support/shared-supervisors.ts';
+import { aCoordination } from '../support/fakes/a-coordination.ts';
+import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { aDefinition } from '../support/builders/instance-orders.ts';
+import { aReplica, sharedStores } from '../support/harness/shared-supervisors.ts';
 
 const filled = async (part: Partial<PoolRecord> = {}, inFlight = 100) => {
   const world = await aSupervisor({

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { SandboxActors } from '../../src/actors/sandbox/sandbox-actors.ts';
 import type { SandboxInput } from '../../src/machines/sandbox/events.ts';
-import { garbageCollector } from '../support/collect-garbage.ts';
-import { anOrder } from '../support/instance-orders.ts';
+import { garbageCollector } from '../support/harness/collect-garbage.ts';
+import { anOrder } from '../support/builders/instance-orders.ts';
 
 const ROUND = 5_000;
 /** Of what is left of a finished actor, in bytes; the leak that this is about was 300. */

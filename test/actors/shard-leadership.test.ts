@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { ShardLeadership } from '../../src/actors/runtime/shard-leadership.ts';
 import type { Log } from '../../src/contracts/log.ts';
-import { eventually } from '../support/eventually.ts';
-import { GivenLeases } from '../support/given-leases.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { GivenLeases } from '../support/fakes/given-leases.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 
 describe('leading', () => {
   const aLeader = (

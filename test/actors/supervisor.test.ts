@@ -4,11 +4,11 @@ import { Refusal } from '../../src/model/refusals.ts';
 import { OutcomeUnknown, RecordConflict } from '../../src/contracts/sandbox-driver.ts';
 import { STEADY_MS } from '../../src/machines/sandbox/arithmetic.ts';
 import { deleteSandbox } from '../../src/operations/sandboxes/delete-sandbox.ts';
-import { aPool } from '../support/a-pool.ts';
-import { alice, aSupervisor } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
-import { FakeSandboxDriver } from '../support/fake-sandbox-driver.ts';
-import { aDefinition } from '../support/instance-orders.ts';
+import { aPool } from '../support/builders/a-pool.ts';
+import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { FakeSandboxDriver } from '../support/fakes/fake-sandbox-driver.ts';
+import { aDefinition } from '../support/builders/instance-orders.ts';
 
 const refusalOf = async (work: Promise<unknown>): Promise<Refusal> => {
   try {

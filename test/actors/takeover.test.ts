@@ -1,17 +1,21 @@
 import { expect } from 'chai';
 import { v7 } from 'uuid';
-import { aCoordination } from '../support/a-coordination.ts';
+import { aCoordination } from '../support/fakes/a-coordination.ts';
 import { Takeover } from '../../src/actors/runtime/takeover.ts';
 import type { PoolRecord } from '../../src/model/pools/pool.ts';
-import { aPool } from '../support/a-pool.ts';
-import { aSupervisor } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
-import { FakeSandboxDriver } from '../support/fake-sandbox-driver.ts';
-import { aDefinition, anOrder } from '../support/instance-orders.ts';
-import { Life, SharedRecords } from '../support/shared-records.ts';
-import { aReplica, sharedStores, type SharedReplica } from '../support/shared-supervisors.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { aPool } from '../support/builders/a-pool.ts';
+import { aSupervisor } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { FakeSandboxDriver } from '../support/fakes/fake-sandbox-driver.ts';
+import { aDefinition, anOrder } from '../support/builders/instance-orders.ts';
+import { Life, SharedRecords } from '../support/fakes/shared-records.ts';
+import {
+  aReplica,
+  sharedStores,
+  type SharedReplica,
+} from '../support/harness/shared-supervisors.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 
 const idleIn = ({ supervisor }: SharedReplica, uid: string): number | undefined =>
   supervisor.pools.get(uid)?.counts.idle;

@@ -5,10 +5,10 @@ import {
   MOST_TRANSITIONS,
   type HistoryCursor,
 } from '../../src/actors/runtime/transition-history.ts';
-import { garbageCollector } from '../support/collect-garbage.ts';
+import { garbageCollector } from '../support/harness/collect-garbage.ts';
 import type { Transition } from '../../src/model/inspection.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { runs } from '../support/runs.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { runs } from '../support/harness/runs.ts';
 
 const ENDED = 20_000;
 /** Of what is left of an actor that has ended, in bytes; the leak that this is about was 150. */

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { aCoordination } from '../support/a-coordination.ts';
-import { alice } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
-import { aReplica, sharedStores } from '../support/shared-supervisors.ts';
+import { aCoordination } from '../support/fakes/a-coordination.ts';
+import { alice } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { aReplica, sharedStores } from '../support/harness/shared-supervisors.ts';
 
 describe('two replicas over one truth', () => {
   it('do not both give out an instance that one user claims on each in the same millisecond', async () => {

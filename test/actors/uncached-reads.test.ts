@@ -1,11 +1,15 @@
 import { expect } from 'chai';
 import { deleteSandbox } from '../../src/operations/sandboxes/delete-sandbox.ts';
-import { aCoordination } from '../support/a-coordination.ts';
-import { alice } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
-import { FakeSandboxDriver } from '../support/fake-sandbox-driver.ts';
-import { SharedDriver } from '../support/shared-driver.ts';
-import { aReplica, sharedStores, type SharedReplica } from '../support/shared-supervisors.ts';
+import { aCoordination } from '../support/fakes/a-coordination.ts';
+import { alice } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { FakeSandboxDriver } from '../support/fakes/fake-sandbox-driver.ts';
+import { SharedDriver } from '../support/fakes/shared-driver.ts';
+import {
+  aReplica,
+  sharedStores,
+  type SharedReplica,
+} from '../support/harness/shared-supervisors.ts';
 
 const GRACE_MS = 5_000;
 const REPLICAS = 5;

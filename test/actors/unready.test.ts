@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { STEADY_MS } from '../../src/machines/sandbox/arithmetic.ts';
 import type { PoolRecord } from '../../src/model/pools/pool.ts';
-import { alice, aSupervisor } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
-import { aDefinition } from '../support/instance-orders.ts';
+import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { aDefinition } from '../support/builders/instance-orders.ts';
 
 const STARTUP_MS = 30_000;
 

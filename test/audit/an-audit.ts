@@ -6,8 +6,8 @@ import { AuditTrail, type AuditTrailOptions } from '../../src/audit/audit-trail.
 import { RecentAuditRing } from '../../src/audit/recent-audit-ring.ts';
 import { type AuditFinding, verifyAudit } from '../../src/audit/verify-audit.ts';
 import type { AuditEntry } from '../../src/contracts/audit.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 
 export const anEntry = (given: Partial<AuditEntry> = {}): AuditEntry => ({
   requestId: 'r-1',

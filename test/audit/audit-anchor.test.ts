@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { anchorPlace, AuditAnchor } from '../../src/audit/audit-anchor.ts';
 import { chainLine, readChainLine } from '../../src/audit/audit-chain.ts';
 import { verifyAudit } from '../../src/audit/verify-audit.ts';
-import { eventually } from '../support/eventually.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { rejection } from '../support/rejection.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { rejection } from '../support/harness/rejection.ts';
 import { AuditUnderTest, anEntry } from './an-audit.ts';
 
 const END = (seq: number) => ({ seq, hash: String(seq % 10).repeat(64) });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { auditFiles, HEAD_FILE } from '../../src/audit/audit-folder.ts';
 import { AuditWriter } from '../../src/audit/audit-writer.ts';
-import { rejection } from '../support/rejection.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 describe('the writer of audit files', () => {
   let folder: string;

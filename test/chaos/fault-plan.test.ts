@@ -3,7 +3,7 @@ import type { Victims } from '../support/chaos/fault-makers.ts';
 import { FAULT_KINDS, FaultPlan } from '../support/chaos/fault-plan.ts';
 import { FakeClock } from '../support/chaos/faults/clock-jump.ts';
 import type { Strike } from '../support/chaos/strike.ts';
-import { FaultProxy } from '../support/fault-proxy.ts';
+import { FaultProxy } from '../support/harness/fault-proxy.ts';
 
 const nobody = async (): Promise<never> => {
   throw new Error('nothing may befall anybody here');

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Fault } from '../support/chaos/faults/fault.ts';
 import { strike, type StrikeTerms } from '../support/chaos/strike.ts';
-import { rejection } from '../support/rejection.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 const TAKEOVER_MS = 8_000;
 const terms: StrikeTerms = { now: () => performance.now(), replicas: 3, withinMs: 5_000 };

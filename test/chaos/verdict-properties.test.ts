@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { check } from '../properties/check.ts';
 import { ModelRun } from '../support/chaos/model-run.ts';
 import { violationsOf } from '../support/chaos/verdict.ts';
-import { Dice } from '../support/hostile-values.ts';
-import { runs } from '../support/runs.ts';
+import { Dice } from '../support/builders/hostile-values.ts';
+import { runs } from '../support/harness/runs.ts';
 
 const STEPS = 120;
 /** Of which a run comes; a failure names it. */

@@ -4,8 +4,8 @@ import { createServer, request, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { aCertificate } from '../../local-cluster/a-certificate.ts';
 import { WatchBehind } from '../support/chaos/faults/watch-behind.ts';
-import { FaultProxy } from '../support/fault-proxy.ts';
-import { skipBecause } from '../support/skip-because.ts';
+import { FaultProxy } from '../support/harness/fault-proxy.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
 
 const BEHIND_MS = 1_500;
 

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { AuditUnderTest } from '../audit/an-audit.ts';
 import { chainLine, CHAIN_START } from '../../src/audit/audit-chain.ts';
 import { unavailable } from '../../src/model/refusals.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually } from '../support/harness/eventually.ts';
 import { cliHere, onACliDaemon, startCli } from './cli-support.ts';
 
 describe('sandpool audit verify', () => {

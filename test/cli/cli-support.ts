@@ -13,10 +13,10 @@ import { systemClock } from '../../src/embedded/system-clock.ts';
 import { createHttpServer } from '../../src/http/server/http-server.ts';
 import { terminalUpgrades } from '../../src/http/terminal/terminal.ts';
 import type { OpenTerminal, OpenTerminalRequest } from '../../src/operations/operations.ts';
-import { eventually } from '../support/eventually.ts';
-import { FakeOperations, outcome } from '../support/fake-operations.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { watchAnswers } from '../support/watched-answers.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { FakeOperations, outcome } from '../support/fakes/fake-operations.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { watchAnswers } from '../support/harness/watched-answers.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const CLI = ['--import', 'tsx', join(ROOT, 'src/cli/main.ts')];

@@ -5,8 +5,8 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { eventually } from '../support/eventually.ts';
-import { skipBecause } from '../support/skip-because.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
 import { aCliDaemon, cliHere, type CliDaemon } from './cli-support.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));

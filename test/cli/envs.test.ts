@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { EnvCondition } from '../../src/model/envs/env-condition.ts';
 import type { EnvRecord } from '../../src/model/envs/env.ts';
 import { envHasRunningSandboxes, envSyncPartial, poolOfEnv } from '../../src/model/refusals.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually } from '../support/harness/eventually.ts';
 import { aCliDaemon, cliHere, startCli, type CliDaemon, type CliEnd } from './cli-support.ts';
 
 const KEY = 'team-default/web';

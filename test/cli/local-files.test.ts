@@ -3,7 +3,7 @@ import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileSource } from '../../src/cli/copy/local-files.ts';
-import { rejection } from '../support/rejection.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 describe('a file that is to be sent', () => {
   it('is not opened before its bytes are asked for, and says what is wrong then', async () => {

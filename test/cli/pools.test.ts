@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { PoolRecord } from '../../src/model/pools/pool.ts';
 import type { PoolCondition } from '../../src/model/pools/pool-condition.ts';
 import { SandboxTemplateSchema } from '../../src/model/templates/template.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually } from '../support/harness/eventually.ts';
 import { aCliDaemon, cli, cliHere, startCli, type CliDaemon, type CliEnd } from './cli-support.ts';
 
 const KEY = 'team-default/default';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { noIdleInstance } from '../../src/model/pools/exhausted-pool.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually } from '../support/harness/eventually.ts';
 import {
   aCliDaemon,
   cli,

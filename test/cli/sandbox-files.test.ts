@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { createHash } from 'node:crypto';
 import type { SandpoolClient } from '../../src/client/sandpool-client.ts';
 import { SandboxFiles } from '../../src/cli/copy/sandbox-files.ts';
-import { rejection } from '../support/rejection.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 const PIECE = Buffer.alloc(512 * 1_024, 'a');
 

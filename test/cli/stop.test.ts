@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readPidFile } from '../../src/process/pid-file.ts';
-import { skipBecause } from '../support/skip-because.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
 import { cliHere } from './cli-support.ts';
 
 const NOTE = fileURLToPath(new URL('../../src/process/pid-file.ts', import.meta.url));

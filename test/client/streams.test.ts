@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { ApiError, ConnectionFailed } from '../../src/client/api-error.ts';
 import { SandpoolClient } from '../../src/client/sandpool-client.ts';
-import { rejection } from '../support/rejection.ts';
+import { rejection } from '../support/harness/rejection.ts';
 import { aStubServer, type StubServer } from './client-support.ts';
 
 const collected = async <T>(source: AsyncIterable<T>): Promise<readonly T[]> => {

@@ -4,14 +4,14 @@ import { randomBytes } from 'node:crypto';
 import { ApiError, ConnectionFailed } from '../../src/client/api-error.ts';
 import { openTerminal } from '../../src/client/open-terminal.ts';
 import { sandboxNotRunning } from '../../src/model/refusals.ts';
-import { rejection } from '../support/rejection.ts';
+import { rejection } from '../support/harness/rejection.ts';
 import {
   aTerminalDaemon,
   SANDBOX,
   type FakeTerminal,
   type TerminalDaemon,
 } from '../http/terminal-support.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually } from '../support/harness/eventually.ts';
 
 describe('the client’s terminal', () => {
   let daemon: TerminalDaemon;

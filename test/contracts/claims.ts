@@ -5,8 +5,8 @@ import {
   type Coordination,
 } from '../../src/contracts/coordination.ts';
 import { Refusal } from '../../src/model/refusals.ts';
-import { ALICE } from '../support/instance-orders.ts';
-import { rejection } from '../support/rejection.ts';
+import { ALICE } from '../support/builders/instance-orders.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 /** What Claims promises: a part of the suite of Coordination. */
 export const claimsTests = (under: () => { readonly coordination: Coordination }): void => {

@@ -9,8 +9,8 @@ import type { EventBatch, EventRecord } from '../../src/model/event.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import { SHARDS } from '../../src/model/shards.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
-import { eventually } from '../support/eventually.ts';
-import { ALICE } from '../support/instance-orders.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { ALICE } from '../support/builders/instance-orders.ts';
 import { claimsTests } from './claims.ts';
 
 export interface CoordinationUnderTest {

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { expect } from 'chai';
-import { connectRaw } from '../support/http-client.ts';
-import { eventually } from '../support/eventually.ts';
+import { connectRaw } from '../support/harness/http-client.ts';
+import { eventually } from '../support/harness/eventually.ts';
 import {
   aGateway,
   ask,

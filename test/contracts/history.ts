@@ -5,7 +5,7 @@ import type { EventRecord } from '../../src/model/event.ts';
 import type { FinishedSandbox } from '../../src/model/sandbox.ts';
 import type { CompletedDecision } from '../../src/model/envs/scaling-decision.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
-import { ALICE } from '../support/instance-orders.ts';
+import { ALICE } from '../support/builders/instance-orders.ts';
 
 export interface HistoryUnderTest {
   readonly history: History;

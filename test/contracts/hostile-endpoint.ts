@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { expect } from 'chai';
 import { WebSocket, WebSocketServer } from 'ws';
-import { connectRaw } from '../support/http-client.ts';
-import { eventually } from '../support/eventually.ts';
+import { connectRaw } from '../support/harness/http-client.ts';
+import { eventually } from '../support/harness/eventually.ts';
 import {
   aGateway,
   ask,

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { v7 } from 'uuid';
 import { RecordConflict } from '../../src/contracts/sandbox-driver.ts';
 import type { InstanceRecords } from '../../src/embedded/store/instance-records.ts';
-import { aClaim, aDefinition, anOrder } from '../support/instance-orders.ts';
-import { rejection } from '../support/rejection.ts';
+import { aClaim, aDefinition, anOrder } from '../support/builders/instance-orders.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 export interface InstanceRecordsUnderTest {
   readonly records: InstanceRecords;

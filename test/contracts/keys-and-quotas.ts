@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { EventReader } from '../support/event-reader.ts';
-import { eventually } from '../support/eventually.ts';
-import { HttpClient, type HttpAnswer } from '../support/http-client.ts';
-import { TerminalUnderTest, UpgradeRefused } from '../support/a-terminal.ts';
-import { rejection } from '../support/rejection.ts';
-import { untilAnswered } from '../support/until-answered.ts';
+import { EventReader } from '../support/harness/event-reader.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { HttpClient, type HttpAnswer } from '../support/harness/http-client.ts';
+import { TerminalUnderTest, UpgradeRefused } from '../support/harness/a-terminal.ts';
+import { rejection } from '../support/harness/rejection.ts';
+import { untilAnswered } from '../support/harness/until-answered.ts';
 
 /** A whole service, of one daemon or of several. */
 export interface ServiceUnderTest {

@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import type { Duplex } from 'node:stream';
 import { PortUnreachable } from '../../src/contracts/sandbox-driver.ts';
 import type { PodTarget } from '../../src/k8s/sandboxes/pod-presence.ts';
-import { eventually } from '../support/eventually.ts';
-import { received } from '../support/received.ts';
-import type { PodStreamsUnderTest } from '../support/pod-streams.ts';
-import { rejection } from '../support/rejection.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { received } from '../support/harness/received.ts';
+import type { PodStreamsUnderTest } from '../support/cluster/pod-streams.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 /** A Pod with a port that echoes, and nothing on the next one. */
 export interface EchoingPod {

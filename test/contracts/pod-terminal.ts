@@ -2,11 +2,11 @@ import { expect } from 'chai';
 import { v7 } from 'uuid';
 import { InstanceGone, type Terminal } from '../../src/contracts/sandbox-driver.ts';
 import type { PodTarget } from '../../src/k8s/sandboxes/pod-presence.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually } from '../support/harness/eventually.ts';
 import type { Cluster } from '../../local-cluster/control-plane/cluster.ts';
-import type { PodProgram } from '../support/a-pod.ts';
-import { PodStreamsUnderTest } from '../support/pod-streams.ts';
-import { rejection } from '../support/rejection.ts';
+import type { PodProgram } from '../support/builders/a-pod.ts';
+import { PodStreamsUnderTest } from '../support/cluster/pod-streams.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 const MB = 1 << 20;
 const ALL = 50_000_000;

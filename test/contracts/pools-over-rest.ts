@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { randomBytes } from 'node:crypto';
 import { parse } from 'yaml';
-import { eventually } from '../support/eventually.ts';
-import type { HttpAnswer, HttpClient } from '../support/http-client.ts';
-import { untilAnswered } from '../support/until-answered.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import type { HttpAnswer, HttpClient } from '../support/harness/http-client.ts';
+import { untilAnswered } from '../support/harness/until-answered.ts';
 
 export interface PoolsUnderTest {
   /** Of one tenant; one of each replica. */

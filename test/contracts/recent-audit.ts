@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { type RecentAudit, RECENT_AUDIT_LINES } from '../../src/contracts/audit.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually } from '../support/harness/eventually.ts';
 
 /** What every place of the audit's last lines promises. */
 export const recentAuditSuite = (

@@ -15,10 +15,10 @@ import { groupFor } from '../../src/model/envs/autoscaling-group.ts';
 import { type PoolRecord } from '../../src/model/pools/pool.ts';
 import type { TemplateRecord } from '../../src/model/templates/template.ts';
 import { tenantKey } from '../../src/model/tenant.ts';
-import { aPool } from '../support/a-pool.ts';
-import { ALICE } from '../support/instance-orders.ts';
-import { eventually } from '../support/eventually.ts';
-import { rejection } from '../support/rejection.ts';
+import { aPool } from '../support/builders/a-pool.ts';
+import { ALICE } from '../support/builders/instance-orders.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 export interface RecordStoreUnderTest {
   readonly store: RecordStore;

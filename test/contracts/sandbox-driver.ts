@@ -12,13 +12,19 @@ import {
   type SandboxDriver,
   type Terminal,
 } from '../../src/contracts/sandbox-driver.ts';
-import { dialled } from '../support/dialled.ts';
-import { eventually } from '../support/eventually.ts';
-import { FactLog } from '../support/fact-log.ts';
+import { dialled } from '../support/harness/dialled.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { FactLog } from '../support/harness/fact-log.ts';
 import type { LaunchOrder, Claim, InstanceRecord } from '../../src/model/sandbox.ts';
 import type { InstanceDefinition } from '../../src/model/templates/template.ts';
-import { aClaim, aContainer, aDefinition, anOrder, permitted } from '../support/instance-orders.ts';
-import { rejection } from '../support/rejection.ts';
+import {
+  aClaim,
+  aContainer,
+  aDefinition,
+  anOrder,
+  permitted,
+} from '../support/builders/instance-orders.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 export interface DriverUnderTest {
   readonly driver: SandboxDriver;

@@ -13,7 +13,7 @@ import {
   dockerfileStages,
   only,
   REPOSITORY,
-} from '../support/container-image.ts';
+} from '../support/cluster/container-image.ts';
 
 describe('the Dockerfile', () => {
   const [common = [], build = [], final = []] = dockerfileStages();

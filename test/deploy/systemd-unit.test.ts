@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { skipBecause } from '../support/skip-because.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
 
 const UNIT = fileURLToPath(new URL('../../deploy/systemd/sandpool.service', import.meta.url));
 const text = readFileSync(UNIT, 'utf8');

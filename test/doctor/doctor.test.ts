@@ -19,8 +19,8 @@ import type { Finding, Patient } from '../../src/doctor/finding.ts';
 import { connect } from '../../src/embedded/store/database-library.ts';
 import { openDatabase } from '../../src/embedded/store/database.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { skipBecause } from '../support/skip-because.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
 
 describe('the doctor', function () {
   this.timeout(90_000);

@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { auditFiles } from '../../src/audit/audit-folder.ts';
-import { DaemonUnderTest, within } from '../support/a-daemon.ts';
-import { seriesOf } from '../support/exposition.ts';
-import { AlertWatch } from '../support/prometheus/alert-watch.ts';
+import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import { seriesOf } from '../support/harness/exposition.ts';
+import { AlertWatch } from '../support/harness/prometheus/alert-watch.ts';
 
 /** As alert-drills.test.ts, for what needs an audit of its own. */
 describe('the alert about the audit, on a real daemon', function () {

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { renameSync } from 'node:fs';
-import { aBuild, type Build } from '../support/a-build.ts';
-import { DaemonUnderTest, within } from '../support/a-daemon.ts';
-import { eventually } from '../support/eventually.ts';
-import type { HttpClient } from '../support/http-client.ts';
-import { spawnerPid } from '../support/kill-rounds.ts';
-import { claim, giveBack, stocked } from '../support/on-a-daemon.ts';
-import { AlertWatch } from '../support/prometheus/alert-watch.ts';
+import { aBuild, type Build } from '../support/harness/a-build.ts';
+import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import type { HttpClient } from '../support/harness/http-client.ts';
+import { spawnerPid } from '../support/chaos/kill-rounds.ts';
+import { claim, giveBack, stocked } from '../support/harness/on-a-daemon.ts';
+import { AlertWatch } from '../support/harness/prometheus/alert-watch.ts';
 
 const PLANTED_SECONDS = 86_399;
 

@@ -3,9 +3,9 @@ import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from '../../src/embedded/store/database-library.ts';
 import { aCertificate, type Certificate } from '../../local-cluster/a-certificate.ts';
-import { DaemonUnderTest } from '../support/a-daemon.ts';
-import { AlertWatch } from '../support/prometheus/alert-watch.ts';
-import { skipBecause } from '../support/skip-because.ts';
+import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
+import { AlertWatch } from '../support/harness/prometheus/alert-watch.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
 
 /** As alert-drills.test.ts, for a daemon that speaks TLS. */
 describe('the alerts about keys and certificates that end, on a real daemon', function () {

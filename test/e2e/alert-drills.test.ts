@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { DaemonUnderTest, within } from '../support/a-daemon.ts';
-import { eventually } from '../support/eventually.ts';
-import { connectRaw, type HttpClient } from '../support/http-client.ts';
-import { aTemplateFolder, claim, clear, stocked } from '../support/on-a-daemon.ts';
-import { AlertWatch } from '../support/prometheus/alert-watch.ts';
-import { stoppedFor } from '../support/stopped-for.ts';
+import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { connectRaw, type HttpClient } from '../support/harness/http-client.ts';
+import { aTemplateFolder, claim, clear, stocked } from '../support/harness/on-a-daemon.ts';
+import { AlertWatch } from '../support/harness/prometheus/alert-watch.ts';
+import { stoppedFor } from '../support/harness/stopped-for.ts';
 
 /**
  * What is provoked here makes the rule's own expression hold, and hold no longer. For how long it

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { DaemonUnderTest, within } from '../support/a-daemon.ts';
-import type { HttpAnswer, HttpClient } from '../support/http-client.ts';
-import { aTenant, claim, run, stocked } from '../support/on-a-daemon.ts';
+import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import type { HttpAnswer, HttpClient } from '../support/harness/http-client.ts';
+import { aTenant, claim, run, stocked } from '../support/harness/on-a-daemon.ts';
 
 /** Each NUL is six bytes of the answer. */
 const MOST_NULS = 'head -c 1048576 /dev/zero; head -c 1048576 /dev/zero >&2';

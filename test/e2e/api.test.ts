@@ -11,8 +11,8 @@ import { imageNamesSuite } from '../contracts/api/image-names.ts';
 import { lookingInsideSuite } from '../contracts/api/looking-inside.ts';
 import { operationsInFullSuite } from '../contracts/api/operations-in-full.ts';
 import type { RunningService } from '../contracts/api/running-service.ts';
-import { DaemonUnderTest } from '../support/a-daemon.ts';
-import { aTenant } from '../support/on-a-daemon.ts';
+import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
+import { aTenant } from '../support/harness/on-a-daemon.ts';
 
 /** Its namespace is its own name. */
 const WITH_A_VOLUME = 'matrix';

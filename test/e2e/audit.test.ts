@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DaemonUnderTest, within } from '../support/a-daemon.ts';
-import { TerminalUnderTest } from '../support/a-terminal.ts';
-import { claim, stocked } from '../support/on-a-daemon.ts';
+import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import { TerminalUnderTest } from '../support/harness/a-terminal.ts';
+import { claim, stocked } from '../support/harness/on-a-daemon.ts';
 
 interface Line {
   readonly kind: string;

@@ -13,8 +13,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from '../../src/embedded/store/database-library.ts';
-import { DaemonUnderTest } from '../support/a-daemon.ts';
-import { aTenant, claim, run, stocked } from '../support/on-a-daemon.ts';
+import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
+import { aTenant, claim, run, stocked } from '../support/harness/on-a-daemon.ts';
 
 describe('a backup of the running daemon', function () {
   this.timeout(90_000);

@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { DaemonUnderTest, within } from '../support/a-daemon.ts';
-import { TerminalUnderTest, tokenFor } from '../support/a-terminal.ts';
-import { exchangeRaw, type HttpAnswer, type HttpClient } from '../support/http-client.ts';
-import { aTemplateFolder, claim, run, stocked } from '../support/on-a-daemon.ts';
+import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import { TerminalUnderTest, tokenFor } from '../support/harness/a-terminal.ts';
+import { exchangeRaw, type HttpAnswer, type HttpClient } from '../support/harness/http-client.ts';
+import { aTemplateFolder, claim, run, stocked } from '../support/harness/on-a-daemon.ts';
 
 /** Texts that occur nowhere else, by what they stand for. */
 const planted = (...names: readonly string[]): Record<string, string> =>

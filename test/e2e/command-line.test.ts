@@ -14,9 +14,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { DaemonUnderTest, within } from '../support/a-daemon.ts';
-import { aTemplateFolder, claim, giveBack } from '../support/on-a-daemon.ts';
-import type { HttpClient } from '../support/http-client.ts';
+import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import { aTemplateFolder, claim, giveBack } from '../support/harness/on-a-daemon.ts';
+import type { HttpClient } from '../support/harness/http-client.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 

@@ -6,8 +6,8 @@ import {
   templatesAndCatalogueSuite,
   type DeploymentUnderTest,
 } from '../contracts/templates-and-catalogue.ts';
-import { DaemonUnderTest, within } from '../support/a-daemon.ts';
-import { aTemplateFolder, aTenant } from '../support/on-a-daemon.ts';
+import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import { aTemplateFolder, aTenant } from '../support/harness/on-a-daemon.ts';
 
 describe('the contract: templates and the catalogue on one machine', function () {
   this.timeout(60_000);

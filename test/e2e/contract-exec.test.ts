@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { DaemonUnderTest, within } from '../support/a-daemon.ts';
-import type { HttpClient } from '../support/http-client.ts';
-import { bodyOf, claim, clear, finished, run, stocked } from '../support/on-a-daemon.ts';
+import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import type { HttpClient } from '../support/harness/http-client.ts';
+import { bodyOf, claim, clear, finished, run, stocked } from '../support/harness/on-a-daemon.ts';
 
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { DaemonUnderTest, within } from '../support/a-daemon.ts';
-import { exchangeRaw, type HttpClient } from '../support/http-client.ts';
-import { aTenant, bodyOf } from '../support/on-a-daemon.ts';
+import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import { exchangeRaw, type HttpClient } from '../support/harness/http-client.ts';
+import { aTenant, bodyOf } from '../support/harness/on-a-daemon.ts';
 
 const ID = '01890000-0000-7000-8000-000000000000';
 const DAY_MS = 86_400_000;

@@ -11,10 +11,10 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { poolsSuite } from '../contracts/pools-over-rest.ts';
-import { DaemonUnderTest } from '../support/a-daemon.ts';
-import { eventually } from '../support/eventually.ts';
-import type { HttpClient } from '../support/http-client.ts';
-import { claim, run } from '../support/on-a-daemon.ts';
+import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import type { HttpClient } from '../support/harness/http-client.ts';
+import { claim, run } from '../support/harness/on-a-daemon.ts';
 
 describe('what pools are made of, on one machine', function () {
   this.timeout(60_000);

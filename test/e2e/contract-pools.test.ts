@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { DaemonUnderTest, within } from '../support/a-daemon.ts';
-import type { HttpAnswer, HttpClient } from '../support/http-client.ts';
+import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import type { HttpAnswer, HttpClient } from '../support/harness/http-client.ts';
 import {
   aTenant,
   bodyOf,
@@ -9,7 +9,7 @@ import {
   finished,
   poolStatus,
   stocked,
-} from '../support/on-a-daemon.ts';
+} from '../support/harness/on-a-daemon.ts';
 
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 

@@ -1,7 +1,14 @@
 import { expect } from 'chai';
-import { DaemonUnderTest, within } from '../support/a-daemon.ts';
-import type { HttpClient } from '../support/http-client.ts';
-import { aTenant, claim, clear, giveBack, poolStatus, stocked } from '../support/on-a-daemon.ts';
+import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import type { HttpClient } from '../support/harness/http-client.ts';
+import {
+  aTenant,
+  claim,
+  clear,
+  giveBack,
+  poolStatus,
+  stocked,
+} from '../support/harness/on-a-daemon.ts';
 
 /**
  * Of each user: 3 sandboxes, 2 pools, 12 replicas. The tenant's default pool takes one pool and 8

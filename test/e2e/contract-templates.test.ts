@@ -4,8 +4,8 @@ import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DaemonUnderTest, within } from '../support/a-daemon.ts';
-import type { HttpClient } from '../support/http-client.ts';
+import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import type { HttpClient } from '../support/harness/http-client.ts';
 import {
   aTemplateFolder,
   claim,
@@ -14,7 +14,7 @@ import {
   poolStatus,
   run,
   stocked,
-} from '../support/on-a-daemon.ts';
+} from '../support/harness/on-a-daemon.ts';
 
 const container = (more: object = {}): object => ({ name: 'main', image: 'host', ...more });
 

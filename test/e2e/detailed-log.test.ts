@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { DaemonUnderTest, within } from '../support/a-daemon.ts';
-import { stocked } from '../support/on-a-daemon.ts';
+import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import { stocked } from '../support/harness/on-a-daemon.ts';
 
 type Line = Readonly<Record<string, unknown>>;
 

@@ -10,10 +10,10 @@ import {
   withoutSecrets,
 } from '../../script/page-lines.ts';
 import { loadExamples } from '../../src/http/openapi/examples.ts';
-import { AS_SHIPPED, DaemonUnderTest } from '../support/a-daemon.ts';
-import { at, documentedOperations, isObject } from '../support/documented-answers.ts';
-import { stocked } from '../support/on-a-daemon.ts';
-import { PageSession } from '../support/page-session.ts';
+import { AS_SHIPPED, DaemonUnderTest } from '../support/harness/a-daemon.ts';
+import { at, documentedOperations, isObject } from '../support/harness/documented-answers.ts';
+import { stocked } from '../support/harness/on-a-daemon.ts';
+import { PageSession } from '../support/harness/page-session.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PAGES = [

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import { expect } from 'chai';
 import { WebSocket } from 'ws';
-import { DaemonUnderTest, within } from '../support/a-daemon.ts';
-import { echoServer } from '../support/echo-server.ts';
+import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import { echoServer } from '../support/builders/echo-server.ts';
 import {
   aTemplateFolder,
   aTenant,
@@ -14,10 +14,10 @@ import {
   poolStatus,
   run,
   stocked,
-} from '../support/on-a-daemon.ts';
-import type { HttpClient } from '../support/http-client.ts';
-import { skipBecause } from '../support/skip-because.ts';
-import { webServer } from '../support/web-server.ts';
+} from '../support/harness/on-a-daemon.ts';
+import type { HttpClient } from '../support/harness/http-client.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
+import { webServer } from '../support/builders/web-server.ts';
 
 const container = (command: readonly string[], more: object = {}) => ({
   containers: [{ name: 'main', image: 'host', command, ...more }],

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { Env } from '../../src/client/wire.ts';
-import { AS_SHIPPED, DaemonUnderTest, within } from '../support/a-daemon.ts';
-import type { HttpClient } from '../support/http-client.ts';
-import { poolStatus } from '../support/on-a-daemon.ts';
+import { AS_SHIPPED, DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import type { HttpClient } from '../support/harness/http-client.ts';
+import { poolStatus } from '../support/harness/on-a-daemon.ts';
 
 /** Whatever else the machine has to do. */
 const AT_LAST_MS = 120_000;

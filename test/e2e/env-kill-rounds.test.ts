@@ -1,4 +1,4 @@
-import { AT_LAST_MS, envKillRounds } from '../support/env-kill-rounds.ts';
+import { AT_LAST_MS, envKillRounds } from '../support/chaos/env-kill-rounds.ts';
 
 const ROUNDS = 6;
 

@@ -26,10 +26,10 @@ import {
   refusedFiles,
   type Answers,
 } from '../native/probe-answers.ts';
-import { TerminalUnderTest } from '../support/a-terminal.ts';
-import { DaemonUnderTest, within } from '../support/a-daemon.ts';
-import type { HttpClient } from '../support/http-client.ts';
-import { aTemplateFolder, claim, run, stocked } from '../support/on-a-daemon.ts';
+import { TerminalUnderTest } from '../support/harness/a-terminal.ts';
+import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import type { HttpClient } from '../support/harness/http-client.ts';
+import { aTemplateFolder, claim, run, stocked } from '../support/harness/on-a-daemon.ts';
 import {
   cgroupOf,
   descriptorsOf,
@@ -39,8 +39,8 @@ import {
   processesBeside,
   statusField,
   withCommand,
-} from '../support/seen-from-the-host.ts';
-import { skipBecause } from '../support/skip-because.ts';
+} from '../support/harness/seen-from-the-host.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
 
 const asRoot = process.getuid?.() === 0;
 const SECRET = 'of-the-daemon-alone';

@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { DaemonUnderTest, within } from '../support/a-daemon.ts';
-import type { HttpClient } from '../support/http-client.ts';
-import { claim, clear, run, stocked } from '../support/on-a-daemon.ts';
-import { cgroupOf, initOf, processesBeside } from '../support/seen-from-the-host.ts';
+import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import type { HttpClient } from '../support/harness/http-client.ts';
+import { claim, clear, run, stocked } from '../support/harness/on-a-daemon.ts';
+import { cgroupOf, initOf, processesBeside } from '../support/harness/seen-from-the-host.ts';
 
 const MIB = 2 ** 20;
 /** Of one sandbox: as the configuration's default has it. */

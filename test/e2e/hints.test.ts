@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DaemonUnderTest, within } from '../support/a-daemon.ts';
-import type { HttpAnswer, HttpClient } from '../support/http-client.ts';
-import { aTenant, claim, stocked } from '../support/on-a-daemon.ts';
-import { untilAnswered } from '../support/until-answered.ts';
+import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import type { HttpAnswer, HttpClient } from '../support/harness/http-client.ts';
+import { aTenant, claim, stocked } from '../support/harness/on-a-daemon.ts';
+import { untilAnswered } from '../support/harness/until-answered.ts';
 
 /**
  * What the hint of a refusal advises works: each request that it names is carried out, with a body

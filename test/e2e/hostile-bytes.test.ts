@@ -1,16 +1,16 @@
 import { expect } from 'chai';
-import { TerminalUnderTest, tokenFor } from '../support/a-terminal.ts';
-import { DaemonUnderTest, within } from '../support/a-daemon.ts';
-import { documentedOperations } from '../support/documented-answers.ts';
+import { TerminalUnderTest, tokenFor } from '../support/harness/a-terminal.ts';
+import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import { documentedOperations } from '../support/harness/documented-answers.ts';
 import {
   contradiction,
   type GeneratedRequest,
   type Known,
   requestsTo,
-} from '../support/generated-requests.ts';
-import { Dice, hostileValue, mutated } from '../support/hostile-values.ts';
-import { connectRaw, type HttpAnswer, type HttpClient } from '../support/http-client.ts';
-import { claim, clear, run, stocked } from '../support/on-a-daemon.ts';
+} from '../support/builders/generated-requests.ts';
+import { Dice, hostileValue, mutated } from '../support/builders/hostile-values.ts';
+import { connectRaw, type HttpAnswer, type HttpClient } from '../support/harness/http-client.ts';
+import { claim, clear, run, stocked } from '../support/harness/on-a-daemon.ts';
 
 /**
  * Of the real daemon; of its HTTP layer alone `test/http/hostile-requests.test.ts` asks 2,000 each.

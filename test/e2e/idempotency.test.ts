@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { DaemonUnderTest } from '../support/a-daemon.ts';
-import type { HttpAnswer } from '../support/http-client.ts';
-import { clear, stocked } from '../support/on-a-daemon.ts';
+import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
+import type { HttpAnswer } from '../support/harness/http-client.ts';
+import { clear, stocked } from '../support/harness/on-a-daemon.ts';
 
 const ROUNDS = 8;
 const CLAIMS = 8;

@@ -8,10 +8,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { DaemonUnderTest, within } from '../support/a-daemon.ts';
-import { programEntries } from '../support/a-root-file-system.ts';
-import { imageFolders, type ImageFolders } from '../support/an-image-driver.ts';
-import { gzipLayer, tarOf, writeLayout } from '../support/an-oci-layout.ts';
+import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import { programEntries } from '../support/builders/a-root-file-system.ts';
+import { imageFolders, type ImageFolders } from '../support/harness/an-image-driver.ts';
+import { gzipLayer, tarOf, writeLayout } from '../support/builders/an-oci-layout.ts';
 
 describe('images of a daemon', function () {
   this.timeout(60_000);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { existsSync } from 'node:fs';
-import { DaemonUnderTest, within } from '../support/a-daemon.ts';
+import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
 
 describe('a daemon with isolation none', function () {
   this.timeout(40_000);

@@ -1,5 +1,5 @@
 import { keysAndQuotasSuite } from '../contracts/keys-and-quotas.ts';
-import { DaemonUnderTest } from '../support/a-daemon.ts';
+import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
 
 describe('keys and quotas of the embedded daemon', function () {
   this.timeout(60_000);

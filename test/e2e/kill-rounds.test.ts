@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { killRounds } from '../support/kill-rounds.ts';
+import { killRounds } from '../support/chaos/kill-rounds.ts';
 
 describe('kill -9 of daemon, spawner or both under load', () => {
   it('loses nothing acknowledged, hands out nothing twice, leaves no orphan and no running sandbox dead', async function () {

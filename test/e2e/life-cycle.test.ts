@@ -3,10 +3,10 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DaemonUnderTest, within } from '../support/a-daemon.ts';
-import type { HttpClient } from '../support/http-client.ts';
-import { instancesWithProcesses, spawnerPid } from '../support/kill-rounds.ts';
-import { skipBecause } from '../support/skip-because.ts';
+import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import type { HttpClient } from '../support/harness/http-client.ts';
+import { instancesWithProcesses, spawnerPid } from '../support/chaos/kill-rounds.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
 
 const claim = async (client: HttpClient): Promise<string> =>
   await within(

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { DaemonUnderTest, within } from '../support/a-daemon.ts';
-import { EventReader } from '../support/event-reader.ts';
+import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import { EventReader } from '../support/harness/event-reader.ts';
 import {
   aTenant,
   aTemplateFolder,
@@ -9,7 +9,7 @@ import {
   giveBack,
   run,
   stocked,
-} from '../support/on-a-daemon.ts';
+} from '../support/harness/on-a-daemon.ts';
 
 const spec = (command: string): object => ({
   description: 'prints',

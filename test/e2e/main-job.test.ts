@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { WebSocket } from 'ws';
-import { DaemonUnderTest, within } from '../support/a-daemon.ts';
-import type { HttpClient } from '../support/http-client.ts';
+import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import type { HttpClient } from '../support/harness/http-client.ts';
 
 const poolStatus = async (
   client: HttpClient,

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { METRICS } from '../../src/contracts/metric-catalogue.ts';
-import { DaemonUnderTest, within } from '../support/a-daemon.ts';
-import { seriesOf, type Exposition } from '../support/exposition.ts';
-import type { HttpClient } from '../support/http-client.ts';
-import { claim, stocked } from '../support/on-a-daemon.ts';
+import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import { seriesOf, type Exposition } from '../support/harness/exposition.ts';
+import type { HttpClient } from '../support/harness/http-client.ts';
+import { claim, stocked } from '../support/harness/on-a-daemon.ts';
 
 describe('metrics of a daemon', function () {
   this.timeout(60_000);

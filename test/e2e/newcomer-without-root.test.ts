@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { skipBecause } from '../support/skip-because.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const AS_NOBODY = ['--reuid=nobody', '--regid=nogroup', '--clear-groups', '--no-new-privs'];

@@ -13,9 +13,9 @@ import {
   showsAs,
   withoutSecrets,
 } from '../../script/page-lines.ts';
-import { eventually } from '../support/eventually.ts';
-import { PageSession } from '../support/page-session.ts';
-import { skipBecause } from '../support/skip-because.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { PageSession } from '../support/harness/page-session.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const run = promisify(execFile);

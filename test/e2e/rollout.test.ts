@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { DaemonUnderTest } from '../support/a-daemon.ts';
-import type { HttpClient } from '../support/http-client.ts';
-import { claim, stocked } from '../support/on-a-daemon.ts';
-import { RollingPool } from '../support/rolling-pool.ts';
+import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
+import type { HttpClient } from '../support/harness/http-client.ts';
+import { claim, stocked } from '../support/harness/on-a-daemon.ts';
+import { RollingPool } from '../support/harness/rolling-pool.ts';
 
 describe('a rollout of real sandboxes', function () {
   this.timeout(90_000);

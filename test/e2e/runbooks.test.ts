@@ -12,10 +12,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { DaemonUnderTest, within } from '../support/a-daemon.ts';
-import type { HttpClient } from '../support/http-client.ts';
-import { aTemplateFolder, claim, clear, stocked } from '../support/on-a-daemon.ts';
-import { skipBecause } from '../support/skip-because.ts';
+import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import type { HttpClient } from '../support/harness/http-client.ts';
+import { aTemplateFolder, claim, clear, stocked } from '../support/harness/on-a-daemon.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PAGE = readFileSync(join(ROOT, 'docs/operating.md'), 'utf8');

@@ -1,16 +1,21 @@
 import { expect } from 'chai';
 import { createHash, randomBytes } from 'node:crypto';
-import { DaemonUnderTest, within } from '../support/a-daemon.ts';
+import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
 import {
   TerminalUnderTest,
   tokenFor,
   UpgradeRefused,
   type TerminalRequest,
-} from '../support/a-terminal.ts';
-import type { HttpClient } from '../support/http-client.ts';
-import { spawnerPid } from '../support/kill-rounds.ts';
-import { claim, clear, giveBack, run, stocked } from '../support/on-a-daemon.ts';
-import { initOf, processesBeside, residentOf, withCommand } from '../support/seen-from-the-host.ts';
+} from '../support/harness/a-terminal.ts';
+import type { HttpClient } from '../support/harness/http-client.ts';
+import { spawnerPid } from '../support/chaos/kill-rounds.ts';
+import { claim, clear, giveBack, run, stocked } from '../support/harness/on-a-daemon.ts';
+import {
+  initOf,
+  processesBeside,
+  residentOf,
+  withCommand,
+} from '../support/harness/seen-from-the-host.ts';
 
 const V1 = 'sandpool.terminal.v1';
 const MIB = 2 ** 20;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { DaemonUnderTest, within } from '../support/a-daemon.ts';
-import { stocked } from '../support/on-a-daemon.ts';
-import { TraceCollector } from '../support/trace-collector.ts';
+import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import { stocked } from '../support/harness/on-a-daemon.ts';
+import { TraceCollector } from '../support/fakes/trace-collector.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { DaemonUnderTest, within } from '../support/a-daemon.ts';
-import type { HttpAnswer, HttpClient } from '../support/http-client.ts';
-import { claim, clear, stocked } from '../support/on-a-daemon.ts';
+import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import type { HttpAnswer, HttpClient } from '../support/harness/http-client.ts';
+import { claim, clear, stocked } from '../support/harness/on-a-daemon.ts';
 
 describe('claims that wait', () => {
   let daemon: DaemonUnderTest;

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { DaemonUnderTest } from '../support/a-daemon.ts';
+import { DaemonUnderTest } from '../support/harness/a-daemon.ts';
 
 const HOST_NETWORK = {
   network: 'host',

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { BEAT_MS, Heartbeat } from '../../src/embedded/driver/spawner-heartbeat.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 
 describe("a spawner's heartbeat", () => {
   const aHeartbeat = (): {

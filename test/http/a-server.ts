@@ -5,9 +5,9 @@ import {
   type HttpServer,
   type HttpServerDeps,
 } from '../../src/http/server/http-server.ts';
-import { FakeOperations } from '../support/fake-operations.ts';
-import { HttpClient } from '../support/http-client.ts';
-import { watchAnswers } from '../support/watched-answers.ts';
+import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { HttpClient } from '../support/harness/http-client.ts';
+import { watchAnswers } from '../support/harness/watched-answers.ts';
 
 export interface LogLine {
   readonly level: string;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { routesOf } from '../../src/http/server/app.ts';
 import { formatApiKey } from '../../src/model/api-key-text.ts';
-import { exchangeRaw, parseRaw } from '../support/http-client.ts';
+import { exchangeRaw, parseRaw } from '../support/harness/http-client.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 const KEY = /^spk_[0-9A-Za-z]{12,}_[0-9A-Za-z]{38,}$/;

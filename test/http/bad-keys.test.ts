@@ -3,9 +3,9 @@ import { BadKeys } from '../../src/http/limits/bad-keys.ts';
 import { formatApiKey } from '../../src/model/api-key-text.ts';
 import { authenticate } from '../../src/operations/keys/authenticate.ts';
 import { ApiKeyMirror, mintApiKey } from '../../src/operations/keys/api-keys.ts';
-import { aCoordination } from '../support/a-coordination.ts';
-import { MemoryApiKeys } from '../support/memory-api-keys.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { aCoordination } from '../support/fakes/a-coordination.ts';
+import { MemoryApiKeys } from '../support/fakes/memory-api-keys.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 describe('rejected API keys', () => {

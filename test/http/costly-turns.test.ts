@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import { parse } from 'yaml';
 import { CostlyTurns } from '../../src/http/limits/costly-turns.ts';
 import { MOST_PREVIEWS_WAITING } from '../../src/http/resources/pools/previews.ts';
-import { aPool } from '../support/a-pool.ts';
-import { within } from '../support/a-daemon.ts';
-import { FakeOperations } from '../support/fake-operations.ts';
-import { MemoryMetrics } from '../support/memory-metrics.ts';
+import { aPool } from '../support/builders/a-pool.ts';
+import { within } from '../support/harness/a-daemon.ts';
+import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { MemoryMetrics } from '../support/fakes/memory-metrics.ts';
 import { aServer } from './a-server.ts';
 
 const COSTLY_MS = 25;

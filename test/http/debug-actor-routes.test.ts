@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { EventReader } from '../support/event-reader.ts';
-import { eventually } from '../support/eventually.ts';
+import { EventReader } from '../support/harness/event-reader.ts';
+import { eventually } from '../support/harness/eventually.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 describe('actors, over HTTP', () => {

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { existsSync } from 'node:fs';
 import { chromium, type Browser } from 'playwright-core';
-import { skipBecause } from '../support/skip-because.ts';
-import { documentedOperations } from '../support/documented-answers.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
+import { documentedOperations } from '../support/harness/documented-answers.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(

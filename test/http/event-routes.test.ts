@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { EventRecord } from '../../src/model/event.ts';
-import { eventually } from '../support/eventually.ts';
-import { EventReader } from '../support/event-reader.ts';
-import { uuidV7 } from '../support/fake-operations.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { EventReader } from '../support/harness/event-reader.ts';
+import { uuidV7 } from '../support/fakes/fake-operations.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 describe('events, over HTTP', () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { eventually } from '../support/eventually.ts';
-import { EventReader } from '../support/event-reader.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { EventReader } from '../support/harness/event-reader.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 const LINES = 12_000;

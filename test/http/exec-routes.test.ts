@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
-import { outcome, uuidV7 } from '../support/fake-operations.ts';
+import { outcome, uuidV7 } from '../support/fakes/fake-operations.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 describe('inside a sandbox, over HTTP', () => {

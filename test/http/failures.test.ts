@@ -13,9 +13,16 @@ import {
 } from '../../src/contracts/sandbox-driver.ts';
 import { ApiUnreachable, NotSent, refusedBy } from '../../src/k8s/api/api-errors.ts';
 import { unavailable } from '../../src/model/refusals.ts';
-import { documentedOperations, type DocumentedOperation } from '../support/documented-answers.ts';
-import { FakeOperations } from '../support/fake-operations.ts';
-import { requestsTo, type GeneratedRequest, type Known } from '../support/generated-requests.ts';
+import {
+  documentedOperations,
+  type DocumentedOperation,
+} from '../support/harness/documented-answers.ts';
+import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import {
+  requestsTo,
+  type GeneratedRequest,
+  type Known,
+} from '../support/builders/generated-requests.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 const statusObject = (status: number, reason: string): string =>

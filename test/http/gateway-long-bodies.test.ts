@@ -4,8 +4,8 @@ import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { PortUnreachable } from '../../src/contracts/sandbox-driver.ts';
 import { openWay } from '../../src/embedded/spawner/ports/port-dialling.ts';
-import { aForwarder } from '../support/a-forwarder.ts';
-import { eventually } from '../support/eventually.ts';
+import { aForwarder } from '../support/fakes/a-forwarder.ts';
+import { eventually } from '../support/harness/eventually.ts';
 import { aGateway, ask, EndlessAnswer, textOf, type GatewayUnderTest } from './gateway-support.ts';
 
 const LONG = Buffer.from(Uint32Array.from({ length: 1 << 20 }, (_, at) => at).buffer);

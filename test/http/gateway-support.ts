@@ -17,10 +17,10 @@ import {
 import { clientsOf } from '../../src/http/limits/clients.ts';
 import { createGateway, type GatewayDeps } from '../../src/http/gateway/gateway.ts';
 import type { HttpServerDeps } from '../../src/http/server/http-server.ts';
-import { dialThroughChannel } from '../support/channel-dial.ts';
-import { eventually } from '../support/eventually.ts';
-import { FakeOperations } from '../support/fake-operations.ts';
-import { quietLog } from '../support/quiet-log.ts';
+import { dialThroughChannel } from '../support/fakes/channel-dial.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 /** A listening API with a gateway, and a running sandbox of the tenant's. */

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { CountedEntry } from '../../src/contracts/audit.ts';
 import { gatewaySuite } from '../contracts/gateway.ts';
-import { connectRaw } from '../support/http-client.ts';
+import { connectRaw } from '../support/harness/http-client.ts';
 import { aGateway, CONNECTIONS, type GatewayUnderTest } from './gateway-support.ts';
 
 it('the audit counts who came to which endpoint, and none who was refused', async () => {

@@ -1,16 +1,19 @@
 import { expect } from 'chai';
 import type { EnvRecord } from '../../src/model/envs/env.ts';
 import type { TemplateRecord } from '../../src/model/templates/template.ts';
-import { type DocumentedOperation, documentedOperations } from '../support/documented-answers.ts';
+import {
+  type DocumentedOperation,
+  documentedOperations,
+} from '../support/harness/documented-answers.ts';
 import {
   contradiction,
   type GeneratedRequest,
   type Known,
   requestsTo,
-} from '../support/generated-requests.ts';
-import { Dice, mutated } from '../support/hostile-values.ts';
-import { connectRaw } from '../support/http-client.ts';
-import { runs } from '../support/runs.ts';
+} from '../support/builders/generated-requests.ts';
+import { Dice, mutated } from '../support/builders/hostile-values.ts';
+import { connectRaw } from '../support/harness/http-client.ts';
+import { runs } from '../support/harness/runs.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 const REQUESTS_PER_ROUTE = runs(500);

@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { createHttpServer } from '../../src/http/server/http-server.ts';
-import { FakeOperations, outcome } from '../support/fake-operations.ts';
-import { connectRaw, exchangeRaw, HttpClient, parseRaw } from '../support/http-client.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { rejection } from '../support/rejection.ts';
+import { FakeOperations, outcome } from '../support/fakes/fake-operations.ts';
+import { connectRaw, exchangeRaw, HttpClient, parseRaw } from '../support/harness/http-client.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { rejection } from '../support/harness/rejection.ts';
 import { aServer } from './a-server.ts';
 
 const upgrade = (protocol: string, extra = ''): string =>

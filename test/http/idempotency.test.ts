@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { unavailable } from '../../src/model/refusals.ts';
-import { eventually } from '../support/eventually.ts';
-import { MemoryAnswerRows } from '../support/memory-answer-rows.ts';
-import { aCoordination } from '../support/a-coordination.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { MemoryAnswerRows } from '../support/fakes/memory-answer-rows.ts';
+import { aCoordination } from '../support/fakes/a-coordination.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { routesOf } from '../../src/http/server/app.ts';
-import { FakeOperations } from '../support/fake-operations.ts';
+import { FakeOperations } from '../support/fakes/fake-operations.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 /** Whoever has no key learns of no other fault: 401 comes before 400, 404, 413 and 415. */

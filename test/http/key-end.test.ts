@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { HttpClient } from '../support/http-client.ts';
+import { HttpClient } from '../support/harness/http-client.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 const DAY = 24 * 60 * 60_000;

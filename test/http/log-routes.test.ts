@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { eventually } from '../support/eventually.ts';
-import { EventReader } from '../support/event-reader.ts';
-import { uuidV7 } from '../support/fake-operations.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { EventReader } from '../support/harness/event-reader.ts';
+import { uuidV7 } from '../support/fakes/fake-operations.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 const TIME = '2026-01-31T12:00:00.000000000Z';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { LoopTurns, MOST_OF_TENANT } from '../../src/http/limits/loop-turns.ts';
-import { rejection } from '../support/rejection.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 const nextTurn = (): Promise<void> =>
   new Promise((resolve) => {

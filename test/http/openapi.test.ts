@@ -7,7 +7,7 @@ import {
   isObject,
   type Json,
   validatorOf,
-} from '../support/documented-answers.ts';
+} from '../support/harness/documented-answers.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 describe('the OpenAPI document', () => {

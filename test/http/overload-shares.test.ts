@@ -4,9 +4,9 @@ import { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { InFlightGate } from '../../src/http/limits/in-flight-gate.ts';
 import { holdMs, MOST_OF_TENANT_IN_LONG_TURN, Overload } from '../../src/http/limits/overload.ts';
-import { within } from '../support/a-daemon.ts';
-import { connectRaw } from '../support/http-client.ts';
-import { rejection } from '../support/rejection.ts';
+import { within } from '../support/harness/a-daemon.ts';
+import { connectRaw } from '../support/harness/http-client.ts';
+import { rejection } from '../support/harness/rejection.ts';
 import { aServer } from './a-server.ts';
 
 /** Of the tenant whose key is its name; keys that begin with `?` are not known. */

@@ -1,8 +1,13 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
-import { within } from '../support/a-daemon.ts';
-import { connectRaw, exchangeRaw, parseRaw, type HttpClient } from '../support/http-client.ts';
-import { outcome } from '../support/fake-operations.ts';
+import { within } from '../support/harness/a-daemon.ts';
+import {
+  connectRaw,
+  exchangeRaw,
+  parseRaw,
+  type HttpClient,
+} from '../support/harness/http-client.ts';
+import { outcome } from '../support/fakes/fake-operations.ts';
 import { aServer } from './a-server.ts';
 
 const GET = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';

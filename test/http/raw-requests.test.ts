@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
-import { connectRaw, exchangeRaw, HttpClient, parseRaw } from '../support/http-client.ts';
+import { connectRaw, exchangeRaw, HttpClient, parseRaw } from '../support/harness/http-client.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 const MIB = 1_048_576;

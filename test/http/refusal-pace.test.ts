@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { MOST_HELD_MS, REFUSALS_AT_ONCE, RefusalPace } from '../../src/http/limits/refusal-pace.ts';
 import { tooMuchWaits } from '../../src/model/refusals.ts';
-import { within } from '../support/a-daemon.ts';
+import { within } from '../support/harness/a-daemon.ts';
 import { aServer } from './a-server.ts';
 
 describe('refusals of a tenant that asks again at once', () => {

@@ -2,10 +2,15 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { randomInt } from 'node:crypto';
 import { takeTarget } from '../../src/http/server/request-target.ts';
-import { documentedOperations, operationAt, PAGES, pathOf } from '../support/documented-answers.ts';
-import { exchangeRaw, parseRaw } from '../support/http-client.ts';
+import {
+  documentedOperations,
+  operationAt,
+  PAGES,
+  pathOf,
+} from '../support/harness/documented-answers.ts';
+import { exchangeRaw, parseRaw } from '../support/harness/http-client.ts';
 import { aServer, type TestServer } from './a-server.ts';
-import { runs } from '../support/runs.ts';
+import { runs } from '../support/harness/runs.ts';
 
 describe('the target of a request', () => {
   const taken = (method: string, url: string, host: string | undefined = 'asked'): unknown => {

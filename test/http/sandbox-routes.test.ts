@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { sandboxUuidFailed, sandboxQuotaExceeded, unavailable } from '../../src/model/refusals.ts';
-import { eventually } from '../support/eventually.ts';
-import { uuidV7 } from '../support/fake-operations.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { uuidV7 } from '../support/fakes/fake-operations.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 describe('sandboxes over HTTP', () => {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { parseStrictJson } from '../../src/http/router/strict-json.ts';
 import { Refusal } from '../../src/model/refusals.ts';
-import { runs } from '../support/runs.ts';
+import { runs } from '../support/harness/runs.ts';
 
 const parse = (text: string | Buffer): unknown => parseStrictJson(Buffer.from(text));
 

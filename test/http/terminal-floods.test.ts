@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { WebSocket } from 'ws';
-import { eventually } from '../support/eventually.ts';
+import { eventually } from '../support/harness/eventually.ts';
 import {
   aTerminalDaemon,
   attached,

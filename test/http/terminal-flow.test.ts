@@ -8,7 +8,7 @@ import {
   type FakeTerminal,
   type TerminalDaemon,
 } from './terminal-support.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually } from '../support/harness/eventually.ts';
 
 const MIB = 1024 * 1024;
 /**

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Liveness } from '../../src/http/terminal/liveness.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 
 describe('the liveness of a terminal’s peer', () => {
   let clock: TestClock;

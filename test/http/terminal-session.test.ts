@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import type { WebSocket } from 'ws';
 import { aTerminalDaemon, attached, closeOf, type TerminalDaemon } from './terminal-support.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually } from '../support/harness/eventually.ts';
 
 const V1 = ['sandpool.terminal.v1'];
 

@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import { WebSocket, type ClientOptions } from 'ws';
 import { terminalUpgrades, type TerminalDeps } from '../../src/http/terminal/terminal.ts';
 import type { OpenTerminal, OpenTerminalRequest } from '../../src/operations/operations.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 
 /**
  * A terminal in memory: `print` is the shell's output, `typed` what it got. With `full` it takes no

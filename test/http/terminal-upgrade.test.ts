@@ -14,7 +14,7 @@ import {
   SANDBOX,
   type TerminalDaemon,
 } from './terminal-support.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually } from '../support/harness/eventually.ts';
 
 describe('upgrading to a terminal', () => {
   let daemon: TerminalDaemon;

@@ -5,8 +5,8 @@ import { connect } from 'node:tls';
 import { aCertificate, type Certificate } from '../../local-cluster/a-certificate.ts';
 import { TlsFiles } from '../../src/http/server/tls-files.ts';
 import { aServer, type TestServer } from './a-server.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { skipBecause } from '../support/skip-because.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
 
 describe('certificates that change', () => {
   let [served, renewed]: (Certificate | undefined)[] = [];

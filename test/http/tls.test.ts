@@ -6,11 +6,11 @@ import { connect } from 'node:tls';
 import { WebSocket } from 'ws';
 import { terminalUpgrades } from '../../src/http/terminal/terminal.ts';
 import { aCertificate, type Certificate } from '../../local-cluster/a-certificate.ts';
-import { connectRaw } from '../support/http-client.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { skipBecause } from '../support/skip-because.ts';
+import { connectRaw } from '../support/harness/http-client.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
 import { aServer, type TestServer } from './a-server.ts';
-import { FakeOperations } from '../support/fake-operations.ts';
+import { FakeOperations } from '../support/fakes/fake-operations.ts';
 import { FakeTerminal } from './terminal-support.ts';
 
 describe('HTTPS', () => {

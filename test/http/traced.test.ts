@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import type { TraceScope } from '../../src/contracts/tracing.ts';
 import { OtelTracer } from '../../src/tracing/otel-tracer.ts';
-import { eventually } from '../support/eventually.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { TestClock } from '../support/test-clock.ts';
-import { TraceCollector } from '../support/trace-collector.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
+import { TraceCollector } from '../support/fakes/trace-collector.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';

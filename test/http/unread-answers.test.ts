@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { eventually } from '../support/eventually.ts';
-import { outcome } from '../support/fake-operations.ts';
-import { connectRaw, parseRaw } from '../support/http-client.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { outcome } from '../support/fakes/fake-operations.ts';
+import { connectRaw, parseRaw } from '../support/harness/http-client.ts';
 import type { HttpLimits } from '../../src/http/server/http-server.ts';
 import { AnswerBudget } from '../../src/operations/sandboxes/answer-budget.ts';
 import { aServer } from './a-server.ts';

@@ -4,11 +4,11 @@ import { podPath } from '../../src/k8s/sandboxes/pod-resource.ts';
 import { rewritten, sandboxPath } from '../../src/k8s/sandboxes/sandbox-resource.ts';
 import { podNameOf } from '../../src/model/identifiers.ts';
 import type { InstanceFact, InstanceRecord } from '../../src/model/sandbox.ts';
-import { aClaim, anOrder } from '../support/instance-orders.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { aClaim, anOrder } from '../support/builders/instance-orders.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 import type { MemoryApi } from './a-memory-api.ts';
-import { testSeals } from '../support/test-seals.ts';
+import { testSeals } from '../support/builders/test-seals.ts';
 
 export interface DriverSettings {
   readonly terminationGraceSeconds?: number;

@@ -5,7 +5,7 @@ import { WebSocketServer, type WebSocket } from 'ws';
 import { apiServer } from '../../src/k8s/api/api-client.ts';
 import type { PodTarget } from '../../src/k8s/sandboxes/pod-presence.ts';
 import { PodStreams } from '../../src/k8s/streams/pod-streams.ts';
-import { quietLog } from '../support/quiet-log.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
 import { json, plainAccess } from './a-fake-api-server.ts';
 
 /** One channelled WebSocket, from the API server's side. */

@@ -6,9 +6,9 @@ import type { ApiServer } from '../../src/k8s/api/api-client.ts';
 import { ApiRefused, ApiUnreachable, NotSent } from '../../src/k8s/api/api-errors.ts';
 import type { OngoingTrace } from '../../src/contracts/tracing.ts';
 import { AsyncScope } from '../../src/lib/async-scope.ts';
-import { eventually } from '../support/eventually.ts';
-import { FaultProxy } from '../support/fault-proxy.ts';
-import { rejection } from '../support/rejection.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { FaultProxy } from '../support/harness/fault-proxy.ts';
+import { rejection } from '../support/harness/rejection.ts';
 import {
   aClientOf,
   aFakeApiServer,

@@ -9,7 +9,7 @@ import { WebSocketServer } from 'ws';
 import { ChannelSocket } from '../../src/k8s/streams/channel-socket.ts';
 import type { ClusterAccess } from '../../src/k8s/api/cluster-access.ts';
 import { aCertificate, type Certificate } from '../../local-cluster/a-certificate.ts';
-import { skipBecause } from '../support/skip-because.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
 
 const PROTOCOL = 'v5.channel.k8s.io';
 

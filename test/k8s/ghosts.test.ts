@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { eventually } from '../support/eventually.ts';
+import { eventually } from '../support/harness/eventually.ts';
 import { aDriver, anInstance } from './a-driver.ts';
 import { MemoryApi } from './a-memory-api.ts';
 

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { PortUnreachable } from '../../src/contracts/sandbox-driver.ts';
 import { refusalOf } from '../../src/http/router/error-table.ts';
 import { NodeSilent } from '../../src/k8s/sandboxes/pod-presence.ts';
-import { eventually } from '../support/eventually.ts';
-import { rejection } from '../support/rejection.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { rejection } from '../support/harness/rejection.ts';
 import { aFakePod, type FakePod } from './a-fake-pod-server.ts';
 
 const NEVER = new AbortController().signal;

@@ -4,8 +4,8 @@ import { InstanceMirror } from '../../src/k8s/sandboxes/instance-mirror.ts';
 import type { StoredPod } from '../../src/k8s/sandboxes/pod-resource.ts';
 import { newSandboxObject, type StoredSandbox } from '../../src/k8s/sandboxes/sandbox-resource.ts';
 import type { InstanceFact, Vitals } from '../../src/model/sandbox.ts';
-import { anOrder } from '../support/instance-orders.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { anOrder } from '../support/builders/instance-orders.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 
 const READY: Vitals = { kind: 'available', startedAt: 1 };
 const STARTING: Vitals = { kind: 'starting' };

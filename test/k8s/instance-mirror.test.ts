@@ -3,7 +3,7 @@ import { InstanceMirror } from '../../src/k8s/sandboxes/instance-mirror.ts';
 import { storedPodOf, type StoredPod } from '../../src/k8s/sandboxes/pod-resource.ts';
 import type { StoredSandbox } from '../../src/k8s/sandboxes/sandbox-resource.ts';
 import type { InstanceFact } from '../../src/model/sandbox.ts';
-import { ALICE } from '../support/instance-orders.ts';
+import { ALICE } from '../support/builders/instance-orders.ts';
 
 const ID = 'an-instance';
 const UUID = '01932d5a-0000-7a01-8000-0242ac120002';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { POOL_LABEL } from '../../src/k8s/sandboxes/sandbox-resource.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually } from '../support/harness/eventually.ts';
 import { aDriver, anInstance } from './a-driver.ts';
 import { MemoryApi, type StoredObject } from './a-memory-api.ts';
 

@@ -5,12 +5,12 @@ import type { Volume } from '../../src/contracts/volumes.ts';
 import { KubernetesSandboxDriver } from '../../src/k8s/sandboxes/sandbox-driver.ts';
 import { unavailable } from '../../src/model/refusals.ts';
 import type { InstanceDefinition } from '../../src/model/templates/template.ts';
-import { aStoredPool } from '../support/a-pool.ts';
-import { aDefinition, anOrder } from '../support/instance-orders.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { rejection } from '../support/rejection.ts';
-import { TestClock } from '../support/test-clock.ts';
-import { testSeals } from '../support/test-seals.ts';
+import { aStoredPool } from '../support/builders/a-pool.ts';
+import { aDefinition, anOrder } from '../support/builders/instance-orders.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { rejection } from '../support/harness/rejection.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
+import { testSeals } from '../support/builders/test-seals.ts';
 
 interface CreatedPod {
   readonly metadata: { readonly labels: Readonly<Record<string, string>> };

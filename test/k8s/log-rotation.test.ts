@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { LogBatch } from '../../src/contracts/sandbox-driver.ts';
 import { SeenLogs } from '../../src/k8s/logs/seen-logs.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually } from '../support/harness/eventually.ts';
 import { aFakePod, type FakePod } from './a-fake-pod-server.ts';
 
 const START = Date.parse('2026-01-31T12:00:00Z');

@@ -5,8 +5,8 @@ import { ApiRefused, ApiUnreachable, NotSent } from '../../src/k8s/api/api-error
 import { PodCreator } from '../../src/k8s/sandboxes/pod-creator.ts';
 import { InstanceMirror } from '../../src/k8s/sandboxes/instance-mirror.ts';
 import type { Tenant } from '../../src/model/tenant.ts';
-import { aDefinition, ALICE, anOrder } from '../support/instance-orders.ts';
-import { rejection } from '../support/rejection.ts';
+import { aDefinition, ALICE, anOrder } from '../support/builders/instance-orders.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 describe('births of Pods', () => {
   for (const failure of [new NotSent('no free connection'), new ApiUnreachable('cut')]) {

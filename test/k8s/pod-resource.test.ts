@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { podOf, storedPodOf } from '../../src/k8s/sandboxes/pod-resource.ts';
-import { execProbe, httpProbe, tcpProbe } from '../support/a-probe.ts';
-import { aDefinition, anOrder } from '../support/instance-orders.ts';
+import { execProbe, httpProbe, tcpProbe } from '../support/builders/a-probe.ts';
+import { aDefinition, anOrder } from '../support/builders/instance-orders.ts';
 
 interface Made {
   readonly spec: { readonly shareProcessNamespace?: boolean };

@@ -7,8 +7,8 @@ import {
   type ExecRequest,
 } from '../../src/contracts/sandbox-driver.ts';
 import { WebSocket } from 'ws';
-import { eventually } from '../support/eventually.ts';
-import { rejection } from '../support/rejection.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { rejection } from '../support/harness/rejection.ts';
 import { aFakePod, type FakeLink, type FakePod } from './a-fake-pod-server.ts';
 
 /** Of the order: all that came but the token. */

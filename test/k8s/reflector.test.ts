@@ -4,10 +4,10 @@ import type { ApiServer } from '../../src/k8s/api/api-client.ts';
 import { ApiUnreachable } from '../../src/k8s/api/api-errors.ts';
 import { Reflector, type ReflectorDeps } from '../../src/k8s/api/reflector.ts';
 import { Mirror, type MirrorChange } from '../../src/model/mirror.ts';
-import { eventually } from '../support/eventually.ts';
-import { FaultProxy } from '../support/fault-proxy.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { rejection } from '../support/rejection.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { FaultProxy } from '../support/harness/fault-proxy.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { rejection } from '../support/harness/rejection.ts';
 import { aClientOf, aFakeApiServer, json, type FakeApiServer } from './a-fake-api-server.ts';
 import { FakeCollection, type FakeObject } from './a-fake-collection.ts';
 

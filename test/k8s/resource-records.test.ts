@@ -5,12 +5,12 @@ import type { EnvRecord } from '../../src/model/envs/env.ts';
 import { SandboxTemplateSchema } from '../../src/model/templates/template.ts';
 import { QuotaLimits } from '../../src/operations/pools/quota-limits.ts';
 import { TemplateCatalog } from '../../src/operations/templates/template-catalog.ts';
-import { eventually } from '../support/eventually.ts';
-import { ALICE } from '../support/instance-orders.ts';
-import { grantsAll } from '../support/grants-all.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { testSeals } from '../support/test-seals.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { ALICE } from '../support/builders/instance-orders.ts';
+import { grantsAll } from '../support/fakes/grants-all.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { testSeals } from '../support/builders/test-seals.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 import { MemoryApi } from './a-memory-api.ts';
 
 const anEnv = (name: string): Omit<EnvRecord, 'revision'> => ({

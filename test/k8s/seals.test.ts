@@ -10,10 +10,10 @@ import { templateResource } from '../../src/k8s/records/template-resource.ts';
 import { userQuotaResource } from '../../src/k8s/records/user-quota-resource.ts';
 import type { ApiKeyRecord } from '../../src/model/api-key.ts';
 import { type PoolRecord } from '../../src/model/pools/pool.ts';
-import { grantsAll } from '../support/grants-all.ts';
-import { aPool } from '../support/a-pool.ts';
-import { aDefinition } from '../support/instance-orders.ts';
-import { othersSeals, testSeals } from '../support/test-seals.ts';
+import { grantsAll } from '../support/fakes/grants-all.ts';
+import { aPool } from '../support/builders/a-pool.ts';
+import { aDefinition } from '../support/builders/instance-orders.ts';
+import { othersSeals, testSeals } from '../support/builders/test-seals.ts';
 
 const BORN = Date.parse('2026-01-01T00:00:00Z');
 const LONG_AFTER = '2026-02-01T00:00:00Z';

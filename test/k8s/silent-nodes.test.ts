@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import { NotJoinable } from '../../src/contracts/sandbox-driver.ts';
 import { isNodeSilent, NodeSilent } from '../../src/k8s/sandboxes/pod-presence.ts';
 import { SILENT_MS, SilentNodes } from '../../src/k8s/sandboxes/silent-nodes.ts';
-import { eventually } from '../support/eventually.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { rejection } from '../support/rejection.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { rejection } from '../support/harness/rejection.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 import { aDriver, anInstance } from './a-driver.ts';
 import { MemoryApi } from './a-memory-api.ts';
 

@@ -9,13 +9,13 @@ import {
 } from '../../src/k8s/sandboxes/sandbox-resource.ts';
 import { podNameOf } from '../../src/model/identifiers.ts';
 import type { InstanceRecord } from '../../src/model/sandbox.ts';
-import { aClaim, anOrder } from '../support/instance-orders.ts';
+import { aClaim, anOrder } from '../support/builders/instance-orders.ts';
 import { aDriver } from './a-driver.ts';
 import { absent, MemoryApi } from './a-memory-api.ts';
-import { eventually } from '../support/eventually.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { TestClock } from '../support/test-clock.ts';
-import { testSeals } from '../support/test-seals.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
+import { testSeals } from '../support/builders/test-seals.ts';
 
 /** Serves what is put into it by path; what is made gets a uid and a revision. */
 const aStore = () => {

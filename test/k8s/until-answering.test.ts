@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { NotSent, refusedBy } from '../../src/k8s/api/api-errors.ts';
 import { untilAnswering } from '../../src/k8s/api/until-answering.ts';
 import { silentLog } from '../../src/contracts/log.ts';
-import { rejection } from '../support/rejection.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 const SERVER = 'https://10.0.0.1:6443';
 const AWAY = new NotSent('connect ECONNREFUSED');

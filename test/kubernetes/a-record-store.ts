@@ -9,9 +9,9 @@ import { collectionPath, objectPath, type ResourceObject } from '../../src/k8s/r
 import { ServerClock } from '../../src/k8s/api/server-clock.ts';
 import type { Cluster, ClusterUser } from '../../local-cluster/control-plane/cluster.ts';
 import { installCustomResources } from '../../local-cluster/custom-resources.ts';
-import { grantsAll } from '../support/grants-all.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { testSeals } from '../support/test-seals.ts';
+import { grantsAll } from '../support/fakes/grants-all.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { testSeals } from '../support/builders/test-seals.ts';
 
 const PLURALS = ['sandboxenvs', 'sandboxpools', 'sandboxtemplates', 'apikeys', 'userquotas'];
 

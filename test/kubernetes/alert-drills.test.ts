@@ -4,14 +4,14 @@ import { startRedis, type RedisServer } from '../../local-cluster/redis-server.t
 import { aPodTemplate, Replicas } from '../../local-cluster/replicas.ts';
 import { watchedFolder } from '../../local-cluster/watched-folder.ts';
 import { version } from '../../src/process/version.ts';
-import { aBuild, type Build } from '../support/a-build.ts';
-import { eventually } from '../support/eventually.ts';
-import { HttpClient } from '../support/http-client.ts';
-import { AlertWatch } from '../support/prometheus/alert-watch.ts';
-import { aReplicaLink, type ReplicaLink } from '../support/replica-link.ts';
-import { RollingPool } from '../support/rolling-pool.ts';
-import { onTheControlPlane } from '../support/shared-cluster.ts';
-import { untilAnswered } from '../support/until-answered.ts';
+import { aBuild, type Build } from '../support/harness/a-build.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { HttpClient } from '../support/harness/http-client.ts';
+import { AlertWatch } from '../support/harness/prometheus/alert-watch.ts';
+import { aReplicaLink, type ReplicaLink } from '../support/cluster/replica-link.ts';
+import { RollingPool } from '../support/harness/rolling-pool.ts';
+import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
+import { untilAnswered } from '../support/harness/until-answered.ts';
 
 const POOL = 6;
 

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { skipBecause } from '../support/skip-because.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
 
 const FOLDER = fileURLToPath(new URL('../../deploy/prometheus', import.meta.url));
 const BUILDER = fileURLToPath(new URL('../../script/control-plane', import.meta.url));

@@ -8,10 +8,10 @@ import { identityOf } from '../../src/k8s/api/api-objects.ts';
 import { readClusterAccess } from '../../src/k8s/api/cluster-access.ts';
 import { ServerClock } from '../../src/k8s/api/server-clock.ts';
 import { versionsNow } from '../../src/k8s/api/versions-now.ts';
-import { eventually } from '../support/eventually.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { rejection } from '../support/rejection.ts';
-import { onTheCluster, onTheControlPlane } from '../support/shared-cluster.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { rejection } from '../support/harness/rejection.ts';
+import { onTheCluster, onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 describe('the API client, of a real API server', function () {
   this.timeout(60_000);

@@ -8,9 +8,9 @@ import { imageNamesSuite } from '../contracts/api/image-names.ts';
 import { lookingInsideSuite } from '../contracts/api/looking-inside.ts';
 import { operationsInFullSuite } from '../contracts/api/operations-in-full.ts';
 import type { RunningService } from '../contracts/api/running-service.ts';
-import { aBoundClaim } from '../support/a-bound-claim.ts';
-import { onReplicas } from '../support/on-replicas.ts';
-import { onTheControlPlane } from '../support/shared-cluster.ts';
+import { aBoundClaim } from '../support/cluster/a-bound-claim.ts';
+import { onReplicas } from '../support/cluster/on-replicas.ts';
+import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 describe('the whole API of three replicas', function () {
   this.timeout(120_000);

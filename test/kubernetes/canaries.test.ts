@@ -3,11 +3,11 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readPidFile } from '../../src/process/pid-file.ts';
-import { eventually } from '../support/eventually.ts';
-import { HttpClient } from '../support/http-client.ts';
-import { onReplicas } from '../support/on-replicas.ts';
-import { onTheControlPlane } from '../support/shared-cluster.ts';
-import { untilAnswered } from '../support/until-answered.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { HttpClient } from '../support/harness/http-client.ts';
+import { onReplicas } from '../support/cluster/on-replicas.ts';
+import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
+import { untilAnswered } from '../support/harness/until-answered.ts';
 
 const canary = (): string => `canary${randomBytes(12).toString('hex')}`;
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { eventually } from '../support/eventually.ts';
+import { eventually } from '../support/harness/eventually.ts';
 import { ControlPlane } from '../../local-cluster/control-plane.ts';
-import { aPod } from '../support/a-pod.ts';
+import { aPod } from '../support/builders/a-pod.ts';
 import { POOL_LABEL } from '../../src/k8s/sandboxes/sandbox-resource.ts';
 import { Killed } from '../support/chaos/faults/killed.ts';
 import { LabelsEdited } from '../support/chaos/faults/labels-edited.ts';
@@ -13,8 +13,8 @@ import { WritesRefused } from '../support/chaos/faults/writes-refused.ts';
 import { restorable } from '../support/chaos/store-restore.ts';
 import { StoreLog } from '../support/chaos/store-log.ts';
 import { Timeline } from '../support/chaos/timeline.ts';
-import { Dice } from '../support/hostile-values.ts';
-import { skipBecause } from '../support/skip-because.ts';
+import { Dice } from '../support/builders/hostile-values.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
 
 describe('faults of a cluster, and the log of its store', function () {
   this.timeout(120_000);

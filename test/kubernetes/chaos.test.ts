@@ -6,7 +6,7 @@ import { FAULT_KINDS } from '../support/chaos/fault-plan.ts';
 import { chaosRun } from '../support/chaos/chaos-run.ts';
 import { keepEvidence } from '../support/chaos/kept-evidence.ts';
 import { noRedis } from '../../local-cluster/redis-server.ts';
-import { skipBecause } from '../support/skip-because.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
 
 const CLAIMS = 600;
 const FAULTS = 6;

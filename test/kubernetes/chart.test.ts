@@ -8,7 +8,7 @@ import { parseApiKey } from '../../src/model/api-key-text.ts';
 import { CHART, helm, type Manifest, manifestOf, renderChart } from '../../local-cluster/chart.ts';
 import { CHART_CASES, chartResult, keptResult } from '../../local-cluster/chart-results.ts';
 import { installCustomResources } from '../../local-cluster/custom-resources.ts';
-import { onTheCluster } from '../support/shared-cluster.ts';
+import { onTheCluster } from '../support/cluster/shared-cluster.ts';
 
 interface Rule {
   readonly apiGroups: readonly string[];

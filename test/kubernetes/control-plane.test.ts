@@ -7,10 +7,10 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findLeftovers, type Leftover } from '../../local-cluster/leftovers.ts';
 import { belongingTo } from '../../local-cluster/watched-folder.ts';
-import { aPod } from '../support/a-pod.ts';
+import { aPod } from '../support/builders/a-pod.ts';
 import type { Cluster } from '../../local-cluster/control-plane/cluster.ts';
-import { eventually } from '../support/eventually.ts';
-import { onTheCluster, onTheControlPlane } from '../support/shared-cluster.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { onTheCluster, onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 describe('the cluster of the tests', function () {
   this.timeout(90_000);
@@ -294,7 +294,7 @@ describe('the control plane of the tests', function () {
       [
         '--import',
         'tsx',
-        fileURLToPath(new URL('../support/local-cluster-process.ts', import.meta.url)),
+        fileURLToPath(new URL('../support/cluster/local-cluster-process.ts', import.meta.url)),
       ],
       {
         stdio: ['ignore', 'pipe', 'inherit'],

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { stringify } from 'yaml';
 import { installCustomResources } from '../../local-cluster/custom-resources.ts';
-import { onTheCluster } from '../support/shared-cluster.ts';
+import { onTheCluster } from '../support/cluster/shared-cluster.ts';
 
 describe('the custom resources', function () {
   this.timeout(60_000);

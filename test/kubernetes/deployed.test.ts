@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { CHART, helm } from '../../local-cluster/chart.ts';
-import { buildImage, type ContainerImage } from '../support/container-image.ts';
+import { buildImage, type ContainerImage } from '../support/cluster/container-image.ts';
 import { installCustomResources } from '../../local-cluster/custom-resources.ts';
-import { DeployedReplica, type PodObject } from '../support/deployed-replica.ts';
-import { eventually } from '../support/eventually.ts';
-import { HttpClient } from '../support/http-client.ts';
+import { DeployedReplica, type PodObject } from '../support/cluster/deployed-replica.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { HttpClient } from '../support/harness/http-client.ts';
 import { startRedis, type RedisServer } from '../../local-cluster/redis-server.ts';
-import { onTheControlPlane } from '../support/shared-cluster.ts';
+import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 const RELEASE = 'test-deployed-sandpool';
 

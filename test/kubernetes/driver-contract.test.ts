@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { sandboxDriverSuite, type DriverUnderTest } from '../contracts/sandbox-driver.ts';
-import { PodDriver } from '../support/a-pod-driver.ts';
-import { execProbe } from '../support/a-probe.ts';
+import { PodDriver } from '../support/cluster/a-pod-driver.ts';
+import { execProbe } from '../support/builders/a-probe.ts';
 import { installCustomResources } from '../../local-cluster/custom-resources.ts';
-import { onTheControlPlane } from '../support/shared-cluster.ts';
+import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 const ECHO_PORT = 7_000;
 

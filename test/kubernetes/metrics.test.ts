@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { aPodTemplate } from '../../local-cluster/replicas.ts';
-import { eventually } from '../support/eventually.ts';
-import { seriesOf, type Exposition } from '../support/exposition.ts';
-import { HttpClient } from '../support/http-client.ts';
-import { onReplicas } from '../support/on-replicas.ts';
-import { RollingPool } from '../support/rolling-pool.ts';
-import { onTheControlPlane } from '../support/shared-cluster.ts';
-import { untilAnswered } from '../support/until-answered.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { seriesOf, type Exposition } from '../support/harness/exposition.ts';
+import { HttpClient } from '../support/harness/http-client.ts';
+import { onReplicas } from '../support/cluster/on-replicas.ts';
+import { RollingPool } from '../support/harness/rolling-pool.ts';
+import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
+import { untilAnswered } from '../support/harness/until-answered.ts';
 
 describe('metrics of replicas', function () {
   this.timeout(120_000);

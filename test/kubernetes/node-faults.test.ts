@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { NotJoinable } from '../../src/contracts/sandbox-driver.ts';
 import { podNameOf } from '../../src/model/identifiers.ts';
-import { PodDriver } from '../support/a-pod-driver.ts';
+import { PodDriver } from '../support/cluster/a-pod-driver.ts';
 import { STAGE_LABEL } from '../../local-cluster/control-plane/kwok-config.ts';
-import { eventually } from '../support/eventually.ts';
-import { rejection } from '../support/rejection.ts';
-import { onTheControlPlane } from '../support/shared-cluster.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { rejection } from '../support/harness/rejection.ts';
+import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 describe('what a node can suffer', function () {
   this.timeout(60_000);

@@ -6,10 +6,10 @@ import { v7 } from 'uuid';
 import { InstanceGone, NotJoinable, PortUnreachable } from '../../src/contracts/sandbox-driver.ts';
 import type { PodTarget } from '../../src/k8s/sandboxes/pod-presence.ts';
 import { podPortSuite } from '../contracts/pod-port.ts';
-import { PodStreamsUnderTest } from '../support/pod-streams.ts';
-import { received } from '../support/received.ts';
-import { rejection } from '../support/rejection.ts';
-import { onTheControlPlane } from '../support/shared-cluster.ts';
+import { PodStreamsUnderTest } from '../support/cluster/pod-streams.ts';
+import { received } from '../support/harness/received.ts';
+import { rejection } from '../support/harness/rejection.ts';
+import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 const PORT = 7_000;
 

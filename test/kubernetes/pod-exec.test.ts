@@ -1,5 +1,5 @@
 import { podExecSuite } from '../contracts/pod-exec.ts';
-import { onTheControlPlane } from '../support/shared-cluster.ts';
+import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 describe('on simulated nodes', () => {
   podExecSuite('exec in a Pod', onTheControlPlane());

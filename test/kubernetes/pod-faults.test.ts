@@ -3,11 +3,11 @@ import { v7 } from 'uuid';
 import { InstanceGone, NoPlace, RecordConflict } from '../../src/contracts/sandbox-driver.ts';
 import { podNameOf } from '../../src/model/identifiers.ts';
 import type { InstanceFact } from '../../src/model/sandbox.ts';
-import { PodDriver } from '../support/a-pod-driver.ts';
-import { eventually } from '../support/eventually.ts';
-import { aClaim, permitted } from '../support/instance-orders.ts';
-import { rejection } from '../support/rejection.ts';
-import { onTheControlPlane } from '../support/shared-cluster.ts';
+import { PodDriver } from '../support/cluster/a-pod-driver.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { aClaim, permitted } from '../support/builders/instance-orders.ts';
+import { rejection } from '../support/harness/rejection.ts';
+import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 describe('what a Pod can suffer', function () {
   this.timeout(60_000);

@@ -4,11 +4,11 @@ import { expect } from 'chai';
 import { v7 } from 'uuid';
 import { LogsGone, NotJoinable, type LogLine } from '../../src/contracts/sandbox-driver.ts';
 import type { PodTarget } from '../../src/k8s/sandboxes/pod-presence.ts';
-import { eventually } from '../support/eventually.ts';
-import { Following } from '../support/log-following.ts';
-import { PodStreamsUnderTest } from '../support/pod-streams.ts';
-import { rejection } from '../support/rejection.ts';
-import { onTheControlPlane } from '../support/shared-cluster.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { Following } from '../support/harness/log-following.ts';
+import { PodStreamsUnderTest } from '../support/cluster/pod-streams.ts';
+import { rejection } from '../support/harness/rejection.ts';
+import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 const request = { tailLines: 10, limitBytes: 1 << 20 };
 const texts = (lines: readonly LogLine[]): readonly string[] =>

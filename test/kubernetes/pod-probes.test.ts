@@ -5,10 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { v7 } from 'uuid';
 import { InstanceGone } from '../../src/contracts/sandbox-driver.ts';
 import { podNameOf } from '../../src/model/identifiers.ts';
-import { PodDriver, type PodOrderPart } from '../support/a-pod-driver.ts';
-import { execProbe, httpProbe, tcpProbe } from '../support/a-probe.ts';
-import { rejection } from '../support/rejection.ts';
-import { onTheControlPlane } from '../support/shared-cluster.ts';
+import { PodDriver, type PodOrderPart } from '../support/cluster/a-pod-driver.ts';
+import { execProbe, httpProbe, tcpProbe } from '../support/builders/a-probe.ts';
+import { rejection } from '../support/harness/rejection.ts';
+import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 const PORT = 7_000;
 

@@ -1,5 +1,5 @@
 import { podTerminalSuite } from '../contracts/pod-terminal.ts';
-import { onTheControlPlane } from '../support/shared-cluster.ts';
+import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 describe('on simulated nodes', () => {
   podTerminalSuite('a terminal in a Pod', onTheControlPlane());

@@ -2,11 +2,11 @@ import { expect } from 'chai';
 import { type RedisServer, startRedis } from '../../local-cluster/redis-server.ts';
 import { aPodTemplate, Replicas } from '../../local-cluster/replicas.ts';
 import { POOL_LABEL } from '../../src/k8s/sandboxes/sandbox-resource.ts';
-import { aRedisCoordination, known } from '../support/a-redis-coordination.ts';
-import { eventually } from '../support/eventually.ts';
-import { HttpClient } from '../support/http-client.ts';
-import { onTheControlPlane } from '../support/shared-cluster.ts';
-import { untilAnswered } from '../support/until-answered.ts';
+import { aRedisCoordination, known } from '../support/harness/a-redis-coordination.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { HttpClient } from '../support/harness/http-client.ts';
+import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
+import { untilAnswered } from '../support/harness/until-answered.ts';
 
 const TEMPLATE = {
   containers: [

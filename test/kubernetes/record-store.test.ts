@@ -21,12 +21,12 @@ import { specOfVersion } from '../../src/model/templates/template-versions.ts';
 import { updateRevisionOf } from '../../src/model/pools/update-revision.ts';
 import { installCustomResources } from '../../local-cluster/custom-resources.ts';
 import { recordStoreSuite } from '../contracts/record-store.ts';
-import { eventually } from '../support/eventually.ts';
-import { aStoredPool } from '../support/a-pool.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { aStoredPool } from '../support/builders/a-pool.ts';
 
-import { rejection } from '../support/rejection.ts';
-import { othersSeals, testSeals } from '../support/test-seals.ts';
-import { onTheCluster } from '../support/shared-cluster.ts';
+import { rejection } from '../support/harness/rejection.ts';
+import { othersSeals, testSeals } from '../support/builders/test-seals.ts';
+import { onTheCluster } from '../support/cluster/shared-cluster.ts';
 import { anApiOf, aRecordStore, prepareForRecords, removeAllRecords } from './a-record-store.ts';
 
 describe('records as custom resources', function () {

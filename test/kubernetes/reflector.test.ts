@@ -4,10 +4,10 @@ import { identityOf } from '../../src/k8s/api/api-objects.ts';
 import { readClusterAccess, type ClusterAccess } from '../../src/k8s/api/cluster-access.ts';
 import { Reflector } from '../../src/k8s/api/reflector.ts';
 import { Mirror, type MirrorChange } from '../../src/model/mirror.ts';
-import { eventually } from '../support/eventually.ts';
-import { FaultProxy } from '../support/fault-proxy.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { onTheControlPlane } from '../support/shared-cluster.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { FaultProxy } from '../support/harness/fault-proxy.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 interface ConfigMap {
   readonly data: { readonly a: string };

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { Balancer } from '../../local-cluster/balancer.ts';
-import { eventually } from '../support/eventually.ts';
-import { HttpClient } from '../support/http-client.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { HttpClient } from '../support/harness/http-client.ts';
 import { aPodTemplate } from '../../local-cluster/replicas.ts';
-import { onReplicas } from '../support/on-replicas.ts';
-import { onTheControlPlane } from '../support/shared-cluster.ts';
+import { onReplicas } from '../support/cluster/on-replicas.ts';
+import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 describe('a rolling restart', function () {
   this.timeout(180_000);

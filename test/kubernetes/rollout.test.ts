@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { HttpClient } from '../support/http-client.ts';
+import { HttpClient } from '../support/harness/http-client.ts';
 import { aPodTemplate } from '../../local-cluster/replicas.ts';
-import { onReplicas } from '../support/on-replicas.ts';
-import { RollingPool } from '../support/rolling-pool.ts';
-import { onTheControlPlane } from '../support/shared-cluster.ts';
-import { untilAnswered } from '../support/until-answered.ts';
+import { onReplicas } from '../support/cluster/on-replicas.ts';
+import { RollingPool } from '../support/harness/rolling-pool.ts';
+import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
+import { untilAnswered } from '../support/harness/until-answered.ts';
 
 describe('a rollout on a cluster', function () {
   this.timeout(120_000);

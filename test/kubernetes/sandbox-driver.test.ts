@@ -10,13 +10,13 @@ import { ServerClock } from '../../src/k8s/api/server-clock.ts';
 import { podNameOf } from '../../src/model/identifiers.ts';
 import type { LaunchOrder } from '../../src/model/sandbox.ts';
 import { installCustomResources } from '../../local-cluster/custom-resources.ts';
-import { eventually } from '../support/eventually.ts';
-import { FactLog } from '../support/fact-log.ts';
-import { aClaim, aDefinition, anOrder, permitted } from '../support/instance-orders.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { rejection } from '../support/rejection.ts';
-import { onTheControlPlane } from '../support/shared-cluster.ts';
-import { testSeals } from '../support/test-seals.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { FactLog } from '../support/harness/fact-log.ts';
+import { aClaim, aDefinition, anOrder, permitted } from '../support/builders/instance-orders.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { rejection } from '../support/harness/rejection.ts';
+import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
+import { testSeals } from '../support/builders/test-seals.ts';
 
 const unused = (): never => {
   throw new Error('nothing of this suite goes into a Pod');

@@ -4,10 +4,10 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
-import { REPOSITORY } from '../support/container-image.ts';
-import { eventually } from '../support/eventually.ts';
+import { REPOSITORY } from '../support/cluster/container-image.ts';
+import { eventually } from '../support/harness/eventually.ts';
 import { noRedis } from '../../local-cluster/redis-server.ts';
-import { skipBecause } from '../support/skip-because.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
 
 describe('script/server --kubernetes', function () {
   this.timeout(180_000);

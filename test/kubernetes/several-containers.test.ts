@@ -6,11 +6,11 @@ import {
 } from '../../src/contracts/sandbox-driver.ts';
 import { podNameOf } from '../../src/model/identifiers.ts';
 import type { LaunchOrder, InstanceFact } from '../../src/model/sandbox.ts';
-import { PodDriver } from '../support/a-pod-driver.ts';
-import { eventually } from '../support/eventually.ts';
-import { aContainer } from '../support/instance-orders.ts';
-import { rejection } from '../support/rejection.ts';
-import { onTheControlPlane } from '../support/shared-cluster.ts';
+import { PodDriver } from '../support/cluster/a-pod-driver.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { aContainer } from '../support/builders/instance-orders.ts';
+import { rejection } from '../support/harness/rejection.ts';
+import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 type States = Readonly<Record<'web' | 'agent', 'runs' | number>>;
 

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { podNameOf } from '../../src/model/identifiers.ts';
-import { eventually } from '../support/eventually.ts';
-import { HttpClient } from '../support/http-client.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { HttpClient } from '../support/harness/http-client.ts';
 import { aPodTemplate } from '../../local-cluster/replicas.ts';
-import { onReplicas } from '../support/on-replicas.ts';
-import { onTheControlPlane } from '../support/shared-cluster.ts';
-import { untilAnswered } from '../support/until-answered.ts';
+import { onReplicas } from '../support/cluster/on-replicas.ts';
+import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
+import { untilAnswered } from '../support/harness/until-answered.ts';
 
 describe('a daemon on a cluster, when its Pods suffer', function () {
   this.timeout(90_000);

@@ -2,10 +2,10 @@ import {
   templatesAndCatalogueSuite,
   type DeploymentUnderTest,
 } from '../contracts/templates-and-catalogue.ts';
-import { aBoundClaim } from '../support/a-bound-claim.ts';
-import { HttpClient } from '../support/http-client.ts';
-import { onReplicas } from '../support/on-replicas.ts';
-import { onTheControlPlane } from '../support/shared-cluster.ts';
+import { aBoundClaim } from '../support/cluster/a-bound-claim.ts';
+import { HttpClient } from '../support/harness/http-client.ts';
+import { onReplicas } from '../support/cluster/on-replicas.ts';
+import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
 
 describe('templates and the catalogue on three replicas', function () {
   this.timeout(90_000);

@@ -1,10 +1,10 @@
 import { aPodTemplate } from '../../local-cluster/replicas.ts';
-import { eventually } from '../support/eventually.ts';
-import { HttpClient } from '../support/http-client.ts';
-import { onReplicas } from '../support/on-replicas.ts';
-import { onTheControlPlane } from '../support/shared-cluster.ts';
-import { TraceCollector } from '../support/trace-collector.ts';
-import { untilAnswered } from '../support/until-answered.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { HttpClient } from '../support/harness/http-client.ts';
+import { onReplicas } from '../support/cluster/on-replicas.ts';
+import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
+import { TraceCollector } from '../support/fakes/trace-collector.ts';
+import { untilAnswered } from '../support/harness/until-answered.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const PATIENCE_MS = 60_000;

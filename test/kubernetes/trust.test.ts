@@ -7,11 +7,11 @@ import { Replicas, aPodTemplate } from '../../local-cluster/replicas.ts';
 import type { ResourceObject } from '../../src/k8s/records/resource.ts';
 import { Seals } from '../../src/k8s/records/seals.ts';
 import { sealKeyOf } from '../../src/daemon/shared-secrets.ts';
-import { aDefinition } from '../support/instance-orders.ts';
-import { eventually } from '../support/eventually.ts';
-import { HttpClient } from '../support/http-client.ts';
-import { onTheControlPlane } from '../support/shared-cluster.ts';
-import { untilAnswered } from '../support/until-answered.ts';
+import { aDefinition } from '../support/builders/instance-orders.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { HttpClient } from '../support/harness/http-client.ts';
+import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
+import { untilAnswered } from '../support/harness/until-answered.ts';
 
 const IMAGE = 'registry.invalid/sandbox:1';
 const NOW = (): string => new Date().toISOString();

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { startRedis, type RedisServer } from '../../local-cluster/redis-server.ts';
 import { Replicas } from '../../local-cluster/replicas.ts';
-import { eventually } from '../support/eventually.ts';
-import { HttpClient } from '../support/http-client.ts';
-import { onTheCluster } from '../support/shared-cluster.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { HttpClient } from '../support/harness/http-client.ts';
+import { onTheCluster } from '../support/cluster/shared-cluster.ts';
 
 const ALLOWED = 'registry.example/team';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, request, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { Balancer } from '../../local-cluster/balancer.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually } from '../support/harness/eventually.ts';
 
 interface Daemon {
   readonly port: number;

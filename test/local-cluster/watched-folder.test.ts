@@ -6,7 +6,7 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findLeftovers } from '../../local-cluster/leftovers.ts';
 import { belongingTo } from '../../local-cluster/watched-folder.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually } from '../support/harness/eventually.ts';
 
 const MODULE = JSON.stringify(
   new URL('../../local-cluster/watched-folder.ts', import.meta.url).href,

@@ -10,8 +10,8 @@ import { envMemberMachine } from '../../src/machines/env/member-machine.ts';
 import type { EnvMember, EnvRecord } from '../../src/model/envs/env.ts';
 import { memberPoolPart } from '../../src/model/envs/env-rendering.ts';
 import { type PoolRecord } from '../../src/model/pools/pool.ts';
-import { aStoredPool } from '../support/a-pool.ts';
-import { ALICE } from '../support/instance-orders.ts';
+import { aStoredPool } from '../support/builders/a-pool.ts';
+import { ALICE } from '../support/builders/instance-orders.ts';
 
 const T0 = 1_000_000;
 

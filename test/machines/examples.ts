@@ -16,10 +16,10 @@ import { poolMachine } from '../../src/machines/pool/machine.ts';
 import { sandboxMachine } from '../../src/machines/sandbox/machine.ts';
 import { NO_INSTANCES, type PoolCounts, type PoolRecord } from '../../src/model/pools/pool.ts';
 import type { LaunchOrder, InstanceFact, InstanceRecord, Vitals } from '../../src/model/sandbox.ts';
-import { aStoredPool } from '../support/a-pool.ts';
-import { anOrder } from '../support/instance-orders.ts';
+import { aStoredPool } from '../support/builders/a-pool.ts';
+import { anOrder } from '../support/builders/instance-orders.ts';
 
-export { aClaim, ALICE } from '../support/instance-orders.ts';
+export { aClaim, ALICE } from '../support/builders/instance-orders.ts';
 
 /** When the examples' clocks begin. */
 export const T0 = 1_700_000_000_000;

@@ -2,9 +2,13 @@ import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
-import { alertRules, RuleBook, type AlertRule } from '../support/prometheus/alert-rules.ts';
-import { parseExpression } from '../support/prometheus/expression.ts';
-import { keyOf, RecordedSeries, type Labels } from '../support/prometheus/recorded-series.ts';
+import { alertRules, RuleBook, type AlertRule } from '../support/harness/prometheus/alert-rules.ts';
+import { parseExpression } from '../support/harness/prometheus/expression.ts';
+import {
+  keyOf,
+  RecordedSeries,
+  type Labels,
+} from '../support/harness/prometheus/recorded-series.ts';
 
 interface Case {
   readonly name: string;

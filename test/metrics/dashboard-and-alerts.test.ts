@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { dashboard, dashboardIsFresh } from '../../script/dashboard.ts';
 import { METRICS, type MetricSpec } from '../../src/contracts/metric-catalogue.ts';
 import { PrometheusMetrics } from '../../src/metrics/prometheus-metrics.ts';
-import { alertRules } from '../support/prometheus/alert-rules.ts';
+import { alertRules } from '../support/harness/prometheus/alert-rules.ts';
 
 const textOf = (path: string): string =>
   readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), 'utf8');

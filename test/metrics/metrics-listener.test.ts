@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import { MetricsListener } from '../../src/metrics/metrics-listener.ts';
 import { PrometheusMetrics } from '../../src/metrics/prometheus-metrics.ts';
 import type { Log } from '../../src/contracts/log.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { rejection } from '../support/rejection.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 describe('MetricsListener', () => {
   const HOST = '127.0.0.1';

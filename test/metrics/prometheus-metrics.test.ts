@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { METRICS, type MetricSpec } from '../../src/contracts/metric-catalogue.ts';
 import { PrometheusMetrics } from '../../src/metrics/prometheus-metrics.ts';
-import { seriesOf } from '../support/exposition.ts';
+import { seriesOf } from '../support/harness/exposition.ts';
 
 describe('PrometheusMetrics', () => {
   it('adds up what is counted, by its labels', async () => {

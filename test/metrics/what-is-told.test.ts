@@ -7,14 +7,14 @@ import { Mirror } from '../../src/model/mirror.ts';
 import { aDatabase } from '../embedded/store/a-database.ts';
 import { aClientOf, aFakeApiServer, json } from '../k8s/a-fake-api-server.ts';
 import { FakeCollection, type FakeObject } from '../k8s/a-fake-collection.ts';
-import { alice, aSupervisor } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
-import { FakeSandboxDriver } from '../support/fake-sandbox-driver.ts';
-import { anOrder } from '../support/instance-orders.ts';
-import { MemoryMetrics } from '../support/memory-metrics.ts';
-import { onRedis } from '../support/on-redis.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { rejection } from '../support/rejection.ts';
+import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { FakeSandboxDriver } from '../support/fakes/fake-sandbox-driver.ts';
+import { anOrder } from '../support/builders/instance-orders.ts';
+import { MemoryMetrics } from '../support/fakes/memory-metrics.ts';
+import { onRedis } from '../support/harness/on-redis.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 describe('what is told of claims', () => {
   it('is how each ended, and its steps', async () => {

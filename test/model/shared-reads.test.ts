@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { SharedReads } from '../../src/lib/shared-reads.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 
 describe('uncached reads that are shared', () => {
   const turn = (): Promise<void> =>

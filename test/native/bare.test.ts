@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { skipBecause } from '../support/skip-because.ts';
-import { eventually } from '../support/eventually.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
+import { eventually } from '../support/harness/eventually.ts';
 import {
   asRoot,
   collect,

@@ -4,9 +4,9 @@ import { chownSync, mkdirSync, readlinkSync, statSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { echoServer } from '../support/echo-server.ts';
-import { skipBecause } from '../support/skip-because.ts';
-import { eventually } from '../support/eventually.ts';
+import { echoServer } from '../support/builders/echo-server.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
+import { eventually } from '../support/harness/eventually.ts';
 import {
   asRoot,
   collect,

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readFileSync, readlinkSync } from 'node:fs';
-import { skipBecause } from '../support/skip-because.ts';
-import { eventually } from '../support/eventually.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
+import { eventually } from '../support/harness/eventually.ts';
 import {
   asRoot,
   collect,

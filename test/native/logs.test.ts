@@ -22,8 +22,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { childrenOf } from '../../src/embedded/spawner/sandbox/process-identity.ts';
-import { skipBecause } from '../support/skip-because.ts';
-import { eventually } from '../support/eventually.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
+import { eventually } from '../support/harness/eventually.ts';
 import { collect, openWorkshop, within, type Ended, type Workshop } from './support.ts';
 
 const ID = '0190d4a5-7b1e-7c3a-9f00-000000000001';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { eventually } from '../support/eventually.ts';
+import { eventually } from '../support/harness/eventually.ts';
 import {
   collect,
   openWorkshop,

@@ -6,9 +6,9 @@ import type { Tenant } from '../../src/model/tenant.ts';
 import { ApiKeyMirror, mintApiKey } from '../../src/operations/keys/api-keys.ts';
 import { apiKeyNamed } from '../../src/operations/keys/list-api-keys.ts';
 import { authenticate, authentication } from '../../src/operations/keys/authenticate.ts';
-import { aCoordination } from '../support/a-coordination.ts';
-import { MemoryApiKeys } from '../support/memory-api-keys.ts';
-import { rejection } from '../support/rejection.ts';
+import { aCoordination } from '../support/fakes/a-coordination.ts';
+import { MemoryApiKeys } from '../support/fakes/memory-api-keys.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 const PEPPER = Buffer.alloc(32, 1);
 const TENANT: Tenant = { namespace: 'team-blue', team: 'blue', user: 'ada' };

@@ -6,9 +6,9 @@ import type { InstanceId } from '../../src/model/identifiers.ts';
 import { ACTOR_KINDS, type ActorKind } from '../../src/model/inspection.ts';
 import type { InstanceFact } from '../../src/model/sandbox.ts';
 import { debug } from '../../src/operations/debug/debug.ts';
-import { alice } from '../support/a-supervisor.ts';
-import { anEnvWorld } from '../support/an-env-world.ts';
-import { eventually } from '../support/eventually.ts';
+import { alice } from '../support/harness/a-supervisor.ts';
+import { anEnvWorld } from '../support/harness/an-env-world.ts';
+import { eventually } from '../support/harness/eventually.ts';
 
 /** As facts by which a machine throws, as long as they are poisoned. */
 class Poison {

@@ -6,11 +6,11 @@ import { Waiters } from '../../src/actors/sandbox/waiters.ts';
 import type { InstanceFact } from '../../src/model/sandbox.ts';
 import { ClaimCandidates } from '../../src/operations/sandboxes/claim-candidates.ts';
 import { WaitingClaimLimit } from '../../src/operations/sandboxes/waiting-claim-limit.ts';
-import { alice } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
-import { aCoordination } from '../support/a-coordination.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { alice } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { aCoordination } from '../support/fakes/a-coordination.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 
 const idleOne = (id: string): Placement => ({
   id,

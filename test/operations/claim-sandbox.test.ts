@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import type { Admission, ClaimEntry } from '../../src/contracts/coordination.ts';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { Refusal } from '../../src/model/refusals.ts';
-import { alice, aSupervisor } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
-import { rejection } from '../support/rejection.ts';
+import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 const MARK = { key: 'k'.repeat(22), body: 'b'.repeat(22) };
 

@@ -7,9 +7,9 @@ import {
 } from '../../src/operations/sandboxes/idempotent-request.ts';
 import type { ClaimRequest } from '../../src/operations/operations.ts';
 import type { SandboxView } from '../../src/operations/views.ts';
-import { alice, aSupervisor } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
-import { rejection } from '../support/rejection.ts';
+import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 const MARK = { key: 'k'.repeat(22), body: 'b'.repeat(22) };
 

@@ -5,11 +5,11 @@ import { RecordExists } from '../../src/contracts/record-store.ts';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import { SandboxTemplateSchema } from '../../src/model/templates/template.ts';
-import { aPool } from '../support/a-pool.ts';
-import { alice } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
-import { aTemplate, anEnvWorld } from '../support/an-env-world.ts';
-import { rejection } from '../support/rejection.ts';
+import { aPool } from '../support/builders/a-pool.ts';
+import { alice } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { aTemplate, anEnvWorld } from '../support/harness/an-env-world.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 type World = Awaited<ReturnType<typeof anEnvWorld>>;
 

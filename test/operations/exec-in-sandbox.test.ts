@@ -3,9 +3,9 @@ import { ContainerGone, InstanceGone } from '../../src/contracts/sandbox-driver.
 import { errorAnswer } from '../../src/http/router/error-table.ts';
 import { execInSandbox } from '../../src/operations/sandboxes/exec-in-sandbox.ts';
 import { getSandbox } from '../../src/operations/sandboxes/get-sandbox.ts';
-import { alice, aSupervisor } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
-import { rejection } from '../support/rejection.ts';
+import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 const REQUEST = { argv: ['true'], timeoutMs: 1_000, outputLimit: 10 };
 

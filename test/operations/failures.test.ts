@@ -10,8 +10,8 @@ import { isReady } from '../../src/operations/sandboxes/is-ready.ts';
 import { sandboxLogs } from '../../src/operations/sandboxes/sandbox-logs.ts';
 import { setIdleTimeout } from '../../src/operations/sandboxes/set-idle-timeout.ts';
 import { createExecToken, openTerminal } from '../../src/operations/sandboxes/terminals.ts';
-import { alice, aSupervisor } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
+import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
 
 const TRUE = { argv: ['true'], timeoutMs: 1_000, outputLimit: 1_024 };
 const KEY = { ...alice, expiresAt: Number.MAX_SAFE_INTEGER } as unknown as ApiKeyRecord;

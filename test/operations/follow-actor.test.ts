@@ -12,11 +12,11 @@ import {
   SESSION_MS,
   TransitionSubscriptions,
 } from '../../src/operations/debug/transition-subscriptions.ts';
-import { alice } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
-import { rejection } from '../support/rejection.ts';
-import { TestClock } from '../support/test-clock.ts';
-import { quietLog } from '../support/quiet-log.ts';
+import { alice } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { rejection } from '../support/harness/rejection.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
 
 type Histories = TransitionHistory<{ readonly type: string }>;
 

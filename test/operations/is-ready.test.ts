@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { isReady } from '../../src/operations/sandboxes/is-ready.ts';
-import { alice, aSupervisor } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
+import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
 
 describe('whether a sandbox is ready', () => {
   it('is told within 35 s, though its probes never end', async () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { ApiKeyRecord } from '../../src/model/api-key.ts';
 import { KeyEnds } from '../../src/operations/keys/key-ends.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 
 const KEY = 'a'.repeat(16);
 

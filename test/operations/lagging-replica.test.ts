@@ -9,12 +9,16 @@ import { sandboxEvents } from '../../src/operations/sandboxes/sandbox-events.ts'
 import { sandboxLogs } from '../../src/operations/sandboxes/sandbox-logs.ts';
 import { setIdleTimeout } from '../../src/operations/sandboxes/set-idle-timeout.ts';
 import { createExecToken, openTerminal } from '../../src/operations/sandboxes/terminals.ts';
-import { aCoordination } from '../support/a-coordination.ts';
-import { alice } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
-import { aDefinition } from '../support/instance-orders.ts';
-import { rejection } from '../support/rejection.ts';
-import { aReplica, sharedStores, type SharedReplica } from '../support/shared-supervisors.ts';
+import { aCoordination } from '../support/fakes/a-coordination.ts';
+import { alice } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { aDefinition } from '../support/builders/instance-orders.ts';
+import { rejection } from '../support/harness/rejection.ts';
+import {
+  aReplica,
+  sharedStores,
+  type SharedReplica,
+} from '../support/harness/shared-supervisors.ts';
 
 const TRUE = { argv: ['true'], timeoutMs: 1_000, outputLimit: 1_024 };
 const KEY = { ...alice, expiresAt: Number.MAX_SAFE_INTEGER } as unknown as ApiKeyRecord;

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { Refusal } from '../../src/model/refusals.ts';
 import { execInSandbox } from '../../src/operations/sandboxes/exec-in-sandbox.ts';
 import { KeyedSemaphore } from '../../src/lib/keyed-semaphore.ts';
-import { alice, aSupervisor } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
+import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
 
 const TRUE = { argv: ['true'], timeoutMs: 1_000, outputLimit: 1_024 };
 

@@ -8,9 +8,9 @@ import type { History } from '../../src/contracts/history.ts';
 import type { FinishedSandbox } from '../../src/model/sandbox.ts';
 import { listSandboxes } from '../../src/operations/sandboxes/list-sandboxes.ts';
 import { aFinished } from '../contracts/history.ts';
-import { ALICE } from '../support/instance-orders.ts';
-import { TestClock } from '../support/test-clock.ts';
-import { runs } from '../support/runs.ts';
+import { ALICE } from '../support/builders/instance-orders.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
+import { runs } from '../support/harness/runs.ts';
 
 const CALLER = { ...ALICE, role: 'user' as const, keyId: 'k' };
 

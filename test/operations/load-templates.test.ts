@@ -7,9 +7,9 @@ import { templateFolder } from '../../src/embedded/template-folder.ts';
 import type { InstanceDefinition } from '../../src/model/templates/template.ts';
 import { nextVersion, specOfVersion } from '../../src/model/templates/template-versions.ts';
 import { loadTemplates } from '../../src/operations/templates/load-templates.ts';
-import { MemoryTemplates } from '../support/memory-templates.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { rejection } from '../support/rejection.ts';
+import { MemoryTemplates } from '../support/fakes/memory-templates.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 const SHIPPED = new URL('../../config/templates', import.meta.url).pathname;
 

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import type { LevelledLog } from '../../src/contracts/log.ts';
 import { createLog } from '../../src/process/log.ts';
 import { logLevels } from '../../src/operations/debug/log-levels.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 
 const CALLER = { namespace: 'n', team: 't', user: 'u', role: 'admin', keyId: 'k' } as const;
 

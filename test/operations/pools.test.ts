@@ -11,12 +11,12 @@ import { previewPoolSync, syncPool } from '../../src/operations/pools/sync-pool.
 import { TemplateCatalog } from '../../src/operations/templates/template-catalog.ts';
 import { updatePool } from '../../src/operations/pools/update-pool.ts';
 import { VolumeDirectories } from '../../src/embedded/driver/volume-directories.ts';
-import { alice, aSupervisor } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
-import { noEnvs } from '../support/memory-envs.ts';
-import { limitsOf } from '../support/memory-quotas.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { rejection } from '../support/rejection.ts';
+import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { noEnvs } from '../support/fakes/memory-envs.ts';
+import { limitsOf } from '../support/fakes/memory-quotas.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 const aTemplate = (version: number, idleTimeout: string): TemplateRecord => ({
   name: 't',

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { Refusal } from '../../src/model/refusals.ts';
 import { quotaDefaults, QuotaLimits } from '../../src/operations/pools/quota-limits.ts';
-import { ALICE } from '../support/instance-orders.ts';
-import { MemoryQuotas } from '../support/memory-quotas.ts';
-import { rejection } from '../support/rejection.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { ALICE } from '../support/builders/instance-orders.ts';
+import { MemoryQuotas } from '../support/fakes/memory-quotas.ts';
+import { rejection } from '../support/harness/rejection.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 
 const DEFAULTS = {
   sandboxes: 10,

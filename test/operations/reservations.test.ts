@@ -11,17 +11,17 @@ import { createPool } from '../../src/operations/pools/create-pool.ts';
 import { instanceTypes } from '../../src/operations/templates/instance-types.ts';
 import { updatePool } from '../../src/operations/pools/update-pool.ts';
 import { requireReserved } from '../../src/operations/sandboxes/reservations.ts';
-import { MemoryTemplates } from '../support/memory-templates.ts';
+import { MemoryTemplates } from '../support/fakes/memory-templates.ts';
 import { TemplateCatalog } from '../../src/operations/templates/template-catalog.ts';
 import { VolumeDirectories } from '../../src/embedded/driver/volume-directories.ts';
-import { alice, aSupervisor } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
-import { ALICE } from '../support/instance-orders.ts';
-import { noEnvs } from '../support/memory-envs.ts';
-import { limitsOf } from '../support/memory-quotas.ts';
-import { noPullSecrets } from '../support/no-pull-secrets.ts';
-import { rejection } from '../support/rejection.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { ALICE } from '../support/builders/instance-orders.ts';
+import { noEnvs } from '../support/fakes/memory-envs.ts';
+import { limitsOf } from '../support/fakes/memory-quotas.ts';
+import { noPullSecrets } from '../support/fakes/no-pull-secrets.ts';
+import { rejection } from '../support/harness/rejection.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 
 const codeOf = (error: unknown): string => (error instanceof Refusal ? error.code : String(error));
 

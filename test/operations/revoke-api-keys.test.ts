@@ -3,10 +3,10 @@ import type { ApiKeyRecord } from '../../src/model/api-key.ts';
 import { ApiKeyMirror } from '../../src/operations/keys/api-keys.ts';
 import { createApiKey } from '../../src/operations/keys/create-api-key.ts';
 import { MOST_REVOKED, revokeApiKeys } from '../../src/operations/keys/revoke-api-keys.ts';
-import { aCoordination } from '../support/a-coordination.ts';
-import { MemoryApiKeys } from '../support/memory-api-keys.ts';
-import { rejection } from '../support/rejection.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { aCoordination } from '../support/fakes/a-coordination.ts';
+import { MemoryApiKeys } from '../support/fakes/memory-api-keys.ts';
+import { rejection } from '../support/harness/rejection.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 
 const OWNER = { namespace: 'team-blue', team: 'blue', user: 'ada' };
 

@@ -3,11 +3,11 @@ import { EventFeed } from '../../src/actors/runtime/event-feed.ts';
 import type { Supervisor } from '../../src/actors/sandbox/supervisor.ts';
 import { sandboxEvents } from '../../src/operations/sandboxes/sandbox-events.ts';
 import { aFinished } from '../contracts/history.ts';
-import { aCoordination } from '../support/a-coordination.ts';
-import { alice } from '../support/a-supervisor.ts';
-import { MemoryHistory } from '../support/memory-records.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { aCoordination } from '../support/fakes/a-coordination.ts';
+import { alice } from '../support/harness/a-supervisor.ts';
+import { MemoryHistory } from '../support/fakes/memory-records.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 
 describe('the events of one sandbox', () => {
   it("stand in the order of its life, also where replicas' clocks differ", async () => {

@@ -8,14 +8,14 @@ import { PoolRenewal } from '../../src/operations/pools/pool-renewal.ts';
 import { syncPool } from '../../src/operations/pools/sync-pool.ts';
 import { TemplateCatalog } from '../../src/operations/templates/template-catalog.ts';
 import { updatePool } from '../../src/operations/pools/update-pool.ts';
-import { alice, aSupervisor } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
-import { ALICE } from '../support/instance-orders.ts';
-import { noEnvs } from '../support/memory-envs.ts';
-import { limitsOf } from '../support/memory-quotas.ts';
-import { noPullSecrets } from '../support/no-pull-secrets.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { rejection } from '../support/rejection.ts';
+import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { ALICE } from '../support/builders/instance-orders.ts';
+import { noEnvs } from '../support/fakes/memory-envs.ts';
+import { limitsOf } from '../support/fakes/memory-quotas.ts';
+import { noPullSecrets } from '../support/fakes/no-pull-secrets.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 const GIB = 2 ** 20; // in KiB
 

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import type { EnvRecord } from '../../src/model/envs/env.ts';
 import { aGroup } from '../machines/autoscaling-examples.ts';
-import { alice } from '../support/a-supervisor.ts';
-import { anEnvReplica, envStores } from '../support/env-replicas.ts';
-import { eventually } from '../support/eventually.ts';
-import { rejection } from '../support/rejection.ts';
+import { alice } from '../support/harness/a-supervisor.ts';
+import { anEnvReplica, envStores } from '../support/harness/env-replicas.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 const anEnv: Omit<EnvRecord, 'revision'> = {
   uid: 'e1',

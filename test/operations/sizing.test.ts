@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import type { GroupChange } from '../../src/model/envs/autoscaling-group.ts';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { memberPoolOf } from '../../src/operations/envs/member-pool.ts';
-import { alice } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
-import { anEnvWorld, type EnvWorldOptions } from '../support/an-env-world.ts';
-import { rejection } from '../support/rejection.ts';
+import { alice } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { anEnvWorld, type EnvWorldOptions } from '../support/harness/an-env-world.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 const NO_WINDOWS = { idleTimeoutSeconds: 10, stabilizationSeconds: 0, protectionWindowSeconds: 60 };
 

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { Refusal } from '../../src/model/refusals.ts';
 import { getPool, listPools } from '../../src/operations/pools/pools.ts';
-import { alice, aSupervisor } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
-import { FakeSandboxDriver } from '../support/fake-sandbox-driver.ts';
-import { rejection } from '../support/rejection.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { FakeSandboxDriver } from '../support/fakes/fake-sandbox-driver.ts';
+import { rejection } from '../support/harness/rejection.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 
 const PULL = 'ImagePullBackOff: Back-off pulling image "nothing"';
 

@@ -3,9 +3,9 @@ import { Refusal } from '../../src/model/refusals.ts';
 import { followEvents } from '../../src/operations/sandboxes/follow-events.ts';
 import { sandboxEvents } from '../../src/operations/sandboxes/sandbox-events.ts';
 import { followSandboxLogs, sandboxLogs } from '../../src/operations/sandboxes/sandbox-logs.ts';
-import { alice, aSupervisor } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
-import { rejection } from '../support/rejection.ts';
+import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 const bob = { ...alice, user: 'bob' };
 

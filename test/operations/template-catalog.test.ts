@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { SandboxTemplateSchema, type TemplateRecord } from '../../src/model/templates/template.ts';
 import { TemplateCatalog } from '../../src/operations/templates/template-catalog.ts';
-import { MemoryTemplates } from '../support/memory-templates.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { MemoryTemplates } from '../support/fakes/memory-templates.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 
 const draft = (name: string, createdAt = 1): Omit<TemplateRecord, 'revision'> => ({
   name,

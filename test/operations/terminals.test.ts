@@ -2,11 +2,11 @@ import { expect } from 'chai';
 import type { Tenant } from '../../src/model/tenant.ts';
 import { ApiKeyMirror, mintApiKey } from '../../src/operations/keys/api-keys.ts';
 import { createExecToken, openTerminal } from '../../src/operations/sandboxes/terminals.ts';
-import { alice, aSupervisor } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
-import { ALICE } from '../support/instance-orders.ts';
-import { MemoryApiKeys } from '../support/memory-api-keys.ts';
-import { rejection } from '../support/rejection.ts';
+import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { ALICE } from '../support/builders/instance-orders.ts';
+import { MemoryApiKeys } from '../support/fakes/memory-api-keys.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 const PEPPER = Buffer.alloc(32, 1);
 const LIFETIME_MS = 60_000;

@@ -3,10 +3,10 @@ import { invalidApiKey, Refusal } from '../../src/model/refusals.ts';
 import { MOST_WAITING_OF_TENANT } from '../../src/operations/sandboxes/waiting-claim-limit.ts';
 import { MAX_WAITING_OF_POOL } from '../../src/contracts/coordination.ts';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
-import { aPool } from '../support/a-pool.ts';
-import { alice, aSupervisor } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
-import { rejection } from '../support/rejection.ts';
+import { aPool } from '../support/builders/a-pool.ts';
+import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 const codeOf = (error: unknown): string => (error instanceof Refusal ? error.code : String(error));
 

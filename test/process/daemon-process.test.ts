@@ -8,7 +8,7 @@ import {
   START_GRACE_MS,
   STOP_DEADLINE_MS,
 } from '../../src/process/run-daemon.ts';
-import { rejection } from '../support/rejection.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 describe("the daemon's process", () => {
   let happened: string[];

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { makeDefaultEnv } from '../../src/daemon/default-env.ts';
 import type { EnvRecord } from '../../src/model/envs/env.ts';
 import type { Caller } from '../../src/model/tenant.ts';
-import { FakeOperations } from '../support/fake-operations.ts';
+import { FakeOperations } from '../support/fakes/fake-operations.ts';
 
 const KEY = 'team-default/default';
 const CALLER: Caller = {

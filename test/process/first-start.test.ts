@@ -5,8 +5,8 @@ import { expect } from 'chai';
 import { ensureFirstKeys, readOrMakePepper } from '../../src/daemon/first-start.ts';
 import { ApiKeyMirror } from '../../src/operations/keys/api-keys.ts';
 import { authenticate } from '../../src/operations/keys/authenticate.ts';
-import { aCoordination } from '../support/a-coordination.ts';
-import { MemoryApiKeys } from '../support/memory-api-keys.ts';
+import { aCoordination } from '../support/fakes/a-coordination.ts';
+import { MemoryApiKeys } from '../support/fakes/memory-api-keys.ts';
 
 const TENANT = { namespace: 'team-default', team: 'default', user: 'default' };
 const clock = { time: 1_000_000, now: () => clock.time, at: () => () => {} };

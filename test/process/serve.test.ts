@@ -9,8 +9,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readPidFile } from '../../src/process/pid-file.ts';
 import { formatApiKey, newApiKeyText } from '../../src/model/api-key-text.ts';
-import { eventually } from '../support/eventually.ts';
-import { spawnerPid } from '../support/kill-rounds.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { spawnerPid } from '../support/chaos/kill-rounds.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 /** As a URL: the daemon hands it on to its spawner, which starts in another folder. */

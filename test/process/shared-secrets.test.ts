@@ -6,10 +6,10 @@ import { formatApiKey } from '../../src/model/api-key-text.ts';
 import { ApiKeyMirror } from '../../src/operations/keys/api-keys.ts';
 import { authenticate } from '../../src/operations/keys/authenticate.ts';
 import { ensureAdminKey, readSharedSecrets } from '../../src/daemon/shared-secrets.ts';
-import { aCoordination } from '../support/a-coordination.ts';
-import { MemoryApiKeys } from '../support/memory-api-keys.ts';
-import { rejection } from '../support/rejection.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { aCoordination } from '../support/fakes/a-coordination.ts';
+import { MemoryApiKeys } from '../support/fakes/memory-api-keys.ts';
+import { rejection } from '../support/harness/rejection.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 
 describe('the secrets that replicas share', () => {
   const TEXT = { keyId: 'abcdefghijkl', secret: 'S'.repeat(43) };

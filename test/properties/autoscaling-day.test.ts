@@ -4,7 +4,7 @@ import { SCALE_UP_MODES } from '../../src/model/envs/autoscaling-group.ts';
 import { aGroup, aRule } from '../machines/autoscaling-examples.ts';
 import { AutoscalingDay, type DayStep } from './autoscaling-day.ts';
 import { check } from './check.ts';
-import { runs } from '../support/runs.ts';
+import { runs } from '../support/harness/runs.ts';
 
 const to = fc.nat({ max: 2 });
 const count = fc.constantFrom(1, 1, 2, 7);

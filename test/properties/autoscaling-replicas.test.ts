@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { aGroup, aRule } from '../machines/autoscaling-examples.ts';
 import { AutoscalingReplicas, type ReplicaStep } from './autoscaling-replicas.ts';
 import { check } from './check.ts';
-import { runs } from '../support/runs.ts';
+import { runs } from '../support/harness/runs.ts';
 
 const by = fc.nat({ max: 1 });
 const to = fc.nat({ max: 1 });

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import fc from 'fast-check';
-import { runs } from '../support/runs.ts';
+import { runs } from '../support/harness/runs.ts';
 
 /**
  * Runs a property and prints the parameters that repeat the run. A failure prints seed and path

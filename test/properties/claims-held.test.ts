@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { alice } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
+import { alice } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
 import { aClaimWorld, KEYS, type ClaimStep } from './claims-held.ts';
 import { checkAsync } from './check.ts';
-import { runs } from '../support/runs.ts';
+import { runs } from '../support/harness/runs.ts';
 
 const at = fc.nat(9);
 const step: fc.Arbitrary<ClaimStep> = fc.oneof(

@@ -4,10 +4,10 @@ import type { Coordination } from '../../src/contracts/coordination.ts';
 import { answerOnce } from '../../src/http/router/idempotency.ts';
 import { unavailable } from '../../src/model/refusals.ts';
 import { claimSandbox } from '../../src/operations/sandboxes/claim-sandbox.ts';
-import { alice, aSupervisor } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
-import { limitsOf } from '../support/memory-quotas.ts';
-import { quietLog } from '../support/quiet-log.ts';
+import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { limitsOf } from '../support/fakes/memory-quotas.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
 
 export const KEYS = ['k1', 'k2'] as const;
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { checkAsync } from './check.ts';
 import { faults, LED_WITHIN_MS, LeaseWorld } from './leases.ts';
-import { runs } from '../support/runs.ts';
+import { runs } from '../support/harness/runs.ts';
 
 describe('leases of shards, whatever fails', function () {
   this.timeout(180_000);

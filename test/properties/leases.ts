@@ -4,7 +4,7 @@ import { ShardLeadership } from '../../src/actors/runtime/shard-leadership.ts';
 import { SHARDS } from '../../src/model/shards.ts';
 import { LEASE_TTL_MS } from '../../src/redis/lease-store.ts';
 import { RedisLeases } from '../../src/redis/leases.ts';
-import { quietLog } from '../support/quiet-log.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
 import { VirtualLeaseStore, VirtualRedis } from './virtual-redis.ts';
 import { VirtualProcess, VirtualTime } from './virtual-time.ts';
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { Mirror, type Version } from '../../src/model/mirror.ts';
 import { check } from './check.ts';
 import { MirrorWorld, mirrorSteps } from './mirror-world.ts';
-import { runs } from '../support/runs.ts';
+import { runs } from '../support/harness/runs.ts';
 
 /** Whatever was shown of one object never went back, nor came again after its end. */
 const isInOrder = (world: MirrorWorld): void => {

@@ -5,7 +5,7 @@ import type { PoolIntent } from '../../src/machines/pool/events.ts';
 import { maxUnavailableOf } from '../../src/model/pools/max-unavailable.ts';
 import type { PoolCounts, PoolRecord } from '../../src/model/pools/pool.ts';
 import { STEADY_MS } from '../../src/machines/sandbox/arithmetic.ts';
-import { aDefinition } from '../support/instance-orders.ts';
+import { aDefinition } from '../support/builders/instance-orders.ts';
 import { thePool, APool, counts, type PoolWord } from '../machines/examples.ts';
 
 type Place = keyof PoolCounts;

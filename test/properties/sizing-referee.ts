@@ -7,7 +7,7 @@ import type { EnvRecord } from '../../src/model/envs/env.ts';
 import type { PoolRecord } from '../../src/model/pools/pool.ts';
 import type { InstanceFact } from '../../src/model/sandbox.ts';
 import type { ScalingDecision } from '../../src/model/envs/scaling-decision.ts';
-import type { envStores } from '../support/env-replicas.ts';
+import type { envStores } from '../support/harness/env-replicas.ts';
 
 type Stores = Pick<Awaited<ReturnType<typeof envStores>>, 'envs' | 'pools' | 'driver' | 'clock'>;
 

@@ -4,9 +4,9 @@ import { OutcomeUnknown, RecordConflict } from '../../src/contracts/sandbox-driv
 import { Refusal } from '../../src/model/refusals.ts';
 import type { Caller } from '../../src/model/tenant.ts';
 import { presentEnv } from '../../src/http/resources/envs/presenter.ts';
-import { alice } from '../support/a-supervisor.ts';
-import { anEnvReplica, envStores, type EnvReplica } from '../support/env-replicas.ts';
-import type { WriteFault } from '../support/memory-instance-records.ts';
+import { alice } from '../support/harness/a-supervisor.ts';
+import { anEnvReplica, envStores, type EnvReplica } from '../support/harness/env-replicas.ts';
+import type { WriteFault } from '../support/fakes/memory-instance-records.ts';
 import { SizingReferee } from './sizing-referee.ts';
 
 export type SizingStep =

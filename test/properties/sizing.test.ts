@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { SCALE_UP_MODES } from '../../src/model/envs/autoscaling-group.ts';
 import { checkAsync } from './check.ts';
 import { SizingWorld, type SizingStep } from './sizing-world.ts';
-import { runs } from '../support/runs.ts';
+import { runs } from '../support/harness/runs.ts';
 
 /** The same days each time; any other number makes others. */
 const SEED = 20_261_122;

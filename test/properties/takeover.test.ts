@@ -2,12 +2,12 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { v7 } from 'uuid';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
-import { aCoordination } from '../support/a-coordination.ts';
-import { aDefinition, anOrder } from '../support/instance-orders.ts';
-import { Life, SharedRecords } from '../support/shared-records.ts';
-import { aReplica, sharedStores } from '../support/shared-supervisors.ts';
+import { aCoordination } from '../support/fakes/a-coordination.ts';
+import { aDefinition, anOrder } from '../support/builders/instance-orders.ts';
+import { Life, SharedRecords } from '../support/fakes/shared-records.ts';
+import { aReplica, sharedStores } from '../support/harness/shared-supervisors.ts';
 import { checkAsync } from './check.ts';
-import { runs } from '../support/runs.ts';
+import { runs } from '../support/harness/runs.ts';
 
 type Step =
   /** Whoever led dies, or is held up for longer than its leases; this one takes over. */

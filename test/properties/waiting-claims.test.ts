@@ -1,4 +1,4 @@
-import { aSupervisor } from '../support/a-supervisor.ts';
+import { aSupervisor } from '../support/harness/a-supervisor.ts';
 import { servesWaitingClaims } from './waiting-claims.ts';
 
 describe('claims that wait in one process', () => {

@@ -3,9 +3,9 @@ import * as fc from 'fast-check';
 import type { Coordination } from '../../src/contracts/coordination.ts';
 import type { PoolRecord } from '../../src/model/pools/pool.ts';
 import type { claimSandbox } from '../../src/operations/sandboxes/claim-sandbox.ts';
-import { alice } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
-import type { TestClock } from '../support/test-clock.ts';
+import { alice } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import type { TestClock } from '../support/fakes/test-clock.ts';
 
 /** A pool without instances, and the replicas that claim from it. */
 export interface WaitingWorld {

@@ -3,8 +3,8 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { eventually } from '../support/eventually.ts';
-import { skipBecause } from '../support/skip-because.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
 
 const START_MS = 120_000;
 const RESTORE_MS = 30_000;
@@ -20,7 +20,7 @@ const SYSCTLS = [
 /**
  * Starts a real node with a Pod, says its process's id, and ends it in order when its input ends.
  */
-const STARTER = fileURLToPath(new URL('../support/real-node-process.ts', import.meta.url));
+const STARTER = fileURLToPath(new URL('../support/cluster/real-node-process.ts', import.meta.url));
 
 /** What a node may change of a machine. */
 const machine = (): Readonly<Record<string, readonly string[]>> => ({

@@ -4,10 +4,10 @@ import { parse } from 'yaml';
 import { realNodeImage } from '../../local-cluster/real-node.ts';
 import { renderDefinition } from '../../src/model/pools/render-definition.ts';
 import type { TemplateSpec } from '../../src/model/templates/template.ts';
-import type { PodDriver } from '../support/a-pod-driver.ts';
-import { eventually } from '../support/eventually.ts';
-import { onRealPods, realOrder } from '../support/real-pods.ts';
-import { onTheRealNode } from '../support/shared-cluster.ts';
+import type { PodDriver } from '../support/cluster/a-pod-driver.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { onRealPods, realOrder } from '../support/cluster/real-pods.ts';
+import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
 
 const VALUES = 'deploy/helm/sandpool/values.yaml';
 const PATIENCE_MS = 30_000;

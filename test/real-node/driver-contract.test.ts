@@ -1,9 +1,9 @@
 import { sandboxDriverSuite, type DriverUnderTest } from '../contracts/sandbox-driver.ts';
 import { installCustomResources } from '../../local-cluster/custom-resources.ts';
-import { PodDriver } from '../support/a-pod-driver.ts';
-import { execProbe } from '../support/a-probe.ts';
-import { echoOrder, realOrder } from '../support/real-pods.ts';
-import { onTheRealNode } from '../support/shared-cluster.ts';
+import { PodDriver } from '../support/cluster/a-pod-driver.ts';
+import { execProbe } from '../support/builders/a-probe.ts';
+import { echoOrder, realOrder } from '../support/cluster/real-pods.ts';
+import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
 
 describe('the contract of drivers, on a real node', function () {
   this.timeout(60_000);

@@ -1,8 +1,8 @@
 import { gatewaySuite } from '../contracts/gateway.ts';
 import { endpointSocketSuite, hostileEndpointSuite } from '../contracts/hostile-endpoint.ts';
 import type { EndpointWay } from '../http/gateway-support.ts';
-import { onRealPods, RELAY_PORT, relayOrder } from '../support/real-pods.ts';
-import { onTheRealNode } from '../support/shared-cluster.ts';
+import { onRealPods, RELAY_PORT, relayOrder } from '../support/cluster/real-pods.ts';
+import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
 
 const CONNECTION = 'a port of a container';
 const LISTENS = `until (exec 3<>/dev/tcp/127.0.0.1/${RELAY_PORT}) 2>/dev/null; do sleep 0.1; done`;

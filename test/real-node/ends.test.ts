@@ -8,12 +8,12 @@ import {
 } from '../../src/contracts/sandbox-driver.ts';
 import type { LaunchOrder, InstanceFact } from '../../src/model/sandbox.ts';
 import { realNodeImage } from '../../local-cluster/real-node.ts';
-import type { PodDriver } from '../support/a-pod-driver.ts';
-import { eventually } from '../support/eventually.ts';
-import { aContainer } from '../support/instance-orders.ts';
-import { onRealPods, realOrder } from '../support/real-pods.ts';
-import { onTheRealNode } from '../support/shared-cluster.ts';
-import { rejection } from '../support/rejection.ts';
+import type { PodDriver } from '../support/cluster/a-pod-driver.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { aContainer } from '../support/builders/instance-orders.ts';
+import { onRealPods, realOrder } from '../support/cluster/real-pods.ts';
+import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 const PATIENCE_MS = 30_000;
 

@@ -1,6 +1,6 @@
 import { podExecSuite } from '../contracts/pod-exec.ts';
-import { idleProgram } from '../support/real-pods.ts';
-import { onTheRealNode } from '../support/shared-cluster.ts';
+import { idleProgram } from '../support/cluster/real-pods.ts';
+import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
 
 describe('on a real node', () => {
   const cluster = onTheRealNode();

@@ -2,12 +2,12 @@ import { expect } from 'chai';
 import { v7 } from 'uuid';
 import { LogsGone, type LogLine } from '../../src/contracts/sandbox-driver.ts';
 import type { PodTarget } from '../../src/k8s/sandboxes/pod-presence.ts';
-import { eventually } from '../support/eventually.ts';
-import { Following } from '../support/log-following.ts';
-import { PodStreamsUnderTest } from '../support/pod-streams.ts';
-import { printingProgram } from '../support/real-pods.ts';
-import { rejection } from '../support/rejection.ts';
-import { onTheRealNode } from '../support/shared-cluster.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { Following } from '../support/harness/log-following.ts';
+import { PodStreamsUnderTest } from '../support/cluster/pod-streams.ts';
+import { printingProgram } from '../support/cluster/real-pods.ts';
+import { rejection } from '../support/harness/rejection.ts';
+import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
 
 const request = { tailLines: 10, limitBytes: 1 << 20 };
 const texts = (lines: readonly LogLine[]): readonly string[] =>

@@ -1,7 +1,7 @@
 import { podPortSuite } from '../contracts/pod-port.ts';
-import { PodStreamsUnderTest } from '../support/pod-streams.ts';
-import { echoingProgram } from '../support/real-pods.ts';
-import { onTheRealNode } from '../support/shared-cluster.ts';
+import { PodStreamsUnderTest } from '../support/cluster/pod-streams.ts';
+import { echoingProgram } from '../support/cluster/real-pods.ts';
+import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
 
 const PORT = 7_000;
 

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { NotJoinable, type ProbeOutcome } from '../../src/contracts/sandbox-driver.ts';
-import type { PodDriver } from '../support/a-pod-driver.ts';
-import { execProbe, httpProbe, tcpProbe } from '../support/a-probe.ts';
-import { eventually } from '../support/eventually.ts';
-import { permitted } from '../support/instance-orders.ts';
-import { onRealPods, webOrder } from '../support/real-pods.ts';
-import { onTheRealNode } from '../support/shared-cluster.ts';
+import type { PodDriver } from '../support/cluster/a-pod-driver.ts';
+import { execProbe, httpProbe, tcpProbe } from '../support/builders/a-probe.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { permitted } from '../support/builders/instance-orders.ts';
+import { onRealPods, webOrder } from '../support/cluster/real-pods.ts';
+import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
 
 const PORT = 7_000;
 const PATIENCE_MS = 30_000;

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { eventually } from '../support/eventually.ts';
-import { HttpClient, type HttpAnswer } from '../support/http-client.ts';
-import { onReplicas } from '../support/on-replicas.ts';
-import { realTemplate } from '../support/real-pods.ts';
-import { onTheRealNode } from '../support/shared-cluster.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { HttpClient, type HttpAnswer } from '../support/harness/http-client.ts';
+import { onReplicas } from '../support/cluster/on-replicas.ts';
+import { realTemplate } from '../support/cluster/real-pods.ts';
+import { onTheRealNode } from '../support/cluster/shared-cluster.ts';
 
 const PATIENCE_MS = 40_000;
 /** Keeps its connections, as most servers do. */

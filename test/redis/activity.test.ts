@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { setTimeout as pause } from 'node:timers/promises';
-import { twoRedisCoordinations } from '../support/a-redis-coordination.ts';
-import { eventually } from '../support/eventually.ts';
-import { onRedis } from '../support/on-redis.ts';
-import { advanceRedis } from '../support/redis-clock.ts';
+import { twoRedisCoordinations } from '../support/harness/a-redis-coordination.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { onRedis } from '../support/harness/on-redis.ts';
+import { advanceRedis } from '../support/harness/redis-clock.ts';
 
 const ID = '0190a000-0000-7000-8000-000000000001';
 

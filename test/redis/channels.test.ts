@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import { RedisChannels } from '../../src/redis/channels.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { RedisLink } from '../../src/redis/redis-link.ts';
-import { eventually } from '../support/eventually.ts';
-import { FakeRedis } from '../support/fake-redis.ts';
-import { quietLog } from '../support/quiet-log.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { FakeRedis } from '../support/fakes/fake-redis.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
 
 describe('channels of a Redis that fails right after it came back', function () {
   this.timeout(60_000);

@@ -5,12 +5,12 @@ import { RedisClaims } from '../../src/redis/claims.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { RedisLink } from '../../src/redis/redis-link.ts';
 import { RedisRequests } from '../../src/redis/requests.ts';
-import { aRedisCoordination, known } from '../support/a-redis-coordination.ts';
-import { ALICE } from '../support/instance-orders.ts';
-import { onRedis } from '../support/on-redis.ts';
-import { FEW_BYTES } from '../support/a-coordination.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { runs } from '../support/runs.ts';
+import { aRedisCoordination, known } from '../support/harness/a-redis-coordination.ts';
+import { ALICE } from '../support/builders/instance-orders.ts';
+import { onRedis } from '../support/harness/on-redis.ts';
+import { FEW_BYTES } from '../support/fakes/a-coordination.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { runs } from '../support/harness/runs.ts';
 
 const NAMES = ['r1', 'r2', 'r3'] as const;
 const FAR = '9999999999999';

@@ -1,10 +1,10 @@
 import { Redis } from 'ioredis';
 import { coordinationSuite } from '../contracts/coordination.ts';
-import { aRedisCoordination, known } from '../support/a-redis-coordination.ts';
-import { ALICE } from '../support/instance-orders.ts';
-import { advanceRedis } from '../support/redis-clock.ts';
+import { aRedisCoordination, known } from '../support/harness/a-redis-coordination.ts';
+import { ALICE } from '../support/builders/instance-orders.ts';
+import { advanceRedis } from '../support/harness/redis-clock.ts';
 import { noRedis, startRedis, startRedisCluster } from '../../local-cluster/redis-server.ts';
-import { skipBecause } from '../support/skip-because.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
 import type { RedisSettings } from '../../src/redis/settings.ts';
 
 interface Running {

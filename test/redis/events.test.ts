@@ -7,12 +7,12 @@ import {
   aRedisCoordination,
   known,
   twoRedisCoordinations,
-} from '../support/a-redis-coordination.ts';
-import { alice } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
-import { ALICE } from '../support/instance-orders.ts';
-import { onRedis } from '../support/on-redis.ts';
-import { aReplica, sharedStores } from '../support/shared-supervisors.ts';
+} from '../support/harness/a-redis-coordination.ts';
+import { alice } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { ALICE } from '../support/builders/instance-orders.ts';
+import { onRedis } from '../support/harness/on-redis.ts';
+import { aReplica, sharedStores } from '../support/harness/shared-supervisors.ts';
 
 const listening = (
   at: Pick<Coordination, 'followEvents'>,

@@ -10,11 +10,11 @@ import { SHARDS } from '../../src/model/shards.ts';
 import { followActor } from '../../src/operations/debug/follow-actor.ts';
 import { answerText, type ReplicaQuestion } from '../../src/operations/debug/replica-views.ts';
 import { TransitionSubscriptions } from '../../src/operations/debug/transition-subscriptions.ts';
-import { twoRedisCoordinations } from '../support/a-redis-coordination.ts';
-import { alice } from '../support/a-supervisor.ts';
-import { eventually } from '../support/eventually.ts';
-import { onRedis } from '../support/on-redis.ts';
-import { quietLog } from '../support/quiet-log.ts';
+import { twoRedisCoordinations } from '../support/harness/a-redis-coordination.ts';
+import { alice } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { onRedis } from '../support/harness/on-redis.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
 
 const PATIENCE_MS = 60_000;
 

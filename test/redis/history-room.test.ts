@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { HistoryRoom } from '../../src/redis/history-room.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 
 const settled = async (): Promise<void> => {
   for (let turn = 0; turn < 5; turn++)

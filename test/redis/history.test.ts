@@ -3,13 +3,13 @@ import { RedisHistory } from '../../src/redis/history.ts';
 import type { RedisSettings } from '../../src/redis/settings.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import { aFinished, historySuite, MANY_BYTES } from '../contracts/history.ts';
-import { eventually } from '../support/eventually.ts';
-import { ALICE } from '../support/instance-orders.ts';
-import { MemoryMetrics } from '../support/memory-metrics.ts';
-import { quietLog } from '../support/quiet-log.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { ALICE } from '../support/builders/instance-orders.ts';
+import { MemoryMetrics } from '../support/fakes/memory-metrics.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
 import { noRedis, startRedis, startRedisCluster } from '../../local-cluster/redis-server.ts';
-import { skipBecause } from '../support/skip-because.ts';
-import { TestClock } from '../support/test-clock.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
 
 interface Running {
   readonly settings: RedisSettings;

@@ -4,9 +4,9 @@ import {
   MAX_REPLICA_QUESTION,
   type Coordination,
 } from '../../src/contracts/coordination.ts';
-import { twoRedisCoordinations } from '../support/a-redis-coordination.ts';
-import { eventually } from '../support/eventually.ts';
-import { onRedis } from '../support/on-redis.ts';
+import { twoRedisCoordinations } from '../support/harness/a-redis-coordination.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { onRedis } from '../support/harness/on-redis.ts';
 
 /** Longer than any machine takes that is not stuck. */
 const PATIENCE_MS = 10_000;

@@ -5,9 +5,9 @@ import { expect } from 'chai';
 import { rendezvous } from '../../src/lib/rendezvous.ts';
 import { SHARDS } from '../../src/model/shards.ts';
 import type { RedisCoordination } from '../../src/redis/coordination.ts';
-import { aRedisCoordination } from '../support/a-redis-coordination.ts';
-import { eventually } from '../support/eventually.ts';
-import { onRedis } from '../support/on-redis.ts';
+import { aRedisCoordination } from '../support/harness/a-redis-coordination.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { onRedis } from '../support/harness/on-redis.ts';
 
 const ALL = Array.from({ length: SHARDS }, (_, shard) => shard);
 

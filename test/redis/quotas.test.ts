@@ -12,14 +12,14 @@ import {
   known,
   twoRedisCoordinations,
   WrittenUsage,
-} from '../support/a-redis-coordination.ts';
-import { eventually } from '../support/eventually.ts';
-import { ALICE } from '../support/instance-orders.ts';
-import { onRedis } from '../support/on-redis.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { rejection } from '../support/rejection.ts';
-import { TestClock } from '../support/test-clock.ts';
-import { runs } from '../support/runs.ts';
+} from '../support/harness/a-redis-coordination.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { ALICE } from '../support/builders/instance-orders.ts';
+import { onRedis } from '../support/harness/on-redis.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { rejection } from '../support/harness/rejection.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
+import { runs } from '../support/harness/runs.ts';
 
 describe('usage in Redis', () => {
   const redis = onRedis();

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { recentAuditSuite } from '../contracts/recent-audit.ts';
-import { aRedisCoordination } from '../support/a-redis-coordination.ts';
-import { eventually } from '../support/eventually.ts';
-import { onRedis } from '../support/on-redis.ts';
-import { rejection } from '../support/rejection.ts';
+import { aRedisCoordination } from '../support/harness/a-redis-coordination.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { onRedis } from '../support/harness/on-redis.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
 describe('the audit’s last lines in Redis', function () {
   this.timeout(90_000);

@@ -1,4 +1,4 @@
-import { aRedisCoordination } from '../support/a-redis-coordination.ts';
+import { aRedisCoordination } from '../support/harness/a-redis-coordination.ts';
 import type { RedisSettings } from '../../src/redis/settings.ts';
 
 /**

@@ -17,17 +17,21 @@ import {
 } from '../../src/model/quota.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import { Resizing } from '../../src/operations/sandboxes/reservations.ts';
-import { known, twoRedisCoordinations, WrittenUsage } from '../support/a-redis-coordination.ts';
-import { aPool } from '../support/a-pool.ts';
-import { ALICE } from '../support/instance-orders.ts';
-import { limitsOf } from '../support/memory-quotas.ts';
-import { MemoryPools } from '../support/memory-records.ts';
-import { eventually } from '../support/eventually.ts';
-import { quietLog } from '../support/quiet-log.ts';
-import { advanceRedis } from '../support/redis-clock.ts';
-import { onRedis } from '../support/on-redis.ts';
-import { TestClock } from '../support/test-clock.ts';
-import { runs } from '../support/runs.ts';
+import {
+  known,
+  twoRedisCoordinations,
+  WrittenUsage,
+} from '../support/harness/a-redis-coordination.ts';
+import { aPool } from '../support/builders/a-pool.ts';
+import { ALICE } from '../support/builders/instance-orders.ts';
+import { limitsOf } from '../support/fakes/memory-quotas.ts';
+import { MemoryPools } from '../support/fakes/memory-records.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { quietLog } from '../support/fakes/quiet-log.ts';
+import { advanceRedis } from '../support/harness/redis-clock.ts';
+import { onRedis } from '../support/harness/on-redis.ts';
+import { TestClock } from '../support/fakes/test-clock.ts';
+import { runs } from '../support/harness/runs.ts';
 
 const isSized = (resource: QuotaResource): resource is SizedResource =>
   SIZED_RESOURCES.some((each) => each === resource);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { loadScripts, OPERATIONS } from '../../src/redis/script.ts';
-import { skipBecause } from '../support/skip-because.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
 
 const LUA = new URL('../../src/redis/lua/', import.meta.url);
 const HEADER =

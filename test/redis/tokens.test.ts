@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { noRedis, startRedis, type RedisServer } from '../../local-cluster/redis-server.ts';
-import { aRedisCoordination } from '../support/a-redis-coordination.ts';
-import { ALICE } from '../support/instance-orders.ts';
-import { skipBecause } from '../support/skip-because.ts';
+import { aRedisCoordination } from '../support/harness/a-redis-coordination.ts';
+import { ALICE } from '../support/builders/instance-orders.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
 
 describe('tokens in Redis', function () {
   this.timeout(60_000);

@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { eventually } from '../support/eventually.ts';
+import { eventually } from '../support/harness/eventually.ts';
 
 const SCRIPT = fileURLToPath(new URL('../../script/control-plane', import.meta.url));
 const TEST = fileURLToPath(new URL('../../script/test', import.meta.url));

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { RealNode } from '../../local-cluster/real-node.ts';
 import { watchedFolder } from '../../local-cluster/watched-folder.ts';
-import { rejection } from '../support/rejection.ts';
-import { skipBecause } from '../support/skip-because.ts';
+import { rejection } from '../support/harness/rejection.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
 
 const SCRIPT = fileURLToPath(new URL('../../script/real-node', import.meta.url));
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const SKIP_BECAUSE = join(ROOT, 'test/support/skip-because.ts');
+const SKIP_BECAUSE = join(ROOT, 'test/support/harness/skip-because.ts');
 
 describe('the test runner', function () {
   this.timeout(60_000);

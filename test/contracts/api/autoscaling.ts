@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { eventually } from '../../support/eventually.ts';
-import { untilAnswered } from '../../support/until-answered.ts';
+import { eventually } from '../../support/harness/eventually.ts';
+import { untilAnswered } from '../../support/harness/until-answered.ts';
 import { aTenantOf, type Tenant } from './belongings.ts';
 import {
   aName,

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { HttpClient } from '../../support/http-client.ts';
-import { eventually } from '../../support/eventually.ts';
-import { untilAnswered } from '../../support/until-answered.ts';
+import { HttpClient } from '../../support/harness/http-client.ts';
+import { eventually } from '../../support/harness/eventually.ts';
+import { untilAnswered } from '../../support/harness/until-answered.ts';
 import {
   aName,
   aPoolOf,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { type CliEnd, cliHere } from '../../cli/cli-support.ts';
-import { eventually } from '../../support/eventually.ts';
+import { eventually } from '../../support/harness/eventually.ts';
 import { aName, aTemplateOf, FILLED_MS, type RunningService } from './running-service.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { eventually } from '../../support/eventually.ts';
-import type { HttpAnswer } from '../../support/http-client.ts';
+import { eventually } from '../../support/harness/eventually.ts';
+import type { HttpAnswer } from '../../support/harness/http-client.ts';
 import { aTenantOf, type Belongings, belongingsOf, type Tenant } from './belongings.ts';
 import { Clients, type RunningService } from './running-service.ts';
 

@@ -4,10 +4,10 @@ import { v7 as uuidV7 } from 'uuid';
 import {
   type DocumentedOperation,
   documentedOperations,
-} from '../../support/documented-answers.ts';
-import { eventually } from '../../support/eventually.ts';
-import { untilAnswered } from '../../support/until-answered.ts';
-import type { HttpAnswer, HttpClient } from '../../support/http-client.ts';
+} from '../../support/harness/documented-answers.ts';
+import { eventually } from '../../support/harness/eventually.ts';
+import { untilAnswered } from '../../support/harness/until-answered.ts';
+import type { HttpAnswer, HttpClient } from '../../support/harness/http-client.ts';
 import { aTenantOf, type Tenant } from './belongings.ts';
 import {
   aName,

@@ -4,13 +4,13 @@ import { v7 as uuidV7 } from 'uuid';
 import {
   type DocumentedOperation,
   documentedOperations,
-} from '../../support/documented-answers.ts';
-import { EventReader } from '../../support/event-reader.ts';
-import { eventually } from '../../support/eventually.ts';
-import { type GeneratedRequest, requestsTo } from '../../support/generated-requests.ts';
-import { TerminalUnderTest, tokenFor, UpgradeRefused } from '../../support/a-terminal.ts';
-import type { HttpAnswer, HttpClient } from '../../support/http-client.ts';
-import { rejection } from '../../support/rejection.ts';
+} from '../../support/harness/documented-answers.ts';
+import { EventReader } from '../../support/harness/event-reader.ts';
+import { eventually } from '../../support/harness/eventually.ts';
+import { type GeneratedRequest, requestsTo } from '../../support/builders/generated-requests.ts';
+import { TerminalUnderTest, tokenFor, UpgradeRefused } from '../../support/harness/a-terminal.ts';
+import type { HttpAnswer, HttpClient } from '../../support/harness/http-client.ts';
+import { rejection } from '../../support/harness/rejection.ts';
 import {
   aTenantOf,
   type Belongings,

@@ -2,10 +2,14 @@ import { expect } from 'chai';
 import {
   documentedOperations,
   type DocumentedOperation,
-} from '../../support/documented-answers.ts';
-import { type GeneratedRequest, type Known, requestsTo } from '../../support/generated-requests.ts';
-import type { HttpAnswer, HttpClient } from '../../support/http-client.ts';
-import { untilAnswered } from '../../support/until-answered.ts';
+} from '../../support/harness/documented-answers.ts';
+import {
+  type GeneratedRequest,
+  type Known,
+  requestsTo,
+} from '../../support/builders/generated-requests.ts';
+import type { HttpAnswer, HttpClient } from '../../support/harness/http-client.ts';
+import { untilAnswered } from '../../support/harness/until-answered.ts';
 import { aTenantOf, type Tenant } from './belongings.ts';
 import {
   aName,

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { untilAnswered } from '../../support/until-answered.ts';
-import type { HttpAnswer, HttpClient } from '../../support/http-client.ts';
+import { untilAnswered } from '../../support/harness/until-answered.ts';
+import type { HttpAnswer, HttpClient } from '../../support/harness/http-client.ts';
 import { aTenantOf } from './belongings.ts';
 import {
   aName,

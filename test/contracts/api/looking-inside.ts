@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { EventReader } from '../../support/event-reader.ts';
-import { eventually } from '../../support/eventually.ts';
-import type { HttpAnswer } from '../../support/http-client.ts';
+import { EventReader } from '../../support/harness/event-reader.ts';
+import { eventually } from '../../support/harness/eventually.ts';
+import type { HttpAnswer } from '../../support/harness/http-client.ts';
 import { aTenantOf, belongingsOf, type Belongings, type Tenant } from './belongings.ts';
 import { Clients, type RunningService } from './running-service.ts';
 

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { v7 as uuidV7 } from 'uuid';
-import { documentedOperations, operationAt } from '../../support/documented-answers.ts';
-import { EventReader } from '../../support/event-reader.ts';
-import { eventually } from '../../support/eventually.ts';
-import type { HttpAnswer, HttpAsk, HttpClient } from '../../support/http-client.ts';
-import { untilAnswered } from '../../support/until-answered.ts';
+import { documentedOperations, operationAt } from '../../support/harness/documented-answers.ts';
+import { EventReader } from '../../support/harness/event-reader.ts';
+import { eventually } from '../../support/harness/eventually.ts';
+import type { HttpAnswer, HttpAsk, HttpClient } from '../../support/harness/http-client.ts';
+import { untilAnswered } from '../../support/harness/until-answered.ts';
 import { aTenantOf, type Tenant } from './belongings.ts';
 import {
   aName,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { eventually } from '../../support/eventually.ts';
-import { type HttpAnswer, HttpClient } from '../../support/http-client.ts';
-import { untilAnswered } from '../../support/until-answered.ts';
+import { eventually } from '../../support/harness/eventually.ts';
+import { type HttpAnswer, HttpClient } from '../../support/harness/http-client.ts';
+import { untilAnswered } from '../../support/harness/until-answered.ts';
 
 /**
  * A whole service, of one daemon or of several replicas, that heeds `X-Forwarded-For` of this

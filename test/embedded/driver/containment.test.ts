@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { expect } from 'chai';
-import { buildLauncher } from '../../support/a-spawned-driver.ts';
-import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';
-import { aDefinition, anOrder } from '../../support/instance-orders.ts';
-import { skipBecause } from '../../support/skip-because.ts';
+import { buildLauncher } from '../../support/harness/a-spawned-driver.ts';
+import { aWatchedDriver, type WatchedDriver } from '../../support/harness/a-watched-driver.ts';
+import { aDefinition, anOrder } from '../../support/builders/instance-orders.ts';
+import { skipBecause } from '../../support/harness/skip-because.ts';
 
 const MIB = 2 ** 20;
 

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { buildLauncher } from '../../support/a-spawned-driver.ts';
-import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';
-import { eventually } from '../../support/eventually.ts';
-import { aDefinition, anOrder } from '../../support/instance-orders.ts';
-import { rejection } from '../../support/rejection.ts';
+import { buildLauncher } from '../../support/harness/a-spawned-driver.ts';
+import { aWatchedDriver, type WatchedDriver } from '../../support/harness/a-watched-driver.ts';
+import { eventually } from '../../support/harness/eventually.ts';
+import { aDefinition, anOrder } from '../../support/builders/instance-orders.ts';
+import { rejection } from '../../support/harness/rejection.ts';
 
 describe('exec in a real sandbox', function () {
   this.timeout(90_000);

@@ -14,15 +14,15 @@ import { join } from 'node:path';
 import { processesOfBare } from '../../../src/embedded/spawner/sandbox/bare-homes.ts';
 import { isAlive } from '../../../src/embedded/spawner/sandbox/process-identity.ts';
 import { pathsOf } from '../../../src/embedded/spawner/protocol.ts';
-import { buildLauncher, isOver } from '../../support/a-spawned-driver.ts';
-import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';
-import { dialled } from '../../support/dialled.ts';
-import { echoServer } from '../../support/echo-server.ts';
-import { eventually } from '../../support/eventually.ts';
-import { FactLog } from '../../support/fact-log.ts';
-import { aDefinition, anOrder, permitted } from '../../support/instance-orders.ts';
-import { rejection } from '../../support/rejection.ts';
-import { skipBecause } from '../../support/skip-because.ts';
+import { buildLauncher, isOver } from '../../support/harness/a-spawned-driver.ts';
+import { aWatchedDriver, type WatchedDriver } from '../../support/harness/a-watched-driver.ts';
+import { dialled } from '../../support/harness/dialled.ts';
+import { echoServer } from '../../support/builders/echo-server.ts';
+import { eventually } from '../../support/harness/eventually.ts';
+import { FactLog } from '../../support/harness/fact-log.ts';
+import { aDefinition, anOrder, permitted } from '../../support/builders/instance-orders.ts';
+import { rejection } from '../../support/harness/rejection.ts';
+import { skipBecause } from '../../support/harness/skip-because.ts';
 
 const NOT_ISOLATED = 'sandboxes are not isolated (isolation: none)';
 

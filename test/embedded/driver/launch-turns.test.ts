@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { LaunchOrder } from '../../../src/model/sandbox.ts';
-import { aSpawnedDriver } from '../../support/a-spawned-driver.ts';
-import { ALICE, anOrder, permitted } from '../../support/instance-orders.ts';
+import { aSpawnedDriver } from '../../support/harness/a-spawned-driver.ts';
+import { ALICE, anOrder, permitted } from '../../support/builders/instance-orders.ts';
 
 describe('launches on one machine', () => {
   it('are written a few at a time, tenants in turn, and ask for the size of the machine once', async () => {

@@ -6,12 +6,12 @@ import { NoPlace, OutcomeUnknown } from '../../../src/contracts/sandbox-driver.t
 import { isAlive } from '../../../src/embedded/spawner/sandbox/process-identity.ts';
 import { nameOf, pathsOf } from '../../../src/embedded/spawner/protocol.ts';
 import { SpawnerUnusable } from '../../../src/embedded/driver/spawner-process.ts';
-import { aSpawnedDriver, buildLauncher, isOver } from '../../support/a-spawned-driver.ts';
-import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';
-import { eventually } from '../../support/eventually.ts';
-import { aClaim, aDefinition, anOrder, permitted } from '../../support/instance-orders.ts';
-import { rejection } from '../../support/rejection.ts';
-import { skipBecause } from '../../support/skip-because.ts';
+import { aSpawnedDriver, buildLauncher, isOver } from '../../support/harness/a-spawned-driver.ts';
+import { aWatchedDriver, type WatchedDriver } from '../../support/harness/a-watched-driver.ts';
+import { eventually } from '../../support/harness/eventually.ts';
+import { aClaim, aDefinition, anOrder, permitted } from '../../support/builders/instance-orders.ts';
+import { rejection } from '../../support/harness/rejection.ts';
+import { skipBecause } from '../../support/harness/skip-because.ts';
 
 describe('the life of a real sandbox', function () {
   this.timeout(90_000);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LogsGone } from '../../../src/contracts/sandbox-driver.ts';
 import { LogFiles } from '../../../src/embedded/driver/log-files.ts';
-import { rejection } from '../../support/rejection.ts';
+import { rejection } from '../../support/harness/rejection.ts';
 
 const ID = '0190d4a5-7b1e-7c3a-9f00-000000000001';
 const ALL = { tailLines: 10_000, limitBytes: 1 << 20 };

@@ -5,11 +5,11 @@ import type { LogRequest } from '../../../src/contracts/sandbox-driver.ts';
 import type { EmbeddedSandboxDriver } from '../../../src/embedded/driver/sandbox-driver.ts';
 import { isAlive } from '../../../src/embedded/spawner/sandbox/process-identity.ts';
 import { pathsOf } from '../../../src/embedded/spawner/protocol.ts';
-import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';
-import { eventually } from '../../support/eventually.ts';
-import { FactLog } from '../../support/fact-log.ts';
-import { aClaim, aDefinition, anOrder, permitted } from '../../support/instance-orders.ts';
-import { skipBecause } from '../../support/skip-because.ts';
+import { aWatchedDriver, type WatchedDriver } from '../../support/harness/a-watched-driver.ts';
+import { eventually } from '../../support/harness/eventually.ts';
+import { FactLog } from '../../support/harness/fact-log.ts';
+import { aClaim, aDefinition, anOrder, permitted } from '../../support/builders/instance-orders.ts';
+import { skipBecause } from '../../support/harness/skip-because.ts';
 
 const COUNTING = 'n=0; while :; do n=$((n+1)); echo "count $n"; sleep 0.02; done';
 

@@ -2,13 +2,13 @@ import { expect } from 'chai';
 import { RecordConflict } from '../../../src/contracts/sandbox-driver.ts';
 import type { ReadinessProbe } from '../../../src/model/pools/readiness-probe.ts';
 import type { InstanceDefinition } from '../../../src/model/templates/template.ts';
-import { buildLauncher } from '../../support/a-spawned-driver.ts';
-import { execProbe, httpProbe, tcpProbe } from '../../support/a-probe.ts';
-import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';
-import { eventually } from '../../support/eventually.ts';
-import { FactLog } from '../../support/fact-log.ts';
-import { aClaim, aDefinition, anOrder, permitted } from '../../support/instance-orders.ts';
-import { webServer } from '../../support/web-server.ts';
+import { buildLauncher } from '../../support/harness/a-spawned-driver.ts';
+import { execProbe, httpProbe, tcpProbe } from '../../support/builders/a-probe.ts';
+import { aWatchedDriver, type WatchedDriver } from '../../support/harness/a-watched-driver.ts';
+import { eventually } from '../../support/harness/eventually.ts';
+import { FactLog } from '../../support/harness/fact-log.ts';
+import { aClaim, aDefinition, anOrder, permitted } from '../../support/builders/instance-orders.ts';
+import { webServer } from '../../support/builders/web-server.ts';
 
 const often = { periodMs: 1_000, failureThreshold: 1 };
 

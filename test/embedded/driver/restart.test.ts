@@ -25,14 +25,14 @@ import {
   buildLauncher,
   LAUNCHER,
   SPAWNER_COMMAND,
-} from '../../support/a-spawned-driver.ts';
-import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';
-import { eventually } from '../../support/eventually.ts';
-import { FactLog } from '../../support/fact-log.ts';
-import { aClaim, aDefinition, anOrder, permitted } from '../../support/instance-orders.ts';
-import { quietLog } from '../../support/quiet-log.ts';
-import { rejection } from '../../support/rejection.ts';
-import { skipBecause } from '../../support/skip-because.ts';
+} from '../../support/harness/a-spawned-driver.ts';
+import { aWatchedDriver, type WatchedDriver } from '../../support/harness/a-watched-driver.ts';
+import { eventually } from '../../support/harness/eventually.ts';
+import { FactLog } from '../../support/harness/fact-log.ts';
+import { aClaim, aDefinition, anOrder, permitted } from '../../support/builders/instance-orders.ts';
+import { quietLog } from '../../support/fakes/quiet-log.ts';
+import { rejection } from '../../support/harness/rejection.ts';
+import { skipBecause } from '../../support/harness/skip-because.ts';
 
 const UNHEARD: LinkEvents = {
   fact: () => {},

@@ -1,6 +1,6 @@
 import { ordersOnThisMachine, sandboxDriverSuite } from '../../contracts/sandbox-driver.ts';
-import { aSpawnedDriver, buildLauncher } from '../../support/a-spawned-driver.ts';
-import { echoServer } from '../../support/echo-server.ts';
+import { aSpawnedDriver, buildLauncher } from '../../support/harness/a-spawned-driver.ts';
+import { echoServer } from '../../support/builders/echo-server.ts';
 
 before(() => buildLauncher());
 

@@ -5,12 +5,16 @@ import {
   readProcessStat,
 } from '../../../src/embedded/spawner/sandbox/process-identity.ts';
 import { connectSpawner } from '../../../src/embedded/driver/spawner-process.ts';
-import { aSpawnedDriver, buildLauncher, SPAWNER_COMMAND } from '../../support/a-spawned-driver.ts';
-import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';
-import { eventually } from '../../support/eventually.ts';
-import { anOrder, permitted } from '../../support/instance-orders.ts';
-import { rejection } from '../../support/rejection.ts';
-import { TestClock } from '../../support/test-clock.ts';
+import {
+  aSpawnedDriver,
+  buildLauncher,
+  SPAWNER_COMMAND,
+} from '../../support/harness/a-spawned-driver.ts';
+import { aWatchedDriver, type WatchedDriver } from '../../support/harness/a-watched-driver.ts';
+import { eventually } from '../../support/harness/eventually.ts';
+import { anOrder, permitted } from '../../support/builders/instance-orders.ts';
+import { rejection } from '../../support/harness/rejection.ts';
+import { TestClock } from '../../support/fakes/test-clock.ts';
 
 const SILENT = 'the spawner does not answer; it is replaced within half a minute';
 

@@ -3,10 +3,10 @@ import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { expect } from 'chai';
 import type { Terminal } from '../../../src/contracts/sandbox-driver.ts';
-import { buildLauncher } from '../../support/a-spawned-driver.ts';
-import { aWatchedDriver, type WatchedDriver } from '../../support/a-watched-driver.ts';
-import { eventually } from '../../support/eventually.ts';
-import { skipBecause } from '../../support/skip-because.ts';
+import { buildLauncher } from '../../support/harness/a-spawned-driver.ts';
+import { aWatchedDriver, type WatchedDriver } from '../../support/harness/a-watched-driver.ts';
+import { eventually } from '../../support/harness/eventually.ts';
+import { skipBecause } from '../../support/harness/skip-because.ts';
 
 /** Reads a terminal as text, and lets a test wait for what it shows. */
 class Screen {

@@ -27,9 +27,9 @@ import {
   type LayoutLayer,
   type LayoutParts,
   type TarEntry,
-} from '../../support/an-oci-layout.ts';
-import { rejection } from '../../support/rejection.ts';
-import { runs } from '../../support/runs.ts';
+} from '../../support/builders/an-oci-layout.ts';
+import { rejection } from '../../support/harness/rejection.ts';
+import { runs } from '../../support/harness/runs.ts';
 
 describe('layers of an image', function () {
   this.timeout(90_000);

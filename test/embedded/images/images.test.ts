@@ -16,12 +16,12 @@ import {
   imageFolders,
   UNPACKER_COMMAND,
   type ImageFolders,
-} from '../../support/an-image-driver.ts';
-import { gzipLayer, tarOf, writeLayout } from '../../support/an-oci-layout.ts';
-import { quietLog } from '../../support/quiet-log.ts';
-import { eventually } from '../../support/eventually.ts';
-import { rejection } from '../../support/rejection.ts';
-import { skipBecause } from '../../support/skip-because.ts';
+} from '../../support/harness/an-image-driver.ts';
+import { gzipLayer, tarOf, writeLayout } from '../../support/builders/an-oci-layout.ts';
+import { quietLog } from '../../support/fakes/quiet-log.ts';
+import { eventually } from '../../support/harness/eventually.ts';
+import { rejection } from '../../support/harness/rejection.ts';
+import { skipBecause } from '../../support/harness/skip-because.ts';
 
 describe('the images of a machine', function () {
   this.timeout(90_000);

@@ -13,8 +13,8 @@ import {
   TAR,
   writeLayout,
   type LayoutParts,
-} from '../../support/an-oci-layout.ts';
-import { rejection } from '../../support/rejection.ts';
+} from '../../support/builders/an-oci-layout.ts';
+import { rejection } from '../../support/harness/rejection.ts';
 
 const PLATFORM = { os: 'linux', architecture: 'amd64' };
 

@@ -11,24 +11,24 @@ import {
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { buildLauncher } from '../../support/a-spawned-driver.ts';
-import { programEntries } from '../../support/a-root-file-system.ts';
-import type { WatchedDriver } from '../../support/a-watched-driver.ts';
+import { buildLauncher } from '../../support/harness/a-spawned-driver.ts';
+import { programEntries } from '../../support/builders/a-root-file-system.ts';
+import type { WatchedDriver } from '../../support/harness/a-watched-driver.ts';
 import {
   anImageDefinition,
   anImageDriver,
   imageFolders,
   type ImageFolders,
-} from '../../support/an-image-driver.ts';
+} from '../../support/harness/an-image-driver.ts';
 import {
   gzipLayer,
   plainLayer,
   tarOf,
   writeLayout,
   type TarEntry,
-} from '../../support/an-oci-layout.ts';
-import { anOrder, permitted } from '../../support/instance-orders.ts';
-import { skipBecause } from '../../support/skip-because.ts';
+} from '../../support/builders/an-oci-layout.ts';
+import { anOrder, permitted } from '../../support/builders/instance-orders.ts';
+import { skipBecause } from '../../support/harness/skip-because.ts';
 
 describe('sandboxes made from images', function () {
   this.timeout(60_000);

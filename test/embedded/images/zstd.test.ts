@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { decompressionOf } from '../../../src/embedded/images/unpacker/decompression.ts';
-import { rejection } from '../../support/rejection.ts';
+import { rejection } from '../../support/harness/rejection.ts';
 
 /** One archive, made by the tool `zstd` as one frame, and as two. */
 const ARCHIVE = '984ac4e56addd489f348b67348b3bd6f1e5e26b90951435992933cc5c8f20b1c';

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { endStart, removeCgroups } from '../../../src/embedded/spawner/sandbox/cgroup-folders.ts';
 import { findCgroups } from '../../../src/embedded/spawner/sandbox/cgroups.ts';
-import { skipBecause } from '../../support/skip-because.ts';
+import { skipBecause } from '../../support/harness/skip-because.ts';
 
 describe('the cgroups of a data folder', () => {
   it('leave process numbers to the machine, however many sandboxes there are', function () {

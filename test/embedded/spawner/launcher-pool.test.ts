@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LauncherPool } from '../../../src/embedded/spawner/launcher-pool.ts';
 import { childrenOf } from '../../../src/embedded/spawner/sandbox/process-identity.ts';
-import { eventually } from '../../support/eventually.ts';
+import { eventually } from '../../support/harness/eventually.ts';
 
 describe('launchers that join', () => {
   let folder: string;

@@ -13,7 +13,7 @@ import {
 import { nameOf, pathsOf } from '../../../src/embedded/spawner/protocol.ts';
 import { bwrapOptions } from '../../../src/embedded/spawner/sandbox/rootfs.ts';
 import { publicMessage } from '../../../src/embedded/spawner/public-message.ts';
-import { aContainer, aDefinition } from '../../support/instance-orders.ts';
+import { aContainer, aDefinition } from '../../support/builders/instance-orders.ts';
 
 describe('host uids', () => {
   it('are each given once until given back, the next one as late as possible', () => {

@@ -4,8 +4,8 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { PortUnreachable } from '../../../src/contracts/sandbox-driver.ts';
 import { openWay } from '../../../src/embedded/spawner/ports/port-dialling.ts';
 import type { PortSocket } from '../../../src/embedded/spawner/ports/port-socket.ts';
-import { aForwarder } from '../../support/a-forwarder.ts';
-import { rejection } from '../../support/rejection.ts';
+import { aForwarder } from '../../support/fakes/a-forwarder.ts';
+import { rejection } from '../../support/harness/rejection.ts';
 
 const never = new AbortController().signal;
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { ProbeRunner } from '../../../src/embedded/spawner/probes/probe-runner.ts';
-import { tcpProbe } from '../../support/a-probe.ts';
+import { tcpProbe } from '../../support/builders/a-probe.ts';
 
 describe('readiness probes of one tenant that hang', () => {
   it('do not stop those of others', async () => {

@@ -6,9 +6,9 @@ import {
 } from '../../../src/embedded/spawner/probes/readiness.ts';
 import type { ReadinessProbe } from '../../../src/model/pools/readiness-probe.ts';
 import type { Vitals } from '../../../src/model/sandbox.ts';
-import { aProbe, execProbe, tcpProbe } from '../../support/a-probe.ts';
-import { aDefinition } from '../../support/instance-orders.ts';
-import { TestClock } from '../../support/test-clock.ts';
+import { aProbe, execProbe, tcpProbe } from '../../support/builders/a-probe.ts';
+import { aDefinition } from '../../support/builders/instance-orders.ts';
+import { TestClock } from '../../support/fakes/test-clock.ts';
 
 const STARTED: Vitals = { kind: 'available', startedAt: 7 };
 const GONE: Vitals = { kind: 'gone', exitCode: 0, reason: 'it ended' };

@@ -6,8 +6,8 @@ import {
   type DatabaseOptions,
   openDatabase,
 } from '../../../src/embedded/store/database.ts';
-import { quietLog } from '../../support/quiet-log.ts';
-import { TestClock } from '../../support/test-clock.ts';
+import { quietLog } from '../../support/fakes/quiet-log.ts';
+import { TestClock } from '../../support/fakes/test-clock.ts';
 
 export const aFolder = (): string => mkdtempSync(join(tmpdir(), 'sandpool-store-'));
 

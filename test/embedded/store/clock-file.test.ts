@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { keptClock } from '../../../src/embedded/store/clock-file.ts';
 import { machineTime, type MachineTime } from '../../../src/embedded/system-clock.ts';
-import { quietLog } from '../../support/quiet-log.ts';
+import { quietLog } from '../../support/fakes/quiet-log.ts';
 
 const YEAR_MS = 365 * 86_400_000;
 const START = 1_700_000_000_000;

@@ -6,10 +6,10 @@ import { KeptAnswers } from '../../../src/embedded/store/kept-answers.ts';
 import { systemClock } from '../../../src/embedded/system-clock.ts';
 import { Refusal } from '../../../src/model/refusals.ts';
 import { coordinationSuite } from '../../contracts/coordination.ts';
-import { aCoordination, FEW_BYTES } from '../../support/a-coordination.ts';
-import { quietLog } from '../../support/quiet-log.ts';
-import { rejection } from '../../support/rejection.ts';
-import { TestClock } from '../../support/test-clock.ts';
+import { aCoordination, FEW_BYTES } from '../../support/fakes/a-coordination.ts';
+import { quietLog } from '../../support/fakes/quiet-log.ts';
+import { rejection } from '../../support/harness/rejection.ts';
+import { TestClock } from '../../support/fakes/test-clock.ts';
 import { aDatabase } from './a-database.ts';
 
 coordinationSuite('in the process', async () => {

@@ -16,11 +16,11 @@ import { sqliteInstanceRecords } from '../../../src/embedded/store/sqlite-instan
 import { sqliteRecordStore } from '../../../src/embedded/store/record-store.ts';
 import { Refusal } from '../../../src/model/refusals.ts';
 import { aFinished, MANY_BYTES } from '../../contracts/history.ts';
-import { aClaim, aDefinition, anOrder } from '../../support/instance-orders.ts';
-import { quietLog } from '../../support/quiet-log.ts';
-import { rejection } from '../../support/rejection.ts';
-import { skipBecause } from '../../support/skip-because.ts';
-import { TestClock } from '../../support/test-clock.ts';
+import { aClaim, aDefinition, anOrder } from '../../support/builders/instance-orders.ts';
+import { quietLog } from '../../support/fakes/quiet-log.ts';
+import { rejection } from '../../support/harness/rejection.ts';
+import { skipBecause } from '../../support/harness/skip-because.ts';
+import { TestClock } from '../../support/fakes/test-clock.ts';
 import { aDatabase, aFolder, type OpenFile } from './a-database.ts';
 import { aWriter, type Writer } from './a-writer.ts';
 import { directly, writeVersion1 } from './old-files.ts';

@@ -3,8 +3,8 @@ import { SWEEP_PAUSE_MS } from '../../../src/contracts/retention.ts';
 import { sqliteHistory, SWEEP_ROWS } from '../../../src/embedded/store/history.ts';
 import { aFinished, historySuite, MANY_BYTES } from '../../contracts/history.ts';
 import type { Tenant } from '../../../src/model/tenant.ts';
-import { ALICE } from '../../support/instance-orders.ts';
-import { quietLog } from '../../support/quiet-log.ts';
+import { ALICE } from '../../support/builders/instance-orders.ts';
+import { quietLog } from '../../support/fakes/quiet-log.ts';
 import { aDatabase, type OpenFile } from './a-database.ts';
 import { directly } from './old-files.ts';
 

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { KeptAnswers, SWEEP_PAUSE_MS } from '../../../src/embedded/store/kept-answers.ts';
-import { ALICE } from '../../support/instance-orders.ts';
-import { MemoryAnswerRows } from '../../support/memory-answer-rows.ts';
-import { quietLog } from '../../support/quiet-log.ts';
-import { TestClock } from '../../support/test-clock.ts';
+import { ALICE } from '../../support/builders/instance-orders.ts';
+import { MemoryAnswerRows } from '../../support/fakes/memory-answer-rows.ts';
+import { quietLog } from '../../support/fakes/quiet-log.ts';
+import { TestClock } from '../../support/fakes/test-clock.ts';
 
 describe('kept answers', () => {
   let rows: MemoryAnswerRows;

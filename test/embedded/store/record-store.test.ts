@@ -1,6 +1,6 @@
 import { sqliteRecordStore } from '../../../src/embedded/store/record-store.ts';
 import { recordStoreSuite } from '../../contracts/record-store.ts';
-import { quietLog } from '../../support/quiet-log.ts';
+import { quietLog } from '../../support/fakes/quiet-log.ts';
 import { aDatabase } from './a-database.ts';
 
 recordStoreSuite('SQLite', async () => {

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { connect } from '../../../src/embedded/store/database-library.ts';
 import { openDatabase, type Database } from '../../../src/embedded/store/database.ts';
 import { systemClock } from '../../../src/embedded/system-clock.ts';
-import { quietLog } from '../../support/quiet-log.ts';
-import { rejection } from '../../support/rejection.ts';
+import { quietLog } from '../../support/fakes/quiet-log.ts';
+import { rejection } from '../../support/harness/rejection.ts';
 
 /** Commits on the daemon's own thread, and on a thread of their own. */
 for (const slowCommitMs of [1_000_000, 0.000_1]) {

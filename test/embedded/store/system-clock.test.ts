@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { systemClock } from '../../../src/embedded/system-clock.ts';
-import { TestClock } from '../../support/test-clock.ts';
+import { TestClock } from '../../support/fakes/test-clock.ts';
 
 describe('the system clock', () => {
   const clock = systemClock();

@@ -5,8 +5,8 @@ import { lockDataDir } from '../../../src/embedded/store/data-lock.ts';
 import { openDatabase } from '../../../src/embedded/store/database.ts';
 import { sqliteInstanceRecords } from '../../../src/embedded/store/sqlite-instance-records.ts';
 import { systemClock } from '../../../src/embedded/system-clock.ts';
-import { aClaim, anOrder } from '../../support/instance-orders.ts';
-import { quietLog } from '../../support/quiet-log.ts';
+import { aClaim, anOrder } from '../../support/builders/instance-orders.ts';
+import { quietLog } from '../../support/fakes/quiet-log.ts';
 
 /**
  * Takes the folder of the file it is given, then bears, claims and releases instances until it is

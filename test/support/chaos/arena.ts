@@ -1,8 +1,8 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { ControlPlane } from '../../../local-cluster/control-plane.ts';
-import type { FaultProxy } from '../fault-proxy.ts';
-import { HttpClient } from '../http-client.ts';
-import { aReplicaLink, type ReplicaLink } from '../replica-link.ts';
+import type { FaultProxy } from '../harness/fault-proxy.ts';
+import { HttpClient } from '../harness/http-client.ts';
+import { aReplicaLink, type ReplicaLink } from '../cluster/replica-link.ts';
 import { startRedis, type RedisServer } from '../../../local-cluster/redis-server.ts';
 import { aPodTemplate, type Replica, Replicas } from '../../../local-cluster/replicas.ts';
 import { watchedFolder } from '../../../local-cluster/watched-folder.ts';

@@ -1,4 +1,4 @@
-import { Dice } from '../hostile-values.ts';
+import { Dice } from '../builders/hostile-values.ts';
 import { Arena } from './arena.ts';
 import { FaultPlan } from './fault-plan.ts';
 import { Filled } from './filled.ts';

@@ -1,4 +1,4 @@
-import type { Dice } from '../hostile-values.ts';
+import type { Dice } from '../builders/hostile-values.ts';
 import type { Arena, Contender } from './arena.ts';
 import { BadLink } from './faults/bad-link.ts';
 import { ClockJump } from './faults/clock-jump.ts';

@@ -1,4 +1,4 @@
-import { Dice } from '../hostile-values.ts';
+import { Dice } from '../builders/hostile-values.ts';
 import { type Lengths, MAKERS, type Victims } from './fault-makers.ts';
 import type { Fault } from './faults/fault.ts';
 import type { Blow, Strike } from './strike.ts';

@@ -1,5 +1,5 @@
 import { shardOf } from '../../../src/model/shards.ts';
-import type { Dice } from '../hostile-values.ts';
+import type { Dice } from '../builders/hostile-values.ts';
 import type { Arena } from './arena.ts';
 import { insist } from './faults/insist.ts';
 import type { Recorder } from './recorder.ts';

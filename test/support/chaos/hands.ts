@@ -1,5 +1,5 @@
-import type { Dice } from '../hostile-values.ts';
-import type { HttpAnswer } from '../http-client.ts';
+import type { Dice } from '../builders/hostile-values.ts';
+import type { HttpAnswer } from '../harness/http-client.ts';
 import { Gate } from './gate.ts';
 import type { Asked, ClaimAsked } from './history.ts';
 import type { Recorder } from './recorder.ts';

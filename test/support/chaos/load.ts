@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Dice } from '../hostile-values.ts';
+import type { Dice } from '../builders/hostile-values.ts';
 import { Hands, pause } from './hands.ts';
 import type { ClaimAsked } from './history.ts';
 import { envRound } from './load-envs.ts';

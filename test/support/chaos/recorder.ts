@@ -1,4 +1,4 @@
-import type { HttpAnswer, HttpClient } from '../http-client.ts';
+import type { HttpAnswer, HttpClient } from '../harness/http-client.ts';
 import type { Answer, Asked, Call, ClaimAsked, ExecAsked, Moment } from './history.ts';
 import { ENV_LABEL } from './stored-objects.ts';
 

@@ -1,6 +1,6 @@
 import { SHARDS } from '../../../src/model/shards.ts';
-import type { Dice } from '../hostile-values.ts';
-import type { HttpAnswer } from '../http-client.ts';
+import type { Dice } from '../builders/hostile-values.ts';
+import type { HttpAnswer } from '../harness/http-client.ts';
 import type { Arena } from './arena.ts';
 import { calmOf } from './calm.ts';
 import { pause } from './hands.ts';

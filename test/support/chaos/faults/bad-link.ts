@@ -1,4 +1,4 @@
-import type { FaultProxy } from '../../fault-proxy.ts';
+import type { FaultProxy } from '../../harness/fault-proxy.ts';
 import type { Fault } from './fault.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { idOfPodName } from '../../../../src/model/identifiers.ts';
 import { POOL_LABEL } from '../../../../src/k8s/sandboxes/sandbox-resource.ts';
 import type { Cluster } from '../../../../local-cluster/control-plane/cluster.ts';
-import type { Dice } from '../../hostile-values.ts';
+import type { Dice } from '../../builders/hostile-values.ts';
 import type { Fault } from './fault.ts';
 import { insist } from './insist.ts';
 

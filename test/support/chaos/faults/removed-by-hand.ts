@@ -1,4 +1,4 @@
-import type { Dice } from '../../hostile-values.ts';
+import type { Dice } from '../../builders/hostile-values.ts';
 import type { Cluster } from '../../../../local-cluster/control-plane/cluster.ts';
 import { idOfPodName, podNameOf } from '../../../../src/model/identifiers.ts';
 import type { Fault } from './fault.ts';

@@ -1,4 +1,4 @@
-import type { Dice } from '../../hostile-values.ts';
+import type { Dice } from '../../builders/hostile-values.ts';
 import type { Fault } from './fault.ts';
 
 export interface HandOver {

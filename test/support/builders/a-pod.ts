@@ -1,0 +1,52 @@
+import { DELAY_ANNOTATION, STAGE_LABEL } from '../../../local-cluster/control-plane/kwok-config.ts';
+
+/** What its container runs; kwok plays any. */
+export interface PodProgram {
+  readonly image: string;
+  readonly command: readonly string[];
+}
+
+export interface APod {
+  readonly name: string;
+  readonly namespace: string;
+  /** What kwok makes of it, as kwok-config.ts says; it runs unless told. */
+  readonly stage?: string;
+  /** `250ms`, `3s`: for the stages that take a while. */
+  readonly delay?: string;
+  readonly program?: PodProgram;
+}
+
+/** A pod that the restricted pod security standard lets in. */
+export const aPod = ({
+  name,
+  namespace,
+  stage,
+  delay,
+  program = { image: 'registry.k8s.io/pause:3.10', command: [] },
+}: APod): object => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: {
+    name,
+    namespace,
+    labels: stage === undefined ? {} : { [STAGE_LABEL]: stage },
+    annotations: delay === undefined ? {} : { [DELAY_ANNOTATION]: delay },
+  },
+  spec: {
+    restartPolicy: 'Never',
+    automountServiceAccountToken: false,
+    terminationGracePeriodSeconds: 0,
+    securityContext: {
+      runAsNonRoot: true,
+      runAsUser: 1_000,
+      seccompProfile: { type: 'RuntimeDefault' },
+    },
+    containers: [
+      {
+        name: 'main',
+        ...program,
+        securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+      },
+    ],
+  },
+});

@@ -1,0 +1,198 @@
+import { expect } from 'chai';
+import type { Env } from '../../../src/client/wire.ts';
+import { DaemonUnderTest, within } from '../harness/a-daemon.ts';
+import { Dice } from '../builders/hostile-values.ts';
+import type { HttpAnswer, HttpClient } from '../harness/http-client.ts';
+
+export interface EnvRounds {
+  readonly rounds: number;
+  /** Everything random comes from here. */
+  readonly seed: number;
+  readonly onRound?: (round: number, held: number) => void;
+}
+
+const CLIENTS = 4;
+const MOST = 6;
+const MEMBERS = ['a', 'b'] as const;
+/** Whatever else the machine has to do. */
+export const AT_LAST_MS = 60_000;
+const CALL_MS = 10_000;
+
+/** What was acknowledged, by clients that go on until they are told to end or are cut off. */
+class Acknowledged {
+  readonly held = new Set<string>();
+  /** The last label that an owner was told is kept; a later one may have landed. */
+  label = 0;
+  tried = 0;
+}
+
+/**
+ * Claims of an env's members and changes of it without pause while the daemon is killed with -9 at
+ * a random moment. Rejects where an acknowledged claim or change was lost, bounds or counts are not
+ * kept, or nothing is decided any more.
+ */
+export const envKillRounds = async ({ rounds, seed, onRound }: EnvRounds): Promise<void> => {
+  const dice = new Dice(seed);
+  const daemon = await DaemonUnderTest.start([
+    '--default-pool-replicas',
+    '0',
+    '--log-level',
+    'error',
+  ]);
+  try {
+    await anEnv(daemon.client());
+    const known = new Acknowledged();
+    for (let round = 0; round < rounds; round += 1) {
+      const load = new Load(daemon.client(), known);
+      await new Promise((resolve) => {
+        setTimeout(resolve, 50 + dice.below(600));
+      }); // the kill comes at any moment
+      await daemon.kill();
+      await load.end();
+      await daemon.start();
+      await judge(daemon.client(), known);
+      onRound?.(round, known.held.size);
+      for (const id of await runningOf(daemon.client()))
+        if (!known.held.has(id) || dice.chance(0.6)) await ended(daemon.client(), known, id);
+    }
+    await servesAgain(daemon.client(), known);
+  } finally {
+    await daemon.dispose();
+  }
+};
+
+const anEnv = async (client: HttpClient): Promise<void> => {
+  expect(
+    (await client.post('/envs', { name: 'e', templateRef: { name: 'default' } })).status,
+  ).to.equal(201);
+  for (const name of MEMBERS) {
+    const { status, text } = await client.post('/envs/e/sandboxpools', {
+      name,
+      ...(name === MEMBERS[0] ? {} : { scalingGroup: MEMBERS[0] }),
+      minReplicas: 0,
+      maxReplicas: MOST,
+    });
+    expect(status, text).to.equal(201);
+  }
+  const group = {
+    minReplicas: 0,
+    maxReplicas: MOST,
+    scaleUpPolicy: { mode: 'Aggressive', cooldownSeconds: 1 },
+    scaleDownPolicy: { idleTimeoutSeconds: 2, stabilizationSeconds: 0, protectionWindowSeconds: 0 },
+  };
+  expect((await client.put('/envs/e/autoscaling/groups/a', group)).status).to.equal(200);
+};
+
+/** Claims of both members, changes of the env and of the group's least, until the end. */
+class Load {
+  readonly #work: Promise<unknown>;
+  #over = false;
+
+  constructor(client: HttpClient, known: Acknowledged) {
+    const again = async (act: (turn: number) => Promise<void>): Promise<void> => {
+      for (let turn = 0; !this.#over; turn += 1)
+        await act(turn).catch(
+          () =>
+            new Promise((resolve) => {
+              setTimeout(resolve, 5);
+            }),
+        ); // cut off: nothing was acknowledged
+    };
+    this.#work = Promise.all([
+      ...Array.from({ length: CLIENTS }, (_, n) =>
+        again(async (turn) => {
+          const { status, json } = await sent(client, 'POST', '/sandboxes', {
+            poolName: MEMBERS[(n + turn) % 2],
+            waitTimeoutSeconds: turn % 3,
+          });
+          if (status === 201) known.held.add(json.sandbox?.['sandboxId'] ?? '');
+        }),
+      ),
+      again(async () => {
+        const label = (known.tried += 1);
+        if (
+          (await sent(client, 'PATCH', '/envs/e', { labels: { turn: String(label) } })).status ===
+          200
+        )
+          known.label = label;
+      }),
+      again(async (turn) => {
+        await sent(client, 'PUT', '/envs/e/autoscaling/groups/a', { minReplicas: turn % 3 });
+      }),
+    ]);
+  }
+
+  async end(): Promise<void> {
+    this.#over = true;
+    await this.#work;
+  }
+}
+
+const sent = (
+  client: HttpClient,
+  method: string,
+  path: string,
+  body: object,
+): Promise<HttpAnswer> => client.send(method, path, { body, signal: AbortSignal.timeout(CALL_MS) });
+
+const judge = async (client: HttpClient, known: Acknowledged): Promise<void> => {
+  for (const id of known.held) {
+    const { status, json, text } = await client.get(`/sandboxes/${id}`);
+    expect([status, json.sandbox?.['status']], text).to.deep.equal([200, 'Running']);
+  }
+  const { env } = await envOf(client);
+  const label = Number(env.labels['turn'] ?? 0);
+  expect(label, 'the last change that was acknowledged, or a later one').to.be.within(
+    known.label,
+    known.tried,
+  );
+  const running = (await runningOf(client)).length;
+  await within(
+    AT_LAST_MS,
+    'what the env counts is what there is',
+    async () => (await envOf(client)).env.status.runningReplicas === running || undefined,
+  );
+  const { status } = (await envOf(client)).env;
+  expect(status.desiredReplicas).to.be.within(status.runningReplicas, MOST);
+  const { items = [] } = (await client.get('/envs/e/autoscaling/groups/a/decisions')).json;
+  const ids = items.map((item) => Number(item['id']));
+  expect(ids, 'the newest first, each once').to.deep.equal(
+    [...new Set(ids)].sort((one, other) => other - one),
+  );
+};
+
+const envOf = async (client: HttpClient): Promise<{ readonly env: Env }> =>
+  JSON.parse((await client.get('/envs/e')).text) as { readonly env: Env };
+
+const runningOf = async (client: HttpClient): Promise<readonly string[]> =>
+  ((await client.get('/sandboxes?phase=Running&limit=1000')).json.items ?? []).map(
+    ({ sandboxId }) => String(sandboxId),
+  );
+
+const ended = async (client: HttpClient, known: Acknowledged, id: string): Promise<void> => {
+  expect((await client.delete(`/sandboxes/${id}`)).status).to.equal(200);
+  known.held.delete(id);
+};
+
+/**
+ * With all given back there is one for each claim up to the most, and then, with nothing asked for,
+ * as few as the least.
+ */
+const servesAgain = async (client: HttpClient, known: Acknowledged): Promise<void> => {
+  for (const id of await runningOf(client)) await ended(client, known, id);
+  const claims = await Promise.all(
+    Array.from({ length: MOST / 2 }, () =>
+      client.post('/sandboxes', { poolName: 'a', waitTimeoutSeconds: 50 }),
+    ),
+  );
+  expect(claims.map(({ status }) => status)).to.deep.equal(claims.map(() => 201));
+  for (const { json } of claims) await client.delete(`/sandboxes/${json.sandbox?.['sandboxId']}`);
+  expect((await client.put('/envs/e/autoscaling/groups/a', { minReplicas: 0 })).status).to.equal(
+    200,
+  );
+  await within(
+    AT_LAST_MS,
+    'it is small again',
+    async () => (await envOf(client)).env.status.desiredReplicas <= 2 || undefined,
+  );
+};

@@ -1,0 +1,248 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { nameOf } from '../../../src/embedded/spawner/protocol.ts';
+import { DaemonUnderTest, within } from '../harness/a-daemon.ts';
+import { Dice } from '../builders/hostile-values.ts';
+import type { HttpClient } from '../harness/http-client.ts';
+import { clear, stocked } from '../harness/on-a-daemon.ts';
+
+/** What a kill may never cause, counted over all rounds. All zero is the promise. */
+export interface Damage {
+  /** Acknowledged claims that were not found again, and acknowledged deletes that were undone. */
+  readonly lost: number;
+  /** Ids handed to two claims. */
+  readonly ownedTwice: number;
+  /** Sandboxes with processes 10 s later that the daemon does not know. */
+  readonly orphans: number;
+  /** Running sandboxes whose own state was gone. */
+  readonly dead: number;
+  /** What was seen of each. */
+  readonly details: readonly string[];
+}
+
+export interface Rounds {
+  readonly rounds: number;
+  /** Everything random comes from here. */
+  readonly seed: number;
+  readonly onRound?: (round: number, victim: Victim, seen: RoundCounts) => void;
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+export type Victim = 'daemon' | 'spawner' | 'both';
+export interface RoundCounts {
+  readonly claims: number;
+  readonly deletes: number;
+  readonly running: number;
+}
+
+const POOL = 12;
+const CLIENTS = 6;
+const HEAL_MS = 10_000;
+
+/**
+ * Claims and deletes without pause while daemon, spawner or both are killed with -9 at a random
+ * moment, and looks what became of everything that had been acknowledged.
+ */
+export const killRounds = async ({ rounds, seed, onRound }: Rounds): Promise<Damage> => {
+  const dice = new Dice(seed);
+  const random = (): number => dice.next();
+  const damage: Mutable<Damage> = { lost: 0, ownedTwice: 0, orphans: 0, dead: 0, details: [] };
+  const everClaimed = new Set<string>();
+  const daemon = await DaemonUnderTest.start([
+    '--default-pool-replicas',
+    String(POOL),
+    '--log-level',
+    'error',
+  ]);
+  try {
+    for (let round = 0; round < rounds; round++) {
+      await stocked(daemon.client(), POOL);
+      const victim = (['daemon', 'spawner', 'both'] as const)[Math.floor(random() * 3)] ?? 'both';
+      const load = new Load(daemon, everClaimed);
+      load.begin(random);
+      await pause(20 + random() * 400);
+      await strike(daemon, victim);
+      await load.end();
+      if (victim !== 'spawner') await daemon.start();
+      const client = daemon.client();
+      const counts = await judge(daemon, client, load, damage);
+      onRound?.(round, victim, counts);
+      await clear(client);
+    }
+  } finally {
+    await daemon.dispose();
+  }
+  return damage;
+};
+
+/**
+ * Clients that claim, leave a mark inside, and delete about half, until they are told to end or are
+ * cut off.
+ */
+class Load {
+  /** Acknowledged and, as far as is known, still held. */
+  readonly held = new Set<string>();
+  readonly marked = new Set<string>();
+  readonly deleted = new Set<string>();
+  ownedTwice = 0;
+  readonly #daemon: DaemonUnderTest;
+  readonly #everClaimed: Set<string>;
+  #workers: Promise<void>[] = [];
+  #over = false;
+
+  constructor(daemon: DaemonUnderTest, everClaimed: Set<string>) {
+    this.#daemon = daemon;
+    this.#everClaimed = everClaimed;
+  }
+
+  begin(random: () => number): void {
+    const client = this.#daemon.client();
+    this.#workers = Array.from({ length: CLIENTS }, () => this.#work(client, random));
+  }
+
+  async end(): Promise<void> {
+    this.#over = true;
+    await Promise.all(this.#workers);
+  }
+
+  async #work(client: HttpClient, random: () => number): Promise<void> {
+    while (!this.#over) {
+      try {
+        await this.#once(client, random);
+      } catch {
+        // Cut off by the kill: nothing was acknowledged.
+      }
+      await pause(2);
+    }
+  }
+
+  async #once(client: HttpClient, random: () => number): Promise<void> {
+    const { status, json } = await client.post(
+      '/sandboxes',
+      { poolName: 'default' },
+      { signal: AbortSignal.timeout(5_000) },
+    );
+    const id = json.sandbox?.['sandboxId'];
+    if (status !== 201 || id === undefined) return;
+    if (this.#everClaimed.has(id)) this.ownedTwice += 1;
+    this.#everClaimed.add(id);
+    this.held.add(id);
+    const { json: ran } = await client.post(
+      `/sandboxes/${id}/exec`,
+      { command: `echo ${id} > /tmp/mark && echo done` },
+      { signal: AbortSignal.timeout(5_000) },
+    );
+    if (ran.stdout === 'done\n') this.marked.add(id);
+    if (random() < 0.5) return;
+    this.held.delete(id); // from here on either outcome is right, until it is acknowledged
+    const { status: ended } = await client.delete(`/sandboxes/${id}`, {
+      signal: AbortSignal.timeout(5_000),
+    });
+    if (ended === 200) this.deleted.add(id);
+  }
+}
+
+const judge = async (
+  daemon: DaemonUnderTest,
+  client: HttpClient,
+  load: Load,
+  damage: Mutable<Damage>,
+): Promise<RoundCounts> => {
+  damage.ownedTwice += load.ownedTwice;
+  for (const id of load.held) {
+    const { status, json } = await client.get(`/sandboxes/${id}`);
+    if (status !== 200 || json.sandbox?.['status'] !== 'Running') {
+      damage.lost += 1;
+      damage.details = [...damage.details, `lost ${id}: ${status} ${JSON.stringify(json)}`];
+      continue;
+    }
+    if (!load.marked.has(id)) continue;
+    const mark = await within(HEAL_MS, `${id} answers`, async () => {
+      const answer = await client.post(`/sandboxes/${id}/exec`, { command: 'cat /tmp/mark' });
+      return answer.status === 503 ? undefined : answer;
+    });
+    if (mark.json.stdout === `${id}\n`) continue;
+    damage.dead += 1;
+    damage.details = [...damage.details, `dead ${id}: ${mark.status} ${mark.text}`];
+  }
+  for (const id of load.deleted) {
+    const gone = await within(
+      HEAL_MS,
+      `${id} is gone`,
+      async () => (await client.get(`/sandboxes/${id}`)).status === 404 || undefined,
+    ).catch(() => false);
+    if (gone) continue;
+    damage.lost += 1;
+    damage.details = [...damage.details, `not gone ${id}`];
+  }
+  let strays: readonly string[] = [];
+  await within(HEAL_MS, 'no orphan', async () => {
+    strays = await straysOf(daemon, client);
+    return strays.length === 0 || undefined;
+  }).catch(() => {
+    damage.orphans += strays.length;
+    damage.details = [...damage.details, `orphans ${strays.join(' ')}`];
+  });
+  return {
+    claims: load.held.size,
+    deletes: load.deleted.size,
+    running: (await client.get('/sandboxes?phase=Running')).json.total ?? 0,
+  };
+};
+
+/** Instances with a process on this machine that the daemon does not show. */
+const straysOf = async (
+  daemon: DaemonUnderTest,
+  client: HttpClient,
+): Promise<readonly string[]> => {
+  const known = new Set<string>();
+  for (const phase of ['Idle', 'Starting', 'Running', 'Stopping', 'Failed']) {
+    const { json } = await client.get(`/sandboxes?phase=${phase}&limit=1000`);
+    for (const item of json.items ?? []) known.add(String(item['sandboxId']));
+  }
+  return [...instancesWithProcesses(daemon.dataDir)].filter((id) => !known.has(id));
+};
+
+/** Read off the cgroups that processes of this machine are in. */
+export const instancesWithProcesses = (dataDir: string): ReadonlySet<string> => {
+  const found = new Set<string>();
+  const place = new RegExp(`${nameOf(dataDir)}/tenant-[0-9a-f]+/([0-9a-f-]{36})`);
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      const match = place.exec(readFileSync(`/proc/${pid}/cgroup`, 'utf8'));
+      if (match?.[1]) found.add(match[1]);
+    } catch {
+      // It ended meanwhile.
+    }
+  }
+  return found;
+};
+
+/** The pid of the folder's spawner, which holds its lock file open; undefined where none lives. */
+export const spawnerPid = (dataDir: string): number | undefined => {
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      if (
+        readFileSync(`/proc/${pid}/comm`, 'utf8').startsWith('sandpool-spawne') &&
+        readdirSync(`/proc/${pid}/fd`).some(
+          (fd) => readlinkSync(`/proc/${pid}/fd/${fd}`) === join(dataDir, 'spawner.lock'),
+        )
+      )
+        return Number(pid);
+    } catch {
+      // It ended meanwhile.
+    }
+  }
+  return undefined;
+};
+
+const strike = async (daemon: DaemonUnderTest, victim: Victim): Promise<void> => {
+  if (victim !== 'daemon')
+    process.kill(await within(HEAL_MS, 'a spawner', () => spawnerPid(daemon.dataDir)), 'SIGKILL');
+  if (victim !== 'spawner') await daemon.kill();
+};
+
+const pause = (ms: number): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });

@@ -1,0 +1,33 @@
+import type { Cluster } from '../../../local-cluster/control-plane/cluster.ts';
+
+export interface WantedClaim {
+  readonly name: string;
+  readonly namespace: string;
+  readonly phase?: 'Bound' | 'Pending';
+}
+
+/** Makes a persistent volume claim that nobody binds: its status is written by hand. */
+export const aBoundClaim = async (
+  cluster: Cluster,
+  { name, namespace, phase = 'Bound' }: WantedClaim,
+): Promise<void> => {
+  const [accessModes, storage] = [['ReadWriteOnce'], '5Gi'];
+  await cluster.apply({
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name, namespace, annotations: { 'sandpool.dev/display-name': `The ${name}` } },
+    spec: { storageClassName: 'by-hand', accessModes, resources: { requests: { storage } } },
+  });
+  const status = { phase, ...(phase === 'Bound' ? { capacity: { storage }, accessModes } : {}) };
+  await cluster.kubectl(
+    'patch',
+    'pvc',
+    name,
+    '-n',
+    namespace,
+    '--subresource=status',
+    '--type=merge',
+    '-p',
+    JSON.stringify({ status }),
+  );
+};

@@ -1,0 +1,191 @@
+import { execFile } from 'node:child_process';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { DockerfileParser } from 'dockerfile-ast';
+
+export const REPOSITORY = fileURLToPath(new URL('../../..', import.meta.url));
+export const DOCKERFILE = readFileSync(join(REPOSITORY, 'deploy/Dockerfile'), 'utf8');
+/** What a package manager leaves; here it is this repository's own. */
+const INSTALL = /^npm ci --ignore-scripts\b/;
+const BUILD_MS = 120_000;
+
+export interface Step {
+  readonly keyword: string;
+  readonly text: string;
+}
+
+/** Each stage's instructions from its FROM on; before the first, what holds for all. */
+export const dockerfileStages = (text = DOCKERFILE): readonly (readonly Step[])[] => {
+  const stages: Step[][] = [[]];
+  for (const instruction of DockerfileParser.parse(text).getInstructions()) {
+    const { start, end } = instruction.getRange();
+    const whole = text
+      .split('\n')
+      .slice(start.line, end.line + 1)
+      .join(' ')
+      .replaceAll('\\ ', ' ');
+    const step = {
+      keyword: instruction.getKeyword(),
+      text: whole.slice(whole.indexOf(' ') + 1).trim(),
+    };
+    if (step.keyword === 'FROM') stages.push([step]);
+    else stages.at(-1)?.push(step);
+  }
+  return stages;
+};
+
+/** What `docker build` would make, where only what the Dockerfile copies is taken into it. */
+export interface ContainerImage {
+  /** The folder that the image has at `place`. */
+  readonly tree: string;
+  readonly place: string;
+  readonly uid: number;
+  readonly gid: number;
+  readonly workingDir: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** ENTRYPOINT, then CMD. */
+  readonly entrypoint: readonly string[];
+  readonly command: readonly string[];
+  remove(): void;
+}
+
+/**
+ * Carries out the Dockerfile's two stages, each command in a sandbox that sees the stage's files
+ * and this machine's programs.
+ */
+export const buildImage = async (): Promise<ContainerImage> => {
+  const [, build = [], final = []] = dockerfileStages();
+  const folder = mkdtempSync(join(tmpdir(), 'image-'));
+  chmodSync(folder, 0o755);
+  const [source, output] = [join(folder, 'source'), join(folder, 'image')];
+  for (const made of [source, output]) mkdirSync(made);
+  const remove = (): void => {
+    rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    const [from = '', place = ''] =
+      /^--from=build (\S+) (\S+)$/.exec(only(final, 'COPY'))?.slice(1) ?? [];
+    const workingDir = only(build, 'WORKDIR');
+    for (const { keyword, text } of build) {
+      if (keyword === 'COPY') copy(text, source);
+      else if (keyword === 'RUN' && !INSTALL.test(text)) {
+        const binds = [
+          ['--bind', source, workingDir],
+          ['--ro-bind', join(REPOSITORY, 'node_modules'), join(workingDir, 'node_modules')],
+          ['--bind', output, from],
+        ].flat();
+        const argv = containedBy({ binds, workingDir, env: { HOME: '/tmp' } });
+        await promisify(execFile)(argv[0] ?? '', [...argv.slice(1), 'sh', '-c', text], {
+          timeout: BUILD_MS,
+        });
+      }
+    }
+    const [uid = 0, gid = 0] = only(final, 'USER').split(':').map(Number);
+    const env = Object.fromEntries(
+      final
+        .filter(({ keyword }) => keyword === 'ENV')
+        .flatMap(({ text }) => text.split(' '))
+        .map((pair) => pair.split('=', 2)),
+    );
+    const listOf = (keyword: string): readonly string[] =>
+      JSON.parse(only(final, keyword)) as readonly string[];
+    return {
+      tree: output,
+      place,
+      uid,
+      gid,
+      workingDir: only(final, 'WORKDIR'),
+      env,
+      entrypoint: listOf('ENTRYPOINT'),
+      command: listOf('CMD'),
+      remove,
+    };
+  } catch (error) {
+    remove();
+    throw error;
+  }
+};
+
+export const only = (steps: readonly Step[], keyword: string): string => {
+  const [found, ...more] = steps.filter((step) => step.keyword === keyword);
+  if (found === undefined || more.length > 0)
+    throw new Error(`there is not exactly one ${keyword}`);
+  return found.text;
+};
+
+const copy = (text: string, source: string): void => {
+  const parts = text.split(/\s+/);
+  const target = parts.pop() ?? '';
+  for (const part of parts)
+    cpSync(
+      join(REPOSITORY, part),
+      target.endsWith('/') ? join(source, target, part) : join(source, target),
+      { recursive: true },
+    );
+};
+
+export interface Contained {
+  /** bwrap's arguments for what is mounted. */
+  readonly binds: readonly string[];
+  readonly workingDir: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** As whom; only root can be somebody else. */
+  readonly user?: {
+    readonly uid: number;
+    readonly gid: number;
+    readonly groups?: readonly number[];
+  };
+}
+
+/**
+ * Begins a command line that runs something as a container would: with a root file system of its
+ * own that can't be written to, a /tmp, this machine's /usr, its network, and no environment but
+ * the one given.
+ */
+export const containedBy = ({ binds, workingDir, env, user }: Contained): readonly string[] => {
+  const nodeHome = dirname(dirname(process.execPath));
+  const become =
+    user && process.getuid?.() === 0
+      ? [
+          'setpriv',
+          '--reuid',
+          String(user.uid),
+          '--regid',
+          String(user.gid),
+          ...(user.groups?.length ? ['--groups', user.groups.join(',')] : ['--clear-groups']),
+        ]
+      : [];
+  return [
+    ...become,
+    'bwrap',
+    '--die-with-parent',
+    '--unshare-pid',
+    '--new-session',
+    '--clearenv',
+    '--tmpfs',
+    '/',
+    '--ro-bind',
+    '/usr',
+    '/usr',
+    ...['bin', 'sbin', 'lib', 'lib64'].flatMap((name) => ['--symlink', `usr/${name}`, `/${name}`]),
+    ...(nodeHome.startsWith('/usr') ? [] : ['--ro-bind', nodeHome, nodeHome]),
+    '--proc',
+    '/proc',
+    '--dev',
+    '/dev',
+    '--tmpfs',
+    '/tmp',
+    ...binds,
+    '--remount-ro',
+    '/',
+    '--chdir',
+    workingDir,
+    ...Object.entries({ PATH: `${join(nodeHome, 'bin')}:/usr/bin:/bin`, ...env }).flatMap(
+      ([name, value]) => ['--setenv', name, value],
+    ),
+    '--',
+  ];
+};

@@ -1,0 +1,267 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { containedBy, type ContainerImage } from './container-image.ts';
+import type { Cluster } from '../../../local-cluster/control-plane/cluster.ts';
+import { eventually } from '../harness/eventually.ts';
+
+/** What of a Pod a kubelet would look at. */
+export interface PodObject {
+  readonly metadata: { readonly name: string; readonly namespace: string };
+  readonly spec: {
+    readonly serviceAccountName: string;
+    readonly terminationGracePeriodSeconds: number;
+    readonly securityContext: {
+      readonly runAsUser: number;
+      readonly runAsGroup: number;
+      readonly fsGroup: number;
+    };
+    readonly containers: readonly Container[];
+    readonly volumes: readonly Volume[];
+  };
+}
+interface Container {
+  readonly args: readonly string[];
+  readonly env: readonly {
+    readonly name: string;
+    readonly value?: string;
+    readonly valueFrom?: { readonly fieldRef: { readonly fieldPath: string } };
+  }[];
+  readonly volumeMounts: readonly {
+    readonly name: string;
+    readonly mountPath: string;
+    readonly readOnly?: boolean;
+  }[];
+  readonly securityContext: { readonly readOnlyRootFilesystem: boolean };
+  readonly readinessProbe: Probe;
+  readonly livenessProbe: Probe;
+}
+interface Probe {
+  readonly httpGet: { readonly path: string };
+}
+interface Volume {
+  readonly name: string;
+  readonly configMap?: { readonly name: string };
+  readonly secret?: {
+    readonly secretName: string;
+    readonly items?: readonly { readonly key: string; readonly path: string }[];
+  };
+  readonly emptyDir?: object;
+  readonly projected?: object;
+}
+
+const READY_MS = 40_000;
+const KEPT_OUTPUT = 1 << 20;
+
+/**
+ * The first container of a Pod that a simulated kubelet only pretends to run, run in earnest: the
+ * image's files, read-only, as the Pod's user, with its arguments, variables and volumes, and as
+ * its service account. As process 1, as a container's is.
+ */
+export class DeployedReplica {
+  readonly pod: PodObject;
+  readonly #folder: string;
+  readonly #process: ChildProcess;
+  #pid = 0;
+  #output = '';
+
+  private constructor(pod: PodObject, folder: string, child: ChildProcess) {
+    this.pod = pod;
+    this.#folder = folder;
+    this.#process = child;
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on('data', (chunk: Buffer) => {
+        this.#output = (this.#output + chunk.toString()).slice(-KEPT_OUTPUT);
+      });
+    child.stdio[3]?.on('data', (chunk: Buffer) => {
+      this.#pid ||= Number(/"child-pid": (\d+)/.exec(chunk.toString())?.[1] ?? 0);
+    });
+  }
+
+  /**
+   * Resolves once it listens. `env`: what the machine of the test has otherwise than a cluster's
+   * network.
+   */
+  static async start(
+    pod: PodObject,
+    {
+      cluster,
+      image,
+      env,
+    }: {
+      readonly cluster: Cluster;
+      readonly image: ContainerImage;
+      readonly env: Readonly<Record<string, string>>;
+    },
+  ): Promise<DeployedReplica> {
+    const folder = mkdtempSync(join(tmpdir(), 'deployed-'));
+    chmodSync(folder, 0o755);
+    try {
+      const [container] = pod.spec.containers;
+      if (!container) throw new Error('the Pod has no container');
+      const { runAsUser: uid, runAsGroup: gid, fsGroup } = pod.spec.securityContext;
+      const contained = containedBy({
+        user: { uid, gid, groups: [fsGroup] },
+        workingDir: image.workingDir,
+        binds: [
+          '--info-fd',
+          '3',
+          '--as-pid-1',
+          '--ro-bind',
+          image.tree,
+          image.place,
+          ...(await mounted(pod, container, { cluster, folder })),
+        ],
+        env: {
+          ...image.env,
+          ...variablesOf(container, pod),
+          KUBERNETES_SERVICE_HOST: new URL(cluster.server).hostname,
+          KUBERNETES_SERVICE_PORT: new URL(cluster.server).port,
+          ...env,
+        },
+      });
+      const [program = '', ...args] = [...contained, ...image.entrypoint, ...container.args];
+      const replica = new DeployedReplica(
+        pod,
+        folder,
+        spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe', 'pipe'] }),
+      );
+      await replica.#listening();
+      return replica;
+    } catch (error) {
+      rmSync(folder, { recursive: true, force: true });
+      throw error;
+    }
+  }
+
+  get output(): string {
+    return this.#output;
+  }
+  get port(): number {
+    return Number(/Sandpool is ready at http:\/\/[\d.]+:(\d+)/.exec(this.#output)?.[1] ?? 0);
+  }
+  get isRunning(): boolean {
+    return this.#process.exitCode === null && this.#process.signalCode === null;
+  }
+  get container(): Container {
+    const [container] = this.pod.spec.containers;
+    if (!container) throw new Error('the Pod has no container');
+    return container;
+  }
+
+  signal(name: NodeJS.Signals): void {
+    if (this.#pid > 0 && this.isRunning) process.kill(this.#pid, name);
+  }
+
+  /**
+   * The exit code, once it has ended; it is killed where that takes longer than the Pod's grace.
+   */
+  async ended(): Promise<number | null> {
+    const timer = setTimeout(() => {
+      this.signal('SIGKILL');
+    }, this.pod.spec.terminationGracePeriodSeconds * 1_000);
+    if (this.isRunning) await once(this.#process, 'close');
+    clearTimeout(timer);
+    return this.#process.exitCode;
+  }
+
+  async remove(): Promise<void> {
+    this.signal('SIGKILL');
+    this.#process.kill('SIGKILL');
+    if (this.isRunning) await once(this.#process, 'close');
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  async #listening(): Promise<void> {
+    try {
+      await eventually(() => this.port > 0 || !this.isRunning, 'the daemon listens', READY_MS);
+    } finally {
+      if (this.port === 0) await this.remove();
+    }
+    if (!this.isRunning) throw new Error(`the daemon did not start: ${this.#output.slice(-4_000)}`);
+  }
+}
+
+const variablesOf = (
+  { env }: Container,
+  { metadata }: PodObject,
+): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    env.map(({ name, value, valueFrom }) => {
+      if (valueFrom !== undefined && valueFrom.fieldRef.fieldPath !== 'metadata.name')
+        throw new Error(`no stand-in for ${valueFrom.fieldRef.fieldPath}`);
+      return [name, value ?? metadata.name];
+    }),
+  );
+
+const mounted = async (
+  pod: PodObject,
+  { volumeMounts }: Container,
+  { cluster, folder }: { readonly cluster: Cluster; readonly folder: string },
+): Promise<readonly string[]> => {
+  const binds: string[] = [];
+  for (const { name, mountPath } of volumeMounts) {
+    const volume = pod.spec.volumes.find((candidate) => candidate.name === name);
+    if (!volume) throw new Error(`there is no volume ${name}`);
+    if (volume.emptyDir) binds.push('--tmpfs', mountPath);
+    else
+      binds.push(
+        '--ro-bind',
+        written(join(folder, name), await filesOf(volume, pod, cluster), pod),
+        mountPath,
+      );
+  }
+  return binds;
+};
+
+const filesOf = async (
+  { name, configMap, secret, projected }: Volume,
+  { metadata: { namespace }, spec: { serviceAccountName } }: PodObject,
+  cluster: Cluster,
+): Promise<ReadonlyMap<string, string>> => {
+  if (projected) {
+    // the kubelet's token, authority and namespace of the service account
+    const token = (
+      await cluster.kubectl('create', 'token', serviceAccountName, '-n', namespace, '--duration=1h')
+    ).trim();
+    return new Map([
+      ['token', token],
+      ['ca.crt', cluster.caPem],
+      ['namespace', namespace],
+    ]);
+  }
+  const [kind, object] = configMap
+    ? (['configmap', configMap.name] as const)
+    : (['secret', secret?.secretName ?? ''] as const);
+  const { data } = JSON.parse(
+    await cluster.kubectl('get', kind, object, '-n', namespace, '-o', 'json'),
+  ) as { readonly data: Readonly<Record<string, string>> };
+  const items = secret?.items ?? Object.keys(data).map((key) => ({ key, path: key }));
+  return new Map(
+    items.map(({ key, path }) => {
+      const text = data[key];
+      if (text === undefined) throw new Error(`the volume ${name} lacks ${key}`);
+      return [path, secret ? Buffer.from(text, 'base64').toString() : text];
+    }),
+  );
+};
+
+/** For the Pod's group alone, where the tests run as root; for this user else. */
+const written = (
+  folder: string,
+  files: ReadonlyMap<string, string>,
+  {
+    spec: {
+      securityContext: { fsGroup },
+    },
+  }: PodObject,
+): string => {
+  mkdirSync(folder);
+  for (const [name, text] of files) {
+    writeFileSync(join(folder, name), text, { mode: 0o440 });
+    if (process.getuid?.() === 0) chownSync(join(folder, name), 0, fsGroup);
+  }
+  return folder;
+};

@@ -1,0 +1,11 @@
+/**
+ * Starts a control plane, Redis and a replica, prints the path of the admin's kubeconfig, and waits
+ * to be killed.
+ */
+import { Replicas } from '../../../local-cluster/replicas.ts';
+import { startSimulatedCluster } from '../../../local-cluster/simulated-cluster.ts';
+
+const { controlPlane, redis } = await startSimulatedCluster({ nodes: 1 });
+await Replicas.start({ cluster: controlPlane, redis: redis.settings, count: 1 });
+process.stdout.write(`${controlPlane.kubeconfig('admin')}\n`);
+setInterval(() => undefined, 60_000);

@@ -1,0 +1,134 @@
+import type { ExecOutcome, ExecRequest } from '../../../src/contracts/sandbox-driver.ts';
+import { apiServer, type ApiServer } from '../../../src/k8s/api/api-client.ts';
+import { readClusterAccess, type ClusterAccess } from '../../../src/k8s/api/cluster-access.ts';
+import type { PodTarget } from '../../../src/k8s/sandboxes/pod-presence.ts';
+import { PodStreams } from '../../../src/k8s/streams/pod-streams.ts';
+import { aPod, type PodProgram } from '../builders/a-pod.ts';
+import type { Cluster } from '../../../local-cluster/control-plane/cluster.ts';
+import { FaultProxy } from '../harness/fault-proxy.ts';
+import { quietLog } from '../fakes/quiet-log.ts';
+
+export interface StreamsTerms {
+  readonly pingEveryMs?: number;
+  readonly silenceMs?: number;
+  /** Without the proxy, which reads as fast as it can whatever its reader does. */
+  readonly direct?: boolean;
+  /** What its Pods run. */
+  readonly program?: PodProgram;
+}
+
+/** The streams of Pods, with the rights of the daemon and over a link that can be made bad. */
+export class PodStreamsUnderTest {
+  readonly streams: PodStreams;
+  readonly proxy: FaultProxy;
+  readonly #cluster: Cluster;
+  readonly #server: ApiServer;
+  readonly #namespace: string;
+  readonly #program: PodProgram | undefined;
+
+  private constructor(
+    cluster: Cluster,
+    namespace: string,
+    parts: {
+      readonly proxy: FaultProxy;
+      readonly access: ClusterAccess;
+      readonly pingEveryMs: number;
+      readonly silenceMs: number;
+      readonly program: PodProgram | undefined;
+    },
+  ) {
+    const { access, proxy, pingEveryMs, silenceMs } = parts;
+    this.#cluster = cluster;
+    this.#namespace = namespace;
+    this.#program = parts.program;
+    this.proxy = proxy;
+    this.#server = apiServer({ access, version: 'test' });
+    this.streams = new PodStreams({
+      access,
+      api: this.#server.lane('claims'),
+      log: quietLog,
+      version: 'test',
+      pingEveryMs,
+      silenceMs,
+    });
+  }
+
+  static async start(
+    cluster: Cluster,
+    { pingEveryMs = 15_000, silenceMs = 120_000, direct = false, program }: StreamsTerms = {},
+  ): Promise<PodStreamsUnderTest> {
+    const real = await readClusterAccess({ kubeconfig: cluster.kubeconfig('sandpool') }, quietLog);
+    const proxy = new FaultProxy({ host: real.server.hostname, port: Number(real.server.port) });
+    const port = await proxy.start();
+    const access = direct ? real : { ...real, server: new URL(`https://127.0.0.1:${port}`) };
+    return new PodStreamsUnderTest(cluster, await cluster.namespace(), {
+      proxy,
+      access,
+      pingEveryMs,
+      silenceMs,
+      program,
+    });
+  }
+
+  /** A Pod that runs. */
+  async pod(name: string): Promise<PodTarget> {
+    const namespace = this.#namespace;
+    await this.#cluster.apply(
+      aPod({ name, namespace, ...(this.#program ? { program: this.#program } : {}) }),
+    );
+    await this.#cluster.kubectl(
+      'wait',
+      '--for=condition=Ready',
+      `pod/${name}`,
+      '-n',
+      namespace,
+      '--timeout=20s',
+    );
+    const uid = await this.#cluster.kubectl(
+      'get',
+      'pod',
+      name,
+      '-n',
+      namespace,
+      '-o',
+      'jsonpath={.metadata.uid}',
+    );
+    return { namespace, name, uid, container: 'main' };
+  }
+
+  async remove({ name, namespace }: PodTarget): Promise<void> {
+    await this.#cluster.kubectl('delete', 'pod', name, '-n', namespace, '--wait');
+  }
+
+  exec(
+    pod: PodTarget,
+    argv: readonly string[],
+    part: Partial<ExecRequest> = {},
+    signal = new AbortController().signal,
+  ): Promise<ExecOutcome> {
+    return this.streams.exec(
+      pod,
+      { argv, timeoutMs: 10_000, outputLimit: 1 << 20, ...part },
+      signal,
+    );
+  }
+
+  /** What a shell printed. */
+  async sh(pod: PodTarget, script: string, part: Partial<ExecRequest> = {}): Promise<string> {
+    return String((await this.exec(pod, ['sh', '-c', script], part)).stdout);
+  }
+
+  /** Whether a process with these words runs, anywhere in the Pods that kwok plays. */
+  async runs(pod: PodTarget, words: string): Promise<boolean> {
+    return (await this.sh(pod, 'cat /proc/[0-9]*/cmdline 2>/dev/null | tr "\\0" " "')).includes(
+      `${words} `,
+    );
+  }
+
+  async close(): Promise<void> {
+    this.proxy.state = 'pass';
+    await this.streams.stop();
+    await this.#server.close();
+    await this.proxy.stop();
+  }
+}

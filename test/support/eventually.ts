@@ -1,1 +1,0 @@
-export { eventually } from '../../local-cluster/eventually.ts';

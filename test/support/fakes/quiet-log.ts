@@ -1,0 +1,1 @@
+export { silentLog as quietLog } from '../../../src/contracts/log.ts';

@@ -1,0 +1,46 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const SHARED = ['node_modules', 'config'];
+const OWN = ['bin', 'dist', 'native/build-output', 'package.json'];
+
+/** A text that stands once in one of the build's files, and what stands there instead. */
+export interface Change {
+  readonly file: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface Build {
+  /** What is started as the daemon's own folder. */
+  readonly root: string;
+  readonly launcher: string;
+  remove(): void;
+}
+
+/** The build as it is, in a folder of its own, but for these changes. */
+export const aBuild = (...changes: readonly Change[]): Build => {
+  const root = mkdtempSync(join(tmpdir(), 'sandpool-build-'));
+  for (const name of SHARED) symlinkSync(join(ROOT, name), join(root, name));
+  for (const name of OWN)
+    cpSync(join(ROOT, name), join(root, name), {
+      recursive: true,
+      filter: (path) => !path.endsWith('.map'),
+    });
+  for (const { file, from, to } of changes) {
+    const text = readFileSync(join(root, file), 'utf8');
+    if (text.split(from).length !== 2) throw new Error(`${file} does not have this once: ${from}`);
+    writeFileSync(
+      join(root, file),
+      text.replace(from, () => to),
+    );
+  }
+  return {
+    root,
+    launcher: join(root, 'native/build-output/launcher'),
+    remove: () => rmSync(root, { recursive: true }),
+  };
+};

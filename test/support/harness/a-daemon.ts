@@ -1,0 +1,218 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { readPidFile } from '../../../src/process/pid-file.ts';
+import { eventually } from './eventually.ts';
+import { HttpClient } from './http-client.ts';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const READY_DEADLINE_MS = 60_000;
+/** The default pool keeps its size, unless a test says otherwise. */
+const FLAGS: readonly string[] = ['--default-pool-max-replicas', '0'];
+/** As a newcomer starts it: an env sizes the default pool. */
+export const AS_SHIPPED: readonly string[] = ['--default-pool-max-replicas', '64'];
+
+/** One run of the built daemon on a data folder. */
+export interface DaemonRun {
+  readonly address: string;
+  readonly port: number;
+  readonly process: ChildProcess;
+  /** What it printed so far, and logged. */
+  readonly stdout: () => string;
+  readonly stderr: () => string;
+}
+
+/**
+ * The real, built daemon as a process of its own, on a folder that goes with it. `kill` is a kill
+ * -9; `start` after it begins again on the same folder. `dispose` ends the daemon, its helpers and
+ * every sandbox.
+ */
+export class DaemonUnderTest {
+  readonly dataDir: string;
+  readonly #flags: readonly string[];
+  readonly #root: string;
+  #run: DaemonRun | undefined;
+  readonly #clients: HttpClient[] = [];
+
+  private constructor(flags: readonly string[], folder: string, root: string) {
+    this.#flags = flags;
+    this.dataDir = folder;
+    this.#root = root;
+  }
+
+  /**
+   * On a new folder of its own, or on the one that is given; from this build, or from another one's
+   * folder.
+   */
+  static async start(
+    flags: readonly string[] = [],
+    folder = mkdtempSync(join(tmpdir(), 'sandpool-daemon-')),
+    root = ROOT,
+  ): Promise<DaemonUnderTest> {
+    const daemon = new DaemonUnderTest(flags, folder, root);
+    try {
+      await daemon.start();
+    } catch (error) {
+      await daemon.dispose();
+      throw error;
+    }
+    return daemon;
+  }
+
+  get run(): DaemonRun {
+    if (!this.#run) throw new Error('the daemon is not running');
+    return this.#run;
+  }
+
+  get tenantKey(): string {
+    return readFileSync(join(this.dataDir, 'keys', 'tenant.key'), 'utf8').trim();
+  }
+  get adminKey(): string {
+    return readFileSync(join(this.dataDir, 'keys', 'admin.key'), 'utf8').trim();
+  }
+
+  /** What GET /metrics of the run that there is now says. */
+  async metrics(): Promise<string> {
+    const address = readPidFile(this.dataDir)?.metricsAddress;
+    if (address === undefined) throw new Error('the daemon serves no metrics');
+    return await (await fetch(address)).text();
+  }
+
+  /** A client of the run that there is now. */
+  client(key = this.tenantKey): HttpClient {
+    const client = new HttpClient(this.run.port, key);
+    this.#clients.push(client);
+    return client;
+  }
+
+  async start(more: readonly string[] = []): Promise<DaemonRun> {
+    const child = spawn(
+      process.execPath,
+      [
+        join(this.#root, 'dist/cli/main.js'),
+        'serve',
+        '--data-dir',
+        this.dataDir,
+        '--listen',
+        '127.0.0.1:0',
+        '--metrics-listen',
+        '127.0.0.1:0',
+        ...FLAGS,
+        ...this.#flags,
+        ...more,
+      ],
+      {
+        cwd: this.#root,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      },
+    );
+    let out = '';
+    let err = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      out = (out + chunk.toString()).slice(-65_536);
+    });
+    child.stderr.on('data', (chunk: Buffer) => {
+      err = (err + chunk.toString()).slice(-1_048_576);
+    });
+    const deadline = performance.now() + READY_DEADLINE_MS;
+    while (!out.includes('Sandpool is ready')) {
+      if (child.exitCode !== null || performance.now() > deadline) {
+        child.kill('SIGKILL');
+        throw new Error(
+          `the daemon did not start (exit code ${child.exitCode}): ${out}${err.slice(-4_000)}`,
+        );
+      }
+      const signal = AbortSignal.timeout(READY_DEADLINE_MS);
+      await Promise.race([
+        once(child.stdout, 'data', { signal }),
+        once(child, 'exit', { signal }),
+      ]).catch(() => undefined);
+    }
+    const address = readPidFile(this.dataDir)?.address ?? '';
+    this.#run = {
+      address,
+      port: Number(new URL(address).port),
+      process: child,
+      stdout: () => out,
+      stderr: () => err,
+    };
+    return this.#run;
+  }
+
+  /** Ends the daemon as an operator does, and resolves with its exit code. */
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
+    return await this.#end(signal);
+  }
+
+  /** kill -9: nothing of it gets to tidy up. */
+  async kill(): Promise<void> {
+    await this.#end('SIGKILL');
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<number | null> {
+    const child = this.#run?.process;
+    this.#run = undefined;
+    for (const client of this.#clients.splice(0)) client.close();
+    if (!child || child.exitCode !== null || child.signalCode !== null)
+      return child?.exitCode ?? null;
+    const ended = once(child, 'exit');
+    child.kill(signal);
+    await ended;
+    return child.exitCode;
+  }
+
+  /** Runs the command line against this daemon's folder. */
+  async cli(
+    args: readonly string[],
+  ): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> {
+    const child = spawn(process.execPath, [join(this.#root, 'dist/cli/main.js'), ...args], {
+      cwd: this.#root,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, SANDPOOL_DATA_DIR: this.dataDir },
+    });
+    let stdout = '';
+    let stderr = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      stdout += chunk.toString();
+    });
+    child.stderr.on('data', (chunk: Buffer) => {
+      stderr += chunk.toString();
+    });
+    await once(child, 'close');
+    return { code: child.exitCode, stdout, stderr };
+  }
+
+  async dispose(): Promise<void> {
+    if (!existsSync(this.dataDir)) return;
+    const { code, stderr } = await this.cli(['stop', '--all']);
+    await this.#end('SIGTERM');
+    for (const name of readdirSync(this.dataDir))
+      rmSync(join(this.dataDir, name), { recursive: true, force: true });
+    if (!isMountPoint(this.dataDir)) rmSync(this.dataDir, { recursive: true });
+    if (code !== 0) throw new Error(`sandpool stop --all ended with ${code}: ${stderr}`);
+  }
+}
+
+/**
+ * Waits for a fact, looked at every few ms; rejects with what it waited for when `withinMs` is
+ * over.
+ */
+export const within = async <T>(
+  withinMs: number,
+  what: string,
+  look: () => Promise<T | undefined> | T | undefined,
+): Promise<T> => {
+  let found: T | undefined;
+  await eventually(
+    async () => (found = await look()) !== undefined && found !== false,
+    what,
+    withinMs,
+  );
+  return found!; // it was found, else `eventually` rejects
+};
+
+const isMountPoint = (folder: string): boolean =>
+  statSync(folder).dev !== statSync(join(folder, '..')).dev;

@@ -1,0 +1,96 @@
+import { systemClock } from '../../../src/embedded/system-clock.ts';
+import type { TenantUsage, UsageRecords } from '../../../src/contracts/usage-records.ts';
+import {
+  redisCoordination,
+  type RedisCoordinationOptions,
+} from '../../../src/redis/coordination.ts';
+import type { RedisSettings } from '../../../src/redis/settings.ts';
+import { eachResource, type QuotaResource } from '../../../src/model/quota.ts';
+import { tenantKey, type Tenant } from '../../../src/model/tenant.ts';
+import { FEW_BYTES } from '../fakes/a-coordination.ts';
+import { eventually } from './eventually.ts';
+import { quietLog } from '../fakes/quiet-log.ts';
+
+/** What the records would say, written by hand. */
+export class WrittenUsage implements UsageRecords {
+  readonly #tenants = new Map<string, Tenant>();
+  readonly #parts = new Map<string, Map<string, number>>();
+  /** How often it was asked. */
+  reads = 0;
+
+  partsOf(tenant: Tenant, resource: QuotaResource): Map<string, number> {
+    const key = `${resource}/${tenantKey(tenant)}`;
+    const parts = this.#parts.get(key) ?? new Map<string, number>();
+    this.#parts.set(key, parts);
+    this.#tenants.set(tenantKey(tenant), tenant);
+    return parts;
+  }
+
+  async of(tenants: readonly Tenant[]): Promise<ReadonlyMap<string, TenantUsage>> {
+    this.reads += 1;
+    return new Map(tenants.map((tenant) => [tenantKey(tenant), this.#usageOf(tenant)]));
+  }
+
+  tenants(): Iterable<Tenant> {
+    return this.#tenants.values();
+  }
+
+  #usageOf(tenant: Tenant): TenantUsage {
+    const parts = (resource: QuotaResource): TenantUsage[QuotaResource] =>
+      [...this.partsOf(tenant, resource)].map(([name, amount]) => ({
+        name,
+        amount,
+        revision: '1',
+      }));
+    return eachResource(parts);
+  }
+}
+
+/** One replica over a Redis, started. */
+export const aRedisCoordination = async (
+  settings: RedisSettings,
+  part: Partial<RedisCoordinationOptions> = {},
+) => {
+  const redis = redisCoordination({
+    settings,
+    replica: 'replica-1',
+    usage: new WrittenUsage(),
+    keptAnswers: FEW_BYTES,
+    clock: systemClock(),
+    log: quietLog,
+    ...part,
+  });
+  await redis.start();
+  return redis;
+};
+
+/** Two replicas over a Redis and the same records, started. */
+export const twoRedisCoordinations = async (
+  settings: RedisSettings,
+  part: Partial<RedisCoordinationOptions> = {},
+) => {
+  const usage = part.usage ?? new WrittenUsage();
+  const [first, second] = await Promise.all([
+    aRedisCoordination(settings, { ...part, usage, replica: 'replica-1' }),
+    aRedisCoordination(settings, { ...part, usage, replica: 'replica-2' }),
+  ]);
+  return {
+    one: first.coordination,
+    other: second.coordination,
+    stop: async (): Promise<void> => {
+      await Promise.all([first.stop(), second.stop()]);
+    },
+  };
+};
+
+/** Asks until the tenant's usage is known. */
+export const known = async (ask: () => Promise<unknown>): Promise<void> => {
+  await eventually(
+    () =>
+      ask().then(
+        () => true,
+        () => false,
+      ),
+    'usage is known',
+  );
+};

@@ -1,0 +1,130 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import {
+  EmbeddedSandboxDriver,
+  type EmbeddedDriverOptions,
+} from '../../../src/embedded/driver/sandbox-driver.ts';
+import {
+  readNote,
+  type InstanceNote,
+  type RunningNote,
+} from '../../../src/embedded/spawner/sandbox/notes.ts';
+import { isAlive } from '../../../src/embedded/spawner/sandbox/process-identity.ts';
+import { pathsOf } from '../../../src/embedded/spawner/protocol.ts';
+import { systemClock } from '../../../src/embedded/system-clock.ts';
+import { eventually } from './eventually.ts';
+import { MemoryInstanceRecords } from '../fakes/memory-instance-records.ts';
+import { quietLog } from '../fakes/quiet-log.ts';
+
+const REPOSITORY = fileURLToPath(new URL('../../../', import.meta.url));
+export const LAUNCHER = join(REPOSITORY, 'native/build-output/launcher');
+export const SPAWNER_COMMAND: readonly string[] = [
+  process.execPath,
+  '--import',
+  fileURLToPath(import.meta.resolve('tsx')),
+  join(REPOSITORY, 'src/embedded/spawner/main.ts'),
+];
+
+/** The launcher, built if it is not. */
+export const buildLauncher = (): void => {
+  execFileSync(join(REPOSITORY, 'native/build'), { stdio: 'ignore' });
+};
+
+export interface SpawnedDriver {
+  readonly driver: EmbeddedSandboxDriver;
+  readonly records: MemoryInstanceRecords;
+  readonly dataDir: string;
+  /** Another driver on the same data folder and records, as after a restart of the daemon. */
+  again(part?: Partial<EmbeddedDriverOptions>): EmbeddedSandboxDriver;
+  /** 0 while there is none. */
+  spawnerPid(): number;
+  noteOf(id: string): InstanceNote;
+  runningOf(id: string): RunningNote;
+  /** Ends the driver, the spawner and every sandbox, and removes the folder. */
+  close(): Promise<void>;
+}
+
+export const aSpawnedDriver = (part: Partial<EmbeddedDriverOptions> = {}): SpawnedDriver => {
+  const dataDir = part.dataDir ?? mkdtempSync(join(tmpdir(), 'sandpool-test-'));
+  const records = new MemoryInstanceRecords();
+  const options: EmbeddedDriverOptions = {
+    dataDir,
+    launcherPath: LAUNCHER,
+    bwrapPath: '/usr/bin/bwrap',
+    uidRange: { first: 2_000_000_000, count: 65_536 },
+    pidsMax: 64,
+    parallelStarts: 4,
+    logs: { fileBytes: 1 << 20, totalBytes: 1 << 28, retentionMs: 3_600_000 },
+    records,
+    clock: systemClock(),
+    log: quietLog,
+    spawnerEntry: { command: SPAWNER_COMMAND },
+    ...part,
+  };
+  const drivers: EmbeddedSandboxDriver[] = [];
+  const again = (more: Partial<EmbeddedDriverOptions> = {}): EmbeddedSandboxDriver => {
+    const driver = new EmbeddedSandboxDriver({ ...options, ...more });
+    drivers.push(driver);
+    return driver;
+  };
+  return {
+    driver: again(),
+    records,
+    dataDir,
+    again,
+    spawnerPid: () => lockHolder(pathsOf(dataDir).lock),
+    noteOf: (id) => proven(readNote(join(dataDir, 'run', id), id).note),
+    runningOf: (id) => proven(readNote(join(dataDir, 'run', id), id).running),
+    close: async () => {
+      await endAll(join(dataDir, 'run'));
+      for (const driver of drivers) await driver.stop();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+};
+
+/** The process that keeps the lock file open, 0 without one. */
+const lockHolder = (lock: string): number => {
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      const links = readdirSync(`/proc/${pid}/fd`).map((fd) => linkOf(`/proc/${pid}/fd/${fd}`));
+      if (links.includes(lock) && readFileSync(`/proc/${pid}/comm`, 'utf8').trim() !== 'flock')
+        return Number(pid);
+    } catch {
+      continue;
+    }
+  }
+  return 0;
+};
+
+const linkOf = (path: string): string => {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return '';
+  }
+};
+
+/** Kills the sandboxes themselves; the spawner cleans up after them. */
+const endAll = async (folder: string): Promise<void> => {
+  await eventually(() => {
+    const ids = existsSync(folder) ? readdirSync(folder) : [];
+    for (const id of ids) {
+      const { running } = readNote(join(folder, id), id);
+      if (running && isAlive(running.init)) process.kill(running.init.pid, 'SIGKILL');
+    }
+    return ids.length === 0;
+  }, 'all sandboxes are gone');
+};
+
+/** Nothing of the instance runs any more. */
+export const isOver = (note: InstanceNote, running: RunningNote): boolean =>
+  !isAlive(note.outer) && !isAlive(running.init);
+
+const proven = <T>(value: T | undefined): T => {
+  if (value === undefined) throw new Error('there is no such note');
+  return value;
+};

@@ -1,0 +1,69 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { ImageSettings } from '../../../src/embedded/driver/sandbox-driver.ts';
+import type {
+  ContainerDefinition,
+  InstanceDefinition,
+} from '../../../src/model/templates/template.ts';
+import { aWatchedDriver, type WatchedDriver } from './a-watched-driver.ts';
+import { aDefinition } from '../builders/instance-orders.ts';
+
+/**
+ * The loader looks for its cache in this process's temporary folder, and can't make one elsewhere.
+ */
+export const UNPACKER_COMMAND: readonly string[] = [
+  '/usr/bin/env',
+  `TMPDIR=${tmpdir()}`,
+  process.execPath,
+  '--import',
+  fileURLToPath(import.meta.resolve('tsx')),
+  fileURLToPath(new URL('../../../src/embedded/images/unpacker/main.ts', import.meta.url)),
+];
+
+/**
+ * Folders for images, their sources and what is unpacked, through which every uid can pass; removed
+ * by `remove`.
+ */
+export interface ImageFolders {
+  readonly sources: string;
+  readonly unpacked: string;
+  remove(): void;
+}
+
+export const imageFolders = (): ImageFolders => {
+  const folder = mkdtempSync(join(tmpdir(), 'sandpool-images-'));
+  chmodSync(folder, 0o755);
+  const [sources, unpacked] = [join(folder, 'sources'), join(folder, 'unpacked')];
+  for (const path of [sources, unpacked]) {
+    mkdirSync(path);
+    chmodSync(path, 0o755);
+  }
+  return { sources, unpacked, remove: () => rmSync(folder, { recursive: true, force: true }) };
+};
+
+export const imageSettings = (
+  folders: ImageFolders,
+  part: Partial<ImageSettings> = {},
+): ImageSettings => ({
+  directories: [folders.sources],
+  unpackedDir: folders.unpacked,
+  maxBytes: 2 ** 30,
+  unusedAfterMs: 86_400_000,
+  unpackerCommand: UNPACKER_COMMAND,
+  ...part,
+});
+
+/** A driver with real sandboxes and a folder of images. */
+export const anImageDriver = async (
+  folders: ImageFolders,
+  part: Partial<ImageSettings> = {},
+): Promise<WatchedDriver> => aWatchedDriver({ images: imageSettings(folders, part) });
+
+/** As a template with this image is rendered. */
+export const anImageDefinition = (
+  image: string,
+  given: NonNullable<ContainerDefinition['given']> = { command: ['sleep', 'infinity'] },
+  part: Partial<ContainerDefinition> = {},
+): InstanceDefinition => aDefinition({ image, given, argv: [], ...part });

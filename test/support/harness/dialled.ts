@@ -1,0 +1,13 @@
+import type { PortConnection, SandboxDriver } from '../../../src/contracts/sandbox-driver.ts';
+
+/** A connection that the port has taken. */
+export const dialled = async (
+  driver: SandboxDriver,
+  id: string,
+  port: number,
+  signal = new AbortController().signal,
+): Promise<PortConnection> => {
+  const connection = await driver.dial(id, port, signal);
+  await connection.taken;
+  return connection;
+};

@@ -1,0 +1,140 @@
+import { EnvMirror } from '../../../src/actors/env/env-mirror.ts';
+import { openEnvs, type EnvParts } from '../../../src/daemon/envs.ts';
+import { VolumeDirectories } from '../../../src/embedded/driver/volume-directories.ts';
+import { claimSandbox } from '../../../src/operations/sandboxes/claim-sandbox.ts';
+import { instanceTypes } from '../../../src/operations/templates/instance-types.ts';
+import { renewedPool } from '../../../src/operations/pools/pool-renewal.ts';
+import { QuotaLimits } from '../../../src/operations/pools/quota-limits.ts';
+import { TemplateCatalog } from '../../../src/operations/templates/template-catalog.ts';
+import { aCoordination } from '../fakes/a-coordination.ts';
+import { aTemplate } from './an-env-world.ts';
+import { MemoryEnvs } from '../fakes/memory-envs.ts';
+import { MemoryQuotas } from '../fakes/memory-quotas.ts';
+import { MemoryTemplates } from '../fakes/memory-templates.ts';
+import { quietLog } from '../fakes/quiet-log.ts';
+import { Life, SharedRecords } from '../fakes/shared-records.ts';
+import { aReplica, sharedStores } from './shared-supervisors.ts';
+
+/** One replica of several over the same envs. */
+export type EnvReplica = Awaited<ReturnType<typeof anEnvReplica>>;
+
+/** What replicas with envs share, a template `t`, and a clock for all. */
+export const envStores = async ({
+  replicas = 100,
+  ...options
+}: NonNullable<Parameters<typeof sharedStores>[0]> & { readonly replicas?: number } = {}) => {
+  const stores = await sharedStores(options);
+  const [envs, templates] = [new MemoryEnvs(), new MemoryTemplates()];
+  await templates.create({ name: 't', version: '1', createdAt: 1, document: aTemplate('1h') });
+  let serial = 0;
+  return {
+    ...stores,
+    envs,
+    templates,
+    coordination: aCoordination(stores.clock),
+    quota: { sandboxes: 100, pools: 50, replicas },
+    newUid: () => `u${(serial += 1)}`,
+  };
+};
+
+/** A replica with its own way to what is shared; it leads once it is told to. */
+export const anEnvReplica = async (shared: Awaited<ReturnType<typeof envStores>>) => {
+  const life = new Life();
+  const clock = life.clock(shared.clock);
+  const [pools, envs] = [
+    new SharedRecords(shared.pools, life),
+    new SharedRecords(shared.envs, life),
+  ];
+  const beside: { parts?: EnvParts } = {};
+  const replica = await aReplica({ ...shared, clock, pools }, shared.coordination, {
+    participant: {
+      onShardAcquired: (shard) => {
+        beside.parts?.onShardAcquired(shard);
+      },
+      onShardReleased: (shard) => {
+        beside.parts?.onShardReleased(shard);
+      },
+      caughtUp: async () => {
+        await beside.parts?.caughtUp();
+      },
+      claimed: (poolUid, last) => {
+        beside.parts?.claimed(poolUid, last);
+      },
+      startFailed: (poolUid) => {
+        beside.parts?.startFailed(poolUid);
+      },
+    },
+  });
+  const { supervisor, coordination, driver, pendingRequests } = replica;
+  const quotaLimits = new QuotaLimits({
+    quotas: new MemoryQuotas(),
+    clock,
+    defaults: shared.quota,
+  });
+  const templates = new TemplateCatalog({ templates: shared.templates, clock });
+  await shared.templates.watch((change) => {
+    templates.learn(change);
+  });
+  const mirror = new EnvMirror({ envs, clock, log: quietLog });
+  const rendering = {
+    templates,
+    types: instanceTypes(undefined),
+    volumes: new VolumeDirectories([]),
+    driver,
+  };
+  const parts = openEnvs(mirror, {
+    ...rendering,
+    parts: {
+      clock,
+      coordination,
+      history: shared.history,
+      pullSecrets: { keep: async () => undefined, forget: async () => undefined },
+      records: { envs, pools },
+    },
+    log: quietLog,
+    supervisor,
+    quotaLimits,
+    clusterId: 'local',
+    newUid: shared.newUid,
+    renewed: renewedPool({ ...rendering, log: quietLog }),
+  });
+  beside.parts = parts;
+  await mirror.start();
+  await parts.start();
+  const claim = claimSandbox({
+    supervisor,
+    coordination,
+    clock,
+    pendingRequests,
+    quotaLimits,
+    demand: parts.demand,
+    background: (_name, work) => {
+      void work;
+    },
+  });
+  return {
+    supervisor,
+    parts,
+    driver,
+    pools,
+    envs,
+    claim,
+    lead: replica.lead,
+    /** Its leases are gone. */
+    follow: replica.die,
+    /** As kill -9 has it. */
+    die: (): void => {
+      life.end();
+      replica.die();
+      driver.lag();
+      parts.demand.stop();
+    },
+    /** All that changes is shown late, until `catchUp`. */
+    lag: (): void => {
+      for (const source of [driver, pools, envs]) source.lag();
+    },
+    catchUp: (): void => {
+      for (const source of [driver, pools, envs]) source.catchUp();
+    },
+  };
+};

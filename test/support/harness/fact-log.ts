@@ -1,0 +1,49 @@
+import type { InstanceFact, Vitals } from '../../../src/model/sandbox.ts';
+
+const PATIENCE_MS = 30_000;
+
+/** Keeps the facts that a driver reports, and lets a test wait for one. */
+export class FactLog {
+  readonly facts: InstanceFact[] = [];
+  readonly #waiting = new Set<() => void>();
+
+  /** Called with each, at once. */
+  onFact: (fact: InstanceFact) => void = () => {};
+
+  readonly report = (fact: InstanceFact): void => {
+    this.facts.push(fact);
+    this.onFact(fact);
+    for (const look of this.#waiting) look();
+  };
+
+  of(id: string): readonly InstanceFact[] {
+    return this.facts.filter((fact) => fact.id === id);
+  }
+
+  kinds(id: string): readonly Vitals['kind'][] {
+    return this.of(id).map((fact) => fact.vitals.kind);
+  }
+
+  /** The instance's first fact of that kind; rejects when it hasn't come within `patienceMs`. */
+  when(id: string, kind: Vitals['kind'], patienceMs = PATIENCE_MS): Promise<InstanceFact> {
+    return new Promise((resolve, reject) => {
+      const look = (): void => {
+        const found = this.of(id).find((fact) => fact.vitals.kind === kind);
+        if (!found) return;
+        clearTimeout(timer);
+        this.#waiting.delete(look);
+        resolve(found);
+      };
+      const timer = setTimeout(() => {
+        this.#waiting.delete(look);
+        reject(
+          new Error(
+            `${id}: no ${kind} in ${patienceMs} ms, but ${JSON.stringify(this.of(id).map((fact) => fact.vitals))}`,
+          ),
+        );
+      }, patienceMs);
+      this.#waiting.add(look);
+      look();
+    });
+  }
+}

@@ -1,0 +1,47 @@
+import { expect } from 'chai';
+import type { LogLine } from '../../../src/contracts/sandbox-driver.ts';
+import type { PodTarget } from '../../../src/k8s/sandboxes/pod-presence.ts';
+import { eventually } from './eventually.ts';
+import type { PodStreamsUnderTest } from '../cluster/pod-streams.ts';
+
+/** What was followed of a Pod's log so far, in the background. */
+export class Following {
+  readonly lines: LogLine[] = [];
+  readonly #controller = new AbortController();
+  readonly over: Promise<unknown>;
+
+  constructor(under: PodStreamsUnderTest, pod: PodTarget, after: string) {
+    this.over = this.#follow(under, pod, after);
+    this.over.catch(() => {}); // whoever wants to know waits for it
+  }
+
+  async until(text: string): Promise<void> {
+    const came = eventually(
+      () => this.lines.some((line) => String(line.text) === text),
+      `"${text.slice(0, 40)}" came`,
+      40_000,
+    );
+    await Promise.race([
+      came,
+      this.over.then(() => {
+        throw new Error('the log has ended');
+      }),
+    ]);
+  }
+
+  async stop(): Promise<void> {
+    this.#controller.abort();
+    await this.over;
+  }
+
+  async #follow(under: PodStreamsUnderTest, pod: PodTarget, after: string): Promise<void> {
+    for await (const { lines, skipped } of under.streams.followLogs(
+      pod,
+      after,
+      this.#controller.signal,
+    )) {
+      expect(skipped).to.equal(false);
+      this.lines.push(...lines);
+    }
+  }
+}

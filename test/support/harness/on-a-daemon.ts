@@ -1,0 +1,126 @@
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { DaemonUnderTest, within } from './a-daemon.ts';
+import type { HttpAnswer, HttpClient } from './http-client.ts';
+
+const SHIPPED_TEMPLATES = fileURLToPath(new URL('../../../config/templates', import.meta.url));
+
+/**
+ * A folder with the shipped templates and these, for `--templates-dir`; `spec` is the document's.
+ */
+export const aTemplateFolder = (
+  templates: Readonly<Record<string, object>>,
+): { readonly folder: string; remove(): void } => {
+  const folder = mkdtempSync(join(tmpdir(), 'sandpool-templates-'));
+  cpSync(SHIPPED_TEMPLATES, folder, { recursive: true });
+  for (const [name, spec] of Object.entries(templates)) {
+    writeFileSync(
+      join(folder, `${name}.json`),
+      JSON.stringify({
+        apiVersion: 'sandpool.dev/v1alpha1',
+        kind: 'SandboxTemplate',
+        metadata: { name },
+        spec,
+      }),
+    );
+  }
+  return { folder, remove: () => rmSync(folder, { recursive: true }) };
+};
+
+/** A client of another tenant, whose key is made for it. */
+export const aTenant = async (
+  daemon: DaemonUnderTest,
+  team: string,
+  user: string,
+): Promise<HttpClient> => {
+  const { json } = await daemon.client(daemon.adminKey).post('/admin/api-keys', { team, user });
+  return daemon.client(json.apiKey ?? '');
+};
+
+/** The body as it stands, for tests that look at every field. */
+export const bodyOf = (answer: HttpAnswer): unknown => JSON.parse(answer.text);
+
+export const poolStatus = async (
+  client: HttpClient,
+  name = 'default',
+): Promise<Readonly<Record<string, unknown>>> =>
+  ((await client.get(`/sandboxpools/${name}`)).json.template?.['status'] ?? {}) as Readonly<
+    Record<string, unknown>
+  >;
+
+/** Waits until the pool has exactly so many idle instances and none on its way in or out. */
+export const stocked = (client: HttpClient, count: number, name = 'default'): Promise<unknown> =>
+  within(15_000, `${count} idle in ${name}`, async () => {
+    const status = await poolStatus(client, name);
+    return (
+      (status['idleReplicas'] === count &&
+        status['startingReplicas'] === 0 &&
+        status['stoppingReplicas'] === 0) ||
+      undefined
+    );
+  });
+
+/** Claims as soon as there is one to claim. */
+export const claim = (
+  client: HttpClient,
+  poolName = 'default',
+  more: Readonly<Record<string, unknown>> = {},
+): Promise<string> =>
+  within(15_000, `a claim from ${poolName}`, async () => {
+    const answer = await client.post('/sandboxes', { poolName, ...more });
+    if (answer.status !== 201 && answer.json.errorCode !== 'POOL_EXHAUSTED')
+      throw new Error(`a claim from ${poolName} answered ${answer.status}: ${answer.text}`);
+    return answer.json.sandbox?.['sandboxId'];
+  });
+
+export interface Ran {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly exitCode: number;
+  readonly timedOut: boolean;
+  readonly truncated: boolean;
+  readonly durationMs: number;
+}
+
+/** Runs a command in a sandbox of the client's; throws where it could not be run. */
+export const run = async (
+  client: HttpClient,
+  id: string,
+  command: string | readonly string[],
+  more: Readonly<Record<string, unknown>> = {},
+): Promise<Ran> => {
+  const answer = await client.post(`/sandboxes/${id}/exec`, { command, ...more });
+  if (answer.status !== 200) throw new Error(`exec answered ${answer.status}: ${answer.text}`);
+  return JSON.parse(answer.text) as Ran;
+};
+
+/** Deletes it and waits until it is no more. */
+export const giveBack = async (client: HttpClient, id: string): Promise<void> => {
+  await client.delete(`/sandboxes/${id}`);
+  await within(
+    10_000,
+    `${id} is gone`,
+    async () => (await client.get(`/sandboxes/${id}`)).status === 404 || undefined,
+  );
+};
+
+/** Ends all that the client holds. */
+export const clear = async (client: HttpClient): Promise<void> => {
+  const { json } = await client.get('/sandboxes?phase=Running&limit=1000');
+  await Promise.all(
+    (json.items ?? []).map((item) => client.delete(`/sandboxes/${String(item['sandboxId'])}`)),
+  );
+};
+
+/** The finished record of a sandbox, once there is one. */
+export const finished = (
+  client: HttpClient,
+  id: string,
+): Promise<Readonly<Record<string, unknown>>> =>
+  within(10_000, `${id} is finished`, async () =>
+    (await client.get('/sandboxes?phase=Completed&limit=1000')).json.items?.find(
+      (item) => item['sandboxId'] === id,
+    ),
+  );

@@ -1,0 +1,124 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { spawn as spawnPty } from 'node-pty';
+import type { PageLine } from '../../../script/page-lines.ts';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const LINE_DEADLINE_MS = 30_000;
+const END = '__end_of_line__';
+
+export interface PageWorld {
+  readonly dataDir: string;
+  /** What stands where the page says localhost:8080. */
+  readonly host: string;
+  /** Where the lines are typed; the root of these sources unless told. */
+  readonly root?: string;
+}
+
+/**
+ * Types the lines of a page into one bash, in the root of the sources, against a daemon: its
+ * address and data folder take the place of those that pages name. Standard error shows like
+ * standard output, and standard input is empty.
+ */
+export class PageSession {
+  readonly #world: PageWorld;
+  readonly #bash: ChildProcess;
+  #received = '';
+  #heard: (() => void) | undefined;
+
+  constructor(world: PageWorld) {
+    this.#world = world;
+    this.#bash = spawn('bash', ['--norc', '--noprofile'], {
+      cwd: world.root ?? ROOT,
+      env: this.#env(),
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    this.#bash.stdout?.on('data', (chunk: Buffer) => {
+      this.#received += chunk.toString();
+      this.#heard?.();
+    });
+    this.#bash.stdin?.write('exec 2>&1\n');
+  }
+
+  /** What the line shows, as the page would have it. Rejects when it does not end. */
+  async run({ command, inside }: PageLine): Promise<string> {
+    const text = command
+      .replaceAll(/(localhost|127\.0\.0\.1):8080/g, this.#world.host)
+      .replaceAll('/var/lib/sandpool', this.#world.dataDir);
+    const shown =
+      inside.length > 0
+        ? await this.#converse(
+            text,
+            inside.map(({ typed }) => typed),
+          )
+        : await this.#plain(text);
+    return shown
+      .replaceAll(this.#world.host, 'localhost:8080')
+      .replaceAll(this.#world.dataDir, '/var/lib/sandpool')
+      .replace(/\n+$/, '');
+  }
+
+  async close(): Promise<void> {
+    const ended = once(this.#bash, 'exit');
+    this.#bash.stdin?.end('exit\n');
+    this.#bash.kill('SIGKILL');
+    await ended;
+  }
+
+  async #plain(text: string): Promise<string> {
+    this.#received = '';
+    this.#bash.stdin?.write(`{ ${text}\n} </dev/null\nprintf '\\n%s\\n' ${END}\n`);
+    const deadline = performance.now() + LINE_DEADLINE_MS;
+    while (!this.#received.includes(`\n${END}\n`)) {
+      if (performance.now() > deadline || this.#bash.exitCode !== null)
+        throw new Error(`does not end: ${text}\n${this.#received}`);
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, 1_000);
+        this.#heard = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    return this.#received.slice(0, this.#received.indexOf(`\n${END}\n`));
+  }
+
+  /** In a terminal: types the next line at each prompt of the program's. */
+  async #converse(text: string, typed: readonly string[]): Promise<string> {
+    const pty = spawnPty('bash', ['--norc', '--noprofile', '-c', text], {
+      cwd: this.#world.root ?? ROOT,
+      env: this.#env(),
+      cols: 200,
+      rows: 50,
+    });
+    let output = '';
+    let next = 0;
+    const timer = setTimeout(() => pty.kill('SIGKILL'), LINE_DEADLINE_MS);
+    pty.onData((chunk) => {
+      output += chunk;
+      if (!output.endsWith('$ ')) return;
+      const line = typed[next];
+      next += 1;
+      if (line !== undefined) pty.write(`${line}\r`);
+    });
+    await new Promise<void>((resolve) => {
+      pty.onExit(() => resolve());
+    });
+    clearTimeout(timer);
+    return output.replaceAll('\r', '').replaceAll(/\u001b\[[0-9;?]*[a-zA-Z]/g, '');
+  }
+
+  #env(): Record<string, string> {
+    const inherited = Object.entries(process.env).filter(
+      (entry): entry is [string, string] =>
+        entry[1] !== undefined && !entry[0].startsWith('SANDPOOL_'),
+    );
+    return {
+      ...Object.fromEntries(inherited),
+      SANDPOOL_DATA_DIR: this.#world.dataDir,
+      NO_COLOR: '1',
+      LC_ALL: 'C.UTF-8',
+    };
+  }
+}

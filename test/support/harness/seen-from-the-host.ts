@@ -1,0 +1,91 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { readNote } from '../../../src/embedded/spawner/sandbox/notes.ts';
+
+/** What this machine shows of a sandbox's processes, as root or the daemon's user sees it. */
+
+/** The pid of the init of a sandbox's namespaces. */
+export const initOf = (dataDir: string, id: string): number => {
+  const { running } = readNote(join(dataDir, 'run', id), id);
+  if (!running) throw new Error(`${id} does not run`);
+  return running.init.pid;
+};
+
+/** All processes of the pid namespace that `init` leads. */
+export const processesBeside = (init: number): readonly number[] => {
+  const space = linkOf(`/proc/${init}/ns/pid`);
+  if (space === '') return [];
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && linkOf(`/proc/${name}/ns/pid`) === space)
+    .map(Number);
+};
+
+/**
+ * User and group ids, as the host has them, of all processes that a sandbox's own /proc shows: a
+ * quick look.
+ */
+export const idsInside = (init: number): readonly string[] => {
+  const proc = `/proc/${init}/root/proc`;
+  return readdirSync(proc)
+    .flatMap((name) => textOf(`${proc}/${name}/status`).match(/^[UG]id:.*$/gm) ?? [])
+    .map((line) => line.slice(4).trim());
+};
+
+/** The field of /proc/PID/status; empty where it has ended. */
+export const statusField = (pid: number, field: string): string => {
+  const line = textOf(`/proc/${pid}/status`)
+    .split('\n')
+    .find((text) => text.startsWith(`${field}:`));
+  return (
+    line
+      ?.slice(field.length + 1)
+      .trim()
+      .replaceAll('\t', ' ') ?? ''
+  );
+};
+
+/** The process of these whose command line has the words. */
+export const withCommand = (pids: readonly number[], words: string): number | undefined =>
+  pids.find((pid) => textOf(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').includes(words));
+
+export const cgroupOf = (pid: number): string => textOf(`/proc/${pid}/cgroup`);
+
+/** Its namespaces by kind. */
+export const namespacesOf = (pid: number): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    ['cgroup', 'ipc', 'mnt', 'net', 'pid', 'user', 'uts'].map((kind) => [
+      kind,
+      linkOf(`/proc/${pid}/ns/${kind}`),
+    ]),
+  );
+
+/** What its descriptors lead to, by number. */
+export const descriptorsOf = (pid: number): Readonly<Record<string, string>> => {
+  try {
+    return Object.fromEntries(
+      readdirSync(`/proc/${pid}/fd`).map((fd) => [fd, linkOf(`/proc/${pid}/fd/${fd}`)]),
+    );
+  } catch {
+    return {};
+  }
+};
+
+/** Resident memory, in bytes. */
+export const residentOf = (pid: number): number =>
+  Number(/^\d+/.exec(statusField(pid, 'VmRSS'))?.[0] ?? 0) * 1_024;
+
+const textOf = (path: string): string => {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+};
+
+const linkOf = (path: string): string => {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return '';
+  }
+};

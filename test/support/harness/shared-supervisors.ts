@@ -1,0 +1,123 @@
+import { v7 } from 'uuid';
+import { EventFeed } from '../../../src/actors/runtime/event-feed.ts';
+import type { ShardParticipant } from '../../../src/actors/runtime/shard-participant.ts';
+import { Supervisor } from '../../../src/actors/sandbox/supervisor.ts';
+import type { Clock } from '../../../src/contracts/clock.ts';
+import type { Coordination } from '../../../src/contracts/coordination.ts';
+import type { History } from '../../../src/contracts/history.ts';
+import type { Records } from '../../../src/contracts/record-store.ts';
+import type { PoolRecord } from '../../../src/model/pools/pool.ts';
+import { SHARDS } from '../../../src/model/shards.ts';
+import { claimSandbox } from '../../../src/operations/sandboxes/claim-sandbox.ts';
+import { findClaimByKey } from '../../../src/operations/sandboxes/find-claim-by-key.ts';
+import { PendingRequests } from '../../../src/operations/sandboxes/pending-requests.ts';
+import { aPool } from '../builders/a-pool.ts';
+import { aPolicy } from './a-supervisor.ts';
+import { GivenLeases } from '../fakes/given-leases.ts';
+import { FakeSandboxDriver } from '../fakes/fake-sandbox-driver.ts';
+import { limitsOf } from '../fakes/memory-quotas.ts';
+import { MemoryHistory, MemoryPools } from '../fakes/memory-records.ts';
+import { quietLog } from '../fakes/quiet-log.ts';
+import { SharedDriver } from '../fakes/shared-driver.ts';
+import { TestClock } from '../fakes/test-clock.ts';
+
+/** One daemon's worth of actors, of several over the same stores. */
+export type SharedReplica = Awaited<ReturnType<typeof aReplica>>;
+
+/** Stores that supervisors share, and a clock for all. */
+export const sharedStores = async (
+  options: { readonly pool?: Partial<PoolRecord>; readonly startsByItself?: boolean } = {},
+) => {
+  const clock = new TestClock(Date.now());
+  const pools = new MemoryPools();
+  const pool = await pools.create(aPool(options.pool));
+  const truth = new FakeSandboxDriver({
+    reportsWrites: true,
+    now: () => clock.now(),
+    startsByItself: options.startsByItself ?? true,
+  });
+  return {
+    clock,
+    pools,
+    pool,
+    truth,
+    history: new MemoryHistory(),
+    driver: new SharedDriver(truth),
+  };
+};
+
+/** What a replica has of those. */
+export interface ReplicaStores {
+  readonly clock: Clock;
+  readonly pools: Records<PoolRecord>;
+  readonly history: History;
+  readonly driver: SharedDriver;
+}
+
+/** A replica over the stores; it leads what the test gives it. */
+export const aReplica = async (
+  stores: ReplicaStores,
+  shared: Coordination,
+  options: { readonly sandboxLimit?: number; readonly participant?: ShardParticipant } = {},
+) => {
+  const { clock, pools, history } = stores;
+  const leases = new GivenLeases(shared.replicas());
+  const coordination: Coordination = {
+    ...shared,
+    lease: (shard) => leases.lease(shard),
+    follow: (listener) => leases.follow(listener),
+    giveUp: (shard) => leases.giveUp(shard),
+    leave: () => {
+      leases.leave();
+    },
+    join: () => {
+      leases.join();
+    },
+  };
+  const driver = stores.driver.view();
+  const events = new EventFeed({ clock, log: quietLog, history, coordination });
+  const supervisor = new Supervisor({
+    driver,
+    pools,
+    history,
+    coordination,
+    clock,
+    log: quietLog,
+    events,
+    policy: aPolicy(),
+    newId: () => v7(),
+    ...(options.participant ? { participant: options.participant } : {}),
+  });
+  await supervisor.start();
+  let epoch = 0;
+  const lead = (): void => {
+    epoch += 1;
+    for (let shard = 0; shard < SHARDS; shard++) leases.give(shard, epoch);
+  };
+  const die = (): void => {
+    for (let shard = 0; shard < SHARDS; shard++) leases.take(shard, 'gone');
+  };
+  const pendingRequests = new PendingRequests();
+  const claim = claimSandbox({
+    supervisor,
+    coordination,
+    clock,
+    pendingRequests,
+    quotaLimits: limitsOf({ sandboxes: options.sandboxLimit ?? 1_000 }),
+    background: (_name, work) => {
+      void work;
+    },
+  });
+  return {
+    supervisor,
+    driver,
+    events,
+    coordination,
+    leases,
+    lead,
+    die,
+    claim,
+    pendingRequests,
+    found: findClaimByKey({ supervisor, clock, pendingRequests }),
+  };
+};

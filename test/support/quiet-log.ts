@@ -1,1 +1,0 @@
-export { silentLog as quietLog } from '../../src/contracts/log.ts';
