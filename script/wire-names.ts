@@ -144,6 +144,16 @@ const auditFields = (): readonly string[] => {
   return sorted([...names, ...kinds, ...fields, 'hash'].filter((name) => name !== who));
 };
 
+const LITERAL = /'[^'\n]+'|"[^"\n]+"|`[^`]+`/g;
+/** One literal, or several that are put together. */
+const LITERALS = new RegExp(
+  `(?<!=== )(?:${LITERAL.source})(?:\\s*\\+\\s*(?:${LITERAL.source}))*`,
+  'g',
+);
+
+const textOf = (literals: string): string =>
+  [...literals.matchAll(LITERAL)].map(([literal]) => literal.slice(1, -1)).join('');
+
 /** The event of each line of the log, where it is written out; `${…}` stands for what varies. */
 const logEvents = (): readonly string[] =>
   sorted(
@@ -153,8 +163,7 @@ const logEvents = (): readonly string[] =>
         callsOf(scanCode(text), /\b(?:\w*[lL]og|logger)\??\.(?:trace|debug|info|warn|error)\(/g),
       )
       .map(([fields = '', event = '']) => (/^['"`]/.test(fields) ? fields : event))
-      .flatMap((event) => [...event.matchAll(/(?<!=== )'([^'\n]+)'|"([^"\n]+)"|`([^`]+)`/g)])
-      .map(([, single, double, template]) => single ?? double ?? template ?? '')
+      .flatMap((event) => [...event.matchAll(LITERALS)].map(([literals]) => textOf(literals)))
       .map((event) => event.replaceAll(/\$\{[^}]*\}/g, '${…}')),
   );
 

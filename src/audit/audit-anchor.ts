@@ -104,7 +104,9 @@ export class AuditAnchor {
     } catch (error) {
       if (this.#problem === undefined)
         log.warn({ error }, 'the head of the audit can not be told (audit.anchor)');
-      this.#problem = `the head of the audit can't be told (audit.anchor): ${error instanceof Error ? error.message : String(error)}`;
+      this.#problem =
+        "the head of the audit can't be told (audit.anchor): " +
+        `${error instanceof Error ? error.message : String(error)}`;
     } finally {
       callOff();
     }

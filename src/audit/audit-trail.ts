@@ -88,7 +88,10 @@ export class AuditTrail implements AuditSink {
   get problem(): string | undefined {
     if (this.#failing === undefined) return this.#options.anchor?.problem;
     const lost = this.#lost ? `, and ${this.#lost.count} are lost` : '';
-    return `the audit can't be written: ${this.#failing.why}; ${this.#unwritten.length} lines wait${lost}`;
+    return (
+      `the audit can't be written: ${this.#failing.why}; ${this.#unwritten.length} lines ` +
+      `wait${lost}`
+    );
   }
 
   get counts(): AuditCounts {

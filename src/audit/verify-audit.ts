@@ -99,7 +99,8 @@ class Verifier {
     if (line.kind === 'lost')
       this.#find(
         'lost',
-        `the daemon could not write ${String(line.fields['count'])} lines (${String(line.fields['why'])})`,
+        `the daemon could not write ${String(line.fields['count'])} lines ` +
+          `(${String(line.fields['why'])})`,
       );
     if (line.kind === 'begin' && line.fields['after'] === 'crash') this.#crashes += 1;
     this.#first ??= line.seq;
@@ -112,7 +113,8 @@ class Verifier {
     if ((last?.seq ?? 0) < this.#furthest)
       this.#find(
         'cut',
-        `the chain ends with line ${last?.seq ?? 0}, and is known to have gone on to line ${this.#furthest}`,
+        `the chain ends with line ${last?.seq ?? 0}, and is known to have gone on to line ` +
+          `${this.#furthest}`,
       );
     return {
       files: files.length,
@@ -150,7 +152,8 @@ class Verifier {
     if (this.#known.get(seq)?.some((known) => known !== hash))
       this.#find(
         'changed',
-        `line ${seq} is known to have had another hash: it, or what comes before it, was written anew`,
+        `line ${seq} is known to have had another hash: it, or what comes before it, was ` +
+          'written anew',
       );
   }
 

@@ -121,7 +121,8 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'top',
     summary:
-      'Shows the busiest pools with what is idle, starting and running, and what waits, for an admin',
+      'Shows the busiest pools with what is idle, starting and running, and what waits, ' +
+      'for an admin',
     load: async ({ serviceAction }) =>
       (await import('./commands/daemon/top.ts')).topLeaf(serviceAction),
   },
@@ -162,7 +163,8 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'backup',
     summary:
-      'Writes a backup of the running local daemon to a file: its database as it is now, and its keys',
+      'Writes a backup of the running local daemon to a file: its database as it is now, ' +
+      'and its keys',
     load: async ({ action }) => (await import('./commands/daemon/backup.ts')).backupLeaf(action),
   },
   {
@@ -173,7 +175,8 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'completion',
     summary:
-      'Prints what makes a shell complete sandpool’s commands, options, and the names of pools and sandboxes',
+      'Prints what makes a shell complete sandpool’s commands, options, and the names of ' +
+      'pools and sandboxes',
     load: async ({ action }) => (await import('./commands/completion.ts')).completionLeaf(action),
   },
 ];

@@ -99,7 +99,8 @@ const parseServer = (text: string): URL => {
     url.password !== ''
   ) {
     throw new CliFailure(
-      'the server’s address must be an http or https URL without user and query, such as http://127.0.0.1:8080',
+      'the server’s address must be an http or https URL without user and query, such as ' +
+        'http://127.0.0.1:8080',
     );
   }
   return url;

@@ -54,7 +54,8 @@ const openFolder = (dataDir: string): number => {
     return openSync(dataDir, 'r');
   } catch (error) {
     throw new CliFailure(
-      `${dataDir} can’t be read: ${error instanceof Error && 'code' in error ? String(error.code) : String(error)}`,
+      `${dataDir} can’t be read: ` +
+        `${error instanceof Error && 'code' in error ? String(error.code) : String(error)}`,
       ['name the data folder with --data-dir DIR, and run this as the daemon’s user'],
       { cause: error },
     );

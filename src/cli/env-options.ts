@@ -88,7 +88,8 @@ export const addEnvOptions = (command: Command): Command =>
     )
     .option(
       '--volume <claim:path>',
-      'mount one of your volumes; :ro after it: read only. Repeatable, and together instead of those there are',
+      'mount one of your volumes; :ro after it: read only. Repeatable, and together ' +
+        'instead of those there are',
       volumeMount,
     )
     .option('--label <name=value>', 'a label; repeatable', nameAndValue)

@@ -58,7 +58,8 @@ const apiHints = (error: ApiError): readonly string[] => {
   hints.push(...failuresOf(detail?.['failed']));
   if (error.errorCode === 'CONFLICT' && typeof detail?.['env'] === 'string')
     hints.push(
-      `change it there: sandpool envs members update ${detail['env']} ${typeof detail['member'] === 'string' ? detail['member'] : 'MEMBER'}`,
+      `change it there: sandpool envs members update ${detail['env']} ` +
+        `${typeof detail['member'] === 'string' ? detail['member'] : 'MEMBER'}`,
     );
   if (typeof detail?.['message'] === 'string') hints.push(detail['message']);
   if (hints.length === 0 && typeof detail?.['hint'] === 'string') hints.push(detail['hint']);
@@ -76,7 +77,9 @@ const exhaustedHints = ({
   const advice = typeof hint === 'string' ? hint : '';
   if (typeof problem === 'string')
     return [
-      `its instances do not start${typeof problemSince === 'string' ? `, since ${problemSince}` : ''}: ${problem}`,
+      'its instances do not ' +
+        `start${typeof problemSince === 'string' ? `, since ${problemSince}` : ''}: ` +
+        `${problem}`,
       advice,
     ];
   const enlarge = ENLARGE.flatMap(([request, words]) => {
@@ -106,7 +109,8 @@ const ENLARGE: readonly (readonly [RegExp, (named: Readonly<Record<string, strin
     [
       /PUT \/v1\/envs\/(?<env>[^/]+)\/sandboxpools\/(?<member>[^;,\s]+)/,
       ({ env, member }) =>
-        `or enlarge the env:  sandpool envs members update ${env} ${member} --max-replicas N; sandpool envs explain ${env} says what keeps it as it is`,
+        `or enlarge the env:  sandpool envs members update ${env} ${member} ` +
+        `--max-replicas N; sandpool envs explain ${env} says what keeps it as it is`,
     ],
     [
       /\bhave (?<owner>\S+), whose pool it is/,

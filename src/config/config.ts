@@ -40,7 +40,10 @@ export class ConfigFaults extends Error {
   /** For people: how many there are, then a line for each. */
   get text(): string {
     const count = this.faults.length;
-    return `The configuration has ${count === 1 ? 'a fault' : `${count} faults`}:\n${this.message.replace(/^/gm, '  ')}`;
+    return (
+      'The configuration has ' +
+      `${count === 1 ? 'a fault' : `${count} faults`}:\n${this.message.replace(/^/gm, '  ')}`
+    );
   }
 }
 

@@ -16,7 +16,8 @@ export const readInstanceTypes = (file: string): readonly InstanceType[] => {
   const parsed = FileSchema.safeParse(treeOf(file));
   if (parsed.success) return parsed.data.instanceTypes;
   throw new Error(
-    `instance types with faults:\n${parsed.error.issues.map(({ path, message }) => `${file}: ${path.length === 0 ? '' : `${fieldPath(path)}: `}${message}`).join('\n')}`,
+    'instance types with ' +
+      `faults:\n${parsed.error.issues.map(({ path, message }) => `${file}: ${path.length === 0 ? '' : `${fieldPath(path)}: `}${message}`).join('\n')}`,
   );
 };
 
@@ -74,7 +75,8 @@ const treeOf = (file: string): unknown => {
     content = readFileSync(file, 'utf8');
   } catch (cause) {
     throw new Error(
-      `can't read instance types from ${file}: ${cause instanceof Error ? cause.message : String(cause)}`,
+      `can't read instance types from ${file}: ` +
+        `${cause instanceof Error ? cause.message : String(cause)}`,
       { cause },
     );
   }

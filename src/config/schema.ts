@@ -1,8 +1,19 @@
 import { z } from 'zod';
-import { parseDuration } from '../model/durations.ts';
-import { DNS_LABEL_FORM, isDnsLabel } from '../model/identifiers.ts';
-import { parseVolumeDirectory } from '../model/templates/volume-directory.ts';
-import { HIGHEST_LIMIT, sizeLimitOf } from '../model/quota.ts';
+import { isDnsLabel } from '../model/identifiers.ts';
+import { HIGHEST_LIMIT } from '../model/quota.ts';
+import {
+  choice,
+  duration,
+  label,
+  listener,
+  listenerOrNone,
+  origin,
+  path,
+  redisUrl,
+  sizeQuota,
+  volumeDirectory,
+  whole,
+} from './fields.ts';
 import { collectorUrl, httpHeader, resourceAttribute } from './tracing-forms.ts';
 
 /**
@@ -13,108 +24,12 @@ import { collectorUrl, httpHeader, resourceAttribute } from './tracing-forms.ts'
 
 const DAY_MS = 24 * 3_600_000;
 
-const label = (description: string) =>
-  z.string('must be text').refine(isDnsLabel, DNS_LABEL_FORM).meta({ description });
-
-/**
- * A relative one is taken from the folder of the file that names it, else from the working folder.
- */
-const path = (description: string) =>
-  z
-    .string('must be text')
-    .min(1, 'must not be empty')
-    .max(4_096)
-    .refine((value) => !value.includes('\0'), 'must not hold a NUL')
-    .meta({ description, kind: 'path' });
-
-const whole = (least: number, most: number, description: string) => {
-  const error = `must be a whole number from ${least} to ${most}`;
-  return z.number(error).int(error).min(least, error).max(most, error).meta({ description });
-};
-
-const sizeQuota = (resource: 'cpu' | 'memory', description: string) =>
-  z
-    .string('must be a quantity, in quotes')
-    .refine(
-      (text) => sizeLimitOf(resource, text) !== undefined,
-      resource === 'cpu'
-        ? 'must be a cpu quantity such as "64" or 500m'
-        : 'must be a memory quantity such as 256Gi',
-    )
-    .meta({ description });
-
-const duration = (least: number, most: number, description: string) =>
-  z
-    .string('must be a duration such as 90s, 30m or 1h30m')
-    .transform((value, context) => {
-      const milliseconds = parseDuration(value);
-      if (milliseconds === undefined)
-        context.addIssue('must be a duration such as 90s, 30m or 1h30m');
-      else if (milliseconds < least || milliseconds > most)
-        context.addIssue(`must be a duration from ${least / 1_000}s to ${most / 1_000}s`);
-      else return milliseconds;
-      return z.NEVER;
-    })
-    .meta({ description });
-
-const choice = <const T extends readonly [string, ...string[]]>(allowed: T, description: string) =>
-  z.enum(allowed, `must be one of ${allowed.join(', ')}`).meta({ description });
-
-const listener = (description: string) =>
-  z
-    .string('must be HOST:PORT, in quotes')
-    .transform((value, context) => {
-      const match = /^(?:\[([0-9a-fA-F:.]{2,45})\]|([A-Za-z0-9.-]{1,253})):(\d{1,5})$/.exec(value);
-      const host = match?.[1] ?? match?.[2];
-      if (host !== undefined && Number(match?.[3]) <= 65_535)
-        return { host, port: Number(match?.[3]) };
-      context.addIssue('must be HOST:PORT, an IPv6 host in brackets, port 0 to 65535');
-      return z.NEVER;
-    })
-    .meta({ description });
-
-const listenerOrNone = (description: string) =>
-  z
-    .union([z.literal('none'), listener(description)], 'must be HOST:PORT, in quotes, or none')
-    .meta({ description });
-
-const parseUrl = (value: string): URL | undefined =>
-  URL.canParse(value) ? new URL(value) : undefined;
-
-const origin = z.string().refine((value) => {
-  const url = parseUrl(value);
-  return url !== undefined && /^https?:$/.test(url.protocol) && url.origin === value;
-}, 'must be an origin such as https://console.example.com, without a path');
-
-const redisUrl = z.string().refine((value) => {
-  const url = parseUrl(value);
-  return (
-    url !== undefined &&
-    /^rediss?:$/.test(url.protocol) &&
-    url.hostname !== '' &&
-    url.username === '' &&
-    url.password === '' &&
-    /^\/?$/.test(url.pathname)
-  );
-}, 'must be URLs such as rediss://redis.example.com:6379, without credentials');
-
-const volumeDirectory = z
-  .string('must be text')
-  .max(4_400)
-  .transform((value, context) => {
-    const directory = parseVolumeDirectory(value);
-    if (directory) return directory;
-    context.addIssue(
-      'must be NAMESPACE/CLAIM=/PATH: two DNS-1123 labels, and an absolute path without ..',
-    );
-    return z.NEVER;
-  });
-
 export const ConfigSchema = z
   .strictObject({
     assembly: choice(
       ['embedded', 'kubernetes'],
-      'embedded runs sandboxes on this machine; kubernetes as Pods of a cluster, with any number of replicas.',
+      'embedded runs sandboxes on this machine; kubernetes as Pods of a cluster, with any ' +
+        'number of replicas.',
     ),
     replica: label(
       'Name of this replica in logs; a random ending is added. Unset: the host name.',
@@ -122,58 +37,80 @@ export const ConfigSchema = z
     listen: listener('Address and port that the REST API listens on.'),
     metrics: z.strictObject({
       listen: listenerOrNone(
-        'Address and port that GET /metrics is answered on, to whoever can reach it; none measures nothing.',
+        'Address and port that GET /metrics is answered on, to whoever can reach it; none ' +
+          'measures nothing.',
       ),
     }),
     tracing: z.strictObject({
       endpoint: collectorUrl.optional().meta({
         description:
-          'Collector of traces, by OTLP over HTTP. Unset: OTEL_EXPORTER_OTLP_ENDPOINT; without it no traces are recorded.',
+          'Collector of traces, by OTLP over HTTP. Unset: OTEL_EXPORTER_OTLP_ENDPOINT; ' +
+          'without it no traces are recorded.',
       }),
       samplePercent: whole(
         0,
         100,
         'Of the requests whose client records no trace, how many are recorded, in percent.',
       ),
-      headers: z.array(httpHeader).max(32).optional().meta({
-        description:
-          'Headers for the collector, each NAME=VALUE, the value percent-encoded. Unset: OTEL_EXPORTER_OTLP_HEADERS.',
-        secret: true,
-      }),
+      headers: z
+        .array(httpHeader)
+        .max(32)
+        .optional()
+        .meta({
+          description:
+            'Headers for the collector, each NAME=VALUE, the value percent-encoded. Unset: ' +
+            'OTEL_EXPORTER_OTLP_HEADERS.',
+          secret: true,
+        }),
       compression: choice(
         ['none', 'gzip'],
         'Of what is sent to the collector. Unset: OTEL_EXPORTER_OTLP_COMPRESSION, else none.',
       ).optional(),
-      serviceName: z.string('must be text').min(1).max(255).optional().meta({
-        description:
-          'Name of this service in traces. Unset: OTEL_SERVICE_NAME, else service.name among resourceAttributes, else sandpool.',
-      }),
-      resourceAttributes: z.array(resourceAttribute).max(64).optional().meta({
-        description:
-          'What each trace says of this daemon, each NAME=VALUE, percent-encoded. Unset: OTEL_RESOURCE_ATTRIBUTES.',
-      }),
+      serviceName: z
+        .string('must be text')
+        .min(1)
+        .max(255)
+        .optional()
+        .meta({
+          description:
+            'Name of this service in traces. Unset: OTEL_SERVICE_NAME, else service.name ' +
+            'among resourceAttributes, else sandpool.',
+        }),
+      resourceAttributes: z
+        .array(resourceAttribute)
+        .max(64)
+        .optional()
+        .meta({
+          description:
+            'What each trace says of this daemon, each NAME=VALUE, percent-encoded. Unset: ' +
+            'OTEL_RESOURCE_ATTRIBUTES.',
+        }),
     }),
     dataDir: path('Folder of all that the daemon keeps: database, keys, sandboxes.'),
     secretsDir: path(
-      'Folder with the files pepper and admin.key, the same for every replica; read at the start, never written.',
+      'Folder with the files pepper and admin.key, the same for every replica; read at ' +
+        'the start, never written.',
     ).optional(),
     shutdownDelay: duration(
       0,
       60_000,
-      'How long a daemon that is told to stop says that it is not ready before it takes no more requests.',
+      'How long a daemon that is told to stop says that it is not ready before it takes ' +
+        'no more requests.',
     ),
     templatesDir: path('Folder of the sandbox templates (*.json) that are read at every start.'),
     instanceTypes: z.strictObject({
       provider: choice(
         ['file', 'none'],
-        'Where instance types come from: file reads instanceTypes.file; none has no instance types.',
+        'Where instance types come from: file reads instanceTypes.file; none has no ' +
+          'instance types.',
       ),
       file: path('File (YAML) of the instance types that pools may name; read at the start.'),
     }),
     volumes: z.strictObject({
       provider: choice(
         ['auto', 'none'],
-        'auto offers tenants the volumes there are: directories on one machine, bound claims on Kubernetes; none offers no volumes.',
+        'auto offers tenants the volumes there are: directories on one machine, bound ' +
+          'claims on Kubernetes; none offers no volumes.',
       ),
       directories: z
         .array(volumeDirectory, 'must be a list of NAMESPACE/CLAIM=/PATH')
@@ -186,7 +123,8 @@ export const ConfigSchema = z
         )
         .meta({
           description:
-            'Directories that sandboxes of a namespace may mount as volumes, as NAMESPACE/CLAIM=/PATH; on one machine alone.',
+            'Directories that sandboxes of a namespace may mount as volumes, as ' +
+            'NAMESPACE/CLAIM=/PATH; on one machine alone.',
         }),
     }),
     logLevel: choice(
@@ -203,7 +141,8 @@ export const ConfigSchema = z
       .meta({ description: 'Namespace of a team.' }),
     isolation: choice(
       ['auto', 'none'],
-      'auto isolates by bubblewrap and refuses to start without it; none runs bare processes, for trials only.',
+      'auto isolates by bubblewrap and refuses to start without it; none runs bare ' +
+        'processes, for trials only.',
     ),
     uidRange: z.strictObject({
       first: whole(1_000, 4_294_000_000, 'First host uid for sandboxes, when the daemon is root.'),
@@ -225,7 +164,8 @@ export const ConfigSchema = z
         .max(16)
         .meta({
           description:
-            'Folders whose entries templates name as dir:NAME (a root file system) and oci:NAME (an OCI image layout).',
+            'Folders whose entries templates name as dir:NAME (a root file system) and ' +
+            'oci:NAME (an OCI image layout).',
         }),
       allowed: z
         .array(
@@ -253,7 +193,8 @@ export const ConfigSchema = z
     limits: z.strictObject({
       inlineTemplates: choice(
         ['everyone', 'nobody'],
-        'Who may give a pool a template of its own: everyone, or nobody, so that pools name a stored one.',
+        'Who may give a pool a template of its own: everyone, or nobody, so that pools ' +
+          'name a stored one.',
       ),
       terminalsOfTenant: whole(
         1,
@@ -301,7 +242,8 @@ export const ConfigSchema = z
       ),
       cpu: sizeQuota(
         'cpu',
-        'Cores that all instances which the pools of one user ask for may have, such as "64". Unset: any number.',
+        'Cores that all instances which the pools of one user ask for may have, such as ' +
+          '"64". Unset: any number.',
       ).optional(),
       memory: sizeQuota(
         'memory',
@@ -318,7 +260,8 @@ export const ConfigSchema = z
         maxLifetime: duration(60_000, 3_650 * DAY_MS, 'The longest that an API key may live.'),
         creation: choice(
           ['everyone', 'admins'],
-          'Who may make API keys: everyone, so that tenants make further ones of their own, or admins alone.',
+          'Who may make API keys: everyone, so that tenants make further ones of their ' +
+            'own, or admins alone.',
         ),
         requestsPerSecond: whole(
           0,
@@ -341,7 +284,8 @@ export const ConfigSchema = z
         totalBytes: whole(
           16_777_216,
           1_125_899_906_842_624,
-          'Bytes of finished sandboxes with their events; the oldest of the user with most go first.',
+          'Bytes of finished sandboxes with their events; the oldest of the user with ' +
+            'most go first.',
         ),
         tenantBytes: whole(
           16_777_216,
@@ -369,7 +313,8 @@ export const ConfigSchema = z
       memoryPercent: whole(
         1,
         400,
-        "Memory that answers under way may take, in percent of the limit of V8's heap, which --max-old-space-size sets.",
+        "Memory that answers under way may take, in percent of the limit of V8's heap, " +
+          'which --max-old-space-size sets.',
       ),
       tenantPercent: whole(
         1,
@@ -381,7 +326,8 @@ export const ConfigSchema = z
       totalBytes: whole(
         1_048_576,
         1_125_899_906_842_624,
-        'Bytes of the answers that are kept for requests with an Idempotency-Key; the oldest of the user with most go first.',
+        'Bytes of the answers that are kept for requests with an Idempotency-Key; the ' +
+          'oldest of the user with most go first.',
       ),
       tenantBytes: whole(
         262_144,
@@ -411,7 +357,9 @@ export const ConfigSchema = z
         )
         .meta({
           description:
-            "Where the audit's last hash is told each minute, so that a chain that was written anew is found: file:/PATH, syslog, or command:/PATH, a program that reads it. Unset: nowhere.",
+            "Where the audit's last hash is told each minute, so that a chain that was " +
+            'written anew is found: file:/PATH, syslog, or command:/PATH, a program that ' +
+            'reads it. Unset: nowhere.',
         })
         .optional(),
     }),
@@ -436,7 +384,8 @@ export const ConfigSchema = z
       )
       .meta({
         description:
-          'Proxies (addresses, CIDR ranges) whose X-Forwarded-For, X-Forwarded-Proto and Forwarded headers count.',
+          'Proxies (addresses, CIDR ranges) whose X-Forwarded-For, X-Forwarded-Proto and ' +
+          'Forwarded headers count.',
       }),
     connections: z.strictObject({
       most: whole(10, 1_000_000, 'Connections that are open at the same time.'),
@@ -461,7 +410,8 @@ export const ConfigSchema = z
       framesPerSecond: whole(
         10,
         1_000_000,
-        'Frames that the client of one terminal may send in a second; one that sends more is read from later.',
+        'Frames that the client of one terminal may send in a second; one that sends more ' +
+          'is read from later.',
       ),
       bytesPerSecond: whole(65_536, 1_073_741_824, 'Bytes in these frames; the same.'),
       tenantFramesPerSecond: whole(
@@ -473,7 +423,8 @@ export const ConfigSchema = z
     }),
     kubernetes: z.strictObject({
       kubeconfig: path(
-        'How the API server is reached. Unset: as the service account of the Pod that the daemon runs in.',
+        'How the API server is reached. Unset: as the service account of the Pod that the ' +
+          'daemon runs in.',
       ).optional(),
       context: z
         .string('must be text')
@@ -488,15 +439,20 @@ export const ConfigSchema = z
         .optional()
         .meta({
           description:
-            'Records made before this moment may be without a seal, as earlier versions wrote them; they are sealed then. Unset: every record must have one.',
+            'Records made before this moment may be without a seal, as earlier versions ' +
+            'wrote them; they are sealed then. Unset: every record must have one.',
         }),
     }),
     redis: z
       .strictObject({
-        urls: z.array(redisUrl, 'must be a list of URLs').max(16).meta({
-          description:
-            'Where Redis is (redis://HOST:PORT, or rediss:// with TLS): one, or some nodes of a cluster.',
-        }),
+        urls: z
+          .array(redisUrl, 'must be a list of URLs')
+          .max(16)
+          .meta({
+            description:
+              'Where Redis is (redis://HOST:PORT, or rediss:// with TLS): one, or some ' +
+              'nodes of a cluster.',
+          }),
         mode: choice(['standalone', 'cluster'], 'Whether it is one Redis or a Redis cluster.'),
         username: z
           .string('must be text')
@@ -519,7 +475,8 @@ export const ConfigSchema = z
     endpoints: z.strictObject({
       mode: choice(
         ['gateway', 'direct'],
-        "gateway shows URLs under the daemon; direct a loopback address, where the sandbox has the host's network.",
+        'gateway shows URLs under the daemon; direct a loopback address, where the ' +
+          "sandbox has the host's network.",
       ),
     }),
     defaultPool: z.strictObject({
@@ -528,7 +485,8 @@ export const ConfigSchema = z
       maxReplicas: whole(
         0,
         10_000,
-        'The most that it grows to. Where that is not more than replicas: a pool without an env, which keeps its size.',
+        'The most that it grows to. Where that is not more than replicas: a pool without ' +
+          'an env, which keeps its size.',
       ),
       template: label('Its template.'),
     }),

@@ -28,8 +28,8 @@ export interface GroupKey {
 }
 
 /**
- * Finished sandboxes, what happened to claimed ones and to pools, and what autoscaling groups decided. Kept
- * through retention, then forgotten in small steps.
+ * Finished sandboxes, what happened to claimed ones and to pools, and what autoscaling groups
+ * decided. Kept through retention, then forgotten in small steps.
  */
 export interface History {
   /** Durable when it resolves; idempotent by id: the first record of an id stands. */

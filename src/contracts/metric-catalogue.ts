@@ -55,7 +55,8 @@ export const METRICS = {
   ),
 
   sandpool_claims_total: counterOf(
-    'Claims by how they ended: claimed, exhausted (none was idle), quota, refused (another 4xx), unavailable (503), gone (its client left), failed.',
+    'Claims by how they ended: claimed, exhausted (none was idle), quota, refused ' +
+      '(another 4xx), unavailable (503), gone (its client left), failed.',
     ['result'],
     {
       known: ['claimed', 'exhausted', 'quota', 'refused', 'unavailable', 'gone', 'failed'],
@@ -68,7 +69,9 @@ export const METRICS = {
     { buckets: CLAIM_SECONDS, most: 8 },
   ),
   sandpool_claim_step_seconds: histogram(
-    'How long each step of a claim took: find (the pool and an idle instance), wait (for one, in line), admit (its turn and quota), write (the conditional update of the record).',
+    'How long each step of a claim took: find (the pool and an idle instance), wait (for ' +
+      'one, in line), admit (its turn and quota), write (the conditional update of the ' +
+      'record).',
     ['step'],
     { buckets: CLAIM_SECONDS, most: 4 },
   ),
@@ -78,7 +81,8 @@ export const METRICS = {
   sandpool_pools_without_idle: gauge('Pools that ask for replicas and have none idle.', []),
   sandpool_instances: gauge('Instances of all pools by state.', ['state'], 8),
   sandpool_pool_instances: gauge(
-    'Instances of a pool by state. The 50 pools with the most replicas; all others together as "(others)".',
+    'Instances of a pool by state. The 50 pools with the most replicas; all others ' +
+      'together as "(others)".',
     ['pool_namespace', 'pool', 'state'],
     160,
   ),
@@ -93,7 +97,8 @@ export const METRICS = {
     { buckets: START_SECONDS },
   ),
   sandpool_start_failures_total: counterOf(
-    'Starts that failed: refused (by what starts it), died (before it was ready), timeout. Not counted: deferred for want of a place.',
+    'Starts that failed: refused (by what starts it), died (before it was ready), ' +
+      'timeout. Not counted: deferred for want of a place.',
     ['cause'],
     { known: ['refused', 'died', 'timeout'], most: 4 },
   ),
@@ -113,7 +118,8 @@ export const METRICS = {
     [],
   ),
   sandpool_actors_broken: gauge(
-    'State machines that threw five times in a row and are left alone, with the sandbox, pool, member or group that they stand for.',
+    'State machines that threw five times in a row and are left alone, with the sandbox, ' +
+      'pool, member or group that they stand for.',
     ['kind'],
     4,
   ),
@@ -155,14 +161,16 @@ export const METRICS = {
 
   sandpool_http_requests_total: {
     ...counter(
-      'Requests by the template of their route and their status; route "none" is a path that there is not. What counts as other keeps its status.',
+      'Requests by the template of their route and their status; route "none" is a path ' +
+        'that there is not. What counts as other keeps its status.',
       ['method', 'route', 'status'],
       300,
     ),
     stays: 'status',
   },
   sandpool_http_seconds: histogram(
-    'How long requests took, by the template of their route. Streams count until their answer has begun.',
+    'How long requests took, by the template of their route. Streams count until their ' +
+      'answer has begun.',
     ['method', 'route'],
     { buckets: REQUEST_SECONDS, most: 90 },
   ),
@@ -176,7 +184,8 @@ export const METRICS = {
     [],
   ),
   sandpool_costly_refused_total: counter(
-    'Requests that were answered with 429 because too many costly ones of their tenant waited already.',
+    'Requests that were answered with 429 because too many costly ones of their tenant ' +
+      'waited already.',
     [],
   ),
   sandpool_costly_seconds_total: counter(
@@ -185,12 +194,14 @@ export const METRICS = {
   ),
 
   sandpool_answer_bytes: gauge(
-    'Bytes of memory that answers under way take, as they are on the wire: from what a command has printed until its client has the answer.',
+    'Bytes of memory that answers under way take, as they are on the wire: from what a ' +
+      'command has printed until its client has the answer.',
     [],
   ),
   sandpool_answer_bytes_most: gauge('What they may take at most, by answers.memoryPercent.', []),
   sandpool_answers_refused_total: counterOf(
-    'Requests refused, and commands ended, because their answer did not fit: share (429, a tenant had what it may have), all (503, all tenants together).',
+    'Requests refused, and commands ended, because their answer did not fit: share (429, ' +
+      'a tenant had what it may have), all (503, all tenants together).',
     ['bound'],
     { known: ['share', 'all'], most: 2 },
   ),
@@ -200,12 +211,14 @@ export const METRICS = {
     most: 14,
   }),
   sandpool_driver_calls_total: counter(
-    'Calls of what runs sandboxes by how they ended: done, conflict, unknown, fenced, deferred, failed.',
+    'Calls of what runs sandboxes by how they ended: done, conflict, unknown, fenced, ' +
+      'deferred, failed.',
     ['operation', 'outcome'],
     60,
   ),
   sandpool_store_seconds: histogram(
-    'Calls of the store: statements of the database, scripts of Redis, requests to the API server by kind of object.',
+    'Calls of the store: statements of the database, scripts of Redis, requests to the ' +
+      'API server by kind of object.',
     ['store', 'operation'],
     { buckets: CALL_SECONDS, most: 72 },
   ),
@@ -226,12 +239,14 @@ export const METRICS = {
   ),
 
   sandpool_history_forgotten_early_total: counter(
-    'Finished sandboxes that were forgotten before history.retention was over, since there were too many bytes of them, or Redis ran short of memory.',
+    'Finished sandboxes that were forgotten before history.retention was over, since ' +
+      'there were too many bytes of them, or Redis ran short of memory.',
     [],
   ),
 
   sandpool_audit_lines_total: counter(
-    'Lines of the audit: written; lost (too many waited while its file could not be written); missing (the files lacked them when the daemon started).',
+    'Lines of the audit: written; lost (too many waited while its file could not be ' +
+      'written); missing (the files lacked them when the daemon started).',
     ['outcome'],
     3,
   ),
@@ -242,7 +257,8 @@ export const METRICS = {
   ),
 
   sandpool_autoscaling_decisions_total: counter(
-    'Decisions of autoscaling groups that were carried out, by what caused them and whether the group grew or shrank; `none`: it could not grow.',
+    'Decisions of autoscaling groups that were carried out, by what caused them and ' +
+      'whether the group grew or shrank; `none`: it could not grow.',
     ['cause', 'direction'],
     24,
   ),

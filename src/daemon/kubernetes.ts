@@ -143,7 +143,8 @@ export const openKubernetes = async (
     makesDefaultPool: false,
     backup: async () => {
       throw new Error(
-        'on Kubernetes the truth is in the API server: back up its etcd, and the append-only file of Redis',
+        'on Kubernetes the truth is in the API server: back up its etcd, and the ' +
+          'append-only file of Redis',
       );
     },
     reflectors: () => [...driver.reflectors(), ...records.reflectors()],

@@ -23,7 +23,8 @@ export const readSharedSecrets = (folder: string): SharedSecrets => {
   const pepper = Buffer.from(textOf(join(folder, 'pepper')), 'hex');
   if (pepper.length !== 32)
     throw new Error(
-      `${join(folder, 'pepper')} must hold 64 hexadecimal digits, such as "openssl rand -hex 32" prints`,
+      `${join(folder, 'pepper')} must hold 64 hexadecimal digits, such as "openssl rand ` +
+        '-hex 32" prints',
     );
   const adminKey = parseApiKey(textOf(join(folder, 'admin.key')));
   if (!adminKey)
@@ -67,7 +68,8 @@ export const ensureAdminKey = async ({
   if (known) {
     if (known.role !== 'admin' || !secretMatches(secret, known, pepper))
       throw new Error(
-        'admin.key is not the key that goes by its id, or the pepper is another one than when it was made',
+        'admin.key is not the key that goes by its id, or the pepper is another one than ' +
+          'when it was made',
       );
     if (known.expiresAt - now < lifetimeMs / 2)
       await apiKeys.renew({ ...known, expiresAt }).catch(ignoreLostRace);
@@ -96,7 +98,9 @@ const textOf = (file: string): string => {
     return readFileSync(file, 'utf8').trim();
   } catch (error) {
     throw new Error(
-      `${file} can't be read: ${error instanceof Error && 'code' in error ? String(error.code) : 'unknown'}; see docs/kubernetes.md`,
+      `${file} can't be read: ` +
+        `${error instanceof Error && 'code' in error ? String(error.code) : 'unknown'}; see ` +
+        'docs/kubernetes.md',
       { cause: error },
     );
   }

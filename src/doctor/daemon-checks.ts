@@ -18,7 +18,8 @@ export const daemonHealth: Check = async ({ daemon, config: { dataDir } }) => {
     return problem(
       'daemon',
       `${at} does not answer: ${health.status ?? health.text}`,
-      'its log may say why; kill -9 loses nothing that it acknowledged, and sandpool serve starts it again',
+      'its log may say why; kill -9 loses nothing that it acknowledged, and sandpool ' +
+        'serve starts it again',
     );
   const readiness = await ask(`${daemon.address}/readyz`);
   const { problems, warnings, isolation } = readinessIn(readiness.text);
@@ -99,7 +100,10 @@ interface Reply {
   readonly text: string;
 }
 
-/** Asks a daemon of this machine. TLS is taken as it comes: the address is that of a process which we know, on this machine. */
+/**
+ * Asks a daemon of this machine. TLS is taken as it comes: the address is that of a process which
+ * we know, on this machine.
+ */
 export const ask = async (url: string, key?: string, mostBytes = MOST_BYTES): Promise<Reply> => {
   const options = {
     timeout: ANSWER_MS,

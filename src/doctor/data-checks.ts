@@ -112,7 +112,8 @@ export const keyFiles: Check = ({ config: { dataDir } }) => {
       ? problem(
           'keys',
           `${folder} is missing: no key is valid`,
-          'restore it from a backup; else the next start makes new first keys, and all others are void',
+          'restore it from a backup; else the next start makes new first keys, and all ' +
+            'others are void',
         )
       : [];
   const names = readdirSync(folder);
@@ -158,7 +159,8 @@ export const clock: Check = ({ config: { dataDir } }) => {
   if (ahead > SKEW_MS)
     return warning(
       'clock',
-      `it says ${new Date(now).toISOString()}, and the data folder was written ${Math.round(ahead / 1_000)} s later than that`,
+      `it says ${new Date(now).toISOString()}, and the data folder was written ` +
+        `${Math.round(ahead / 1_000)} s later than that`,
       'let NTP keep it: timedatectl set-ntp true',
     );
   return ok('clock', new Date(now).toISOString());

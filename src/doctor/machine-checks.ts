@@ -56,7 +56,8 @@ export const trialSandbox: Check = async ({ bwrapPath, config }) => {
     : problem(
         'sandboxes',
         `none can be started: ${output}`,
-        'see the line on namespaces; in a container, it needs to be privileged or to allow user namespaces',
+        'see the line on namespaces; in a container, it needs to be privileged or to ' +
+          'allow user namespaces',
       );
 };
 
@@ -85,7 +86,8 @@ export const namespaces: Check = () => {
     return warning(
       'namespaces',
       'AppArmor restricts user namespaces of others than root',
-      'give bwrap an AppArmor profile with userns, or sysctl kernel.apparmor_restrict_unprivileged_userns=0',
+      'give bwrap an AppArmor profile with userns, or sysctl ' +
+        'kernel.apparmor_restrict_unprivileged_userns=0',
     );
   return ok('namespaces', 'allowed');
 };
@@ -142,14 +144,17 @@ export const sharedLimits: Check = ({ uid, daemon }) => {
   if (without !== undefined)
     return warning(
       'shared limits',
-      `this kernel has no ${without}: what sandboxes' sockets hold is limited by nothing but net.ipv4.tcp_mem`,
+      `this kernel has no ${without}: what sandboxes' sockets hold is limited by nothing ` +
+        'but net.ipv4.tcp_mem',
       'use cgroup v2, which counts it as memory',
     );
   return uid === 0
     ? ok('shared limits', 'each sandbox has a host uid, and limits, of its own')
     : warning(
         'shared limits',
-        `all sandboxes have uid ${uid ?? 'of the daemon'}: what the kernel counts by user (processes without a cgroup, inotify watches, pipes' memory, message queues, pending signals) one of them ` +
+        `all sandboxes have uid ${uid ?? 'of the daemon'}: what the kernel counts by user ` +
+          "(processes without a cgroup, inotify watches, pipes' memory, message queues, " +
+          'pending signals) one of them ' +
           'can use up for the others and the daemon',
         'run the daemon as root, so that each sandbox has a host uid of its own',
       );
@@ -187,7 +192,8 @@ export const uidRange: Check = ({ config, etc }) => {
   if (ranges.length > 0)
     return warning(
       'uid range',
-      `${first} to ${last} overlaps the containers’ range of ${ranges.slice(0, 5).join(', ')} in ${join(etc, 'subuid')}`,
+      `${first} to ${last} overlaps the containers’ range of ` +
+        `${ranges.slice(0, 5).join(', ')} in ${join(etc, 'subuid')}`,
       advice,
     );
   return ok('uid range', `${first} to ${last}`);

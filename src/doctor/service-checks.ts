@@ -47,7 +47,8 @@ export const keyEnds: Check = async (patient) => {
   if (ending.length === 0) return ok('key ends', 'no key ends within 14 days');
   return warning(
     'key ends',
-    `API keys that end within 14 days: ${ending.length} (${listed(ending.slice(0, MOST_NAMED), ending.length)})`,
+    `API keys that end within 14 days: ${ending.length} ` +
+      `(${listed(ending.slice(0, MOST_NAMED), ending.length)})`,
     'see which: sandpool keys list --all --admin; make new ones: sandpool keys create',
   );
 };

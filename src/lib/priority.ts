@@ -20,7 +20,8 @@ export const atUsualPriority = <Child extends Pick<ChildProcess, 'pid'>>(child: 
 };
 
 /**
- * Refused where the process is not root, or there is no such program any more: then nothing changes.
+ * Refused where the process is not root, or there is no such program any more: then nothing
+ * changes.
  */
 const change = (pid: number, priority: number): void => {
   try {

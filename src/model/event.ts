@@ -107,7 +107,10 @@ export const eventMessageOf = (event: EventRecord): string => {
     case 'Completed':
       return completionOf(event.end);
     case 'BackOff':
-      return `pool ${event.poolName} starts nothing until ${new Date(event.until).toISOString()}: ${event.why}`;
+      return (
+        `pool ${event.poolName} starts nothing until ` +
+        `${new Date(event.until).toISOString()}: ${event.why}`
+      );
     case 'Recovered':
       return `pool ${event.poolName} starts instances again`;
     case 'StartFailed':
@@ -119,11 +122,17 @@ export const eventMessageOf = (event: EventRecord): string => {
     case 'Emptied':
       return `pool ${event.poolName} has no unclaimed instance any more`;
     case 'Changed':
-      return `pool ${event.poolName} launches another definition now${event.templateVersion === undefined ? '' : `, of version ${event.templateVersion} of its template`}`;
+      return (
+        `pool ${event.poolName} launches another definition ` +
+        `now${event.templateVersion === undefined ? '' : `, of version ${event.templateVersion} of its template`}`
+      );
     case 'RolledOut':
       return `each unclaimed instance of pool ${event.poolName} is of its current definition`;
     case 'Deleting':
-      return `pool ${event.poolName} is being deleted, ${event.force ? 'and its running sandboxes with it' : 'its running sandboxes stay'}`;
+      return (
+        `pool ${event.poolName} is being deleted, ` +
+        `${event.force ? 'and its running sandboxes with it' : 'its running sandboxes stay'}`
+      );
     case 'Deleted':
       return `pool ${event.poolName} is gone`;
   }
@@ -155,4 +164,5 @@ const CAUSES: Readonly<Record<EndReason, string>> = {
 };
 
 const completionOf = ({ reason, exitCode }: End): string =>
-  `it has ended: ${CAUSES[reason]}${reason === 'exited' && exitCode !== null ? ` with exit code ${exitCode}` : ''}`;
+  'it has ended: ' +
+  `${CAUSES[reason]}${reason === 'exited' && exitCode !== null ? ` with exit code ${exitCode}` : ''}`;

@@ -198,7 +198,8 @@ export class Mirror<T> {
       }
       if (found && !before && this.#isUnreported(found, passed))
         this.#wentBack(
-          `${key} is of revision ${found.revision}, and the watch, which had passed ${passed}, did not tell of it`,
+          `${key} is of revision ${found.revision}, and the watch, which had passed ` +
+            `${passed}, did not tell of it`,
         );
       if (found) return this.#put(found, 'ahead');
       const known = this.#entries.get(key);

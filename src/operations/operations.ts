@@ -449,8 +449,8 @@ export interface CreatePoolRequest extends PoolSpec {
 
 export interface PoolChange extends PoolSpec {
   /**
-   * Paths of fields that are set no more, such as `cpu` or `overrides.image`: what counts below them
-   * counts again.
+   * Paths of fields that are set no more, such as `cpu` or `overrides.image`: what counts below
+   * them counts again.
    */
   readonly unset?: readonly string[];
   readonly ifMatch?: IfMatch | undefined;

@@ -10,7 +10,10 @@ export const logText = (line: string): string => {
   const said = Object.entries(rest).map(
     ([field, value]) => `${DIM}${field}=${PLAIN}${shown(value)}`,
   );
-  return `${DIM}${String(time).slice(11, 23)}${PLAIN} ${COLOUR[name] ?? ''}${name.padEnd(5)}${PLAIN} ${[shown(msg), ...said].join(' ')}\n`;
+  return (
+    `${DIM}${String(time).slice(11, 23)}${PLAIN} ` +
+    `${COLOUR[name] ?? ''}${name.padEnd(5)}${PLAIN} ${[shown(msg), ...said].join(' ')}\n`
+  );
 };
 
 const DIM = '\u001b[2m';

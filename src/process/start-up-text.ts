@@ -25,7 +25,9 @@ export const readyText = (startUp: StartUp): string => {
     `Keys: ${join(keys, 'tenant.key')} (tenant), ${join(keys, 'admin.key')} (admin)`,
     'Try, from another terminal:',
     `  ${sandpool} run -- uname -a`,
-    `  curl -H "SERVICE-API-KEY: $(cat ${quoted(join(keys, 'tenant.key'))})" -H 'content-type: application/json' -d '{"poolName":"${startUp.poolName}"}' ${startUp.address}/sandboxes`,
+    `  curl -H "SERVICE-API-KEY: $(cat ${quoted(join(keys, 'tenant.key'))})" -H ` +
+      `'content-type: application/json' -d '{"poolName":"${startUp.poolName}"}' ` +
+      `${startUp.address}/sandboxes`,
     `  ${sandpool} shell`,
     '',
   ].join('\n');
@@ -36,15 +38,19 @@ const replicaText = (address: string, adminKey: string): string =>
     '',
     `Sandpool is ready at ${address}`,
     `Admin key: ${adminKey}. A key for a user of a team, whose namespace must be there:`,
-    `  curl -H "SERVICE-API-KEY: $(cat ${quoted(adminKey)})" -H 'content-type: application/json' -d '{"team":"TEAM","user":"USER"}' ${address}/admin/api-keys`,
+    `  curl -H "SERVICE-API-KEY: $(cat ${quoted(adminKey)})" -H 'content-type: ` +
+      `application/json' -d '{"team":"TEAM","user":"USER"}' ${address}/admin/api-keys`,
     '',
   ].join('\n');
 
 /** What a person reads when the daemon has stopped. */
 export const stoppedText = (sandboxesLeft: number, startUp: StartUp): string =>
   sandboxesLeft === 0 || startUp.secretsDir !== undefined
-    ? `Sandpool has stopped; ${sandboxesLeft === 0 ? 'no sandbox is left' : 'the sandboxes go on'}.\n`
-    : `Sandpool has stopped; ${sandboxesLeft} ${sandboxesLeft === 1 ? 'sandbox is' : 'sandboxes are'} left and will be found again. To end them: ${commandOf(startUp)} stop --all\n`;
+    ? 'Sandpool has stopped; ' +
+      `${sandboxesLeft === 0 ? 'no sandbox is left' : 'the sandboxes go on'}.\n`
+    : `Sandpool has stopped; ${sandboxesLeft} ` +
+      `${sandboxesLeft === 1 ? 'sandbox is' : 'sandboxes are'} left and will be found ` +
+      `again. To end them: ${commandOf(startUp)} stop --all\n`;
 
 const commandOf = ({ command, workingDir, dataDir, usualDataDir }: StartUp): string => {
   const near = relative(workingDir, command);

@@ -43,7 +43,8 @@ export class RedisHealth {
     const deaf = this.#channels.stands
       ? []
       : [
-          'channels of Redis are not heard: that a key was revoked elsewhere is known a moment later',
+          'channels of Redis are not heard: that a key was revoked elsewhere is known a ' +
+            'moment later',
         ];
     return {
       problems: this.#links.every(({ answering }) => answering) ? [] : ['Redis does not answer'],
@@ -71,7 +72,8 @@ const warningsOf = (info: string): readonly string[] => {
   return [
     ...(valueOf('aof_enabled') === '0'
       ? [
-          'Redis keeps no append-only file (appendonly no): a crash of it loses history and kept answers',
+          'Redis keeps no append-only file (appendonly no): a crash of it loses history ' +
+            'and kept answers',
         ]
       : []),
     ...(valueOf('aof_enabled') === '1' && valueOf('aof_last_write_status') === 'err'

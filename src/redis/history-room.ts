@@ -80,13 +80,15 @@ export class HistoryRoom {
     return [
       ...(clock.now() - this.#lastAt < SAY_MS
         ? [
-            `Redis runs short of memory: ${this.#forgotten} finished sandboxes were forgotten before history.retention was over; raise maxmemory, or shorten it`,
+            `Redis runs short of memory: ${this.#forgotten} finished sandboxes were ` +
+              'forgotten before history.retention was over; raise maxmemory, or shorten it',
           ]
         : []),
       ...(this.#full === undefined
         ? []
         : [
-            `Redis is ${Math.round(this.#full * 100)} % full, and not by history: when it is, claims are refused; raise maxmemory`,
+            `Redis is ${Math.round(this.#full * 100)} % full, and not by history: when it ` +
+              'is, claims are refused; raise maxmemory',
           ]),
     ];
   }

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * The atomic operations that Redis carries out, by folder: each is a file of `lua/` that says in its
- * header what it is given and returns, and what it guarantees. Metrics know it by this name.
+ * The atomic operations that Redis carries out, by folder: each is a file of `lua/` that says in
+ * its header what it is given and returns, and what it guarantees. Metrics know it by this name.
  */
 export const OPERATIONS = {
   activity: ['begin_marks', 'ended', 'expire', 'mark_ended', 'touch', 'work'],

@@ -25,7 +25,9 @@ import { traceParentText, type TraceParent } from '../model/trace-context.ts';
 import { ReportedExporter } from './reported-exporter.ts';
 
 export interface OtelTracerDeps {
-  /** The collector's address, such as `http://127.0.0.1:4318`; spans go to `/v1/traces` below it. */
+  /**
+   * The collector's address, such as `http://127.0.0.1:4318`; spans go to `/v1/traces` below it.
+   */
   readonly endpoint: string;
   /** Sent with each batch, such as an `authorization`. */
   readonly headers?: Readonly<Record<string, string>>;

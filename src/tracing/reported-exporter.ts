@@ -3,7 +3,9 @@ import type { Log } from '../contracts/log.ts';
 
 type Result = Parameters<Parameters<SpanExporter['export']>[1]>[0];
 
-/** Exports by another exporter; logs once when that begins to fail, and once when it works again. */
+/**
+ * Exports by another exporter; logs once when that begins to fail, and once when it works again.
+ */
 export class ReportedExporter implements SpanExporter {
   readonly #exporter: SpanExporter;
   readonly #collector: string;

@@ -105,7 +105,9 @@ const whyOf = ({ group, leading, outlook, memory }: Context): readonly string[] 
   ...(leading ? [] : ['another replica decides for it; this one follows']),
   ...(outlook
     ? [
-        `${outlook.wanted} are wanted; there are ${outlook.seen.running} running, ${outlook.seen.idle} idle, ${outlook.seen.starting} starting, ${outlook.seen.pending} claims that wait or were refused`,
+        `${outlook.wanted} are wanted; there are ${outlook.seen.running} running, ` +
+          `${outlook.seen.idle} idle, ${outlook.seen.starting} starting, ` +
+          `${outlook.seen.pending} claims that wait or were refused`,
         ...outlook.limitedBy.map((limit) => `it has no more because of: ${limit}`),
         ...(outlook.countsDown
           ? ['more are idle than needed, and go once the windows have ended']

@@ -83,7 +83,8 @@ const whyOf = ({
   const { starting, idle, unavailable, running, retiring } = counts;
   return [
     ...(leading ? [] : ['another replica decides for it; this one follows']),
-    `${record.replicas} replicas are asked for; ${idle} are idle, ${starting} starting, ${unavailable} not claimable, ${running} running`,
+    `${record.replicas} replicas are asked for; ${idle} are idle, ${starting} starting, ` +
+      `${unavailable} not claimable, ${running} running`,
     ...(ordered > 0 ? [`${ordered} more were asked for, and have not appeared yet`] : []),
     ...(retiring > 0 ? [`${retiring} are being retired`] : []),
     ...(breaker.failures > 0

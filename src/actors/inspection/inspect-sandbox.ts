@@ -119,7 +119,8 @@ const whyOf = ({ path, context }: SandboxSnapshot): readonly string[] => [
   ...(context.end ? [`it is to end, or did: ${context.end.reason}`] : []),
   ...(context.gone
     ? [
-        `nothing of it runs any more${context.gone.exitCode === null ? '' : `; its process ended with ${context.gone.exitCode}`}`,
+        'nothing of it runs any ' +
+          `more${context.gone.exitCode === null ? '' : `; its process ended with ${context.gone.exitCode}`}`,
       ]
     : []),
 ];

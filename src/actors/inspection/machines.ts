@@ -65,8 +65,8 @@ export const machineMermaid = (kind: ActorKind, counts: ReadonlyMap<string, numb
   );
 
 /**
- * Returns the same as SVG. The build has drawn it (script/drawings.ts): what is left is to write the
- * numbers in.
+ * Returns the same as SVG. The build has drawn it (script/drawings.ts): what is left is to write
+ * the numbers in.
  */
 export const machineSvg = (kind: ActorKind, counts: ReadonlyMap<string, number>): string => {
   const nodes = everyNode(MACHINES[kind].root);

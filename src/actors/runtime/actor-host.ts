@@ -69,7 +69,9 @@ export interface ActorKind<Snapshot extends HostedSnapshot, Event, Intent, Input
 
   /** How an intent is carried out; undefined: there is nothing to do. */
   intent(key: string, intent: Intent): Omit<OutboxEntry, 'of'> | undefined;
-  /** Called after each event, and once an actor was made. One that is over is not found any more. */
+  /**
+   * Called after each event, and once an actor was made. One that is over is not found any more.
+   */
   changed(key: string, change: Change<Snapshot, Event>): void;
   /** Called once an actor threw, and is not found any more. */
   threw?(key: string, last: Snapshot): void;

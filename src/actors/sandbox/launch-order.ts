@@ -9,7 +9,8 @@ export const launchOrderOf = (
   id: InstanceId,
   now: number,
 ): LaunchOrder => ({
-  // Whatever the record says: its own pool's passwords, or those of the env whose member the pool is.
+  // Whatever the record says: its own pool's passwords, or those of the env whose member the pool
+  // is.
   definition: definition.imagePullSecret
     ? { ...definition, imagePullSecret: env?.uid ?? true }
     : definition,

@@ -92,8 +92,8 @@ export class RetirementLimiter {
   }
 
   /**
-   * With as many pools as there is room for one end each: hundreds may wait, and each end makes room
-   * for one. Where they leave room, with the next ones.
+   * With as many pools as there is room for one end each: hundreds may wait, and each end makes
+   * room for one. Where they leave room, with the next ones.
    */
   #goOnWithNext(): void {
     const roomIn = new Map<string, number>();

@@ -320,7 +320,9 @@ export class SandboxIndex {
    */
   #keysOf(placement: Placement): readonly string[] {
     const { owner, poolName, poolUid, status, claimedAt } = placement;
-    const group = `${tenantKey(owner)} ${poolName} ${poolUid} ${status} ${claimedAt === undefined ? '' : 'claimed'}`;
+    const group =
+      `${tenantKey(owner)} ${poolName} ${poolUid} ${status} ` +
+      `${claimedAt === undefined ? '' : 'claimed'}`;
     let keys = this.#listKeys.get(group);
     if (keys) return keys;
     if (this.#listKeys.size >= MOST_GROUPS) this.#listKeys.clear();

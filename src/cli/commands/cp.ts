@@ -27,7 +27,10 @@ export const cpLeaf = (action: Action): Command =>
     leaf({
       usage: 'cp <from> <to>',
       summary:
-        'Copies a file or a folder into a running sandbox or out of it. A path in a sandbox is SANDBOX:PATH; - is the standard input or output. What arrives is compared by its digest, and put in its place as a whole. Of a folder that comes from a sandbox, links out of it are left out, and named.',
+        'Copies a file or a folder into a running sandbox or out of it. A path in a ' +
+        'sandbox is SANDBOX:PATH; - is the standard input or output. What arrives is ' +
+        'compared by its digest, and put in its place as a whole. Of a folder that comes ' +
+        'from a sandbox, links out of it are left out, and named.',
       examples: [
         'sandpool cp data.csv "$SANDBOX:/tmp/"',
         'sandpool cp "$SANDBOX:/tmp/result file.txt" .',

@@ -32,7 +32,10 @@ export const eventsLeaf = (action: Action): Command =>
       leaf({
         usage: 'events [subject] [pool]',
         summary:
-          'Shows what happened to a sandbox, the oldest first; also of one that has ended. `events pool NAME` shows what happened to a pool, also to a deleted one. With -f it goes on with what happens: without a sandbox or pool, to all of yours.',
+          'Shows what happened to a sandbox, the oldest first; also of one that has ' +
+          'ended. `events pool NAME` shows what happened to a pool, also to a deleted ' +
+          'one. With -f it goes on with what happens: without a sandbox or pool, to all ' +
+          'of yours.',
         examples: [
           'sandpool events "$SANDBOX"',
           'sandpool events pool default',

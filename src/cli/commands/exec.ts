@@ -14,7 +14,8 @@ export const execLeaf = (action: Action): Command =>
         leaf({
           usage: 'exec <sandbox> [command...]',
           summary:
-            'Runs a command in a running sandbox. Ends with the command’s exit code, and with 125 when Sandpool itself failed.',
+            'Runs a command in a running sandbox. Ends with the command’s exit code, and ' +
+            'with 125 when Sandpool itself failed.',
           usageExit: SANDPOOL_FAILED,
           examples: [
             'sandpool exec 0190d4a5-7b1e-7c3a-9f00-1234567890ab -- ls -l /',

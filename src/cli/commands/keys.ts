@@ -72,7 +72,8 @@ const createLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'create [name]',
         summary:
-          'Makes an API key and prints it: this once, for nothing keeps it. Of another team and user for an admin, which is how tenants come to be.',
+          'Makes an API key and prints it: this once, for nothing keeps it. Of another ' +
+          'team and user for an admin, which is how tenants come to be.',
         examples: [
           'sandpool keys create ci --to ci.key',
           'KEY=$(sandpool keys create)',
@@ -85,12 +86,14 @@ const createLeaf = (action: ServiceAction): Command =>
     .option('--description <text>', 'what it is for')
     .option(
       '--expires-at <time>',
-      'ISO 8601 in UTC, such as 2030-01-31T00:00:00Z; no later than your own key ends. Unless told 90 days from now',
+      'ISO 8601 in UTC, such as 2030-01-31T00:00:00Z; no later than your own key ends. ' +
+        'Unless told 90 days from now',
     )
     .option('--to <file>', 'write the key to a new file that you alone may read, and print its id')
     .option(
       '--users <file>',
-      'for an admin: a key for each user that the file names, one a line; --to is then a folder, for a file USER.key each. - is standard input',
+      'for an admin: a key for each user that the file names, one a line; --to is then a ' +
+        'folder, for a file USER.key each. - is standard input',
     )
     .option('--team <team>', 'for an admin: of this team')
     .option('--user <user>', 'for an admin: of this user of the team')
@@ -117,7 +120,8 @@ const createLeaf = (action: ServiceAction): Command =>
         if (options.output === 'table' || options.output === 'wide')
           await say(
             context,
-            `${issued.name}, ${issued.role} of ${issued.team}/${issued.user}, until ${shortTime(issued.expiresAt)}`,
+            `${issued.name}, ${issued.role} of ${issued.team}/${issued.user}, until ` +
+              `${shortTime(issued.expiresAt)}`,
           );
       }),
     );
@@ -153,7 +157,8 @@ const deleteLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'delete <key...>',
         summary:
-          'Revokes keys: they are worth nothing from then on. A key of your own by its id; anyone’s by NAMESPACE/NAME, for an admin.',
+          'Revokes keys: they are worth nothing from then on. A key of your own by its ' +
+          'id; anyone’s by NAMESPACE/NAME, for an admin.',
         examples: [
           'sandpool keys delete 5Rj0cXvM8aTqZk2L',
           'sandpool keys delete --cascade --admin blue/ci',
@@ -171,7 +176,8 @@ const deleteLeaf = (action: ServiceAction): Command =>
           await show(context, options, {
             value: deleted,
             text: () =>
-              `${deleted.keyId} ${deleted.status}${deleted.revoked === undefined ? '' : `, ${deleted.revoked} in all`}\n`,
+              `${deleted.keyId} ` +
+              `${deleted.status}${deleted.revoked === undefined ? '' : `, ${deleted.revoked} in all`}\n`,
           });
         }
       }),
@@ -218,7 +224,8 @@ const promoteLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'promote <name>',
         summary:
-          'Has a key count on all worker clusters, for an admin. NAMESPACE/NAME, or the name alone where it is of your own namespace.',
+          'Has a key count on all worker clusters, for an admin. NAMESPACE/NAME, or the ' +
+          'name alone where it is of your own namespace.',
         examples: ['sandpool keys promote --admin blue/ci'],
       }),
     ),
@@ -236,7 +243,8 @@ const mintLeaf = (action: Action): Command =>
   leaf({
     usage: 'mint',
     summary:
-      'Prints the text of a new API key. No daemon knows it: it is for the file admin.key of secretsDir, which replicas take for the first admin key.',
+      'Prints the text of a new API key. No daemon knows it: it is for the file admin.key ' +
+      'of secretsDir, which replicas take for the first admin key.',
     examples: ['sandpool keys mint > admin.key'],
   }).action(
     action(1, async ({ stdout }) => {

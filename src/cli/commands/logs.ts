@@ -24,7 +24,8 @@ export const logsLeaf = (action: Action): Command =>
     leaf({
       usage: 'logs <sandbox>',
       summary:
-        'Prints what a sandbox’s main process has printed; also of one that has ended, for as long as it is kept. With -f it goes on until the sandbox ends.',
+        'Prints what a sandbox’s main process has printed; also of one that has ended, ' +
+        'for as long as it is kept. With -f it goes on until the sandbox ends.',
       examples: [
         'sandpool logs "$SANDBOX"',
         'sandpool logs -f --tail 10 "$SANDBOX"',

@@ -51,7 +51,8 @@ const setLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'set <team> <user>',
         summary:
-          'Sets how much a user may have, for an admin. What is not named stays; less than there is ends nothing.',
+          'Sets how much a user may have, for an admin. What is not named stays; less ' +
+          'than there is ends nothing.',
         examples: [
           'sandpool quotas set blue ada --sandboxes 20 --admin',
           'sandpool quotas set blue ada --pools 5 --replicas 100 --admin',

@@ -25,7 +25,8 @@ export const runLeaf = (action: Action): Command =>
       leaf({
         usage: 'run [command...]',
         summary:
-          'Runs a command in a sandbox of its own, which is given back afterwards. Ends with the command’s exit code, and with 125 when Sandpool itself failed.',
+          'Runs a command in a sandbox of its own, which is given back afterwards. Ends ' +
+          'with the command’s exit code, and with 125 when Sandpool itself failed.',
         usageExit: SANDPOOL_FAILED,
         examples: [
           'sandpool run -- uname -a',

@@ -20,7 +20,9 @@ export const shellLeaf = (action: Action): Command =>
     leaf({
       usage: 'shell [sandbox]',
       summary:
-        'Opens a shell in a sandbox; without one, in a sandbox of its own, which is given back afterwards. Ends with the shell’s exit code, and with 125 when Sandpool itself failed.',
+        'Opens a shell in a sandbox; without one, in a sandbox of its own, which is given ' +
+        'back afterwards. Ends with the shell’s exit code, and with 125 when Sandpool ' +
+        'itself failed.',
       usageExit: SANDPOOL_FAILED,
       examples: ['sandpool shell', 'sandpool shell 0190d4a5-7b1e-7c3a-9f00-1234567890ab'],
     })

@@ -35,7 +35,8 @@ export const waitLeaf = (action: ServiceAction): Command =>
     leaf({
       usage: 'wait <what>',
       summary:
-        'Waits until a sandbox runs or has ended, or a pool is ready. Ends with 1 when the time is over, or when it can not be any more.',
+        'Waits until a sandbox runs or has ended, or a pool is ready. Ends with 1 when ' +
+        'the time is over, or when it can not be any more.',
       examples: [
         'sandpool wait pool/default --for ready',
         'sandpool wait "sandbox/$SANDBOX" --for ended --timeout 1h',

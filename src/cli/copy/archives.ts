@@ -66,8 +66,8 @@ export const unpackHere = async (
         );
     },
   });
-  // Not by `pipeline`, which waits for ever for the end of this kind of stream when its last entries
-  // are left out.
+  // Not by `pipeline`, which waits for ever for the end of this kind of stream when its last
+  // entries are left out.
   const source = Readable.from(bytes);
   await new Promise<void>((done, reject) => {
     source.once('error', reject);

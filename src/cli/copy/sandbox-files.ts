@@ -139,7 +139,8 @@ export class SandboxFiles {
     if (timedOut) throw new CliFailure(`the sandbox took longer than ${seconds} s`);
     const [first = ''] = stderr.trim().split('\n');
     throw new CliFailure(
-      `the sandbox says: ${printable(first.replace(/^(\/bin\/sh|sandpool-cp): (\d+: |line \d+: )?/, '')) || `exit code ${exitCode}`}`,
+      'the sandbox says: ' +
+        `${printable(first.replace(/^(\/bin\/sh|sandpool-cp): (\d+: |line \d+: )?/, '')) || `exit code ${exitCode}`}`,
       /No space left/.test(stderr)
         ? ['what a sandbox writes lies in its memory; df -h there shows how much is left']
         : [],
@@ -171,8 +172,11 @@ export async function* piecesOf(
 const FAIL = 'fail() { echo "$*" >&2; exit 3; };';
 const PATH = `p=$1; case $p in -*) p=./$p;; esac; ${FAIL}`;
 const NEEDS =
-  'for t in base64 sha256sum mktemp; do command -v $t >/dev/null || fail "there is no $t in this sandbox, which copying needs"; done;';
-const IS_FOLDER = `${PATH} if [ -d "$p" ]; then printf folder; elif [ -f "$p" ]; then printf file; elif [ -e "$p" ]; then fail "$1 is neither a file nor a folder"; else fail "there is no $1"; fi`;
+  'for t in base64 sha256sum mktemp; do command -v $t >/dev/null || fail "there is no $t ' +
+  'in this sandbox, which copying needs"; done;';
+const IS_FOLDER =
+  `${PATH} if [ -d "$p" ]; then printf folder; elif [ -f "$p" ]; then printf file; elif [ ` +
+  '-e "$p" ]; then fail "$1 is neither a file nor a folder"; else fail "there is no $1"; fi';
 const BEGIN = `${PATH} ${NEEDS}
   if [ -d "$p" ]; then [ -n "$2" ] || fail "$1 is a folder: name the file"; p=\${p%/}/$2; [ ! -d "$p" ] || fail "$p is a folder"; fi
   case $p in */) fail "there is no folder $1";; esac
@@ -181,9 +185,14 @@ const BEGIN = `${PATH} ${NEEDS}
   printf '%s\\0%s' "$t" "$p"`;
 const APPEND = 'base64 -d >>"$1"';
 const SAME =
-  's=$(sha256sum <"$1") || exit 3; [ "${s%% *}" = "$3" ] || fail "what arrived is not what was sent";';
+  's=$(sha256sum <"$1") || exit 3; [ "${s%% *}" = "$3" ] || fail "what arrived is not ' +
+  'what was sent";';
 const FINISH = `${FAIL} ${SAME} chmod "$4" "$1" && mv -f -- "$1" "$2"`;
 const UNPACK = `${FAIL} ${SAME} mkdir -p -- "$2" && tar -xof "$1" -C "$2" && rm -f -- "$1"`;
-const DESCRIBE = `${PATH} ${NEEDS} s=$(sha256sum <"$p") || exit 3; printf '%s %s %s %s' "$(wc -c <"$p" | tr -d ' ')" "$(stat -c %a -- "$p")" "\${s%% *}" "$p"`;
-const PACK = `${PATH} ${NEEDS} t=$(mktemp) || exit 3; tar -cf "$t" -C "$p" . || { rm -f "$t"; exit 3; }; printf '%s' "$t"`;
+const DESCRIBE =
+  `${PATH} ${NEEDS} s=$(sha256sum <"$p") || exit 3; printf '%s %s %s %s' "$(wc -c <"$p" | ` +
+  `tr -d ' ')" "$(stat -c %a -- "$p")" "\${s%% *}" "$p"`;
+const PACK =
+  `${PATH} ${NEEDS} t=$(mktemp) || exit 3; tar -cf "$t" -C "$p" . || { rm -f "$t"; exit 3; ` +
+  '}; printf \'%s\' "$t"';
 const READ = `dd if="$1" bs=${PIECE_BYTES} skip="$2" count=1 2>/dev/null | base64`;

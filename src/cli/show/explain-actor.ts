@@ -41,7 +41,8 @@ export const actorText = (actor: ActorReport, machine: MachineReport): string =>
       actor.pending
         .map(
           ({ intent, forMs, epoch }) =>
-            `  ${intent}, for ${lasting(forMs)}${epoch === undefined ? '' : `, under epoch ${epoch}`}\n`,
+            `  ${intent}, for ` +
+            `${lasting(forMs)}${epoch === undefined ? '' : `, under epoch ${epoch}`}\n`,
         )
         .join(''),
     ),

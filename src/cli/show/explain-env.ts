@@ -30,7 +30,8 @@ export const explainEnv = ({ env, decisions }: EnvStory): string => {
   const lines = [
     status.memberCount === 0
       ? `env ${name} has no members; add one: sandpool envs members add ${name}`
-      : `env ${name} should have ${pluralize(status.desiredReplicas, 'instance')}: ${status.runningReplicas} are running, ${status.idleReplicas} idle`,
+      : `env ${name} should have ${pluralize(status.desiredReplicas, 'instance')}: ` +
+        `${status.runningReplicas} are running, ${status.idleReplicas} idle`,
     ...status.conditions
       .filter(
         ({ status: holds, type, message }) =>
@@ -52,7 +53,8 @@ export const explainEnv = ({ env, decisions }: EnvStory): string => {
     ]),
     ...alone.flatMap((member) => [
       '',
-      `member ${member.name} is in no group: it keeps the ${member.desiredReplicas} that its pool asks for`,
+      `member ${member.name} is in no group: it keeps the ${member.desiredReplicas} that ` +
+        'its pool asks for',
       ...memberLines(member, now),
     ]),
   ];
@@ -83,7 +85,8 @@ const groupLines = (story: GroupStory): readonly string[] => {
       ...members.flatMap((member) => memberLines(member, now)),
     ];
   return [
-    `group ${name} sizes ${members.map((member) => member.name).join(', ')} to demand: ${mode}, ${minReplicas} to ${maxReplicas}`,
+    `group ${name} sizes ${members.map((member) => member.name).join(', ')} to demand: ` +
+      `${mode}, ${minReplicas} to ${maxReplicas}`,
     `  ${nowWords(members)}`,
     ...boundWords(story).map((line) => `  ${line}`),
     ...timeWords(story).map((line) => `  ${line}`),
@@ -106,7 +109,10 @@ const nowWords = (members: readonly ObservedMember[]): string => {
     sum((member) => member.pendingRequests),
   ];
   const asked = waiting === 0 ? '' : `; ${pluralize(waiting, 'claim')} more asked for`;
-  return `now it has ${desired}: ${running} running, ${idle} idle, ${Math.max(0, desired - running - idle)} on the way${asked}`;
+  return (
+    `now it has ${desired}: ${running} running, ${idle} idle, ` +
+    `${Math.max(0, desired - running - idle)} on the way${asked}`
+  );
 };
 
 const boundWords = ({
@@ -137,17 +143,22 @@ const timeWords = ({
   return [
     ...(cooling > 0
       ? [
-          `it cools down: it does not grow again for ${rounded(cooling)}, ${inSeconds(up.cooldownSeconds)} in all${up.mode === 'Aggressive' ? ', unless more is asked for than is starting' : ''}`,
+          `it cools down: it does not grow again for ${rounded(cooling)}, ` +
+            `${inSeconds(up.cooldownSeconds)} in ` +
+            `all${up.mode === 'Aggressive' ? ', unless more is asked for than is starting' : ''}`,
         ]
       : []),
     ...(protecting > 0
       ? [
-          `nothing goes for ${rounded(protecting)}, being ${inSeconds(down.protectionWindowSeconds)} from when it grew`,
+          `nothing goes for ${rounded(protecting)}, being ` +
+            `${inSeconds(down.protectionWindowSeconds)} from when it grew`,
         ]
       : []),
     down.idleTimeoutSeconds === 0
       ? 'it never shrinks: its idle timeout is 0'
-      : `it shrinks by what was idle all of the last ${inSeconds(down.idleTimeoutSeconds)}, to the highest size that it wanted in the last ${inSeconds(down.stabilizationSeconds)}`,
+      : `it shrinks by what was idle all of the last ${inSeconds(down.idleTimeoutSeconds)}, ` +
+        'to the highest size that it wanted in the last ' +
+        `${inSeconds(down.stabilizationSeconds)}`,
   ];
 };
 
@@ -176,7 +187,8 @@ const memberLines = (
   const left = saturatedUntil === undefined ? 0 : Date.parse(saturatedUntil) - now;
   if (left > 0)
     return [
-      `  member ${name} is saturated: its last instances could not start, and it is left out for ${rounded(left)}`,
+      `  member ${name} is saturated: its last instances could not start, and it is left ` +
+        `out for ${rounded(left)}`,
     ];
   return state === 'Active' || state === 'Saturated' ? [] : [`  member ${name} is ${state}`];
 };
@@ -185,7 +197,11 @@ const decisionWords = (decision: ScalingDecision, last: boolean, now: number): s
   const { at, reason, limitedBy } = decision;
   const ago = now - Date.parse(at);
   const when = ago >= 0 && ago < AGO_MS ? `${rounded(ago)} ago` : `at ${shortTime(at) ?? at}`;
-  return `${last ? 'last' : 'before that'}, ${when}: ${decision.changes.length === 0 ? 'it could not grow' : changesText(decision)}: ${reason}${limitedBy.length === 0 ? '' : `; not more: ${limitedBy.join('; ')}`}`;
+  return (
+    `${last ? 'last' : 'before that'}, ${when}: ` +
+    `${decision.changes.length === 0 ? 'it could not grow' : changesText(decision)}: ` +
+    `${reason}${limitedBy.length === 0 ? '' : `; not more: ${limitedBy.join('; ')}`}`
+  );
 };
 
 /** What is longer ago is told as a time. */

@@ -14,7 +14,9 @@ export const stateChart = ({ states }: Pick<MachineReport, 'states'>, present: s
     .filter(({ path }) => path !== '')
     .flatMap((state) => {
       const depth = state.path.split('.').length;
-      const line = `${isIn(state) ? '▶' : ' '} ${'  '.repeat(depth - 1)}${state.path.slice(state.path.lastIndexOf('.') + 1)}`;
+      const line =
+        `${isIn(state) ? '▶' : ' '} ` +
+        `${'  '.repeat(depth - 1)}${state.path.slice(state.path.lastIndexOf('.') + 1)}`;
       return [
         line,
         ...(isIn(state) ? waysOf(state).map((way) => `    ${'  '.repeat(depth)}${way}`) : []),

@@ -1138,8 +1138,9 @@ export interface SandboxEnvelope {
   sandbox: Sandbox;
 }
 /**
- * Status: `Starting` its process comes up · `Idle` unclaimed, ready or for the moment not · `Running` claimed ·
- * `Stopping` it ends · `Failed` an unclaimed one that died, until it is cleared away · `Completed` finished, in lists alone.
+ * Status: `Starting` its process comes up · `Idle` unclaimed, ready or for the moment not ·
+ * `Running` claimed · `Stopping` it ends · `Failed` an unclaimed one that died, until it is
+ * cleared away · `Completed` finished, in lists alone.
  */
 export interface Sandbox {
   /**
@@ -1182,10 +1183,12 @@ export interface SandboxPage {
   offset: number;
 }
 /**
- * A sandbox in a list, with its times and its end. End reasons: `deleted` by its owner or an admin · `force-deleted` with its
- * pool · `idle-timeout` · `max-lifetime` · `exited` its main process ended, of several containers the first
- * one's · `oom-killed` that needed more memory than its limit, as far as the cluster tells · `killed` the cluster ended it, such as by an eviction ·
- * `lost` it was found dead, its exit code unknown · `start-failed`, `start-timeout`, `container-ended`, `retired`: unclaimed ones.
+ * A sandbox in a list, with its times and its end. End reasons: `deleted` by its owner or an
+ * admin · `force-deleted` with its pool · `idle-timeout` · `max-lifetime` · `exited` its
+ * main process ended, of several containers the first one's · `oom-killed` that needed more
+ * memory than its limit, as far as the cluster tells · `killed` the cluster ended it, such as by
+ * an eviction · `lost` it was found dead, its exit code unknown · `start-failed`,
+ * `start-timeout`, `container-ended`, `retired`: unclaimed ones.
  */
 export interface SandboxRecord {
   /**
@@ -1816,9 +1819,11 @@ export interface PoolEnvelope {
   template: Pool;
 }
 /**
- * The counts are exact. Phase: `Pending` not yet full since the daemon started · `Ready` all there · `Scaling` instances start
- * or go · `Degraded` some are unavailable, starts keep failing while something is usable, or can not go on as things are · `Failed` starts keep failing and
- * nothing is usable · `Updating` unclaimed instances of older revisions are replaced, within `maxUnavailable` · `Deleting`.
+ * The counts are exact. Phase: `Pending` not yet full since the daemon started · `Ready` all
+ * there · `Scaling` instances start or go · `Degraded` some are unavailable, starts keep
+ * failing while something is usable, or can not go on as things are · `Failed` starts keep
+ * failing and nothing is usable · `Updating` unclaimed instances of older revisions are replaced,
+ * within `maxUnavailable` · `Deleting`.
  */
 export interface Pool {
   name: string;

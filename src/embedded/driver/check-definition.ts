@@ -67,7 +67,8 @@ const checkSize = ({ cpuCores, memoryBytes }: ContainerDefinition, machine: Mach
     );
   if (memoryBytes > machine.memoryBytes) {
     throw new DefinitionRefused(
-      `spec.containers[0].resources.limits.memory: this machine has ${Math.floor(machine.memoryBytes / 2 ** 20)}Mi`,
+      'spec.containers[0].resources.limits.memory: this machine has ' +
+        `${Math.floor(machine.memoryBytes / 2 ** 20)}Mi`,
     );
   }
 };

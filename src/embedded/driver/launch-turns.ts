@@ -2,7 +2,9 @@ import { NoPlace } from '../../contracts/sandbox-driver.ts';
 import { FairSlots } from '../../lib/fair-slots.ts';
 import { tenantKey, type Tenant } from '../../model/tenant.ts';
 
-/** Records of new instances that are written at once: they share a commit, and are soon answered. */
+/**
+ * Records of new instances that are written at once: they share a commit, and are soon answered.
+ */
 const MOST_AT_ONCE = 16;
 /** As many as may wait for the spawner. */
 const MOST_WAITING = 4_096;

@@ -55,11 +55,13 @@ export const checkPrograms = ({
 }: Pick<SpawnerConfig, 'bwrapPath' | 'launcherPath' | 'isolation'>): void => {
   if (isolation !== 'none' && !isExecutable(bwrapPath))
     throw new SpawnerUnusable(
-      `bubblewrap is not at ${bwrapPath}: install it (apt-get install bubblewrap), or for a trial without isolation set isolation to none`,
+      `bubblewrap is not at ${bwrapPath}: install it (apt-get install bubblewrap), or for ` +
+        'a trial without isolation set isolation to none',
     );
   if (!isExecutable(launcherPath))
     throw new SpawnerUnusable(
-      `the launcher is not at ${launcherPath}: build it with native/build, which needs a C compiler (apt-get install gcc libc6-dev)`,
+      `the launcher is not at ${launcherPath}: build it with native/build, which needs a ` +
+        'C compiler (apt-get install gcc libc6-dev)',
     );
 };
 
@@ -204,7 +206,8 @@ const startSpawner = async (
   if (outcome === READY) return true;
   if (outcome === TAKEN) return false;
   throw new SpawnerUnusable(
-    `the spawner did not start: ${readFileSync(complaints, 'utf8').slice(0, COMPLAINT_LIMIT).trim() || outcome}`,
+    'the spawner did not start: ' +
+      `${readFileSync(complaints, 'utf8').slice(0, COMPLAINT_LIMIT).trim() || outcome}`,
   );
 };
 

@@ -82,7 +82,10 @@ export class Images {
   refusalOf(image: string): string | undefined {
     const reference = parseImageReference(image);
     if (!reference)
-      return `must be host, dir:NAME, oci:NAME, oci:NAME:TAG or oci:NAME@sha256:DIGEST, not "${image}"`;
+      return (
+        'must be host, dir:NAME, oci:NAME, oci:NAME:TAG or oci:NAME@sha256:DIGEST, not ' +
+        `"${image}"`
+      );
     if (reference.kind !== 'host' && this.#options.directories.length === 0)
       return 'no folder of images is configured (images.directories), so only "host" can be used';
     return undefined;
@@ -98,7 +101,8 @@ export class Images {
     await mkdir(folder, { recursive: true, mode: 0o711 });
     if (!(await isOpen(folder)))
       throw new Error(
-        `images can not be unpacked to ${folder}: it, or a folder above it, does not let sandboxes through (chmod o+x, or set images.unpackedDir)`,
+        `images can not be unpacked to ${folder}: it, or a folder above it, does not let ` +
+          'sandboxes through (chmod o+x, or set images.unpackedDir)',
       );
     this.#keepHouse();
     await this.#housekeeping;

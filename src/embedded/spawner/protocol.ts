@@ -210,8 +210,8 @@ export const pathsOf = (dataDir: string): SpawnerPaths => {
   const name = nameOf(dataDir);
   const fits = Buffer.byteLength(near) <= SOCKET_PATH_LIMIT;
   const socketFolder = fits ? dataDir : join(tmpdir(), name);
-  // Sandboxes' uids can't enter the data folder; and Debian mounts /run so that nothing there can be
-  // executed.
+  // Sandboxes' uids can't enter the data folder; and Debian mounts /run so that nothing there can
+  // be executed.
   const rootfs = process.getuid?.() === 0 ? join('/var/lib', name) : join(dataDir, 'rootfs');
   return {
     socketFolder,

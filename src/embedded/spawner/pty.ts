@@ -76,8 +76,8 @@ export class Pty {
     if (order && 'end' in order) order.on('error', () => {}).end(command.order);
     this.#stream = new ReadStream(master);
     this.#stream.on('data', (bytes) => events.output(Buffer.from(bytes)));
-    // The last holder of the other side is gone. libuv may take a hang-up for the end while the kernel
-    // still holds bytes, and an error leaves behind what the stream holds.
+    // The last holder of the other side is gone. libuv may take a hang-up for the end while the
+    // kernel still holds bytes, and an error leaves behind what the stream holds.
     this.#stream.once('end', () => {
       this.#readRest();
       this.#closed();

@@ -306,12 +306,15 @@ export class Spawner {
 const isBare = (config: SpawnerConfig): boolean => config.isolation === 'none';
 
 const BARE =
-  'sandboxes are not isolated (isolation: none): bare processes of this machine, which see its files, its network and one another, ' +
+  'sandboxes are not isolated (isolation: none): bare processes of this machine, which ' +
+  'see its files, its network and one another, ' +
   'and whose files outside of their home stay behind; for trials only';
 const BARE_UNDER_OWN_UID =
-  "sandboxes can read the daemon's keys and end it (isolation: none under its own uid), and a process that hides may outlive its sandbox";
+  "sandboxes can read the daemon's keys and end it (isolation: none under its own uid), " +
+  'and a process that hides may outlive its sandbox';
 const SOME_BARE =
-  'some sandboxes are not isolated: they were started with isolation: none, and run until they are ended';
+  'some sandboxes are not isolated: they were started with isolation: none, and run until ' +
+  'they are ended';
 
 /** Makes the folder, or throws where it is another's: the socket in it is as good as root. */
 const makePrivate = (folder: string): void => {

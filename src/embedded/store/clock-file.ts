@@ -42,7 +42,8 @@ export const keptClock = (
   if (Math.abs(aheadMs) > WORTH_MS) {
     log.warn(
       { aheadMs, file },
-      "the machine's clock was set: the daemon's goes on as it was; to take over the machine's, stop the daemon and remove this file",
+      "the machine's clock was set: the daemon's goes on as it was; to take over the " +
+        "machine's, stop the daemon and remove this file",
     );
   }
   const clock = systemClock(startAt);

@@ -148,7 +148,8 @@ const open = ({ path, maxPages }: EngineOptions): Connection => {
  */
 const close = (connection: Connection): void => {
   connection.exec(
-    'PRAGMA journal_mode = DELETE; PRAGMA locking_mode = NORMAL; BEGIN; SELECT 1 FROM sqlite_schema; COMMIT',
+    'PRAGMA journal_mode = DELETE; PRAGMA locking_mode = NORMAL; BEGIN; SELECT 1 FROM ' +
+      'sqlite_schema; COMMIT',
   );
   connection.close();
 };

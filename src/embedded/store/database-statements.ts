@@ -15,7 +15,8 @@ const NEXT_REVISION = '(SELECT last + 1 FROM record_revision)';
 const OWNER_GROUPS =
   'namespace = ?1 AND team = ?2 AND user = ?3 AND (?4 IS NULL OR pool_name = ?4)';
 const ANY_GROUPS =
-  '(?1 IS NULL OR namespace = ?1) AND (?2 IS NULL OR team = ?2) AND (?3 IS NULL OR user = ?3) AND (?4 IS NULL OR pool_name = ?4)';
+  '(?1 IS NULL OR namespace = ?1) AND (?2 IS NULL OR team = ?2) AND (?3 IS NULL OR user = ' +
+  '?3) AND (?4 IS NULL OR pool_name = ?4)';
 
 /**
  * What ended at or after ?5: whole ten minutes by their counts, the part before them counted.
@@ -89,41 +90,65 @@ export const STATEMENTS = {
 
   'templates.list': 'SELECT revision, body FROM templates ORDER BY name',
   'templates.get': 'SELECT revision, body FROM templates WHERE name = ?',
-  'templates.create': `INSERT INTO templates (name, revision, body) VALUES (?, ${NEXT_REVISION}, ?) ON CONFLICT DO NOTHING RETURNING revision`,
-  'templates.update': `UPDATE templates SET revision = ${NEXT_REVISION}, body = ? WHERE name = ? AND revision = ? RETURNING revision`,
+  'templates.create':
+    `INSERT INTO templates (name, revision, body) VALUES (?, ${NEXT_REVISION}, ?) ON ` +
+    'CONFLICT DO NOTHING RETURNING revision',
+  'templates.update':
+    `UPDATE templates SET revision = ${NEXT_REVISION}, body = ? WHERE name = ? AND revision ` +
+    '= ? RETURNING revision',
   'templates.remove': 'DELETE FROM templates WHERE name = ? AND revision = ? RETURNING revision',
   'pools.list': 'SELECT revision, body FROM pools ORDER BY uid',
   'pools.get': 'SELECT revision, body FROM pools WHERE namespace = ? AND name = ?',
-  'pools.create': `INSERT INTO pools (uid, namespace, name, revision, body) VALUES (?, ?, ?, ${NEXT_REVISION}, ?) ON CONFLICT DO NOTHING RETURNING revision`,
-  'pools.update': `UPDATE pools SET revision = ${NEXT_REVISION}, body = ? WHERE uid = ? AND revision = ? RETURNING revision`,
+  'pools.create':
+    'INSERT INTO pools (uid, namespace, name, revision, body) VALUES (?, ?, ?, ' +
+    `${NEXT_REVISION}, ?) ON CONFLICT DO NOTHING RETURNING revision`,
+  'pools.update':
+    `UPDATE pools SET revision = ${NEXT_REVISION}, body = ? WHERE uid = ? AND revision = ? ` +
+    'RETURNING revision',
   'pools.remove': 'DELETE FROM pools WHERE uid = ? AND revision = ? RETURNING revision',
   'envs.list': 'SELECT revision, body FROM envs ORDER BY uid',
   'envs.get': 'SELECT revision, body FROM envs WHERE namespace = ? AND name = ?',
-  'envs.create': `INSERT INTO envs (uid, namespace, name, revision, body) VALUES (?, ?, ?, ${NEXT_REVISION}, ?) ON CONFLICT DO NOTHING RETURNING revision`,
-  'envs.update': `UPDATE envs SET revision = ${NEXT_REVISION}, body = ? WHERE uid = ? AND revision = ? RETURNING revision`,
+  'envs.create':
+    'INSERT INTO envs (uid, namespace, name, revision, body) VALUES (?, ?, ?, ' +
+    `${NEXT_REVISION}, ?) ON CONFLICT DO NOTHING RETURNING revision`,
+  'envs.update':
+    `UPDATE envs SET revision = ${NEXT_REVISION}, body = ? WHERE uid = ? AND revision = ? ` +
+    'RETURNING revision',
   'envs.remove': 'DELETE FROM envs WHERE uid = ? AND revision = ? RETURNING revision',
   'apiKeys.list': 'SELECT revision, body FROM api_keys ORDER BY key_id',
   'apiKeys.get':
     'SELECT revision, body FROM api_keys WHERE key_id = ? OR (namespace = ? AND short_name = ?)',
-  'apiKeys.create': `INSERT INTO api_keys (key_id, namespace, short_name, revision, body) VALUES (?, ?, ?, ${NEXT_REVISION}, ?) ON CONFLICT DO NOTHING RETURNING revision`,
-  'apiKeys.update': `UPDATE api_keys SET revision = ${NEXT_REVISION}, body = ? WHERE key_id = ? AND revision = ? RETURNING revision`,
+  'apiKeys.create':
+    'INSERT INTO api_keys (key_id, namespace, short_name, revision, body) VALUES (?, ?, ?, ' +
+    `${NEXT_REVISION}, ?) ON CONFLICT DO NOTHING RETURNING revision`,
+  'apiKeys.update':
+    `UPDATE api_keys SET revision = ${NEXT_REVISION}, body = ? WHERE key_id = ? AND ` +
+    'revision = ? RETURNING revision',
   'apiKeys.remove': 'DELETE FROM api_keys WHERE key_id = ? AND revision = ? RETURNING revision',
   'quotas.list': 'SELECT revision, body FROM user_quotas ORDER BY tenant',
   'quotas.get': 'SELECT revision, body FROM user_quotas WHERE tenant = ?',
-  'quotas.create': `INSERT INTO user_quotas (tenant, revision, body) VALUES (?, ${NEXT_REVISION}, ?) ON CONFLICT DO NOTHING RETURNING revision`,
-  'quotas.update': `UPDATE user_quotas SET revision = ${NEXT_REVISION}, body = ? WHERE tenant = ? AND revision = ? RETURNING revision`,
+  'quotas.create':
+    `INSERT INTO user_quotas (tenant, revision, body) VALUES (?, ${NEXT_REVISION}, ?) ON ` +
+    'CONFLICT DO NOTHING RETURNING revision',
+  'quotas.update':
+    `UPDATE user_quotas SET revision = ${NEXT_REVISION}, body = ? WHERE tenant = ? AND ` +
+    'revision = ? RETURNING revision',
   'quotas.remove': 'DELETE FROM user_quotas WHERE tenant = ? AND revision = ? RETURNING revision',
 
   'pullSecrets.keep':
-    'INSERT INTO pull_secrets (pool_uid, sealed) VALUES (?, ?) ON CONFLICT DO UPDATE SET sealed = excluded.sealed',
+    'INSERT INTO pull_secrets (pool_uid, sealed) VALUES (?, ?) ON CONFLICT DO UPDATE SET ' +
+    'sealed = excluded.sealed',
   'pullSecrets.forget': 'DELETE FROM pull_secrets WHERE pool_uid = ?',
   'pullSecrets.sweep':
-    'DELETE FROM pull_secrets WHERE pool_uid NOT IN (SELECT uid FROM pools UNION ALL SELECT uid FROM envs)',
+    'DELETE FROM pull_secrets WHERE pool_uid NOT IN (SELECT uid FROM pools UNION ALL ' +
+    'SELECT uid FROM envs)',
   'answers.page':
-    'SELECT seq, key, principal, expires_at, length(CAST(answer AS BLOB)) FROM kept_answers WHERE seq > ? ORDER BY seq LIMIT ?',
+    'SELECT seq, key, principal, expires_at, length(CAST(answer AS BLOB)) FROM ' +
+    'kept_answers WHERE seq > ? ORDER BY seq LIMIT ?',
   'answers.read': 'SELECT body_hash, answer FROM kept_answers WHERE seq = ?',
   'answers.keep':
-    'INSERT INTO kept_answers (seq, key, principal, body_hash, expires_at, answer) VALUES (?, ?, ?, ?, ?, ?)',
+    'INSERT INTO kept_answers (seq, key, principal, body_hash, expires_at, answer) VALUES ' +
+    '(?, ?, ?, ?, ?, ?)',
   'answers.forget': 'DELETE FROM kept_answers WHERE seq = ?',
 
   'history.record': `INSERT INTO finished_sandboxes (id, namespace, team, user, pool_name, claimed_at, terminated_at, body)

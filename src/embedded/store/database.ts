@@ -44,8 +44,8 @@ export const CALL_DEADLINE_MS = 5_000;
 /**
  * The one way to the file. Calls that come together share one commit, whose answers are given in
  * slices of the event loop. Commits run on the daemon's own thread while the disk is fast, which
- * spares a claim two wake-ups of another thread, and in a thread of their own while they would block
- * the loop.
+ * spares a claim two wake-ups of another thread, and in a thread of their own while they would
+ * block the loop.
  */
 export class Database {
   /**

@@ -19,7 +19,9 @@ export const inspectDatabase = (
     if (Number(version) > SCHEMA_VERSION)
       return {
         size,
-        fault: `a newer version of Sandpool wrote it (schema ${Number(version)}, this one knows ${SCHEMA_VERSION})`,
+        fault:
+          `a newer version of Sandpool wrote it (schema ${Number(version)}, this one knows ` +
+          `${SCHEMA_VERSION})`,
       };
     const [found] = Object.values(
       connection.prepare('PRAGMA quick_check(1)').get() as Readonly<Record<string, unknown>>,

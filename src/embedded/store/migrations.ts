@@ -28,7 +28,8 @@ export const migrate = (connection: Connection, path: string, upTo = MIGRATIONS.
   if (version > MIGRATIONS.length) {
     throw new DatabaseRefused(
       'newer',
-      `${path} has schema version ${version}, and this sandpool knows up to ${MIGRATIONS.length}: ` +
+      `${path} has schema version ${version}, and this sandpool knows up to ` +
+        `${MIGRATIONS.length}: ` +
         'start the newer sandpool that wrote it, or choose another data folder',
     );
   }

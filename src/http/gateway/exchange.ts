@@ -50,7 +50,8 @@ export const exchange = async (
   response: ServerResponse,
   terms: ExchangeTerms,
 ): Promise<void> => {
-  // What only reads may be asked twice: a kept connection can end at the very moment when it is used.
+  // What only reads may be asked twice: a kept connection can end at the very moment when it is
+  // used.
   const repeatable = !hasBody(request) && SAFE.has(request.method ?? '');
   try {
     await attempt(request, response, { ...terms, kept: repeatable });
@@ -122,7 +123,8 @@ const attempt = (
       } catch (error) {
         fail(
           endpointUnreachable(
-            `its answer can not be passed on: ${error instanceof Error ? error.message : String(error)}`,
+            'its answer can not be passed on: ' +
+              `${error instanceof Error ? error.message : String(error)}`,
           ),
         );
       }

@@ -109,8 +109,8 @@ export class CostlyTurns {
     };
     if (this.#isFollowed) return;
     this.#isFollowed = true;
-    // A tick that a microtask asks for comes once there are no more microtasks: then whoever goes on
-    // has to wait.
+    // A tick that a microtask asks for comes once there are no more microtasks: then whoever goes
+    // on has to wait.
     queueMicrotask(() => {
       process.nextTick(this.#loopIsFree);
     });

@@ -68,11 +68,12 @@ const API_VERSION = '1.0.0';
 const LICENSE = { name: 'Apache License 2.0', identifier: 'Apache-2.0' };
 
 const ABOUT = `
-Bodies are JSON objects in UTF-8, at most 1 MiB. Unknown fields of a body are let pass, and each is named in a \`Warning\` header;
-known ones are checked. Fields without a value are left out of answers, and answers may get further fields later. Timestamps are
-ISO 8601 in UTC, durations text such as \`90s\`, \`30m\`, \`1h30m\`. Every error has the body
-\`{"error": "…", "errorCode": "…", "detail": {…}}\`. The terminal, a WebSocket, and the endpoints of
-sandboxes, whose answers are the sandboxes' own, are told of in docs/api.md.`.trim();
+Bodies are JSON objects in UTF-8, at most 1 MiB. Unknown fields of a body are let pass, and each
+is named in a \`Warning\` header; known ones are checked. Fields without a value are left out of
+answers, and answers may get further fields later. Timestamps are ISO 8601 in UTC, durations text
+such as \`90s\`, \`30m\`, \`1h30m\`. Every error has the body \`{"error": "…", "errorCode": "…",
+"detail": {…}}\`. The terminal, a WebSocket, and the endpoints of sandboxes, whose answers are
+the sandboxes' own, are told of in docs/api.md.`.trim();
 
 const KEY_HEADER = { type: 'apiKey', in: 'header', name: 'SERVICE-API-KEY' };
 const SECURITY_SCHEMES: Json = {
@@ -88,7 +89,8 @@ const PARAMETERS: Json = {
     name: 'Idempotency-Key',
     in: 'header',
     description:
-      "Made up anew for each thing to be done: its repetitions within 24 hours get the first one's answer, if that was 2xx.",
+      'Made up anew for each thing to be done: its repetitions within 24 hours get the ' +
+      "first one's answer, if that was 2xx.",
     schema: { type: 'string', pattern: '^[\\x21-\\x7e]([\\x20-\\x7e]{0,253}[\\x21-\\x7e])?$' },
   },
   IfNoneMatch: {
@@ -115,7 +117,8 @@ const PARAMETERS: Json = {
     name: 'X-Request-Id',
     in: 'header',
     description:
-      'An id for the answer and the log. Anything else than the pattern is ignored, and an id is made up.',
+      'An id for the answer and the log. Anything else than the pattern is ignored, and ' +
+      'an id is made up.',
     schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' },
   },
 };
@@ -143,7 +146,8 @@ const HEADERS: Readonly<Record<string, Json>> = {
   },
   Warning: {
     description:
-      'One for each unknown field of the body and parameter of the query, 16 of each at most; and one where the API key ends within 14 days.',
+      'One for each unknown field of the body and parameter of the query, 16 of each at ' +
+      'most; and one where the API key ends within 14 days.',
     schema: text,
   },
   Deprecation: {

@@ -2,206 +2,267 @@
 export const OPERATION_NOTES: Readonly<Record<string, string>> = {
   getHealth: 'Answers as soon as the process takes requests. It looks at nothing.',
   getReadiness:
-    'Answers 503 with the same body, and `Retry-After`, while sandboxes can be neither started nor reached.',
+    'Answers 503 with the same body, and `Retry-After`, while sandboxes can be neither ' +
+    'started nor reached.',
   getShards: `
-Pools fall into 16 shards. What nobody's request asks for (filling pools, ending idle sandboxes) is done by one replica a shard,
-the one that holds its lease. Any replica answers for all; a daemon alone leads them all.`,
+Pools fall into 16 shards. What nobody's request asks for (filling pools, ending idle sandboxes)
+is done by one replica a shard, the one that holds its lease. Any replica answers for all; a
+daemon alone leads them all.`,
   listActors: `
-Every replica hosts an actor for each sandbox, pool, env member and autoscaling group: a state machine that mirrors what is durable and
-decides what is to be done. A page costs the same however many there are. Actors that move while pages are read may be shown twice, or
-not. Without \`kind\` all kinds are listed, one after the other. What has no actor, because that threw again and again, stands in the state \`broken\`.`,
+Every replica hosts an actor for each sandbox, pool, env member and autoscaling group: a state
+machine that mirrors what is durable and decides what is to be done. A page costs the same
+however many there are. Actors that move while pages are read may be shown twice, or not. Without
+\`kind\` all kinds are listed, one after the other. What has no actor, because that threw again
+and again, stands in the state \`broken\`.`,
   getActor: `
-Where it stands and why, what it waits for, how it came there, what it asked for and nobody answered yet, and the durable record beside
-what it knows of it. It is shown as the replica sees it that leads it, whichever answers; where that one says nothing within a second,
-as the answering replica sees it, and \`seenBy.note\` says so.`,
+Where it stands and why, what it waits for, how it came there, what it asked for and nobody
+answered yet, and the durable record beside what it knows of it. It is shown as the replica sees
+it that leads it, whichever answers; where that one says nothing within a second, as the
+answering replica sees it, and \`seenBy.note\` says so.`,
   followActor: `
-As the replica sees them that leads the actor, whichever answers: that one's own at once, another's within half a second. \`seen-by\` says whose view
-follows (\`replica\`), first of all and when another leads, and in \`note\` why it is not the leader's, or why nothing follows now. Each replica counts for
-itself, so with another leader the numbers are others, and a move that both saw may be told twice. \`reset\`: some in this place are
-missing. \`end\`: the actor is no more. A stream that ends without it can be asked for again.`,
+As the replica sees them that leads the actor, whichever answers: that one's own at once,
+another's within half a second. \`seen-by\` says whose view follows (\`replica\`), first of all
+and when another leads, and in \`note\` why it is not the leader's, or why nothing follows now.
+Each replica counts for itself, so with another leader the numbers are others, and a move that
+both saw may be told twice. \`reset\`: some in this place are missing. \`end\`: the actor is no
+more. A stream that ends without it can be asked for again.`,
   getQueues:
-    'Any replica answers for any other, which it asks; one that says nothing within a second is 503. So with the next two.',
+    'Any replica answers for any other, which it asks; one that says nothing within a ' +
+    'second is 503. So with the next two.',
   getDriver: 'On the embedded daemon bubblewrap and its spawner, on Kubernetes Pods.',
   getReflectors:
     'Each follows one kind of objects of the API server. A stale one makes the replica not ready.',
   rebuildActor: `
-The actor is thrown away and made again of what is durable and of what runs. Nothing of the sandbox, pool or env itself changes, and
-commands that are under way go on. What is \`broken\` has an actor again. While an answer is awaited that the new actor would not know, it is 409.`,
+The actor is thrown away and made again of what is durable and of what runs. Nothing of the
+sandbox, pool or env itself changes, and commands that are under way go on. What is \`broken\`
+has an actor again. While an answer is awaited that the new actor would not know, it is 409.`,
   getMachine: '`?format=` or `Accept` ask for Mermaid or SVG instead of JSON.',
   listAudit: `
-The last 5,000 lines of the [audit](operating.md#audit) of all replicas, by when they were written; the files of each replica have more. A line shows about
-50 ms after the answer that it tells of. Of what a replica wrote while Redis was away it shows nothing: the numbers show the gap. Ask for more by \`nextCursor\`.`,
+The last 5,000 lines of the [audit](operating.md#audit) of all replicas, by when they were
+written; the files of each replica have more. A line shows about 50 ms after the answer that it
+tells of. Of what a replica wrote while Redis was away it shows nothing: the numbers show the
+gap. Ask for more by \`nextCursor\`.`,
   getLogLevel: 'Of several replicas each has its own.',
   setLogLevel:
     'Of the one that answers. A restart has the level of the settings again (`logLevel`).',
   claimSandbox: `
-Takes the pool's longest idle instance and makes it the caller's. The claim is on disk before the answer, so what was
-answered with 201 survives a kill -9 of the daemon. No other claim ever gets the same instance. The sandbox is Running at
-once; nothing has to be waited for.
+Takes the pool's longest idle instance and makes it the caller's. The claim is on disk before the
+answer, so what was answered with 201 survives a kill -9 of the daemon. No other claim ever gets
+the same instance. The sandbox is Running at once; nothing has to be waited for.
 
-A caller claims from pools of their own alone; the pool is looked for in the caller's namespace. With no idle instance the
-answer is 429 \`POOL_EXHAUSTED\`: \`Retry-After\` is 1 s while instances are starting, else 5 s. After 5 s
-without a result the answer is 503, and the claim may have landed: list your sandboxes before you repeat it.
+A caller claims from pools of their own alone; the pool is looked for in the caller's namespace.
+With no idle instance the answer is 429 \`POOL_EXHAUSTED\`: \`Retry-After\` is 1 s while
+instances are starting, else 5 s. After 5 s without a result the answer is 503, and the claim may
+have landed: list your sandboxes before you repeat it.
 
-With \`waitTimeoutSeconds\` the claim waits for an instance, and then for as long as a claim may take: first come first served, over
-all replicas. One that doesn't wait counts as last, and is refused where those who wait take all. The quota is looked at when an
-instance is there. It ends with 429 \`POOL_EXHAUSTED\` when its time is over, 409 when the pool is deleted meanwhile, 503 when
-the daemon stops (repeat it at once), and with the client's connection. At most 256 wait for a pool, 512 of a tenant on one replica:
-429 \`TOO_MANY_WAITING\`. Under an \`Idempotency-Key\` it is in flight meanwhile.`,
+With \`waitTimeoutSeconds\` the claim waits for an instance, and then for as long as a claim may
+take: first come first served, over all replicas. One that doesn't wait counts as last, and is
+refused where those who wait take all. The quota is looked at when an instance is there. It ends
+with 429 \`POOL_EXHAUSTED\` when its time is over, 409 when the pool is deleted meanwhile, 503
+when the daemon stops (repeat it at once), and with the client's connection. At most 256 wait for
+a pool, 512 of a tenant on one replica: 429 \`TOO_MANY_WAITING\`. Under an \`Idempotency-Key\` it
+is in flight meanwhile.`,
   listSandboxes: `
-The caller's sandboxes, newest claim first. Without \`phase\`: the claimed ones, and those that finished within the last 24
-hours (\`history.listWindow\`). With \`poolName\` the live ones of the pool that has the name now, of all that had it where none has; finished ones of each that had it. \`phase=Idle\` and \`phase=Starting\` show the unclaimed instances of the caller's pools.`,
+The caller's sandboxes, newest claim first. Without \`phase\`: the claimed ones, and those that
+finished within the last 24 hours (\`history.listWindow\`). With \`poolName\` the live ones of
+the pool that has the name now, of all that had it where none has; finished ones of each that had
+it. \`phase=Idle\` and \`phase=Starting\` show the unclaimed instances of the caller's pools.`,
   getSandbox:
-    "One live sandbox, or an unclaimed instance of a pool of the caller's. A finished one is 404; the list shows it. Admins see any.",
+    "One live sandbox, or an unclaimed instance of a pool of the caller's. A finished one " +
+    'is 404; the list shows it. Admins see any.',
   isReady: `
-Runs the [readiness probes](templates.md#readiness-probes) of the container and of each endpoint, now, and answers 503 with the
-same body where one fails, without \`Retry-After\`. An endpoint is ready where its own probe and the container's pass; without
-probes all is. \`message\` says why not. A sandbox that is neither Running nor Idle is not ready. Is no activity.`,
+Runs the [readiness probes](templates.md#readiness-probes) of the container and of each endpoint,
+now, and answers 503 with the same body where one fails, without \`Retry-After\`. An endpoint is
+ready where its own probe and the container's pass; without probes all is. \`message\` says why
+not. A sandbox that is neither Running nor Idle is not ready. Is no activity.`,
   deleteSandbox: `
-Ends the sandbox with all that runs and lies in it. When the answer comes it is on disk that the sandbox ends; its
-processes are gone a few milliseconds later, and the pool starts another. Legal in every state; repeating it is harmless
-until it is finished, then 404. An unclaimed instance of a pool of the caller's is retired and replaced. Admins end any.`,
+Ends the sandbox with all that runs and lies in it. When the answer comes it is on disk that the
+sandbox ends; its processes are gone a few milliseconds later, and the pool starts another. Legal
+in every state; repeating it is harmless until it is finished, then 404. An unclaimed instance of
+a pool of the caller's is retired and replaced. Admins end any.`,
   execInSandbox: `
-Runs one command and answers when it has ended. It runs as the sandbox's user, hardened like the main process. What it
-left running in the background goes on. A client that goes away ends its command. At most 64 at a time a sandbox. While a
-command runs the sandbox is not idle. In its stead: [a command by terminal](terminal.md), which streams, and has no limit of time.`,
+Runs one command and answers when it has ended. It runs as the sandbox's user, hardened like the
+main process. What it left running in the background goes on. A client that goes away ends its
+command. At most 64 at a time a sandbox. While a command runs the sandbox is not idle. In its
+stead: [a command by terminal](terminal.md), which streams, and has no limit of time.`,
   getSandboxLogs: `
-What the main process printed, to its output and its errors; commands and terminals have their own. A finished sandbox's
-stays readable to its owner for as long as the sandbox is kept (\`history.retention\`), bounded by \`logs.fileBytes\` and
-\`logs.totalBytes\`: then older lines go first. An unclaimed instance's belongs to the pool's owner.
+What the main process printed, to its output and its errors; commands and terminals have their
+own. A finished sandbox's stays readable to its owner for as long as the sandbox is kept
+(\`history.retention\`), bounded by \`logs.fileBytes\` and \`logs.totalBytes\`: then older lines
+go first. An unclaimed instance's belongs to the pool's owner.
 
-With \`Accept: text/plain\` the bytes come as they were printed. With \`follow\` the last lines come first and then each line
-as it is printed, as events with JSON in \`data\`: \`line\`, with \`timestamps\` \`timestamp\`, and \`partial\` where the line is
-not over yet. The event \`end\` says that the sandbox has ended, \`reset\` that something before it is no longer kept. A client
-that comes again with \`Last-Event-ID\` goes on where it was. Every 15 s without a line comes a comment. A client that takes
-nothing for 30 s is cut. At most 16 follow one sandbox, 64 of one tenant's.`,
+With \`Accept: text/plain\` the bytes come as they were printed. With \`follow\` the last lines
+come first and then each line as it is printed, as events with JSON in \`data\`: \`line\`, with
+\`timestamps\` \`timestamp\`, and \`partial\` where the line is not over yet. The event \`end\`
+says that the sandbox has ended, \`reset\` that something before it is no longer kept. A client
+that comes again with \`Last-Event-ID\` goes on where it was. Every 15 s without a line comes a
+comment. A client that takes nothing for 30 s is cut. At most 16 follow one sandbox, 64 of one
+tenant's.`,
   listSandboxEvents: `
-From its creation to its end, and why it ended. A finished sandbox's stay readable to its owner for as long as the sandbox is
-kept (\`history.retention\`). Admins see those of any.`,
+From its creation to its end, and why it ended. A finished sandbox's stay readable to its owner
+for as long as the sandbox is kept (\`history.retention\`). Admins see those of any.`,
   listPoolEvents: `
-That it was created, changed, resized by hand, filled, and deleted, and what kept its instances from starting, with the cause. What its
-autoscaling group decides stands in [the group's decisions](#get-envsnameautoscalinggroupsgroupnamedecisions). A pool that goes on
-failing for the same cause is told once. Kept for as long as there is a pool of that name, and for \`history.retention\` after; of
-one owner those of the 100 pools that something happened to last. Whoever may claim from a pool may read them, and of an
-earlier pool of that name its owner. Admins see those of any.`,
+That it was created, changed, resized by hand, filled, and deleted, and what kept its instances
+from starting, with the cause. What its autoscaling group decides stands in [the group's
+decisions](#get-envsnameautoscalinggroupsgroupnamedecisions). A pool that goes on failing for the
+same cause is told once. Kept for as long as there is a pool of that name, and for
+\`history.retention\` after; of one owner those of the 100 pools that something happened to last.
+Whoever may claim from a pool may read them, and of an earlier pool of that name its owner.
+Admins see those of any.`,
   followEvents: `
-Server-Sent Events of the caller's own sandboxes, unclaimed instances and pools, from now on; each message's \`data\` is one
-event as below. A client that comes again with \`Last-Event-ID\` gets what it missed. Where that is no longer known (the
-last 8,192 are kept, over a restart where several daemons share them) it first gets one event \`reset\`: then look at the lists anew.
-Every 15 s without an event comes a comment. A client that takes nothing for 30 s is cut. At most 16 streams of one tenant.`,
+Server-Sent Events of the caller's own sandboxes, unclaimed instances and pools, from now on;
+each message's \`data\` is one event as below. A client that comes again with \`Last-Event-ID\`
+gets what it missed. Where that is no longer known (the last 8,192 are kept, over a restart where
+several daemons share them) it first gets one event \`reset\`: then look at the lists anew. Every
+15 s without an event comes a comment. A client that takes nothing for 30 s is cut. At most 16
+streams of one tenant.`,
   createExecToken:
-    'The token opens one [terminal](#terminal) in this sandbox, within 30 seconds. The answer is not to be cached (`Cache-Control: no-store`).',
+    'The token opens one [terminal](#terminal) in this sandbox, within 30 seconds. The ' +
+    'answer is not to be cached (`Cache-Control: no-store`).',
   setIdleTimeout: `
-Needs one of the two fields, not both. It counts as activity, so the time begins anew. Activity is also: a command under
-way, and bytes of a terminal either way. After a restart of the daemon every sandbox counts as just used.`,
+Needs one of the two fields, not both. It counts as activity, so the time begins anew. Activity
+is also: a command under way, and bytes of a terminal either way. After a restart of the daemon
+every sandbox counts as just used.`,
   createPool: `
-The pool belongs to the caller, and its instances begin to start at once. Its name is unique in the namespace. What instances
-are started from is a template, by name or inline (\`template\`), or \`overrides.image\` alone; its first container gets the size
-that is asked for. What is more particular counts: \`cpu\` and \`memory\`, \`inlineResources\`, \`instanceType\` times \`multiplier\`,
-the template. A change of the template reaches the pool by itself, unless \`updateStrategy.autoUpdate\` is false. Registry passwords
-are kept apart, and never answered.`,
+The pool belongs to the caller, and its instances begin to start at once. Its name is unique in
+the namespace. What instances are started from is a template, by name or inline (\`template\`),
+or \`overrides.image\` alone; its first container gets the size that is asked for. What is more
+particular counts: \`cpu\` and \`memory\`, \`inlineResources\`, \`instanceType\` times
+\`multiplier\`, the template. A change of the template reaches the pool by itself, unless
+\`updateStrategy.autoUpdate\` is false. Registry passwords are kept apart, and never answered.`,
   listPools: "The caller's pools.",
   getPool: 'Admins see, change and delete any pool of their own namespace by its name.',
   updatePool: `
-With fewer replicas, surplus instances are retired, unclaimed ones alone: those still starting first, then the longest idle.
-Running sandboxes are never touched. What is not named stays, within \`overrides\` and \`updateStrategy\` too; a list, labels and
-annotations are replaced whole; \`templateName\` and \`template\` take each other's place. Null unsets a field, so that the template's counts again, or what is usual: all but \`replicas\`, \`templateName\` and \`template\`. What changes what instances are started
-from makes a new revision; without \`autoUpdate\` it waits for sync-template. An empty body changes nothing.`,
+With fewer replicas, surplus instances are retired, unclaimed ones alone: those still starting
+first, then the longest idle. Running sandboxes are never touched. What is not named stays,
+within \`overrides\` and \`updateStrategy\` too; a list, labels and annotations are replaced
+whole; \`templateName\` and \`template\` take each other's place. Null unsets a field, so that
+the template's counts again, or what is usual: all but \`replicas\`, \`templateName\` and
+\`template\`. What changes what instances are started from makes a new revision; without
+\`autoUpdate\` it waits for sync-template. An empty body changes nothing.`,
   syncPool:
-    "Takes over its template and its owner's wishes as they are now, also without `autoUpdate`. Its replicas stay. Not needed: changes of templates reach pools by themselves, and PUT says the rest.",
+    "Takes over its template and its owner's wishes as they are now, also without " +
+    '`autoUpdate`. Its replicas stay. Not needed: changes of templates reach pools by ' +
+    'themselves, and PUT says the rest.',
   previewPoolSync:
-    "Writes nothing. The YAML has the template with the pool's size and overrides; after a sync instances are started from exactly this.",
+    "Writes nothing. The YAML has the template with the pool's size and overrides; after " +
+    'a sync instances are started from exactly this.',
   deletePool:
-    'No claim succeeds any more (409), unclaimed instances go, and then the pool. Running sandboxes live on to their own end. Repeating it is harmless; `force` may be added later.',
+    'No claim succeeds any more (409), unclaimed instances go, and then the pool. Running ' +
+    'sandboxes live on to their own end. Repeating it is harmless; `force` may be added ' +
+    'later.',
   createEnv: `
-An env links a template, what differs from it (\`overrides\`), and members, each of them a pool. This makes it without members. With
-\`templateRef.version\` it stays at that version of the template, else it follows it. See [envs](envs.md). A user has at most 1,000.`,
+An env links a template, what differs from it (\`overrides\`), and members, each of them a pool.
+This makes it without members. With \`templateRef.version\` it stays at that version of the
+template, else it follows it. See [envs](envs.md). A user has at most 1,000.`,
   listEnvs: "The caller's envs.",
   getEnv: 'Admins see, change and delete any env of their own namespace by its name.',
   replaceEnv: `
-Takes the place of \`templateRef\`, \`overrides\`, \`labels\` and \`annotations\`: what is left out is gone, registry passwords excepted, which stay
-until others come. \`name\` and \`mode\` must be what they are. Members follow by themselves, within their \`updateStrategy\`.`,
+Takes the place of \`templateRef\`, \`overrides\`, \`labels\` and \`annotations\`: what is left
+out is gone, registry passwords excepted, which stay until others come. \`name\` and \`mode\`
+must be what they are. Members follow by themselves, within their \`updateStrategy\`.`,
   patchEnv: `
-A JSON merge patch (RFC 7396): \`null\` removes, objects merge, lists are replaced whole. The body may also be
-\`application/merge-patch+json\`. It reaches the members by itself, within their \`updateStrategy\`; running sandboxes are never touched.`,
+A JSON merge patch (RFC 7396): \`null\` removes, objects merge, lists are replaced whole. The
+body may also be \`application/merge-patch+json\`. It reaches the members by itself, within their
+\`updateStrategy\`; running sandboxes are never touched.`,
   deleteEnv:
-    'Its members go, and then the env. Refused while sandboxes of it run, unless `force`, which ends them. Repeating it is harmless.',
+    'Its members go, and then the env. Refused while sandboxes of it run, unless `force`, ' +
+    'which ends them. Repeating it is harmless.',
   syncEnv: `
-Renders every member anew from the template and the env's overrides as they are now, also without \`autoUpdate\`. Their replicas stay.
-Each member is for itself: where some fail the others stay synced, and the answer is \`ENV_SYNC_PARTIAL\`.`,
+Renders every member anew from the template and the env's overrides as they are now, also without
+\`autoUpdate\`. Their replicas stay. Each member is for itself: where some fail the others stay
+synced, and the answer is \`ENV_SYNC_PARTIAL\`.`,
   addMember: `
-Makes a pool of the member's name and an autoscaling group of that name too, enabled, with the member's bounds (0 and its replicas where
-unset); with \`scalingGroup\` it joins that group instead. The pool is the env's: it is changed here, and \`PUT /sandboxpools/{name}\` takes
+Makes a pool of the member's name and an autoscaling group of that name too, enabled, with the
+member's bounds (0 and its replicas where unset); with \`scalingGroup\` it joins that group
+instead. The pool is the env's: it is changed here, and \`PUT /sandboxpools/{name}\` takes
 nothing but \`replicas\`, and those only while autoscaling is off. At most 64 members an env.`,
   listMembers: 'As `GET /sandboxpools/{name}` shows each.',
   updateMember:
-    'What changes what instances are started from is rolled out as a change of any pool. An empty body changes nothing.',
+    'What changes what instances are started from is rolled out as a change of any pool. ' +
+    'An empty body changes nothing.',
   deleteMember: `
-No claim succeeds any more (409), unclaimed instances go, then the pool, then the member, and its group where nobody else is in it. Running
-sandboxes live on to their own end, unless \`force\`. Repeating it is harmless until it is gone, then 404.`,
+No claim succeeds any more (409), unclaimed instances go, then the pool, then the member, and its
+group where nobody else is in it. Running sandboxes live on to their own end, unless \`force\`.
+Repeating it is harmless until it is gone, then 404.`,
   listGroups: 'A group sizes the members that name it as their `scalingGroup`.',
   getGroup: 'As it stands now.',
   listDecisions: `
-The last 100: what was seen, wanted and done, and why not more. A group that has all that it should decides nothing. They are kept for as long as
-their env, or through retention.`,
+The last 100: what was seen, wanted and done, and why not more. A group that has all that it
+should decides nothing. They are kept for as long as their env, or through retention.`,
   updateGroup: 'Within the policies too what is not named stays. An empty body changes nothing.',
   deleteGroup: "Nothing sizes its members any more: their pools' `replicas` are their owner's.",
   getQuotas: `
-Of all the caller's keys together, and over all their pools. What is used is exact, and 503 where it can't be told for a moment:
-the counting is then begun anew. A limit that is reached is 429 \`QUOTA_EXCEEDED\` for what would pass it. \`cpu\` and \`memory\`
-are what each instance may have, times the replicas that its pool asks for; they are told where there is a limit of them.`,
+Of all the caller's keys together, and over all their pools. What is used is exact, and 503 where
+it can't be told for a moment: the counting is then begun anew. A limit that is reached is 429
+\`QUOTA_EXCEEDED\` for what would pass it. \`cpu\` and \`memory\` are what each instance may
+have, times the replicas that its pool asks for; they are told where there is a limit of them.`,
   getQuotasOf:
-    'A user without limits of their own has the configured ones (`quotas.*`), whether or not they have a key yet.',
+    'A user without limits of their own has the configured ones (`quotas.*`), whether or ' +
+    'not they have a key yet.',
   setQuotasOf: `
-Every daemon goes by it within a moment. A limit below what is used ends nothing that is there, and grants nothing more until
-enough is given back. An empty body changes nothing. A template's new version that would give a pool's instances more \`cpu\` or
-\`memory\` than is left is not rolled out: the pool says \`QuotaExceeded\` and is tried again each minute.`,
+Every daemon goes by it within a moment. A limit below what is used ends nothing that is there,
+and grants nothing more until enough is given back. An empty body changes nothing. A template's
+new version that would give a pool's instances more \`cpu\` or \`memory\` than is left is not
+rolled out: the pool says \`QuotaExceeded\` and is tried again each minute.`,
   listTemplates: 'Templates belong to the deployment: every tenant sees all of them.',
   getTemplate:
-    'As it stands now. A pool shows which version its instances are started from (`templateVersion`).',
+    'As it stands now. A pool shows which version its instances are started from ' +
+    '(`templateVersion`).',
   createTemplate: `
-\`crdJson\` is the document of [templates](templates.md) as text. An unknown field is refused by its path
-(\`crdJson.spec.containers[0].imagePull\`), and so is what this daemon can't run. Refused for safety are \`privileged\`,
-\`allowPrivilegeEscalation\`, added capabilities, \`procMount\`, \`hostPath\`, \`hostPort\`, \`hostNetwork\`, \`hostPID\`, \`hostIPC\`, service
+\`crdJson\` is the document of [templates](templates.md) as text. An unknown field is refused by
+its path (\`crdJson.spec.containers[0].imagePull\`), and so is what this daemon can't run.
+Refused for safety are \`privileged\`, \`allowPrivilegeEscalation\`, added capabilities,
+\`procMount\`, \`hostPath\`, \`hostPort\`, \`hostNetwork\`, \`hostPID\`, \`hostIPC\`, service
 accounts, and \`..\` in a path.`,
   updateTemplate: `
-Makes a new version, unless nothing changes; an empty body changes nothing. The last 20 versions are kept (of templates larger than
-some 13 KiB fewer). Pools that are made from it follow by themselves; running sandboxes are never touched. A \`crdJson\` is
-checked as when a template is made, and its \`metadata.name\` can't change. Of a template with \`syncSource\` a change stays until its
-file changes.`,
+Makes a new version, unless nothing changes; an empty body changes nothing. The last 20 versions
+are kept (of templates larger than some 13 KiB fewer). Pools that are made from it follow by
+themselves; running sandboxes are never touched. A \`crdJson\` is checked as when a template is
+made, and its \`metadata.name\` can't change. Of a template with \`syncSource\` a change stays
+until its file changes.`,
   deleteTemplate:
-    'Refused while pools are made from it. One with `syncSource` comes back at the next start, as long as its file is there.',
+    'Refused while pools are made from it. One with `syncSource` comes back at the next ' +
+    'start, as long as its file is there.',
   createApiKey: `
 A key of the caller's own team, user and role. The body may be empty. The key is shown this once
-(\`Cache-Control: no-store\`); the daemon keeps no more than an HMAC of it. A user has at most 1,000 keys.
-A key ends with the key that made it at the latest. Where \`keys.creation\` is \`admins\`, a tenant's request is 403.`,
+(\`Cache-Control: no-store\`); the daemon keeps no more than an HMAC of it. A user has at most
+1,000 keys. A key ends with the key that made it at the latest. Where \`keys.creation\` is
+\`admins\`, a tenant's request is 403.`,
   createApiKeyForTenant:
     'This is how further tenants come to be: a team and a user exist as soon as they have a key.',
   listApiKeys: 'Never with the keys themselves. Expired ones show until they make room for others.',
   deleteApiKey: `
-It is worth nothing from then on, also where it is the one that asks; on every daemon within a second. What goes on under it ends:
-terminals with 4001, streams of logs and events, what is open to endpoints; commands and claims that wait with 401. So it is with a key that expires.
-With \`cascade\` what the key made goes before it, and what that made before that: at most 1,000 keys in one request, else 503, and the same
-request goes on where it was; so it does after a crash. For a key with the admin role, which may have made keys for others, that takes such a key.`,
+It is worth nothing from then on, also where it is the one that asks; on every daemon within a
+second. What goes on under it ends: terminals with 4001, streams of logs and events, what is open
+to endpoints; commands and claims that wait with 401. So it is with a key that expires. With
+\`cascade\` what the key made goes before it, and what that made before that: at most 1,000 keys
+in one request, else 503, and the same request goes on where it was; so it does after a crash.
+For a key with the admin role, which may have made keys for others, that takes such a key.`,
   deleteApiKeysOf:
-    'None that is left to be revoked is no fault: `revoked` is 0. With `cascade` as in `DELETE /api-keys/{keyId}`.',
+    'None that is left to be revoked is no fault: `revoked` is 0. With `cascade` as in ' +
+    '`DELETE /api-keys/{keyId}`.',
   listAllApiKeys: 'Never with the keys themselves.',
   deleteApiKeyByName:
-    "The name is `{namespace}/{shortName}`, its `/` as `%2F`; or the short name alone, of the caller's namespace.",
+    'The name is `{namespace}/{shortName}`, its `/` as `%2F`; or the short name alone, of ' +
+    "the caller's namespace.",
   listInstanceTypes:
-    'Those of the file `instanceTypes.file`; none with `instanceTypes.provider: none`, and the gate `instanceType` is off.',
+    'Those of the file `instanceTypes.file`; none with `instanceTypes.provider: none`, ' +
+    'and the gate `instanceType` is off.',
   listVolumes: `
-Exactly those that \`overrides.volumes\` may name: on one machine the directories that \`volumes.directories\` gives the caller's
-namespace and that are there, on Kubernetes the Bound persistent volume claims of the caller's namespace. There is
-deliberately no parameter: the key says which namespace it is. Empty where the gate \`volumes\` is off. At most 1,000.`,
+Exactly those that \`overrides.volumes\` may name: on one machine the directories that
+\`volumes.directories\` gives the caller's namespace and that are there, on Kubernetes the Bound
+persistent volume claims of the caller's namespace. There is deliberately no parameter: the key
+says which namespace it is. Empty where the gate \`volumes\` is off. At most 1,000.`,
   getFeatureGates: 'They do not change while the daemon runs.',
   listClusters: 'A daemon that belongs to no fleet knows itself alone.',
   getSandboxStatistics: `
-Live sandboxes and instances by their status, and as \`Completed\` those finished that are still kept (\`history.retention\`).
-Counts that are kept as things happen: nothing is searched.`,
+Live sandboxes and instances by their status, and as \`Completed\` those finished that are still
+kept (\`history.retention\`). Counts that are kept as things happen: nothing is searched.`,
   deleteApiKeyByFullName: 'The same key by the same name, without an escape.',
   promoteApiKey: `
-Worker clusters are told over their links to the manager, and the key must not be global already. This version has no such links: for a
-key that exists the answer is 503 \`CLUSTER_UNAVAILABLE\`. The name is as in \`DELETE /admin/api-keys/{name}\`.`,
+Worker clusters are told over their links to the manager, and the key must not be global already.
+This version has no such links: for a key that exists the answer is 503 \`CLUSTER_UNAVAILABLE\`.
+The name is as in \`DELETE /admin/api-keys/{name}\`.`,
   promoteApiKeyByFullName: 'The same key by the same name, without an escape.',
 };

@@ -99,5 +99,7 @@ export const textMap = (longestValue: number) =>
 export const access = z
   .enum(ACCESSES)
   .describe(
-    "`team`: every user of the owner's team sees it and claims from it, under their own key and quota; only the owner and admins change it. `user`: it is the owner's alone. The default is `user`.",
+    "`team`: every user of the owner's team sees it and claims from it, under their own " +
+      "key and quota; only the owner and admins change it. `user`: it is the owner's alone. " +
+      'The default is `user`.',
   );

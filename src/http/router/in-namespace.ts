@@ -9,7 +9,8 @@ import { ADMINS_ALONE } from '../resources/sandboxes/schema.ts';
 
 const NAMESPACE = {
   namespace: maybe(text(MAX_REFERENCE)).describe(
-    `The namespace of what the path names, as lists show it; without it, that of the key. ${ADMINS_ALONE}`,
+    'The namespace of what the path names, as lists show it; without it, that of the key. ' +
+      `${ADMINS_ALONE}`,
   ),
 };
 

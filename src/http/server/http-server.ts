@@ -228,7 +228,10 @@ class InFlight {
     if (this.#running.size === 0) this.#whenIdle?.();
   }
 
-  /** Gives an answer to what has none yet: its operation is aborted, and may have taken effect or not. */
+  /**
+   * Gives an answer to what has none yet: its operation is aborted, and may have taken effect or
+   * not.
+   */
   cutShort(): void {
     for (const { request, response } of [...this.#bySocket.values()]) cutShort(request, response);
   }

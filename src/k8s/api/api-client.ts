@@ -260,8 +260,8 @@ class Lane implements ApiClient {
     try {
       return await this.#settle({ method: 'GET', path, deadlineMs }, { accept });
     } catch (error) {
-      // A kept connection may have been closed at the other end a moment before it was used: once more,
-      // on another one.
+      // A kept connection may have been closed at the other end a moment before it was used: once
+      // more, on another one.
       const left = deadlineMs - (performance.now() - began);
       if (!(error instanceof ApiUnreachable) || !isCut(error.cause) || left <= 0) throw error;
       return await this.#settle({ method: 'GET', path, deadlineMs: left }, { accept });

@@ -47,7 +47,8 @@ export const readClusterAccess = async (source: AccessSource, log: Log): Promise
   const cluster = kubeConfig.getCurrentCluster();
   if (!cluster)
     throw new Error(
-      `no cluster in ${source.kubeconfig ?? 'the service account'} for the context ${kubeConfig.getCurrentContext() || '(none)'}`,
+      `no cluster in ${source.kubeconfig ?? 'the service account'} for the context ` +
+        `${kubeConfig.getCurrentContext() || '(none)'}`,
     );
   if (cluster.proxyUrl !== undefined)
     throw new Error('a proxy-url in the kubeconfig is not supported');

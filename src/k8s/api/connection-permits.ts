@@ -54,7 +54,8 @@ export class ConnectionPermits {
       clearTimeout(timer);
       reject(
         new NotSent(
-          `too many requests wait for a connection already, at most ${this.#mostWaiting}, half of them of one namespace`,
+          `too many requests wait for a connection already, at most ${this.#mostWaiting}, ` +
+            'half of them of one namespace',
         ),
       );
     });

@@ -92,7 +92,8 @@ export class PodLogs {
       if (error instanceof LogsGone) throw error;
       if (isAbsent(error, 'pods')) throw await this.#absent(target, error);
       throw new NotJoinable(
-        `the sandbox's log can't be read now: ${cleaned(error instanceof Error ? error.message : String(error))}`,
+        "the sandbox's log can't be read now: " +
+          `${cleaned(error instanceof Error ? error.message : String(error))}`,
         { cause: error },
       );
     }

@@ -138,7 +138,9 @@ const forged = (object: ResourceObject): Reading<never> => ({
   fault: {
     reason: 'NotSealed',
     message:
-      'what it says under `resolved` is not what a daemon of this installation wrote for it; make it anew without that, or see docs/kubernetes.md where it is older than seals are',
+      'what it says under `resolved` is not what a daemon of this installation wrote for ' +
+      'it; make it anew without that, or see docs/kubernetes.md where it is older than ' +
+      'seals are',
   },
 });
 

@@ -307,7 +307,8 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
     const record = this.#learnt(object);
     if (!record)
       throw new Error(
-        `the API server's ${this.#resource.kind} is not the one that was written; its schema may be an older one`,
+        `the API server's ${this.#resource.kind} is not the one that was written; its ` +
+          'schema may be an older one',
       );
     return record;
   }
@@ -315,7 +316,8 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
   #conflict(record: T): RecordConflict {
     const { namespace, name } = this.#resource.place(record);
     return new RecordConflict(
-      `${this.#resource.kind} ${namespace === undefined ? '' : `${namespace}/`}${name} has moved on or is gone`,
+      `${this.#resource.kind} ${namespace === undefined ? '' : `${namespace}/`}${name} ` +
+        'has moved on or is gone',
     );
   }
 

@@ -141,7 +141,9 @@ export const laterFormat = (object: ResourceObject, format: number): Reading<nev
   object,
   fault: {
     reason: 'LaterFormat',
-    message: `it has the format ${format}, which this version does not know and no later version of this installation wrote`,
+    message:
+      `it has the format ${format}, which this version does not know and no later version ` +
+      'of this installation wrote',
   },
 });
 

@@ -30,9 +30,15 @@ export const imageFaultOf = (image: string): string | undefined => {
   const fault = nameFaultOf(name);
   if (fault !== undefined) return fault;
   if (colon >= 0 && !TAG.test(rest.slice(colon + 1)))
-    return 'must have a tag of at most 128 letters, digits, ".", "_" and "-", which begins with none of "." and "-"';
+    return (
+      'must have a tag of at most 128 letters, digits, ".", "_" and "-", which begins with ' +
+      'none of "." and "-"'
+    );
   if (withDomain(domain, name).length > LONGEST_NAME)
-    return `must be at most ${LONGEST_NAME} characters long, registry included, tag and digest aside`;
+    return (
+      `must be at most ${LONGEST_NAME} characters long, registry included, tag and digest ` +
+      'aside'
+    );
   return IMAGE_ID.test(name) && domain === undefined
     ? "must be a name, not an image's id"
     : undefined;
@@ -45,7 +51,8 @@ const nameFaultOf = (name: string): string | undefined => {
   if (/[A-Z]/.test(name)) return 'must be lower case, tag and registry aside';
   return parts.every((part) => NAME.test(part))
     ? undefined
-    : 'must be the name of a container image: parts of a-z and 0-9, with ".", "_", "__" or "-" between them, joined by "/"';
+    : 'must be the name of a container image: parts of a-z and 0-9, with ".", "_", "__" or ' +
+        '"-" between them, joined by "/"';
 };
 
 /** The first part is a domain where it has a dot, a port or brackets, or is `localhost`. */

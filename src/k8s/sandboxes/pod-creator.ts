@@ -146,8 +146,8 @@ export class PodCreator {
         if (failure === undefined || !isAbsent(unread)) throw unread;
         return undefined;
       });
-      // Answered with a fault, as by a webhook that is down, and not made. One that lands yet goes with
-      // its record.
+      // Answered with a fault, as by a webhook that is down, and not made. One that lands yet goes
+      // with its record.
       if (found === undefined) throw failure;
       const there = storedPodOf(found);
       if (there?.ownerUid !== ownerUid)
@@ -166,7 +166,8 @@ export class PodCreator {
       return new NoPlace(`the namespace ${namespace} is being removed`, { cause: error });
     if (error.status === 404)
       return new NoPlace(
-        `there is no namespace ${namespace} in which sandboxes can be made (${cleaned(error.message)})`,
+        `there is no namespace ${namespace} in which sandboxes can be made ` +
+          `(${cleaned(error.message)})`,
         { cause: error },
       );
     if (error.status === BUSY)

@@ -74,8 +74,8 @@ export const podOf = (
       automountServiceAccountToken: false,
       enableServiceLinks: false,
       terminationGracePeriodSeconds: settings.terminationGraceSeconds,
-      // The pause container is pid 1 then: it reaps orphans, and a main process without handlers heeds
-      // SIGTERM. Several containers stay apart.
+      // The pause container is pid 1 then: it reaps orphans, and a main process without handlers
+      // heeds SIGTERM. Several containers stay apart.
       ...(definition.containers.length === 1 ? { shareProcessNamespace: true } : {}),
       securityContext: {
         runAsNonRoot: true,

@@ -103,7 +103,8 @@ const goneOf = (
 };
 
 const LISTEN =
-  "a kubelet asks the Pod's own address: let the server listen on all addresses, not on 127.0.0.1 alone, or make the probe an exec";
+  "a kubelet asks the Pod's own address: let the server listen on all addresses, not on " +
+  '127.0.0.1 alone, or make the probe an exec';
 
 const OUT_OF_MEMORY = 'OOMKilled';
 
@@ -143,7 +144,10 @@ const endOf = (
   const terminated =
     main ?? containerStatuses.find(({ state }) => state?.terminated)?.state?.terminated;
   if (!terminated) return `its Pod ${phase === 'Failed' ? 'failed' : 'ended'}`;
-  return `${terminated.reason ?? 'Terminated'}: its main process ended with exit code ${terminated.exitCode ?? 'unknown'}`;
+  return (
+    `${terminated.reason ?? 'Terminated'}: its main process ended with exit code ` +
+    `${terminated.exitCode ?? 'unknown'}`
+  );
 };
 
 /** Tells why it does not start: what its image, or the scheduler, says. */

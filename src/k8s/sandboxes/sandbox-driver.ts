@@ -197,7 +197,8 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     definition.containers.forEach(({ image }, index) => {
       const fault =
         image === 'host' || /^(?:dir|oci):/.test(image)
-          ? `must be the name of a container image; "${image.slice(0, 80)}" is for the embedded daemon`
+          ? `must be the name of a container image; "${image.slice(0, 80)}" is for the ` +
+            'embedded daemon'
           : imageFaultOf(image);
       if (fault !== undefined)
         throw new DefinitionRefused(`spec.containers[${index}].image: ${fault}`);
@@ -205,11 +206,13 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     const [homeless] = placedProbes(definition).homeless;
     if (homeless !== undefined)
       throw new DefinitionRefused(
-        `spec.endpoints: the readiness probe of "${homeless}" has no place: a Pod runs one for each container, and each has one already`,
+        `spec.endpoints: the readiness probe of "${homeless}" has no place: a Pod runs ` +
+          'one for each container, and each has one already',
       );
     if (definition.network !== 'none')
       throw new DefinitionRefused(
-        `spec.network: "${definition.network}" is for the embedded daemon; a Pod has a network of its own`,
+        `spec.network: "${definition.network}" is for the embedded daemon; a Pod has a ` +
+          'network of its own',
       );
   }
 

@@ -151,7 +151,8 @@ const demandWords = (
   { scaleUpPolicy: { mode } }: AutoscalingGroup,
   buffer: number,
 ): string =>
-  `${running} running, ${idle} idle, ${starting} starting, ${pending} asked for; ${mode} wants ${buffer} idle`;
+  `${running} running, ${idle} idle, ${starting} starting, ${pending} asked for; ${mode} ` +
+  `wants ${buffer} idle`;
 
 const surplusWords = ({ scaleDownPolicy: { idleTimeoutSeconds } }: AutoscalingGroup): string =>
   `not needed for ${idleTimeoutSeconds} s`;

@@ -169,11 +169,13 @@ const limitOf = (input: EnvConditionsInput): Word => {
     );
     if (least > group.maxReplicas)
       return [
-        `the members of ${group.name} need ${least} at least, its maxReplicas is ${group.maxReplicas}`,
+        `the members of ${group.name} need ${least} at least, its maxReplicas is ` +
+          `${group.maxReplicas}`,
       ];
     return own.length > 0 && most < group.minReplicas
       ? [
-          `the members of ${group.name} may be ${most} at most, its minReplicas is ${group.minReplicas}`,
+          `the members of ${group.name} may be ${most} at most, its minReplicas is ` +
+            `${group.minReplicas}`,
         ]
       : [];
   });

@@ -106,14 +106,18 @@ const progressOf = ({ rollout, breaker, updateRevision, proven, held }: Conditio
         type: 'Progressing',
         status: 'True',
         reason: 'RollingOut',
-        message: `instances are replaced by such of revision ${updateRevision}${proven ? '' : ', of which the first are to show that they live'}`,
+        message:
+          'instances are replaced by such of revision ' +
+          `${updateRevision}${proven ? '' : ', of which the first are to show that they live'}`,
       };
     case 'blocked':
       return {
         type: 'Progressing',
         status: 'False',
         reason: 'RolloutBlocked',
-        message: `revision ${updateRevision} does not start, what is left of older instances stays: ${breaker.reason}`,
+        message:
+          `revision ${updateRevision} does not start, what is left of older instances ` +
+          `stays: ${breaker.reason}`,
       };
   }
 };

@@ -55,8 +55,8 @@ export const poolMachine = setup({
     })),
     // What was ordered and has not appeared is dropped with the lease.
     follow: assign({ leading: false, deadline: undefined, ordered: 0 }),
-    // Deletion stays: a record that doesn't know of it is an older one. Another revision has not failed
-    // yet.
+    // Deletion stays: a record that doesn't know of it is an older one. Another revision has not
+    // failed yet.
     keepRecord: enqueueActions(({ context, event, enqueue }) => {
       if (
         event.type !== 'RECORD' ||

@@ -59,7 +59,8 @@ const FAILURES: ReadonlySet<EndReason> = new Set([
  */
 export const statusOf = (state: string, context: SandboxContext): SandboxStatus => {
   switch (state) {
-    // One that was told to end before its birth was known to have landed only waits to be cleared away.
+    // One that was told to end before its birth was known to have landed only waits to be cleared
+    // away.
     case 'starting':
       return context.end ? 'Stopping' : 'Starting';
     case 'idle':

@@ -54,14 +54,21 @@ export const noIdleInstance = (
 const hintOf = (pool: ExhaustedPool, { starting, unavailable = 0 }: Counts): string => {
   if (starting > 0) return 'instances are starting; try again shortly';
   if (unavailable > 0)
-    return 'unclaimed instances are there that can not be handed out now, as their events say; try again shortly';
+    return (
+      'unclaimed instances are there that can not be handed out now, as their events say; ' +
+      'try again shortly'
+    );
   return `give a sandbox back with DELETE /v1/sandboxes/{sandboxId}, ${enlarge(pool)}`;
 };
 
 const enlarge = ({ name, env, of }: ExhaustedPool): string => {
   if (of !== undefined) return `or have ${of}, whose pool it is, enlarge it`;
   if (env === undefined) return `or raise replicas with PUT /v1/sandboxpools/${name}`;
-  return `claim with waitTimeoutSeconds so that one is started for you, or raise maxReplicas with PUT /v1/envs/${env}/sandboxpools/${name}; GET /v1/envs/${env} says what keeps it as it is`;
+  return (
+    'claim with waitTimeoutSeconds so that one is started for you, or raise maxReplicas ' +
+    `with PUT /v1/envs/${env}/sandboxpools/${name}; GET /v1/envs/${env} says what keeps it ` +
+    'as it is'
+  );
 };
 
 const hintAgainst = (pool: ExhaustedPool, { reason, message }: Hindrance): string => {
@@ -69,9 +76,15 @@ const hintAgainst = (pool: ExhaustedPool, { reason, message }: Hindrance): strin
     return CLOSED_NODES;
   const change = changing(pool);
   if (reason === 'ImageUnavailable')
-    return `the image can not be had: name another as overrides.image of ${change}, or give the registry's password as overrides.imagePullSecret; ${AGAIN}`;
+    return (
+      `the image can not be had: name another as overrides.image of ${change}, or give the ` +
+      `registry's password as overrides.imagePullSecret; ${AGAIN}`
+    );
   if (reason === 'Unschedulable')
-    return `no node has room: ask for less cpu and memory by ${change}, give a sandbox back, or have nodes added; ${AGAIN}`;
+    return (
+      `no node has room: ask for less cpu and memory by ${change}, give a sandbox back, or ` +
+      `have nodes added; ${AGAIN}`
+    );
   return `instances do not start: change what the problem names, by ${change}; ${AGAIN}`;
 };
 
@@ -87,5 +100,6 @@ const changing = ({ name, env, of }: ExhaustedPool): string => {
 const KEPT_OUT = /\btaints?\b|\bunschedulable\b/;
 const NO_ROOM = /\bInsufficient\b|Too many pods/;
 const CLOSED_NODES =
-  'nodes take nothing new, as while they are drained or short of disk or memory: wait, or tell whoever runs the cluster; it is tried again by itself';
+  'nodes take nothing new, as while they are drained or short of disk or memory: wait, or ' +
+  'tell whoever runs the cluster; it is tried again by itself';
 const AGAIN = 'it is tried again by itself';

@@ -150,8 +150,8 @@ export const updateMember =
       before.owner.namespace,
     );
     const { record: current } = (await memberPool(deps, before, name)) ?? {};
-    // Asked before the env is changed, so that a refusal changes nothing; what comes in between shows
-    // on the pool.
+    // Asked before the env is changed, so that a refusal changes nothing; what comes in between
+    // shows on the pool.
     if (current?.updateStrategy.autoUpdate)
       await requireRoom(deps, current, { ...current, definition });
     const env = await changeEnv(deps.envs, before, (current) => {

@@ -190,8 +190,8 @@ export const replaceEnv =
     if (change.mode !== undefined && change.mode !== mode)
       throw invalidArgument('mode', `must be ${mode}`, [mode]);
     const { templateRef, labels, annotations } = change;
-    // Passwords are never answered, so that what a client read and gives back has none: they stay until
-    // others come.
+    // Passwords are never answered, so that what a client read and gives back has none: they stay
+    // until others come.
     const overrides = configured(
       change.overrides,
       registries ? registries.length > 0 : before.overrides.imagePullSecretConfigured === true,

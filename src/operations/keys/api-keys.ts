@@ -284,8 +284,8 @@ export class ApiKeyMirror {
     const now = this.#clock.now();
     for (const record of owned) {
       if (record.expiresAt > now) continue;
-      // First here, so that no other request removes it too. It has expired: should the store keep it, it
-      // opens nothing.
+      // First here, so that no other request removes it too. It has expired: should the store keep
+      // it, it opens nothing.
       this.#forget(record.keyId);
       await this.#removeStanding(record);
     }

@@ -93,8 +93,8 @@ const issue = async (
     const minted = mintApiKey(spec, deps.pepper, text);
     try {
       const record = await deps.apiKeys.create(minted.record);
-      // Whoever revokes the maker meanwhile looks for what it made once it is gone: one of the two sees
-      // the other.
+      // Whoever revokes the maker meanwhile looks for what it made once it is gone: one of the two
+      // sees the other.
       if (!(await deps.apiKeys.stands(maker.keyId))) {
         await deps.apiKeys.remove(record);
         throw invalidApiKey();

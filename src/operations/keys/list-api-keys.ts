@@ -26,8 +26,8 @@ const isInReach = (record: ApiKeyRecord, caller: Caller): boolean =>
   sameTenant(record, caller) || (caller.role === 'admin' && record.namespace === caller.namespace);
 
 /**
- * Revokes a key of the caller's own, also the one that asks; an admin's, any of the namespace (operation `DELETE /api-keys/{keyId}`).
- * Durable when it resolves.
+ * Revokes a key of the caller's own, also the one that asks; an admin's, any of the namespace
+ * (operation `DELETE /api-keys/{keyId}`). Durable when it resolves.
  */
 export const deleteApiKey =
   (deps: ApiKeysDeps): Operations['deleteApiKey'] =>

@@ -139,8 +139,10 @@ class PoolGrant implements Grant<PoolRecord> {
     return {
       reason: 'QuotaExceeded',
       message:
-        `${team}/${user} may have ${inWords(resource, limit)} ${resource}${taken}, and this takes ${inWords(resource, more)} more; ` +
-        `ask for less, make room, or have the limit raised: sandpool quotas set ${team} ${user} --admin`,
+        `${team}/${user} may have ${inWords(resource, limit)} ${resource}${taken}, and ` +
+        `this takes ${inWords(resource, more)} more; ` +
+        `ask for less, make room, or have the limit raised: sandpool quotas set ${team} ` +
+        `${user} --admin`,
     };
   }
 }

@@ -8,5 +8,8 @@ export const hostNetworkWarning = ({ pools }: Pick<Supervisor, 'pools'>): string
   const { ids } = pools.index.list(undefined, 0, Number.POSITIVE_INFINITY);
   const count = ids.filter((uid) => pools.get(uid)?.record.definition.network === 'host').length;
   if (count === 0) return undefined;
-  return `${count === 1 ? 'a pool has' : `${count} pools have`} network: host: sandboxes share this machine's network`;
+  return (
+    `${count === 1 ? 'a pool has' : `${count} pools have`} network: host: sandboxes share ` +
+    "this machine's network"
+  );
 };

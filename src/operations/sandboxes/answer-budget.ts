@@ -51,8 +51,8 @@ export class AnswerBudget {
   #requireRoom(own: number, others: number): void {
     const share = this.#tenantPercent / 100;
     if (own <= share * (this.#mostBytes - others)) return;
-    // What would be too much for one tenant alone is its own doing, and so is what it has more of than
-    // all others.
+    // What would be too much for one tenant alone is its own doing, and so is what it has more of
+    // than all others.
     const bound = own > Math.min(others, share * this.#mostBytes) ? 'share' : 'all';
     this.#refused[bound] += 1;
     throw bound === 'share' ? answersShareMet() : answersTakeAll();

@@ -34,8 +34,8 @@ export const claimSandbox = (deps: ClaimSandboxDeps): Operations['claimSandbox']
   return measuredClaims(async (caller, request, signal) => {
     const { opening } = request;
     if (!opening) return await claim(caller, request, signal);
-    // One that waits is in flight meanwhile; else it is opened by the admission, unless something of an
-    // earlier one is known.
+    // One that waits is in flight meanwhile; else it is opened by the admission, unless something
+    // of an earlier one is known.
     const early = (request.waitMs ?? 0) > 0 || mayBeClaimedUnder(deps, opening.mark);
     const found = early ? await openAndFind(deps, caller, opening) : undefined;
     if (found) return found;

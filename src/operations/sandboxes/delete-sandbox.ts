@@ -28,8 +28,8 @@ export const deleteSandbox =
         (snapshot) => !snapshot || isDurable(snapshot),
         until,
       );
-      // A claim that was under way may have won over the retirement: then the sandbox is asked to end
-      // once more.
+      // A claim that was under way may have won over the retirement: then the sandbox is asked to
+      // end once more.
     } while (end?.state === 'running' && clock.now() < until);
     if (end && !isDurable(end))
       throw unavailable('the end of the sandbox could not be noted in time; repeat the request');

@@ -87,7 +87,8 @@ const takenOver = (
   if (known.sourceHash !== undefined && known.sourceHash !== contentHash(known.document)) {
     log.warn(
       { template: known.name, version: known.version },
-      'the file of a template has changed, and replaces what was changed here; the version before is kept',
+      'the file of a template has changed, and replaces what was changed here; the ' +
+        'version before is kept',
     );
   }
   return nextVersion(known, document);

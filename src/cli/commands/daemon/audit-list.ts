@@ -32,7 +32,9 @@ export const listLeaf = (action: Action): Command =>
       leaf({
         usage: 'list',
         summary:
-          'Shows who changed what lately, the oldest first, for an admin. Of all replicas, from the last 5,000 lines; the files of the audit have more. With -f it goes on.',
+          'Shows who changed what lately, the oldest first, for an admin. Of all ' +
+          'replicas, from the last 5,000 lines; the files of the audit have more. With -f ' +
+          'it goes on.',
         examples: [
           'sandpool audit --admin',
           'sandpool audit --user ada --outcome refused --admin -o wide',

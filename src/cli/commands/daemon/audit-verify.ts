@@ -31,7 +31,11 @@ export const verifyLeaf = (action: Action): Command =>
     leaf({
       usage: 'verify [file...]',
       summary:
-        'Says whether the audit is whole: finds lines that were changed, removed or cut off, files that are gone or out of place, and what the daemon itself could not write. Needs no daemon. Without files, those of the local daemon, or of a folder. Ends with 0 where all is well, 1 where something was found, 3 where it can’t be read.',
+        'Says whether the audit is whole: finds lines that were changed, removed or cut ' +
+        'off, files that are gone or out of place, and what the daemon itself could not ' +
+        'write. Needs no daemon. Without files, those of the local daemon, or of a ' +
+        'folder. Ends with 0 where all is well, 1 where something was found, 3 where it ' +
+        'can’t be read.',
       examples: [
         'sandpool audit verify',
         'sandpool audit verify --data-dir /var/lib/sandpool -o json',
@@ -48,12 +52,14 @@ export const verifyLeaf = (action: Action): Command =>
     )
     .option(
       '--head <seq:hash>',
-      'number and hash of a line as you kept them elsewhere: finds a chain that was cut before it, or written anew',
+      'number and hash of a line as you kept them elsewhere: finds a chain that was cut ' +
+        'before it, or written anew',
       chainEnd,
     )
     .option(
       '--anchors <file>',
-      'the lines that audit.anchor told of this chain, as a file; what else is in a line before them, such as a system log’s words, does not matter',
+      'the lines that audit.anchor told of this chain, as a file; what else is in a line ' +
+        'before them, such as a system log’s words, does not matter',
     )
     .action(
       action(UNREADABLE, async (context, [files], options: VerifyOptions) => {
@@ -150,10 +156,14 @@ const textOf = ({ findings, lines, files, first, last, crashes }: AuditReport): 
   const ended =
     crashes === 0
       ? ''
-      : `${pluralize(crashes, 'run')} did not end in order: the last moments of each may be missing\n`;
+      : `${pluralize(crashes, 'run')} did not end in order: the last moments of each may be ` +
+        'missing\n';
   const earlier =
     first !== undefined && first > 1
       ? `lines before ${first} are in files that are no longer kept\n`
       : '';
-  return `${found}${pluralize(files, 'file')}, ${pluralize(lines, 'line')}: ${extent}\n${earlier}${ended}${findings.length === 0 ? 'the chain is whole' : pluralize(findings.length, 'finding')}\n`;
+  return (
+    `${found}${pluralize(files, 'file')}, ${pluralize(lines, 'line')}: ` +
+    `${extent}\n${earlier}${ended}${findings.length === 0 ? 'the chain is whole' : pluralize(findings.length, 'finding')}\n`
+  );
 };

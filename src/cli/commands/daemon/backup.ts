@@ -16,7 +16,10 @@ export const backupLeaf = (action: Action): Command =>
   leaf({
     usage: 'backup <file>',
     summary:
-      'Writes a backup of the running local daemon to a file: its database as it is now, and its keys. Requests go on meanwhile. The file is a gzipped tar that holds secrets; to restore it, unpack it into an empty data folder and start the daemon. - is the standard output.',
+      'Writes a backup of the running local daemon to a file: its database as it is now, ' +
+      'and its keys. Requests go on meanwhile. The file is a gzipped tar that holds ' +
+      'secrets; to restore it, unpack it into an empty data folder and start the daemon. ' +
+      '- is the standard output.',
     examples: [
       'sandpool backup sandpool-backup.tar.gz',
       'sandpool backup - | ssh safe "cat > sandpool.tar.gz"',

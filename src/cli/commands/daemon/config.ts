@@ -20,7 +20,9 @@ const printLeaf = (action: Action): Command => {
   const command = leaf({
     usage: 'print',
     summary:
-      'Shows every setting as the daemon would take it, with where its value comes from: a flag, a variable, a file or the default. Secrets are masked. It takes the flags of serve.',
+      'Shows every setting as the daemon would take it, with where its value comes from: ' +
+      'a flag, a variable, a file or the default. Secrets are masked. It takes the flags ' +
+      'of serve.',
     examples: [
       'sandpool config print',
       'sandpool config print --config sandpool.yaml --listen 127.0.0.1:8081',
@@ -49,7 +51,8 @@ const checkLeaf = (action: Action): Command => {
   const command = leaf({
     usage: 'check [file]',
     summary:
-      'Checks a file of settings, with the variables that are set: names every fault and where it came from, and ends with 1 where there is one. Nothing is started.',
+      'Checks a file of settings, with the variables that are set: names every fault and ' +
+      'where it came from, and ends with 1 where there is one. Nothing is started.',
     examples: ['sandpool config check sandpool.yaml', 'SANDPOOL_PIDS_MAX=64 sandpool config check'],
   });
   return command.action(
@@ -60,7 +63,8 @@ const checkLeaf = (action: Action): Command => {
       const changed = loaded.given.filter(({ origin }) => origin !== 'default').length;
       await print(
         context.stdout,
-        `the configuration is good: ${loaded.given.length} settings, ${changed} of them not the default\n`,
+        `the configuration is good: ${loaded.given.length} settings, ${changed} of them ` +
+          'not the default\n',
       );
       return 0;
     }),

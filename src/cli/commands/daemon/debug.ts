@@ -68,7 +68,10 @@ const actorLeaf = (
     addConnectionOptions(
       leaf({
         usage: `${kind} ${operands}`,
-        summary: `Shows where ${of}, stands in its state chart and why, what it waits for, and how it came there. With -f it goes on with each move, as the replica sees it that leads it.`,
+        summary:
+          `Shows where ${of}, stands in its state chart and why, what it waits for, and how ` +
+          'it came there. With -f it goes on with each move, as the replica sees it that ' +
+          'leads it.',
         examples: [
           `sandpool debug ${kind} ${example} --admin`,
           `sandpool debug ${kind} ${example} -f --admin`,

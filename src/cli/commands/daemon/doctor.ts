@@ -25,7 +25,9 @@ export const doctorLeaf = async (action: Action): Promise<Command> => {
   const command = leaf({
     usage: 'doctor',
     summary:
-      'Looks for what keeps the daemon from working on this machine, and says what to do. It works with and without a running daemon, and changes nothing. Ends with 1 where there is a problem; warnings are none.',
+      'Looks for what keeps the daemon from working on this machine, and says what to do. ' +
+      'It works with and without a running daemon, and changes nothing. Ends with 1 where ' +
+      'there is a problem; warnings are none.',
     examples: [
       'sandpool doctor',
       'sandpool doctor -o json',

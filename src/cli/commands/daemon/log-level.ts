@@ -20,7 +20,9 @@ export const logLevelLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'log-level',
         summary:
-          'Shows or changes how much the running daemon logs, for an admin. Of several replicas that of the one that answers. A restart has the level of the settings again.',
+          'Shows or changes how much the running daemon logs, for an admin. Of several ' +
+          'replicas that of the one that answers. A restart has the level of the settings ' +
+          'again.',
         examples: ['sandpool log-level --admin', 'sandpool log-level debug --for 10m --admin'],
       }),
     ),
@@ -54,5 +56,8 @@ export const logLevelLeaf = (action: ServiceAction): Command =>
 
 const textOf = ({ level, configured, until, replica }: LogLevelReport): string => {
   const then = until === undefined ? 'until a restart' : `until ${shortTime(until)}`;
-  return `${level}${level === configured ? '' : `, ${then}; ${configured} by the settings`} (${replica})\n`;
+  return (
+    `${level}${level === configured ? '' : `, ${then}; ${configured} by the settings`} ` +
+    `(${replica})\n`
+  );
 };

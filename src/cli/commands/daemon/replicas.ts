@@ -21,7 +21,8 @@ export const replicasLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'replicas',
         summary:
-          'Lists the replicas with the shards that each leads, and under which epoch, for an admin.',
+          'Lists the replicas with the shards that each leads, and under which epoch, for ' +
+          'an admin.',
         examples: ['sandpool replicas --admin', 'sandpool replicas --admin -o wide'],
       }),
     ),

@@ -23,7 +23,8 @@ export const stopLeaf = (action: Action): Command =>
   leaf({
     usage: 'stop',
     summary:
-      'Ends the local daemon and its helpers. Sandboxes stay and are found again at the next start, unless --all.',
+      'Ends the local daemon and its helpers. Sandboxes stay and are found again at the ' +
+      'next start, unless --all.',
     examples: [
       'sandpool stop',
       'sandpool stop --all',

@@ -39,7 +39,8 @@ export const topLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'top',
         summary:
-          'Shows the busiest pools with what is idle, starting and running, and what waits, for an admin; on a terminal again each second.',
+          'Shows the busiest pools with what is idle, starting and running, and what ' +
+          'waits, for an admin; on a terminal again each second.',
         examples: [
           'sandpool top --admin',
           'sandpool top --broken --admin',
@@ -101,7 +102,11 @@ const pageText = ({ pools, total, replicas, broken = false }: Page): string => {
     sum(({ queues }) => queues?.claimsWaiting ?? 0),
     sum(({ queues }) => (queues ? underWay(queues) : 0)),
   ];
-  const head = `${pluralize(total, broken ? 'broken pool' : 'pool')}, ${pluralize(replicas.length, 'replica')}; ${pluralize(waiting, 'claim')} ${waiting === 1 ? 'waits' : 'wait'}, ${pluralize(effects, 'effect')} ${effects === 1 ? 'is' : 'are'} under way\n`;
+  const head =
+    `${pluralize(total, broken ? 'broken pool' : 'pool')}, ` +
+    `${pluralize(replicas.length, 'replica')}; ${pluralize(waiting, 'claim')} ` +
+    `${waiting === 1 ? 'waits' : 'wait'}, ${pluralize(effects, 'effect')} ` +
+    `${effects === 1 ? 'is' : 'are'} under way\n`;
   return `${head}\n${table(
     [
       'POOL',

@@ -12,7 +12,8 @@ export const explainLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'explain <env>',
         summary:
-          'Says in words why an env is the size it is: what its groups decided and why, what limits them, and what they wait for.',
+          'Says in words why an env is the size it is: what its groups decided and why, ' +
+          'what limits them, and what they wait for.',
         examples: ['sandpool envs explain default'],
       }),
     ),

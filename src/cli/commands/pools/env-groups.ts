@@ -80,7 +80,8 @@ const setLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'set <env> [group]',
         summary:
-          'Changes how a group grows and shrinks; what is not named stays. Bounds are kept at once.',
+          'Changes how a group grows and shrinks; what is not named stays. Bounds are ' +
+          'kept at once.',
         examples: [
           'sandpool envs groups set default default --max 128',
           'sandpool envs groups set default default --mode Aggressive --cooldown 10s',
@@ -165,7 +166,8 @@ const decisionsLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'decisions <env> <group>',
         summary:
-          'Lists what a group decided lately, the newest first: what it saw, did, why, and why not more.',
+          'Lists what a group decided lately, the newest first: what it saw, did, why, ' +
+          'and why not more.',
         examples: [
           'sandpool envs groups decisions default default',
           'sandpool envs groups decisions default default -o wide',

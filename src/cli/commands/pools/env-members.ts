@@ -68,8 +68,10 @@ const addLeaf = (action: ServiceAction): Command =>
           summary:
             'Adds a member: a pool, with an autoscaling group of its own unless one is named.',
           examples: [
-            'sandpool envs members add web --name small --instance-type small --replicas 4 --max-replicas 64',
-            'sandpool envs members add web --name big --cpu 4 --memory 8Gi --group small --priority -1 --max-replicas 8',
+            'sandpool envs members add web --name small --instance-type small --replicas ' +
+              '4 --max-replicas 64',
+            'sandpool envs members add web --name big --cpu 4 --memory 8Gi --group small ' +
+              '--priority -1 --max-replicas 8',
             'sandpool envs members add web -f member.yaml',
           ],
         }),
@@ -96,7 +98,8 @@ const updateLeaf = (action: ServiceAction): Command =>
         leaf({
           usage: 'update <env> [member]',
           summary:
-            'Changes a member; what is not named stays. Its pool follows by itself. How it grows and shrinks is its group’s: envs groups set.',
+            'Changes a member; what is not named stays. Its pool follows by itself. How ' +
+            'it grows and shrinks is its group’s: envs groups set.',
           examples: [
             'sandpool envs members update web small --max-replicas 128',
             'sandpool envs members update web small --group shared --priority 5',
@@ -128,7 +131,8 @@ const removeLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'remove <env> <member>',
         summary:
-          'Removes a member with its pool, and its group where nobody else is in it. Running sandboxes live on, unless --force.',
+          'Removes a member with its pool, and its group where nobody else is in it. ' +
+          'Running sandboxes live on, unless --force.',
         examples: [
           'sandpool envs members remove web small',
           'sandpool envs members remove web small --force',

@@ -26,7 +26,8 @@ export const statusLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'status <env>',
         summary:
-          'Shows how an env’s members stand. Ends with 1 where something keeps them from being as they should, and says what.',
+          'Shows how an env’s members stand. Ends with 1 where something keeps them from ' +
+          'being as they should, and says what.',
         examples: [
           'sandpool envs status default',
           'sandpool envs status default --watch --timeout 10m',
@@ -36,7 +37,8 @@ export const statusLeaf = (action: ServiceAction): Command =>
   )
     .option(
       '-w, --watch',
-      'show each change, a line each, until all members are as they should; with -o json the env a line each',
+      'show each change, a line each, until all members are as they should; with -o json ' +
+        'the env a line each',
     )
     .option('--timeout <duration>', 'with --watch: give up after so long', durationText, '5m')
     .action(
@@ -80,7 +82,9 @@ const standingOf = (env: Env): Standing => {
   if (bad)
     return {
       kind: 'stopped',
-      why: `env ${name}: ${bad.type === 'QuotaOk' ? 'its owner’s quota leaves no room for ' : ''}${bad.message}`,
+      why:
+        `env ${name}: ` +
+        `${bad.type === 'QuotaOk' ? 'its owner’s quota leaves no room for ' : ''}${bad.message}`,
       hints: HINTS[bad.type]?.(name) ?? [],
     };
   const broken = membersOf(env).find(({ state }) => state === 'Error');
@@ -131,11 +135,15 @@ const statusText = (env: Env, wide: boolean): string => {
 /** For a person who watches. */
 const linesOf = (env: Env): string => {
   if (standingOf(env).kind === 'done')
-    return `${env.name} is as it should: ${env.status.idleReplicas} idle, ${env.status.runningReplicas} running\n`;
+    return (
+      `${env.name} is as it should: ${env.status.idleReplicas} idle, ` +
+      `${env.status.runningReplicas} running\n`
+    );
   return membersOf(env)
     .map(
       ({ name, state, idleCount, runningCount, currentReplicas, desiredReplicas }) =>
-        `${name}: ${state}, ${idleCount} idle, ${runningCount} running, ${currentReplicas} of ${desiredReplicas}\n`,
+        `${name}: ${state}, ${idleCount} idle, ${runningCount} running, ` +
+        `${currentReplicas} of ${desiredReplicas}\n`,
     )
     .join('');
 };

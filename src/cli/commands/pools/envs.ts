@@ -143,7 +143,8 @@ const updateLeaf = (action: ServiceAction): Command =>
         leaf({
           usage: 'update [env]',
           summary:
-            'Changes an env; what is not named stays, and null in a file takes away. Its members’ pools follow by themselves, and running sandboxes are never touched.',
+            'Changes an env; what is not named stays, and null in a file takes away. Its ' +
+            'members’ pools follow by themselves, and running sandboxes are never touched.',
           examples: [
             'sandpool envs update web --image python:3.13',
             'sandpool envs update web --unset image',
@@ -207,7 +208,8 @@ const deleteLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'delete <env>',
         summary:
-          'Deletes an env with its members and their pools. Refused while any of their sandboxes runs, unless --force.',
+          'Deletes an env with its members and their pools. Refused while any of their ' +
+          'sandboxes runs, unless --force.',
         examples: ['sandpool envs delete web', 'sandpool envs delete web --force'],
       }),
     ),
@@ -231,7 +233,8 @@ const syncLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'sync <env>',
         summary:
-          'Makes the pools of all members anew of the template as it is now and the env’s overrides. Needed with --auto-update off, and after some of it failed.',
+          'Makes the pools of all members anew of the template as it is now and the env’s ' +
+          'overrides. Needed with --auto-update off, and after some of it failed.',
         examples: ['sandpool envs sync web'],
       }),
     ),
@@ -243,7 +246,9 @@ const syncLeaf = (action: ServiceAction): Command =>
   );
 
 const syncedText = ({ name, status: { memberCount }, spec: { templateRef } }: NarrowEnv): string =>
-  `${name}: ${pluralize(memberCount, 'member')} synced with ${templateRef.version === undefined ? '' : `version ${templateRef.version} of `}template ${templateRef.name}\n`;
+  `${name}: ${pluralize(memberCount, 'member')} synced with ` +
+  `${templateRef.version === undefined ? '' : `version ${templateRef.version} of `}template ` +
+  `${templateRef.name}\n`;
 
 const showEnv = async (
   context: Parameters<typeof show>[0],

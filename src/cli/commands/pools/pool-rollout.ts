@@ -165,7 +165,10 @@ const lineOf = (pool: Pool, standing: Standing): string => {
   } = pool;
   if (standing.kind === 'done')
     return `${name} is rolled out: ${updatedReplicas} of revision ${updateRevision}\n`;
-  return `${name}: ${updatedReplicas} of revision ${updateRevision}, ${startingReplicas} starting, ${outdatedReplicas} to be replaced\n`;
+  return (
+    `${name}: ${updatedReplicas} of revision ${updateRevision}, ${startingReplicas} ` +
+    `starting, ${outdatedReplicas} to be replaced\n`
+  );
 };
 
 const rolloutFields = (pool: Pool, standing: Standing): string => {

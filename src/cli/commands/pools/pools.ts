@@ -110,7 +110,8 @@ const updateLeaf = (action: ServiceAction): Command =>
         leaf({
           usage: 'update [pool]',
           summary:
-            'Changes a pool; what is not named stays. Running sandboxes are never touched; idle ones are replaced where what they are made from changes.',
+            'Changes a pool; what is not named stays. Running sandboxes are never ' +
+            'touched; idle ones are replaced where what they are made from changes.',
           examples: [
             'sandpool pools update big --replicas 8',
             'sandpool pools update big --memory 512Mi',
@@ -138,7 +139,8 @@ const syncTemplateLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'sync-template <pool>',
         summary:
-          'Takes over what a pool’s template and its owner’s wishes are now. Only needed with --auto-update off.',
+          'Takes over what a pool’s template and its owner’s wishes are now. Only needed ' +
+          'with --auto-update off.',
         examples: [
           'sandpool pools sync-template big --preview',
           'sandpool pools sync-template big',

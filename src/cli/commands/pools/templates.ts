@@ -110,7 +110,8 @@ const updateLeaf = (action: ServiceAction): Command =>
       leaf({
         usage: 'update [template]',
         summary:
-          'Changes a template, for an admin: what is not named stays. Its pools follow by themselves.',
+          'Changes a template, for an admin: what is not named stays. Its pools follow by ' +
+          'themselves.',
         examples: [
           'sandpool templates update -f python.yaml --admin',
           'sandpool templates update python --description "Python 3.13" --admin',

@@ -103,7 +103,8 @@ export class ImageTree {
       let next = folder.children.get(name);
       if (next && next.kind !== 'folder') {
         throw new ImageRefused(
-          `${shownName(path.join('/'))} goes through ${shownName(path.slice(0, depth).join('/'))}, which is a ${next.kind}`,
+          `${shownName(path.join('/'))} goes through ` +
+            `${shownName(path.slice(0, depth).join('/'))}, which is a ${next.kind}`,
         );
       }
       if (!next) {
@@ -150,7 +151,8 @@ export class ImageTree {
     for (let depth = 1; depth < to.length; depth += 1) {
       if (this.kindOf(to.slice(0, depth)) === 'link')
         throw new ImageRefused(
-          `the hard link ${shown} goes through ${shownName(to.slice(0, depth).join('/'))}, which is a link`,
+          `the hard link ${shown} goes through ` +
+            `${shownName(to.slice(0, depth).join('/'))}, which is a link`,
         );
     }
     const found = this.#find(to);

@@ -87,7 +87,8 @@ export const readOciImage = async (
   );
   if (config.os !== platform.os || config.architecture !== platform.architecture) {
     throw new ImageRefused(
-      `it is for ${shown(`${config.os}/${config.architecture}`)}, and this machine is ${platform.os}/${platform.architecture}`,
+      `it is for ${shown(`${config.os}/${config.architecture}`)}, and this machine is ` +
+        `${platform.os}/${platform.architecture}`,
     );
   }
   const diffIds = config.rootfs.diff_ids;

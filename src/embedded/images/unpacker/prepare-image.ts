@@ -151,7 +151,8 @@ const finishRoot = (root: string, tree: ImageTree, workingDir: string | undefine
   }
   const parts = (workingDir ?? '/').split('/').filter((part) => part !== '');
   const depth = parts.findIndex((_, at) => tree.kindOf(parts.slice(0, at + 1)) !== 'folder');
-  // Below a link or a file nothing is made: that the folder is absent shows when the sandbox starts.
+  // Below a link or a file nothing is made: that the folder is absent shows when the sandbox
+  // starts.
   if (depth > 0 && tree.kindOf(parts.slice(0, depth + 1)) === 'absent')
     mkdirSync(join(root, ...parts), { recursive: true, mode: 0o755 });
 };

@@ -93,7 +93,8 @@ export class ProbeRunner {
                 ? tooLong(timeoutMs)
                 : exitCode === 0
                   ? undefined
-                  : `${argv[0] ?? ''} ended with ${exitCode}${said.trim() === '' ? '' : `: ${said.trim()}`}`,
+                  : `${argv[0] ?? ''} ended with ` +
+                    `${exitCode}${said.trim() === '' ? '' : `: ${said.trim()}`}`,
             ),
           failed: resolve,
         },

@@ -104,6 +104,7 @@ const probe = async (terms: ProbeTerms & { readonly rootfs: Rootfs }): Promise<v
   });
   if (outcome !== 0)
     throw new Error(
-      `no sandbox can be started on this machine: ${complaint.trim() || `${terms.bare ? 'the launcher' : 'bubblewrap'} ended with ${outcome}`}`,
+      'no sandbox can be started on this machine: ' +
+        `${complaint.trim() || `${terms.bare ? 'the launcher' : 'bubblewrap'} ended with ${outcome}`}`,
     );
 };

@@ -36,7 +36,10 @@ export const AuditRecord = z
     kind: z
       .string()
       .describe(
-        '`write`; `begin` and `end` of a run; `lost`: lines that could not be written; `read` and `open`: so many reads by an admin, or requests to an endpoint, of one minute; `omitted`: further ones of a key, or without a good one. There may be more some day.',
+        '`write`; `begin` and `end` of a run; `lost`: lines that could not be written; ' +
+          '`read` and `open`: so many reads by an admin, or requests to an endpoint, of one ' +
+          'minute; `omitted`: further ones of a key, or without a good one. There may be ' +
+          'more some day.',
       ),
     requestId: z.string().optional(),
     via: z.string().optional().describe('Not over the API: `control-socket`.'),
@@ -66,7 +69,8 @@ export const AuditRecord = z
       .string()
       .optional()
       .describe(
-        'With `begin`, how the run before ended: `end`, `crash`, or `missing` where lines are gone.',
+        'With `begin`, how the run before ended: `end`, `crash`, or `missing` where lines ' +
+          'are gone.',
       ),
     missing: z.int().optional().describe('How many those are.'),
     boot: z.string().optional().describe('With `begin`: of the machine.'),

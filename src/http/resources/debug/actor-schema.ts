@@ -21,7 +21,8 @@ const cursor = z
 export const ActorsQuery = z.object({
   kind: maybe(kind).describe(`Of this kind alone: ${KINDS}`),
   state: maybe(text(MAX_REFERENCE, 1)).describe(
-    'In this state, or inside it, such as `stopping` or `idle.available`. `broken`: it has no actor, which threw again and again.',
+    'In this state, or inside it, such as `stopping` or `idle.available`. `broken`: it ' +
+      'has no actor, which threw again and again.',
   ),
   pool: maybe(text(MAX_REFERENCE, 1)).describe(
     "Of this pool: its uid, `{namespace}/{name}`, or a name in the caller's namespace.",
@@ -34,7 +35,8 @@ export const ActorPath: PathParams<{ kind: ActorKind; key: string }> = {
   schema: z.object({
     kind: kind.describe(KINDS),
     key: text(MAX_REFERENCE, 1).describe(
-      "A sandbox's id; a pool's uid, `{namespace}/{name}` or name; `{env}/{name}` of a member or group, also with the namespace before it. Slashes as `%2F`.",
+      "A sandbox's id; a pool's uid, `{namespace}/{name}` or name; `{env}/{name}` of a " +
+        'member or group, also with the namespace before it. Slashes as `%2F`.',
     ),
   }),
   otherwise: actorNotFound,
@@ -82,7 +84,8 @@ export const ActorPage = z
       .string()
       .optional()
       .describe(
-        'The `cursor` of the page after this one. Left out: there is none. A page may be shorter than its limit, or empty, and not be the last.',
+        'The `cursor` of the page after this one. Left out: there is none. A page may be ' +
+          'shorter than its limit, or empty, and not be the last.',
       ),
     replica: z.string().describe('Who answers: what it hosts is shown.'),
   })

@@ -51,10 +51,12 @@ export const MemberConfigFields = {
     'Of the instance type; at most its `maxMultiplier`.',
   ),
   inlineResources: maybe(z.object({ requests: maybe(Amounts), limits: maybe(Amounts) })).describe(
-    'Of the first container; counts before the instance type. A request alone leaves the limit as it is, or raises it to itself.',
+    'Of the first container; counts before the instance type. A request alone leaves the ' +
+      'limit as it is, or raises it to itself.',
   ),
   scalingGroup: maybe(name).describe(
-    'The autoscaling group that sizes it; of a new member a group of its own name where it is left out.',
+    'The autoscaling group that sizes it; of a new member a group of its own name where ' +
+      'it is left out.',
   ),
   minReplicas: maybe(replicas).describe("The member's own bounds, beside those of its group."),
   maxReplicas: maybe(replicas).describe("The member's own bounds, beside those of its group."),

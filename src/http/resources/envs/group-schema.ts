@@ -10,7 +10,8 @@ const seconds = (most = 86_400) => z.int().min(0).max(most);
 const upFields = {
   mode: z.enum(SCALE_UP_MODES).describe('How eagerly it grows.'),
   cooldownSeconds: seconds().describe(
-    'Least time between two scale-ups; what `minReplicas` is short of, and an instance for each claim that waits, is made at once.',
+    'Least time between two scale-ups; what `minReplicas` is short of, and an instance ' +
+      'for each claim that waits, is made at once.',
   ),
   idleThresholdSeconds: seconds().describe('How long too few must have been idle.'),
   idleZeroQuietWindowSeconds: seconds().describe(

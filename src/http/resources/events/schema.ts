@@ -12,7 +12,11 @@ export const Event = z
     reason: z
       .string()
       .describe(
-        'One word for programs: `Created`, `Started`, `Unhealthy`, `Ready`, `Claimed`, `IdleTimeoutChanged`, `ContainerEnded`, `Killing`, `Failed`, `Completed`; of a pool `Created`, `Filled`, `Emptied`, `Resized`, `Changed`, `RolledOut`, `StartFailed`, `BackOff`, `Recovered`, `Deleting`, `Deleted`. There may be more some day.',
+        'One word for programs: `Created`, `Started`, `Unhealthy`, `Ready`, `Claimed`, ' +
+          '`IdleTimeoutChanged`, `ContainerEnded`, `Killing`, `Failed`, `Completed`; of a ' +
+          'pool `Created`, `Filled`, `Emptied`, `Resized`, `Changed`, `RolledOut`, ' +
+          '`StartFailed`, `BackOff`, `Recovered`, `Deleting`, `Deleted`. There may be more ' +
+          'some day.',
       ),
     message: z.string().describe('For people.'),
     sandboxId: z.string().optional().describe('Left out where it happened to a pool.'),

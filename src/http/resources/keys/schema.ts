@@ -18,7 +18,8 @@ export const CreateApiKeyBody = z.object({
   name: shortName,
   description,
   expiresAt: maybe(expiresAt).describe(
-    'At most a year ahead (`keys.maxLifetime`), and no later than the key that asks ends. Left out: 90 days (`keys.defaultLifetime`), or when that key ends.',
+    'At most a year ahead (`keys.maxLifetime`), and no later than the key that asks ends. ' +
+      'Left out: 90 days (`keys.defaultLifetime`), or when that key ends.',
   ),
   team: maybe(name).describe('Admins alone, as in `POST /admin/api-keys`.'),
   user: maybe(name).describe('The same.'),
@@ -85,7 +86,8 @@ const keyFields = {
   role,
   description: z.string(),
   createdBy: maybe(z.string()).describe(
-    'The `keyId` of the key that made it, which may be gone by now. Left out: the daemon made it, or a version before this field.',
+    'The `keyId` of the key that made it, which may be gone by now. Left out: the daemon ' +
+      'made it, or a version before this field.',
   ),
   issuedAt: timestamp,
   expiresAt: timestamp,

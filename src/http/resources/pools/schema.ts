@@ -40,7 +40,8 @@ export const UpdateStrategyFields = {
       'must be a string with a number, or with a percentage up to 100%, such as "2" or "25%"',
     )
     .describe(
-      'How many of the unclaimed instances that there should be a rollout may leave away, starting or unavailable at a time; at least 1.',
+      'How many of the unclaimed instances that there should be a rollout may leave away, ' +
+        'starting or unavailable at a time; at least 1.',
     ),
 };
 
@@ -59,7 +60,8 @@ const spec = {
   ...PoolSourceFields,
   access: maybe(access),
   replicas: maybe(replicas).describe(
-    'See [what replicas counts](decisions/0003-what-replicas-counts.md). Of a new pool 1, or what the bounds have nearest to it.',
+    'See [what replicas counts](decisions/0003-what-replicas-counts.md). Of a new pool 1, ' +
+      'or what the bounds have nearest to it.',
   ),
   minReplicas: PoolScaleFields.minReplicas.describe('Bounds of `replicas`.'),
   maxReplicas: PoolScaleFields.maxReplicas.describe('Bounds of `replicas`.'),
@@ -125,7 +127,13 @@ const PoolCondition = z
   .meta({
     id: 'PoolCondition',
     description:
-      "`Progressing` while unclaimed instances of older revisions are replaced; its reason is `RolloutBlocked` while the new revision fails to start. `Degraded` while starts fail or instances are unavailable, and where instances can not start as things are: `Unschedulable`, `ImageUnavailable`, `ContainerNotCreated`, with the scheduler's or kubelet's words. `TemplateResolved` is false while a change of the template, or of what the pool names, can not be taken: the pool stays on what it has.",
+      '`Progressing` while unclaimed instances of older revisions are replaced; its ' +
+      'reason is `RolloutBlocked` while the new revision fails to start. `Degraded` while ' +
+      'starts fail or instances are unavailable, and where instances can not start as ' +
+      'things are: `Unschedulable`, `ImageUnavailable`, `ContainerNotCreated`, with the ' +
+      "scheduler's or kubelet's words. `TemplateResolved` is false while a change of the " +
+      'template, or of what the pool names, can not be taken: the pool stays on what it ' +
+      'has.',
   });
 
 /** The template's name is an annotation. */
@@ -164,7 +172,8 @@ export const PoolShape = z
     team: z.string().describe("The owner's."),
     user: z.string().describe("The owner's."),
     templateVersion: maybe(z.string()).describe(
-      'Of the template that new instances are started from; where that is inline, `status.updateRevision`.',
+      'Of the template that new instances are started from; where that is inline, ' +
+        '`status.updateRevision`.',
     ),
     createdAt: timestamp,
     labels: z.record(z.string(), z.string()),
@@ -201,10 +210,12 @@ export const PoolShape = z
         .int()
         .describe('Unclaimed ones of older revisions, which a rollout replaces.'),
       observedTemplateVersion: maybe(z.string()).describe(
-        'Of the template that the pool was made of last, or could not be made of: then `TemplateResolved` says why. Left out where that is inline.',
+        'Of the template that the pool was made of last, or could not be made of: then ' +
+          '`TemplateResolved` says why. Left out where that is inline.',
       ),
       template: maybe(EmbeddedTemplate).describe(
-        'What new instances are started from: the fields of the template as the pool took them over, with its size and overrides. Left out in lists.',
+        'What new instances are started from: the fields of the template as the pool took ' +
+          'them over, with its size and overrides. Left out in lists.',
       ),
       conditions: z.array(PoolCondition),
     }),
@@ -212,9 +223,11 @@ export const PoolShape = z
   .meta({
     id: 'Pool',
     description: `
-The counts are exact. Phase: \`Pending\` not yet full since the daemon started · \`Ready\` all there · \`Scaling\` instances start
-or go · \`Degraded\` some are unavailable, starts keep failing while something is usable, or can not go on as things are · \`Failed\` starts keep failing and
-nothing is usable · \`Updating\` unclaimed instances of older revisions are replaced, within \`maxUnavailable\` · \`Deleting\`.`.trim(),
+The counts are exact. Phase: \`Pending\` not yet full since the daemon started · \`Ready\` all
+there · \`Scaling\` instances start or go · \`Degraded\` some are unavailable, starts keep
+failing while something is usable, or can not go on as things are · \`Failed\` starts keep
+failing and nothing is usable · \`Updating\` unclaimed instances of older revisions are replaced,
+within \`maxUnavailable\` · \`Deleting\`.`.trim(),
   });
 
 export const PoolEnvelope = z.object({ template: PoolShape }).meta({ id: 'PoolEnvelope' });

@@ -60,13 +60,15 @@ const InlineTemplate = SandboxTemplateSchema.shape.spec.refine(
 /** Without what a record must not hold. */
 export const RecordedPoolFields = {
   templateName: maybe(text(MAX_REFERENCE)).describe(
-    'One of the [templates](templates.md); required where there is neither `template` nor `overrides.image`.',
+    'One of the [templates](templates.md); required where there is neither `template` nor ' +
+      '`overrides.image`.',
   ),
   templateVersion: maybe(text(15)).describe(
     'The version of it that a member of a pinned env is started from.',
   ),
   template: maybe(InlineTemplate).describe(
-    'The `spec` of a [template](templates.md), instead of one by name, at most 256 KiB. Unknown fields are refused.',
+    'The `spec` of a [template](templates.md), instead of one by name, at most 256 KiB. ' +
+      'Unknown fields are refused.',
   ),
   instanceType: maybe(name).describe(
     'One of `GET /instancetypes`: the size of the first container.',
@@ -79,7 +81,8 @@ export const RecordedPoolFields = {
     'Of the first container; counts before all else that says it.',
   ),
   inlineResources: maybe(z.object({ requests: maybe(Amounts), limits: maybe(Amounts) })).describe(
-    'Of the first container; counts before the instance type. A request alone leaves the limit as it is, or raises it to itself.',
+    'Of the first container; counts before the instance type. A request alone leaves the ' +
+      'limit as it is, or raises it to itself.',
   ),
   overrides: maybe(PublicOverrides).describe('What differs from the template.'),
 };

@@ -62,7 +62,8 @@ export const SetQuotasBody = z.object({
     'cpu',
     'must be a cpu quantity up to 1000000 cores, such as 16 or "500m", or "none"',
   ).describe(
-    'How many cores all instances that their pools ask for may have: a quantity such as `"16"` or `"500m"`, or a number of cores. `"none"`: what the configuration says.',
+    'How many cores all instances that their pools ask for may have: a quantity such as ' +
+      '`"16"` or `"500m"`, or a number of cores. `"none"`: what the configuration says.',
   ),
   memory: sizeLimit(
     'memory',
@@ -96,7 +97,8 @@ const Quota = z
     used: z
       .number()
       .describe(
-        'With what requests under way have reserved. May be more than `limit`, where that was lowered.',
+        'With what requests under way have reserved. May be more than `limit`, where that ' +
+          'was lowered.',
       ),
     remaining: z.number().describe('How many more will be granted.'),
   })

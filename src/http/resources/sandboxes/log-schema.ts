@@ -21,12 +21,14 @@ export const SandboxLogs = z
     logs: z
       .string()
       .describe(
-        'Output and errors of the main process, in the order in which they were written. Bytes that are not UTF-8 show as U+FFFD. At most 1 MiB, the end of it.',
+        'Output and errors of the main process, in the order in which they were written. ' +
+          'Bytes that are not UTF-8 show as U+FFFD. At most 1 MiB, the end of it.',
       ),
     truncated: z
       .boolean()
       .describe(
-        'Older lines were asked for than are here: more than `tailLines`, more than 1 MiB, or no longer kept.',
+        'Older lines were asked for than are here: more than `tailLines`, more than 1 ' +
+          'MiB, or no longer kept.',
       ),
   })
   .meta({ id: 'SandboxLogs' });

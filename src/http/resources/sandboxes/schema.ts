@@ -38,11 +38,13 @@ const idleTimeout = z.union([duration, z.literal(0), z.null()], {
 export const ClaimBody = z
   .object({
     poolName: maybe(text(MAX_REFERENCE).meta({ minLength: 1 })).describe(
-      'The pool to claim from. Without it the answer is 400 with the message `poolName is required`.',
+      'The pool to claim from. Without it the answer is 400 with the message `poolName is ' +
+        'required`.',
     ),
     idleTimeout: maybe(idleTimeout).describe(`${IDLE_TIMEOUT} Left out: what the template says.`),
     waitTimeoutSeconds: maybe(z.int().min(0).max(300)).describe(
-      'Wait for so long for an instance where none is idle, first come first served. Left out or 0: the answer comes at once.',
+      'Wait for so long for an instance where none is idle, first come first served. Left ' +
+        'out or 0: the answer comes at once.',
     ),
   })
   .meta({ required: ['poolName'] });
@@ -87,7 +89,8 @@ export const ExecBody = z.object({
   command: z
     .union([text(131_071, 1), argv], {
       error:
-        'must be a command as text, or an array of 1 to 1024 arguments, without NUL and each below 128 KiB',
+        'must be a command as text, or an array of 1 to 1024 arguments, without NUL and ' +
+        'each below 128 KiB',
     })
     .describe('A text is run by `/bin/sh -c`, an array as it stands, without a shell.'),
   timeoutSeconds: z
@@ -102,7 +105,8 @@ export const ExecBody = z.object({
       .meta({ pattern: '^/[^\\u0000]*$', maxLength: 4_095 }),
   ).describe("An absolute path; else the template's `workingDir`."),
   env: maybe(environment).describe(
-    'At most 128 variables, over those of the template. Names hold letters, digits and underscores.',
+    'At most 128 variables, over those of the template. Names hold letters, digits and ' +
+      'underscores.',
   ),
   stdin: maybe(z.string()).describe('Its standard input, then end of file. Left out: nothing.'),
   container: maybe(name).describe(
@@ -124,8 +128,9 @@ const sandboxFields = {
 const Sandbox = z.object(sandboxFields).meta({
   id: 'Sandbox',
   description: `
-Status: \`Starting\` its process comes up · \`Idle\` unclaimed, ready or for the moment not · \`Running\` claimed ·
-\`Stopping\` it ends · \`Failed\` an unclaimed one that died, until it is cleared away · \`Completed\` finished, in lists alone.`.trim(),
+Status: \`Starting\` its process comes up · \`Idle\` unclaimed, ready or for the moment not ·
+\`Running\` claimed · \`Stopping\` it ends · \`Failed\` an unclaimed one that died, until it is
+cleared away · \`Completed\` finished, in lists alone.`.trim(),
 });
 
 const SandboxRecord = z
@@ -148,10 +153,12 @@ const SandboxRecord = z
   .meta({
     id: 'SandboxRecord',
     description: `
-A sandbox in a list, with its times and its end. End reasons: \`deleted\` by its owner or an admin · \`force-deleted\` with its
-pool · \`idle-timeout\` · \`max-lifetime\` · \`exited\` its main process ended, of several containers the first
-one's · \`oom-killed\` that needed more memory than its limit, as far as the cluster tells · \`killed\` the cluster ended it, such as by an eviction ·
-\`lost\` it was found dead, its exit code unknown · \`start-failed\`, \`start-timeout\`, \`container-ended\`, \`retired\`: unclaimed ones.`.trim(),
+A sandbox in a list, with its times and its end. End reasons: \`deleted\` by its owner or an
+admin · \`force-deleted\` with its pool · \`idle-timeout\` · \`max-lifetime\` · \`exited\` its
+main process ended, of several containers the first one's · \`oom-killed\` that needed more
+memory than its limit, as far as the cluster tells · \`killed\` the cluster ended it, such as by
+an eviction · \`lost\` it was found dead, its exit code unknown · \`start-failed\`,
+\`start-timeout\`, \`container-ended\`, \`retired\`: unclaimed ones.`.trim(),
   });
 
 const SandboxWithIdleTimeout = z
@@ -170,19 +177,22 @@ const SandboxWithEndpoints = z
     endpoints: z
       .record(z.string(), z.string())
       .describe(
-        'Endpoint name to URL, under this API; the key is needed there too. Empty where the template names none.',
+        'Endpoint name to URL, under this API; the key is needed there too. Empty where ' +
+          'the template names none.',
       ),
     endedContainers: z
       .record(z.string(), z.string())
       .optional()
       .describe(
-        'Containers beside the first that have ended by themselves, and how. The sandbox goes on without them.',
+        'Containers beside the first that have ended by themselves, and how. The sandbox ' +
+          'goes on without them.',
       ),
     idleTimeout: z.string().optional().describe('While it runs. `0s` is never.'),
     idleExpiresAt: timestamp
       .optional()
       .describe(
-        'When it ends if nothing happens, as far as this replica knows of use; use through another may have moved it. Absent where it never does.',
+        'When it ends if nothing happens, as far as this replica knows of use; use ' +
+          'through another may have moved it. Absent where it never does.',
       ),
   })
   .meta({ id: 'SandboxWithEndpoints' });
@@ -219,7 +229,8 @@ export const ExecResult = z
     exitCode: z
       .int()
       .describe(
-        "The command's own, also when it is not 0. 128 + n after signal n, 127 not found, 126 not executable, 125 it could not be run at all, 124 timed out.",
+        "The command's own, also when it is not 0. 128 + n after signal n, 127 not found, " +
+          '126 not executable, 125 it could not be run at all, 124 timed out.',
       ),
     timedOut: z.boolean(),
     truncated: z.boolean().describe('Some output went beyond 1 MiB and was dropped.'),
