@@ -43,7 +43,7 @@ import {
   deleteTemplate,
   updateTemplate,
 } from '../operations/templates/change-templates.ts';
-import { claimSandbox } from '../operations/sandboxes/claim-sandbox.ts';
+import { claimSandbox } from '../operations/claims/claim-sandbox.ts';
 import { createApiKey, createApiKeyForTenant } from '../operations/keys/create-api-key.ts';
 import { findPoolByKey, createPool } from '../operations/pools/create-pool.ts';
 import { debug } from '../operations/debug/debug.ts';
@@ -83,7 +83,7 @@ import { previewPoolSync, syncPool } from '../operations/pools/sync-pool.ts';
 import { TemplateCatalog } from '../operations/templates/template-catalog.ts';
 import { getTemplate, listTemplates } from '../operations/templates/templates.ts';
 import { createExecToken, openTerminal } from '../operations/sandboxes/terminals.ts';
-import { PendingRequests } from '../operations/sandboxes/pending-requests.ts';
+import { PendingRequests } from '../operations/claims/pending-requests.ts';
 import { updatePool } from '../operations/pools/update-pool.ts';
 
 /** Of the process that runs it. */

@@ -31,7 +31,7 @@ import type { Access, Caller, Role } from '../model/tenant.ts';
 import type { AuditList, AuditRequest } from './debug/audit-view.ts';
 import type { LogLevels } from './debug/log-levels.ts';
 import type { DebugOperations } from './debug/debug-operations.ts';
-import type { IdempotentRequest } from './sandboxes/idempotent-request.ts';
+import type { IdempotentRequest } from './claims/idempotent-request.ts';
 import type { QuotaChange } from './pools/quota-limits.ts';
 import type {
   ClusterView,

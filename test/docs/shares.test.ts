@@ -44,9 +44,9 @@ const ROWS: Readonly<Record<string, readonly (readonly [path: string, name: stri
     ['src/operations/sandboxes/sandbox-logs.ts', 'MOST_FOLLOWERS'],
   ],
   'claims that wait': [
-    ['src/operations/sandboxes/waiting-claim-limit.ts', 'MOST_WAITING_OF_TENANT'],
+    ['src/operations/claims/waiting-claim-limit.ts', 'MOST_WAITING_OF_TENANT'],
     ['src/contracts/coordination.ts', 'MAX_WAITING_OF_POOL'],
-    ['src/operations/sandboxes/waiting-claim-limit.ts', 'MOST_WAITING'],
+    ['src/operations/claims/waiting-claim-limit.ts', 'MOST_WAITING'],
   ],
   'starts on one machine': [
     ['src/embedded/spawner/sandbox/instances.ts', 'MOST_WAITING_OF_TENANT'],

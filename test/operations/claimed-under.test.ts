@@ -4,7 +4,7 @@ import { RequestNotNew } from '../../src/contracts/coordination.ts';
 import {
   IdempotentRequest,
   requestOwnerOf,
-} from '../../src/operations/sandboxes/idempotent-request.ts';
+} from '../../src/operations/claims/idempotent-request.ts';
 import type { ClaimRequest } from '../../src/operations/operations.ts';
 import type { SandboxView } from '../../src/operations/views.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';

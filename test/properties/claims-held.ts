@@ -3,7 +3,7 @@ import { OutcomeUnknown, RecordConflict } from '../../src/contracts/sandbox-driv
 import type { Coordination } from '../../src/contracts/coordination.ts';
 import { answerOnce } from '../../src/http/router/idempotency.ts';
 import { unavailable } from '../../src/model/refusals.ts';
-import { claimSandbox } from '../../src/operations/sandboxes/claim-sandbox.ts';
+import { claimSandbox } from '../../src/operations/claims/claim-sandbox.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { limitsOf } from '../support/fakes/memory-quotas.ts';

@@ -5,7 +5,7 @@ import {
   type LeaseReport,
   type LeaseStore,
   type ShardLock,
-} from '../../src/redis/lease-store.ts';
+} from '../../src/redis/leases/lease-store.ts';
 import { COMMAND_MS } from '../../src/redis/connection.ts';
 import { SCRIPT_MS } from '../../src/redis/redis-link.ts';
 import type { VirtualProcess, VirtualTime } from './virtual-time.ts';

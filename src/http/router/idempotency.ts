@@ -9,10 +9,7 @@ import {
 import type { InstanceId } from '../../model/identifiers.ts';
 import type { RequestFingerprint } from '../../model/request-fingerprint.ts';
 import type { Caller } from '../../model/tenant.ts';
-import {
-  IdempotentRequest,
-  requestOwnerOf,
-} from '../../operations/sandboxes/idempotent-request.ts';
+import { IdempotentRequest, requestOwnerOf } from '../../operations/claims/idempotent-request.ts';
 
 /** An answer as bytes that can be given again. */
 export interface WrittenAnswer {

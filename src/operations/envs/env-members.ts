@@ -44,7 +44,7 @@ import {
 import type { Operations } from '../operations.ts';
 import { renderSource } from '../pools/pool-rendering.ts';
 import { scaleOf } from '../pools/pool-scale.ts';
-import { viewOfPool } from '../sandboxes/start-hindrance.ts';
+import { viewOfPool } from '../claims/start-hindrance.ts';
 import { changePool, type UpdatePoolDeps } from '../pools/update-pool.ts';
 
 export interface EnvMembersDeps

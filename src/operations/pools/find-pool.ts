@@ -3,7 +3,7 @@ import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import { NO_INSTANCES, type PoolRecord } from '../../model/pools/pool.ts';
 import { notOwnersChange, poolNotFound } from '../../model/refusals.ts';
 import { mayUse, sameTenant, type Caller } from '../../model/tenant.ts';
-import { viewOfPool } from '../sandboxes/start-hindrance.ts';
+import { viewOfPool } from '../claims/start-hindrance.ts';
 import type { PoolView } from '../views.ts';
 
 /**

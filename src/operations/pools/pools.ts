@@ -3,7 +3,7 @@ import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import { endingMember } from '../envs/find-env.ts';
 import { findPool, findUsablePool, poolViewOf } from './find-pool.ts';
 import type { Operations } from '../operations.ts';
-import { viewOfPool } from '../sandboxes/start-hindrance.ts';
+import { viewOfPool } from '../claims/start-hindrance.ts';
 import { asUnavailable } from './update-pool.ts';
 
 /** One pool of the caller's, or shared with the caller (operation `GET /sandboxpools/{name}`). */

@@ -5,7 +5,7 @@ import type { EnvRecord } from '../../../src/model/envs/env.ts';
 import type { RegistryCredentials } from '../../../src/model/pools/pool-source.ts';
 import { SHARDS } from '../../../src/model/shards.ts';
 import { SandboxTemplateSchema } from '../../../src/model/templates/template.ts';
-import { claimSandbox } from '../../../src/operations/sandboxes/claim-sandbox.ts';
+import { claimSandbox } from '../../../src/operations/claims/claim-sandbox.ts';
 import { groupMembers } from '../../../src/operations/envs/group-members.ts';
 import { instanceTypes } from '../../../src/operations/templates/instance-types.ts';
 import { PoolRenewal, renewedPool } from '../../../src/operations/pools/pool-renewal.ts';

@@ -1,7 +1,7 @@
 import { EnvMirror } from '../../../src/actors/env/env-mirror.ts';
 import { openEnvs, type EnvParts } from '../../../src/daemon/envs.ts';
 import { VolumeDirectories } from '../../../src/embedded/driver/volume-directories.ts';
-import { claimSandbox } from '../../../src/operations/sandboxes/claim-sandbox.ts';
+import { claimSandbox } from '../../../src/operations/claims/claim-sandbox.ts';
 import { instanceTypes } from '../../../src/operations/templates/instance-types.ts';
 import { renewedPool } from '../../../src/operations/pools/pool-renewal.ts';
 import { QuotaLimits } from '../../../src/operations/pools/quota-limits.ts';

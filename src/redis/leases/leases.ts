@@ -1,5 +1,5 @@
-import type { Lease, LeaseListener, Leases } from '../contracts/coordination.ts';
-import type { Log } from '../contracts/log.ts';
+import type { Lease, LeaseListener, Leases } from '../../contracts/coordination.ts';
+import type { Log } from '../../contracts/log.ts';
 import { LEASE_TTL_MS, type LeaseStore, type ShardLock } from './lease-store.ts';
 import { ShardView } from './shard-view.ts';
 

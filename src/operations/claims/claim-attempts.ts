@@ -13,7 +13,7 @@ import type { claimSteps } from './claim-measures.ts';
 import { writeClaim, type ClaimWriteDeps } from './claim-write.ts';
 import { findAfterAdmission } from './earlier-claim.ts';
 import type { NewRequest } from './idempotent-request.ts';
-import { requireReserved } from './reservations.ts';
+import { requireReserved } from '../sandboxes/reservations.ts';
 import type { WaitingClaimLimit } from './waiting-claim-limit.ts';
 
 export interface ClaimAttemptsDeps extends ClaimWriteDeps {

@@ -1,5 +1,5 @@
-import { rendezvous } from '../lib/rendezvous.ts';
-import { SHARDS } from '../model/shards.ts';
+import { rendezvous } from '../../lib/rendezvous.ts';
+import { SHARDS } from '../../model/shards.ts';
 import type { LeaseReport } from './lease-store.ts';
 
 /** A free shard that its chosen replica does not take within this is anybody's. */

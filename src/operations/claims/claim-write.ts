@@ -10,7 +10,7 @@ import { isKeyed, type RequestFingerprint } from '../../model/request-fingerprin
 import type { Claim } from '../../model/sandbox.ts';
 import type { SandboxView } from '../views.ts';
 import type { PendingRequests } from './pending-requests.ts';
-import { viewOf } from './sandbox-view.ts';
+import { viewOf } from '../sandboxes/sandbox-view.ts';
 
 export interface ClaimWriteDeps {
   readonly supervisor: Supervisor;

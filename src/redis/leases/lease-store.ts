@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import Redlock from 'redlock';
-import type { Log } from '../contracts/log.ts';
-import { SHARDS } from '../model/shards.ts';
-import type { Keys } from './keys.ts';
-import type { RedisLink } from './redis-link.ts';
+import type { Log } from '../../contracts/log.ts';
+import { SHARDS } from '../../model/shards.ts';
+import type { Keys } from '../keys.ts';
+import type { RedisLink } from '../redis-link.ts';
 
 /** How long a lock lasts that nobody extends. */
 export const LEASE_TTL_MS = 4_000;
