@@ -116,6 +116,48 @@ describe('an env under load', function () {
   });
 });
 
+describe('a group of two members that has its most', function () {
+  this.timeout(AT_LAST_MS);
+  let daemon: DaemonUnderTest;
+  before(async () => {
+    daemon = await DaemonUnderTest.start(['--default-pool-replicas', '0']);
+  });
+  after(() => daemon.dispose());
+
+  it('serves claims that wait on one member, though idle instances of the other take it all up', async () => {
+    const client = daemon.client();
+    const made = async (answer: ReturnType<typeof client.post>, wanted = 201): Promise<void> => {
+      const { status, text } = await answer;
+      expect(status, text).to.equal(wanted);
+    };
+    await made(client.post('/envs', { name: 'two', templateRef: { name: 'default' } }));
+    for (const name of ['front', 'back'])
+      await made(
+        client.post('/envs/two/sandboxpools', {
+          name,
+          scalingGroup: name === 'front' ? undefined : 'front',
+          replicas: name === 'front' ? 0 : 3,
+          minReplicas: 0,
+          maxReplicas: 3,
+        }),
+      );
+    await made(
+      client.put('/envs/two/autoscaling/groups/front', { minReplicas: 3, maxReplicas: 3 }),
+      200,
+    );
+    await within(
+      AT_LAST_MS / 2,
+      'the back has it all',
+      async () => (await poolStatus(client, 'back'))['idleReplicas'] === 3 || undefined,
+    );
+
+    for (const answer of [1, 2, 3].map(() =>
+      client.post('/sandboxes', { poolName: 'front', waitTimeoutSeconds: 40 }),
+    ))
+      await made(answer);
+  });
+});
+
 describe('the env that the first start makes', function () {
   this.timeout(AT_LAST_MS * 2);
   let daemon: DaemonUnderTest;

@@ -142,6 +142,34 @@ describe('how a group grows', () => {
     });
   }
 
+  it("makes room for those who wait where other members' idle instances take up the group's most", () => {
+    const end = (b: Parameters<typeof aMember>[0], least = 0) =>
+      new AGroup({
+        group: aGroup({ maxReplicas: 6 }),
+        rules: [aRule(), aRule({ name: 'b', minReplicas: least })],
+      }).look(0, aMember({ idle: 2, pending: 3, waiting: 3 }), aMember({ name: 'b', ...b }));
+
+    const { decision } = end({ idle: 4, settled: 0 });
+    expect(decision).to.deep.include({
+      cause: 'demand',
+      changes: [
+        { member: 'a', from: 2, to: 3 },
+        { member: 'b', from: 4, to: 3 },
+      ],
+    });
+    expect(decision?.reason).to.contain('b makes room for claims that wait on another member');
+    expect(sizesOf(end({ desired: 4 })), 'what only starts goes as well').to.deep.equal({
+      a: 3,
+      b: 3,
+    });
+    expect(sizesOf(end({ running: 4 })), 'what runs stays').to.deep.equal({});
+    expect(
+      sizesOf(end({ idle: 4, pending: 4, waiting: 4 })),
+      'so does what its own claims wait for',
+    ).to.deep.equal({});
+    expect(sizesOf(end({ idle: 4 }, 4)), "and a member's least").to.deep.equal({});
+  });
+
   it('starts for those who wait no more than the bounds allow', () => {
     const waiting = aMember({ running: 18, pending: 9, waiting: 9 });
     const end = (parts: Parameters<typeof aGroup>[0], member = waiting) =>
@@ -489,6 +517,23 @@ describe('how a group shrinks', () => {
       subject.watch(1_800, aMember({ idle: 2 }), aMember({ name: 'b', running: 5, pending: 1 }))
         .decision,
     ).to.equal(undefined);
+  });
+
+  it("does so at the group's most too, though claims on another member are refused meanwhile", () => {
+    const subject = new AGroup({
+      group: aGroup({ maxReplicas: 6 }),
+      rules: [aRule(), aRule({ name: 'b' })],
+    });
+    const members = [aMember({ pending: 1 }), aMember({ name: 'b', idle: 6 })] as const;
+    expect(subject.look(0, ...members).decision?.limitedBy).to.deep.equal([
+      "the group's most is 6",
+    ]);
+
+    const { decision } = subject.watch(900, ...members);
+    expect(decision).to.deep.include({
+      cause: 'surplus',
+      changes: [{ member: 'b', from: 6, to: 2 }],
+    });
   });
 
   it('never does with an idle timeout of 0', () => {

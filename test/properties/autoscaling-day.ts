@@ -93,15 +93,16 @@ export class AutoscalingDay {
 
   /**
    * All is well from here on, and claims wait at one pool: it must not stay so, where there is
-   * room.
+   * room beside what runs and what members must have, be it taken up by idle instances of others.
    */
   calmDown(to: number): void {
     const pool = this.pools[to % this.pools.length];
     if (!pool) return;
-    this.group = { ...this.group, maxReplicas: 1_000 };
     this.rules = this.rules.map((rule) => ({ ...rule, maxReplicas: 500 }));
     for (const one of this.pools) [one.broken, one.quota, one.pending] = [undefined, undefined, 0];
     while (pool.idle.length > 0) pool.claim(this.now);
+    pool.waits = true;
+    this.group = { ...this.group, maxReplicas: this.#kept() + 1 };
     const before = pool.running;
     for (let look = 0; look < 80; look++) {
       if (pool.pending === 0) pool.claim(this.now);
@@ -110,6 +111,13 @@ export class AutoscalingDay {
       if (pool.running > before) return;
     }
     expect.fail(`stuck: ${JSON.stringify(pool)}, ${JSON.stringify(this.#memory)}`);
+  }
+
+  /** What no decision takes away. */
+  #kept(): number {
+    return sum(this.rules, ({ name, minReplicas }) =>
+      Math.max(minReplicas, this.pools.find((pool) => pool.name === name)?.running ?? 0),
+    );
   }
 
   look(): Evaluation {

@@ -1,7 +1,7 @@
 import type { AutoscalingGroup } from '../../model/envs/autoscaling-group.ts';
 import { getOwn } from '../../lib/get-own.ts';
 import { saturating, saturationUntil, type GroupMemory } from './memory.ts';
-import { boundsOf, cut, raised, sumOf, type Slot } from './slots.ts';
+import { boundsOf, changesOf, cut, raised, sumOf, unservedOf, type Slot } from './slots.ts';
 
 /** Slots that were corrected, and what to say of it; no words where nothing was. */
 export interface Correction {
@@ -67,6 +67,31 @@ export const boundsKept = (slots: readonly Slot[], group: AutoscalingGroup): Cor
     words: changed ? [`bounds: ${least} to ${most} in all${ownBounds(bounded)}`] : [],
   };
 };
+
+/**
+ * Takes from members what they have beyond what runs and what is asked of them, where the group's
+ * most leaves no room for claims that wait on another member: without that, the claims would wait
+ * for as long as the others keep their idle instances. No window delays it.
+ */
+export const roomMade = (slots: readonly Slot[], group: AutoscalingGroup): Correction => {
+  const { most } = boundsOf(slots, group);
+  const left = Math.max(0, most - sumOf(slots, ({ to }) => to));
+  const lacking = sumOf(slots, unservedOf) - left;
+  if (lacking <= 0) return { slots, words: [] };
+  const reduced = cut(slots, lacking, unaskedOf);
+  return {
+    slots: reduced,
+    words: changesOf(reduced)
+      .filter(({ member, to }) => to < (slots.find(({ name }) => name === member)?.to ?? 0))
+      .map(({ member }) => `${member} makes room for claims that wait on another member`),
+  };
+};
+
+/** How much of the slot neither runs nor is asked for by claims on it. */
+const unaskedOf = ({ to, floor, seen }: Slot): number =>
+  seen.reachable
+    ? Math.max(0, to - Math.max(floor, seen.running + Math.max(seen.pending, seen.waiting ?? 0)))
+    : 0;
 
 /** What is idle or starting goes before what runs is counted away. */
 const lessened = (slots: readonly Slot[], excess: number): readonly Slot[] => {

@@ -4,7 +4,7 @@ import type {
   GrowthLimit,
   ScalingDecision,
 } from '../../model/envs/scaling-decision.ts';
-import { boundsKept, troublesSettled } from './corrections.ts';
+import { boundsKept, roomMade, troublesSettled } from './corrections.ts';
 import { growthOf, isQuiet, type Growth } from './growth.ts';
 import { limitsHeld, looking, newLimits, recommending, type GroupMemory } from './memory.ts';
 import { neededIdle, type Moment } from './modes.ts';
@@ -62,8 +62,9 @@ export interface Evaluation {
 
 /**
  * What a group should do now. In this order: the failed part of a scale-up is taken back and its
- * member left alone; bounds that somebody changed are kept at once; what demand asks for is added;
- * what was idle all through the windows goes. Running instances are never counted away, and what is
+ * member left alone; bounds that somebody changed are kept at once; members make room for claims
+ * that wait on another one; what demand asks for is added; what was idle all through the windows
+ * goes. Running instances are never counted away, and what is
  * only starting is never a reason to add. A limit that keeps it from growing is a decision once.
  */
 export const evaluateGroup = (input: GroupInput): Evaluation => {
@@ -72,9 +73,10 @@ export const evaluateGroup = (input: GroupInput): Evaluation => {
   const found = slotsOf(input.rules, input.members, looked);
   const settled = troublesSettled(found, looked, group, now);
   const bounded = boundsKept(settled.slots, group);
-  const seen = countsOf(bounded.slots);
-  const growth = growthOf(bounded.slots, seen, { group, memory: settled.memory, now });
-  const grown = growth.add > 0 ? raised(bounded.slots, growth.add) : bounded.slots;
+  const roomy = roomMade(bounded.slots, group);
+  const seen = countsOf(roomy.slots);
+  const growth = growthOf(roomy.slots, seen, { group, memory: settled.memory, now });
+  const grown = growth.add > 0 ? raised(roomy.slots, growth.add) : roomy.slots;
   const recommendation = recommendationOf(
     seen,
     sumOf(grown, ({ to }) => to),
@@ -87,7 +89,9 @@ export const evaluateGroup = (input: GroupInput): Evaluation => {
     now,
   );
   const moment = { group, memory, now };
-  const calm = growth.missing <= 0 && changesOf(grown).length === 0;
+  // At the group's most demand on one member adds nothing, until what others do not need has gone.
+  const isFull = seen.desired >= boundsOf(grown, group).most;
+  const calm = (growth.missing <= 0 || isFull) && changesOf(grown).length === 0;
   const end = calm ? shrunk(grown, seen, moment) : { slots: grown, limitedBy: [] };
   const buffer = neededIdle(seen, moment);
   const limitedBy = [...growth.limitedBy, ...end.limitedBy];
@@ -106,7 +110,7 @@ export const evaluateGroup = (input: GroupInput): Evaluation => {
   const changes = changesOf(end.slots);
   if (changes.length === 0 && newLimits(settled.memory, growth.limits).length === 0)
     return { decision: undefined, memory, outlook };
-  const words = [...settled.words, ...bounded.words];
+  const words = [...settled.words, ...bounded.words, ...roomy.words];
   const decision: ScalingDecision = {
     id: Math.max(now, memory.last + 1, ...found.map(({ seen: { decided } }) => decided + 1)),
     at: now,

@@ -185,7 +185,7 @@ const servesAgain = async (client: HttpClient, known: Acknowledged): Promise<voi
       client.post('/sandboxes', { poolName: 'a', waitTimeoutSeconds: 50 }),
     ),
   );
-  expect(claims.map(({ status }) => status)).to.deep.equal(claims.map(() => 201));
+  expect(claims.filter(({ status }) => status !== 201).map(({ text }) => text)).to.deep.equal([]);
   for (const { json } of claims) await client.delete(`/sandboxes/${json.sandbox?.['sandboxId']}`);
   expect((await client.put('/envs/e/autoscaling/groups/a', { minReplicas: 0 })).status).to.equal(
     200,
