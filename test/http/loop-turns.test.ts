@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { LoopTurns, MOST_OF_TENANT } from '../../src/http/limits/loop-turns.ts';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { inTurn, LoopTurns, MOST_OF_TENANT } from '../../src/http/limits/loop-turns.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
 const nextTurn = (): Promise<void> =>
@@ -105,5 +106,74 @@ describe('turns of the event loop', () => {
     );
     ask('quiet');
     expect(begun.at(-1)).to.equal('quiet');
+  });
+
+  it('give no second one to a request that had its turn before its caller was known', async () => {
+    ask('quiet');
+    for (let n = 0; n < 5; n += 1) ask('noisy');
+    const request = {};
+    const early = turns.takeEarly(request, 'noisy');
+    expect(early).to.be.an.instanceOf(Promise);
+    expect(turns.take('noisy', request)).to.equal(undefined);
+    expect(turns.take('noisy', {})).to.be.an.instanceOf(Promise);
+    for (let n = 0; n < 5; n += 1) await nextTurn();
+    await early;
+  });
+});
+
+describe('requests that came together', () => {
+  const aResponse = (closed = false) => {
+    const answered: { status?: number; body: string } = { body: '' };
+    const response = {
+      closed,
+      shouldKeepAlive: true,
+      writeHead: (status: number) => {
+        answered.status = status;
+        return response;
+      },
+      end: (body: unknown) => {
+        answered.body = String(body);
+      },
+      once: () => response,
+      on: () => response,
+    };
+    return { answered, response: response as unknown as ServerResponse };
+  };
+  const aRequest = () => ({ headers: {}, method: 'GET' }) as unknown as IncomingMessage;
+  const handled: unknown[] = [];
+  let now = 10_000;
+  const begin = (overload: { readonly isBusy: boolean }) =>
+    inTurn({
+      overload,
+      loopTurns: new LoopTurns({ now: () => now, mostWaitingOfTenant: 1 }),
+      tenantOf: ({ method }) => (method === 'PUT' ? 'quiet' : 'noisy'),
+      handle: async (request) => {
+        handled.push(request.method);
+      },
+    });
+
+  it('begin in turn where there are many, at once where there are few', async () => {
+    handled.length = 0;
+    const overload = { isBusy: false };
+    const arrive = begin(overload);
+    for (let n = 0; n < 3; n += 1) void arrive(aRequest(), aResponse().response);
+    expect(handled).to.have.length(3);
+    await nextTurn();
+  });
+
+  it('are refused where too many of one tenant wait, and let go where their client is gone', async () => {
+    handled.length = 0;
+    const arrive = begin({ isBusy: true });
+    void arrive({ ...aRequest(), method: 'PUT' } as IncomingMessage, aResponse().response);
+    for (let n = 0; n < 2; n += 1) {
+      void arrive(aRequest(), aResponse().response);
+      now += 5; // the turn is long by now
+    }
+    void arrive(aRequest(), aResponse(true).response);
+    const refused = aResponse();
+    await arrive(aRequest(), refused.response);
+    expect(refused.answered.status).to.equal(429);
+    for (let n = 0; n < 5; n += 1) await nextTurn();
+    expect(handled).to.deep.equal(['PUT', 'GET', 'GET']);
   });
 });

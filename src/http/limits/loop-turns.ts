@@ -1,9 +1,12 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { NO_METRICS, type Metrics } from '../../contracts/metrics.ts';
 import { tooMuchWaits } from '../../model/refusals.ts';
+import { prepared, turnAway } from '../server/prepared-answer.ts';
+import type { Overload, TenantOf } from './overload.ts';
 import { TenantsAbout } from './tenants-about.ts';
 
 export interface LoopTurnsTerms {
-  readonly metrics?: Metrics;
+  readonly metrics?: Metrics | undefined;
   /** Milliseconds that only grow; absent: the process' own. */
   readonly now?: () => number;
   /** Absent: 4,096. */
@@ -34,6 +37,8 @@ export class LoopTurns {
   readonly #begun = new Map<string, number>();
   /** By tenant; who waits longest for a turn is first. No tenant is in it with nothing. */
   readonly #waiting = new Map<string, (() => void)[]>();
+  /** Requests that have had their turn before their caller was known for certain. */
+  readonly #early = new WeakSet<object>();
   readonly #now: () => number;
   #ends = false;
   /** When the first request of this turn began. */
@@ -54,10 +59,23 @@ export class LoopTurns {
   }
 
   /**
+   * The same as `take`, before the request is looked at: with the tenant whose key it brings. It has
+   * no second turn then.
+   */
+  takeEarly(request: object, tenant: string): Promise<void> | undefined {
+    this.#early.add(request);
+    return this.#turnOf(tenant);
+  }
+
+  /**
    * Undefined: the request may begin now. Else resolves when it may. Rejects with RATE_LIMITED
    * where too many of the tenant's wait.
    */
-  take(tenant: string): Promise<void> | undefined {
+  take(tenant: string, request: object = {}): Promise<void> | undefined {
+    return this.#early.has(request) ? undefined : this.#turnOf(tenant);
+  }
+
+  #turnOf(tenant: string): Promise<void> | undefined {
     this.#about.note(tenant);
     const own = this.#waiting.get(tenant);
     if (!own && !this.#about.othersThan(tenant)) return undefined;
@@ -122,3 +140,34 @@ export class LoopTurns {
     if (this.#isEarly()) this.#beginWaiting();
   };
 }
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+
+/**
+ * Begins requests in their tenants' turns, before anything is spent on them, where many come in one
+ * turn of the event loop. One whose client is gone by then is not begun.
+ */
+export const inTurn =
+  ({
+    overload,
+    loopTurns,
+    tenantOf,
+    handle,
+  }: {
+    readonly overload: Pick<Overload, 'isBusy'>;
+    readonly loopTurns: LoopTurns;
+    readonly tenantOf: TenantOf;
+    readonly handle: Handler;
+  }): Handler =>
+  async (request, response) => {
+    const tenant = overload.isBusy ? tenantOf(request) : undefined;
+    const turn = tenant === undefined ? undefined : loopTurns.takeEarly(request, tenant);
+    try {
+      if (turn) await turn;
+    } catch {
+      return turnAway(request, response, TOO_MUCH_WAITS);
+    }
+    if (!response.closed) await handle(request, response);
+  };
+
+const TOO_MUCH_WAITS = prepared(tooMuchWaits());

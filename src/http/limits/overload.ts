@@ -17,6 +17,8 @@ const HOLD_GROUPS = 64;
 /** Requests that a long turn still takes of each tenant, and of all of them together. */
 export const MOST_OF_TENANT_IN_LONG_TURN = 16;
 const MOST_IN_LONG_TURN = 256;
+/** So many requests of one turn begin at once, whoever sent them. */
+const FEW_IN_TURN = 2;
 
 const HEALTH = /^(?:\/v1)?\/(?:healthz|readyz)(?:\?|$)/;
 
@@ -72,6 +74,11 @@ export class Overload {
     this.#gate = gate;
     this.#turn = turn;
     this.#tenantOf = tenantOf;
+  }
+
+  /** Whether this turn of the loop has more requests than a few. */
+  get isBusy(): boolean {
+    return this.#taken > FEW_IN_TURN;
   }
 
   /** True where the request is answered, or will not be: there is nothing more to do. */

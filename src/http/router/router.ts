@@ -94,7 +94,7 @@ const answerRow = async (
   const authorized = row.access === 'open' ? undefined : authorize(row, deps.clients, context);
   const caller = authorized instanceof Promise ? await authorized : authorized;
   if (caller) deps.keyRates.count(caller);
-  const mayBegin = caller && deps.loopTurns.take(tenantKey(caller));
+  const mayBegin = caller && deps.loopTurns.take(tenantKey(caller), context.req);
   if (mayBegin) await mayBegin;
   const params = row.params ? paramsOf(row.params, context.params, deps.clusterId) : undefined;
   const query = row.query ? check(row.query, readQuery(context.querystring)) : undefined;

@@ -44,7 +44,7 @@ export interface AppDeps
       RouterDeps,
       'clients' | 'gate' | 'arriving' | 'streams' | 'answers' | 'unread' | 'keyRates'
     >,
-    Partial<Pick<RouterDeps, 'clusterId' | 'sunset' | 'costly'>> {
+    Partial<Pick<RouterDeps, 'clusterId' | 'sunset' | 'costly' | 'loopTurns'>> {
   readonly operations: Operations;
   readonly log: Log;
   readonly clock: Clock;

@@ -24,6 +24,7 @@ import {
   type ListenerLimits,
   type TlsIdentity,
 } from './listener.ts';
+import { inTurn, LoopTurns } from '../limits/loop-turns.ts';
 import { Overload, type TurnLimits } from '../limits/overload.ts';
 import { cutShort, prepared, turnAway } from './prepared-answer.ts';
 import { endWithError } from './raw-answer.ts';
@@ -128,8 +129,10 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
     tenantOf: clients.tenantOf,
     metrics: deps.metrics,
   });
+  const loopTurns = new LoopTurns({ metrics: deps.metrics });
   const handle = createApp({
     ...deps,
+    loopTurns,
     gate,
     streams,
     unread,
@@ -139,6 +142,7 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
     clients,
     stopping: () => stopping,
   }).callback();
+  const begin = inTurn({ overload, loopTurns, tenantOf: clients.tenantOf, handle });
   const onRequest: RequestListener = (request, response) => {
     if (leaving) response.shouldKeepAlive = false;
     const hasTarget = takeTarget(request);
@@ -148,7 +152,7 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
     const { gateway } = deps;
     const handled = gateway?.takes(request)
       ? gateway.answer(request, response, { stopping })
-      : handle(request, response);
+      : begin(request, response);
     void handled.finally(() => {
       inFlight.settled(response);
       unread.follow(response);
