@@ -228,19 +228,25 @@ export const FLOODS: readonly Flood[] = [
     name: 'kept',
     about: 'answers of 60 KB kept for their Idempotency-Key, 16 requests at a time',
     where: 'both',
-    prepare: async (tenant) => {
-      await tenant.makePool('noted', 0);
-      return (signal) =>
-        tenant.keepAsking(
-          () => ({
-            method: 'PUT',
-            path: '/sandboxpools/noted',
-            body: { annotations: NOTES },
-            headers: { 'Idempotency-Key': randomUUID() },
-          }),
-          { atOnce: 16, signal },
-        );
-    },
+    // each pool is made and removed: only what is made has an answer that is kept
+    prepare: async (tenant) => (signal) =>
+      tenant.keepAsking(
+        (n) =>
+          n % 2 === 0
+            ? {
+                method: 'POST',
+                path: '/sandboxpools',
+                body: {
+                  name: `noted-${n}`,
+                  replicas: 0,
+                  templateName: tenant.terms.template,
+                  annotations: NOTES,
+                },
+                headers: { 'Idempotency-Key': randomUUID() },
+              }
+            : { method: 'DELETE', path: `/sandboxpools/noted-${n - 1}` },
+        { atOnce: 16, signal },
+      ),
   },
   {
     name: 'logs',
