@@ -122,10 +122,11 @@ describe('turns of the event loop', () => {
 });
 
 describe('requests that came together', () => {
-  const aResponse = (closed = false) => {
+  const aResponse = (state: 'open' | 'closed' | 'ended' = 'open') => {
     const answered: { status?: number; body: string } = { body: '' };
     const response = {
-      closed,
+      closed: state === 'closed',
+      writableEnded: state === 'ended',
       shouldKeepAlive: true,
       writeHead: (status: number) => {
         answered.status = status;
@@ -145,7 +146,7 @@ describe('requests that came together', () => {
   const begin = (overload: { readonly isBusy: boolean }) =>
     inTurn({
       overload,
-      loopTurns: new LoopTurns({ now: () => now, mostWaitingOfTenant: 1 }),
+      loopTurns: new LoopTurns({ now: () => now, mostWaitingOfTenant: 2 }),
       tenantOf: ({ method }) => (method === 'PUT' ? 'quiet' : 'noisy'),
       handle: async (request) => {
         handled.push(request.method);
@@ -161,7 +162,7 @@ describe('requests that came together', () => {
     await nextTurn();
   });
 
-  it('are refused where too many of one tenant wait, and let go where their client is gone', async () => {
+  it('are refused where too many of one tenant wait, and let go where they were answered or their client is gone', async () => {
     handled.length = 0;
     const arrive = begin({ isBusy: true });
     void arrive({ ...aRequest(), method: 'PUT' } as IncomingMessage, aResponse().response);
@@ -169,7 +170,8 @@ describe('requests that came together', () => {
       void arrive(aRequest(), aResponse().response);
       now += 5; // the turn is long by now
     }
-    void arrive(aRequest(), aResponse(true).response);
+    void arrive(aRequest(), aResponse('closed').response);
+    void arrive(aRequest(), aResponse('ended').response);
     const refused = aResponse();
     await arrive(aRequest(), refused.response);
     expect(refused.answered.status).to.equal(429);

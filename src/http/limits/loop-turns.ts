@@ -167,7 +167,7 @@ export const inTurn =
     } catch {
       return turnAway(request, response, TOO_MUCH_WAITS);
     }
-    if (!response.closed) await handle(request, response);
+    if (!response.closed && !response.writableEnded) await handle(request, response);
   };
 
 const TOO_MUCH_WAITS = prepared(tooMuchWaits());
