@@ -36,7 +36,7 @@ import {
 } from '../operations/envs/envs.ts';
 import { groupMembers } from '../operations/envs/group-members.ts';
 import { memberEffects } from '../operations/envs/member-effects.ts';
-import type { Operations } from '../operations/operations.ts';
+import type { EnvOperations } from '../operations/envs/env-operations.ts';
 import { syncEnv } from '../operations/envs/sync-env.ts';
 import type { PoolRenderingDeps } from '../operations/pools/pool-rendering.ts';
 import type { QuotaLimits } from '../operations/pools/quota-limits.ts';
@@ -54,28 +54,6 @@ export interface EnvPartsDeps extends PoolRenderingDeps {
   readonly newUid: () => string;
   readonly renewed: (record: PoolRecord) => Promise<PoolRecord>;
 }
-
-type EnvOperations = Pick<
-  Operations,
-  | 'createEnv'
-  | 'findEnvByKey'
-  | 'getEnv'
-  | 'listEnvs'
-  | 'replaceEnv'
-  | 'patchEnv'
-  | 'deleteEnv'
-  | 'syncEnv'
-  | 'addMember'
-  | 'findMemberByKey'
-  | 'listMembers'
-  | 'updateMember'
-  | 'deleteMember'
-  | 'listGroups'
-  | 'getGroup'
-  | 'groupDecisions'
-  | 'updateGroup'
-  | 'deleteGroup'
->;
 
 /** What of a daemon is about envs. It leads as the supervisor does, beside it. */
 export interface EnvParts extends Required<ShardParticipant> {

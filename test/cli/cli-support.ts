@@ -12,7 +12,10 @@ import { writePidFile } from '../../src/process/pid-file.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
 import { createHttpServer } from '../../src/http/server/http-server.ts';
 import { terminalUpgrades } from '../../src/http/terminal/terminal.ts';
-import type { OpenTerminal, OpenTerminalRequest } from '../../src/operations/operations.ts';
+import type {
+  OpenTerminal,
+  OpenTerminalRequest,
+} from '../../src/operations/sandboxes/sandbox-operations.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { FakeOperations, outcome } from '../support/fakes/fake-operations.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';

@@ -4,7 +4,10 @@ import { Duplex } from 'node:stream';
 import { once } from 'node:events';
 import { WebSocket, type ClientOptions } from 'ws';
 import { terminalUpgrades, type TerminalDeps } from '../../src/http/terminal/terminal.ts';
-import type { OpenTerminal, OpenTerminalRequest } from '../../src/operations/operations.ts';
+import type {
+  OpenTerminal,
+  OpenTerminalRequest,
+} from '../../src/operations/sandboxes/sandbox-operations.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
 

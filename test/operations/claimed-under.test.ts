@@ -5,7 +5,7 @@ import {
   IdempotentRequest,
   requestOwnerOf,
 } from '../../src/operations/claims/idempotent-request.ts';
-import type { ClaimRequest } from '../../src/operations/operations.ts';
+import type { ClaimRequest } from '../../src/operations/sandboxes/sandbox-operations.ts';
 import type { SandboxView } from '../../src/operations/views.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';

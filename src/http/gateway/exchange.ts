@@ -12,7 +12,7 @@ import {
   Refusal,
   sandboxNotRunning,
 } from '../../model/refusals.ts';
-import type { OpenEndpoint } from '../../operations/operations.ts';
+import type { OpenEndpoint } from '../../operations/sandboxes/sandbox-operations.ts';
 import { flow } from '../limits/flow.ts';
 import { passBody } from './body.ts';
 import type { ClientAddresses } from '../limits/client-address.ts';

@@ -9,7 +9,11 @@ import { blankApiKeys } from '../../model/api-key-text.ts';
 import { containFaults } from '../../lib/fault-scope.ts';
 import { Refusal, unavailable } from '../../model/refusals.ts';
 import { tenantKey } from '../../model/tenant.ts';
-import type { OpenTerminal, OpenTerminalRequest, Operations } from '../../operations/operations.ts';
+import type {
+  OpenTerminal,
+  OpenTerminalRequest,
+} from '../../operations/sandboxes/sandbox-operations.ts';
+import type { Operations } from '../../operations/operations.ts';
 import { refusalOf, statusOf } from '../router/error-table.ts';
 import { requestIdFrom } from '../server/request-id.ts';
 import { DEFAULT_FRAMES, FrameBudgets, type FrameBudgetTerms } from './frame-budget.ts';

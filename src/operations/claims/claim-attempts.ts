@@ -5,7 +5,7 @@ import type { PoolRecord } from '../../model/pools/pool.ts';
 import { sandboxQuotaExceeded, sandboxUuidFailed, unavailable } from '../../model/refusals.ts';
 import { unkeyedFingerprint, type RequestFingerprint } from '../../model/request-fingerprint.ts';
 import type { Tenant } from '../../model/tenant.ts';
-import type { ClaimRequest } from '../operations.ts';
+import type { ClaimRequest } from '../sandboxes/sandbox-operations.ts';
 import type { QuotaLimits } from '../pools/quota-limits.ts';
 import type { SandboxView } from '../views.ts';
 import { ClaimCandidates, type Candidate } from './claim-candidates.ts';

@@ -1,6 +1,6 @@
 import type { InstanceId } from '../../model/identifiers.ts';
 import type { Caller, Tenant } from '../../model/tenant.ts';
-import type { ClaimRequest } from '../operations.ts';
+import type { ClaimRequest } from '../sandboxes/sandbox-operations.ts';
 import type { SandboxView } from '../views.ts';
 import { findClaimByKey, type FindClaimDeps } from './find-claim-by-key.ts';
 import type { IdempotentRequest, NewRequest } from './idempotent-request.ts';

@@ -14,7 +14,7 @@ import {
 } from '../../model/refusals.ts';
 import { sameTenant, type Caller, type Role, type Tenant } from '../../model/tenant.ts';
 import { mintApiKey, secretMatches, seededApiKeyText, type ApiKeyMirror } from './api-keys.ts';
-import type { AdminApiKeyRequest, ApiKeyRequest, IssuedApiKey } from '../operations.ts';
+import type { AdminApiKeyRequest, ApiKeyRequest, IssuedApiKey } from './key-operations.ts';
 
 export interface CreateApiKeyDeps {
   readonly apiKeys: ApiKeyMirror;

@@ -2,7 +2,8 @@ import type { ApiKeyRecord } from '../../model/api-key.ts';
 import { adminRequired, apiKeyNotFound } from '../../model/refusals.ts';
 import { sameTenant, type Caller } from '../../model/tenant.ts';
 import type { ApiKeyMirror } from './api-keys.ts';
-import type { ApiKeyName, Operations } from '../operations.ts';
+import type { ApiKeyName } from './key-operations.ts';
+import type { Operations } from '../operations.ts';
 import { revokeApiKeys } from './revoke-api-keys.ts';
 
 interface ApiKeysDeps {

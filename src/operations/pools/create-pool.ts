@@ -6,7 +6,8 @@ import { idempotencyKeyReused, poolAlreadyExists } from '../../model/refusals.ts
 import type { RenderedPool } from '../../model/pools/render-pool.ts';
 import { accessField, sameTenant, type Caller, type Tenant } from '../../model/tenant.ts';
 import { poolViewOf } from './find-pool.ts';
-import type { CreatePoolRequest, Operations } from '../operations.ts';
+import type { CreatePoolRequest } from './pool-operations.ts';
+import type { Operations } from '../operations.ts';
 import { makePool, type MakePoolDeps, type PoolDraft, type Preparation } from './make-pool.ts';
 import { renderSource, type PoolRenderingDeps } from './pool-rendering.ts';
 import { scaleOf } from './pool-scale.ts';

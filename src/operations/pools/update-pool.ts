@@ -11,7 +11,8 @@ import { poolBeingDeleted, poolNotFound, poolOfEnv, unavailable } from '../../mo
 import { withRendered } from '../../model/pools/render-pool.ts';
 import { accessField } from '../../model/tenant.ts';
 import { findPool, poolViewOf } from './find-pool.ts';
-import type { Operations, PoolChange } from '../operations.ts';
+import type { Operations } from '../operations.ts';
+import type { PoolChange } from './pool-operations.ts';
 import { renderSource, type PoolRenderingDeps } from './pool-rendering.ts';
 import { scaleOf } from './pool-scale.ts';
 import { Resizing, type ResizingDeps } from '../sandboxes/reservations.ts';

@@ -3,7 +3,8 @@ import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import type { History } from '../../contracts/history.ts';
 import type { Caller } from '../../model/tenant.ts';
-import type { Operations, SandboxFilter } from '../operations.ts';
+import type { Operations } from '../operations.ts';
+import type { SandboxFilter } from './sandbox-operations.ts';
 import { viewOf, viewOfFinished } from './sandbox-view.ts';
 import type { Page, PageRequest, SandboxView } from '../views.ts';
 

@@ -5,7 +5,8 @@ import type { SandboxDriver } from '../../contracts/sandbox-driver.ts';
 import { endpointNotFound, tooManyConnections } from '../../model/refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 import { running } from './exec-in-sandbox.ts';
-import type { OpenEndpoint, Operations } from '../operations.ts';
+import type { OpenEndpoint } from './sandbox-operations.ts';
+import type { Operations } from '../operations.ts';
 import { findSandbox, shownRunning } from './sandbox-view.ts';
 import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
 

@@ -18,7 +18,8 @@ import {
 } from '../../model/refusals.ts';
 import type { FinishedSandbox } from '../../model/sandbox.ts';
 import { sameTenant, tenantKey, type Caller } from '../../model/tenant.ts';
-import type { LogsFollow, LogsRequest, Operations } from '../operations.ts';
+import type { LogsFollow, LogsRequest } from './sandbox-operations.ts';
+import type { Operations } from '../operations.ts';
 import { currentSandbox } from './sandbox-view.ts';
 import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
 

@@ -7,7 +7,8 @@ import { invalidToken, sandboxNotRunning, tooManyTerminals } from '../../model/r
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 import type { ApiKeyMirror } from '../keys/api-keys.ts';
 import { runningSandbox } from './exec-in-sandbox.ts';
-import type { OpenTerminal, Operations } from '../operations.ts';
+import type { OpenTerminal } from './sandbox-operations.ts';
+import type { Operations } from '../operations.ts';
 import { currentSandbox } from './sandbox-view.ts';
 import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
 

@@ -23,7 +23,8 @@ import type {
   TemplateSpec,
 } from '../../model/templates/template.ts';
 import { nextVersion } from '../../model/templates/template-versions.ts';
-import type { Operations, TemplateChange } from '../operations.ts';
+import type { Operations } from '../operations.ts';
+import type { TemplateChange } from './template-operations.ts';
 import { templateView } from './templates.ts';
 
 export interface ChangeTemplatesDeps {

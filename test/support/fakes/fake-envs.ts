@@ -13,35 +13,13 @@ import {
 } from '../../../src/model/refusals.ts';
 import { accessField, sameTenant, type Caller } from '../../../src/model/tenant.ts';
 import { memberIn } from '../../../src/operations/envs/find-env.ts';
-import type { Operations } from '../../../src/operations/operations.ts';
+import type { EnvOperations } from '../../../src/operations/envs/env-operations.ts';
 import type {
   EnvView,
   MemberView,
   ObservedMember,
   PoolView,
 } from '../../../src/operations/views.ts';
-
-type EnvOperations = Pick<
-  Operations,
-  | 'createEnv'
-  | 'findEnvByKey'
-  | 'getEnv'
-  | 'listEnvs'
-  | 'replaceEnv'
-  | 'patchEnv'
-  | 'deleteEnv'
-  | 'syncEnv'
-  | 'addMember'
-  | 'findMemberByKey'
-  | 'listMembers'
-  | 'updateMember'
-  | 'deleteMember'
-  | 'listGroups'
-  | 'getGroup'
-  | 'groupDecisions'
-  | 'updateGroup'
-  | 'deleteGroup'
->;
 
 export interface FakeEnvsDeps {
   readonly now: () => number;

@@ -63,12 +63,8 @@ import { logLevels } from '../../../src/operations/debug/log-levels.ts';
 import { promoteApiKey } from '../../../src/operations/keys/promote-api-key.ts';
 import { QuotaLimits } from '../../../src/operations/pools/quota-limits.ts';
 import { getQuotas, getQuotasOf, setQuotasOf } from '../../../src/operations/pools/quotas.ts';
-import type {
-  Operations,
-  Readiness,
-  ShardReport,
-  SandboxFilter,
-} from '../../../src/operations/operations.ts';
+import type { Operations, Readiness, ShardReport } from '../../../src/operations/operations.ts';
+import type { SandboxFilter } from '../../../src/operations/sandboxes/sandbox-operations.ts';
 import { TemplateCatalog } from '../../../src/operations/templates/template-catalog.ts';
 import { getTemplate, listTemplates } from '../../../src/operations/templates/templates.ts';
 import type { Page, PageRequest, PoolView, SandboxView } from '../../../src/operations/views.ts';

@@ -1,5 +1,5 @@
 import type { ApiKeyRecord } from '../../../model/api-key.ts';
-import type { IssuedApiKey } from '../../../operations/operations.ts';
+import type { IssuedApiKey } from '../../../operations/keys/key-operations.ts';
 import type {
   ApiKeyDeletionWire,
   ApiKeysDeletionWire,

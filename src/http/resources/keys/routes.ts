@@ -1,5 +1,6 @@
 import type { Caller } from '../../../model/tenant.ts';
-import type { ApiKeyName, Operations } from '../../../operations/operations.ts';
+import type { ApiKeyName } from '../../../operations/keys/key-operations.ts';
+import type { Operations } from '../../../operations/operations.ts';
 import { refuseAdminFields } from '../../router/admin-fields.ts';
 import {
   presentApiKey,

@@ -1,7 +1,7 @@
 import type { LogBatch, LogLine } from '../../../contracts/sandbox-driver.ts';
 import { TextBytes } from '../../../lib/json-text.ts';
 import { podNameOf } from '../../../model/identifiers.ts';
-import type { SandboxLogs } from '../../../operations/operations.ts';
+import type { SandboxLogs } from '../../../operations/sandboxes/sandbox-operations.ts';
 import type { ServerEvent } from '../../server/event-streams.ts';
 import { LongAnswer, type TextAsBytes } from '../../server/long-answer.ts';
 import type { SandboxLogsWire } from './log-schema.ts';

@@ -1,7 +1,8 @@
 import { jsonLength } from '../../../lib/json-text.ts';
 import type { LogBatch } from '../../../contracts/sandbox-driver.ts';
 import type { AnswerRoom } from '../../../operations/sandboxes/answer-budget.ts';
-import type { LogsRequest, Operations } from '../../../operations/operations.ts';
+import type { LogsRequest } from '../../../operations/sandboxes/sandbox-operations.ts';
+import type { Operations } from '../../../operations/operations.ts';
 import { LOG_LINE_BYTES } from '../../../operations/sandboxes/sandbox-logs.ts';
 import { EventStream } from '../../server/event-streams.ts';
 import { PlainText } from '../../server/plain-text.ts';

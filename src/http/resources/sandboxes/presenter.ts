@@ -2,7 +2,7 @@ import type { ExecOutcome } from '../../../contracts/sandbox-driver.ts';
 import { TextBytes } from '../../../lib/json-text.ts';
 import { formatDuration } from '../../../model/durations.ts';
 import { podNameOf } from '../../../model/identifiers.ts';
-import type { SandboxReadiness } from '../../../operations/operations.ts';
+import type { SandboxReadiness } from '../../../operations/sandboxes/sandbox-operations.ts';
 import type { SandboxDetailView, SandboxView } from '../../../operations/views.ts';
 import { LongAnswer, type TextAsBytes } from '../../server/long-answer.ts';
 import type {

@@ -1,0 +1,79 @@
+import type { ApiKeyRecord } from '../../model/api-key.ts';
+import type { Caller, Role } from '../../model/tenant.ts';
+import type { Page, PageRequest } from '../views.ts';
+
+/** The use cases of API keys, and who is behind one. */
+export interface KeyOperations {
+  /**
+   * The caller behind a `SERVICE-API-KEY` header's value. Refuses with API_KEY_REQUIRED or
+   * INVALID_API_KEY.
+   */
+  readonly authenticate: (key: string | undefined) => Caller;
+  /** The same for one that was refused: another replica may have made it a moment ago. */
+  readonly authenticateAfresh: (key: string | undefined) => Promise<Caller>;
+  readonly createApiKey: (caller: Caller, request: ApiKeyRequest) => Promise<IssuedApiKey>;
+  /** For `/admin`: the key of any team and user; they default to the caller's. */
+  readonly createApiKeyForTenant: (
+    caller: Caller,
+    request: AdminApiKeyRequest,
+  ) => Promise<IssuedApiKey>;
+  readonly listApiKeys: (caller: Caller, page: PageRequest) => Promise<Page<ApiKeyRecord>>;
+  readonly listAllApiKeys: (caller: Caller, page: PageRequest) => Promise<Page<ApiKeyRecord>>;
+  /**
+   * Durable, and the key worth nothing, when it resolves; with `cascade` all that it made too.
+   * Returns how many those are.
+   */
+  readonly deleteApiKey: (caller: Caller, keyId: string, cascade: boolean) => Promise<number>;
+  /** The same for `/admin`. */
+  readonly deleteApiKeyByName: (
+    caller: Caller,
+    name: ApiKeyName,
+    cascade: boolean,
+  ) => Promise<{ readonly keyId: string; readonly revoked: number }>;
+  /**
+   * For `/admin`: all keys of a user, with `cascade` what they made too. Answers how many those
+   * are.
+   */
+  readonly deleteApiKeysOf: (
+    caller: Caller,
+    of: { readonly team: string; readonly user: string; readonly cascade: boolean },
+  ) => Promise<number>;
+  /**
+   * For `/admin`: has the key count on all worker clusters; returns its id. Refuses with
+   * ALREADY_GLOBAL, then with CLUSTER_UNAVAILABLE.
+   */
+  readonly promoteApiKey: (caller: Caller, name: ApiKeyName) => Promise<string>;
+  /**
+   * Calls `ended` once, as soon as the key is revoked or has expired; at once where it is. Answers
+   * the way to end it.
+   */
+  readonly followKey: (keyId: string, ended: () => void) => () => void;
+}
+
+export interface ApiKeyName {
+  readonly namespace: string;
+  readonly shortName: string;
+}
+
+export interface ApiKeyRequest {
+  /**
+   * Of a request under an Idempotency-Key, and of its repetitions alone: they get the same key. A
+   * secret.
+   */
+  readonly seed?: Buffer;
+  readonly name?: string;
+  readonly description?: string;
+  /** Milliseconds since the epoch. */
+  readonly expiresAt?: number;
+}
+
+export interface AdminApiKeyRequest extends ApiKeyRequest {
+  readonly team?: string;
+  readonly user?: string;
+  readonly role?: Role;
+}
+
+export interface IssuedApiKey {
+  readonly record: ApiKeyRecord;
+  readonly apiKey: string;
+}
