@@ -1,4 +1,4 @@
-import type { Activity, Expiry } from '../contracts/coordination.ts';
+import type { Activity, Expiry } from '../contracts/coordination/activity.ts';
 import type { InstanceId } from '../model/identifiers.ts';
 import { unavailable } from '../model/refusals.ts';
 import type { End } from '../model/sandbox.ts';

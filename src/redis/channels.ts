@@ -1,4 +1,8 @@
-import type { DemandSignal, DemandSignals, Revocations } from '../contracts/coordination.ts';
+import type {
+  DemandSignal,
+  DemandSignals,
+  Revocations,
+} from '../contracts/coordination/signals.ts';
 import type { Log } from '../contracts/log.ts';
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';

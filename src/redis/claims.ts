@@ -6,7 +6,7 @@ import {
   type Claims,
   type WaitedPool,
   type WaitingPlace,
-} from '../contracts/coordination.ts';
+} from '../contracts/coordination/claims.ts';
 import type { Log } from '../contracts/log.ts';
 import { tooManyWaiting, unavailable } from '../model/refusals.ts';
 import type { Keys } from './keys.ts';

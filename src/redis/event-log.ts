@@ -1,4 +1,4 @@
-import type { EventLog } from '../contracts/coordination.ts';
+import type { EventLog } from '../contracts/coordination/event-log.ts';
 import type { Log } from '../contracts/log.ts';
 import type { EventBatch, EventRecord } from '../model/event.ts';
 import { EventRing, REMEMBERED_EVENTS } from '../model/event-ring.ts';

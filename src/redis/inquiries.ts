@@ -4,7 +4,7 @@ import {
   MAX_REPLICA_ANSWER,
   MAX_REPLICA_QUESTION,
   type Inquiries,
-} from '../contracts/coordination.ts';
+} from '../contracts/coordination/inquiries.ts';
 import type { RedisChannels } from './channels.ts';
 import type { Keys } from './keys.ts';
 

@@ -1,4 +1,4 @@
-import type { WaitedPool } from '../contracts/coordination.ts';
+import type { WaitedPool } from '../contracts/coordination/claims.ts';
 import type { InstanceId } from '../model/identifiers.ts';
 import type { QuotaResource } from '../model/quota.ts';
 import { tenantKey, type Tenant } from '../model/tenant.ts';

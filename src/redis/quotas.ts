@@ -8,7 +8,7 @@ import {
   type Reservation,
   type ReconciledReservation,
   type UsagePart,
-} from '../contracts/coordination.ts';
+} from '../contracts/coordination/quotas.ts';
 import type { UsageRecords } from '../contracts/usage-records.ts';
 import type { Log } from '../contracts/log.ts';
 import {

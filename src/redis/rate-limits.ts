@@ -1,4 +1,4 @@
-import type { RateLimits } from '../contracts/coordination.ts';
+import type { RateLimits } from '../contracts/coordination/rate-limits.ts';
 import { RateWindows } from '../lib/rate-windows.ts';
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';

@@ -5,7 +5,7 @@ import {
   type OpenedRequest,
   type RequestOwner,
   type Requests,
-} from '../contracts/coordination.ts';
+} from '../contracts/coordination/requests.ts';
 import type { Log } from '../contracts/log.ts';
 import type { ByteBounds } from '../lib/byte-shares.ts';
 import type { RequestFingerprint } from '../model/request-fingerprint.ts';

@@ -4,7 +4,7 @@ import {
   ReservationReconciler,
   UNCONFIRMED_MS,
 } from '../../src/actors/sandbox/reservation-reconciler.ts';
-import type { Reservation, UsagePart } from '../../src/contracts/coordination.ts';
+import type { Reservation, UsagePart } from '../../src/contracts/coordination/quotas.ts';
 import { QUOTA_RESOURCES, type QuotaResource } from '../../src/model/quota.ts';
 import { shardOf } from '../../src/model/shards.ts';
 import { tenantKey, type Tenant } from '../../src/model/tenant.ts';

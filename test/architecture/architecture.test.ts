@@ -56,7 +56,6 @@ const STILL_TOO_LONG: Readonly<Record<string, number>> = {
   'actors/sandbox/sandbox-index.ts': 425,
   'client/sandpool-client.ts': 450,
   'config/schema.ts': 504,
-  'contracts/coordination.ts': 500,
   'daemon/create-daemon.ts': 650,
   'embedded/driver/sandbox-driver.ts': 500,
   'embedded/driver/spawner-link.ts': 450,

@@ -1,9 +1,6 @@
 import { expect } from 'chai';
-import {
-  MAX_WAITING_OF_POOL,
-  type ClaimEntry,
-  type Coordination,
-} from '../../src/contracts/coordination.ts';
+import { MAX_WAITING_OF_POOL, type ClaimEntry } from '../../src/contracts/coordination/claims.ts';
+import { type Coordination } from '../../src/contracts/coordination.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import { ALICE } from '../support/builders/instance-orders.ts';
 import { rejection } from '../support/harness/rejection.ts';

@@ -1,9 +1,7 @@
 import { expect } from 'chai';
-import {
-  MAX_KEPT_ANSWER,
-  type Coordination,
-  type DemandSignal,
-} from '../../src/contracts/coordination.ts';
+import { MAX_KEPT_ANSWER } from '../../src/contracts/coordination/requests.ts';
+import { type Coordination } from '../../src/contracts/coordination.ts';
+import { type DemandSignal } from '../../src/contracts/coordination/signals.ts';
 import type { TokenHolder } from '../../src/contracts/tokens.ts';
 import type { EventBatch, EventRecord } from '../../src/model/event.ts';
 import { Refusal } from '../../src/model/refusals.ts';

@@ -45,7 +45,7 @@ const ROWS: Readonly<Record<string, readonly (readonly [path: string, name: stri
   ],
   'claims that wait': [
     ['src/operations/claims/waiting-claim-limit.ts', 'MOST_WAITING_OF_TENANT'],
-    ['src/contracts/coordination.ts', 'MAX_WAITING_OF_POOL'],
+    ['src/contracts/coordination/claims.ts', 'MAX_WAITING_OF_POOL'],
     ['src/operations/claims/waiting-claim-limit.ts', 'MOST_WAITING'],
   ],
   'starts on one machine': [

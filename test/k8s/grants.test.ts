@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { Quotas } from '../../src/contracts/coordination.ts';
+import type { Quotas } from '../../src/contracts/coordination/quotas.ts';
 import { LeaseLost, OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { ApiRefused } from '../../src/k8s/api/api-errors.ts';
 import type { ApiServer } from '../../src/k8s/api/api-client.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Admission, ClaimEntry } from '../../src/contracts/coordination.ts';
+import type { Admission, ClaimEntry } from '../../src/contracts/coordination/claims.ts';
 import { OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';

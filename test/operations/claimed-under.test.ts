@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Refusal } from '../../src/model/refusals.ts';
-import { RequestNotNew } from '../../src/contracts/coordination.ts';
+import { RequestNotNew } from '../../src/contracts/coordination/requests.ts';
 import {
   IdempotentRequest,
   requestOwnerOf,

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import type { Coordination, QuotaEntry } from '../../src/contracts/coordination.ts';
+import type { Coordination } from '../../src/contracts/coordination.ts';
+import type { QuotaEntry } from '../../src/contracts/coordination/quotas.ts';
 import type { PullSecrets } from '../../src/contracts/pull-secrets.ts';
 import type { RegistryCredentials } from '../../src/model/pools/pool-source.ts';
 import type { QuotaResource } from '../../src/model/quota.ts';

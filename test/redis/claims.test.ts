@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import type { Admission, WaitingPlace } from '../../src/contracts/coordination.ts';
+import type { Admission, WaitingPlace } from '../../src/contracts/coordination/claims.ts';
 import { RedisClaims } from '../../src/redis/claims.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { RedisLink } from '../../src/redis/redis-link.ts';

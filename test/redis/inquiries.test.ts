@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import {
   MAX_REPLICA_ANSWER,
   MAX_REPLICA_QUESTION,
-  type Coordination,
-} from '../../src/contracts/coordination.ts';
+} from '../../src/contracts/coordination/inquiries.ts';
+import { type Coordination } from '../../src/contracts/coordination.ts';
 import { twoRedisCoordinations } from '../support/harness/a-redis-coordination.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { onRedis } from '../support/harness/on-redis.ts';

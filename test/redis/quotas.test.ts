@@ -4,7 +4,8 @@ import {
   RECONCILE_EVERY_MS,
   ReservationReconciler,
 } from '../../src/actors/sandbox/reservation-reconciler.ts';
-import type { ClaimEntry, Coordination } from '../../src/contracts/coordination.ts';
+import type { ClaimEntry } from '../../src/contracts/coordination/claims.ts';
+import type { Coordination } from '../../src/contracts/coordination.ts';
 import type { UsageRecords } from '../../src/contracts/usage-records.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import {

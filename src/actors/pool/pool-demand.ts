@@ -1,5 +1,7 @@
 import type { Clock } from '../../contracts/clock.ts';
-import type { Coordination, DemandSignal, WaitedPool } from '../../contracts/coordination.ts';
+import type { Coordination } from '../../contracts/coordination.ts';
+import type { DemandSignal } from '../../contracts/coordination/signals.ts';
+import type { WaitedPool } from '../../contracts/coordination/claims.ts';
 import type { Log } from '../../contracts/log.ts';
 
 export interface PoolDemandDeps {

@@ -1,5 +1,5 @@
 import type { Clock } from '../../contracts/clock.ts';
-import type { Lease, Leases } from '../../contracts/coordination.ts';
+import type { Lease, Leases } from '../../contracts/coordination/leases.ts';
 import type { Log } from '../../contracts/log.ts';
 import { NO_METRICS, type Metrics } from '../../contracts/metrics.ts';
 import { ActorMeasures } from './actor-measures.ts';

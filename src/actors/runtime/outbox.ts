@@ -1,4 +1,4 @@
-import type { Lease } from '../../contracts/coordination.ts';
+import type { Lease } from '../../contracts/coordination/leases.ts';
 import type { Log } from '../../contracts/log.ts';
 import { requestNow } from '../../model/request-scope.ts';
 import type { PendingIntent } from '../../model/inspection.ts';

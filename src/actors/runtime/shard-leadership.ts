@@ -1,5 +1,5 @@
 import type { Clock } from '../../contracts/clock.ts';
-import type { Leases } from '../../contracts/coordination.ts';
+import type { Leases } from '../../contracts/coordination/leases.ts';
 import type { Log } from '../../contracts/log.ts';
 import { SHARDS } from '../../model/shards.ts';
 

@@ -1,4 +1,4 @@
-import type { Activity } from '../../contracts/coordination.ts';
+import type { Activity } from '../../contracts/coordination/activity.ts';
 import type { SandboxContext, SandboxEvent } from '../../machines/sandbox/events.ts';
 
 /** What counts as activity in a sandbox. */

@@ -1,5 +1,9 @@
 import type { Clock } from '../../contracts/clock.ts';
-import type { Quotas, Reservation, ReconciledReservation } from '../../contracts/coordination.ts';
+import type {
+  Quotas,
+  Reservation,
+  ReconciledReservation,
+} from '../../contracts/coordination/quotas.ts';
 import type { Log } from '../../contracts/log.ts';
 import type { InstanceId, Revision } from '../../model/identifiers.ts';
 import { amountsOfPool, QUOTA_RESOURCES, type QuotaResource } from '../../model/quota.ts';

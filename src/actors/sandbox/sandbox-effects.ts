@@ -1,4 +1,5 @@
-import { RESERVATION_MS, type Coordination } from '../../contracts/coordination.ts';
+import { RESERVATION_MS } from '../../contracts/coordination/quotas.ts';
+import { type Coordination } from '../../contracts/coordination.ts';
 import type { History } from '../../contracts/history.ts';
 import {
   LeaseLost,

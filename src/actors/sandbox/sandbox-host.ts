@@ -1,5 +1,5 @@
 import type { SnapshotFrom } from 'xstate';
-import type { Lease } from '../../contracts/coordination.ts';
+import type { Lease } from '../../contracts/coordination/leases.ts';
 import { statusOf } from '../../machines/sandbox/arithmetic.ts';
 import type { PoolEvent } from '../../machines/pool/events.ts';
 import type {

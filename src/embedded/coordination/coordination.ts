@@ -1,13 +1,13 @@
 import type { Clock } from '../../contracts/clock.ts';
+import type { Claims } from '../../contracts/coordination/claims.ts';
+import type { Coordination } from '../../contracts/coordination.ts';
 import type {
-  Claims,
-  Coordination,
   DemandSignal,
   DemandSignals,
-  EventLog,
-  Lease,
   Revocations,
-} from '../../contracts/coordination.ts';
+} from '../../contracts/coordination/signals.ts';
+import type { EventLog } from '../../contracts/coordination/event-log.ts';
+import type { Lease } from '../../contracts/coordination/leases.ts';
 import type { KeptAnswers } from '../store/kept-answers.ts';
 import { ActivityMarks } from '../store/activity-marks.ts';
 import { EVENT_NUMBERS_PER_MS, EventRing } from '../../model/event-ring.ts';

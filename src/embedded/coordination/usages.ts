@@ -1,4 +1,4 @@
-import type { Confirmation, QuotaEntry, Quotas } from '../../contracts/coordination.ts';
+import type { Confirmation, QuotaEntry, Quotas } from '../../contracts/coordination/quotas.ts';
 import type { Revision } from '../../model/identifiers.ts';
 import { eachResource, type QuotaResource } from '../../model/quota.ts';
 import { isNewer } from '../../model/revision-order.ts';

@@ -2,7 +2,7 @@ import {
   MAX_WAITING_OF_POOL,
   type WaitedPool,
   type WaitingPlace,
-} from '../../contracts/coordination.ts';
+} from '../../contracts/coordination/claims.ts';
 import { tooManyWaiting } from '../../model/refusals.ts';
 
 /** Who waits for which pool, each by the number under which it came. */

@@ -1,5 +1,5 @@
 import type { Clock } from '../../contracts/clock.ts';
-import type { Expiry } from '../../contracts/coordination.ts';
+import type { Expiry } from '../../contracts/coordination/activity.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
 import type { End } from '../../model/sandbox.ts';
 

@@ -4,7 +4,7 @@ import {
   MAX_KEPT_ANSWER,
   type OpenedRequest,
   type RequestOwner,
-} from '../../contracts/coordination.ts';
+} from '../../contracts/coordination/requests.ts';
 import type { Log } from '../../contracts/log.ts';
 import { ByteShares, type ByteBounds } from '../../lib/byte-shares.ts';
 import type { RequestFingerprint } from '../../model/request-fingerprint.ts';

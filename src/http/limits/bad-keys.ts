@@ -1,5 +1,5 @@
 import type { Clock } from '../../contracts/clock.ts';
-import type { RateLimits } from '../../contracts/coordination.ts';
+import type { RateLimits } from '../../contracts/coordination/rate-limits.ts';
 import { addressGroup } from './address-group.ts';
 
 const MOST_IN_WINDOW = 20;

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../../contracts/clock.ts';
-import type { RateLimits } from '../../contracts/coordination.ts';
+import type { RateLimits } from '../../contracts/coordination/rate-limits.ts';
 import type { Log } from '../../contracts/log.ts';
 import { Refusal, tooManyBadKeys } from '../../model/refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';

@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
-import { MAX_KEPT_ANSWER, RequestNotNew, type Coordination } from '../../contracts/coordination.ts';
+import { MAX_KEPT_ANSWER, RequestNotNew } from '../../contracts/coordination/requests.ts';
+import { type Coordination } from '../../contracts/coordination.ts';
 import type { Log } from '../../contracts/log.ts';
 import {
   idempotencyInFlight,

@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../contracts/clock.ts';
-import type { RateLimits } from '../../contracts/coordination.ts';
+import type { RateLimits } from '../../contracts/coordination/rate-limits.ts';
 import type { Log } from '../../contracts/log.ts';
 import { invalidArgument, Refusal } from '../../model/refusals.ts';
 import { AnswerBudget } from '../../operations/sandboxes/answer-budget.ts';

@@ -1,7 +1,7 @@
 import { Pool, type Dispatcher } from 'undici';
 import { NO_METRICS, type Metrics } from '../../contracts/metrics.ts';
 import type { TraceScope } from '../../contracts/tracing.ts';
-import { WRITE_MS } from '../../contracts/coordination.ts';
+import { WRITE_MS } from '../../contracts/coordination/quotas.ts';
 import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
 import { ApiRefused, ApiUnreachable, refusedBy } from './api-errors.ts';
 import { exchange, type Answer, type AnswerHeaders, type Exchange } from './api-exchange.ts';

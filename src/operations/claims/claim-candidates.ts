@@ -4,7 +4,7 @@ import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import type { HeldInstance } from '../../actors/sandbox/held-instance.ts';
 import type { EndOfWaiting, QueueEntry } from '../../actors/sandbox/claim-queue.ts';
 import type { Clock } from '../../contracts/clock.ts';
-import type { Claims, WaitedPool, WaitingPlace } from '../../contracts/coordination.ts';
+import type { Claims, WaitedPool, WaitingPlace } from '../../contracts/coordination/claims.ts';
 import { poolBeingDeleted, unavailable } from '../../model/refusals.ts';
 import type { WaitingClaimLimit } from './waiting-claim-limit.ts';
 

@@ -3,7 +3,7 @@ import {
   type OpenedRequest,
   type RequestOwner,
   type Requests,
-} from '../../contracts/coordination.ts';
+} from '../../contracts/coordination/requests.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
 import { REQUEST_KEPT_MS, type RequestFingerprint } from '../../model/request-fingerprint.ts';
 import type { Caller } from '../../model/tenant.ts';

@@ -2,7 +2,7 @@ import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import { OrderedIndex, type OrderedEntry } from '../../lib/ordered-index.ts';
 import { RecentSet } from '../../lib/recent-set.ts';
 import type { Clock } from '../../contracts/clock.ts';
-import type { Revocations } from '../../contracts/coordination.ts';
+import type { Revocations } from '../../contracts/coordination/signals.ts';
 import type { Records } from '../../contracts/record-store.ts';
 import { OutcomeUnknown, RecordConflict } from '../../contracts/sandbox-driver.ts';
 import { isLasting, type ApiKeyRecord } from '../../model/api-key.ts';

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { Clock } from '../../contracts/clock.ts';
-import type { Quotas } from '../../contracts/coordination.ts';
+import type { Quotas } from '../../contracts/coordination/quotas.ts';
 import { RecordExists } from '../../contracts/record-store.ts';
 import { type ApiKeyText, formatApiKey } from '../../model/api-key-text.ts';
 import type { ApiKeyRecord } from '../../model/api-key.ts';

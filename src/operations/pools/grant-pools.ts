@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import type { Clock } from '../../contracts/clock.ts';
-import { RESERVATION_MS, type Quotas } from '../../contracts/coordination.ts';
+import { RESERVATION_MS, type Quotas } from '../../contracts/coordination/quotas.ts';
 import type { Denial, Grant, Grants } from '../../contracts/grants.ts';
 import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';

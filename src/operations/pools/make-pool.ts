@@ -1,6 +1,7 @@
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import type { Clock } from '../../contracts/clock.ts';
-import { RESERVATION_MS, type Coordination } from '../../contracts/coordination.ts';
+import { RESERVATION_MS } from '../../contracts/coordination/quotas.ts';
+import { type Coordination } from '../../contracts/coordination.ts';
 import { RecordExists, type Records } from '../../contracts/record-store.ts';
 import { LeaseLost, OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';

@@ -1,4 +1,4 @@
-import type { Quotas } from '../../contracts/coordination.ts';
+import type { Quotas } from '../../contracts/coordination/quotas.ts';
 import type { Tenant } from '../../model/tenant.ts';
 import type { Operations } from '../operations.ts';
 import type { QuotaLimits } from './quota-limits.ts';

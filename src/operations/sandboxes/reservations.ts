@@ -3,10 +3,10 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../contracts/clock.ts';
 import {
   RESERVATION_MS,
-  type Coordination,
   type QuotaEntry,
   type Quotas,
-} from '../../contracts/coordination.ts';
+} from '../../contracts/coordination/quotas.ts';
+import { type Coordination } from '../../contracts/coordination.ts';
 import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
 import type { PoolRecord, Unresolved } from '../../model/pools/pool.ts';
 import {

@@ -1,4 +1,4 @@
-import type { Lease, LeaseListener, Leases } from '../../contracts/coordination.ts';
+import type { Lease, LeaseListener, Leases } from '../../contracts/coordination/leases.ts';
 import type { Log } from '../../contracts/log.ts';
 import { LEASE_TTL_MS, type LeaseStore, type ShardLock } from './lease-store.ts';
 import { ShardView } from './shard-view.ts';

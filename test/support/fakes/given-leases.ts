@@ -1,4 +1,4 @@
-import type { Lease, LeaseListener, Leases } from '../../../src/contracts/coordination.ts';
+import type { Lease, LeaseListener, Leases } from '../../../src/contracts/coordination/leases.ts';
 
 /** Leases that a test gives and takes. */
 export class GivenLeases implements Leases {
