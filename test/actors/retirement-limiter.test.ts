@@ -95,6 +95,42 @@ describe('ends that nobody waits for', () => {
     expect(goneOn).to.deep.equal(['pool-3', 'pool-4']);
   });
 
+  it('goes on once with a pool that gives way to others, for which there is no room', async () => {
+    const goneOn: string[] = [];
+    const ending = new Map<string, string[]>();
+    const endings = new RetirementLimiter({
+      clock: new TestClock(),
+      goOn: (uid) => {
+        goneOn.push(uid);
+        // Endlessly, nothing else would run.
+        if (goneOn.length < 100) endMore(uid);
+      },
+      goOnAt: () => undefined,
+      namespaceOf: (uid) => uid.slice(0, 1),
+    });
+    let made = 0;
+    const endMore = (uid: string): void => {
+      endings.end(
+        uid,
+        (_, most) => Array.from({ length: most }, () => `${uid}/${(made += 1)}`),
+        (id) => ending.set(uid, [...(ending.get(uid) ?? []), id]).size > 0,
+      );
+    };
+    const endOne = (uid: string): void => {
+      const id = ending.get(uid)?.shift() ?? '';
+      endings.moved(uid, id, new Set(['endDurable']));
+    };
+    for (const uid of ['a0', 'a1', 'a2', 'b0', 'a3', 'a4']) endMore(uid);
+    for (let n = 0; n < 7; n += 1) endOne('b0');
+    goneOn.length = 0;
+
+    // Room for one of `a`, whose others wait on, and for more of `b0`, which is served.
+    endOne('a0');
+    await new Promise((resolve) => setImmediate(resolve));
+
+    expect(goneOn).to.deep.equal(['a3', 'b0']);
+  });
+
   it('goes on with a pool of which all that failed are done at last', () => {
     const clock = new TestClock();
     const goneOn: string[] = [];

@@ -50,6 +50,8 @@ export class RetirementLimiter {
   /** Pools that have more to end. Those of which none is under way come first. */
   readonly #waiting = new Set<string>();
   readonly #hungry = new Set<string>();
+  /** Pools that were gone on with since the last end: what they wait for is another one. */
+  readonly #goneOn = new Set<string>();
   #looksAgain = false;
 
   constructor(deps: RetirementLimiterDeps) {
@@ -88,23 +90,26 @@ export class RetirementLimiter {
       if (tags.has('endDurable') && this.#pauses.delete(poolUid)) this.#deps.goOn(poolUid);
     }
     if (!isUnderWay || this.#underWay.size > MOST - SHARE) return;
+    this.#goneOn.clear();
     this.#goOnWithNext();
   }
 
   /**
    * With as many pools as there is room for one end each: hundreds may wait, and each end makes
-   * room for one. Where they leave room, with the next ones.
+   * room for one. Where they leave room, with the next ones, each once.
    */
   #goOnWithNext(): void {
     const roomIn = new Map<string, number>();
     let goneOn = 0;
     for (const each of [...this.#hungry, ...this.#waiting]) {
       if (goneOn >= MOST - this.#underWay.size) break;
+      if (this.#goneOn.has(each)) continue;
       const namespace = this.#namespaceOf(each);
       const room = roomIn.get(namespace) ?? this.#shareOf(each);
       roomIn.set(namespace, room - 1);
       if (room <= 0) continue;
       goneOn += 1;
+      this.#goneOn.add(each);
       this.#hungry.delete(each);
       this.#waiting.delete(each);
       this.#deps.goOn(each);
