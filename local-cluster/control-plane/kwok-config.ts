@@ -10,6 +10,7 @@
  * | `stuck` | stays Pending |
  * | `unpullable`, `unpulled`, `unnamable` | Pending, its containers wait with ImagePullBackOff,
  *   ErrImagePull, InvalidImageName |
+ * | `private` | the same as `unpullable` where the pod names no imagePullSecrets, else as none |
  * | `fails` | Failed, exit code 1, without ever running |
  * | `exits` | Running, then Succeeded, exit code 0 |
  * | `crashes` | Running, then Failed after 1 s: OOMKilled, exit code 137 |
@@ -199,7 +200,12 @@ const IMAGE_TROUBLE: Readonly<Record<string, readonly [reason: string, message: 
   unpullable: ['ImagePullBackOff', 'Back-off pulling image'],
   unpulled: ['ErrImagePull', 'not found'],
   unnamable: ['InvalidImageName', 'it can not be parsed'],
+  private: ['ImagePullBackOff', 'Back-off pulling image'],
 };
+const withPassword = (operator: 'Exists' | 'DoesNotExist'): object => ({
+  key: '.spec.imagePullSecrets',
+  operator,
+});
 
 const podStages = (): readonly object[] => {
   const starting = [stays, phase('Pending')];
@@ -224,6 +230,9 @@ const podStages = (): readonly object[] => {
       [...starting, staged('NotIn', 'slow', 'stuck', ...Object.keys(IMAGE_TROUBLE), 'fails')],
       { statusTemplate: up },
     ),
+    pod('private-up', [...starting, staged('In', 'private'), withPassword('Exists')], {
+      statusTemplate: up,
+    }),
     pod('slow', [...starting, staged('In', 'slow')], { statusTemplate: up }, 3_000),
     ...Object.entries(IMAGE_TROUBLE).map(([name, [reason, message]]) =>
       pod(
@@ -231,6 +240,7 @@ const podStages = (): readonly object[] => {
         [
           ...starting,
           staged('In', name),
+          ...(name === 'private' ? [withPassword('DoesNotExist')] : []),
           { key: '.status.containerStatuses', operator: 'DoesNotExist' },
         ],
         {

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
+import { carryOut } from '../support/harness/hints.ts';
 import type { HttpAnswer, HttpClient } from '../support/harness/http-client.ts';
 import { aTenant, claim, stocked } from '../support/harness/on-a-daemon.ts';
 import { untilAnswered } from '../support/harness/until-answered.ts';
@@ -57,30 +58,6 @@ describe('what hints advise', () => {
       return when(detail);
     });
     return detail ?? expect.fail('it was not refused');
-  };
-
-  /**
-   * Carries out each request that the hint names; the bodies by method and the last name of the
-   * collection.
-   */
-  const carryOut = async (
-    client: HttpClient,
-    hint: string,
-    bodies: Readonly<Record<string, object>>,
-    sandboxId = '',
-  ): Promise<readonly string[]> => {
-    const requests = [...hint.matchAll(/\b(GET|PUT|PATCH|DELETE) \/v1(\/[^\s;,]+)/g)].map(
-      ([, method = '', path = '']) => [method, path.replace('{sandboxId}', sandboxId)] as const,
-    );
-    for (const [method, path] of requests) {
-      const answer: HttpAnswer = await client.send(
-        method,
-        path,
-        bodies[method] === undefined ? {} : { body: bodies[method] },
-      );
-      expect(answer.status, `${method} ${path}: ${answer.text}`).to.equal(200);
-    }
-    return requests.map(([method, path]) => `${method} ${path}`);
   };
 
   it("works for a pool of one's own", async () => {

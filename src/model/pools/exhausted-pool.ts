@@ -82,8 +82,8 @@ const hintAgainst = (pool: ExhaustedPool, { reason, message }: Hindrance): strin
     );
   if (reason === 'Unschedulable')
     return (
-      `no node has room: ask for less cpu and memory by ${change}, give a sandbox back, or ` +
-      `have nodes added; ${AGAIN}`
+      `no node has room: ask for less cpu and memory ${resizing(pool)}, give a sandbox back, ` +
+      `or have nodes added; ${AGAIN}`
     );
   return `instances do not start: change what the problem names, by ${change}; ${AGAIN}`;
 };
@@ -91,10 +91,22 @@ const hintAgainst = (pool: ExhaustedPool, { reason, message }: Hindrance): strin
 /** Where what instances are made from is changed. */
 const changing = ({ name, env, of }: ExhaustedPool): string => {
   const request = env === undefined ? `PUT /v1/sandboxpools/${name}` : `PATCH /v1/envs/${env}`;
-  return of === undefined
+  return sentBy(of, request);
+};
+
+/** Where instances are given another size: an env has none of its own, its members have. */
+const resizing = ({ name, env, of }: ExhaustedPool): string =>
+  sentBy(
+    of,
+    env === undefined
+      ? `by PUT /v1/sandboxpools/${name}`
+      : `as inlineResources of PUT /v1/envs/${env}/sandboxpools/${name}`,
+  );
+
+const sentBy = (of: string | undefined, request: string): string =>
+  of === undefined
     ? `${request}, or in the template`
     : `${request}, which is for ${of} to send, or in the template`;
-};
 
 /** What schedulers say of nodes that take nothing new, and of those without room. */
 const KEPT_OUT = /\btaints?\b|\bunschedulable\b/;
