@@ -126,6 +126,10 @@ export class LogFiles {
   }
 }
 
+const REMOVED =
+  'what this sandbox printed was removed to make room for newer logs; follow those of another ' +
+  'while it runs, with GET /v1/sandboxes/{sandboxId}/logs?follow=true';
+
 /** The files of one log as they are now, open: what is removed meanwhile can still be read. */
 class Log {
   readonly begin: number;
@@ -143,8 +147,7 @@ class Log {
   static async open(folder: string, id: string): Promise<Log> {
     for (;;) {
       const listed = await filesOf(join(folder, id));
-      if (listed?.length === 0 && (await wasRemoved(folder, id)))
-        throw new LogsGone('what this sandbox printed was removed to make room for newer logs');
+      if (listed?.length === 0 && (await wasRemoved(folder, id))) throw new LogsGone(REMOVED);
       const files: OpenLogFile[] = [];
       try {
         for (const file of listed ?? []) {

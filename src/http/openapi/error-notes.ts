@@ -156,7 +156,12 @@ export const ERROR_NOTES: Readonly<Record<ErrorCode, ErrorNote>> = {
   LOGS_GONE: {
     when: 'What the sandbox printed was removed to make room (`logs.totalBytes`).',
     detail: z.object({ hint: z.string() }),
-    example: said(logsGone('what this sandbox printed was removed to make room for newer logs')),
+    example: said(
+      logsGone(
+        'what this sandbox printed was removed to make room for newer logs; follow those of ' +
+          'another while it runs, with GET /v1/sandboxes/{sandboxId}/logs?follow=true',
+      ),
+    ),
   },
   METHOD_NOT_ALLOWED: {
     when: 'The path has other methods; `Allow` names them.',
