@@ -9,6 +9,7 @@ import { AnswerBudget } from '../../operations/sandboxes/answer-budget.ts';
 import type { Operations } from '../../operations/operations.ts';
 import { createApp, type AppDeps } from './app.ts';
 import { ArrivingBodies } from './arriving-bodies.ts';
+import { closeWithConnection } from './close-with-connection.ts';
 import { clientsOf, type Clients } from '../limits/clients.ts';
 import { ConnectionShares } from '../limits/connection-shares.ts';
 import { edgeAnswer, errorAnswer, type ErrorAnswer } from '../router/error-table.ts';
@@ -144,6 +145,7 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
   }).callback();
   const begin = inTurn({ overload, loopTurns, tenantOf: clients.tenantOf, handle });
   const onRequest: RequestListener = (request, response) => {
+    closeWithConnection(request, response);
     if (leaving) response.shouldKeepAlive = false;
     const hasTarget = takeTarget(request);
     if (overload.shedLoad(request, response)) return;
