@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { NO_INSTANCES } from '../../src/model/pools/pool.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import { OutcomeUnknown, RecordConflict } from '../../src/contracts/sandbox-driver.ts';
-import { STEADY_MS } from '../../src/machines/sandbox/arithmetic.ts';
+import { RETRY_MS, STEADY_MS } from '../../src/machines/sandbox/arithmetic.ts';
 import { deleteSandbox } from '../../src/operations/sandboxes/delete-sandbox.ts';
 import { aPool } from '../support/builders/a-pool.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
@@ -234,6 +234,23 @@ describe('the supervisor', () => {
     expect(acknowledged).to.equal(false);
     clock.advance(100);
     await eventually(() => acknowledged, 'it is acknowledged');
+  });
+
+  it('acknowledges a delete of an idle instance once its record is deleted, not before', async () => {
+    const { supervisor, pool, driver, clock } = await aSupervisor({ pool: { replicas: 1 } });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'filled');
+    const [id = ''] = supervisor.ids();
+    driver.failNext('retire', new OutcomeUnknown('no answer'));
+    let acknowledged = false;
+    void deleteSandbox({ supervisor, clock })(alice, id).then(() => {
+      acknowledged = true;
+    });
+    await eventually(() => driver.calls.includes(`read ${id}`), 'its record is read');
+    await turnsOfTheLoop();
+    expect(acknowledged).to.equal(false);
+    clock.advance(RETRY_MS);
+    await eventually(() => acknowledged, 'it is acknowledged');
+    expect(driver.calls.filter((call) => call === `retire ${id}`)).to.have.lengthOf(2);
   });
 
   it('ends a sandbox at its idle timeout, counted from its last activity', async () => {

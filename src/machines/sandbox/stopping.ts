@@ -56,7 +56,7 @@ export const stopping = sandboxSetup.createStateConfig({
      */
     retireFailed: {
       description: 'its record could not be deleted; that is tried again',
-      tags: ['endFailed'],
+      tags: ['endFailed', 'endNotDurable'],
       entry: 'awaitRetry',
       on: {
         FACT: [
