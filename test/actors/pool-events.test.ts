@@ -144,6 +144,23 @@ describe('what happens to pools', () => {
     expect(new Set(ofBob.map(({ owner }) => owner.user))).to.deep.equal(new Set(['bob']));
   });
 
+  it('is not shown to whom a pool is shared with where it happened to an earlier one', async () => {
+    const { create, change, clock, reasons, supervisor } = await world();
+    const { uid } = await create({ replicas: 0 });
+    await change(uid, { deleting: 'keep-running' });
+    await eventually(() => supervisor.pools.get(uid) === undefined, 'it is gone');
+    clock.advance(1_000);
+    await create({ uid: 'another', replicas: 0, access: 'team' });
+
+    expect(await reasons('shells', bob)).to.deep.equal(['Created']);
+    expect(await reasons('shells', alice)).to.deep.equal([
+      'Created',
+      'Deleting',
+      'Deleted',
+      'Created',
+    ]);
+  });
+
   it('is told by the leader alone, whatever the others see', async () => {
     const { create, change, events, supervisor } = await world();
     const told: string[] = [];

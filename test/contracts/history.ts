@@ -194,6 +194,14 @@ export const historySuite = (name: string, make: () => Promise<HistoryUnderTest>
         ]);
       });
 
+      it('forgets no events of another owner for those', async () => {
+        const ofBob = { ...ofPool(1, 'pool-0').event, owner: { ...ALICE, user: 'bob' } };
+        await history.recordEvents([ofPool(0, 'pool-0'), { id: ofPool(1, '').id, event: ofBob }]);
+        for (let n = 2; n < 103; n += 1) await history.recordEvents([ofPool(n, `pool-${n}`)]);
+
+        expect(await history.eventsOfPool(ALICE.namespace, 'pool-0')).to.deep.equal([ofBob]);
+      });
+
       it('keeps the newest 100 decisions of a group, the newest first, each as it was told last', async () => {
         const decision = (id: number, reason = ''): CompletedDecision => ({
           id,

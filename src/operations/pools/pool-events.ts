@@ -31,10 +31,15 @@ export const poolEvents =
     return all.toSorted((a, b) => a.at - b.at).slice(-MOST_EVENTS);
   };
 
-const mayRead = (caller: Caller, { owner }: EventRecord, pool: PoolRecord | undefined): boolean =>
+/** Whom a pool is shared with may not have been shared an earlier one of its owner's. */
+const mayRead = (
+  caller: Caller,
+  { owner, at }: EventRecord,
+  pool: PoolRecord | undefined,
+): boolean =>
   caller.role === 'admin' ||
   sameTenant(owner, caller) ||
-  (pool !== undefined && sameTenant(owner, pool.owner));
+  (pool !== undefined && sameTenant(owner, pool.owner) && at >= pool.createdAt);
 
 const isCreationOf =
   ({ createdAt }: PoolRecord) =>

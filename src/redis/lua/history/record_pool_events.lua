@@ -8,6 +8,16 @@
 
 --- @include "deadline"
 
+-- Forgets those of this owner's pools; another owner may have had, or have, one of that name.
+local function forget(key, owner)
+  for _, event in ipairs(redis.call('ZRANGE', key, 0, -1)) do
+    local of = cjson.decode(string.match(event, '|(.*)')).owner
+    if of.namespace .. '/' .. of.team .. '/' .. of.user == owner then
+      redis.call('ZREM', key, event)
+    end
+  end
+end
+
 for i = 5, #ARGV, 5 do
   local pools, pool, number = KEYS[1] .. ':pools:' .. ARGV[i], ARGV[i + 1], ARGV[i + 2]
   local key = KEYS[1] .. ':pool_events:' .. pool
@@ -18,7 +28,7 @@ for i = 5, #ARGV, 5 do
     redis.call('ZADD', pools, number, pool)
     redis.call('PEXPIRE', pools, ARGV[4])
     for _, oldest in ipairs(redis.call('ZRANGE', pools, 0, -1 - ARGV[3])) do
-      redis.call('DEL', KEYS[1] .. ':pool_events:' .. oldest)
+      forget(KEYS[1] .. ':pool_events:' .. oldest, ARGV[i])
       redis.call('ZREM', pools, oldest)
     end
   end
