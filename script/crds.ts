@@ -17,7 +17,7 @@ import {
 } from '../src/http/resources/pools/schema.ts';
 import { ApiKeySpecSchema } from '../src/k8s/records/api-key-resource.ts';
 import { ResolvedEnvSchema } from '../src/k8s/records/env-resource.ts';
-import { ResolvedPoolSchema } from '../src/k8s/records/pool-resource.ts';
+import { ResolvedPoolSchema } from '../src/k8s/records/resolved-pool.ts';
 import { SandboxSpecSchema } from '../src/k8s/sandboxes/sandbox-resource.ts';
 import { UserQuotaSpecSchema } from '../src/k8s/records/user-quota-resource.ts';
 import { ResolvedTemplateSchema } from '../src/k8s/records/template-resource.ts';

@@ -77,6 +77,7 @@ export interface PoolChoice {
   readonly running: number;
   readonly starting: number;
 }
+
 export interface TemplateChoice {
   readonly name: string;
   readonly description: string;
@@ -94,20 +95,26 @@ export const invalidArgument = (
 
 export const poolNameRequired = (): Refusal =>
   new Refusal('INVALID_ARGUMENT', 'poolName is required');
+
 export const apiKeyRequired = (): Refusal =>
   new Refusal('API_KEY_REQUIRED', 'API key required for this operation');
+
 export const invalidApiKey = (): Refusal => new Refusal('INVALID_API_KEY', 'invalid API key');
+
 /**
  * One wording for every fault of a terminal's token: unknown, used, too old, for another sandbox.
  */
 export const invalidToken = (): Refusal => new Refusal('INVALID_TOKEN', 'invalid or expired token');
+
 export const adminRequired = (): Refusal =>
   new Refusal('ADMIN_REQUIRED', 'this operation needs a key with the admin role');
+
 export const notOwnersChange = (what: 'pool' | 'env'): Refusal =>
   new Refusal(
     'FORBIDDEN',
     `the ${what} is shared with your team; only its owner and admins change it`,
   );
+
 export const forbidden = (message: string): Refusal => new Refusal('FORBIDDEN', message);
 
 export const poolNotOwned = (): Refusal =>
@@ -132,6 +139,7 @@ export const apiKeyAlreadyExists = (): Refusal =>
   });
 
 export const poolBeingDeleted = (): Refusal => new Refusal('CONFLICT', 'pool is being deleted');
+
 export const poolAlreadyExists = (): Refusal =>
   new Refusal('ALREADY_EXISTS', 'pool already exists');
 
@@ -142,19 +150,14 @@ export const poolOfEnv = (env: string, member: string): Refusal =>
   });
 
 export const envNotFound = (): Refusal => new Refusal('ENV_NOT_FOUND', 'env not found');
+
 export const envAlreadyExists = (): Refusal => new Refusal('ALREADY_EXISTS', 'env already exists');
+
 export const envBeingDeleted = (): Refusal => new Refusal('CONFLICT', 'env is being deleted');
-export const tooManyEnvs = (limit: number): Refusal =>
-  new Refusal('CONFLICT', `you have ${limit} envs, which is the most; delete one first`);
-export const tooManyMembers = (limit: number): Refusal =>
-  new Refusal('CONFLICT', `the env has ${limit} members, which is the most; delete one first`);
-export const tooManyGroups = (limit: number): Refusal =>
-  new Refusal(
-    'CONFLICT',
-    `the env has ${limit} autoscaling groups, which is the most; delete one first`,
-  );
+
 export const memberNotFound = (): Refusal =>
   new Refusal('ENV_MEMBER_NOT_FOUND', 'env member not found');
+
 export const groupNotFound = (): Refusal =>
   new Refusal('AUTOSCALING_GROUP_NOT_FOUND', 'autoscaling group not found');
 
@@ -186,6 +189,7 @@ export const apiKeyNotFound = (): Refusal => new Refusal('API_KEY_NOT_FOUND', 'A
 
 export const apiKeyAlreadyGlobal = (): Refusal =>
   new Refusal('ALREADY_GLOBAL', 'the API key is global already');
+
 /** There is no link over which a worker cluster could be told. */
 export const noWorkerConnected = (): Refusal =>
   new Refusal('CLUSTER_UNAVAILABLE', 'no worker cluster is connected', { retryAfter: 5 });
@@ -202,6 +206,7 @@ export const templateNotFound = (
 /** The same, of one that is asked for by its name alone. */
 export const noSuchTemplate = (): Refusal =>
   new Refusal('SANDBOX_TEMPLATE_NOT_FOUND', 'sandbox template not found');
+
 export const templateAlreadyExists = (): Refusal =>
   new Refusal('ALREADY_EXISTS', 'sandbox template already exists');
 
@@ -212,32 +217,12 @@ export const templateInUse = (
     detail: { pools },
   });
 
-const QUOTA_RETRY_SECONDS = 30;
-
-export const sandboxQuotaExceeded = (limit: number): Refusal =>
-  new Refusal('QUOTA_EXCEEDED', 'scale failed', {
-    detail: {
-      errCode: 'QUOTA_EXCEEDED',
-      message: `the quota of ${limit} sandboxes is used up; give one back first`,
-      retryAfter: QUOTA_RETRY_SECONDS,
-    },
-    retryAfter: QUOTA_RETRY_SECONDS,
-  });
-
-/** `resource` is told where it is `cpu` or `memory`. */
-export const poolQuotaExceeded = (resource: string): Refusal =>
-  new Refusal('QUOTA_EXCEEDED', 'scale failed', {
-    detail: {
-      errCode: 'QUOTA_EXCEEDED',
-      ...(resource === 'cpu' || resource === 'memory' ? { resource } : {}),
-    },
-    retryAfter: QUOTA_RETRY_SECONDS,
-  });
-
 export const sandboxUuidFailed = (): Refusal =>
   new Refusal('INTERNAL', 'failed to generate sandbox UUID');
+
 export const sandboxNotFound = (): Refusal =>
   new Refusal('SANDBOX_NOT_FOUND', 'sandbox not found or already terminated');
+
 export const sandboxNotRunning = (status: string): Refusal =>
   new Refusal('SANDBOX_NOT_RUNNING', `the sandbox is ${status}, not Running`);
 
@@ -248,80 +233,8 @@ export const containerNotRunning = (container: string): Refusal =>
     `the container "${container}" of the sandbox has ended, and does not start again`,
   );
 
-export const tooManyTerminals = (who: 'the sandbox has' | 'you have', limit: number): Refusal =>
-  new Refusal(
-    'TOO_MANY_TERMINALS',
-    `${who} ${limit} terminals open, which is the most; close one first`,
-    { retryAfter: 5 },
-  );
-
-export const tooManyTokens = (who: 'the sandbox has' | 'you have', limit: number): Refusal =>
-  new Refusal(
-    'RATE_LIMITED',
-    `${who} ${limit} tokens that wait to be used, which is the most; use one, or wait until they are too old`,
-    { retryAfter: 5 },
-  );
-
-export const tokensAllTaken = (): Refusal =>
-  unavailable('too many tokens are waiting to be used; try again shortly', 5);
-
-export const tooManyCommands = (
-  who: 'the sandbox has' | 'you have' | 'the replica has',
-  limit: number,
-): Refusal =>
-  new Refusal(
-    'TOO_MANY_COMMANDS',
-    `${who} ${limit} commands under way, which is the most; wait for one to end`,
-    { retryAfter: 1 },
-  );
-
-export const tooManyStreams = (
-  who: 'the sandbox has' | 'you have' | 'the replica has',
-  limit: number,
-): Refusal =>
-  new Refusal(
-    'TOO_MANY_STREAMS',
-    `${who} ${limit} streams open, which is the most; close one first`,
-    { retryAfter: 5 },
-  );
-
-export const tooManyWaiting = (where: 'for this pool' | 'for your pools', limit: number): Refusal =>
-  new Refusal(
-    'TOO_MANY_WAITING',
-    `${limit} claims wait ${where}, which is the most; try again later`,
-    { retryAfter: 5 },
-  );
-
-export const answersShareMet = (): Refusal =>
-  new Refusal(
-    'RATE_LIMITED',
-    'your answers under way take as much memory as one tenant may; try again once some of them are read',
-    { retryAfter: 1 },
-  );
-
-export const answersTakeAll = (): Refusal =>
-  unavailable(
-    'the answers under way take all the memory that there is for them; try again shortly',
-  );
-
-/** It was running, so that what it did until then is done. */
-export const endedWhilePrinting = ({ code, message, retryAfter }: Refusal): Refusal =>
-  new Refusal(code, `the command was ended while it printed: ${message}`, {
-    ...(retryAfter === undefined ? {} : { retryAfter }),
-  });
-
 export const logsGone = (hint: string): Refusal =>
   new Refusal('LOGS_GONE', 'the logs of this sandbox are not kept any more', { detail: { hint } });
-
-export const tooManyConnections = (
-  who: 'the sandbox has' | 'you have' | 'the replica has',
-  limit: number,
-): Refusal =>
-  new Refusal(
-    'TOO_MANY_CONNECTIONS',
-    `${who} ${limit} requests to endpoints under way, which is the most; wait for one to end`,
-    { retryAfter: 1 },
-  );
 
 export const endpointNotFound = (endpoints: readonly string[]): Refusal =>
   new Refusal('ENDPOINT_NOT_FOUND', 'the sandbox has no such endpoint', { detail: { endpoints } });
@@ -329,6 +242,7 @@ export const endpointNotFound = (endpoints: readonly string[]): Refusal =>
 /** Nothing of the sandbox's takes the connection, or what comes back is no HTTP. */
 export const endpointUnreachable = (why: string): Refusal =>
   new Refusal('ENDPOINT_UNREACHABLE', `the endpoint does not answer: ${why}`);
+
 export const endpointTimeout = (why: string): Refusal =>
   new Refusal('ENDPOINT_TIMEOUT', `the endpoint does not answer: ${why}`);
 
@@ -338,10 +252,13 @@ export const endpointTimeout = (why: string): Refusal =>
  */
 export const actorNotFound = (): Refusal =>
   new Refusal('NOT_FOUND', 'there is no such actor; GET /debug/actors lists them');
+
 export const actorKindNotFound = (): Refusal =>
   new Refusal('NOT_FOUND', 'there is no such kind of actor');
+
 export const replicaSilent = (replica: string): Refusal =>
   new Refusal('UNAVAILABLE', `replica ${replica} did not answer; try again`, { retryAfter: 1 });
+
 export const rebuildTooEarly = (): Refusal =>
   new Refusal(
     'CONFLICT',
@@ -372,29 +289,9 @@ export const idempotencyKeyReused = (): Refusal =>
     'this Idempotency-Key was used with another body; use a new one',
   );
 
-/** An earlier request under the same key has no answer yet. */
-export const tooMuchWaits = (): Refusal =>
-  new Refusal(
-    'RATE_LIMITED',
-    'too many requests of yours that take long wait for their turn; wait for some to be answered',
-    { retryAfter: 1 },
-  );
-
 export const idempotencyInFlight = (): Refusal =>
   new Refusal(
     'IDEMPOTENCY_IN_FLIGHT',
     'the first request with this Idempotency-Key is still under way; repeat this one shortly',
     { retryAfter: 1 },
   );
-
-export const keyRateMet = (retryAfter: number, perSecond: number): Refusal =>
-  new Refusal(
-    'RATE_LIMITED',
-    `this API key may send ${perSecond} requests a second, and sent more; try again later`,
-    { retryAfter },
-  );
-
-export const tooManyBadKeys = (retryAfter: number): Refusal =>
-  new Refusal('RATE_LIMITED', 'too many rejected API keys from this address; try again later', {
-    retryAfter,
-  });

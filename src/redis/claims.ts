@@ -8,7 +8,8 @@ import {
   type WaitingPlace,
 } from '../contracts/coordination/claims.ts';
 import type { Log } from '../contracts/log.ts';
-import { tooManyWaiting, unavailable } from '../model/refusals.ts';
+import { tooManyWaiting } from '../model/limit-refusals.ts';
+import { unavailable } from '../model/refusals.ts';
 import type { Keys } from './keys.ts';
 import { holderOf, NO_LIMIT, type RedisQuotas } from './quotas.ts';
 import type { RedisLink } from './redis-link.ts';

@@ -5,7 +5,7 @@ import {
   MAX_TOKENS_OF_TENANT,
   type Tokens,
 } from '../contracts/tokens.ts';
-import { tokensAllTaken, tooManyTokens } from '../model/refusals.ts';
+import { tokensAllTaken, tooManyTokens } from '../model/limit-refusals.ts';
 import { tenantKey } from '../model/tenant.ts';
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';

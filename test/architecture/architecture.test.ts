@@ -60,17 +60,12 @@ const STILL_TOO_LONG: Readonly<Record<string, number>> = {
   'embedded/driver/sandbox-driver.ts': 500,
   'embedded/driver/spawner-link.ts': 450,
   'embedded/spawner/sandbox/instance.ts': 400,
-  'http/server/http-server.ts': 375,
   'http/router/router.ts': 450,
   'k8s/api/api-client.ts': 450,
   'k8s/sandboxes/instance-mirror.ts': 475,
-  'k8s/streams/pod-exec.ts': 375,
-  'k8s/records/pool-resource.ts': 375,
   'k8s/api/reflector.ts': 475,
   'k8s/sandboxes/sandbox-driver.ts': 500,
   'model/mirror.ts': 400,
-  'model/refusals.ts': 400,
-  'operations/envs/envs.ts': 375,
 };
 
 const TYPE_IMPORT = /\bimport type\b[^;]*;/g;

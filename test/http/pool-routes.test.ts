@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { poolQuotaExceeded } from '../../src/model/refusals.ts';
+import { poolQuotaExceeded } from '../../src/model/limit-refusals.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 describe('pools over HTTP', () => {

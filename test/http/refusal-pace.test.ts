@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { MOST_HELD_MS, REFUSALS_AT_ONCE, RefusalPace } from '../../src/http/limits/refusal-pace.ts';
-import { tooMuchWaits } from '../../src/model/refusals.ts';
+import { tooMuchWaits } from '../../src/model/limit-refusals.ts';
 import { within } from '../support/harness/a-daemon.ts';
 import { aServer } from './a-server.ts';
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { sandboxUuidFailed, sandboxQuotaExceeded, unavailable } from '../../src/model/refusals.ts';
+import { sandboxUuidFailed, unavailable } from '../../src/model/refusals.ts';
+import { sandboxQuotaExceeded } from '../../src/model/limit-refusals.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { uuidV7 } from '../support/fakes/fake-operations.ts';
 import { aServer, type TestServer } from './a-server.ts';

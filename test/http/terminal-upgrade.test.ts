@@ -1,11 +1,7 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
-import {
-  Refusal,
-  sandboxNotRunning,
-  tooManyTerminals,
-  unavailable,
-} from '../../src/model/refusals.ts';
+import { Refusal, sandboxNotRunning, unavailable } from '../../src/model/refusals.ts';
+import { tooManyTerminals } from '../../src/model/limit-refusals.ts';
 import {
   aTerminalDaemon,
   attached,

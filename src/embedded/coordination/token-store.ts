@@ -6,7 +6,7 @@ import {
   MAX_TOKENS_OF_TENANT,
   type TokenHolder,
 } from '../../contracts/tokens.ts';
-import { tokensAllTaken, tooManyTokens } from '../../model/refusals.ts';
+import { tokensAllTaken, tooManyTokens } from '../../model/limit-refusals.ts';
 import { tenantKey } from '../../model/tenant.ts';
 
 interface Kept {

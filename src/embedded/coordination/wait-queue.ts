@@ -3,7 +3,7 @@ import {
   type WaitedPool,
   type WaitingPlace,
 } from '../../contracts/coordination/claims.ts';
-import { tooManyWaiting } from '../../model/refusals.ts';
+import { tooManyWaiting } from '../../model/limit-refusals.ts';
 
 /** Who waits for which pool, each by the number under which it came. */
 export class WaitQueue {

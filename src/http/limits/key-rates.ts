@@ -1,5 +1,5 @@
 import { Allowance } from '../../lib/allowance.ts';
-import { keyRateMet } from '../../model/refusals.ts';
+import { keyRateMet } from '../../model/limit-refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 
 const MOST_KEYS = 10_000;

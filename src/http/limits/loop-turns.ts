@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { NO_METRICS, type Metrics } from '../../contracts/metrics.ts';
-import { tooMuchWaits } from '../../model/refusals.ts';
+import { tooMuchWaits } from '../../model/limit-refusals.ts';
 import { prepared, turnAway } from '../server/prepared-answer.ts';
 import type { Overload, TenantOf } from './overload.ts';
 import { TenantsAbout } from './tenants-about.ts';

@@ -1,5 +1,5 @@
 import { FairSlots } from '../../lib/fair-slots.ts';
-import { tooMuchWaits } from '../../model/refusals.ts';
+import { tooMuchWaits } from '../../model/limit-refusals.ts';
 
 export interface TenantLineTerms {
   /** Under way at one time; one of a tenant. */

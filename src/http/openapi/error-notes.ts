@@ -27,16 +27,18 @@ import {
   Refusal,
   sandboxNotFound,
   sandboxNotRunning,
-  sandboxQuotaExceeded,
   templateInUse,
   templateNotFound,
+  unavailable,
+} from '../../model/refusals.ts';
+import {
+  sandboxQuotaExceeded,
   tooManyCommands,
   tooManyConnections,
   tooManyStreams,
   tooManyTerminals,
   tooManyWaiting,
-  unavailable,
-} from '../../model/refusals.ts';
+} from '../../model/limit-refusals.ts';
 import { noIdleInstance } from '../../model/pools/exhausted-pool.ts';
 import {
   edgeAnswer,

@@ -27,12 +27,13 @@ import {
 } from './listener.ts';
 import { inTurn, LoopTurns } from '../limits/loop-turns.ts';
 import { Overload, type TurnLimits } from '../limits/overload.ts';
-import { cutShort, prepared, turnAway } from './prepared-answer.ts';
+import { prepared, turnAway } from './prepared-answer.ts';
 import { endWithError } from './raw-answer.ts';
 import { awaitsContinue, hasBody } from '../router/request-body.ts';
 import { takeTarget } from './request-target.ts';
 import { KeyRates } from '../limits/key-rates.ts';
 import { UnreadAnswers } from '../limits/unread-answers.ts';
+import { InFlight, stopServing } from './in-flight.ts';
 
 export interface HttpLimits extends ListenerLimits, TurnLimits {
   /** Of one address; a trusted proxy has no such share. */
@@ -204,67 +205,6 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
   };
 };
 
-interface Exchange {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-}
-
-/**
- * What the server is at: requests unanswered, operations that run, connections that are no longer
- * HTTP.
- */
-class InFlight {
-  readonly #bySocket = new Map<Duplex, Exchange>();
-  readonly #running = new Set<ServerResponse>();
-  readonly upgraded = new Set<Duplex>();
-  #whenIdle: (() => void) | undefined;
-
-  add(request: IncomingMessage, response: ServerResponse): void {
-    const exchange = { request, response };
-    this.#running.add(response);
-    this.#bySocket.set(request.socket, exchange);
-    response.once('close', () => {
-      if (this.#bySocket.get(request.socket) === exchange) this.#bySocket.delete(request.socket);
-    });
-  }
-
-  /** The operation is over, answered or not. */
-  settled(response: ServerResponse): void {
-    this.#running.delete(response);
-    if (this.#running.size === 0) this.#whenIdle?.();
-  }
-
-  /**
-   * Gives an answer to what has none yet: its operation is aborted, and may have taken effect or
-   * not.
-   */
-  cutShort(): void {
-    for (const { request, response } of [...this.#bySocket.values()]) cutShort(request, response);
-  }
-
-  of(socket: Duplex): Exchange | undefined {
-    return this.#bySocket.get(socket);
-  }
-
-  /** The connections end with the answers under way. */
-  closeAfterAnswers(): void {
-    for (const { response } of this.#bySocket.values())
-      if (!response.headersSent) response.shouldKeepAlive = false;
-  }
-
-  /** Resolves once no operation runs; those whose client was cut off have been told to abort. */
-  async idle(deadlineMs: number): Promise<void> {
-    if (this.#running.size === 0) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, deadlineMs);
-      this.#whenIdle = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
-  }
-}
-
 type Upgrade = NonNullable<HttpServerDeps['upgrade']>;
 
 interface HandOver {
@@ -310,28 +250,6 @@ const restoreRequest = (request: IncomingMessage, socket: Duplex, head: Buffer):
   socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), head]));
 };
 
-const stopServing = async (server: Server, inFlight: InFlight, graceMs: number): Promise<void> => {
-  const closed = new Promise<void>((resolve) => {
-    server.close(() => resolve());
-  });
-  inFlight.closeAfterAnswers();
-  server.closeIdleConnections();
-  let cut = setTimeout(() => {
-    inFlight.cutShort();
-    for (const socket of inFlight.upgraded) socket.destroy();
-    cut = setTimeout(() => server.closeAllConnections(), LAST_ANSWER_MS);
-  }, graceMs);
-  await closed;
-  clearTimeout(cut);
-  await inFlight.idle(ABORT_GRACE_MS);
-};
-
-/** For clients to take the last answers. */
-const LAST_ANSWER_MS = 200;
-
-/** For operations to notice that their client was cut off. */
-const ABORT_GRACE_MS = 2_000;
-
 /**
  * Bytes that are no request, or not one in time. Where an answer to an earlier request is under
  * way, nothing may be written in between.
@@ -363,4 +281,5 @@ const answerTo = (code: string | undefined): ErrorAnswer => {
 };
 
 const notHttp = (): Refusal => invalidArgument('request', 'is not valid HTTP');
+
 const NO_REQUEST = prepared(notHttp());

@@ -1,7 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import {
-  ContainerGone,
-  InstanceGone,
   NotJoinable,
   OutcomeUnknown,
   type ExecOutcome,
@@ -10,10 +8,9 @@ import {
 import type { ChannelSocket } from './channel-socket.ts';
 import { cleaned } from '../sandboxes/cleaned-message.ts';
 import { ExecOutput } from './exec-output.ts';
-import { END_SCRIPT, EXEC_SCRIPT, execOrder } from './exec-scripts.ts';
+import { EXEC_SCRIPT, execOrder } from './exec-scripts.ts';
 import {
   openCommand,
-  runScript,
   STATUS,
   STDERR,
   STDIN,
@@ -31,17 +28,22 @@ import {
   requireJoinable,
   type PodTarget,
 } from '../sandboxes/pod-presence.ts';
+import { endTree } from './end-tree.ts';
 
 const TIMED_OUT = 124;
+
 /** Longest that a command takes to begin. */
 const BEGIN_MS = 30_000;
+
 /**
  * After the command's end background processes may hold its output open: its last words are waited
  * for until they pause so long …
  */
 const QUIET_MS = 300;
+
 /** … and no longer than this. */
 const LAST_WORDS_MS = 3_000;
+
 /** Of standard input in one frame. */
 const CHUNK = 64 << 10;
 
@@ -72,58 +74,6 @@ export const execInPod = async (
     signal.removeEventListener('abort', abort);
   }
 };
-
-/** What is left of a command or terminal, and which signal it gets first. */
-export interface Leftover {
-  readonly pid: string;
-  readonly signal: 'HUP' | 'KILL';
-}
-
-/** Between two attempts to end it, where the first could not be made … */
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 5_000;
-/**
- * … and how many there are: some 50 s, in which a kubelet or API server that starts again has come
- * back.
- */
-const MOST_ATTEMPTS = 12;
-
-/**
- * Ends a command or terminal that was begun, and all that came of it. Resolves after the first
- * attempt: what cut it off may keep this from reaching it, too, so that it goes on in the
- * background.
- */
-export const endTree = async (
-  links: PodLinks,
-  target: PodTarget,
-  left: Leftover,
-): Promise<void> => {
-  if ((await runScript(links, target, END_SCRIPT, [left.pid, left.signal])) !== 0)
-    links.background(endLater(links, target, left));
-};
-
-const endLater = async (
-  links: PodLinks,
-  target: PodTarget,
-  { pid, signal }: Leftover,
-): Promise<void> => {
-  let pauseMs = FIRST_PAUSE_MS;
-  for (let attempt = 2; attempt <= MOST_ATTEMPTS && (await links.pause(pauseMs)); attempt++) {
-    if (
-      (await isOver(links, target)) ||
-      (await runScript(links, target, END_SCRIPT, [pid, signal])) === 0
-    )
-      return;
-    pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
-  }
-  links.log.info({ pod: target.name, pid }, 'a command in the Pod could not be ended for sure');
-};
-
-const isOver = ({ api }: PodLinks, target: PodTarget): Promise<boolean> =>
-  requireJoinable(api, target).then(
-    () => false,
-    (error: unknown) => error instanceof InstanceGone || error instanceof ContainerGone,
-  );
 
 class Execution {
   readonly #links: PodLinks;
@@ -359,4 +309,5 @@ class Execution {
 
 /** What container runtimes say of a program that is not there, and of one that can't be run. */
 const ABSENT = /not found|no such file/i;
+
 const FORBIDDEN = /permission denied/i;

@@ -20,7 +20,7 @@ import {
   StatusReader,
   type CommandStatus,
 } from './pod-command.ts';
-import { endTree } from './pod-exec.ts';
+import { endTree } from './end-tree.ts';
 import type { PodLinks } from './pod-links.ts';
 import {
   enterPod,

@@ -1,4 +1,5 @@
-import { tooManyWaiting, unavailable } from '../../model/refusals.ts';
+import { tooManyWaiting } from '../../model/limit-refusals.ts';
+import { unavailable } from '../../model/refusals.ts';
 import { tenantKey, type Tenant } from '../../model/tenant.ts';
 import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
 

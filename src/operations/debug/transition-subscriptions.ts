@@ -1,7 +1,8 @@
 import type { InspectedKinds } from '../../actors/inspection/inspected-actors.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import type { ActorKind } from '../../model/inspection.ts';
-import { actorNotFound, tooManyStreams } from '../../model/refusals.ts';
+import { actorNotFound } from '../../model/refusals.ts';
+import { tooManyStreams } from '../../model/limit-refusals.ts';
 import {
   TransitionCursor,
   type TransitionPosition,

@@ -17,10 +17,9 @@ import {
   poolAlreadyExists,
   poolBeingDeleted,
   poolNotFound,
-  tooManyGroups,
-  tooManyMembers,
   unavailable,
 } from '../../model/refusals.ts';
+import { tooManyGroups, tooManyMembers } from '../../model/limit-refusals.ts';
 import { sameTenant } from '../../model/tenant.ts';
 import { envFieldOf, type EnvsDeps } from './envs.ts';
 import {

@@ -5,9 +5,8 @@ import { RecordExists, type Records } from '../../contracts/record-store.ts';
 import type { PullSecretOwner, PullSecrets } from '../../contracts/pull-secrets.ts';
 import { OutcomeUnknown, type SandboxDriver } from '../../contracts/sandbox-driver.ts';
 import { requireMatch } from '../../model/if-match.ts';
-import { wordRevisionOf, type EnvOverrides, type EnvRecord } from '../../model/envs/env.ts';
+import { wordRevisionOf, type EnvRecord } from '../../model/envs/env.ts';
 import { memberSourceOf, type RenderedEnvSpec } from '../../model/envs/env-rendering.ts';
-import { mergePatch } from '../../lib/merge-patch.ts';
 import type { RegistryCredentials } from '../../model/pools/pool-source.ts';
 import {
   envAlreadyExists,
@@ -15,9 +14,9 @@ import {
   idempotencyKeyReused,
   invalidArgument,
   Refusal,
-  tooManyEnvs,
   unavailable,
 } from '../../model/refusals.ts';
+import { tooManyEnvs } from '../../model/limit-refusals.ts';
 import { accessField, sameTenant, type Caller, type Tenant } from '../../model/tenant.ts';
 import { envViewOf, lookedAt, OwnersRoom, type EnvViewDeps } from './env-view.ts';
 import { changeEnv, findEnv, findUsableEnv } from './find-env.ts';
@@ -25,10 +24,12 @@ import { memberPool } from './member-pool.ts';
 import type { Operations } from '../operations.ts';
 import { renderSource, type PoolRenderingDeps } from '../pools/pool-rendering.ts';
 import { tiePasswords } from '../pools/tie-passwords.ts';
+import { patched, configured } from './patched-env.ts';
 
 /** Of one user. */
 const MOST_ENVS = 1_000;
-const MOST_LABELS = 64;
+
+export const MOST_LABELS = 64;
 
 export interface EnvsDeps extends PoolRenderingDeps, EnvViewDeps {
   readonly templates: EnvViewDeps['templates'];
@@ -310,47 +311,6 @@ const written = async (
   });
   if (registries?.length === 0) await deps.pullSecrets.forget(secretOwnerOf(before));
   return envViewOf(deps, record);
-};
-
-const patched = (
-  env: EnvRecord,
-  patch: Parameters<Operations['patchEnv']>[2]['patch'],
-  registries: readonly RegistryCredentials[] | undefined,
-): EnvRecord => {
-  const { overrides = {}, labels = {}, annotations = {}, envDocs, access = env.access } = patch;
-  const { access: _access, ...others } = env;
-  const merged = {
-    ...others,
-    ...accessField(access ?? undefined),
-    overrides: configured(
-      overrides === null ? {} : mergePatch({ ...env.overrides }, overrides),
-      registries ? registries.length > 0 : env.overrides.imagePullSecretConfigured === true,
-    ),
-    labels: texts('labels', labels === null ? {} : mergePatch(env.labels, labels)),
-    annotations: texts(
-      'annotations',
-      annotations === null ? {} : mergePatch(env.annotations, annotations),
-    ),
-  };
-  if (envDocs === undefined) return merged;
-  const { envDocs: _before, ...rest } = merged;
-  return envDocs === null ? rest : { ...rest, envDocs };
-};
-
-const texts = (
-  field: string,
-  merged: Readonly<Record<string, unknown>>,
-): Readonly<Record<string, string>> => {
-  const entries = Object.entries(merged);
-  if (entries.length > MOST_LABELS)
-    throw invalidArgument(field, `must have at most ${MOST_LABELS} entries`);
-  return Object.fromEntries(entries.map(([name, value]) => [name, String(value)]));
-};
-
-/** Whether there are passwords is not the client's to say. */
-const configured = (overrides: EnvOverrides, passwords: boolean): EnvOverrides => {
-  const { imagePullSecretConfigured: _asked, ...rest } = overrides;
-  return { ...rest, ...(passwords ? { imagePullSecretConfigured: true } : {}) };
 };
 
 const secretOwnerOf = ({

@@ -6,7 +6,8 @@ import { RecordExists, type Records } from '../../contracts/record-store.ts';
 import { LeaseLost, OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 import { amountsOfPool, SIZED_RESOURCES, type QuotaResource } from '../../model/quota.ts';
-import { poolAlreadyExists, poolQuotaExceeded, unavailable } from '../../model/refusals.ts';
+import { poolAlreadyExists, unavailable } from '../../model/refusals.ts';
+import { poolQuotaExceeded } from '../../model/limit-refusals.ts';
 import type { QuotaLimits } from './quota-limits.ts';
 import { requireReserved, reserveAll } from '../sandboxes/reservations.ts';
 

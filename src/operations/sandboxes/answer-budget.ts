@@ -1,5 +1,5 @@
 import { NO_METRICS, type Metrics } from '../../contracts/metrics.ts';
-import { answersShareMet, answersTakeAll } from '../../model/refusals.ts';
+import { answersShareMet, answersTakeAll } from '../../model/limit-refusals.ts';
 
 export interface AnswerBudgetTerms {
   /** Of all answers together. */

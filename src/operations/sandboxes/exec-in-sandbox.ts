@@ -7,8 +7,8 @@ import {
   invalidArgument,
   sandboxNotFound,
   sandboxNotRunning,
-  tooManyCommands,
 } from '../../model/refusals.ts';
+import { tooManyCommands } from '../../model/limit-refusals.ts';
 import { tenantKey } from '../../model/tenant.ts';
 import type { Operations } from '../operations.ts';
 import { findSandbox } from './sandbox-view.ts';

@@ -1,5 +1,5 @@
 import type { EventFeed } from '../../actors/runtime/event-feed.ts';
-import { tooManyStreams } from '../../model/refusals.ts';
+import { tooManyStreams } from '../../model/limit-refusals.ts';
 import { tenantKey } from '../../model/tenant.ts';
 import type { Operations } from '../operations.ts';
 import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';

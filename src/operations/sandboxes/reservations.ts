@@ -15,7 +15,8 @@ import {
   type QuotaResource,
   type SizedResource,
 } from '../../model/quota.ts';
-import { poolQuotaExceeded, Refusal, unavailable } from '../../model/refusals.ts';
+import { poolQuotaExceeded } from '../../model/limit-refusals.ts';
+import { Refusal, unavailable } from '../../model/refusals.ts';
 import type { Tenant } from '../../model/tenant.ts';
 import type { QuotaLimits } from '../pools/quota-limits.ts';
 

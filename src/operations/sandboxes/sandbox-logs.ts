@@ -10,12 +10,8 @@ import {
   type SandboxDriver,
 } from '../../contracts/sandbox-driver.ts';
 import { isInstanceId } from '../../model/identifiers.ts';
-import {
-  invalidArgument,
-  logsGone,
-  sandboxNotFound,
-  tooManyStreams,
-} from '../../model/refusals.ts';
+import { invalidArgument, logsGone, sandboxNotFound } from '../../model/refusals.ts';
+import { tooManyStreams } from '../../model/limit-refusals.ts';
 import type { FinishedSandbox } from '../../model/sandbox.ts';
 import { sameTenant, tenantKey, type Caller } from '../../model/tenant.ts';
 import type { LogsFollow, LogsRequest } from './sandbox-operations.ts';

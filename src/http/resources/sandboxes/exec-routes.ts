@@ -1,5 +1,6 @@
 import { jsonLength } from '../../../lib/json-text.ts';
-import { endedWhilePrinting, invalidArgument, Refusal } from '../../../model/refusals.ts';
+import { endedWhilePrinting } from '../../../model/limit-refusals.ts';
+import { invalidArgument, Refusal } from '../../../model/refusals.ts';
 import type { AnswerRoom } from '../../../operations/sandboxes/answer-budget.ts';
 import type { Operations } from '../../../operations/operations.ts';
 import { EXEC_OUTPUT_LIMIT, presentExecOutcome, presentIdleTimeout } from './presenter.ts';

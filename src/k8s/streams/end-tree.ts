@@ -1,0 +1,59 @@
+import { ContainerGone, InstanceGone } from '../../contracts/sandbox-driver.ts';
+import { END_SCRIPT } from './exec-scripts.ts';
+import { runScript } from './pod-command.ts';
+import type { PodLinks } from './pod-links.ts';
+import { requireJoinable, type PodTarget } from '../sandboxes/pod-presence.ts';
+
+/** What is left of a command or terminal, and which signal it gets first. */
+export interface Leftover {
+  readonly pid: string;
+  readonly signal: 'HUP' | 'KILL';
+}
+
+/** Between two attempts to end it, where the first could not be made … */
+const FIRST_PAUSE_MS = 500;
+
+const LONGEST_PAUSE_MS = 5_000;
+
+/**
+ * … and how many there are: some 50 s, in which a kubelet or API server that starts again has come
+ * back.
+ */
+const MOST_ATTEMPTS = 12;
+
+/**
+ * Ends a command or terminal that was begun, and all that came of it. Resolves after the first
+ * attempt: what cut it off may keep this from reaching it, too, so that it goes on in the
+ * background.
+ */
+export const endTree = async (
+  links: PodLinks,
+  target: PodTarget,
+  left: Leftover,
+): Promise<void> => {
+  if ((await runScript(links, target, END_SCRIPT, [left.pid, left.signal])) !== 0)
+    links.background(endLater(links, target, left));
+};
+
+const endLater = async (
+  links: PodLinks,
+  target: PodTarget,
+  { pid, signal }: Leftover,
+): Promise<void> => {
+  let pauseMs = FIRST_PAUSE_MS;
+  for (let attempt = 2; attempt <= MOST_ATTEMPTS && (await links.pause(pauseMs)); attempt++) {
+    if (
+      (await isOver(links, target)) ||
+      (await runScript(links, target, END_SCRIPT, [pid, signal])) === 0
+    )
+      return;
+    pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
+  }
+  links.log.info({ pod: target.name, pid }, 'a command in the Pod could not be ended for sure');
+};
+
+const isOver = ({ api }: PodLinks, target: PodTarget): Promise<boolean> =>
+  requireJoinable(api, target).then(
+    () => false,
+    (error: unknown) => error instanceof InstanceGone || error instanceof ContainerGone,
+  );
