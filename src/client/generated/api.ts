@@ -2227,9 +2227,11 @@ export interface Pool {
          */
         command: string[];
         workingDir: string;
+        /**
+         * By name alone: their values may be secrets.
+         */
         env: {
           name: string;
-          value: string;
         }[];
         resources: {
           limits: {

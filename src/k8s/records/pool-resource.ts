@@ -23,7 +23,7 @@ import { ownedResource } from './owned-resource.ts';
 import type { Fault, Resource, ResourceObject, Written } from './resource.ts';
 import { FORMAT as FIRST_FORMAT, POOL_LABEL } from '../sandboxes/sandbox-resource.ts';
 import type { Seals } from './seals.ts';
-import type { ResolvedPool } from './resolved-pool.ts';
+import { PLACED_FORMAT, type ResolvedPool } from './resolved-pool.ts';
 
 /** What the owner of a `SandboxPool` says; its bounds are those of `POST /sandboxpools`. */
 export interface PoolSpec extends PoolSource {
@@ -37,12 +37,6 @@ export interface PoolSpec extends PoolSource {
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
 }
-
-/**
- * 2: its definition says on which nodes its Pods run, or with which devices. A version that reads 1
- * alone would start them anywhere.
- */
-export const PLACED_FORMAT = 2;
 
 export interface PoolResourceDeps extends RenderLookups {
   /** Throws DefinitionRefused where the driver can't run it. */

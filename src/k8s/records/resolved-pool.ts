@@ -1,7 +1,12 @@
 import { z } from 'zod';
 import { POOL_CONDITIONS } from '../../model/pools/pool-condition.ts';
 import type { InstanceDefinition } from '../../model/templates/template.ts';
-import { PLACED_FORMAT } from './pool-resource.ts';
+
+/**
+ * 2: its definition says on which nodes its Pods run, or with which devices. A version that reads 1
+ * alone would start them anywhere.
+ */
+export const PLACED_FORMAT = 2;
 
 /** As the schema of `spec` has it. */
 const MAX_REPLICAS = 10_000;

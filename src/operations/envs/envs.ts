@@ -29,8 +29,6 @@ import { patched, configured } from './patched-env.ts';
 /** Of one user. */
 const MOST_ENVS = 1_000;
 
-export const MOST_LABELS = 64;
-
 export interface EnvsDeps extends PoolRenderingDeps, EnvViewDeps {
   readonly templates: EnvViewDeps['templates'];
   readonly envRecords: Pick<Records<EnvRecord>, 'create'>;

@@ -4,7 +4,8 @@ import type { RegistryCredentials } from '../../model/pools/pool-source.ts';
 import { invalidArgument } from '../../model/refusals.ts';
 import { accessField } from '../../model/tenant.ts';
 import type { Operations } from '../operations.ts';
-import { MOST_LABELS } from './envs.ts';
+
+const MOST_LABELS = 64;
 
 export const patched = (
   env: EnvRecord,

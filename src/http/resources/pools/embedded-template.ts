@@ -25,7 +25,7 @@ const presentContainer = (
   image: container.image,
   command: [...container.argv],
   workingDir: container.workingDir,
-  env: Object.entries(container.env).map(([name, value]) => ({ name, value })),
+  env: Object.keys(container.env).map((name) => ({ name })),
   resources: {
     limits: sizeOf(container),
     ...(container.requests ? { requests: sizeOf(container.requests) } : {}),

@@ -149,7 +149,9 @@ const EmbeddedTemplate = z.object({
       image: z.string(),
       command: z.array(z.string()).describe('With its arguments.'),
       workingDir: z.string(),
-      env: z.array(z.object({ name: z.string(), value: z.string() })),
+      env: z
+        .array(z.object({ name: z.string() }))
+        .describe('By name alone: their values may be secrets.'),
       resources: z.object({ limits: size, requests: maybe(size) }),
     }),
   ),
