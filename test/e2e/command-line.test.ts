@@ -182,7 +182,7 @@ describe('the command line on a real daemon', function () {
     for (const line of following.text().trim().split('\n'))
       expect(JSON.parse(line)).to.include.keys('time', 'reason');
     expect((await daemon.cli(['events'])).stderr).to.include(
-      'name a sandbox, or follow what happens with -f',
+      'name a sandbox or a pool, or follow what happens with -f',
     );
   });
 
