@@ -238,6 +238,22 @@ describe('the host of autoscaling groups', () => {
     expect(saturated).to.deep.equal([['a', clock.now() + 120_000]]);
   });
 
+  it('leaves a member alone no more that only the actor knew of which was made anew', async () => {
+    const { host, envs, clock, pool, quota, saturated, lead, runtime } = aHost();
+    quota.spent = true;
+    pool.claim(1);
+    lead();
+    await eventually(() => saturated.length === 1, 'left alone');
+    await runtime.outbox.settled();
+    envs.record = { ...envs.record, scaling: {} }; // as where that could not be saved
+    host.rebuild('env/g');
+
+    expect(saturated).to.deep.equal([
+      ['a', clock.now() + 120_000],
+      ['a', 0],
+    ]);
+  });
+
   it('finishes what its predecessor saved', async () => {
     const first = aHost();
     first.pool.claim(1);

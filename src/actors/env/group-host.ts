@@ -120,6 +120,12 @@ export class GroupHost {
     return snapshot && { state: pathOf(snapshot.value), context: snapshot.context };
   }
 
+  /** Makes the group's actor anew from its env's record, also one that is broken. */
+  rebuild(key: string): void {
+    this.#releaseMembers(key, this.actors.snapshot(key)?.context);
+    void this.actors.rebuild(key);
+  }
+
   #kind(): ActorKind<Snapshot, GroupEvent, GroupIntent, GroupSpec> {
     return {
       name: 'group',
@@ -144,7 +150,7 @@ export class GroupHost {
         this.#changed(key, change);
       },
       threw: (key, { context }) => {
-        this.#release(key, context);
+        this.#releaseMembers(key, context);
       },
       remake: (key) => {
         this.#remake(key);
@@ -187,15 +193,15 @@ export class GroupHost {
 
   #end(uid: string, name: string): void {
     const key = keyOf(uid, name);
-    const context = this.actors.snapshot(key)?.context;
-    if (context) this.#release(key, context);
+    this.#releaseMembers(key, this.actors.snapshot(key)?.context);
     this.actors.end(key);
   }
 
   /** Its members are left alone no more. */
-  #release(key: string, { memory }: GroupContext): void {
+  #releaseMembers(key: string, context: GroupContext | undefined): void {
     const [uid] = partsOf(key);
-    for (const member of Object.keys(memory.saturated)) this.#deps.saturated(uid, member, 0);
+    for (const member of Object.keys(context?.memory.saturated ?? {}))
+      this.#deps.saturated(uid, member, 0);
   }
 
   #due(key: string): void {

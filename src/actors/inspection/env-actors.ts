@@ -82,7 +82,7 @@ export const inspectedGroups = ({
   rebuild: async (key) => {
     if (groups.actors.pendingOf(key).length > 0) return 'busy';
     if (!groups.whole(key) && !groups.actors.rebuilds.isBroken(key)) return 'unknown';
-    await groups.actors.rebuild(key);
+    groups.rebuild(key);
     return 'rebuilt';
   },
 });
