@@ -65,7 +65,7 @@ export interface HistoryPage {
 }
 
 /**
- * `moments`: time and wording of each transition in turn. Written anew with each, so that none has
+ * `times`: time and wording of each transition in turn. Written anew with each, so that none has
  * room to spare.
  */
 interface ActorHistory extends OrderedEntry {
