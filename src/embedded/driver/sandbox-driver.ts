@@ -42,6 +42,7 @@ import {
   type SpawnerConfig,
   type StartTerms,
 } from '../spawner/protocol.ts';
+import { startFailure } from '../spawner/public-message.ts';
 import { SpawnerClient } from './spawner-client.ts';
 import { checkPrograms } from './spawner-process.ts';
 import { bindsFolders, hostMountsOf, type VolumePlaces } from './volume-mounts.ts';
@@ -206,9 +207,10 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     };
     this.#known.set(id, known);
     this.#report({ id, record, vitals: known.vitals });
-    const terms = await this.#termsOf(record, definition, known).catch((error: unknown) =>
-      error instanceof Error ? error.message : String(error),
-    );
+    const terms = await this.#termsOf(record, definition, known).catch((error: unknown) => {
+      this.#log.debug({ id, error }, 'a sandbox could not be started');
+      return startFailure(error);
+    });
     // Its start took too long for somebody, and it was ended meanwhile.
     if (this.#known.get(id) !== known) return record;
     if (typeof terms === 'string') {

@@ -14,3 +14,10 @@ export const publicMessage = (error: unknown): string => {
   if (code !== undefined) return WORDS[code] ?? `it could not be started (${code})`;
   return error.message.includes('/') ? 'it could not be started' : error.message;
 };
+
+/**
+ * Why a sandbox did not start, for its tenant: in our own words, which name paths within it alone,
+ * or without the system's, which name the host's.
+ */
+export const startFailure = (error: unknown): string =>
+  error instanceof Error && !('code' in error) ? error.message : publicMessage(error);

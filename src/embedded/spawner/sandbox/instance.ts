@@ -4,6 +4,7 @@ import { endStart, forbidForks, processesIn, removeCgroups } from './cgroup-fold
 import type { Cgroups } from './cgroups.ts';
 import type { HostUids } from './host-uids.ts';
 import { Launch } from './launch.ts';
+import { startFailure } from '../public-message.ts';
 import type { InstanceNote, Notes, RunningNote } from './notes.ts';
 import { childrenOf, isAlive, readProcessStat, type ProcessIdentity } from './process-identity.ts';
 import type { InsideIds, StartTerms } from '../protocol.ts';
@@ -102,14 +103,13 @@ export class Instance {
   /** Under way when it returns. Whatever fails is reported as `gone`. */
   static start(id: string, terms: StartTerms, deps: InstanceDeps): Instance {
     const instance = new Instance(id, deps);
-    instance.#deadline = setTimeout(
-      () => instance.#failStart('it did not start in time'),
-      START_DEADLINE_MS,
-    );
+    const tooLong = (): void => instance.#failStart('it did not start in time');
+    instance.#deadline = setTimeout(tooLong, START_DEADLINE_MS);
     try {
       instance.#start(terms);
     } catch (error) {
-      instance.#failStart(error instanceof Error ? error.message : String(error));
+      deps.log.warn('a sandbox could not be started', { id, error: String(error) });
+      instance.#failStart(startFailure(error));
     }
     return instance;
   }

@@ -4,6 +4,7 @@ import type { ContainerDefinition, InstanceDefinition } from '../../../model/tem
 import type { IsolationLevel } from './cgroups.ts';
 import { startOrder, type StartOrder } from '../orders.ts';
 import type { HostMount } from '../protocol.ts';
+import { publicMessage } from '../public-message.ts';
 import { readProcessStat, type ProcessIdentity } from './process-identity.ts';
 import { bwrapOptions, foldersOf, writableMounts, type Rootfs } from './rootfs.ts';
 
@@ -72,10 +73,10 @@ export class Launch {
     });
     let failure = '';
     child.once('error', (error) => {
-      failure = error.message;
+      failure = publicMessage(error);
     });
     const stat = child.pid === undefined ? undefined : readProcessStat(child.pid);
-    if (!stat) throw new Error(failure || `the launcher ${launcherPath} could not be started`);
+    if (!stat) throw new Error(failure || 'the launcher could not be started');
     const launch = new Launch(child, { pid: stat.pid, startTime: stat.startTime });
     launch.#follow(events);
     child.once('exit', (code, signal) => {
