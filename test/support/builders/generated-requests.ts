@@ -107,7 +107,11 @@ export const contradiction = (
 ): string | undefined => {
   if (kind === 'forbidden' && status < 400) return `the document forbids ${String(raw)}`;
   if (kind !== 'valid' || !MALFORMED.has(status)) return undefined;
-  const beyond = BEYOND_SCHEMA[String(operation['operationId'])] ?? [];
+  const beyond = [
+    ...(BEYOND_SCHEMA[String(operation['operationId'])] ?? []),
+    // a full name in the path says whose it is: another namespace beside it contradicts
+    ...(/%2F.*[?&]namespace=/i.test(target) ? ['namespace'] : []),
+  ];
   const named = String(json.detail?.['field']);
   return status === 400 && beyond.some((field) => named === field || named.startsWith(`${field}.`))
     ? undefined
