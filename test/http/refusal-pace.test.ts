@@ -1,5 +1,11 @@
 import { expect } from 'chai';
-import { MOST_HELD_MS, REFUSALS_AT_ONCE, RefusalPace } from '../../src/http/limits/refusal-pace.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import {
+  MOST_HELD,
+  MOST_HELD_MS,
+  REFUSALS_AT_ONCE,
+  RefusalPace,
+} from '../../src/http/limits/refusal-pace.ts';
 import { tooMuchWaits } from '../../src/model/limit-refusals.ts';
 import { within } from '../support/harness/a-daemon.ts';
 import { aServer } from './a-server.ts';
@@ -40,6 +46,14 @@ describe('refusals of a tenant that asks again at once', () => {
     held = [];
     refuse(1);
     expect(held).to.deep.equal([]);
+  });
+
+  it('are answered at once beyond so many that are held, until these are answered', async () => {
+    refuse(REFUSALS_AT_ONCE + MOST_HELD);
+    expect(held).to.have.length(MOST_HELD);
+    expect(pace.hold('noisy')).to.equal(undefined);
+    await nextTurn();
+    expect(pace.hold('noisy')).to.be.an.instanceOf(Promise);
   });
 
   it('hold up nobody else', () => {

@@ -6,6 +6,8 @@ export const REFUSALS_AT_ONCE = 50;
 const REFUSALS_PER_SECOND = 100;
 const INTERVAL_MS = 1_000 / REFUSALS_PER_SECOND;
 export const MOST_HELD_MS = 3_000;
+/** Refusals of all tenants that are held at one time: each is up to 20 kB of memory. */
+export const MOST_HELD = 4_096;
 const MOST_TENANTS = 10_000;
 
 export interface RefusalPaceTerms {
@@ -18,7 +20,8 @@ export interface RefusalPaceTerms {
 /**
  * Holds back answers that refuse for want of room (429, 503), so that a client that asks again at
  * once is refused a hundred times a second and not as often as the machine can. Only beyond 50 at
- * once, only while other tenants are about, and for 3 s at most.
+ * once, only while other tenants are about, and for 3 s at most. Beyond so many at one time they are
+ * answered at once: what is held takes memory.
  */
 export class RefusalPace {
   readonly #now: () => number;
@@ -26,6 +29,7 @@ export class RefusalPace {
   readonly #about: TenantsAbout;
   /** By tenant, when the next refusal would be due if none were answered early. */
   readonly #due = new Map<string, number>();
+  #held = 0;
 
   constructor({
     now = () => performance.now(),
@@ -53,7 +57,10 @@ export class RefusalPace {
         this.#due.delete(first);
         break;
       }
-    if (heldMs <= 0 || !this.#about.othersThan(tenant)) return undefined;
-    return this.#wait(Math.min(heldMs, MOST_HELD_MS));
+    if (heldMs <= 0 || this.#held >= MOST_HELD || !this.#about.othersThan(tenant)) return undefined;
+    this.#held += 1;
+    return this.#wait(Math.min(heldMs, MOST_HELD_MS)).finally(() => {
+      this.#held -= 1;
+    });
   }
 }
