@@ -144,7 +144,7 @@ export const FLOODS: readonly Flood[] = [
   {
     name: 'nuls',
     about: `256 commands at a time that print NULs without end, in ${SANDBOXES} sandboxes`,
-    where: 'embedded', // nodes of kwok run no commands
+    where: 'embedded', // kwok runs commands on this machine, beside no limit of a node
     prepare: async (tenant) => {
       const ids = await tenant.claimed(SANDBOXES);
       return (signal) =>
