@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { assign, createActor, emit, setup, type SnapshotFrom } from 'xstate';
 import { ActorHost, type Change } from '../../src/actors/runtime/actor-host.ts';
 import { ActorRuntime } from '../../src/actors/runtime/actor-runtime.ts';
+import { MOST_THROWS } from '../../src/actors/runtime/rebuilds.ts';
 import { GivenLeases } from '../support/fakes/given-leases.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { TestClock } from '../support/fakes/test-clock.ts';
@@ -19,7 +20,7 @@ const bell = setup({
     emitted: {} as { readonly type: 'ring' },
   },
 }).createMachine({
-  context: ({ input }) => input,
+  context: ({ input: { deadline } }) => ({ deadline }),
   initial: 'following',
   states: {
     following: { on: { LEAD: 'leading' } },
@@ -160,5 +161,26 @@ describe('a host of actors', () => {
 
     void host.rebuild('a');
     expect([host.has('a'), host.rebuilds.broken]).to.deep.equal([true, []]);
+  });
+
+  it('does the same with one that throws over what it is made of', () => {
+    const { host, clock, runtime } = aHost();
+    const poison: BellInput = {
+      get deadline(): never {
+        throw new Error('poison');
+      },
+    };
+    expect(host.make('a', poison)).to.equal(undefined);
+    expect([host.has('a'), host.rebuilds.has('a'), runtime.armed.count]).to.deep.equal([
+      false,
+      true,
+      0,
+    ]);
+    clock.advance(100);
+    expect(host.has('a')).to.equal(true);
+
+    for (let times = 1; times < MOST_THROWS; times += 1) host.make('a', poison);
+    expect([host.has('a'), host.rebuilds.broken]).to.deep.equal([false, ['a']]);
+    expect(host.transitions.current('a')).to.include({ state: 'broken', group: 'bells' });
   });
 });

@@ -4,6 +4,7 @@ import { Refusal } from '../../src/model/refusals.ts';
 import { OutcomeUnknown, RecordConflict } from '../../src/contracts/sandbox-driver.ts';
 import { RETRY_MS, STEADY_MS } from '../../src/machines/sandbox/arithmetic.ts';
 import { deleteSandbox } from '../../src/operations/sandboxes/delete-sandbox.ts';
+import type { InstanceFact } from '../../src/model/sandbox.ts';
 import { aPool } from '../support/builders/a-pool.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
 import { eventually } from '../support/harness/eventually.ts';
@@ -406,6 +407,31 @@ describe('the supervisor', () => {
     clock.advance(100);
     await eventually(() => supervisor.sandbox(id)?.status === 'Running', 'running again');
     expect(supervisor.pools.get(pool.uid)?.counts).to.include({ idle: 1, running: 1, starting: 0 });
+  });
+
+  it('leaves alone a sandbox whose actor can not be made of its fact either', async () => {
+    const { supervisor, pool, claim, clock, driver } = await aSupervisor({ pool: { replicas: 2 } });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 2, 'filled');
+    const { id } = await claim(alice, { poolName: 'default' });
+    const read = driver.read.bind(driver);
+    const vitals = Object.defineProperty({} as InstanceFact['vitals'], 'kind', {
+      get: () => {
+        throw new Error('poison');
+      },
+    });
+    driver.read = async (of) => ({ ...(await read(of)), vitals });
+    const poisoned = await driver.read(id);
+    supervisor.send(id, { type: 'FACT', now: clock.now(), fact: poisoned });
+    await eventually(() => {
+      clock.advance(1_000);
+      return supervisor.actors.rebuilds.broken.length === 1;
+    }, 'broken');
+
+    expect(supervisor.sandbox(id)).to.equal(undefined);
+    expect(supervisor.pools.get(pool.uid)?.counts).to.include({ idle: 2, running: 0 });
+    driver.read = read;
+    expect(await supervisor.rebuild(id)).to.equal('rebuilt');
+    expect(supervisor.sandbox(id)?.status).to.equal('Running');
   });
 
   it('makes a pool actor that threw again from its record, with its counts', async () => {

@@ -149,8 +149,8 @@ export class GroupHost {
       changed: (key, change) => {
         this.#changed(key, change);
       },
-      threw: (key, { context }) => {
-        this.#releaseMembers(key, context);
+      threw: (key, last) => {
+        this.#releaseMembers(key, last?.context);
       },
       remake: (key) => {
         this.#remake(key);

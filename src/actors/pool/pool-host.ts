@@ -207,9 +207,8 @@ export class PoolHost {
       changed: (uid, change) => {
         this.#changed(uid, change);
       },
-      threw: (uid, { context: { record } }) => {
-        this.index.remove(record);
-        this.#unhosted.set(uid, record);
+      threw: (_, last) => {
+        if (last) this.#unhost(last.context.record);
       },
       remake: (uid) => {
         const record = this.#unhosted.get(uid);
@@ -262,12 +261,18 @@ export class PoolHost {
     const { uid } = record;
     this.#unhosted.delete(uid);
     this.index.add(record);
-    this.actors.make(uid, {
+    const made = this.actors.make(uid, {
       record,
       policy: this.#deps.policy,
       now: this.#now(),
       counted: this.#counts.counted(uid, record.updateRevision),
     });
+    if (!made) this.#unhost(record);
+  }
+
+  #unhost(record: PoolRecord): void {
+    this.index.remove(record);
+    this.#unhosted.set(record.uid, record);
   }
 
   #entry(uid: string, intent: PoolIntent): Omit<OutboxEntry, 'of'> {

@@ -73,8 +73,11 @@ export interface ActorKind<Snapshot extends HostedSnapshot, Event, Intent, Input
    * Called after each event, and once an actor was made. One that is over is not found any more.
    */
   changed(key: string, change: Change<Snapshot, Event>): void;
-  /** Called once an actor threw, and is not found any more. */
-  threw?(key: string, last: Snapshot): void;
+  /**
+   * Called once an actor threw, and is not found any more; without a snapshot where it threw over
+   * what it was made of.
+   */
+  threw?(key: string, last: Snapshot | undefined): void;
   /** Makes the actor anew from what is known. Where it rejects it is called again later. */
   remake(key: string): void | Promise<void>;
 }
@@ -136,8 +139,11 @@ export class ActorHost<
     return this.#actors.get(key)?.getSnapshot();
   }
 
-  /** Makes and starts the actor; one that is there gives way. The outbox is not drained. */
-  make(key: string, input: Input, cause: 'FOUND' | 'ORDERED' = 'FOUND'): Snapshot {
+  /**
+   * Makes and starts the actor; one that is there gives way. The outbox is not drained. Undefined:
+   * it threw over its input, and is made anew as any that threw.
+   */
+  make(key: string, input: Input, cause: 'FOUND' | 'ORDERED' = 'FOUND'): Snapshot | undefined {
     this.#dispose(key);
     const actor = this.#kind.create(input);
     actor.on('*', (intent) => {
@@ -147,7 +153,12 @@ export class ActorHost<
     actor.subscribe(UNHEARD);
     this.#actors.set(key, actor);
     actor.start();
-    this.#changed(key, { before: undefined, after: actor.getSnapshot(), event: { type: cause } });
+    const after = actor.getSnapshot();
+    if (after.status === 'error') {
+      this.#threw(key, after.error, undefined);
+      return undefined;
+    }
+    this.#changed(key, { before: undefined, after, event: { type: cause } });
     const { leading } = this.#kind;
     if (leading && this.#led.has(leading.shardOf(key)))
       this.send(key, leading.lead(this.#runtime.clock.now()));
@@ -164,7 +175,7 @@ export class ActorHost<
     const before = actor.getSnapshot();
     actor.send(event);
     const after = actor.getSnapshot();
-    if (after.status === 'error') this.#threw(key, after);
+    if (after.status === 'error') this.#threw(key, after.error, after);
     else this.#changed(key, { before, after, event });
     this.#runtime.outbox.drain();
     return true;
@@ -234,12 +245,10 @@ export class ActorHost<
     kind.changed(key, { ...change, path });
   }
 
-  #threw(key: string, last: Snapshot): void {
+  #threw(key: string, error: unknown, last: Snapshot | undefined): void {
+    const group = this.transitions.current(key)?.group;
     this.#remove(key);
-    this.rebuilds.threw(key, last.error, {
-      group: this.#kind.listed(key, last).group,
-      make: () => this.#kind.remake(key),
-    });
+    this.rebuilds.threw(key, error, { group, make: () => this.#kind.remake(key) });
     this.#kind.threw?.(key, last);
   }
 

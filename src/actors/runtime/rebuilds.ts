@@ -25,14 +25,15 @@ export interface RebuildsDeps {
 
 /** How an actor is made anew. */
 export interface Remaking {
-  /** It is listed by it: a sandbox's is its pool's uid. */
-  readonly group: string;
+  /** It is listed by it: a sandbox's is its pool's uid. Undefined: as when it threw before. */
+  readonly group: string | undefined;
   /** Called when it is time; where that rejects, again after a longer pause. */
   readonly make: () => void | Promise<void>;
 }
 
 /** `waits`: there is no actor. `broken`: nor will there be one, unless somebody asks for it. */
 interface Dead {
+  readonly group: string;
   throws: number;
   tries: number;
   at: number;
@@ -88,11 +89,19 @@ export class Rebuilds {
     const throws = (earlier?.throws ?? 0) + 1;
     const isBroken = throws >= MOST_THROWS;
     const state = isBroken ? 'broken' : 'waits';
-    const dead: Dead = { throws, tries: throws, at: now, state, cancel: () => undefined };
+    const of = group ?? earlier?.group ?? '';
+    const dead: Dead = {
+      group: of,
+      throws,
+      tries: throws,
+      at: now,
+      state,
+      cancel: () => undefined,
+    };
     this.#dead.set(key, dead);
     const what = isBroken ? 'threw again and again; left alone' : 'threw; made anew soon';
     log.error({ entity, key, throws, error: String(error) }, `actor ${what}`);
-    if (isBroken) transitions.moved(key, BROKEN, { event: { type: 'THREW' }, group, born: 0 });
+    if (isBroken) transitions.moved(key, BROKEN, { event: { type: 'THREW' }, group: of, born: 0 });
     else this.#makeLater(key, dead, make);
   }
 

@@ -128,9 +128,9 @@ export class SandboxHost {
 
   #host(id: string, input: SandboxInput): void {
     const isOrdered = 'launchOrder' in input;
-    const { context } = this.actors.make(id, input, isOrdered ? 'ORDERED' : 'FOUND');
-    if (isOrdered || this.#started)
-      this.#deps.events?.record(context, { reason: 'Created' }, { done: isOrdered });
+    const made = this.actors.make(id, input, isOrdered ? 'ORDERED' : 'FOUND');
+    if (made && (isOrdered || this.#started))
+      this.#deps.events?.record(made.context, { reason: 'Created' }, { done: isOrdered });
   }
 
   #kind(): ActorKind<Snapshot, SandboxEvent, SandboxIntent, SandboxInput> {
@@ -277,11 +277,11 @@ export class SandboxHost {
     if (report && report.type !== 'INSTANCE_STARTED') participant?.startFailed?.(poolUid);
   }
 
-  #threw(id: string, { context: { poolUid } }: Snapshot): void {
+  #threw(id: string, last: Snapshot | undefined): void {
     const { index, retirements, waiters, parts } = this.#deps;
     this.#report = undefined;
     const before = index.remove(id);
-    retirements.moved(poolUid, id, NO_TAGS);
+    retirements.moved(last?.context.poolUid ?? before?.poolUid ?? '', id, NO_TAGS);
     if (before)
       parts().pools.moved(
         {
