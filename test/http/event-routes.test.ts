@@ -71,6 +71,27 @@ describe('events, over HTTP', () => {
       });
     });
 
+    it('lists those of the namespace that an admin names, and none of another to anybody else', async () => {
+      const asked: unknown[] = [];
+      Object.assign(server.operations, {
+        poolEvents: async ({ namespace }: { readonly namespace: string }, name: string) => {
+          asked.push([namespace, name]);
+          return [];
+        },
+      });
+      const byQuery = '/sandboxpools/shells/events?namespace=team-blue';
+      const byName = '/sandboxpools/team-blue%2Fshells/events';
+      for (const path of [byQuery, byName])
+        expect((await server.admin.get(path)).status).to.equal(200);
+      expect(asked.splice(0)).to.deep.equal([
+        ['team-blue', 'shells'],
+        ['team-blue', 'shells'],
+      ]);
+      expect((await server.stranger.get(byQuery)).json.errorCode).to.equal('ADMIN_REQUIRED');
+      expect((await server.stranger.get(byName)).json.errorCode).to.equal('POOL_NOT_FOUND');
+      expect(asked).to.deep.equal([]);
+    });
+
     it('knows no pool to which nothing happened, nor what can not be a name', async () => {
       for (const name of ['nothing', 'No_Name']) {
         const { status, json } = await server.tenant.get(`/sandboxpools/${name}/events`);

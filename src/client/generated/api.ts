@@ -188,9 +188,15 @@ export interface Operations {
   listPoolEvents: {
     params: {
       /**
-       * A pool of the caller's.
+       * A pool of the caller's. Admins may write `{namespace}/{name}` too, its `/` as `%2F`.
        */
       name: string;
+    };
+    query?: {
+      /**
+       * The namespace of what the path names, as lists show it; without it, that of the key. Admins alone.
+       */
+      namespace?: string;
     };
     answer: EventList;
   };

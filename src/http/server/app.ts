@@ -74,7 +74,7 @@ export const routesOf = (
   ...sandboxRoutes(operations),
   ...execRoutes(operations),
   ...logRoutes(operations),
-  ...eventRoutes(operations),
+  ...eventRoutes(operations).map(inNamespace),
   ...[
     ...poolRoutes(operations, previews),
     ...envRoutes(operations),
