@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
+import { RetirementLimiter } from '../../src/actors/sandbox/retirement-limiter.ts';
 import { STEADY_MS } from '../../src/machines/sandbox/arithmetic.ts';
 import type { PoolRecord } from '../../src/model/pools/pool.ts';
 import { aPool } from '../support/builders/a-pool.ts';
@@ -34,7 +35,57 @@ const namespaces = fc.array(aNamespace, { minLength: 2, maxLength: 6, size: 'max
  */
 const MOST_REFUSALS = 8 * 2 * (WITHIN_MS / 1_000);
 
+/** By namespace, how many each of its pools has to end. */
+const surpluses = fc.array(fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 7 }), {
+  minLength: 1,
+  maxLength: 4,
+});
+
 describe('ends that nobody waits for', () => {
+  it('all come to pass in whatever order they are answered, and each has a pool look again once', async () => {
+    await checkAsync(
+      fc.asyncProperty(surpluses, fc.infiniteStream(fc.nat()), async (given, choices) => {
+        const left = new Map(
+          given.flatMap((pools, n) => pools.map((count, p) => [`${n}/${p}`, count])),
+        );
+        const underWay: { readonly uid: string; readonly id: string }[] = [];
+        const goneOn: string[] = [];
+        const limiter = new RetirementLimiter({
+          clock: new TestClock(),
+          goOn: (uid) => {
+            if (goneOn.push(uid) <= left.size) endMore(uid);
+          },
+          goOnAt: () => undefined,
+          namespaceOf: (uid) => uid.split('/')[0],
+        });
+        const endMore = (uid: string): void => {
+          const count = left.get(uid) ?? 0;
+          limiter.end(
+            uid,
+            (_, most) =>
+              Array.from({ length: Math.min(most, count) }, (_, n) => `${uid}/${count - n}`),
+            (id) => {
+              left.set(uid, (left.get(uid) ?? 0) - 1);
+              return underWay.push({ uid, id }) > 0;
+            },
+          );
+        };
+        for (const uid of left.keys()) endMore(uid);
+        while (underWay.length > 0) {
+          const [one] = underWay.splice((choices.next().value ?? 0) % underWay.length, 1);
+          goneOn.length = 0;
+          if (one) limiter.moved(one.uid, one.id, new Set(['endDurable']));
+          await new Promise<void>((resolve) => {
+            setImmediate(resolve);
+          });
+          expect(new Set(goneOn).size, 'each once').to.equal(goneOn.length);
+        }
+        expect([...left.values()].filter((count) => count > 0)).to.deep.equal([]);
+      }),
+      { numRuns: runs(100) },
+    );
+  });
+
   it('go on in all namespaces but those that refuse them, and there once they are not refused', async function () {
     this.timeout(120_000);
     await checkAsync(
