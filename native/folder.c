@@ -1,6 +1,7 @@
 /* Folders of volumes, opened beneath the volume's root. */
 #include "launcher.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -11,6 +12,7 @@
 
 static int open_component(int parent, const char *name, const struct stat *volume);
 static int make_component(int parent, const char *name, const struct stat *volume);
+static bool is_empty(int folder);
 
 /*
  * Each name of the path is opened in the folder before it, and is no link, so that the walk never leaves the volume, whatever a
@@ -47,12 +49,30 @@ static int open_component(int parent, const char *name, const struct stat *volum
 }
 
 static int make_component(int parent, const char *name, const struct stat *volume) {
-  if (mkdirat(parent, name, 0700) < 0 && errno != EEXIST) return -1;
+  bool is_ours = mkdirat(parent, name, 0700) == 0;
+  if (!is_ours && errno != EEXIST) return -1;
   int folder = openat(parent, name, O_RDONLY | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
   struct stat made;
   if (folder < 0 || fstat(folder, &made) < 0) return -1;
-  /* What somebody else put in its place meanwhile stays as it is. */
-  if (made.st_uid != geteuid()) return folder;
+  /*
+   * What somebody else put in its place meanwhile stays as it is, also where it is of our uid: what root keeps in the volume, under
+   * the name of the missing folder for a moment. Into ours nobody has put anything.
+   */
+  if (!is_ours || made.st_uid != geteuid() || !is_empty(folder)) return folder;
   if (geteuid() == 0 && fchown(folder, volume->st_uid, volume->st_gid) < 0) return -1;
   return fchmod(folder, volume->st_mode & 07777) < 0 ? -1 : folder;
+}
+
+/* False also where it can't be read. */
+static bool is_empty(int folder) {
+  int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *entries = again < 0 ? NULL : fdopendir(again);
+  if (!entries) return false;
+  bool empty = true;
+  errno = 0;
+  for (struct dirent *entry; empty && (entry = readdir(entries));)
+    empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+  if (errno != 0) empty = false;
+  closedir(entries);
+  return empty;
 }

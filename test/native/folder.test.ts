@@ -14,6 +14,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { skipBecause } from '../support/harness/skip-because.ts';
 import {
   asRoot,
   collect,
@@ -50,6 +51,20 @@ for (;;)
   }
 `;
 const ATTEMPTS = 60;
+
+/** Gives a folder the name of one that is missing and its own again, as fast as it can. */
+const OFFERING = `
+const fs = require('node:fs');
+process.chdir(process.argv[1]);
+console.log('offering');
+for (;;)
+  try {
+    fs.renameSync('kept', 'missing');
+    fs.renameSync('missing', 'kept');
+  } catch {
+    fs.rmSync('missing', { recursive: true, force: true });
+  }
+`;
 
 describe('folders of a volume', function () {
   this.timeout(120_000);
@@ -164,5 +179,25 @@ describe('folders of a volume', function () {
 
     expect([...new Set(seen)]).to.not.include('outside');
     expect(seen, 'some met the folder').to.include('inside');
+  });
+
+  it('gives nobody a folder that has the name of a missing one at the time', async function () {
+    if (!asRoot) skipBecause(this, 'needs root');
+    mkdirSync(join(volume, 'kept/within'), { recursive: true });
+    chmodSync(join(volume, 'kept'), 0o700);
+    const { ino } = statSync(join(volume, 'kept'));
+    const offerer = spawn(process.execPath, ['-e', OFFERING, volume], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const offering = collect(offerer);
+    await offering.shows('offering');
+    for (let started = 0; started < ATTEMPTS; started++) await attempt('missing');
+    offerer.kill('SIGKILL');
+    await offering.end;
+
+    const kept = ['kept', 'missing']
+      .map((name) => statSync(join(volume, name), { throwIfNoEntry: false }))
+      .find((found) => found?.ino === ino);
+    expect([kept?.uid, (kept?.mode ?? 0) & 0o7777]).to.deep.equal([0, 0o700]);
   });
 });
