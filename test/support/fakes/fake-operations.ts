@@ -357,7 +357,9 @@ export class FakeOperations extends FakeDebug implements Operations {
     this.#fail();
     const isOfPool = (event: EventRecord): boolean =>
       event.sandboxId === undefined && event.poolName === name && sameTenant(event.owner, caller);
-    if (!this.happened.some(isOfPool)) throw poolNotFound();
+    const pool = this.pools.get(`${caller.namespace}/${name}`);
+    if (!this.happened.some(isOfPool) && !(pool && sameTenant(pool.owner, caller)))
+      throw poolNotFound();
     return this.happened.filter(isOfPool);
   };
 
