@@ -412,7 +412,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     }
   }
 
-  /** Of a sandbox that was found running. */
+  /** Holds the image of a sandbox that was found running, where none is held for it yet. */
   #holdImage(id: InstanceId, key: string | undefined): void {
     const known = this.#known.get(id);
     if (!known || key === undefined || known.image !== undefined) return;

@@ -75,9 +75,11 @@ interface Attaching {
 }
 
 const HELLO_PATIENCE_MS = 30_000;
-/** Beyond a command's own deadline, which the spawner keeps. */
+/**
+ * How long past its own deadline, which the spawner keeps, a command is waited for. Milliseconds.
+ */
 const EXEC_GRACE_MS = 15_000;
-/** The same where the spawner is silent. */
+/** How long past its deadline a command is waited for while the spawner is silent. Milliseconds. */
 const SILENT_GRACE_MS = 500;
 
 /** One connection to a spawner. What is open on it fails when it is lost. */

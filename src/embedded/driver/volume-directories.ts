@@ -46,7 +46,10 @@ const volumeOf = (claimName: string, capacity: string): Volume => ({
   phase: 'Bound',
 });
 
-/** Of the file system that the directory is on; undefined where there is no such directory. */
+/**
+ * Reads the size of the file system that the directory is on, such as `1024Mi`; undefined where
+ * there is no such directory.
+ */
 const capacityOf = async (path: string): Promise<string | undefined> => {
   try {
     const { bsize, blocks } = await statfs(`${path}/.`); // a file has no `.`

@@ -22,7 +22,7 @@ const KEPT = new Set([
   'lib64',
   '.sandpool',
 ]);
-/** Of file systems. */
+/** The most bytes of a file's name that file systems take. */
 const MOST_NAME_BYTES = 255;
 
 /**

@@ -20,7 +20,7 @@ const STUBBORN_MS = 2_000;
 export const COULD_NOT_JOIN = 125;
 const TIMED_OUT = 124;
 
-/** Of all commands of this process. */
+/** The turns in which all commands of this process read what is beyond their limits. */
 const SURPLUS = new SurplusTurns();
 
 export interface ExecutionOutcome {

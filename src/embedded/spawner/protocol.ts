@@ -31,11 +31,11 @@ export interface SpawnerConfig {
 
 /** What is kept of what sandboxes print. */
 export interface LogLimits {
-  /** Of one file; a sandbox has two. */
+  /** The most bytes of one file; a sandbox has two. */
   readonly fileBytes: number;
-  /** Of all files together. */
+  /** The most bytes of all sandboxes' files together. */
   readonly totalBytes: number;
-  /** After the last line. */
+  /** Milliseconds for which files are kept after their last line. */
   readonly retentionMs: number;
 }
 
@@ -170,7 +170,7 @@ export type SpawnerMessage =
 export interface InstanceReport {
   readonly id: string;
   readonly vitals: Vitals;
-  /** Of an image that is not `host`: its key. */
+  /** The key of the sandbox's image; absent for `host`. */
   readonly image?: string;
 }
 
@@ -195,7 +195,7 @@ export interface SpawnerPaths {
   readonly rootfs: string;
   /** Folders of bare sandboxes. */
   readonly homes: string;
-  /** Of what sandboxes print. */
+  /** Files of what sandboxes print. */
   readonly logs: string;
   /** Where images are unpacked unless configured otherwise: everyone may look into it. */
   readonly images: string;

@@ -2,7 +2,10 @@ import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import { isAlive, type ProcessIdentity } from './sandbox/process-identity.ts';
 
 const FLAGS = constants.O_RDWR | constants.O_NOCTTY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-/** Of what makes a new terminal each time it is opened, as stat tells it: major 5, minor 2. */
+/**
+ * The device number of /dev/ptmx as stat tells it, major 5 and minor 2: each open of it makes a new
+ * terminal.
+ */
 const PTMX_DEVICE = (5 << 8) | 2;
 
 /**

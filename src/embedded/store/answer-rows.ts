@@ -6,7 +6,7 @@ export interface AnswerEntry {
   readonly key: string;
   /** As tenantKey has it; of earlier versions the id of an API key. */
   readonly tenant: string;
-  /** Of the answer, in UTF-8. */
+  /** Bytes of the answer, in UTF-8. */
   readonly bytes: number;
   readonly expiresAt: number;
 }

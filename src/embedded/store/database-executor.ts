@@ -27,7 +27,7 @@ export interface DatabaseExecutor {
 }
 
 export interface ExecutorListener {
-  /** Of one transaction, and the milliseconds that it took. */
+  /** Told the results of one transaction, and the milliseconds that it took. */
   readonly answered: (results: Results, ms: number) => void;
   readonly failed: (cause: Error) => void;
 }

@@ -13,8 +13,8 @@ export type ToWorker = Call | CheckpointOrder | 'close';
 export type Row = readonly SqlValue[];
 
 /**
- * Of a whole batch: ticket and result in turn. A result is the rows, or why this one statement
- * failed.
+ * The results of a whole batch: ticket and result in turn. A result is the rows, or why this one
+ * statement failed.
  */
 export type Results = readonly (number | readonly Row[] | string)[];
 

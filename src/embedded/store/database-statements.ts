@@ -9,8 +9,8 @@ const INSTANCE = `id, revision, state, owner_namespace, owner_team, owner_user, 
 const NEXT_REVISION = '(SELECT last + 1 FROM record_revision)';
 
 /**
- * Of namespace, team, user, pool and moment (?1 to ?5). An owner's groups are found by index,
- * others by a pass over all: one row per owner and pool.
+ * The condition for an owner's groups: namespace, team, user and pool are ?1 to ?4, the moment is
+ * ?5. An owner's groups are found by index, others by a pass over all: one row per owner and pool.
  */
 const OWNER_GROUPS =
   'namespace = ?1 AND team = ?2 AND user = ?3 AND (?4 IS NULL OR pool_name = ?4)';

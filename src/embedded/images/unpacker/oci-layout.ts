@@ -32,7 +32,7 @@ export interface LayerBlob {
  * yet.
  */
 export interface OciImage {
-  /** Of the manifest: it stands for all the image holds. */
+  /** The digest of the manifest, which stands for all the image holds. */
   readonly digest: string;
   readonly config: ImageConfigDocument;
   readonly layers: readonly LayerBlob[];

@@ -92,8 +92,8 @@ const prepareLayout = async (
 };
 
 /**
- * Of an image that is there; one that a power cut may have spoilt is cleared away, since no sandbox
- * lives that uses it.
+ * Reads the facts of an image that is unpacked. Undefined where there is none; one that a power cut
+ * may have spoilt is cleared away, since no sandbox lives that uses it.
  */
 const readFacts = async (home: string): Promise<Facts | undefined> => {
   if (!existsSync(home)) return undefined;

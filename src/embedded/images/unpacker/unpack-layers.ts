@@ -10,7 +10,7 @@ import type { LayerBlob } from './oci-layout.ts';
 import type { Writer } from './writer.ts';
 
 export interface UnpackLimits {
-  /** Of all layers' archives together. */
+  /** The most bytes of all layers' archives together. */
   readonly maxBytes: number;
 }
 

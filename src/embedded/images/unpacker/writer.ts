@@ -55,7 +55,7 @@ export class Writer {
     this.#add(step);
   }
 
-  /** Of the file that the last step began. */
+  /** Adds content to the file that the last step began. */
   content(chunk: Uint8Array): void {
     for (let at = 0; at < chunk.length;) {
       const part = chunk.subarray(at, at + BATCH_BYTES - this.#filled);

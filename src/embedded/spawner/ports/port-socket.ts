@@ -14,8 +14,8 @@ export type PortSocket = Socket &
 export type Failure = (why: string) => Error;
 
 /**
- * Of the forwarder's answers (native/README.md) those that tell more than that there is no
- * connection.
+ * Words for the forwarder's exit codes that tell more than that there is no connection, see
+ * native/README.md.
  */
 const REASONS: Readonly<Record<number, string>> = {
   11: 'too many connections to the sandbox are open',

@@ -15,7 +15,7 @@ const MOST_WAITING = 65_536;
 const MOST_WAITING_OF_TENANT = 16_384;
 /** No probe holds a turn for longer, whatever its template says. */
 const LONGEST_MS = 30_000;
-/** Of what a command says when it fails. */
+/** Bytes of a probe command's output that are kept, to say why it failed. */
 const SAID_BYTES = 200;
 
 export interface ProbeRunnerDeps {

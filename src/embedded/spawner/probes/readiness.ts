@@ -27,7 +27,10 @@ export interface ReadinessDeps {
   readonly random: () => number;
 }
 
-/** Of those that are not ready yet, so that they need not wait for a whole period. */
+/**
+ * The first pause between probes of an instance that is not ready, so that it need not wait for a
+ * whole period; it doubles up to the period. Milliseconds.
+ */
 const FIRST_PAUSE_MS = 50;
 /**
  * Periods differ by so much, so that instances that were started together are not probed together.

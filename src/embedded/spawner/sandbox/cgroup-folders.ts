@@ -10,9 +10,9 @@ import { basename, dirname, join } from 'node:path';
 
 const CPU_PERIOD_US = 100_000;
 /**
- * Of a sandbox among those of its tenant, in v2's terms, once it runs, and while it starts: a start
- * holds a turn that others wait for, and is soon over, however many of its tenant's sandboxes are
- * busy.
+ * The weight of a sandbox among those of its tenant, in cgroup v2's terms, once it runs and while
+ * it starts. A start holds a turn that others wait for, so that it is to be over soon, however busy
+ * its tenant's other sandboxes are.
  */
 export const WEIGHT = { running: 100, starting: 10_000 };
 /** v1's weight of what has 100 in v2. */

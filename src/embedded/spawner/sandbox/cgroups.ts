@@ -43,13 +43,13 @@ export interface Cgroups {
 
 const ROOT = '/sys/fs/cgroup';
 const V1_CONTROLLERS = ['memory', 'pids', 'cpu'] as const;
-/** Of the machine's process numbers all sandboxes together get at most this part. */
+/** The part of the machine's process numbers that all sandboxes together get at most. */
 const PIDS_SHARE = 3 / 4;
-/** Of the machine's memory, for all sandboxes together. */
+/** The part of the machine's memory that all sandboxes together get at most. */
 const MEMORY_SHARE = 0.8;
 /**
- * Beside 100 of any one process, in v2's terms: all sandboxes together. The daemon, and the
- * machine's own programs, come first.
+ * The weight of all sandboxes together, in cgroup v2's terms, where any one process has 100: the
+ * daemon, and the machine's own programs, come first.
  */
 const WEIGHT_OF_ALL = 25;
 /**
@@ -59,8 +59,8 @@ const WEIGHT_OF_ALL = 25;
 const SOCKETS_SHARE = 1 / 8;
 const LEAST_FOR_SOCKETS = 8 * 2 ** 20;
 /**
- * Of what the machine's TCP may hold before it is regulated, for all sandboxes together; half of
- * that for one tenant.
+ * The part of what the machine's TCP may hold before it is regulated that all sandboxes together
+ * get; one tenant gets half of it.
  */
 const TCP_SHARE = 3 / 4;
 const SOCKETS = 'memory.kmem.tcp.limit_in_bytes';
@@ -229,7 +229,10 @@ const limitAllProcesses = (base: string | undefined): void => {
   writeWherePresent(join(base, 'pids.max'), String(Math.floor(numbers * PIDS_SHARE)));
 };
 
-/** The same for memory: what is left is the machine's and the daemon's. In whole pages. */
+/**
+ * Bytes of memory for all sandboxes together, in whole pages; the rest is the machine's and the
+ * daemon's.
+ */
 const memoryOfAll = (): number => Math.floor((totalmem() * MEMORY_SHARE) / 4_096) * 4_096;
 
 const limitMemory = (folder: string, bytes: number): void => {

@@ -380,7 +380,7 @@ export class Instance {
     this.#markReclaimed();
   }
 
-  /** Of a bare one without a cgroup; of others namespace or cgroup tell. */
+  /** Finds a bare sandbox's processes without a cgroup; namespace or cgroup tell others. */
   #strays(): readonly number[] {
     const { bare, cgroups } = this.#held;
     return bare && cgroups.length === 0 ? processesOfBare(bare, this.#deps.uids !== undefined) : [];

@@ -17,7 +17,7 @@ import type { Watcher } from '../watcher.ts';
 
 export interface LogPumpOptions {
   readonly launcherPath: string;
-  /** Of all logs. */
+  /** The folder of all sandboxes' logs. */
   readonly folder: string;
   readonly watcher: Watcher;
   readonly log: SpawnerLog;

@@ -17,13 +17,13 @@ export interface InstanceNote {
   readonly cgroups: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly workingDir: string;
-  /** Of a bare sandbox alone: its folder on the host. */
+  /** The folder of a bare sandbox on the host; absent for others. */
   readonly home?: string;
-  /** Of a sandbox made from an image. */
+  /** The image that the sandbox was made from, and whom it runs as; absent where it has none. */
   readonly image?: { readonly key: string; readonly user: InsideIds };
   /** Absent in notes of earlier versions. */
   readonly tenant?: string;
-  /** Of a sandbox whose template has some. */
+  /** The probes of the sandbox's template; absent where it has none. */
   readonly probes?: readonly NamedProbe[];
 }
 

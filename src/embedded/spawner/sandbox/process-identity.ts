@@ -14,10 +14,10 @@ export interface ProcessStat extends ProcessIdentity {
   readonly exiting: boolean;
 }
 
-/** Of the kernel's task flags, field 9. */
+/** The kernel's task flag of a process that is exiting, in field 9 of /proc/PID/stat. */
 const PF_EXITING = 4;
 
-/** Of this boot: start times repeat after the next. */
+/** Reads the id of this boot: start times of processes repeat after the next boot. */
 export const readBootId = (): string =>
   readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
 

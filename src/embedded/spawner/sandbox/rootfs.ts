@@ -23,9 +23,9 @@ export const LAUNCHER_INSIDE = '/.sandpool/launcher';
 const BOUND_ETC = ['alternatives', 'ssl/certs', 'ld.so.conf.d'] as const;
 
 /**
- * Of /proc, as container runtimes have it by default (OCI: maskedPaths and readonlyPaths of Docker
- * and containerd): what tells of the machine or of others' keys is empty, what would set something
- * is read-only besides not being the sandbox's.
+ * What is masked in /proc, as container runtimes do by default (OCI: maskedPaths and readonlyPaths
+ * of Docker and containerd): what tells of the machine or of others' keys is empty, what would set
+ * something is read-only besides not being the sandbox's.
  */
 const MASKED_PROC = [
   'acpi',
@@ -48,12 +48,12 @@ const WRITABLE = [
   { name: 'home', at: HOME, share: 1 / 4, mode: '0755' },
 ] as const;
 /**
- * Of a folder's size, for each file, folder and link. One with content takes 4 KiB of it, so that
- * empty ones alone meet this bound.
+ * Bytes of a folder's size for each file, folder and link that it may hold. A file with content
+ * takes 4 KiB of the size, so that only empty ones meet this bound.
  */
 const BYTES_PER_FILE = 2_048;
 const LEAST_FILES = 1_024;
-/** Of CapEff in /proc/self/status. */
+/** The bit of CapEff in /proc/self/status that allows to mount. */
 const CAP_SYS_ADMIN = 1n << 21n;
 
 /** The descriptor of the first folder that the launcher opens for bubblewrap. */
@@ -82,7 +82,7 @@ export interface Rootfs {
   readonly launcher: string;
   /** bubblewrap's options for /usr, /etc and what points into them. */
   readonly system: readonly string[];
-  /** The same for what is masked in /proc, once that is mounted. */
+  /** bubblewrap's options for what is masked in /proc, once that is mounted. */
   readonly proc: readonly string[];
   /**
    * Where folders are mounted that a sandbox may write to, where the spawner can do so: then there
@@ -146,8 +146,8 @@ export const prepareRootfs = (folder: string, launcherPath: string): Rootfs => {
 };
 
 /**
- * Of what this kernel has. What is read-only is the host's, which shows each process its own
- * namespaces' values.
+ * Masks what this kernel has of those files. What is read-only is the host's, which shows each
+ * process its own namespaces' values.
  */
 const maskedProc = (folder: string): readonly string[] => {
   const [file, directory] = [join(folder, 'nothing'), join(folder, 'nothing.d')];
@@ -300,7 +300,10 @@ const topLevel = (name: string): readonly string[] => {
   }
 };
 
-/** The same as for a folder that is made: what an image has there can lead anywhere. */
+/**
+ * Makes bubblewrap's options for a volume's mount. Throws where the volume is away, or the image
+ * has something at that place: that could lead anywhere.
+ */
 const mounted = (
   mount: HostMount,
   mounts: readonly HostMount[],
