@@ -118,7 +118,7 @@ export interface ApiServer {
 
 export interface ApiServerDeps {
   readonly access: ClusterAccess;
-  /** Of Sandpool, for the user agent. */
+  /** Sandpool's version, for the user agent. */
   readonly version: string;
   /** Told the time of each answer. */
   readonly clock?: ServerClock;
@@ -130,9 +130,12 @@ export interface ApiServerDeps {
   readonly traceScope?: TraceScope;
 }
 
-/** Of the first two one namespace has at most seven in eight, see Turns. */
+/**
+ * Connections of each lane. Of claims and background one namespace has at most seven in eight, see
+ * ConnectionPermits.
+ */
 const CONNECTIONS: Readonly<Record<LaneName, number>> = { claims: 36, background: 18, watches: 64 };
-/** Requests that wait for a connection, a lane. */
+/** The most requests that wait for a connection, a lane. */
 const MOST_WAITING = 4_096;
 const DEFAULT_DEADLINE_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 3_000;
@@ -374,7 +377,7 @@ class Lane implements ApiClient {
   }
 }
 
-/** Of `/api/v1/namespaces/a/pods/b?…`: `pods`. */
+/** Finds the kind in a path: `pods` in `/api/v1/namespaces/a/pods/b?…`. */
 const kindIn = (path: string): string => {
   const [, api, , ...rest] = path.split('?', 1)[0]?.split('/') ?? [];
   const inGroup = api === 'apis' ? rest.slice(1) : rest;
@@ -437,7 +440,7 @@ const watchEventOf = (path: string, line: string): WatchEvent => {
   return event;
 };
 
-/** Of a `Status` object. */
+/** Reads the code of a `Status` object; 500 where it has none that tells of a failure. */
 const codeOf = (status: unknown): number => {
   const code: unknown =
     typeof status === 'object' && status !== null && 'code' in status ? status.code : undefined;

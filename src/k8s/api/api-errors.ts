@@ -132,7 +132,10 @@ interface StatusObject {
   } | null;
 }
 
-/** Of a kind that it does not know the API server says NotFound too, and names nothing. */
+/**
+ * Names the object that NotFound is about. Undefined where nothing is named: the API server also
+ * says NotFound of a kind that it does not know.
+ */
 const missingIn = ({ kind, reason, details }: StatusObject): Refused['missing'] => {
   if (
     kind !== 'Status' ||

@@ -4,7 +4,7 @@ import { NotSent } from './api-errors.ts';
 /** One in eight is not for a namespace that has all the others. */
 const KEPT_FOR_OTHERS = 8;
 
-/** Of a request that may be sent now. */
+/** The permit of a request that may be sent now. */
 export interface ConnectionPermit {
   readonly waitedMs: number;
   /** Gives it to the next one. May be repeated. */

@@ -19,7 +19,7 @@ import { Waiters } from './reflector-waiters.ts';
 import { checked, isOlder, isShown, versionsNow } from './versions-now.ts';
 
 export interface ReflectorDeps<T> {
-  /** Of the collection, such as `/api/v1/pods`. */
+  /** The path of the collection, such as `/api/v1/pods`. */
   readonly path: string;
   /** Is told what the lists and watches tell. */
   readonly mirror: Mirror<T>;

@@ -5,7 +5,7 @@ import { compareVersions } from './resource-version.ts';
 
 /** What stands in the store at one moment. */
 export interface VersionsNow {
-  /** Of the whole store, at that moment. */
+  /** The API server's resourceVersion for the whole collection, at that moment. */
   readonly revision: string;
   /** The revision of each object, by its key. */
   readonly versions: ReadonlyMap<string, string>;

@@ -52,7 +52,10 @@ export async function* watchLines(pool: Dispatcher, request: WatchRequest): Asyn
 
 const LONGEST_LINE = 8 * 2 ** 20;
 const LONGEST_REFUSAL = 64 * 2 ** 10;
-/** Of text that waits to be read. */
+/**
+ * Characters of lines that wait to be read, beyond which reading pauses until half of them are
+ * read.
+ */
 const HIGH_WATER = 2 ** 20;
 
 class WatchReader implements Dispatcher.DispatchHandler {

@@ -14,8 +14,8 @@ const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)
 export class LogLines {
   #rest: Buffer = Buffer.alloc(0);
   /**
-   * Of the line that is being read in parts; '' where it is passed over, undefined at the beginning
-   * of a line.
+   * The time of the line that is being read in parts; '' where that line is passed over, undefined
+   * at the beginning of a line.
    */
   #time: string | undefined;
 

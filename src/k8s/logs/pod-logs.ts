@@ -58,7 +58,7 @@ export class PodLogs {
   readonly #source: LogSource;
   readonly #seen = new SeenLogs();
   readonly #silenceMs: number;
-  /** Of the followers, by Pod: to look again at once. */
+  /** Makes the followers of a Pod look again at once, by the Pod's uid. */
   readonly #wakers = new Map<string, Set<() => void>>();
 
   constructor(deps: PodLogsDeps) {

@@ -13,7 +13,7 @@ import {
 } from './resource.ts';
 import type { SealedContent, Seals, SealVerdict } from './seals.ts';
 
-/** Of a user, with a name in the user's namespace. */
+/** A record that a user owns, with a name in the user's namespace. */
 interface Owned {
   readonly uid: string;
   readonly name: string;

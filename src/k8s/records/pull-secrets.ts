@@ -6,7 +6,7 @@ import { ENV_LABEL } from './env-resource.ts';
 import { API_VERSION, objectPath, type ResourceObject } from './resource.ts';
 import { POOL_LABEL } from '../sandboxes/sandbox-resource.ts';
 
-/** Of a pool's uid or an env's. */
+/** Names the Secret of a pool or an env, by the uid of that. */
 export const pullSecretNameOf = (ownerUid: string): string => `sandpool-pull-${ownerUid}`;
 
 /**
@@ -40,7 +40,10 @@ export class PodPullSecrets implements PullSecrets {
     }
   }
 
-  /** Of the owner's object, where it is that owner's. */
+  /**
+   * Reads the uid of the owner's object in the cluster; undefined where that name is another's by
+   * now, or nobody's.
+   */
   async #uidOf({ kind, namespace, name, uid }: PullSecretOwner): Promise<string | undefined> {
     try {
       const { metadata } = (await this.#api.get(

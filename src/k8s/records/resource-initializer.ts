@@ -29,7 +29,10 @@ const AGAIN_MS = 30_000;
 /** At most, after what was denied; twice as long each time, up to AGAIN_MS. */
 const DENIED_MS = 1_000;
 const SEAL_AFTER_MS = 5_000;
-/** Of a timer: longer ones end at once. */
+/**
+ * The longest wait for a seal: with what is added a timer can still hold it, and Node ends longer
+ * ones at once. Milliseconds.
+ */
 const LONGEST_WAIT_MS = 2 ** 31 - 1 - AGAIN_MS;
 
 /**

@@ -27,7 +27,7 @@ export interface ResourceRecordsDeps<T> {
   readonly resource: Resource<T>;
   readonly log: Log;
   readonly metrics?: Metrics;
-  /** Of the API server. */
+  /** The API server's time, in ms since the epoch. */
   readonly now: () => number;
   /**
    * Told of each object of a later version, before anybody hears of it otherwise; `why` is
@@ -149,8 +149,8 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
   }
 
   /**
-   * Of an object that was just made; now that it has a uid its seal can say so. What fails here the
-   * settlers do later.
+   * Seals an object that was just made, since its seal can name its uid from now on. Where this
+   * fails the object stays as it was made, and the settlers seal it later.
    */
   async #sealed(object: unknown): Promise<T> {
     const created = this.#written(object);

@@ -19,7 +19,10 @@ import {
 } from '../sandboxes/sandbox-resource.ts';
 
 const PAGE = 250;
-/** Of so many the records are listed tenant by tenant; of more all there are. */
+/**
+ * The most tenants whose records are listed tenant by tenant; for more tenants all records are
+ * listed.
+ */
 const MOST_APART = 64;
 
 /**

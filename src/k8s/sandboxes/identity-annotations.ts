@@ -5,9 +5,11 @@ import type { Fault, ResourceObject } from '../records/resource.ts';
 export const TEAM_ANNOTATION = 'sandpool.dev/team';
 export const USER_ANNOTATION = 'sandpool.dev/user';
 
-/** Of an object in a team's namespace that names nobody. */
+/** The user of an object in a team's namespace that names none. */
 const DEFAULT_USER = 'default';
-/** Between our clock and the API server's, at the birth of an object. */
+/**
+ * The most that our clock and the API server's may differ at the birth of an object. Milliseconds.
+ */
 export const CREATION_TOLERANCE_MS = 60_000;
 
 /** What a daemon gave an object at its birth. `bornAs`: its `namespace/name` then. */

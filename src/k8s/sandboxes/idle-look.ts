@@ -20,7 +20,7 @@ export interface IdleLookDeps {
   readonly podsReached: (revision: string, withinMs: number) => Promise<boolean>;
   /** Has the mirror know, of a node that it shows to be in trouble, whether that is so. */
   readonly lookAtNode: (name: string) => Promise<void>;
-  /** Of a record that was just read: its Pod, read uncached. */
+  /** Reads, uncached, the Pod of a record that was just read. */
   readonly read: (stored: StoredSandbox) => Promise<unknown>;
 }
 
@@ -105,7 +105,10 @@ export class IdleLook {
     await Promise.all(oldest.map((stored) => this.#deps.read(stored)));
   }
 
-  /** Of one whose Pod is known here, its readiness is as fresh as the mirror. */
+  /**
+   * Tells the mirror of the record, and reads its Pod where the mirror has none. Where it has one,
+   * the sandbox's readiness is as fresh as the mirror.
+   */
   async #read(stored: StoredSandbox): Promise<void> {
     const { mirror, read } = this.#deps;
     mirror.putSandbox(stored);

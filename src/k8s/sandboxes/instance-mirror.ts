@@ -31,9 +31,9 @@ export interface InstanceMirrorDeps {
   readonly report: (fact: InstanceFact) => void;
   /** A claimed record has no Pod here: only an uncached look tells whether there is none. */
   readonly missesPod: (id: InstanceId) => void;
-  /** Of the node, where what runs on it can't be relied on. */
+  /** Says why what runs on the node can't be relied on; undefined where it can. */
   readonly nodeTrouble: (nodeName: string) => string | undefined;
-  /** Of the node, where what is idle on it is not to be handed out. */
+  /** Says why what is idle on the node is not to be handed out; undefined where it may be. */
   readonly idleTrouble?: (nodeName: string) => string | undefined;
   /** Nothing can be in the Pod any more. */
   readonly podGone?: (uid: string) => void;
@@ -393,7 +393,7 @@ const DELETED_POD = {
   removed: true,
 } as const;
 
-/** The same once its Pod is no more. */
+/** The end of a sandbox once its Pod is no more: nothing remains of it that has yet to end. */
 const withoutRemains = (gone: Gone): Gone => {
   const { remains: _remains, endsBy: _endsBy, ...rest } = gone;
   return rest;

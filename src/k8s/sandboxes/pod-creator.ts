@@ -214,8 +214,8 @@ interface Right {
 }
 
 /**
- * Of the message with which Kubernetes refuses what rights do not allow; admission that forbids
- * words it otherwise.
+ * Reads from a refusal's message which right is missing. Undefined where it is worded otherwise, as
+ * by an admission that forbids something.
  */
 const missingRight = (message: string, namespace: string): Right | undefined => {
   const [, verb, resource, group] =

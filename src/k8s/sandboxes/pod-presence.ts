@@ -20,7 +20,7 @@ export class NodeSilent extends NotJoinable {
  */
 const UNREACHED = /^(Internal error occurred: )?error (dialing backend|sending request):/;
 
-/** The same in the status of a command. */
+/** Tells whether the status of a command says that the kubelet was not reached. */
 export const isNodeSilent = (failure: string): boolean => UNREACHED.test(failure);
 
 /** One container of one Pod, and of no later one of that name. */

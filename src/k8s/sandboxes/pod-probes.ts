@@ -146,7 +146,11 @@ const NEVER = new AbortController().signal;
 
 class NoAnswer extends Error {}
 
-/** Of https the certificate is not looked at, as kubelets do. */
+/**
+ * Sends the probe's GET; resolves undefined where the status is 200 to 399, else with what was
+ * answered. Rejects with NoAnswer where none came. The certificate of https is not looked at, as
+ * kubelets do.
+ */
 const answered = (
   connection: Duplex,
   { port, path = '/', scheme, httpHeaders = [] }: NonNullable<StoredProbe['httpGet']>,

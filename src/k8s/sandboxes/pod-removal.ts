@@ -38,7 +38,7 @@ export class PodRemoval {
     await this.#remove(pod, this.#deps.soon, this.#deps.graceSeconds);
   }
 
-  /** The same, behind what requests wait for. */
+  /** Has the Pod end as `remove` does, but in the background, behind what requests wait for. */
   removeLater(pod: OnePod): void {
     // Without this the cluster's garbage collection would come to it, later.
     this.#deps.run(

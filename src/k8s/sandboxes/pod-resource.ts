@@ -200,10 +200,10 @@ const probeOf = ({
 /** As the mirror keeps a Pod: 0.3 KB instead of 4.9. */
 export interface StoredPod {
   readonly namespace: string;
-  /** Of its instance, after which it is named. */
+  /** The id of its instance, after which it is named. */
   readonly id: InstanceId;
   readonly uid: string;
-  /** Of the record that owns it; undefined: it is nobody's that we know. */
+  /** The uid of the record that owns it; undefined: it is nobody's that we know. */
   readonly ownerUid: string | undefined;
   readonly revision: string;
   readonly nodeName: string | undefined;

@@ -175,8 +175,8 @@ const pendingOf = (status: PodStatus | undefined, { node }: PodShape): Vitals =>
 };
 
 /**
- * Of the reasons for which a kubelet has a container wait: those that stay until somebody changes
- * something.
+ * Names what keeps a container from its start, where a kubelet has it wait for a reason that stays
+ * until somebody changes something; undefined for other reasons.
  */
 const hindranceOf = (reason: string): StartHindrance | undefined => {
   if (/Image|^RegistryUnavailable$|^SignatureValidationFailed$/.test(reason))

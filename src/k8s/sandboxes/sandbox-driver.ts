@@ -424,7 +424,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     return this.#found(id, stored);
   }
 
-  /** Of a record that was read: its Pod, uncached. */
+  /** Reads the Pod of a record that was read, uncached, and tells what is known of the sandbox. */
   async #factOf(stored: StoredSandbox): Promise<InstanceFact> {
     const {
       id,

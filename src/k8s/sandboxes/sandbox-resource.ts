@@ -49,7 +49,7 @@ export const SandboxSpecSchema = z.object({
   state: z.enum(['idle', 'claimed']),
   poolUid: word,
   poolName: name,
-  /** Of the pool; its namespace is the object's. */
+  /** The pool's owner; the namespace is the object's own. */
   poolOwner: z.object(names),
   createdAt: z.iso.datetime(),
   updateRevision: word,
@@ -308,7 +308,9 @@ export const storedSandboxOf = (
   };
 };
 
-/** Of what the API server answers to a call about one of our own. */
+/**
+ * Reads a record of our own from an answer of the API server. Throws where it is of a later format.
+ */
 export const storedFrom = (answer: unknown): StoredSandbox => {
   const stored = storedSandboxOf(answer);
   if (!stored) throw new Error('a record of a later format; this version must not touch it');

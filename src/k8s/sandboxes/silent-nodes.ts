@@ -10,7 +10,7 @@ export interface SilentNodesDeps {
 
 /** How long a node counts as silent after it did not answer. */
 export const SILENT_MS = 5_000;
-/** Of more at once the rest is not remembered: the cluster itself will tell. */
+/** The most silent nodes that are remembered; of further ones the cluster itself will tell. */
 const MOST_NODES = 1_000;
 
 /**

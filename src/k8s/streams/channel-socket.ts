@@ -5,8 +5,8 @@ import { ApiUnreachable, LinkLate, NotSent, refusedBy } from '../api/api-errors.
 import type { ClusterAccess } from '../api/cluster-access.ts';
 
 /**
- * Of commands and terminals; of port-forwards, bytes of SPDY or, where the API server is older than
- * 1.31, channels.
+ * The protocols within WebSockets: the first for commands and terminals, SPDY for port-forwards,
+ * the last for port-forwards where the API server is older than 1.31.
  */
 export type Subprotocol = 'v5.channel.k8s.io' | 'SPDY-3.1+portforward.k8s.io' | 'v4.channel.k8s.io';
 
@@ -43,13 +43,13 @@ export interface ChannelEvents extends Closing {
   data(channel: number, bytes: Buffer): void;
 }
 
-/** Of a link without channels. */
+/** Told what comes on a link that has no channels. */
 export interface FrameEvents extends Closing {
   /** What came, in pieces that mean nothing. Still called a few times after `pause()`. */
   frame(bytes: Buffer): void;
 }
 
-/** Of one frame; the API server and kubelets send at most 32 KiB. */
+/** The most bytes of one frame; the API server and kubelets send at most 32 KiB. */
 const MAX_PAYLOAD = 1 << 20;
 const OPEN_WITHIN_MS = 10_000;
 const PING_EVERY_MS = 15_000;

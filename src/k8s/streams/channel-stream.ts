@@ -4,7 +4,7 @@ import type { ChannelSocket } from './channel-socket.ts';
 /** What a stream needs of the socket that carries its channel. */
 export type Channels = Pick<ChannelSocket, 'send' | 'pause' | 'resume'>;
 
-/** Of what waits to be read, and of what waits to be sent. */
+/** Bytes that may wait to be read, and as many that may wait to be sent. */
 const BUFFER = 32 << 10;
 const CHUNK = 32 << 10;
 

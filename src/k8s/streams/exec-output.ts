@@ -51,7 +51,7 @@ export class ExecOutput {
   #tail = Buffer.alloc(0);
   /** The script's process. */
   pid: string | undefined;
-  /** Of the command, once it has ended. */
+  /** The command's exit code, once it has ended. */
   exitCode: number | undefined;
 
   /** `gathered` is told of each piece before it is kept; what it throws comes out of here. */

@@ -44,7 +44,7 @@ const QUIET_MS = 300;
 /** … and no longer than this. */
 const LAST_WORDS_MS = 3_000;
 
-/** Of standard input in one frame. */
+/** Bytes of standard input in one frame. */
 const CHUNK = 64 << 10;
 
 /**

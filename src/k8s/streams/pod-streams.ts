@@ -17,7 +17,7 @@ import { attachToPod } from './pod-terminal.ts';
 
 export interface PodStreamsDeps
   extends Omit<PodLinksDeps, 'agent'>, Pick<PodLogsDeps, 'silenceMs'> {
-  /** Of Sandpool, for the user agent. */
+  /** Sandpool's version, for the user agent. */
   readonly version: string;
 }
 

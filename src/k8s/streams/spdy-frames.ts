@@ -172,7 +172,10 @@ export class SpdyReader {
 
 const isControl = (head: Buffer): boolean => head.readUInt8(0) >= 0x80;
 
-/** Of a control frame as a whole; of data its head alone. */
+/**
+ * Bytes of a frame as far as they are read at once: a control frame as a whole, of a data frame its
+ * head alone.
+ */
 const sizeOf = (head: Buffer): number => {
   if (!isControl(head)) return HEAD_BYTES;
   const length = head.readUIntBE(5, 3);
