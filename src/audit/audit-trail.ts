@@ -35,7 +35,7 @@ const MOST_UNWRITTEN = 10_000;
 const WRITTEN_AT_ONCE = 500;
 const STOP_MS = 2_000;
 
-/** Of the machine: with pid and moment it names the run. */
+/** Reads the id of the machine's boot; with pid and moment it names one run of the daemon. */
 const bootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -8,7 +8,7 @@ import {
 /** The last lines of the only daemon there is. */
 export class RecentAuditRing implements RecentAudit {
   #lines: AuditLine[] = [];
-  /** Of the first of them. */
+  /** The number of the first line in `#lines`, as cursors have it. */
   #number = 0;
 
   add(lines: readonly AuditLine[]): void {

@@ -21,8 +21,8 @@ export interface AuditReport {
   readonly files: number;
   readonly lines: number;
   /**
-   * Of the first and the last line; where `first` is more than 1, what came before was rotated
-   * away, or removed.
+   * The number of the first line that was read; where it is more than 1, the lines before it were
+   * rotated away or removed.
    */
   readonly first?: number;
   readonly last?: ChainEnd;

@@ -20,7 +20,10 @@ export type Action = <Options>(
   work: Work<Options>,
 ) => (...args: unknown[]) => Promise<void>;
 
-/** The same for a command that is a call or two of the service; fails with 1. */
+/**
+ * Makes commander's action of a command that only makes a call or two of the service; a failure
+ * ends it with exit code 1.
+ */
 export type ServiceAction = <Options>(
   work: (
     api: SandpoolClient,

@@ -141,7 +141,7 @@ const OWN_HINTS: Readonly<Record<string, readonly string[]>> = {
   POOL_NOT_OWNED: ['create one of your own: sandpool pools create NAME --template TEMPLATE'],
 };
 
-/** Of members that could not be synced. */
+/** Lists the members of an env that could not be synced, each with its error. */
 const failuresOf = (failed: unknown): readonly string[] =>
   Array.isArray(failed)
     ? failed.flatMap((one: unknown) =>

@@ -4,7 +4,7 @@ import { wholeNumber } from './arguments.ts';
 import { type CliContext, say } from './context.ts';
 import { type OutputOptions, show } from './show/output.ts';
 
-/** Of a command that shows a page of a list. */
+/** The options of a command that shows one page of a list. */
 export interface PageOptions extends OutputOptions {
   readonly limit?: number;
   readonly offset?: number;

@@ -69,7 +69,7 @@ export class DebugCalls {
     return await this.#call('getShards', {}, options);
   }
 
-  /** Of the replica that answers, unless one is named. */
+  /** Gets the queues of one replica: the one that is named, else the one that answers. */
   async queues(replica?: string, options?: CallOptions): Promise<QueuesReport> {
     return await this.#call(
       'getQueues',

@@ -63,11 +63,11 @@ export interface SandpoolClientOptions {
   /** The daemon's address, such as `http://127.0.0.1:8080`. */
   readonly server: string | URL;
   readonly apiKey: string;
-  /** Of a sandbox whose id names no cluster; `local` unless told. */
+  /** The cluster of a sandbox whose id names none; `local` unless told. */
   readonly clusterId?: string;
   /**
-   * Of the pools and envs that calls name, where it is not the key's own; for a key with the admin
-   * role.
+   * The namespace of the pools and envs that calls name; the key's own unless told. Another one
+   * needs a key with the admin role.
    */
   readonly namespace?: string;
   /** Milliseconds that a call may take; 30 s unless told. A command gets its own time on top. */
@@ -157,8 +157,8 @@ export class SandpoolClient {
   }
 
   /**
-   * The same and then what it prints, until `end`; without that the service has ended the stream,
-   * and can be asked again.
+   * Yields the end of what a sandbox printed, and then what it goes on to print, until `end`.
+   * Without an `end` event the service has ended the stream, and can be asked again.
    */
   async *followLogs(
     sandboxId: string,
@@ -351,7 +351,7 @@ export class SandpoolClient {
     return await this.#call('deleteApiKeysOf', { query }, options);
   }
 
-  /** The same; no worker cluster can be told of it yet, so that it is refused. */
+  /** Promotes a key to all clusters; always refused, as no worker cluster can be told yet. */
   async promoteApiKey(name: string, options?: CallOptions): Promise<ApiKeyPromotion> {
     return await this.#call('promoteApiKey', { params: { name } }, options);
   }
@@ -361,7 +361,7 @@ export class SandpoolClient {
     return await this.#call('getQuotas', {}, options);
   }
 
-  /** Of any user. Needs a key with the admin role, as the next one does. */
+  /** Gets the quotas of any user. Needs a key with the admin role, as `setQuotasOf` does. */
   async getQuotasOf(team: string, user: string, options?: CallOptions): Promise<QuotaList> {
     return await this.#call('getQuotasOf', { params: { team, user } }, options);
   }

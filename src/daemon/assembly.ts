@@ -43,7 +43,7 @@ export interface Assembly {
   readonly volumes: Volumes;
   readonly recentAudit: RecentAudit;
   readonly pullSecrets: PullSecrets;
-  /** Of the API keys' hashes. */
+  /** The secret with which the API keys' secrets are hashed. */
   readonly pepper: Buffer;
   /** Makes the keys to begin with, where they are not there. The mirror knows every key by then. */
   readonly ensureFirstKeys: (apiKeys: ApiKeyMirror) => Promise<void>;

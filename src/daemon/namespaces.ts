@@ -18,7 +18,7 @@ export const teamOf = (pattern: string, namespace: string): string | undefined =
 
 const MOST_REMEMBERED = 10_000;
 
-/** The same, for whoever asks of the same namespaces again and again. */
+/** Makes a `teamOf` for one pattern that remembers its answers, for up to 10,000 namespaces. */
 export const teamsOf = (pattern: string): ((namespace: string) => string | undefined) => {
   const known = new Map<string, string | undefined>();
   return (namespace) => {

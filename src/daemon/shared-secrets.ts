@@ -35,8 +35,8 @@ export const readSharedSecrets = (folder: string): SharedSecrets => {
 };
 
 /**
- * Of what daemons write beside what others may write: for that alone, so that no hash of an API
- * key's secret is ever a seal.
+ * Derives the key with which daemons seal records that others may write to as well. It serves for
+ * nothing else, so that no hash of an API key's secret is ever a seal.
  */
 export const sealKeyOf = ({ pepper }: Pick<SharedSecrets, 'pepper'>): Buffer =>
   Buffer.from(hkdfSync('sha256', pepper, '', 'sandpool seals of records', 32));

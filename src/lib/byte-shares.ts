@@ -1,7 +1,7 @@
 export interface ByteBounds {
-  /** Of all tenants together. */
+  /** The most bytes of all tenants together. */
   readonly totalBytes: number;
-  /** Of one tenant. */
+  /** The most bytes of one tenant. */
   readonly tenantBytes: number;
 }
 

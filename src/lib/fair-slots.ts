@@ -1,7 +1,7 @@
 export interface FairSlotsLimits {
   /** Tasks under way at one time. Asked anew each time, as it may be configured anew. */
   readonly most: () => number;
-  /** Of one tenant, under way at one time. */
+  /** The most tasks of one tenant under way at one time, where `most` is the bound of all. */
   readonly mostOfTenant: (most: number) => number;
   /** Tasks that wait, of all tenants and of one. */
   readonly mostWaiting: number;

@@ -2,7 +2,10 @@ import type { ChildProcess } from 'node:child_process';
 import { getPriority, setPriority } from 'node:os';
 
 const USUAL = 0;
-/** Of the daemon: where the processor is short, three times the weight of what it starts. */
+/**
+ * The daemon's nice value; where the processor is short, it gets three times the weight of the
+ * processes that it starts.
+ */
 const FIRST = -5;
 
 /**

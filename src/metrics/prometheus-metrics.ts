@@ -47,7 +47,7 @@ export class PrometheusMetrics implements Metrics {
     this.#readers.set(name, [...(this.#readers.get(name) ?? []), read]);
   }
 
-  /** Of the text. */
+  /** The media type of what `text` resolves with. */
   get contentType(): string {
     return this.#registry.contentType;
   }

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 export interface PidFile {
   /** `http://127.0.0.1:8080` */
   readonly address: string;
-  /** Of GET /metrics, where it is served. */
+  /** The address of GET /metrics, where it is served. */
   readonly metricsAddress?: string;
   readonly pid: number;
   /** Field 22 of /proc/PID/stat: with pid and boot id it names one process. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Of Sandpool, as package.json has it. */
+/** Reads the version of Sandpool from package.json. */
 export const version = (): string => {
   const manifest: unknown = JSON.parse(
     readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),

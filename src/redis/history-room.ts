@@ -17,8 +17,8 @@ export interface HistoryRoomDeps {
 }
 
 /**
- * Of Redis' `maxmemory`: beyond this history gives way, well before claims would be refused for
- * want of memory.
+ * The part of Redis' `maxmemory` beyond which history is forgotten early, well before claims would
+ * be refused for want of memory.
  */
 export const ROOM_SHARE = 0.65;
 /** What is in use beyond this though there is no history left is others'. */

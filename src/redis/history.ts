@@ -344,6 +344,6 @@ const indexOf = (
   return { level, pattern: `^${parts.join('/')}$` };
 };
 
-/** Of `group|claimed|ended|JSON`. */
+/** Parses an entry `group|claimed|ended|JSON`. */
 const finishedOf = (entry: unknown): FinishedSandbox =>
   JSON.parse(String(entry).replace(/^\d+\|\d+\|\d+\|/, '')) as FinishedSandbox;

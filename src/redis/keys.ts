@@ -51,8 +51,8 @@ export const keysOf = (prefix: string) => {
     working: (id: InstanceId): string => `${ofBucket(bucketOf(id))}:working:${id}`,
     ended: (id: InstanceId): string => `${ofBucket(bucketOf(id))}:ended:${id}`,
     /**
-     * Of tokens that wait, by their SHA-256: hash, sorted set by moment; hash of how many a sandbox
-     * and a tenant has.
+     * Tokens that wait to be used, by their SHA-256. `tokens`: a hash; `tokenTimes`: a sorted set
+     * by moment; `tokenCounts`: a hash of how many each sandbox and tenant has.
      */
     tokens: `${prefix}:{tokens}:waiting`,
     tokenTimes: `${prefix}:{tokens}:times`,

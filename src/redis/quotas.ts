@@ -220,7 +220,7 @@ export class RedisQuotas implements Quotas {
 export const holderOf = (replica: string, attempt: string | undefined): string =>
   attempt === undefined ? replica : `${replica}/${attempt}`;
 
-/** Of `amount|version|parts`: see scripts/usage-entry.ts. */
+/** Parses `amount|version|parts`, see scripts/usage-entry.ts. */
 const usagePartOf = (name: string, text: string): UsagePart => {
   const [amount = '0', version = '', parts = ''] = text.split('|');
   return {

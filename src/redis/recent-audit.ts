@@ -8,7 +8,7 @@ import type { Log } from '../contracts/log.ts';
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
 
-/** Of a stream; no entry has it. */
+/** The lowest id of a Redis stream; no entry has it. */
 const FIRST_ID = '0-0';
 
 /**

@@ -15,7 +15,7 @@ type ScriptArgs = readonly (string | number)[];
 
 export interface RedisLinkOptions {
   readonly settings: RedisSettings;
-  /** Of this connection: shown by Redis' CLIENT LIST, and in log lines. */
+  /** This connection's name, shown by Redis' CLIENT LIST and in log lines. */
   readonly name: string;
   readonly log: Log;
   readonly metrics?: Metrics | undefined;

@@ -31,7 +31,7 @@ interface Rebuild {
   readonly tenant: Tenant;
   /** Somebody waits for it. */
   readonly isAsked: boolean;
-  /** Of its beginning: from when on the records may be read, and what ends it. */
+  /** Set once the rebuild has begun: when the records may be read, and the token that ends it. */
   begun?: { readonly dueAt: number; readonly token: string };
 }
 

@@ -118,8 +118,8 @@ interface Followed {
 }
 
 /**
- * Of one sandbox or pool: its list when the stream is open, and a sandbox's again before its end,
- * so that nothing that came between is missed.
+ * Prints events as they come. For one sandbox or pool it prints the list of past events once the
+ * stream is open, and a sandbox's list again before its last event, so that none is missed.
  */
 const follow = async (
   api: SandpoolClient,

@@ -11,7 +11,7 @@ export const decisionTable = (decisions: readonly ScalingDecision[], wide: boole
 export const memberTable = (members: readonly ObservedMember[], wide: boolean): string =>
   tableOf(MEMBER, members, wide);
 
-/** Of all clusters. */
+/** Lists the members of an env in all its clusters. */
 export const membersOf = ({ status }: Env): readonly ObservedMember[] =>
   status.clusters.flatMap(({ observedMembers }) => observedMembers);
 

@@ -48,7 +48,7 @@ export const eventLine = (event: Event): string =>
 export const auditTable = (records: readonly AuditRecord[], wide: boolean): string =>
   tableOf(AUDIT, records, wide);
 
-/** The same for what the audit has. */
+/** One audit record as a line by itself, for a list that has no end. */
 export const auditLine = (record: AuditRecord): string =>
   table(
     AUDIT.filter(({ wide }) => !wide).map(({ of }) => String(of(record) ?? '-')),

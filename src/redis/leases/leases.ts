@@ -3,9 +3,12 @@ import type { Log } from '../../contracts/log.ts';
 import { LEASE_TTL_MS, type LeaseStore, type ShardLock } from './lease-store.ts';
 import { ShardView } from './shard-view.ts';
 
-/** Between heartbeats, each of which extends what is held. */
+/** Milliseconds between heartbeats, each of which extends what is held. */
 const BEAT_MS = 1_300;
-/** The same while a shard is free, or is to come to this replica, or Redis does not answer. */
+/**
+ * Milliseconds between heartbeats while a shard is free or is to come to this replica, or Redis
+ * does not answer.
+ */
 const SOON_MS = 250;
 /** Ours ends so much earlier than Redis has it: clocks do not run at one speed. */
 const DRIFT_MS = 100;
