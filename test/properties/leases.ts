@@ -76,7 +76,7 @@ export const faults = fc.array(
 
 type Fault = (typeof faults extends fc.Arbitrary<readonly (infer T)[]> ? T : never)['fault'];
 
-/** A replica with real leases and a real `Leading`, in virtual time. */
+/** A replica with real leases and a real `ShardLeadership`, in virtual time. */
 class VirtualReplica {
   readonly process: VirtualProcess;
   readonly leases: RedisLeases;
