@@ -23,7 +23,7 @@ export interface Operations
   readonly readiness: () => Readiness;
   /** Refuses with FEATURE_DISABLED where nothing is taken down. */
   readonly listAudit: (caller: Caller, request: AuditRequest) => Promise<AuditList>;
-  /** Of the log of the replica that answers. */
+  /** The level of the log of the replica that answers. */
   readonly getLogLevel: LogLevels['getLogLevel'];
   readonly setLogLevel: LogLevels['setLogLevel'];
   readonly shards: () => ShardReport;

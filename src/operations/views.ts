@@ -14,7 +14,7 @@ import type { Tenant } from '../model/tenant.ts';
  */
 export interface SandboxView {
   readonly id: InstanceId;
-  /** Of its record; of a finished one none. */
+  /** Revision of its record; a finished one has none. */
   readonly revision: Revision;
   readonly poolName: string;
   /** The claim's owner; of an unclaimed instance the pool's. */
@@ -52,7 +52,7 @@ export interface PoolView {
   readonly record: PoolRecord;
   readonly phase: PoolPhase;
   readonly counts: PoolCounts;
-  /** Those of `counts` that have the record's updateRevision. */
+  /** Counts of the instances alone that have the record's updateRevision. */
   readonly updated: PoolCounts;
   readonly conditions: readonly PoolCondition[];
 }
@@ -66,7 +66,7 @@ export interface QuotaView {
 
 export interface TemplateView {
   readonly record: TemplateRecord;
-  /** Of an instance of it. */
+  /** Cpu of an instance of it; `memory` likewise. */
   readonly cpu: string;
   readonly memory: string;
 }

@@ -18,7 +18,7 @@ export interface InspectedActors {
    * for what is no name of one.
    */
   keyOf(text: string, namespace: string): string | undefined;
-  /** Those of one pool: the group that they are all of, or themselves. */
+  /** Names the actors of one pool: by the group that they are all of, or by their keys. */
   ofPool(poolUid: string): { readonly group: string } | { readonly keys: readonly string[] };
   inspect(key: string): InspectedActor | undefined;
   /**

@@ -11,7 +11,7 @@ import type { ActorKind } from '../../model/inspection.ts';
 export interface MachineState {
   readonly path: string;
   readonly type: 'atomic' | 'compound' | 'parallel' | 'final' | 'history';
-  /** Of a compound state: where it begins. */
+  /** The state inside a compound state that it begins in. */
   readonly initial?: string;
   readonly onEntry: readonly string[];
   readonly ways: readonly MachineWay[];

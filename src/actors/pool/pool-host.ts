@@ -148,8 +148,8 @@ export class PoolHost {
   }
 
   /**
-   * The same for one that the mirror doesn't show: read at most once in 250 ms, for all who miss
-   * it.
+   * Reads one that the mirror doesn't show, as `refresh` does: at most once in 250 ms, for all who
+   * miss it.
    */
   async lookUp(namespace: string, name: string): Promise<PoolRecord | undefined> {
     return await this.#reads.read(`${namespace}/${name}`);

@@ -20,7 +20,7 @@ export interface Noted {
    * the leader alone tells it.
    */
   readonly key: string | undefined;
-  /** Of the pool. */
+  /** Shard of the pool. */
   readonly shard: number;
   /** This replica tells it: it leads the shard, or did it itself. Else somebody else does. */
   readonly ours: boolean;
@@ -57,7 +57,7 @@ interface Held extends Noted {
  */
 export class EventFeed implements EventSink {
   readonly #deps: EventFeedDeps;
-  /** Of other leaders' shards, the oldest first. */
+  /** Events of other leaders' shards, the oldest first. */
   #held: Held[] = [];
   #unwritten: NumberedEvent[] = [];
   #cancelWrite: (() => void) | undefined;

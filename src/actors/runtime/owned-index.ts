@@ -1,7 +1,7 @@
 import { mayUse, sameTenant, tenantKey, type Shared, type Tenant } from '../../model/tenant.ts';
 import { OrderedIndex } from '../../lib/ordered-index.ts';
 
-/** Of pools, of envs. A name is unique in its owner's namespace. */
+/** What has an owner, a pool or an env. A name is unique in its owner's namespace. */
 export interface Owned extends Shared {
   readonly uid: string;
   readonly name: string;
@@ -18,7 +18,7 @@ export class OwnedIndex {
   /** What is shared with a team, by its namespace. */
   readonly #shared = new Map<string, Map<string, Owned>>();
 
-  /** Those who have any. */
+  /** Tenants who own any. */
   get owners(): Iterable<Tenant> {
     return this.#owners.values();
   }

@@ -4,9 +4,9 @@ import type { Transition } from '../../model/inspection.ts';
 import { requestNow } from '../../model/request-scope.ts';
 import { OrderedIndex, type OrderedEntry } from '../../lib/ordered-index.ts';
 
-/** Of one actor. */
+/** Transitions that are kept of one actor. */
 export const MOST_TRANSITIONS = 50;
-/** Of all actors of a kind. */
+/** Transitions that are kept of all actors of a kind together. */
 const MOST_KEPT = 500_000;
 /** Different combinations of event, cause and states; causes are left out where there are more. */
 const MOST_WORDINGS = 10_000;
@@ -101,8 +101,8 @@ export class TransitionHistory<E extends { readonly type: string }> {
   readonly #followers = new Map<string, Set<(transition: Transition | undefined) => void>>();
   #kept = 0;
   /**
-   * Whose transitions go next. Not kept for long without need: it holds on to every actor that has
-   * ended since it was moved.
+   * Walks the actors whose transitions go next. Not kept for long without need: it holds on to
+   * every actor that has ended since it was moved.
    */
   #turn: MapIterator<ActorHistory> | undefined;
   #madeSinceTurn = 0;
@@ -283,7 +283,7 @@ export class TransitionHistory<E extends { readonly type: string }> {
     return this.#wordings.push(wording) - 1;
   }
 
-  /** Those of one other actor: of each in turn, the oldest actor first. */
+  /** Forgets the transitions of one other actor: of each in turn, the oldest actor first. */
   #forgetSome(but: ActorHistory): void {
     this.#madeSinceTurn = 0;
     for (let tries = 0; tries < MOST_PASSED_OVER; tries++) {

@@ -152,7 +152,9 @@ interface Line {
   cancelPause: (() => void) | undefined;
 }
 
-/** Of one claim, which calls `next` again where what it was handed was lost to another. */
+/**
+ * The place of one claim, which calls `next` again where what it was handed was lost to another.
+ */
 export interface QueueEntry {
   readonly next: (
     until: number,

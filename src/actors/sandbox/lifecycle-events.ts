@@ -96,7 +96,10 @@ const momentOf = (
   }
 };
 
-/** Of a sandbox that history will show, and not shown by record or history anyway: to be kept. */
+/**
+ * Whether the event is to be kept: history will show its sandbox, and neither record nor history
+ * shows the event anyway.
+ */
 export const isKept = ({ reason }: LifecycleEvent, { record }: SandboxContext): boolean =>
   record?.claim !== undefined &&
   (reason === 'IdleTimeoutChanged' ||

@@ -19,7 +19,7 @@ export interface ReservationReconcilerDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly leads: (shard: number) => boolean;
-  /** Those who have pools. */
+  /** Tenants who have pools. */
   readonly tenants: () => Iterable<Tenant>;
   /**
    * What the name's record counts, 0 where there is none and no write that was sent before can make

@@ -1,11 +1,17 @@
 import type { Clock } from '../../contracts/clock.ts';
 import type { SandboxTag } from '../../machines/sandbox/events.ts';
 
-/** Of all pools: few enough for each to be answered in time, enough to keep a store busy. */
+/**
+ * Ends of all pools under way at once: few enough for each to be answered in time, enough to keep a
+ * store busy.
+ */
 const MOST = 32;
-/** Of the pools of one namespace, so that one whose ends take their time leaves room for others. */
+/**
+ * Ends under way of the pools of one namespace, so that one whose ends take their time leaves room
+ * for others.
+ */
 const SHARE_OF_NAMESPACE = 24;
-/** Of one pool, at a time, so that a large one lets others through. */
+/** Ends under way of one pool, so that a large one lets others through. */
 const SHARE = 8;
 const FIRST_PAUSE_MS = 1_000;
 const LAST_PAUSE_MS = 60_000;
@@ -45,7 +51,7 @@ export class RetirementLimiter {
   readonly #deps: RetirementLimiterDeps;
   /** Told to end, and not durably so yet. */
   readonly #underWay = new Map<string, UnderWay>();
-  /** Of pools whose last end failed; the one that failed last is the last. */
+  /** Pauses of pools whose last end failed; the one that failed last is the last. */
   readonly #pauses = new Map<string, Pause>();
   /** Pools that have more to end. Those of which none is under way come first. */
   readonly #waiting = new Set<string>();

@@ -23,8 +23,8 @@ export class SandboxActors {
 }
 
 /**
- * The same for all: the parent's machine remembers every type of event that it ever met, and a
- * child's end carries its id.
+ * Id of every sandbox's actor, the same for all: the parent's machine remembers every type of event
+ * that it ever met, and a child's end carries its id.
  */
 const ID = 'sandbox';
 /** Hears how its children end, and minds nothing: they are looked at after each send. */

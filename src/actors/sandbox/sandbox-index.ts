@@ -156,7 +156,7 @@ export class SandboxIndex {
     return UNCLAIMED.flatMap((as) => pools.flatMap((one) => idsOf(one, as, most))).slice(0, most);
   }
 
-  /** Of those the ones born at that moment or before, in the same order. */
+  /** Unclaimed ones born at that moment or before, in the order of `dismissable`. */
   createdBefore(
     as: Unclaimed,
     poolUid: string,
@@ -184,7 +184,7 @@ export class SandboxIndex {
     return unready.sort((a, b) => (a.unreadyAt ?? 0) - (b.unreadyAt ?? 0))[0]?.id;
   }
 
-  /** Those of other revisions than this one, in the same order. */
+  /** Unclaimed ones of other revisions than this one, in the order of `dismissable`. */
   stale(
     poolUid: string,
     revision: string,
@@ -205,7 +205,7 @@ export class SandboxIndex {
     );
   }
 
-  /** Of the pools that have instances. */
+  /** Uids of the pools that have instances. */
   poolUids(): readonly string[] {
     return [...this.#pools.keys()];
   }
@@ -315,7 +315,7 @@ export class SandboxIndex {
   }
 
   /**
-   * The same array for all that stand on the same lists: making the keys costs more than the lists
+   * Gives one array to all that stand on the same lists: making the keys costs more than the lists
    * do.
    */
   #keysOf(placement: Placement): readonly string[] {

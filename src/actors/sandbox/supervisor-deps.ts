@@ -27,7 +27,7 @@ export interface SupervisorDeps {
   /** Told what happens; nobody where it is absent. */
   readonly events?: EventSink;
   readonly metrics?: Metrics;
-  /** Those of pools that are gone, or were never made, are forgotten. */
+  /** Forgets the registry passwords of pools that are gone, or were never made. */
   readonly pullSecrets?: Pick<PullSecrets, 'forget'>;
   /**
    * Whether there is an env of this uid, uncached: one that is made with passwords is noted like a

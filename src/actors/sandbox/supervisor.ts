@@ -158,7 +158,7 @@ export class Supervisor {
     return this.#truth.refreshClaimsByKey(markKey, namespace);
   }
 
-  /** Of one who may have reserved before anything shows it. */
+  /** Reconciles reservations of a tenant who may have reserved before anything shows it. */
   reconcileLater(tenant: Tenant): void {
     this.#reconciler.note(tenant);
   }

@@ -47,7 +47,7 @@ export interface CandidatesOf {
   readonly owner: Tenant;
   /** 0: it does not wait. */
   readonly waitMs: number;
-  /** Of who asks: aborts when nobody waits for it any more, or may. */
+  /** Aborts when nobody waits for the claim any more, or may. */
   readonly signal: AbortSignal | undefined;
   /** Told once it waits. */
   readonly waits?: () => void;

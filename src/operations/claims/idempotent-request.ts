@@ -14,7 +14,7 @@ export interface NewRequest {
   readonly isUnsure: boolean;
 }
 
-/** Whose a request of the caller's is. */
+/** Says whose a request of the caller's is, and how long it is kept. */
 export const requestOwnerOf = ({ namespace, team, user }: Caller): RequestOwner => ({
   tenant: { namespace, team, user },
   ttlMs: REQUEST_KEPT_MS,

@@ -63,7 +63,7 @@ export const viewOfPool = (supervisor: Supervisor, pool: PoolSnapshot): PoolView
   };
 };
 
-/** Of the oldest instance that is kept from starting. */
+/** Tells what hinders the oldest instance of those that are kept from starting. */
 const hinderedIn = (
   supervisor: Supervisor,
   { record, counts }: Pick<PoolSnapshot, 'record' | 'counts'>,

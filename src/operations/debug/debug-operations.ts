@@ -23,8 +23,8 @@ export interface DebugOperations {
    */
   readonly listActors: (caller: Caller, request: ActorsRequest) => ActorsPage;
   /**
-   * Of the replica that leads it, or of the one that is named; this one's own where that does not
-   * answer. Refuses with NOT_FOUND.
+   * Shows the actor of the replica that leads it, or of the one that is named; this one's own where
+   * that does not answer. Refuses with NOT_FOUND.
    */
   readonly getActor: (caller: Caller, name: ActorName, replica?: string) => Promise<ActorView>;
   /**

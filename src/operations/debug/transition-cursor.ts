@@ -1,9 +1,9 @@
 import type { InspectedActors } from '../../actors/inspection/inspected-actors.ts';
 import type { Transition } from '../../model/inspection.ts';
 
-/** Of one page. */
+/** Transitions of one page at most. */
 export const MOST_OF_PAGE = 50;
-/** That wait to be read, of one reading; the oldest go. */
+/** Transitions of one reading that wait to be read; where there are more the oldest go. */
 const MOST_KEPT = 1_000;
 
 /**

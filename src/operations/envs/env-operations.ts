@@ -46,7 +46,9 @@ export interface EnvOperations {
     envName: string,
     request: AddMemberRequest,
   ) => Promise<MemberView>;
-  /** The same for a member, as `findEnvByKey` for an env. */
+  /**
+   * The env's member that an earlier request of this mark added. Refuses as `findEnvByKey` does.
+   */
   readonly findMemberByKey: (
     caller: Caller,
     envName: string,

@@ -31,7 +31,7 @@ export interface EnvViewDeps {
   readonly conditions: Pick<EnvConditions, 'now'>;
 }
 
-/** The same, with the claims that wait for its members on any replica. */
+/** Shows an env as it stands, with the claims that wait for its members on any replica. */
 export const lookedAt = async (deps: EnvViewDeps, record: EnvRecord): Promise<EnvView> => {
   await deps.demand.look(
     record.members.flatMap(({ name }) => memberPoolOf(deps.supervisor, record, name)?.record ?? []),

@@ -26,7 +26,7 @@ import { renderSource, type PoolRenderingDeps } from '../pools/pool-rendering.ts
 import { tiePasswords } from '../pools/tie-passwords.ts';
 import { patched, configured } from './patched-env.ts';
 
-/** Of one user. */
+/** Envs of one user at most. */
 const MOST_ENVS = 1_000;
 
 export interface EnvsDeps extends PoolRenderingDeps, EnvViewDeps {
@@ -271,7 +271,7 @@ export const requireRenderable = async (
     await renderSource({ ...deps, fieldOf: envFieldOf }, memberSourceOf(env, config), namespace);
 };
 
-/** Of a pool's field. */
+/** Names a pool's field as an env has it. */
 export const envFieldOf = (field: string): string => FIELDS[field] ?? field;
 
 const FIELDS: Readonly<Record<string, string>> = {

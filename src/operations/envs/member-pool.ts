@@ -67,7 +67,7 @@ export const withoutMember = (
   };
 };
 
-/** The same, also where another replica made it a moment ago. */
+/** The member's pool, also where another replica made it a moment ago. */
 export const memberPool = async (
   { supervisor }: Pick<ReconcileDeps, 'supervisor'>,
   env: Pick<EnvRecord, 'uid' | 'owner'>,

@@ -33,7 +33,7 @@ export interface MintedApiKey {
   readonly apiKey: string;
 }
 
-/** The same text for the same seed; who knows the seed alone can not tell it. */
+/** Makes a key's text from a seed, the same each time; who knows the seed alone can not tell it. */
 export const seededApiKeyText = (seed: Buffer, pepper: Buffer): ApiKeyText => {
   let drawn = 0;
   return newApiKeyText(

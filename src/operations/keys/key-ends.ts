@@ -7,7 +7,7 @@ export interface KeyEndsDeps {
   readonly find: (keyId: string) => ApiKeyRecord | undefined;
 }
 
-/** Those who go on under one key. */
+/** The followers of one key, and what ends the wait for its expiry. */
 interface Followed {
   readonly ended: Set<() => void>;
   cancel: () => void;

@@ -9,7 +9,7 @@ export interface KeyOperations {
    * INVALID_API_KEY.
    */
   readonly authenticate: (key: string | undefined) => Caller;
-  /** The same for one that was refused: another replica may have made it a moment ago. */
+  /** Authenticates a key again that was refused: another replica may have made it a moment ago. */
   readonly authenticateAfresh: (key: string | undefined) => Promise<Caller>;
   readonly createApiKey: (caller: Caller, request: ApiKeyRequest) => Promise<IssuedApiKey>;
   /** For `/admin`: the key of any team and user; they default to the caller's. */
@@ -24,7 +24,7 @@ export interface KeyOperations {
    * Returns how many those are.
    */
   readonly deleteApiKey: (caller: Caller, keyId: string, cascade: boolean) => Promise<number>;
-  /** The same for `/admin`. */
+  /** For `/admin`: deletes the key of that name as `deleteApiKey` does. */
   readonly deleteApiKeyByName: (
     caller: Caller,
     name: ApiKeyName,
@@ -57,8 +57,8 @@ export interface ApiKeyName {
 
 export interface ApiKeyRequest {
   /**
-   * Of a request under an Idempotency-Key, and of its repetitions alone: they get the same key. A
-   * secret.
+   * A secret that a request under an Idempotency-Key shares with its repetitions alone: they get
+   * the same key.
    */
   readonly seed?: Buffer;
   readonly name?: string;

@@ -49,7 +49,7 @@ export const revokeApiKeys = async (
 const unfinished = (revoked: number): Error =>
   unavailable(`${revoked} keys are revoked and some are left; the same request goes on`);
 
-/** Those that are meant, then what they made, then what that made: each key once. */
+/** Lists the keys that are meant, then what they made, then what that made: each key once. */
 const layersOf = (
   records: readonly ApiKeyRecord[],
   { isMeant, cascade }: Revocation,

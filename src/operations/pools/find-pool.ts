@@ -35,7 +35,7 @@ export const findUsablePool = async (
   return pool;
 };
 
-/** The same; undefined where there is none. */
+/** Finds a pool as `findUsablePool` does; undefined where there is none. */
 export const usablePool = async (
   supervisor: Supervisor,
   caller: Caller,

@@ -41,7 +41,10 @@ export interface PoolOperations {
   readonly getQuotas: (caller: Caller) => Promise<QuotaView>;
   /** For `/admin`: of any user. */
   readonly getQuotasOf: (caller: Caller, user: TeamUser) => Promise<QuotaView>;
-  /** The same; what is not named stays as it is. Durable when it resolves. */
+  /**
+   * For `/admin`: changes a user's limits; what is not named stays as it is. Durable when it
+   * resolves.
+   */
   readonly setQuotasOf: (caller: Caller, user: TeamUser, change: QuotaChange) => Promise<QuotaView>;
 }
 

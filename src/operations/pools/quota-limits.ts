@@ -14,7 +14,10 @@ import { tenantKey, type Tenant } from '../../model/tenant.ts';
 
 /** Users with limits of their own that are kept in memory. */
 const MOST_USERS = 100_000;
-/** Of so many at once each is carried out: one of them stands in every round. */
+/**
+ * Tries of one change: of as many changes at once each is carried out, as one stands in every
+ * round.
+ */
 const MOST_ATTEMPTS = 16;
 
 /** As they are configured, in quantities. */
@@ -35,7 +38,7 @@ export const quotaDefaults = ({
 export interface QuotaLimitsDeps {
   readonly quotas: Records<UserQuota>;
   readonly clock: Clock;
-  /** Of whoever has none of their own; `cpu` and `memory` may have none. */
+  /** Limits of whoever has none of their own; `cpu` and `memory` may have none. */
   readonly defaults: Omit<QuotaAmounts, keyof typeof NO_SIZE_LIMITS> & Partial<QuotaAmounts>;
 }
 
@@ -76,8 +79,8 @@ export class QuotaLimits {
   }
 
   /**
-   * Those that are named; the others stay, and `none` takes one's own away. Durable when it
-   * resolves. Refuses with CONFLICT where no more users can have limits of their own.
+   * Changes the limits that are named; the others stay, and `none` takes one's own away. Durable
+   * when it resolves. Refuses with CONFLICT where no more users can have limits of their own.
    */
   async set({ namespace, team, user }: Tenant, change: QuotaChange): Promise<QuotaAmounts> {
     const tenant = { namespace, team, user };

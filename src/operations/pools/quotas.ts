@@ -17,7 +17,7 @@ export const getQuotas =
   (caller) =>
     viewOf(deps, caller);
 
-/** The same of anyone, for an admin (operation `GET /admin/quotas/{team}/{user}`). */
+/** Shows an admin what any user may have, and has (operation `GET /admin/quotas/{team}/{user}`). */
 export const getQuotasOf =
   (deps: QuotasDeps): Operations['getQuotasOf'] =>
   (_caller, { team, user }) =>

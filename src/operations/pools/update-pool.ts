@@ -37,7 +37,7 @@ export const updatePool =
     return await changePool(deps, before, change);
   };
 
-/** The same, whoever asks. */
+/** Changes a pool as `updatePool` does, whoever asks. */
 export const changePool = async (
   deps: UpdatePoolDeps,
   before: PoolRecord,
@@ -88,8 +88,8 @@ export const changePool = async (
 };
 
 /**
- * Of a member's pool only `replicas` are its owner's to say, while nothing else sizes it, and
- * within the member's bounds.
+ * Refuses what is not the owner's to say of a member's pool: only `replicas` is, while nothing else
+ * sizes it, and within the member's bounds.
  */
 const requireOwnersWord = async (
   { envs }: Pick<UpdatePoolDeps, 'envs'>,

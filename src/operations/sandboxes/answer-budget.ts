@@ -2,7 +2,7 @@ import { NO_METRICS, type Metrics } from '../../contracts/metrics.ts';
 import { answersShareMet, answersTakeAll } from '../../model/limit-refusals.ts';
 
 export interface AnswerBudgetTerms {
-  /** Of all answers together. */
+  /** Bytes that all answers may hold together. */
   readonly mostBytes: number;
   /** What one tenant may have of what the others leave, in percent. */
   readonly tenantPercent: number;

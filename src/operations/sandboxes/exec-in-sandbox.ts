@@ -15,7 +15,10 @@ import { findSandbox } from './sandbox-view.ts';
 import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
 
 const MOST_COMMANDS = 64;
-/** Of one tenant, over all sandboxes: each may hold 2 MiB of output in this process. */
+/**
+ * Commands of one tenant at once, over all sandboxes: each may hold 2 MiB of output in this
+ * process.
+ */
 const MOST_COMMANDS_OF_TENANT = 256;
 
 /**

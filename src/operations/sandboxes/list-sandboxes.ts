@@ -134,8 +134,8 @@ const amongLiveOnes = async (
 };
 
 /**
- * Of the finished ones only those that can fall on the page are read: at most as many before it as
- * there are live ones.
+ * Merges live and finished ones. Only finished ones that can fall on the page are read: at most as
+ * many before it as there are live ones.
  */
 const mixed = async (
   deps: ListSandboxesDeps,

@@ -26,7 +26,7 @@ export interface SandboxLogsDeps {
   readonly clock: Clock;
 }
 
-/** Of text in one answer. */
+/** Bytes of text in one answer. */
 const LIMIT_BYTES = 1 << 20;
 /** What a line of a log costs in memory besides its text. */
 export const LOG_LINE_BYTES = 256;
@@ -46,8 +46,9 @@ export const sandboxLogs =
   };
 
 /**
- * The same, and then what it prints until it ends. At most 16 at a time follow one sandbox, and 64
- * are one tenant's. From `after` on, if it is given, in place of the last lines.
+ * Gives the end of what the caller's sandbox printed, and then what it prints until it ends. At
+ * most 16 at a time follow one sandbox, and 64 are one tenant's. From `after` on, if it is given,
+ * in place of the last lines.
  */
 export const followSandboxLogs = (deps: SandboxLogsDeps): Operations['followSandboxLogs'] => {
   const followers = new KeyedSemaphore(MOST_FOLLOWERS);

@@ -97,9 +97,12 @@ export interface ClaimRequest {
   readonly idleTimeoutMs?: number;
   /** How long to wait for an instance where none is idle; 0 where it is left out. */
   readonly waitMs?: number;
-  /** Of one with an Idempotency-Key; found again is what an earlier one claimed. */
+  /**
+   * The request under an Idempotency-Key that the claim opens; found again is what an earlier one
+   * claimed.
+   */
   readonly opening?: IdempotentRequest;
-  /** Of one that is open already. */
+  /** Fingerprint of a request that is open already. */
   readonly mark?: RequestFingerprint;
   /** Told what each step took. */
   readonly step?: OnStep;
@@ -159,7 +162,7 @@ export interface OpenTerminalRequest {
  * key that it was opened by is worth nothing any more.
  */
 export interface OpenTerminal {
-  /** Whose key opened it; undefined where that is not known any more. */
+  /** The caller whose key opened it; undefined where that is not known any more. */
   readonly caller?: Caller | undefined;
   readonly terminal: Terminal;
   readonly touch: () => void;

@@ -16,7 +16,7 @@ export interface SetIdleTimeoutDeps {
 }
 
 const DEADLINE_MS = 5_000;
-/** Of one sandbox, under way at once. */
+/** Changes of one sandbox that are under way at once. */
 const MOST_CHANGES = 64;
 
 /**
