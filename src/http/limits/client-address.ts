@@ -62,7 +62,7 @@ interface Hop {
   readonly host: string | undefined;
 }
 
-/** Of a request or an address: a name or an IP address, perhaps with a port. */
+/** Matches the host of a request or an address: a name or an IP address, perhaps with a port. */
 export const HOST = /^(?:\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(?::\d{1,5})?$/;
 const MOST_HOPS = 32;
 

@@ -18,7 +18,7 @@ export interface LoopTurnsTerms {
  * however long the turn has taken.
  */
 export const MOST_OF_TENANT = 2;
-/** Of those that waited, of all tenants, before the time is looked at again. */
+/** Requests that waited, of all tenants, that begin before the time is looked at again. */
 const MOST_OF_WAITING = 16;
 /** Milliseconds from a turn's first request in which more than that begin. */
 const MORE_MS = 2;
@@ -59,8 +59,8 @@ export class LoopTurns {
   }
 
   /**
-   * The same as `take`, before the request is looked at: with the tenant whose key it brings. It has
-   * no second turn then.
+   * Takes a turn as `take` does, before the request is looked at: with the tenant whose key it
+   * brings. It has no second turn then.
    */
   takeEarly(request: object, tenant: string): Promise<void> | undefined {
     this.#early.add(request);

@@ -47,7 +47,7 @@ export class Overload {
   readonly #turn: TurnLimits;
   readonly #waiting = new WeakMap<Duplex, number>();
   readonly #ending = new WeakSet<Duplex>();
-  /** Of this turn's connections, how many of their requests were turned away. */
+  /** How many requests were turned away of each of this turn's connections. */
   readonly #held = new Map<Duplex, number>();
   readonly #tenantOf: TenantOf;
   /** By tenant, what a long turn has taken of it. */

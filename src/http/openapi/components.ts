@@ -12,8 +12,8 @@ export class Components {
   readonly #responses = new Map<string, JsonSchema>();
 
   /**
-   * Of what a client may send. What is not named in it is let pass, so objects stay open. A default
-   * is told in words: generators of clients take a field that has one for a required one.
+   * Schema of what a client may send. What is not named in it is let pass, so objects stay open. A
+   * default is told in words: generators of clients take a field that has one for a required one.
    */
   input(schema: z.ZodType): JsonSchema {
     return this.#inline(
@@ -34,7 +34,7 @@ export class Components {
     );
   }
 
-  /** Of what is answered. Fields may be added later, so objects stay open here too. */
+  /** Schema of what is answered. Fields may be added later, so objects stay open here too. */
   output(schema: z.ZodType): JsonSchema {
     return this.#inline(
       z.toJSONSchema(schema, {
@@ -75,7 +75,7 @@ export class Components {
     return { $ref: `#/components/schemas/${name}` };
   }
 
-  /** The same for a response. */
+  /** Puts a response under a name of its own, and answers the reference to it. */
   response(name: string, response: JsonSchema): JsonSchema {
     this.#responses.set(name, response);
     return { $ref: `#/components/responses/${name}` };

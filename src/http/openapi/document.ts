@@ -62,7 +62,7 @@ export const openApiDocument = (rows: readonly Route[]): OpenApiDocument => {
   };
 };
 
-/** Of the API, which is not the daemon's own. */
+/** Version of the API, which is not the daemon's own. */
 const API_VERSION = '1.0.0';
 
 const LICENSE = { name: 'Apache License 2.0', identifier: 'Apache-2.0' };

@@ -73,7 +73,7 @@ export const errorResponse = (codes: readonly ErrorCode[], components: Component
   });
 };
 
-/** Of the body of one error: what it says, its code, and the form of its detail. */
+/** Schema of the body of one error: what it says, its code, and the form of its detail. */
 export const errorSchema = (code: ErrorCode, components: Components): JsonSchema => {
   const { when, detail } = ERROR_NOTES[code];
   return components.schema(`${pascalCase(code)}Error`, {

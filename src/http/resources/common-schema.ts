@@ -7,7 +7,7 @@ import { DNS_LABEL_FORM, DNS_LABEL_PATTERN, isDnsLabel } from '../../model/ident
 export const unsettable = <T extends z.ZodType>(field: z.ZodExactOptional<T>) =>
   maybe(field.unwrap().nullable()).describe(field.description ?? '');
 
-/** Of a POST that takes no fields. */
+/** Body of a POST that takes no fields. */
 export const NoFields = z.object({});
 
 /**

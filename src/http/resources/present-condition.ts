@@ -2,8 +2,8 @@ import type { PoolCondition } from '../../model/pools/pool-condition.ts';
 import { timestampOf } from './timestamp.ts';
 
 /**
- * Of a pool or an env, in one order whatever order the store keeps: the text is what an ETag stands
- * for.
+ * Presents a condition of a pool or an env, its fields in one order whatever order the store keeps:
+ * the text is what an ETag stands for.
  */
 export const presentCondition = <Type extends string>({
   type,

@@ -24,14 +24,17 @@ export interface PathParams<P> {
   readonly names?: Readonly<Record<string, NameKind>>;
 }
 
-/** Of every operation that is to go: 2026-01-01T00:00:00Z, in seconds since the epoch. */
+/**
+ * Moment since which every operation that is to go is deprecated: 2026-01-01T00:00:00Z, in seconds
+ * since the epoch.
+ */
 export const DEPRECATED_SINCE = 1_767_225_600;
 
 /** An operation that still works and is to go (RFC 9745). */
 export interface Deprecation {
   /** Seconds since the epoch. */
   readonly since: number;
-  /** Of the operation that replaces it. */
+  /** Method of the operation that replaces it. */
   readonly method: RouteSpec<Access, unknown, unknown, unknown>['method'];
   /** Its path; `{…}` as in the row's own path. */
   readonly successor: string;
@@ -42,7 +45,7 @@ export interface Answer {
   /** Sent as JSON, unless it is a PlainText or an EventStream; a LongAnswer piece by piece. */
   readonly body: object;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Of the one object that it shows: makes its ETag. */
+  /** Revision of the one object that it shows: makes its ETag. */
   readonly revision?: Revision;
   /** Its body holds a secret. */
   readonly secret?: boolean;
@@ -61,26 +64,26 @@ export interface RouteRequest<A extends Access, B, Q, P> {
    */
   readonly signal: () => AbortSignal;
   /**
-   * Of the budget for answers, of which nothing is taken yet; given back when the response is over.
+   * Room in the budget for answers, of which nothing is taken yet; given back when the response is
+   * over.
    */
   readonly room: () => AnswerRoom;
   /** The local part of a pool's name that may carry a cluster's; refuses another cluster's. */
   readonly localPool: (poolName: string) => string;
-  /** Of a PUT or PATCH with If-Match. */
+  /** The If-Match of a PUT or PATCH that has one. */
   readonly ifMatch: IfMatch | undefined;
-  /** Of one that may be given once; undefined where it is not given. */
+  /** Text of a header that may be given once; undefined where it is not given. */
   readonly header: (name: string) => string | undefined;
   /** The one of these types that the client likes best; the first where it likes none. */
   readonly accepts: (first: string, ...others: readonly string[]) => string;
   /** Tells what a part of it took; where it is recorded. */
   readonly step: OnStep | undefined;
-  /** Of a POST with an Idempotency-Key: for the record that it writes. */
+  /** Fingerprint of a POST with an Idempotency-Key, for the record that it writes. */
   readonly mark: RequestFingerprint | undefined;
-  /** The same, for an operation that opens it. */
+  /** The POST with an Idempotency-Key, for an operation that opens it. */
   readonly opening: IdempotentRequest | undefined;
   /**
-   * Of a POST with an Idempotency-Key: a secret that its repetitions share, and no other request
-   * has.
+   * Secret of a POST with an Idempotency-Key, which its repetitions share and no other request has.
    */
   readonly seed: (() => Buffer) | undefined;
 }

@@ -180,7 +180,7 @@ const give = (
   context.body = text;
 };
 
-/** Of what may have been done nothing is refused for the length of its answer. */
+/** Takes room for a long answer; refuses none where something may have been done. */
 const count = ({ method }: Context, bytes: number, room: () => AnswerRoom): void => {
   if (bytes <= LONG_BYTES) return;
   if (method === 'GET' || method === 'HEAD') room().hold(bytes);
@@ -219,7 +219,7 @@ const givePlainly = (
 
 type Request = Parameters<Route['handle']>[0];
 
-/** Of the parameters of a query only this one says what a path names. */
+/** Gives the one parameter of a query that says what a path names. */
 const elsewhere = (query: unknown): string => {
   const { namespace } = (query ?? {}) as { readonly namespace?: string };
   return namespace === undefined ? '' : `?namespace=${namespace}`;

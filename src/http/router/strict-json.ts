@@ -26,11 +26,11 @@ export const parseStrictJson = (bytes: Buffer): unknown => {
 
 /** One open object or array. */
 interface Frame {
-  /** Of an object: its keys so far, and the one whose value comes next. */
+  /** Keys of an object so far; `key` is the one whose value comes next. */
   readonly keys: Set<string> | undefined;
   key: string;
   expectsKey: boolean;
-  /** Of an array: the place of the current element. */
+  /** Place of the current element in an array. */
   index: number;
 }
 

@@ -5,7 +5,7 @@ import type { Caller } from '../../model/tenant.ts';
 /** What the middleware learns of a request on its way. */
 export interface RequestState {
   requestId: string;
-  /** Of the client's trace, or of one that began here. */
+  /** Id of the client's trace, or of one that began here. */
   traceId?: string;
   /** Tells what a part of the request took; where it is recorded. */
   step?: OnStep;

@@ -36,7 +36,7 @@ import { UnreadAnswers } from '../limits/unread-answers.ts';
 import { InFlight, stopServing } from './in-flight.ts';
 
 export interface HttpLimits extends ListenerLimits, TurnLimits {
-  /** Of one address; a trusted proxy has no such share. */
+  /** Connections of one address at most; a trusted proxy has no such share. */
   readonly maxConnectionsPerAddress: number;
   /** Operations under way at once; more requests are turned away. */
   readonly maxInFlight: number;

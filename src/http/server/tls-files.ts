@@ -25,7 +25,7 @@ export interface TlsFilesDeps {
 export class TlsFiles {
   readonly #deps: TlsFilesDeps;
   #identity: TlsIdentity;
-  /** Of the last files that were no good: such are told once. */
+  /** Hash of the last files that were no good, or `unreadable`: such are told once. */
   #refused = '';
   #problem: string | undefined;
   #cancel: () => void = () => undefined;

@@ -7,9 +7,9 @@ export interface FrameRates {
 }
 
 export interface FrameBudgetTerms {
-  /** Of one terminal. */
+  /** Rates at which one terminal may send. */
   readonly connection: FrameRates;
-  /** Of all terminals of one tenant on this replica together. */
+  /** Rates at which all terminals of one tenant may send on this replica together. */
   readonly tenant: FrameRates;
 }
 

@@ -19,7 +19,10 @@ const FRAME_BYTES = 32 * 1024;
 const TOUCH_EVERY_MS = 1_000;
 /** How long a closed connection may take to go away before it is cut. */
 const CLOSE_GRACE_MS = 3_000;
-/** The same after the shell's own end, when a slow reader may still be reading its last output. */
+/**
+ * Replaces CLOSE_GRACE_MS after the shell's own end, when a slow reader may still be reading its
+ * last output.
+ */
 export const SLOW_CLOSE_MS = 60_000;
 /** How long after the shell's exit its terminal must be silent to count as drained. */
 const DRAIN_QUIET_MS = 250;
@@ -33,10 +36,10 @@ export interface TerminalSessionOptions {
   /** Subprotocol `sandpool.terminal.v1`: text frames are JSON. */
   readonly framed: boolean;
   readonly clock: Clock;
-  /** Of what its client sends. */
+  /** Bounds what its client sends. */
   readonly budget: FrameBudget;
   readonly log: Log;
-  /** Of its log lines. */
+  /** Fields of its log lines. */
   readonly fields: Readonly<Record<string, unknown>>;
 }
 

@@ -60,6 +60,6 @@ const withoutNulls = (value: object, before = ''): object =>
     }),
   );
 
-/** Those in which a field can be null by itself. */
+/** Whether it is an object in which a field can be null by itself. */
 const isNested = (before: string, name: string, part: unknown): part is object =>
   before === '' && (name === 'overrides' || name === 'updateStrategy') && part !== undefined;

@@ -6,7 +6,7 @@ import type { PoolSyncPreviewWire } from './schema.ts';
 import { TenantLine } from '../../limits/tenant-line.ts';
 import { YamlThread } from './yaml-thread.ts';
 
-/** Of one tenant; one more is refused. */
+/** Previews of one tenant that wait; one more is refused. */
 export const MOST_PREVIEWS_WAITING = 8;
 
 /**

@@ -12,7 +12,7 @@ export interface YamlText {
   readonly text: string;
 }
 
-/** Of JSON; what is shorter takes less than a millisecond. */
+/** Characters of JSON; what is shorter takes less than a millisecond. */
 const SHORT = 8_192;
 /** Starting it anew takes 50 ms, apart from the loop. */
 const IDLE_MS = 1_000;

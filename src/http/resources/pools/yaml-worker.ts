@@ -14,7 +14,7 @@ parentPort?.on('message', ({ id, json }: YamlOrder) => {
   parentPort?.postMessage(answer);
 });
 
-/** Of this thread: where processors are short the event loop comes first. */
+/** Niceness of this thread: where processors are short the event loop comes first. */
 const NICENESS = 10;
 
 const lowerPriority = (): void => {

@@ -97,8 +97,8 @@ export const execRoutes = (operations: Operations): readonly Route[] => [
 ];
 
 /**
- * Of output, which a command has room for before it begins: most print less, and are never ended
- * for want of room.
+ * Bytes of output that a command has room for before it begins: most print less, and are never
+ * ended for want of room.
  */
 const FIRST_BYTES = 64 << 10;
 

@@ -28,8 +28,8 @@ export const presentSandbox = (view: SandboxView): SandboxWire => ({
 });
 
 /**
- * Of one sandbox, with the URLs of its endpoints. `base` is the API's own, without a slash at its
- * end.
+ * Presents one sandbox, with the URLs of its endpoints. `base` is the API's own, without a slash at
+ * its end.
  */
 export const presentSandboxDetail = (view: SandboxDetailView, base: string): SandboxDetailWire => ({
   ...presentSandbox(view),
