@@ -74,12 +74,13 @@ export interface RecentAudit {
    */
   add(lines: readonly AuditLine[]): void;
   /**
-   * The same, of earlier runs, at the start. Does nothing where what was told outlives the replica.
+   * Adds the lines of earlier runs at the start, as `add` does. Does nothing where what was told
+   * outlives the replica.
    */
   restore(lines: readonly AuditLine[]): void;
   /**
-   * Those before the cursor, or the last, the newest first; none: there are no more. Rejects with
-   * `unavailable` where they are out of reach.
+   * Gives the lines before the cursor, or the last, the newest first; none: there are no more.
+   * Rejects with `unavailable` where they are out of reach.
    */
   before(cursor: string | undefined, most: number): Promise<readonly RecentAuditLine[]>;
 }

@@ -47,7 +47,9 @@ export interface History {
   ): Promise<void>;
   /** By id, the smallest first. */
   eventsOf(sandboxId: InstanceId): Promise<readonly EventRecord[]>;
-  /** The same of the pools that have, or had, that name; whoever owned them. */
+  /**
+   * Events of the pools that have, or had, that name, whoever owned them; the smallest id first.
+   */
   eventsOfPool(namespace: string, name: string): Promise<readonly EventRecord[]>;
   /**
    * Durable when it resolves. Of each group the newest 100 are kept, for as long as its env, or

@@ -1,6 +1,9 @@
 import type { RegistryCredentials } from '../model/pools/pool-source.ts';
 
-/** Whose they are: a pool, or an env with all its members' pools; by the uid of its record. */
+/**
+ * The owner of registry passwords: a pool, or an env with all its members' pools; by the uid of its
+ * record.
+ */
 export interface PullSecretOwner {
   readonly kind: 'pool' | 'env';
   readonly namespace: string;
@@ -19,6 +22,9 @@ export interface PullSecrets {
    * the record is there, ties them to its life.
    */
   keep(owner: PullSecretOwner, registries: readonly RegistryCredentials[]): Promise<void>;
-  /** Of one that was never made, is no more, or has none any more. May be repeated. */
+  /**
+   * Forgets the passwords of an owner that was never made, is no more, or has none any more. May be
+   * repeated.
+   */
   forget(owner: Pick<PullSecretOwner, 'namespace' | 'uid'>): Promise<void>;
 }

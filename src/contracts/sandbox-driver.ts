@@ -125,7 +125,7 @@ export interface LogRequest {
   readonly tailLines: number;
   /** ms since the epoch: nothing that was printed before. */
   readonly since?: number;
-  /** Of text; of more the end is given. */
+  /** Bytes of text at most; of more the end is given. */
   readonly limitBytes: number;
 }
 
@@ -303,7 +303,7 @@ export interface PortTraits {
  */
 export type Taker = (bytes: Buffer, done: () => void) => boolean;
 
-/** Of one probe; of the container's where no endpoint is named. */
+/** Outcome of one probe; of the container's where no endpoint is named. */
 export interface ProbeOutcome {
   readonly endpoint?: string;
   /** Why it failed; absent where it passed. */

@@ -21,6 +21,6 @@ export interface UsageRecords {
    * little more for many than for one.
    */
   of(tenants: readonly Tenant[]): Promise<ReadonlyMap<string, TenantUsage>>;
-  /** Those who use something, as far as is known without asking. */
+  /** Tenants who use something, as far as is known without asking. */
   tenants(): Iterable<Tenant>;
 }

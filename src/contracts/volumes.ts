@@ -21,7 +21,7 @@ export interface Volumes {
    */
   readonly provided: boolean;
   /**
-   * Those that are bound and can be mounted, by claimName, at most 1,000. Rejects with
+   * Lists those that are bound and can be mounted, by claimName, at most 1,000. Rejects with
    * `unavailable` where that can't be told now.
    */
   list(namespace: string): Promise<readonly Volume[]>;

@@ -11,7 +11,7 @@ const ALL = '';
 export class EventRing {
   readonly #ring: NumberedEvent[] = [];
   #at = 0;
-  /** Of the newest that is no longer remembered. */
+  /** Number of the newest event that is no longer remembered. */
   #forgotten: number;
   #last: number;
   readonly #waiting = new Map<string, Set<() => void>>();
@@ -38,7 +38,7 @@ export class EventRing {
     this.#wake(ALL);
   }
 
-  /** Of those up to this number some are not known, and never will be. */
+  /** Notes that some events up to this number are not known, and never will be. */
   miss(upTo: number): void {
     if (upTo <= this.#forgotten) return;
     this.#forgotten = upTo;

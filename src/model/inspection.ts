@@ -39,7 +39,8 @@ export interface PendingIntent {
   /** Since when, in milliseconds. */
   readonly forMs: number;
   /**
-   * Of the lease under which it is carried out; absent where a request of the replica waits for it.
+   * Epoch of the lease under which it is carried out; absent where a request of the replica waits
+   * for it.
    */
   readonly epoch?: number;
 }

@@ -93,7 +93,7 @@ export class Mirror<T> {
     return this.#shown;
   }
 
-  /** Of all that are known, shown or not. */
+  /** Keys of all objects that are known, shown or not. */
   keys(): Iterable<string> {
     return this.#entries.keys();
   }

@@ -62,7 +62,7 @@ export const sizeLimitOf = (
   return units <= HIGHEST_LIMIT[resource] ? units : undefined;
 };
 
-/** The same as a quantity. */
+/** Writes a limit as a quantity, the way back from `sizeLimitOf`. */
 export const sizeLimitText = (resource: keyof typeof NO_SIZE_LIMITS, units: number): string =>
   resource === 'cpu' ? formatCpu(units / CPU_UNITS_PER_CORE) : `${units}Ki`;
 

@@ -203,7 +203,7 @@ export const templateNotFound = (
     detail: { availableTemplates, hint: `name one of availableTemplates as ${field}` },
   });
 
-/** The same, of one that is asked for by its name alone. */
+/** Refusal of a template that is asked for by its name alone, with none to choose from. */
 export const noSuchTemplate = (): Refusal =>
   new Refusal('SANDBOX_TEMPLATE_NOT_FOUND', 'sandbox template not found');
 

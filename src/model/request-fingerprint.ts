@@ -11,8 +11,8 @@ export interface RequestFingerprint {
 const NO_BODY = 'none';
 
 /**
- * Of a request without an Idempotency-Key, by a text that no other has: it tells that request's
- * claim from every other.
+ * Fingerprint of a request without an Idempotency-Key, by a text that no other has: it tells that
+ * request's claim from every other.
  */
 export const unkeyedFingerprint = (key: string): RequestFingerprint => ({ key, body: NO_BODY });
 

@@ -45,8 +45,8 @@ export interface Claim {
   /** Milliseconds from the claim until the end whatever happens; 0 is never. */
   readonly maxLifetimeMs: number;
   /**
-   * Of the request that claimed it: its claim is known by it, and a repetition under the same
-   * Idempotency-Key finds its effect.
+   * Fingerprint of the request that claimed it: its claim is known by it, and a repetition under
+   * the same Idempotency-Key finds its effect.
    */
   readonly mark?: RequestFingerprint;
 }
@@ -157,7 +157,7 @@ export interface Gone {
   readonly outOfMemory?: true;
   /** Other containers of it still run. */
   readonly remains?: true;
-  /** Those are told to end, and are ended by force at that moment. */
+  /** When those others, which are told to end, are ended by force. */
   readonly endsBy?: number;
 }
 

@@ -46,7 +46,7 @@ export const accessField = (access: Access | undefined): Pick<Shared, 'access'> 
 export const tenantKey = (tenant: Tenant): string =>
   `${tenant.namespace}/${tenant.team}/${tenant.user}`;
 
-/** Whose `tenantKey` it is. */
+/** The tenant whose `tenantKey` it is. */
 export const tenantOf = (key: string): Tenant => {
   const [namespace = '', team = '', user = ''] = key.split('/');
   return { namespace, team, user };

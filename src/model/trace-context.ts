@@ -14,8 +14,9 @@ export interface TraceParent {
 const FORM = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 
 /**
- * Of a `traceparent` header; undefined where it is not one, in which case the recommendation wants
- * it ignored. Versions after 00 are read as far as 00 goes; what they append begins with a dash.
+ * Reads a `traceparent` header; undefined where it is not one, in which case the recommendation
+ * wants it ignored. Versions after 00 are read as far as 00 goes; what they append begins with a
+ * dash.
  */
 export const parseTraceParent = (
   header: string | string[] | undefined,

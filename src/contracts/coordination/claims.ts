@@ -34,9 +34,9 @@ export interface ClaimEntry {
    * tries for. At least 1.
    */
   readonly idle: number;
-  /** Of a claim that waits; without one it comes after all who do. */
+  /** Place of a claim that waits; without one it comes after all who do. */
   readonly place?: WaitingPlace | undefined;
-  /** Of the claim: see QuotaEntry. */
+  /** The attempt of the claim: see QuotaEntry. */
   readonly attempt?: string;
   /**
    * An instance that was lost to another claim: the attempt's reservation of it is given up for
@@ -44,8 +44,8 @@ export interface ClaimEntry {
    */
   readonly from?: InstanceId | undefined;
   /**
-   * Of the request, where it carries an Idempotency-Key: its entry names this instance from then
-   * on.
+   * Fingerprint of the request, where it carries an Idempotency-Key: its entry names this instance
+   * from then on.
    */
   readonly request?: RequestFingerprint | undefined;
   /** For whom the request is opened first, in the same step; without it it is open. */

@@ -18,7 +18,7 @@ export interface Confirmation {
   readonly name: string;
   readonly amount: number;
   readonly revision: Revision;
-  /** Whose reservation allowed it, if anyone's. */
+  /** The attempt whose reservation allowed it, if anyone's. */
   readonly attempt?: string;
 }
 
@@ -113,8 +113,8 @@ export interface Quotas {
     part: { readonly name: string; readonly amount: number },
   ): Promise<void>;
   /**
-   * Those reserved at least so long ago and not yet settled, the oldest first, at most 100. None
-   * where usage is the replica's own.
+   * Lists the reservations made at least so long ago and not yet settled, the oldest first, at most
+   * 100. None where usage is the replica's own.
    */
   unreconciled(
     tenant: Tenant,

@@ -38,7 +38,7 @@ export interface Outlook {
   readonly wanted: number;
   /** What keeps the group from having what is wanted; empty where it has that, or will soon. */
   readonly limitedBy: readonly string[];
-  /** Of that, what only something else than time ends. */
+  /** Limits among these that only something else than time ends. */
   readonly limits: readonly GrowthLimit[];
   /** More are idle than needed, and wait for the windows to end. */
   readonly countsDown: boolean;

@@ -57,7 +57,7 @@ export type GroupIntent =
       readonly last: number;
       readonly memory: GroupMemory;
     }
-  /** The same for what was not decided; nobody waits for it. */
+  /** To be saved likewise where nothing was decided; nobody waits for it. */
   | { readonly type: 'remember'; readonly last: number; readonly memory: GroupMemory }
   /**
    * To be carried out where the pool still has `from` and knows no later decision, and noted there

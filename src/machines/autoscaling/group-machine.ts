@@ -15,7 +15,10 @@ import { getOwn } from '../../lib/get-own.ts';
 /** A group is looked at so often. */
 export const EVALUATION_MS = 5_000;
 
-/** The same at rest, where nothing stirs. Short of what makes its windows begin anew. */
+/**
+ * A group at rest, where nothing stirs, is looked at so often. Short of what makes its windows
+ * begin anew.
+ */
 export const REST_MS = 60_000;
 
 /** Looks that somebody asked for are at least so far apart. */

@@ -152,7 +152,7 @@ const LIMIT_FORGOTTEN_MS = 300_000;
 /** More are not remembered: those that were in the way last are. */
 const MOST_LIMITS = 64;
 
-/** Those of the limits that no decision told of lately. */
+/** Picks the limits that no decision told of lately. */
 export const newLimits = (
   { limited }: GroupMemory,
   limits: readonly GrowthLimit[],
@@ -230,7 +230,7 @@ export const samePending = (
     ),
   );
 
-/** The same object where nothing goes. */
+/** Keeps the entries that `keep` wants; the same object where nothing goes. */
 const only = <T>(
   entries: Readonly<Record<string, T>>,
   keep: (name: string, value: T) => boolean,

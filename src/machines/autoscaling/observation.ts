@@ -1,6 +1,6 @@
 import type { TroubleReason } from '../../model/envs/scaling-decision.ts';
 
-/** Of what a member should have and has not, those that do not come. */
+/** Instances that a member should have and has not, and that do not come. */
 export interface Trouble {
   readonly reason: TroubleReason;
   readonly count: number;
@@ -22,11 +22,11 @@ export interface MemberObservation {
   /** Ready to claim. */
   readonly idle: number;
   readonly unavailable: number;
-  /** Of those that are idle, those whose birth is at least the protection window ago. */
+  /** Idle ones whose birth is at least the protection window ago. */
   readonly settled: number;
   /** Claims that wait, and principals that were refused lately and not served since. */
   readonly pending: number;
-  /** Of those, claims that wait now; absent: none. */
+  /** Claims of `pending` that wait now; absent: none. */
   readonly waiting?: number;
   /** When a claim last came, whatever became of it (ms); 0: none is known. */
   readonly claimedAt: number;

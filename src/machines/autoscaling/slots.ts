@@ -16,7 +16,7 @@ export interface Slot {
   readonly ceiling: number;
   /** Neither saturated nor unreachable. */
   readonly willing: boolean;
-  /** Of `to`, what does not come. */
+  /** Instances of `to` that do not come. */
   readonly stuck: number;
   readonly to: number;
 }
@@ -97,7 +97,10 @@ export const roomOf = ({ willing, ceiling, to, seen }: Slot): number =>
 export const unansweredOf = (slot: Slot): number =>
   Math.min(roomOf(slot), Math.max(0, slot.seen.pending - slot.seen.idle - comingOf(slot)));
 
-/** The same, of claims that wait: each is for one that is started for it at once. */
+/**
+ * Counts the claims that wait and that nothing of its own answers, as far as it can grow: each is
+ * for one that is started for it at once.
+ */
 export const unservedOf = (slot: Slot): number =>
   Math.min(roomOf(slot), Math.max(0, (slot.seen.waiting ?? 0) - slot.seen.idle - comingOf(slot)));
 

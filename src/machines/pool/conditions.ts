@@ -4,7 +4,7 @@ import type { RolloutState } from './rollout-arithmetic.ts';
 
 type Word = Omit<PoolCondition, 'since'>;
 
-/** Of a pool, of an env. */
+/** A condition of a pool or an env. */
 interface Condition {
   readonly type: string;
   readonly status: 'True' | 'False';

@@ -137,8 +137,8 @@ export const isTripped = ({ breaker, policy }: PoolContext): boolean =>
   breaker.failures >= policy.breaker.failures;
 
 /**
- * Of what a pool should have and has not, what does not come: its starts fail, or find no place, so
- * that it pauses. Undefined where all that lacks may come yet.
+ * Counts the instances that a pool should have and has not, and that do not come: its starts fail,
+ * or find no place, so that it pauses. Undefined where all that lacks may come yet.
  */
 export const startTroubleOf = (context: PoolContext, now: number): StartTrouble | undefined => {
   const {

@@ -11,7 +11,7 @@ export interface RolloutInput {
   /** Unclaimed instances that there should be. */
   readonly wanted: number;
   readonly counts: PoolCounts;
-  /** Those of `counts` that have the pool's revision. */
+  /** Counts of the instances alone that have the pool's revision. */
   readonly updated: PoolCounts;
   /** Launches asked for whose instances have not yet appeared; all of the pool's revision. */
   readonly ordered: number;

@@ -133,7 +133,9 @@ const goneAfter = (known: Ended | undefined, vitals: Vitals, now: number): Ended
 const sameNames = (one: object | undefined, other: object | undefined): boolean =>
   Object.keys(one ?? {}).join() === Object.keys(other ?? {}).join();
 
-/** Of two records of one instance the one that is further on; the one shown last among equals. */
+/**
+ * Picks the one of two records of one instance that is further on; the one shown last among equals.
+ */
 export const further = (known: InstanceRecord | undefined, shown: InstanceRecord): InstanceRecord =>
   known && RANK[shown.state] < RANK[known.state] ? known : shown;
 

@@ -20,8 +20,9 @@ export const MEMBER_STATES = [
 ] as const;
 export type MemberState = (typeof MEMBER_STATES)[number];
 
-/** Of one env. */
+/** Members of one env at most. */
 export const MOST_MEMBERS = 64;
+/** Groups of one env at most. */
 export const MOST_GROUPS = 64;
 
 export interface TemplateRef {
@@ -60,7 +61,7 @@ export interface EnvMember {
   readonly name: string;
   readonly clusterId: string;
   readonly createdAt: number;
-  /** Of the request that added it, where that carried an Idempotency-Key. */
+  /** Fingerprint of the request that added it, where that carried an Idempotency-Key. */
   readonly mark?: RequestFingerprint;
   /** What its pool is made with. From then on the pool's own count. */
   readonly replicas: number;

@@ -40,7 +40,7 @@ export interface ScalingDecision {
   readonly reason: string;
   /** Why it is not more. */
   readonly limitedBy: readonly string[];
-  /** Those reasons that only something else than time ends; absent: none. */
+  /** Reasons among these that only something else than time ends; absent: none. */
   readonly limits?: readonly GrowthLimit[];
 }
 

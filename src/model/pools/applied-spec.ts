@@ -43,7 +43,7 @@ export const namesWhatToRun = ({ templateName, template, overrides = {} }: PoolS
 const UNNAMED: Container = { name: 'main', image: 'host' };
 
 /**
- * Of each resource, what the last layer that names it says, request and limit alike. A request of
+ * Gives each resource what the last layer that names it says, request and limit alike. A request of
  * `inlineResources` alone leaves the limit as the layers below have it, or raises it to itself.
  */
 const resourcesOf = (

@@ -22,9 +22,9 @@ export const expiryOf = (
 };
 
 /**
- * The same request's claim: what a record must show for a claim of unknown outcome to be ours.
- * Tenant and moment do not tell: two replicas may claim the same instance for one user in the same
- * millisecond. They do for records older than marks.
+ * Whether both are the same request's claim: what a record must show for a claim of unknown outcome
+ * to be ours. Tenant and moment do not tell: two replicas may claim the same instance for one user
+ * in the same millisecond. They do for records older than marks.
  */
 export const sameClaim = (a: Claim | undefined, b: Claim | undefined): boolean => {
   if (a === undefined || b === undefined || !sameTenant(a.owner, b.owner)) return false;

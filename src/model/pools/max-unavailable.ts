@@ -5,8 +5,8 @@
 export const MAX_UNAVAILABLE_PATTERN = /^(?:[0-9]{1,5}|(?:100|[0-9]{1,2})%)$/;
 
 /**
- * Of `wanted` instances. A percentage is rounded down, as Kubernetes does for what may be
- * unavailable; at least 1, or nothing would ever be replaced.
+ * Counts how many of `wanted` instances a rollout may take away. A percentage is rounded down, as
+ * Kubernetes does for what may be unavailable; at least 1, or nothing would ever be replaced.
  */
 export const maxUnavailableOf = (text: string, wanted: number): number => {
   const number = Number.parseInt(text, 10);

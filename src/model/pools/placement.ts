@@ -121,7 +121,7 @@ export const PlacementFields = {
   runtimeClassName: objectName.optional(),
   nodeSelector: NodeSelector.optional(),
   tolerations: z.array(Toleration).max(MOST_TOLERATIONS).optional(),
-  /** Of nodes alone. */
+  /** Affinity to nodes alone. */
   affinity: z.strictObject({ nodeAffinity: NodeAffinity }).optional(),
   priorityClassName: objectName.optional(),
   /** `false`: the Pod has a user namespace of its own. */

@@ -11,7 +11,8 @@ export interface CpuAndMemory {
 }
 
 /**
- * Of one registry of images. A secret: kept apart from records, never answered, logged or hashed.
+ * Credentials for one registry of images. A secret: kept apart from records, never answered, logged
+ * or hashed.
  */
 export interface RegistryCredentials {
   readonly registry: string;
@@ -42,11 +43,11 @@ export interface PoolOverrides {
  */
 export interface PoolSource {
   readonly templateName?: string;
-  /** Of the template by name: what it said then; unset: what it says now. */
+  /** Version that counts of the template by name; unset: what the template says now. */
   readonly templateVersion?: string;
   readonly template?: TemplateSpec;
   readonly instanceType?: string;
-  /** Of the instance type; 1 where unset. */
+  /** Multiplies the instance type; 1 where unset. */
   readonly multiplier?: number;
   readonly cpu?: string;
   readonly memory?: string;
@@ -83,7 +84,7 @@ export const sourceOf = ({
   ...(overrides === undefined ? {} : { overrides }),
 });
 
-/** The same for sources that ask for the same. */
+/** Hash of what a source asks for, the same for sources that ask for the same. */
 export const sourceHashOf = (source: PoolSource): string => contentHash(sourceOf(source));
 
 /**

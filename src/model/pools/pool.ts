@@ -79,11 +79,11 @@ export interface PoolRecord {
   /** Absent: the owner's alone. A member's pool has its env's. */
   readonly access?: 'team';
   readonly createdAt: number;
-  /** Of the request that made it, where that carried an Idempotency-Key. */
+  /** Fingerprint of the request that made it, where that carried an Idempotency-Key. */
   readonly mark?: RequestFingerprint;
   /**
-   * Of whose members it is one: the env says what it is, and the owner of the pool's own nothing
-   * but `replicas`.
+   * The env that it is a member of: the env says what it is; the pool's own owner says nothing but
+   * `replicas`.
    */
   readonly env?: { readonly uid: string; readonly name: string };
   readonly replicas: number;
@@ -97,7 +97,10 @@ export interface PoolRecord {
   /** What the owner asks for. */
   readonly source: PoolSource;
   readonly updateStrategy: UpdateStrategy;
-  /** Of the template that `definition` was rendered from; absent where the template is inline. */
+  /**
+   * Version of the template that `definition` was rendered from; absent where the template is
+   * inline.
+   */
   readonly templateVersion?: string;
   /** Set while `definition` is that of an earlier source. */
   readonly unrendered?: true;

@@ -41,7 +41,7 @@ export const versionOf = (version: string, spec: TemplateSpec): TemplateVersion 
   spec: JSON.stringify(withoutDocs(spec)),
 });
 
-/** Of earlier versions, the newest first, those that are kept beside the current one. */
+/** Keeps of earlier versions, the newest first, those that may stay beside the current one. */
 export const keptOf = (earlier: readonly TemplateVersion[]): readonly TemplateVersion[] => {
   let characters = 0;
   const most = earlier.findIndex(

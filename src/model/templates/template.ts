@@ -236,7 +236,9 @@ export interface TemplateRecord {
   readonly version: string;
   readonly createdAt: number;
   readonly document: SandboxTemplateDocument;
-  /** Of the document as a file gave it last; absent: it was made over the API, or by kubectl. */
+  /**
+   * Hash of the document as a file gave it last; absent: it was made over the API, or by kubectl.
+   */
   readonly sourceHash?: string;
   /** The versions before this one that are kept, the newest first. */
   readonly earlier?: readonly TemplateVersion[];

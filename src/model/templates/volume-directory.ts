@@ -10,7 +10,7 @@ export interface VolumeDirectory {
   readonly path: string;
 }
 
-/** Of `NAMESPACE/CLAIM=/PATH`; undefined where the text is none. */
+/** Reads `NAMESPACE/CLAIM=/PATH`; undefined where the text is none. */
 export const parseVolumeDirectory = (text: string): VolumeDirectory | undefined => {
   const [, namespace = '', claimName = '', path = ''] =
     /^([^/=]+)\/([^/=]+)=(\/.*)$/s.exec(text) ?? [];
