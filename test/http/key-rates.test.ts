@@ -1,5 +1,8 @@
 import { expect } from 'chai';
 import { KeyRates } from '../../src/http/limits/key-rates.ts';
+import { MemoryMetrics } from '../support/fakes/memory-metrics.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { connectRaw } from '../support/harness/http-client.ts';
 import { aServer, type TestServer } from './a-server.ts';
 
 describe('the rate of an API key', () => {
@@ -21,6 +24,47 @@ describe('the rate of an API key', () => {
     expect((await server.colleague.get('/sandboxes')).status).to.equal(200);
     now += 1_000;
     expect((await server.tenant.get('/sandboxes')).status).to.equal(200);
+  });
+
+  it('counts a request once, and one too many not at all', () => {
+    let now = 0;
+    const rates = new KeyRates(2, () => now);
+    const [key, first] = [{ keyId: 'one' }, {}];
+    expect(rates.countEarly(key, first)).to.equal(true);
+    rates.count(key, first);
+    expect(rates.countEarly(key, {})).to.equal(true);
+    const third = {};
+    expect(rates.countEarly(key, third)).to.equal(false);
+    expect(() => rates.count(key, third)).to.throw('2 requests a second');
+    expect(rates.countEarly({ keyId: 'another' }, {})).to.equal(true);
+    now += 1_000;
+    rates.count(key, third);
+  });
+
+  it('takes no turn of the other keys of its user with what is one too many', async () => {
+    const keyRates = new KeyRates(3, () => 0);
+    const waiting: number[] = [];
+    const metrics = new MemoryMetrics();
+    server = await aServer({ keyRates, metrics });
+    const { operations, tenant } = server;
+    const { authenticate } = operations;
+    Object.assign(operations, {
+      authenticate: (...call: Parameters<typeof authenticate>) => {
+        waiting.push(metrics.shown('sandpool_costly_waiting', {}) ?? 0);
+        return authenticate(...call);
+      },
+    });
+    await server.stranger.get('/sandboxes');
+    const connection = await connectRaw(server.port);
+    const request = `GET /sandboxes HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY: ${tenant.key}\r\n\r\n`;
+    connection.socket.write(request.repeat(30));
+    await eventually(
+      () => connection.received().match(/HTTP\/1\.1 /g)?.length === 30,
+      'all are answered',
+    );
+    expect(connection.received().match(/HTTP\/1\.1 200/g)).to.have.length(3);
+    expect(Math.max(...waiting)).to.be.at.most(3);
+    connection.socket.destroy();
   });
 
   it('has no bound where it is 0', async () => {

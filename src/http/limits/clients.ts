@@ -26,7 +26,9 @@ export interface Clients extends ClientAddresses {
    * from its address. At once, unless the key is not known here.
    */
   readonly authenticate: (request: IncomingMessage) => Caller | Promise<Caller>;
-  /** Returns the tenant behind the request's key, where the key is known here. Counts nothing. */
+  /** Returns the caller behind the request's key, where the key is known here. Counts nothing. */
+  readonly knownCaller: (request: IncomingMessage) => Caller | undefined;
+  /** Returns the tenant of the same. */
   readonly tenantOf: (request: IncomingMessage) => string | undefined;
   /**
    * When the caller's key ends, in ms, where that is within two weeks and the key was made to last.
@@ -68,18 +70,23 @@ export const clientsOf = ({
       throw retryAfter === 0 ? error : tooMany(address, retryAfter);
     }
   };
+  const knownCaller: Clients['knownCaller'] = (request) => {
+    try {
+      return operations.authenticate(keyOf(request));
+    } catch (error) {
+      if (error instanceof Refusal) return undefined;
+      throw error;
+    }
+  };
   return {
     ...addresses,
+    knownCaller,
     keyEndOf: ({ keyEndsAt }) =>
       keyEndsAt !== undefined && keyEndsAt - clock.now() < TOLD_BEFORE_MS ? keyEndsAt : undefined,
     followKey: ({ keyId }, ended) => operations.followKey(keyId, ended),
     tenantOf: (request) => {
-      try {
-        return tenantKey(operations.authenticate(keyOf(request)));
-      } catch (error) {
-        if (error instanceof Refusal) return undefined;
-        throw error;
-      }
+      const caller = knownCaller(request);
+      return caller && tenantKey(caller);
     },
     authenticate: (request) => {
       try {

@@ -12,6 +12,7 @@ export class KeyRates {
   readonly #perSecond: number;
   readonly #now: () => number;
   readonly #ofKey = new Map<string, Allowance>();
+  readonly #counted = new WeakSet<object>();
 
   /** 0: as many as they like. */
   constructor(perSecond: number, now: () => number = () => performance.now()) {
@@ -19,9 +20,22 @@ export class KeyRates {
     this.#now = now;
   }
 
-  /** Counts one request; throws RATE_LIMITED where it is one too many. */
-  count({ keyId }: Pick<Caller, 'keyId'>): void {
-    if (this.#perSecond === 0) return;
+  /**
+   * Counts one request, once; throws RATE_LIMITED where it is one too many, which is not counted.
+   */
+  count({ keyId }: Pick<Caller, 'keyId'>, request: object = {}): void {
+    const waitMs = this.#count(keyId, request);
+    if (waitMs > 0) throw keyRateMet(Math.ceil(waitMs / 1_000), this.#perSecond);
+  }
+
+  /** The same, before the request is looked at; false in place of a refusal. */
+  countEarly({ keyId }: Pick<Caller, 'keyId'>, request: object): boolean {
+    return this.#count(keyId, request) === 0;
+  }
+
+  /** Returns the milliseconds until the key may send one more; 0 where it was counted. */
+  #count(keyId: string, request: object): number {
+    if (this.#perSecond === 0 || this.#counted.has(request)) return 0;
     const now = this.#now();
     const allowance =
       this.#ofKey.get(keyId) ??
@@ -34,7 +48,9 @@ export class KeyRates {
         break;
       }
     const waitMs = allowance.waitMs(now);
-    if (waitMs > 0) throw keyRateMet(Math.ceil(waitMs / 1_000), this.#perSecond);
+    if (waitMs > 0) return waitMs;
     allowance.spend(1, now);
+    this.#counted.add(request);
+    return 0;
   }
 }

@@ -93,7 +93,7 @@ const answerRow = async (
   if (row.deprecated) announceDeprecation(row.deprecated, context, deps.sunset);
   const authorized = row.access === 'open' ? undefined : authorize(row, deps.clients, context);
   const caller = authorized instanceof Promise ? await authorized : authorized;
-  if (caller) deps.keyRates.count(caller);
+  if (caller) deps.keyRates.count(caller, context.req);
   const mayBegin = caller && deps.loopTurns.take(tenantKey(caller), context.req);
   if (mayBegin) await mayBegin;
   const params = row.params ? paramsOf(row.params, context.params, deps.clusterId) : undefined;

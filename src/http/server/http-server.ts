@@ -5,6 +5,7 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { RateLimits } from '../../contracts/coordination/rate-limits.ts';
 import type { Log } from '../../contracts/log.ts';
 import { invalidArgument, Refusal } from '../../model/refusals.ts';
+import { tenantKey } from '../../model/tenant.ts';
 import { AnswerBudget } from '../../operations/sandboxes/answer-budget.ts';
 import type { Operations } from '../../operations/operations.ts';
 import { createApp, type AppDeps } from './app.ts';
@@ -132,6 +133,7 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
     metrics: deps.metrics,
   });
   const loopTurns = new LoopTurns({ metrics: deps.metrics });
+  const keyRates = deps.keyRates ?? new KeyRates(0);
   const handle = createApp({
     ...deps,
     loopTurns,
@@ -140,11 +142,16 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
     unread,
     answers: deps.answers ?? new AnswerBudget(DEFAULT_ANSWERS),
     arriving: new ArrivingBodies(limits.maxArrivingBytes),
-    keyRates: deps.keyRates ?? new KeyRates(0),
+    keyRates,
     clients,
     stopping: () => stopping,
   }).callback();
-  const begin = inTurn({ overload, loopTurns, tenantOf: clients.tenantOf, handle });
+  /** What is one too many of its key is refused at once, and takes no turn of the key's user. */
+  const tenantInTurn = (request: IncomingMessage): string | undefined => {
+    const caller = clients.knownCaller(request);
+    return caller && keyRates.countEarly(caller, request) ? tenantKey(caller) : undefined;
+  };
+  const begin = inTurn({ overload, loopTurns, tenantOf: tenantInTurn, handle });
   const onRequest: RequestListener = (request, response) => {
     closeWithConnection(request, response);
     if (leaving) response.shouldKeepAlive = false;
