@@ -11,7 +11,7 @@ export const sqlitePullSecrets = (
   database: Database,
   pepper: Buffer,
 ): PullSecrets & { start(): Promise<void> } => ({
-  /** Those of pools whose making was cut short go. */
+  /** Forgets the secrets of pools whose making was cut short. */
   start: async () => {
     await database.run('pullSecrets.sweep');
   },

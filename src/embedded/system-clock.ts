@@ -40,5 +40,5 @@ export const systemClock = (startAt?: number): Clock => {
   return { now, at };
 };
 
-/** What a Node timer holds; a longer one would fire at once. */
+/** The longest that a Node timer holds, in ms; a longer one would fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;

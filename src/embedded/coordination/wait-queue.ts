@@ -34,7 +34,7 @@ export class WaitQueue {
     return this.#pools.get(uid)?.size ?? 0;
   }
 
-  /** How many wait before it; before one that does not wait all do. */
+  /** Counts those that wait before it; before one that does not wait all do. */
   before(uid: string, place: WaitingPlace | undefined): number {
     const own = place === undefined ? Number.POSITIVE_INFINITY : Number(place.id);
     let count = 0;

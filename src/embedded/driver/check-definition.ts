@@ -3,7 +3,7 @@ import { DefinitionRefused } from '../../contracts/sandbox-driver.ts';
 import type { ContainerDefinition, InstanceDefinition } from '../../model/templates/template.ts';
 import { checkVolumeMounts } from './volume-mounts.ts';
 
-/** What an instance may have at most. Memory in bytes. */
+/** The most that an instance may have. Memory in bytes. */
 export interface MachineSize {
   readonly cpuCores: number;
   readonly memoryBytes: number;
@@ -45,7 +45,7 @@ export const checkDefinition = (
   checkVolumeMounts(volumes, { canBindFolders });
 };
 
-/** What only Pods can have, by its field. */
+/** Refuses what only Pods can have, by its field. */
 export const refuseKubernetesFields = ({
   placement = {},
   containers,

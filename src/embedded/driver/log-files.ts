@@ -229,7 +229,7 @@ class Changes {
     this.#signal = signal;
   }
 
-  /** What changes from now on counts. */
+  /** Begins to look for changes: those from now on count. */
   begin(): void {
     this.#changed = false;
     if (this.#watcher) return;

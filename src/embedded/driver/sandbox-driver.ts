@@ -390,8 +390,8 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
   }
 
   /**
-   * What the spawner has, against what is known: differences are reported, and processes without a
-   * record ended.
+   * Compares what the spawner has with what is known: reports differences, and ends processes
+   * without a record.
    */
   #reconcile(instances: readonly InstanceReport[]): void {
     const listed = new Map(instances.map((report) => [report.id, report.vitals]));

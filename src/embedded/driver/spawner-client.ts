@@ -38,7 +38,7 @@ export interface SpawnerClientOptions {
 
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1_000;
-/** How long a request waits for the spawner to come back. */
+/** Milliseconds that a request waits for the spawner to come back. */
 const PATIENCE_MS = 3_000;
 /** A spawner of another version gets so long to leave. */
 const LEAVE_PATIENCE_MS = 10_000;

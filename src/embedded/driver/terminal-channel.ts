@@ -4,7 +4,7 @@ import { ByteQueue } from './byte-queue.ts';
 import { MAX_CHUNK } from '../spawner/frames.ts';
 import { WINDOW, type DaemonMessage } from '../spawner/protocol.ts';
 
-/** What was consumed is granted again in such portions. */
+/** Bytes that have to be consumed before they are granted again. */
 const GRANT = WINDOW / 8;
 const BUFFER = 64 << 10;
 

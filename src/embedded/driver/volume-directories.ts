@@ -31,7 +31,7 @@ export class VolumeDirectories implements Volumes {
     return volumes.flat();
   }
 
-  /** Where the claim's files are; undefined where the namespace has no such claim. */
+  /** Finds the directory of the claim's files; undefined where the namespace has no such claim. */
   directoryOf(namespace: string, claimName: string): string | undefined {
     return this.#byNamespace.get(namespace)?.get(claimName);
   }

@@ -4,12 +4,12 @@ import { DefinitionRefused } from '../../contracts/sandbox-driver.ts';
 import type { VolumeMount } from '../../model/templates/template.ts';
 import type { HostMount } from '../spawner/protocol.ts';
 
-/** Where the directory of a namespace's claim is. */
+/** Finds the directory of a namespace's claim. */
 export interface VolumePlaces {
   directoryOf(namespace: string, claimName: string): string | undefined;
 }
 
-/** What every sandbox has at its top, and must stay as it is. */
+/** Names at the top of every sandbox that must stay as they are. */
 const KEPT = new Set([
   'usr',
   'etc',

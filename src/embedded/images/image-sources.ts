@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import type { ImageReference } from './image-reference.ts';
 
 /**
- * Where an image's folder or layout lies, and what it looked like: with another `stamp` it is to be
+ * The folder or layout of an image, and what it looked like: with another `stamp` it is to be
  * looked at again.
  */
 export interface ImageSource {

@@ -10,7 +10,7 @@ export interface StartOrder {
   /** The host uid of the sandbox; absent: the spawner's own. */
   readonly uid: number | undefined;
   readonly cgroups: readonly string[];
-  /** Where the fifo for its output is made; absent: there is none. */
+  /** The path at which the fifo for its output is made; absent: there is none. */
   readonly output?: string;
   readonly rlimits: readonly (readonly [name: string, soft: string, hard: string])[];
   readonly options: readonly string[];
@@ -43,7 +43,7 @@ export interface ForwardOrder {
   readonly init: ProcessIdentity;
   readonly bare?: Bare | undefined;
   readonly cgroups: readonly string[];
-  /** Where its socket is to be. */
+  /** The folder in which its socket is made. */
   readonly folder: string;
   readonly name: string;
 }

@@ -65,7 +65,7 @@ export type DaemonMessage =
   | { readonly type: 'close'; readonly channel: number };
 
 export interface StartTerms {
-  /** Whose it is: starts and probes take turns by tenant. */
+  /** The tenant of the sandbox: starts and probes take turns by tenant. */
   readonly tenant: string;
   readonly definition: InstanceDefinition;
   /** Absent: `host`. */
@@ -197,7 +197,9 @@ export interface SpawnerPaths {
   readonly homes: string;
   /** Files of what sandboxes print. */
   readonly logs: string;
-  /** Where images are unpacked unless configured otherwise: everyone may look into it. */
+  /**
+   * The folder in which images are unpacked unless configured otherwise: everyone may look into it.
+   */
   readonly images: string;
 }
 

@@ -40,7 +40,7 @@ const HANG_UP_PATIENCE_MS = 500;
 const STUBBORN_MS = 2_000;
 /** From the command's end to the end of its terminal, while somebody reads. */
 const DRAIN_MS = 1_000;
-/** What a terminal holds at most, about. */
+/** Bytes that the kernel holds for a terminal at most, about. */
 const KERNEL_BYTES = 16 << 10;
 
 /** A pseudo-terminal and its command, which opens the other end by the master on descriptor 4. */

@@ -260,7 +260,10 @@ export class Spawner {
     this.#session?.send({ type: 'fact', id, vitals });
   }
 
-  /** What is not remembered is probed anew by the next spawner, as one that never was ready. */
+  /**
+   * Notes that the instance was ready. Without that note the next spawner probes it anew, as one
+   * that never was.
+   */
   #noteReady(id: string): void {
     try {
       this.#notes.writeReady(id);

@@ -89,7 +89,7 @@ export class Watcher {
     );
   }
 
-  /** What is said to a process that just ended is said again to the next. */
+  /** Says it to the process; where that has just ended, it is said again to the next. */
   #say(text: string): void {
     this.#process?.stdin?.write(text);
   }

@@ -14,7 +14,7 @@ export class ActivityMarks {
   readonly #clock: Clock;
   readonly #since: number;
   readonly #activeAt = new Map<InstanceId, number>();
-  /** Those in which something goes on. */
+  /** Sandboxes in which something goes on. */
   readonly #working = new Set<InstanceId>();
   /** In the order of their ends. */
   readonly #ended = new Map<InstanceId, { readonly end: End; readonly until: number }>();

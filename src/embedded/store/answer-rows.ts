@@ -12,7 +12,7 @@ export interface AnswerEntry {
 }
 
 /**
- * Where the answers to requests with an Idempotency-Key lie, found by number alone: an index by key
+ * The rows of answers to requests with an Idempotency-Key, found by number alone: an index by key
  * would cost each claim another page. Writes are durable when they resolve, and land in the order
  * of the calls.
  */

@@ -17,7 +17,7 @@ export interface KeptClock {
 }
 
 const EVERY_MS = 60_000;
-/** What is worth a word. */
+/** Milliseconds by which the machine's time has to be off to be logged. */
 const WORTH_MS = 60_000;
 
 /**

@@ -12,8 +12,8 @@ import type {
 import { threadModule } from '../../lib/thread-module.ts';
 
 /**
- * Where calls are committed. What it was given is answered in order, or `failed` is called, once,
- * and nothing more.
+ * Commits calls. What it was given is answered in order, or `failed` is called, once, and nothing
+ * more.
  */
 export interface DatabaseExecutor {
   submit(call: Call): void;
@@ -85,7 +85,7 @@ export class InlineExecutor implements DatabaseExecutor {
   }
 }
 
-/** Where calls wait while the file goes from one seat to another. */
+/** Keeps calls while the file goes from one seat to another. */
 export class QueueingExecutor implements DatabaseExecutor {
   readonly calls: Call[] = [];
 

@@ -19,8 +19,8 @@ const ANY_GROUPS =
   '?3) AND (?4 IS NULL OR pool_name = ?4)';
 
 /**
- * What ended at or after ?5: whole ten minutes by their counts, the part before them counted.
- * (Numbers are bound as REAL.)
+ * Counts what ended at or after ?5: whole ten minutes by their counts, the part before them
+ * counted. (Numbers are bound as REAL.)
  */
 const totalSince = (groups: string): string => `SELECT COALESCE(SUM(finished), 0) FROM (
   SELECT SUM(finished) AS finished FROM history_groups JOIN history_counts USING (group_id) WHERE ${groups} AND bucket > CAST(?5 AS INTEGER) / 600000
@@ -46,9 +46,9 @@ const walk = (inOwner: string, groups: string): string => `
   SELECT * FROM (SELECT body, NULL, NULL, NULL FROM page CROSS JOIN history USING (seq) ORDER BY claimed_at DESC, id DESC)`;
 
 /**
- * Where a walk may begin to leave out ?6: answers a moment such that those claimed at or after it
- * are at most ?6, and how many they are. Only claims later than ?5 are counted, which end later
- * still. Of coarse buckets to fine ones.
+ * Finds where a walk may begin to leave out ?6: a moment such that those claimed at or after it are
+ * at most ?6, and how many they are. Only claims later than ?5 are counted, which end later still.
+ * Goes from coarse buckets to fine ones.
  */
 const seek = (groups: string): string => {
   const level = (name: string, bits: number, above: string | undefined): string => `

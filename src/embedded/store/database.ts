@@ -19,13 +19,13 @@ export interface DatabaseOptions {
   readonly log: Log;
   readonly clock: Clock;
   readonly metrics?: Metrics;
-  /** How large the file may grow, in pages of 4 KiB; 0, the default: without limit. */
+  /** The size that the file may grow to, in pages of 4 KiB; 0, the default: without limit. */
   readonly maxPages?: number;
   /** Calls without an answer at one time; 10,000 by default. */
   readonly maxCalls?: number;
   /**
-   * What a commit may take on average, in ms, before commits move to a thread of their own; 10 by
-   * default.
+   * Milliseconds that a commit may take on average before commits move to a thread of their own; 10
+   * by default.
    */
   readonly slowCommitMs?: () => number;
 }
@@ -188,7 +188,7 @@ export class Database {
     for (const call of this.#soon.splice(0)) this.#executor.submit(call);
   };
 
-  /** Where commits run, or will in a moment. */
+  /** The place where commits run, or will in a moment. */
   get executor(): Place {
     return this.#place;
   }
@@ -314,7 +314,7 @@ interface Waiting {
   readonly deadline: number;
 }
 
-/** How long a write that nobody waits for may wait for company. */
+/** Milliseconds that a write that nobody waits for may wait for company. */
 const SOON_MS = 10;
 /**
  * The average is of about so many commits; one that took very long counts as so many times what is

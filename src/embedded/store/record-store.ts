@@ -68,11 +68,11 @@ interface Kind<T extends { readonly revision: Revision }> {
   readonly log: Log;
   /** Its table, by the name that its statements have. */
   readonly kind: 'templates' | 'pools' | 'envs' | 'apiKeys' | 'quotas';
-  /** What it is found by to be changed. */
+  /** The key by which a record is found to be changed. */
   readonly keyOf: (record: Omit<T, 'revision'>) => string;
-  /** What else of it must be unique. */
+  /** The parts of a record that together must be unique too. */
   readonly uniqueOf: (record: Omit<T, 'revision'>) => readonly string[];
-  /** What `get` gives its statement. */
+  /** The parameters of the statement of `get`. */
   readonly namedBy: (key: string) => readonly string[];
 }
 

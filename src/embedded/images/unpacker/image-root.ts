@@ -63,8 +63,8 @@ export const viewOfRoot = (root: string, etc: string): RootView => {
 };
 
 /**
- * Where the image has them as plain files, so that they can be mounted there; where it has no /etc,
- * all of them.
+ * Makes bubblewrap's options for /etc. Own files are mounted where the image has them as plain
+ * files, so that this is possible; where it has no /etc, all of them.
  */
 const etcOptions = (root: string, etc: string): readonly string[] => {
   const has = isFolder(join(root, 'etc'));

@@ -51,7 +51,7 @@ export class ImageTree {
     return this.#entries;
   }
 
-  /** What comes next is of the layer above. */
+  /** Begins the layer above: the next entries are of that. */
   nextLayer(): void {
     this.#layer += 1;
   }

@@ -1,7 +1,7 @@
 import { ImageRefused } from './image-refused.ts';
 import type { ImageUser } from './orders.ts';
 
-/** What an image without a user gets, and one that asks for root: nobody is root in a sandbox. */
+/** The user of an image that names none or asks for root: nobody is root in a sandbox. */
 export const SANDBOX_USER: ImageUser = { uid: 1_000, gid: 1_000, name: 'sandbox' };
 export const SANDBOX_HOME = '/home/sandbox';
 

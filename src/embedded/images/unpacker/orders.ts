@@ -11,9 +11,9 @@ export interface UnpackOrder {
   readonly digest?: string;
   /** Absolute: where unpacked images lie. Nothing else is written to. */
   readonly folder: string;
-  /** What to call the image below `folder`; a layout's is its digest. */
+  /** The image's name below `folder`; a layout's is its digest. */
   readonly key?: string;
-  /** For what is made on the way there: no other process uses it. */
+  /** A folder for what is made on the way there; no other process uses it. */
   readonly staging: string;
   /** Bytes of all files together. */
   readonly maxBytes: number;

@@ -137,7 +137,7 @@ const unpackInto = async (
 };
 
 /**
- * What sandboxes expect of every image: plain files to mount their own upon, and the working
+ * Makes what sandboxes expect of every image: plain files to mount their own upon, and the working
  * folder.
  */
 const finishRoot = (root: string, tree: ImageTree, workingDir: string | undefined): void => {

@@ -11,7 +11,7 @@ const COMPLAINT_LIMIT = 1_024;
 export interface ForwarderTerms {
   readonly launcherPath: string;
   readonly place: JoinPlace;
-  /** Where its socket is to be; the folder is ours alone. */
+  /** The folder in which its socket is made; it is ours alone. */
   readonly folder: string;
   readonly name: string;
 }

@@ -19,8 +19,8 @@ interface ProbeTerms {
 }
 
 /**
- * What sandboxes can be made from here: where nothing may be mounted beside bubblewrap, they do
- * without. Throws the reason where there can be none.
+ * Finds out what sandboxes can be made from here: where nothing may be mounted beside bubblewrap,
+ * they do without. Throws the reason where there can be none.
  */
 export const probed = async (rootfs: Rootfs, terms: ProbeTerms): Promise<Rootfs> => {
   const { writable, ...plain } = rootfs;

@@ -54,7 +54,7 @@ export const probesOf = ({
 };
 
 /**
- * What instances are said to be, where their templates have probes: starting until all pass, then
+ * Tells how instances are, where their templates have probes: starting until all pass, then
  * available, unavailable while one fails. Told on change alone. Instances without probes pass
  * through untouched.
  */
@@ -81,7 +81,7 @@ export class Readiness {
     );
   }
 
-  /** What happened to the instance's process. */
+  /** Takes what happened to the instance's process. */
   take(id: string, vitals: Vitals): void {
     const probed = this.#probed.get(id);
     if (vitals.kind === 'available' && probed) return probed.begin(vitals.startedAt);
@@ -111,7 +111,7 @@ export class Readiness {
   }
 }
 
-/** What is probed; `wasReady`: its probes have passed before, under another spawner. */
+/** The probes of an instance; `wasReady`: they have passed before, under another spawner. */
 export interface Expected {
   readonly tenant: string;
   readonly probes: readonly NamedProbe[];

@@ -83,8 +83,9 @@ export const hostPath = (home: string, path: string): string => {
 };
 
 /**
- * What runs of a bare sandbox, where no cgroup tells: all of its uid, if that is its own; else what
- * has its folder in the environment or as its working folder. Reads all of /proc.
+ * Finds the processes of a bare sandbox, where no cgroup tells: all of its uid, if that is its own;
+ * else those that have its folder in the environment or as their working folder. Reads all of
+ * /proc.
  */
 export const processesOfBare = ({ home, uid }: Bare, ownUid: boolean): readonly number[] =>
   readdirSync('/proc')

@@ -46,14 +46,14 @@ const isRemoved = (folder: string): boolean => {
   }
 };
 
-/** What runs there can start nothing more, where processes are counted. */
+/** Forbids the processes in these folders to start more, where processes are counted. */
 export const forbidForks = (folders: readonly string[]): void => {
   for (const folder of folders) writeWherePresent(join(folder, 'pids.max'), '0');
 };
 
 /**
- * What runs in these folders may use so much of the processor from now on, and weighs as the others
- * of its tenant, wherever the processor's time can be limited.
+ * Ends the terms of a start: from now on the processes in these folders may use so much of the
+ * processor, and weigh as the others of their tenant, wherever the processor's time can be limited.
  */
 export const endStart = (folders: readonly string[], cpuCores: number): void => {
   for (const folder of folders) {
@@ -65,10 +65,10 @@ export const endStart = (folders: readonly string[], cpuCores: number): void => 
   }
 };
 
-/** What v2 has for a limit of the processor's time. */
+/** The limit of the processor's time as v2 writes it. */
 export const cpuMax = (cpuCores: number): string => `${cpuQuota(cpuCores)} ${CPU_PERIOD_US}`;
 
-/** What v1 has for it. */
+/** The limit of the processor's time as v1 writes it: microseconds in each period. */
 export const cpuQuota = (cpuCores: number): string =>
   String(Math.max(1_000, Math.round(cpuCores * CPU_PERIOD_US)));
 

@@ -241,7 +241,7 @@ const limitMemory = (folder: string, bytes: number): void => {
   limitSockets(folder, Math.max(bytes * SOCKETS_SHARE, LEAST_FOR_SOCKETS));
 };
 
-/** Where more is held already, the limit stays as it was. */
+/** Limits what sockets hold; where they hold more already, the limit stays as it was. */
 const limitSockets = (folder: string, bytes: number): void => {
   writeWherePresent(join(folder, SOCKETS), String(Math.floor(bytes)));
 };
@@ -256,8 +256,8 @@ const socketsOfAll = (): number =>
   ) * 4_096;
 
 /**
- * What stands for a tenant in names of files: its own name may have any letters, and is nobody's
- * business on the machine.
+ * Marks a tenant in names of files: its own name may have any letters, and is nobody's business on
+ * the machine.
  */
 export const tenantMark = (tenant: string): string =>
   createHash('sha256').update(tenant).digest('hex').slice(0, 16);

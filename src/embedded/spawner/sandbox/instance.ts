@@ -25,7 +25,7 @@ export interface InstanceDeps {
   /** New ones run without isolation. */
   readonly bare: boolean;
   readonly homes: BareHomes;
-  /** Where an instance's launcher makes the fifo for its output. */
+  /** The path at which an instance's launcher makes the fifo for its output. */
   readonly outputOf: (id: string, tenant: string) => string;
   readonly notes: Notes;
   readonly watcher: Watcher;
@@ -34,7 +34,7 @@ export interface InstanceDeps {
   readonly report: (id: string, vitals: Vitals) => void;
 }
 
-/** Where a command joins. */
+/** The place in which a command joins a sandbox. */
 export interface JoinPlace {
   readonly init: ProcessIdentity;
   /** Absent: as ever. */
@@ -46,13 +46,12 @@ export interface JoinPlace {
 }
 
 /**
- * How long a start may take before it counts as failed; the daemon's own deadline is usually
- * shorter.
+ * Milliseconds after which a start counts as failed; the daemon's own deadline is usually shorter.
  */
 const START_DEADLINE_MS = 120_000;
 /**
- * What a sandbox may use until its main process is there: a start holds a turn that others wait
- * for, and its own limit may be a hundredth of this.
+ * Cores that a sandbox may use until its main process is there: a start holds a turn that others
+ * wait for, and its own limit may be a hundredth of this.
  */
 const START_CORES = 1;
 /** From the namespace's end to the outer bubblewrap's, which only has to pass on the exit code. */
@@ -129,8 +128,8 @@ export class Instance {
   }
 
   /**
-   * What a former spawner left half made, or what ended meanwhile: ended and cleaned up, reported
-   * by nobody.
+   * Ends and cleans up what a former spawner left half made, or what ended meanwhile; nobody
+   * reports it.
    */
   static async sweep(
     note: InstanceNote,

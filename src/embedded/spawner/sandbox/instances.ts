@@ -135,7 +135,7 @@ export class Instances {
     return instance !== undefined;
   }
 
-  /** Where commands join the instance; undefined unless it runs. */
+  /** Finds the place in which commands join the instance; undefined unless it runs. */
   placeOf(id: string): JoinPlace | undefined {
     return this.#instances.get(id)?.place;
   }

@@ -29,7 +29,7 @@ export interface LaunchTerms {
   /** Absent: the spawner's own. */
   readonly uid: number | undefined;
   readonly cgroups: readonly string[];
-  /** Where the fifo for its output is made. */
+  /** The path at which the fifo for its output is made. */
   readonly output: string;
   /** Given: run without bubblewrap. */
   readonly bare: StartOrder['bare'];
@@ -115,7 +115,7 @@ export class Launch {
     this.#child.kill('SIGKILL');
   }
 
-  /** What the launcher wrote before it ended may still be on its way. */
+  /** Waits for what the launcher wrote before it ended, which may still be on its way. */
   #toldAll(then: () => void): void {
     const socket = this.#socket;
     if (socket.destroyed) {
@@ -163,8 +163,8 @@ const socketOf = (child: ChildProcess): Duplex => {
 };
 
 /**
- * Where no cgroup limits it, each process may map as much as the sandbox has memory, but enough for
- * today's runtimes.
+ * Makes a sandbox's rlimits. Where no cgroup limits it, each process may map as much as the sandbox
+ * has memory, but enough for today's runtimes.
  */
 const rlimitsOf = (terms: LaunchTerms): readonly (readonly [string, string, string])[] => {
   const files = ['nofile', '4096', '4096'] as const;
@@ -182,7 +182,7 @@ const rlimitsOf = (terms: LaunchTerms): readonly (readonly [string, string, stri
 /** Begins what the launcher says where it could not open a folder of a volume. */
 const FOLDER_COMPLAINT = 'the folder ';
 
-/** What the launcher says where it could not execute the command, in words. */
+/** Puts in words what the launcher says where it could not execute the command. */
 const reasonOf = (complaint: string): string => {
   const [, code, command] = /^(\w+) (.*)/s.exec(complaint.trim()) ?? [];
   if (complaint.startsWith(FOLDER_COMPLAINT)) return complaint;

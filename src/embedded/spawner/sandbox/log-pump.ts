@@ -61,8 +61,8 @@ export class LogPump {
   }
 
   /**
-   * Where the instance's launcher makes the fifo for its output; it is noted beside it whose the
-   * log is.
+   * Prepares the path at which the instance's launcher makes the fifo for its output, and notes
+   * beside it whose the log is.
    */
   outputOf(id: string, tenant: string): string {
     const fifo = join(pipesIn(this.#options.folder), id);

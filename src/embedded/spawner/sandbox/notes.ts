@@ -103,8 +103,8 @@ export const readNote = (path: string, id: string): FoundNote => {
 };
 
 /**
- * What a former spawner wrote into a folder that only we may write; undefined where it is absent or
- * torn.
+ * Parses what a former spawner wrote into a folder that only we may write; undefined where it is
+ * absent or torn.
  */
 const parsed = <T>(line: string | undefined): T | undefined => {
   try {

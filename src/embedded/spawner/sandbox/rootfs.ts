@@ -16,7 +16,7 @@ import type { HostMount, ImageRoot, InsideIds } from '../protocol.ts';
 /** Who the sandbox is, inside. */
 export const INSIDE_ID = 1_000;
 export const HOME = '/home/sandbox';
-/** Where the launcher stands, inside. */
+/** The launcher's path inside of sandboxes. */
 export const LAUNCHER_INSIDE = '/.sandpool/launcher';
 
 /** Bound, so that they follow the machine's. */
@@ -85,8 +85,8 @@ export interface Rootfs {
   /** bubblewrap's options for what is masked in /proc, once that is mounted. */
   readonly proc: readonly string[];
   /**
-   * Where folders are mounted that a sandbox may write to, where the spawner can do so: then there
-   * is a bound on the number of files in them.
+   * The folder in which folders are mounted that a sandbox may write to, where the spawner can do
+   * so: then the number of files in them has a bound.
    */
   readonly writable?: string;
   /** Names at the top below which nothing may be made: what lies there can lead anywhere. */
@@ -165,7 +165,7 @@ const maskedProc = (folder: string): readonly string[] => {
   ];
 };
 
-/** Where this process may mount. */
+/** Makes the folder for writable mounts, where this process may mount; else nothing. */
 const writableIn = (folder: string): Pick<Rootfs, 'writable'> => {
   const capabilities =
     /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '0';
