@@ -32,7 +32,7 @@ export interface ListOptions {
   readonly metadataOnly?: boolean;
 }
 
-/** What must hold of an object that is removed, and how. */
+/** The conditions that an object must meet to be removed, and how it is removed. */
 export interface Removal {
   readonly uid?: string;
   readonly resourceVersion?: string;
@@ -92,16 +92,16 @@ export interface ApiClient {
    */
   remove(path: string, removal?: Removal, options?: CallOptions): Promise<unknown>;
   /**
-   * What happens to a collection after a revision, bookmarks included. Ends when the API server
-   * ends it, or at an abort; an error in the stream is an ApiRefused too (410: the revision is too
-   * old). Faster than its reader it stops at the socket.
+   * Yields what happens to a collection after a revision, bookmarks included. Ends when the API
+   * server ends it, or at an abort; an error in the stream is an ApiRefused too (410: the revision
+   * is too old). Faster than its reader it stops at the socket.
    */
   watch(path: string, query: WatchQuery, signal: AbortSignal): AsyncIterable<WatchEvent>;
 }
 
 /**
- * What shares connections. Claims never wait for refill, and each watch has a connection of its
- * own.
+ * The lanes, each of which shares connections. Claims never wait for refill, and each watch has a
+ * connection of its own.
  */
 export type LaneName = 'claims' | 'background' | 'watches';
 

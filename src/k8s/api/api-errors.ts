@@ -18,7 +18,9 @@ export interface Refused {
   readonly message: string;
   readonly causes: readonly RefusalCause[];
   readonly retryAfterSeconds: number | undefined;
-  /** What there is none of, as the API server itself says it, such as `pods` and its name. */
+  /**
+   * The object that is not there, as the API server itself says it, such as `pods` and its name.
+   */
   readonly missing?: { readonly kind: string; readonly name: string } | undefined;
 }
 
@@ -40,7 +42,10 @@ export class ApiRefused extends NotDone implements Refused {
     this.missing = missing;
   }
 
-  /** What the API server says names users and rights, which are not the tenant's to know. */
+  /**
+   * Tells the tenant why in our own words: the API server names users and rights, which are not the
+   * tenant's to know.
+   */
   get told(): string {
     if (this.status === 429 || this.status >= 500) return 'the Kubernetes API server is overloaded';
     if (this.status !== 403) return 'the Kubernetes API server does not accept this';
@@ -88,13 +93,13 @@ export class ApiUnreachable extends NotDone {
 /** The API server took the request to open a link, and no answer came in time. */
 export class LinkLate extends ApiUnreachable {}
 
-/** What a client may repeat later; anything else is passed on. */
+/** Makes a refusal of what a client may repeat later; passes anything else on. */
 export const asRefusal = (error: unknown): unknown =>
   error instanceof NotDone ? unavailable(error.told, error.retryAfterSeconds) : error;
 
 /**
- * What an answer of 400 or more says: a `Status` object, or whatever stands between us and the API
- * server put there.
+ * Makes an error of an answer of 400 or more: a `Status` object, or whatever stands between us and
+ * the API server put there.
  */
 export const refusedBy = (
   status: number,

@@ -13,7 +13,7 @@ export interface WaitersDeps {
   readonly hurry: () => void;
 }
 
-/** Those who wait until a mirror shows what they know of. */
+/** Has callers wait until a mirror shows what they know of. */
 export class Waiters {
   readonly #deps: WaitersDeps;
   readonly #waiters = new Set<Waiter>();

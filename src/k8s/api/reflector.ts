@@ -428,7 +428,10 @@ export class Reflector<T> {
     this.#advance(revision);
   }
 
-  /** What it says from now on can't be compared with what is mirrored. */
+  /**
+   * Has everything listed anew, as what the API server says from now on can't be compared with what
+   * is mirrored.
+   */
   #storeWentBack(why: string): void {
     if (this.#listDue?.afresh) return;
     this.#listDue = { afresh: true };

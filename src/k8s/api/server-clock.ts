@@ -87,5 +87,5 @@ export class ServerClock implements Clock {
 const DRIFT = 200e-6;
 /** Most that it goes faster or slower. */
 const SLEW = 0.1;
-/** What a Node timer holds; a longer one would fire at once. */
+/** The longest that a Node timer holds, in ms; a longer one would fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;

@@ -19,7 +19,7 @@ export interface LogPlace {
 
 export const BEGINNING: LogPlace = { time: '', count: 0, bytes: 0 };
 
-/** What has no place counts as the beginning. */
+/** Parses a place; text that is none counts as the beginning. */
 export const placeOf = (text: string): LogPlace => {
   const [, time, count, bytes] = PLACE.exec(text) ?? [];
   return time === undefined ? BEGINNING : { time, count: Number(count), bytes: Number(bytes) };
@@ -48,7 +48,7 @@ export class LogResumption {
   readonly #from: LogPlace;
   #count = 0;
   #bytes = 0;
-  /** What stood right before the place is not kept any more. */
+  /** Whether what stood right before the place is not kept any more. */
   isBroken = false;
 
   constructor(from: LogPlace) {

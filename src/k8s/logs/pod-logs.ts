@@ -174,7 +174,7 @@ export class PodLogs {
     }
   }
 
-  /** What it means that there was no such Pod: as `enterPod`. */
+  /** Makes the error for an answer that there is no such Pod, as `enterPod` does. */
   async #absent(target: PodTarget, cause: unknown): Promise<Error> {
     const presence = await this.#presence(target);
     if (presence?.state === 'gone') return gone(presence.why);
@@ -221,7 +221,7 @@ export class PodLogs {
     }
   }
 
-  /** What comes after the place, until the answer ends or breaks off. */
+  /** Yields what comes after the place, until the answer ends or breaks off. */
   async *#from(
     from: LogPlace,
     target: PodTarget,

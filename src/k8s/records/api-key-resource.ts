@@ -37,7 +37,7 @@ type ApiKeySpec = z.infer<typeof ApiKeySpecSchema>;
 
 export interface ApiKeyResourceDeps {
   readonly seals: Seals;
-  /** Whose a namespace is; undefined where it is no team's. */
+  /** The team of a namespace; undefined where it is no team's. */
   readonly teamOf: (namespace: string) => string | undefined;
   readonly now: () => number;
 }

@@ -82,7 +82,7 @@ export const ResolvedEnvSchema = z.object({
 type ResolvedEnv = z.infer<typeof ResolvedEnvSchema>;
 
 export interface EnvResourceDeps {
-  /** Whose a namespace is; undefined where that can't be told. */
+  /** The team of a namespace; undefined where that can't be told. */
   readonly teamOf: (namespace: string) => string | undefined;
   readonly seals: Seals;
   /** The cluster of members that name none. */

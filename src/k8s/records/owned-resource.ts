@@ -40,7 +40,7 @@ export interface OwnedKind<T extends Owned, R extends Resolved> {
   readonly label: string;
   readonly now: () => number;
   readonly seals: Seals;
-  /** Whose a namespace is; undefined where it is no team's. */
+  /** The team of a namespace; undefined where it is no team's. */
   readonly teamOf: (namespace: string) => string | undefined;
   readonly written: (
     record: Omit<T, 'revision'>,
@@ -130,7 +130,8 @@ export const ownedResource = <T extends Owned, R extends Resolved>(
 };
 
 /**
- * What is neither a daemon's nor a copy that would say whose it is: nobody can tell what it was.
+ * Makes the reading of an object that is neither a daemon's nor a copy that would say whose it is:
+ * nobody can tell what it was.
  */
 const forged = (object: ResourceObject): Reading<never> => ({
   kind: 'wrong',
@@ -144,7 +145,7 @@ const forged = (object: ResourceObject): Reading<never> => ({
   },
 });
 
-/** What is still to be done so that the object is sealed for itself. */
+/** Says what is still to be done so that the object is sealed for itself. */
 export const unsealedIn = (
   object: ResourceObject,
   { verdict, seals }: { readonly verdict: SealVerdict; readonly seals: Seals },

@@ -41,7 +41,7 @@ export interface PoolSpec extends PoolSource {
 export interface PoolResourceDeps extends RenderLookups {
   /** Throws DefinitionRefused where the driver can't run it. */
   readonly check: (definition: InstanceDefinition) => void;
-  /** Whose a namespace is; undefined where that can't be told. */
+  /** The team of a namespace; undefined where that can't be told. */
   readonly teamOf: (namespace: string) => string | undefined;
   readonly seals: Seals;
   /** Lets pools that somebody made or resized by hand take what their owner may have. */

@@ -44,12 +44,12 @@ const LONGEST_WAIT_MS = 2 ** 31 - 1 - AGAIN_MS;
  */
 export class ResourceInitializer<T> {
   readonly #deps: ResourceInitializerDeps<T>;
-  /** What there is to do, by the object's key; at most one piece of work for each object. */
+  /** The work that is to be done, by the object's key; at most one piece for each object. */
   readonly #waiting = new Map<
     string,
     { readonly reading: Reading<T>; readonly timer: NodeJS.Timeout }
   >();
-  /** How often in a row what an object asks for was not granted, by its key. */
+  /** Counts how often in a row what an object asks for was not granted, by its key. */
   readonly #denials = new Map<string, number>();
   #stopped = false;
 
@@ -159,7 +159,7 @@ export class ResourceInitializer<T> {
     if (readyOf(stored)?.status === 'False') await this.#tell(stored, undefined);
   }
 
-  /** What was not granted, where the object is still as it was then. */
+  /** Tries later again what was not granted, where the object is still as it was then. */
   #laterAgain(key: string, reading: Reading<T>): void {
     this.#denials.set(key, (this.#denials.get(key) ?? 0) + 1);
     const waiting = this.#waiting.get(key);

@@ -36,7 +36,7 @@ export interface ResourceRecordsDeps<T> {
   readonly outdated: OutdatedReport;
 }
 
-/** What a later version wrote that this one must keep its hands off. */
+/** Told of an object of a later version that this one must keep its hands off. */
 export type OutdatedReport = (object: string, why: string | undefined) => void;
 
 const PAGE = 250;
@@ -59,7 +59,7 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
   readonly #mirror: Mirror<Reading<T>>;
   readonly #reflector: Reflector<Reading<T>>;
   readonly #initializer: ResourceInitializer<T>;
-  /** What was reported last, by the object's key. */
+  /** The records as they were last reported, by the object's key. */
   readonly #shown = new Map<string, T>();
   readonly #followers = new Set<(change: RecordChange<T>) => void>();
   readonly #tooNew = new Set<string>();
@@ -232,7 +232,7 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
     return this.#shown.get(key);
   }
 
-  /** What was wrong before may be right now; `namespace`: in there alone. */
+  /** Looks again at what was wrong, as it may be right now; `namespace`: in there alone. */
   lookAgain(namespace?: string): void {
     this.#initializer.lookAgain(namespace);
   }
@@ -285,8 +285,8 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
   }
 
   /**
-   * What is shown already as it was read at this revision is not read again: seals and schemas cost
-   * more than the rest.
+   * Reads the record in an object. One that is shown already as it was at this revision is not read
+   * again: seals and schemas cost more than the rest.
    */
   #recordIn(object: unknown): readonly T[] {
     const { namespace, name, resourceVersion } = (object as ResourceObject).metadata;
@@ -302,7 +302,7 @@ export class ResourceRecords<T extends { readonly revision: Revision }> implemen
     return this.#recordIn(object)[0];
   }
 
-  /** What the API server answered to a write of ours. */
+  /** Reads the record from the answer to a write of ours. Throws where there is none. */
   #written(object: unknown): T {
     const record = this.#learnt(object);
     if (!record)

@@ -94,14 +94,14 @@ export interface Written {
 export interface Resource<T> {
   readonly kind: string;
   readonly plural: string;
-  /** Where a record's object is. */
+  /** Tells where a record's object is. */
   place(record: Omit<T, 'revision'>): Place;
   /** `before`: the object as it stands, where there is one. */
   write(record: Omit<T, 'revision'>, before?: ResourceObject): Written;
   read(object: ResourceObject): Reading<T>;
-  /** Where the object of a key is, or how it is selected among all. */
+  /** Tells where the object of a key is, or how it is selected among all. */
   find(key: string): Place | { readonly labelSelector: string };
-  /** What else must be unique, as a selection; none may be there when one is made. */
+  /** Selects what else must be unique; none may be there when one is made. */
   readonly unique?: (record: Omit<T, 'revision'>) => string;
   /** Fills in what is missing of an unsettled object. */
   readonly initialize?: (object: ResourceObject) => Initialized<T> | Fault;
@@ -129,7 +129,7 @@ export const READY = 'Ready';
 export const readyOf = ({ status }: ResourceObject): Condition | undefined =>
   status?.conditions?.find(({ type }) => type === READY);
 
-/** Where a condition says that an object can't be used, which can. */
+/** Gives the object where a condition says that it can't be used, while it can. */
 export const mendedOf = (object: ResourceObject): { readonly mended?: ResourceObject } =>
   readyOf(object)?.status === 'False' ? { mended: object } : {};
 

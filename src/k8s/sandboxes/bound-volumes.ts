@@ -13,7 +13,7 @@ export interface BoundVolumesDeps {
 
 const PAGE = 250;
 const MOST_VOLUMES = 1_000;
-/** What people are to read in place of a claim's name. */
+/** The annotation that people are to read in place of a claim's name. */
 export const DISPLAY_NAME_ANNOTATION = 'sandpool.dev/display-name';
 
 /**

@@ -6,7 +6,7 @@ const ADDRESS = 'an address';
 const NODE = 'its node';
 const PATH = 'a path of its node';
 
-/** What is replaced, in this order. */
+/** Replacements, made in this order. */
 const RULES: readonly (readonly [RegExp, string])[] = [
   // The API server could not reach a kubelet: all that follows names the node.
   [/(?:error )?dialing backend: .*$/s, UNANSWERED],

@@ -34,7 +34,7 @@ export const matchesIdentity = (
         CREATION_TOLERANCE_MS));
 
 /**
- * Whose an object made by hand is: the namespace's team's, and the user's that its annotation
+ * Reads who owns an object made by hand: the namespace's team, and the user that its annotation
  * names.
  */
 export const ownerOf = (

@@ -26,7 +26,9 @@ export interface IdleLookDeps {
 
 const PAGE = 20;
 const MOST_PAGES = 10;
-/** Where Pods change, the next word of one comes sooner. */
+/**
+ * Milliseconds that the mirror is waited for: where Pods change, the next word of one comes sooner.
+ */
 const REACHED_MS = 250;
 const MOST_READ = 20;
 

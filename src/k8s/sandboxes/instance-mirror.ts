@@ -11,11 +11,11 @@ interface Entry {
   pod?: StoredPod;
   /** Its own Pod was there, and is certainly no more. */
   podGone?: Gone;
-  /** What its end says, where that is known. */
+  /** The sandbox's end as its Pod's end tells it, where that is known. */
   podEnd?: End;
   /** When it was first seen ready; what is not ready after that is unavailable. */
   startedAt?: number;
-  /** What was last reported. */
+  /** The facts that were last reported. */
   shown?: {
     readonly revision: string | undefined;
     readonly state: InstanceRecord['state'] | undefined;
@@ -245,12 +245,12 @@ export class InstanceMirror {
     this.#changed(id);
   }
 
-  /** What the node is like has changed. */
+  /** Looks again at what is on a node that has changed. */
   nodeChanged(nodeName: string): void {
     for (const id of this.#byNode.get(nodeName) ?? []) this.#changed(id);
   }
 
-  /** Those that are there now, a slice of the event loop at a time. */
+  /** Looks at all that are there now, a slice of the event loop at a time. */
   async #forEach(look: (id: InstanceId, entry: Entry) => void): Promise<void> {
     const slices = new Slices(SLICE_MS);
     for (const id of [...this.#entries.keys()]) {

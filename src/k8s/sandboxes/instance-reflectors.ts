@@ -28,7 +28,7 @@ export interface InstanceReflectorsDeps {
   readonly log: Log;
   readonly metrics?: Metrics;
   readonly seals: Seals;
-  /** Whose a namespace is; undefined where it is no team's. */
+  /** The team of a namespace; undefined where it is no team's. */
   readonly teamOf: (namespace: string) => string | undefined;
 }
 

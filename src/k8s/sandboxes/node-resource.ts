@@ -37,7 +37,7 @@ export const storedNodeOf = (object: unknown): StoredNode => {
   };
 };
 
-/** What nobody has seen: it comes, or is gone. */
+/** The trouble of a node that nobody has seen: it is yet to come, or is gone. */
 export const UNKNOWN_NODE = 'its node is not there';
 
 const troubleOf = ({ metadata, spec, status }: NodeObject): string | undefined => {

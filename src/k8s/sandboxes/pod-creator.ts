@@ -156,7 +156,7 @@ export class PodCreator {
     }
   }
 
-  /** What a birth that the API server did not take means. */
+  /** Makes the error of a birth that the API server did not take. */
   async #refusalOf(error: unknown, namespace: string): Promise<unknown> {
     // No fault of the instance's: it is repeated.
     if (error instanceof NotSent || error instanceof ApiUnreachable)

@@ -15,8 +15,8 @@ export class NodeSilent extends NotJoinable {
 }
 
 /**
- * What API servers say of a kubelet that they do not reach, at its beginning: what follows may be a
- * tenant's words.
+ * Matches what API servers say of a kubelet that they do not reach, at its beginning alone: what
+ * follows may be a tenant's words.
  */
 const UNREACHED = /^(Internal error occurred: )?error (dialing backend|sending request):/;
 
@@ -29,7 +29,7 @@ export interface PodTarget {
   readonly name: string;
   readonly uid: string;
   readonly container: string;
-  /** Where it runs, as far as that is known. */
+  /** The node that it runs on, as far as that is known. */
   readonly node?: string | undefined;
 }
 
@@ -61,7 +61,7 @@ interface PodObject {
 }
 
 /**
- * Where the container stands now, uncached. Rejects as `ApiClient.get` does, but for a Pod that
+ * Reads how the container stands now, uncached. Rejects as `ApiClient.get` does, but for a Pod that
  * isn't there.
  */
 export const presenceOf = async (api: ApiClient, target: PodTarget): Promise<PodPresence> => {
@@ -161,7 +161,7 @@ export const enterWhileLooking = async <T extends { close(): void }>(
 export const NOT_KNOWN_YET =
   'the node of the sandbox is starting and does not know it yet; try again';
 
-/** What a failed way into a Pod means where nothing was begun in it. */
+/** Makes the error of a way into a Pod that failed before anything was begun in it. */
 export const unjoinable = (error: unknown): unknown => {
   if (isAbsent(error, 'pods')) return new InstanceGone('there is no such Pod', { cause: error });
   if (error instanceof ApiRefused)

@@ -20,7 +20,7 @@ export interface PodRemovalDeps {
 
 type OnePod = Pick<StoredPod, 'namespace' | 'id' | 'uid'>;
 
-/** How long a Pod may outlive the time by which it should have ended. */
+/** Milliseconds that a Pod may outlive the time by which it should have ended. */
 const OVERTIME_MS = 5_000;
 
 /** Ends Pods, by their uid. */

@@ -114,7 +114,7 @@ const terminatedOf = (
 ): Terminated | undefined =>
   status?.containerStatuses?.find(({ name }) => name === container)?.state?.terminated;
 
-/** How each container has ended that has; undefined where none has. */
+/** Tells how the containers ended that have ended; undefined where none has. */
 const endedContainersOf = (
   status: PodStatus | undefined,
 ): Readonly<Record<string, string>> | undefined => {

@@ -3,7 +3,7 @@ import type { InstanceDefinition } from '../../model/templates/template.ts';
 
 export interface PlacedProbe {
   readonly probe: ReadinessProbe;
-  /** Whose it is; the container's own where unset. */
+  /** The endpoint whose probe it is; the container's own where unset. */
   readonly endpoint?: string;
 }
 

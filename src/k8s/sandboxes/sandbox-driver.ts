@@ -58,8 +58,8 @@ export interface KubernetesDriverDeps {
   readonly streams: PodStreams;
   readonly pods: PodSettings;
   /**
-   * What Pods may mount, looked at again at each launch: a definition may be older than the volume,
-   * or not a daemon's.
+   * The volumes that Pods may mount, looked at again at each launch: a definition may be older than
+   * the volume, or not a daemon's.
    */
   readonly volumes: Volumes;
   readonly clock: Clock;
@@ -68,7 +68,9 @@ export interface KubernetesDriverDeps {
   /** Told of each record of a later version: while there is one this replica must lead nothing. */
   readonly outdated: OutdatedReport;
   readonly seals: Seals;
-  /** Whose a namespace is; undefined where it is no team's, and what is there somebody else's. */
+  /**
+   * The team of a namespace; undefined where it is no team's, and what is there somebody else's.
+   */
   readonly teamOf: (namespace: string) => string | undefined;
 }
 
@@ -378,7 +380,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
   }
 
   /**
-   * What a conditional write needs to know. Rejects with RecordConflict where the record is no more
+   * Finds what a conditional write needs to know. Throws RecordConflict where the record is no more
    * as it was seen.
    */
   #seen(
@@ -445,9 +447,9 @@ export class KubernetesSandboxDriver implements SandboxDriver {
   }
 
   /**
-   * What is known after a look: what the watch told meanwhile is newer than what was found. `seen`:
-   * the record, as it was before its Pod was looked for. One that was unclaimed then may have got
-   * its Pod since, and have been claimed.
+   * Tells what is known after a look: what the watch told meanwhile is newer than what was found.
+   * `seen`: the record, as it was before its Pod was looked for. One that was unclaimed then may
+   * have got its Pod since, and have been claimed.
    */
   #found(id: InstanceId, seen: StoredSandbox | undefined): InstanceFact {
     const isPodless =

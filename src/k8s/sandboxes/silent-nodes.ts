@@ -8,7 +8,7 @@ export interface SilentNodesDeps {
   readonly changed: (nodeName: string) => void;
 }
 
-/** How long a node counts as silent after it did not answer. */
+/** Milliseconds that a node counts as silent after it did not answer. */
 export const SILENT_MS = 5_000;
 /** The most silent nodes that are remembered; of further ones the cluster itself will tell. */
 const MOST_NODES = 1_000;
@@ -19,7 +19,7 @@ const MOST_NODES = 1_000;
  */
 export class SilentNodes {
   readonly #deps: SilentNodesDeps;
-  /** What ends each mark by itself. */
+  /** Cancels the timer of each mark, by the node's name. */
   readonly #marks = new Map<string, () => void>();
 
   constructor(deps: SilentNodesDeps) {

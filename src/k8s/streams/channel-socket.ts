@@ -15,7 +15,7 @@ export type Subprotocol = 'v5.channel.k8s.io' | 'SPDY-3.1+portforward.k8s.io' | 
  */
 const TUNNEL = 'SPDY-3.1+portforward.k8s.io' satisfies Subprotocol;
 const TUNNEL_ON_THE_WIRE = 'SPDY/3.1+portforward.k8s.io';
-/** What `ws` says of its `handshakeTimeout`. */
+/** The message of `ws` where its `handshakeTimeout` has passed. */
 const HANDSHAKE_LATE = 'Opening handshake has timed out';
 
 export interface ChannelSocketTerms {
@@ -38,14 +38,15 @@ interface Closing {
 
 export interface ChannelEvents extends Closing {
   /**
-   * What a channel brought. Still called a few times after `pause()`, for what had arrived already.
+   * Takes what a channel brought. Still called a few times after `pause()`, for what had arrived
+   * already.
    */
   data(channel: number, bytes: Buffer): void;
 }
 
 /** Told what comes on a link that has no channels. */
 export interface FrameEvents extends Closing {
-  /** What came, in pieces that mean nothing. Still called a few times after `pause()`. */
+  /** Takes what came, in pieces that mean nothing. Still called a few times after `pause()`. */
   frame(bytes: Buffer): void;
 }
 

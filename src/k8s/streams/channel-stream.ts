@@ -25,7 +25,7 @@ export class ChannelStream extends SocketStream {
     this.#left = left;
   }
 
-  /** What came on the channel. */
+  /** Takes what came on the channel. */
   arrived(bytes: Buffer): void {
     this.moved();
     if (bytes.length > 0 && !this.destroyed && !this.push(bytes)) this.#socket.pause();

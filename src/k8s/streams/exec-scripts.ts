@@ -84,7 +84,7 @@ export interface ExecOrder {
   readonly argv: readonly string[];
   readonly cwd?: string | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** What comes before the exit code; one line. */
+  /** The line that comes before the exit code. */
   readonly token: string;
 }
 

@@ -11,7 +11,7 @@ export interface PodLinksDeps {
   /** Reads Pods, before anything goes into one. */
   readonly api: ApiClient;
   readonly log: Log;
-  /** How Sandpool names itself. */
+  /** The user agent: how Sandpool names itself. */
   readonly agent: string;
   /** A link without an answer to two pings is dead; 15 s between them where unset. */
   readonly pingEveryMs?: number;

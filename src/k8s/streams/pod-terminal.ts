@@ -133,7 +133,7 @@ class PodTerminal implements Terminal {
     }
   }
 
-  /** Where one is on its way, the newest follows it. */
+  /** Resizes the terminal. While one size is on its way, only the newest follows it. */
   resize(cols: number, rows: number): void {
     this.#size = { Width: cols, Height: rows };
     if (!this.#resizing) this.#sendSize();
@@ -205,7 +205,10 @@ class PodTerminal implements Terminal {
     this.#channel.push(null);
   }
 
-  /** What is left of it in the container has nobody to talk to. */
+  /**
+   * Settles a terminal that was cut off, and ends what is left of it in the container, which has
+   * nobody to talk to.
+   */
   #lost(why: string): void {
     if (this.#over) return;
     if (this.#pid === undefined)

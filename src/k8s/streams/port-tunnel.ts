@@ -19,11 +19,11 @@ interface Tunnelled {
   readonly data: number;
   readonly failure: number;
   readonly stream: PortStream;
-  /** What begins both; until it was sent. */
+  /** The bytes that begin both; until they were sent. */
   opening: Buffer | undefined;
   /** The other side knows both. */
   isBegun: boolean;
-  /** What it sends on them is over. */
+  /** Whether the other side has ended what it sends on them. */
   isDataOver: boolean;
   isFailureOver: boolean;
   hasFailed: boolean;
