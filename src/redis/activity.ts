@@ -40,10 +40,11 @@ export interface RedisActivityDeps {
 export class RedisActivity implements Activity {
   readonly #link: RedisLink;
   readonly #keys: Keys;
-  /** Those that were touched lately. */
+  /** The sandboxes that were touched lately. */
   readonly #touched = new Map<InstanceId, Touched>();
   /**
-   * Those in which something goes on here and those in which it has ended, until that is written.
+   * The sandboxes in which something goes on here, and those in which it has ended, until that is
+   * written.
    */
   readonly #working = new Set<InstanceId>();
   readonly #rested = new Set<InstanceId>();
@@ -59,7 +60,7 @@ export class RedisActivity implements Activity {
     this.#replica = replica;
   }
 
-  /** What ended before this is not known to be marked. */
+  /** Begins to mark activity; what ended before this is not known to be marked. */
   async start(): Promise<void> {
     this.#timer ??= setInterval(() => {
       this.#write();

@@ -62,7 +62,7 @@ export const nodesOf = ({ urls }: RedisSettings): readonly RedisNode[] =>
     return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || 6379) };
   });
 
-/** How long to wait before the next attempt, in ms, after so many that failed. */
+/** Milliseconds to wait before the next attempt, after so many that failed. */
 export const retryAfter = (times: number): number =>
   Math.min(FIRST_RETRY_MS * 2 ** Math.min(times, 10), LAST_RETRY_MS) * (0.75 + Math.random() / 2);
 
@@ -70,7 +70,7 @@ const isSecure = ({ urls }: RedisSettings): boolean =>
   urls.some((url) => url.startsWith('rediss:'));
 
 /**
- * What holds for every connection. The library sends nothing on its own but what makes a
+ * Makes the options of every connection. The library sends nothing on its own but what makes a
  * connection, whose failure it handles: a command that it repeats has nobody who waits for it, and
  * where that fails the process would end.
  */

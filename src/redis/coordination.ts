@@ -32,7 +32,7 @@ export interface RedisCoordinationOptions {
   /** Past these kept answers go before their time. */
   readonly keptAnswers: ByteBounds;
   readonly metrics?: Metrics;
-  /** How long writes are let land before records are read; REBUILD_WAIT_MS. */
+  /** Milliseconds that writes are let land before records are read; REBUILD_WAIT_MS unless told. */
   readonly rebuildWaitMs?: number;
 }
 

@@ -6,7 +6,10 @@ import type { Tenant } from '../model/tenant.ts';
 import type { Keys } from './keys.ts';
 import type { RedisLink } from './redis-link.ts';
 
-/** What happens in the meantime is told together: a claim's event costs no call of its own. */
+/**
+ * Milliseconds for which events are gathered and then told together: a claim's event costs no call
+ * of its own.
+ */
 const ADD_MS = 100;
 const ADD_AGAIN_MS = 1_000;
 const MOST_UNPUBLISHED = 10_000;

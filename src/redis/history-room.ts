@@ -21,7 +21,7 @@ export interface HistoryRoomDeps {
  * be refused for want of memory.
  */
 export const ROOM_SHARE = 0.65;
-/** What is in use beyond this though there is no history left is others'. */
+/** The part of `maxmemory` beyond which others must be using it, while no history is left. */
 const FULL_SHARE = 0.7;
 const LOOK_MS = 5_000;
 /** Records after which it is looked sooner, however fast they come. */
@@ -29,7 +29,7 @@ const LOOK_RECORDS = 200;
 const STEP_MS = 20;
 /** At one time: Redis does nothing else for a millisecond or two. */
 const STEP_RECORDS = 100;
-/** How long it is said that history was forgotten early. */
+/** Milliseconds for which it is said that history was forgotten early. */
 const SAY_MS = 3_600_000;
 const LOG_MS = 600_000;
 

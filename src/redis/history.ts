@@ -27,8 +27,8 @@ const MOST_EVENTS = 50;
 /** Pools of one owner whose events are kept. */
 const MOST_POOLS = 100;
 /**
- * How long events are kept of a sandbox that is not known to have finished, and of a pool that is
- * not known to be gone, from the last of them.
+ * Milliseconds for which events are kept of a sandbox that is not known to have finished, and of a
+ * pool that is not known to be gone, from the last of them.
  */
 const UNFINISHED_MS = 90 * 86_400_000;
 /**
@@ -42,7 +42,7 @@ const MOST_STEPS = 2_000;
 const SWEEP_ROWS = 100;
 /** Groups that one step of a look through all of them looks at. */
 const STEP_GROUPS = 1_000;
-/** Where no moment is given: before any. */
+/** The moment before any, where none is given. */
 const EVER = '-inf';
 
 /**
@@ -213,10 +213,7 @@ export class RedisHistory implements History {
     return counted;
   }
 
-  /**
-   * What whoever looks at the daemon should know: that history was forgotten early, for want of
-   * room.
-   */
+  /** Warns that history was forgotten early, for want of room. */
   warnings(): readonly string[] {
     return this.#room.warnings();
   }
@@ -246,7 +243,7 @@ export class RedisHistory implements History {
     return { items, total };
   }
 
-  /** Where no index has what matches and nothing else. */
+  /** Lists by group, where no index has what matches and nothing else. */
   async #listMatching(
     { level, since, pattern }: Matching,
     { offset, limit }: Page,

@@ -194,14 +194,14 @@ export class RedisLink {
   }
 }
 
-/** What every call rejects with that found no Redis. */
+/** Makes the refusal of every call that found no Redis. */
 const away = (): Refusal =>
   unavailable('what the replicas share (Redis) is out of reach; try again shortly');
 
 /** Under a name that no command of Redis has. */
 const commandName = (operation: Operation): string => `sandpool_${operation}`;
 
-/** What `defineCommand` has added; the count of keys comes first. */
+/** Finds the command that `defineCommand` has added; the count of keys comes first. */
 const commandOf = (
   client: Redis | Cluster,
   operation: Operation,

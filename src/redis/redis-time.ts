@@ -15,7 +15,9 @@ export class RedisTime {
     return this.#offset === undefined ? undefined : Math.floor(this.#monotonic() + this.#offset);
   }
 
-  /** What Redis said, of a question that was sent at `sentAt` by the monotonic clock. */
+  /**
+   * Takes the time that Redis said, of a question that was sent at `sentAt` by the monotonic clock.
+   */
   seen(redisNow: number, sentAt: number): void {
     this.#offset = redisNow - (sentAt + this.#monotonic()) / 2;
   }

@@ -104,7 +104,7 @@ export class RedisRequests implements Requests {
     };
   }
 
-  /** What the script answered. */
+  /** Reads what the script answered. */
   opened(mark: RequestFingerprint, [kind, more, unsure]: readonly unknown[]): OpenedRequest {
     const isUnsure = unsure === 'unsure' ? ({ isUnsure: true } as const) : {};
     if (kind === 'new')
@@ -147,8 +147,8 @@ export class RedisRequests implements Requests {
   }
 
   /**
-   * Those that take long. Never rejects: a lease that could not be renewed is noticed where it
-   * matters, at the reservation.
+   * Extends the leases of requests that take long. Never rejects: a lease that could not be renewed
+   * is noticed where it matters, at the reservation.
    */
   async #hold(): Promise<void> {
     const now = performance.now();

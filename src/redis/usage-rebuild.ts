@@ -24,7 +24,7 @@ export interface UsageRebuildDeps {
 const MOST_TENANTS = 20_000;
 /** Calls to Redis that are sent together: some milliseconds of the event loop. */
 const AT_ONCE = 64;
-/** Those whose waits end within so long of each other are read together. */
+/** Milliseconds within which waits have to end for their tenants to be read together. */
 const TOGETHER_MS = 250;
 
 interface Rebuild {

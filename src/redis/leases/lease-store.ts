@@ -5,7 +5,7 @@ import { SHARDS } from '../../model/shards.ts';
 import type { Keys } from '../keys.ts';
 import type { RedisLink } from '../redis-link.ts';
 
-/** How long a lock lasts that nobody extends. */
+/** Milliseconds that a lock lasts that nobody extends. */
 export const LEASE_TTL_MS = 4_000;
 /**
  * A replica is dead after this, before its locks end, so that they are taken the moment they do.
@@ -19,7 +19,7 @@ export type LeasePart = 'takes' | 'lives' | 'leaves';
 export interface LeaseReport {
   /** The live replicas, sorted. */
   readonly replicas: readonly string[];
-  /** Those of them that take leases. */
+  /** The live replicas that take leases. */
   readonly takers: readonly string[];
   /** By shard that is locked: whose lock it is, and its value. A shard that is left out is free. */
   readonly locks: ReadonlyMap<number, { readonly replica: string; readonly value: string }>;

@@ -10,9 +10,11 @@ const BEAT_MS = 1_300;
  * does not answer.
  */
 const SOON_MS = 250;
-/** Ours ends so much earlier than Redis has it: clocks do not run at one speed. */
+/** Milliseconds by which ours ends earlier than Redis has it: clocks do not run at one speed. */
 const DRIFT_MS = 100;
-/** What another replica is to have, and is not given up within this, is lost. */
+/**
+ * Milliseconds within which a shard is to be given up for another replica; then its lease is lost.
+ */
 const HAND_OVER_MS = 5_000;
 /**
  * A shard that its chosen replica did not take is kept for this, before that one is to have it
