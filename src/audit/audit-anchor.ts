@@ -113,7 +113,7 @@ export class AuditAnchor {
   }
 }
 
-/** What a setting means: `file:/PATH`, `syslog`, `command:/PATH`. */
+/** Parses a setting: `file:/PATH`, `syslog`, `command:/PATH`. */
 export const anchorPlace = (setting: string): AnchorPlace => {
   if (setting === 'syslog')
     return told('logger', ['--tag', 'sandpool-audit', '--priority', 'auth.notice']);

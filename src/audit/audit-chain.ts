@@ -19,7 +19,7 @@ export interface ChainedLine extends ChainEnd {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** What the first line of a chain follows. */
+/** The end that the first line of a chain follows. */
 export const CHAIN_START: ChainEnd = { seq: 0, hash: '0'.repeat(64) };
 
 /** The next line of the chain, and where the chain ends with it. */

@@ -15,8 +15,8 @@ export const firstSeqOf = (name: string): number | undefined => {
 };
 
 /**
- * Where the chain stands, in a file of its own: shows that lines were cut off the end, when nobody
- * took care of this one too.
+ * The file that says where the chain stands. It shows that lines were cut off the end, unless
+ * whoever did so changed this file too.
  */
 export const HEAD_FILE = 'head';
 export const headText = ({ seq, hash }: ChainEnd): string =>

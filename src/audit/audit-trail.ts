@@ -26,16 +26,19 @@ export interface AuditTrailOptions {
   readonly anchor?: AuditAnchor | undefined;
 }
 
-/** What comes in the meantime is written together: a request costs no write of its own. */
+/**
+ * Milliseconds for which lines are gathered and then written together, so that a request costs no
+ * write of its own.
+ */
 export const WRITE_DELAY_MS = 50;
-/** Lines are on the disk after so long. */
+/** Milliseconds after which lines are on the disk. */
 export const SYNC_MS = 1_000;
 const AGAIN_MS = 1_000;
 const MOST_UNWRITTEN = 10_000;
 const WRITTEN_AT_ONCE = 500;
 const STOP_MS = 2_000;
 
-/** Reads the id of the machine's boot; with pid and moment it names one run of the daemon. */
+/** Reads the id of the machine's boot: with pid and moment it names one run of the daemon. */
 const bootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -64,7 +67,7 @@ export class AuditTrail implements AuditSink {
   #writer: AuditWriter | undefined;
   #end: ChainEnd = CHAIN_START;
   #unwritten: Fields[] = [];
-  /** What did not fit in, and since when. */
+  /** Lines that did not fit in: how many, and since when. */
   #lost: { count: number; readonly since: number } | undefined;
   #failing: { readonly why: string; readonly since: number } | undefined;
   readonly #counts = { written: 0, lost: 0, missing: 0 };

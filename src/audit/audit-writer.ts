@@ -8,7 +8,7 @@ export interface AuditFiles {
   readonly folder: string;
   /** A file that has so many bytes is followed by another. */
   readonly fileBytes: number;
-  /** How many are kept; the oldest go. */
+  /** The number of files that are kept; the oldest go. */
   readonly files: number;
 }
 

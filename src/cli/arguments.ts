@@ -51,8 +51,8 @@ const waitTime = (text: string): number => {
 };
 
 /**
- * How long a claim waits for an idle sandbox, in seconds. A burst finds a pool empty for as long as
- * a few starts take.
+ * Makes `--wait`, the seconds that a claim waits for an idle sandbox. A burst finds a pool empty
+ * for as long as a few starts take.
  */
 export const waitOption = (): Option =>
   new Option('--wait <duration>', 'wait for so long where none is idle: 0 to 5m')

@@ -30,7 +30,9 @@ export const addConnectionOptions = (command: Command): Command =>
     .option('--data-dir <dir>', 'data folder of the local daemon [SANDPOOL_DATA_DIR]')
     .option('--admin', 'with the admin key of the local daemon');
 
-/** Those, and where the pool or env that the command names is. */
+/**
+ * Adds the options of a connection, and the namespace of the pool or env that the command names.
+ */
 export const addNamespacedOptions = (command: Command): Command =>
   addConnectionOptions(command).option(
     '--namespace <namespace>',

@@ -13,7 +13,7 @@ export class CliFailure extends Error {
 
 export const START_HINT = 'start one with script/server, or with: sandpool serve';
 
-/** What went wrong, first in one line, then what to do about it. */
+/** Explains an error: first what went wrong, in one line, then what to do about it. */
 export const explain = (error: unknown): readonly string[] => {
   if (error instanceof CliFailure) return [error.message, ...error.hints];
   if (error instanceof ConnectionFailed) return [error.message, ...connectionHints(error)];
@@ -66,7 +66,7 @@ const apiHints = (error: ApiError): readonly string[] => {
   return hints;
 };
 
-/** What the service advises, in terms of this command line where that can carry it out. */
+/** Words the service's advice in terms of this command line, where that can carry it out. */
 const exhaustedHints = ({
   problem,
   problemSince,
@@ -99,7 +99,7 @@ const exhaustedHints = ({
   ];
 };
 
-/** How the service says that a pool can be enlarged, and how this command line does. */
+/** Pairs the service's words for enlarging a pool with the command that does so. */
 const ENLARGE: readonly (readonly [RegExp, (named: Readonly<Record<string, string>>) => string])[] =
   [
     [

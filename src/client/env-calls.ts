@@ -127,7 +127,7 @@ export class EnvCalls {
     return await this.#call('getGroup', { params: { name, groupName } }, options);
   }
 
-  /** What is not named stays. */
+  /** Changes a group; fields that are left out stay as they are. */
   async setGroup(
     name: string,
     groupName: string,
@@ -146,7 +146,7 @@ export class EnvCalls {
     return await this.#call('deleteGroup', { params: { name, groupName } }, options);
   }
 
-  /** What it decided lately, the newest first. */
+  /** Lists what the group decided lately, the newest first. */
   async decisions(
     name: string,
     groupName: string,

@@ -11,7 +11,7 @@ export interface Exchange {
   readonly signal?: AbortSignal | undefined;
   /** `application/json` unless told. */
   readonly accept?: string;
-  /** Where an event stream goes on. */
+  /** The id of the last event that was seen, after which an event stream goes on. */
   readonly lastEventId?: string | undefined;
 }
 

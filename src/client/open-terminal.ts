@@ -16,7 +16,7 @@ export interface TerminalAddress {
   readonly deadlineMs: number;
 }
 
-/** How long the server may take to answer a close. */
+/** Milliseconds in which the server has to answer a close. */
 const CLOSE_WITHIN_MS = 3_000;
 const MAX_REFUSAL_BYTES = 64 * 1024;
 

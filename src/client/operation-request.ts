@@ -2,7 +2,7 @@ import { OPERATIONS, type Operations } from './generated/api.ts';
 
 export type OperationId = keyof Operations;
 
-/** What is sent may be anything that can be read: nothing of it is changed. */
+/** A value to send, which may be read-only: nothing of it is changed. */
 export type Sent<T> = T extends readonly (infer E)[]
   ? readonly Sent<E>[]
   : T extends object

@@ -180,19 +180,19 @@ export class SandpoolClient {
     }
   }
 
-  /** What happened to a sandbox, the last 50, the oldest first. */
+  /** Lists what happened to a sandbox, the last 50 events, the oldest first. */
   async events(sandboxId: string, options?: CallOptions): Promise<EventList> {
     return await this.#call('listSandboxEvents', { params: { sandboxId } }, options);
   }
 
-  /** What happened to a pool, the same. */
+  /** Lists what happened to a pool, the last 50 events, the oldest first. */
   async poolEvents(name: string, options?: CallOptions): Promise<EventList> {
     return await this.#call('listPoolEvents', { params: { name } }, options);
   }
 
   /**
-   * What happens to the caller's sandboxes and pools from now on, or after `lastEventId`; with
-   * `all`, which is an admin's, to everybody's. `open` comes first: nothing is missed from then on.
+   * Yields what happens to the caller's sandboxes and pools from now on, or after `lastEventId`;
+   * with `all`, for admins, to everybody's. `open` comes first: nothing is missed after it.
    */
   async *followEvents(
     filter: { readonly all?: boolean } = {},
@@ -264,7 +264,7 @@ export class SandpoolClient {
     return (await this.#call('syncPool', { params: { name } }, options)).template;
   }
 
-  /** What that would apply; writes nothing. */
+  /** Shows what `syncPool` would apply; writes nothing. */
   async previewPoolSync(name: string, options?: CallOptions): Promise<PoolSyncPreview> {
     return await this.#call('previewPoolSync', { params: { name } }, options);
   }
@@ -356,7 +356,7 @@ export class SandpoolClient {
     return await this.#call('promoteApiKey', { params: { name } }, options);
   }
 
-  /** What the caller may have, and has. */
+  /** Lists the caller's quotas: what the caller may have, and has. */
   async getQuotas(options?: CallOptions): Promise<QuotaList> {
     return await this.#call('getQuotas', {}, options);
   }
@@ -366,7 +366,7 @@ export class SandpoolClient {
     return await this.#call('getQuotasOf', { params: { team, user } }, options);
   }
 
-  /** What is not named stays. */
+  /** Changes the quotas of any user; those that are left out stay as they are. */
   async setQuotasOf(
     team: string,
     user: string,
@@ -380,7 +380,7 @@ export class SandpoolClient {
     return await this.#call('listInstanceTypes', {}, options);
   }
 
-  /** Those that `overrides.volumes` of the caller's pools may name. */
+  /** Lists the volumes that `overrides.volumes` of the caller's pools may name. */
   async listVolumes(options?: CallOptions): Promise<VolumeList> {
     return await this.#call('listVolumes', {}, options);
   }

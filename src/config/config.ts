@@ -61,7 +61,8 @@ export interface ConfigSources {
 export interface LoadedConfig {
   readonly config: Config;
   /**
-   * Where each setting's value came from, by its path: a file, a variable, a flag, or `default`.
+   * The origin of each setting's value, by the setting's path: a file, a variable, a flag, or
+   * `default`.
    */
   readonly origins: Readonly<Record<string, string>>;
   /** Every setting in the schema's order, as its source gave it: durations are text. */
@@ -169,8 +170,8 @@ const otelLayer = (env: NamedTexts, settings: readonly Setting[]): Layer['values
 const DEFAULT_FILE = fileURLToPath(new URL('../../config/default.yaml', import.meta.url));
 
 /**
- * What the command line reads for itself, and what Kubernetes sets for a service that is called
- * sandpool.
+ * Matches variables that are no settings: what the command line reads for itself, and what
+ * Kubernetes sets for a service that is called sandpool.
  */
 const NOT_SETTINGS = /^SANDPOOL_(CONFIG|SERVER|API_KEY|API_KEY_FILE|SERVICE_.*|PORT|PORT_.*)$/;
 

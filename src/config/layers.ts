@@ -127,7 +127,9 @@ const unknownKey = (setting: string, known: readonly string[], origin: string): 
   };
 };
 
-/** What a text that is no number stands for is left to the schema to refuse. */
+/**
+ * Reads a setting's text; one that is no number where it should be is left to the schema to refuse.
+ */
 export const readText = (setting: Setting, text: string): unknown => {
   switch (setting.kind) {
     case 'number':

@@ -1,7 +1,7 @@
 import type { SourceTerms } from '../model/pools/source-terms.ts';
 import type { Config } from './schema.ts';
 
-/** What owners of pools may say themselves. */
+/** Takes from the configuration what owners of pools may say themselves. */
 export const sourceTerms = ({
   images,
   limits,

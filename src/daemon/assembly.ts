@@ -38,7 +38,7 @@ export interface Assembly {
   readonly coordination: Coordination;
   /** Says to what asks other services which request it asks for; absent where none is asked. */
   readonly traceScope?: TraceScope;
-  /** What is taken over into the records at the start. */
+  /** The templates that are taken over into the records at the start. */
   readonly templates: TemplateSource;
   readonly volumes: Volumes;
   readonly recentAudit: RecentAudit;
@@ -48,22 +48,25 @@ export interface Assembly {
   /** Makes the keys to begin with, where they are not there. The mirror knows every key by then. */
   readonly ensureFirstKeys: (apiKeys: ApiKeyMirror) => Promise<void>;
   /**
-   * How many instances of one pool may be starting at a time: enough to keep all that starts them
-   * busy, few enough to time each fairly.
+   * The number of instances of one pool that may be starting at a time: enough to keep all that
+   * starts them busy, few enough to time each fairly.
    */
   readonly startsAtOnce: number;
   /** Whether a first start makes a pool, for whoever tries it. */
   readonly makesDefaultPool: boolean;
   /** A gzipped tar of what a new data folder needs to begin with. */
   readonly backup: (signal: AbortSignal) => Promise<Readable>;
-  /** Those that mirror what others write; none where nobody else does. */
+  /** Reports of the mirrors of what others write; none where nobody else does. */
   readonly reflectors: () => readonly MirrorReport[];
   /**
-   * What keeps this replica from its work besides what driver and coordination say, one sentence
-   * each.
+   * The reasons why this replica can't do its work, one sentence each, besides what driver and
+   * coordination say.
    */
   readonly problems: () => readonly string[];
-  /** What works, but gives less than it should, besides what driver and coordination say. */
+  /**
+   * Warnings of what works, but gives less than it should, besides what driver and coordination
+   * say.
+   */
   readonly warnings: () => readonly string[];
   /**
    * Reports that a later version wrote something, from which on this replica must lead nothing; and

@@ -558,7 +558,7 @@ const httpDate = (timestamp: string | undefined): string | undefined =>
   timestamp === undefined ? undefined : new Date(timestamp).toUTCString();
 
 const STOP_GRACE_MS = 3_000;
-/** Whose images are made ready at the start. */
+/** The most templates whose images are made ready at the start. */
 const TEMPLATE_LIMIT = 256;
 
 const ASSEMBLIES: Readonly<
@@ -597,8 +597,8 @@ const openedAssembly = async (
 };
 
 /**
- * Where only what is shared is away, reads and deletions go on: a warning, or nobody would be sent
- * here any more.
+ * Says whether the daemon is ready. Where only what replicas share is away that is a warning: reads
+ * and deletions go on, and nobody would be sent here otherwise.
  */
 const readinessOf = (
   { driver, coordination, problems: problemsOf, warnings: warningsOf }: Assembly,
@@ -627,5 +627,5 @@ const readinessOf = (
   };
 };
 
-/** What an id tells of its time is the assembly's clock's, whatever the machine's says. */
+/** Makes an id whose time is the assembly's clock's, whatever the machine's says. */
 const idAt = (now: number): string => v7({ msecs: Math.floor(now) });

@@ -14,7 +14,7 @@ interface DefaultEnvDeps {
 }
 
 /**
- * What the first start makes for the tenant key: an env with one member of its name, whose group
+ * Makes what the first start gives the tenant key: an env with one member of its name, whose group
  * grows it with demand and brings it back; or the pool alone, where it must not grow. A pool of
  * that name is left as it is, and what an earlier, interrupted first start began is finished.
  */

@@ -55,7 +55,7 @@ export interface EnvPartsDeps extends PoolRenderingDeps {
   readonly renewed: (record: PoolRecord) => Promise<PoolRecord>;
 }
 
-/** What of a daemon is about envs. It leads as the supervisor does, beside it. */
+/** The parts of a daemon that see to envs. They lead as the supervisor does, beside it. */
 export interface EnvParts extends Required<ShardParticipant> {
   readonly mirror: EnvMirror;
   readonly members: MemberHost;
@@ -195,8 +195,8 @@ export const openEnvs = (mirror: EnvMirror, deps: EnvPartsDeps): EnvParts => {
 };
 
 /**
- * Those who size the members' pools, and what they hear of claims; `wake`: they look at a pool at
- * once.
+ * Makes the groups that size the members' pools, and the demand that hears of claims. `wake` has a
+ * pool's group look at it at once.
  */
 const sizingOf = (
   mirror: EnvMirror,

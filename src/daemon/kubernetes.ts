@@ -185,14 +185,14 @@ class LateGrants implements Grants<PoolRecord> {
 }
 
 /**
- * What a later version wrote that this one does not understand: while there is any of it, who leads
- * is the later version's.
+ * The objects of a later version that this one does not understand: while there is one, the later
+ * version leads.
  */
 class Outdated {
   readonly #objects = new Map<string, string>();
   #report: (why: string | undefined) => void = () => undefined;
 
-  /** What is wrong, one sentence for one of the objects. */
+  /** Says what is wrong in one sentence, of the first of the objects. */
   get why(): string | undefined {
     const [first] = this.#objects;
     return first && first.join(' ');

@@ -53,7 +53,7 @@ interface Told {
   readonly tls: Pick<TlsFiles, 'endsAt'> | undefined;
 }
 
-/** What is known anyway, read when somebody asks. */
+/** Registers the gauges of what is known anyway, read when somebody asks. */
 export const registerGauges = (
   metrics: Metrics,
   { supervisor, envs, readiness, audit, apiKeys, tls, clock }: Told,

@@ -8,8 +8,8 @@ const LEAST_BYTES = 100 * 2 ** 20;
 const ENOUGH_BYTES = 2 ** 30;
 const LEAST_FILES = 1_000;
 /**
- * What statfs calls file systems of other machines: their locks and their fsync are not to be
- * relied on.
+ * File systems of other machines by the type that statfs gives: their locks and their fsync are not
+ * to be relied on.
  */
 const REMOTE: ReadonlyMap<number, string> = new Map([
   [0x6969, 'NFS'],

@@ -9,7 +9,7 @@ export interface Finding {
   readonly name: string;
   readonly status: 'ok' | 'warning' | 'problem';
   readonly message: string;
-  /** What to do about it; never with `ok`. */
+  /** Advice what to do about it; never with `ok`. */
   readonly advice?: string;
 }
 

@@ -101,7 +101,10 @@ export const launcher: Check = ({ launcherPath }) => {
   }
 };
 
-/** Where no daemon runs; a running one says itself what it could make. */
+/**
+ * Checks which cgroups a daemon could use. While a daemon runs, that says itself what it could
+ * make.
+ */
 export const cgroups: Check = ({ daemon }) => {
   if (daemon) return [];
   const own = parseOwnCgroups(readFileSync('/proc/self/cgroup', 'utf8'));
@@ -136,8 +139,8 @@ export const openFiles: Check = () => {
 };
 
 /**
- * What no cgroup counts: the kernel does by host uid, and of some things there is so much for the
- * whole machine.
+ * Checks the limits that no cgroup counts: the kernel counts by host uid, and some things the whole
+ * machine shares.
  */
 export const sharedLimits: Check = ({ uid, daemon }) => {
   const without = daemon || uid !== 0 ? undefined : socketsUncounted();

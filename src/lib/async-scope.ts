@@ -8,8 +8,8 @@ export class AsyncScope<T> {
   readonly #storage = new AsyncLocalStorage<{ value: T | undefined }>();
 
   /**
-   * What `work` does until it has settled knows the value; what it leaves behind, which may serve
-   * others, does not.
+   * Runs `work` with the value: what it does until it has settled knows that; what it leaves
+   * behind, which may serve others, does not.
    */
   async within(value: T, work: () => Promise<void>): Promise<void> {
     const held: { value: T | undefined } = { value };

@@ -26,8 +26,8 @@ export class ByteShares {
   }
 
   /**
-   * Whose oldest is to go: the tenant's, where that was given more than one may have; else the
-   * loudest one's, where all have too much together.
+   * Names the tenant whose oldest is to go: this one, where it was given more than one may have;
+   * else the loudest one, where all have too much together.
    */
   over(tenant: string): string | undefined {
     if ((this.#ofTenant.get(tenant) ?? 0) > this.#bounds.tenantBytes) return tenant;

@@ -71,8 +71,8 @@ export class OrderedIndex {
   }
 
   /**
-   * Those after the entry, which need not be in it, oldest first; from the oldest on where there is
-   * none.
+   * Lists the entries after this one, which need not be in the index, oldest first; from the oldest
+   * on where there is none.
    */
   after(entry: OrderedEntry | undefined, most: number): readonly OrderedEntry[] {
     if (!entry) return this.oldest(most);
@@ -103,7 +103,7 @@ export class OrderedIndex {
     return ids;
   }
 
-  /** How many are newer than the entry, which need not be in it. */
+  /** Counts the entries that are newer than this one, which need not be in the index. */
   newerThan(entry: OrderedEntry): number {
     const { number, block, at, isThere } = this.#placeOf(entry);
     let newer = block.length - at - (isThere ? 1 : 0);
@@ -117,7 +117,7 @@ export class OrderedIndex {
     return this.oldest(most).map((entry) => entry.id);
   }
 
-  /** Where the entry stands, or would: in the first block that does not end before it. */
+  /** Finds where the entry stands, or would: in the first block that does not end before it. */
   #placeOf(entry: OrderedEntry): Place {
     const number = firstFrom(
       this.#blocks.length,

@@ -12,7 +12,7 @@ export interface Counted {
  */
 export class RateWindows {
   readonly #clock: { now(): number };
-  /** Those whose window began first stand first. */
+  /** The windows; those that began first stand first. */
   readonly #windows = new Map<string, { readonly endsAt: number; count: number }>();
 
   constructor(clock: { now(): number }) {

@@ -1,6 +1,6 @@
 /**
- * Where a thread's program lies: the module beside the one that asks, built or not. Threads don't
- * take over the loader that runs TypeScript where Node itself doesn't, so that is registered first.
+ * Finds a thread's program: the module beside the one that asks, built or not. Threads don't take
+ * over the loader that runs TypeScript where Node itself doesn't, so that is registered first.
  */
 export const threadModule = (name: string, beside: string): URL => {
   if (!beside.endsWith('.ts')) return new URL(`${name}.js`, beside);

@@ -1,6 +1,6 @@
 import type { Log } from '../contracts/log.ts';
 
-/** Where it answers; `metricsAddress` where its metrics are served. */
+/** The daemon's address, and that of its metrics where they are served. */
 export interface Started {
   readonly address: string;
   readonly metricsAddress?: string;
@@ -31,15 +31,18 @@ export interface ProcessDeps {
   readonly exit: (code: number) => void;
   /** Calls back after so many ms; returns the way to call it off. */
   readonly after: (ms: number, due: () => void) => () => void;
-  /** How long the daemon waits by its settings before it stops; the deadline comes after it. */
+  /**
+   * Milliseconds that the daemon waits by its settings before it stops; the deadline comes after
+   * them.
+   */
   readonly shutdownDelayMs: number;
   readonly onReady: (started: Started) => void;
   readonly onStopped: (stopped: { readonly sandboxesLeft: number }) => void;
 }
 
-/** How long an orderly stop may take after the delay, in ms. */
+/** Milliseconds that an orderly stop may take after the delay. */
 export const STOP_DEADLINE_MS = 10_000;
-/** What a start that is under way at the signal is given to end by itself, in ms. */
+/** Milliseconds that a start under way at the signal is given to end by itself. */
 export const START_GRACE_MS = 2_000;
 
 /**

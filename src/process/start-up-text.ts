@@ -9,11 +9,14 @@ export interface StartUp {
   readonly command: string;
   readonly workingDir: string;
   readonly poolName: string;
-  /** Where the admin key lies, of a replica that was given its secrets. */
+  /** The folder of the admin key, of a replica that was given its secrets. */
   readonly secretsDir?: string;
 }
 
-/** What a person reads once the daemon is ready: the address, the key files, some lines to try. */
+/**
+ * Makes the text for a person once the daemon is ready: the address, the key files, some lines to
+ * try.
+ */
 export const readyText = (startUp: StartUp): string => {
   if (startUp.secretsDir !== undefined)
     return replicaText(startUp.address, join(startUp.secretsDir, 'admin.key'));
@@ -43,7 +46,7 @@ const replicaText = (address: string, adminKey: string): string =>
     '',
   ].join('\n');
 
-/** What a person reads when the daemon has stopped. */
+/** Makes the text for a person when the daemon has stopped. */
 export const stoppedText = (sandboxesLeft: number, startUp: StartUp): string =>
   sandboxesLeft === 0 || startUp.secretsDir !== undefined
     ? 'Sandpool has stopped; ' +

@@ -34,12 +34,12 @@ export interface OtelTracerDeps {
   readonly compression?: 'none' | 'gzip';
   /** What produces the spans: `service.name` and others. */
   readonly resource: Readonly<Record<string, string>>;
-  /** How many of the traces that begin here are recorded, in percent. */
+  /** Percent of the traces that begin here that are recorded. */
   readonly samplePercent: number;
   readonly version: string;
   readonly log: Log;
   readonly clock: Clock;
-  /** How long ended spans wait for more, in ms. */
+  /** Milliseconds that ended spans wait for more. */
   readonly delayMs?: number;
 }
 

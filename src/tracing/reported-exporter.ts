@@ -47,6 +47,6 @@ export class ReportedExporter implements SpanExporter {
 
 const NOT_TAKEN = 'traces are not taken; they are dropped';
 
-/** What a collector answers is not logged: its status is. */
+/** Says how an export failed: by the collector's status, as what it answers is not logged. */
 const failureOf = (error: Error): string =>
   'code' in error && typeof error.code === 'number' ? `it answered ${error.code}` : error.message;

@@ -17,7 +17,7 @@ interface EventsOptions extends ConnectionOptions, OutputOptions {
   readonly all?: boolean;
 }
 
-/** What the list is of. */
+/** The sandbox or the pool whose events are listed. */
 type Subject =
   | { readonly kind: 'sandbox'; readonly id: string }
   | { readonly kind: 'pool'; readonly name: string };

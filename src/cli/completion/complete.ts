@@ -10,8 +10,8 @@ export interface Completion {
 }
 
 /**
- * What may stand for the last of `words`, which is unfinished or empty, under the command `root`.
- * Names of live things come from `names`.
+ * Finds what may stand for the last of `words`, which is unfinished or empty, under the command
+ * `root`. Names of live things come from `names`.
  */
 export const complete = async (
   root: Command,

@@ -19,7 +19,7 @@ export interface RemoteFile {
   readonly mode: number;
 }
 
-/** Where an upload goes: a temporary file beside its end. */
+/** The paths of an upload: a temporary file, beside the file that it becomes. */
 export interface Upload {
   readonly temporary: string;
   readonly path: string;
@@ -148,7 +148,7 @@ export class SandboxFiles {
   }
 }
 
-/** What is uploaded, cut into pieces. */
+/** Cuts what is uploaded into pieces. */
 export async function* piecesOf(
   source: AsyncIterable<Buffer>,
 ): AsyncGenerator<Buffer, void, undefined> {

@@ -61,7 +61,7 @@ export const actorText = (actor: ActorReport, machine: MachineReport): string =>
 export const transitionLine = (transition: ActorTransition): string =>
   table(cellsOf(transition), []);
 
-/** Whose view it is. */
+/** Says which replica's view it is, with its note. */
 export const seenByText = ({ replica, note }: ActorReport['seenBy']): string =>
   `seen by ${replica}${note === undefined ? '' : ` (${note})`}`;
 

@@ -204,7 +204,7 @@ const decisionWords = (decision: ScalingDecision, last: boolean, now: number): s
   );
 };
 
-/** What is longer ago is told as a time. */
+/** The age in ms up to which a moment is told as so long ago; an older one is told as a time. */
 const AGO_MS = 86_400_000;
 
 const rounded = (ms: number): string => inSeconds(Math.ceil(ms / 1_000));

@@ -26,7 +26,7 @@ export const stateChart = ({ states }: Pick<MachineReport, 'states'>, present: s
     .join('');
 };
 
-/** Those that lead elsewhere, one line for each event. */
+/** Lists the ways that lead to another state, one line for each event. */
 const waysOf = ({ ways }: State): readonly string[] =>
   ways.flatMap(({ event, guard, to }) =>
     to === undefined

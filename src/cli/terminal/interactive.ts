@@ -9,7 +9,9 @@ const DEFAULT_SIZE = { cols: 80, rows: 24 };
 const MAX_SIDE = 1_000;
 const END_OF_INPUT = '\x04';
 const REPEAT_END_MS = 500;
-/** How long a typed command may take to begin before its terminal is shown as it is. */
+/**
+ * Milliseconds in which a typed command has to begin; after that its terminal is shown as it is.
+ */
 const MARK_WITHIN_MS = 10_000;
 
 export const terminalSize = ({

@@ -1,6 +1,6 @@
 /**
- * What others wrote, for a terminal: what would move its cursor, colour it or turn the direction of
- * text shows as `?`.
+ * Makes others' text fit for a terminal: what would move its cursor, colour it or turn the
+ * direction of text shows as `?`.
  */
 export const printable = (text: string): string => text.replace(UNPRINTABLE, '?');
 

@@ -1,6 +1,6 @@
 /**
- * What programs switch on in a terminal and must switch off again: cursor keys, mouse, pasting, the
- * other screen; and the cursor off.
+ * Matches the modes that programs switch on in a terminal and must switch off again: cursor keys,
+ * mouse, pasting, the other screen; and the cursor off.
  */
 const TRACKED = /\x1b\[\?(1|25|47|1000|1002|1003|1004|1005|1006|1015|1047|1049|2004)([hl])/g;
 const LONGEST = 8;

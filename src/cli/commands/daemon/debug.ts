@@ -109,7 +109,7 @@ const look = async (
   await show(context, options, { value: actor, text: () => actorText(actor, machine) });
 };
 
-/** Where it stands once the stream is open, and each move after that. */
+/** Prints where an actor stands once the stream is open, and then each move. */
 const follow = async (
   api: SandpoolClient,
   context: CliContext,

@@ -9,7 +9,7 @@ import { leaf } from '../../leaf.ts';
 import { type OutputOptions, show } from '../../show/output.ts';
 import { table } from '../../show/table.ts';
 
-/** Those that the checks depend on. */
+/** The flags of `serve` that the checks depend on. */
 const FLAGS = [
   '--config',
   '--data-dir',
