@@ -27,7 +27,7 @@ export interface GroupHostDeps extends Pick<GroupEffectsDeps, 'members' | 'decid
   readonly envs: Pick<EnvMirror, 'follow' | 'get' | 'change'>;
   /** Until when a member is left alone (ms); 0: no more. */
   readonly saturated: (envUid: string, member: string, until: number) => void;
-  /** What keeps one of the env's groups from growing is not what it was. */
+  /** Told that what keeps one of the env's groups from growing is not what it was. */
   readonly limited?: (envUid: string) => void;
 }
 

@@ -270,7 +270,7 @@ export class MemberHost {
     this.#saturated.delete(key);
   }
 
-  /** What an effect answered may be older than what the store told meanwhile. */
+  /** Takes what an effect answered, unless the store told something newer meanwhile. */
   #answered(record: PoolRecord): void {
     const known = record.env && this.#pools.get(record.env.uid)?.get(record.name);
     const isOlder = known?.uid === record.uid && isNewer(known.revision, record.revision);

@@ -63,7 +63,7 @@ export class PoolEventRecorder {
       this.#note(record, { reason: 'RolledOut' }, {});
   }
 
-  /** What its group decides stands in the group's decisions. */
+  /** Notes a new size, unless its group decided it: that stands in the group's decisions. */
   #size({ replicas: from, decided }: PoolRecord, record: PoolRecord): void {
     const { replicas: to, uid, revision } = record;
     if (from === to || record.decided?.id !== decided?.id) return;

@@ -62,5 +62,5 @@ export class ActorRuntime {
   }
 }
 
-/** What no replica holds: an intent that carries it is dropped. */
+/** A lease that no replica holds: an intent that carries it is dropped. */
 const LOST_LEASE: Lease = { epoch: 0, held: () => false };

@@ -7,7 +7,7 @@ import type { EventBatch, EventRecord, NumberedEvent } from '../../model/event.t
 import type { InstanceId } from '../../model/identifiers.ts';
 import type { Tenant } from '../../model/tenant.ts';
 
-/** Where what happens is noted. Never throws, never waits: a claim does not notice it. */
+/** Notes what happens. Never throws, never waits: a claim does not notice it. */
 export interface EventSink {
   note(event: EventRecord, noted: Noted): void;
   /** This replica leads the shard from now on. */
@@ -166,5 +166,5 @@ export class EventFeed implements EventSink {
   }
 }
 
-/** Where nobody asks what happens. */
+/** A sink for where nobody asks what happens. */
 export const NO_EVENTS: EventSink = { note: () => undefined, lead: () => undefined };

@@ -53,7 +53,7 @@ export class Outbox {
     this.#log = log;
   }
 
-  /** What of the part is under way. Searches all that is. */
+  /** Counts what of the part is under way. Searches all that is. */
   numbers(part: OutboxPart): OutboxNumbers {
     const now = performance.now();
     const since = [...this.#running.values()].flatMap(({ entry, since: at }) =>
@@ -107,7 +107,9 @@ export class Outbox {
       }));
   }
 
-  /** What of the part is under way: how many of each name, and how long the oldest has been. */
+  /**
+   * Tells what of the part is under way: how many of each name, and how long the oldest has been.
+   */
   report(part: OutboxPart): OutboxReport {
     const now = performance.now();
     const names = new Map<string, { count: number; oldestMs: number }>();

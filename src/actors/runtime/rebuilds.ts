@@ -19,7 +19,7 @@ export interface RebuildsDeps {
   readonly log: Log;
   readonly outbox: Outbox;
   readonly measures: ActorMeasures | undefined;
-  /** Where the broken ones are shown among the others. */
+  /** Shows the broken ones among the others. */
   readonly transitions: Pick<TransitionHistory<{ readonly type: 'THREW' }>, 'moved' | 'ended'>;
 }
 

@@ -44,7 +44,7 @@ interface CurrentState {
   readonly group: string;
 }
 
-/** Where a page ended. */
+/** The place where a page ended. */
 export interface HistoryCursor {
   readonly group: string;
   readonly state: string;
@@ -116,7 +116,7 @@ export class TransitionHistory<E extends { readonly type: string }> {
     return this.#histories.size;
   }
 
-  /** Where the actor stands after an event, which may be where it stood. */
+  /** Notes where the actor stands after an event, which may be where it stood. */
   moved(key: string, to: string, { event, group, born }: Moved<E>): void {
     const known = this.#histories.get(key);
     if (this.#deps.log.detailed) this.#write(key, known?.state, to, event);
@@ -166,8 +166,8 @@ export class TransitionHistory<E extends { readonly type: string }> {
   }
 
   /**
-   * Where it stands, since when, which is 0 where that is forgotten, after how many moves, and in
-   * which group.
+   * Tells where it stands, since when, which is 0 where that is forgotten, after how many moves,
+   * and in which group.
    */
   current(key: string): CurrentState | undefined {
     const history = this.#histories.get(key);

@@ -1,7 +1,7 @@
 import type { Activity } from '../../contracts/coordination/activity.ts';
 import type { SandboxContext, SandboxEvent } from '../../machines/sandbox/events.ts';
 
-/** What counts as activity in a sandbox. */
+/** Events that count as activity in a sandbox. */
 const ACTIVITY: ReadonlySet<SandboxEvent['type']> = new Set<SandboxEvent['type']>([
   'ACTIVE',
   'WORK_BEGAN',

@@ -55,5 +55,5 @@ export class EventRecorder {
   }
 }
 
-/** What every replica's actor is sent; all else comes of what this one does. */
+/** Events that every replica's actor is sent; all else comes of what this one does. */
 const SEEN: ReadonlySet<SandboxEvent['type']> = new Set<SandboxEvent['type']>(['FACT', 'DEADLINE']);

@@ -3,7 +3,7 @@ import type { PoolRecord } from '../../model/pools/pool.ts';
 import type { LaunchOrder, InstanceRecord } from '../../model/sandbox.ts';
 import type { InstanceDefinition } from '../../model/templates/template.ts';
 
-/** What a new instance of the pool is born from, as the pool stands. */
+/** Makes what a new instance of the pool is born from, as the pool stands. */
 export const launchOrderOf = (
   { uid, name, owner, env, updateRevision, definition }: PoolRecord,
   id: InstanceId,

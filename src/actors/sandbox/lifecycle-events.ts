@@ -12,7 +12,7 @@ export interface Moment {
 
 const NOTHING: readonly LifecycleEvent[] = [];
 
-/** What a move of the machine means to its owner; most mean nothing. */
+/** Tells what a move of the machine means to its owner; most mean nothing. */
 export const lifecycleEventsOf = (
   before: Moment,
   after: Moment,

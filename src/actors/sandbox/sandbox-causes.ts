@@ -7,7 +7,8 @@ import type { SandboxEvent } from '../../machines/sandbox/events.ts';
 export type SandboxHappened = SandboxEvent | { readonly type: 'ORDERED' | 'FOUND' | 'THREW' };
 
 /**
- * What brought it, in a few words of which there are few: never an id, a time, or anybody's text.
+ * Tells what brought it, in a few words of which there are few: never an id, a time, or anybody's
+ * text.
  */
 export const sandboxCauseOf = (event: SandboxHappened): string => {
   switch (event.type) {

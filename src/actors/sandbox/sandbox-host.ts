@@ -63,7 +63,7 @@ export class SandboxHost {
   readonly #carryOut: ReturnType<typeof sandboxEffects>;
   readonly #factory = new SandboxActors();
   #started = false;
-  /** How a start went: put out by the event that is being handled. */
+  /** Report of how a start went, put out by the event that is being handled. */
   #report: PoolEvent | undefined;
 
   constructor(deps: SandboxHostDeps) {

@@ -220,7 +220,7 @@ export class SandboxIndex {
     return this.#placements.get(newest)?.claimedAt ?? 0;
   }
 
-  /** What a request with an Idempotency-Key claimed, as long as it lives. */
+  /** Finds what a request with an Idempotency-Key claimed, as long as it lives. */
   findByIdempotencyKey(mark: string): string | undefined {
     return this.#byFingerprint.get(mark);
   }
@@ -343,7 +343,7 @@ export class SandboxIndex {
   }
 }
 
-/** Where it counts; nowhere once it has completed, when history counts it. */
+/** The namespace that it counts in; none once it has completed, when history counts it. */
 const namespaceOf = (placement: Placement | undefined): string | undefined =>
   placement === undefined || placement.status === 'Completed'
     ? undefined

@@ -214,8 +214,8 @@ export class ClaimCandidates {
   }
 
   /**
-   * What its line was told of the pool's end, one that tried for an instance meanwhile has not
-   * heard.
+   * Refuses where the pool is being deleted: its line was told, one that tried for an instance
+   * meanwhile has not heard.
    */
   #requirePool(): void {
     if (this.#deps.supervisor.pools.recordOf(this.#of.pool.uid)?.deleting !== false)

@@ -24,11 +24,11 @@ const SETTLE_MS = 60_000;
 const FENCE_AGAIN_MS = 1_000;
 
 /**
- * What an earlier request of this mark claimed, as long as it lives: its answer was lost with the
- * daemon, or its client. It is found by the mark on the record. Refuses with IDEMPOTENCY_IN_FLIGHT
- * while it is not known whether such a claim landed, with IDEMPOTENCY_KEY_REUSED where it had
- * another body. `instance`: another replica began the request and is gone; it may have claimed this
- * one, and if it did not it never will once this resolves.
+ * Finds what an earlier request of this mark claimed, as long as it lives: its answer was lost with
+ * the daemon, or its client. It is found by the mark on the record. Refuses with
+ * IDEMPOTENCY_IN_FLIGHT while it is not known whether such a claim landed, with
+ * IDEMPOTENCY_KEY_REUSED where it had another body. `instance`: another replica began the request
+ * and is gone; it may have claimed this one, and if it did not it never will once this resolves.
  */
 export const findClaimByKey =
   ({ supervisor, clock, pendingRequests }: FindClaimDeps) =>

@@ -62,7 +62,7 @@ export class IdempotentRequest {
     this.#opened = true;
   }
 
-  /** How that went; throws RequestNotNew where it is not this one's. */
+  /** Takes in how that went; throws RequestNotNew where the request is not this one's. */
   took(opened: OpenedRequest): InstanceId | undefined {
     this.#opened = opened.kind === 'new';
     if (opened.kind !== 'new') throw new RequestNotNew(opened);

@@ -58,7 +58,7 @@ export interface ActorsRequest {
   readonly after?: ActorsCursor;
 }
 
-/** Where the last page ended. */
+/** The place where the last page ended. */
 export interface ActorsCursor {
   readonly kind: ActorKind;
   readonly group: string;

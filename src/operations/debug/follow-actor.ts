@@ -85,7 +85,7 @@ class Following {
     this.#actor = actor;
   }
 
-  /** What comes after this has resolved is told. */
+  /** Begins to follow: what comes after this has resolved is told. */
   async begin(): Promise<void> {
     const { kinds, clock, replica } = this.#deps;
     const { kind, key } = this.#actor;

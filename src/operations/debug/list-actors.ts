@@ -88,7 +88,7 @@ const pageOf = (
   };
 };
 
-/** Where no page of the kind has ended yet. */
+/** The cursor before the first page of a kind. */
 const startOf = (kind: ActorKind): ActorsCursor => ({ kind, group: '', state: '' });
 
 const summary = (actor: InspectedActor | undefined): readonly ActorSummary[] =>

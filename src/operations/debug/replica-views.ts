@@ -23,8 +23,9 @@ export interface ReplicaViewsDeps {
 }
 
 /**
- * What that replica answers, this one or another. Refuses as it does there; with INVALID_ARGUMENT
- * for a replica that does not live, and with UNAVAILABLE where it says nothing within a second.
+ * Asks that replica, this one or another, and returns its answer. Refuses as it does there; with
+ * INVALID_ARGUMENT for a replica that does not live, and with UNAVAILABLE where it says nothing
+ * within a second.
  */
 export const viewOf = async <T>(
   { coordination, replica: own }: ReplicaViewsDeps,

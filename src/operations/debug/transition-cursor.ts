@@ -57,8 +57,8 @@ export class TransitionCursor {
   }
 
   /**
-   * What came after the mark, which may be another replica's; without one, nothing yet. The same
-   * mark may be asked for again, an older one not.
+   * Gives what came after the mark, which may be another replica's; without one, nothing yet. The
+   * same mark may be asked for again, an older one not.
    */
   page(mark: TransitionPosition | undefined): TransitionPage {
     if (!mark) return { transitions: [], missed: false, ended: false, mark: this.#start };
@@ -80,7 +80,7 @@ export class TransitionCursor {
   }
 }
 
-/** Where the actor stands now. */
+/** Tells where the actor stands now. */
 export const positionIn = ({
   transitions,
   key,

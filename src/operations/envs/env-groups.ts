@@ -26,7 +26,7 @@ export const getGroup =
   };
 
 /**
- * What a group decided last, the newest first (operation `GET
+ * Lists what a group decided last, the newest first (operation `GET
  * /envs/{name}/autoscaling/groups/{groupName}/decisions`).
  */
 export const groupDecisions =

@@ -130,7 +130,7 @@ export interface AddMemberRequest {
   readonly mark?: RequestFingerprint;
 }
 
-/** What is not named stays. */
+/** A change of a member; what is not named stays. */
 export interface MemberChange {
   readonly replicas?: number;
   readonly config: MemberConfig;

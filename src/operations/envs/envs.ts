@@ -240,7 +240,7 @@ export const deleteEnv =
     return envViewOf(deps, record ?? { ...before, deleting: 'keep-running' });
   };
 
-/** What was claimed on any replica before this was asked counts. */
+/** Refuses while sandboxes of the env run; what was claimed on any replica before counts. */
 const requireNoneRunning = async (deps: EnvsDeps, env: EnvRecord): Promise<void> => {
   try {
     await Promise.all([
@@ -257,8 +257,8 @@ const requireNoneRunning = async (deps: EnvsDeps, env: EnvRecord): Promise<void>
 };
 
 /**
- * What every member would be started from must be possible. Refuses as `renderSource` does, by the
- * env's fields.
+ * Requires that what every member would be started from is possible. Refuses as `renderSource`
+ * does, by the env's fields.
  */
 export const requireRenderable = async (
   deps: PoolRenderingDeps,

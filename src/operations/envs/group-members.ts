@@ -102,7 +102,7 @@ const observed = (
   };
 };
 
-/** What has been looking for a place for too long. */
+/** Counts instances that have been looking for a place for too long. */
 const unplacedIn = (
   { supervisor, clock }: Pick<GroupMembersDeps, 'supervisor' | 'clock'>,
   { uid, updateRevision }: PoolRecord,
@@ -120,7 +120,7 @@ const UNPLACED_MS = 60_000;
 const KEPT_MS = 1_000;
 const MOST_OWNERS = 10_000;
 
-/** How much more owners may have. */
+/** Tells how much more owners may have. */
 class Room {
   readonly #deps: Pick<GroupMembersDeps, 'coordination' | 'clock' | 'quotaLimits'>;
   readonly #used = new Map<string, { readonly at: number; readonly used: QuotaAmounts }>();
@@ -163,8 +163,8 @@ interface Sizing extends ScalingChange {
 }
 
 /**
- * What was not needed goes the longest idle first, and none of the young; all else has what starts
- * go first.
+ * Says how a change is carried out: what was not needed goes the longest idle first, and none of
+ * the young; all else has what starts go first.
  */
 const sizing = (
   env: EnvRecord,
@@ -232,7 +232,7 @@ const countsAwayRunning = (
 ): boolean =>
   cause !== 'limits' && to < from && to < (supervisor.pools.get(uid)?.counts.running ?? 0);
 
-/** What became of a change, by the pool's own word; undefined: it is still to be made. */
+/** Tells what became of a change, by the pool's own word; undefined: it is still to be made. */
 const outcomeOf = (
   { replicas, decided, deleting }: PoolRecord,
   { id, from }: Sizing,

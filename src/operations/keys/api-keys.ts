@@ -343,6 +343,6 @@ const entryOf = ({ issuedAt, keyId }: ApiKeyRecord): OrderedEntry => ({ at: issu
 const tooManyKeys = (limit: number): Refusal =>
   new Refusal('CONFLICT', `there are ${limit} API keys, which is the most`);
 
-/** What of a secret is stored. */
+/** Hashes a secret under the pepper: that alone is stored of it. */
 export const hashOf = (secret: string, pepper: Buffer): Buffer =>
   createHmac('sha256', pepper).update(secret).digest();

@@ -22,7 +22,7 @@ export interface CreateApiKeyDeps {
   readonly clock: Clock;
   /** The namespace of a team. */
   readonly namespaceOf: (team: string) => string;
-  /** Where the request names no end. */
+  /** Lifetime of a key whose request names no end. */
   readonly defaultLifetimeMs: number;
   readonly maxLifetimeMs: number;
   /** Who may make keys. */
@@ -157,7 +157,7 @@ interface Asked {
 }
 
 /**
- * What an earlier request of the same seed issued, whose answer was lost. Refuses with
+ * Finds what an earlier request of the same seed issued, whose answer was lost. Refuses with
  * IDEMPOTENCY_KEY_REUSED where that was another one.
  */
 const issuedAgain = (

@@ -72,8 +72,9 @@ interface Meant {
 }
 
 /**
- * What a key with the admin role made may be anyone's, so it takes one to revoke them. All else
- * that a key made is of its own user.
+ * Revokes a key, and with `cascade` what it made; returns how many those are. What a key with the
+ * admin role made may be anyone's, so it takes one to revoke them. All else that a key made is of
+ * its own user.
  */
 const revoked = async (
   { apiKeys }: ApiKeysDeps,

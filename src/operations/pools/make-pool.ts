@@ -92,7 +92,7 @@ const written = async (
   }
 };
 
-/** What could not be told is settled later. */
+/** Confirms what the record says to the quota; what could not be told is settled later. */
 const confirm = async ({ coordination }: MakePoolDeps, record: PoolRecord): Promise<void> => {
   const { owner, uid, revision } = record;
   await Promise.allSettled(

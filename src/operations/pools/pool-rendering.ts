@@ -43,8 +43,8 @@ export const lookupsOf = ({
 });
 
 /**
- * What instances of a tenant's source are started from now. Refuses by the request's field what
- * can't be rendered, what this daemon can't run, and volumes that are not the namespace's.
+ * Renders what instances of a tenant's source are started from now. Refuses by the request's field
+ * what can't be rendered, what this daemon can't run, and volumes that are not the namespace's.
  */
 export const renderSource = async (
   deps: PoolRenderingDeps,

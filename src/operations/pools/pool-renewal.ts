@@ -19,7 +19,7 @@ export interface PoolRenewalDeps extends RenewingDeps, ResizingDeps {
 }
 
 const AGAIN_MS = 5_000;
-/** What was not there may be there by then. */
+/** Pause until a pool that can't be rendered is tried again: what lacked may be there by then. */
 const UNRESOLVED_AGAIN_MS = 60_000;
 
 /**

@@ -11,7 +11,7 @@ export interface QuotasDeps {
   readonly namespaceOf: (team: string) => string;
 }
 
-/** What the caller may have, and has (operation `GET /quotas`). */
+/** Shows what the caller may have, and has (operation `GET /quotas`). */
 export const getQuotas =
   (deps: QuotasDeps): Operations['getQuotas'] =>
   (caller) =>

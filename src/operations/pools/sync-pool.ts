@@ -59,8 +59,8 @@ export const syncedPool = async (
 };
 
 /**
- * What `syncPool` would apply now (operation `POST /sandboxpools/{name}/sync-template/preview`).
- * Writes nothing.
+ * Shows what `syncPool` would apply now (operation `POST
+ * /sandboxpools/{name}/sync-template/preview`). Writes nothing.
  */
 export const previewPoolSync =
   (deps: SyncPoolDeps): Operations['previewPoolSync'] =>

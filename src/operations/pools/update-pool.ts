@@ -172,7 +172,7 @@ const forgetsPasswords = ({ unset = [], registries }: PoolChange): boolean =>
     ? unset.includes('overrides') || unset.includes('overrides.imagePullSecret')
     : registries.length === 0;
 
-/** What can't be rendered is refused also where it is not yet to be. */
+/** Gives the record the source. One that can't be rendered is refused even if that is for later. */
 const withSource = async (
   deps: UpdatePoolDeps,
   record: PoolRecord,

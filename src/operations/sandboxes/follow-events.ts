@@ -7,8 +7,8 @@ import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
 const MOST_STREAMS_OF_TENANT = 16;
 
 /**
- * What happens to the caller's sandboxes and pools, or to everybody's (operation `GET /events`). At
- * most 16 at a time of one tenant.
+ * Follows what happens to the caller's sandboxes and pools, or to everybody's (operation `GET
+ * /events`). At most 16 at a time of one tenant.
  */
 export const followEvents = ({
   events,

@@ -95,7 +95,7 @@ interface Filters {
 /** Above this a page is read whole rather than looked at first. */
 const LEAST_LOOKED = 200;
 
-/** Where every live one is newer than the page; undefined where that is not so. */
+/** The page, where every live one is newer than it; undefined where that is not so. */
 const belowLiveOnes = async (
   { supervisor, history }: ListSandboxesDeps,
   filters: Filters,
@@ -115,7 +115,7 @@ const belowLiveOnes = async (
   return { items: items.map(viewOfFinished), total: liveCount + total, limit, offset };
 };
 
-/** Where every finished one is older than the page. */
+/** The page, where every finished one is older than it; undefined where that is not so. */
 const amongLiveOnes = async (
   deps: ListSandboxesDeps,
   filters: Filters,

@@ -108,8 +108,8 @@ const eventsFrom = (
 };
 
 /**
- * What comes before what in every life, whichever replica's clock said when. What is kept happens
- * between claim and end.
+ * Ranks events by what comes before what in every life, whichever replica's clock said when. What
+ * is kept happens between claim and end.
  */
 const rankOf = ({ reason }: EventRecord): number => {
   switch (reason) {

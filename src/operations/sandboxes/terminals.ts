@@ -22,7 +22,7 @@ export interface TerminalDeps {
   readonly apiKeys: Pick<ApiKeyMirror, 'good' | 'find' | 'followEnd'>;
 }
 
-/** What opens terminals: `mostOfTenant` at one time on this replica. */
+/** What opens terminals; of one tenant `mostOfTenant` are open at one time on this replica. */
 export type OpeningDeps = TerminalDeps & { readonly mostOfTenant: number };
 
 const TOKEN_LIFETIME_MS = 30_000;

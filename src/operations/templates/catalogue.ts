@@ -11,7 +11,7 @@ export interface CatalogueDeps {
 }
 
 /**
- * What the deployment offers (operations `GET /instancetypes`, `/volumes`, `/feature-gates`,
+ * Shows what the deployment offers (operations `GET /instancetypes`, `/volumes`, `/feature-gates`,
  * `/clusters`).
  */
 export const catalogue = ({

@@ -17,13 +17,13 @@ export interface TemplateOperations {
   ) => Promise<TemplateView>;
   readonly deleteTemplate: (name: string) => Promise<void>;
   readonly listInstanceTypes: () => readonly InstanceType[];
-  /** Those of the caller's namespace; whose it is follows from the key alone. */
+  /** Lists volumes of the caller's namespace; whose it is follows from the key alone. */
   readonly listVolumes: (caller: Caller) => Promise<readonly Volume[]>;
   readonly featureGates: () => FeatureGates;
   readonly listClusters: () => readonly ClusterView[];
 }
 
-/** What is not named stays. An empty text is none. */
+/** A change of a template; what is not named stays. An empty text is none. */
 export interface TemplateChange {
   readonly document?: SandboxTemplateDocument;
   readonly description?: string;
