@@ -29,8 +29,8 @@ export interface AuditEntry {
 }
 
 /**
- * What changes nothing, and is worth a count: a read by an admin, a request to an endpoint of a
- * sandbox.
+ * An entry for what changes nothing, and is worth a count: a read by an admin, a request to an
+ * endpoint of a sandbox.
  */
 export interface CountedEntry
   extends Required<Pick<AuditEntry, 'operation'>>, Pick<AuditEntry, 'params'> {

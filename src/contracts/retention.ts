@@ -16,8 +16,8 @@ export interface RetentionSteps {
   /** Forgets some of what ended before the moment; answers whether there may be more. */
   forget(before: number): Promise<boolean>;
   /**
-   * Where the tenant with most, or all together, have more than the bounds: forgets some of that
-   * tenant's that ended first; returns how many.
+   * Forgets, of the tenant with most, some that ended first, where that tenant or all together have
+   * more than the bounds; returns how many.
    */
   trim(bounds: ByteBounds): Promise<number>;
   /** A step rejected; the next one comes in its time. */

@@ -21,7 +21,7 @@ export class LeaseLost extends Error {
 }
 
 /**
- * Where the instance was to be there is no place for it now; nothing was made, and it is not the
+ * There is no place for the instance now where it was to be; nothing was made, and it is not the
  * definition's fault. `message` says why.
  */
 export class NoPlace extends Error {

@@ -16,7 +16,7 @@ export class EventRing {
   #last: number;
   readonly #waiting = new Map<string, Set<() => void>>();
 
-  /** What has a number up to `forgotten` is not known here. */
+  /** Begins empty: events with a number up to `forgotten` are not known here. */
   constructor(forgotten: number) {
     this.#forgotten = forgotten;
     this.#last = forgotten;

@@ -45,8 +45,8 @@ export const HIGHEST_LIMIT: QuotaAmounts = {
 };
 
 /**
- * What a quantity allows, such as `16` or `500m` of cpu and `64Gi` of memory; undefined where it is
- * none, or beyond the highest limit.
+ * Reads what a quantity allows, such as `16` or `500m` of cpu and `64Gi` of memory; undefined where
+ * it is none, or beyond the highest limit.
  */
 export const sizeLimitOf = (
   resource: keyof typeof NO_SIZE_LIMITS,
@@ -72,7 +72,7 @@ export const plainAmount = (resource: QuotaResource, amount: number): number => 
   return resource === 'memory' ? amount * BYTES_PER_MEMORY_UNIT : amount;
 };
 
-/** Where nobody set any. */
+/** Limits of cpu and memory where nobody set any: none. */
 export const NO_SIZE_LIMITS = {
   cpu: Number.POSITIVE_INFINITY,
   memory: Number.POSITIVE_INFINITY,
@@ -84,7 +84,7 @@ export interface UserQuota extends Tenant {
   readonly limits: Partial<QuotaAmounts>;
 }
 
-/** What a pool takes of its owner's. */
+/** Counts what a pool takes of its owner's quota. */
 export const amountsOfPool = ({
   replicas,
   definition,
@@ -93,7 +93,7 @@ export const amountsOfPool = ({
   return { replicas, cpu: replicas * cpu, memory: replicas * memory };
 };
 
-/** How many more instances of a definition there is room for. */
+/** Counts how many more instances of a definition there is room for. */
 export const roomFor = (definition: InstanceDefinition, left: SizedAmounts): number => {
   const { cpu, memory } = amountsOfInstance(definition);
   const within = (room: number, each: number): number =>

@@ -174,7 +174,9 @@ export interface FailedMember {
   readonly error: string;
 }
 
-/** What was synced stays; a repeated sync finishes the rest. */
+/**
+ * Refusal of a sync that failed in part: what was synced stays; a repeated sync finishes the rest.
+ */
 export const envSyncPartial = (
   synced: readonly string[],
   failed: readonly FailedMember[],
@@ -276,7 +278,7 @@ export const featureDisabled = (field: string, feature: string): Refusal =>
 
 export const clusterNotFound = (): Refusal => new Refusal('CLUSTER_NOT_FOUND', 'cluster not found');
 
-/** What an If-Match named is no longer what is there. Nothing was changed. */
+/** Refusal where what an If-Match named is no longer what is there. Nothing was changed. */
 export const preconditionFailed = (): Refusal =>
   new Refusal(
     'PRECONDITION_FAILED',

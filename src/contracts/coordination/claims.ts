@@ -51,8 +51,8 @@ export interface ClaimEntry {
   /** For whom the request is opened first, in the same step; without it it is open. */
   readonly open?: RequestOwner | undefined;
   /**
-   * What an earlier request of the key may have claimed was read uncached, after `look-first` was
-   * answered.
+   * Set once what an earlier request of the key may have claimed was read uncached, after
+   * `look-first` was answered.
    */
   readonly looked?: boolean;
 }

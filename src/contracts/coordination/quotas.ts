@@ -22,7 +22,10 @@ export interface Confirmation {
   readonly attempt?: string;
 }
 
-/** How long after it was made a reservation may be written under without `stillReserved`. */
+/**
+ * Milliseconds after it was made in which a reservation may be written under without
+ * `stillReserved`.
+ */
 export const RESERVATION_MS = 1_000;
 
 /** A write that a reservation allowed has landed so long after it was sent, or never does. */
@@ -89,8 +92,8 @@ export interface Quotas {
    */
   release(tenant: Tenant, resource: QuotaResource, name: string): Promise<void>;
   /**
-   * What counts against the tenant's limits now, with what is reserved. Rejects with `unavailable`
-   * where it is not known, and has it made known.
+   * Tells what counts against the tenant's limits now, with what is reserved. Rejects with
+   * `unavailable` where it is not known, and has it made known.
    */
   used(tenant: Tenant): Promise<QuotaAmounts>;
   /**

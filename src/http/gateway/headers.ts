@@ -15,8 +15,8 @@ const HOP_BY_HOP = [
 ];
 
 /**
- * What concerns the daemon, or tells the sandbox what only the daemon may: the key, sessions of its
- * origin, who asked.
+ * Headers that concern the daemon, or tell the sandbox what only the daemon may: the key, sessions
+ * of its origin, who asked.
  */
 const NOT_FORWARDED: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
@@ -34,8 +34,8 @@ const NOT_FORWARDED: ReadonlySet<string> = new Set([
 const FORWARDED_BY_US = 'x-forwarded-';
 
 /**
- * What would hold for the whole origin of the daemon, on which every tenant's pages and the API
- * stand.
+ * Headers that would hold for the whole origin of the daemon, on which every tenant's pages and the
+ * API stand.
  */
 const NOT_ANSWERED: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,

@@ -4,7 +4,7 @@ import { isIPv6 } from 'node:net';
 export const plainAddress = (address: string): string =>
   /^::ffff:\d+\.\d+\.\d+\.\d+$/i.test(address) ? address.slice(7) : address;
 
-/** What counts as one client: an IPv4 address, or the /64 that an IPv6 address is of. */
+/** Tells what counts as one client: an IPv4 address, or the /64 that an IPv6 address is of. */
 export const addressGroup = (address: string): string => {
   if (!isIPv6(address)) return address;
   const [head = '', tail = ''] = address.toLowerCase().split('%')[0]?.split('::') ?? [];

@@ -22,7 +22,7 @@ export interface CostlyTurnsTerms {
 const COSTLY_MS = 5;
 /** No one request says more. */
 const MOST_LEARNED_MS = 20;
-/** How much of the average the newest request is. */
+/** Share of the newest request in the average. */
 const WEIGHT = 0.2;
 const FORGOTTEN_MS = 0.5;
 const MOST_KNOWN = 10_000;

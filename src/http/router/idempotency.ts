@@ -138,7 +138,7 @@ export const fingerprintOf = (
   };
 };
 
-/** What only who has the credential can derive for the request, whatever its body. */
+/** Derives for the request, whatever its body, what only who has the credential can. */
 export const seedOf = (mark: RequestFingerprint, credential: string): Buffer =>
   Buffer.from(hkdfSync('sha256', credential, mark.key, 'sandpool seed', 32));
 

@@ -6,8 +6,8 @@ import type { Clients } from '../limits/clients.ts';
 const POOL_WITH_IMAGE = /^(?:\/v1)?\/sandboxpools\/[^/]+\/\//;
 
 /**
- * What no row answered: 405 where the path has other methods, else 404. A pool's name with an image
- * is 400, for who has a key.
+ * Refuses what no row answered: 405 where the path has other methods, else 404. A pool's name with
+ * an image is 400, for who has a key.
  */
 export const nothingMatched =
   (clients: Pick<Clients, 'authenticate'>) =>

@@ -121,8 +121,8 @@ const readBytes = (
   });
 
 /**
- * What is read and dropped of a body too large, so that a client that only writes first gets its
- * answer.
+ * Bytes that are read and dropped of a body too large, so that a client that only writes first gets
+ * its answer.
  */
 const DRAIN_BYTES = 8 * MAX_BODY_BYTES;
 const DRAIN_MS = 1_000;

@@ -41,7 +41,7 @@ const withoutOddLengths = (value: unknown): unknown => {
   return Object.fromEntries(kept.map(([name, part]) => [name, withoutOddLengths(part)]));
 };
 
-/** Where unknown fields are refused, first those that are unsafe, by their own path. */
+/** Refuses unknown fields, first those that are unsafe, by their own path. */
 const refuseUnknown = (issues: readonly Issue[], value: unknown): void => {
   const unknown = issues.flatMap((issue) =>
     issue.code === 'unrecognized_keys'

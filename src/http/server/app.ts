@@ -52,7 +52,7 @@ export interface AppDeps
   readonly metrics?: Metrics;
   /** Absent: no traces are recorded. */
   readonly tracer?: Tracer | undefined;
-  /** Where other services are asked: so that they are told of the trace. */
+  /** Has other services that are asked told of the trace. */
   readonly traceScope?: TraceScope | undefined;
   /** Absent: nobody takes down what is written. */
   readonly audit?: AuditSink | undefined;

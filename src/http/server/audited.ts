@@ -43,8 +43,8 @@ export const audited =
   };
 
 /**
- * What names the thing that a request is about, of its body and its answer; each field is a name or
- * an id, and no secret.
+ * Picks what names the thing that a request is about, of its body and its answer; each field is a
+ * name or an id, and no secret.
  */
 const targetOf = (body: unknown, answer: unknown): Readonly<Record<string, string>> => {
   const named = { ...namesOf(body), ...namesOf(answer) };

@@ -13,8 +13,8 @@ export const badHandshake = (problem: string): Refusal => new Refusal('INVALID_A
 export const draining = (): Refusal => unavailable('the daemon is stopping or busy');
 
 /**
- * What is said about the token, or about the sandbox that it names, is one and the same "no", so
- * that nothing can be learned from it.
+ * Refusals about the token, or about the sandbox that it names: one and the same "no" answers all,
+ * so that nothing can be learned from it.
  */
 const TOKEN_FAULTS: ReadonlySet<RefusalCode> = new Set([
   'INVALID_TOKEN',

@@ -93,7 +93,7 @@ const unaskedOf = ({ to, floor, seen }: Slot): number =>
     ? Math.max(0, to - Math.max(floor, seen.running + Math.max(seen.pending, seen.waiting ?? 0)))
     : 0;
 
-/** What is idle or starting goes before what runs is counted away. */
+/** Takes `excess` away: what is idle or starting goes before what runs is counted away. */
 const lessened = (slots: readonly Slot[], excess: number): readonly Slot[] => {
   const spare = ({ to, floor, seen }: Slot): number => to - Math.max(floor, seen.running);
   const first = cut(slots, excess, spare);

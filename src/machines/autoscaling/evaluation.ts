@@ -61,11 +61,11 @@ export interface Evaluation {
 }
 
 /**
- * What a group should do now. In this order: the failed part of a scale-up is taken back and its
- * member left alone; bounds that somebody changed are kept at once; members make room for claims
- * that wait on another one; what demand asks for is added; what was idle all through the windows
- * goes. Running instances are never counted away, and what is
- * only starting is never a reason to add. A limit that keeps it from growing is a decision once.
+ * Decides what a group should do now. In this order: the failed part of a scale-up is taken back
+ * and its member left alone; bounds that somebody changed are kept at once; members make room for
+ * claims that wait on another one; what demand asks for is added; what was idle all through the
+ * windows goes. Running instances are never counted away, and what is only starting is never a
+ * reason to add. A limit that keeps it from growing is a decision once.
  */
 export const evaluateGroup = (input: GroupInput): Evaluation => {
   const { group, now } = input;

@@ -23,8 +23,8 @@ interface Hold {
 }
 
 /**
- * How many more there should be now. What is only starting counts as there. For each claim that
- * waits one is started at once: waits and steps are for growth ahead of need.
+ * Counts how many more there should be now. What is only starting counts as there. For each claim
+ * that waits one is started at once: waits and steps are for growth ahead of need.
  */
 export const growthOf = (slots: readonly Slot[], seen: GroupCounts, moment: Moment): Growth => {
   const { group, memory, now } = moment;

@@ -63,7 +63,7 @@ export const NO_MEMORY: GroupMemory = {
   last: 0,
 };
 
-/** What was not looked at for so long is not known: windows begin anew. */
+/** A group that was not looked at for so long is not known: its windows begin anew. */
 const BLIND_MS = 90_000;
 
 /**

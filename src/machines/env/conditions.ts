@@ -29,7 +29,7 @@ export interface EnvConditionsInput {
   readonly saved: readonly EnvCondition[];
 }
 
-/** What is to be said of an env, one word a condition. */
+/** Tells what is to be said of an env, one word a condition. */
 export const envConditionsOf = (input: EnvConditionsInput): readonly Word[] => [
   readinessOf(input),
   resolutionOf(input),
@@ -99,8 +99,8 @@ const quotaOf = (input: EnvConditionsInput): Word => {
 };
 
 /**
- * What keeps groups from growing, as far as it is for this condition. While one of them was not
- * looked at yet it is what the last leader saved.
+ * Tells what keeps groups from growing, as far as it is for this condition. While one of them was
+ * not looked at yet it is what the last leader saved.
  */
 const growthLimitOf = (
   { groups, limits, led, saved }: EnvConditionsInput,
@@ -155,7 +155,7 @@ const progressOf = ({ members }: EnvConditionsInput): Word => {
     : yes('Progressing', 'MembersMoving', moving.map(({ name }) => name).join(', '));
 };
 
-/** Where bounds contradict each other the members' `minReplicas` win. */
+/** Tells what limits scaling. Where bounds contradict each other the members' `minReplicas` win. */
 const limitOf = (input: EnvConditionsInput): Word => {
   const { groups, members } = input;
   const faults = groups.flatMap((group) => {

@@ -29,7 +29,7 @@ export interface MemberDecision {
   readonly deadline: number | undefined;
 }
 
-/** What is to be done next, and when to look again where nothing tells. */
+/** Decides what is to be done next, and when to look again where nothing tells. */
 export const decisionOf = (context: MemberContext, now: number): MemberDecision => {
   const { fact, leading, asked } = context;
   const saturatedUntil = fact.saturatedUntil > now ? fact.saturatedUntil : undefined;
@@ -44,11 +44,14 @@ export const decisionOf = (context: MemberContext, now: number): MemberDecision 
     : { intent, deadline: saturatedUntil };
 };
 
-/** How long it is left alone after so many failures in a row. */
+/** Milliseconds that it is left alone after so many failures in a row. */
 export const pauseAfter = (times: number): number =>
   Math.min(FIRST_PAUSE_MS * 2 ** Math.min(times - 1, 10), LONGEST_PAUSE_MS);
 
-/** What was just done is not done again before facts have told of it. */
+/**
+ * Tells until when an intent waits: what was just done is not done again before facts have told of
+ * it.
+ */
 const pausedUntil = (
   { trouble, troubledAt, done }: MemberContext,
   { type }: MemberIntent,

@@ -76,8 +76,8 @@ export interface ScalePlan {
 }
 
 /**
- * How many to launch and how many of the unclaimed to retire, so that what is present comes to
- * `replicas` and never goes above it, those counted that are being retired. While the breaker
+ * Plans how many to launch and how many of the unclaimed to retire, so that what is present comes
+ * to `replicas` and never goes above it, those counted that are being retired. While the breaker
  * pauses nothing is launched; after its pause one is, until that one has started.
  */
 export const planScale = (input: ScaleInput, policy: PoolPolicy): ScalePlan => {

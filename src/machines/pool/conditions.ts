@@ -26,7 +26,7 @@ export interface ConditionsInput {
   readonly unresolved: Unresolved | undefined;
 }
 
-/** What is to be said of a pool. */
+/** Tells what is to be said of a pool. */
 export const conditionsOf = (input: ConditionsInput): readonly Word[] => [
   progressOf(input),
   degradationOf(input),

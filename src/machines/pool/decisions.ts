@@ -220,7 +220,7 @@ interface Saving {
 }
 const NO_SAVING: Saving = { due: false, wakeAt: undefined };
 
-/** What the record doesn't say yet is saved at once, but not often. */
+/** Says when to save what the record doesn't say yet: at once, but not often. */
 const savingOf = (
   { record, savedAt }: PoolContext,
   conditions: readonly PoolCondition[],

@@ -278,7 +278,8 @@ export const poolMachine = setup({
 });
 
 /**
- * What the leader saved of a breaker; that it pauses anew says that a start has just failed there.
+ * Follows what the leader saved of a breaker; that it pauses anew says that a start has just failed
+ * there.
  */
 const followedBreaker = (
   { breaker, failedAt }: PoolContext,
@@ -289,7 +290,7 @@ const followedBreaker = (
   failedAt: record.breaker.pausedUntil > breaker.pausedUntil ? now : failedAt,
 });
 
-/** What lives by one revision lives by another that runs the same. */
+/** Keeps the proof that instances live: one revision's holds for another that runs the same. */
 const proofOf = (
   context: PoolContext,
   { definition }: PoolRecord,

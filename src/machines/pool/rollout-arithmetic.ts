@@ -44,12 +44,12 @@ export const staleOf = (counts: PoolCounts, updated: PoolCounts): number =>
   unclaimedOf(counts) - unclaimedOf(updated);
 
 /**
- * What a rollout may take away now. Nothing goes that a launch can't follow at once: none while the
- * breaker pauses, and as many as there are tokens and room for starts. Ready ones go as long as no
- * more than `maxUnavailable` of those wanted are missing, starting or unavailable, or of a revision
- * that has not shown yet that it lives; what isn't ready anyhow goes as long as no more than so
- * many are being launched. A revision whose starts failed in a row gets one instance after the
- * pause, where none is missing, and no other before that one has shown whether it lives.
+ * Plans what a rollout may take away now. Nothing goes that a launch can't follow at once: none
+ * while the breaker pauses, and as many as there are tokens and room for starts. Ready ones go as
+ * long as no more than `maxUnavailable` of those wanted are missing, starting or unavailable, or of
+ * a revision that has not shown yet that it lives; what isn't ready anyhow goes as long as no more
+ * than so many are being launched. A revision whose starts failed in a row gets one instance after
+ * the pause, where none is missing, and no other before that one has shown whether it lives.
  */
 export const planRollout = (input: RolloutInput, policy: PoolPolicy): RolloutPlan => {
   const { counts, updated, ordered, missing, bucket, breaker, now } = input;

@@ -56,8 +56,8 @@ export const restored = (
 };
 
 /**
- * What a fact adds. A record is replaced only by one that is further on: claimed never turns idle
- * again, and what is deleted stays so.
+ * Adds what a fact tells. A record is replaced only by one that is further on: claimed never turns
+ * idle again, and what is deleted stays so.
  */
 export const learned = (
   context: SandboxContext,

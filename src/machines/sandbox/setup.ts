@@ -172,7 +172,7 @@ export const sandboxSetup = setup({
           (record?.startupTimeoutMs ?? 0),
       };
     }),
-    /** What was found, and has lived for as long already, is steady. */
+    /** Waits until it is steady; what was found, and has lived for as long already, is. */
     awaitSteady: assign(({ context: { availableAt, startedAt, activeAt } }) => {
       const at = (availableAt ?? startedAt ?? activeAt) + STEADY_MS;
       return { deadline: at > activeAt ? at : undefined };
@@ -249,8 +249,8 @@ export const sandboxSetup = setup({
       reason: failureOf(context, event),
     })),
     /**
-     * What somebody takes away is no fault of its own; but where everything is taken away at once,
-     * nothing more is to come for a while.
+     * Reports a start that failed. What somebody takes away is no fault of its own; but where
+     * everything is taken away at once, nothing more is to come for a while.
      */
     reportFailed: emit(({ context, event }): SandboxIntent => ({
       type: 'report-start',

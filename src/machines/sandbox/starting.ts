@@ -1,6 +1,6 @@
 import { sandboxSetup } from './setup.ts';
 
-/** What runs was launched, whatever became of the answer. */
+/** Takes a fact while a launch is unanswered: what runs was launched, whatever the answer. */
 const SEEN_BORN = [
   {
     guard: 'shownAvailable',

@@ -5,7 +5,7 @@ export const stopping = sandboxSetup.createStateConfig({
   initial: 'deciding',
   on: { END: { actions: 'noteEnd' } },
   states: {
-    /** What somebody claimed meanwhile runs on, unless it was told to end. */
+    /** Decides how it ends: what somebody claimed meanwhile runs on, unless it was told to end. */
     deciding: {
       tags: ['endUnderWay'],
       always: [

@@ -73,7 +73,7 @@ export const groupFor = (
   scaleDownPolicy: DEFAULT_SCALE_DOWN_POLICY,
 });
 
-/** What is not named stays. */
+/** A change of a group; what is not named stays. */
 export interface GroupChange extends Partial<
   Pick<AutoscalingGroup, 'enabled' | 'minReplicas' | 'maxReplicas'>
 > {

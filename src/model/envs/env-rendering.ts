@@ -8,7 +8,8 @@ import { sourceOf, type PoolOverrides, type PoolSource } from '../pools/pool-sou
 export type RenderedEnvSpec = Pick<EnvRecord, 'templateRef' | 'overrides' | 'access'>;
 
 /**
- * What of a member's pool its env decides. Not its `replicas`; their bounds stand in the env alone.
+ * The part of a member's pool that its env decides. Not its `replicas`; their bounds stand in the
+ * env alone.
  */
 export type MemberPoolPart = Pick<
   PoolRecord,

@@ -95,7 +95,7 @@ const multiplied = (
   factor: number,
 ): Resources => ({ requests: times(requests, factor), limits: times(limits, factor) });
 
-/** What is no quantity is left out: the catalogue was checked. */
+/** Multiplies amounts; what is no quantity stays as it is, but the catalogue was checked. */
 const times = ({ cpu, memory }: Readonly<Record<string, string>>, factor: number): CpuAndMemory => {
   const [cores, bytes] = [cpu, memory].map((text) =>
     text === undefined ? undefined : parseQuantity(text),

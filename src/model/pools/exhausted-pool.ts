@@ -23,8 +23,8 @@ interface Hindrance {
 type Counts = Omit<PoolCounts, 'unavailable'> & { readonly unavailable?: number };
 
 /**
- * What the hint advises is what this caller can do with this pool: each of its requests is
- * accepted.
+ * Refusal of a claim that finds none idle. Its hint advises what this caller can do with this pool:
+ * each of its requests is accepted.
  */
 export const noIdleInstance = (
   pool: ExhaustedPool,
@@ -88,13 +88,13 @@ const hintAgainst = (pool: ExhaustedPool, { reason, message }: Hindrance): strin
   return `instances do not start: change what the problem names, by ${change}; ${AGAIN}`;
 };
 
-/** Where what instances are made from is changed. */
+/** Names the request that changes what instances are made from. */
 const changing = ({ name, env, of }: ExhaustedPool): string => {
   const request = env === undefined ? `PUT /v1/sandboxpools/${name}` : `PATCH /v1/envs/${env}`;
   return sentBy(of, request);
 };
 
-/** Where instances are given another size: an env has none of its own, its members have. */
+/** Says how instances are given another size: an env has none of its own, its members have. */
 const resizing = ({ name, env, of }: ExhaustedPool): string =>
   sentBy(
     of,
@@ -108,7 +108,9 @@ const sentBy = (of: string | undefined, request: string): string =>
     ? `${request}, or in the template`
     : `${request}, which is for ${of} to send, or in the template`;
 
-/** What schedulers say of nodes that take nothing new, and of those without room. */
+/**
+ * Matches what schedulers say of nodes that take nothing new, and NO_ROOM of those without room.
+ */
 const KEPT_OUT = /\btaints?\b|\bunschedulable\b/;
 const NO_ROOM = /\bInsufficient\b|Too many pods/;
 const CLOSED_NODES =

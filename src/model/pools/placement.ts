@@ -182,7 +182,7 @@ export type Placement = {
 
 const FIELDS = Object.keys(PlacementFields) as readonly (keyof PlacementDocument)[];
 
-/** What the spec says of it, in one order; undefined where it says nothing. */
+/** Reads what the spec says of it, in one order; undefined where it says nothing. */
 export const placementIn = (spec: PlacementDocument): Placement | undefined => {
   const given = FIELDS.flatMap((field) =>
     spec[field] === undefined ? [] : [[field, spec[field]]],

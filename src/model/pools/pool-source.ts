@@ -88,8 +88,8 @@ export const sourceOf = ({
 export const sourceHashOf = (source: PoolSource): string => contentHash(sourceOf(source));
 
 /**
- * What was asked for, with a change of it: what is not named stays. A template by name and one
- * inline take each other's place.
+ * Changes what was asked for: what is not named stays. A template by name and one inline take each
+ * other's place.
  */
 export const mergedSource = (before: PoolSource, change: PoolSource): PoolSource => {
   const kept: { -readonly [Field in keyof PoolSource]: PoolSource[Field] } = { ...before };

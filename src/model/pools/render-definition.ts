@@ -23,7 +23,7 @@ const LOG_LEVEL = 'SANDPOOL_LOG_LEVEL';
 const DEFAULT_STARTUP_MS = 30_000;
 
 /**
- * What an instance is started from, every default filled in: of a template, or of what
+ * Renders what an instance is started from, every default filled in: of a template, or of what
  * `appliedSpec` made of it for a pool, with the overrides that a template does not know. Limits
  * count; where unset, requests do.
  */

@@ -14,7 +14,7 @@ import {
 import { specOfVersion } from '../templates/template-versions.ts';
 import { updateRevisionOf } from './update-revision.ts';
 
-/** Where what a source names is found. */
+/** Finds what a source names. */
 export interface RenderLookups {
   /** The template as it is known now. */
   readonly template: (name: string) => TemplateRecord | undefined;
@@ -23,7 +23,7 @@ export interface RenderLookups {
   readonly terms?: SourceTerms;
 }
 
-/** What of a pool's record comes from its source and its template. */
+/** The part of a pool's record that comes from its source and its template. */
 export type RenderedPool = Pick<PoolRecord, 'templateVersion' | 'definition' | 'updateRevision'>;
 
 /** A source that can't be rendered. `field` is one of the source's. */
@@ -39,7 +39,7 @@ export class SourceFault extends Error {
   }
 }
 
-/** What instances of the source are started from now. Throws SourceFault. */
+/** Renders what instances of the source are started from now. Throws SourceFault. */
 export const renderPool = (source: PoolSource, lookups: RenderLookups): RenderedPool => {
   const { spec, templateVersion } = poolSpecOf(source, lookups);
   const definition: InstanceDefinition = renderDefinition(spec, source.overrides);

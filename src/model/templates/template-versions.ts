@@ -24,8 +24,8 @@ export const nextVersion = (
 });
 
 /**
- * What the template said in a version, without its docs; undefined where that is not kept any more,
- * or never was.
+ * Finds what the template said in a version, without its docs; undefined where that is not kept any
+ * more, or never was.
  */
 export const specOfVersion = (
   { version: current, document, earlier = [] }: TemplateRecord,

@@ -51,7 +51,7 @@ export const AutoscalingGroupShape = z
   .object(AutoscalingGroupFields)
   .meta({ id: 'AutoscalingGroup' });
 
-/** What is not named stays. */
+/** A change of a group; what is not named stays. */
 export const UpdateGroupBody = z.object({
   enabled: maybe(AutoscalingGroupFields.enabled),
   minReplicas: maybe(AutoscalingGroupFields.minReplicas),

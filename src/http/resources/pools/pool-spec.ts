@@ -4,8 +4,8 @@ import type { PoolChange, PoolSpec } from '../../../operations/pools/pool-operat
 import type { PoolChangeBody, PoolSpecBody } from './schema.ts';
 
 /**
- * What a body asks of a pool. The registries' passwords go a way of their own; whether there are
- * any is not the client's to say.
+ * Reads what a body asks of a pool. The registries' passwords go a way of their own; whether there
+ * are any is not the client's to say.
  */
 export const poolSpecOf = (body: PoolSpecBody): PoolSpec => {
   const {
@@ -38,7 +38,7 @@ export const poolSpecOf = (body: PoolSpecBody): PoolSpec => {
 
 const isEmpty = (object: object): boolean => Object.keys(object).length === 0;
 
-/** What a body changes of a pool. A null unsets its field. */
+/** Reads what a body changes of a pool. A null unsets its field. */
 export const poolChangeOf = (body: PoolChangeBody): PoolChange => {
   const unset = nullsIn(body);
   const spec = poolSpecOf(withoutNulls(body) as PoolSpecBody);

@@ -60,7 +60,7 @@ export const logRoutes = (operations: Operations): readonly Route[] => [
   }),
 ];
 
-/** What is read at most to find the last lines. */
+/** Bytes of text that are read at most to find the last lines. */
 const READ_BYTES = 2 << 20;
 
 const bytesToRead = (lines: number): number => READ_BYTES + lines * LOG_LINE_BYTES;
