@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { uptime } from 'node:os';
 import type { Clock } from '../contracts/clock.ts';
 
-/** What the machine says. `uptimeMs` counts from its boot, sleep too, and can't be set. */
+/** The machine's time. `uptimeMs` counts from its boot, sleep too, and can't be set. */
 export interface MachineTime {
   readonly wall: number;
   readonly uptimeMs: number;

@@ -1,8 +1,8 @@
 import type { LogLine } from '../../contracts/sandbox-driver.ts';
 
 /**
- * What `launcher logs` writes, in the format of container runtimes (CRI): `TIME stdout F text`, one
- * record a line; with P for F the line goes on in the next record.
+ * The records that `launcher logs` writes, in the format of container runtimes (CRI): `TIME stdout
+ * F text`, one record a line; with P for F the line goes on in the next record.
  */
 const HEAD = '2026-01-31T12:00:00.000000000Z stdout F '.length;
 const TIME_LENGTH = '2026-01-31T12:00:00.000000000Z'.length;

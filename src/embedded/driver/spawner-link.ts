@@ -75,11 +75,9 @@ interface Attaching {
 }
 
 const HELLO_PATIENCE_MS = 30_000;
-/**
- * How long past its own deadline, which the spawner keeps, a command is waited for. Milliseconds.
- */
+/** Milliseconds past its own deadline, which the spawner keeps, that a command is waited for. */
 const EXEC_GRACE_MS = 15_000;
-/** How long past its deadline a command is waited for while the spawner is silent. Milliseconds. */
+/** Milliseconds past its deadline that a command is waited for while the spawner is silent. */
 const SILENT_GRACE_MS = 500;
 
 /** One connection to a spawner. What is open on it fails when it is lost. */

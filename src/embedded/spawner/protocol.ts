@@ -29,7 +29,7 @@ export interface SpawnerConfig {
   readonly logs: LogLimits;
 }
 
-/** What is kept of what sandboxes print. */
+/** Bounds of what is kept of sandboxes' output. */
 export interface LogLimits {
   /** The most bytes of one file; a sandbox has two. */
   readonly fileBytes: number;
@@ -82,7 +82,7 @@ export interface HostMount {
   readonly readOnly: boolean;
 }
 
-/** What a sandbox sees in place of the machine's own /usr, and who it is inside. */
+/** The image that a sandbox sees in place of the machine's own /usr, and who it is inside. */
 export interface ImageRoot {
   /** Names the image for as long as sandboxes of it live. */
   readonly key: string;
@@ -191,7 +191,7 @@ export interface SpawnerPaths {
    * it is as long as the socket's.
    */
   readonly forwards: string;
-  /** What sandboxes mount: everyone may look into it. */
+  /** The folder of what sandboxes mount: everyone may look into it. */
   readonly rootfs: string;
   /** Folders of bare sandboxes. */
   readonly homes: string;

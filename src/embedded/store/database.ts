@@ -322,7 +322,7 @@ const SOON_MS = 10;
  */
 const COMMITS_AVERAGED = 64;
 const MOST_COUNTED = 4;
-/** How much faster than slow it must be for commits to come back. */
+/** The factor by which commits must be faster than slow for them to come back. */
 const MUCH_FASTER = 4;
 const NUMBER_OF: Readonly<Record<string, number>> = Object.fromEntries(
   STATEMENT_NAMES.map((name, index) => [name, index]),

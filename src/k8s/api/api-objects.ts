@@ -1,7 +1,7 @@
 import type { Version } from '../../model/mirror.ts';
 import { ApiUnreachable } from './api-errors.ts';
 
-/** What every object of the API server says of itself. */
+/** The identity that every object of the API server states. */
 export interface ObjectIdentity {
   /** `namespace/name`, or the name alone. */
   readonly key: string;

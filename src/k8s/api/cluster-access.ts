@@ -2,7 +2,7 @@ import type { KubeConfig } from '@kubernetes/client-node';
 import { readFile } from 'node:fs/promises';
 import type { Log } from '../../contracts/log.ts';
 
-/** What a TLS connection to the API server is opened with. */
+/** The terms of a TLS connection to the API server. */
 export interface ClusterTls {
   readonly ca?: string | Buffer;
   readonly cert?: string | Buffer;
@@ -11,7 +11,7 @@ export interface ClusterTls {
   readonly rejectUnauthorized: boolean;
 }
 
-/** Where the API server is, and as whom it is spoken to. */
+/** The address of the API server, and as whom it is spoken to. */
 export interface ClusterAccess {
   /** Origin, and a path in front of all others where there is one. */
   readonly server: URL;

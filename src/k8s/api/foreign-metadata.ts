@@ -1,4 +1,4 @@
-/** What others put on an object of ours, which must outlive our own writes of it. */
+/** The metadata that others put on an object of ours, which must outlive our own writes of it. */
 export interface ForeignMetadata {
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;

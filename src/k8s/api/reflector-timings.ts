@@ -1,4 +1,4 @@
-/** How a reflector follows a collection. */
+/** The times by which a reflector follows a collection. */
 export interface ReflectorTimings {
   /** A watch ends by itself after this, less up to a fifth. */
   readonly watchSeconds: number;

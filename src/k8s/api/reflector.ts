@@ -24,8 +24,8 @@ export interface ReflectorDeps<T> {
   /** Is told what the lists and watches tell. */
   readonly mirror: Mirror<T>;
   /**
-   * What is kept of an object; undefined: nothing, as if it were not there. What it throws counts
-   * as no change.
+   * Picks what is kept of an object; undefined: nothing, as if it were not there. What it throws
+   * counts as no change.
    */
   readonly trim: (object: unknown) => T | undefined;
   readonly log: Log;
@@ -158,7 +158,7 @@ export class Reflector<T> {
     return this.#mirror.size;
   }
 
-  /** How it stands, for whoever looks inside. */
+  /** Reports how it stands, for whoever looks inside. */
   report(): MirrorReport {
     const { path } = this.#deps;
     const heard =

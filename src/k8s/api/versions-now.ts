@@ -3,7 +3,7 @@ import type { ApiClient } from './api-client.ts';
 import { identityOf, listPageOf, resourceVersionOf } from './api-objects.ts';
 import { compareVersions } from './resource-version.ts';
 
-/** What stands in the store at one moment. */
+/** The revisions of what stands in the store at one moment. */
 export interface VersionsNow {
   /** The API server's resourceVersion for the whole collection, at that moment. */
   readonly revision: string;
@@ -55,7 +55,7 @@ export const isShown = <T>(
   return known !== undefined && !isOlder(known, listed);
 };
 
-/** How a mirror stands to the store that it mirrors. */
+/** The result of comparing a mirror with the store that it mirrors. */
 export interface MirrorCheck {
   /** Why the store must be an older one than it was. */
   readonly wentBack?: string;

@@ -16,8 +16,8 @@ const ANSWER_WITHIN_MS = 10_000;
 const LONGEST_REFUSAL = 64 << 10;
 
 /**
- * What kubelets have of containers' output, over connections of its own: as many as are read at a
- * time.
+ * Reads what kubelets have of containers' output, over connections of its own: as many as are read
+ * at a time.
  */
 export class LogSource {
   readonly #access: ClusterAccess;

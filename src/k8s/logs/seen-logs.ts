@@ -9,9 +9,9 @@ interface Span {
 }
 
 /**
- * What this replica has read of containers' logs. Kubelets give the newest file alone, and do not
- * say that there were others: that a log was rotated shows only where a line is missing that was
- * there.
+ * Remembers what this replica has read of containers' logs. Kubelets give the newest file alone,
+ * and do not say that there were others: that a log was rotated shows only where a line is missing
+ * that was there.
  */
 export class SeenLogs {
   readonly #spans = new Map<string, Span>();

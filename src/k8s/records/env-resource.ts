@@ -208,7 +208,7 @@ type Stated = Pick<
   | 'groups'
 >;
 
-/** What the owner says. */
+/** Reads from the spec what the owner says of the env. */
 const statedIn = (
   {
     access,

@@ -55,7 +55,10 @@ export interface OwnedKind<T extends Owned, R extends Resolved> {
   readonly settled: (object: ResourceObject) => Omit<T, 'revision'> | Fault;
 }
 
-/** How its records stand in objects; a record's key is `namespace/name`. */
+/**
+ * Makes the resource of a kind: how its records stand in objects. A record's key is
+ * `namespace/name`.
+ */
 export const ownedResource = <T extends Owned, R extends Resolved>(
   of: OwnedKind<T, R>,
 ): Resource<T> => {

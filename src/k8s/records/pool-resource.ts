@@ -231,7 +231,7 @@ type Stated = Pick<
   | 'access'
 >;
 
-/** What the owner says. */
+/** Reads from the spec what the owner says of the pool. */
 const statedIn = ({
   replicas,
   minReplicas,

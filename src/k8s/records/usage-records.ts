@@ -56,7 +56,7 @@ export const usageRecords = (
     new Map([...pools.mirrored()].map(({ owner }) => [tenantKey(owner), owner])).values(),
 });
 
-/** What is found of those who are asked for; a record that is read twice counts once. */
+/** Gathers the usage of those who are asked for; a record that is read twice counts once. */
 class Usages {
   readonly #parts: ReadonlyMap<string, Readonly<Record<QuotaResource, Map<string, RecordedPart>>>>;
 

@@ -21,8 +21,7 @@ import type { PodStreams as RealPodStreams } from '../streams/pod-streams.ts';
 import type { SilentNodes } from './silent-nodes.ts';
 
 /**
- * What a Pod's inside is reached by; `PodStreams` of pod-streams.ts. The driver tells it what ends,
- * and stops it.
+ * The ways into a Pod; `PodStreams` of pod-streams.ts. The driver tells it what ends, and stops it.
  */
 export type PodStreams = Pick<RealPodStreams, keyof RealPodStreams>;
 

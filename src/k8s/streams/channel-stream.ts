@@ -1,7 +1,7 @@
 import { SocketStream } from '../../lib/socket-stream.ts';
 import type { ChannelSocket } from './channel-socket.ts';
 
-/** What a stream needs of the socket that carries its channel. */
+/** The part of a socket that a stream needs to carry its channel. */
 export type Channels = Pick<ChannelSocket, 'send' | 'pause' | 'resume'>;
 
 /** Bytes that may wait to be read, and as many that may wait to be sent. */

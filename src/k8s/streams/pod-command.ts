@@ -36,8 +36,8 @@ export const openCommand = (
 };
 
 /**
- * How a command ended; or why it was not begun, or broke off, in the words of kubelet or container
- * runtime.
+ * The end of a command: its exit code; or why it was not begun, or broke off, in the words of
+ * kubelet or container runtime.
  */
 export type CommandStatus = { readonly exitCode: number } | { readonly failure: string };
 

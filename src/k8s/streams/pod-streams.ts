@@ -22,9 +22,9 @@ export interface PodStreamsDeps
 }
 
 /**
- * What goes into Pods and comes out of them, as the methods of SandboxDriver promise it, for a Pod
- * whose uid is known. That uid is read right before; exec, port-forward and log can't make it a
- * condition.
+ * Carries what goes into Pods and comes out of them, as the methods of SandboxDriver promise it,
+ * for a Pod whose uid is known. That uid is read right before; exec, port-forward and log can't
+ * make it a condition.
  */
 export class PodStreams {
   readonly #links: PodLinks;

@@ -13,7 +13,7 @@ const REFUSAL_WITHIN_ANSWERS = 5;
 const REFUSAL_WITHIN_MOST_MS = 1_000;
 const ANSWER_WITHIN_MS = 15_000;
 
-/** What carries one connection to a port. */
+/** The carrier of one connection to a port. */
 export interface PortCarrier extends Channels {
   /** Resolves with an answer to what is asked now, or the link's end. */
   roundTrip(): Promise<void>;

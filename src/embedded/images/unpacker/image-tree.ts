@@ -2,8 +2,8 @@ import { ImageRefused } from './image-refused.ts';
 import { shownName, type LayerEntry } from './layer-entry.ts';
 
 /**
- * What is to be done to the folder that becomes the image's root, in order. Paths are relative to
- * it.
+ * A step in making the folder that becomes the image's root; steps are taken in order. Paths are
+ * relative to it.
  */
 export type Step =
   | { readonly kind: 'folder'; readonly path: string }

@@ -37,7 +37,7 @@ export interface ImageUser {
   readonly name: string;
 }
 
-/** What its configuration says about the main process. */
+/** The part of the image's configuration that is about the main process. */
 export interface ImageConfig {
   readonly env: Readonly<Record<string, string>>;
   readonly entrypoint: readonly string[];

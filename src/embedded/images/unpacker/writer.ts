@@ -3,8 +3,8 @@ import { threadModule } from '../../../lib/thread-module.ts';
 import type { Step } from './image-tree.ts';
 
 /**
- * What the writing thread does, in order; `content` is the next so many bytes of the batch, for the
- * file that is open.
+ * An order to the writing thread, which carries them out in turn; `content` is the next so many
+ * bytes of the batch, for the file that is open.
  */
 export type Write =
   | Step

@@ -8,7 +8,7 @@ export interface NamedProbe {
   readonly probe: ReadinessProbe;
 }
 
-/** What one run of a probe showed. */
+/** The result of one run of a probe. */
 export interface ProbeReport {
   readonly endpoint?: string;
   /** Why it failed; absent where it passed. */

@@ -24,8 +24,8 @@ export interface Limits {
 export type IsolationLevel = 'cgroup-v2' | 'cgroup-v1' | 'prlimit' | 'none';
 
 /**
- * How sandboxes are kept within their limits on this machine. Folders are kernel memory: each call
- * is microseconds.
+ * Keeps sandboxes within their limits on this machine. Folders are kernel memory: each call is
+ * microseconds.
  */
 export interface Cgroups {
   readonly level: IsolationLevel;

@@ -13,7 +13,7 @@ import { environmentOf, rootfsOf, type Rootfs } from './rootfs.ts';
 import type { SpawnerLog } from '../spawner-log.ts';
 import type { Watcher } from '../watcher.ts';
 
-/** What instances share. */
+/** The parts that instances share. */
 export interface InstanceDeps {
   readonly bootId: string;
   readonly bwrapPath: string;

@@ -260,8 +260,8 @@ export const bwrapOptions = (
 };
 
 /**
- * What the launcher mounts for a sandbox of that host uid before it starts bubblewrap, which binds
- * it. None where it can't.
+ * Lists the folders that the launcher mounts for a sandbox of that host uid before it starts
+ * bubblewrap, which binds them. None where it can't.
  */
 export const writableMounts = (
   container: ContainerDefinition,
