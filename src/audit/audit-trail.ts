@@ -43,7 +43,7 @@ const bootId = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'la
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What became of the lines of one run, its own `begin` and `end` among them. */
+/** Counts of what became of the lines of one run, its own `begin` and `end` among them. */
 export interface AuditCounts {
   readonly written: number;
   /** Did not fit among those that wait to be written. */

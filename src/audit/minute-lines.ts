@@ -4,7 +4,7 @@ import type { Clock } from '../contracts/clock.ts';
 type Who = NonNullable<AuditEntry['caller']>;
 type Line = Readonly<Record<string, unknown>> & { readonly kind: 'read' | 'open' | 'omitted' };
 
-/** What a key has been refused and what it has looked at, in one minute. */
+/** Counts of what a key has been refused and what it has looked at, in one minute. */
 interface OfKey {
   readonly who: Who | undefined;
   refused: number;
@@ -29,9 +29,9 @@ const MOST_COUNTED = 2_000;
 const MINUTE_MS = 60_000;
 
 /**
- * What costs its client nothing and can come without end: the first 60 refusals of a key in a
- * minute have a line each, the others are counted in one, so that nobody can push out of the files
- * what others did. What is only looked at is counted, by key and by what it was.
+ * Bounds the lines of what costs its client nothing and can come without end: the first 60 refusals
+ * of a key in a minute have a line each, the others are counted in one, so that nobody can push out
+ * of the files what others did. What is only looked at is counted, by key and by what it was.
  */
 export class MinuteLines {
   readonly #clock: Clock;

@@ -2,8 +2,8 @@ import type { SandpoolClient } from '../client/sandpool-client.ts';
 import type { CliContext } from './context.ts';
 
 /**
- * What a command does: answers its exit code. Operands as commander hands them: text, lists of
- * text, or undefined.
+ * The work of a command: resolves with its exit code. Operands as commander hands them: text, lists
+ * of text, or undefined.
  */
 type Work<Options> = (
   context: CliContext,

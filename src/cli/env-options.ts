@@ -6,7 +6,7 @@ import { CliFailure } from './failure.ts';
 import { omitUndefined } from './omit-undefined.ts';
 import { strategyOf, type Switch, switchOption } from './pool-options.ts';
 
-/** What an env should be, as commander gives it. */
+/** The options that say what an env should be, as commander gives them. */
 export interface EnvOptions {
   readonly file?: string;
   readonly template?: string;

@@ -4,7 +4,7 @@ import type { CliContext } from './context.ts';
 import { type FileDocument, readDocument, within } from './show/document.ts';
 import { omitUndefined } from './omit-undefined.ts';
 
-/** What pools and members of envs have alike, as commander gives it. */
+/** The options that pools and members of envs have alike, as commander gives them. */
 export interface SizedOptions {
   readonly file?: string;
   readonly instanceType?: string;
@@ -19,7 +19,7 @@ export interface SizedOptions {
   readonly label?: Readonly<Record<string, string>>;
 }
 
-/** What a pool should be, as commander gives it. */
+/** The options that say what a pool should be, as commander gives them. */
 export interface PoolOptions extends SizedOptions {
   readonly template?: string;
   readonly access?: string;

@@ -26,7 +26,7 @@ type Open = <K extends OperationId>(
   options: CallOptions,
 ) => Promise<AsyncGenerator<ReceivedEvent, void, undefined>>;
 
-/** What operators look at, with a key that has the admin role. */
+/** Calls for operators who look inside, with a key that has the admin role. */
 export class DebugCalls {
   readonly #call: Call;
 

@@ -9,7 +9,7 @@ export type Sent<T> = T extends readonly (infer E)[]
     ? { readonly [K in keyof T]: Sent<T[K]> }
     : T;
 
-/** What a call takes: the parts of its path, its query, its body. */
+/** The parts that a call takes: those of its path, its query, its body. */
 interface CallParts {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: object;

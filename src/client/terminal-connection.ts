@@ -1,7 +1,7 @@
 import { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
 
-/** How a terminal ended. */
+/** The end of a terminal. */
 export interface TerminalEnd {
   /** The shell's; undefined where it did not end by itself. */
   readonly exitCode: number | undefined;

@@ -16,8 +16,8 @@ export interface Fault {
 }
 
 /**
- * What one source says: a value per setting's path, where each came from, and what could not be
- * read.
+ * The settings of one source: a value per setting's path, where each came from, and what could not
+ * be read.
  */
 export interface Layer {
   readonly values: ReadonlyMap<string, { readonly value: unknown; readonly origin: string }>;

@@ -15,9 +15,9 @@ export interface ControlDeps {
 }
 
 /**
- * What whoever owns the data folder may ask of its daemon, by HTTP over the socket `control.sock`
- * in it. No key is needed: the folder is its owner's alone. `POST /backup` answers a backup as
- * gzipped tar, or 409 while another is under way.
+ * Serves whoever owns the data folder, by HTTP over the socket `control.sock` in it. No key is
+ * needed: the folder is its owner's alone. `POST /backup` answers a backup as gzipped tar, or 409
+ * while another is under way.
  */
 export class ControlServer {
   readonly #deps: ControlDeps;

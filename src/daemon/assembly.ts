@@ -29,7 +29,7 @@ export interface AssemblyTerms {
   readonly stopped: AbortSignal;
 }
 
-/** What stands below the supervisor: one implementation of each contract, and what goes with it. */
+/** The parts below the supervisor: one implementation of each contract, and what goes with it. */
 export interface Assembly {
   readonly clock: Clock;
   readonly driver: SandboxDriver;

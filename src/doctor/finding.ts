@@ -2,8 +2,8 @@ import type { Config } from '../config/config.ts';
 import type { PidFile } from '../process/pid-file.ts';
 
 /**
- * What one look at the machine found. `problem`: the daemon does not work so. `warning`: it works,
- * with less.
+ * The result of one look at the machine. `problem`: the daemon does not work so. `warning`: it
+ * works, with less.
  */
 export interface Finding {
   readonly name: string;
@@ -13,7 +13,7 @@ export interface Finding {
   readonly advice?: string;
 }
 
-/** What is looked at. */
+/** The configuration and the machine that are looked at. */
 export interface Patient {
   readonly config: Config;
   /** The daemon of the data folder, where one runs. */

@@ -1,4 +1,4 @@
-/** What an index orders by: a moment first, then the id. */
+/** An entry of an index, which orders by its moment first, then by its id. */
 export interface OrderedEntry {
   readonly at: number;
   readonly id: string;

@@ -16,7 +16,7 @@ export interface RunnableDaemon {
   readonly failed: Promise<Error>;
 }
 
-/** What a process gives: `process` itself, or a test's stand-in. */
+/** The signals of a process: `process` itself, or a test's stand-in. */
 export interface Signals {
   on(signal: 'SIGINT' | 'SIGTERM', listener: (signal: NodeJS.Signals) => void): unknown;
   off(signal: 'SIGINT' | 'SIGTERM', listener: (signal: NodeJS.Signals) => void): unknown;

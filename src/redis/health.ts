@@ -9,7 +9,7 @@ export interface RedisHealthDeps {
   readonly log: Log;
 }
 
-/** What Redis says of itself, looked at whenever it answers again, and every half minute. */
+/** Looks at what Redis says of itself whenever it answers again, and every half minute. */
 export class RedisHealth {
   readonly #links: readonly RedisLink[];
   readonly #channels: RedisHealthDeps['channels'];

@@ -20,7 +20,7 @@ export interface RedisInquiriesDeps {
 const MOST_OPEN = 64;
 const MOST_ANSWERED_AT_ONCE = 16;
 
-/** What goes over a replica's channel. */
+/** A message on a replica's channel. */
 type Message =
   | { readonly id: string; readonly from: string; readonly question: string }
   | { readonly id: string; readonly answer: string };

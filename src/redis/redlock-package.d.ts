@@ -1,7 +1,7 @@
-/** What is used of redlock 4.2, which ships no types. */
+/** The part of redlock 4.2 that is used, which ships no types. */
 declare module 'redlock' {
   export interface Lock {
-    /** What the key holds while the lock does. */
+    /** The value that the key holds while the lock does. */
     readonly value: string;
     /** Rejects where it was no longer held. */
     unlock(): PromiseLike<void>;

@@ -1,4 +1,4 @@
-/** How Redis is reached. */
+/** The settings by which Redis is reached. */
 export interface RedisSettings {
   /**
    * `redis://host:port` or `rediss://host:port` (TLS), without credentials; in cluster mode of some

@@ -8,7 +8,7 @@ import { readText } from '../show/document.ts';
 import { CliFailure } from '../failure.ts';
 import { omitUndefined } from '../omit-undefined.ts';
 
-/** What `keys create --users` is told. `to` is a folder. */
+/** The options of `keys create --users`. `to` is a folder. */
 export interface UsersOptions {
   readonly users: string;
   readonly team?: string;

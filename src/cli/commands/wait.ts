@@ -19,8 +19,8 @@ interface WaitOptions {
 type Wanted = 'running' | 'ended' | 'ready';
 
 /**
- * How a thing stands: whether what is waited for is so, and the word for how it is now. Throws
- * where it never will be.
+ * The state of what is waited for: whether it is as it should be, and the word for how it is now.
+ * Reading it throws where it never will be.
  */
 interface Standing {
   readonly done: boolean;

@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { CliFailure } from '../failure.ts';
 
 /**
- * What is to be sent: its bytes, of which nothing is opened before they are asked for, and what is
+ * A file to send: its bytes, of which nothing is opened before they are asked for, and what is
  * known of them.
  */
 export interface Source {

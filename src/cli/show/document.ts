@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import type { CliContext } from '../context.ts';
 import { CliFailure } from '../failure.ts';
 
-/** What a file of YAML or JSON holds. */
+/** The content of a file of YAML or JSON. */
 export type FileDocument = Readonly<Record<string, unknown>>;
 
 /** The most that the service takes, in bytes. */

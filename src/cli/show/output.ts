@@ -8,7 +8,7 @@ export interface OutputOptions {
 }
 
 /**
- * What a command answers: the service's own words, and a text for people; `wide` asks for more
+ * The result of a command: the service's own words, and a text for people; `wide` asks for more
  * columns.
  */
 export interface Shown {

@@ -2,8 +2,8 @@ import type { CliContext } from '../context.ts';
 import { printable } from './printable.ts';
 
 /**
- * What a person sees while something takes long: one line on standard error that is written over.
- * Silent where that is no terminal.
+ * Shows a person progress while something takes long: one line on standard error that is written
+ * over. Silent where that is no terminal.
  */
 export interface Progress {
   /** Shown at most ten times a second. */

@@ -12,10 +12,13 @@ export const LEASE_TTL_MS = 4_000;
  */
 export const REPLICA_DEAD_MS = 3_500;
 
-/** What a replica says of itself; nobody waits for one that lives and takes no leases. */
+/**
+ * The part in leases that a replica says it takes; nobody waits for one that lives and takes no
+ * leases.
+ */
 export type LeasePart = 'takes' | 'lives' | 'leaves';
 
-/** How the shards stood in Redis at one moment. */
+/** The state of the shards in Redis at one moment. */
 export interface LeaseReport {
   /** The live replicas, sorted. */
   readonly replicas: readonly string[];
@@ -35,7 +38,7 @@ export interface ShardLock {
 }
 
 /**
- * What leases ask of Redis. Every call ends within seconds, and rejects where Redis does not
+ * The calls of leases to Redis. Every call ends within seconds, and rejects where Redis does not
  * answer.
  */
 export interface LeaseStore {

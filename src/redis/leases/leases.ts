@@ -13,7 +13,8 @@ const SOON_MS = 250;
 /** Milliseconds by which ours ends earlier than Redis has it: clocks do not run at one speed. */
 const DRIFT_MS = 100;
 /**
- * Milliseconds within which a shard is to be given up for another replica; then its lease is lost.
+ * Milliseconds for which a shard that another replica is to have may still be held; then it is
+ * lost.
  */
 const HAND_OVER_MS = 5_000;
 /**
