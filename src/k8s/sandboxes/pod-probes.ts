@@ -148,8 +148,8 @@ class NoAnswer extends Error {}
 
 /**
  * Sends the probe's GET; resolves undefined where the status is 200 to 399, else with what was
- * answered. Rejects with NoAnswer where none came. The certificate of https is not looked at, as
- * kubelets do.
+ * answered. Rejects with NoAnswer where nothing came, and with the error of an abort. The
+ * certificate of https is not looked at, as kubelets do.
  */
 const answered = (
   connection: Duplex,
