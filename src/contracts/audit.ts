@@ -58,7 +58,7 @@ export interface RecentAuditLine {
   readonly line: AuditLine;
 }
 
-/** How many lines are known without a look into the files, of all replicas together. */
+/** Lines that are known without a look into the files, of all replicas together. */
 export const RECENT_AUDIT_LINES = 5_000;
 /** The most of one reading. */
 export const MOST_AUDIT_LINES_READ = 500;

@@ -58,7 +58,7 @@ export interface History {
   recordDecision(of: GroupKey, decision: CompletedDecision): Promise<void>;
   /** The newest first. */
   decisionsOf(of: GroupKey): Promise<readonly CompletedDecision[]>;
-  /** How many are kept, by namespace; a namespace without any is left out. */
+  /** Counts what is kept, by namespace; a namespace without any is left out. */
   countByNamespace(): Promise<ReadonlyMap<string, number>>;
   /** Newest claim first, the higher id first among equals; `total` is exact. */
   list(

@@ -236,7 +236,7 @@ export interface SandboxDriver {
    */
   idle(poolUid: string, namespace: string, atLeast: number): Promise<readonly InstanceFact[]>;
   /**
-   * What a request with an Idempotency-Key claimed in the namespace, by its mark's key, that
+   * Finds what a request with an Idempotency-Key claimed in the namespace, by its mark's key, that
    * reports may not have shown yet: read uncached after this call came, by the mark on the record;
    * bounded. None where reports are never behind.
    */
@@ -261,9 +261,9 @@ export interface SandboxDriver {
    */
   logs(id: InstanceId, request: LogRequest): Promise<LogTail>;
   /**
-   * What the instance prints from `after` on (a `next` of its container), in order and soon; ends
-   * once it is gone and all was given, or at an abort. Reads no faster than it is asked. Rejects
-   * with LogsGone; what `after` no place is counts as the beginning.
+   * Follows what the instance prints from `after` on (a `next` of its container), in order and
+   * soon; ends once it is gone and all was given, or at an abort. Reads no faster than it is asked.
+   * Rejects with LogsGone; what `after` no place is counts as the beginning.
    */
   followLogs(id: InstanceId, from: LogFollowing, signal: AbortSignal): AsyncIterable<LogBatch>;
   /**

@@ -22,7 +22,10 @@ export interface OngoingTrace {
  * nothing as long as none is traced.
  */
 export interface TraceScope {
-  /** What `work` does until it has settled is a part of the trace; what it leaves behind is not. */
+  /**
+   * Does `work` as a part of the trace until it has settled; what it leaves behind is no part of
+   * it.
+   */
   within(trace: OngoingTrace, work: () => Promise<void>): Promise<void>;
   /** Undefined: for nobody's request, or for one that is not traced. */
   current(): OngoingTrace | undefined;

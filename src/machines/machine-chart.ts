@@ -84,8 +84,8 @@ export const labelOf = ({ from, to, event, guard }: Way, depth: number): string 
 };
 
 /**
- * How deep the innermost state is that a way doesn't leave. A way into a state's own inside stays
- * within that state.
+ * Tells how deep the innermost state is that a way doesn't leave. A way into a state's own inside
+ * stays within that state.
  */
 const commonDepth = ({ from, to = [] }: Way): number => {
   let depth = 0;

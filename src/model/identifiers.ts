@@ -30,5 +30,5 @@ export const idOfPodName = (name: string): InstanceId | undefined =>
  */
 export const isDnsLabel = (text: string): boolean => DNS_LABEL.test(text);
 
-/** What is said of a text that is none. */
+/** Message about a text that is no label. */
 export const DNS_LABEL_FORM = 'must be a DNS-1123 label: 1 to 63 of a-z, 0-9 and inner hyphens';

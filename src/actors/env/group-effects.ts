@@ -19,7 +19,7 @@ import { groupSpecOf, isSameSpec } from './group-spec.ts';
 
 /** The members' pools, as a group needs them. */
 export interface GroupMembers {
-  /** How those of the group stand now; a member whose pool is not known is left out. */
+  /** Tells how those of the group stand now; a member whose pool is not known is left out. */
   observe(env: EnvRecord, group: AutoscalingGroup): Promise<readonly MemberObservation[]>;
   /**
    * Sets the member's pool to `change.to` and notes the decision there, in one conditional write:

@@ -5,8 +5,8 @@ import type { EnvRecord } from '../../model/envs/env.ts';
 import { getOwn } from '../../lib/get-own.ts';
 
 /**
- * What an env says of one of its groups: its members' bounds and priorities, and what the group's
- * leader remembered there.
+ * Reads what an env says of one of its groups: its members' bounds and priorities, and what the
+ * group's leader remembered there.
  */
 export const groupSpecOf = (env: EnvRecord, group: AutoscalingGroup): GroupSpec => ({
   group,

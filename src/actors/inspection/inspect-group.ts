@@ -51,7 +51,7 @@ export const inspectGroup = (
   };
 };
 
-/** What the env's record says of the group, with what its leader remembered there. */
+/** Shows what the env's record says of the group, with what its leader remembered there. */
 export const shownGroup = ({ group, memory }: Pick<Context, 'group' | 'memory'>): ShownFields =>
   fields({
     name: group.name,

@@ -22,8 +22,8 @@ export interface InspectedActors {
   ofPool(poolUid: string): { readonly group: string } | { readonly keys: readonly string[] };
   inspect(key: string): InspectedActor | undefined;
   /**
-   * What the actor's record says, read uncached; undefined where there is none. Rejects where that
-   * can't be told now.
+   * Shows what the actor's record says, read uncached; undefined where there is none. Rejects where
+   * that can't be told now.
    */
   durable(key: string): Promise<ShownFields | undefined>;
   pendingOf(key: string): readonly PendingIntent[];

@@ -77,7 +77,7 @@ export const machineSvg = (kind: ActorKind, counts: ReadonlyMap<string, number>)
   });
 };
 
-/** How many stand in the state, or inside it. */
+/** Counts those that stand in the state, or inside it. */
 export const countWithin = (counts: ReadonlyMap<string, number>, path: string): number => {
   let sum = 0;
   for (const [state, count] of counts)

@@ -23,7 +23,7 @@ export const tenant = ({ namespace, team, user }: Tenant): ShownFields => ({
   user,
 });
 
-/** What is in both, and not the same. */
+/** Finds what is in both, and not the same. */
 export const differences = (
   actor: ShownFields,
   record: ShownFields,

@@ -73,7 +73,7 @@ export class PoolHost {
     return context && shown(context, this.#deps.policy);
   }
 
-  /** What keeps the pool's instances from starting, as far as this replica knows. */
+  /** Tells what keeps the pool's instances from starting, as far as this replica knows. */
   startTrouble(uid: string): StartTrouble | undefined {
     const context = this.#context(uid);
     return context && startTroubleOf(context, this.#now());

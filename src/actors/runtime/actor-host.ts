@@ -48,7 +48,7 @@ export interface ActorKind<Snapshot extends HostedSnapshot, Event, Intent, Input
   pathOf(snapshot: Snapshot): string;
   /** The state as the metrics count it; the path where this is left out. */
   countedAs?(snapshot: Snapshot): string;
-  /** How it is listed: by a group, and in that by an age. Neither ever changes. */
+  /** Tells how it is listed: by a group, and in that by an age. Neither ever changes. */
   listed(key: string, snapshot: Snapshot): { readonly group: string; readonly born: number };
   /** A word on the event for the transition history; often none. */
   causeOf(event: Cause<Event>): string;
@@ -67,7 +67,7 @@ export interface ActorKind<Snapshot extends HostedSnapshot, Event, Intent, Input
     readonly follow: Event;
   };
 
-  /** How an intent is carried out; undefined: there is nothing to do. */
+  /** Tells how an intent is carried out; undefined: there is nothing to do. */
   intent(key: string, intent: Intent): Omit<OutboxEntry, 'of'> | undefined;
   /**
    * Called after each event, and once an actor was made. One that is over is not found any more.
@@ -217,7 +217,7 @@ export class ActorHost<
     return this.#led.has(shard);
   }
 
-  /** What the actor asked for, and nobody has answered yet. */
+  /** Lists what the actor asked for, and nobody has answered yet. */
   pendingOf(key: string): readonly PendingIntent[] {
     return this.#runtime.outbox.pendingOf(this.#kind.prefix + key);
   }

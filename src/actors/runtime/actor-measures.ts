@@ -30,7 +30,7 @@ export class ActorMeasures {
     this.#metrics.observe('sandpool_start_seconds', {}, Math.max(ms, 0) / 1_000);
   }
 
-  /** How a start went, and the event that showed it. */
+  /** Counts how a start went, and the event that showed it. */
   start({ type }: PoolEvent, event: string): void {
     if (type === 'START_DEFERRED') this.#metrics.count('sandpool_starts_deferred_total', {});
     if (type === 'START_FAILED')

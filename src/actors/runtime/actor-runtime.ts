@@ -46,7 +46,7 @@ export class ActorRuntime {
     this.#deadlines.arm(prefix + key, at);
   }
 
-  /** How many deadlines are armed, and when the next one is due (ms since the epoch). */
+  /** Counts the deadlines that are armed; `next`: when the next one is due (ms since the epoch). */
   get armed(): { readonly count: number; readonly next?: number } {
     return this.#deadlines.armed;
   }

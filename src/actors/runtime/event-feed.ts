@@ -80,7 +80,7 @@ export class EventFeed implements EventSink {
       if (each.shard === shard && each.at >= since) this.#tell(each.event, each);
   }
 
-  /** What was kept of one sandbox, the oldest first. */
+  /** Gives what was kept of one sandbox, the oldest first. */
   async eventsOf(sandboxId: InstanceId): Promise<readonly EventRecord[]> {
     await this.flush();
     return await this.#deps.history.eventsOf(sandboxId);

@@ -95,7 +95,7 @@ export class Outbox {
     while (this.#running.size > 0) await Promise.all(this.#running.keys());
   }
 
-  /** What that actor asked for and is under way. Searches all that is. */
+  /** Lists what that actor asked for and is under way. Searches all that is. */
   pendingOf(actor: string): readonly PendingIntent[] {
     const now = performance.now();
     return [...this.#running.values()]

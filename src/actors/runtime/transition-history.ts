@@ -191,7 +191,10 @@ export class TransitionHistory<E extends { readonly type: string }> {
       : [];
   }
 
-  /** How many actors stand in each state, and in each part of a state that has several regions. */
+  /**
+   * Counts the actors that stand in each state, and in each part of a state that has several
+   * regions.
+   */
   counts(): ReadonlyMap<string, number> {
     return this.#counts;
   }

@@ -32,12 +32,12 @@ export class ClaimQueue {
     return this.#stopping;
   }
 
-  /** How many claims wait for the pool in this process. */
+  /** Counts the claims that wait for the pool in this process. */
   waiting(poolUid: string): number {
     return this.#lines.get(poolUid)?.standing.size ?? 0;
   }
 
-  /** How many claims wait in this process. */
+  /** Counts the claims that wait in this process. */
   get size(): number {
     let all = 0;
     for (const { standing } of this.#lines.values()) all += standing.size;

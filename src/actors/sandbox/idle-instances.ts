@@ -102,7 +102,7 @@ export class IdleInstances {
     return id;
   }
 
-  /** What claims of this process hold of the pool. */
+  /** Lists what claims of this process hold of the pool. */
   heldIn(poolUid: string): ReadonlySet<string> {
     return new Set(this.#deps.index.heldIn(poolUid));
   }

@@ -34,7 +34,7 @@ export const samePlace = (a: Placement, b: Placement): boolean =>
   a.poolName === b.poolName &&
   sameTenant(a.owner, b.owner);
 
-/** How a pool counts an instance; undefined once it has completed. */
+/** Tells how a pool counts an instance; undefined once it has completed. */
 export const countedAs = (placement: Placement): keyof PoolCounts | undefined => {
   switch (placement.status) {
     case 'Starting':

@@ -171,7 +171,9 @@ export class RetirementLimiter {
     return false;
   }
 
-  /** How many more the pool may end by what all pools, and those of its namespace, are ending. */
+  /**
+   * Says how many more the pool may end by what all pools, and those of its namespace, are ending.
+   */
   #shareOf(poolUid: string): number {
     const namespace = this.#namespaceOf(poolUid);
     let ofNamespace = 0;

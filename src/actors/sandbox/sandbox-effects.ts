@@ -172,7 +172,7 @@ const outcomeUnknown = (
   }
 };
 
-/** What an instance's pool is told of how its start went. */
+/** Makes the report of how a start went, for the instance's pool. */
 export const startReport = (
   { outcome, reason }: Extract<SandboxIntent, { type: 'report-start' }>,
   revision: string,

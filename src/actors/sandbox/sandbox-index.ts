@@ -110,7 +110,7 @@ export class SandboxIndex {
     return first.id;
   }
 
-  /** How many of the pool are idle and not held. */
+  /** Counts those of the pool that are idle and not held. */
   idleIn(poolUid: string): number {
     let count = 0;
     for (const { idle } of this.#pools.get(poolUid)?.unclaimed.values() ?? []) count += idle.size;
@@ -235,7 +235,7 @@ export class SandboxIndex {
     return { ids: index?.newest(offset, limit) ?? [], total: index?.size ?? 0 };
   }
 
-  /** How many there are in all, but for those that have completed. */
+  /** Counts all but those that have completed. */
   counts(): LiveCounts {
     const byStatus = SANDBOX_STATUSES.flatMap((status) => {
       const { total } = this.list({ phase: status }, 0, 0);
@@ -244,7 +244,7 @@ export class SandboxIndex {
     return { byStatus: new Map(byStatus), byNamespace: new Map(this.#byNamespace) };
   }
 
-  /** How many of that list are newer than the entry. */
+  /** Counts those of that list that are newer than the entry. */
   newerThan(filter: LiveFilter, entry: OrderedEntry): number {
     return this.#lists.get(keyOf(filter))?.newerThan(entry) ?? 0;
   }

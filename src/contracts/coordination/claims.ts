@@ -85,7 +85,7 @@ export interface Claims {
   joinWaiting(pool: WaitedPool): Promise<WaitingPlace>;
   /** May be repeated. What it could not tell is known to all after WAITING_DEAD_MS. */
   leaveWaiting(place: WaitingPlace): Promise<void>;
-  /** How many wait for the pool, on all replicas. */
+  /** Counts how many wait for the pool, on all replicas. */
   waiting(pool: WaitedPool): Promise<number>;
   /**
    * All that a claim must have before it is written, in one step: the request is opened; `from` is

@@ -6,9 +6,9 @@ export const MAX_REPLICA_ANSWER = 262_144;
 /** What one replica asks another, for people who look inside: nothing depends on an answer. */
 export interface Inquiries {
   /**
-   * What the replica answers; undefined where nothing came within `withinMs`, where it does not
-   * live, or where too much is asked at a time. Never rejects. Which replica is oneself is for the
-   * caller to see.
+   * Asks the replica, and returns what it answers; undefined where nothing came within `withinMs`,
+   * where it does not live, or where too much is asked at a time. Never rejects. Which replica is
+   * oneself is for the caller to see.
    */
   askReplica(replica: string, question: string, withinMs: number): Promise<string | undefined>;
   /**

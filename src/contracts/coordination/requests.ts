@@ -33,7 +33,7 @@ export class RequestNotNew extends Error {
 /** The longest answer that is kept, in characters. */
 export const MAX_KEPT_ANSWER = 65_536;
 
-/** What an answer counts in bytes beside its text: what is kept to find it. */
+/** Bytes that an answer counts beside its text: what is kept to find it. */
 export const KEPT_ANSWER_OVERHEAD = 256;
 
 export interface Requests {

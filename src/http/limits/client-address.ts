@@ -66,7 +66,7 @@ interface Hop {
 export const HOST = /^(?:\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9._-]{1,253})(?::\d{1,5})?$/;
 const MOST_HOPS = 32;
 
-/** What each proxy on the way says that it forwards for, the first one first. */
+/** Reads what each proxy on the way says that it forwards for, the first one first. */
 const hopsOf = ({ headers }: IncomingMessage): readonly Hop[] => {
   const forwardedFor = headers['x-forwarded-for'];
   if (forwardedFor === undefined) return partsOf(headers.forwarded).map(forwardedHop);

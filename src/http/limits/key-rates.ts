@@ -28,7 +28,7 @@ export class KeyRates {
     if (waitMs > 0) throw keyRateMet(Math.ceil(waitMs / 1_000), this.#perSecond);
   }
 
-  /** The same, before the request is looked at; false in place of a refusal. */
+  /** Counts it as `count` does, before the request is looked at; false in place of a refusal. */
   countEarly({ keyId }: Pick<Caller, 'keyId'>, request: object): boolean {
     return this.#count(keyId, request) === 0;
   }

@@ -11,7 +11,7 @@ import {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** What the row's operation may answer, by status: its own answers, and every error. */
+/** Lists what the row's operation may answer, by status: its own answers, and every error. */
 export const responsesOf = (row: Route, components: Components): Json => {
   const codes = errorCodesOf(row);
   const responses = new Map<number, JsonSchema>();

@@ -187,7 +187,7 @@ const count = ({ method }: Context, bytes: number, room: () => AnswerRoom): void
   else room().owe(bytes);
 };
 
-/** What is piped into a response listens to it too: somewhat more than Node's usual 10. */
+/** Most listeners of a response, to which what is piped into it listens too: above Node's 10. */
 const PIPED_LISTENERS = 20;
 
 /** The operation that made it has taken room for it. */

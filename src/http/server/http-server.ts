@@ -146,7 +146,9 @@ export const createHttpServer = (deps: HttpServerDeps): HttpServer => {
     clients,
     stopping: () => stopping,
   }).callback();
-  /** What is one too many of its key is refused at once, and takes no turn of the key's user. */
+  /**
+   * Says whose turn a request takes: one too many of its key is refused at once, and takes none.
+   */
   const tenantInTurn = (request: IncomingMessage): string | undefined => {
     const caller = clients.knownCaller(request);
     return caller && keyRates.countEarly(caller, request) ? tenantKey(caller) : undefined;

@@ -26,7 +26,7 @@ const TOKEN_FAULTS: ReadonlySet<RefusalCode> = new Set([
   'SANDBOX_NOT_FOUND',
 ]);
 
-/** What an upgrade is answered when opening its terminal was refused or failed. */
+/** Picks what an upgrade is answered when opening its terminal was refused or failed. */
 export const openingFailure = (error: unknown): unknown =>
   error instanceof Refusal && TOKEN_FAULTS.has(error.code) ? invalidToken() : error;
 

@@ -21,7 +21,7 @@ export interface TerminalRules {
   readonly allowedOrigins?: readonly string[];
 }
 
-/** What an upgrade asks for, or why it is refused before its single-use token is touched. */
+/** Reads what an upgrade asks for, or why it is refused before its single-use token is touched. */
 export const readTerminalRequest = (
   request: IncomingMessage,
   rules: TerminalRules,

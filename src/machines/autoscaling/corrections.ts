@@ -87,7 +87,7 @@ export const roomMade = (slots: readonly Slot[], group: AutoscalingGroup): Corre
   };
 };
 
-/** How much of the slot neither runs nor is asked for by claims on it. */
+/** Counts how much of the slot neither runs nor is asked for by claims on it. */
 const unaskedOf = ({ to, floor, seen }: Slot): number =>
   seen.reachable
     ? Math.max(0, to - Math.max(floor, seen.running + Math.max(seen.pending, seen.waiting ?? 0)))

@@ -23,7 +23,7 @@ interface Hold {
 }
 
 /**
- * Counts how many more there should be now. What is only starting counts as there. For each claim
+ * Says how many more there should be now. What is only starting counts as there. For each claim
  * that waits one is started at once: waits and steps are for growth ahead of need.
  */
 export const growthOf = (slots: readonly Slot[], seen: GroupCounts, moment: Moment): Growth => {
@@ -93,7 +93,7 @@ export const isQuiet = (
   idleZeroQuietWindowSeconds > 0 &&
   now - memory.claimedAt > idleZeroQuietWindowSeconds * 1_000;
 
-/** What forbids to grow at all now. */
+/** Lists what forbids to grow at all now. */
 const holdsOf = (seen: GroupCounts, lowSince: number, moment: Moment): readonly Hold[] => {
   const { group, memory, now } = moment;
   const { mode, cooldownSeconds, idleThresholdSeconds, idleZeroQuietWindowSeconds } =
@@ -139,7 +139,7 @@ const distinct = (bounds: readonly Bound[]): readonly GrowthLimit[] => [
   ).values(),
 ];
 
-/** How many more the bounds leave, each with its reason. */
+/** Says how many more the bounds leave, each with its reason. */
 const boundsLeft = (
   slots: readonly Slot[],
   seen: GroupCounts,

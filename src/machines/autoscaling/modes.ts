@@ -9,7 +9,7 @@ export interface Moment {
   readonly now: number;
 }
 
-/** How many should be idle over what is asked for. */
+/** Says how many should be idle over what is asked for. */
 export const bufferOf = (mode: ScaleUpMode, running: number): number => {
   switch (mode) {
     case 'Conservative':
@@ -22,9 +22,9 @@ export const bufferOf = (mode: ScaleUpMode, running: number): number => {
 };
 
 /**
- * How many should be idle now: the buffer of the mode; none in a group that nobody used for all of
- * `idleTimeoutSeconds`, so that it goes down to its least, to zero too, and stays there. Where the
- * quiet window is off it keeps the buffer.
+ * Says how many should be idle now: the buffer of the mode; none in a group that nobody used for
+ * all of `idleTimeoutSeconds`, so that it goes down to its least, to zero too, and stays there.
+ * Where the quiet window is off it keeps the buffer.
  */
 export const neededIdle = (
   { running, pending }: GroupCounts,
@@ -45,7 +45,7 @@ export const neededIdle = (
   return unused ? 0 : bufferOf(mode, running);
 };
 
-/** How many one scale-up adds at most. */
+/** Says how many one scale-up adds at most. */
 export const stepOf = (mode: ScaleUpMode, desired: number): number => {
   switch (mode) {
     case 'Conservative':

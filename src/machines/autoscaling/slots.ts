@@ -57,7 +57,7 @@ export const boundsOf = (
   return { least: Math.min(group.minReplicas, most), most };
 };
 
-/** What the slot should have and has not, as far as it comes. */
+/** Counts what the slot should have and has not, as far as it comes. */
 export const comingOf = ({ to, stuck, seen }: Slot): number =>
   Math.max(0, to - stuck - seen.running - seen.idle - seen.unavailable);
 
@@ -79,7 +79,7 @@ export const isStable = ({ seen, to, floor, ceiling, willing, stuck }: Slot): bo
   seen.unavailable === 0 &&
   seen.running + seen.idle === to;
 
-/** How many more the slot may have by its own limits. */
+/** Says how many more the slot may have by its own limits. */
 export const roomOf = ({ willing, ceiling, to, seen }: Slot): number =>
   willing
     ? Math.max(
@@ -92,7 +92,8 @@ export const roomOf = ({ willing, ceiling, to, seen }: Slot): number =>
     : 0;
 
 /**
- * What it asks for by itself: claims on it that nothing of its own answers, as far as it can grow.
+ * Counts what it asks for by itself: claims on it that nothing of its own answers, as far as it can
+ * grow.
  */
 export const unansweredOf = (slot: Slot): number =>
   Math.min(roomOf(slot), Math.max(0, slot.seen.pending - slot.seen.idle - comingOf(slot)));

@@ -34,7 +34,7 @@ export interface TokenBucket {
   readonly at: number;
 }
 
-/** What `replicas` counts, ordered launches included. */
+/** Counts what `replicas` counts, ordered launches included. */
 export const presentOf = (
   counts: PoolCounts,
   ordered: number,

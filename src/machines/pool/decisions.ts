@@ -64,8 +64,8 @@ export const decisionOf = (context: PoolContext, now: number): Decision => {
 };
 
 /**
- * What is known by now of whether instances live: all that idle have done so for long enough, or
- * one was claimed.
+ * Tells what is known by now of whether instances live: all that idle have done so for long enough,
+ * or one was claimed.
  */
 export const provenIn = (
   { proven, provenAt, updated, lived, record }: PoolContext,
@@ -75,7 +75,7 @@ export const provenIn = (
     ? { proven: true, lived: record.definition }
     : { proven: false, lived };
 
-/** How many unclaimed instances are too many now. */
+/** Counts the unclaimed instances that are too many now. */
 export const surplusOf = (context: PoolContext): number =>
   Math.max(0, Math.min(-shortageOf(context), unclaimedOf(context.counts)));
 
@@ -103,7 +103,7 @@ export const mayRenew = (context: PoolContext, now: number): boolean => {
   );
 };
 
-/** How many of older revisions may be retired now, so that they are replaced at once. */
+/** Says how many of older revisions may be retired now, so that they are replaced at once. */
 export const replaceableOf = (context: PoolContext, now: number): RolloutPlan => {
   const { record, policy, counts, updated, ordered, breaker, provenAt } = context;
   const { proven } = provenIn(context, now);

@@ -17,8 +17,8 @@ export type MemberPoolPart = Pick<
 >;
 
 /**
- * What a member's pool is made of. What is more particular counts: the member's own size, then the
- * env's overrides, then the template in the version that the env names, else as it is now.
+ * Makes what a member's pool is made of. What is more particular counts: the member's own size,
+ * then the env's overrides, then the template in the version that the env names, else as it is now.
  */
 export const memberSourceOf = (
   { templateRef, overrides }: RenderedEnvSpec,

@@ -36,7 +36,7 @@ export type DebugDeps = ListActorsDeps &
     >;
   };
 
-/** What operators look at. Also answers what other replicas ask this one, from now on. */
+/** Shows what operators look at. Also answers what other replicas ask this one, from now on. */
 export const debug = (deps: DebugDeps): DebugOperations => {
   const { kinds, coordination, replica: own } = deps;
   const sessions = new TransitionSubscriptions(deps);

@@ -20,7 +20,7 @@ import {
 import type { TransitionQuestion } from './transition-subscriptions.ts';
 
 const MOST_STREAMS_OF_TENANT = 16;
-/** How often another replica is asked, and how often it is looked who leads. */
+/** Pause after which another replica is asked again, and it is looked again who leads. */
 export const LOOK_MS = 250;
 
 export interface FollowActorDeps {

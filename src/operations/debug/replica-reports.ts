@@ -12,7 +12,7 @@ export interface ReplicaReportsDeps {
   readonly replica: string;
 }
 
-/** What waits in this replica. */
+/** Shows what waits in this replica. */
 export const queuesReport = ({
   supervisor,
   coordination,

@@ -103,7 +103,7 @@ const observedOf = (
 };
 
 /**
- * How many more each may have: what its own most, its group's over all of its members, and the
+ * Says how many more each may have: what its own most, its group's over all of its members, and the
  * owner's quota leave. None where it can't grow now.
  */
 const withHeadroom = (

@@ -24,8 +24,8 @@ export interface MemberEffectsDeps extends ReconcileDeps, MakePoolDeps, PoolRend
 }
 
 /**
- * How what members ask for is carried out. What can't be taken back looks first at what the store
- * has of the env: the mirror may be behind.
+ * Carries out what members ask for. What can't be taken back looks first at what the store has of
+ * the env: the mirror may be behind.
  */
 export const memberEffects = (deps: MemberEffectsDeps): MemberEffects => ({
   'make-pool': async (seen, name) => {

@@ -19,7 +19,7 @@ export interface SyncEnvDeps extends SyncPoolDeps, EnvViewDeps {
   readonly supervisor: SyncPoolDeps['supervisor'];
 }
 
-/** How many members at a time. */
+/** Members whose pools are rendered at a time. */
 const AT_ONCE = 8;
 
 /**

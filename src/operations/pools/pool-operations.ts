@@ -28,7 +28,7 @@ export interface PoolOperations {
   readonly updatePool: (caller: Caller, name: string, change: PoolChange) => Promise<PoolView>;
   /** Renders the pool anew from its template and its owner's wishes; replicas stay. */
   readonly syncPool: (caller: Caller, name: string) => Promise<PoolView>;
-  /** What `syncPool` would apply. Writes nothing. */
+  /** Shows what `syncPool` would apply. Writes nothing. */
   readonly previewPoolSync: (caller: Caller, name: string) => Promise<PoolSyncView>;
   readonly deletePool: (
     caller: Caller,

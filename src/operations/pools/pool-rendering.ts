@@ -25,13 +25,13 @@ export interface PoolRenderingDeps {
   readonly driver: Pick<SandboxDriver, 'check'>;
   /** What owners of pools may say themselves; absent: see RenderLookups. */
   readonly terms?: SourceTerms;
-  /** What a request calls a source's field; the same where it is absent. */
+  /** Names a source's field as a request does; the same where it is absent. */
   readonly fieldOf?: (field: string) => string;
 }
 
 const MOST_CHOICES = 50;
 
-/** What a source is rendered with. */
+/** Gathers what a source is rendered with. */
 export const lookupsOf = ({
   templates,
   types,
@@ -116,8 +116,8 @@ const refusedByDriver = (
 };
 
 /**
- * What the source itself says in the place of that field of its template's; undefined where it
- * leaves it to the template.
+ * Finds what the source itself says in the place of that field of its template's; undefined where
+ * it leaves it to the template.
  */
 const ownFieldOf = (
   { overrides, inlineResources, instanceType, multiplier, ...own }: PoolSource,
