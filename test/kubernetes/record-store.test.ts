@@ -23,7 +23,6 @@ import { installCustomResources } from '../../local-cluster/custom-resources.ts'
 import { recordStoreSuite } from '../contracts/record-store.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { aStoredPool } from '../support/builders/a-pool.ts';
-
 import { rejection } from '../support/harness/rejection.ts';
 import { othersSeals, testSeals } from '../support/builders/test-seals.ts';
 import { onTheCluster } from '../support/cluster/shared-cluster.ts';
@@ -532,7 +531,14 @@ describe('records as custom resources', function () {
   });
 });
 
-const aPoolRecord = (): PoolRecord => aStoredPool({ name: 'p', source: { templateName: 'small' } });
+/** The same one at each call. */
+const aPoolRecord = (): PoolRecord =>
+  aStoredPool({
+    uid: '019a0000-0000-7000-8000-000000000001',
+    revision: '',
+    name: 'p',
+    source: { templateName: 'small' },
+  });
 
 const aKey = (): Omit<ApiKeyRecord, 'revision'> => ({
   keyId: 'k'.repeat(16),
