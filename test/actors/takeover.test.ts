@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { v7 } from 'uuid';
 import { aCoordination } from '../support/fakes/a-coordination.ts';
-import { Takeover } from '../../src/actors/runtime/takeover.ts';
+import { Takeover } from '../../src/actors/sandbox/takeover.ts';
 import type { PoolRecord } from '../../src/model/pools/pool.ts';
 import { aPool } from '../support/builders/a-pool.ts';
 import { aSupervisor } from '../support/harness/a-supervisor.ts';

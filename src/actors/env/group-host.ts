@@ -20,7 +20,7 @@ import { pathOf } from '../runtime/state-path.ts';
 import type { EnvMirror } from './env-mirror.ts';
 import { groupEffects, type GroupEffectsDeps } from './group-effects.ts';
 import { groupSpecOf } from './group-spec.ts';
-import { keyOf, partsOf } from './member-key.ts';
+import { keyOf, ledWithEnv, partsOf } from './member-key.ts';
 
 export interface GroupHostDeps extends Pick<GroupEffectsDeps, 'members' | 'decided'> {
   readonly runtime: ActorRuntime;
@@ -140,11 +140,7 @@ export class GroupHost {
       due: (key) => {
         this.#due(key);
       },
-      leading: {
-        shardOf: (key) => shardOf(partsOf(key)[0]),
-        lead: (now) => ({ type: 'LEAD', now }),
-        follow: { type: 'FOLLOW' },
-      },
+      leading: ledWithEnv,
       intent: (key, intent) => this.#entry(key, intent),
       changed: (key, change) => {
         this.#changed(key, change);

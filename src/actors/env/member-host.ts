@@ -18,7 +18,7 @@ import { ActorHost, type ActorKind, type Change } from '../runtime/actor-host.ts
 import type { ActorRuntime } from '../runtime/actor-runtime.ts';
 import type { OutboxEntry } from '../runtime/outbox.ts';
 import type { EnvMirror } from './env-mirror.ts';
-import { keyOf, partsOf } from './member-key.ts';
+import { keyOf, ledWithEnv, partsOf } from './member-key.ts';
 
 /** Could not be done, and for what reason; the message is for people. */
 export class MemberFailure extends Error {
@@ -183,11 +183,7 @@ export class MemberHost {
       isOver: ({ status }) => status === 'done',
       deadlineOf: ({ context }) => context.deadline,
       due: (key, now) => this.actors.send(key, { type: 'DEADLINE', now }),
-      leading: {
-        shardOf: (key) => shardOf(partsOf(key)[0]),
-        lead: (now) => ({ type: 'LEAD', now }),
-        follow: { type: 'FOLLOW' },
-      },
+      leading: ledWithEnv,
       intent: (key, intent) => this.#entry(key, intent),
       changed: (key, change) => {
         this.#changed(key, change);

@@ -6,7 +6,7 @@ import type { Tenant } from '../../model/tenant.ts';
 import { ActorRuntime } from '../runtime/actor-runtime.ts';
 import { NO_EVENTS } from '../runtime/event-feed.ts';
 import { ShardLeadership } from '../runtime/shard-leadership.ts';
-import { Takeover } from '../runtime/takeover.ts';
+import { Takeover } from './takeover.ts';
 import { PoolHost } from '../pool/pool-host.ts';
 import { EventRecorder } from './event-recorder.ts';
 import { IdleInstances } from './idle-instances.ts';

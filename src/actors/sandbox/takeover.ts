@@ -2,10 +2,10 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
 import { RecentSet } from '../../lib/recent-set.ts';
 import { shardOf } from '../../model/shards.ts';
-import type { RetirementLimiter } from '../sandbox/retirement-limiter.ts';
+import type { RetirementLimiter } from './retirement-limiter.ts';
 import type { PoolHost } from '../pool/pool-host.ts';
-import type { Placement } from '../sandbox/placement.ts';
-import type { SandboxIndex } from '../sandbox/sandbox-index.ts';
+import type { Placement } from './placement.ts';
+import type { SandboxIndex } from './sandbox-index.ts';
 
 export interface TakeoverDeps {
   readonly clock: Clock;
