@@ -113,16 +113,27 @@ export class AuditAnchor {
   }
 }
 
+/** The socket at which the machine's syslog listens. */
+const SYSLOG = '/dev/log';
+
 /** Parses a setting: `file:/PATH`, `syslog`, `command:/PATH`. */
-export const anchorPlace = (setting: string): AnchorPlace => {
-  if (setting === 'syslog')
-    return told('logger', ['--tag', 'sandpool-audit', '--priority', 'auth.notice']);
+export const anchorPlace = (setting: string, syslog = SYSLOG): AnchorPlace => {
+  if (setting === 'syslog') return told('logger', loggerArgs(syslog));
   const path = setting.slice(setting.indexOf(':') + 1);
   if (setting.startsWith('command:')) return told(path, []);
   return async (line) => {
     await appendFile(path, `${line}\n`, { mode: 0o600 });
   };
 };
+
+/**
+ * Returns arguments by which `logger` fails where nobody listens. Without them it drops the line and
+ * ends with 0 wherever systemd is not the first process, as in a container.
+ */
+const loggerArgs = (socket: string): readonly string[] => [
+  ...['--socket', socket, '--socket-errors=on'],
+  ...['--tag', 'sandpool-audit', '--priority', 'auth.notice'],
+];
 
 /**
  * A program that reads the line, and ends with 0. It has no variable of the daemon's, and the

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
+import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { anchorPlace, AuditAnchor } from '../../src/audit/audit-anchor.ts';
@@ -161,6 +163,29 @@ describe('the place of an anchor', () => {
     });
 
     expect(readFileSync(join(folder, 'told'), 'utf8')).to.equal('a line\n0\n');
+  });
+
+  it('is the syslog of the machine, which gets the line', async () => {
+    const got: string[] = [];
+    const syslog = createServer((connection) => {
+      connection.setEncoding('utf8').on('data', (text: string) => got.push(text));
+    });
+    const socket = join(folder, 'log');
+    syslog.listen(socket);
+    await once(syslog, 'listening');
+    await anchorPlace('syslog', socket)('a line');
+    await eventually(() => got.join('').includes('a line'), 'syslog has the line');
+    syslog.close();
+
+    expect(got.join('')).to.match(/^<37>.*sandpool-audit: a line/);
+  });
+
+  it('says that no syslog listens', async () => {
+    const socket = join(folder, 'log');
+
+    expect((await rejection(anchorPlace('syslog', socket)('a line'))).message).to.match(
+      /^logger ended with 1: .*log: No such file or directory/,
+    );
   });
 
   it('says what a program complained of, and that it is not there', async () => {
