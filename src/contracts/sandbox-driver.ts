@@ -2,6 +2,7 @@ import type { Duplex } from 'node:stream';
 import type { InstanceId, Revision } from '../model/identifiers.ts';
 import type { LaunchOrder, Claim, End, InstanceFact, InstanceRecord } from '../model/sandbox.ts';
 import type { InstanceDefinition } from '../model/templates/template.ts';
+import type { SandboxFiles } from './files.ts';
 
 /** The record moved on since the revision that was seen, or is gone. Nothing was written. */
 export class RecordConflict extends Error {
@@ -280,6 +281,8 @@ export interface SandboxDriver {
    * fails with PortUnreachable where nothing takes it, or with the signal's reason.
    */
   dial(id: InstanceId, port: number, signal: AbortSignal): Promise<PortConnection>;
+  /** Reads and writes files of running instances. */
+  readonly files: SandboxFiles;
   stop(): Promise<void>;
 }
 

@@ -59,6 +59,7 @@ export const measuredDriver = (driver: SandboxDriver, metrics: Metrics): Sandbox
     followLogs: (id, from, signal) => driver.followLogs(id, from, signal),
     probe: (id) => driver.probe(id),
     dial: (id, port, signal) => timed('dial', () => driver.dial(id, port, signal)),
+    files: driver.files,
     stop: () => driver.stop(),
   };
 };

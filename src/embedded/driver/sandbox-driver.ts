@@ -1,4 +1,5 @@
 import type { Clock } from '../../contracts/clock.ts';
+import { noFiles } from '../../contracts/files.ts';
 import type { Log } from '../../contracts/log.ts';
 import {
   LeaseLost,
@@ -97,6 +98,7 @@ interface Known {
 
 /** Runs instances on this machine: records in the instance table, processes with the spawner. */
 export class EmbeddedSandboxDriver implements SandboxDriver {
+  readonly files = noFiles('this daemon has no files yet');
   readonly #records: InstanceRecords;
   readonly #log: Log;
   readonly #options: EmbeddedDriverOptions;

@@ -1,4 +1,5 @@
 import type { Clock } from '../../contracts/clock.ts';
+import { noFiles } from '../../contracts/files.ts';
 import type { Log } from '../../contracts/log.ts';
 import type { Metrics } from '../../contracts/metrics.ts';
 import type { MirrorReport } from '../../contracts/mirror-report.ts';
@@ -86,6 +87,7 @@ const MOST_OF_REQUEST = 4;
  * it; the API server decides who was first.
  */
 export class KubernetesSandboxDriver implements SandboxDriver {
+  readonly files = noFiles('files of Pods are not served; use a command, such as tar');
   readonly #deps: KubernetesDriverDeps;
   /** For what a request waits for. */
   readonly #soon: ApiClient;

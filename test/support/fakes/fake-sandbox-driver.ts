@@ -1,4 +1,5 @@
 import { Duplex, PassThrough } from 'node:stream';
+import { noFiles, type SandboxFiles } from '../../../src/contracts/files.ts';
 import {
   DefinitionRefused,
   InstanceGone,
@@ -90,6 +91,7 @@ export class FakeSandboxDriver implements SandboxDriver {
   /** What probes show. */
   probes: (id: InstanceId) => readonly ProbeOutcome[] = () => [];
   readonly logged = new MemoryLogs();
+  files: SandboxFiles = noFiles('the fake has none');
 
   readonly #options: FakeDriverOptions;
   readonly #now: () => number;

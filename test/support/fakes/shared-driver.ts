@@ -71,6 +71,7 @@ export class SharedDriver {
       followLogs: (...call) => truth.followLogs(...call),
       probe: (id) => truth.probe(id),
       dial: (...call) => truth.dial(...call),
+      files: truth.files,
       stop: async () => undefined,
       lag: () => {
         late ??= [];
