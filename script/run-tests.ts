@@ -4,8 +4,10 @@
  * on the other Nodes too; with `kubernetes` alone the suites that need a control plane,
  * with `kubernetes --real-node` those that need a real node too: neither runs otherwise, and no
  * checks run with them. Two suites run beside each other, unless `--in-turn` is given: one of real
- * daemons, which mostly waits, and another. The last line printed is `N passed, N failed, N
- * skipped`. Ends with 0, or with 10 after a failure; any other code means that it crashed itself.
+ * daemons, which mostly waits, and another; with `--daemons` or `--others` one of these two lanes
+ * runs alone. `--list` prints what would run, and runs nothing. The last line printed is `N passed,
+ * N failed, N skipped`. Ends with 0, or with 10 after a failure; any other code means that it
+ * crashed itself.
  *
  * A check counts as failed, not as passed. A suite that crashes, runs no test, goes on after its
  * last test or leaves processes behind counts as failed.
@@ -32,12 +34,12 @@ import type { SuiteResult } from './test-reporter.ts';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /**
  * For all suites together. They take about a quarter of an hour on two quiet cores, with the other
- * Nodes five minutes more; a noisy machine is slower.
+ * Nodes five minutes more; a noisy machine is several times slower.
  */
-const RUN_DEADLINE_MS = 45 * 60_000;
+const RUN_DEADLINE_MS = 75 * 60_000;
 const KUBERNETES_DEADLINES_MS: Readonly<Record<string, number>> = {
-  kubernetes: 30 * 60_000,
-  'real-node': 12 * 60_000,
+  kubernetes: 38 * 60_000,
+  'real-node': 18 * 60_000,
 };
 /** How long a suite's process may live after its last test, and what it started after that. */
 const END_GRACE_MS = 10_000;
@@ -89,8 +91,11 @@ interface Started {
   readonly session: number;
 }
 
-/** What has daemons on the default ports, or is slow for what it waits for. */
-const OF_DAEMONS = new Set(['e2e', 'deploy', 'process']);
+/** The suites that start daemons, also on the default ports, and wait for facts of theirs. */
+const OF_DAEMONS = new Set(['e2e']);
+/** What of e2e asks one daemon, and neither measures nor kills it; it runs last. */
+const CONTRACT = { suite: 'contract', files: join('e2e', 'contract-') };
+const FLAGS = new Set(['--nodes', '--in-turn', '--daemons', '--others', '--list']);
 
 /**
  * Suites that run in turn, with a folder of their own for what they leave behind. Those of one that
@@ -125,19 +130,21 @@ const main = async (args: readonly string[]): Promise<number> => {
   process.once('SIGINT', abort);
   process.once('SIGTERM', abort);
 
-  const files =
-    kubernetes !== undefined ? [] : args.filter((arg) => arg !== '--nodes' && arg !== '--in-turn');
-  const checks = CHECKS.filter(
-    ({ name }) => files.length === 0 && (kubernetes === undefined || name === 'build'),
-  );
-  const results: SuiteResult[] = checks.map(runCheck);
+  const files = kubernetes !== undefined ? [] : args.filter((arg) => !FLAGS.has(arg));
   const suites: readonly Suite[] =
     files.length === 0
       ? suitesOf(join(ROOT, 'test')).filter(
-          ({ name }) =>
-            (Object.values(KUBERNETES).includes(name) ? name : undefined) === kubernetes,
+          (suite) =>
+            (Object.values(KUBERNETES).includes(suite.name) ? suite.name : undefined) ===
+              kubernetes && isOfLane(suite, args),
         )
       : [{ name: 'the files named', files: files.map((file) => resolve(file)) }];
+  if (args.includes('--list')) return list(suites);
+  const buildOnly = kubernetes !== undefined || args.includes('--daemons');
+  const checks = CHECKS.filter(
+    ({ name }) => files.length === 0 && (!buildOnly || name === 'build'),
+  );
+  const results: SuiteResult[] = checks.map(runCheck);
   const runAll = async (chosen: readonly Suite[]): Promise<void> => {
     const of =
       args.includes('--in-turn') || files.length > 0
@@ -192,16 +199,27 @@ const suitesOf = (folder: string): readonly Suite[] => {
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.test.ts'))
     .sort();
-  const names = [...new Set(files.map((file) => file.split(sep)[0] ?? ''))];
-  return names.map((name) => ({
-    name,
-    files: files
-      .filter((file) => file === name || file.startsWith(name + sep))
-      .map((file) => join(folder, file)),
-  }));
+  const suites = new Map<string, string[]>();
+  const add = (name: string, file: string): void => {
+    suites.set(name, [...(suites.get(name) ?? []), join(folder, file)]);
+  };
+  const isOfContract = (file: string): boolean => file.startsWith(CONTRACT.files);
+  for (const file of files) if (!isOfContract(file)) add(file.split(sep)[0] ?? '', file);
+  for (const file of files.filter(isOfContract)) add(CONTRACT.suite, file);
+  return [...suites].map(([name, own]) => ({ name, files: own }));
 };
 
 const isOfDaemons = ({ name }: Suite): boolean => OF_DAEMONS.has(name);
+
+/** Whether it is of the lane that the arguments ask for; both lanes without such an argument. */
+const isOfLane = (suite: Suite, args: readonly string[]): boolean =>
+  !(args.includes('--daemons') && !isOfDaemons(suite)) &&
+  !(args.includes('--others') && isOfDaemons(suite));
+
+const list = (suites: readonly Suite[]): number => {
+  for (const { name, files } of suites) console.log(`${name}: ${files.length} files`);
+  return 0;
+};
 
 const runLane = async (lane: Lane, deadline: number): Promise<readonly SuiteResult[]> => {
   mkdirSync(lane.folder, { recursive: true, mode: 0o711 });

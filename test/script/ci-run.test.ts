@@ -33,10 +33,11 @@ describe('.ci/run', () => {
     nodes: string,
     kubernetes: string,
     realNode: string,
+    daemons = "echo '0 passed, 0 failed, 0 skipped'",
   ): { readonly code: number | null; readonly lines: readonly string[] } => {
     program(
       'script/test',
-      `case $* in '--in-turn --nodes') ${nodes} ;; kubernetes) ${kubernetes} ;; 'kubernetes --real-node') ${realNode} ;; esac`,
+      `case $* in '--others --nodes') ${nodes} ;; --daemons) ${daemons} ;; kubernetes) ${kubernetes} ;; 'kubernetes --real-node') ${realNode} ;; esac`,
     );
     const { status, stdout } = spawnSync('bash', [join(folder, '.ci/run')], {
       encoding: 'utf8',
@@ -85,16 +86,58 @@ describe('.ci/run', () => {
     ).to.deep.equal({ code: 1, lastLine: '12 passed, 1 failed, 1 skipped' });
   });
 
-  it('runs one after the other, and shows what each prints', () => {
+  it('shows what each part prints after its name, and its time', () => {
     const { code, lines } = outputOf(
       "echo one; echo two; echo '1 passed, 0 failed, 0 skipped'",
-      "echo three; echo four; echo '1 passed, 0 failed, 0 skipped'",
-      "echo '0 passed, 0 failed, 1 skipped'",
+      "echo three; echo '1 passed, 0 failed, 0 skipped'",
+      "echo four; echo '0 passed, 0 failed, 1 skipped'",
+      "echo five; echo '3 passed, 0 failed, 0 skipped'",
     );
 
-    const own = lines.filter((line) => /^(one|two|three|four)$/.test(line));
-    expect(own).to.deep.equal(['one', 'two', 'three', 'four']);
-    expect([code, lines.at(-1)]).to.deep.equal([0, '2 passed, 0 failed, 1 skipped']);
+    expect(lines).to.include.members([
+      'others| one',
+      'others| two',
+      'kubernetes| three',
+      'real-node| four',
+      'daemons| five',
+    ]);
+    expect(lines.filter((line) => /^== script\/test .*: \d+ s$/.test(line))).to.have.length(4);
+    expect([code, lines.at(-1)]).to.deep.equal([0, '5 passed, 0 failed, 1 skipped']);
+  });
+
+  it('runs daemons and kubernetes in turn beside the rest, and the real node after them', () => {
+    const alone = (name: string): string =>
+      `mkdir busy || echo '${name} was not alone'; echo '${name} ran'; rmdir busy; touch ${name}; echo '1 passed, 0 failed, 0 skipped'`;
+    // The rest ends only when the lane beside it has come to its end.
+    const { code, lines } = outputOf(
+      "until [ -e cluster ]; do sleep 0.1; done; echo 'rest ran'; echo '1 passed, 0 failed, 0 skipped'",
+      alone('cluster'),
+      alone('node'),
+      alone('daemons'),
+    );
+
+    expect(lines.filter((line) => /ran$|alone$/.test(line))).to.deep.equal([
+      'daemons| daemons ran',
+      'kubernetes| cluster ran',
+      'others| rest ran',
+      'real-node| node ran',
+    ]);
+    expect([code, lines.at(-1)]).to.deep.equal([0, '4 passed, 0 failed, 0 skipped']);
+  });
+
+  it('does not let a part of one lane that fails end the other', () => {
+    const { lines } = outputOf(
+      'exit 3',
+      "echo '2 passed, 0 failed, 0 skipped'",
+      "echo '4 passed, 0 failed, 0 skipped'",
+      'kill -9 $$',
+    );
+
+    expect(lines.slice(-3)).to.deep.equal([
+      'FAILED: others ended with 3, without a sum',
+      'FAILED: daemons ended with 137, without a sum',
+      '6 passed, 2 failed, 0 skipped',
+    ]);
   });
 
   it('says each failure and each skip again in the end', () => {
