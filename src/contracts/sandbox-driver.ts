@@ -3,6 +3,7 @@ import type { InstanceId, Revision } from '../model/identifiers.ts';
 import type { LaunchOrder, Claim, End, InstanceFact, InstanceRecord } from '../model/sandbox.ts';
 import type { InstanceDefinition } from '../model/templates/template.ts';
 import type { SandboxFiles } from './files.ts';
+import type { ProcessDriver } from './processes.ts';
 
 /** The record moved on since the revision that was seen, or is gone. Nothing was written. */
 export class RecordConflict extends Error {
@@ -161,6 +162,8 @@ export interface LogBatch {
  * carries them as data).
  */
 export interface SandboxDriver {
+  /** Processes in running instances, which nobody has to wait for. */
+  readonly processes: ProcessDriver;
   /** The isolation in force, for readiness: its name and what it does not give. */
   describe(): DriverDescription;
   /**

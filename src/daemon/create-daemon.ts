@@ -480,6 +480,7 @@ const operationsOf = (
     ...catalogue({
       instanceTypes: types,
       volumes: parts.volumes,
+      driver,
       clock,
       clusterId: config.clusterId,
     }),

@@ -32,6 +32,7 @@ export const measuredDriver = (driver: SandboxDriver, metrics: Metrics): Sandbox
     }
   };
   return {
+    processes: driver.processes,
     describe: () => driver.describe(),
     watch: (report) => driver.watch(report),
     check: (definition) => {

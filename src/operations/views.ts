@@ -82,6 +82,7 @@ export type FeatureGates = Readonly<
     | 'multiCluster'
     | 'terminal'
     | 'exec'
+    | 'processes'
     | 'logs'
     | 'quotas'
     | 'compatibleApi'

@@ -62,6 +62,7 @@ describe('the catalogue over HTTP', () => {
         multiCluster: false,
         terminal: true,
         exec: true,
+        processes: false,
         logs: true,
         quotas: true,
         compatibleApi: false,

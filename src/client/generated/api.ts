@@ -4269,6 +4269,10 @@ export interface FeatureGates {
   multiCluster: boolean;
   terminal: boolean;
   exec: boolean;
+  /**
+   * `/sandboxes/{sandboxId}/processes` runs processes.
+   */
+  processes: boolean;
   logs: boolean;
   quotas: boolean;
   compatibleApi: boolean;

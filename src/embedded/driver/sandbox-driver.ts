@@ -19,6 +19,7 @@ import {
   type Terminal,
   type TerminalRequest,
 } from '../../contracts/sandbox-driver.ts';
+import { NO_PROCESSES_HINT, NoProcesses } from '../../contracts/processes.ts';
 import type { InstanceId, Revision } from '../../model/identifiers.ts';
 import type {
   LaunchOrder,
@@ -99,6 +100,7 @@ interface Known {
 /** Runs instances on this machine: records in the instance table, processes with the spawner. */
 export class EmbeddedSandboxDriver implements SandboxDriver {
   readonly files = noFiles('this daemon has no files yet');
+  readonly processes = new NoProcesses(NO_PROCESSES_HINT);
   readonly #records: InstanceRecords;
   readonly #log: Log;
   readonly #options: EmbeddedDriverOptions;

@@ -21,6 +21,7 @@ import {
   type Terminal,
   type TerminalRequest,
 } from '../../contracts/sandbox-driver.ts';
+import { NO_PROCESSES_HINT, NoProcesses } from '../../contracts/processes.ts';
 import type { Volumes } from '../../contracts/volumes.ts';
 import { podNameOf, type InstanceId, type Revision } from '../../model/identifiers.ts';
 import type { LaunchOrder, Claim, End, InstanceFact, InstanceRecord } from '../../model/sandbox.ts';
@@ -88,6 +89,7 @@ const MOST_OF_REQUEST = 4;
  */
 export class KubernetesSandboxDriver implements SandboxDriver {
   readonly files = noFiles('files of Pods are not served; use a command, such as tar');
+  readonly processes = new NoProcesses(NO_PROCESSES_HINT);
   readonly #deps: KubernetesDriverDeps;
   /** For what a request waits for. */
   readonly #soon: ApiClient;
@@ -430,12 +432,9 @@ export class KubernetesSandboxDriver implements SandboxDriver {
 
   /** Reads the Pod of a record that was read, uncached, and tells what is known of the sandbox. */
   async #factOf(stored: StoredSandbox): Promise<InstanceFact> {
-    const {
-      id,
-      poolOwner: { namespace },
-    } = stored.record;
-    const look = this.#mirror.look(namespace, id);
-    const pod = await this.#readPod(namespace, id);
+    const { id, poolOwner } = stored.record;
+    const look = this.#mirror.look(poolOwner.namespace, id);
+    const pod = await this.#readPod(poolOwner.namespace, id);
     look.foundPod(pod);
     if (pod?.uid !== stored.podUid) this.#mirror.lostPod(stored);
     return this.#found(id, stored);

@@ -1,11 +1,13 @@
 import type { Clock } from '../../contracts/clock.ts';
 import type { InstanceTypes } from '../../contracts/instance-types.ts';
+import type { SandboxDriver } from '../../contracts/sandbox-driver.ts';
 import type { Volumes } from '../../contracts/volumes.ts';
 import type { Operations } from '../operations.ts';
 
 export interface CatalogueDeps {
   readonly instanceTypes: InstanceTypes;
   readonly volumes: Volumes;
+  readonly driver: Pick<SandboxDriver, 'processes'>;
   readonly clock: Clock;
   readonly clusterId: string;
 }
@@ -17,6 +19,7 @@ export interface CatalogueDeps {
 export const catalogue = ({
   instanceTypes,
   volumes,
+  driver,
   clock,
   clusterId,
 }: CatalogueDeps): Pick<
@@ -34,6 +37,7 @@ export const catalogue = ({
     multiCluster: false,
     terminal: true,
     exec: true,
+    processes: driver.processes.provided,
     logs: true,
     quotas: true,
     compatibleApi: false,

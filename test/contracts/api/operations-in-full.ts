@@ -122,6 +122,7 @@ const GATES = [
   'multiCluster',
   'terminal',
   'exec',
+  'processes',
   'logs',
   'quotas',
   'compatibleApi',

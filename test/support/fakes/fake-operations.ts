@@ -38,6 +38,7 @@ import {
   type Role,
   type Tenant,
 } from '../../../src/model/tenant.ts';
+import { NoProcesses } from '../../../src/contracts/processes.ts';
 import { RecentAuditRing } from '../../../src/audit/recent-audit-ring.ts';
 import { ApiKeyMirror, mintApiKey } from '../../../src/operations/keys/api-keys.ts';
 import { authentication } from '../../../src/operations/keys/authenticate.ts';
@@ -612,6 +613,7 @@ export class FakeOperations extends FakeDebug implements Operations {
     instanceTypes: { provided: true, get: () => undefined, list: () => this.types },
     clock: this.clock,
     clusterId: 'local',
+    driver: { processes: new NoProcesses('no') },
     volumes: { provided: true, list: async (namespace) => this.volumes.get(namespace) ?? [] },
   });
   readonly listInstanceTypes = this.#catalogue.listInstanceTypes;

@@ -17,6 +17,7 @@ import {
   type Terminal,
   type TerminalRequest,
 } from '../../../src/contracts/sandbox-driver.ts';
+import { NO_PROCESSES_HINT, NoProcesses } from '../../../src/contracts/processes.ts';
 import { refuseKubernetesFields } from '../../../src/embedded/driver/check-definition.ts';
 import type { InstanceRecords } from '../../../src/embedded/store/instance-records.ts';
 import type { InstanceId, Revision } from '../../../src/model/identifiers.ts';
@@ -74,6 +75,7 @@ export interface FakeDriverOptions {
  * `echo-server PORT` takes connections; what others print is told by `logged`.
  */
 export class FakeSandboxDriver implements SandboxDriver {
+  readonly processes = new NoProcesses(NO_PROCESSES_HINT);
   readonly records: InstanceRecords & Pick<MemoryInstanceRecords, 'failNext'>;
   /** Every call, as `operation id`, in order. */
   readonly calls: string[] = [];

@@ -30,6 +30,7 @@ export class SharedDriver {
       else report(fact);
     };
     return {
+      processes: truth.processes,
       describe: () => truth.describe(),
       watch: async (to) => {
         report = to;
