@@ -286,10 +286,10 @@ export const createDaemon = async (
         log,
         check: (definition) => driver.check(definition),
       });
-      await records.templates.watch((change) => {
-        templates.learn(change);
-        renewal.template(change.record.name);
+      templates.follow(({ record }) => {
+        renewal.template(record.name);
       });
+      await templates.start();
       parts.onOutdated((why) => {
         if (why === undefined) {
           log.info({}, 'leads again: nothing of a later version is there any more');

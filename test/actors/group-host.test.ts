@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { RecordChange } from '../../src/contracts/record-store.ts';
+import type { MirrorFollower } from '../../src/actors/runtime/record-mirror.ts';
 import { GroupHost } from '../../src/actors/env/group-host.ts';
 import { groupSpecOf } from '../../src/actors/env/group-spec.ts';
 import { ActorRuntime } from '../../src/actors/runtime/actor-runtime.ts';
@@ -47,7 +47,7 @@ const anEnv = (part: Partial<EnvRecord> = {}): EnvRecord => ({
 class OneEnv {
   record: EnvRecord;
   fails = 0;
-  readonly #followers: ((change: RecordChange<EnvRecord>) => void)[] = [];
+  readonly #followers: MirrorFollower<EnvRecord>[] = [];
 
   constructor(record: EnvRecord) {
     this.record = record;
@@ -57,9 +57,9 @@ class OneEnv {
     return uid === this.record.uid ? this.record : undefined;
   }
 
-  follow(follower: (change: RecordChange<EnvRecord>) => void): void {
+  follow(follower: MirrorFollower<EnvRecord>): void {
     this.#followers.push(follower);
-    follower({ kind: 'put', record: this.record });
+    follower({ kind: 'put', record: this.record }, undefined);
   }
 
   async change(
@@ -76,7 +76,8 @@ class OneEnv {
     this.record = JSON.parse(
       JSON.stringify({ ...record, revision: String(Number(this.record.revision) + 1) }),
     ) as EnvRecord;
-    for (const follower of this.#followers) follower({ kind: 'put', record: this.record });
+    for (const follower of this.#followers)
+      follower({ kind: 'put', record: this.record }, undefined);
   }
 }
 

@@ -55,7 +55,7 @@ describe('what a replica knows of envs, templates and limits on Kubernetes', () 
     const api = new MemoryApi();
     const [here, there] = [await aReplica(api), await aReplica(api)];
     const read = api.holdRead(place('new'));
-    const asked = here.envs.refresh(ALICE.namespace, 'new');
+    const asked = here.envs.refresh(`${ALICE.namespace}/new`);
     await read.begun;
 
     const { uid } = await there.records.envs.create(anEnv('new'));
@@ -73,18 +73,18 @@ describe('what a replica knows of envs, templates and limits on Kubernetes', () 
     api.hold('sandboxenvs');
     const first = await there.records.envs.create(anEnv('a'));
     expect([here.uid('a'), there.uid('a')]).to.deep.equal([undefined, first.uid]);
-    await here.envs.lookUp(ALICE.namespace, 'a');
+    await here.envs.lookUp(`${ALICE.namespace}/a`);
     expect(here.uid('a')).to.equal(first.uid);
 
     await there.envs.change(first.uid, (record) => ({ ...record, labels: { written: 'yes' } }));
     expect(there.envs.get(first.uid)?.labels).to.deep.equal({ written: 'yes' });
     expect(here.envs.get(first.uid)?.labels).to.deep.equal({});
-    await here.envs.refresh(ALICE.namespace, 'a');
+    await here.envs.refresh(`${ALICE.namespace}/a`);
     expect(here.envs.get(first.uid)?.labels).to.deep.equal({ written: 'yes' });
 
     await there.envs.remove(first.uid, () => true);
     expect([here.uid('a'), there.uid('a')]).to.deep.equal([first.uid, undefined]);
-    await here.envs.refresh(ALICE.namespace, 'a');
+    await here.envs.refresh(`${ALICE.namespace}/a`);
     expect(here.uid('a')).to.equal(undefined);
 
     api.letGo();
@@ -150,9 +150,7 @@ describe('what a replica knows of envs, templates and limits on Kubernetes', () 
     const api = new MemoryApi();
     const { records } = await aReplica(api);
     const catalog = new TemplateCatalog({ templates: records.templates, clock: new TestClock() });
-    await records.templates.watch((change) => {
-      catalog.learn(change);
-    });
+    await catalog.start();
     const made = await records.templates.create({
       name: 'late',
       version: '1',

@@ -1,3 +1,4 @@
+import { MemoryTemplates } from '../support/fakes/memory-templates.ts';
 import { expect } from 'chai';
 import { tmpdir } from 'node:os';
 import { DefinitionRefused } from '../../src/contracts/sandbox-driver.ts';
@@ -48,12 +49,12 @@ const aWorld = async (
   const first = aTemplate(1, '1m');
   let stored: TemplateRecord | undefined = first;
   // What a store reads it reports.
-  const store = {
+  const store = Object.assign(new MemoryTemplates(), {
     get: async (name: string): Promise<TemplateRecord | undefined> => {
       if (name === 't' && stored) templates.learn({ kind: 'put', record: stored });
       return name === 't' ? stored : undefined;
     },
-  };
+  });
   const templates = new TemplateCatalog({ templates: store, clock });
   templates.learn({ kind: 'put', record: first });
   const kept: (readonly RegistryCredentials[])[] = [];

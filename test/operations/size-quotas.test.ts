@@ -1,3 +1,4 @@
+import { MemoryTemplates } from '../support/fakes/memory-templates.ts';
 import { expect } from 'chai';
 import { VolumeDirectories } from '../../src/embedded/driver/volume-directories.ts';
 import { Refusal } from '../../src/model/refusals.ts';
@@ -37,12 +38,12 @@ const aWorld = async () => {
   const world = await aSupervisor({ pool: { replicas: 0 } });
   let stored = aTemplate(1, '1', '1Gi');
   const templates = new TemplateCatalog({
-    templates: {
+    templates: Object.assign(new MemoryTemplates(), {
       get: async () => {
         templates.learn({ kind: 'put', record: stored });
         return stored;
       },
-    },
+    }),
     clock: world.clock,
   });
   templates.learn({ kind: 'put', record: stored });

@@ -24,9 +24,7 @@ describe('the catalog of templates', () => {
 
   it('shows the newest first, of one moment the higher name first, as it follows the store', async () => {
     const { templates, catalog } = aCatalog();
-    await templates.watch((change) => {
-      catalog.learn(change);
-    });
+    await catalog.start();
     for (const [name, createdAt] of [
       ['a', 5],
       ['b', 5],

@@ -183,6 +183,7 @@ describe('reservations in Redis', () => {
           });
         const turns = new SerializedWriter<PoolRecord>({
           current: (uid) => mirror.get(uid),
+          storeKeyOf: ({ owner, name }) => `${owner.namespace}/${name}`,
           // What is read or written is reported to who mirrors it.
           records: {
             update: async (...of) => {

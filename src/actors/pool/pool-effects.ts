@@ -4,12 +4,12 @@ import type { PoolRecord } from '../../model/pools/pool.ts';
 import { amountsOfPool, SIZED_RESOURCES } from '../../model/quota.ts';
 import type { Tenant } from '../../model/tenant.ts';
 import { launchOrderOf } from '../sandbox/launch-order.ts';
-import type { SerializedWriter } from '../runtime/serialized-writer.ts';
+import type { RecordMirror } from '../runtime/record-mirror.ts';
 import type { PoolHostDeps } from './pool-host-deps.ts';
 import { PoolRetirements } from './pool-retirements.ts';
 
 export interface PoolEffectsDeps extends PoolHostDeps {
-  readonly writer: SerializedWriter<PoolRecord>;
+  readonly mirror: RecordMirror<PoolRecord>;
   /** What the pool's actor knows. */
   readonly contextOf: (uid: string) => PoolContext | undefined;
   readonly send: (uid: string, event: PoolEvent) => void;
@@ -19,13 +19,13 @@ export interface PoolEffectsDeps extends PoolHostDeps {
 export const poolEffects = (
   deps: PoolEffectsDeps,
 ): ((uid: string, intent: PoolIntent) => void | Promise<void>) => {
-  const { writer } = deps;
+  const { mirror } = deps;
   const retirements = new PoolRetirements(deps);
   const change = async (
     uid: string,
     changed: (record: PoolRecord) => PoolRecord,
   ): Promise<void> => {
-    await writer.change(uid, changed);
+    await mirror.change(uid, changed);
   };
   return (uid, intent) => {
     switch (intent.type) {
@@ -48,7 +48,7 @@ export const poolEffects = (
       case 'save-conditions':
         return change(uid, (record) => ({ ...record, conditions: intent.conditions }));
       case 'remove':
-        return writer.runExclusive(uid, () => remove(deps, uid));
+        return mirror.runExclusive(uid, () => remove(deps, uid));
     }
   };
 };
@@ -67,7 +67,7 @@ const launch = (
 };
 
 const remove = async (
-  { contextOf, pools, writer, runtime, send }: PoolEffectsDeps,
+  { contextOf, pools, mirror, runtime, send }: PoolEffectsDeps,
   uid: string,
 ): Promise<void> => {
   const record = contextOf(uid)?.record;
@@ -75,7 +75,8 @@ const remove = async (
   try {
     await pools.remove(record);
   } catch (error) {
-    if (error instanceof RecordConflict) await writer.readAgain(record);
+    if (error instanceof RecordConflict)
+      await mirror.refresh(`${record.owner.namespace}/${record.name}`);
     send(uid, { type: 'REMOVE_OUTCOME_UNKNOWN', now: runtime.clock.now() });
     if (!(error instanceof RecordConflict)) throw error;
   }

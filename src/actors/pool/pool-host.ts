@@ -7,11 +7,10 @@ import { poolMachine } from '../../machines/pool/machine.ts';
 import type { PoolRecord, ReplicaSemantics } from '../../model/pools/pool.ts';
 import type { Tenant } from '../../model/tenant.ts';
 import { shardOf } from '../../model/shards.ts';
-import { SharedReads } from '../../lib/shared-reads.ts';
 import { ActorHost, type ActorKind, type Change } from '../runtime/actor-host.ts';
 import type { OutboxEntry } from '../runtime/outbox.ts';
 import { OwnedIndex } from '../runtime/owned-index.ts';
-import { SerializedWriter } from '../runtime/serialized-writer.ts';
+import { RecordMirror } from '../runtime/record-mirror.ts';
 import { pathOf } from '../runtime/state-path.ts';
 import { InstanceCounts, type Move } from './instance-counts.ts';
 import { forgetPool, poolEffects, restoreQuotas } from './pool-effects.ts';
@@ -33,23 +32,24 @@ export class PoolHost {
   /** Every pool that there was is known: others are new. */
   #started = false;
   readonly #events: PoolEventRecorder;
-  readonly #writer: SerializedWriter<PoolRecord>;
-  readonly #reads: SharedReads<PoolRecord>;
+  readonly #mirror: RecordMirror<PoolRecord>;
   readonly #carryOut: ReturnType<typeof poolEffects>;
 
   constructor(deps: PoolHostDeps) {
     this.#deps = deps;
-    this.#reads = new SharedReads({
-      clock: deps.runtime.clock,
-      read: (name) => deps.pools.get(name),
-    });
-    this.#writer = new SerializedWriter({
+    this.#mirror = new RecordMirror({
       records: deps.pools,
-      current: (uid) => this.#context(uid)?.record,
+      clock: deps.runtime.clock,
+      keyOf: ({ uid }) => uid,
+      storeKeyOf: ({ owner, name }) => `${owner.namespace}/${name}`,
+      mostRemoved: 0,
+    });
+    this.#mirror.follow((change) => {
+      this.#learn(change);
     });
     this.#carryOut = poolEffects({
       ...deps,
-      writer: this.#writer,
+      mirror: this.#mirror,
       contextOf: (uid) => this.#context(uid),
       send: (uid, event) => {
         this.send(uid, event);
@@ -135,16 +135,14 @@ export class PoolHost {
    * then on.
    */
   async start(): Promise<void> {
-    await this.#deps.pools.watch((change) => {
-      this.#learn(change);
-    });
+    await this.#mirror.start();
     this.#started = true;
     await Promise.all(this.snapshots().map(({ record }) => restoreQuotas(this.#deps, record)));
   }
 
   /** Reads the pool uncached: what is shown of it then is no older than this call. */
   async refresh(namespace: string, name: string): Promise<void> {
-    await this.#deps.pools.get(`${namespace}/${name}`);
+    await this.#mirror.refresh(`${namespace}/${name}`);
   }
 
   /**
@@ -152,7 +150,7 @@ export class PoolHost {
    * miss it.
    */
   async lookUp(namespace: string, name: string): Promise<PoolRecord | undefined> {
-    return await this.#reads.read(`${namespace}/${name}`);
+    return await this.#mirror.lookUp(`${namespace}/${name}`);
   }
 
   /** The record of one of the owner's, read uncached. */
@@ -174,13 +172,14 @@ export class PoolHost {
     if (record) this.#renew(record);
   }
 
-  /** Writes a change of a pool's record, as SerializedWriter does. */
+  /** Writes a change of the record of a pool that has an actor, as SerializedWriter does. */
   async change(
     uid: string,
     change: (record: PoolRecord) => PoolRecord | Promise<PoolRecord>,
     permitted?: () => boolean,
   ): Promise<PoolRecord | undefined> {
-    return await this.#writer.change(uid, change, permitted);
+    if (!this.#context(uid)) return undefined;
+    return await this.#mirror.change(uid, change, permitted);
   }
 
   #kind(): ActorKind<Snapshot, PoolEvent, PoolIntent, PoolInput> {

@@ -110,7 +110,7 @@ export const addMember =
 export const findMemberByKey =
   (deps: EnvMembersDeps): Operations['findMemberByKey'] =>
   async (caller, envName, mark) => {
-    await deps.envs.refresh(caller.namespace, envName);
+    await deps.envs.refresh(`${caller.namespace}/${envName}`);
     const env = deps.envs.named(caller.namespace, envName);
     const member = env?.members.find((each) => each.mark?.key === mark.key);
     if (!env || !member || !sameTenant(env.owner, caller)) return undefined;

@@ -142,7 +142,8 @@ const createWithPasswords = async (
 export const findEnvByKey =
   (deps: EnvViewDeps): Operations['findEnvByKey'] =>
   async (caller, name, mark) => {
-    if (!deps.envs.named(caller.namespace, name)) await deps.envs.lookUp(caller.namespace, name);
+    if (!deps.envs.named(caller.namespace, name))
+      await deps.envs.lookUp(`${caller.namespace}/${name}`);
     const record = deps.envs.named(caller.namespace, name);
     if (!record || !sameTenant(record.owner, caller) || record.mark?.key !== mark.key)
       return undefined;

@@ -33,7 +33,7 @@ export const findUsableEnv = async (
   caller: Caller,
   name: string,
 ): Promise<EnvRecord> => {
-  await envs.refresh(caller.namespace, name);
+  await envs.refresh(`${caller.namespace}/${name}`);
   const env = envs.named(caller.namespace, name);
   if (!env || !(mayUse(env, caller) || caller.role === 'admin')) throw envNotFound();
   return env;

@@ -87,7 +87,7 @@ const asStored = async (
   { uid, name, owner }: Pick<EnvRecord, 'uid' | 'name' | 'owner'>,
   memberName: string,
 ) => {
-  await envs.refresh(owner.namespace, name);
+  await envs.refresh(`${owner.namespace}/${name}`);
   const env = envs.get(uid);
   return { env, member: env?.members.find((each) => each.name === memberName) };
 };

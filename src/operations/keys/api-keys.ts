@@ -1,6 +1,6 @@
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import { OrderedIndex, type OrderedEntry } from '../../lib/ordered-index.ts';
-import { RecentSet } from '../../lib/recent-set.ts';
+import { RecordMirror } from '../../actors/runtime/record-mirror.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import type { Revocations } from '../../contracts/coordination/signals.ts';
 import type { Records } from '../../contracts/record-store.ts';
@@ -8,8 +8,6 @@ import { OutcomeUnknown, RecordConflict } from '../../contracts/sandbox-driver.t
 import { isLasting, type ApiKeyRecord } from '../../model/api-key.ts';
 import { type ApiKeyText, formatApiKey, newApiKeyText } from '../../model/api-key-text.ts';
 import { Refusal, unavailable } from '../../model/refusals.ts';
-import { isNewer } from '../../model/revision-order.ts';
-import { SharedReads } from '../../lib/shared-reads.ts';
 import { tenantKey, type Role, type Tenant } from '../../model/tenant.ts';
 import { KeyEnds } from './key-ends.ts';
 import type { Page, PageRequest } from '../views.ts';
@@ -94,43 +92,49 @@ export class ApiKeyMirror {
   readonly #clock: Clock;
   readonly #revocations: Revocations;
   readonly #ends: KeyEnds;
-  readonly #byId = new Map<string, ApiKeyRecord>();
+  readonly #mirror: RecordMirror<ApiKeyRecord>;
   readonly #byName = new Map<string, ApiKeyRecord>();
   readonly #byTenant = new Map<string, Set<ApiKeyRecord>>();
   /** By the moment of issue: everyone's under '', and each tenant's. */
   readonly #lists = new Map<string, OrderedIndex>();
 
-  readonly #removed = new RecentSet(MOST_REMOVED);
-  readonly #reads: SharedReads<ApiKeyRecord>;
   #lookingUp = 0;
   #looksForRevoked = false;
   #looksAgain = false;
 
   constructor({ apiKeys, clock, revocations }: ApiKeyMirrorDeps) {
     this.#store = apiKeys;
-    this.#reads = new SharedReads({ clock, read: (key) => apiKeys.get(key) });
+    this.#mirror = new RecordMirror({
+      records: apiKeys,
+      clock,
+      keyOf: ({ keyId }) => keyId,
+      storeKeyOf: ({ keyId }) => keyId,
+      mostRemoved: MOST_REMOVED,
+    });
+    this.#mirror.follow(({ kind, record }, before) => {
+      if (before) this.#unlist(before);
+      if (kind === 'put') this.#list(record);
+      this.#ends.changed(record.keyId);
+    });
     this.#clock = clock;
     this.#revocations = revocations;
-    this.#ends = new KeyEnds({ clock, find: (keyId) => this.#byId.get(keyId) });
+    this.#ends = new KeyEnds({ clock, find: (keyId) => this.find(keyId) });
   }
 
   async start(): Promise<void> {
     this.#revocations.subscribeRevocations(
       (keyId) => {
-        this.#forget(keyId);
+        this.#mirror.forget(keyId);
       },
       () => {
         void this.#lookForRevoked();
       },
     );
-    await this.#store.watch(({ kind, record }) => {
-      if (kind === 'put') this.#add(record);
-      else this.#forget(record.keyId);
-    });
+    await this.#mirror.start();
   }
 
   get size(): number {
-    return this.#byId.size;
+    return this.#mirror.size;
   }
 
   /**
@@ -139,7 +143,7 @@ export class ApiKeyMirror {
   nextEnds(): ReadonlyMap<Role, number> {
     const now = this.#clock.now();
     const ends = new Map<Role, number>();
-    for (const record of this.#byId.values()) {
+    for (const record of this.#mirror.values()) {
       const left = record.expiresAt - now;
       if (left > 0 && left < (ends.get(record.role) ?? Infinity) && isLasting(record))
         ends.set(record.role, left);
@@ -148,7 +152,7 @@ export class ApiKeyMirror {
   }
 
   find(keyId: string): ApiKeyRecord | undefined {
-    return this.#byId.get(keyId);
+    return this.#mirror.get(keyId);
   }
 
   findByName(namespace: string, shortName: string): ApiKeyRecord | undefined {
@@ -168,9 +172,7 @@ export class ApiKeyMirror {
   /** The tenant's, or everyone's, newest first. Expired ones show until they are cleared away. */
   list(tenant: Tenant | undefined, { offset, limit }: PageRequest): Page<ApiKeyRecord> {
     const list = this.#lists.get(tenant ? tenantKey(tenant) : '');
-    const items = (list?.newest(offset, limit) ?? []).flatMap(
-      (keyId) => this.#byId.get(keyId) ?? [],
-    );
+    const items = (list?.newest(offset, limit) ?? []).flatMap((keyId) => this.find(keyId) ?? []);
     return { items, total: list?.size ?? 0, limit, offset };
   }
 
@@ -179,14 +181,11 @@ export class ApiKeyMirror {
    * nothing here, and the error passes on.
    */
   async remove(record: ApiKeyRecord): Promise<void> {
-    this.#forget(record.keyId);
+    this.#mirror.forget(record.keyId);
     try {
       await this.#removeStanding(record);
     } catch (error) {
-      if (!(error instanceof OutcomeUnknown)) {
-        this.#removed.delete(record.keyId);
-        this.#add(record);
-      }
+      if (!(error instanceof OutcomeUnknown)) this.#mirror.restore(record);
       throw error;
     }
     this.#revocations.publishRevocation(record.keyId);
@@ -228,9 +227,9 @@ export class ApiKeyMirror {
     const owned = this.#byTenant.get(tenantKey(record));
     if (owned && owned.size >= MAX_KEYS_PER_TENANT) await this.#removeExpired(owned);
     if (owned && owned.size >= MAX_KEYS_PER_TENANT) throw tooManyKeys(MAX_KEYS_PER_TENANT);
-    if (this.#byId.size >= MAX_KEYS) throw tooManyKeys(MAX_KEYS);
+    if (this.size >= MAX_KEYS) throw tooManyKeys(MAX_KEYS);
     const created = await this.#store.create(record);
-    this.#add(created);
+    this.#mirror.take(created);
     return created;
   }
 
@@ -239,7 +238,7 @@ export class ApiKeyMirror {
    * somebody changed it meanwhile.
    */
   async renew(record: ApiKeyRecord): Promise<void> {
-    this.#add(await this.#store.update(record));
+    this.#mirror.take(await this.#store.update(record));
   }
 
   /**
@@ -247,27 +246,22 @@ export class ApiKeyMirror {
    * once in 250 ms for all who bring it.
    */
   async lookUp(key: string): Promise<ApiKeyRecord | undefined> {
-    if (this.#removed.has(key)) return undefined;
+    if (this.#mirror.isRemoved(key)) return undefined;
     if (this.#lookingUp >= MOST_LOOKED_UP)
       throw unavailable('too many keys are being looked up; try again');
     this.#lookingUp += 1;
     try {
-      const record = await this.#reads.read(key);
+      const record = await this.#mirror.lookUp(key);
       if (!record) return undefined;
-      this.#add(record);
-      return this.#byId.get(record.keyId);
+      this.#mirror.take(record);
+      return this.find(record.keyId);
     } finally {
       this.#lookingUp -= 1;
     }
   }
 
-  #add(record: ApiKeyRecord): void {
-    const known = this.#byId.get(record.keyId);
-    if (this.#removed.has(record.keyId) || (known && !isNewer(record.revision, known.revision)))
-      return;
-    if (known) this.#unlist(known);
+  #list(record: ApiKeyRecord): void {
     const key = tenantKey(record);
-    this.#byId.set(record.keyId, record);
     this.#byName.set(`${record.namespace}/${record.shortName}`, record);
     for (const name of ['', key]) {
       const list = this.#lists.get(name) ?? new OrderedIndex();
@@ -277,7 +271,6 @@ export class ApiKeyMirror {
     const owned = this.#byTenant.get(key);
     if (owned) owned.add(record);
     else this.#byTenant.set(key, new Set([record]));
-    this.#ends.changed(record.keyId);
   }
 
   async #removeExpired(owned: Set<ApiKeyRecord>): Promise<void> {
@@ -286,7 +279,7 @@ export class ApiKeyMirror {
       if (record.expiresAt > now) continue;
       // First here, so that no other request removes it too. It has expired: should the store keep
       // it, it opens nothing.
-      this.#forget(record.keyId);
+      this.#mirror.forget(record.keyId);
       await this.#removeStanding(record);
     }
   }
@@ -301,11 +294,11 @@ export class ApiKeyMirror {
     }
     this.#looksForRevoked = true;
     this.#looksAgain = false;
-    const known = [...this.#byId.keys()];
+    const known = [...this.#mirror.values()];
     try {
       const standing = new Set((await this.#store.list()).map(({ keyId }) => keyId));
-      for (const keyId of known)
-        if (!standing.has(keyId) && !(await this.#store.get(keyId))) this.#forget(keyId);
+      for (const { keyId } of known)
+        if (!standing.has(keyId) && !(await this.#store.get(keyId))) this.#mirror.forget(keyId);
     } catch {
       this.#looksAgain = true;
     }
@@ -316,16 +309,8 @@ export class ApiKeyMirror {
       });
   }
 
-  #forget(keyId: string): void {
-    this.#removed.add(keyId);
-    const known = this.#byId.get(keyId);
-    if (known) this.#unlist(known);
-    this.#ends.changed(keyId);
-  }
-
   #unlist(record: ApiKeyRecord): void {
     const key = tenantKey(record);
-    this.#byId.delete(record.keyId);
     this.#byName.delete(`${record.namespace}/${record.shortName}`);
     const owned = this.#byTenant.get(key);
     owned?.delete(record);

@@ -48,7 +48,7 @@ export const deletePool =
   async (caller, name, { force }) => {
     const { record: before } = await findPool(deps.supervisor, caller, name);
     if (before.env) {
-      await deps.envs.refresh(before.owner.namespace, before.env.name);
+      await deps.envs.refresh(`${before.owner.namespace}/${before.env.name}`);
       await deps.envs.change(before.env.uid, (env) => endingMember(env, name, force));
     }
     const record = await deps.supervisor.pools

@@ -1,6 +1,7 @@
 import type { Clock } from '../../contracts/clock.ts';
 import { RecordExists, type Records } from '../../contracts/record-store.ts';
 import { RecordConflict } from '../../contracts/sandbox-driver.ts';
+import { RecordMirror } from '../../actors/runtime/record-mirror.ts';
 import {
   NO_SIZE_LIMITS,
   sizeLimitOf,
@@ -9,7 +10,6 @@ import {
   type UserQuota,
 } from '../../model/quota.ts';
 import { Refusal, unavailable } from '../../model/refusals.ts';
-import { SharedReads } from '../../lib/shared-reads.ts';
 import { tenantKey, type Tenant } from '../../model/tenant.ts';
 
 /** Users with limits of their own that are kept in memory. */
@@ -46,26 +46,28 @@ export interface QuotaLimitsDeps {
 export type QuotaChange = Readonly<Partial<Record<QuotaResource, number | 'none'>>>;
 
 /**
- * What each user may have, in memory, so that a claim needs no read. `start()` reads the store
- * once; afterwards it follows what anybody writes.
+ * Knows what each user may have, so that a claim needs no read. `start()` reads the store once;
+ * afterwards it follows what anybody writes.
  */
 export class QuotaLimits {
   readonly #store: Records<UserQuota>;
   readonly #defaults: QuotaAmounts;
-  readonly #own = new Map<string, UserQuota>();
-  readonly #reads: SharedReads<UserQuota>;
+  readonly #own: RecordMirror<UserQuota>;
 
   constructor({ quotas, clock, defaults }: QuotaLimitsDeps) {
     this.#store = quotas;
     this.#defaults = { ...NO_SIZE_LIMITS, ...defaults };
-    this.#reads = new SharedReads({ clock, read: (key) => quotas.get(key) });
+    this.#own = new RecordMirror({
+      records: quotas,
+      clock,
+      keyOf: tenantKey,
+      storeKeyOf: tenantKey,
+      mostRemoved: 0,
+    });
   }
 
   async start(): Promise<void> {
-    await this.#store.watch(({ kind, record }) => {
-      if (kind === 'put') this.#own.set(tenantKey(record), record);
-      else this.#own.delete(tenantKey(record));
-    });
+    await this.#own.start();
   }
 
   /** As this replica knows them. */
@@ -75,7 +77,7 @@ export class QuotaLimits {
 
   /** As they stand; from here on `of` says no older ones. */
   async read(tenant: Tenant): Promise<QuotaAmounts> {
-    return this.#with(await this.#reads.read(tenantKey(tenant)));
+    return this.#with(await this.#own.lookUp(tenantKey(tenant)));
   }
 
   /**

@@ -97,7 +97,7 @@ const requireOwnersWord = async (
   { ifMatch: _anyOf, replicas, ...others }: PoolChange,
 ): Promise<void> => {
   if (!of) return;
-  await envs.refresh(owner.namespace, of.name);
+  await envs.refresh(`${owner.namespace}/${of.name}`);
   const env = envs.get(of.uid);
   const member = env?.members.find((each) => each.name === name);
   const sized = env?.groups.some(

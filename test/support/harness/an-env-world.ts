@@ -62,9 +62,7 @@ export const anEnvWorld = async (options: EnvWorldOptions = {}) => {
   const { clock, coordination, history, pools, supervisor, driver } = world;
   const [envs, templateRecords] = [new MemoryEnvs(), new MemoryTemplates()];
   const templates = new TemplateCatalog({ templates: templateRecords, clock });
-  await templateRecords.watch((change) => {
-    templates.learn(change);
-  });
+  await templates.start();
   await templateRecords.create({
     name: 't',
     version: '1',

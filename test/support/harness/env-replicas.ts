@@ -72,9 +72,7 @@ export const anEnvReplica = async (shared: Awaited<ReturnType<typeof envStores>>
     defaults: shared.quota,
   });
   const templates = new TemplateCatalog({ templates: shared.templates, clock });
-  await shared.templates.watch((change) => {
-    templates.learn(change);
-  });
+  await templates.start();
   const mirror = new EnvMirror({ envs, clock, log: quietLog });
   const rendering = {
     templates,
