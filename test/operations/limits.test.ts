@@ -1,10 +1,14 @@
 import { expect } from 'chai';
 import { Refusal } from '../../src/model/refusals.ts';
 import { execInSandbox } from '../../src/operations/sandboxes/exec-in-sandbox.ts';
+import { openEndpoint } from '../../src/operations/sandboxes/open-endpoint.ts';
 import { KeyedSemaphore } from '../../src/lib/keyed-semaphore.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
+import { aDefinition } from '../support/builders/instance-orders.ts';
 import { eventually } from '../support/harness/eventually.ts';
+import { rejection } from '../support/harness/rejection.ts';
 
+const bob = { ...alice, user: 'bob' };
 const TRUE = { argv: ['true'], timeoutMs: 1_000, outputLimit: 1_024 };
 
 describe('commands under way', () => {
@@ -31,6 +35,40 @@ describe('commands under way', () => {
     driver.letGo('exec');
     await Promise.all(running);
     expect(await refusalOf(ids[4] ?? '')).to.equal(undefined);
+  });
+});
+
+describe('requests to endpoints', () => {
+  const web = aDefinition({}, { endpoints: { web: { port: 80, scheme: 'http' } } });
+
+  it('are at most 256 a sandbox and 1,024 a tenant, and make room when they end', async () => {
+    const { supervisor, driver, clock, pool, claim } = await aSupervisor({
+      pool: { replicas: 6, definition: web, access: 'team' },
+    });
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 6, 'filled');
+    const ids: string[] = [];
+    for (let i = 0; i < 5; i++) ids.push((await claim(alice, { poolName: 'default' })).id);
+    const foreign = await claim(bob, { poolName: 'default' });
+    const open = openEndpoint({ supervisor, driver, clock });
+    const refusalOf = async (id: string): Promise<Error> =>
+      await rejection((async () => open(alice, id, 'web'))());
+    const opened = await Promise.all(
+      ids.slice(0, 4).flatMap((id) => Array.from({ length: 256 }, () => open(alice, id, 'web'))),
+    );
+
+    for (const [id = '', words] of [
+      [ids[0], 'the sandbox has 256'],
+      [ids[4], 'you have 1024'],
+    ]) {
+      const refused = await refusalOf(id);
+      expect(refused).to.include({ code: 'TOO_MANY_CONNECTIONS' });
+      expect(refused.message).to.include(words);
+    }
+    (await open(bob, foreign.id, 'web')).close();
+    opened[0]?.close();
+    opened[0]?.close();
+    await open(alice, ids[4] ?? '', 'web');
+    expect(await refusalOf(ids[4] ?? '')).to.include({ code: 'TOO_MANY_CONNECTIONS' });
   });
 });
 

@@ -170,8 +170,14 @@ export const poolRoutes = (operations: Operations, previews: PoolPreviews): read
       'RATE_LIMITED',
       'UNAVAILABLE',
     ],
-    handle: async ({ caller, params }) =>
-      ok(await previews.show(caller, () => operations.previewPoolSync(caller, params.name))),
+    handle: async ({ caller, params, room }) => {
+      const shownSync = await previews.show(caller, () =>
+        operations.previewPoolSync(caller, params.name),
+      );
+      // Nothing was written, so that it may be refused.
+      room().hold(Buffer.byteLength(shownSync.specYaml));
+      return ok(shownSync);
+    },
   }),
 ];
 
