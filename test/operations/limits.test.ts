@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { Refusal } from '../../src/model/refusals.ts';
 import { execInSandbox } from '../../src/operations/sandboxes/exec-in-sandbox.ts';
+import type { OpenEndpoint } from '../../src/operations/sandboxes/sandbox-operations.ts';
 import { openEndpoint } from '../../src/operations/sandboxes/open-endpoint.ts';
 import { KeyedSemaphore } from '../../src/lib/keyed-semaphore.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
@@ -52,9 +53,9 @@ describe('requests to endpoints', () => {
     const open = openEndpoint({ supervisor, driver, clock });
     const refusalOf = async (id: string): Promise<Error> =>
       await rejection((async () => open(alice, id, 'web'))());
-    const opened = await Promise.all(
-      ids.slice(0, 4).flatMap((id) => Array.from({ length: 256 }, () => open(alice, id, 'web'))),
-    );
+    const opened: OpenEndpoint[] = [];
+    for (const id of ids.slice(0, 4))
+      for (let n = 0; n < 256; n += 1) opened.push(await open(alice, id, 'web'));
 
     for (const [id = '', words] of [
       [ids[0], 'the sandbox has 256'],
