@@ -140,6 +140,51 @@ describe('births of Pods', () => {
     expect(left.most).to.be.at.most(16);
   });
 
+  it('wait, 1,024 of a tenant at most; more are asked for once more, and hold up no other tenant', async () => {
+    const asked: string[] = [];
+    let end = (): void => undefined;
+    const over = new Promise<never>((_, reject) => {
+      end = () => reject(new NotSent('it is over'));
+    });
+    const creator = new PodCreator({
+      api: {
+        create: (path) => {
+          asked.push(path);
+          return over;
+        },
+        get: () => over,
+      },
+      untilIdleEnough: async () => undefined,
+      mirror: new InstanceMirror({
+        report: () => undefined,
+        missesPod: () => undefined,
+        nodeTrouble: () => undefined,
+      }),
+      pods: { runAsUser: 65_532, terminationGraceSeconds: 0 },
+    });
+    const createFor = (owner: Tenant): Promise<Error> => {
+      const order = anOrder(aDefinition({ image: 'busybox' }), v7());
+      return rejection(
+        creator.create(
+          { ...order, record: { ...order.record, poolOwner: owner } },
+          () => undefined,
+        ),
+      );
+    };
+    const all = Array.from({ length: 14 + 1_024 }, () => createFor(ALICE));
+    await turn();
+
+    const refused = await createFor(ALICE);
+    expect(refused).to.be.instanceOf(OutcomeUnknown);
+    expect(refused.message).to.include('too many instances wait to be made');
+    const others = createFor({ namespace: 'beta', team: 'beta', user: 'bob' });
+    await turn();
+    expect(asked.filter((path) => path.includes('/beta/'))).to.have.length(1);
+    end();
+    await Promise.all([...all, others]);
+    expect(asked).to.have.length(14 + 1_024 + 1);
+  });
+
   it("of one tenant's 20 pools hold up no other tenant's: theirs come in their turn", async () => {
     const asked: string[] = [];
     const waiting: (() => void)[] = [];

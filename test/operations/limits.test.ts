@@ -1,11 +1,12 @@
 import { expect } from 'chai';
+import { WaitingClaimLimit } from '../../src/operations/claims/waiting-claim-limit.ts';
 import { Refusal } from '../../src/model/refusals.ts';
 import { execInSandbox } from '../../src/operations/sandboxes/exec-in-sandbox.ts';
 import type { OpenEndpoint } from '../../src/operations/sandboxes/sandbox-operations.ts';
 import { openEndpoint } from '../../src/operations/sandboxes/open-endpoint.ts';
 import { KeyedSemaphore } from '../../src/lib/keyed-semaphore.ts';
 import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
-import { aDefinition } from '../support/builders/instance-orders.ts';
+import { aDefinition, ALICE } from '../support/builders/instance-orders.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { rejection } from '../support/harness/rejection.ts';
 
@@ -26,13 +27,18 @@ describe('commands under way', () => {
         (error: unknown) => error,
       );
     driver.hold('exec');
-    const running = ids
-      .slice(0, 4)
-      .flatMap((id) => Array.from({ length: 64 }, () => exec(alice, id, TRUE, signal)));
-    for (const id of [ids[0] ?? '', ids[4] ?? '']) {
+    const running: Promise<unknown>[] = [];
+    const expectRefused = async (id = '', words: string): Promise<void> => {
       const refused = await refusalOf(id);
       expect(refused).to.be.instanceOf(Refusal).and.to.include({ code: 'TOO_MANY_COMMANDS' });
+      expect(String(refused)).to.include(words);
+    };
+    for (const id of ids.slice(0, 4)) {
+      for (let n = 0; n < 64; n += 1) running.push(exec(alice, id, TRUE, signal));
+      await eventually(() => supervisor.sandbox(id)?.context.working === 64, 'all are under way');
+      await expectRefused(id, 'the sandbox has 64');
     }
+    await expectRefused(ids[4], 'you have 256');
     driver.letGo('exec');
     await Promise.all(running);
     expect(await refusalOf(ids[4] ?? '')).to.equal(undefined);
@@ -70,6 +76,27 @@ describe('requests to endpoints', () => {
     opened[0]?.close();
     await open(alice, ids[4] ?? '', 'web');
     expect(await refusalOf(ids[4] ?? '')).to.include({ code: 'TOO_MANY_CONNECTIONS' });
+  });
+});
+
+describe('claims that wait', () => {
+  const tenant = (n: number) => ({ ...ALICE, user: `user-${n}` });
+
+  it('are at most 512 of a tenant and 2,048 in all, and make room when they end', () => {
+    const limit = new WaitingClaimLimit();
+    for (let n = 0; n < 4; n += 1) {
+      for (let at = 0; at < 512; at += 1) limit.acquire(tenant(n));
+      if (n < 3)
+        expect(() => limit.acquire(tenant(n)))
+          .to.throw(Refusal)
+          .with.property('code', 'TOO_MANY_WAITING');
+    }
+    expect(() => limit.acquire(tenant(5)))
+      .to.throw(Refusal)
+      .with.property('code', 'UNAVAILABLE');
+    limit.release(tenant(0));
+    limit.acquire(tenant(5));
+    expect(() => limit.acquire(tenant(6))).to.throw(Refusal);
   });
 });
 

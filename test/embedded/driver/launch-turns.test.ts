@@ -1,7 +1,10 @@
 import { expect } from 'chai';
+import { NoPlace } from '../../../src/contracts/sandbox-driver.ts';
+import { LaunchTurns } from '../../../src/embedded/driver/launch-turns.ts';
 import type { LaunchOrder } from '../../../src/model/sandbox.ts';
 import { aSpawnedDriver } from '../../support/harness/a-spawned-driver.ts';
 import { ALICE, anOrder, permitted } from '../../support/builders/instance-orders.ts';
+import { rejection } from '../../support/harness/rejection.ts';
 
 describe('launches on one machine', () => {
   it('are written a few at a time, tenants in turn, and ask for the size of the machine once', async () => {
@@ -42,5 +45,16 @@ describe('launches on one machine', () => {
     expect(written).to.have.length(41);
     expect(asked).to.equal(1);
     await spawned.close();
+  });
+
+  it('wait, 1,024 of a tenant at most; more have no place now, and keep nobody else from waiting', async () => {
+    const turns = new LaunchTurns();
+    const begun: Promise<() => void>[] = [];
+    for (let n = 0; n < 16 + 1_024; n += 1) begun.push(turns.take(ALICE));
+    expect(await rejection(turns.take(ALICE))).to.be.instanceOf(NoPlace);
+    begun.push(turns.take({ ...ALICE, user: 'bob' }));
+
+    for (const each of begun) (await each)();
+    (await turns.take(ALICE))();
   });
 });

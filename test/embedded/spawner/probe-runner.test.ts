@@ -1,6 +1,9 @@
 import { expect } from 'chai';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import { ProbeRunner } from '../../../src/embedded/spawner/probes/probe-runner.ts';
-import { tcpProbe } from '../../support/builders/a-probe.ts';
+import { aForwarder } from '../../support/fakes/a-forwarder.ts';
+import { httpProbe, tcpProbe } from '../../support/builders/a-probe.ts';
 
 describe('readiness probes of one tenant that hang', () => {
   it('do not stop those of others', async () => {
@@ -21,5 +24,25 @@ describe('readiness probes of one tenant that hang', () => {
 
     expect(await probes.run('other', 'bob', tcpProbe(80))).to.equal('nothing listens');
     expect(hung.length).to.be.within(1, 31);
+  });
+
+  it('are over after the longest that any may take, whatever their timeout says', async () => {
+    const silent = createServer().listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const forwarder = await aForwarder();
+    const probes = new ProbeRunner({
+      forwarders: { socketOf: async () => forwarder.socket } as never,
+      launchers: undefined as never,
+      placeOf: () => undefined,
+      longestMs: 50,
+    });
+    const timeoutMs = 300_000;
+
+    expect(await probes.run('hanging', 'ann', httpProbe(port, '/', { timeoutMs }))).to.equal(
+      'it took longer than 0.05 s',
+    );
+    await forwarder.stop();
+    silent.close();
   });
 });
