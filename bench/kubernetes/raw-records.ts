@@ -8,6 +8,11 @@ import { podNameOf } from '../../src/model/identifiers.ts';
 import type { Claim, InstanceRecord } from '../../src/model/sandbox.ts';
 import { inParallel } from './in-parallel.ts';
 
+/** Its records need none. */
+const NO_SEALS: Parameters<typeof rewritten>[1]['seals'] = {
+  sealed: (_kind, _place, { content }) => content,
+};
+
 /**
  * A copy of our record's kind in a group of its own, which no replica watches: cluster-objects.ts
  * makes it.
@@ -57,7 +62,7 @@ export class RawRecords {
     const body = ours(
       rewritten(
         { ...entry.record, state: 'claimed', claim: CLAIM(this.#namespace) },
-        { uid: entry.uid, podUid: POD_UID },
+        { uid: entry.uid, podUid: POD_UID, seals: NO_SEALS },
       ),
     );
     return {

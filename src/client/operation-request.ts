@@ -50,9 +50,15 @@ export const operationRequest = (
   };
 };
 
+/** A map has one for each of its pairs. */
+const parametersOf = (name: string, value: unknown): readonly [string, string][] =>
+  typeof value === 'object' && value !== null
+    ? Object.entries(value).map(([key, part]) => [`${name}.${key}`, String(part)])
+    : [[name, String(value)]];
+
 const queryText = (query: object): string => {
   const given = Object.entries(query)
     .filter(([, value]) => value !== undefined)
-    .map(([name, value]): [string, string] => [name, String(value)]);
+    .flatMap(([name, value]) => parametersOf(name, value));
   return given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`;
 };

@@ -83,6 +83,7 @@ export interface ExecOutcome {
 
 export interface TerminalRequest {
   readonly argv: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
   readonly cols: number;
   readonly rows: number;
   readonly container?: string;

@@ -43,6 +43,7 @@ import {
   deleteTemplate,
   updateTemplate,
 } from '../operations/templates/change-templates.ts';
+import { ClaimEnv } from '../operations/claims/claim-env.ts';
 import { claimSandbox } from '../operations/claims/claim-sandbox.ts';
 import { createApiKey, createApiKeyForTenant } from '../operations/keys/create-api-key.ts';
 import { findPoolByKey, createPool } from '../operations/pools/create-pool.ts';
@@ -401,6 +402,7 @@ const operationsOf = (
     creation: config.keys.creation,
   };
   const pendingRequests = new PendingRequests();
+  const claimEnv = new ClaimEnv(pepper);
   const common = { supervisor, driver, coordination, clock, quotaLimits, envs: envs.mirror };
   const rendering = {
     templates,
@@ -428,6 +430,7 @@ const operationsOf = (
     followKey: (keyId, ended) => apiKeys.followEnd(keyId, ended),
     claimSandbox: claimSandbox({
       ...common,
+      claimEnv,
       demand: envs.demand,
       metrics,
       pendingRequests,
@@ -438,7 +441,7 @@ const operationsOf = (
     listSandboxes: listSandboxes({ ...common, history, listWindowMs: config.history.listWindow }),
     deleteSandbox: deleteSandbox(common),
     setIdleTimeout: setIdleTimeout(common),
-    execInSandbox: execInSandbox(common),
+    execInSandbox: execInSandbox({ ...common, claimEnv }),
     sandboxLogs: sandboxLogs({ ...common, history }),
     followSandboxLogs: followSandboxLogs({ ...common, history }),
     sandboxEvents: sandboxEvents({ ...common, history, events }),
@@ -447,6 +450,7 @@ const operationsOf = (
     createExecToken: createExecToken({ ...common, apiKeys, clusterId: config.clusterId }),
     openTerminal: openTerminal({
       ...common,
+      claimEnv,
       apiKeys,
       clusterId: config.clusterId,
       mostOfTenant: config.limits.terminalsOfTenant,

@@ -228,6 +228,14 @@ export const sandboxNotFound = (): Refusal =>
 export const sandboxNotRunning = (status: string): Refusal =>
   new Refusal('SANDBOX_NOT_RUNNING', `the sandbox is ${status}, not Running`);
 
+/** Its record was changed by others, or the pepper is another one than when it was claimed. */
+export const claimEnvUnreadable = (): Refusal =>
+  new Refusal(
+    'UNAVAILABLE',
+    "the variables of the sandbox's claim can not be opened: nothing is run without them; " +
+      'delete the sandbox and claim another',
+  );
+
 /** Another container than the first, which the sandbox outlives. */
 export const containerNotRunning = (container: string): Refusal =>
   new Refusal(

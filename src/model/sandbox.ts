@@ -1,3 +1,4 @@
+import type { TextPairs } from './claim-terms.ts';
 import type { InstanceId, Revision } from './identifiers.ts';
 import type { RequestFingerprint } from './request-fingerprint.ts';
 import type { Endpoint, InstanceDefinition } from './templates/template.ts';
@@ -49,6 +50,10 @@ export interface Claim {
    * the same Idempotency-Key finds its effect.
    */
   readonly mark?: RequestFingerprint;
+  /** What the claim says of its sandbox: shown, and found by. */
+  readonly metadata?: TextPairs;
+  /** Variables of what is run in it: see ClaimEnv. */
+  readonly sealedEnv?: string;
 }
 
 export interface End {

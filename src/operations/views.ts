@@ -1,5 +1,6 @@
 import type { EnvCondition } from '../model/envs/env-condition.ts';
 import type { EnvMember, EnvRecord, MemberConfig, MemberState } from '../model/envs/env.ts';
+import type { TextPairs } from '../model/claim-terms.ts';
 import type { InstanceId, Revision } from '../model/identifiers.ts';
 import type { PoolCondition } from '../model/pools/pool-condition.ts';
 import type { PoolCounts, PoolPhase, PoolRecord } from '../model/pools/pool.ts';
@@ -32,6 +33,8 @@ export interface SandboxView {
   readonly idleTimeoutMs: number;
   /** When it ends for want of activity; undefined where it never does. */
   readonly idleExpiresAt: number | undefined;
+  /** Of its claim, while it lives. */
+  readonly metadata?: TextPairs;
 }
 
 /** `direct`: shown by its own address on this machine, and not by a URL under the daemon. */

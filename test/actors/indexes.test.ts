@@ -3,11 +3,8 @@ import fc from 'fast-check';
 import { OrderedIndex } from '../../src/lib/ordered-index.ts';
 import { OwnedIndex } from '../../src/actors/runtime/owned-index.ts';
 import type { Placement } from '../../src/actors/sandbox/placement.ts';
-import {
-  SandboxIndex,
-  type LiveFilter,
-  UNCLAIMED,
-} from '../../src/actors/sandbox/sandbox-index.ts';
+import type { LiveFilter } from '../../src/actors/sandbox/live-lists.ts';
+import { SandboxIndex, UNCLAIMED } from '../../src/actors/sandbox/sandbox-index.ts';
 import { SANDBOX_STATUSES } from '../../src/model/sandbox.ts';
 import { aPool } from '../support/builders/a-pool.ts';
 import { runs } from '../support/harness/runs.ts';

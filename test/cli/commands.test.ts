@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { sandboxNotRunning } from '../../src/model/refusals.ts';
@@ -57,6 +59,58 @@ describe('the commands about the service', () => {
     it('create waits as long as it is told', async () => {
       expect((await sandpool('sandboxes', 'create', '--wait', '30s')).code).to.equal(0);
       expect(daemon().operations.waits).to.deep.equal([30_000]);
+    });
+
+    it('create gives variables of files, of options and of this environment, and metadata', async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'sandpool-cli-'));
+      const file = join(folder, 'secrets.env');
+      writeFileSync(file, '# note\n\nA=from a file\nB="as it stands" #=\r\nC=\n');
+      const end = await sandpool(
+        ...['sandboxes', 'create', '--env-file', file, '-e', 'A=1=2', '--env', 'HOME'],
+        ...['--metadata', 'job=42', '--metadata', 'a.b=c d'],
+      );
+      rmSync(folder, { recursive: true });
+
+      expect(end.stderr).to.equal('');
+      expect(daemon().operations.claimedEnv.at(-1)).to.deep.equal({
+        A: '1=2',
+        B: '"as it stands" #=',
+        C: '',
+        HOME: '/tmp',
+      });
+      const id = end.stdout.trim();
+      expect((await sandpool('sandboxes', 'get', id)).stdout).to.match(/metadata job +42\n/);
+      await claimed();
+      const { stdout } = await sandpool('sandboxes', 'list', '--metadata', 'a.b=c d', '-o', 'json');
+      expect(stdout).to.include(id).and.include('"total": 1');
+    });
+
+    it('create says what is wrong with a variable, and not what it holds', async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'sandpool-cli-'));
+      const file = join(folder, 'secrets.env');
+      for (const [text, said] of [
+        ['A=1\nexport B=canary\n', 'line 2 of'],
+        ['canary\n', 'line 1 of'],
+        ['=canary\n', 'line 1 of'],
+      ] as const) {
+        writeFileSync(file, text);
+        const { stderr, code } = await sandpool('sandboxes', 'create', '--env-file', file);
+        expect([code, stderr.includes(said), stderr.includes('canary')], text).to.deep.equal([
+          1,
+          true,
+          false,
+        ]);
+      }
+      rmSync(folder, { recursive: true });
+      for (const [args, said] of [
+        [['--env', 'NO_SUCH_VARIABLE_HERE'], 'there is no such variable here'],
+        [['--env', 'A-B=canary'], 'letters, digits and underscores'],
+        [['--env-file', file], 'can’t be read'],
+      ] as const) {
+        const { stderr, code } = await sandpool('sandboxes', 'create', ...args);
+        expect([code, stderr.includes('canary')], stderr).to.deep.equal([1, false]);
+        expect(stderr).to.include(said);
+      }
     });
 
     it('list shows an aligned table', async () => {

@@ -84,6 +84,19 @@ export const instanceRecordsSuite = (
       expect((await records.read(idle.id))?.record).to.deep.equal(record);
     });
 
+    it('keeps what a claim says beside that, through every later change', async () => {
+      const claim = aClaim({ metadata: { job: '42', 'ä"': '' }, sealedEnv: 'c2VhbGVk' });
+
+      const record = await records.claim(await born(), claim);
+      const amended = await records.amend(record.id, 9, record.revision);
+      const ended = await records.release(record.id, { reason: 'deleted', exitCode: null });
+
+      expect(record.claim).to.deep.equal(claim);
+      expect(amended.claim).to.deep.equal({ ...claim, idleTimeoutMs: 9 });
+      expect(ended?.claim).to.deep.equal({ ...claim, idleTimeoutMs: 9 });
+      expect((await records.read(record.id))?.record).to.deep.equal(ended);
+    });
+
     it('gives exactly one of 64 claims at once the record', async () => {
       const idle = await born();
       const claims = Array.from({ length: 64 }, (_, user) =>

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import { v7 } from 'uuid';
 import { InstanceGone, type Terminal } from '../../src/contracts/sandbox-driver.ts';
@@ -53,6 +54,27 @@ export const podTerminalSuite = (
       terminal.stream.write('typed\r');
       expect(await terminal.exit).to.equal(5);
       expect(text()).to.equal('typed\r\ngot typed\r\n33 91\r\n');
+    });
+
+    it('has the variables that were asked for, of which nothing shows, and takes what is typed from its command on', async () => {
+      const env = {
+        PLANTED: 'canary\n\u0003\u0004\u0011\u0016\u007f ä%s\\0101',
+        EMPTY: '',
+        LONG: 'x'.repeat(60_000),
+      };
+      const script = 'printf "%s" "$PLANTED$EMPTY$LONG" | sha256sum; read line; echo "got $line"';
+      const terminal = await under.streams.attach(pod, {
+        argv: ['sh', '-c', script],
+        env,
+        cols: 80,
+        rows: 24,
+      });
+      const text = read(terminal);
+      const sum = createHash('sha256').update(Object.values(env).join('')).digest('hex');
+      await eventually(() => text().includes(sum), 'it has them');
+      terminal.stream.write('typed\r');
+      expect(await terminal.exit).to.equal(0);
+      expect(text()).to.equal(`${sum}  -\r\ntyped\r\ngot typed\r\n`);
     });
 
     it('resizes', async () => {

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { autoscalingSuite } from '../contracts/api/autoscaling.ts';
+import { claimTermsSuite } from '../contracts/api/claim-terms.ts';
 import { entityTagsSuite } from '../contracts/api/entity-tags.ts';
 import { commandLineSuite } from '../contracts/api/command-line.ts';
 import { errorTableSuite } from '../contracts/api/error-table.ts';
@@ -59,4 +60,5 @@ describe('the whole API of the embedded daemon', function () {
   lookingInsideSuite('one daemon', service);
   hostileServiceSuite('one daemon', service);
   commandLineSuite('one daemon', service);
+  claimTermsSuite('one daemon', service);
 });

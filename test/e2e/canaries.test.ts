@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { DaemonUnderTest, within } from '../support/harness/a-daemon.ts';
 import { TerminalUnderTest, tokenFor } from '../support/harness/a-terminal.ts';
 import { exchangeRaw, type HttpAnswer, type HttpClient } from '../support/harness/http-client.ts';
-import { aTemplateFolder, claim, run, stocked } from '../support/harness/on-a-daemon.ts';
+import { aTemplateFolder, run, stocked } from '../support/harness/on-a-daemon.ts';
 
 /** Texts that occur nowhere else, by what they stand for. */
 const planted = (...names: readonly string[]): Record<string, string> =>
@@ -34,8 +34,9 @@ describe('secrets that are planted', function () {
     'idempotency key',
     'malformed header',
     'registry password',
+    'refused claim env',
   );
-  const inside = planted('template env', 'exec env');
+  const inside = planted('template env', 'exec env', 'claim env');
   const host = planted('environment of the daemon');
   const secrets = new Map<string, string>();
   const answers: HttpAnswer[] = [];
@@ -79,7 +80,14 @@ describe('secrets that are planted', function () {
     });
     client = daemon.client();
     await stocked(client, 2);
-    id = await claim(client);
+    const claimed = await heard(
+      client.post('/sandboxes', {
+        poolName: 'default',
+        env: { PLANTED_AT_THE_CLAIM: inside['claim env'] },
+        metadata: { job: 'canary' },
+      }),
+    );
+    id = claimed.json.sandbox?.sandboxId ?? '';
     secrets
       .set('tenant key', secretOf(daemon.tenantKey))
       .set('admin key', secretOf(daemon.adminKey));
@@ -118,6 +126,14 @@ describe('secrets that are planted', function () {
         raw: `{"poolName":"default","token":"${sent['broken body']}"`,
       }),
     );
+    await heard(
+      client.post('/sandboxes', {
+        poolName: 'default',
+        env: { 'NO NAME': sent['refused claim env'] },
+      }),
+    );
+    await heard(client.get(`/sandboxes/${id}`));
+    await heard(client.get('/sandboxes?metadata.job=canary'));
     await exchangeRaw(
       daemon.run.port,
       `GET /healthz HTTP/1.1\r\nHost: x\r\nSERVICE-API-KEY ${sent['malformed header']}\r\n\r\n`,
@@ -177,12 +193,16 @@ describe('secrets that are planted', function () {
       .map(([name]) => name);
 
   it('are all there to be found', async () => {
-    expect(secrets.size).to.equal(21);
+    expect(secrets.size).to.equal(23);
     for (const [name, secret] of secrets) expect(secret.length, name).to.be.greaterThan(15);
     expect(
       (await run(client, id, 'echo $PLANTED')).stdout,
       'the variable is in the sandbox',
     ).to.equal(`${inside['template env']}\n`);
+    expect(
+      (await run(client, id, 'echo $PLANTED_AT_THE_CLAIM')).stdout,
+      'the one of the claim is, too',
+    ).to.equal(`${inside['claim env']}\n`);
   });
 
   it('show in no log line, at its most talkative', async () => {
@@ -198,7 +218,9 @@ describe('secrets that are planted', function () {
   });
 
   it('show in no answer, refusals included', () => {
-    expect(answers.map(({ status }) => status)).to.deep.equal([200, 401, 404, 400, 400, 201, 200]);
+    expect(answers.map(({ status }) => status)).to.deep.equal([
+      201, 200, 401, 404, 400, 400, 400, 200, 200, 201, 200,
+    ]);
     expect(
       missing(answers.map(({ headers, text }) => JSON.stringify(headers) + text).join('\n')),
     ).to.deep.equal([]);
@@ -257,8 +279,8 @@ describe('secrets that are planted', function () {
   it('of the daemon’s own environment are not in a sandbox', async () => {
     const seen = await run(daemon.client(), id, 'env; cat /proc/*/environ | tr "\\0" "\\n"');
 
-    expect(seen.stdout).to.include('PLANTED=');
-    expect(missing(seen.stdout + seen.stderr, ['template env'])).to.deep.equal([]);
+    expect(seen.stdout).to.include('PLANTED=').and.include('PLANTED_AT_THE_CLAIM=');
+    expect(missing(seen.stdout + seen.stderr, ['template env', 'claim env'])).to.deep.equal([]);
   });
 });
 

@@ -109,6 +109,7 @@ export const anInstance = async (
   });
   const uid = api.objects.get(recordAt)?.metadata.uid ?? '';
   const record2: InstanceRecord = claimed ? { ...born, state: 'claimed', claim: aClaim() } : born;
-  if (claimed) api.put(recordAt, rewritten(record2, { uid, podUid: pod.metadata.uid }));
+  if (claimed)
+    api.put(recordAt, rewritten(record2, { uid, podUid: pod.metadata.uid, seals: testSeals }));
   return { id: born.id, namespace, recordAt, podAt };
 };

@@ -1,6 +1,19 @@
 import { expect } from 'chai';
 import { spawnSync } from 'node:child_process';
-import { EXEC_SCRIPT, execOrder, TERMINAL_SCRIPT } from '../../src/k8s/streams/exec-scripts.ts';
+import {
+  EXEC_SCRIPT,
+  execOrder,
+  TERMINAL_ENV_SCRIPT,
+  TERMINAL_SCRIPT,
+} from '../../src/k8s/streams/exec-scripts.ts';
+import { TerminalHead, terminalOrder } from '../../src/k8s/streams/terminal-order.ts';
+
+/** Those of this machine that images are likely to have. */
+const SHELLS: readonly (readonly string[])[] = [
+  ['/bin/sh'],
+  ['bash', '--norc', '--posix'],
+  ['busybox', 'sh'],
+].filter(([file = '']) => spawnSync(file, ['-c', 'true']).error === undefined);
 
 const SHOW = ['sh', '-c', 'printf "%s|%s" "$LANG" "$TERM"'];
 
@@ -43,5 +56,59 @@ describe('the environment inside Pods', () => {
   it('has LANG and TERM in terminals, whatever TERM the runtime sets', () => {
     expect(ofTerminal({})).to.equal('C.UTF-8|xterm-256color');
     expect(ofTerminal({ TERM: 'xterm' })).to.equal('C.UTF-8|xterm-256color');
+  });
+});
+
+describe('the variables of a terminal in a Pod', () => {
+  const HARD = {
+    PLAIN: 'a b',
+    EMPTY: '',
+    LINES: '\n one\n\ntwo \n\n',
+    CONTROL: '\x03\x04\x11\x13\x15\x16\x17\x1a\x1b[A\x7f\r\t\\0101%s\\',
+    QUOTES: `'"$HOME\`id\`!`,
+    MARKS: '+|%.!=',
+    WIDE: 'ä\u{1f600}'.repeat(2_000),
+    LONG: 'x'.repeat(60_000),
+    LD_PRELOAD: '/no/such.so',
+  };
+  const names = Object.keys(HARD);
+  const shown = [process.execPath, '-e', `console.log(JSON.stringify(process.env))`];
+
+  for (const shell of SHELLS)
+    it(`arrive as they are, by ${shell.join(' ')}`, () => {
+      const [file = '', ...args] = shell;
+      const { stdout, stderr } = spawnSync(
+        file,
+        [...args, '-c', TERMINAL_ENV_SCRIPT, 'sh', 'ready-1', ...shown],
+        { env: { PATH: process.env['PATH'] ?? '' }, input: terminalOrder(HARD) },
+      );
+      const [pid = '', ready, json = ''] = stdout.toString().split('\n');
+
+      expect(pid).to.match(/^\d+$/);
+      expect(ready, stderr.toString()).to.equal('ready-1');
+      const env = JSON.parse(json) as Record<string, string>;
+      expect(Object.fromEntries(names.map((name) => [name, env[name]]))).to.deep.equal(HARD);
+      expect(Object.keys(env).filter((name) => name.startsWith('sandpool_'))).to.deep.equal([]);
+    });
+
+  it('are sent in lines that a terminal neither cuts nor understands', () => {
+    const lines = terminalOrder(HARD).toString().split('\n');
+
+    expect(Math.max(...lines.map((line) => Buffer.byteLength(line)))).to.be.below(4_000);
+    expect(lines.filter((line) => /[\x01-\x1f\x7f]/.test(line))).to.deep.equal([]);
+  });
+
+  it('are no part of what a client is shown of it, in whatever pieces that comes', () => {
+    const echo = terminalOrder(HARD).toString().replaceAll('\n', '\r\n');
+    const bytes = Buffer.from(`12\r\n${echo}ready-1\r\n$ first`);
+    for (const size of [1, 7, bytes.length]) {
+      const head = new TerminalHead('ready-1');
+      let rest = '';
+      for (let at = 0; at < bytes.length; at += size) {
+        const piece = bytes.subarray(at, at + size);
+        rest += head.isOver ? String(piece) : String(head.push(piece) ?? '');
+      }
+      expect([head.pid, rest]).to.deep.equal(['12', '$ first']);
+    }
   });
 });

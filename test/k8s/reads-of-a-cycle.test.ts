@@ -16,6 +16,7 @@ import { MemoryHistory, MemoryPools } from '../support/fakes/memory-records.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
 import { anUnwatchedDriver } from './a-driver.ts';
 import { MemoryApi, type StoredObject } from './a-memory-api.ts';
+import { testClaimEnv } from '../support/builders/test-claim-env.ts';
 
 /** As it is set by default. */
 const GRACE_SECONDS = 5;
@@ -45,6 +46,7 @@ const aWorld = async () => {
   await supervisor.start();
   const claim = claimSandbox({
     supervisor,
+    claimEnv: testClaimEnv,
     coordination,
     clock,
     pendingRequests: new PendingRequests(),

@@ -5,7 +5,12 @@ import { envResource } from '../../src/k8s/records/env-resource.ts';
 import { poolResource } from '../../src/k8s/records/pool-resource.ts';
 import { type ResolvedPool } from '../../src/k8s/records/resolved-pool.ts';
 import type { Reading, Resource, ResourceObject } from '../../src/k8s/records/resource.ts';
-import { laterSandboxOf } from '../../src/k8s/sandboxes/sandbox-resource.ts';
+import { laterSandboxOf } from '../../src/k8s/sandboxes/later-sandbox.ts';
+import {
+  rewritten,
+  storedSandboxOf,
+  type SandboxSpec,
+} from '../../src/k8s/sandboxes/sandbox-resource.ts';
 import { Seals } from '../../src/k8s/records/seals.ts';
 import { templateResource } from '../../src/k8s/records/template-resource.ts';
 import { userQuotaResource } from '../../src/k8s/records/user-quota-resource.ts';
@@ -13,7 +18,7 @@ import type { ApiKeyRecord } from '../../src/model/api-key.ts';
 import { type PoolRecord } from '../../src/model/pools/pool.ts';
 import { grantsAll } from '../support/fakes/grants-all.ts';
 import { aPool } from '../support/builders/a-pool.ts';
-import { aDefinition } from '../support/builders/instance-orders.ts';
+import { aClaim, aDefinition, anOrder } from '../support/builders/instance-orders.ts';
 import { othersSeals, testSeals } from '../support/builders/test-seals.ts';
 
 const BORN = Date.parse('2026-01-01T00:00:00Z');
@@ -272,6 +277,29 @@ describe('an object of a later format', () => {
     expect(formatOf({})).to.include({ format: 1 });
     expect(formatOf({ placement: { runtimeClassName: 'gvisor' } })).to.include({ format: 2 });
     expect(formatOf(devices)).to.include({ format: 2 });
+  });
+
+  it('is what a sandbox becomes whose claim says more than that it is held: an earlier version would drop it', () => {
+    const record = { ...anOrder().record, revision: '1', state: 'claimed' as const };
+    const objectOf = (more: object) =>
+      stored(
+        'Sandbox',
+        rewritten(
+          { ...record, claim: { ...aClaim(), ...more } },
+          { uid: 'uid-1', podUid: undefined, seals: testSeals },
+        ),
+        { name: `sb-${record.id}`, namespace: record.poolOwner.namespace },
+      );
+    const specOf = (more: object) => (objectOf(more) as unknown as { spec: SandboxSpec }).spec;
+
+    expect(specOf({})).to.include({ format: 1 }).and.not.have.property('seal');
+    for (const more of [{ metadata: { job: '42' } }, { sealedEnv: 'x' }]) {
+      const object = objectOf(more);
+      expect(specOf(more)).to.include({ format: 2 });
+      expect(testSeals.judge(object, specOf(more))).to.equal('bound');
+      expect(laterSandboxOf(object, testSeals), 'this version reads it').to.equal(undefined);
+      expect(storedSandboxOf(object)?.record.claim).to.deep.include(more);
+    }
   });
 
   it('stands nobody down where nobody seals: templates and quotas', () => {

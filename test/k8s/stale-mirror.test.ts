@@ -75,7 +75,7 @@ describe('a driver whose watch is behind', () => {
       metadata: { uid },
     } = store.objects.get(recordPath) as { readonly metadata: { readonly uid: string } };
     const claimed: InstanceRecord = { ...launched, state: 'claimed', claim: aClaim() };
-    store.put(recordPath, rewritten(claimed, { uid, podUid: undefined }));
+    store.put(recordPath, rewritten(claimed, { uid, podUid: undefined, seals: testSeals }));
     store.objects.delete(podPath);
 
     const { vitals } = await driver.confirm(launched.id, launched.poolOwner.namespace);
@@ -131,7 +131,10 @@ describe('a driver whose watch is behind', () => {
       } = api.put(podAt, pod);
       api.put(
         recordAt,
-        rewritten({ ...record, state: 'claimed', claim: aClaim() }, { uid, podUid }),
+        rewritten(
+          { ...record, state: 'claimed', claim: aClaim() },
+          { uid, podUid, seals: testSeals },
+        ),
       );
       await eventually(() => last(id)?.record?.claim !== undefined, 'the claim is told');
       read.letGo();

@@ -1,4 +1,5 @@
 import { autoscalingSuite } from '../contracts/api/autoscaling.ts';
+import { claimTermsSuite } from '../contracts/api/claim-terms.ts';
 import { entityTagsSuite } from '../contracts/api/entity-tags.ts';
 import { commandLineSuite } from '../contracts/api/command-line.ts';
 import { errorTableSuite } from '../contracts/api/error-table.ts';
@@ -41,4 +42,5 @@ describe('the whole API of three replicas', function () {
   lookingInsideSuite('three replicas', service);
   hostileServiceSuite('three replicas', service);
   commandLineSuite('three replicas', service);
+  claimTermsSuite('three replicas', service);
 });

@@ -20,6 +20,7 @@ describe('secrets that are planted on replicas', function () {
     cookie: canary(),
     'variable of a pool': canary(),
     'variable of a command': canary(),
+    'variable of a claim': canary(),
     input: canary(),
   };
   const clients: HttpClient[] = [];
@@ -70,7 +71,7 @@ describe('secrets that are planted on replicas', function () {
     const claimed = await untilAnswered(201, () =>
       client(1, tenant).post(
         '/sandboxes',
-        { poolName: 'sealed' },
+        { poolName: 'sealed', env: { PLANTED_TOO: secrets['variable of a claim'] } },
         { headers: { Cookie: `session=${secrets.cookie}` } },
       ),
     );

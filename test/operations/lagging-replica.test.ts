@@ -19,6 +19,7 @@ import {
   sharedStores,
   type SharedReplica,
 } from '../support/harness/shared-supervisors.ts';
+import { testClaimEnv } from '../support/builders/test-claim-env.ts';
 
 const TRUE = { argv: ['true'], timeoutMs: 1_000, outputLimit: 1_024 };
 const KEY = { ...alice, expiresAt: Number.MAX_SAFE_INTEGER } as unknown as ApiKeyRecord;
@@ -45,6 +46,7 @@ const aWorld = async (options: { readonly seen: 'idle' | 'nothing' }) => {
     driver: replica.driver,
     events: replica.events,
     coordination: shared,
+    claimEnv: testClaimEnv,
     history: stores.history,
     clock: stores.clock,
     clusterId: 'local',

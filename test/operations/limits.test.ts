@@ -15,11 +15,12 @@ const TRUE = { argv: ['true'], timeoutMs: 1_000, outputLimit: 1_024 };
 
 describe('commands under way', () => {
   it('are at most 64 a sandbox and 256 a tenant, and make room when they end', async () => {
-    const { supervisor, driver, clock, pool, claim } = await aSupervisor({ pool: { replicas: 5 } });
+    const world = await aSupervisor({ pool: { replicas: 5 } });
+    const { supervisor, driver, pool, claim } = world;
     await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 5, 'filled');
     const ids: string[] = [];
     for (let i = 0; i < 5; i++) ids.push((await claim(alice, { poolName: 'default' })).id);
-    const exec = execInSandbox({ supervisor, driver, clock });
+    const exec = execInSandbox(world);
     const { signal } = new AbortController();
     const refusalOf = (id: string): Promise<unknown> =>
       exec(alice, id, TRUE, signal).then(

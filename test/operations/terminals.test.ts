@@ -7,6 +7,7 @@ import { eventually } from '../support/harness/eventually.ts';
 import { ALICE } from '../support/builders/instance-orders.ts';
 import { MemoryApiKeys } from '../support/fakes/memory-api-keys.ts';
 import { rejection } from '../support/harness/rejection.ts';
+import { testClaimEnv } from '../support/builders/test-claim-env.ts';
 
 const PEPPER = Buffer.alloc(32, 1);
 const LIFETIME_MS = 60_000;
@@ -95,6 +96,7 @@ describe('terminals and the keys that they were opened by', () => {
       apiKeys,
       clusterId: 'local',
       mostOfTenant: 3,
+      claimEnv: testClaimEnv,
     })({ clusterId: 'local', sandboxId: id, token: given, cols: 80, rows: 24 });
 
     opened.close();

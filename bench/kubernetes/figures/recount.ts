@@ -24,6 +24,11 @@ import type { Tenant } from '../../../src/model/tenant.ts';
 import { redisCoordination } from '../../../src/redis/coordination.ts';
 import type { Figure } from '../../figure.ts';
 
+/** Its records need none. */
+const NO_SEALS: Parameters<typeof rewritten>[1]['seals'] = {
+  sealed: (_kind, _place, { content }) => content,
+};
+
 const TENANTS = 1_000;
 const POOLS = 10_000;
 const CLAIMED = 10_000;
@@ -318,5 +323,5 @@ const claimedObject = (owner: Tenant, n: number): object =>
       startupTimeoutMs: 60_000,
       claim: { owner, claimedAt: 1, idleTimeoutMs: 0, maxLifetimeMs: 0 },
     },
-    { uid: v7(), podUid: v7() },
+    { uid: v7(), podUid: v7(), seals: NO_SEALS },
   );

@@ -1,3 +1,4 @@
+import { hasPairs, type TextPairs } from '../../model/claim-terms.ts';
 import type { Claim, InstanceRecord, SandboxStatus } from '../../model/sandbox.ts';
 import type { PoolCounts } from '../../model/pools/pool.ts';
 import { sameTenant, type Tenant } from '../../model/tenant.ts';
@@ -22,6 +23,8 @@ export interface Placement {
   readonly unreadyAt?: number | undefined;
   /** The key of the request that claimed it, where that had one. */
   readonly mark?: string | undefined;
+  /** Of its claim. */
+  readonly metadata?: TextPairs | undefined;
 }
 
 export const samePlace = (a: Placement, b: Placement): boolean =>
@@ -32,7 +35,15 @@ export const samePlace = (a: Placement, b: Placement): boolean =>
   a.createdAt === b.createdAt &&
   a.poolUid === b.poolUid &&
   a.poolName === b.poolName &&
-  sameTenant(a.owner, b.owner);
+  sameTenant(a.owner, b.owner) &&
+  samePairs(a.metadata, b.metadata);
+
+const samePairs = (a: TextPairs | undefined, b: TextPairs | undefined): boolean =>
+  a === b ||
+  (a !== undefined &&
+    b !== undefined &&
+    Object.keys(a).length === Object.keys(b).length &&
+    hasPairs(a, b));
 
 /** Tells how a pool counts an instance; undefined once it has completed. */
 export const countedAs = (placement: Placement): keyof PoolCounts | undefined => {
@@ -69,6 +80,7 @@ export const placementOf = (
   createdAt: record.createdAt,
   claimedAt: record.claim?.claimedAt,
   mark: record.claim?.mark?.key,
+  metadata: record.claim?.metadata,
   availableAt,
   unreadyAt,
 });

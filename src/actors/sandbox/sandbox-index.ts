@@ -1,21 +1,8 @@
 import { SANDBOX_STATUSES, type SandboxStatus } from '../../model/sandbox.ts';
-import { tenantKey } from '../../model/tenant.ts';
 import { ALL_BUCKETS, IdleSet } from './idle-set.ts';
 import { OrderedIndex, type OrderedEntry } from '../../lib/ordered-index.ts';
+import { LiveLists, type LiveFilter } from './live-lists.ts';
 import { samePlace, type Placement } from './placement.ts';
-
-/**
- * Undefined fields match all. Without a phase: claimed ones alone. `poolUid` counts in place of
- * `poolName`, and together with a namespace alone.
- */
-export interface LiveFilter {
-  readonly namespace?: string;
-  readonly team?: string;
-  readonly user?: string;
-  readonly poolName?: string;
-  readonly poolUid?: string;
-  readonly phase?: SandboxStatus;
-}
 
 export interface LiveCounts {
   readonly byStatus: ReadonlyMap<SandboxStatus, number>;
@@ -46,10 +33,9 @@ interface PoolIndex {
 export class SandboxIndex {
   readonly #placements = new Map<string, Placement>();
   readonly #pools = new Map<string, PoolIndex>();
-  readonly #lists = new Map<string, OrderedIndex>();
+  readonly #lists = new LiveLists((id) => this.#placements.get(id));
   readonly #byFingerprint = new Map<string, string>();
   readonly #byNamespace = new Map<string, number>();
-  readonly #listKeys = new Map<string, readonly string[]>();
 
   get size(): number {
     return this.#placements.size;
@@ -67,7 +53,7 @@ export class SandboxIndex {
     if (next.mark !== undefined) this.#byFingerprint.set(next.mark, next.id);
     if (before) this.#removeFromPool(before);
     this.#addToPool(next);
-    this.#relist(before, next);
+    this.#lists.move(before, next);
     this.#recount(before, next);
     return before;
   }
@@ -79,7 +65,7 @@ export class SandboxIndex {
     if (before.mark !== undefined && this.#byFingerprint.get(before.mark) === id)
       this.#byFingerprint.delete(before.mark);
     this.#removeFromPool(before);
-    this.#relist(before, undefined);
+    this.#lists.move(before, undefined);
     this.#recount(before, undefined);
     this.#dropBare(before.poolUid);
     return before;
@@ -231,8 +217,12 @@ export class SandboxIndex {
     offset: number,
     limit: number,
   ): { readonly ids: readonly string[]; readonly total: number } {
-    const index = this.#lists.get(keyOf(filter));
-    return { ids: index?.newest(offset, limit) ?? [], total: index?.size ?? 0 };
+    return this.#lists.list(filter, offset, limit);
+  }
+
+  /** Counts those of that list that are newer than the entry. */
+  newerThan(filter: LiveFilter, entry: OrderedEntry): number {
+    return this.#lists.newerThan(filter, entry);
   }
 
   /** Counts all but those that have completed. */
@@ -242,11 +232,6 @@ export class SandboxIndex {
       return total > 0 ? [[status, total] as const] : [];
     });
     return { byStatus: new Map(byStatus), byNamespace: new Map(this.#byNamespace) };
-  }
-
-  /** Counts those of that list that are newer than the entry. */
-  newerThan(filter: LiveFilter, entry: OrderedEntry): number {
-    return this.#lists.get(keyOf(filter))?.newerThan(entry) ?? 0;
   }
 
   #addToPool(placement: Placement): void {
@@ -300,47 +285,6 @@ export class SandboxIndex {
     if (left > 0) this.#byNamespace.set(from, left);
     else this.#byNamespace.delete(from);
   }
-
-  #relist(before: Placement | undefined, next: Placement | undefined): void {
-    const oldKeys = before ? this.#keysOf(before) : [];
-    const newKeys = next ? this.#keysOf(next) : [];
-    if (oldKeys === newKeys && before && next && listEntry(before).at === listEntry(next).at)
-      return;
-    const moved = before && next && listEntry(before).at !== listEntry(next).at;
-    const entry = next && listEntry(next); // one for all its lists: there are forty at most
-    for (const key of oldKeys)
-      // there are keys, so there is one
-      if (moved || !newKeys.includes(key)) this.#unlist(key, listEntry(before!));
-    for (const key of newKeys) if (moved || !oldKeys.includes(key)) this.#enlist(key, entry!);
-  }
-
-  /**
-   * Gives one array to all that stand on the same lists: making the keys costs more than the lists
-   * do.
-   */
-  #keysOf(placement: Placement): readonly string[] {
-    const { owner, poolName, poolUid, status, claimedAt } = placement;
-    const group =
-      `${tenantKey(owner)} ${poolName} ${poolUid} ${status} ` +
-      `${claimedAt === undefined ? '' : 'claimed'}`;
-    let keys = this.#listKeys.get(group);
-    if (keys) return keys;
-    if (this.#listKeys.size >= MOST_GROUPS) this.#listKeys.clear();
-    this.#listKeys.set(group, (keys = listKeys(placement)));
-    return keys;
-  }
-
-  #enlist(key: string, entry: OrderedEntry): void {
-    let list = this.#lists.get(key);
-    if (!list) this.#lists.set(key, (list = new OrderedIndex()));
-    list.add(entry);
-  }
-
-  #unlist(key: string, entry: OrderedEntry): void {
-    const list = this.#lists.get(key);
-    list?.remove(entry);
-    if (list?.size === 0) this.#lists.delete(key);
-  }
 }
 
 /** The namespace that it counts in; none once it has completed, when history counts it. */
@@ -348,9 +292,6 @@ const namespaceOf = (placement: Placement | undefined): string | undefined =>
   placement === undefined || placement.status === 'Completed'
     ? undefined
     : placement.owner.namespace;
-
-/** Owners' groups whose list keys are remembered. */
-const MOST_GROUPS = 1_000;
 
 const poolIndexOf = (
   { unclaimed, claimed }: PoolIndex,
@@ -382,42 +323,3 @@ const entryOf = (placement: Placement): OrderedEntry => ({
   at: placement.claimedAt ?? placement.availableAt ?? placement.createdAt,
   id: placement.id,
 });
-
-const listEntry = (placement: Placement): OrderedEntry => ({
-  at: placement.claimedAt ?? placement.createdAt,
-  id: placement.id,
-});
-
-/** `pool`: its name, or `#` and its uid. */
-const listKey = (scope: string, pool = '', phase = ''): string => `${scope} ${pool} ${phase}`;
-
-const keyOf = (filter: LiveFilter): string => {
-  const { poolName, poolUid, phase } = filter;
-  return listKey(scopeOf(filter), poolUid === undefined ? poolName : `#${poolUid}`, phase);
-};
-
-/** One scope for each combination of an owner's three names that can be asked for. */
-const scopeOf = ({ namespace = '', team = '', user = '' }: LiveFilter): string =>
-  `${namespace}/${team}/${user}`;
-
-const listKeys = (placement: Placement): readonly string[] => {
-  if (placement.status === 'Completed') return [];
-  const { namespace, team, user } = placement.owner;
-  const within = [
-    tenantKey(placement.owner),
-    `${namespace}//`,
-    `${namespace}/${team}/`,
-    `${namespace}//${user}`,
-  ];
-  const over = ['//', `/${team}/`, `//${user}`, `/${team}/${user}`];
-  const phases = placement.claimedAt === undefined ? [placement.status] : [placement.status, ''];
-  const { poolName } = placement;
-  const byUid = `#${placement.poolUid}`;
-  return phases.flatMap((phase) => [
-    ...[...within, ...over].flatMap((scope) => [
-      listKey(scope, '', phase),
-      listKey(scope, poolName, phase),
-    ]),
-    ...within.map((scope) => listKey(scope, byUid, phase)),
-  ]);
-};

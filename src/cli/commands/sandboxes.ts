@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { SANDBOX_STATUSES, type SandboxStatus } from '../../model/sandbox.ts';
-import { durationText, waitOption } from '../arguments.ts';
+import { durationText, nameAndValue, waitOption } from '../arguments.ts';
 import { addConnectionOptions } from '../connection.ts';
 import { omitUndefined } from '../omit-undefined.ts';
 import { group, leaf } from '../leaf.ts';
@@ -8,6 +8,7 @@ import type { ServiceAction } from '../action.ts';
 import { addOutputOption, type OutputOptions, show } from '../show/output.ts';
 import { addPageOptions, type PageOptions, showPage } from '../paging.ts';
 import { sandboxFields, sandboxTable } from '../show/rows.ts';
+import { addVariableOptions, type VariableOptions, variablesOf } from '../variables.ts';
 
 /** `sandboxes list|get|create|delete`. */
 export const sandboxesGroup = (action: ServiceAction): Command =>
@@ -22,6 +23,7 @@ interface ListOptions extends PageOptions {
   readonly pool?: string;
   readonly phase?: SandboxStatus;
   readonly all?: boolean;
+  readonly metadata?: Readonly<Record<string, string>>;
 }
 
 const listLeaf = (action: ServiceAction): Command =>
@@ -34,6 +36,7 @@ const listLeaf = (action: ServiceAction): Command =>
           examples: [
             'sandpool sandboxes list',
             'sandpool sandboxes list --pool default --phase Running',
+            'sandpool sandboxes list --metadata job=42',
             'sandpool sandboxes list -o json',
           ],
         }),
@@ -42,12 +45,17 @@ const listLeaf = (action: ServiceAction): Command =>
       .option('--pool <name>', 'of this pool alone')
       .addOption(new Option('--phase <phase>', 'in this phase alone').choices(SANDBOX_STATUSES)),
   )
+    .option(
+      '--metadata <key=value>',
+      'those that live and whose claim says so; repeatable: all that is said',
+      nameAndValue,
+    )
     .option('--all', 'of all tenants, for an admin')
     .action(
       action(async (api, context, _operands, options: ListOptions) => {
-        const { pool: poolName, phase, limit, offset, all } = options;
+        const { pool: poolName, phase, limit, offset, all, metadata } = options;
         const page = await api.listSandboxes(
-          omitUndefined({ poolName, phase, limit, offset, all }),
+          omitUndefined({ poolName, phase, limit, offset, all, metadata }),
         );
         await showPage(context, options, { page, table: sandboxTable });
       }),
@@ -70,17 +78,20 @@ const getLeaf = (action: ServiceAction): Command =>
   );
 
 const createLeaf = (action: ServiceAction): Command =>
-  addOutputOption(
-    addConnectionOptions(
-      leaf({
-        usage: 'create',
-        summary:
-          'Claims a sandbox and prints its id. It stays until it is deleted, or until its timeout.',
-        examples: [
-          'SANDBOX=$(sandpool sandboxes create)',
-          'sandpool sandboxes create --pool default --idle-timeout 10m -o json',
-        ],
-      }),
+  addVariableOptions(
+    addOutputOption(
+      addConnectionOptions(
+        leaf({
+          usage: 'create',
+          summary:
+            'Claims a sandbox and prints its id. It stays until it is deleted, or until its timeout.',
+          examples: [
+            'SANDBOX=$(sandpool sandboxes create)',
+            'sandpool sandboxes create --pool default --idle-timeout 10m -o json',
+            'sandpool sandboxes create --env STAGE=test --env-file secrets.env --metadata job=42',
+          ],
+        }),
+      ),
     ),
   )
     .option('--pool <name>', 'the pool to claim from', 'default')
@@ -90,23 +101,32 @@ const createLeaf = (action: ServiceAction): Command =>
       durationText,
     )
     .addOption(waitOption())
+    .option(
+      '--metadata <key=value>',
+      'what to say of it, shown to all who see it and found by lists; repeatable',
+      nameAndValue,
+    )
     .action(
       action(
         async (
           api,
           context,
           _operands,
-          options: OutputOptions & {
-            readonly pool: string;
-            readonly idleTimeout?: string;
-            readonly wait?: number;
-          },
+          options: OutputOptions &
+            VariableOptions & {
+              readonly pool: string;
+              readonly metadata?: Readonly<Record<string, string>>;
+              readonly idleTimeout?: string;
+              readonly wait?: number;
+            },
         ) => {
           const sandbox = await api.claimSandbox({
             poolName: options.pool,
             ...omitUndefined({
               idleTimeout: options.idleTimeout,
               waitTimeoutSeconds: options.wait,
+              env: await variablesOf(context, options),
+              metadata: options.metadata,
             }),
           });
           await show(context, options, { value: sandbox, text: () => `${sandbox.sandboxId}\n` });

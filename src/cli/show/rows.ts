@@ -1,3 +1,4 @@
+import { printable } from '../terminal/printable.ts';
 import type {
   ApiKey,
   AuditRecord,
@@ -127,6 +128,9 @@ export const sandboxFields = (sandbox: Sandbox): string =>
     ),
     ...Object.entries(sandbox.endpoints ?? {}).map(
       ([name, url]) => [`endpoint ${name}`, url] as const,
+    ),
+    ...Object.entries(sandbox.metadata ?? {}).map(
+      ([key, value]) => [`metadata ${printable(key)}`, printable(value)] as const,
     ),
   ]);
 

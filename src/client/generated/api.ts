@@ -52,6 +52,12 @@ export interface Operations {
        */
       all?: boolean;
       /**
+       * By the metadata of the claim, such as `metadata.job=42`: a parameter for each pair, all of which it must have. Then sandboxes that live are listed, and no finished ones.
+       */
+      metadata?: {
+        [k: string]: string;
+      };
+      /**
        * How many to show.
        */
       limit?: number;
@@ -1139,6 +1145,18 @@ export interface ClaimSandboxBody {
    * Wait for so long for an instance where none is idle, first come first served. Left out or 0: the answer comes at once.
    */
   waitTimeoutSeconds?: number;
+  /**
+   * Variables of commands and terminals in the sandbox, over those of the template: at most 128, of 64 KiB together. The main process runs already, and does not have them. They are kept sealed, and never shown.
+   */
+  env?: {
+    [k: string]: string;
+  };
+  /**
+   * What the claim says of its sandbox, by which lists find it: at most 64 pairs, of 4 KiB together. Shown to whoever sees the sandbox: no place for secrets.
+   */
+  metadata?: {
+    [k: string]: string;
+  };
 }
 export interface SandboxEnvelope {
   sandbox: Sandbox;
@@ -1172,6 +1190,12 @@ export interface Sandbox {
    * The same.
    */
   user: string;
+  /**
+   * As its claim said, while it lives. Absent where that said nothing.
+   */
+  metadata?: {
+    [k: string]: string;
+  };
 }
 export interface SandboxPage {
   items: SandboxRecord[];
@@ -1220,6 +1244,12 @@ export interface SandboxRecord {
    * The same.
    */
   user: string;
+  /**
+   * As its claim said, while it lives. Absent where that said nothing.
+   */
+  metadata?: {
+    [k: string]: string;
+  };
   /**
    * When its main process started.
    */
@@ -1282,6 +1312,12 @@ export interface SandboxWithEndpoints {
    * The same.
    */
   user: string;
+  /**
+   * As its claim said, while it lives. Absent where that said nothing.
+   */
+  metadata?: {
+    [k: string]: string;
+  };
   /**
    * Endpoint name to URL, under this API; the key is needed there too. Empty where the template names none.
    */
@@ -1411,6 +1447,12 @@ export interface SandboxWithIdleTimeout {
    * The same.
    */
   user: string;
+  /**
+   * As its claim said, while it lives. Absent where that said nothing.
+   */
+  metadata?: {
+    [k: string]: string;
+  };
   /**
    * `0s` is never.
    */

@@ -253,11 +253,19 @@ export class SpawnerLink {
     });
   }
 
-  attach(id: string, { argv, cols, rows }: TerminalRequest): Promise<Terminal> {
+  attach(id: string, { argv, env, cols, rows }: TerminalRequest): Promise<Terminal> {
     return new Promise((settle, fail) => {
       const channel = this.#number();
       this.#attaching.set(channel, { settle, fail });
-      this.#send({ type: 'attach', channel, id, argv, cols, rows });
+      this.#send({
+        type: 'attach',
+        channel,
+        id,
+        argv,
+        cols,
+        rows,
+        ...(env ? { env } : {}),
+      });
     });
   }
 

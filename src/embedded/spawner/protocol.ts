@@ -12,7 +12,7 @@ import type { ProbeReport } from './probes/readiness.ts';
  * spawner left by another version can be told to go. Bytes of commands and terminals travel as
  * frames of their own, on the channel that the daemon chose.
  */
-export const PROTOCOL = 9;
+export const PROTOCOL = 10;
 
 /** Bytes that may be under way on a channel, each way, beyond what was granted. */
 export const WINDOW = 256 << 10;
@@ -109,6 +109,7 @@ export interface ExecOrder {
 
 export interface TerminalOrder {
   readonly argv: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
   readonly cols: number;
   readonly rows: number;
 }

@@ -66,7 +66,7 @@ export class SpawnedTerminal {
           terminal: true,
           cgroups: place.cgroups,
           cwd: place.workingDir,
-          env: environmentOf(place.env, { TERM: 'xterm-256color' }),
+          env: environmentOf(place.env, { TERM: 'xterm-256color' }, order.env ?? {}),
           argv: order.argv,
         }),
       },

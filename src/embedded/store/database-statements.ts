@@ -5,7 +5,7 @@
  */
 
 const INSTANCE = `id, revision, state, owner_namespace, owner_team, owner_user, claimed_at, idle_timeout_ms, max_lifetime_ms,
-  end_reason, exit_code, birth, mark`;
+  end_reason, exit_code, birth, mark, claim_terms`;
 const NEXT_REVISION = '(SELECT last + 1 FROM record_revision)';
 
 /**
@@ -73,7 +73,7 @@ export const STATEMENTS = {
   'instances.birth': `INSERT INTO instances (id, revision, state, birth, definition) VALUES (?, 1, 'idle', ?, ?)
     ON CONFLICT DO NOTHING RETURNING revision`,
   'instances.claim': `UPDATE instances SET state = 'claimed', revision = revision + 1, owner_namespace = ?, owner_team = ?,
-    owner_user = ?, claimed_at = ?, idle_timeout_ms = ?, max_lifetime_ms = ?, mark = ?
+    owner_user = ?, claimed_at = ?, idle_timeout_ms = ?, max_lifetime_ms = ?, mark = ?, claim_terms = ?
     WHERE id = ? AND revision = ? AND state = 'idle' RETURNING revision`,
   'instances.amend': `UPDATE instances SET idle_timeout_ms = ?, revision = revision + 1
     WHERE id = ? AND revision = ? AND state = 'claimed' RETURNING ${INSTANCE}`,

@@ -330,6 +330,8 @@ const MIGRATIONS: readonly string[] = [
   ).join('')}
   `,
   POOL_EVENTS,
+  // What else a claim says, as JSON; see ClaimTerms.
+  'ALTER TABLE instances ADD COLUMN claim_terms TEXT;',
 ];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;

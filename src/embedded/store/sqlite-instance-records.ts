@@ -50,6 +50,7 @@ export const sqliteInstanceRecords = (database: Database): InstanceRecords => ({
         idleTimeoutMs,
         maxLifetimeMs,
         mark ? formatFingerprint(mark) : null,
+        termsText(claim),
         seen.id,
         revisionNumber(seen.revision),
       ),
@@ -104,6 +105,12 @@ const storedOf = ([seq, ...columns]: Row): {
   },
 });
 
+/** What few claims have, as their column keeps it. */
+type ClaimTerms = Pick<Claim, 'metadata' | 'sealedEnv'>;
+
+const termsText = ({ metadata, sealedEnv }: ClaimTerms): string | null =>
+  metadata || sealedEnv !== undefined ? JSON.stringify({ metadata, sealedEnv }) : null;
+
 /** What the record was born with, as its column keeps it. */
 type NewRecord = Omit<InstanceRecord, 'id' | 'revision' | 'state' | 'claim' | 'end'>;
 
@@ -121,6 +128,7 @@ const recordOf = ([
   exitCode,
   launchOrder,
   marked,
+  terms,
 ]: Row): InstanceRecord => {
   const mark = typeof marked === 'string' ? parseFingerprint(marked) : undefined;
   const claim: Claim | undefined =
@@ -132,6 +140,7 @@ const recordOf = ([
           idleTimeoutMs: Number(idleTimeoutMs),
           maxLifetimeMs: Number(maxLifetimeMs),
           ...(mark ? { mark } : {}),
+          ...(typeof terms === 'string' ? (JSON.parse(terms) as ClaimTerms) : {}),
         };
   const end: End | undefined =
     reason === null

@@ -55,6 +55,10 @@ With no idle instance the answer is 429 \`POOL_EXHAUSTED\`: \`Retry-After\` is 1
 instances are starting, else 5 s. After 5 s without a result the answer is 503, and the claim may
 have landed: list your sandboxes before you repeat it.
 
+\`env\` and \`metadata\` are written in the same step as the claim, and end with it. Variables are
+sealed on disk; commands and terminals have them, the main process, which runs already, does not.
+A repetition under an \`Idempotency-Key\` must have them alike.
+
 With \`waitTimeoutSeconds\` the claim waits for an instance, and then for as long as a claim may
 take: first come first served, over all replicas. One that doesn't wait counts as last, and is
 refused where those who wait take all. The quota is looked at when an instance is there. It ends
@@ -66,7 +70,9 @@ is in flight meanwhile.`,
 The caller's sandboxes, newest claim first. Without \`phase\`: the claimed ones, and those that
 finished within the last 24 hours (\`history.listWindow\`). With \`poolName\` the live ones of
 the pool that has the name now, of all that had it where none has; finished ones of each that had
-it. \`phase=Idle\` and \`phase=Starting\` show the unclaimed instances of the caller's pools.`,
+it. \`phase=Idle\` and \`phase=Starting\` show the unclaimed instances of the caller's pools.
+\`metadata.job=42\`, or \`metadata[job]=42\`, shows the live ones whose claim says so; of several
+pairs those that have all. Finished ones are not found by it: with \`phase=Completed\` it is 400.`,
   getSandbox:
     "One live sandbox, or an unclaimed instance of a pool of the caller's. A finished one " +
     'is 404; the list shows it. Admins see any.',

@@ -94,6 +94,7 @@ const parametersOf = (row: Route, components: Components): readonly Json[] => {
           in: 'query',
           ...(required ? { required } : {}),
           ...(schema['type'] === 'boolean' ? { allowEmptyValue: true } : {}),
+          ...(schema['type'] === 'object' ? { style: 'deepObject', explode: true } : {}),
         },
         schema,
       ),

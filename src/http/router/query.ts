@@ -1,17 +1,74 @@
+import { z } from 'zod';
 import { invalidArgument } from '../../model/refusals.ts';
 
 const NO_QUERY: Readonly<Record<string, string>> = Object.freeze({});
+const NO_MAPS: ReadonlySet<string> = new Set();
+
+/** Pairs of one map that are read. */
+const MOST_PAIRS = 64;
+
+/** Names the parameters of a schema that are maps: of each, a query has `name.key` for every pair. */
+export const mapParametersOf = (schema: unknown): ReadonlySet<string> => {
+  if (!(schema instanceof z.ZodObject)) return NO_MAPS;
+  const maps = Object.entries(schema.shape).filter(
+    ([, part]) => part instanceof z.ZodOptional && part.unwrap() instanceof z.ZodRecord,
+  );
+  return maps.length === 0 ? NO_MAPS : new Set(maps.map(([name]) => name));
+};
 
 /**
- * The parameters of a query string, each at most once. Names that no schema asks for are let pass;
- * a `Warning` names them.
+ * The map that a parameter is a pair of, with its key there: `name.key`, or `name[key]` as clients
+ * made from the OpenAPI document write it.
  */
-export const readQuery = (text: string): Readonly<Record<string, string>> => {
+export const mapPairOf = (
+  name: string,
+  maps: ReadonlySet<string>,
+): { readonly map: string; readonly key: string } | undefined => {
+  const at = name.search(/[.[]/);
+  const map = name.slice(0, Math.max(0, at));
+  if (!maps.has(map)) return undefined;
+  if (name[at] === '.') return { map, key: name.slice(at + 1) };
+  return name.endsWith(']') ? { map, key: name.slice(at + 1, -1) } : undefined;
+};
+
+/**
+ * The parameters of a query string, each at most once; pairs of `maps` under their map's name. Names
+ * that no schema asks for are let pass; a `Warning` names them.
+ */
+export const readQuery = (
+  text: string,
+  maps: ReadonlySet<string> = NO_MAPS,
+): Readonly<Record<string, string | Readonly<Record<string, string>>>> => {
   if (text === '') return NO_QUERY;
   const query = new Map<string, string>();
   for (const [name, value] of new URLSearchParams(text)) {
     if (query.has(name)) throw invalidArgument(name.slice(0, 256), 'is given more than once');
     query.set(name, value);
   }
-  return Object.fromEntries(query);
+  return maps.size === 0 ? Object.fromEntries(query) : gathered(query, maps);
+};
+
+const gathered = (
+  query: ReadonlyMap<string, string>,
+  maps: ReadonlySet<string>,
+): Readonly<Record<string, string | Readonly<Record<string, string>>>> => {
+  const single: (readonly [string, string])[] = [];
+  const pairs = new Map<string, Map<string, string>>();
+  for (const [name, value] of query) {
+    const pair = mapPairOf(name, maps);
+    if (!pair) {
+      single.push([name, value]);
+      continue;
+    }
+    let map = pairs.get(pair.map);
+    if (!map) pairs.set(pair.map, (map = new Map()));
+    if (map.has(pair.key)) throw invalidArgument(name.slice(0, 256), 'is given more than once');
+    map.set(pair.key, value);
+    if (map.size > MOST_PAIRS)
+      throw invalidArgument(pair.map, `must have at most ${MOST_PAIRS} entries`);
+  }
+  return Object.fromEntries<string | Readonly<Record<string, string>>>([
+    ...single,
+    ...[...pairs].map(([map, of]) => [map, Object.fromEntries(of)] as const),
+  ]);
 };

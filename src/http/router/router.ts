@@ -22,7 +22,7 @@ import type { LoopTurns } from '../limits/loop-turns.ts';
 import { LONG_BYTES, LongAnswer } from '../server/long-answer.ts';
 import { PlainText } from '../server/plain-text.ts';
 import { NoFields } from '../resources/common-schema.ts';
-import { readQuery } from './query.ts';
+import { mapParametersOf, readQuery } from './query.ts';
 import { wasCutShort } from '../server/prepared-answer.ts';
 import { ClientGone, readJsonBody, type JsonBody } from './request-body.ts';
 import type { Answer, Deprecation, Route } from './route.ts';
@@ -60,6 +60,7 @@ export const routerOf = (routes: readonly Route[], deps: RouterDeps) => {
     const served: ServedRoute = {
       ...row,
       queryWarningsOf: unknownQueryWarnings(row.query),
+      queryMaps: mapParametersOf(row.query),
       ...(warningsOf ? { warningsOf } : {}),
     };
     const pattern = row.path.replaceAll(/\{(\w+)\}/g, ':$1');
@@ -81,6 +82,8 @@ export const routerOf = (routes: readonly Route[], deps: RouterDeps) => {
 interface ServedRoute extends Route {
   readonly warningsOf?: (body: unknown) => readonly string[];
   readonly queryWarningsOf: (query: string) => readonly string[];
+  /** See mapParametersOf. */
+  readonly queryMaps: ReadonlySet<string>;
 }
 
 const answerRow = async (
@@ -97,7 +100,9 @@ const answerRow = async (
   const mayBegin = caller && deps.loopTurns.take(tenantKey(caller), context.req);
   if (mayBegin) await mayBegin;
   const params = row.params ? paramsOf(row.params, context.params, deps.clusterId) : undefined;
-  const query = row.query ? check(row.query, readQuery(context.querystring)) : undefined;
+  const query = row.query
+    ? check(row.query, readQuery(context.querystring, row.queryMaps))
+    : undefined;
   const work = caller && deps.costly.request(tenantKey(caller), row.operationId);
   const turn = row.body ? undefined : work?.begin();
   if (turn) await turn;

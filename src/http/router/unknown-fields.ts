@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { mapPairOf, mapParametersOf } from './query.ts';
 
 const MOST_NAMED = 16;
 const LONGEST_NAME = 64;
@@ -26,10 +27,13 @@ export const unknownQueryWarnings = (
 ): ((query: string) => readonly string[]) => {
   const known = knownIn(schema);
   if (known?.kind !== 'object') return () => [];
+  const maps = mapParametersOf(schema);
   return (query) => {
     if (query === '') return [];
     const names = new Set(
-      [...new URLSearchParams(query).keys()].filter((name) => !known.fields.has(name)),
+      [...new URLSearchParams(query).keys()].filter(
+        (name) => !known.fields.has(name) && !mapPairOf(name, maps),
+      ),
     );
     return [...names]
       .slice(0, MOST_NAMED)

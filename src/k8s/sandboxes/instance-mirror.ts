@@ -4,7 +4,8 @@ import type { End, Gone, InstanceFact, InstanceRecord, Vitals } from '../../mode
 import type { StoredPod } from './pod-resource.ts';
 import { keyOf } from '../api/api-objects.ts';
 import { Slices } from '../api/slices.ts';
-import type { LaterSandbox, StoredSandbox } from './sandbox-resource.ts';
+import type { LaterSandbox } from './later-sandbox.ts';
+import type { StoredSandbox } from './sandbox-resource.ts';
 
 interface Entry {
   sandbox?: StoredSandbox;

@@ -9,9 +9,8 @@ import type { InstanceMirror } from './instance-mirror.ts';
 import { NODES_PATH, storedNodeOf, UNKNOWN_NODE, type StoredNode } from './node-resource.ts';
 import { podsPath, storedPodOf, type StoredPod } from './pod-resource.ts';
 import { Reflector } from '../api/reflector.ts';
+import { type LaterSandbox, laterSandboxOf } from './later-sandbox.ts';
 import {
-  type LaterSandbox,
-  laterSandboxOf,
   POOL_LABEL,
   sandboxesPath,
   storedSandboxOf,

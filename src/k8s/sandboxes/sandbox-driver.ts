@@ -399,14 +399,14 @@ export class KubernetesSandboxDriver implements SandboxDriver {
 
   async #rewrite(
     record: InstanceRecord,
-    of: Rewriting,
+    of: Omit<Rewriting, 'seals'>,
     permitted?: () => boolean,
   ): Promise<InstanceRecord> {
     try {
       const stored = storedFrom(
         await this.#soon.replace(
           sandboxPath(record.poolOwner.namespace, record.id),
-          rewritten(record, of),
+          rewritten(record, { ...of, seals: this.#deps.seals }),
           { permitted },
         ),
       );

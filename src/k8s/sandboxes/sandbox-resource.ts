@@ -8,9 +8,9 @@ import {
   type End,
   type InstanceRecord,
 } from '../../model/sandbox.ts';
+import { MOST_METADATA, MOST_METADATA_BYTES } from '../../model/claim-terms.ts';
 import { tenantKey, type Tenant } from '../../model/tenant.ts';
 import { formatFingerprint, isKeyed, parseFingerprint } from '../../model/request-fingerprint.ts';
-import type { ResourceObject } from '../records/resource.ts';
 import type { Seals } from '../records/seals.ts';
 import { foreignMetadataOf, type ForeignMetadata } from '../api/foreign-metadata.ts';
 
@@ -36,6 +36,15 @@ const BUMPED_ANNOTATION = 'sandpool.dev/bumped-from';
  */
 export const FORMAT = 1;
 
+/**
+ * A `Sandbox` whose claim says more than an earlier version would keep when it writes the record:
+ * metadata, or variables for what is run in it.
+ */
+export const DESCRIBED_FORMAT = 2;
+
+/** Characters of sealed variables: of 64 KiB, what parts them, and the seal, in base64. */
+const MOST_SEALED = 90_000;
+
 const name = z.string().max(63);
 const word = z.string().max(64);
 const names = { team: name, user: name };
@@ -45,7 +54,7 @@ const names = { team: name, user: name };
  * milliseconds.
  */
 export const SandboxSpecSchema = z.object({
-  format: z.int().min(1).max(FORMAT),
+  format: z.int().min(1).max(DESCRIBED_FORMAT),
   state: z.enum(['idle', 'claimed']),
   poolUid: word,
   poolName: name,
@@ -81,6 +90,13 @@ export const SandboxSpecSchema = z.object({
       idleTimeoutMs: z.int().min(0),
       maxLifetimeMs: z.int().min(0),
       mark: z.string().max(128).optional(),
+      metadata: z
+        .record(z.string().max(256), z.string().max(MOST_METADATA_BYTES))
+        .refine((pairs) => Object.keys(pairs).length <= MOST_METADATA)
+        .meta({ maxProperties: MOST_METADATA })
+        .optional(),
+      /** Variables of what is run in it: see ClaimEnv. */
+      sealedEnv: z.string().max(MOST_SEALED).optional(),
     })
     .optional(),
   /** A later format has one: see Seals. By it this version knows what to keep its hands off. */
@@ -98,39 +114,6 @@ export interface StoredSandbox {
   readonly foreign?: ForeignMetadata;
 }
 
-/** A `Sandbox` that a later version of this installation wrote: that one's alone to understand. */
-export interface LaterSandbox {
-  readonly key: string;
-  readonly id: InstanceId | undefined;
-  readonly uid: string;
-  readonly laterFormat: number;
-}
-
-/**
- * Undefined where this version may read it, and where no daemon of this installation wrote it: then
- * it is no record at all.
- */
-export const laterSandboxOf = (
-  object: unknown,
-  seals: Pick<Seals, 'judge'>,
-): LaterSandbox | undefined => {
-  const { spec, metadata } = object as ResourceObject & {
-    readonly spec?: { readonly format?: unknown; readonly seal?: string };
-  };
-  if (
-    typeof spec?.format !== 'number' ||
-    spec.format <= FORMAT ||
-    !['bound', 'unbound'].includes(seals.judge(object as ResourceObject, spec))
-  )
-    return undefined;
-  return {
-    key: `${metadata.namespace ?? ''}/${metadata.name}`,
-    id: idOfPodName(metadata.name),
-    uid: metadata.uid,
-    laterFormat: spec.format,
-  };
-};
-
 /** One owner's label value: names need not be fit for labels. */
 export const ownerLabel = (tenant: Tenant): string =>
   createHash('sha256').update(tenantKey(tenant)).digest('hex').slice(0, 32);
@@ -142,15 +125,18 @@ export const newSandboxObject = (launchOrder: LaunchOrder['record']): object =>
 export interface Rewriting extends Pick<StoredSandbox, 'uid' | 'podUid' | 'foreign'> {
   /** Though nothing is changed: a PUT of what is there already would leave its revision. */
   readonly bumped?: boolean;
+  /** What an earlier version must keep its hands off is sealed. */
+  readonly seals: Pick<Seals, 'sealed'>;
 }
 
 /** The object of a PUT that is conditional on the revision and uid of what was seen. */
 export const rewritten = (
   record: InstanceRecord,
-  { uid, podUid, bumped, foreign }: Rewriting,
+  { uid, podUid, bumped, foreign, seals }: Rewriting,
 ): object =>
   objectOf(record, {
     uid,
+    seals,
     ...(podUid === undefined ? {} : { podUid }),
     ...(bumped ? { annotations: { [BUMPED_ANNOTATION]: record.revision } } : {}),
     ...(foreign ? { foreign } : {}),
@@ -163,7 +149,9 @@ const objectOf = (
     podUid,
     annotations,
     foreign,
+    seals,
   }: {
+    readonly seals?: Pick<Seals, 'sealed'>;
     readonly uid?: string;
     readonly podUid?: string;
     readonly annotations?: object;
@@ -192,14 +180,26 @@ const objectOf = (
         : {}),
     },
   },
-  spec: specOf(record, podUid),
+  spec: sealedIfLater(record, specOf(record, podUid), { uid, seals }),
 });
+
+const sealedIfLater = (
+  { id, poolOwner: { namespace } }: InstanceRecord,
+  content: SandboxSpec,
+  {
+    uid,
+    seals,
+  }: { readonly uid: string | undefined; readonly seals?: Pick<Seals, 'sealed'> | undefined },
+): SandboxSpec =>
+  content.format > FORMAT && seals
+    ? seals.sealed('Sandbox', { namespace, name: podNameOf(id) }, { uid, content })
+    : content;
 
 /** A mark's key is base64url, which may begin or end with what a label value may not. */
 export const requestLabel = (key: string): string => `m${key}m`;
 
 const specOf = (record: InstanceRecord, podUid: string | undefined): SandboxSpec => ({
-  format: FORMAT,
+  format: record.claim && saysMore(record.claim) ? DESCRIBED_FORMAT : FORMAT,
   state: record.claim ? 'claimed' : 'idle',
   poolUid: record.poolUid,
   poolName: record.poolName,
@@ -216,6 +216,9 @@ const specOf = (record: InstanceRecord, podUid: string | undefined): SandboxSpec
   claim: record.claim && claimSpec(record.claim),
 });
 
+const saysMore = ({ metadata, sealedEnv }: Claim): boolean =>
+  metadata !== undefined || sealedEnv !== undefined;
+
 const endSpec = ({ reason, exitCode }: End): NonNullable<SandboxSpec['end']> => ({
   reason,
   ...(exitCode === null ? {} : { exitCode }),
@@ -227,6 +230,8 @@ const claimSpec = ({
   idleTimeoutMs,
   maxLifetimeMs,
   mark,
+  metadata,
+  sealedEnv,
 }: Claim): NonNullable<SandboxSpec['claim']> => ({
   team: owner.team,
   user: owner.user,
@@ -234,6 +239,8 @@ const claimSpec = ({
   idleTimeoutMs,
   maxLifetimeMs,
   mark: mark && formatFingerprint(mark),
+  metadata,
+  sealedEnv,
 });
 
 interface ObjectMeta extends ForeignMetadata {
@@ -261,7 +268,7 @@ export const storedSandboxOf = (
   if (
     typeof spec !== 'object' ||
     spec === null ||
-    spec.format > FORMAT ||
+    spec.format > DESCRIBED_FORMAT ||
     typeof spec.poolUid !== 'string' ||
     (spec.state === 'claimed') !== (spec.claim !== undefined)
   )
@@ -293,6 +300,8 @@ export const storedSandboxOf = (
             idleTimeoutMs: claim.idleTimeoutMs,
             maxLifetimeMs: claim.maxLifetimeMs,
             ...(mark ? { mark } : {}),
+            ...(claim.metadata ? { metadata: claim.metadata } : {}),
+            ...(claim.sealedEnv === undefined ? {} : { sealedEnv: claim.sealedEnv }),
           },
         }
       : {}),

@@ -43,6 +43,29 @@ exit 125`;
 export const TERMINAL_SCRIPT = `echo "$$"; ${LANG}; TERM=xterm-256color; export TERM; exec "$@"`;
 
 /**
+ * As TERMINAL_SCRIPT, for a command with variables: its first argument is a line that it prints once
+ * it has read them (`terminalOrder`).
+ */
+export const TERMINAL_ENV_SCRIPT = `echo "$$"; ${LANG}; TERM=xterm-256color; export TERM
+sandpool_ready=$1 sandpool_value=
+shift
+while IFS= read -r sandpool_line; do
+  case $sandpool_line in
+    +*) sandpool_value=$sandpool_value\${sandpool_line#+} ;;
+    '|') sandpool_value=$sandpool_value'
+' ;;
+    %*) sandpool_line=$(printf '%b.' "\${sandpool_line#%}")
+      sandpool_value=$sandpool_value\${sandpool_line%.} ;;
+    .) command export "$sandpool_value"
+      sandpool_value= ;;
+    '!') echo "$sandpool_ready"
+      unset -v sandpool_ready sandpool_value sandpool_line
+      exec "$@" ;;
+  esac
+done
+exit 125`;
+
+/**
  * Arguments: a process, and the signal that it gets first, or KILL. Ends the process and all that
  * descends from it, or is of its session: what the signal leaves after a second is killed, until
  * nothing is left.

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import {
   NotJoinable,
@@ -9,7 +10,7 @@ import { ApiUnreachable, LinkLate } from '../api/api-errors.ts';
 import type { ChannelSocket } from './channel-socket.ts';
 import { ChannelStream } from './channel-stream.ts';
 import { cleaned } from '../sandboxes/cleaned-message.ts';
-import { SIGNAL_SCRIPT, TERMINAL_SCRIPT } from './exec-scripts.ts';
+import { SIGNAL_SCRIPT, TERMINAL_ENV_SCRIPT, TERMINAL_SCRIPT } from './exec-scripts.ts';
 import {
   openCommand,
   RESIZE,
@@ -22,6 +23,7 @@ import {
 } from './pod-command.ts';
 import { endTree } from './end-tree.ts';
 import type { PodLinks } from './pod-links.ts';
+import { TerminalHead, terminalOrder } from './terminal-order.ts';
 import {
   enterPod,
   isNodeSilent,
@@ -45,7 +47,6 @@ const SIGNALS = new Set([
   'USR1',
   'USR2',
 ]);
-const NEWLINE = 10;
 
 /**
  * A terminal in a container, as `SandboxDriver.attach` promises it. argv is part of the address,
@@ -56,12 +57,17 @@ const NEWLINE = 10;
 export const attachToPod = async (
   links: PodLinks,
   target: PodTarget,
-  { argv, cols, rows }: TerminalRequest,
+  { argv, env, cols, rows }: TerminalRequest,
 ): Promise<Terminal> => {
   if (argv.some((argument) => argument.includes('\0'))) throw new Error('a command holds a NUL');
+  const order = env && Object.keys(env).length > 0 ? terminalOrder(env) : undefined;
+  const ready = order && randomUUID();
   await requireJoinable(links.api, target);
   const command = {
-    argv: ['/bin/sh', '-c', TERMINAL_SCRIPT, 'sh', ...argv],
+    argv:
+      ready === undefined
+        ? ['/bin/sh', '-c', TERMINAL_SCRIPT, 'sh', ...argv]
+        : ['/bin/sh', '-c', TERMINAL_ENV_SCRIPT, 'sh', ready, ...argv],
     stdin: true,
     tty: true,
   };
@@ -71,10 +77,17 @@ export const attachToPod = async (
       : error;
   });
   const socket = await enterPod(links, target, opening);
-  const terminal = new PodTerminal(links, target, socket);
+  const terminal = new PodTerminal(links, target, { socket, order, ready });
   await terminal.begin(cols, rows);
   return terminal;
 };
+
+interface Begun {
+  readonly socket: ChannelSocket;
+  /** Variables for the script, and the line that it prints once it has them. */
+  readonly order: Buffer | undefined;
+  readonly ready: string | undefined;
+}
 
 class PodTerminal implements Terminal {
   readonly stream: Duplex;
@@ -86,8 +99,8 @@ class PodTerminal implements Terminal {
   readonly #reader = new StatusReader();
   #settle: (exitCode: number | null) => void = () => {};
   #beginning: { resolve(): void; reject(error: unknown): void } | undefined;
-  #head = '';
-  #pid: string | undefined;
+  readonly #head: TerminalHead;
+  #order: Buffer | undefined;
   #closed = false;
   #over = false;
   /** Signals that wait for their turn. */
@@ -96,10 +109,12 @@ class PodTerminal implements Terminal {
   #size: { readonly Width: number; readonly Height: number } | undefined;
   #resizing = false;
 
-  constructor(links: PodLinks, target: PodTarget, socket: ChannelSocket) {
+  constructor(links: PodLinks, target: PodTarget, { socket, order, ready }: Begun) {
     this.#links = links;
     this.#target = target;
     this.#socket = socket;
+    this.#order = order;
+    this.#head = new TerminalHead(ready);
     this.exit = new Promise((resolve) => {
       this.#settle = resolve;
     });
@@ -164,15 +179,15 @@ class PodTerminal implements Terminal {
     this.#signalling = true;
     for (const name of this.#signals) {
       this.#signals.delete(name);
-      if (!this.#over && this.#pid !== undefined)
-        await runScript(this.#links, this.#target, SIGNAL_SCRIPT, [this.#pid, name]);
+      if (!this.#over && this.#head.pid !== undefined)
+        await runScript(this.#links, this.#target, SIGNAL_SCRIPT, [this.#head.pid, name]);
     }
     this.#signalling = false;
   }
 
   #heard(channel: number, bytes: Buffer): void {
     if (channel === STDOUT) {
-      if (this.#pid === undefined) this.#readHead(bytes);
+      if (!this.#head.isOver) this.#readHead(bytes);
       else this.#channel.arrived(bytes);
     } else if (channel === STATUS) {
       const status = this.#reader.push(bytes);
@@ -180,18 +195,20 @@ class PodTerminal implements Terminal {
     }
   }
 
-  /** The first line is the shell's process id. */
+  /** Variables are sent once the script reads them: before that, whatever reads may take them. */
   #readHead(bytes: Buffer): void {
-    const end = bytes.indexOf(NEWLINE);
-    this.#head += bytes.toString('latin1', 0, end < 0 ? bytes.length : end);
-    if (end < 0) return;
-    this.#pid = this.#head.trim();
-    this.#channel.arrived(bytes.subarray(end + 1));
+    const first = this.#head.push(bytes);
+    if (this.#head.pid !== undefined && this.#order) {
+      this.#socket.send(STDIN, this.#order, () => undefined);
+      this.#order = undefined;
+    }
+    if (!first) return;
+    this.#channel.arrived(first);
     this.#beginning?.resolve();
   }
 
   #ended(status: CommandStatus): void {
-    if (this.#pid === undefined) return this.#notBegun(this.#unopened(status));
+    if (!this.#head.isOver) return this.#notBegun(this.#unopened(status));
     if ('failure' in status) return this.#lost(status.failure);
     this.#finish();
     if (this.#closed || this.#channel.readableEnded) return this.#settle(status.exitCode);
@@ -211,12 +228,13 @@ class PodTerminal implements Terminal {
    */
   #lost(why: string): void {
     if (this.#over) return;
-    if (this.#pid === undefined)
+    const { pid, isOver } = this.#head;
+    if (!isOver || pid === undefined)
       return this.#notBegun(new OutcomeUnknown(`the terminal was cut off: ${why}`));
     this.#finish();
     this.#settle(null);
     if (!this.#closed)
-      this.#links.background(endTree(this.#links, this.#target, { pid: this.#pid, signal: 'HUP' }));
+      this.#links.background(endTree(this.#links, this.#target, { pid, signal: 'HUP' }));
     this.#channel.destroy();
   }
 
@@ -245,9 +263,9 @@ class PodTerminal implements Terminal {
 
   #hangUp(): void {
     this.#closed = true;
-    if (this.#over || this.#pid === undefined) return;
+    if (this.#over || this.#head.pid === undefined) return;
     this.#socket.resume(); // what it still prints is dropped
-    const ended = endTree(this.#links, this.#target, { pid: this.#pid, signal: 'HUP' });
+    const ended = endTree(this.#links, this.#target, { pid: this.#head.pid, signal: 'HUP' });
     this.#links.background(
       ended.then(() => {
         setTimeout(() => {

@@ -9,6 +9,7 @@ import type { Tenant } from '../../model/tenant.ts';
 import type { ClaimRequest } from '../sandboxes/sandbox-operations.ts';
 import type { QuotaLimits } from '../pools/quota-limits.ts';
 import type { SandboxView } from '../views.ts';
+import type { ClaimEnv } from './claim-env.ts';
 import { ClaimCandidates, type Candidate } from './claim-candidates.ts';
 import type { claimSteps } from './claim-measures.ts';
 import { writeClaim, type ClaimWriteDeps } from './claim-write.ts';
@@ -21,6 +22,7 @@ export interface ClaimAttemptsDeps extends ClaimWriteDeps {
   readonly coordination: Coordination;
   readonly quotaLimits: Pick<QuotaLimits, 'of'>;
   readonly waitingLimit: WaitingClaimLimit;
+  readonly claimEnv: Pick<ClaimEnv, 'seal'>;
 }
 
 export interface AttemptsOf {
@@ -116,6 +118,10 @@ export class ClaimAttempts implements AsyncDisposable {
       idleTimeoutMs: request.idleTimeoutMs ?? idleTimeoutMs,
       maxLifetimeMs,
       mark: this.#mark,
+      ...(request.metadata ? { metadata: request.metadata } : {}),
+      ...(request.env
+        ? { sealedEnv: this.#deps.claimEnv.seal(instance.id, owner, request.env) }
+        : {}),
     };
     const outcome = await step('write', () =>
       writeClaim(this.#deps, { instance, attempt: this.#attempt, claim, until }),

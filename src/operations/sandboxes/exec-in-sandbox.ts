@@ -11,6 +11,7 @@ import {
 import { tooManyCommands } from '../../model/limit-refusals.ts';
 import { tenantKey } from '../../model/tenant.ts';
 import type { Operations } from '../operations.ts';
+import type { ClaimEnv } from '../claims/claim-env.ts';
 import { findSandbox } from './sandbox-view.ts';
 import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
 
@@ -29,19 +30,21 @@ export const execInSandbox = (deps: {
   readonly supervisor: Supervisor;
   readonly driver: SandboxDriver;
   readonly clock: Clock;
+  readonly claimEnv: Pick<ClaimEnv, 'over'>;
 }): Operations['execInSandbox'] => {
   const commands = new KeyedSemaphore(MOST_COMMANDS_OF_TENANT);
   return async (caller, sandboxId, request, signal) => {
-    const { supervisor, driver, clock } = deps;
+    const { supervisor, driver, clock, claimEnv } = deps;
     const snapshot = await runningSandbox(supervisor, caller, sandboxId);
     requireContainer(snapshot, request.container);
+    const env = claimEnv.over(snapshot.context.record, request.env);
     if (snapshot.context.working >= MOST_COMMANDS)
       throw tooManyCommands('the sandbox has', MOST_COMMANDS);
     if (!commands.acquire(tenantKey(caller)))
       throw tooManyCommands('you have', MOST_COMMANDS_OF_TENANT);
     supervisor.send(sandboxId, { type: 'WORK_BEGAN', now: clock.now() });
     try {
-      return await driver.exec(sandboxId, request, signal);
+      return await driver.exec(sandboxId, { ...request, ...(env ? { env } : {}) }, signal);
     } catch (error) {
       if (error instanceof InstanceGone) throw sandboxNotFound();
       if (error instanceof ContainerGone) throw containerNotRunning(request.container ?? '');

@@ -1,7 +1,8 @@
-import type { LiveFilter } from '../../actors/sandbox/sandbox-index.ts';
+import type { LiveFilter } from '../../actors/sandbox/live-lists.ts';
 import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import type { Clock } from '../../contracts/clock.ts';
 import type { History } from '../../contracts/history.ts';
+import { invalidArgument } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { Operations } from '../operations.ts';
 import type { SandboxFilter } from './sandbox-operations.ts';
@@ -24,7 +25,7 @@ interface Scope {
 
 /**
  * The caller's sandboxes, newest claim first (operation `GET /sandboxes`). Without a phase: the
- * claimed ones and those finished within the window. Live ones come from the indexes, finished ones
+ * claimed ones and those finished within the window; by metadata the live ones alone. Live ones come from the indexes, finished ones
  * from history; totals are exact.
  */
 export const listSandboxes =
@@ -35,16 +36,19 @@ export const listSandboxes =
     const byPool = poolName === undefined ? {} : { poolName };
     const live = { ...scope, ...livePool(deps, scope, poolName) };
     const { offset, limit } = page;
-    if (filter.phase !== undefined && filter.phase !== 'Completed') {
+    const { phase, metadata } = filter;
+    if (metadata && phase === 'Completed')
+      throw invalidArgument('phase', 'finished sandboxes are not found by their metadata');
+    if (metadata || (phase !== undefined && phase !== 'Completed')) {
       const { ids, total } = deps.supervisor.index.list(
-        { ...live, phase: filter.phase },
+        { ...live, ...(phase ? { phase } : {}), ...(metadata ? { metadata } : {}) },
         offset,
         limit,
       );
       return { items: liveViews(deps, ids), total, limit, offset };
     }
     const finishedFilter = { ...scope, ...byPool, since: deps.clock.now() - deps.listWindowMs };
-    if (filter.phase === 'Completed') {
+    if (phase === 'Completed') {
       const finished = await deps.history.list(finishedFilter, page);
       return { items: finished.items.map(viewOfFinished), total: finished.total, limit, offset };
     }

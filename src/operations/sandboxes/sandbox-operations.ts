@@ -8,6 +8,7 @@ import type {
   Terminal,
 } from '../../contracts/sandbox-driver.ts';
 import type { EventBatch, EventRecord } from '../../model/event.ts';
+import type { TextPairs } from '../../model/claim-terms.ts';
 import type { IfMatch } from '../../model/if-match.ts';
 import type { RequestFingerprint } from '../../model/request-fingerprint.ts';
 import type { SandboxStatus } from '../../model/sandbox.ts';
@@ -104,6 +105,9 @@ export interface ClaimRequest {
   readonly opening?: IdempotentRequest;
   /** Fingerprint of a request that is open already. */
   readonly mark?: RequestFingerprint;
+  /** Variables of what is run in the sandbox; kept sealed, and never shown. */
+  readonly env?: TextPairs;
+  readonly metadata?: TextPairs;
   /** Told what each step took. */
   readonly step?: OnStep;
 }
@@ -111,6 +115,8 @@ export interface ClaimRequest {
 export interface SandboxFilter {
   readonly poolName?: string;
   readonly phase?: SandboxStatus;
+  /** All of these pairs are in the metadata of its claim; then live ones alone are listed. */
+  readonly metadata?: TextPairs;
   /** These four are an admin's; the HTTP layer refuses them from others. */
   readonly namespace?: string;
   readonly team?: string;

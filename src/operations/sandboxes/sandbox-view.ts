@@ -32,6 +32,7 @@ export const viewOf = ({ context, status }: SandboxSnapshot, now: number): Sandb
     endReason: status === 'Stopping' || status === 'Failed' ? context.end?.reason : undefined,
     idleTimeoutMs: claim?.idleTimeoutMs ?? 0,
     idleExpiresAt: expiry?.at,
+    ...(claim?.metadata ? { metadata: claim.metadata } : {}),
   };
 };
 

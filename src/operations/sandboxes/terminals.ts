@@ -7,6 +7,7 @@ import { invalidToken, sandboxNotRunning } from '../../model/refusals.ts';
 import { tooManyTerminals } from '../../model/limit-refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
 import type { ApiKeyMirror } from '../keys/api-keys.ts';
+import type { ClaimEnv } from '../claims/claim-env.ts';
 import { runningSandbox } from './exec-in-sandbox.ts';
 import type { OpenTerminal } from './sandbox-operations.ts';
 import type { Operations } from '../operations.ts';
@@ -22,8 +23,13 @@ export interface TerminalDeps {
   readonly apiKeys: Pick<ApiKeyMirror, 'good' | 'find' | 'followEnd'>;
 }
 
-/** What opens terminals; of one tenant `mostOfTenant` are open at one time on this replica. */
-export type OpeningDeps = TerminalDeps & { readonly mostOfTenant: number };
+/** What opens terminals, which have the variables of their sandbox's claim. */
+
+export type OpeningDeps = TerminalDeps & {
+  /** Of one tenant so many are open at one time on this replica. */
+  readonly mostOfTenant: number;
+  readonly claimEnv: Pick<ClaimEnv, 'over'>;
+};
 
 const TOKEN_LIFETIME_MS = 30_000;
 const MOST_TERMINALS = 16;
@@ -55,7 +61,7 @@ export const openTerminal = (deps: OpeningDeps): Operations['openTerminal'] => {
   const limit = new KeyedSemaphore(MOST_TERMINALS);
   const ofTenants = new KeyedSemaphore(deps.mostOfTenant);
   return async ({ clusterId, sandboxId, token, cols, rows }) => {
-    const { supervisor, driver, coordination } = deps;
+    const { supervisor, driver, coordination, claimEnv } = deps;
     const [meant, keyId = ''] = (await coordination.peekToken(token))?.split(' ') ?? [];
     if (meant !== sandboxId || clusterId !== deps.clusterId) {
       await coordination.redeemToken(token); // brought where it does not belong, it is good nowhere
@@ -63,9 +69,10 @@ export const openTerminal = (deps: OpeningDeps): Operations['openTerminal'] => {
     }
     const key = await deps.apiKeys.good(keyId);
     if (!key) throw invalidToken();
-    const status =
-      (await currentSandbox(supervisor, sandboxId, key.namespace))?.status ?? 'Completed';
+    const sandbox = await currentSandbox(supervisor, sandboxId, key.namespace);
+    const status = sandbox?.status ?? 'Completed';
     if (status !== 'Running') throw sandboxNotRunning(status);
+    const env = claimEnv.over(sandbox?.context.record);
     const tenant = tenantKey(key);
     if (!ofTenants.acquire(tenant)) throw tooManyTerminals('you have', deps.mostOfTenant);
     if (!limit.acquire(sandboxId)) {
@@ -79,7 +86,12 @@ export const openTerminal = (deps: OpeningDeps): Operations['openTerminal'] => {
     try {
       // Of several who bring it at once, one gets further.
       if ((await coordination.redeemToken(token)) === undefined) throw invalidToken();
-      const terminal = await driver.attach(sandboxId, { argv: SHELL, cols, rows });
+      const terminal = await driver.attach(sandboxId, {
+        argv: SHELL,
+        cols,
+        rows,
+        ...(env ? { env } : {}),
+      });
       return opened(deps, { sandboxId, keyId, terminal, leave });
     } catch (error) {
       leave();

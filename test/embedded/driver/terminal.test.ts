@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -58,6 +59,15 @@ describe('a terminal in a real sandbox', function () {
     await screen.shows('xterm-256color');
     screen.type('echo x > /dev/tty && exit 5\r');
     expect(await screen.terminal.exit).to.equal(5);
+  });
+
+  it('has the variables that were asked for, of which nothing shows', async () => {
+    const env = { PLANTED: 'canary\n\u0003 ä', EMPTY: '', LONG: 'x'.repeat(60_000) };
+    const argv = ['sh', '-c', 'printf "%s" "$PLANTED$EMPTY$LONG" | sha256sum'];
+    const screen = new Screen(await spawned.driver.attach(id, { argv, env, cols: 80, rows: 24 }));
+    expect(await screen.terminal.exit).to.equal(0);
+    const sum = createHash('sha256').update(Object.values(env).join('')).digest('hex');
+    expect(screen.text).to.equal(`${sum}  -\r\n`);
   });
 
   it('has a name in the sandbox, by which programs open it', async () => {

@@ -1,3 +1,4 @@
+import { hasPairs } from '../../../src/model/claim-terms.ts';
 import { firstConditions } from '../../../src/machines/pool/conditions.ts';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -194,12 +195,15 @@ export class FakeOperations extends FakeDebug implements Operations {
 
   /** How long each claim would wait. */
   readonly waits: number[] = [];
+  /** The variables that each claim gave. */
+  readonly claimedEnv: (Readonly<Record<string, string>> | undefined)[] = [];
 
   readonly claimSandbox: Operations['claimSandbox'] = async (
     caller,
-    { poolName, idleTimeoutMs = 1_800_000, waitMs = 0, opening },
+    { poolName, idleTimeoutMs = 1_800_000, waitMs = 0, opening, env, metadata },
   ) => {
     this.waits.push(waitMs);
+    this.claimedEnv.push(env);
     await opening?.open();
     this.#fail();
     const pool = this.pools.get(`${caller.namespace}/${poolName}`);
@@ -237,6 +241,7 @@ export class FakeOperations extends FakeDebug implements Operations {
       endReason: undefined,
       idleTimeoutMs,
       idleExpiresAt: idleTimeoutMs === 0 ? undefined : now + idleTimeoutMs,
+      ...(metadata ? { metadata } : {}),
     };
     this.sandboxes.set(view.id, view);
     return view;
@@ -260,7 +265,8 @@ export class FakeOperations extends FakeDebug implements Operations {
         (view) =>
           (filter.all === true || sameTenant(view.owner, caller)) &&
           (filter.poolName ?? view.poolName) === view.poolName &&
-          (filter.phase ?? view.status) === view.status,
+          (filter.phase ?? view.status) === view.status &&
+          hasPairs(view.metadata, filter.metadata ?? {}),
       );
     return pageOf(mine, page);
   };

@@ -18,6 +18,7 @@ import { limitsOf } from '../fakes/memory-quotas.ts';
 import { MemoryHistory, MemoryPools } from '../fakes/memory-records.ts';
 import { quietLog } from '../fakes/quiet-log.ts';
 import { TestClock } from '../fakes/test-clock.ts';
+import { testClaimEnv } from '../builders/test-claim-env.ts';
 
 export const alice: Caller = { ...ALICE, role: 'user', keyId: 'k1' };
 
@@ -65,6 +66,7 @@ export const aSupervisor = async (
   const pendingRequests = new PendingRequests();
   const claim = claimSandbox({
     supervisor,
+    claimEnv: testClaimEnv,
     coordination,
     clock,
     pendingRequests,
@@ -76,6 +78,7 @@ export const aSupervisor = async (
   });
   return {
     supervisor,
+    claimEnv: testClaimEnv,
     driver,
     pools,
     history,

@@ -19,6 +19,7 @@ import { MemoryEnvs } from '../fakes/memory-envs.ts';
 import { MemoryQuotas } from '../fakes/memory-quotas.ts';
 import { MemoryTemplates } from '../fakes/memory-templates.ts';
 import { quietLog } from '../fakes/quiet-log.ts';
+import { testClaimEnv } from '../builders/test-claim-env.ts';
 
 export const aTemplate = (idleTimeout: string) =>
   SandboxTemplateSchema.parse({
@@ -150,6 +151,7 @@ export const anEnvWorld = async (options: EnvWorldOptions = {}) => {
     templateRecords,
     claimAs: claimSandbox({
       ...common,
+      claimEnv: testClaimEnv,
       demand: parts.demand,
       pendingRequests: world.pendingRequests,
       background: (_name, work) => {

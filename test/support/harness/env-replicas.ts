@@ -14,6 +14,7 @@ import { MemoryTemplates } from '../fakes/memory-templates.ts';
 import { quietLog } from '../fakes/quiet-log.ts';
 import { Life, SharedRecords } from '../fakes/shared-records.ts';
 import { aReplica, sharedStores } from './shared-supervisors.ts';
+import { testClaimEnv } from '../builders/test-claim-env.ts';
 
 /** One replica of several over the same envs. */
 export type EnvReplica = Awaited<ReturnType<typeof anEnvReplica>>;
@@ -101,6 +102,7 @@ export const anEnvReplica = async (shared: Awaited<ReturnType<typeof envStores>>
   await parts.start();
   const claim = claimSandbox({
     supervisor,
+    claimEnv: testClaimEnv,
     coordination,
     clock,
     pendingRequests,

@@ -20,6 +20,7 @@ import { MemoryHistory, MemoryPools } from '../fakes/memory-records.ts';
 import { quietLog } from '../fakes/quiet-log.ts';
 import { SharedDriver } from '../fakes/shared-driver.ts';
 import { TestClock } from '../fakes/test-clock.ts';
+import { testClaimEnv } from '../builders/test-claim-env.ts';
 
 /** One daemon's worth of actors, of several over the same stores. */
 export type SharedReplica = Awaited<ReturnType<typeof aReplica>>;
@@ -100,6 +101,7 @@ export const aReplica = async (
   const pendingRequests = new PendingRequests();
   const claim = claimSandbox({
     supervisor,
+    claimEnv: testClaimEnv,
     coordination,
     clock,
     pendingRequests,

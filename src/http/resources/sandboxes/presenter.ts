@@ -25,6 +25,7 @@ export const presentSandbox = (view: SandboxView): SandboxWire => ({
   ...(view.claimedAt === undefined ? {} : { claimedAt: timestampOf(view.claimedAt) }),
   team: view.owner.team,
   user: view.owner.user,
+  ...(view.metadata ? { metadata: view.metadata } : {}),
 });
 
 /**

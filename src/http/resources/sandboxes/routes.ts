@@ -11,7 +11,6 @@ import {
 } from './presenter.ts';
 import { created, DEPRECATED_SINCE, ok, route, versioned, type Route } from '../../router/route.ts';
 import {
-  ClaimBody,
   SandboxDeletion,
   SandboxDetailEnvelope,
   SandboxEnvelope,
@@ -20,6 +19,7 @@ import {
   SandboxPath,
   SandboxReadinessReport,
 } from './schema.ts';
+import { ClaimBody } from './claim-schema.ts';
 
 export const sandboxRoutes = (operations: Operations): readonly Route[] => [
   route({
@@ -45,7 +45,7 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
     waits: ({ body: { waitTimeoutSeconds = 0 } }) => waitTimeoutSeconds > 0,
     handle: async ({
       caller,
-      body: { poolName, idleTimeout, waitTimeoutSeconds = 0 },
+      body: { poolName, idleTimeout, waitTimeoutSeconds = 0, env, metadata },
       opening,
       step,
       localPool,
@@ -56,6 +56,8 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
         poolName: localPool(poolName),
         waitMs: waitTimeoutSeconds * 1_000,
         ...(idleTimeout === undefined ? {} : { idleTimeoutMs: idleTimeout ?? 0 }),
+        ...(env && Object.keys(env).length > 0 ? { env } : {}),
+        ...(metadata && Object.keys(metadata).length > 0 ? { metadata } : {}),
         ...(opening ? { opening } : {}),
         ...(step ? { step } : {}),
       };

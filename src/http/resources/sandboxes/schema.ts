@@ -4,7 +4,6 @@ import { sandboxNotFound } from '../../../model/refusals.ts';
 import { SANDBOX_STATUSES } from '../../../model/sandbox.ts';
 import type { PathParams } from '../../router/route.ts';
 import {
-  duration,
   flag,
   limit,
   MAX_REFERENCE,
@@ -16,6 +15,7 @@ import {
   text,
   timestamp,
 } from '../common-schema.ts';
+import { IDLE_TIMEOUT, idleTimeout, metadata, variables } from './claim-schema.ts';
 
 export const SandboxPath: PathParams<{ sandboxId: string }> = {
   schema: z.object({
@@ -28,27 +28,7 @@ export const SandboxPath: PathParams<{ sandboxId: string }> = {
   names: { sandboxId: 'sandbox' },
 };
 
-const IDLE_TIMEOUT = 'End it after so long without activity; `"0"`, `0` and null are never.';
 export const ADMINS_ALONE = 'Admins alone.';
-const idleTimeout = z.union([duration, z.literal(0), z.null()], {
-  error: 'must be a duration such as 90s, 30m or 1h30m; "0", 0 and null are never',
-});
-
-/** `poolName` is required, which the operation's row says in words of its own. */
-export const ClaimBody = z
-  .object({
-    poolName: maybe(text(MAX_REFERENCE).meta({ minLength: 1 })).describe(
-      'The pool to claim from. Without it the answer is 400 with the message `poolName is ' +
-        'required`.',
-    ),
-    idleTimeout: maybe(idleTimeout).describe(`${IDLE_TIMEOUT} Left out: what the template says.`),
-    waitTimeoutSeconds: maybe(z.int().min(0).max(300)).describe(
-      'Wait for so long for an instance where none is idle, first come first served. Left ' +
-        'out or 0: the answer comes at once.',
-    ),
-  })
-  .meta({ required: ['poolName'] });
-
 export const SandboxListQuery = z.object({
   poolName: maybe(text(MAX_REFERENCE)).describe('Of this pool alone.'),
   phase: maybe(z.enum(SANDBOX_STATUSES)).describe('In this phase alone.'),
@@ -56,6 +36,10 @@ export const SandboxListQuery = z.object({
   team: maybe(text(MAX_REFERENCE)).describe(`Of this team. ${ADMINS_ALONE}`),
   user: maybe(text(MAX_REFERENCE)).describe(`Of this user. ${ADMINS_ALONE}`),
   all: maybe(flag).describe(`Of every tenant. ${ADMINS_ALONE}`),
+  metadata: maybe(metadata).describe(
+    'By the metadata of the claim, such as `metadata.job=42`: a parameter for each pair, all of ' +
+      'which it must have. Then sandboxes that live are listed, and no finished ones.',
+  ),
   limit,
   offset,
 });
@@ -69,21 +53,11 @@ export const IdleTimeoutBody = z.object({
   ).describe('The same in seconds; 0 and null are never.'),
 });
 
-const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 const argument = text(131_071);
 const argv = z
   .array(argument)
   .refine((list) => list.length >= 1 && list.length <= 1_024)
   .meta({ minItems: 1, maxItems: 1_024 });
-
-const environment = z
-  .record(z.string(), argument)
-  .refine(
-    (env) => Object.keys(env).every((key) => VARIABLE.test(key)),
-    'must have names of letters, digits and underscores',
-  )
-  .refine((env) => Object.keys(env).length <= 128, 'must have at most 128 entries')
-  .meta({ maxProperties: 128, propertyNames: { type: 'string', pattern: VARIABLE.source } });
 
 export const ExecBody = z.object({
   command: z
@@ -104,7 +78,7 @@ export const ExecBody = z.object({
       .refine((path) => path.startsWith('/'), 'must be an absolute path')
       .meta({ pattern: '^/[^\\u0000]*$', maxLength: 4_095 }),
   ).describe("An absolute path; else the template's `workingDir`."),
-  env: maybe(environment).describe(
+  env: maybe(variables(131_071)).describe(
     'At most 128 variables, over those of the template. Names hold letters, digits and ' +
       'underscores.',
   ),
@@ -123,6 +97,10 @@ const sandboxFields = {
   claimedAt: timestamp.optional(),
   team: z.string().describe("The owner's; of an unclaimed instance the pool's."),
   user: z.string().describe('The same.'),
+  metadata: z
+    .record(z.string(), z.string())
+    .optional()
+    .describe('As its claim said, while it lives. Absent where that said nothing.'),
 };
 
 const Sandbox = z.object(sandboxFields).meta({

@@ -1,0 +1,37 @@
+import { idOfPodName, type InstanceId } from '../../model/identifiers.ts';
+import type { ResourceObject } from '../records/resource.ts';
+import type { Seals } from '../records/seals.ts';
+import { DESCRIBED_FORMAT } from './sandbox-resource.ts';
+
+/** A `Sandbox` that a later version of this installation wrote: that one's alone to understand. */
+export interface LaterSandbox {
+  readonly key: string;
+  readonly id: InstanceId | undefined;
+  readonly uid: string;
+  readonly laterFormat: number;
+}
+
+/**
+ * Undefined where this version may read it, and where no daemon of this installation wrote it: then
+ * it is no record at all.
+ */
+export const laterSandboxOf = (
+  object: unknown,
+  seals: Pick<Seals, 'judge'>,
+): LaterSandbox | undefined => {
+  const { spec, metadata } = object as ResourceObject & {
+    readonly spec?: { readonly format?: unknown; readonly seal?: string };
+  };
+  if (
+    typeof spec?.format !== 'number' ||
+    spec.format <= DESCRIBED_FORMAT ||
+    !['bound', 'unbound'].includes(seals.judge(object as ResourceObject, spec))
+  )
+    return undefined;
+  return {
+    key: `${metadata.namespace ?? ''}/${metadata.name}`,
+    id: idOfPodName(metadata.name),
+    uid: metadata.uid,
+    laterFormat: spec.format,
+  };
+};

@@ -1,0 +1,114 @@
+import { expect } from 'chai';
+import { aName, aTemplateOf, Clients, FILLED_MS, type RunningService } from './running-service.ts';
+import { aTenantOf, type Tenant } from './belongings.ts';
+import { eventually } from '../../support/harness/eventually.ts';
+import type { HttpAnswer } from '../../support/harness/http-client.ts';
+import { untilAnswered } from '../../support/harness/until-answered.ts';
+
+/** What a claim says beside its pool, wherever the next request arrives. */
+export const claimTermsSuite = (name: string, service: () => RunningService): void => {
+  describe(`variables and metadata of a claim: ${name}`, function () {
+    this.timeout(120_000);
+    const clients = new Clients(service);
+    const pool = aName('described');
+    const job = aName('job');
+    let tenant: Tenant;
+
+    before(async () => {
+      tenant = await aTenantOf(service(), clients, 'described');
+      await untilAnswered(201, () =>
+        tenant.ask().post('/sandboxpools', {
+          name: pool,
+          replicas: 3,
+          template: aTemplateOf(service()),
+        }),
+      );
+    });
+    after(() => {
+      clients.close();
+    });
+
+    const claimed = async (part: object): Promise<HttpAnswer> => {
+      let answer: HttpAnswer | undefined;
+      await eventually(
+        async () =>
+          (answer = await tenant.ask().post('/sandboxes', { poolName: pool, ...part })).status !==
+          429,
+        'an instance is idle',
+        FILLED_MS,
+      );
+      return answer!; // it was answered
+    };
+    const idOf = ({ json }: HttpAnswer): string => String(json.sandbox?.['sandboxId']);
+    const printed = async (id: string, command: string, env?: object): Promise<string> => {
+      const { text } = await untilAnswered(200, () =>
+        tenant.ask().post(`/sandboxes/${id}/exec`, { command, ...(env ? { env } : {}) }),
+      );
+      return (JSON.parse(text) as { readonly stdout: string }).stdout;
+    };
+    const found = async (query: string): Promise<readonly string[]> => {
+      const { json } = await untilAnswered(200, () => tenant.ask().get(`/sandboxes?${query}`));
+      return (json.items ?? []).map((item) => String(item['sandboxId'])).toSorted();
+    };
+
+    it('gives its commands the variables, under their own, and shows none of them', async () => {
+      const env = { ONE: 'canary-one', TWO: 'canary-two\n "$x" ä', LD_PRELOAD: '' };
+      const answer = await claimed({ env, metadata: { job } });
+      const id = idOf(answer);
+
+      expect(answer.status, answer.text).to.equal(201);
+      expect(await printed(id, 'printf "%s|%s" "$ONE" "$TWO"')).to.equal(`${env.ONE}|${env.TWO}`);
+      expect(await printed(id, 'printf "%s|%s" "$ONE" "$TWO"', { ONE: 'its own' })).to.equal(
+        `its own|${env.TWO}`,
+      );
+      await tenant.ask().put(`/sandboxes/${id}/idle-timeout`, { idleTimeout: '7m' });
+      expect(await printed(id, 'printf "%s" "$ONE"'), 'after a change of the record').to.equal(
+        env.ONE,
+      );
+      const shown = await tenant.ask().get(`/sandboxes/${id}`);
+      const looked = await clients.admin.get(`/debug/actors/sandbox/${id}`);
+      expect(answer.text + shown.text + looked.text).to.not.include('canary');
+      expect(shown.json.sandbox?.['metadata']).to.deep.equal({ job });
+    });
+
+    it('finds them by their metadata: all pairs, and the owner’s alone', async () => {
+      const id = idOf(await claimed({ metadata: { job: `${job}-2`, stage: 'a' } }));
+      const stranger = await aTenantOf(service(), clients, 'stranger');
+
+      await eventually(
+        async () => (await found(`metadata.job=${job}-2`)).join() === id,
+        'each replica finds it',
+      );
+      expect(await found(`metadata.job=${job}-2&metadata.stage=a&poolName=${pool}`)).to.deep.equal([
+        id,
+      ]);
+      expect(await found(`metadata.job=${job}-2&metadata.stage=b`)).to.deep.equal([]);
+      const theirs = await stranger.ask().get(`/sandboxes?metadata.job=${job}-2`);
+      expect([theirs.status, theirs.json.total]).to.deep.equal([200, 0]);
+      const all = await clients.admin.get(`/sandboxes?all&metadata.job=${job}-2`);
+      expect(all.json.total).to.equal(1);
+    });
+
+    it('answers a repetition under its key alike, and refuses other terms under it', async () => {
+      const headers = { 'Idempotency-Key': aName('key') };
+      const body = { poolName: pool, env: { A: 'canary-1' }, metadata: { job: `${job}-3` } };
+      let first: HttpAnswer | undefined;
+      await eventually(
+        async () =>
+          (first = await tenant.ask().post('/sandboxes', body, { headers })).status === 201,
+        'it is claimed',
+        FILLED_MS,
+      );
+      const again = await tenant.ask().post('/sandboxes', body, { headers });
+
+      expect([again.status, idOf(again)]).to.deep.equal([201, idOf(first!)]); // it was answered
+      for (const other of [{ env: { A: 'canary-2' } }, { metadata: { job: 'other' } }]) {
+        const refused = await tenant.ask().post('/sandboxes', { ...body, ...other }, { headers });
+        expect([refused.status, refused.json.errorCode]).to.deep.equal([
+          422,
+          'IDEMPOTENCY_KEY_REUSED',
+        ]);
+      }
+    });
+  });
+};

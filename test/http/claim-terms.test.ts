@@ -1,0 +1,134 @@
+import { expect } from 'chai';
+import { aServer, type TestServer } from './a-server.ts';
+
+const many = (count: number, prefix: string): Record<string, string> =>
+  Object.fromEntries(Array.from({ length: count }, (_, at) => [`${prefix}${at}`, 'x']));
+
+describe('variables and metadata of a claim, over HTTP', () => {
+  let server: TestServer;
+  beforeEach(async () => {
+    server = await aServer();
+    await server.tenant.post('/sandboxpools', {
+      name: 'shells',
+      templateName: 'default',
+      replicas: 9,
+    });
+  });
+  afterEach(() => server.stop());
+
+  const claim = (part: object) => server.tenant.post('/sandboxes', { poolName: 'shells', ...part });
+
+  it('are taken at their bounds, and metadata alone is answered', async () => {
+    const few = { ...many(127, 'V_'), BIG: '' };
+    const left = 65_536 - Object.entries(few).flat().join('').length;
+    const env = { ...few, BIG: 'x'.repeat(left) };
+    const metadata = { ...many(63, 'k'), job: '42' };
+    const answer = await claim({ env, metadata });
+
+    expect(answer.status).to.equal(201);
+    expect(server.operations.claimedEnv.at(-1)).to.deep.equal(env);
+    expect(answer.json.sandbox).to.deep.include({ metadata });
+    expect(answer.text).to.not.include('BIG');
+    expect((await claim({ metadata: { k: 'x'.repeat(4_095) } })).status).to.equal(201);
+  });
+
+  it('are as if they were left out where there is nothing in them', async () => {
+    const answer = await claim({ env: {}, metadata: {} });
+
+    expect(answer.json.sandbox).to.not.have.property('metadata');
+    expect(server.operations.claimedEnv.at(-1)).to.equal(undefined);
+  });
+
+  it('may hold what a process of the user does with as it likes', async () => {
+    const env = { LD_PRELOAD: '/tmp/mine.so', PATH: '/opt', IFS: ' ', LINES: 'a\nb\u0001ä' };
+    expect((await claim({ env })).status).to.equal(201);
+    expect(server.operations.claimedEnv.at(-1)).to.deep.equal(env);
+  });
+
+  it('are refused beyond their bounds, by name, and nothing of them is repeated', async () => {
+    const secret = 'canary-of-a-value';
+    for (const [body, field] of [
+      [{ env: { ...many(128, 'V'), MORE: secret } }, 'env'],
+      [{ env: { A: secret, B: 'x'.repeat(65_536 - 1 - secret.length) } }, 'env'],
+      [{ env: { A: 'x'.repeat(65_537) } }, 'env.A'],
+      [{ env: { '': secret } }, 'env'],
+      [{ env: { '1A': secret } }, 'env'],
+      [{ env: { 'A-B': secret } }, 'env'],
+      [{ env: { 'A=B': secret } }, 'env'],
+      [{ env: { Ä: secret } }, 'env'],
+      [{ env: { 'A\0': secret } }, 'env'],
+      [{ env: { A: `${secret}\0` } }, 'env.A'],
+      [{ env: { A: 7 } }, 'env.A'],
+      [{ env: { A: null } }, 'env.A'],
+      [{ env: ['A'] }, 'env'],
+      [{ env: 'A=B' }, 'env'],
+      [{ env: null }, 'env'],
+      [{ metadata: many(65, 'k') }, 'metadata'],
+      [{ metadata: { a: 'x'.repeat(4_096) } }, 'metadata'],
+      [{ metadata: { a: 'ä'.repeat(2_048) } }, 'metadata'],
+      [{ metadata: { '': 'x' } }, 'metadata'],
+      [{ metadata: { ['k'.repeat(257)]: 'x' } }, 'metadata'],
+      [{ metadata: { 'a\n': 'x' } }, 'metadata'],
+      [{ metadata: { a: 'x\0' } }, 'metadata.a'],
+      [{ metadata: { a: {} } }, 'metadata.a'],
+      [{ metadata: { a: { length: 1 } } }, 'metadata.a'],
+      [{ metadata: 5 }, 'metadata'],
+    ] as const) {
+      const answer = await claim(body);
+      expect([answer.status, answer.json.detail], JSON.stringify(body).slice(0, 60)).to.deep.equal([
+        400,
+        { field },
+      ]);
+      expect(answer.text).to.not.include(secret);
+    }
+  });
+
+  it('find sandboxes by their metadata: all pairs that are asked for', async () => {
+    for (const metadata of [
+      { job: '42', stage: 'a' },
+      { job: '42', stage: 'b' },
+      { job: '7', 'a.b/c[d]': '=& ä' },
+    ])
+      await claim({ metadata });
+    await claim({});
+    const found = async (query: string) => {
+      const answer = await server.tenant.get(`/sandboxes?${query}`);
+      return [answer.status, answer.json.total, answer.headers['warning']];
+    };
+
+    expect(await found('metadata.job=42')).to.deep.equal([200, 2, undefined]);
+    expect(await found('metadata[job]=42&metadata.stage=b')).to.deep.equal([200, 1, undefined]);
+    expect(
+      await found(`metadata.${encodeURIComponent('a.b/c[d]')}=${encodeURIComponent('=& ä')}`),
+    ).to.deep.equal([200, 1, undefined]);
+    expect(await found('metadata.job=9')).to.deep.equal([200, 0, undefined]);
+    expect(await found('')).to.deep.equal([200, 4, undefined]);
+    expect(server.operations.lastFilter).to.not.have.property('metadata');
+  });
+
+  it('are not found by what is no pair', async () => {
+    for (const [query, field] of [
+      ['metadata=42', 'metadata'],
+      ['metadata.=42', 'metadata'],
+      ['metadata.job=1&metadata.job=2', 'metadata.job'],
+      ['metadata.job=1&metadata[job]=2', 'metadata[job]'],
+      ['metadata.job=%00', 'metadata.job'],
+      [`metadata.${'k'.repeat(257)}=1`, 'metadata'],
+      [Array.from({ length: 65 }, (_, at) => `metadata.k${at}=1`).join('&'), 'metadata'],
+      [`metadata.a=${'x'.repeat(4_096)}`, 'metadata'],
+    ] as const) {
+      const answer = await server.tenant.get(`/sandboxes?${query}`);
+      expect([answer.status, answer.json.detail], query.slice(0, 60)).to.deep.equal([
+        400,
+        { field },
+      ]);
+    }
+    const { headers } = await server.tenant.get('/sandboxes?metadata[job=1&meta.job=2');
+    expect(headers['warning']).to.include('metadata[job').and.include('meta.job');
+  });
+
+  it('are no other query parameter’s business', async () => {
+    const answer = await server.tenant.get('/sandboxes?metadata.__proto__=x&metadata.toString=y');
+    expect([answer.status, answer.json.total]).to.deep.equal([200, 0]);
+  });
+});
