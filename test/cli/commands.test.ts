@@ -79,7 +79,7 @@ describe('the commands about the service', () => {
         HOME: '/tmp',
       });
       const id = end.stdout.trim();
-      expect((await sandpool('sandboxes', 'get', id)).stdout).to.match(/metadata job +42\n/);
+      expect((await sandpool('sandboxes', 'get', id)).stdout).to.match(/metadata job: +42\n/);
       await claimed();
       const { stdout } = await sandpool('sandboxes', 'list', '--metadata', 'a.b=c d', '-o', 'json');
       expect(stdout).to.include(id).and.include('"total": 1');
