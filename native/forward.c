@@ -21,7 +21,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 enum { ORDER_FD = 3, MOST_CONNECTIONS = 512, FILES = 4096, CHUNK = 256 * 1024, ROUNDS = 16, PIPES_KEPT = 16 };
@@ -54,7 +53,6 @@ static struct {
   size_t pipes_kept;
 } forward;
 
-static void listen_outside(const char *folder, const char *name);
 static void take_place(void);
 static void add(int fd, unsigned events, void *data);
 static void welcome(void);
@@ -75,7 +73,7 @@ int run_forward(void) {
   if (order->args.count != 2) fail("the order names no folder and socket", 0);
   forward.target = open_process((pid_t)order->pid, order->start_time);
   if (forward.target < 0) fail("the sandbox is gone", errno);
-  listen_outside(order->args.items[0], order->args.items[1]);
+  forward.listener = listen_outside(order->args.items[0], order->args.items[1], SOCK_NONBLOCK);
   take_place();
 
   forward.epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -111,20 +109,6 @@ int run_forward(void) {
     }
     free_closed();
   }
-}
-
-/* By a name relative to its folder: a socket's path is short, a folder's may not be. */
-static void listen_outside(const char *folder, const char *name) {
-  struct sockaddr_un address = {.sun_family = AF_UNIX};
-  if (*name == 0 || strchr(name, '/') || strlen(name) >= sizeof address.sun_path) fail("the socket's name is no name", 0);
-  strcpy(address.sun_path, name);
-  forward.listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (forward.listener < 0 || chdir(folder) < 0) fail("the socket's folder", errno);
-  unlink(name);
-  umask(0177);
-  if (bind(forward.listener, (struct sockaddr *)&address, sizeof address) < 0 || listen(forward.listener, 256) < 0)
-    fail("listen", errno);
-  if (chdir("/") < 0) fail("chdir", errno);
 }
 
 static int foreign_namespace(const char *name, int flag) {

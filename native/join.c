@@ -1,8 +1,9 @@
 /*
  * join: three processes. The parent half stays outside with the caller; a short-lived one enters the namespaces (a pid
- * namespace holds only for children) and forks the command's process as a child of the parent half.
+ * namespace holds only for children) and forks the command's process as a child of the parent half. files: the same, and the
+ * process that was forked goes on as the agent for the sandbox's files instead of becoming a command.
  */
-#include "launcher.h"
+#include "files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ORDER_FD = 3, TERMINAL_FD = 4 };
+enum { ORDER_FD = 3, TERMINAL_FD = 4, LISTENER_FD = 3, AGENT_IDLE_SECONDS = 60, MOST_IDLE_SECONDS = 3600 };
 
 /* Shared by the three: made before the first fork. */
 static struct {
@@ -32,11 +33,14 @@ static struct {
   int target, parent; /* pidfds of the sandbox's init and of the parent half */
   int namespaces;     /* those of the sandbox that aren't already ours */
   bool terminal;      /* fd 0 is one */
+  bool agent;         /* its listener is on fd 3 */
+  int idle_ms;
   uid_t host_uid;     /* the sandbox's on the host, and its group, where we are root */
   gid_t host_gid;
   volatile pid_t command;
 } join;
 
+static int join_with(void);
 static void read_join_order(const char *file);
 static void leave_own_file(const char *file);
 static void open_terminal(void);
@@ -54,6 +58,25 @@ int run_join(const char *file) {
   read_join_order(file);
   if (join.order.terminal) open_terminal();
   close_from(ORDER_FD);
+  return join_with();
+}
+
+int run_files(void) {
+  unsigned long long idle = AGENT_IDLE_SECONDS;
+  if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0) fail("prctl", errno);
+  read_join_order(NULL);
+  const struct list *args = &join.order.args;
+  if (args->count < 2 || args->count > 3) fail("the order names no folder and socket", 0);
+  if (args->count == 3 && !parse_number(args->items[2], MOST_IDLE_SECONDS, &idle)) fail("the order has a malformed time", 0);
+  int listener = listen_outside(args->items[0], args->items[1], 0);
+  if (listener != LISTENER_FD && dup2(listener, LISTENER_FD) < 0) fail("dup2", errno);
+  close_from(LISTENER_FD + 1);
+  join.agent = true;
+  join.idle_ms = (int)idle * 1000;
+  return join_with();
+}
+
+static int join_with(void) {
   reset_process();
   prefer_for_oom();
   /* Inside, nobody may look at this process through /proc: its memory is the caller's, its file the host's. */
@@ -235,11 +258,17 @@ static void become_command(void) {
   die_with_parent();
   leave_keyring();
   const char *cwd = join.order.cwd ? join.order.cwd : "/";
-  if (chdir(cwd) < 0) fail(cwd, errno);
-  close_from(ORDER_FD);
+  if (chdir(join.agent ? "/" : cwd) < 0) fail(cwd, errno);
+  close_from(join.agent ? LISTENER_FD + 1 : ORDER_FD);
   reset_process();
   if (!join.order.bare && syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, syscall_filter()) < 0) fail("seccomp", errno);
 
+  if (join.agent) {
+    /* Never dumpable again: it becomes no image of the sandbox's, and nobody inside may look at it. */
+    if (join.order.bare) bare_home = join.order.cwd;
+    serve_files(LISTENER_FD, join.idle_ms);
+    _exit(0);
+  }
   char *nothing[] = {NULL};
   environ = join.order.env.items ? join.order.env.items : nothing;
   char **argv = join.order.args.items;

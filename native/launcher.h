@@ -90,6 +90,16 @@ pid_t foreground_group(pid_t pid);
 /* A descriptor of the folder at this path of a volume; -1 with errno where a part of the path is no folder, or leads out. */
 int open_beneath(const char *volume, const char *path);
 
+/* listen.c */
+
+/* A Unix socket of this name in the folder, mode 0600, which takes connections; `flags` as socket(2) has them. */
+int listen_outside(const char *folder, const char *name, int flags);
+
+/* files.c */
+
+/* Serves those who connect; returns once nobody has asked for anything for so long. */
+void serve_files(int listener, int idle_ms);
+
 /* seccomp.c */
 
 /* The filter of main processes and joined ones alike. */
@@ -110,6 +120,7 @@ int whose_port(sa_family_t family, unsigned port, uid_t uid);
 int run_start(void);
 int run_init(char **argv);
 int run_join(const char *file);
+int run_files(void);
 int run_watch(void);
 int run_logs(char **argv);
 int run_forward(void);

@@ -128,7 +128,7 @@ export interface WrittenFile {
 export interface ListRequest {
   /** 1: what is in the folder itself; at most 16. */
   readonly depth: number;
-  /** Entries at most, 1 to 1,000. */
+  /** Entries at most, 1 to 10,000; of very long names there may be fewer. */
   readonly limit: number;
   /** Where to go on: a `next` that was answered for the same path and depth. */
   readonly cursor?: string;

@@ -1,5 +1,4 @@
 import type { Clock } from '../../contracts/clock.ts';
-import { noFiles } from '../../contracts/files.ts';
 import type { Log } from '../../contracts/log.ts';
 import {
   LeaseLost,
@@ -35,6 +34,7 @@ import { checkDefinition, thisMachine, type MachineSize } from './check-definiti
 import { withImageConfig } from '../images/image-command.ts';
 import { Images } from '../images/images.ts';
 import type { InstanceRecords } from '../store/instance-records.ts';
+import { EmbeddedFiles } from './files/embedded-files.ts';
 import { LaunchTurns } from './launch-turns.ts';
 import { LogFiles } from './log-files.ts';
 import { Ports } from './ports.ts';
@@ -99,7 +99,7 @@ interface Known {
 
 /** Runs instances on this machine: records in the instance table, processes with the spawner. */
 export class EmbeddedSandboxDriver implements SandboxDriver {
-  readonly files = noFiles('this daemon has no files yet');
+  readonly files: EmbeddedFiles;
   readonly processes = new NoProcesses(NO_PROCESSES_HINT);
   readonly #records: InstanceRecords;
   readonly #log: Log;
@@ -141,7 +141,8 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
       fact: (id, vitals) => this.#fact(id, vitals),
       connected: (instances) => this.#reconcile(instances),
     });
-    this.#ports = new Ports((id) => this.#client.forward(id));
+    this.files = new EmbeddedFiles(options.clock, this.#client);
+    this.#ports = new Ports((id) => this.#client.socketTo({ type: 'forward', id }));
   }
 
   describe(): DriverDescription {
@@ -464,6 +465,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     if (known) known.over = true;
     this.#known.delete(id);
     this.#ports.forget(id);
+    this.files.forget(id);
     const reported = this.#records.read(id).then(
       (stored) => this.#report({ id, record: stored?.record, vitals }),
       (error: unknown) =>

@@ -10,6 +10,7 @@ import type { Vitals } from '../../model/sandbox.ts';
 import {
   PROTOCOL,
   type InstanceReport,
+  type SocketOrder,
   type SpawnerConfig,
   type StartTerms,
 } from '../spawner/protocol.ts';
@@ -122,9 +123,9 @@ export class SpawnerClient {
     return (await this.#connected(PATIENCE_MS)).attach(id, request);
   }
 
-  /** The socket that leads to the sandbox's ports. */
-  async forward(id: string): Promise<string> {
-    return (await this.#connected(PATIENCE_MS)).forward(id);
+  /** The socket that leads to the sandbox's ports or files. */
+  async socketTo(order: Omit<SocketOrder, 'request'>): Promise<string> {
+    return (await this.#connected(PATIENCE_MS)).socketTo(order);
   }
 
   async probe(id: string): Promise<readonly ProbeReport[]> {

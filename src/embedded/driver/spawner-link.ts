@@ -22,6 +22,7 @@ import {
 import {
   PROTOCOL,
   type DaemonMessage,
+  type SocketOrder,
   type InstanceReport,
   type SpawnerConfig,
   type SpawnerMessage,
@@ -170,12 +171,15 @@ export class SpawnerLink {
     });
   }
 
-  /** The socket that leads to the sandbox's ports. Rejects with InstanceGone or NotJoinable. */
-  forward(id: string): Promise<string> {
+  /**
+   * The socket that leads to the sandbox's ports or files. Rejects with InstanceGone or
+   * NotJoinable.
+   */
+  socketTo(order: Omit<SocketOrder, 'request'>): Promise<string> {
     return new Promise((settle, fail) => {
       const request = this.#number();
       this.#forwards.set(request, { settle, fail });
-      this.#send({ type: 'forward', request, id });
+      this.#send({ ...order, request });
     });
   }
 

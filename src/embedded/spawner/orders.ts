@@ -39,8 +39,11 @@ export interface JoinOrder {
   readonly argv: readonly string[];
 }
 
-export interface ForwardOrder {
+/** Order to an agent. */
+export interface AgentOrder {
   readonly init: ProcessIdentity;
+  /** Who the sandbox is, inside; absent: as without an image. */
+  readonly user?: InsideIds | undefined;
   readonly bare?: Bare | undefined;
   readonly cgroups: readonly string[];
   /** The folder in which its socket is made. */
@@ -81,7 +84,7 @@ export const joinOrder = (order: JoinOrder): Buffer =>
     ...each('arg', order.argv),
   ]);
 
-export const forwardOrder = (order: ForwardOrder): Buffer =>
+export const forwardOrder = (order: AgentOrder): Buffer =>
   encode([
     ...(order.bare ? ['bare'] : []),
     'pid',
@@ -92,8 +95,21 @@ export const forwardOrder = (order: ForwardOrder): Buffer =>
     ...each('arg', [order.folder, order.name]),
   ]);
 
+/** A bare sandbox's home stands for /home/sandbox. */
+export const filesOrder = (order: AgentOrder): Buffer =>
+  encode([
+    ...(order.bare ? ['bare', 'cwd', order.bare.home] : []),
+    'pid',
+    String(order.init.pid),
+    'starttime',
+    order.init.startTime,
+    ...insideIds(order),
+    ...each('cgroup', order.cgroups),
+    ...each('arg', [order.folder, order.name]),
+  ]);
+
 /** A bare one's are the host's. */
-const insideIds = ({ bare, user }: JoinOrder): readonly string[] => {
+const insideIds = ({ bare, user }: Pick<JoinOrder, 'bare' | 'user'>): readonly string[] => {
   const uid = bare?.uid ?? user?.uid ?? INSIDE_ID;
   const gid = bare
     ? bare.uid === process.getuid?.()

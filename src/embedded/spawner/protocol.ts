@@ -50,7 +50,7 @@ export type DaemonMessage =
   | { readonly type: 'kill'; readonly id: string }
   | ({ readonly type: 'exec'; readonly channel: number; readonly id: string } & ExecOrder)
   | ({ readonly type: 'attach'; readonly channel: number; readonly id: string } & TerminalOrder)
-  | { readonly type: 'forward'; readonly request: number; readonly id: string }
+  | SocketOrder
   /** Run the instance's readiness probes, now. */
   | { readonly type: 'probe'; readonly request: number; readonly id: string }
   | {
@@ -63,6 +63,17 @@ export type DaemonMessage =
   | { readonly type: 'credit'; readonly channel: number; readonly bytes: number }
   /** Ends the command or hangs up the terminal. */
   | { readonly type: 'close'; readonly channel: number };
+
+/**
+ * Asks for a socket that leads to the sandbox's ports, or to its files. Nothing takes a connection at
+ * `stale` any more: its agent is ended, and another takes its place.
+ */
+export interface SocketOrder {
+  readonly type: 'forward' | 'files';
+  readonly request: number;
+  readonly id: string;
+  readonly stale?: string;
+}
 
 export interface StartTerms {
   /** The tenant of the sandbox: starts and probes take turns by tenant. */
@@ -133,10 +144,10 @@ export type SpawnerMessage =
   /** The order is under way; `full`: it was not taken. */
   | { readonly type: 'started'; readonly request: number; readonly outcome: 'under-way' | 'full' }
   | { readonly type: 'fact'; readonly id: string; readonly vitals: Vitals }
-  /** The socket that leads to the sandbox's ports, as long as it and this spawner live. */
+  /** The socket that a `forward` or `files` asked for, as long as the agent behind it lives. */
   | { readonly type: 'forwarded'; readonly request: number; readonly socket: string }
   | { readonly type: 'probed'; readonly request: number; readonly reports: readonly ProbeReport[] }
-  /** To a `forward` or a `probe`. */
+  /** To a `forward`, a `files` or a `probe`. */
   | {
       readonly type: 'unreachable';
       readonly request: number;
@@ -192,6 +203,8 @@ export interface SpawnerPaths {
    * it is as long as the socket's.
    */
   readonly forwards: string;
+  /** Sockets that lead to sandboxes' files, likewise. */
+  readonly fileAgents: string;
   /** The folder of what sandboxes mount: everyone may look into it. */
   readonly rootfs: string;
   /** Folders of bare sandboxes. */
@@ -220,6 +233,7 @@ export const pathsOf = (dataDir: string): SpawnerPaths => {
     socketFolder,
     socket: fits ? near : join(socketFolder, 'spawner.sock'),
     forwards: join(socketFolder, 'fwd'),
+    fileAgents: join(socketFolder, 'fil'),
     lock: join(dataDir, 'spawner.lock'),
     rootfs,
     homes: join(tmpdir(), `${name}-homes`),

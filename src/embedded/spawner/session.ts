@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { COULD_NOT_JOIN, Execution, type ExecutionOutcome } from './execution.ts';
-import { NothingThere, type Forwarders } from './ports/forwarders.ts';
+import { NothingThere, type Agents } from './agents/agents.ts';
 import {
   encodeFrame,
   encodeMessage,
@@ -12,7 +12,7 @@ import {
 import type { Instances } from './sandbox/instances.ts';
 import type { LauncherPool } from './launcher-pool.ts';
 import { isEnding } from './sandbox/process-identity.ts';
-import { PROTOCOL, type DaemonMessage, type SpawnerMessage } from './protocol.ts';
+import { PROTOCOL, type DaemonMessage, type SocketOrder, type SpawnerMessage } from './protocol.ts';
 import type { Readiness } from './probes/readiness.ts';
 import { SpawnedTerminal } from './spawned-terminal.ts';
 import { publicMessage } from './public-message.ts';
@@ -32,7 +32,8 @@ export interface SessionDeps {
   /** The connection is over, its commands and terminals are closed. */
   readonly ended: (session: Session) => void;
   readonly instances: Instances;
-  readonly forwarders: Forwarders;
+  readonly forwarders: Agents;
+  readonly fileAgents: Agents;
   readonly readiness: Readiness;
   readonly launchers: LauncherPool;
   readonly launcherPath: () => string;
@@ -115,7 +116,9 @@ export class Session {
       case 'kill':
         return void this.#deps.instances.kill(message.id);
       case 'forward':
-        return void this.#forward(message);
+        return void this.#lead(message, this.#deps.forwarders);
+      case 'files':
+        return void this.#lead(message, this.#deps.fileAgents);
       case 'probe':
         return void this.#probe(message);
       case 'exec':
@@ -152,9 +155,9 @@ export class Session {
     this.send({ type: 'started', request: message.request, outcome: taken ? 'under-way' : 'full' });
   }
 
-  async #forward({ request, id }: Extract<DaemonMessage, { type: 'forward' }>): Promise<void> {
+  async #lead({ request, id, stale }: SocketOrder, agents: Agents): Promise<void> {
     try {
-      this.send({ type: 'forwarded', request, socket: await this.#deps.forwarders.socketOf(id) });
+      this.send({ type: 'forwarded', request, socket: await agents.socketOf(id, stale) });
     } catch (error) {
       this.send({
         type: 'unreachable',

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:net';
 import type { Vitals } from '../../model/sandbox.ts';
 import { BareHomes } from './sandbox/bare-homes.ts';
 import { findCgroups, type Cgroups } from './sandbox/cgroups.ts';
-import { Forwarders } from './ports/forwarders.ts';
+import { Agents } from './agents/agents.ts';
 import { HostUids } from './sandbox/host-uids.ts';
 import type { InstanceDeps } from './sandbox/instance.ts';
 import { Instances } from './sandbox/instances.ts';
@@ -61,7 +61,8 @@ export class Spawner {
   readonly #homes: BareHomes;
   readonly #notes: Notes;
   readonly #instances: Instances;
-  readonly #forwarders: Forwarders;
+  readonly #forwarders: Agents;
+  readonly #fileAgents: Agents;
   readonly #readiness: Readiness;
   readonly #launchers: LauncherPool;
   readonly #server: Server;
@@ -93,7 +94,8 @@ export class Spawner {
       launcherPath: () => this.#settled?.rootfs.launcher ?? '',
       placeOf: (id: string) => this.#instances.placeOf(id),
     };
-    this.#forwarders = new Forwarders({ folder: this.#paths.forwards, ...joining });
+    this.#forwarders = new Agents({ kind: 'forward', folder: this.#paths.forwards, ...joining });
+    this.#fileAgents = new Agents({ kind: 'files', folder: this.#paths.fileAgents, ...joining });
     this.#launchers = new LauncherPool(joining.launcherPath);
     const probes = new ProbeRunner({
       forwarders: this.#forwarders,
@@ -124,6 +126,7 @@ export class Spawner {
           ended: (session) => this.#sessionEnded(session),
           instances: this.#instances,
           forwarders: this.#forwarders,
+          fileAgents: this.#fileAgents,
           readiness: this.#readiness,
           launchers: this.#launchers,
           launcherPath: joining.launcherPath,
@@ -137,6 +140,7 @@ export class Spawner {
     makePrivate(socketFolder);
     rmSync(socket, { force: true });
     this.#forwarders.prepare();
+    this.#fileAgents.prepare();
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject);
       this.#server.listen(socket, resolve);
@@ -160,6 +164,7 @@ export class Spawner {
     this.#settled?.watcher.stop();
     this.#readiness.stop();
     this.#forwarders.stop();
+    this.#fileAgents.stop();
     this.#launchers.stop();
     rmSync(this.#paths.socket, { force: true });
     if (this.#paths.socketFolder !== this.#options.dataDir)

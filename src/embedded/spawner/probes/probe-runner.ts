@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { FairSlots } from '../../../lib/fair-slots.ts';
 import type { ProbeAction, ReadinessProbe } from '../../../model/pools/readiness-probe.ts';
 import { Execution } from '../execution.ts';
-import type { Forwarders } from '../ports/forwarders.ts';
+import type { Agents } from '../agents/agents.ts';
 import type { JoinPlace } from '../sandbox/instance.ts';
 import type { LauncherPool } from '../launcher-pool.ts';
 import { dialPort } from '../ports/port-dialling.ts';
@@ -19,7 +19,7 @@ const LONGEST_MS = 30_000;
 const SAID_BYTES = 200;
 
 export interface ProbeRunnerDeps {
-  readonly forwarders: Forwarders;
+  readonly forwarders: Agents;
   readonly launchers: LauncherPool;
   readonly placeOf: (id: string) => JoinPlace | undefined;
   /** What a probe may take at most, whatever its template says; 30 s by default. */

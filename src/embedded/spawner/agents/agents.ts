@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, rmSync } from 'node:fs';
-import { Forwarder } from './forwarder.ts';
+import { Agent, type AgentKind } from './agent.ts';
 import type { JoinPlace } from '../sandbox/instance.ts';
 
 /** The instance is not there to be reached. */
@@ -8,18 +8,23 @@ export class NothingThere extends Error {
   override readonly name = 'NothingThere';
 }
 
-/** The forwarders of all sandboxes: started when they are first asked for, one at most each. */
-export class Forwarders {
+/**
+ * The agents of one kind of all sandboxes: started when they are first asked for, one at most each.
+ */
+export class Agents {
+  readonly #kind: AgentKind;
   readonly #folder: string;
   readonly #launcherPath: () => string;
   readonly #placeOf: (id: string) => JoinPlace | undefined;
-  readonly #forwarders = new Map<string, Forwarder>();
+  readonly #agents = new Map<string, Agent>();
 
   constructor(options: {
+    readonly kind: AgentKind;
     readonly folder: string;
     readonly launcherPath: () => string;
     readonly placeOf: (id: string) => JoinPlace | undefined;
   }) {
+    this.#kind = options.kind;
     this.#folder = options.folder;
     this.#launcherPath = options.launcherPath;
     this.#placeOf = options.placeOf;
@@ -32,42 +37,47 @@ export class Forwarders {
   }
 
   /**
-   * A socket that takes connections to the sandbox's ports. Rejects with NothingThere unless it
+   * A socket that takes connections to what the agent serves, and another one than `stale`. Rejects with NothingThere unless it
    * runs.
    */
-  async socketOf(id: string): Promise<string> {
-    let forwarder = this.#forwarders.get(id);
-    if (!forwarder) {
+  async socketOf(id: string, stale?: string): Promise<string> {
+    let agent = this.#agents.get(id);
+    if (agent && agent.socket === stale) {
+      agent.close();
+      agent = undefined;
+    }
+    if (!agent) {
       const place = this.#placeOf(id);
       if (!place) throw new NothingThere('the sandbox is not running');
-      forwarder = this.#start(id, place);
+      agent = this.#start(id, place);
     }
     try {
-      await forwarder.ready;
-      return forwarder.socket;
+      await agent.ready;
+      return agent.socket;
     } catch (error) {
       throw this.#placeOf(id) ? error : new NothingThere('the sandbox ended', { cause: error });
     }
   }
 
   stop(): void {
-    for (const forwarder of this.#forwarders.values()) forwarder.close();
+    for (const agent of this.#agents.values()) agent.close();
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  #start(id: string, place: JoinPlace): Forwarder {
+  #start(id: string, place: JoinPlace): Agent {
     // Never used twice, so that a name that somebody kept leads nowhere and not to another sandbox.
     const name = randomBytes(6).toString('base64url');
-    const forwarder = new Forwarder({
+    const agent = new Agent({
+      kind: this.#kind,
       launcherPath: this.#launcherPath(),
       place,
       folder: this.#folder,
       name,
     });
-    this.#forwarders.set(id, forwarder);
-    void forwarder.ended.then(() => {
-      if (this.#forwarders.get(id) === forwarder) this.#forwarders.delete(id);
+    this.#agents.set(id, agent);
+    void agent.ended.then(() => {
+      if (this.#agents.get(id) === agent) this.#agents.delete(id);
     });
-    return forwarder;
+    return agent;
   }
 }

@@ -2,13 +2,17 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JoinPlace } from '../sandbox/instance.ts';
-import { forwardOrder } from '../orders.ts';
+import { filesOrder, forwardOrder } from '../orders.ts';
 
 const READY = 'ready\n';
 const READY_WITHIN_MS = 5_000;
 const COMPLAINT_LIMIT = 1_024;
 
-export interface ForwarderTerms {
+/** What an agent serves: the ports of a sandbox, or its files. */
+export type AgentKind = 'forward' | 'files';
+
+export interface AgentTerms {
+  readonly kind: AgentKind;
   readonly launcherPath: string;
   readonly place: JoinPlace;
   /** The folder in which its socket is made; it is ours alone. */
@@ -16,11 +20,15 @@ export interface ForwarderTerms {
   readonly name: string;
 }
 
+const ORDERS = { forward: forwardOrder, files: filesOrder };
+const SERVED: Readonly<Record<AgentKind, string>> = { forward: 'ports', files: 'files' };
+
 /**
- * A `launcher forward`: a Unix socket that leads to the ports of one sandbox (native/README.md has
- * what is said on it). It ends with the sandbox, and with this process.
+ * A `launcher forward` or `launcher files`: a Unix socket that leads to the ports or files of one
+ * sandbox (native/README.md has what is said on it). It ends with the sandbox, and with this
+ * process; one of files also when it has not been used for a minute.
  */
-export class Forwarder {
+export class Agent {
   readonly socket: string;
   /** Resolves once the socket takes connections; rejects where it never does. */
   readonly ready: Promise<void>;
@@ -29,9 +37,9 @@ export class Forwarder {
   readonly #child: ChildProcess;
 
   /** Throws where it can't be started. */
-  constructor({ launcherPath, place, folder, name }: ForwarderTerms) {
+  constructor({ kind, launcherPath, place, folder, name }: AgentTerms) {
     this.socket = join(folder, name);
-    const child = spawn(launcherPath, ['forward'], {
+    const child = spawn(launcherPath, [kind], {
       stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
       env: {},
       cwd: '/',
@@ -47,7 +55,7 @@ export class Forwarder {
         resolve();
       });
     });
-    this.ready = readiness(child);
+    this.ready = readiness(child, SERVED[kind]);
     this.ready.catch(() => this.close());
     child.stdin?.on('error', () => {});
     const order = child.stdio[3];
@@ -55,8 +63,9 @@ export class Forwarder {
       order
         .on('error', () => {})
         .end(
-          forwardOrder({
+          ORDERS[kind]({
             init: place.init,
+            user: place.user,
             bare: place.bare,
             cgroups: place.cgroups,
             folder,
@@ -70,13 +79,15 @@ export class Forwarder {
   }
 }
 
-const readiness = (child: ChildProcess): Promise<void> =>
+const readiness = (child: ChildProcess, served: string): Promise<void> =>
   new Promise((resolve, reject) => {
     let told = '';
     let complaint = '';
     const fail = (reason: string): void => {
       clearTimeout(timer);
-      reject(new Error(`the sandbox's ports can not be reached: ${complaint.trim() || reason}`));
+      reject(
+        new Error(`the sandbox's ${served} can not be reached: ${complaint.trim() || reason}`),
+      );
     };
     const timer = setTimeout(() => fail('it takes too long'), READY_WITHIN_MS);
     child.stdout?.on('data', (bytes: Buffer) => {

@@ -1,0 +1,259 @@
+/* What is done with one name: look at it, read it, write it, remove it, move it, make a folder. */
+#include "files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+
+/* Of the calls of one sandbox no two place a file at the same time: what is looked at before is there then. */
+static pthread_mutex_t placing = PTHREAD_MUTEX_INITIALIZER;
+
+static bool asked_for(const struct call *call, const char *name) { return asked(call, name) != NULL; }
+
+static const char *path_of(const struct call *call) {
+  const char *path = asked(call, "path");
+  return path ? path : "";
+}
+
+/* The stat of a name, and behind it so many bytes of `more`. */
+static enum problem tell(struct call *call, char type, const struct place *place, const unsigned char *more, size_t size) {
+  unsigned char text[STAT_BYTES + 32];
+  char target[PATH_BYTES];
+  struct stat found;
+  if (fstatat(place->parent, place->name, &found, AT_SYMLINK_NOFOLLOW) < 0) return problem_of(errno);
+  bool link = S_ISLNK(found.st_mode) && read_link(place->parent, place->name, target);
+  size_t at = put_stat(text, &found, "", link ? target : NULL);
+  memcpy(text + at, more, size);
+  return send_frame(call, type, text, at + size);
+}
+
+enum problem call_stat(struct call *call) {
+  struct place place;
+  enum problem problem = find_place(path_of(call), false, &place);
+  if (problem) return problem;
+  problem = tell(call, 'E', &place, NULL, 0);
+  close(place.parent);
+  return problem;
+}
+
+static enum problem range_of(struct call *call, unsigned long long size, unsigned long long *start, unsigned long long *end) {
+  unsigned long long suffix;
+  *start = 0;
+  *end = size;
+  if (asked_number(call, "suffix", LLONG_MAX, &suffix)) {
+    *start = suffix < size ? size - suffix : 0;
+    return DONE;
+  }
+  if (!asked_number(call, "start", LLONG_MAX, start)) return DONE;
+  if (*start >= size) {
+    snprintf(call->detail, sizeof call->detail, "%llu", size);
+    return BAD_RANGE;
+  }
+  unsigned long long last;
+  if (asked_number(call, "end", LLONG_MAX, &last) && last < size) *end = last;
+  return DONE;
+}
+
+enum problem call_read(struct call *call) {
+  unsigned char head[STAT_BYTES + 16];
+  struct stat found;
+  int file;
+  enum problem problem = open_file(path_of(call), &file, &found);
+  if (problem) return problem;
+  unsigned long long start, end;
+  problem = range_of(call, (unsigned long long)found.st_size, &start, &end);
+  if (!problem) {
+    size_t at = put_stat(head, &found, "", NULL);
+    at += put_number(head + at, start, 8);
+    at += put_number(head + at, end, 8);
+    problem = send_frame(call, 'H', head, at);
+  }
+  off_t at = (off_t)start;
+  while (!problem && at < (off_t)end) {
+    off_t left = (off_t)end - at;
+    ssize_t sent = sendfile(call->socket, file, &at, left < PIECE ? (size_t)left : PIECE);
+    /* A file that became shorter: the end of the connection tells. */
+    if (sent <= 0 && errno != EINTR) problem = GONE;
+  }
+  close(file);
+  return problem;
+}
+
+/* A version that is asked for is `SIZE:NANOSECONDS`; several stand one after another, with blanks between them. */
+static bool is_of_version(const char *versions, const struct stat *found) {
+  char own[48];
+  snprintf(own, sizeof own, "%lld:%lld", (long long)found->st_size,
+           (long long)found->st_mtim.tv_sec * 1000000000 + found->st_mtim.tv_nsec);
+  size_t length = strlen(own);
+  for (const char *at = versions; at && *at; at = strchr(at, ' ')) {
+    at += *at == ' ';
+    if (strncmp(at, own, length) == 0 && (at[length] == ' ' || at[length] == 0)) return true;
+  }
+  return false;
+}
+
+/* What is there, if anything, and whether it may be replaced. */
+static enum problem may_place(struct call *call, const struct place *place, struct stat *found, bool *there) {
+  const char *versions = asked(call, "ifmatch");
+  *there = fstatat(place->parent, place->name, found, AT_SYMLINK_NOFOLLOW) == 0;
+  if (!*there) return errno != ENOENT ? problem_of(errno) : versions ? CHANGED : DONE;
+  if (asked_for(call, "new")) return EXISTS;
+  if (S_ISDIR(found->st_mode)) return IS_A_FOLDER;
+  if (!S_ISREG(found->st_mode)) return NOT_A_FILE;
+  return versions && strcmp(versions, "any") != 0 && !is_of_version(versions, found) ? CHANGED : DONE;
+}
+
+static enum problem take_body(struct call *call, int file) {
+  for (;;) {
+    char *piece;
+    size_t size;
+    enum problem problem = next_piece(call, &piece, &size);
+    if (!problem && size == 0) return DONE;
+    if (!problem) problem = write_whole(file, piece, size);
+    if (problem) return problem;
+  }
+}
+
+static enum problem place_written(struct call *call, struct place *place, struct draft *draft) {
+  struct stat found;
+  bool there;
+  pthread_mutex_lock(&placing);
+  enum problem problem = may_place(call, place, &found, &there);
+  unsigned long long mode;
+  if (!asked_number(call, "mode", 07777, &mode)) mode = there ? found.st_mode & 07777 : 0644;
+  if (!problem && fchmod(draft->file, (mode_t)mode) < 0) problem = problem_of(errno);
+  if (!problem) problem = place_draft(draft, place->name, !asked_for(call, "new"));
+  const unsigned char created = !there;
+  if (!problem) problem = tell(call, 'E', place, &created, 1);
+  pthread_mutex_unlock(&placing);
+  return problem;
+}
+
+enum problem call_write(struct call *call) {
+  struct place place;
+  struct draft draft;
+  struct stat found;
+  bool there;
+  enum problem problem = follow_place(path_of(call), asked_for(call, "parents"), &place);
+  if (problem) return problem;
+  problem = may_place(call, &place, &found, &there);
+  if (!problem) problem = begin_draft(place.parent, &draft);
+  if (!problem) {
+    /* From here on the body is wanted. */
+    problem = send_frame(call, 'H', NULL, 0);
+    if (!problem) problem = take_body(call, draft.file);
+    if (!problem) problem = place_written(call, &place, &draft);
+    leave_draft(&draft);
+  }
+  close(place.parent);
+  return problem;
+}
+
+enum problem call_move(struct call *call) {
+  struct place from, to;
+  const char *target = asked(call, "to");
+  enum problem problem = find_place(path_of(call), false, &from);
+  if (problem) return problem;
+  problem = find_place(target ? target : "", false, &to);
+  if (!problem) {
+    pthread_mutex_lock(&placing);
+    if (renameat2(from.parent, from.name, to.parent, to.name, asked_for(call, "new") ? 1 /* RENAME_NOREPLACE */ : 0) < 0)
+      problem = problem_of(errno);
+    pthread_mutex_unlock(&placing);
+    if (!problem) problem = tell(call, 'E', &to, NULL, 0);
+    close(to.parent);
+  }
+  close(from.parent);
+  return problem;
+}
+
+enum problem call_mkdir(struct call *call) {
+  struct place place;
+  bool parents = asked_for(call, "parents");
+  enum problem problem = find_place(path_of(call), parents, &place);
+  if (problem) return problem;
+  unsigned long long mode;
+  if (!asked_number(call, "mode", 07777, &mode)) mode = 0755;
+  const unsigned char created = mkdirat(place.parent, place.name, (mode_t)mode) == 0;
+  if (created) {
+    /* Of bits beyond 0777 the kernel makes nothing. */
+    if (mode & 07000 && fchmodat(place.parent, place.name, (mode_t)mode, 0) < 0) problem = problem_of(errno);
+  } else {
+    struct stat found;
+    int error = errno;
+    bool folder = error == EEXIST && fstatat(place.parent, place.name, &found, 0) == 0 && S_ISDIR(found.st_mode);
+    if (!folder || !parents) problem = problem_of(error);
+  }
+  if (!problem) problem = tell(call, 'E', &place, &created, 1);
+  close(place.parent);
+  return problem;
+}
+
+/* Removes what is in the folder where the trail stands, as long as there are no folders in it; `below` is the first. */
+static enum problem empty_folder(struct call *call, const struct trail *trail, char below[NAME_MAX + 1], bool *empty) {
+  enum { BATCH = 1024 };
+  *empty = false;
+  for (;;) {
+    struct names names;
+    enum problem problem = read_names(trail->folder, NULL, BATCH, &names);
+    if (problem) return problem;
+    *empty = names.count == 0;
+    below[0] = 0;
+    for (size_t i = 0; i < names.count && !problem && !below[0]; i++) {
+      if (unlinkat(trail->folder, names.items[i], 0) == 0 || errno == ENOENT) problem = still_wanted(call);
+      else if (errno == EISDIR || errno == EPERM) strcpy(below, names.items[i]);
+      else problem = problem_of(errno);
+    }
+    free_names(&names);
+    if (problem || *empty || below[0]) return problem;
+  }
+}
+
+static enum problem remove_tree(struct call *call, const struct place *place) {
+  struct trail trail;
+  int folder = open_safely(place->parent, place->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, 0);
+  if (folder < 0) return problem_of(errno);
+  enum problem problem = begin_trail(&trail, folder);
+  while (!problem) {
+    char below[NAME_MAX + 1];
+    bool empty;
+    problem = empty_folder(call, &trail, below, &empty);
+    if (problem) break;
+    if (!empty) {
+      problem = descend(&trail, below, NULL, 0);
+      if (problem == NOT_A_FOLDER) problem = DENIED; /* it could not be unlinked either */
+      continue;
+    }
+    if (trail.depth == 0) break;
+    char *left;
+    problem = ascend(&trail, NULL, NULL, &left);
+    if (problem) break;
+    if (unlinkat(trail.folder, left, AT_REMOVEDIR) < 0 && errno != ENOENT) problem = problem_of(errno);
+    free(left);
+  }
+  end_trail(&trail);
+  if (!problem && unlinkat(place->parent, place->name, AT_REMOVEDIR) < 0) problem = problem_of(errno);
+  return problem;
+}
+
+enum problem call_remove(struct call *call) {
+  struct place place;
+  enum problem problem = find_place(path_of(call), false, &place);
+  if (problem) return problem;
+  if (unlinkat(place.parent, place.name, 0) < 0) {
+    struct stat found;
+    int error = errno;
+    bool folder = fstatat(place.parent, place.name, &found, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(found.st_mode);
+    if (!folder) problem = problem_of(error);
+    else if (strcmp(place.name, ".") == 0) problem = BUSY;
+    else if (asked_for(call, "recursive")) problem = remove_tree(call, &place);
+    else if (unlinkat(place.parent, place.name, AT_REMOVEDIR) < 0) problem = problem_of(errno);
+  }
+  close(place.parent);
+  return problem ? problem : send_frame(call, 'E', NULL, 0);
+}

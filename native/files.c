@@ -1,0 +1,91 @@
+/*
+ * files: serves the files of one sandbox to the daemon, as a process of the sandbox with its user, its namespaces, its
+ * limits and its filter. Each connection is one request, carried out by a thread of its own.
+ */
+#include "files.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { MOST_CALLS = 64, STACK_BYTES = 512 * 1024, SILENCE_SECONDS = 600 };
+
+static atomic_int calls;
+
+static enum problem carry_out(struct call *call) {
+  static const struct {
+    const char *name;
+    enum problem (*carry_out)(struct call *);
+  } operations[] = {{"stat", call_stat},     {"read", call_read}, {"write", call_write}, {"list", call_list},
+                    {"remove", call_remove}, {"move", call_move}, {"mkdir", call_mkdir}, {"watch", call_watch},
+                    {"pack", call_pack},     {"unpack", call_unpack}};
+  for (size_t i = 0; i < LENGTH(operations); i++)
+    if (strcmp(call->request, operations[i].name) == 0) return operations[i].carry_out(call);
+  return BROKEN;
+}
+
+static void *serve(void *argument) {
+  struct call *call = argument;
+  const struct timeval silence = {.tv_sec = SILENCE_SECONDS};
+  /* Says that this request, and no other agent, will be the one to be carried out. */
+  const char taken = 0;
+  setsockopt(call->socket, SOL_SOCKET, SO_RCVTIMEO, &silence, sizeof silence);
+  setsockopt(call->socket, SOL_SOCKET, SO_SNDTIMEO, &silence, sizeof silence);
+  enum problem problem = send_bytes(call, &taken, 1);
+  if (!problem) problem = read_request(call);
+  if (!problem) problem = carry_out(call);
+  if (problem && problem != GONE) refuse(call, problem);
+  close(call->socket);
+  free(call->request);
+  free(call->body);
+  free(call->out);
+  free(call);
+  atomic_fetch_sub(&calls, 1);
+  return NULL;
+}
+
+static void turn_away(int socket) {
+  const char full = 1;
+  if (send(socket, &full, 1, MSG_NOSIGNAL) < 0) errno = 0; /* whoever asked is gone */
+  close(socket);
+}
+
+static void welcome(int listener, const pthread_attr_t *attributes) {
+  int socket = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+  if (socket < 0) return;
+  struct call *call = atomic_load(&calls) < MOST_CALLS ? calloc(1, sizeof *call) : NULL;
+  if (!call) return turn_away(socket);
+  call->socket = socket;
+  call->told = time(NULL);
+  atomic_fetch_add(&calls, 1);
+  pthread_t thread;
+  if (pthread_create(&thread, attributes, serve, call) == 0) return;
+  atomic_fetch_sub(&calls, 1);
+  free(call);
+  turn_away(socket);
+}
+
+void serve_files(int listener, int idle_ms) {
+  pthread_attr_t attributes;
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
+  umask(0);
+  if (pthread_attr_init(&attributes) != 0 || pthread_attr_setstacksize(&attributes, STACK_BYTES) != 0 ||
+      pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED) != 0)
+    fail("threads", 0);
+  if (write(1, "ready\n", 6) != 6) return;
+  struct pollfd waiting = {.fd = listener, .events = POLLIN};
+  for (;;) {
+    int ready = poll(&waiting, 1, idle_ms);
+    if (ready < 0 && errno != EINTR) fail("poll", errno);
+    if (ready > 0) welcome(listener, &attributes);
+    if (ready == 0 && atomic_load(&calls) == 0) return;
+  }
+}

@@ -1,0 +1,21 @@
+#include "launcher.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* By a name relative to its folder: a socket's path is short, a folder's may not be. */
+int listen_outside(const char *folder, const char *name, int flags) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  if (*name == 0 || strchr(name, '/') || strlen(name) >= sizeof address.sun_path) fail("the socket's name is no name", 0);
+  strcpy(address.sun_path, name);
+  int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
+  if (listener < 0 || chdir(folder) < 0) fail("the socket's folder", errno);
+  unlink(name);
+  umask(0177);
+  if (bind(listener, (struct sockaddr *)&address, sizeof address) < 0 || listen(listener, 256) < 0) fail("listen", errno);
+  if (chdir("/") < 0) fail("chdir", errno);
+  return listener;
+}

@@ -1,0 +1,233 @@
+import { connect, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import type { Clock } from '../../../contracts/clock.ts';
+import { FileRefused } from '../../../contracts/files.ts';
+import { NotJoinable, OutcomeUnknown } from '../../../contracts/sandbox-driver.ts';
+import { Deferred } from '../../../lib/deferred.ts';
+import { AgentFrames } from './agent-frames.ts';
+import { refusalOf } from './agent-refusals.ts';
+
+/** An agent that is to act, and neither sends nor takes anything for so long, is given up. */
+const SILENCE_MS = 60_000;
+/** Content that waits for its reader. */
+const MOST_WAITING = 256 * 1024;
+
+export interface AgentCallTerms {
+  readonly path: string;
+  /** What to do, then names and values in turn; without NUL. */
+  readonly tokens: readonly (string | Buffer)[];
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Says from the head how many bytes of content follow it; absent where they come in frames. */
+  readonly rawBytes?: (head: Buffer) => number;
+}
+
+/** No agent took the request: it is not there any more, and nothing was done. */
+export class AgentAway extends Error {
+  override readonly name = 'AgentAway';
+}
+
+/** The agent is there, and says nothing; nothing was done. */
+export class AgentSilent extends NotJoinable {}
+
+/**
+ * One request to the agent for a sandbox's files, `launcher files`; native/README.md says what goes
+ * over the connection. What the agent sends is not trusted: it lives among the sandbox's own
+ * processes.
+ */
+export class AgentCall {
+  /** What the agent sends of a file, a tree, a list. Fails as the call does once the head came. */
+  readonly content: Readable;
+  readonly #socket: Socket;
+  readonly #terms: AgentCallTerms;
+  readonly #frames: AgentFrames;
+  readonly #head = new Deferred<Buffer>();
+  readonly #answer = new Deferred<Buffer>();
+  #callOff: () => void = () => {};
+  #heardAt: number;
+  #greeted = false;
+  #headed = false;
+  #over = false;
+  #sending = false;
+  #stopSending: ((error: unknown) => void) | undefined;
+
+  constructor(terms: AgentCallTerms) {
+    this.#terms = terms;
+    this.#heardAt = terms.clock.now();
+    this.#frames = new AgentFrames({
+      greeted: (code) => this.#greet(code),
+      frame: (type, payload) => this.#take(type, payload),
+      data: (bytes) => {
+        if (!this.content.push(bytes)) this.#socket.pause();
+      },
+      rawEnded: () => this.#succeed(Buffer.alloc(0)),
+      malformed: () =>
+        this.#fail(new OutcomeUnknown('the agent for its files says what it should not')),
+    });
+    this.content = new Readable({
+      highWaterMark: MOST_WAITING,
+      read: () => {
+        this.#heard();
+        this.#socket.resume();
+      },
+      destroy: (error, callback) => {
+        this.#fail(new OutcomeUnknown('nobody reads it any more'));
+        callback(error);
+      },
+    });
+    // Nobody has to read it; whoever does is told by its state.
+    this.content.on('error', () => {});
+    this.#socket = connect(terms.path)
+      .on('data', (chunk) => {
+        this.#heard();
+        this.#frames.feed(chunk);
+      })
+      .on('drain', () => this.#heard())
+      .on('error', (error) => this.#broke(error))
+      .once('close', () => this.#broke());
+    this.#socket.write(requestOf(terms.tokens));
+    terms.signal.addEventListener('abort', this.#abort, { once: true });
+    this.#watch();
+    if (terms.signal.aborted) this.#abort();
+  }
+
+  /**
+   * Resolves once the agent has taken the request. Rejects with FileRefused, AgentAway,
+   * AgentSilent, OutcomeUnknown or the signal's reason.
+   */
+  head(): Promise<Buffer> {
+    return this.#head.promise;
+  }
+
+  /** Resolves once all is done; rejects as `head` does. */
+  answer(): Promise<Buffer> {
+    return this.#answer.promise;
+  }
+
+  /** Sends what follows the request, to its end. Rejects where that fails, or the call does. */
+  send(content: Readable): Promise<void> {
+    if (this.#over) return this.#answer.promise.then(() => {});
+    return new Promise((resolve, reject) => {
+      const stop = (): void => {
+        this.#sending = false;
+        this.#stopSending = undefined;
+        content.off('data', pass).off('end', end).off('error', fail).off('close', cut);
+        this.#socket.off('drain', goOn);
+      };
+      const pass = (chunk: Buffer): void => {
+        this.#socket.cork();
+        this.#socket.write(lengthOf(chunk.length));
+        if (!this.#socket.write(chunk)) content.pause();
+        this.#socket.uncork();
+      };
+      const goOn = (): void => void content.resume();
+      const end = (): void => {
+        stop();
+        this.#heard();
+        this.#socket.write(lengthOf(0));
+        resolve();
+      };
+      const fail = (error: unknown): void => this.#fail(error);
+      const cut = (): void => fail(new Error('what was to be written was cut off'));
+      this.#sending = true;
+      this.#stopSending = (error) => {
+        stop();
+        content.pause();
+        reject(error);
+      };
+      if (content.destroyed) return fail(content.errored ?? new Error('it was cut off'));
+      this.#socket.on('drain', goOn);
+      content.on('data', pass).once('end', end).once('error', fail).once('close', cut);
+    });
+  }
+
+  #greet(code: number): void {
+    if (code !== 0) return this.#fail(tooMany());
+    this.#greeted = true;
+  }
+
+  #take(type: 'H' | 'E' | 'X', payload: Buffer): void {
+    if (type === 'X') return this.#fail(refusalOf(payload));
+    if (type === 'E') return this.#succeed(payload);
+    this.#headed = true;
+    this.#head.resolve(payload);
+    const { rawBytes } = this.#terms;
+    if (rawBytes) this.#frames.raw(rawBytes(payload));
+  }
+
+  readonly #abort = (): void => this.#fail(this.#terms.signal.reason);
+
+  #succeed(payload: Buffer): void {
+    if (this.#over) return;
+    this.#leave();
+    this.#head.resolve(payload);
+    this.#answer.resolve(payload);
+    this.#stopSending?.(new OutcomeUnknown('the agent for its files ended before its time'));
+    this.content.push(null);
+  }
+
+  #fail(error: unknown): void {
+    if (this.#over) return;
+    this.#leave();
+    this.#head.reject(error);
+    this.#answer.reject(error);
+    this.#stopSending?.(error);
+    if (!this.#headed) this.content.destroy();
+    else this.content.destroy(error instanceof Error ? error : new Error(String(error)));
+  }
+
+  #leave(): void {
+    this.#over = true;
+    this.#frames.stop();
+    this.#callOff();
+    this.#terms.signal.removeEventListener('abort', this.#abort);
+    this.#socket.destroy();
+  }
+
+  #broke(error?: NodeJS.ErrnoException): void {
+    // Connections wait for it already.
+    if (error?.code === 'EAGAIN') return this.#fail(tooMany());
+    this.#fail(
+      this.#greeted
+        ? new OutcomeUnknown('the way to its files was lost', { cause: error })
+        : new AgentAway('the agent for its files is gone', { cause: error }),
+    );
+  }
+
+  #heard(): void {
+    this.#heardAt = this.#terms.clock.now();
+  }
+
+  /** The next to do something is the agent. */
+  get #owed(): boolean {
+    return this.#sending ? this.#socket.writableNeedDrain : !this.#socket.isPaused();
+  }
+
+  #watch(): void {
+    const { clock } = this.#terms;
+    this.#callOff = clock.at(this.#heardAt + SILENCE_MS, () => {
+      if (!this.#owed) this.#heard();
+      if (clock.now() - this.#heardAt < SILENCE_MS) return this.#watch();
+      const why = 'the sandbox does not answer: it is paused, or hangs';
+      this.#fail(this.#greeted ? new OutcomeUnknown(why) : new AgentSilent(why));
+    });
+  }
+}
+
+const tooMany = (): FileRefused =>
+  new FileRefused('too-many', 'too much is being done with the files of this sandbox');
+
+const lengthOf = (bytes: number): Buffer => {
+  const length = Buffer.allocUnsafe(4);
+  length.writeUInt32BE(bytes);
+  return length;
+};
+
+const NUL = Buffer.from([0]);
+
+const requestOf = (tokens: readonly (string | Buffer)[]): Buffer => {
+  const parts = tokens.map((token) => (typeof token === 'string' ? Buffer.from(token) : token));
+  if (parts.some((part) => part.includes(0))) throw new Error('a request can not hold a NUL');
+  const request = Buffer.concat(parts.flatMap((part) => [part, NUL]));
+  return Buffer.concat([lengthOf(request.length), request]);
+};

@@ -1,0 +1,107 @@
+import type { FileEntry, FileEvent, FileKind, FileStat } from '../../../contracts/files.ts';
+import { OutcomeUnknown } from '../../../contracts/sandbox-driver.ts';
+
+/** Bytes before the path: kind, mode, uid, gid, size, time of change. */
+const FIXED_BYTES = 29;
+const KINDS: Readonly<Record<string, FileKind>> = { f: 'file', d: 'folder', l: 'link' };
+
+/** Reads what the agent says of files, one after another (native/README.md). */
+export class StatReader {
+  readonly #bytes: Buffer;
+  #at = 0;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  get atEnd(): boolean {
+    return this.#at >= this.#bytes.length;
+  }
+
+  entry(): FileEntry {
+    this.#need(FIXED_BYTES);
+    const bytes = this.#bytes;
+    const at = this.#at;
+    this.#at += FIXED_BYTES;
+    const path = this.#text();
+    const target = this.#text();
+    const kind = KINDS[String.fromCharCode(bytes.readUInt8(at))] ?? 'other';
+    return {
+      path,
+      stat: {
+        kind,
+        mode: bytes.readUInt32BE(at + 1),
+        uid: bytes.readUInt32BE(at + 5),
+        gid: bytes.readUInt32BE(at + 9),
+        size: Number(bytes.readBigUInt64BE(at + 13)),
+        mtimeNs: bytes.readBigInt64BE(at + 21),
+        ...(kind === 'link' ? { target } : {}),
+      },
+    };
+  }
+
+  stat(): FileStat {
+    return this.entry().stat;
+  }
+
+  number(): number {
+    this.#need(8);
+    this.#at += 8;
+    return Number(this.#bytes.readBigUInt64BE(this.#at - 8));
+  }
+
+  flag(): boolean {
+    this.#need(1);
+    this.#at += 1;
+    return this.#bytes.readUInt8(this.#at - 1) !== 0;
+  }
+
+  #text(): Buffer {
+    this.#need(2);
+    const length = this.#bytes.readUInt16BE(this.#at);
+    this.#at += 2;
+    this.#need(length);
+    this.#at += length;
+    return this.#bytes.subarray(this.#at - length, this.#at);
+  }
+
+  #need(size: number): void {
+    if (this.#at + size > this.#bytes.length)
+      throw new OutcomeUnknown('the agent for its files says what it should not');
+  }
+}
+
+const EVENT_TYPES: Readonly<Record<string, FileEvent['type']>> = {
+  c: 'created',
+  m: 'changed',
+  r: 'removed',
+  a: 'attributes',
+  o: 'overflow',
+  g: 'gone',
+};
+const EVENT_HEAD = 4;
+
+/** Reads events that come in pieces of any size. */
+export class EventReader {
+  #rest: Buffer = Buffer.alloc(0);
+
+  feed(chunk: Buffer): readonly FileEvent[] {
+    let bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
+    const events: FileEvent[] = [];
+    while (bytes.length >= EVENT_HEAD) {
+      const end = EVENT_HEAD + bytes.readUInt16BE(2);
+      if (bytes.length < end) break;
+      const type = EVENT_TYPES[String.fromCharCode(bytes.readUInt8(0))];
+      if (type === undefined)
+        throw new OutcomeUnknown('the agent for its files says what it should not');
+      events.push({
+        type,
+        isFolder: bytes.readUInt8(1) !== 0,
+        path: Buffer.from(bytes.subarray(EVENT_HEAD, end)),
+      });
+      bytes = bytes.subarray(end);
+    }
+    this.#rest = bytes;
+    return events;
+  }
+}

@@ -1,0 +1,276 @@
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
+import type { Clock } from '../../../contracts/clock.ts';
+import {
+  FileRefused,
+  type FileEvent,
+  type FilePage,
+  type FilePlace,
+  type FileStat,
+  type FolderRequest,
+  type ListRequest,
+  type MoveRequest,
+  type OpenedFile,
+  type OpenRequest,
+  type SandboxFiles,
+  type WatchRequest,
+  type WriteRequest,
+  type WrittenFile,
+  type WrittenTree,
+} from '../../../contracts/files.ts';
+import { NotJoinable } from '../../../contracts/sandbox-driver.ts';
+import type { InstanceId } from '../../../model/identifiers.ts';
+import { AgentAway, AgentCall, AgentSilent, type AgentCallTerms } from './agent-call.ts';
+import { EventReader, StatReader } from './agent-stats.ts';
+import type { SpawnerClient } from '../spawner-client.ts';
+
+/** An agent ends when it was not used for a minute, which may be the moment when it is asked. */
+const MOST_AGENTS = 3;
+const EVENTS_AT_ONCE = 256;
+
+type Tokens = readonly (string | Buffer)[];
+
+/**
+ * The files of sandboxes on this machine: each call is a connection to the sandbox's own agent,
+ * which is one of its processes and has no more rights than they (native/README.md).
+ */
+export class EmbeddedFiles implements SandboxFiles {
+  readonly provided = true;
+  readonly #clock: Clock;
+  readonly #spawner: Pick<SpawnerClient, 'socketTo'>;
+  readonly #sockets = new Map<InstanceId, string>();
+
+  constructor(clock: Clock, spawner: Pick<SpawnerClient, 'socketTo'>) {
+    this.#clock = clock;
+    this.#spawner = spawner;
+  }
+
+  /** It is no more. */
+  forget(id: InstanceId): void {
+    this.#sockets.delete(id);
+  }
+
+  async stat(place: FilePlace, signal: AbortSignal): Promise<FileStat> {
+    return new StatReader(await this.#done(place, ['stat'], signal)).stat();
+  }
+
+  async open(place: FilePlace, { range }: OpenRequest, signal: AbortSignal): Promise<OpenedFile> {
+    const call = await this.#begin(place, ['read', ...rangeTokens(range)], {
+      signal,
+      rawBytes: (head) => {
+        const reader = new StatReader(head);
+        reader.entry();
+        const start = reader.number();
+        return Math.max(0, reader.number() - start);
+      },
+    });
+    const reader = new StatReader(await call.head());
+    return {
+      stat: reader.stat(),
+      start: reader.number(),
+      end: reader.number(),
+      content: call.content,
+    };
+  }
+
+  async write(
+    place: FilePlace,
+    content: Readable,
+    request: WriteRequest,
+    signal: AbortSignal,
+  ): Promise<WrittenFile> {
+    const { mode, overwrite, ifMatch, parents } = request;
+    const answer = await this.#sent(
+      place,
+      [
+        'write',
+        ...modeToken(mode),
+        ...(overwrite ? [] : ['new', '1']),
+        ...(parents ? ['parents', '1'] : []),
+        ...(ifMatch === undefined ? [] : ['ifmatch', versionsToken(ifMatch)]),
+      ],
+      { content, signal },
+    );
+    return writtenFrom(answer);
+  }
+
+  async remove(
+    place: FilePlace,
+    { recursive }: { readonly recursive: boolean },
+    signal: AbortSignal,
+  ): Promise<void> {
+    await this.#done(place, ['remove', ...(recursive ? ['recursive', '1'] : [])], signal);
+  }
+
+  async list(
+    place: FilePlace,
+    { depth, limit, cursor }: ListRequest,
+    signal: AbortSignal,
+  ): Promise<FilePage> {
+    const call = await this.#begin(
+      place,
+      [
+        'list',
+        'depth',
+        String(depth),
+        'limit',
+        String(limit),
+        ...(cursor === undefined ? [] : ['cursor', pathOfCursor(cursor)]),
+      ],
+      { signal },
+    );
+    const pieces: Buffer[] = [];
+    call.content.on('data', (piece: Buffer) => pieces.push(piece));
+    const last = await call.answer();
+    if (!call.content.readableEnded) await once(call.content, 'end');
+    const reader = new StatReader(Buffer.concat(pieces));
+    const entries = [];
+    while (!reader.atEnd) entries.push(reader.entry());
+    return { entries, ...(last.length > 0 ? { next: last.toString('base64url') } : {}) };
+  }
+
+  async move(
+    place: FilePlace,
+    { to, overwrite }: MoveRequest,
+    signal: AbortSignal,
+  ): Promise<FileStat> {
+    const tokens = ['move', 'to', to, ...(overwrite ? [] : ['new', '1'])];
+    return new StatReader(await this.#done(place, tokens, signal)).stat();
+  }
+
+  async mkdir(
+    place: FilePlace,
+    { mode, parents }: FolderRequest,
+    signal: AbortSignal,
+  ): Promise<WrittenFile> {
+    const tokens = ['mkdir', ...modeToken(mode), ...(parents ? ['parents', '1'] : [])];
+    return writtenFrom(await this.#done(place, tokens, signal));
+  }
+
+  async watch(
+    place: FilePlace,
+    { recursive }: WatchRequest,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<readonly FileEvent[]>> {
+    const tokens = ['watch', ...(recursive ? ['recursive', '1'] : [])];
+    const call = await this.#begin(place, tokens, { signal });
+    return eventsOf(call.content);
+  }
+
+  async readTree(place: FilePlace, signal: AbortSignal): Promise<Readable> {
+    return (await this.#begin(place, ['pack'], { signal })).content;
+  }
+
+  async writeTree(place: FilePlace, archive: Readable, signal: AbortSignal): Promise<WrittenTree> {
+    const reader = new StatReader(
+      await this.#sent(place, ['unpack'], { content: archive, signal }),
+    );
+    return { entries: reader.number(), bytes: reader.number() };
+  }
+
+  async #done(place: FilePlace, tokens: Tokens, signal: AbortSignal): Promise<Buffer> {
+    return await (await this.#begin(place, tokens, { signal })).answer();
+  }
+
+  /** With a body. It is not read before the agent wants it, and destroyed where that fails. */
+  async #sent(
+    place: FilePlace,
+    tokens: Tokens,
+    { content, signal }: { readonly content: Readable; readonly signal: AbortSignal },
+  ): Promise<Buffer> {
+    try {
+      const call = await this.#begin(place, tokens, { signal });
+      await call.send(content);
+      return await call.answer();
+    } catch (error) {
+      content.destroy();
+      throw error;
+    }
+  }
+
+  /** Resolves once an agent has taken the request. */
+  async #begin(
+    place: FilePlace,
+    [operation = '', ...values]: Tokens,
+    terms: Pick<AgentCallTerms, 'signal' | 'rawBytes'>,
+  ): Promise<AgentCall> {
+    const tokens = [operation, 'path', place.path, ...values];
+    let stale: string | undefined;
+    for (let tries = 0; tries < MOST_AGENTS; tries += 1) {
+      const path = await this.#socketOf(place.id, stale);
+      terms.signal.throwIfAborted();
+      const call = new AgentCall({ ...terms, path, tokens, clock: this.#clock });
+      try {
+        await call.head();
+        return call;
+      } catch (error) {
+        if (error instanceof AgentSilent || error instanceof AgentAway) this.#leave(place.id, path);
+        if (!(error instanceof AgentAway)) throw error;
+        stale = path;
+      }
+    }
+    throw new NotJoinable('the agent for its files ends again and again');
+  }
+
+  #leave(id: InstanceId, path: string): void {
+    if (this.#sockets.get(id) === path) this.#sockets.delete(id);
+  }
+
+  async #socketOf(id: InstanceId, stale: string | undefined): Promise<string> {
+    const known = this.#sockets.get(id);
+    if (known !== undefined && known !== stale) return known;
+    const order = { type: 'files' as const, id, ...(stale === undefined ? {} : { stale }) };
+    const path = await this.#spawner.socketTo(order);
+    this.#sockets.set(id, path);
+    return path;
+  }
+}
+
+async function* eventsOf(content: Readable): AsyncGenerator<readonly FileEvent[], void, undefined> {
+  const reader = new EventReader();
+  for await (const piece of content) {
+    const events = reader.feed(piece as Buffer);
+    for (let at = 0; at < events.length; at += EVENTS_AT_ONCE)
+      yield events.slice(at, at + EVENTS_AT_ONCE);
+  }
+}
+
+const writtenFrom = (answer: Buffer): WrittenFile => {
+  const reader = new StatReader(answer);
+  return { stat: reader.stat(), created: reader.flag() };
+};
+
+const modeToken = (mode: number | undefined): Tokens =>
+  mode === undefined ? [] : ['mode', String(mode)];
+
+const versionsToken = (versions: NonNullable<WriteRequest['ifMatch']>): string =>
+  versions === 'any'
+    ? 'any'
+    : versions.map(({ size, mtimeNs }) => `${size}:${mtimeNs}`).join(' ') || 'none';
+
+const rangeTokens = (range: OpenRequest['range']): Tokens => {
+  if (!range) return [];
+  if ('suffix' in range) return ['suffix', String(range.suffix)];
+  return [
+    'start',
+    String(range.start),
+    // The agent does not count the last byte.
+    ...(range.end === undefined ? [] : ['end', String(range.end + 1)]),
+  ];
+};
+
+const MOST_CURSOR = 8_192;
+
+/** A cursor is the path that was given last. */
+const pathOfCursor = (cursor: string): Buffer => {
+  const path = Buffer.from(cursor, 'base64url');
+  const parts = path.toString('latin1').split('/');
+  if (
+    cursor.length > MOST_CURSOR ||
+    path.toString('base64url') !== cursor ||
+    path.includes(0) ||
+    parts.some((part) => part === '' || part === '.' || part === '..' || part.length > 255)
+  )
+    throw new FileRefused('bad-cursor', 'the cursor is none that was answered for this path');
+  return path;
+};

@@ -1,0 +1,177 @@
+import { Readable } from 'node:stream';
+import { expect } from 'chai';
+import { rejection } from '../../support/harness/rejection.ts';
+import { skipBecause } from '../../support/harness/skip-because.ts';
+import { never, problemOf, type Place } from './place.ts';
+
+export const writing = (begin: () => Promise<Place>): void => {
+  it('makes a file, and says so', async () => {
+    const place = await begin();
+
+    const made = await place.put('file', 'content');
+
+    expect(made.created).to.equal(true);
+    expect(made.stat).to.include({ kind: 'file', size: 7, mode: 0o644 });
+    expect(await place.under.sh(`cat ${place.under.folder}/file`)).to.equal('content');
+  });
+
+  it('keeps the mode of what it replaces, unless another is given', async () => {
+    const place = await begin();
+    await place.put('file', 'one', { mode: 0o700 });
+
+    const kept = await place.put('file', 'two');
+    const given = await place.put('file', 'three', { mode: 0o600 });
+
+    expect(kept).to.have.nested.property('stat.mode', 0o700);
+    expect(kept.created).to.equal(false);
+    expect(given).to.have.nested.property('stat.mode', 0o600);
+    expect(String(await place.get('file'))).to.equal('three');
+  });
+
+  it('replaces what a link leads to, and not the link', async () => {
+    const place = await begin();
+    await place.under.sh(`cd ${place.under.folder}; mkdir deep; ln -s deep/target link`);
+
+    await place.put('link', 'through');
+
+    expect(await place.under.sh(`cat ${place.under.folder}/deep/target`)).to.equal('through');
+    expect((await place.files.stat(place.at('link'), never)).kind).to.equal('link');
+  });
+
+  it('replaces nothing where that is not wanted', async () => {
+    const place = await begin();
+    await place.put('file', 'old');
+
+    expect(await problemOf(place.put('file', 'new', { overwrite: false }))).to.equal('exists');
+    expect(String(await place.get('file'))).to.equal('old');
+    expect((await place.put('other', 'new', { overwrite: false })).created).to.equal(true);
+  });
+
+  it('makes one file of several that want to be the first', async () => {
+    const place = await begin();
+    const each = Array.from({ length: 8 }, (_, number) =>
+      place.put('file', `writer ${number}`, { overwrite: false }).then(
+        () => `writer ${number}`,
+        () => undefined,
+      ),
+    );
+
+    const [winner, ...others] = (await Promise.all(each)).filter((name) => name !== undefined);
+
+    expect(others).to.deep.equal([]);
+    expect(String(await place.get('file'))).to.equal(winner);
+  });
+
+  it('replaces only the version that is named', async () => {
+    const place = await begin();
+    const { stat: first } = await place.put('file', 'first');
+    const { stat: second } = await place.put('file', 'the second', { ifMatch: [first] });
+
+    expect(await problemOf(place.put('file', 'x', { ifMatch: [first] }))).to.equal('changed');
+    expect(await problemOf(place.put('absent', 'x', { ifMatch: 'any' }))).to.equal('changed');
+    await place.put('file', 'third', { ifMatch: [first, second] });
+    await place.put('file', 'fourth', { ifMatch: 'any' });
+    expect(String(await place.get('file'))).to.equal('fourth');
+  });
+
+  it('leaves all as it was where the content fails', async () => {
+    const place = await begin();
+    await place.put('file', 'old');
+    const failing = Readable.from(
+      (async function* () {
+        yield Buffer.alloc(1 << 20);
+        await Promise.resolve();
+        throw new Error('the disk of the client broke');
+      })(),
+    );
+
+    const failed = await rejection(place.put('file', failing));
+
+    expect(failed.message).to.equal('the disk of the client broke');
+    expect(String(await place.get('file'))).to.equal('old');
+    expect(await place.under.sh(`ls -A ${place.under.folder}`)).to.equal('file\n');
+  });
+
+  it('leaves all as it was where it is called off', async () => {
+    const place = await begin();
+    await place.put('file', 'old');
+    const leaving = new AbortController();
+    const endless = new Readable({
+      read() {
+        this.push(Buffer.alloc(64 << 10));
+        if (this.readableFlowing) setImmediate(() => leaving.abort(new Error('enough')));
+      },
+    });
+
+    const failed = await rejection(place.put('file', endless, {}, leaving.signal));
+
+    expect(failed.message).to.equal('enough');
+    expect(endless.destroyed).to.equal(true);
+    expect(String(await place.get('file'))).to.equal('old');
+    expect(await place.under.sh(`ls -A ${place.under.folder}`)).to.equal('file\n');
+  });
+
+  it('refuses to replace what is no file, and a place that is not there', async () => {
+    const place = await begin();
+    await place.under.sh(`cd ${place.under.folder}; mkfifo fifo; mkdir folder; echo >file`);
+
+    expect(await problemOf(place.put('folder', 'x'))).to.equal('is-a-folder');
+    expect(await problemOf(place.put('fifo', 'x'))).to.equal('not-a-file');
+    expect(await problemOf(place.put('absent/file', 'x'))).to.equal('not-found');
+    expect(await problemOf(place.put('file/below', 'x'))).to.equal('not-a-folder');
+    expect(await problemOf(place.put('/proc/version', 'x'))).to.be.oneOf(['denied', 'not-found']);
+    await place.put('absent/deep/file', 'x', { parents: true });
+    expect(String(await place.get('absent/deep/file'))).to.equal('x');
+  });
+
+  it('writes many files at once, and gives each its own', async () => {
+    const place = await begin();
+    const all = Array.from({ length: 12 }, (_, number) => ({
+      name: `file-${number}`,
+      bytes: Buffer.alloc(100_000 + number * 10_007, String.fromCharCode(97 + number)),
+    }));
+
+    await Promise.all(all.map(({ name, bytes }) => place.put(name, bytes)));
+    const back = await Promise.all(all.map(({ name }) => place.get(name)));
+
+    expect(back.map((bytes, at) => bytes.equals(all[at]?.bytes ?? Buffer.alloc(0)))).to.deep.equal(
+      all.map(() => true),
+    );
+  });
+
+  it('takes no more content than the sandbox takes', async () => {
+    const place = await begin();
+    let given = 0;
+    const source = new Readable({
+      read() {
+        given += 1;
+        this.push(given > 200 ? null : Buffer.alloc(64 << 10, given));
+      },
+    });
+
+    await place.put('file', source);
+
+    expect((await place.files.stat(place.at('file'), never)).size).to.equal(200 * (64 << 10));
+    expect(await place.under.sh(`tail -c 1 ${place.under.folder}/file | od -An -tu1`)).to.match(
+      /^\s*200\s*$/,
+    );
+  });
+
+  it('keeps the old file whole where the disk is full', async function () {
+    const place = await begin();
+    const { smallFolder } = place.under;
+    if (smallFolder === undefined) return skipBecause(this, 'no small folder is at hand');
+    await place.put(`${smallFolder}/full`, 'old');
+    const large = new Readable({
+      read() {
+        this.push(Buffer.alloc(64 << 10, 1));
+      },
+    });
+
+    expect(await problemOf(place.put(`${smallFolder}/full`, large))).to.equal('no-space');
+
+    expect(large.destroyed).to.equal(true);
+    expect(String(await place.get(`${smallFolder}/full`))).to.equal('old');
+    expect(await place.under.sh(`ls -A ${smallFolder} | grep -c sandpool; true`)).to.equal('0\n');
+  });
+};

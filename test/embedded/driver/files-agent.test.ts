@@ -1,0 +1,184 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { Readable } from 'node:stream';
+import { expect } from 'chai';
+import { InstanceGone, OutcomeUnknown } from '../../../src/contracts/sandbox-driver.ts';
+import { Place } from '../../contracts/files/place.ts';
+import { buildLauncher } from '../../support/harness/a-spawned-driver.ts';
+import { aWatchedDriver, type WatchedDriver } from '../../support/harness/a-watched-driver.ts';
+import { eventually } from '../../support/harness/eventually.ts';
+import { rejection } from '../../support/harness/rejection.ts';
+
+describe("the agent for a sandbox's files", function () {
+  this.timeout(60_000);
+  let watched: WatchedDriver;
+  let id: string;
+  let place: Place;
+  before(async () => {
+    buildLauncher();
+    watched = await aWatchedDriver();
+  });
+  after(() => watched.close());
+  beforeEach(async () => {
+    ({ id } = await watched.launched());
+    place = new Place({
+      files: watched.driver.files,
+      id,
+      folder: '/home/sandbox',
+      unknownId: '',
+      sh: (script) => watched.sh(id, script),
+    });
+  });
+
+  /** Host pids of the processes of the sandbox that are agents. */
+  const agents = (): readonly number[] => {
+    const namespace = `pid:[${namespaceOf(watched.runningOf(id).init.pid)}]`;
+    const found = spawnSync(
+      'find',
+      [
+        '/proc',
+        '-maxdepth',
+        '3',
+        '-path',
+        '/proc/[0-9]*/ns/pid',
+        '-lname',
+        namespace.replaceAll(/[[\]]/g, String.raw`\$&`),
+      ],
+      { encoding: 'utf8' },
+    );
+    return found.stdout
+      .split('\n')
+      .flatMap((path) => /^\/proc\/(\d+)\//.exec(path)?.[1] ?? [])
+      .map(Number)
+      .filter(
+        (pid) =>
+          commandOf(pid).startsWith('launcher\0files') ||
+          commandOf(pid).includes('/launcher\0files'),
+      );
+  };
+  const agent = async (): Promise<number> => {
+    await place.list('.');
+    const [pid, ...others] = agents();
+    expect(others).to.deep.equal([]);
+    if (pid === undefined) throw new Error('there is no agent');
+    return pid;
+  };
+
+  /** Content that goes on until it is stopped; `flows` once some of it was taken. */
+  const anEndless = (): { readonly content: Readable; readonly flows: Promise<void> } => {
+    let taken: () => void = () => {};
+    const flows = new Promise<void>((resolve) => {
+      taken = resolve;
+    });
+    let pieces = 0;
+    const content = new Readable({
+      read() {
+        pieces += 1;
+        if (pieces > 40) return taken();
+        this.push(Buffer.alloc(64 << 10, 'n'));
+      },
+    });
+    return { content, flows };
+  };
+
+  it('is one for a sandbox, whatever is asked at once', async () => {
+    await Promise.all(Array.from({ length: 20 }, () => place.list('.')));
+
+    expect(agents()).to.have.length(1);
+  });
+
+  it('has no more rights than the processes of the sandbox', async () => {
+    const pid = await agent();
+    const { pid: main } = watched.runningOf(id).init;
+    const shown = (of: number): readonly string[] =>
+      readFileSync(`/proc/${of}/status`, 'utf8')
+        .split('\n')
+        .filter((line) => /^(Uid|Gid|Groups|Cap\w+|NoNewPrivs|Seccomp):/.test(line));
+    const child = Number(
+      spawnSync('pgrep', ['-P', String(main)], { encoding: 'utf8' }).stdout.split('\n')[0],
+    );
+
+    expect(shown(pid)).to.deep.equal(shown(child));
+    for (const kind of ['mnt', 'net', 'ipc', 'uts', 'user', 'cgroup'])
+      expect(linkOf(pid, kind), kind).to.equal(linkOf(child, kind));
+  });
+
+  it('is not to be looked into by the sandbox', async () => {
+    await agent();
+    const script = `for p in /proc/[0-9]*; do grep -q '^launcher$' $p/comm && { ls $p/fd || echo closed; cat $p/environ || echo closed; cat $p/maps || echo closed; }; done 2>/dev/null`;
+
+    expect(await place.under.sh(script)).to.equal('closed\nclosed\nclosed\n');
+  });
+
+  it('leaves no half file when it is killed, and whoever wrote is told', async () => {
+    await place.put('file', 'old');
+    const pid = await agent();
+    const { content, flows } = anEndless();
+    const written = rejection(place.put('file', content));
+    await flows;
+
+    process.kill(pid, 'SIGKILL');
+
+    expect(await written).to.be.instanceOf(OutcomeUnknown);
+    expect(content.destroyed).to.equal(true);
+    expect(await place.under.sh('cd; cat file; ls -A')).to.equal('oldfile\n');
+    expect(String(await place.get('file'))).to.equal('old');
+  });
+
+  it('leaves no half file when the daemon is gone, and goes on for the next one', async () => {
+    await place.put('file', 'old');
+    const pid = await agent();
+    const { content, flows } = anEndless();
+    const leaving = new AbortController();
+    const written = rejection(place.put('file', content, {}, leaving.signal));
+    await flows;
+
+    // What the kernel does with the connections of a daemon that is killed.
+    leaving.abort(new Error('killed'));
+
+    await written;
+    await eventually(
+      async () => (await place.under.sh('cd; ls -A')) === 'file\n',
+      'nothing is left',
+    );
+    expect(String(await place.get('file'))).to.equal('old');
+    expect(await agent()).to.equal(pid);
+  });
+
+  it('tells whoever reads that it was killed', async () => {
+    await place.put('file', Buffer.alloc(8 << 20));
+    const pid = await agent();
+    const { content } = await place.files.open(place.at('file'), {}, new AbortController().signal);
+
+    process.kill(pid, 'SIGKILL');
+
+    const failed = new Promise<Error>((resolve) => content.once('error', resolve));
+    content.resume();
+    expect(await failed).to.be.instanceOf(OutcomeUnknown);
+  });
+
+  it('is gone with its sandbox, and calls with it', async () => {
+    await agent();
+    const { content, flows } = anEndless();
+    const written = rejection(place.put('file', content));
+    await flows;
+    const { revision } = (await watched.driver.read(id)).record ?? {};
+
+    await watched.driver.retire(id, revision ?? '');
+
+    expect(await written).to.be.instanceOf(OutcomeUnknown);
+    await watched.log.when(id, 'gone');
+    expect(await rejection(place.list('.'))).to.be.instanceOf(InstanceGone);
+  });
+});
+
+const namespaceOf = (pid: number): string => /\d+/.exec(linkOf(pid, 'pid'))?.[0] ?? '';
+const linkOf = (pid: number, kind: string): string =>
+  spawnSync('readlink', [`/proc/${pid}/ns/${kind}`], { encoding: 'utf8' }).stdout.trim();
+const commandOf = (pid: number): string => {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'latin1');
+  } catch {
+    return '';
+  }
+};
