@@ -127,8 +127,8 @@ export const anchorPlace = (setting: string, syslog = SYSLOG): AnchorPlace => {
 };
 
 /**
- * Returns arguments by which `logger` fails where nobody listens. Without them it drops the line and
- * ends with 0 wherever systemd is not the first process, as in a container.
+ * Returns arguments by which `logger` fails where nobody listens. Without them it drops the line
+ * and ends with 0 wherever systemd is not the first process, as in a container.
  */
 const loggerArgs = (socket: string): readonly string[] => [
   ...['--socket', socket, '--socket-errors=on'],

@@ -27,7 +27,8 @@ const MAX_REFUSAL_BYTES = 64 * 1024;
 export const openTerminal = async (address: TerminalAddress): Promise<TerminalConnection> => {
   const { server, clusterId, sandboxId, token, cols, rows } = address;
   const base = `${server.href.replace(/^http/, 'ws').replace(/\/+$/, '')}`;
-  const path = `/ws/clusters/${encodeURIComponent(clusterId)}/sandboxes/${encodeURIComponent(sandboxId)}/terminal`;
+  const [cluster, sandbox] = [clusterId, sandboxId].map(encodeURIComponent);
+  const path = `/ws/clusters/${cluster}/sandboxes/${sandbox}/terminal`;
   const options = {
     perMessageDeflate: false,
     maxPayload: MAX_OUTPUT_BYTES,

@@ -15,10 +15,10 @@ const MOST_TYPES = 200;
 export const readInstanceTypes = (file: string): readonly InstanceType[] => {
   const parsed = FileSchema.safeParse(treeOf(file));
   if (parsed.success) return parsed.data.instanceTypes;
-  throw new Error(
-    'instance types with ' +
-      `faults:\n${parsed.error.issues.map(({ path, message }) => `${file}: ${path.length === 0 ? '' : `${fieldPath(path)}: `}${message}`).join('\n')}`,
+  const faults = parsed.error.issues.map(
+    ({ path, message }) => `${file}: ${path.length === 0 ? '' : `${fieldPath(path)}: `}${message}`,
   );
+  throw new Error(`instance types with faults:\n${faults.join('\n')}`);
 };
 
 const text = (longest: number) =>

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { InstanceId } from '../model/identifiers.ts';
 
-/** Why something with a file could not be done; one word for each cause that a client can act on. */
+/** Says why something with a file could not be done: a word for each cause a client can act on. */
 export type FileProblem =
   /** There is nothing of that name, or a folder of its path is missing. */
   | 'not-found'
@@ -183,14 +183,15 @@ export interface WrittenTree {
 
 /**
  * The files of running instances. Everything is done inside the sandbox as its user, beneath its
- * own root: links are followed there, and nothing in a sandbox leads to the host. Devices, fifos and
- * sockets are never opened, whoever changes a name at which moment. It takes as long as it takes:
- * whoever asks sets deadlines by `signal`, whose abort ends the work and rejects with its reason;
- * what had taken effect by then stays. What nobody reads or writes waits, and costs next to nothing.
+ * own root: links are followed there, and nothing in a sandbox leads to the host. Devices, fifos
+ * and sockets are never opened, whoever changes a name at which moment. It takes as long as it
+ * takes: whoever asks sets deadlines by `signal`, whose abort ends the work and rejects with its
+ * reason; what had taken effect by then stays. What nobody reads or writes waits, and costs next to
+ * nothing.
  *
  * Each call rejects with FileRefused, or with InstanceGone, ContainerGone, NotJoinable (nothing was
- * done), or OutcomeUnknown where the way was lost while it was at work: it may have taken effect, in
- * whole. Nothing here retries, counts or asks who may.
+ * done), or OutcomeUnknown where the way was lost while it was at work: it may have taken effect,
+ * in whole. Nothing here retries, counts or asks who may.
  *
  * Deliberately absent: owners (a file belongs to the sandbox's user), appending and writing in
  * place (a reader sees a file old or new, never half), and copying (two calls).
@@ -215,8 +216,8 @@ export interface SandboxFiles {
     signal: AbortSignal,
   ): Promise<WrittenFile>;
   /**
-   * Removes a file, a link, an empty folder, or with `recursive` all that is in it; never what a link
-   * leads to, and nothing on another file system that is mounted below.
+   * Removes a file, a link, an empty folder, or with `recursive` all that is in it; never what a
+   * link leads to, and nothing on another file system that is mounted below.
    */
   remove(
     place: FilePlace,
@@ -242,13 +243,13 @@ export interface SandboxFiles {
     signal: AbortSignal,
   ): Promise<AsyncIterable<readonly FileEvent[]>>;
   /**
-   * A folder as a tar stream (POSIX pax): its own entries below `./`, links as links, devices, fifos
-   * and sockets left out, files that can't be read too. It fails where something is cut off.
+   * A folder as a tar stream (POSIX pax): its own entries below `./`, links as links, devices,
+   * fifos and sockets left out, files that can't be read too. It fails where something is cut off.
    */
   readTree(place: FilePlace, signal: AbortSignal): Promise<Readable>;
   /**
-   * Unpacks a tar stream (ustar, pax or GNU; not compressed) into a folder, which is made where it is
-   * missing. Files, folders, links and hard links to what the archive itself made; each file is
+   * Unpacks a tar stream (ustar, pax or GNU; not compressed) into a folder, which is made where it
+   * is missing. Files, folders, links and hard links to what the archive itself made; each file is
    * renamed into its place. An absolute name, a part `..`, a path through a link that the archive
    * or the sandbox made, a hard link out, a device: `bad-archive`, and what came before it stays.
    */

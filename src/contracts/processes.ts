@@ -50,7 +50,7 @@ export class ProcessesNotProvided extends Error {
 }
 
 export interface ProcessOrder {
-  /** Made by the caller, of 1 to 64 letters, digits and dashes. Names the process in its sandbox. */
+  /** Names the process in its sandbox; the caller makes it of 1 to 64 letters, digits, dashes. */
   readonly processId: ProcessId;
   /** Counts what is kept of the output among that of the tenant; see tenantKey. */
   readonly tenant: string;
@@ -61,7 +61,10 @@ export interface ProcessOrder {
   readonly env?: Readonly<Record<string, string>>;
   /** Given: it has a terminal of this size, and prints to `stdout` alone. */
   readonly tty?: { readonly cols: number; readonly rows: number };
-  /** Its input stays open until `closeInput`. Otherwise it reads from /dev/null; with `tty` it is always open. */
+  /**
+   * Keeps its input open until `closeInput`. Otherwise it reads from /dev/null; with `tty` it is
+   * always open.
+   */
   readonly stdin: boolean;
   /** Ends its group by KILL after so long. Absent: never. */
   readonly timeoutMs?: number;
@@ -116,9 +119,9 @@ export interface ProcessDriver {
   find(id: InstanceId, processId: ProcessId): Promise<ProcessFact | undefined>;
   /**
    * Reads what the process printed and prints: pieces in order, `dropped` in place of what is not
-   * kept any more, and last one `end`, after which nothing comes. Reads ahead of whoever iterates by
-   * some 128 KiB at most. Ends without an `end` at an abort. Rejects with ProcessGone, also where
-   * the process is removed or lost meanwhile.
+   * kept any more, and last one `end`, after which nothing comes. Reads ahead of whoever iterates
+   * by some 128 KiB at most. Ends without an `end` at an abort. Rejects with ProcessGone, also
+   * where the process is removed or lost meanwhile.
    */
   output(
     id: InstanceId,

@@ -320,8 +320,9 @@ export const createDaemon = async (
         http.renew(identity);
       });
       life.started = true;
+      const protocol = config.tls.certFile === undefined ? 'http' : 'https';
       return {
-        address: `${config.tls.certFile === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`,
+        address: `${protocol}://${host.includes(':') ? `[${host}]` : host}:${port}`,
         firstStart,
         ...(metricsAddress === undefined ? {} : { metricsAddress }),
       };

@@ -6,11 +6,10 @@ export const threadModule = (name: string, beside: string): URL => {
   if (!beside.endsWith('.ts')) return new URL(`${name}.js`, beside);
   const source = new URL(`${name}.ts`, beside);
   if ('typescript' in process.features && process.features.typescript !== false) return source;
-  return new URL(
-    `data:text/javascript,import { register } from 'node:module';
-    register('tsx/esm', { parentURL: '${source.href}', data: {} }); await import('${source.href}');`.replaceAll(
-      '\n',
-      ' ',
-    ),
-  );
+  const program = [
+    "import { register } from 'node:module';",
+    `register('tsx/esm', { parentURL: '${source.href}', data: {} });`,
+    `await import('${source.href}');`,
+  ];
+  return new URL(`data:text/javascript,${program.join(' ')}`);
 };

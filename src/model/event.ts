@@ -123,8 +123,10 @@ export const eventMessageOf = (event: EventRecord): string => {
       return `pool ${event.poolName} has no unclaimed instance any more`;
     case 'Changed':
       return (
-        `pool ${event.poolName} launches another definition ` +
-        `now${event.templateVersion === undefined ? '' : `, of version ${event.templateVersion} of its template`}`
+        `pool ${event.poolName} launches another definition now` +
+        (event.templateVersion === undefined
+          ? ''
+          : `, of version ${event.templateVersion} of its template`)
       );
     case 'RolledOut':
       return `each unclaimed instance of pool ${event.poolName} is of its current definition`;
@@ -164,5 +166,6 @@ const CAUSES: Readonly<Record<EndReason, string>> = {
 };
 
 const completionOf = ({ reason, exitCode }: End): string =>
-  'it has ended: ' +
-  `${CAUSES[reason]}${reason === 'exited' && exitCode !== null ? ` with exit code ${exitCode}` : ''}`;
+  reason === 'exited' && exitCode !== null
+    ? `it has ended: ${CAUSES[reason]} with exit code ${exitCode}`
+    : `it has ended: ${CAUSES[reason]}`;

@@ -44,7 +44,8 @@ export const tooManyTerminals = (who: 'the sandbox has' | 'you have', limit: num
 export const tooManyTokens = (who: 'the sandbox has' | 'you have', limit: number): Refusal =>
   new Refusal(
     'RATE_LIMITED',
-    `${who} ${limit} tokens that wait to be used, which is the most; use one, or wait until they are too old`,
+    `${who} ${limit} tokens that wait to be used, which is the most; ` +
+      'use one, or wait until they are too old',
     { retryAfter: 5 },
   );
 
@@ -81,7 +82,8 @@ export const tooManyWaiting = (where: 'for this pool' | 'for your pools', limit:
 export const answersShareMet = (): Refusal =>
   new Refusal(
     'RATE_LIMITED',
-    'your answers under way take as much memory as one tenant may; try again once some of them are read',
+    'your answers under way take as much memory as one tenant may; ' +
+      'try again once some of them are read',
     { retryAfter: 1 },
   );
 

@@ -280,6 +280,18 @@ describe('the source tree', () => {
     expect(mended, 'no longer needs an entry').to.deep.equal([]);
   });
 
+  it('has no line of more than 100 characters', () => {
+    const wide = files
+      .filter(({ path }) => !path.startsWith('client/generated/'))
+      .flatMap(({ path, text }) =>
+        text
+          .split('\n')
+          .flatMap((line, index) => (line.length > 100 ? [`${path}:${index + 1}`] : [])),
+      );
+
+    expect(wide).to.deep.equal([]);
+  });
+
   it('has no default export and no barrel file', () => {
     expect(offenders(/^export default\b/, () => false)).to.deep.equal([]);
     expect(

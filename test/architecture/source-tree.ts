@@ -8,6 +8,7 @@ export interface SourceFile extends ScannedCode {
   readonly path: string;
   /** The folder below that, or for a file right in it its own name: `actors`, `main.ts`. */
   readonly part: string;
+  readonly text: string;
   readonly lines: number;
   /** Files that it imports, by path from that folder: `model/pool.ts`, `../src/model/pools/pool.ts`. */
   readonly imports: readonly string[];
@@ -30,6 +31,7 @@ export const readSourceTree = (folder = 'src'): readonly SourceFile[] =>
         ...code,
         path,
         part: partOf(path),
+        text: source,
         lines: source.split('\n').length - 1,
         imports: specifiers
           .filter((name) => name.startsWith('.'))

@@ -119,8 +119,9 @@ const whyOf = ({ path, context }: SandboxSnapshot): readonly string[] => [
   ...(context.end ? [`it is to end, or did: ${context.end.reason}`] : []),
   ...(context.gone
     ? [
-        'nothing of it runs any ' +
-          `more${context.gone.exitCode === null ? '' : `; its process ended with ${context.gone.exitCode}`}`,
+        context.gone.exitCode === null
+          ? 'nothing of it runs any more'
+          : `nothing of it runs any more; its process ended with ${context.gone.exitCode}`,
       ]
     : []),
 ];

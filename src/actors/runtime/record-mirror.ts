@@ -46,7 +46,7 @@ export class RecordMirror<T extends { readonly revision: Revision }> {
     });
   }
 
-  /** Takes in what the store reports, in its order: also what `lookUp` and `refresh` have it read. */
+  /** Takes in what the store reports, in its order, also what a read had it report. */
   learn({ kind, record }: RecordChange<T>): void {
     const key = this.#deps.keyOf(record);
     if (kind === 'gone') this.forget(key, record);

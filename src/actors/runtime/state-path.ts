@@ -9,7 +9,8 @@ export const pathOf = (value: StateValue): string => {
   let path = '';
   for (const state in value) {
     const inner = pathOf(value[state] ?? '');
-    path += `${path === '' ? '' : ' '}${inner === '' ? state : `${state}.${inner.replaceAll(' ', ` ${state}.`)}`}`;
+    const below = inner === '' ? state : `${state}.${inner.replaceAll(' ', ` ${state}.`)}`;
+    path += path === '' ? below : ` ${below}`;
   }
   return path;
 };

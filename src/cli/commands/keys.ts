@@ -176,8 +176,8 @@ const deleteLeaf = (action: ServiceAction): Command =>
           await show(context, options, {
             value: deleted,
             text: () =>
-              `${deleted.keyId} ` +
-              `${deleted.status}${deleted.revoked === undefined ? '' : `, ${deleted.revoked} in all`}\n`,
+              `${deleted.keyId} ${deleted.status}` +
+              (deleted.revoked === undefined ? '\n' : `, ${deleted.revoked} in all\n`),
           });
         }
       }),

@@ -82,10 +82,9 @@ const printLines = async (context: CliContext, items: AsyncIterable<Item>): Prom
   for await (const item of items) {
     if (item.type === 'end' || context.stdout.destroyed) return;
     if (item.type === 'reset') await say(context, 'older lines are no longer kept');
-    else
-      await print(
-        context.stdout,
-        `${item.timestamp === undefined ? '' : `${item.timestamp} `}${item.line}${item.partial ? '' : '\n'}`,
-      );
+    else {
+      const time = item.timestamp === undefined ? '' : `${item.timestamp} `;
+      await print(context.stdout, `${time}${item.line}${item.partial ? '' : '\n'}`);
+    }
   }
 };

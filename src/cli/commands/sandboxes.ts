@@ -84,7 +84,8 @@ const createLeaf = (action: ServiceAction): Command =>
         leaf({
           usage: 'create',
           summary:
-            'Claims a sandbox and prints its id. It stays until it is deleted, or until its timeout.',
+            'Claims a sandbox and prints its id. ' +
+            'It stays until it is deleted, or until its timeout.',
           examples: [
             'SANDBOX=$(sandpool sandboxes create)',
             'sandpool sandboxes create --pool default --idle-timeout 10m -o json',

@@ -30,7 +30,8 @@ const ZSH = String.raw`
 _sandpool() {
   local line files=0
   local -a found suffix
-  for line in "${'$'}{(@f)$("${'$'}{words[1]}" __complete -- "${'$'}{(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+  local -a given=("${'$'}{(@)words[2,CURRENT]}")
+  for line in "${'$'}{(@f)$("${'$'}{words[1]}" __complete -- "${'$'}{(@)given}" 2>/dev/null)}"; do
     case $line in
       '') ;;
       :files) files=1 ;;

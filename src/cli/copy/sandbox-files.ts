@@ -138,9 +138,9 @@ export class SandboxFiles {
     if (exitCode === 0) return stdout;
     if (timedOut) throw new CliFailure(`the sandbox took longer than ${seconds} s`);
     const [first = ''] = stderr.trim().split('\n');
+    const said = printable(first.replace(/^(\/bin\/sh|sandpool-cp): (\d+: |line \d+: )?/, ''));
     throw new CliFailure(
-      'the sandbox says: ' +
-        `${printable(first.replace(/^(\/bin\/sh|sandpool-cp): (\d+: |line \d+: )?/, '')) || `exit code ${exitCode}`}`,
+      `the sandbox says: ${said || `exit code ${exitCode}`}`,
       /No space left/.test(stderr)
         ? ['what a sandbox writes lies in its memory; df -h there shows how much is left']
         : [],
@@ -178,7 +178,10 @@ const IS_FOLDER =
   `${PATH} if [ -d "$p" ]; then printf folder; elif [ -f "$p" ]; then printf file; elif [ ` +
   '-e "$p" ]; then fail "$1 is neither a file nor a folder"; else fail "there is no $1"; fi';
 const BEGIN = `${PATH} ${NEEDS}
-  if [ -d "$p" ]; then [ -n "$2" ] || fail "$1 is a folder: name the file"; p=\${p%/}/$2; [ ! -d "$p" ] || fail "$p is a folder"; fi
+  if [ -d "$p" ]; then
+    [ -n "$2" ] || fail "$1 is a folder: name the file"
+    p=\${p%/}/$2; [ ! -d "$p" ] || fail "$p is a folder"
+  fi
   case $p in */) fail "there is no folder $1";; esac
   d=$(dirname -- "$p"); [ -d "$d" ] || fail "there is no folder $d"
   t=$(mktemp -- "$d/.sandpool-cp.XXXXXX") || exit 3

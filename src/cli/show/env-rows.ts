@@ -89,8 +89,10 @@ const listText = (changes: ScalingDecision['changes']): string =>
   changes
     .map(
       ({ member, from, to, outcome, refusedFor }) =>
-        `${member} from ${from} to ` +
-        `${to}${outcome === 'done' ? '' : ` (${outcome}${refusedFor === undefined ? '' : `: ${refusedFor}`})`}`,
+        `${member} from ${from} to ${to}` +
+        (outcome === 'done'
+          ? ''
+          : ` (${outcome}${refusedFor === undefined ? '' : `: ${refusedFor}`})`),
     )
     .join(', ');
 

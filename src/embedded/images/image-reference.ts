@@ -13,8 +13,10 @@ export type ImageReference =
       readonly digest?: string;
     };
 
-const FORM =
-  /^(?<kind>dir|oci):(?<name>[A-Za-z0-9][A-Za-z0-9._-]{0,127})(?::(?<tag>[A-Za-z0-9_][A-Za-z0-9._-]{0,127})|@(?<digest>sha256:[0-9a-f]{64}))?$/;
+const NAME = '(?<name>[A-Za-z0-9][A-Za-z0-9._-]{0,127})';
+const TAG = '(?<tag>[A-Za-z0-9_][A-Za-z0-9._-]{0,127})';
+const DIGEST = '(?<digest>sha256:[0-9a-f]{64})';
+const FORM = new RegExp(`^(?<kind>dir|oci):${NAME}(?::${TAG}|@${DIGEST})?$`);
 
 /** Undefined where it is none. */
 export const parseImageReference = (text: string): ImageReference | undefined => {

@@ -4,8 +4,8 @@
  * took effect, and none where its condition failed.
  */
 
-const INSTANCE = `id, revision, state, owner_namespace, owner_team, owner_user, claimed_at, idle_timeout_ms, max_lifetime_ms,
-  end_reason, exit_code, birth, mark, claim_terms`;
+const INSTANCE = `id, revision, state, owner_namespace, owner_team, owner_user, claimed_at,
+  idle_timeout_ms, max_lifetime_ms, end_reason, exit_code, birth, mark, claim_terms`;
 const NEXT_REVISION = '(SELECT last + 1 FROM record_revision)';
 
 /**
@@ -23,10 +23,12 @@ const ANY_GROUPS =
  * counted. (Numbers are bound as REAL.)
  */
 const totalSince = (groups: string): string => `SELECT COALESCE(SUM(finished), 0) FROM (
-  SELECT SUM(finished) AS finished FROM history_groups JOIN history_counts USING (group_id) WHERE ${groups} AND bucket > CAST(?5 AS INTEGER) / 600000
+  SELECT SUM(finished) AS finished FROM history_groups JOIN history_counts USING (group_id) WHERE
+      ${groups} AND bucket > CAST(?5 AS INTEGER) / 600000
   UNION ALL
   SELECT COUNT(*) FROM history_groups JOIN history USING (group_id)
-  WHERE ${groups} AND terminated_at >= ?5 AND terminated_at < (CAST(?5 AS INTEGER) / 600000 + 1) * 600000)`;
+  WHERE ${groups} AND terminated_at >= ?5 AND terminated_at < (CAST(?5 AS INTEGER) / 600000 + 1) *
+      600000)`;
 
 /**
  * One step of a walk, newest claim first: looks at no more than ?8 index entries after the one
@@ -36,14 +38,18 @@ const totalSince = (groups: string): string => `SELECT COALESCE(SUM(finished), 0
  */
 const walk = (inOwner: string, groups: string): string => `
   WITH step AS MATERIALIZED (
-    SELECT seq, claimed_at, id, terminated_at >= ?5 AND group_id IN (SELECT group_id FROM history_groups WHERE ${groups}) AS matches
-    FROM history WHERE ${inOwner} (claimed_at, id) < (?6, ?7) ORDER BY claimed_at DESC, id DESC LIMIT ?8
+    SELECT seq, claimed_at, id, terminated_at >= ?5 AND group_id IN (SELECT group_id FROM
+        history_groups WHERE ${groups}) AS matches
+    FROM history WHERE ${inOwner} (claimed_at, id) < (?6, ?7) ORDER BY claimed_at DESC, id DESC
+        LIMIT ?8
   ), page AS MATERIALIZED (
     SELECT seq FROM step WHERE matches ORDER BY claimed_at DESC, id DESC LIMIT ?10 OFFSET ?9
   )
-  SELECT COUNT(*), COALESCE(SUM(matches), 0), MIN(claimed_at), (SELECT id FROM step ORDER BY claimed_at, id LIMIT 1) FROM step
+  SELECT COUNT(*), COALESCE(SUM(matches), 0), MIN(claimed_at), (SELECT id FROM step ORDER BY
+      claimed_at, id LIMIT 1) FROM step
   UNION ALL
-  SELECT * FROM (SELECT body, NULL, NULL, NULL FROM page CROSS JOIN history USING (seq) ORDER BY claimed_at DESC, id DESC)`;
+  SELECT * FROM (SELECT body, NULL, NULL, NULL FROM page CROSS JOIN history USING (seq) ORDER BY
+      claimed_at DESC, id DESC)`;
 
 /**
  * Finds where a walk may begin to leave out ?6: a moment such that those claimed at or after it are
@@ -51,35 +57,48 @@ const walk = (inOwner: string, groups: string): string => `
  * Goes from coarse buckets to fine ones.
  */
 const seek = (groups: string): string => {
-  const level = (name: string, bits: number, above: string | undefined): string => `
+  const level = (name: string, bits: number, above: string | undefined): string => {
+    const from = `(?5 >> ${bits}) + 1`;
+    const since = above === undefined ? from : `(SELECT MAX(${from}, bucket << 6) FROM ${above})`;
+    return `
   ${name}_counts AS MATERIALIZED (
-    SELECT bucket, ${above === undefined ? '' : `(SELECT passed FROM ${above}) + `}SUM(SUM(finished)) OVER (ORDER BY bucket DESC) AS newer
-    FROM history_claims WHERE group_id IN (SELECT group_id FROM history_groups WHERE ${groups}) AND bits = ${bits}
-      AND bucket >= ${above === undefined ? `(?5 >> ${bits}) + 1` : `(SELECT MAX((?5 >> ${bits}) + 1, bucket << 6) FROM ${above})`}
+    SELECT bucket,
+        ${above === undefined ? '' : `(SELECT passed FROM ${above}) + `}SUM(SUM(finished)) OVER
+        (ORDER BY bucket DESC) AS newer
+    FROM history_claims WHERE group_id IN (SELECT group_id FROM history_groups WHERE ${groups}) AND
+        bits = ${bits}
+      AND bucket >= ${since}
       ${above === undefined ? '' : `AND bucket < (SELECT (bucket + 1) << 6 FROM ${above})`}
     GROUP BY bucket
   ), ${name} AS MATERIALIZED (
     SELECT COALESCE(MAX(bucket) FILTER (WHERE newer > ?6), ?5 >> ${bits}) AS bucket,
-      COALESCE(MAX(newer) FILTER (WHERE newer <= ?6), ${above === undefined ? '0' : `(SELECT passed FROM ${above})`}) AS passed
+      COALESCE(MAX(newer) FILTER (WHERE newer <= ?6),
+          ${above === undefined ? '0' : `(SELECT passed FROM ${above})`}) AS passed
     FROM ${name}_counts
   )`;
-  return `WITH ${level('coarse', 20, undefined)}, ${level('middle', 14, 'coarse')}, ${level('fine', 8, 'middle')}
+  };
+  return `WITH ${level('coarse', 20, undefined)}, ${level('middle', 14, 'coarse')},
+      ${level('fine', 8, 'middle')}
     SELECT (bucket + 1) << 8, passed FROM fine`;
 };
 
 export const STATEMENTS = {
-  'instances.page': `SELECT seq, ${INSTANCE}, definition FROM instances WHERE seq > ? ORDER BY seq LIMIT ?`,
+  'instances.page': `SELECT seq, ${INSTANCE}, definition FROM instances WHERE seq > ? ORDER BY seq
+      LIMIT ?`,
   'instances.read': `SELECT seq, ${INSTANCE}, definition FROM instances WHERE id = ?`,
-  'instances.birth': `INSERT INTO instances (id, revision, state, birth, definition) VALUES (?, 1, 'idle', ?, ?)
+  'instances.birth': `INSERT INTO instances (id, revision, state, birth, definition) VALUES (?, 1,
+      'idle', ?, ?)
     ON CONFLICT DO NOTHING RETURNING revision`,
-  'instances.claim': `UPDATE instances SET state = 'claimed', revision = revision + 1, owner_namespace = ?, owner_team = ?,
-    owner_user = ?, claimed_at = ?, idle_timeout_ms = ?, max_lifetime_ms = ?, mark = ?, claim_terms = ?
+  'instances.claim': `UPDATE instances SET state = 'claimed', revision = revision + 1,
+    owner_namespace = ?, owner_team = ?, owner_user = ?, claimed_at = ?, idle_timeout_ms = ?,
+    max_lifetime_ms = ?, mark = ?, claim_terms = ?
     WHERE id = ? AND revision = ? AND state = 'idle' RETURNING revision`,
   'instances.amend': `UPDATE instances SET idle_timeout_ms = ?, revision = revision + 1
     WHERE id = ? AND revision = ? AND state = 'claimed' RETURNING ${INSTANCE}`,
   'instances.bump': `UPDATE instances SET revision = revision + 1
     WHERE id = ? AND revision = ? AND state = 'idle' RETURNING ${INSTANCE}`,
-  'instances.retire': `DELETE FROM instances WHERE id = ? AND revision = ? AND state = 'idle' RETURNING id`,
+  'instances.retire': `DELETE FROM instances WHERE id = ? AND revision = ? AND state = 'idle'
+      RETURNING id`,
   // One that already ends, or is not claimed, is answered as it stands.
   'instances.release': `UPDATE instances SET revision = revision + (state = 'claimed'),
     end_reason = CASE state WHEN 'claimed' THEN ?2 ELSE end_reason END,
@@ -151,25 +170,31 @@ export const STATEMENTS = {
     '(?, ?, ?, ?, ?, ?)',
   'answers.forget': 'DELETE FROM kept_answers WHERE seq = ?',
 
-  'history.record': `INSERT INTO finished_sandboxes (id, namespace, team, user, pool_name, claimed_at, terminated_at, body)
+  'history.record': `INSERT INTO finished_sandboxes (id, namespace, team, user, pool_name,
+      claimed_at, terminated_at, body)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
   'history.find': 'SELECT body FROM history WHERE id = ?',
   'history.countByNamespace': 'SELECT namespace, finished FROM history_namespaces',
   'events.record': `INSERT INTO sandbox_events (sandbox_id, id, body)
-    SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?) WHERE true ON CONFLICT DO NOTHING`,
+    SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?) WHERE true ON CONFLICT DO
+        NOTHING`,
   'events.of': 'SELECT body FROM sandbox_events WHERE sandbox_id = ? ORDER BY id',
   'poolEvents.record': `INSERT INTO pool_events (namespace, pool, id, owner, ended_at, body)
     SELECT namespace, pool, id, owner,
-      CASE WHEN EXISTS (SELECT 1 FROM pools WHERE pools.namespace = told.namespace AND name = pool) THEN NULL ELSE at END, body
+      CASE WHEN EXISTS (SELECT 1 FROM pools WHERE pools.namespace = told.namespace AND name = pool)
+          THEN NULL ELSE at END, body
     FROM (SELECT value ->> '$[1]' AS body, value ->> '$[0]' AS id,
-        value ->> '$[1]' ->> '$.owner.namespace' AS namespace, value ->> '$[1]' ->> '$.poolName' AS pool,
-        value ->> '$[1]' ->> '$.owner.team' || '/' || (value ->> '$[1]' ->> '$.owner.user') AS owner,
+        value ->> '$[1]' ->> '$.owner.namespace' AS namespace, value ->> '$[1]' ->> '$.poolName' AS
+            pool,
+        value ->> '$[1]' ->> '$.owner.team' || '/' || (value ->> '$[1]' ->> '$.owner.user') AS
+            owner,
         value ->> '$[1]' ->> '$.at' AS at
       FROM json_each(?)) AS told WHERE true ON CONFLICT DO NOTHING`,
   'poolEvents.of': 'SELECT body FROM pool_events WHERE namespace = ? AND pool = ? ORDER BY id',
   'poolEvents.forget': `DELETE FROM pool_events WHERE (namespace, pool, id) IN (
       SELECT namespace, pool, id FROM pool_events WHERE ended_at < ? LIMIT ?) RETURNING id`,
-  'decisions.record': `INSERT INTO scaling_decisions (env_uid, group_name, id, body) VALUES (?, ?, ?, ?)
+  'decisions.record': `INSERT INTO scaling_decisions (env_uid, group_name, id, body) VALUES (?, ?,
+      ?, ?)
     ON CONFLICT DO UPDATE SET body = excluded.body`,
   'decisions.of':
     'SELECT body FROM scaling_decisions WHERE env_uid = ? AND group_name = ? ORDER BY id DESC',

@@ -51,7 +51,8 @@ export const clientAddresses = (trustedProxies: readonly string[]): ClientAddres
       if (host !== undefined && HOST.test(host) && URL.canParse(`${protocol}://${host}`))
         return `${protocol}://${host}`;
       const { localAddress = '127.0.0.1', localPort = 0 } = request.socket;
-      return `${protocol}://${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
+      const own = localAddress.includes(':') ? `[${localAddress}]` : localAddress;
+      return `${protocol}://${own}:${localPort}`;
     },
   };
 };

@@ -20,8 +20,8 @@ export interface RefusalPaceTerms {
 /**
  * Holds back answers that refuse for want of room (429, 503), so that a client that asks again at
  * once is refused a hundred times a second and not as often as the machine can. Only beyond 50 at
- * once, only while other tenants are about, and for 3 s at most. Beyond so many at one time they are
- * answered at once: what is held takes memory.
+ * once, only while other tenants are about, and for 3 s at most. Beyond so many at one time they
+ * are answered at once: what is held takes memory.
  */
 export class RefusalPace {
   readonly #now: () => number;

@@ -103,7 +103,10 @@ const parametersOf = (row: Route, components: Components): readonly Json[] => {
     ...(row.versioned
       ? [
           {
-            $ref: `#/components/parameters/${row.method === 'PUT' || row.method === 'PATCH' ? 'IfMatch' : 'IfNoneMatch'}`,
+            $ref:
+              row.method === 'PUT' || row.method === 'PATCH'
+                ? '#/components/parameters/IfMatch'
+                : '#/components/parameters/IfNoneMatch',
           },
         ]
       : []),

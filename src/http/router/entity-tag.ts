@@ -9,8 +9,10 @@ import type { IfMatch } from '../../model/if-match.ts';
 const RUNNING = /"durationSeconds":\d+|"(?:lastSnapshotTime|idleExpiresAt)":"[^"]*"/g;
 
 /** `"<revision>-<hash of the view>"` (RFC 9110 section 8.8.3). The hash is of 16 hex digits. */
-export const entityTag = (revision: Revision, text: string): string =>
-  `"${revision}-${createHash('sha256').update(text.replace(RUNNING, '')).digest('hex').slice(0, 16)}"`;
+export const entityTag = (revision: Revision, text: string): string => {
+  const hash = createHash('sha256').update(text.replace(RUNNING, '')).digest('hex');
+  return `"${revision}-${hash.slice(0, 16)}"`;
+};
 
 /** Whether If-None-Match names this very view, weakly or not. */
 export const namesView = (ifNoneMatch: string | undefined, tag: string): boolean =>

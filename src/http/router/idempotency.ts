@@ -86,9 +86,10 @@ const answerOpening = async (
     const text = answer.status < 300 ? writeKept(answer, mark, request.credential) : undefined;
     if (text === undefined || text.length > MAX_KEPT_ANSWER) return answer;
     kept = true;
+    // Where it can't be kept it is given all the same: what it tells of is done.
     const keeping = requests
       .keepAnswer(mark, owner, text)
-      .catch((error: unknown) => log.warn({ error }, 'answer not kept')); // it is given all the same: what it tells of is done
+      .catch((error: unknown) => log.warn({ error }, 'answer not kept'));
     if (!effectTells) await keeping;
     return found || opening.foundEarlier ? replayed(answer) : answer;
   } finally {
@@ -111,9 +112,10 @@ const giveUp = async (
   { mark, owner }: IdempotentRequest,
 ): Promise<void> => {
   const pendingOutcome = request.pendingOutcome();
+  // Where that fails the request is nobody's soon; the answer is given all the same.
   const givenUp = (pendingOutcome ?? Promise.resolve())
     .then(() => requests.giveUpRequest(mark, owner))
-    .catch((error: unknown) => log.warn({ error }, 'request not given up')); // it is nobody's soon; the answer is given all the same
+    .catch((error: unknown) => log.warn({ error }, 'request not given up'));
   if (!pendingOutcome) await givenUp;
 };
 

@@ -7,7 +7,9 @@ const NO_MAPS: ReadonlySet<string> = new Set();
 /** Pairs of one map that are read. */
 const MOST_PAIRS = 64;
 
-/** Names the parameters of a schema that are maps: of each, a query has `name.key` for every pair. */
+/**
+ * Names the parameters of a schema that are maps: of each, a query has `name.key` for every pair.
+ */
 export const mapParametersOf = (schema: unknown): ReadonlySet<string> => {
   if (!(schema instanceof z.ZodObject)) return NO_MAPS;
   const maps = Object.entries(schema.shape).filter(
@@ -32,8 +34,8 @@ export const mapPairOf = (
 };
 
 /**
- * The parameters of a query string, each at most once; pairs of `maps` under their map's name. Names
- * that no schema asks for are let pass; a `Warning` names them.
+ * The parameters of a query string, each at most once; pairs of `maps` under their map's name.
+ * Names that no schema asks for are let pass; a `Warning` names them.
  */
 export const readQuery = (
   text: string,

@@ -152,5 +152,6 @@ export class EventStreams {
 
 /** JSON has no line ends, so one line of data is enough. */
 const textOf = ({ event, id, data }: ServerEvent): string =>
-  `${id === undefined ? '' : `id: ${id}\n`}${event === undefined ? '' : `event: ${event}\n`}data: ` +
-  `${JSON.stringify(data)}\n\n`;
+  (id === undefined ? '' : `id: ${id}\n`) +
+  (event === undefined ? '' : `event: ${event}\n`) +
+  `data: ${JSON.stringify(data)}\n\n`;

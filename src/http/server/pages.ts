@@ -97,7 +97,9 @@ const DOCS_HTML = `<!doctype html>
 </head>
 <body>
 <div id="docs"></div>
-<noscript>This page needs JavaScript. The document that it shows is <a href="openapi.json">openapi.json</a>.</noscript>
+<noscript>
+This page needs JavaScript. The document that it shows is <a href="openapi.json">openapi.json</a>.
+</noscript>
 <script src="docs/swagger-ui-bundle.js"></script>
 <script src="docs/start.js"></script>
 </body>
@@ -106,7 +108,8 @@ const DOCS_HTML = `<!doctype html>
 
 /** No validator: that would ask another host. A key that is typed in stays in this page. */
 const DOCS_START = `SwaggerUIBundle({
-  url: 'openapi.json', dom_id: '#docs', deepLinking: true, validatorUrl: null, displayOperationId: true, docExpansion: 'list',
-  defaultModelsExpandDepth: 0, persistAuthorization: false, syntaxHighlight: { activated: true, theme: 'agate' },
+  url: 'openapi.json', dom_id: '#docs', deepLinking: true, validatorUrl: null,
+  displayOperationId: true, docExpansion: 'list', defaultModelsExpandDepth: 0,
+  persistAuthorization: false, syntaxHighlight: { activated: true, theme: 'agate' },
 });
 `;

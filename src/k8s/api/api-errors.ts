@@ -49,10 +49,9 @@ export class ApiRefused extends NotDone implements Refused {
   get told(): string {
     if (this.status === 429 || this.status >= 500) return 'the Kubernetes API server is overloaded';
     if (this.status !== 403) return 'the Kubernetes API server does not accept this';
-    return (
-      'the daemon may not do this: ' +
-      `${this.message.includes('exceeded quota') ? 'a quota of the namespace is used up' : 'it has no rights in the namespace of this team'}`
-    );
+    return this.message.includes('exceeded quota')
+      ? 'the daemon may not do this: a quota of the namespace is used up'
+      : 'the daemon may not do this: it has no rights in the namespace of this team';
   }
 }
 

@@ -50,9 +50,10 @@ export class LogSource {
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) parameters.set(name, String(value));
     const authorization = this.#access.authorization();
+    const base = this.#access.server.pathname.replace(/\/$/, '');
     const { statusCode, body } = await this.#pool.request({
       method: 'GET',
-      path: `${this.#access.server.pathname.replace(/\/$/, '')}${podPath(target.namespace, target.name)}/log?${parameters.toString()}`,
+      path: `${base}${podPath(target.namespace, target.name)}/log?${parameters.toString()}`,
       signal,
       headers: {
         'user-agent': this.#agent,

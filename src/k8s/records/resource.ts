@@ -118,7 +118,9 @@ export const GROUP = 'sandpool.dev';
 export const API_VERSION = `${GROUP}/v1alpha1`;
 
 export const collectionPath = (plural: string, namespace?: string): string =>
-  `/apis/${API_VERSION}${namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`}/${plural}`;
+  namespace === undefined
+    ? `/apis/${API_VERSION}/${plural}`
+    : `/apis/${API_VERSION}/namespaces/${encodeURIComponent(namespace)}/${plural}`;
 
 export const objectPath = (plural: string, { namespace, name }: Place): string =>
   `${collectionPath(plural, namespace)}/${encodeURIComponent(name)}`;

@@ -6,6 +6,31 @@ const ADDRESS = 'an address';
 const NODE = 'its node';
 const PATH = 'a path of its node';
 
+const DIALLED = new RegExp(
+  [
+    String.raw`\b(dial|read|write) (?:unix(?:packet|gram)?|tcp|udp|ip)[46]?`,
+    String.raw`(?! (?:127\.|\[::1\]))`,
+    String.raw`(?: [^\s:]*?(?:\[[^\]]*\])?(?::\d+)?(?:->\S+?)?)?: `,
+  ].join(''),
+  'g',
+);
+const PATHS_OF_NODES = new RegExp(
+  [
+    String.raw`(?<![\w/.])\/(?:(?:var\/)?run\/(?:netns|containerd|crio|docker|k3s|kubelet)`,
+    String.raw`|var\/lib\/(?:kubelet|containerd|containers|docker|rancher|cni)`,
+    String.raw`|var\/log\/(?:pods|containers)|(?:etc|opt)\/cni|sys\/fs\/cgroup|proc\/\d+\/ns)`,
+    String.raw`[^\s"',:]*`,
+  ].join(''),
+  'g',
+);
+const ADDRESSES = new RegExp(
+  [
+    String.raw`(?<!\/[\w./-]{0,256}:)(?<![\w.-])(?!127\.|0\.0\.0\.0)`,
+    String.raw`(?:\d{1,3}\.){3}\d{1,3}(?::\d{1,5})?(?![\w.-])`,
+  ].join(''),
+  'g',
+);
+
 /** Replacements, made in this order. */
 const RULES: readonly (readonly [RegExp, string])[] = [
   // The API server could not reach a kubelet: all that follows names the node.
@@ -18,21 +43,12 @@ const RULES: readonly (readonly [RegExp, string])[] = [
   [/\brpc error: code = \w+ desc = /g, ''],
   // A registry's URL says what the image's name says.
   [/\b(Get|Head|Post|Put) "(?!https?:\/\/[^/"]+\/v2\/)[^"]*"/g, '$1'],
-  [
-    /\b(dial|read|write) (?:unix(?:packet|gram)?|tcp|udp|ip)[46]?(?! (?:127\.|\[::1\]))(?: [^\s:]*?(?:\[[^\]]*\])?(?::\d+)?(?:->\S+?)?)?: /g,
-    '$1: ',
-  ],
+  [DIALLED, '$1: '],
   [/\blookup (\S+) on \S+: /g, 'lookup $1: '],
   [/\bunix:\/\/\S*?(?=[\s"':,]|$)/g, PATH],
-  [
-    /(?<![\w/.])\/(?:(?:var\/)?run\/(?:netns|containerd|crio|docker|k3s|kubelet)|var\/lib\/(?:kubelet|containerd|containers|docker|rancher|cni)|var\/log\/(?:pods|containers)|(?:etc|opt)\/cni|sys\/fs\/cgroup|proc\/\d+\/ns)[^\s"',:]*/g,
-    PATH,
-  ],
+  [PATHS_OF_NODES, PATH],
   [/(?<![\w/.])\/[^\s"',:]*\.sock\b/g, PATH],
-  [
-    /(?<!\/[\w./-]{0,256}:)(?<![\w.-])(?!127\.|0\.0\.0\.0)(?:\d{1,3}\.){3}\d{1,3}(?::\d{1,5})?(?![\w.-])/g,
-    ADDRESS,
-  ],
+  [ADDRESSES, ADDRESS],
   [/\bnodes? (["'])[^"']*\1/g, NODE],
   [/\bnode (?=[\w.-]*[\d.-])[\w.-]*\w/g, NODE],
   [/\bUser "[^"]*"/g, 'the daemon'],

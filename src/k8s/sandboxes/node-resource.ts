@@ -47,8 +47,8 @@ const troubleOf = ({ metadata, spec, status }: NodeObject): string | undefined =
     return 'its node is about to be removed';
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
   if (ready?.status === 'True') return undefined;
-  return (
-    'its node is not ready: ' +
-    `${ready?.reason ?? 'it has not reported yet'}${ready?.message ? ` (${cleaned(ready.message, metadata.name).slice(0, MOST_TEXT)})` : ''}`
-  );
+  const more = ready?.message
+    ? ` (${cleaned(ready.message, metadata.name).slice(0, MOST_TEXT)})`
+    : '';
+  return `its node is not ready: ${ready?.reason ?? 'it has not reported yet'}${more}`;
 };

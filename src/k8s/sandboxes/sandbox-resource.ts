@@ -16,7 +16,9 @@ import { foreignMetadataOf, type ForeignMetadata } from '../api/foreign-metadata
 
 /** The collection of one namespace, or of all. */
 export const sandboxesPath = (namespace?: string): string =>
-  `/apis/sandpool.dev/v1alpha1${namespace === undefined ? '' : `/namespaces/${namespace}`}/sandboxes`;
+  namespace === undefined
+    ? '/apis/sandpool.dev/v1alpha1/sandboxes'
+    : `/apis/sandpool.dev/v1alpha1/namespaces/${namespace}/sandboxes`;
 
 export const sandboxPath = (namespace: string, id: InstanceId): string =>
   `${sandboxesPath(namespace)}/${podNameOf(id)}`;

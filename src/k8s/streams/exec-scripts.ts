@@ -43,8 +43,8 @@ exit 125`;
 export const TERMINAL_SCRIPT = `echo "$$"; ${LANG}; TERM=xterm-256color; export TERM; exec "$@"`;
 
 /**
- * As TERMINAL_SCRIPT, for a command with variables: its first argument is a line that it prints once
- * it has read them (`terminalOrder`).
+ * As TERMINAL_SCRIPT, for a command with variables: its first argument is a line that it prints
+ * once it has read them (`terminalOrder`).
  */
 export const TERMINAL_ENV_SCRIPT = `echo "$$"; ${LANG}; TERM=xterm-256color; export TERM
 sandpool_ready=$1 sandpool_value=

@@ -1,8 +1,8 @@
 /**
  * The variables of a terminal as TERMINAL_ENV_SCRIPT reads them, by its own terminal: lines that no
- * terminal cuts or understands. Each begins with what it is: `+` a piece of a variable, `|` one with
- * a line end after it, `%` one in the escapes of printf, `.` the variable is whole, `!` all are.
- * Throws at a NUL.
+ * terminal cuts or understands. Each begins with what it is: `+` a piece of a variable, `|` one
+ * with a line end after it, `%` one in the escapes of printf, `.` the variable is whole, `!` all
+ * are. Throws at a NUL.
  */
 export const terminalOrder = (env: Readonly<Record<string, string>>): Buffer =>
   Buffer.from(

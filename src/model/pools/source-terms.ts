@@ -34,7 +34,8 @@ export const ungrantedIn = (source: PoolSource, terms: SourceTerms): Ungranted |
   const granted = template && grantedFieldIn(template);
   if (granted !== undefined) {
     const last = String(granted.at(-1));
-    const problem = `${last === 'network' ? 'host' : last} is only for templates that an admin stored`;
+    const subject = last === 'network' ? 'host' : last;
+    const problem = `${subject} is only for templates that an admin stored`;
     return { field: fieldPath(['template', ...granted]), problem };
   }
   const problem = 'is not one of the images that are allowed here';

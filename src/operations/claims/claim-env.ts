@@ -60,7 +60,10 @@ export class ClaimEnv {
   }
 }
 
-/** As a process has them, `name=value` with a NUL after each: what JSON writes can be six times as long. */
+/**
+ * As a process has them, `name=value` with a NUL after each: what JSON writes can be six times as
+ * long.
+ */
 const textOf = (env: TextPairs): string =>
   Object.entries(env)
     .map(([name, value]) => `${name}=${value}\0`)

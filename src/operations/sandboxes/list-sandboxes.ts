@@ -25,8 +25,8 @@ interface Scope {
 
 /**
  * The caller's sandboxes, newest claim first (operation `GET /sandboxes`). Without a phase: the
- * claimed ones and those finished within the window; by metadata the live ones alone. Live ones come from the indexes, finished ones
- * from history; totals are exact.
+ * claimed ones and those finished within the window; by metadata the live ones alone. Live ones
+ * come from the indexes, finished ones from history; totals are exact.
  */
 export const listSandboxes =
   (deps: ListSandboxesDeps): Operations['listSandboxes'] =>

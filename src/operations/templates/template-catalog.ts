@@ -27,7 +27,7 @@ export class TemplateCatalog extends RecordMirror<TemplateRecord> {
     });
   }
 
-  /** Reads one that is not known, as RecordMirror does; none of a name that no template can have. */
+  /** Reads one that is not known, as RecordMirror does; none whose name no template can have. */
   override async lookUp(name: string): Promise<TemplateRecord | undefined> {
     return this.get(name) ?? (isDnsLabel(name) ? await super.lookUp(name) : undefined);
   }

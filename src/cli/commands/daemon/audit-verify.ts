@@ -162,8 +162,10 @@ const textOf = ({ findings, lines, files, first, last, crashes }: AuditReport): 
     first !== undefined && first > 1
       ? `lines before ${first} are in files that are no longer kept\n`
       : '';
+  const verdict =
+    findings.length === 0 ? 'the chain is whole' : pluralize(findings.length, 'finding');
   return (
     `${found}${pluralize(files, 'file')}, ${pluralize(lines, 'line')}: ` +
-    `${extent}\n${earlier}${ended}${findings.length === 0 ? 'the chain is whole' : pluralize(findings.length, 'finding')}\n`
+    `${extent}\n${earlier}${ended}${verdict}\n`
   );
 };

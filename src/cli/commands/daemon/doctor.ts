@@ -107,5 +107,6 @@ const textOf = (findings: readonly Finding[]): string => {
   ]);
   const count = (wanted: Finding['status']): number =>
     findings.filter(({ status }) => status === wanted).length;
-  return `${[lines[0] ?? '', ...advised, '', `${count('problem')} problems, ${count('warning')} warnings`].join('\n')}\n`;
+  const sum = `${count('problem')} problems, ${count('warning')} warnings`;
+  return `${[lines[0] ?? '', ...advised, '', sum].join('\n')}\n`;
 };

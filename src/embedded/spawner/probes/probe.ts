@@ -102,9 +102,7 @@ const probe = async (terms: ProbeTerms & { readonly rootfs: Rootfs }): Promise<v
       resolve(code ?? String(signal));
     });
   });
-  if (outcome !== 0)
-    throw new Error(
-      'no sandbox can be started on this machine: ' +
-        `${complaint.trim() || `${terms.bare ? 'the launcher' : 'bubblewrap'} ended with ${outcome}`}`,
-    );
+  if (outcome === 0) return;
+  const ended = `${terms.bare ? 'the launcher' : 'bubblewrap'} ended with ${outcome}`;
+  throw new Error(`no sandbox can be started on this machine: ${complaint.trim() || ended}`);
 };

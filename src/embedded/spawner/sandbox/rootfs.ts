@@ -110,7 +110,9 @@ export const prepareRootfs = (folder: string, launcherPath: string): Rootfs => {
   put(
     join(etc, 'passwd'),
     Buffer.from(
-      `root:x:0:0:root:/:/usr/sbin/nologin\nsandbox:x:${INSIDE_ID}:${INSIDE_ID}:sandbox:${HOME}:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n`,
+      'root:x:0:0:root:/:/usr/sbin/nologin\n' +
+        `sandbox:x:${INSIDE_ID}:${INSIDE_ID}:sandbox:${HOME}:/bin/sh\n` +
+        'nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n',
     ),
   );
   put(join(etc, 'group'), Buffer.from(`root:x:0:\nsandbox:x:${INSIDE_ID}:\nnogroup:x:65534:\n`));
@@ -272,9 +274,10 @@ export const writableMounts = (
     ? []
     : WRITABLE.map(({ name, share, mode }) => {
         const size = sizeOf(container, share);
+        const files = Math.max(LEAST_FILES, Math.floor(size / BYTES_PER_FILE));
         return [
           join(writable, name),
-          `size=${size},nr_inodes=${Math.max(LEAST_FILES, Math.floor(size / BYTES_PER_FILE))},mode=${mode},uid=${uid},gid=${uid}`,
+          `size=${size},nr_inodes=${files},mode=${mode},uid=${uid},gid=${uid}`,
         ];
       });
 
