@@ -18,9 +18,9 @@ machine decides and does nothing: its actions note what became known and ask for
 export const poolProse = `
 # The pool machine
 
-One pool; [src/machines/pool/machine.ts](../../src/machines/pool/machine.ts). Four regions side by side: its lifecycle, how
-its size compares with \`replicas\`, the breaker for failing starts, and the rollout of a changed definition. It is told how its instances
-count as they move, and asks for effects (\`launch\`, \`trim\`, \`replace\`, \`renew\`, \`end-running\`, \`save-breaker\`, \`save-conditions\`, \`remove\`)
+One pool; [src/machines/pool/machine.ts](../../src/machines/pool/machine.ts). Its states are its lifecycle. How its
+size compares with \`replicas\`, whether the breaker for failing starts is open and how far a rollout has come is arithmetic of its counts
+([decisions.ts](../../src/machines/pool/decisions.ts)): phase and conditions say it. It is told how its instances count as they move, and asks for effects (\`launch\`, \`trim\`, \`replace\`, \`renew\`, \`end-running\`, \`save-breaker\`, \`save-conditions\`, \`remove\`)
 only while this replica leads the pool.
 
 - **Never above \`replicas\`.** What is present, launches under way included, comes to \`replicas\` and not beyond.

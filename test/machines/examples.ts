@@ -12,6 +12,7 @@ import type {
   PoolInput,
   PoolIntent,
 } from '../../src/machines/pool/events.ts';
+import { isTripped, rolloutStateOf, shortageOf } from '../../src/machines/pool/decisions.ts';
 import { poolMachine } from '../../src/machines/pool/machine.ts';
 import { sandboxMachine } from '../../src/machines/sandbox/machine.ts';
 import { NO_INSTANCES, type PoolCounts, type PoolRecord } from '../../src/model/pools/pool.ts';
@@ -176,16 +177,17 @@ export class APool {
     return this.#actor.getSnapshot().error;
   }
   get lifecycle(): string {
-    return pathOf(this.#actor.getSnapshot().value.lifecycle);
+    return pathOf(this.#actor.getSnapshot().value);
   }
   get scale(): string {
-    return this.#actor.getSnapshot().value.scale;
+    const shortage = shortageOf(this.context);
+    return shortage > 0 ? 'short' : shortage < 0 ? 'surplus' : 'settled';
   }
   get breaker(): string {
-    return this.#actor.getSnapshot().value.breaker;
+    return isTripped(this.context) ? 'open' : 'closed';
   }
   get rollout(): string {
-    return this.#actor.getSnapshot().value.rollout;
+    return rolloutStateOf(this.context);
   }
 
   /** A move without a revision is of an instance of the pool's own. */

@@ -192,7 +192,7 @@ export class PoolHost {
       countedAs: ({ context }) => phaseOf(context, this.#deps.policy),
       listed: (_, { context }) => ({ group: '', born: context.record.createdAt }),
       causeOf: () => '',
-      isOver: (snapshot) => snapshot.matches({ lifecycle: 'removed' }),
+      isOver: ({ status }) => status === 'done',
       deadlineOf: ({ context }) => context.deadline,
       due: (uid, now) => {
         this.send(uid, { type: 'DEADLINE', now });
@@ -300,7 +300,7 @@ export class PoolHost {
     this.#events.changed(before.context, context);
     this.index.share(context.record);
     this.#deps.changed(context.record);
-    const isOver = after.matches({ lifecycle: 'removed' });
+    const isOver = after.status === 'done';
     if (context.record.deleting !== false || isOver) this.#deps.ending(uid);
     if (!isOver) return;
     this.index.remove(before.context.record);

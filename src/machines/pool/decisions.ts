@@ -163,7 +163,8 @@ export interface StartTrouble {
   readonly until?: number;
 }
 
-const rolloutStateOf = (context: PoolContext): RolloutState =>
+/** Tells how far the pool's instances are replaced by such of its revision. */
+export const rolloutStateOf = (context: PoolContext): RolloutState =>
   !context.rolling ? 'current' : isTripped(context) ? 'blocked' : 'progressing';
 
 /** A replica that only follows goes by what the leader saved. */

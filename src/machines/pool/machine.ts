@@ -8,7 +8,7 @@ import {
 import { runsTheSame } from '../../model/pools/update-revision.ts';
 import { afterDeferral, afterFailure, unclaimedOf } from './arithmetic.ts';
 import { firstConditions } from './conditions.ts';
-import { decisionOf, isTripped, provenIn, shortageOf } from './decisions.ts';
+import { decisionOf, isTripped, provenIn } from './decisions.ts';
 import type { PoolContext, PoolEvent, PoolInput, PoolIntent } from './events.ts';
 import { STEADY_MS } from '../sandbox/arithmetic.ts';
 
@@ -16,11 +16,11 @@ const REMOVE_RETRY_MS = 1_000;
 const PROOF_MS = STEADY_MS + 1_000;
 
 /**
- * One pool, in parallel regions: lifecycle (pending, active, deleting, removed), scale (settled,
- * short, surplus), breaker (closed, open) and rollout (current, progressing, blocked). It asks for
- * launches and retirements so that what is present comes to `replicas` and never above, and what is
- * unclaimed to the record's revision. Only while it leads does it decide; running instances are
- * never retired, and are ended only by a deletion with `force`.
+ * One pool: pending until it was filled once, active, deleting, removed. It asks for launches and
+ * retirements so that what is present comes to `replicas` and never above, and what is unclaimed to
+ * the record's revision; how far it is from that is arithmetic of its counts (decisions.ts). Only
+ * while it leads does it decide; running instances are never retired, and are ended only by a
+ * deletion with `force`.
  */
 export const poolMachine = setup({
   types: {
@@ -37,13 +37,6 @@ export const poolMachine = setup({
       unclaimedOf(context.counts) + context.ordered === 0 &&
       (context.record.deleting !== 'force' ||
         context.counts.running + context.counts.stopping + context.counts.retiring === 0),
-    short: ({ context }) => shortageOf(context) > 0,
-    surplus: ({ context }) => shortageOf(context) < 0,
-    exact: ({ context }) => shortageOf(context) === 0,
-    tripped: ({ context }) => isTripped(context),
-    mended: ({ context }) => !isTripped(context),
-    rolling: ({ context }) => context.rolling,
-    rolledOut: ({ context }) => !context.rolling,
     following: ({ context }) => !context.leading,
     due: ({ context, event }) =>
       event.type === 'DEADLINE' && context.deadline !== undefined && event.now >= context.deadline,
@@ -153,7 +146,7 @@ export const poolMachine = setup({
   },
 }).createMachine({
   id: 'pool',
-  type: 'parallel',
+  initial: 'pending',
   context: ({ input: { record, policy, now, counted } }) => ({
     record,
     policy,
@@ -189,91 +182,38 @@ export const poolMachine = setup({
     DEADLINE: { guard: 'due', actions: 'decide' },
   },
   states: {
-    lifecycle: {
-      initial: 'pending',
+    pending: {
+      always: [
+        { guard: 'deleting', target: 'deleting' },
+        { guard: 'filled', target: 'active' },
+      ],
+      on: { REMOVED: { target: 'removed' } },
+    },
+    active: {
+      always: { guard: 'deleting', target: 'deleting' },
+      on: { REMOVED: { target: 'removed' } },
+    },
+    deleting: {
+      initial: 'draining',
       states: {
-        pending: {
-          always: [
-            { guard: 'deleting', target: 'deleting' },
-            { guard: 'filled', target: 'active' },
-          ],
-          on: { REMOVED: { target: 'removed' } },
-        },
-        active: {
-          always: { guard: 'deleting', target: 'deleting' },
-          on: { REMOVED: { target: 'removed' } },
-        },
-        deleting: {
-          initial: 'draining',
-          states: {
-            draining: { entry: 'awaitNothing', always: { guard: 'empty', target: 'removing' } },
-            removing: {
-              entry: ['remove', 'awaitRemoval'],
-              always: { guard: 'following', target: 'draining' },
-              on: {
-                REMOVE_OUTCOME_UNKNOWN: { target: 'unremoved' },
-                DEADLINE: { guard: 'due', target: 'unremoved' },
-              },
-            },
-            unremoved: {
-              entry: 'awaitRemoval',
-              always: { guard: 'following', target: 'draining' },
-              on: { DEADLINE: { guard: 'due', target: 'draining' } },
-            },
+        draining: { entry: 'awaitNothing', always: { guard: 'empty', target: 'removing' } },
+        removing: {
+          entry: ['remove', 'awaitRemoval'],
+          always: { guard: 'following', target: 'draining' },
+          on: {
+            REMOVE_OUTCOME_UNKNOWN: { target: 'unremoved' },
+            DEADLINE: { guard: 'due', target: 'unremoved' },
           },
-          on: { REMOVED: { target: 'removed' } },
         },
-        removed: { type: 'final' },
-      },
-    },
-    scale: {
-      initial: 'settled',
-      states: {
-        settled: {
-          always: [
-            { guard: 'short', target: 'short' },
-            { guard: 'surplus', target: 'surplus' },
-          ],
-        },
-        short: {
-          always: [
-            { guard: 'exact', target: 'settled' },
-            { guard: 'surplus', target: 'surplus' },
-          ],
-        },
-        surplus: {
-          always: [
-            { guard: 'exact', target: 'settled' },
-            { guard: 'short', target: 'short' },
-          ],
+        unremoved: {
+          entry: 'awaitRemoval',
+          always: { guard: 'following', target: 'draining' },
+          on: { DEADLINE: { guard: 'due', target: 'draining' } },
         },
       },
+      on: { REMOVED: { target: 'removed' } },
     },
-    breaker: {
-      initial: 'closed',
-      states: {
-        closed: { always: { guard: 'tripped', target: 'open' } },
-        open: { always: { guard: 'mended', target: 'closed' } },
-      },
-    },
-    rollout: {
-      initial: 'current',
-      states: {
-        current: { always: { guard: 'rolling', target: 'progressing' } },
-        progressing: {
-          always: [
-            { guard: 'rolledOut', target: 'current' },
-            { guard: 'tripped', target: 'blocked' },
-          ],
-        },
-        blocked: {
-          always: [
-            { guard: 'rolledOut', target: 'current' },
-            { guard: 'mended', target: 'progressing' },
-          ],
-        },
-      },
-    },
+    removed: { type: 'final' },
   },
 });
 
