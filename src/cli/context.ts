@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import type { NamedTexts } from '../config/environment.ts';
 
-/** What a command works with, besides its own arguments. */
+/** Describes what a command works with, besides its own arguments. */
 export interface CliContext {
   readonly env: NamedTexts;
   readonly stdin: Readable & Partial<Pick<NodeJS.ReadStream, 'isTTY' | 'setRawMode'>>;

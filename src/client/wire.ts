@@ -2,10 +2,9 @@ import type * as api from './generated/api.ts';
 import type { OperationInput } from './operation-request.ts';
 
 /**
- * What goes over the wire, by the names that a caller of the client uses. Timestamps are ISO 8601
- * in UTC; what is absent was left out.
+ * Name what goes over the wire, by the names that a caller of the client uses. Timestamps are ISO
+ * 8601 in UTC; what is absent was left out.
  */
-
 export type {
   ActorReport,
   ActorTransition,

@@ -18,9 +18,9 @@ export interface AuditEntry {
   readonly via?: 'control-socket';
   /** The operation's name, as the API's document has it. */
   readonly operation: string;
-  /** What stands in the path. */
+  /** Says what stands in the path. */
   readonly params?: Readonly<Record<string, string>>;
-  /** What else names the thing that it is about, such as a new sandbox's id. */
+  /** Says what else names the thing that it is about, such as a new sandbox's id. */
   readonly target?: Readonly<Record<string, string>>;
   readonly status: number;
   readonly errorCode?: string | undefined;

@@ -19,8 +19,9 @@ export interface CoordinationHealth {
 }
 
 /**
- * What replicas share for a short while. Every call is one atomic step, ends in about a second, and
- * rejects with `unavailable` when the place that keeps it is out of reach: it never guesses.
+ * Holds what replicas share for a short while. Every call is one atomic step, ends in about a
+ * second, and rejects with `unavailable` when the place that keeps it is out of reach: it never
+ * guesses.
  */
 export interface Coordination
   extends

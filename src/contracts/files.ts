@@ -7,7 +7,7 @@ export type FileProblem =
   | 'not-found'
   /** Something of that name is there, and nothing is to be replaced. */
   | 'exists'
-  /** What is there is not (or no longer) of a version that was asked for. */
+  /** Says that what is there is not (or no longer) of a version that was asked for. */
   | 'changed'
   /** A file was asked for, and a folder is there. */
   | 'is-a-folder'
@@ -65,7 +65,7 @@ export interface FilePlace {
 
 export type FileKind = 'file' | 'folder' | 'link' | 'other';
 
-/** What tells two states of a file apart. */
+/** Tells two states of a file apart. */
 export interface FileVersion {
   readonly size: number;
   /** Nanoseconds since the epoch; as exact as the place keeps them, at worst whole seconds. */
@@ -79,7 +79,7 @@ export interface FileStat extends FileVersion {
   /** As the sandbox sees them. */
   readonly uid: number;
   readonly gid: number;
-  /** What a link says, bytes; of a link alone. */
+  /** Says what a link says, bytes; of a link alone. */
   readonly target?: Buffer;
 }
 
@@ -160,7 +160,7 @@ export interface FolderRequest {
 }
 
 export interface WatchRequest {
-  /** What is below as well, at most 1,024 folders. */
+  /** Lists what is below as well, at most 1,024 folders. */
   readonly recursive: boolean;
 }
 

@@ -6,7 +6,10 @@ export interface Denial {
   readonly message: string;
 }
 
-/** What one attempt at one write may take; given back, or counted, by the one who asked for it. */
+/**
+ * Holds what one attempt at one write may take; given back, or counted, by the one who asked for
+ * it.
+ */
 export interface Grant<T> {
   /** Whether the write may be sent at this moment. */
   permitted(): boolean;

@@ -7,9 +7,9 @@ export interface Sample<Name extends CounterName | GaugeName> {
 }
 
 /**
- * What the daemon tells of itself in numbers. None of it rejects or throws, waits or does I/O; each
- * costs a microsecond or two. What is known anyway is not counted again but read when somebody
- * asks. Deliberately absent: gauges that are set, labels that are not in the catalogue.
+ * Counts what the daemon does. None of it rejects or throws, waits or does I/O; each costs a
+ * microsecond or two. What is known anyway is not counted again but read when somebody asks.
+ * Deliberately absent: gauges that are set, labels that are not in the catalogue.
  */
 export interface Metrics {
   count<Name extends CounterName>(name: Name, labels: LabelsOf<Name>, by?: number): void;

@@ -2,12 +2,12 @@ import type { ByteBounds } from '../lib/byte-shares.ts';
 import type { Clock } from './clock.ts';
 import { NO_METRICS, type Metrics } from './metrics.ts';
 
-/** What every history is told. */
+/** Describes what every history is told. */
 export interface RetentionOptions {
   readonly clock: Clock;
   /** How long a finished sandbox is kept, in ms after it ended. */
   readonly retentionMs: number;
-  /** What finished sandboxes may take; beyond it they are forgotten before their time. */
+  /** Says what finished sandboxes may take; beyond it they are forgotten before their time. */
   readonly bounds: ByteBounds;
   readonly metrics?: Metrics | undefined;
 }

@@ -104,7 +104,8 @@ export interface Terminal {
 }
 
 /**
- * What an instance printed is not kept any more; `message` says where to look instead, if anywhere.
+ * Says that what an instance printed is not kept any more; `message` says where to look instead, if
+ * anywhere.
  */
 export class LogsGone extends Error {
   override readonly name = 'LogsGone';
@@ -148,7 +149,7 @@ export interface LogFollowing {
   readonly after: string;
 }
 
-/** What was printed since; `skipped`: something before it is not kept any more. */
+/** Describes what was printed since; `skipped`: something before it is not kept any more. */
 export interface LogBatch {
   readonly lines: readonly LogLine[];
   readonly skipped: boolean;
@@ -292,7 +293,7 @@ export interface SandboxDriver {
 
 export type PortConnection = Duplex & Partial<PortTraits>;
 
-/** What a connection may have beside its stream. */
+/** Describes what a connection may have beside its stream. */
 export interface PortTraits {
   /**
    * Resolves once the port has taken it; rejects with what the stream then fails with. Absent where
@@ -323,6 +324,6 @@ export interface DriverDescription {
   /** How many of what it has at hand or under way, for whoever looks inside. */
   readonly work?: Readonly<Record<string, number>>;
   readonly warnings: readonly string[];
-  /** What keeps it from its work now, one sentence each; empty when all is well. */
+  /** Says what keeps it from its work now, one sentence each; empty when all is well. */
   readonly problems: readonly string[];
 }

@@ -14,7 +14,7 @@ export interface RecordedPart {
 
 export type TenantUsage = Readonly<Record<QuotaResource, readonly RecordedPart[]>>;
 
-/** What the records say that tenants use. */
+/** Reads from the records what tenants use. */
 export interface UsageRecords {
   /**
    * By tenantKey; one who uses nothing may be left out. Read uncached, after the call came. Costs

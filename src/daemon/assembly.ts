@@ -17,7 +17,7 @@ import type { Volumes } from '../contracts/volumes.ts';
 import type { PoolRecord } from '../model/pools/pool.ts';
 import type { ApiKeyMirror } from '../operations/keys/api-keys.ts';
 
-/** What an assembly is made with, beside the configuration. */
+/** Describes what an assembly is made with, beside the configuration. */
 export interface AssemblyTerms {
   readonly log: Log;
   readonly replica: string;

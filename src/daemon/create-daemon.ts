@@ -87,7 +87,7 @@ import { createExecToken, openTerminal } from '../operations/sandboxes/terminals
 import { PendingRequests } from '../operations/claims/pending-requests.ts';
 import { updatePool } from '../operations/pools/update-pool.ts';
 
-/** What the process that runs the daemon gives it. */
+/** Holds what the process that runs the daemon gives it. */
 export interface DaemonTerms {
   readonly log: LevelledLog;
   readonly replica: string;

@@ -16,8 +16,8 @@ import type { Role, Tenant } from '../model/tenant.ts';
 import { mintApiKey, secretMatches, type ApiKeyMirror } from '../operations/keys/api-keys.ts';
 
 /**
- * What a data folder holds before its first request: the pepper, and one key file for each of admin
- * and tenant.
+ * Describes what a data folder holds before its first request: the pepper, and one key file for
+ * each of admin and tenant.
  */
 export interface FirstKeysDeps {
   readonly dataDir: string;

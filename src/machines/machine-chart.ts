@@ -26,7 +26,7 @@ export const chartOf = (machine: AnyStateMachine, noteOf: NoteOf = () => ''): st
   );
 };
 
-/** What is said of a state beside its name. */
+/** Describes what is said of a state beside its name. */
 export type NoteOf = (path: string) => string;
 
 interface Drawing {

@@ -4,8 +4,8 @@ import { wordsOfEnded, type End, type EndReason } from './sandbox.ts';
 import type { Tenant } from './tenant.ts';
 
 /**
- * What can happen, by a reason in one word, as Kubernetes' events have it, and what its message is
- * made of.
+ * Describes what can happen, by a reason in one word, as Kubernetes' events have it, and what its
+ * message is made of.
  */
 export type LifecycleEvent =
   | { readonly reason: 'Created' | 'Started' | 'Ready' | 'Recovered' }
@@ -31,7 +31,7 @@ export type LifecycleEvent =
   | { readonly reason: 'Filled'; readonly replicas: number }
   /** A pool that should have no instance has none that is unclaimed. */
   | { readonly reason: 'Emptied' }
-  /** What a pool launches is defined anew. */
+  /** Says that what a pool launches is defined anew. */
   | { readonly reason: 'Changed'; readonly templateVersion?: string }
   /** Each unclaimed instance of a pool is of its current definition. */
   | { readonly reason: 'RolledOut' }

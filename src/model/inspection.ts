@@ -24,7 +24,7 @@ export interface Transition {
   readonly number: number;
   readonly at: number;
   readonly event: string;
-  /** What brought the event, where it says so; empty where it does not. */
+  /** Says what brought the event, where it says so; empty where it does not. */
   readonly cause: string;
   /** Empty: it was made then. */
   readonly from: string;
@@ -33,7 +33,7 @@ export interface Transition {
   readonly stoodMs: number;
 }
 
-/** What a machine asked for and nobody has answered yet. */
+/** Describes what a machine asked for and nobody has answered yet. */
 export interface PendingIntent {
   readonly intent: string;
   /** Since when, in milliseconds. */

@@ -15,14 +15,14 @@ export const PROCESS_SIGNALS = [
 ] as const;
 export type ProcessSignal = (typeof PROCESS_SIGNALS)[number];
 
-/** What is known of a process that was started in a sandbox. */
+/** Describes what is known of a process that was started in a sandbox. */
 export interface ProcessFact {
   readonly processId: ProcessId;
   /** Its number in the sandbox; 0 where it is not known. */
   readonly pid: number;
   readonly argv: readonly string[];
   readonly status: 'Running' | 'Exited';
-  /** Of one that ended: its code, 128 + n after signal n, 124 after its timeout. */
+  /** Is there once it ended: its code, 128 + n after signal n, 124 after its timeout. */
   readonly exitCode?: number;
   /** The signal that ended it, such as `KILL`. */
   readonly signal?: string;

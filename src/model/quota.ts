@@ -4,14 +4,16 @@ import { formatCpu, parseQuantity } from './quantities.ts';
 import type { InstanceDefinition } from './templates/template.ts';
 import type { Tenant } from './tenant.ts';
 
-/** What goes by a pool's size: replicas asked for; processor and memory of as many instances. */
+/**
+ * Lists what goes by a pool's size: replicas asked for; processor and memory of as many instances.
+ */
 export const SIZED_RESOURCES = ['replicas', 'cpu', 'memory'] as const;
 export type SizedResource = (typeof SIZED_RESOURCES)[number];
 export type SizedAmounts = Readonly<Record<SizedResource, number>>;
 
 /**
- * What a user can have only so much of: claimed sandboxes; pools; and, over all pools, what goes by
- * their size.
+ * Lists what a user can have only so much of: claimed sandboxes; pools; and, over all pools, what
+ * goes by their size.
  */
 export const QUOTA_RESOURCES = ['sandboxes', 'pools', ...SIZED_RESOURCES] as const;
 export type QuotaResource = (typeof QUOTA_RESOURCES)[number];

@@ -1,7 +1,7 @@
 /**
- * What makes two POSTs under an Idempotency-Key the same request, as hashes that tell nothing of
- * either: `key` of principal, method, path and Idempotency-Key, `body` of the body's bytes. 22
- * characters of base64url each.
+ * Makes two POSTs under an Idempotency-Key the same request, as hashes that tell nothing of either:
+ * `key` of principal, method, path and Idempotency-Key, `body` of the body's bytes. 22 characters
+ * of base64url each.
  */
 export interface RequestFingerprint {
   readonly key: string;

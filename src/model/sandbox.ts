@@ -50,7 +50,7 @@ export interface Claim {
    * the same Idempotency-Key finds its effect.
    */
   readonly mark?: RequestFingerprint;
-  /** What the claim says of its sandbox: shown, and found by. */
+  /** Says what the claim says of its sandbox: shown, and found by. */
   readonly metadata?: TextPairs;
   /** Variables of what is run in it: see ClaimEnv. */
   readonly sealedEnv?: string;
@@ -92,22 +92,25 @@ export interface InstanceEndpoint extends Endpoint {
   readonly onHost: boolean;
 }
 
-/** What an instance is born from: its record, as yet unwritten, and its rendered definition. */
+/**
+ * Describes what an instance is born from: its record, as yet unwritten, and its rendered
+ * definition.
+ */
 export interface LaunchOrder {
   readonly record: Omit<InstanceRecord, 'revision' | 'state' | 'claim' | 'end'>;
   readonly definition: InstanceDefinition;
 }
 
 /**
- * What keeps an instance from starting until somebody or something changes: nowhere is room for it,
- * its image can't be had, or its container can't be made.
+ * Names what keeps an instance from starting until somebody or something changes: nowhere is room
+ * for it, its image can't be had, or its container can't be made.
  */
 export type StartHindrance = 'Unschedulable' | 'ImageUnavailable' | 'ContainerNotCreated';
 
 /**
- * What the driver sees of the instance's process. `since`: when it turned so, where whoever runs it
- * has noted that. `endsBy`: it is told to end, and is ended by force at that moment (ms since the
- * epoch).
+ * Describes what the driver sees of the instance's process. `since`: when it turned so, where
+ * whoever runs it has noted that. `endsBy`: it is told to end, and is ended by force at that moment
+ * (ms since the epoch).
  */
 export type Vitals =
   /**

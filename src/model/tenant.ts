@@ -27,7 +27,7 @@ export const ACCESSES = ['user', 'team'] as const;
 /** Who claims from a pool or an env: its owner alone, or every user of the owner's team. */
 export type Access = (typeof ACCESSES)[number];
 
-/** What has an owner, and may be shared with the owner's team. Absent: the owner's alone. */
+/** Has an owner, and may be shared with the owner's team. Absent: the owner's alone. */
 export interface Shared {
   readonly owner: Tenant;
   readonly access?: 'team';

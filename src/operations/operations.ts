@@ -44,7 +44,7 @@ export interface Readiness {
   readonly ready: boolean;
   /** `PART: what is wrong with it`; empty when all is well. */
   readonly problems: readonly string[];
-  /** What works but gives less than it should. */
+  /** Names what works but gives less than it should. */
   readonly warnings: readonly string[];
   readonly isolation: string;
 }

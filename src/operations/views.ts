@@ -33,7 +33,7 @@ export interface SandboxView {
   readonly idleTimeoutMs: number;
   /** When it ends for want of activity; undefined where it never does. */
   readonly idleExpiresAt: number | undefined;
-  /** Of its claim, while it lives. */
+  /** Comes from its claim, while it lives. */
   readonly metadata?: TextPairs;
 }
 
@@ -60,7 +60,7 @@ export interface PoolView {
   readonly conditions: readonly PoolCondition[];
 }
 
-/** What a user may have, and has, with what is being reserved. */
+/** Describes what a user may have, and has, with what is being reserved. */
 export interface QuotaView {
   readonly tenant: Tenant;
   readonly limits: QuotaAmounts;
@@ -108,7 +108,8 @@ export interface SandboxStatistics {
 }
 
 /**
- * What a sync would make of a pool: its record as it stands, the template applied, and its version.
+ * Describes what a sync would make of a pool: its record as it stands, the template applied, and
+ * its version.
  */
 export interface PoolSyncView {
   readonly record: PoolRecord;

@@ -32,7 +32,7 @@ export interface OtelTracerDeps {
   /** Sent with each batch, such as an `authorization`. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly compression?: 'none' | 'gzip';
-  /** What produces the spans: `service.name` and others. */
+  /** Says what produces the spans: `service.name` and others. */
   readonly resource: Readonly<Record<string, string>>;
   /** Percent of the traces that begin here that are recorded. */
   readonly samplePercent: number;

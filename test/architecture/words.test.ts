@@ -64,6 +64,9 @@ const oldWordsIn = (path: string, code: string): readonly string[] => [
 const ANSWERS =
   /\/\*\*\s*(?:\*\s*)?Answers (?:an?|the|whether|what|how|why|if|all|those|undefined)\b/;
 
+/** A doc comment without a verb: its subject is somewhere else. */
+const FRAGMENT = /\/\*\*\s*(?:\*\s*)?(?:Of|What|The same)\b/g;
+
 describe('words', () => {
   const files = ['src', 'test'].flatMap((folder) =>
     readSourceTree(folder)
@@ -82,6 +85,18 @@ describe('words', () => {
     const wrong = files.filter(({ path }) => ANSWERS.test(readFileSync(join(ROOT, path), 'utf8')));
 
     expect(wrong.map(({ path }) => path)).to.deep.equal([]);
+  });
+
+  it('of a doc comment begin with more than a fragment', () => {
+    const wrong = files
+      .filter(({ path }) => path.startsWith('src/'))
+      .flatMap(({ path, text }) =>
+        [...text.matchAll(FRAGMENT)].map(
+          ({ index }) => `${path}:${text.slice(0, index).split('\n').length}`,
+        ),
+      );
+
+    expect(wrong).to.deep.equal([]);
   });
 
   it('are found in every form of an identifier', () => {

@@ -27,12 +27,14 @@ const EVERY_MS = 10_000;
 const SETTLING_MS = 1_000;
 
 /**
- * What is to be said of envs. The leader saves it where it has changed, at most once in 10 s for
- * each.
+ * Says what is to be said of envs. The leader saves it where it has changed, at most once in 10 s
+ * for each.
  */
 export class EnvConditions {
   readonly #deps: EnvConditionsDeps;
-  /** What was said last, by env, also where it is not saved yet: so that times stand still. */
+  /**
+   * Keeps what was said last, by env, also where it is not saved yet: so that times stand still.
+   */
   readonly #said = new Map<string, readonly EnvCondition[]>();
   /** By env: calls off when it is looked at next. */
   readonly #due = new Map<string, () => void>();

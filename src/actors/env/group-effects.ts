@@ -45,7 +45,7 @@ export interface GroupEffectsDeps {
     decision: ScalingDecision,
     outcomes: Readonly<Record<string, ChangeOutcome>>,
   ) => Promise<void>;
-  /** What the group's actor knows. */
+  /** Returns what the group's actor knows. */
   readonly contextOf: (envUid: string, name: string) => GroupContext | undefined;
 }
 

@@ -32,8 +32,8 @@ export class MemberFailure extends Error {
 }
 
 /**
- * What members ask for. Resolves once it is durable, or is not to be done any more, with the pool
- * as it stands then. Rejects with MemberFailure for what a person should hear of.
+ * Carries out what members ask for. Resolves once it is durable, or is not to be done any more,
+ * with the pool as it stands then. Rejects with MemberFailure for what a person should hear of.
  */
 export interface MemberEffects {
   readonly 'make-pool': (env: EnvRecord, member: string) => Promise<PoolRecord | undefined>;

@@ -32,8 +32,8 @@ interface Demand {
 }
 
 /**
- * What claims lacked lately, by pool, on all replicas: each tells the others, so that whoever leads
- * knows.
+ * Knows what claims lacked lately, by pool, on all replicas: each tells the others, so that whoever
+ * leads knows.
  */
 export class PoolDemand {
   readonly #deps: PoolDemandDeps;

@@ -10,7 +10,7 @@ import { PoolRetirements } from './pool-retirements.ts';
 
 export interface PoolEffectsDeps extends PoolHostDeps {
   readonly mirror: RecordMirror<PoolRecord>;
-  /** What the pool's actor knows. */
+  /** Returns what the pool's actor knows. */
   readonly contextOf: (uid: string) => PoolContext | undefined;
   readonly send: (uid: string, event: PoolEvent) => void;
 }

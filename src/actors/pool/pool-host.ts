@@ -63,7 +63,7 @@ export class PoolHost {
     this.actors = new ActorHost(deps.runtime, this.#kind());
   }
 
-  /** What `replicas` counts. */
+  /** Says what `replicas` counts. */
   get semantics(): ReplicaSemantics {
     return this.#deps.policy.replicaSemantics;
   }

@@ -10,7 +10,7 @@ export interface PoolRetirementsDeps extends Pick<
   PoolHostDeps,
   'retirements' | 'instances' | 'tell' | 'runtime' | 'planAt'
 > {
-  /** What the pool's actor knows. */
+  /** Returns what the pool's actor knows. */
   readonly contextOf: (uid: string) => PoolContext | undefined;
 }
 

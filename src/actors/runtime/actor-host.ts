@@ -22,7 +22,7 @@ export interface HostedActor<Snapshot, Event, Intent> {
 /** How an actor came to be, or what it was sent. */
 export type Cause<Event> = Event | { readonly type: 'FOUND' | 'ORDERED' | 'THREW' };
 
-/** What one event did. `before` is undefined for an actor that was just made. */
+/** Describes what one event did. `before` is undefined for an actor that was just made. */
 export interface Change<Snapshot, Event> {
   readonly before: Snapshot | undefined;
   readonly after: Snapshot;
@@ -34,7 +34,7 @@ export interface Change<Snapshot, Event> {
 /** All that tells the actors of one kind from those of another. */
 export interface ActorKind<Snapshot extends HostedSnapshot, Event, Intent, Input> {
   readonly name: KindName;
-  /** What the log calls it. */
+  /** Says what the log calls it. */
   readonly entity: string;
   /** One character, before the keys of its deadlines and intents. */
   readonly prefix: string;
@@ -60,7 +60,7 @@ export interface ActorKind<Snapshot extends HostedSnapshot, Event, Intent, Input
   /** Called at the deadline. */
   due(key: string, now: number): void;
 
-  /** What tells an actor that this replica decides for it, or no more. Some are not told. */
+  /** Tells an actor that this replica decides for it, or no more. Some are not told. */
   readonly leading?: {
     shardOf(key: string): number;
     lead(now: number): Event;

@@ -1,7 +1,7 @@
 import type { Metrics } from '../../contracts/metrics.ts';
 import type { PoolEvent } from '../../machines/pool/events.ts';
 
-/** What the supervisor tells of its state machines in numbers. */
+/** Counts what state machines do, for the metrics. */
 export class ActorMeasures {
   readonly #metrics: Metrics;
 

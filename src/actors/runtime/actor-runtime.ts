@@ -13,7 +13,7 @@ export interface ActorRuntimeDeps {
   readonly metrics?: Metrics;
 }
 
-/** What the hosts of all kinds share on one replica: one outbox and one heap of deadlines. */
+/** Holds what the hosts of all kinds share on one replica: one outbox and one heap of deadlines. */
 export class ActorRuntime {
   readonly clock: Clock;
   readonly log: Log;

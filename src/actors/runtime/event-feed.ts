@@ -50,7 +50,7 @@ interface Held extends Noted {
 }
 
 /**
- * What happens: told to those who follow, on every replica, and written behind, in batches, where
+ * Tells what happens to those who follow, on every replica, and written behind, in batches, where
  * it is kept. Every replica notes what it sees, and the shard's leader tells it; who leads next
  * tells what the last one did not come to. What was noted in the last half second before a crash
  * may be missing from a sandbox's list; the records themselves show the rest.

@@ -1,7 +1,7 @@
 import { mayUse, sameTenant, tenantKey, type Shared, type Tenant } from '../../model/tenant.ts';
 import { OrderedIndex } from '../../lib/ordered-index.ts';
 
-/** What has an owner, a pool or an env. A name is unique in its owner's namespace. */
+/** Has an owner: a pool or an env. A name is unique in its owner's namespace. */
 export interface Owned extends Shared {
   readonly uid: string;
   readonly name: string;
@@ -15,7 +15,7 @@ export class OwnedIndex {
   readonly #byOwner = new Map<string, OrderedIndex>();
   readonly #owners = new Map<string, Tenant>();
   readonly #all = new OrderedIndex();
-  /** What is shared with a team, by its namespace. */
+  /** Holds what is shared with a team, by its namespace. */
   readonly #shared = new Map<string, Map<string, Owned>>();
 
   /** Tenants who own any. */

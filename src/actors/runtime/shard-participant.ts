@@ -1,6 +1,6 @@
 import type { PoolRecord } from '../../model/pools/pool.ts';
 
-/** What leads as the supervisor does, with actors of its own. */
+/** Leads as the supervisor does, with actors of its own. */
 export interface ShardParticipant {
   onShardAcquired(shard: number): void;
   onShardReleased(shard: number): void;

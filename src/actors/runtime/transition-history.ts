@@ -29,7 +29,7 @@ export interface Moved<E> {
 }
 
 export interface TransitionHistoryDeps<E> {
-  /** What it is called in the log. */
+  /** Says what it is called in the log. */
   readonly kind: string;
   readonly clock: Pick<Clock, 'now'>;
   readonly log: Log;

@@ -24,8 +24,8 @@ export interface IdleInstancesDeps {
 }
 
 /**
- * What a look came to: how many it found ready, and the one that was acquired of them, if others
- * did not get them all.
+ * Describes what a look came to: how many it found ready, and the one that was acquired of them, if
+ * others did not get them all.
  */
 export interface Found {
   readonly ready: number;

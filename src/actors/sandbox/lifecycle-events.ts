@@ -3,7 +3,7 @@ import type { SandboxContext, SandboxEvent } from '../../machines/sandbox/events
 import { failureOf } from '../../machines/sandbox/knowledge.ts';
 import type { EventRecord, LifecycleEvent } from '../../model/event.ts';
 
-/** What an actor showed before an event, or shows after it. */
+/** Describes what an actor showed before an event, or shows after it. */
 export interface Moment {
   /** The machine's top-level state. */
   readonly state: string;

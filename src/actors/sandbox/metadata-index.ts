@@ -2,7 +2,10 @@ import { OrderedIndex, type OrderedEntry } from '../../lib/ordered-index.ts';
 import { hasPairs, type TextPairs } from '../../model/claim-terms.ts';
 import { tenantKey, type Tenant } from '../../model/tenant.ts';
 
-/** What is listed: an entry of a claimed instance, with its owner and the pairs it is found by. */
+/**
+ * Describes what is listed: an entry of a claimed instance, with its owner and the pairs it is
+ * found by.
+ */
 export interface Described {
   readonly entry: OrderedEntry;
   readonly owner: Tenant;

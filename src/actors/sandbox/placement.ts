@@ -23,7 +23,7 @@ export interface Placement {
   readonly unreadyAt?: number | undefined;
   /** The key of the request that claimed it, where that had one. */
   readonly mark?: string | undefined;
-  /** Of its claim. */
+  /** Comes from its claim. */
   readonly metadata?: TextPairs | undefined;
 }
 

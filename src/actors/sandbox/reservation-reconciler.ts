@@ -22,15 +22,15 @@ export interface ReservationReconcilerDeps {
   /** Tenants who have pools. */
   readonly tenants: () => Iterable<Tenant>;
   /**
-   * What the name's record counts, 0 where there is none and no write that was sent before can make
-   * one any more.
+   * Returns what the name's record counts, 0 where there is none and no write that was sent before
+   * can make one any more.
    */
   readonly recorded: (
     tenant: Tenant,
     resource: QuotaResource,
     name: string,
   ) => Promise<RecordedAmount>;
-  /** What the mirror shows that counts, by name. */
+  /** Returns what the mirror shows that counts, by name. */
   readonly shown: (tenant: Tenant, resource: QuotaResource) => ReadonlyMap<string, number>;
   /**
    * A pool was reserved, and never made: what was written before its record goes. Asked again where
@@ -54,7 +54,9 @@ const MOST_NOTED = 1_000;
 const BATCH = 100;
 const TENANTS_AT_ONCE = 16;
 
-/** What did not agree with the mirror when it was last compared: `resource name version`. */
+/**
+ * Describes what did not agree with the mirror when it was last compared: `resource name version`.
+ */
 interface Comparison {
   readonly at: number;
   readonly suspects: ReadonlySet<string>;

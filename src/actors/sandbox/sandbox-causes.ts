@@ -1,8 +1,8 @@
 import type { SandboxEvent } from '../../machines/sandbox/events.ts';
 
 /**
- * What moves a sandbox: an event, that it was ordered, that it was found, or that its machine
- * threw.
+ * Describes what moves a sandbox: an event, that it was ordered, that it was found, or that its
+ * machine threw.
  */
 export type SandboxHappened = SandboxEvent | { readonly type: 'ORDERED' | 'FOUND' | 'THREW' };
 

@@ -7,7 +7,7 @@ import { pathOf } from '../runtime/state-path.ts';
 
 type Snapshot = SnapshotFrom<typeof sandboxMachine>;
 
-/** What an actor shows of its instance. */
+/** Describes what an actor shows of its instance. */
 export interface SandboxSnapshot {
   /** The machine's top-level state. */
   readonly state: string;

@@ -19,7 +19,7 @@ const MOST_FENCINGS = 4;
 /** Ended ones that are remembered: more than end while one read takes its time. */
 const MOST_ENDED = 10_000;
 
-/** What reads of the sandboxes' truth teach their actors. */
+/** Reads the sandboxes' truth, and teaches it to their actors. */
 export class SandboxTruth {
   readonly #deps: SandboxTruthDeps;
   readonly #ended = new RecentSet(MOST_ENDED);

@@ -30,10 +30,10 @@ const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 30_000;
 
 /**
- * What a replica does when it begins to lead a shard. First its mirrors catch up with what the last
- * leader wrote. Then it clears away what that one left unfinished: records whose process never
- * comes, and instances whose pool is no more. That a pool is no more it never concludes from its
- * mirror: it looks at the pool uncached first.
+ * Carries out what a replica does when it begins to lead a shard. First its mirrors catch up with
+ * what the last leader wrote. Then it clears away what that one left unfinished: records whose
+ * process never comes, and instances whose pool is no more. That a pool is no more it never
+ * concludes from its mirror: it looks at the pool uncached first.
  */
 export class Takeover {
   readonly #deps: TakeoverDeps;

@@ -11,8 +11,7 @@ import {
   volumeTable,
 } from '../show/rows.ts';
 
-/** What a deployment offers, a command a list. */
-
+/** Show what a deployment offers, a command a list. */
 export const instanceTypesLeaf = (action: ServiceAction): Command =>
   asked({
     usage: 'instance-types',

@@ -3,7 +3,7 @@ import { printable } from '../terminal/printable.ts';
 
 const MOST_NAMED = 10;
 
-/** What a copy of a folder left out, and why: the first ten by name, the others counted. */
+/** Notes what a copy of a folder left out, and why: the first ten by name, the others counted. */
 export class LeftOut {
   readonly #named: string[] = [];
   #others = 0;

@@ -5,7 +5,7 @@ import { changesText, membersOf } from './env-rows.ts';
 import { printable } from '../terminal/printable.ts';
 import { shortTime } from './rows.ts';
 
-/** What is known of an env; `decisions` by group, the newest first. */
+/** Describes what is known of an env; `decisions` by group, the newest first. */
 export interface EnvStory {
   readonly env: Env;
   readonly decisions: ReadonlyMap<string, readonly ScalingDecision[]>;

@@ -9,7 +9,7 @@ export type Standing =
   | { readonly kind: 'done' | 'going' }
   | { readonly kind: 'stopped'; readonly why: string; readonly hints: readonly string[] };
 
-/** What is shown at one look: the text for a person, the value for a program. */
+/** Describes what is shown at one look: the text for a person, the value for a program. */
 export interface Looked {
   readonly value: unknown;
   readonly text: string;

@@ -1,7 +1,7 @@
 import type { EventBatch, EventRecord } from '../../model/event.ts';
 import type { Tenant } from '../../model/tenant.ts';
 
-/** What happens, in one order for all replicas. */
+/** Keeps what happens, in one order for all replicas. */
 export interface EventLog {
   /**
    * Tells an event to all who follow, within a second: never throws, never waits; while it can't be

@@ -3,7 +3,7 @@ export const MAX_REPLICA_QUESTION = 4_096;
 
 export const MAX_REPLICA_ANSWER = 262_144;
 
-/** What one replica asks another, for people who look inside: nothing depends on an answer. */
+/** Lets one replica ask another, for people who look inside: nothing depends on an answer. */
 export interface Inquiries {
   /**
    * Asks the replica, and returns what it answers; undefined where nothing came within `withinMs`,

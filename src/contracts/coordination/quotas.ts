@@ -13,7 +13,7 @@ export interface QuotaEntry {
   readonly attempt?: string;
 }
 
-/** What a record says from a revision on. */
+/** Describes what a record says from a revision on. */
 export interface Confirmation {
   readonly name: string;
   readonly amount: number;
@@ -45,7 +45,10 @@ export interface UsagePart extends Reservation {
   readonly isReserved: boolean;
 }
 
-/** What the name's record says; `revision`: where it says so, if it has one that is compared. */
+/**
+ * Describes what the name's record says; `revision`: where it says so, if it has one that is
+ * compared.
+ */
 export interface ReconciledReservation extends Reservation {
   readonly amount: number;
   readonly revision?: Revision;

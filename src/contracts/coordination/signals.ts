@@ -16,8 +16,8 @@ export interface Revocations {
 }
 
 /**
- * What became of a claim for which nothing was idle: it waits, or was refused; or who was refused
- * before has got one since. `principal`: who claims.
+ * Describes what became of a claim for which nothing was idle: it waits, or was refused; or who was
+ * refused before has got one since. `principal`: who claims.
  */
 export interface DemandSignal {
   readonly kind: 'waits' | 'refused' | 'served';
@@ -26,8 +26,8 @@ export interface DemandSignal {
 }
 
 /**
- * What claims lack, for whoever sizes pools. A word that is lost is made up for by the claims that
- * come after it.
+ * Tells what claims lack to whoever sizes pools. A word that is lost is made up for by the claims
+ * that come after it.
  */
 export interface DemandSignals {
   /**

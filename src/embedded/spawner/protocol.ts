@@ -7,10 +7,10 @@ import type { IsolationLevel } from './sandbox/cgroups.ts';
 import type { ProbeReport } from './probes/readiness.ts';
 
 /**
- * What daemon and spawner say to each other, as JSON in frames of kind `message`. The first of each
- * side is `hello`; `hello`'s `protocol` and `leave` keep their shape in every version, so that a
- * spawner left by another version can be told to go. Bytes of commands and terminals travel as
- * frames of their own, on the channel that the daemon chose.
+ * Is the version of what daemon and spawner say to each other, as JSON in frames of kind `message`.
+ * The first of each side is `hello`; `hello`'s `protocol` and `leave` keep their shape in every
+ * version, so that a spawner left by another version can be told to go. Bytes of commands and
+ * terminals travel as frames of their own, on the channel that the daemon chose.
  */
 export const PROTOCOL = 10;
 
@@ -65,8 +65,8 @@ export type DaemonMessage =
   | { readonly type: 'close'; readonly channel: number };
 
 /**
- * Asks for a socket that leads to the sandbox's ports, or to its files. Nothing takes a connection at
- * `stale` any more: its agent is ended, and another takes its place.
+ * Asks for a socket that leads to the sandbox's ports, or to its files. Nothing takes a connection
+ * at `stale` any more: its agent is ended, and another takes its place.
  */
 export interface SocketOrder {
   readonly type: 'forward' | 'files';

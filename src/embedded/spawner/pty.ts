@@ -6,8 +6,8 @@ import type { ProcessIdentity } from './sandbox/process-identity.ts';
 import { openMaster } from './pty-master.ts';
 
 /**
- * What is used of node-pty: its native part, for node-pty's own streams drop what is unread when
- * the shell exits.
+ * Declares what is used of node-pty: its native part, for node-pty's own streams drop what is
+ * unread when the shell exits.
  */
 interface PtyBinding {
   resize(master: number, cols: number, rows: number, xPixel: number, yPixel: number): void;

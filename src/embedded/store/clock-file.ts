@@ -3,7 +3,9 @@ import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
 import { machineTime, systemClock, type MachineTime } from '../system-clock.ts';
 
-/** What the file holds: where the daemon's time stood at a moment of the machine's uptime. */
+/**
+ * Describes what the file holds: where the daemon's time stood at a moment of the machine's uptime.
+ */
 interface Seen {
   readonly bootId: string;
   readonly uptimeMs: number;

@@ -1,10 +1,9 @@
 import type { SqlValue } from './database-library.ts';
 
 /**
- * What the database's client, its engine and the thread that may host it say to each other. Flat
- * arrays: a thread copies them on every call.
+ * Define what the database's client, its engine and the thread that may host it say to each other.
+ * Flat arrays: a thread copies them on every call.
  */
-
 /** Ticket, index of the statement, its parameters. */
 export type Call = readonly [ticket: number, statement: number, ...parameters: SqlValue[]];
 export type CheckpointOrder = 'hold' | 'allow';

@@ -105,13 +105,13 @@ const storedOf = ([seq, ...columns]: Row): {
   },
 });
 
-/** What few claims have, as their column keeps it. */
+/** Describes what few claims have, as their column keeps it. */
 type ClaimTerms = Pick<Claim, 'metadata' | 'sealedEnv'>;
 
 const termsText = ({ metadata, sealedEnv }: ClaimTerms): string | null =>
   metadata || sealedEnv !== undefined ? JSON.stringify({ metadata, sealedEnv }) : null;
 
-/** What the record was born with, as its column keeps it. */
+/** Describes what the record was born with, as its column keeps it. */
 type NewRecord = Omit<InstanceRecord, 'id' | 'revision' | 'state' | 'claim' | 'end'>;
 
 const recordOf = ([

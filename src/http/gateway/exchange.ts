@@ -21,7 +21,7 @@ import { answeredHeaders, answeredTrailers, forwardedHeaders } from './headers.t
 import type { EndpointTarget } from './target.ts';
 import { awaitsContinue, ClientGone, hasBody } from '../router/request-body.ts';
 
-/** What an exchange with an endpoint goes by. */
+/** Holds what an exchange with an endpoint goes by. */
 export interface ExchangeTerms {
   readonly endpoint: OpenEndpoint;
   readonly target: EndpointTarget;

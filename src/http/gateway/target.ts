@@ -2,7 +2,7 @@
 export interface EndpointTarget {
   readonly sandboxId: string;
   readonly endpointName: string;
-  /** What stands before the sandbox's own paths. */
+  /** Says what stands before the sandbox's own paths. */
   readonly prefix: string;
   /** Path and query as the sandbox gets them. */
   readonly path: string;

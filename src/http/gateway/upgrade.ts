@@ -17,7 +17,7 @@ export interface Upgrade {
   readonly request: IncomingMessage;
   /** On the connection, for where the sandbox answers as if it had not been asked to upgrade. */
   readonly response: ServerResponse;
-  /** What came behind the request's head. */
+  /** Says what came behind the request's head. */
   readonly head: Buffer;
 }
 

@@ -43,8 +43,8 @@ export class CostlyTurns {
   readonly #line: TenantLine;
   readonly #about: TenantsAbout;
   /**
-   * What it took on average, in ms, by operation and tenant; only of what was costly lately, or
-   * took long once (0).
+   * Holds what it took on average, in ms, by operation and tenant; only of what was costly lately,
+   * or took long once (0).
    */
   readonly #costs = new Map<string, number>();
   #spentMs = 0;
@@ -163,7 +163,7 @@ interface CostlyRequestDeps {
   readonly restMs: (ms: number) => number;
 }
 
-/** What one request keeps the loop busy with, in pieces between its waits. */
+/** Measures what one request keeps the loop busy with, in pieces between its waits. */
 export class CostlyRequest {
   readonly #deps: CostlyRequestDeps;
   #isCharged = false;

@@ -14,7 +14,7 @@ export interface TenantLineTerms {
   readonly holdMs: number;
 }
 
-/** What takes long waits here for its turn: tenant by tenant, one of each in turn. */
+/** Holds what takes long until its turn comes: tenant by tenant, one of each in turn. */
 export class TenantLine {
   readonly #slots: FairSlots;
   readonly #holdMs: number;

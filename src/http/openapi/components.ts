@@ -4,8 +4,8 @@ import { z } from 'zod';
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /**
- * What one document's operations share. Turns zod schemas into JSON Schemas; one with an id stands
- * once, under its name in `components.schemas`, and is referred to from wherever it occurs.
+ * Holds what one document's operations share. Turns zod schemas into JSON Schemas; one with an id
+ * stands once, under its name in `components.schemas`, and is referred to from wherever it occurs.
  */
 export class Components {
   readonly #schemas = new Map<string, JsonSchema>();

@@ -14,7 +14,7 @@ import {
 } from '../../contracts/sandbox-driver.ts';
 import { Refusal, type RefusalCode, unavailable } from '../../model/refusals.ts';
 
-/** What the edge alone says no to, before a request is one. */
+/** Describes what the edge alone says no to, before a request is one. */
 export type EdgeCode = 'REQUEST_TIMEOUT' | 'REQUEST_HEADERS_TOO_LARGE';
 export type ErrorCode = RefusalCode | EdgeCode;
 
@@ -96,8 +96,8 @@ const row =
     error instanceof failure ? unavailable(told(error)) : undefined;
 
 /**
- * What drivers, stores and coordination reject with, and what it means where an operation has no
- * better answer: that the client may try again. Not one of them is a fault of the daemon's own.
+ * Lists what drivers, stores and coordination reject with, and what it means where an operation has
+ * no better answer: that the client may try again. Not one of them is a fault of the daemon's own.
  * What comes last is what operations answer themselves.
  */
 const FAILURES: readonly FailureRow[] = [

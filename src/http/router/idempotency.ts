@@ -35,8 +35,8 @@ export interface MarkedRequest {
   /** The operation opens the request itself, and finds what an earlier one did. */
   readonly opensItself: boolean;
   /**
-   * What an earlier request of the mark did, where its effect tells; such an answer need not be
-   * kept before it is given.
+   * Returns what an earlier request of the mark did, where its effect tells; such an answer need
+   * not be kept before it is given.
    */
   readonly earlier:
     | ((instance: InstanceId | undefined) => Promise<WrittenAnswer | undefined>)

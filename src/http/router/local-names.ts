@@ -1,7 +1,7 @@
 import { isDnsLabel } from '../../model/identifiers.ts';
 import { clusterNotFound, invalidArgument } from '../../model/refusals.ts';
 
-/** What a name in a path or a body stands for. */
+/** Says what a name in a path or a body stands for. */
 export type NameKind = 'sandbox' | 'pool';
 
 /**

@@ -14,8 +14,8 @@ import type { NameKind } from './local-names.ts';
 export type Access = 'open' | 'tenant' | 'admin';
 
 /**
- * What stands in a path. A value that does not fit names nothing, so it gets the refusal of what is
- * not there.
+ * Describes what stands in a path. A value that does not fit names nothing, so it gets the refusal
+ * of what is not there.
  */
 export interface PathParams<P> {
   readonly schema: z.ZodType<P>;
@@ -109,7 +109,7 @@ export interface RouteSpec<A extends Access, B, Q, P> {
   readonly answers: Readonly<Record<number, z.ZodType>>;
   /** Its 200 is no JSON but this; `answers` says what one event's data is. */
   readonly onlyAs?: 'text/event-stream';
-  /** What its 200 may be instead of JSON. */
+  /** Returns what its 200 may be instead of JSON. */
   readonly alsoAs?: readonly (
     | 'text/plain'
     | 'text/event-stream'
@@ -130,9 +130,9 @@ export interface RouteSpec<A extends Access, B, Q, P> {
   /** A POST heeds an Idempotency-Key unless it says so here. */
   readonly idempotencyKey?: 'ignored';
   /**
-   * What an earlier request of the same mark did, as its effect shows it after a crash; undefined
-   * where there was none. A row that has it writes `mark` with its effect, in one step. `instance`:
-   * see Requests.
+   * Returns what an earlier request of the same mark did, as its effect shows it after a crash;
+   * undefined where there was none. A row that has it writes `mark` with its effect, in one step.
+   * `instance`: see Requests.
    */
   readonly earlier?: (
     request: RouteRequest<A, B, Q, P>,

@@ -41,7 +41,7 @@ export interface RouterDeps extends IdempotencyDeps {
   readonly keyRates: KeyRates;
   readonly costly: CostlyTurns;
   readonly loopTurns: LoopTurns;
-  /** What may stand before the names of what is here. */
+  /** Says what may stand before the names of what is here. */
   readonly clusterId: string;
   /** When deprecated operations go, as an HTTP date; undefined: that is not settled. */
   readonly sunset: string | undefined;

@@ -41,7 +41,7 @@ export const unknownQueryWarnings = (
   };
 };
 
-/** What a schema knows the fields of; undefined: of nothing. */
+/** Describes what a schema knows the fields of; undefined: of nothing. */
 type Known =
   | { readonly kind: 'object'; readonly fields: ReadonlyMap<string, Known | undefined> }
   | { readonly kind: 'list'; readonly items: Known };

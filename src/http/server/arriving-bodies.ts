@@ -1,6 +1,6 @@
 /**
- * What the bodies that are still arriving hold together. Past `mostBytes` the oldest are refused: a
- * client that sends slowly on many connections gives way to those that send at once.
+ * Bounds what the bodies that are still arriving hold together. Past `mostBytes` the oldest are
+ * refused: a client that sends slowly on many connections gives way to those that send at once.
  */
 export class ArrivingBodies {
   readonly #mostBytes: number;

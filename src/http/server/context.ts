@@ -2,7 +2,7 @@ import type { ParameterizedContext } from 'koa';
 import type { OnStep } from '../../contracts/tracing.ts';
 import type { Caller } from '../../model/tenant.ts';
 
-/** What the middleware learns of a request on its way. */
+/** Describes what the middleware learns of a request on its way. */
 export interface RequestState {
   requestId: string;
   /** Id of the client's trace, or of one that began here. */

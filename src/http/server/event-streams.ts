@@ -7,7 +7,7 @@ import type { Context } from './context.ts';
 export interface ServerEvent {
   /** Absent: `message`. */
   readonly event?: string;
-  /** What a client that comes again gives as Last-Event-ID. */
+  /** Says what a client that comes again gives as Last-Event-ID. */
   readonly id?: string;
   readonly data: object;
 }

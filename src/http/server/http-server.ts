@@ -43,7 +43,7 @@ export interface HttpLimits extends ListenerLimits, TurnLimits {
   readonly maxInFlight: number;
   /** An answer whose client reads nothing of it for so long is cut. Milliseconds. */
   readonly answerStallMs: number;
-  /** What all bodies that are still arriving may hold together; the oldest are refused. */
+  /** Bounds what all bodies that are still arriving may hold together; the oldest are refused. */
   readonly maxArrivingBytes: number;
 }
 

@@ -8,8 +8,8 @@ interface Exchange {
 }
 
 /**
- * What the server is at: requests unanswered, operations that run, connections that are no longer
- * HTTP.
+ * Knows what the server is at: requests unanswered, operations that run, connections that are no
+ * longer HTTP.
  */
 export class InFlight {
   readonly #bySocket = new Map<Duplex, Exchange>();

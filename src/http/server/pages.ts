@@ -17,10 +17,10 @@ interface Page {
 }
 
 /**
- * What is open to everyone and never changes while the daemon runs: the API as an OpenAPI document,
- * `/openapi.json`, and `/docs`, which shows it in a browser. Each is made at its first request and
- * then kept. Browsers may keep it too, but ask whether it is still the same. The pages reach no
- * other host, and run no code but their own files.
+ * Serves what is open to everyone and never changes while the daemon runs: the API as an OpenAPI
+ * document, `/openapi.json`, and `/docs`, which shows it in a browser. Each is made at its first
+ * request and then kept. Browsers may keep it too, but ask whether it is still the same. The pages
+ * reach no other host, and run no code but their own files.
  */
 export const pages = (routes: readonly Route[]) => {
   const made = new Map<string, Promise<Page>>();

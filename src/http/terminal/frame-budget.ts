@@ -1,6 +1,6 @@
 import { Allowance } from '../../lib/allowance.ts';
 
-/** What may come in a second; as much again at once after a quiet second. */
+/** Bound what may come in a second; as much again at once after a quiet second. */
 export interface FrameRates {
   readonly frames: number;
   readonly bytes: number;
@@ -30,7 +30,7 @@ interface Budget {
   readonly bytes: Allowance;
 }
 
-/** What terminals may send, by connection and by tenant. */
+/** Bounds what terminals may send, by connection and by tenant. */
 export class FrameBudgets {
   readonly #terms: FrameBudgetTerms;
   readonly #now: () => number;
@@ -69,7 +69,7 @@ export class FrameBudgets {
   }
 }
 
-/** What one terminal may send. */
+/** Bounds what one terminal may send. */
 export class FrameBudget {
   readonly #budgets: readonly Budget[];
   readonly #now: () => number;

@@ -1,6 +1,6 @@
 import { MAX_SIDE } from './request.ts';
 
-/** What a text frame of `sandpool.terminal.v1` asks for. */
+/** Describes what a text frame of `sandpool.terminal.v1` asks for. */
 export type ControlFrame =
   | { readonly type: 'resize'; readonly cols: number; readonly rows: number }
   | { readonly type: 'signal'; readonly name: string };

@@ -32,7 +32,7 @@ export interface TerminalDeps extends TerminalRules {
   readonly clock: Clock;
   /** Absent: nobody takes down which terminals are opened. */
   readonly audit?: AuditSink | undefined;
-  /** What clients may send; absent: the defaults of the settings. */
+  /** Bounds what clients may send; absent: the defaults of the settings. */
   readonly frames?: FrameBudgetTerms;
 }
 

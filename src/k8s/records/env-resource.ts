@@ -21,7 +21,7 @@ import type { Seals } from './seals.ts';
 
 export const ENV_LABEL = 'sandpool.dev/env-uid';
 
-/** What the owner of a `SandboxEnv` says; its bounds are those of `POST /envs`. */
+/** Describes what the owner of a `SandboxEnv` says; its bounds are those of `POST /envs`. */
 interface EnvSpec {
   /** Absent: `user`. */
   readonly access?: Access;
@@ -42,7 +42,7 @@ interface EnvSpec {
 
 const Deleting = z.enum(['none', 'keep-running', 'force']);
 
-/** What a daemon adds to a `SandboxEnv`: what of it is durable and not the owner's to say. */
+/** Lists what a daemon adds to a `SandboxEnv`: what of it is durable and not the owner's to say. */
 export const ResolvedEnvSchema = z.object({
   format: z.int().min(1).max(FORMAT),
   uid: z.string().max(64),

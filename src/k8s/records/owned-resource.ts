@@ -21,7 +21,7 @@ interface Owned {
   readonly createdAt: number;
 }
 
-/** What a daemon adds to an object of such a kind. */
+/** Describes what a daemon adds to an object of such a kind. */
 interface Resolved extends Born, SealedContent {
   readonly format: number;
 }

@@ -25,7 +25,9 @@ import { FORMAT as FIRST_FORMAT, POOL_LABEL } from '../sandboxes/sandbox-resourc
 import type { Seals } from './seals.ts';
 import { PLACED_FORMAT, type ResolvedPool } from './resolved-pool.ts';
 
-/** What the owner of a `SandboxPool` says; its bounds are those of `POST /sandboxpools`. */
+/**
+ * Describes what the owner of a `SandboxPool` says; its bounds are those of `POST /sandboxpools`.
+ */
 export interface PoolSpec extends PoolSource {
   /** Absent: `user`. */
   readonly access?: Access;

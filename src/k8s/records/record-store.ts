@@ -26,7 +26,7 @@ export interface KubernetesRecordStoreDeps {
   /** Milliseconds since the epoch, as the API server has it. */
   readonly now: () => number;
   readonly instanceType: (name: string) => InstanceType | undefined;
-  /** What owners of pools may say themselves; absent: see RenderLookups. */
+  /** Says what owners of pools may say themselves; absent: see RenderLookups. */
   readonly terms?: SourceTerms;
   /** Throws DefinitionRefused where the driver can't run it. */
   readonly check: (definition: InstanceDefinition) => void;

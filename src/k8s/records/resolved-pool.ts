@@ -11,7 +11,9 @@ export const PLACED_FORMAT = 2;
 /** As the schema of `spec` has it. */
 const MAX_REPLICAS = 10_000;
 
-/** What a daemon adds to a `SandboxPool`: what of it is durable and not the owner's to say. */
+/**
+ * Lists what a daemon adds to a `SandboxPool`: what of it is durable and not the owner's to say.
+ */
 export const ResolvedPoolSchema = z.object({
   format: z.int().min(1).max(PLACED_FORMAT),
   uid: z.string().max(64),

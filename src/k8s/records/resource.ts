@@ -1,6 +1,6 @@
 import type { Grants } from '../../contracts/grants.ts';
 
-/** What one object of a kind says. */
+/** Describes what one object of a kind says. */
 export type Reading<T> =
   /**
    * `mended`: the object, where a condition on it still says that something is wrong. `unsealed`:
@@ -50,8 +50,8 @@ export interface Fault {
 }
 
 /**
- * What the API server guarantees of an object of ours: its metadata, and a spec that passed the
- * schema.
+ * Describes what the API server guarantees of an object of ours: its metadata, and a spec that
+ * passed the schema.
  */
 export interface ResourceObject {
   readonly apiVersion: string;

@@ -8,7 +8,7 @@ export interface SealedContent {
 }
 
 /**
- * What a seal says of the object that it stands on.
+ * Describes what a seal says of the object that it stands on.
  * - `bound`: a daemon wrote the content for this very object.
  * - `unbound`: a daemon wrote it for an object of this name that was still to be made, and had no
  *   uid.

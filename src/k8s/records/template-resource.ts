@@ -21,8 +21,8 @@ import {
 import { FORMAT } from '../sandboxes/sandbox-resource.ts';
 
 /**
- * What a daemon adds to a `SandboxTemplate`: `specHash` tells an edit by hand, which makes a new
- * version.
+ * Lists what a daemon adds to a `SandboxTemplate`: `specHash` tells an edit by hand, which makes a
+ * new version.
  */
 export const ResolvedTemplateSchema = z.object({
   format: z.int().min(1).max(FORMAT),

@@ -12,7 +12,7 @@ const DEFAULT_USER = 'default';
  */
 export const CREATION_TOLERANCE_MS = 60_000;
 
-/** What a daemon gave an object at its birth. `bornAs`: its `namespace/name` then. */
+/** Describes what a daemon gave an object at its birth. `bornAs`: its `namespace/name` then. */
 export interface Born {
   readonly uid: string;
   readonly bornAs: string;

@@ -100,7 +100,7 @@ export const requireJoinable = async (api: ApiClient, target: PodTarget): Promis
   if (state !== 'running') throw new InstanceGone(why);
 };
 
-/** What tells where a Pod stands, and is told of nodes that did not answer. */
+/** Tells where a Pod stands, and is told of nodes that did not answer. */
 export interface PodWays {
   readonly api: ApiClient;
   /** The node did not answer the API server, or that not us. */

@@ -32,7 +32,7 @@ export interface PodStatus {
   readonly containerStatuses?: readonly ContainerStatus[];
 }
 
-/** What a Pod's status is read with. */
+/** Describes what a Pod's status is read with. */
 export interface PodShape {
   /** The names of its containers as its spec has them: the first one's end is the sandbox's. */
   readonly containers: readonly string[];

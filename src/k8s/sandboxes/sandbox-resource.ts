@@ -127,7 +127,7 @@ export const newSandboxObject = (launchOrder: LaunchOrder['record']): object =>
 export interface Rewriting extends Pick<StoredSandbox, 'uid' | 'podUid' | 'foreign'> {
   /** Though nothing is changed: a PUT of what is there already would leave its revision. */
   readonly bumped?: boolean;
-  /** What an earlier version must keep its hands off is sealed. */
+  /** Seals what an earlier version must keep its hands off. */
   readonly seals: Pick<Seals, 'sealed'>;
 }
 

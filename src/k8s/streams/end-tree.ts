@@ -4,7 +4,7 @@ import { runScript } from './pod-command.ts';
 import type { PodLinks } from './pod-links.ts';
 import { requireJoinable, type PodTarget } from '../sandboxes/pod-presence.ts';
 
-/** What is left of a command or terminal, and which signal it gets first. */
+/** Describes what is left of a command or terminal, and which signal it gets first. */
 export interface Leftover {
   readonly pid: string;
   readonly signal: 'HUP' | 'KILL';

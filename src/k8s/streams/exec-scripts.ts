@@ -1,9 +1,8 @@
 /**
- * What runs inside containers, by a POSIX /bin/sh with its builtins alone. Nothing is ever put into
- * the text of a script: what is particular comes as arguments, or by standard input, which no API
- * server logs.
+ * Holds what runs inside containers, by a POSIX /bin/sh with its builtins alone. Nothing is ever
+ * put into the text of a script: what is particular comes as arguments, or by standard input, which
+ * no API server logs.
  */
-
 /**
  * Names the character encoding that every sandbox has, unless the image or the template named one.
  */

@@ -307,7 +307,9 @@ class Execution {
   }
 }
 
-/** What container runtimes say of a program that is not there, and of one that can't be run. */
+/**
+ * Match what container runtimes say of a program that is not there, and of one that can't be run.
+ */
 const ABSENT = /not found|no such file/i;
 
 const FORBIDDEN = /permission denied/i;

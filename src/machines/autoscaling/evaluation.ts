@@ -31,12 +31,14 @@ export interface GroupInput {
   readonly now: number;
 }
 
-/** What was seen and wanted, whether or not it led to a decision. */
+/** Describes what was seen and wanted, whether or not it led to a decision. */
 export interface Outlook {
   readonly at: number;
   readonly seen: GroupCounts;
   readonly wanted: number;
-  /** What keeps the group from having what is wanted; empty where it has that, or will soon. */
+  /**
+   * Says what keeps the group from having what is wanted; empty where it has that, or will soon.
+   */
   readonly limitedBy: readonly string[];
   /** Limits among these that only something else than time ends. */
   readonly limits: readonly GrowthLimit[];
@@ -138,7 +140,9 @@ export const evaluateGroup = (input: GroupInput): Evaluation => {
   return { decision, memory, outlook };
 };
 
-/** What keeps it from growing stands first; a wait that goes on besides comes after. */
+/**
+ * Lists limits: what keeps it from growing stands first; a wait that goes on besides comes after.
+ */
 const limitsOf = (
   { add, limits }: Growth,
   limitedBy: readonly string[],

@@ -8,7 +8,7 @@ import type { Outlook } from './evaluation.ts';
 import type { GroupMemory } from './memory.ts';
 import type { MemberObservation, MemberRules } from './observation.ts';
 
-/** What the env's record says of a group. */
+/** Describes what the env's record says of a group. */
 export interface GroupSpec {
   readonly group: AutoscalingGroup;
   readonly rules: readonly MemberRules[];
@@ -79,7 +79,7 @@ export type GroupIntent =
 export interface GroupContext extends GroupSpec {
   /** As the store has it, as far as is known. */
   readonly saved: GroupMemory;
-  /** What `memory` was before the decision that it holds. */
+  /** Says what `memory` was before the decision that it holds. */
   readonly undecided: GroupMemory;
   readonly leading: boolean;
   /** By member, of the decision that is being carried out. */

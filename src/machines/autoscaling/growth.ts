@@ -6,14 +6,14 @@ import { boundsOf, roomOf, sumOf, unansweredOf, unservedOf, type Slot } from './
 
 export interface Growth {
   readonly add: number;
-  /** What demand lacks, limits not regarded. */
+  /** Says what demand lacks, limits not regarded. */
   readonly missing: number;
   readonly lowSince: number;
   /** Why less than `missing` is added. */
   readonly limitedBy: readonly string[];
   /** When time alone changes that; undefined: it does not, or nobody knows. */
   readonly retryAt: number | undefined;
-  /** What keeps it from growing until something else than time changes it. */
+  /** Says what keeps it from growing until something else than time changes it. */
   readonly limits: readonly GrowthLimit[];
 }
 

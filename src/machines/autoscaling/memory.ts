@@ -14,9 +14,9 @@ export interface Saturation {
 }
 
 /**
- * What an evaluation must know of those before it. Plain JSON and bounded, so that it is saved with
- * the env: with each decision, each saturation, and where a leader hands over. Moments in
- * milliseconds; 0: never.
+ * Holds what an evaluation must know of those before it. Plain JSON and bounded, so that it is
+ * saved with the env: with each decision, each saturation, and where a leader hands over. Moments
+ * in milliseconds; 0: never.
  */
 export interface GroupMemory {
   readonly seenAt: number;

@@ -2,8 +2,8 @@ import type { EnvMember, EnvRecord } from '../../model/envs/env.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
 
 /**
- * What is known of a member: what its env says of it, and its pool. Without either there is no
- * member.
+ * Describes what is known of a member: what its env says of it, and its pool. Without either there
+ * is no member.
  */
 export interface MemberFact {
   /** Undefined: it is no more. */
@@ -28,8 +28,8 @@ export type MemberEvent =
   | { readonly type: 'LEAD'; readonly now: number }
   | { readonly type: 'FOLLOW' }
   /**
-   * What the last intent asked for is done, or was not to be done any more; facts tell what came of
-   * it.
+   * Says that what the last intent asked for is done, or was not to be done any more; facts tell
+   * what came of it.
    */
   | { readonly type: 'CARRIED_OUT'; readonly now: number }
   /** `why` is for people, and tells nothing secret. */

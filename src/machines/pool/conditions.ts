@@ -21,7 +21,7 @@ export interface ConditionsInput {
   readonly counts: PoolCounts;
   readonly updateRevision: string;
   readonly proven: boolean;
-  /** What its owner asked for last waits for a sync. */
+  /** Says that what its owner asked for last waits for a sync. */
   readonly held: boolean;
   readonly unresolved: Unresolved | undefined;
 }

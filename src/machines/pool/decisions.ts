@@ -10,7 +10,7 @@ const RENEW_AGAIN_MS = 10_000;
 /** Writes of conditions are at least so far apart. */
 const SAVE_CONDITIONS_MS = 10_000;
 
-/** What follows from what is known now; intents only while this replica leads. */
+/** Decides what follows from what is known now; intents only while this replica leads. */
 export interface Decision {
   readonly change: Partial<PoolContext>;
   readonly intents: readonly PoolIntent[];

@@ -15,7 +15,7 @@ export interface RolloutInput {
   readonly updated: PoolCounts;
   /** Launches asked for whose instances have not yet appeared; all of the pool's revision. */
   readonly ordered: number;
-  /** What is wanted and not even ordered. */
+  /** Says what is wanted and not even ordered. */
   readonly missing: number;
   readonly maxUnavailable: string;
   /** Refilled by now. */

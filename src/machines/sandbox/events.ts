@@ -132,7 +132,7 @@ export interface SandboxContext {
   readonly deadline: number | undefined;
 }
 
-/** What states of an end have in common, for whoever waits for it. */
+/** Names what states of an end have in common, for whoever waits for it. */
 export type SandboxTag =
   /** Its record may still be there as if nothing were. */
   | 'endUnderWay'

@@ -9,8 +9,7 @@ import { expiryOf } from '../../model/pools/claim-rules.ts';
 import { isOurDoing } from './arithmetic.ts';
 import type { Ended, SandboxContext, SandboxEvent, SandboxInput } from './events.ts';
 
-/** What the sandbox machine knows: at its beginning, after a fact, and about its end. */
-
+/** Returns what the sandbox machine knows: at its beginning, after a fact, and about its end. */
 export const ordered = (launchOrder: LaunchOrder, now: number): SandboxContext => ({
   id: launchOrder.record.id,
   poolUid: launchOrder.record.poolUid,

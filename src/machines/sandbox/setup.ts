@@ -21,8 +21,8 @@ import type {
 import { endOf, failureOf, further, isAsked, learned, mayNoteEnd, proven } from './knowledge.ts';
 
 /**
- * What the sandbox machine may ask about, and what it may do: guards read the context, actions
- * change it or put intents out.
+ * Defines what the sandbox machine may ask about and do: guards read the context, actions change it
+ * or put intents out.
  */
 export const sandboxSetup = setup({
   types: {

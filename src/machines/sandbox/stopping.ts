@@ -51,7 +51,7 @@ export const stopping = sandboxSetup.createStateConfig({
       },
     },
     /**
-     * What lives, and was only not needed, is as if nothing were: whoever decided that decides
+     * Treats what lives, and was only not needed, as if nothing were: whoever decided that decides
      * anew.
      */
     retireFailed: {

@@ -23,8 +23,8 @@ export interface ScaleDownPolicy {
 }
 
 /**
- * What keeps the members that name it as their `scalingGroup` sized to demand. Its bounds are over
- * all of them.
+ * Keeps the members that name it as their `scalingGroup` sized to demand. Its bounds are over all
+ * of them.
  */
 export interface AutoscalingGroup {
   readonly name: string;

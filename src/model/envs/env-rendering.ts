@@ -4,7 +4,7 @@ import { DEFAULT_UPDATE_STRATEGY, type PoolRecord } from '../pools/pool.ts';
 import { accessField } from '../tenant.ts';
 import { sourceOf, type PoolOverrides, type PoolSource } from '../pools/pool-source.ts';
 
-/** What an env says of its members' pools. */
+/** Describes what an env says of its members' pools. */
 export type RenderedEnvSpec = Pick<EnvRecord, 'templateRef' | 'overrides' | 'access'>;
 
 /**

@@ -31,12 +31,12 @@ export interface TemplateRef {
   readonly version?: string;
 }
 
-/** What differs from the template, for all members. */
+/** Describes what differs from the template, for all members. */
 export interface EnvOverrides extends PoolOverrides {
   readonly updateStrategy?: Partial<UpdateStrategy>;
 }
 
-/** What one member says for itself. */
+/** Describes what one member says for itself. */
 export interface MemberConfig {
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
@@ -63,7 +63,7 @@ export interface EnvMember {
   readonly createdAt: number;
   /** Fingerprint of the request that added it, where that carried an Idempotency-Key. */
   readonly mark?: RequestFingerprint;
-  /** What its pool is made with. From then on the pool's own count. */
+  /** Says what its pool is made with. From then on the pool's own count. */
   readonly replicas: number;
   readonly config: MemberConfig;
   /** Set once it was asked to go; it goes when its pool has. */

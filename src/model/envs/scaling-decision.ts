@@ -22,8 +22,8 @@ export interface GrowthLimit {
 }
 
 /**
- * What an autoscaling group made up its mind to do: absolute sizes, each for a pool that still has
- * `from`. Without changes it says why the group does not grow, once for each reason.
+ * Describes what an autoscaling group made up its mind to do: absolute sizes, each for a pool that
+ * still has `from`. Without changes it says why the group does not grow, once for each reason.
  */
 export interface ScalingDecision {
   /**
@@ -35,7 +35,7 @@ export interface ScalingDecision {
   readonly cause: (typeof SCALING_CAUSES)[number];
   readonly changes: readonly ScalingChange[];
   readonly seen: GroupCounts;
-  /** What there should be by demand: running, pending and the buffer; limits not regarded. */
+  /** Says what there should be by demand: running, pending and the buffer; limits not regarded. */
   readonly wanted: number;
   readonly reason: string;
   /** Why it is not more. */
@@ -60,9 +60,9 @@ export interface GroupCounts {
 }
 
 /**
- * What became of one change. `done`: the pool has the size, now or before; `overtaken`: it had
- * another size than the change began from, or a later decision, and was left alone; `refused`: it
- * may not grow.
+ * Describes what became of one change. `done`: the pool has the size, now or before; `overtaken`:
+ * it had another size than the change began from, or a later decision, and was left alone;
+ * `refused`: it may not grow.
  */
 export type ChangeOutcome =
   | { readonly kind: 'done' | 'overtaken' }

@@ -11,8 +11,8 @@ export interface ExhaustedPool {
 }
 
 /**
- * What keeps instances from starting: a word in CamelCase, what was said, and since when (ms since
- * the epoch), where that is known.
+ * Describes what keeps instances from starting: a word in CamelCase, what was said, and since when
+ * (ms since the epoch), where that is known.
  */
 interface Hindrance {
   readonly reason: string;

@@ -163,7 +163,7 @@ const isStorage = (text: string): boolean => {
 export const DeviceFields = {
   /** Whole numbers of them, by name: `nvidia.com/gpu`. */
   extendedResources: ExtendedResources.optional(),
-  /** What it may write to its node's disk, and has set aside there. */
+  /** Says what it may write to its node's disk, and has set aside there. */
   ephemeralStorage: z
     .string()
     .refine(isStorage, 'must be a quantity of bytes from 1Mi to 1Pi')

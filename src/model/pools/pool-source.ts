@@ -20,7 +20,7 @@ export interface RegistryCredentials {
   readonly password: string;
 }
 
-/** What differs from the template. */
+/** Describes what differs from the template. */
 export interface PoolOverrides {
   readonly image?: string;
   readonly podCreationImagePolicy?: ImagePolicy;
@@ -37,9 +37,9 @@ export interface PoolOverrides {
 }
 
 /**
- * What a pool's owner asked for, as it was asked: a template by name or inline, a size, and what
- * differs. What is more particular counts: `cpu` and `memory`, then `inlineResources`, then the
- * instance type, then the template.
+ * Describes what a pool's owner asked for, as it was asked: a template by name or inline, a size,
+ * and what differs. What is more particular counts: `cpu` and `memory`, then `inlineResources`,
+ * then the instance type, then the template.
  */
 export interface PoolSource {
   readonly templateName?: string;

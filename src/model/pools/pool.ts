@@ -87,14 +87,16 @@ export interface PoolRecord {
    */
   readonly env?: { readonly uid: string; readonly name: string };
   readonly replicas: number;
-  /** What the owner asks for by hand instead of `replicas`, for as long as that is not granted. */
+  /**
+   * Says what the owner asks for by hand instead of `replicas`, for as long as that is not granted.
+   */
   readonly requested?: number;
   /** Absent: none was carried out. */
   readonly decided?: CarriedDecision;
   /** Bounds of `replicas`, for whoever scales it. */
   readonly minReplicas?: number;
   readonly maxReplicas?: number;
-  /** What the owner asks for. */
+  /** Says what the owner asks for. */
   readonly source: PoolSource;
   readonly updateStrategy: UpdateStrategy;
   /**

@@ -19,7 +19,9 @@ export interface RenderLookups {
   /** The template as it is known now. */
   readonly template: (name: string) => TemplateRecord | undefined;
   readonly instanceType: (name: string) => InstanceType | undefined;
-  /** What the source itself may say; absent: whatever no template of an admin's is needed for. */
+  /**
+   * Says what the source itself may say; absent: whatever no template of an admin's is needed for.
+   */
   readonly terms?: SourceTerms;
 }
 

@@ -2,7 +2,7 @@ import { fieldPath } from '../../lib/field-path.ts';
 import { grantedFieldIn } from './placement.ts';
 import { imageOf, type PoolSource } from './pool-source.ts';
 
-/** What pools may say themselves, beside the templates that an admin stored. */
+/** Describes what pools may say themselves, beside the templates that an admin stored. */
 export interface SourceTerms {
   readonly inlineTemplates: 'everyone' | 'nobody';
   /** Prefixes of the images that a pool may name itself; none: it may name any. */

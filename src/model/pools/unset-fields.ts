@@ -33,7 +33,7 @@ export const withoutFields = (record: PoolRecord, paths: readonly string[]): Poo
 
 const UNSETTABLE = ['instanceType', 'multiplier', 'cpu', 'memory', 'inlineResources'] as const;
 
-/** What says in a record that there are registry passwords, by the field that unsets them. */
+/** Says in a record that there are registry passwords, by the field that unsets them. */
 const PASSWORDS: Readonly<Record<string, string>> = {
   imagePullSecretConfigured: 'imagePullSecret',
 };

@@ -252,8 +252,8 @@ export interface ContainerDefinition {
   readonly env: Readonly<Record<string, string>>;
   readonly workingDir: string;
   /**
-   * What the template itself names, where its image has a configuration that fills in the rest.
-   * Absent for `host`.
+   * Says what the template itself names, where its image has a configuration that fills in the
+   * rest. Absent for `host`.
    */
   readonly given?: {
     readonly command?: readonly string[];
@@ -262,11 +262,11 @@ export interface ContainerDefinition {
   };
   readonly cpuCores: number;
   readonly memoryBytes: number;
-  /** What is set aside for it, where that is less than it may use. */
+  /** Says what is set aside for it, where that is less than it may use. */
   readonly requests?: { readonly cpuCores: number; readonly memoryBytes: number };
   /** Devices of the node, by their resource's name; absent: none. */
   readonly extendedResources?: Readonly<Record<string, number>>;
-  /** What it may write to its node's disk; absent: what its namespace says. */
+  /** Says what it may write to its node's disk; absent: what its namespace says. */
   readonly ephemeralStorageBytes?: number;
   readonly ports: Readonly<Record<string, number>>;
   readonly readinessProbe?: ReadinessProbe;
@@ -290,7 +290,7 @@ export interface VolumeMount {
   readonly readOnly?: boolean;
 }
 
-/** What an instance is started from, rendered. */
+/** Describes what an instance is started from, rendered. */
 export interface InstanceDefinition {
   readonly containers: readonly ContainerDefinition[];
   readonly network: 'none' | 'host';

@@ -37,9 +37,8 @@ export interface AttemptsOf {
 }
 
 /**
- * What one claim tries, one instance after the other. Owns its place in line and its reservation,
- * and gives both back when it is disposed of; the instance is the candidate's, to be declared with
- * `using`.
+ * Tries one instance after the other. Owns its place in line and its reservation, and gives both
+ * back when it is disposed of; the instance is the candidate's, to be declared with `using`.
  */
 export class ClaimAttempts implements AsyncDisposable {
   readonly #deps: ClaimAttemptsDeps;

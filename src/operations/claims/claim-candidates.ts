@@ -54,8 +54,8 @@ export interface CandidatesOf {
 }
 
 /**
- * What one claim tries for, one after the other: what is idle, then, where it waits, what is handed
- * to it when its turn comes. To be closed.
+ * Offers what one claim tries for, one after the other: what is idle, then, where it waits, what is
+ * handed to it when its turn comes. To be closed.
  */
 export class ClaimCandidates {
   readonly #deps: ClaimCandidatesDeps;

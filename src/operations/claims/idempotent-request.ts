@@ -8,7 +8,7 @@ import type { InstanceId } from '../../model/identifiers.ts';
 import { REQUEST_KEPT_MS, type RequestFingerprint } from '../../model/request-fingerprint.ts';
 import type { Caller } from '../../model/tenant.ts';
 
-/** What may have been done for a request that is new: see OpenedRequest. */
+/** Describes what may have been done for a request that is new: see OpenedRequest. */
 export interface NewRequest {
   readonly instance: InstanceId | undefined;
   readonly isUnsure: boolean;
@@ -28,7 +28,7 @@ export const requestOwnerOf = ({ namespace, team, user }: Caller): RequestOwner 
 export class IdempotentRequest {
   readonly mark: RequestFingerprint;
   readonly owner: RequestOwner;
-  /** What is answered is what an earlier request did. */
+  /** Says that the answer is what an earlier request did. */
   foundEarlier = false;
   readonly #requests: Pick<Requests, 'openRequest'>;
   #opened = false;

@@ -3,7 +3,7 @@ import type { Supervisor } from '../../actors/sandbox/supervisor.ts';
 import type { StartHindrance } from '../../model/sandbox.ts';
 import type { PoolView } from '../views.ts';
 
-/** What keeps instances of a pool from starting. */
+/** Describes what keeps instances of a pool from starting. */
 export interface PoolHindrance {
   /** `StartsFail`: starts have failed, and nothing is known of one that is under way. */
   readonly reason: StartHindrance | 'StartsFail';

@@ -13,8 +13,8 @@ import type {
 import type { Caller } from '../../model/tenant.ts';
 
 /**
- * What an operator looks at. For keys with the admin role; what is shown is this replica's own view
- * unless it says otherwise.
+ * Shows what an operator looks at. For keys with the admin role; what is shown is this replica's
+ * own view unless it says otherwise.
  */
 export interface DebugOperations {
   /**

@@ -6,7 +6,7 @@ import type { TransitionQuestion } from './transition-subscriptions.ts';
 /** How long a replica is waited for. */
 export const ASKED_MS = 1_000;
 
-/** What one replica may ask another. */
+/** Describes what one replica may ask another. */
 export type ReplicaQuestion =
   | { readonly about: 'actor' | 'rebuild'; readonly kind: ActorKind; readonly key: string }
   | TransitionQuestion

@@ -9,7 +9,7 @@ import {
   type TransitionPage,
 } from './transition-cursor.ts';
 
-/** What one replica asks another again and again while somebody there reads. */
+/** Describes what one replica asks another again and again while somebody there reads. */
 export interface TransitionQuestion {
   readonly about: 'transitions';
   readonly kind: ActorKind;
@@ -37,8 +37,8 @@ export interface TransitionSubscriptionsDeps {
 }
 
 /**
- * What other replicas' readers follow here. Between two questions a session keeps what happens, so
- * that an actor's last moves are told too.
+ * Keeps what other replicas' readers follow here. Between two questions a session keeps what
+ * happens, so that an actor's last moves are told too.
  */
 export class TransitionSubscriptions {
   readonly #deps: TransitionSubscriptionsDeps;

@@ -135,7 +135,7 @@ const withHeadroom = (
     };
   });
 
-/** What each owner's quota leaves, as the mirror shows their pools; counted once each. */
+/** Counts what each owner's quota leaves, as the mirror shows their pools; counted once each. */
 export class OwnersRoom {
   readonly #deps: Pick<EnvViewDeps, 'supervisor' | 'quotaLimits'>;
   readonly #left = new Map<string, SizedAmounts>();

@@ -28,8 +28,8 @@ export interface GroupMembersDeps {
 }
 
 /**
- * What a group sees of its members' pools, and how it sizes them: within the owner's quota, which
- * counts before all.
+ * Makes what a group sees of its members' pools, and how it sizes them: within the owner's quota,
+ * which counts before all.
  */
 export const groupMembers = (deps: GroupMembersDeps): GroupMembers => {
   const room = new Room(deps);

@@ -12,7 +12,7 @@ import { tenantKey, type Role, type Tenant } from '../../model/tenant.ts';
 import { KeyEnds } from './key-ends.ts';
 import type { Page, PageRequest } from '../views.ts';
 
-/** What a new key is for. Times in milliseconds since the epoch. */
+/** Describes what a new key is for. Times in milliseconds since the epoch. */
 export interface ApiKeySpec {
   readonly tenant: Tenant;
   readonly role: Role;

@@ -2,7 +2,7 @@ import type { ApiKeyRecord } from '../../model/api-key.ts';
 import { unavailable } from '../../model/refusals.ts';
 import type { ApiKeyMirror } from './api-keys.ts';
 
-/** What to revoke: these keys and, with `cascade`, what they made, and what that made. */
+/** Describes what to revoke: these keys and, with `cascade`, what they made, and what that made. */
 export interface Revocation {
   readonly isMeant: (record: ApiKeyRecord) => boolean;
   readonly cascade: boolean;

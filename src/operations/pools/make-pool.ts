@@ -24,8 +24,8 @@ const MOST_ATTEMPTS = 3;
 export type PoolDraft = Omit<PoolRecord, 'revision'>;
 
 /**
- * What goes before the pool's record, within the quota; and what undoes it, however far it came,
- * where there is no pool after all.
+ * Does what goes before the pool's record, within the quota; and what undoes it, however far it
+ * came, where there is no pool after all.
  */
 export interface Preparation {
   readonly prepare: () => Promise<void>;

@@ -53,7 +53,7 @@ export interface TeamUser {
   readonly user: string;
 }
 
-/** What a pool's owner may say of it. */
+/** Describes what a pool's owner may say of it. */
 export interface PoolSpec {
   readonly source?: PoolSource;
   /** Secrets. Replaces those that were given before. */

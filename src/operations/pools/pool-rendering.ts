@@ -23,7 +23,7 @@ export interface PoolRenderingDeps {
   readonly types: InstanceTypes;
   readonly volumes: Volumes;
   readonly driver: Pick<SandboxDriver, 'check'>;
-  /** What owners of pools may say themselves; absent: see RenderLookups. */
+  /** Says what owners of pools may say themselves; absent: see RenderLookups. */
   readonly terms?: SourceTerms;
   /** Names a source's field as a request does; the same where it is absent. */
   readonly fieldOf?: (field: string) => string;

@@ -4,7 +4,7 @@ import { answersShareMet, answersTakeAll } from '../../model/limit-refusals.ts';
 export interface AnswerBudgetTerms {
   /** Bytes that all answers may hold together. */
   readonly mostBytes: number;
-  /** What one tenant may have of what the others leave, in percent. */
+  /** Says what one tenant may have of what the others leave, in percent. */
   readonly tenantPercent: number;
   readonly metrics?: Metrics;
 }
@@ -59,7 +59,7 @@ export class AnswerBudget {
   }
 }
 
-/** What one answer takes of the budget. */
+/** Holds what one answer takes of the budget. */
 export class AnswerRoom {
   readonly #change: (bytes: number, must: boolean) => void;
   #held = 0;

@@ -28,7 +28,7 @@ export interface SandboxLogsDeps {
 
 /** Bytes of text in one answer. */
 const LIMIT_BYTES = 1 << 20;
-/** What a line of a log costs in memory besides its text. */
+/** Is what a line of a log costs in memory besides its text. */
 export const LOG_LINE_BYTES = 256;
 const MOST_FOLLOWERS = 16;
 const MOST_FOLLOWERS_OF_TENANT = 64;

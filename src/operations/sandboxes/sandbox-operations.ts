@@ -70,7 +70,9 @@ export interface SandboxOperations {
   ) => Promise<LogsFollow>;
   /** The last 50, the oldest first; of a finished sandbox for as long as it is kept. */
   readonly sandboxEvents: (caller: Caller, sandboxId: string) => Promise<readonly EventRecord[]>;
-  /** What happens from now on, or after the event with the id `after`; `all` is an admin's. */
+  /**
+   * Streams what happens from now on, or after the event with the id `after`; `all` is an admin's.
+   */
   readonly followEvents: (
     caller: Caller,
     request: { readonly all: boolean; readonly after?: string },
@@ -140,7 +142,7 @@ export interface SandboxLogs {
 }
 
 export interface LogsFollow {
-  /** What the last lines take until the first batch, which they are, was given. */
+  /** Says what the last lines take until the first batch, which they are, was given. */
   readonly heldBytes: number;
   /** The last lines, then what is printed until the sandbox is gone. To be called once. */
   readonly batches: (signal: AbortSignal) => AsyncIterable<LogBatch>;

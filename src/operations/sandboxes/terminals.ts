@@ -23,10 +23,9 @@ export interface TerminalDeps {
   readonly apiKeys: Pick<ApiKeyMirror, 'good' | 'find' | 'followEnd'>;
 }
 
-/** What opens terminals, which have the variables of their sandbox's claim. */
-
+/** Opens terminals, which have the variables of their sandbox's claim. */
 export type OpeningDeps = TerminalDeps & {
-  /** Of one tenant so many are open at one time on this replica. */
+  /** Bounds how many of one tenant are open at one time on this replica. */
   readonly mostOfTenant: number;
   readonly claimEnv: Pick<ClaimEnv, 'over'>;
 };

@@ -14,7 +14,7 @@ const MOST_WAITING = 256 * 1024;
 
 export interface AgentCallTerms {
   readonly path: string;
-  /** What to do, then names and values in turn; without NUL. */
+  /** Says what to do, then names and values in turn; without NUL. */
   readonly tokens: readonly (string | Buffer)[];
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -36,7 +36,10 @@ export class AgentSilent extends NotJoinable {}
  * processes.
  */
 export class AgentCall {
-  /** What the agent sends of a file, a tree, a list. Fails as the call does once the head came. */
+  /**
+   * Streams what the agent sends of a file, a tree, a list. Fails as the call does once the head
+   * came.
+   */
   readonly content: Readable;
   readonly #socket: Socket;
   readonly #terms: AgentCallTerms;

@@ -23,7 +23,7 @@ export class AgentFrames {
   #greeted = false;
   #over = false;
   #raw = false;
-  /** Of the frame that is being read; empty where its head is. */
+  /** Is the type of the frame that is being read; empty where its head is. */
   #type = '';
   /** Bytes of it, or of raw content, that are still to come. */
   #left = 0;

@@ -1,8 +1,7 @@
 /**
- * What the daemon and the unpacker, a process of its own, say to each other: one order on stdin,
- * lines of JSON on stdout.
+ * Describes what the daemon and the unpacker, a process of its own, say to each other: one order on
+ * stdin, lines of JSON on stdout.
  */
-
 export interface UnpackOrder {
   readonly kind: 'dir' | 'oci';
   /** Absolute: the folder or the layout. */

@@ -8,7 +8,7 @@ const READY = 'ready\n';
 const READY_WITHIN_MS = 5_000;
 const COMPLAINT_LIMIT = 1_024;
 
-/** What an agent serves: the ports of a sandbox, or its files. */
+/** Describes what an agent serves: the ports of a sandbox, or its files. */
 export type AgentKind = 'forward' | 'files';
 
 export interface AgentTerms {

@@ -37,8 +37,8 @@ export class Agents {
   }
 
   /**
-   * A socket that takes connections to what the agent serves, and another one than `stale`. Rejects with NothingThere unless it
-   * runs.
+   * A socket that takes connections to what the agent serves, and another one than `stale`. Rejects
+   * with NothingThere unless it runs.
    */
   async socketOf(id: string, stale?: string): Promise<string> {
     let agent = this.#agents.get(id);

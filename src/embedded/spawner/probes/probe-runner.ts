@@ -22,7 +22,7 @@ export interface ProbeRunnerDeps {
   readonly forwarders: Agents;
   readonly launchers: LauncherPool;
   readonly placeOf: (id: string) => JoinPlace | undefined;
-  /** What a probe may take at most, whatever its template says; 30 s by default. */
+  /** Says what a probe may take at most, whatever its template says; 30 s by default. */
   readonly longestMs?: number;
 }
 

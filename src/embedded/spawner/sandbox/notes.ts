@@ -6,7 +6,8 @@ import type { InsideIds } from '../protocol.ts';
 import type { NamedProbe } from '../probes/readiness.ts';
 
 /**
- * What is known of an instance before it may run; enough to find it, join it and clean up after it.
+ * Describes what is known of an instance before it may run; enough to find it, join it and clean up
+ * after it.
  */
 export interface InstanceNote {
   readonly id: string;

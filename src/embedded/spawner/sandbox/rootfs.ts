@@ -23,9 +23,9 @@ export const LAUNCHER_INSIDE = '/.sandpool/launcher';
 const BOUND_ETC = ['alternatives', 'ssl/certs', 'ld.so.conf.d'] as const;
 
 /**
- * What is masked in /proc, as container runtimes do by default (OCI: maskedPaths and readonlyPaths
- * of Docker and containerd): what tells of the machine or of others' keys is empty, what would set
- * something is read-only besides not being the sandbox's.
+ * Lists what is masked in /proc, as container runtimes do by default (OCI: maskedPaths and
+ * readonlyPaths of Docker and containerd): what tells of the machine or of others' keys is empty,
+ * what would set something is read-only besides not being the sandbox's.
  */
 const MASKED_PROC = [
   'acpi',

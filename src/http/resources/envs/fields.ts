@@ -6,8 +6,7 @@ import { MAX_REFERENCE, access, maybe, name, text } from '../common-schema.ts';
 import { ImagePullSecret, PublicOverrides } from '../pools/source-schema.ts';
 import { Annotations, DATA, Labels, replicas, UpdateStrategyFields } from '../pools/schema.ts';
 
-/** What an env is made of, in requests and in the custom resource alike. */
-
+/** Lists what an env is made of, in requests and in the custom resource alike. */
 export const PartialUpdateStrategy = z.object({
   autoUpdate: maybe(UpdateStrategyFields.autoUpdate),
   maxUnavailable: maybe(UpdateStrategyFields.maxUnavailable),

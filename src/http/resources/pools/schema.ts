@@ -45,7 +45,7 @@ export const UpdateStrategyFields = {
     ),
 };
 
-/** What a pool's owner says of its size and its updates. */
+/** Lists what a pool's owner says of its size and its updates. */
 export const PoolScaleFields = {
   replicas,
   minReplicas: maybe(replicas),

@@ -11,8 +11,7 @@ import {
 } from '../../../model/templates/template.ts';
 import { MAX_REFERENCE, maybe, name, text, unsettable } from '../common-schema.ts';
 
-/** What a pool is made of, in requests and in the custom resource alike. */
-
+/** Lists what a pool is made of, in requests and in the custom resource alike. */
 export const Amounts = z.object({ cpu: maybe(cpuAmount), memory: maybe(memoryAmount) });
 
 const relativePath = text(1_024).refine(

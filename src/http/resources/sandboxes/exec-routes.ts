@@ -14,7 +14,7 @@ import {
   SandboxPath,
 } from './schema.ts';
 
-/** What is done inside a running sandbox, and how long it may sit idle. */
+/** Makes the routes for what is done inside a running sandbox, and how long it may sit idle. */
 export const execRoutes = (operations: Operations): readonly Route[] => [
   route({
     operationId: 'execInSandbox',
