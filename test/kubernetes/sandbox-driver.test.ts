@@ -41,6 +41,17 @@ const hardOfHearing = (api: ApiServer, hears: (path: string) => boolean): ApiSer
 });
 
 const NO_STREAMS: PodStreams = {
+  processes: {
+    start: unused,
+    list: unused,
+    find: unused,
+    output: unused,
+    write: unused,
+    closeInput: unused,
+    resize: unused,
+    signal: unused,
+    remove: unused,
+  },
   exec: unused,
   attach: unused,
   logs: unused,

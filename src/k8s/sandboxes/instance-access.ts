@@ -1,3 +1,4 @@
+import type { Clock } from '../../contracts/clock.ts';
 import {
   InstanceGone,
   LogsGone,
@@ -14,6 +15,7 @@ import {
 } from '../../contracts/sandbox-driver.ts';
 import { podNameOf, type InstanceId } from '../../model/identifiers.ts';
 import type { ApiClient } from '../api/api-client.ts';
+import { InstanceProcesses } from './instance-processes.ts';
 import type { InstanceMirror } from './instance-mirror.ts';
 import { unjoinable, type PodTarget } from './pod-presence.ts';
 import { PodProbes } from './pod-probes.ts';
@@ -23,9 +25,12 @@ import type { SilentNodes } from './silent-nodes.ts';
 /**
  * The ways into a Pod; `PodStreams` of pod-streams.ts. The driver tells it what ends, and stops it.
  */
-export type PodStreams = Pick<RealPodStreams, keyof RealPodStreams>;
+export type PodStreams = Omit<Pick<RealPodStreams, keyof RealPodStreams>, 'processes'> & {
+  readonly processes: Pick<RealPodStreams['processes'], keyof RealPodStreams['processes']>;
+};
 
 export interface InstanceAccessDeps {
+  readonly clock: Pick<Clock, 'now'>;
   readonly api: ApiClient;
   readonly streams: PodStreams;
   readonly mirror: InstanceMirror;
@@ -39,12 +44,18 @@ export interface InstanceAccessDeps {
  * of those that don't, `PodStreams` tells.
  */
 export class InstanceAccess {
+  readonly processes: InstanceProcesses;
   readonly #deps: InstanceAccessDeps;
   readonly #probes: PodProbes;
 
   constructor(deps: InstanceAccessDeps) {
     this.#deps = deps;
     this.#probes = new PodProbes(deps);
+    this.processes = new InstanceProcesses({
+      enter: (id, way) => this.enterAny(id, way),
+      processes: deps.streams.processes,
+      clock: deps.clock,
+    });
   }
 
   exec(id: InstanceId, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
@@ -85,6 +96,25 @@ export class InstanceAccess {
     if (uid === undefined || mirror.isPodGone(id) || mirror.sandbox(id)?.record.state === 'ending')
       return undefined;
     return streams.dialKept(uid, port, signal);
+  }
+
+  /**
+   * Goes a way into the Pod that may lead into any of its containers, the first one first. Rejects
+   * with InstanceGone.
+   */
+  async enterAny<T>(
+    id: InstanceId,
+    way: (containers: readonly PodTarget[]) => Promise<T>,
+  ): Promise<T> {
+    return await this.#enter(id, undefined, (pod) => way(this.#containers(id, pod)));
+  }
+
+  #containers(id: InstanceId, first: PodTarget): readonly PodTarget[] {
+    const { mirror } = this.#deps;
+    const names =
+      mirror.pod(id)?.containers ??
+      Object.keys(mirror.sandbox(id)?.record.containerImages ?? { [first.container]: '' });
+    return names.map((container) => ({ ...first, container }));
   }
 
   async #enter<T>(

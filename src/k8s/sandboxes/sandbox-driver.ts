@@ -21,7 +21,6 @@ import {
   type Terminal,
   type TerminalRequest,
 } from '../../contracts/sandbox-driver.ts';
-import { NO_PROCESSES_HINT, NoProcesses } from '../../contracts/processes.ts';
 import type { Volumes } from '../../contracts/volumes.ts';
 import { podNameOf, type InstanceId, type Revision } from '../../model/identifiers.ts';
 import type { LaunchOrder, Claim, End, InstanceFact, InstanceRecord } from '../../model/sandbox.ts';
@@ -34,6 +33,7 @@ import { checkVolumes } from './check-volumes.ts';
 import { IdleLook } from './idle-look.ts';
 import { imageFaultOf } from './image-reference.ts';
 import { InstanceAccess, type PodStreams } from './instance-access.ts';
+import type { InstanceProcesses } from './instance-processes.ts';
 import { InstanceMirror } from './instance-mirror.ts';
 import { listPageOf } from '../api/api-objects.ts';
 import { InstanceReflectors } from './instance-reflectors.ts';
@@ -89,7 +89,7 @@ const MOST_OF_REQUEST = 4;
  */
 export class KubernetesSandboxDriver implements SandboxDriver {
   readonly files = noFiles('files of Pods are not served; use a command, such as tar');
-  readonly processes = new NoProcesses(NO_PROCESSES_HINT);
+  readonly processes: InstanceProcesses;
   readonly #deps: KubernetesDriverDeps;
   /** For what a request waits for. */
   readonly #soon: ApiClient;
@@ -153,6 +153,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
       silentNodes: this.#silentNodes,
       read: (id) => this.read(id),
     });
+    this.processes = this.#access.processes;
     this.#removal = new PodRemoval({
       soon: this.#soon,
       background: this.#background,

@@ -8,6 +8,7 @@ import type {
   Terminal,
   TerminalRequest,
 } from '../../contracts/sandbox-driver.ts';
+import { PodProcesses } from '../processes/pod-processes.ts';
 import { PodPorts } from './pod-dial.ts';
 import { execInPod } from './pod-exec.ts';
 import { PodLinks, type PodLinksDeps } from './pod-links.ts';
@@ -27,6 +28,8 @@ export interface PodStreamsDeps
  * make it a condition.
  */
 export class PodStreams {
+  /** As `ProcessDriver`. */
+  readonly processes: PodProcesses;
   readonly #links: PodLinks;
   readonly #logs: PodLogs;
   readonly #ports: PodPorts;
@@ -34,6 +37,7 @@ export class PodStreams {
   constructor({ version, ...deps }: PodStreamsDeps) {
     const agent = `sandpool/${version}`;
     this.#links = new PodLinks({ ...deps, agent });
+    this.processes = new PodProcesses(this.#links);
     this.#ports = new PodPorts(this.#links);
     this.#logs = new PodLogs({ ...deps, agent });
   }

@@ -1,0 +1,102 @@
+import type { ProcessOutput } from '../../model/process.ts';
+
+/** What follows is no output as `start.sh` writes it: cut short for want of room, or spoilt. */
+export class FramesSpoilt extends Error {
+  override readonly name = 'FramesSpoilt';
+}
+
+export type OutputFrame =
+  | Exclude<ProcessOutput, { kind: 'end' }>
+  /** It was removed. */
+  | { readonly kind: 'gone' }
+  /** Nothing more comes; `line` is the record. */
+  | { readonly kind: 'ended'; readonly line: string };
+
+const NEWLINE = 10;
+/** Of a head; a record is longer. */
+const LONGEST_HEAD = 64;
+const LONGEST_RECORD = 1 << 20;
+const LONGEST_PIECE = 64 << 10;
+const HEAD = /^([soe]) (\d{1,15}) (\d{1,15})$/;
+const AT = /^at (\d{1,15})$/;
+
+/**
+ * Reads what `output.sh` prints, however it is cut, from a position on. What lies before that is
+ * skipped; what is missing after it was dropped.
+ */
+export class OutputFrames {
+  /** How far the output was read: bytes of both streams since the process began. */
+  position: number | undefined;
+  #head: Buffer = Buffer.alloc(0);
+  #stream: 'stdout' | 'stderr' = 'stdout';
+  /** Where the frame's next byte is in the output, and how many there are. */
+  #at = 0;
+  #left = 0;
+  #isEnding = false;
+
+  /** Absent: from where the script says that it begins. */
+  constructor(position?: number) {
+    this.position = position;
+  }
+
+  /** Throws FramesSpoilt. */
+  *push(bytes: Buffer): Iterable<OutputFrame> {
+    let rest = bytes;
+    while (rest.length > 0) {
+      if (this.#left > 0) {
+        const part = rest.subarray(0, Math.min(this.#left, LONGEST_PIECE));
+        rest = rest.subarray(part.length);
+        yield* this.#pass(part);
+      } else {
+        const end = rest.indexOf(NEWLINE);
+        const line = end < 0 ? rest : rest.subarray(0, end);
+        this.#head = this.#head.length === 0 ? line : Buffer.concat([this.#head, line]);
+        if (this.#head.length > (this.#isEnding ? LONGEST_RECORD : LONGEST_HEAD))
+          throw new FramesSpoilt('a head is too long');
+        if (end < 0) return;
+        rest = rest.subarray(end + 1);
+        const head = this.#head.toString('utf8');
+        this.#head = Buffer.alloc(0);
+        yield* this.#begin(head);
+      }
+    }
+  }
+
+  *#begin(head: string): Iterable<OutputFrame> {
+    if (this.#isEnding) return yield { kind: 'ended', line: head };
+    if (head === 'gone') return yield { kind: 'gone' };
+    if (head === 'end') {
+      this.#isEnding = true;
+      return;
+    }
+    const begins = AT.exec(head)?.[1];
+    if (begins !== undefined) {
+      this.position ??= Number(begins);
+      return;
+    }
+    const [, kind, at, length] = HEAD.exec(head) ?? [];
+    if (kind === undefined) throw new FramesSpoilt('this is no head');
+    yield* this.#skipTo(Number(at));
+    if (kind === 's') return;
+    this.#stream = kind === 'o' ? 'stdout' : 'stderr';
+    this.#at = Number(at);
+    this.#left = Number(length);
+  }
+
+  *#skipTo(at: number): Iterable<OutputFrame> {
+    const position = this.position ?? 0;
+    if (at <= position) return;
+    this.position = at;
+    yield { kind: 'dropped', bytes: at - position, next: String(at) };
+  }
+
+  *#pass(bytes: Buffer): Iterable<OutputFrame> {
+    const known = Math.max((this.position ?? 0) - this.#at, 0);
+    const fresh = Buffer.from(bytes.subarray(known));
+    this.#at += bytes.length;
+    this.#left -= bytes.length;
+    if (fresh.length === 0) return;
+    this.position = this.#at;
+    yield { kind: 'bytes', stream: this.#stream, bytes: fresh, next: String(this.#at) };
+  }
+}
