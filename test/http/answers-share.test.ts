@@ -3,7 +3,7 @@ import { aPool } from '../support/builders/a-pool.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { EventReader } from '../support/harness/event-reader.ts';
 import type { HttpAnswer } from '../support/harness/http-client.ts';
-import { FakeOperations } from '../support/fakes/fake-operations.ts';
+import { FakeOperations, outcome } from '../support/fakes/fake-operations.ts';
 import { AnswerBudget } from '../../src/operations/sandboxes/answer-budget.ts';
 import { aServer } from './a-server.ts';
 
@@ -48,6 +48,23 @@ describe('a tenant that has used up its memory for answers', () => {
     });
     held.release();
     expect((await server.tenant.get(`/sandboxes/${id}/logs`)).json).to.include({ logs: 'words\n' });
+    await server.stop();
+  });
+
+  it('is refused a command before that runs', async () => {
+    const { server, operations, held, id } = await almostUsed(1_024);
+    let ran = 0;
+    operations.runExec = async () => {
+      ran += 1;
+      return outcome({});
+    };
+    const command = { command: 'true' };
+
+    expectRefused(await server.tenant.post(`/sandboxes/${id}/exec`, command));
+    expect(ran).to.equal(0);
+    held.release();
+    expect((await server.tenant.post(`/sandboxes/${id}/exec`, command)).status).to.equal(200);
+    expect(ran).to.equal(1);
     await server.stop();
   });
 

@@ -25,7 +25,7 @@ export interface DatabaseOptions {
   readonly maxCalls?: number;
   /**
    * Milliseconds that a commit may take on average before commits move to a thread of their own; 10
-   * by default.
+   * by default. They also do for a minute where a single one takes ten times as long.
    */
   readonly slowCommitMs?: () => number;
 }
@@ -73,6 +73,8 @@ export class Database {
   #place: Place = 'own thread';
   #moving: Promise<void> | undefined;
   #commitMs = 0;
+  /** Until when commits stay off the loop, since one of them held it up. */
+  #apartUntil = 0;
   /** In the order they were sent, hence of their deadlines. */
   readonly #calls = new Map<number, Waiting>();
   #ticket = 0;
@@ -196,12 +198,8 @@ export class Database {
   #took(ms: number): void {
     const slow = this.#slowCommitMs();
     this.#commitMs += (Math.min(ms, MOST_COUNTED * slow) - this.#commitMs) / COMMITS_AVERAGED;
-    const place =
-      this.#commitMs > slow
-        ? 'thread'
-        : this.#commitMs < slow / MUCH_FASTER
-          ? 'own thread'
-          : this.#place;
+    if (ms > STALL * slow) this.#apartUntil = this.#clock.now() + APART_MS;
+    const place = this.#wanted(slow);
     if (
       place === this.#place ||
       this.#executor instanceof QueueingExecutor ||
@@ -217,6 +215,11 @@ export class Database {
         : "the disk is fast again: commits move to the daemon's thread",
     );
     this.#moving = this.#move(place);
+  }
+
+  #wanted(slow: number): Place {
+    if (this.#clock.now() < this.#apartUntil || this.#commitMs > slow) return 'thread';
+    return this.#commitMs < slow / MUCH_FASTER ? 'own thread' : this.#place;
   }
 
   /** Calls wait meanwhile. Never rejects. */
@@ -322,6 +325,12 @@ const SOON_MS = 10;
  */
 const COMMITS_AVERAGED = 64;
 const MOST_COUNTED = 4;
+/**
+ * One commit that takes so many times what is slow has held up the loop for long: commits leave it
+ * at once, for a minute after the last of these.
+ */
+const STALL = 10;
+const APART_MS = 60_000;
 /** The factor by which commits must be faster than slow for them to come back. */
 const MUCH_FASTER = 4;
 const NUMBER_OF: Readonly<Record<string, number>> = Object.fromEntries(

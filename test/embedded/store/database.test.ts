@@ -246,7 +246,8 @@ describe('the database', () => {
 
   it('moves commits to a thread of their own while the disk is slow, and loses none of them', async () => {
     let slow = 0.001;
-    const { records, database } = await open({ slowCommitMs: () => slow });
+    const clock = new TestClock();
+    const { records, database } = await open({ slowCommitMs: () => slow, clock });
     const launch = async (count: number): Promise<void> => {
       for (const { record, definition } of Array.from({ length: count }, aLaunchOrder))
         await records.launchOrder(record, definition);
@@ -254,6 +255,7 @@ describe('the database', () => {
     await launch(100);
     expect(database.executor).to.equal('thread');
     slow = 1_000;
+    clock.advance(60_000);
     await launch(100);
     expect(database.executor).to.equal('own thread');
 
@@ -261,6 +263,30 @@ describe('the database', () => {
     await database.close();
 
     expect(await (await open()).records.all()).to.have.length(300);
+  });
+
+  it('moves commits to that thread for a minute where a single one stalled', async () => {
+    let slow = 1_000;
+    const clock = new TestClock();
+    const { records, database } = await open({ slowCommitMs: () => slow, clock });
+    const launch = async (): Promise<void> => {
+      const { record, definition } = aLaunchOrder();
+      await records.launchOrder(record, definition);
+    };
+    await launch();
+    expect(database.executor).to.equal('own thread');
+    slow = 0.000_1;
+    await launch();
+    slow = 1_000;
+    expect(database.executor).to.equal('thread');
+
+    for (let n = 0; n < 10; n += 1) await launch();
+    clock.advance(59_999);
+    await launch();
+    expect(database.executor).to.equal('thread');
+    clock.advance(1);
+    await launch();
+    expect(database.executor).to.equal('own thread');
   });
 
   it('stops for good at a commit that fails in that thread too', async () => {

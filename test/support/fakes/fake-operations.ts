@@ -341,7 +341,7 @@ export class FakeOperations extends FakeDebug implements Operations {
     const from = request.after ?? String(Number(lines.at(0)?.next ?? 1) - 1);
     this.followers += 1;
     return {
-      heldBytes: 0,
+      heldBytes: lines.reduce((sum, { text }) => sum + text.length, 0),
       batches: (signal) =>
         this.logged.follow(sandboxId, from, {
           signal,
