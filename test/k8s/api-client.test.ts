@@ -49,7 +49,7 @@ describe('the API client', () => {
     answer = (_request, response) => {
       held.push(response);
     };
-    const before = Array.from({ length: 32 }, () => claims().get('/api/v1/pods'));
+    const before = Array.from({ length: 32 }, (_, n) => claims().get(`/api/v1/pods/${n}`));
     await eventually(
       () => held.length === 32,
       'every connection that one namespace may have is in use',
@@ -98,6 +98,34 @@ describe('the API client', () => {
     };
     for (const response of held) json(response, { ok: true });
     await Promise.all(loud);
+  });
+
+  it('reads a thing once for all who ask while it is read, and no list or write so', async () => {
+    const held: ServerResponse[] = [];
+    answer = (_request, response) => {
+      held.push(response);
+    };
+    const path = '/api/v1/namespaces/a/pods/x';
+    const first = claims().get(path);
+    await eventually(() => held.length === 1, 'it is read');
+    const later = Array.from({ length: 20 }, () => claims().get(path));
+    json(held[0]!, { read: 1 });
+    expect(await first).to.deep.equal({ read: 1 });
+    await eventually(() => held.length === 2, 'it is read once more, for all who came meanwhile');
+    json(held[1]!, { read: 2 });
+
+    expect(await Promise.all(later)).to.deep.equal(later.map(() => ({ read: 2 })));
+    expect(held).to.have.length(2);
+    const others = [
+      claims().list('/api/v1/namespaces/a/pods', {}),
+      claims().list('/api/v1/namespaces/a/pods', {}),
+      claims().create(path, {}),
+      claims().create(path, {}),
+      claims().get(`${path}-y`),
+    ];
+    await eventually(() => held.length === 2 + others.length, 'each of these is sent');
+    for (const response of held.slice(2)) json(response, { ok: true });
+    await Promise.all(others);
   });
 
   it('sends what each method says, and answers the JSON', async () => {
@@ -295,8 +323,8 @@ describe('the API client', () => {
 
   it('knows that nothing was sent while connections are all taken, and writes it never', async () => {
     answer = () => undefined;
-    const stuck = Array.from({ length: 16 }, () =>
-      rejection(server.lane('background').get('/stuck', quick)),
+    const stuck = Array.from({ length: 16 }, (_, n) =>
+      rejection(server.lane('background').get(`/stuck/${n}`, quick)),
     );
     await eventually(() => api.seen.length === 16, 'sixteen requests on their way');
 

@@ -3,14 +3,14 @@ import { NO_METRICS, type Metrics } from '../../contracts/metrics.ts';
 import type { TraceScope } from '../../contracts/tracing.ts';
 import { WRITE_MS } from '../../contracts/coordination/quotas.ts';
 import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
+import { JoinedReads } from '../../lib/joined-reads.ts';
 import { ApiRefused, ApiUnreachable, refusedBy } from './api-errors.ts';
 import { exchange, type Answer, type AnswerHeaders, type Exchange } from './api-exchange.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import type { ServerClock } from './server-clock.ts';
 import { ConnectionPermits } from './connection-permits.ts';
+import { kindIn, namespaceIn, queryText, type Query } from './request-target.ts';
 import { watchLines } from './watch-stream.ts';
-
-export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
 export interface CallOptions {
   readonly query?: Query;
@@ -80,6 +80,7 @@ export type PatchType =
  * write is ever repeated here.
  */
 export interface ApiClient {
+  /** What is got may be another caller's too: it must not be changed. */
   get(path: string, options?: CallOptions): Promise<unknown>;
   list(path: string, query: ListQuery, options?: ListOptions): Promise<unknown>;
   create(path: string, body: object, options?: WriteOptions): Promise<unknown>;
@@ -172,6 +173,7 @@ class Lane implements ApiClient {
   readonly #pool: Dispatcher;
   readonly #prefix: string;
   readonly #agent: string;
+  readonly #gets = new JoinedReads();
 
   constructor(deps: ApiServerDeps, connections: number) {
     const { server, tls } = deps.access;
@@ -192,7 +194,8 @@ class Lane implements ApiClient {
   }
 
   get(path: string, { query, deadlineMs }: CallOptions = {}): Promise<unknown> {
-    return this.#read(path + queryText(query), deadlineMs);
+    const whole = path + queryText(query);
+    return this.#gets.read(`${deadlineMs} ${whole}`, () => this.#read(whole, deadlineMs));
   }
 
   list(
@@ -376,24 +379,6 @@ class Lane implements ApiClient {
     if (typeof date === 'string') this.#deps.clock?.observe(date, sentAt);
   }
 }
-
-/** Finds the kind in a path: `pods` in `/api/v1/namespaces/a/pods/b?…`. */
-const kindIn = (path: string): string => {
-  const [, api, , ...rest] = path.split('?', 1)[0]?.split('/') ?? [];
-  const inGroup = api === 'apis' ? rest.slice(1) : rest;
-  return (inGroup[0] === 'namespaces' && inGroup.length > 2 ? inGroup[2] : inGroup[0]) ?? 'server';
-};
-
-const NAMESPACE_IN_PATH = /\/namespaces\/([^/?]+)/;
-const namespaceIn = (path: string): string => NAMESPACE_IN_PATH.exec(path)?.[1] ?? '';
-
-const queryText = (query: Query | undefined): string => {
-  if (!query) return '';
-  const given = Object.entries(query).flatMap(([name, value]) =>
-    value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`],
-  );
-  return given.length === 0 ? '' : `?${given.join('&')}`;
-};
 
 /**
  * An answer that is no JSON came from something between us and the API server: what it did is as

@@ -1,5 +1,5 @@
 import { Pool } from 'undici';
-import type { Query } from '../api/api-client.ts';
+import type { Query } from '../api/request-target.ts';
 import { ApiUnreachable, refusedBy } from '../api/api-errors.ts';
 import type { ClusterAccess } from '../api/cluster-access.ts';
 import { LogLines } from './log-lines.ts';
