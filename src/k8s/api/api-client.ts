@@ -80,7 +80,7 @@ export type PatchType =
  * write is ever repeated here.
  */
 export interface ApiClient {
-  /** What is got may be another caller's too: it must not be changed. */
+  /** Reads one object. The answer may be another caller's too: it must not be changed. */
   get(path: string, options?: CallOptions): Promise<unknown>;
   list(path: string, query: ListQuery, options?: ListOptions): Promise<unknown>;
   create(path: string, body: object, options?: WriteOptions): Promise<unknown>;
