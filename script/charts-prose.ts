@@ -55,7 +55,9 @@ export const memberProse = `
 
 One member of an [env](../envs.md), with the pool of its name; [src/machines/env/member-machine.ts](../../src/machines/env/member-machine.ts).
 It is told what its env and its pool are now, and asks for effects (\`make-pool\`, \`settle-pool\`, \`end-pool\`, \`forget\`) only while this
-replica leads the env, one at a time.
+replica leads the env, one at a time: its states say whether it may ask, and whether an answer is awaited. What the member is for its
+owner (\`Pending\`, \`Active\`, \`Saturated\`, \`Draining\`, \`Unreachable\`, \`Error\`) is read off env and pool, by every replica:
+\`memberStateOf\` in [member-decisions.ts](../../src/machines/env/member-decisions.ts).
 
 - **The env is the truth.** A member that the env lists gets its pool, also where whoever added it died before. A pool that names an
   env which does not list it ends. Each effect looks first at what the store says.

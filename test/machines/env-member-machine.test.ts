@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { createActor } from 'xstate';
-import { MAKING_MS, pauseAfter } from '../../src/machines/env/member-decisions.ts';
+import { MAKING_MS, memberStateOf, pauseAfter } from '../../src/machines/env/member-decisions.ts';
+import { pathOf } from '../../src/actors/runtime/state-path.ts';
 import type {
   MemberEvent,
   MemberFact,
@@ -75,20 +76,21 @@ const aHosted = (fact: MemberFact, leads = true) => {
     send: (event: MemberEvent) => {
       actor.send(event);
     },
-    state: () => actor.getSnapshot().value,
+    state: () => memberStateOf(actor.getSnapshot().context),
+    path: () => pathOf(actor.getSnapshot().value),
     deadline: () => actor.getSnapshot().context.deadline,
   };
 };
 
 describe('a member of an env', () => {
   for (const [state, fact] of [
-    ['active', aFact()],
-    ['pending', aFact({ pool: undefined })],
-    ['saturated', aFact({ saturatedUntil: T0 + 1 })],
-    ['draining', aFact({ member: aMember({ deleting: 'force' }) })],
-    ['draining', aFact({ env: anEnv({ deleting: 'keep-running' }) })],
-    ['draining', aFact({ env: undefined, member: undefined })],
-    ['unreachable', aFact({ member: aMember({ clusterId: 'far' }), pool: undefined })],
+    ['Active', aFact()],
+    ['Pending', aFact({ pool: undefined })],
+    ['Saturated', aFact({ saturatedUntil: T0 + 1 })],
+    ['Draining', aFact({ member: aMember({ deleting: 'force' }) })],
+    ['Draining', aFact({ env: anEnv({ deleting: 'keep-running' }) })],
+    ['Draining', aFact({ env: undefined, member: undefined })],
+    ['Unreachable', aFact({ member: aMember({ clusterId: 'far' }), pool: undefined })],
   ] as const) {
     it(`is ${state} as its env and its pool say`, () => {
       expect(aHosted(fact, false).state()).to.equal(state);
@@ -117,7 +119,7 @@ describe('a member of an env', () => {
 
     expect(hosted.asked).to.deep.equal([{ type: 'end-pool', force: false }, { type: 'forget' }]);
     hosted.send({ type: 'FACT', fact: aFact({ member: undefined, pool: undefined }), now: T0 });
-    expect(hosted.state()).to.equal('gone');
+    expect(hosted.path()).to.equal('gone');
   });
 
   it('adds force to a deletion that goes without', () => {
@@ -147,7 +149,7 @@ describe('a member of an env', () => {
     let now = T0;
     for (const times of [1, 2, 3]) {
       hosted.send({ type: 'NOT_CARRIED_OUT', reason: 'NameTaken', why: 'taken', now });
-      expect([hosted.state(), hosted.deadline()]).to.deep.equal(['error', now + pauseAfter(times)]);
+      expect([hosted.state(), hosted.deadline()]).to.deep.equal(['Error', now + pauseAfter(times)]);
       hosted.send({ type: 'DEADLINE', now: (now += pauseAfter(times)) });
     }
     expect(hosted.asked).to.have.length(4);
@@ -159,5 +161,37 @@ describe('a member of an env', () => {
     });
     expect(hosted.asked).to.have.length(5);
     expect([pauseAfter(1), pauseAfter(100)]).to.deep.equal([2_000, 60_000]);
+  });
+
+  it('awaits an answer in one state alone, pauses after a failure, and rests', () => {
+    const hosted = aHosted(aFact({ pool: undefined }));
+    expect(hosted.path()).to.equal('leading.asking');
+    hosted.send({ type: 'NOT_CARRIED_OUT', reason: 'NameTaken', why: 'taken', now: T0 });
+    expect(hosted.path()).to.equal('leading.pausing');
+    hosted.send({ type: 'CARRIED_OUT', now: T0 });
+    expect([hosted.path(), hosted.state()]).to.deep.equal(['leading.pausing', 'Error']);
+    hosted.send({ type: 'DEADLINE', now: T0 + pauseAfter(1) });
+    hosted.send({ type: 'CARRIED_OUT', now: T0 + pauseAfter(1) });
+    hosted.send({ type: 'FACT', fact: aFact(), now: T0 + pauseAfter(1) });
+    expect([hosted.path(), hosted.state()]).to.deep.equal(['leading.settled', 'Active']);
+  });
+
+  it('asks for nothing while it follows, and anew when it leads again', () => {
+    const hosted = aHosted(aFact({ pool: undefined }));
+    hosted.send({ type: 'FOLLOW' });
+    hosted.send({ type: 'CARRIED_OUT', now: T0 });
+    hosted.send({ type: 'FACT', fact: aFact({ pool: undefined }), now: T0 });
+    expect([hosted.path(), hosted.asked.length]).to.deep.equal(['following', 1]);
+    hosted.send({ type: 'LEAD', now: T0 });
+    expect([hosted.path(), hosted.asked.length]).to.deep.equal(['leading.asking', 2]);
+  });
+
+  it('can grow again at the moment until which it could not, whether it leads or follows', () => {
+    for (const leads of [true, false]) {
+      const hosted = aHosted(aFact({ saturatedUntil: T0 + 5 }), leads);
+      expect([hosted.state(), hosted.deadline()]).to.deep.equal(['Saturated', T0 + 5]);
+      hosted.send({ type: 'DEADLINE', now: T0 + 5 });
+      expect([hosted.state(), hosted.deadline()]).to.deep.equal(['Active', undefined]);
+    }
   });
 });

@@ -8,6 +8,7 @@ import type {
   MemberIntent,
   MemberTrouble,
 } from '../../machines/env/member-events.ts';
+import { memberStateOf } from '../../machines/env/member-decisions.ts';
 import { envMemberMachine } from '../../machines/env/member-machine.ts';
 import type { EnvRecord, MemberState } from '../../model/envs/env.ts';
 import type { PoolRecord } from '../../model/pools/pool.ts';
@@ -18,6 +19,7 @@ import { ActorHost, type ActorKind, type Change } from '../runtime/actor-host.ts
 import type { ActorRuntime } from '../runtime/actor-runtime.ts';
 import type { OutboxEntry } from '../runtime/outbox.ts';
 import type { EnvMirror } from './env-mirror.ts';
+import { pathOf } from '../runtime/state-path.ts';
 import { keyOf, ledWithEnv, partsOf } from './member-key.ts';
 
 /** Could not be done, and for what reason; the message is for people. */
@@ -140,13 +142,13 @@ export class MemberHost {
     const snapshot = this.actors.snapshot(keyOf(envUid, name));
     if (!snapshot) return undefined;
     const { fact, trouble } = snapshot.context;
-    return { name, state: STATES[String(snapshot.value)] ?? 'Pending', fact, trouble };
+    return { name, state: memberStateOf(snapshot.context), fact, trouble };
   }
 
   /** All of a member's actor, for whoever looks inside. */
   whole(key: string): MemberActorView | undefined {
     const snapshot = this.actors.snapshot(key);
-    return snapshot && { state: String(snapshot.value), context: snapshot.context };
+    return snapshot && { state: pathOf(snapshot.value), context: snapshot.context };
   }
 
   /** All that name the env. */
@@ -174,7 +176,8 @@ export class MemberHost {
       entity: 'env-member',
       prefix: 'm',
       create: (input) => createActor(envMemberMachine, { input }),
-      pathOf: ({ value }) => String(value),
+      pathOf: ({ value }) => pathOf(value),
+      countedAs: wordOf,
       listed: (key, { context }) => ({
         group: partsOf(key)[0],
         born: context.fact.member?.createdAt ?? 0,
@@ -238,19 +241,19 @@ export class MemberHost {
 
   #changed(key: string, { before, after, event }: Change<Snapshot, MemberEvent>): void {
     const [envUid, name] = partsOf(key);
-    const { value, status, context } = after;
+    const { status, context } = after;
     if (status === 'active')
       this.#names.set(envUid, (this.#names.get(envUid) ?? new Set()).add(name));
     else this.#forget(key);
-    if (!before || String(value) === String(before.value)) return;
+    if (!before || wordOf(before) === wordOf(after)) return;
     this.#deps.runtime.log.info(
       {
         entity: 'env-member',
         env: context.fact.env?.name,
         name,
         event: event.type,
-        from: String(before.value),
-        to: String(value),
+        from: wordOf(before),
+        to: wordOf(after),
         ...(context.trouble ? { why: context.trouble.why } : {}),
       },
       'member moved',
@@ -331,11 +334,6 @@ export class MemberHost {
   }
 }
 
-const STATES: Readonly<Record<string, MemberState>> = {
-  pending: 'Pending',
-  active: 'Active',
-  saturated: 'Saturated',
-  draining: 'Draining',
-  unreachable: 'Unreachable',
-  error: 'Error',
-};
+/** What the member is, as logs and metrics spell it. */
+const wordOf = ({ status, context }: Snapshot): string =>
+  status === 'done' ? 'gone' : memberStateOf(context).toLowerCase();

@@ -1,4 +1,6 @@
-import type { EnvMember } from '../../model/envs/env.ts';
+import { memberStateOf } from '../../machines/env/member-decisions.ts';
+import { envMemberMachine } from '../../machines/env/member-machine.ts';
+import type { EnvMember, MemberState } from '../../model/envs/env.ts';
 import type { InspectedActor, ShownFields } from '../../model/inspection.ts';
 import type { MemberActorView } from '../env/member-host.ts';
 import { fields, moment } from './shown-fields.ts';
@@ -15,8 +17,8 @@ export const inspectMember = (
     done,
     asked,
     deadline,
-    leading,
   } = context;
+  const status = memberStateOf(context);
   const [envUid = '', name = ''] = key.split('/');
   return {
     kind: 'member',
@@ -25,8 +27,8 @@ export const inspectMember = (
     shardKey: envUid,
     state,
     since,
+    status,
     context: fields({
-      leading,
       asked,
       done: done && fields({ intent: done.type, at: moment(done.at) }),
       trouble: trouble && { ...trouble },
@@ -43,8 +45,8 @@ export const inspectMember = (
     deadlines:
       deadline === undefined ? [] : [{ what: 'what it needs is tried again', at: deadline }],
     why: [
-      ...(leading ? [] : ['another replica decides for it; this one follows']),
-      ...(WHY[state] === undefined ? [] : [WHY[state]]),
+      WHY[status],
+      ...descriptionOf(state),
       ...(trouble ? [`${trouble.reason}: ${trouble.why} (${trouble.times} times)`] : []),
       ...(asked === undefined ? [] : [`${asked} was asked for, and is not answered yet`]),
     ],
@@ -76,11 +78,17 @@ export const shownMember = ({
     scaleDownPriority: config.scaleDownPriority,
   });
 
-const WHY: Readonly<Record<string, string>> = {
-  pending: 'its env lists it, and its pool is not there yet',
-  active: 'its pool is there, and as its env asks',
-  saturated: 'its pool could not grow; its group leaves it alone for a while',
-  draining: 'it is to go, and its pool goes first',
-  unreachable: 'its cluster can not be reached from here',
-  error: 'what it needs failed, and is tried again after a pause',
+const WHY: Readonly<Record<MemberState, string>> = {
+  Pending: 'its env lists it, and its pool is not there yet',
+  Active: 'its pool is there',
+  Saturated: 'its pool could not grow; its group leaves it alone for a while',
+  Draining: 'it is to go, and its pool goes first',
+  Unreachable: 'its cluster can not be reached from here',
+  Error: 'what it needs failed, and is tried again after a pause',
+};
+
+/** The machine's own words on the state. */
+const descriptionOf = (path: string): readonly string[] => {
+  const { description } = envMemberMachine.getStateNodeById(`env-member.${path}`);
+  return description === undefined ? [] : [description];
 };

@@ -102,15 +102,13 @@ const deadlinesOf = (context: Context): readonly AwaitedMoment[] => {
   ];
 };
 
-const whyOf = ({ path, context }: SandboxSnapshot): readonly string[] => [
+const whyOf = ({ path, state, tags, context }: SandboxSnapshot): readonly string[] => [
   ...(descriptionOf(path) ?? []),
-  ...(path === 'starting.booting' || path === 'idle.unavailable'
-    ? [`it is not ready: ${context.unready ?? 'nobody said why'}`]
-    : []),
+  ...(tags.has('notReady') ? [`it is not ready: ${context.unready ?? 'nobody said why'}`] : []),
   ...(context.claiming
     ? [`the claim is ${context.claiming.claim.owner.team}/${context.claiming.claim.owner.user}'s`]
     : []),
-  ...(path === 'running' && context.record?.claim
+  ...(state === 'running' && context.record?.claim
     ? [`${context.record.claim.owner.team}/${context.record.claim.owner.user} claimed it`]
     : []),
   ...(context.working > 0

@@ -149,7 +149,7 @@ export class SandboxHost {
         born: recordIn(context)?.createdAt ?? 0,
       }),
       causeOf: sandboxCauseOf,
-      isOver: ({ value }) => stateOf(value) === 'completed',
+      isOver: ({ status }) => status === 'done',
       deadlineOf: ({ context }) => context.deadline,
       due: (id, now) => this.actors.send(id, { type: 'DEADLINE', now }),
       intent: (id, intent) => this.#entry(id, intent),
@@ -197,7 +197,7 @@ export class SandboxHost {
   /** The order counts: each line may look at what those before it have noted. */
   #changed(id: string, change: Moved): void {
     const { coordination, events, retirements, waiters, runtime, ended } = this.#deps;
-    const { before, after, event, path } = change;
+    const { before, after, event } = change;
     const { poolUid, working } = after.context;
     const isSent = before !== undefined;
     if (isSent)
@@ -207,7 +207,7 @@ export class SandboxHost {
         after: after.context,
       });
     const places = this.#place(id, after);
-    if (stateOf(after.value) === 'completed') {
+    if (after.status === 'done') {
       ended(id);
       if (working > 0) coordination.work(id, false);
     }
@@ -215,7 +215,7 @@ export class SandboxHost {
     retirements.moved(poolUid, id, tagsOf(after));
     const report = this.#tellPool(change, places);
     // Its record came to be known while this replica leads, and was not written by it.
-    if (after.context.unlaunched && path === 'starting.booting' && this.#leads(poolUid))
+    if (after.context.unlaunched && after.hasTag('awaited') && this.#leads(poolUid))
       runtime.outbox.put({
         name: 'lead',
         of: `s${id}`,
@@ -234,12 +234,12 @@ export class SandboxHost {
       );
   }
 
-  #place(id: string, { value, context }: Snapshot): Places {
+  #place(id: string, { value, status, context }: Snapshot): Places {
     const { index } = this.#deps;
     const record = recordIn(context);
     const state = stateOf(value);
     const now =
-      record && state !== 'completed'
+      record && status !== 'done'
         ? placementOf(record, statusOf(state, context), context)
         : undefined;
     return { now, before: now ? index.place(now) : index.remove(id) };

@@ -1,3 +1,4 @@
+import type { MemberState } from '../../model/envs/env.ts';
 import { matchesSpec, memberPoolPart } from '../../model/envs/env-rendering.ts';
 import type { MemberContext, MemberFact, MemberIntent } from './member-events.ts';
 
@@ -24,24 +25,39 @@ export const isSynced = ({ env, member, pool }: MemberFact): boolean =>
   pool !== undefined &&
   matchesSpec(pool, memberPoolPart(env, member));
 
+/** What a member is for its owner. */
+export const memberStateOf = (context: MemberContext): MemberState => {
+  const { fact, trouble, now } = context;
+  if (isLeaving(fact)) return 'Draining';
+  if (isRemote(context)) return 'Unreachable';
+  if (trouble) return 'Error';
+  if (!fact.pool) return 'Pending';
+  return fact.saturatedUntil > now ? 'Saturated' : 'Active';
+};
+
 export interface MemberDecision {
   readonly intent?: MemberIntent;
+  /** Something is to be done, and not yet. */
+  readonly postponed: boolean;
   readonly deadline: number | undefined;
 }
 
-/** Decides what is to be done next, and when to look again where nothing tells. */
+/**
+ * Decides what is to be done next while nothing is under way, and when to look again where nothing
+ * tells.
+ */
 export const decisionOf = (context: MemberContext, now: number): MemberDecision => {
-  const { fact, leading, asked } = context;
+  const { fact } = context;
   const saturatedUntil = fact.saturatedUntil > now ? fact.saturatedUntil : undefined;
-  const intent = leading && asked === undefined && !isRemote(context) ? intentOf(fact) : undefined;
-  if (!intent) return { deadline: saturatedUntil };
+  const intent = isRemote(context) ? undefined : intentOf(fact);
+  if (!intent) return { postponed: false, deadline: saturatedUntil };
   const notBefore = Math.max(
     intent.type === 'make-pool' ? (fact.member?.createdAt ?? 0) + MAKING_MS : 0,
     pausedUntil(context, intent),
   );
   return notBefore > now
-    ? { deadline: Math.min(notBefore, saturatedUntil ?? notBefore) }
-    : { intent, deadline: saturatedUntil };
+    ? { postponed: true, deadline: Math.min(notBefore, saturatedUntil ?? notBefore) }
+    : { intent, postponed: false, deadline: saturatedUntil };
 };
 
 /** Milliseconds that it is left alone after so many failures in a row. */

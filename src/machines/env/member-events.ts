@@ -62,7 +62,6 @@ export interface MemberContext {
   readonly fact: MemberFact;
   readonly localCluster: string;
   readonly now: number;
-  readonly leading: boolean;
   readonly trouble:
     | { readonly reason: MemberTrouble; readonly why: string; readonly times: number }
     | undefined;

@@ -1,13 +1,13 @@
 import { assign, enqueueActions, setup } from 'xstate';
 import { saysTheSame } from '../../model/envs/env-rendering.ts';
-import { decisionOf, isGone, isLeaving, isRemote } from './member-decisions.ts';
+import { decisionOf, isGone } from './member-decisions.ts';
 import type { MemberContext, MemberEvent, MemberInput, MemberIntent } from './member-events.ts';
 
 /**
- * One member of an env: pending (no pool yet), active, saturated (can't grow for now), draining (to
- * go, its pool first), unreachable (of a cluster that is away), error (what it needs failed, and is
- * tried again), gone. The env is the truth about it: while it leads it has its pool made, kept as
- * the env asks, and ended, with one intent at a time.
+ * One member of an env. The env is the truth about it: while this replica leads it, it has its pool
+ * made, kept as the env asks, and ended, with one intent at a time. Only in `asking` is an answer
+ * legal, and only `following` and `leading` tell whether anything is asked for. What the member is
+ * for its owner (Pending, Active, Saturated, ...) is read off what is known of it: `memberStateOf`.
  */
 export const envMemberMachine = setup({
   types: {
@@ -18,31 +18,34 @@ export const envMemberMachine = setup({
   },
   guards: {
     gone: ({ context }) => isGone(context.fact),
-    leaving: ({ context }) => isLeaving(context.fact),
-    remote: ({ context }) => isRemote(context),
-    troubled: ({ context }) => context.trouble !== undefined,
-    poolless: ({ context }) => context.fact.pool === undefined,
-    saturated: ({ context }) => context.fact.saturatedUntil > context.now,
+    lacking: ({ context }) => decisionOf(context, context.now).intent !== undefined,
+    postponed: ({ context }) => decisionOf(context, context.now).postponed,
     due: ({ context, event }) =>
       event.type === 'DEADLINE' && context.deadline !== undefined && event.now >= context.deadline,
   },
   actions: {
-    lead: assign({ leading: true }),
-    // Whoever leads next begins with what there is.
-    follow: assign({ leading: false, asked: undefined, deadline: undefined }),
+    noteTime: assign(({ event }) => ('now' in event ? { now: event.now } : {})),
     // Another word of the owner's may be carried out where the last one could not.
     keepFact: assign(({ context, event }) =>
       event.type !== 'FACT'
         ? {}
         : {
             fact: event.fact,
+            now: event.now,
             ...(asksOtherwise(context, event.fact) ? { trouble: undefined, done: undefined } : {}),
           },
     ),
+    ask: enqueueActions(({ context, enqueue }) => {
+      const { intent } = decisionOf(context, context.now);
+      if (!intent) return;
+      enqueue.assign({ asked: intent.type });
+      enqueue.emit(intent);
+    }),
     noteDone: assign(({ context, event }) =>
       event.type !== 'CARRIED_OUT'
         ? {}
         : {
+            now: event.now,
             asked: undefined,
             trouble: undefined,
             done: context.asked === undefined ? undefined : { type: context.asked, at: event.now },
@@ -52,6 +55,7 @@ export const envMemberMachine = setup({
       event.type !== 'NOT_CARRIED_OUT'
         ? {}
         : {
+            now: event.now,
             asked: undefined,
             trouble: {
               reason: event.reason,
@@ -61,12 +65,14 @@ export const envMemberMachine = setup({
             troubledAt: event.now,
           },
     ),
-    decide: enqueueActions(({ context, event, enqueue }) => {
-      if (!('now' in event)) return;
-      const { intent, deadline } = decisionOf(context, event.now);
-      enqueue.assign({ now: event.now, deadline, ...(intent ? { asked: intent.type } : {}) });
-      if (intent) enqueue.emit(intent);
-    }),
+    // Whoever leads next begins with what there is.
+    forgetAsked: assign({ asked: undefined }),
+    lookAgain: assign(({ context }) => ({
+      deadline: decisionOf(context, context.now).deadline,
+    })),
+    lookWhenGrowing: assign(({ context: { fact, now } }) => ({
+      deadline: fact.saturatedUntil > now ? fact.saturatedUntil : undefined,
+    })),
   },
 }).createMachine({
   id: 'env-member',
@@ -74,41 +80,64 @@ export const envMemberMachine = setup({
     fact,
     localCluster,
     now,
-    leading: false,
     asked: undefined,
     done: undefined,
     trouble: undefined,
     troubledAt: 0,
     deadline: undefined,
   }),
-  initial: 'classified',
-  on: {
-    LEAD: { target: '.classified', actions: ['lead', 'decide'] },
-    FOLLOW: { actions: 'follow' },
-    FACT: { target: '.classified', actions: ['keepFact', 'decide'] },
-    CARRIED_OUT: { target: '.classified', actions: ['noteDone', 'decide'] },
-    NOT_CARRIED_OUT: { target: '.classified', actions: ['noteTrouble', 'decide'] },
-    DEADLINE: { guard: 'due', target: '.classified', actions: 'decide' },
-  },
+  initial: 'following',
   states: {
-    // What is known says which it is.
-    classified: {
-      always: [
-        { guard: 'gone', target: 'gone' },
-        { guard: 'leaving', target: 'draining' },
-        { guard: 'remote', target: 'unreachable' },
-        { guard: 'troubled', target: 'error' },
-        { guard: 'poolless', target: 'pending' },
-        { guard: 'saturated', target: 'saturated' },
-        { target: 'active' },
-      ],
+    following: {
+      description: 'another replica decides for it; this one follows',
+      entry: 'lookWhenGrowing',
+      always: { guard: 'gone', target: 'gone' },
+      on: {
+        LEAD: { target: 'leading', actions: 'noteTime' },
+        FACT: { actions: ['keepFact', 'lookWhenGrowing'] },
+        DEADLINE: { guard: 'due', actions: ['noteTime', 'lookWhenGrowing'] },
+      },
     },
-    pending: {},
-    active: {},
-    saturated: {},
-    draining: {},
-    unreachable: {},
-    error: {},
+    leading: {
+      initial: 'deciding',
+      always: { guard: 'gone', target: 'gone' },
+      on: { FOLLOW: { target: 'following', actions: 'forgetAsked' } },
+      states: {
+        deciding: {
+          always: [
+            { guard: 'lacking', target: 'asking' },
+            { guard: 'postponed', target: 'pausing' },
+            { target: 'settled' },
+          ],
+        },
+        settled: {
+          description: 'its pool is as its env asks, or nothing can be done for it from here',
+          entry: 'lookAgain',
+          on: {
+            FACT: { target: 'deciding', actions: 'keepFact' },
+            DEADLINE: { guard: 'due', target: 'deciding', actions: 'noteTime' },
+          },
+        },
+        pausing: {
+          description: 'what it lacks is not asked for yet: it was a moment ago, or just failed',
+          entry: 'lookAgain',
+          on: {
+            FACT: { target: 'deciding', actions: 'keepFact' },
+            DEADLINE: { guard: 'due', target: 'deciding', actions: 'noteTime' },
+          },
+        },
+        asking: {
+          description: 'what it lacks was asked for, and the answer is awaited',
+          entry: ['ask', 'lookWhenGrowing'],
+          on: {
+            CARRIED_OUT: { target: 'deciding', actions: 'noteDone' },
+            NOT_CARRIED_OUT: { target: 'deciding', actions: 'noteTrouble' },
+            FACT: { actions: ['keepFact', 'lookWhenGrowing'] },
+            DEADLINE: { guard: 'due', actions: ['noteTime', 'lookWhenGrowing'] },
+          },
+        },
+      },
+    },
     gone: { type: 'final' },
   },
 });

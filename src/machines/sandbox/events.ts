@@ -132,8 +132,12 @@ export interface SandboxContext {
   readonly deadline: number | undefined;
 }
 
-/** Names what states of an end have in common, for whoever waits for it. */
+/** Names what states have in common, for whoever asks for that and not for their names. */
 export type SandboxTag =
+  /** It was launched, and has never been ready. */
+  | 'awaited'
+  /** What runs of it is not ready now. */
+  | 'notReady'
   /** Its record may still be there as if nothing were. */
   | 'endUnderWay'
   /** It was refused, or is late. */

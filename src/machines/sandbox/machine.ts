@@ -87,6 +87,7 @@ export const sandboxMachine = sandboxSetup.createMachine({
           },
         },
         unavailable: {
+          tags: ['notReady'],
           description: 'it was ready before, and is not claimable now',
           always: { guard: 'available', target: 'available' },
         },

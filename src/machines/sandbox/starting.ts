@@ -85,6 +85,7 @@ export const starting = sandboxSetup.createStateConfig({
       },
     },
     booting: {
+      tags: ['awaited', 'notReady'],
       description: 'it was launched, and is awaited to become ready',
       entry: 'awaitStart',
       always: [
