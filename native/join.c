@@ -35,6 +35,7 @@ static struct {
   bool terminal;      /* fd 0 is one */
   bool agent;         /* its listener is on fd 3 */
   int idle_ms;
+  bool told;          /* fd 3 is still the caller's, who is told how the start went */
   uid_t host_uid;     /* the sandbox's on the host, and its group, where we are root */
   gid_t host_gid;
   volatile pid_t command;
@@ -57,7 +58,8 @@ int run_join(const char *file) {
   leave_own_file(file);
   read_join_order(file);
   if (join.order.terminal) open_terminal();
-  close_from(ORDER_FD);
+  join.told = !file;
+  close_from(join.told ? ORDER_FD + 1 : ORDER_FD);
   return join_with();
 }
 
@@ -251,15 +253,32 @@ static void die_with_parent(void) {
   if (poll(&parent, 1, 0) != 0) _exit(EXIT_COULD_NOT);
 }
 
+/*
+ * To the caller, where fd 3 is a socket: a line for the command's own pid, as it is inside, and one where it can't be run. The
+ * end of the file says that it runs.
+ */
+static void tell(const char *what, int number) {
+  if (!join.told) return;
+  char line[64];
+  int length = snprintf(line, sizeof line, "%s %d\n", what, number);
+  if (send(ORDER_FD, line, (size_t)length, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) return;
+}
+
 static void become_command(void) {
+  if (join.told && fcntl(ORDER_FD, F_SETFD, FD_CLOEXEC) < 0) fail("fcntl", errno);
+  tell("pid", getpid());
   setsid();
   if (join.terminal && ioctl(0, TIOCSCTTY, 0) < 0) fail("take the terminal", errno);
   take_limits();
   die_with_parent();
   leave_keyring();
   const char *cwd = join.order.cwd ? join.order.cwd : "/";
-  if (chdir(join.agent ? "/" : cwd) < 0) fail(cwd, errno);
-  close_from(join.agent ? LISTENER_FD + 1 : ORDER_FD);
+  if (chdir(join.agent ? "/" : cwd) < 0) {
+    int error = errno;
+    tell("cwd", error);
+    fail(cwd, error);
+  }
+  close_from(join.agent ? LISTENER_FD + 1 : join.told ? ORDER_FD + 1 : ORDER_FD);
   reset_process();
   if (!join.order.bare && syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, syscall_filter()) < 0) fail("seccomp", errno);
 
@@ -274,6 +293,7 @@ static void become_command(void) {
   char **argv = join.order.args.items;
   execvp(argv[0], argv);
   int error = errno;
+  tell("exec", error);
   complain(argv[0], error);
   _exit(exit_code_of_exec(error));
 }

@@ -75,8 +75,9 @@ export interface ProcessOrder {
 
 export interface OutputRequest {
   /**
-   * The position from which on it is read: a `next` of this process. Absent: from the oldest byte
-   * that is kept; `latest`: only what comes from now on. What is no position counts as absent.
+   * The position from which on it is read: a `next` of this process. Absent: from its beginning, of
+   * which `dropped` tells how much is not kept; `latest`: only what comes from now on. What is no
+   * position counts as absent.
    */
   readonly from?: string;
   /**
@@ -119,9 +120,9 @@ export interface ProcessDriver {
   find(id: InstanceId, processId: ProcessId): Promise<ProcessFact | undefined>;
   /**
    * Reads what the process printed and prints: pieces in order, `dropped` in place of what is not
-   * kept any more, and last one `end`, after which nothing comes. Reads ahead of whoever iterates
-   * by some 128 KiB at most. Ends without an `end` at an abort. Rejects with ProcessGone, also
-   * where the process is removed or lost meanwhile.
+   * kept any more, and last one `end`, after which nothing comes. Reads ahead of whoever iterates by
+   * some 128 KiB at most. Ends without an `end` at an abort. Rejects with ProcessGone, also where
+   * the process is forgotten or lost meanwhile; of one that is removed the end may be seen.
    */
   output(
     id: InstanceId,

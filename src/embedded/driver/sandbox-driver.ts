@@ -18,7 +18,6 @@ import {
   type Terminal,
   type TerminalRequest,
 } from '../../contracts/sandbox-driver.ts';
-import { NO_PROCESSES_HINT, NoProcesses } from '../../contracts/processes.ts';
 import type { InstanceId, Revision } from '../../model/identifiers.ts';
 import type {
   LaunchOrder,
@@ -38,6 +37,7 @@ import { EmbeddedFiles } from './files/embedded-files.ts';
 import { LaunchTurns } from './launch-turns.ts';
 import { LogFiles } from './log-files.ts';
 import { Ports } from './ports.ts';
+import { EmbeddedProcesses } from './processes.ts';
 import {
   pathsOf,
   type InstanceReport,
@@ -100,7 +100,7 @@ interface Known {
 /** Runs instances on this machine: records in the instance table, processes with the spawner. */
 export class EmbeddedSandboxDriver implements SandboxDriver {
   readonly files: EmbeddedFiles;
-  readonly processes = new NoProcesses(NO_PROCESSES_HINT);
+  readonly processes = new EmbeddedProcesses(() => this.#client.processes());
   readonly #records: InstanceRecords;
   readonly #log: Log;
   readonly #options: EmbeddedDriverOptions;

@@ -15,6 +15,7 @@ import {
   type StartTerms,
 } from '../spawner/protocol.ts';
 import type { ProbeReport } from '../spawner/probes/readiness.ts';
+import type { ProcessLink } from './process-link.ts';
 import { SpawnerLink, SpawnerLost, type SpawnerHello } from './spawner-link.ts';
 import {
   connectSpawner,
@@ -121,6 +122,11 @@ export class SpawnerClient {
 
   async attach(id: string, request: TerminalRequest): Promise<Terminal> {
     return (await this.#connected(PATIENCE_MS)).attach(id, request);
+  }
+
+  /** Rejects with SpawnerLost where none answers in time. */
+  async processes(): Promise<ProcessLink> {
+    return (await this.#connected(PATIENCE_MS)).processes;
   }
 
   /** The socket that leads to the sandbox's ports or files. */

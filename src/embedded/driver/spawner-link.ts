@@ -30,6 +30,7 @@ import {
 } from '../spawner/protocol.ts';
 import type { ProbeReport } from '../spawner/probes/readiness.ts';
 import { Heartbeat } from './spawner-heartbeat.ts';
+import { ProcessLink } from './process-link.ts';
 import { SpawnerSilent, SpawnerUnusable } from './spawner-process.ts';
 import { TerminalChannel } from './terminal-channel.ts';
 
@@ -108,6 +109,7 @@ export class SpawnerLink {
   readonly #running = new Map<number, Running>();
   readonly #attaching = new Map<number, Attaching>();
   readonly #terminals = new Map<number, TerminalChannel>();
+  readonly processes: ProcessLink;
   #greeting: { settle: (hello: SpawnerHello) => void; fail: (error: Error) => void } | undefined;
   #next = 1;
   #over = false;
@@ -117,6 +119,12 @@ export class SpawnerLink {
     this.#clock = clock;
     this.#log = log;
     this.#events = events;
+    this.processes = new ProcessLink({
+      clock,
+      number: () => this.#number(),
+      send: (message) => this.#send(message),
+      input: (request, bytes) => this.#input(request, bytes),
+    });
     this.#heartbeat = new Heartbeat(clock, {
       ask: () => this.#send({ type: 'beat' }),
       silent: () => events.silent(),
@@ -283,6 +291,10 @@ export class SpawnerLink {
     if (!this.#over) this.#socket.write(encodeMessage(message));
   }
 
+  #input(channel: number, bytes: Buffer): void {
+    if (!this.#over) this.#socket.write(encodeFrame(FRAME_KINDS.input, channel, bytes));
+  }
+
   #cutOverdue(): void {
     const overdue = this.#clock.now() - SILENT_GRACE_MS;
     for (const { dueAt, cut } of [...this.#running.values()])
@@ -299,12 +311,13 @@ export class SpawnerLink {
     }
   }
 
-  #take({ kind, channel, payload }: Frame): void {
+  #take(frame: Frame): void {
+    const { kind, channel, payload } = frame;
     if (kind === FRAME_KINDS.message)
       return this.#hear(JSON.parse(String(payload)) as SpawnerMessage);
     const running = this.#running.get(channel);
     if (running) gather(running, kind, payload);
-    else this.#terminals.get(channel)?.output(payload);
+    else if (!this.processes.output(frame)) this.#terminals.get(channel)?.output(payload);
   }
 
   #hear(message: SpawnerMessage): void {
@@ -345,6 +358,8 @@ export class SpawnerLink {
         return this.#terminals.get(message.channel)?.granted(message.bytes);
       case 'log':
         return this.#log[message.level]({ ...message.fields, from: 'spawner' }, message.event);
+      default:
+        return this.processes.hear(message);
     }
   }
 
@@ -355,9 +370,7 @@ export class SpawnerLink {
     const terminal = new TerminalChannel({
       channel,
       send: (message) => this.#send(message),
-      input: (bytes) => {
-        if (!this.#over) this.#socket.write(encodeFrame(FRAME_KINDS.input, channel, bytes));
-      },
+      input: (bytes) => this.#input(channel, bytes),
       released: () => this.#terminals.delete(channel),
     });
     this.#terminals.set(channel, terminal);
@@ -417,6 +430,7 @@ export class SpawnerLink {
     ])
       waiting.fail(error);
     for (const terminal of [...this.#terminals.values()]) terminal.lost();
+    this.processes.lose(error);
     for (const map of [
       this.#lists,
       this.#starts,

@@ -23,11 +23,25 @@ export const encodeFrame = (kind: FrameKind, channel: number, payload: Uint8Arra
   if (payload.length > MAX_PAYLOAD)
     throw new Error(`a frame of ${payload.length} bytes is too long`);
   const frame = Buffer.allocUnsafe(HEADER + payload.length);
-  frame.writeUInt32LE(payload.length, 0);
-  frame.writeUInt8(kind, 4);
-  frame.writeUInt32LE(channel, 5);
+  writeHeader(frame, { kind, channel, length: payload.length });
   frame.set(payload, HEADER);
   return frame;
+};
+
+/** The beginning of a frame whose payload, at most MAX_PAYLOAD bytes, follows by itself. */
+export const encodeHeader = (kind: FrameKind, channel: number, length: number): Buffer => {
+  const header = Buffer.allocUnsafe(HEADER);
+  writeHeader(header, { kind, channel, length });
+  return header;
+};
+
+const writeHeader = (
+  buffer: Buffer,
+  { kind, channel, length }: { kind: FrameKind; channel: number; length: number },
+): void => {
+  buffer.writeUInt32LE(length, 0);
+  buffer.writeUInt8(kind, 4);
+  buffer.writeUInt32LE(channel, 5);
 };
 
 export const encodeMessage = (message: object): Buffer =>

@@ -5,6 +5,7 @@ import type { Vitals } from '../../model/sandbox.ts';
 import type { InstanceDefinition } from '../../model/templates/template.ts';
 import type { IsolationLevel } from './sandbox/cgroups.ts';
 import type { ProbeReport } from './probes/readiness.ts';
+import type { ProcessDaemonMessage, ProcessSpawnerMessage } from './processes/process-messages.ts';
 
 /**
  * Is the version of what daemon and spawner say to each other, as JSON in frames of kind `message`.
@@ -12,10 +13,12 @@ import type { ProbeReport } from './probes/readiness.ts';
  * version, so that a spawner left by another version can be told to go. Bytes of commands and
  * terminals travel as frames of their own, on the channel that the daemon chose.
  */
-export const PROTOCOL = 10;
+export const PROTOCOL = 11;
 
 /** Bytes that may be under way on a channel, each way, beyond what was granted. */
 export const WINDOW = 256 << 10;
+/** The same for readings of processes, of which there are many more. */
+export const READ_WINDOW = 128 << 10;
 
 export interface SpawnerConfig {
   readonly launcherPath: string;
@@ -40,6 +43,7 @@ export interface LogLimits {
 }
 
 export type DaemonMessage =
+  | ProcessDaemonMessage
   | { readonly type: 'hello'; readonly protocol: number; readonly config: SpawnerConfig }
   /** Leave the data folder to another spawner: end at once. Sandboxes stay. */
   | { readonly type: 'leave' }
@@ -126,6 +130,7 @@ export interface TerminalOrder {
 }
 
 export type SpawnerMessage =
+  | ProcessSpawnerMessage
   | {
       readonly type: 'hello';
       readonly protocol: number;

@@ -90,6 +90,11 @@ export class Pty {
     this.#child.once('exit', (code) => this.#exited(code ?? 137));
   }
 
+  /** The launcher, whose descriptor 3 tells how the start went. */
+  get child(): ReturnType<typeof spawn> {
+    return this.#child;
+  }
+
   /**
    * Stops and starts reading; what the command prints meanwhile stays in the kernel, and then it
    * waits.

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { COULD_NOT_JOIN, Execution, type ExecutionOutcome } from './execution.ts';
 import { NothingThere, type Agents } from './agents/agents.ts';
 import {
-  encodeFrame,
+  encodeHeader,
   encodeMessage,
   FRAME_KINDS,
   FrameReader,
@@ -12,6 +12,8 @@ import {
 import type { Instances } from './sandbox/instances.ts';
 import type { LauncherPool } from './launcher-pool.ts';
 import { isEnding } from './sandbox/process-identity.ts';
+import { ProcessDesk } from './processes/process-desk.ts';
+import type { Processes } from './processes/processes.ts';
 import { PROTOCOL, type DaemonMessage, type SocketOrder, type SpawnerMessage } from './protocol.ts';
 import type { Readiness } from './probes/readiness.ts';
 import { SpawnedTerminal } from './spawned-terminal.ts';
@@ -36,6 +38,7 @@ export interface SessionDeps {
   readonly fileAgents: Agents;
   readonly readiness: Readiness;
   readonly launchers: LauncherPool;
+  readonly processes: Processes;
   readonly launcherPath: () => string;
 }
 
@@ -49,12 +52,18 @@ export class Session {
   readonly #reader = new FrameReader();
   readonly #executions = new Map<number, Execution>();
   readonly #terminals = new Map<number, SpawnedTerminal>();
+  readonly #desk: ProcessDesk;
   #accepted = false;
   #over = false;
 
   constructor(socket: Socket, deps: SessionDeps) {
     this.#socket = socket;
     this.#deps = deps;
+    this.#desk = new ProcessDesk(deps.processes, {
+      send: (message) => this.send(message),
+      output: (stream, channel, bytes) =>
+        this.#output(FRAME_KINDS[stream === 'stdout' ? 'output' : 'errors'], channel, bytes),
+    });
     socket.on('data', (chunk) => this.#read(chunk));
     socket.on('drain', () => this.#drained());
     socket.on('error', () => this.close());
@@ -72,6 +81,7 @@ export class Session {
       channel.close();
     this.#executions.clear();
     this.#terminals.clear();
+    this.#desk.closeAll();
     this.#socket.destroySoon();
     this.#deps.ended(this);
   }
@@ -92,9 +102,10 @@ export class Session {
 
   #take(frame: Frame): void {
     if (this.#over) return;
-    if (frame.kind === FRAME_KINDS.input)
-      this.#terminals.get(frame.channel)?.input(Buffer.from(frame.payload));
-    else if (frame.kind === FRAME_KINDS.message)
+    if (frame.kind === FRAME_KINDS.input) {
+      const bytes = Buffer.from(frame.payload);
+      if (!this.#desk.input(frame.channel, bytes)) this.#terminals.get(frame.channel)?.input(bytes);
+    } else if (frame.kind === FRAME_KINDS.message)
       this.#obey(JSON.parse(String(frame.payload)) as DaemonMessage);
   }
 
@@ -130,8 +141,14 @@ export class Session {
       case 'signal':
         return this.#terminals.get(message.channel)?.signal(message.name);
       case 'credit':
+        this.#desk.credit(message.channel, message.bytes);
         return this.#terminals.get(message.channel)?.credit(message.bytes);
+      case 'process':
+      case 'process-call-off':
+      case 'process-read':
+        return this.#desk.obey(message);
       case 'close':
+        this.#desk.close(message.channel);
         return (
           this.#terminals.get(message.channel) ?? this.#executions.get(message.channel)
         )?.close();
@@ -247,12 +264,18 @@ export class Session {
 
   #output(kind: FrameKind, channel: number, bytes: Buffer): boolean {
     if (this.#over) return true;
-    return this.#socket.write(encodeFrame(kind, channel, bytes));
+    // The bytes are never written to again, so they need no copy.
+    this.#socket.cork();
+    this.#socket.write(encodeHeader(kind, channel, bytes.length));
+    const hasRoom = this.#socket.write(bytes);
+    process.nextTick(() => this.#socket.uncork());
+    return hasRoom;
   }
 
   #drained(): void {
     for (const channel of [...this.#executions.values(), ...this.#terminals.values()])
       channel.resume();
+    this.#desk.drained();
   }
 }
 

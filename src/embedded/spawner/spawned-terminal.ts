@@ -1,26 +1,10 @@
 import { FRAME_KINDS, MAX_CHUNK } from './frames.ts';
 import type { JoinPlace } from './sandbox/instance.ts';
+import { LAUNCHER_SIGNALS } from './launcher-signals.ts';
 import { joinOrder } from './orders.ts';
 import { WINDOW, type TerminalOrder } from './protocol.ts';
 import { Pty } from './pty.ts';
 import { environmentOf } from './sandbox/rootfs.ts';
-
-/**
- * As the launcher's parent half passes them on (native/README.md): SIGRTMIN stands for KILL, the
- * next for TERM.
- */
-const SIGNALS: Readonly<Record<string, number>> = {
-  HUP: 1,
-  INT: 2,
-  QUIT: 3,
-  USR1: 10,
-  USR2: 12,
-  CONT: 18,
-  TSTP: 20,
-  WINCH: 28,
-  KILL: 34,
-  TERM: 35,
-};
 
 /** Input that was taken is granted again in such portions. */
 const GRANT = WINDOW / 8;
@@ -98,7 +82,7 @@ export class SpawnedTerminal {
   }
 
   signal(name: string): void {
-    const number = SIGNALS[name];
+    const number = LAUNCHER_SIGNALS[name];
     if (number !== undefined) this.#pty.signal(number);
   }
 

@@ -12,6 +12,7 @@ import { LogPump } from './sandbox/log-pump.ts';
 import { Notes } from './sandbox/notes.ts';
 import { ProbeRunner } from './probes/probe-runner.ts';
 import { probed } from './probes/probe.ts';
+import { Processes } from './processes/processes.ts';
 import { processesOf, readBootId } from './sandbox/process-identity.ts';
 import {
   nameOf,
@@ -65,6 +66,7 @@ export class Spawner {
   readonly #fileAgents: Agents;
   readonly #readiness: Readiness;
   readonly #launchers: LauncherPool;
+  readonly #processes: Processes;
   readonly #server: Server;
   readonly #log: SpawnerLog;
   #settled: Settled | undefined;
@@ -97,6 +99,15 @@ export class Spawner {
     this.#forwarders = new Agents({ kind: 'forward', folder: this.#paths.forwards, ...joining });
     this.#fileAgents = new Agents({ kind: 'files', folder: this.#paths.fileAgents, ...joining });
     this.#launchers = new LauncherPool(joining.launcherPath);
+    this.#processes = new Processes({
+      launchers: this.#launchers,
+      ...joining,
+      now: options.now,
+      later: (milliseconds, act) => {
+        const timer = setTimeout(act, milliseconds).unref();
+        return () => clearTimeout(timer);
+      },
+    });
     const probes = new ProbeRunner({
       forwarders: this.#forwarders,
       launchers: this.#launchers,
@@ -129,6 +140,7 @@ export class Spawner {
           fileAgents: this.#fileAgents,
           readiness: this.#readiness,
           launchers: this.#launchers,
+          processes: this.#processes,
           launcherPath: joining.launcherPath,
         }),
     );
@@ -160,6 +172,7 @@ export class Spawner {
 
   #end(): void {
     this.#session?.close();
+    this.#processes.stop();
     this.#server.close();
     this.#settled?.watcher.stop();
     this.#readiness.stop();
@@ -262,6 +275,7 @@ export class Spawner {
   }
 
   #report(id: string, vitals: Vitals): void {
+    if (vitals.kind === 'gone') this.#processes.forget(id);
     this.#session?.send({ type: 'fact', id, vitals });
   }
 

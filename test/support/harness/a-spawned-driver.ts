@@ -13,7 +13,7 @@ import {
   type RunningNote,
 } from '../../../src/embedded/spawner/sandbox/notes.ts';
 import { isAlive } from '../../../src/embedded/spawner/sandbox/process-identity.ts';
-import { pathsOf } from '../../../src/embedded/spawner/protocol.ts';
+import { pathsOf, type SpawnerConfig } from '../../../src/embedded/spawner/protocol.ts';
 import { systemClock } from '../../../src/embedded/system-clock.ts';
 import { eventually } from './eventually.ts';
 import { MemoryInstanceRecords } from '../fakes/memory-instance-records.ts';
@@ -37,6 +37,8 @@ export interface SpawnedDriver {
   readonly driver: EmbeddedSandboxDriver;
   readonly records: MemoryInstanceRecords;
   readonly dataDir: string;
+  /** What the spawner is told. */
+  readonly config: SpawnerConfig;
   /** Another driver on the same data folder and records, as after a restart of the daemon. */
   again(part?: Partial<EmbeddedDriverOptions>): EmbeddedSandboxDriver;
   /** 0 while there is none. */
@@ -74,6 +76,14 @@ export const aSpawnedDriver = (part: Partial<EmbeddedDriverOptions> = {}): Spawn
     driver: again(),
     records,
     dataDir,
+    config: {
+      launcherPath: options.launcherPath,
+      bwrapPath: options.bwrapPath,
+      uidRange: options.uidRange,
+      pidsMax: options.pidsMax,
+      parallelStarts: options.parallelStarts,
+      logs: options.logs,
+    },
     again,
     spawnerPid: () => lockHolder(pathsOf(dataDir).lock),
     noteOf: (id) => proven(readNote(join(dataDir, 'run', id), id).note),

@@ -1,0 +1,168 @@
+import {
+  ENDED_FOR_MS,
+  ENDED_PROCESSES,
+  LIVE_PROCESSES,
+  type ProcessFact,
+} from '../../../model/process.ts';
+import type { JoinPlace } from '../sandbox/instance.ts';
+import { publicMessage } from '../public-message.ts';
+import type { CommandDeps } from './command.ts';
+import { MemoryShares } from './memory-shares.ts';
+import { FIRST_BYTES } from './output-ring.ts';
+import { CallRefused, type ProcessStart } from './process-messages.ts';
+import { SandboxProcess } from './sandbox-process.ts';
+
+/** Live ones of all sandboxes, so that descriptors do not run out. */
+const MOST_LIVE = 4_096;
+
+export interface ProcessesDeps extends CommandDeps {
+  readonly placeOf: (id: string) => JoinPlace | undefined;
+  readonly now: () => number;
+  /** Calls back after so long; returns what calls it off. */
+  readonly later: (milliseconds: number, act: () => void) => () => void;
+  readonly shares?: MemoryShares;
+}
+
+/**
+ * All processes of all sandboxes, live and ended. They belong to no connection: a daemon that comes
+ * finds them, with what they printed.
+ */
+export class Processes {
+  readonly #deps: ProcessesDeps;
+  readonly #shares: MemoryShares;
+  readonly #ofInstance = new Map<string, Map<string, SandboxProcess>>();
+  #live = 0;
+
+  constructor(deps: ProcessesDeps) {
+    this.#deps = deps;
+    this.#shares = deps.shares ?? new MemoryShares();
+  }
+
+  /** Resolves once the program runs or never will; the one that is there, where it is. */
+  async start(id: string, order: ProcessStart): Promise<ProcessFact> {
+    const process = this.#ofInstance.get(id)?.get(order.processId) ?? this.#begin(id, order);
+    try {
+      await process.started;
+    } catch (error) {
+      this.#drop(id, process);
+      throw error;
+    }
+    return process.fact;
+  }
+
+  /** The latest start first. */
+  list(id: string): readonly ProcessFact[] {
+    this.#placeOf(id);
+    return [...(this.#ofInstance.get(id)?.values() ?? [])].map(({ fact }) => fact).reverse();
+  }
+
+  find(id: string, processId: string): SandboxProcess | undefined {
+    const process = this.#ofInstance.get(id)?.get(processId);
+    if (!process) this.#placeOf(id);
+    return process;
+  }
+
+  /** Throws CallRefused where there is none. */
+  get(id: string, processId: string): SandboxProcess {
+    const process = this.find(id, processId);
+    if (process) return process;
+    throw new CallRefused({ kind: 'gone', message: 'there is no such process' });
+  }
+
+  /** Resolves once it has ended. */
+  async remove(id: string, processId: string): Promise<void> {
+    const process = this.get(id, processId);
+    process.kill();
+    await process.over;
+    this.#drop(id, process);
+  }
+
+  /** The instance is gone, and what ran in it. */
+  forget(id: string): void {
+    for (const process of [...(this.#ofInstance.get(id)?.values() ?? [])]) {
+      process.kill();
+      this.#drop(id, process);
+    }
+  }
+
+  /** Ends all of them. */
+  stop(): void {
+    for (const id of [...this.#ofInstance.keys()]) this.forget(id);
+  }
+
+  #begin(id: string, order: ProcessStart): SandboxProcess {
+    const place = this.#placeOf(id);
+    this.#requireRoom(id, order.tenant);
+    const { tenant } = order;
+    const memory = {
+      take: (bytes: number) => this.#shares.take(tenant, bytes) === undefined,
+      release: (bytes: number) => this.#shares.release(tenant, bytes),
+    };
+    let process: SandboxProcess;
+    try {
+      process = new SandboxProcess(place, order, {
+        launchers: this.#deps.launchers,
+        launcherPath: this.#deps.launcherPath,
+        now: this.#deps.now,
+        memory,
+        ended: () => this.#ended(id, process),
+      });
+    } catch (error) {
+      this.#shares.release(tenant, FIRST_BYTES);
+      throw new CallRefused({ kind: 'not-joinable', message: publicMessage(error) });
+    }
+    const known = this.#ofInstance.get(id) ?? new Map<string, SandboxProcess>();
+    this.#ofInstance.set(id, known.set(order.processId, process));
+    this.#live += 1;
+    return process;
+  }
+
+  /** Takes the memory that each has. What ended longest ago makes room for what starts. */
+  #requireRoom(id: string, tenant: string): void {
+    const known = [...(this.#ofInstance.get(id)?.values() ?? [])];
+    if (known.filter(({ isLive }) => isLive).length >= LIVE_PROCESSES)
+      throw new CallRefused({
+        kind: 'full',
+        of: 'sandbox',
+        message: `the sandbox has ${LIVE_PROCESSES} processes, which is the most`,
+      });
+    if (this.#live >= MOST_LIVE)
+      throw new CallRefused({
+        kind: 'full',
+        of: 'machine',
+        message: 'the machine runs as many processes for sandboxes as it may',
+      });
+    const met = this.#shares.take(tenant, FIRST_BYTES);
+    if (met)
+      throw new CallRefused({
+        kind: 'full',
+        of: met,
+        message: 'what processes printed takes as much memory as it may',
+      });
+  }
+
+  #ended(id: string, process: SandboxProcess): void {
+    this.#live -= 1;
+    const ended = [...(this.#ofInstance.get(id)?.values() ?? [])]
+      .filter(({ isLive }) => !isLive)
+      .sort((one, other) => (one.endedAt ?? 0) - (other.endedAt ?? 0));
+    for (const oldest of ended.slice(0, Math.max(0, ended.length - ENDED_PROCESSES)))
+      this.#drop(id, oldest);
+    this.#deps.later(ENDED_FOR_MS, () => this.#drop(id, process));
+  }
+
+  #drop(id: string, process: SandboxProcess): void {
+    const known = this.#ofInstance.get(id);
+    if (known?.get(process.order.processId) !== process) return;
+    known.delete(process.order.processId);
+    if (known.size === 0) this.#ofInstance.delete(id);
+    process.forget();
+  }
+
+  #placeOf(id: string): JoinPlace {
+    const place = this.#deps.placeOf(id);
+    if (!place)
+      throw new CallRefused({ kind: 'instance-gone', message: 'the sandbox is not running' });
+    return place;
+  }
+}

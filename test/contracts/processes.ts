@@ -1,0 +1,343 @@
+import { expect } from 'chai';
+import { v7 } from 'uuid';
+import {
+  InputClosed,
+  ProcessEnded,
+  ProcessesFull,
+  ProcessGone,
+  ProcessRefused,
+  type ProcessDriver,
+  type ProcessOrder,
+} from '../../src/contracts/processes.ts';
+import { InstanceGone } from '../../src/contracts/sandbox-driver.ts';
+import {
+  ENDED_PROCESSES,
+  KEPT_OUTPUT_BYTES,
+  LIVE_PROCESSES,
+  type ProcessFact,
+} from '../../src/model/process.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { OutputReading } from '../support/harness/output-reading.ts';
+import { rejection } from '../support/harness/rejection.ts';
+
+export interface ProcessesUnderTest {
+  readonly processes: ProcessDriver;
+  /** An instance that runs, with a shell and the usual programs. */
+  instance(): Promise<string>;
+  close(): Promise<void>;
+}
+
+const NEVER = new AbortController().signal;
+
+/** What every driver's processes do, with programs that run in earnest. */
+export const processesSuite = (name: string, open: () => Promise<ProcessesUnderTest>): void => {
+  describe(`processes of ${name}`, function () {
+    this.timeout(60_000);
+    let under: ProcessesUnderTest;
+    let id: string;
+    const readings: OutputReading[] = [];
+
+    before(async () => {
+      under = await open();
+      id = await under.instance();
+    });
+    afterEach(async () => {
+      for (const reading of readings.splice(0)) await reading.leave();
+      for (const { processId } of await under.processes.list(id))
+        await under.processes.remove(id, processId);
+    });
+    after(() => under.close());
+
+    const start = (script: string, part: Partial<ProcessOrder> = {}): Promise<ProcessFact> =>
+      under.processes.start(id, {
+        processId: v7(),
+        tenant: 'team/user',
+        argv: ['/bin/sh', '-c', script],
+        stdin: false,
+        ...part,
+      });
+    const read = (
+      { processId }: ProcessFact,
+      part: { readonly from?: string; readonly pace?: boolean } = {},
+    ): OutputReading => {
+      const reading = new OutputReading((signal) =>
+        under.processes.output(id, processId, { pace: false, ...part }, signal),
+      );
+      readings.push(reading);
+      return reading;
+    };
+    const write = ({ processId }: ProcessFact, text: string): Promise<void> =>
+      under.processes.write(id, processId, Buffer.from(text), NEVER);
+    const ended = async (fact: ProcessFact): Promise<ProcessFact> => await read(fact).end();
+
+    it('run, print to both streams, and end with their code', async () => {
+      const fact = await start('echo out; echo err >&2; exit 3', { tag: 'mine' });
+      const reading = read(fact);
+
+      const end = await reading.end();
+
+      expect(reading.text('stdout')).to.equal('out\n');
+      expect(reading.text('stderr')).to.equal('err\n');
+      expect(end).to.include({ status: 'Exited', exitCode: 3, tag: 'mine' });
+      expect(end.endedAt).to.be.at.least(end.startedAt);
+      expect(await under.processes.find(id, fact.processId)).to.deep.equal(end);
+    });
+
+    it('have the folder, variables and number in the sandbox that they are said to have', async () => {
+      const fact = await start('echo "$PWD $ONE $$"', { cwd: '/usr', env: { ONE: 'of mine' } });
+      const reading = read(fact);
+      await reading.end();
+
+      expect(reading.text('stdout')).to.equal(`/usr of mine ${fact.pid}\n`);
+    });
+
+    it('are started once for each id, however often that is asked', async () => {
+      const processId = v7();
+      const facts = await Promise.all([1, 2, 3].map(() => start('exec sleep 1000', { processId })));
+      const again = await start('exec sleep 1000', { processId });
+
+      expect(new Set([...facts, again].map(({ pid }) => pid)).size).to.equal(1);
+      expect(await under.processes.list(id)).to.have.length(1);
+    });
+
+    it('are listed, the latest start first', async () => {
+      const first = await start('exec sleep 1000');
+      const second = await start('exec sleep 1000');
+
+      const found = await under.processes.list(id);
+
+      expect(found.map(({ processId }) => processId)).to.deep.equal([
+        second.processId,
+        first.processId,
+      ]);
+      expect(found[0]).to.include({ status: 'Running', tty: false, stdin: false });
+    });
+
+    it('are read on from any position, by several readers', async () => {
+      const fact = await start('printf one; sleep 0.1; printf two; read rest', { stdin: true });
+      const first = read(fact);
+      await first.until('onetwo');
+      const [behindOne] = first.positions();
+
+      const second = read(fact, { from: behindOne ?? '' });
+      const latest = read(fact, { from: 'latest' });
+      await second.until('two');
+      await first.leave();
+      await write(fact, 'x\n');
+
+      expect((await second.end()).exitCode).to.equal(0);
+      await latest.end();
+      expect([second.text('stdout'), latest.text('stdout')]).to.deep.equal(['two', '']);
+    });
+
+    it('lose the oldest of what nobody reads, and readers are told how much', async () => {
+      const bytes = 3 * KEPT_OUTPUT_BYTES;
+      const fact = await start(`head -c ${bytes} /dev/zero; printf end`);
+      await eventually(
+        async () => (await under.processes.find(id, fact.processId))?.status === 'Exited',
+        'it has ended',
+      );
+      const reading = read(fact);
+      await reading.end();
+
+      expect(reading.size + reading.dropped).to.equal(bytes + 3);
+      expect(reading.size).to.be.at.least(KEPT_OUTPUT_BYTES);
+      expect(reading.text('stdout').endsWith('end')).to.equal(true);
+    });
+
+    it('wait for a reader that asked for that, and lose nothing', async () => {
+      const bytes = 4 * KEPT_OUTPUT_BYTES;
+      const fact = await start(`head -c ${bytes} /dev/zero; printf end`);
+      const reading = read(fact, { pace: true });
+      await reading.pauseAfter(1);
+      const held = await under.processes.find(id, fact.processId);
+      reading.goOn();
+
+      expect((await reading.end()).exitCode).to.equal(0);
+      expect(held?.status).to.equal('Running');
+      expect([reading.size, reading.dropped]).to.deep.equal([bytes + 3, 0]);
+    });
+
+    it('go on when a reader for whom they waited leaves', async () => {
+      const fact = await start(`head -c ${8 * KEPT_OUTPUT_BYTES} /dev/zero; read rest`, {
+        stdin: true,
+      });
+      const reading = read(fact, { pace: true });
+      await reading.pauseAfter(1);
+      await reading.leave();
+      await write(fact, '\n');
+
+      expect((await ended(fact)).exitCode).to.equal(0);
+    });
+
+    it('take input, and its end', async () => {
+      const fact = await start('cat; echo over', { stdin: true });
+      const reading = read(fact);
+      await write(fact, 'first ');
+      await write(fact, 'second ');
+      await reading.until('first second ');
+      await under.processes.closeInput(id, fact.processId);
+      await under.processes.closeInput(id, fact.processId).catch(() => undefined);
+
+      expect((await reading.end()).exitCode).to.equal(0);
+      expect(reading.text('stdout')).to.equal('first second over\n');
+    });
+
+    it('refuse input that they do not take, before their end and after it', async () => {
+      const without = await start('exec sleep 1000');
+      const over = await start('exit 0', { stdin: true });
+      await ended(over);
+
+      expect(await rejection(write(without, 'x'))).to.be.instanceOf(InputClosed);
+      expect(await rejection(write(over, 'x'))).to.be.instanceOf(InputClosed);
+      expect(await rejection(under.processes.closeInput(id, without.processId))).to.be.instanceOf(
+        InputClosed,
+      );
+    });
+
+    it('hold input back while they do not read, and give it up whole', async () => {
+      const script = 'trap : USR1; echo ready; sleep 1000 & wait; wc -c';
+      const fact = await start(script, { stdin: true });
+      const reading = read(fact);
+      await reading.until('ready\n');
+      const piece = Buffer.alloc(64 << 10, 'x');
+      const controllers = Array.from({ length: 40 }, () => new AbortController());
+      const writes = controllers.map((controller) =>
+        under.processes.write(id, fact.processId, piece, controller.signal),
+      );
+      const outcomes = Promise.allSettled(writes);
+      await writes[0];
+      for (const controller of controllers) controller.abort(new Error('enough'));
+      const taken = (await outcomes).filter(({ status }) => status === 'fulfilled').length;
+      await under.processes.signal(id, fact.processId, 'USR1');
+      await under.processes.closeInput(id, fact.processId);
+      await reading.end();
+
+      expect(taken).to.be.within(1, 39);
+      expect(Number(reading.text('stdout').split('\n')[1])).to.equal(taken * piece.length);
+    });
+
+    it('are signalled by name, and refuse that once they have ended', async () => {
+      const fact = await start('trap "echo caught" USR1; echo ready; while :; do sleep 0.05; done');
+      const reading = read(fact);
+      await reading.until('ready\n');
+      await under.processes.signal(id, fact.processId, 'USR1');
+      await reading.until('caught\n');
+      await under.processes.signal(id, fact.processId, 'KILL');
+
+      expect(await reading.end()).to.include({ exitCode: 137, signal: 'KILL' });
+      expect(await rejection(under.processes.signal(id, fact.processId, 'TERM'))).to.be.instanceOf(
+        ProcessEnded,
+      );
+    });
+
+    it('have a terminal of the size that was asked for, and another when it changes', async () => {
+      const fact = await start('stty size; read line; stty size', {
+        tty: { cols: 91, rows: 31 },
+      });
+      const reading = read(fact);
+      await reading.until('31 91\r\n');
+      await under.processes.resize(id, fact.processId, 70, 20);
+      await write(fact, '\n');
+
+      expect((await reading.end()).exitCode).to.equal(0);
+      expect(reading.text('stdout')).to.contain('20 70');
+      const other = await start('exec sleep 1000');
+      expect(await rejection(under.processes.resize(id, other.processId, 10, 10))).to.be.instanceOf(
+        ProcessRefused,
+      );
+    });
+
+    it('end at their time, and say so', async () => {
+      const fact = await start('echo begun; sleep 1000', { timeoutMs: 300 });
+      const reading = read(fact);
+
+      expect((await reading.end()).exitCode).to.equal(124);
+      expect(reading.text('stdout')).to.equal('begun\n');
+    });
+
+    it('say what can not be run', async () => {
+      const missing = await start('', { argv: ['/no/such'] });
+      const fact = await ended(missing);
+
+      expect(fact.exitCode).to.equal(127);
+      const refused = await rejection(start('true', { cwd: '/no/such' }));
+      expect(refused).to.be.instanceOf(ProcessRefused).and.include({ field: 'cwd' });
+      expect((await under.processes.list(id)).map(({ processId }) => processId)).to.deep.equal([
+        missing.processId,
+      ]);
+    });
+
+    it('are removed with their group, and their readers see the end', async () => {
+      const fact = await start('sleep 1000 & echo $!; wait');
+      const reading = read(fact);
+      await reading.until('\n');
+      const child = reading.text('stdout').trim();
+      await under.processes.remove(id, fact.processId);
+
+      expect((await reading.end()).signal).to.equal('KILL');
+      expect(await under.processes.find(id, fact.processId)).to.equal(undefined);
+      const look = await start(`kill -0 ${child}`);
+      expect((await ended(look)).exitCode).to.not.equal(0);
+    });
+
+    it('answer whoever reads or signals while they are being removed', async () => {
+      for (let round = 0; round < 5; round += 1) {
+        const fact = await start('exec sleep 1000');
+        const outcomes = await Promise.allSettled([
+          under.processes.remove(id, fact.processId),
+          read(fact).end(),
+          under.processes.signal(id, fact.processId, 'TERM'),
+        ]);
+        for (const outcome of outcomes)
+          if (outcome.status === 'rejected')
+            expect([ProcessGone, ProcessEnded].some((kind) => outcome.reason instanceof kind))
+              .to //
+              .equal(true, String(outcome.reason));
+      }
+    });
+
+    it('that are unknown are gone, in every call', async () => {
+      const processId = v7();
+      const { processes } = under;
+
+      expect(await processes.find(id, processId)).to.equal(undefined);
+      for (const call of [
+        () => processes.remove(id, processId),
+        () => processes.signal(id, processId, 'TERM'),
+        () => processes.resize(id, processId, 80, 24),
+        () => processes.closeInput(id, processId),
+        () => processes.write(id, processId, Buffer.from('x'), NEVER),
+        () =>
+          new OutputReading((signal) =>
+            processes.output(id, processId, { pace: false }, signal),
+          ).end(),
+      ])
+        expect(await rejection(call())).to.be.instanceOf(ProcessGone);
+      expect(await rejection(processes.list(v7()))).to.be.instanceOf(InstanceGone);
+    });
+
+    it('live at most so many at a time', async () => {
+      const facts = await Promise.all(
+        Array.from({ length: LIVE_PROCESSES }, () => start('exec sleep 1000')),
+      );
+
+      const refused = await rejection(start('true'));
+
+      expect(refused).to.be.instanceOf(ProcessesFull).and.include({ of: 'sandbox' });
+      await under.processes.remove(id, facts[0]?.processId ?? '');
+      expect((await ended(await start('true'))).exitCode).to.equal(0);
+    });
+
+    it('are known after their end, the latest of them', async () => {
+      const oldest = await start('true');
+      await ended(oldest);
+      for (let count = 0; count < ENDED_PROCESSES; count += 1) await ended(await start('true'));
+
+      const known = await under.processes.list(id);
+
+      expect(known).to.have.length(ENDED_PROCESSES);
+      expect(known.map(({ processId }) => processId)).to.not.include(oldest.processId);
+    });
+  });
+};

@@ -1,0 +1,153 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { v7 } from 'uuid';
+import { ProcessGone } from '../../../src/contracts/processes.ts';
+import { InstanceGone, OutcomeUnknown } from '../../../src/contracts/sandbox-driver.ts';
+import { SpawnerLink, type LinkEvents } from '../../../src/embedded/driver/spawner-link.ts';
+import { connectSpawner } from '../../../src/embedded/driver/spawner-process.ts';
+import { readProcessStat } from '../../../src/embedded/spawner/sandbox/process-identity.ts';
+import { systemClock } from '../../../src/embedded/system-clock.ts';
+import type { ProcessFact } from '../../../src/model/process.ts';
+import { buildLauncher, SPAWNER_COMMAND } from '../../support/harness/a-spawned-driver.ts';
+import { aWatchedDriver, type WatchedDriver } from '../../support/harness/a-watched-driver.ts';
+import { eventually } from '../../support/harness/eventually.ts';
+import { OutputReading } from '../../support/harness/output-reading.ts';
+import { quietLog } from '../../support/fakes/quiet-log.ts';
+import { rejection } from '../../support/harness/rejection.ts';
+
+const UNHEARD: LinkEvents = {
+  fact: () => {},
+  silent: () => {},
+  back: () => {},
+  givenUp: () => {},
+  lost: () => {},
+};
+
+describe('processes and crashes', function () {
+  this.timeout(90_000);
+  let spawned: WatchedDriver;
+  let id: string;
+  /** An argument by which its processes are found on the machine. */
+  let mark: string;
+
+  before(() => buildLauncher());
+  beforeEach(async () => {
+    mark = String(10_000_000 + Math.floor(Math.random() * 80_000_000));
+    spawned = await aWatchedDriver({ pidsMax: 512 });
+    ({ id } = await spawned.launched());
+  });
+  afterEach(() => spawned.close());
+
+  const start = (script: string): Promise<ProcessFact> =>
+    spawned.driver.processes.start(id, {
+      processId: v7(),
+      tenant: 'team/user',
+      argv: ['/bin/sh', '-c', script],
+      stdin: true,
+    });
+  const read = ({ processId }: ProcessFact, from?: string): OutputReading => {
+    const request = { pace: true, ...(from === undefined ? {} : { from }) };
+    return new OutputReading((signal) =>
+      spawned.driver.processes.output(id, processId, request, signal),
+    );
+  };
+  const marked = (): number =>
+    readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && commandLine(pid).includes(mark))
+      .length;
+  const killSpawner = async (): Promise<void> => {
+    const pid = spawned.spawnerPid();
+    process.kill(pid, 'SIGKILL');
+    await eventually(() => (readProcessStat(pid)?.state ?? 'Z') === 'Z', 'the spawner is dead');
+  };
+
+  it('outlive a daemon that is gone, and are found again with what they printed', async () => {
+    const link = new SpawnerLink(
+      await connectSpawner({ dataDir: spawned.dataDir, command: SPAWNER_COMMAND }),
+      { clock: systemClock(), log: quietLog, events: UNHEARD },
+    );
+    const fact = await start('echo before; read go; echo after');
+    const first = read(fact);
+    await first.until('before\n');
+    // This takes the spawner over; then the driver comes back, as another daemon would.
+    await link.greet(spawned.config);
+    expect(await rejection(first.end())).to.be.instanceOf(OutcomeUnknown);
+
+    const found = await spawned.driver.processes.find(id, fact.processId);
+    const [second, third] = [read(fact), read(fact, first.positions().at(-1))];
+    const { signal } = new AbortController();
+    await spawned.driver.processes.write(id, fact.processId, Buffer.from('\n'), signal);
+
+    expect(found).to.deep.equal(fact);
+    expect((await second.end()).exitCode).to.equal(0);
+    await third.end();
+    const texts = [second, third].map((reading) => reading.text('stdout'));
+    expect(texts).to.deep.equal(['before\nafter\n', 'after\n']);
+  });
+
+  it('end with a spawner that is killed while they are read; readers are told', async () => {
+    const fact = await start(`while :; do echo ${mark}; sleep 0.01; done`);
+    const reading = read(fact);
+    await reading.pauseAfter(3);
+    reading.goOn();
+    await killSpawner();
+
+    expect(await rejection(reading.end())).to.be.instanceOf(OutcomeUnknown);
+    await eventually(() => marked() === 0, 'nothing of it runs');
+    await eventually(async () => {
+      const known = await spawned.driver.processes.list(id).catch(() => undefined);
+      return known?.length === 0;
+    }, 'another spawner has none');
+    expect(
+      await rejection(spawned.driver.processes.signal(id, fact.processId, 'TERM')),
+    ).to.be.instanceOf(ProcessGone);
+    expect((await read(await start('echo works')).end()).exitCode).to.equal(0);
+  });
+
+  it('leave no orphan when the spawner is killed while they start', async () => {
+    const starts = Array.from({ length: 24 }, () =>
+      start(`sleep ${mark} & wait`).then(
+        () => undefined,
+        (error: unknown) => error,
+      ),
+    );
+    await Promise.race(starts);
+    await killSpawner();
+    const failures = (await Promise.all(starts)).filter((error) => error !== undefined);
+
+    for (const error of failures) expect(error).to.be.instanceOf(OutcomeUnknown);
+    await eventually(() => marked() === 0, 'nothing of them runs');
+    await eventually(async () => {
+      const known = await spawned.driver.processes.list(id).catch(() => undefined);
+      return known?.every(({ status }) => status === 'Exited') ?? false;
+    }, 'another spawner has none that lives');
+  });
+
+  it('end with their sandbox, and are gone with it', async () => {
+    const fact = await start(`sleep ${mark} & wait`);
+    const reading = read(fact);
+    const { init } = spawned.runningOf(id);
+    process.kill(init.pid, 'SIGKILL');
+    const end = await reading.end().catch((error: unknown) => error);
+
+    expect(end instanceof Error ? end.name : end).to.satisfy(
+      (seen: unknown) => seen === 'ProcessGone' || (seen as ProcessFact).exitCode === 137,
+    );
+    await eventually(() => marked() === 0, 'nothing of it runs');
+    await eventually(
+      () =>
+        spawned.driver.processes.list(id).then(
+          () => false,
+          (error: unknown) => error instanceof InstanceGone,
+        ),
+      'the sandbox is gone',
+    );
+  });
+});
+
+const commandLine = (pid: string): string => {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  } catch {
+    return '';
+  }
+};
