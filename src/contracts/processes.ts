@@ -120,9 +120,9 @@ export interface ProcessDriver {
   find(id: InstanceId, processId: ProcessId): Promise<ProcessFact | undefined>;
   /**
    * Reads what the process printed and prints: pieces in order, `dropped` in place of what is not
-   * kept any more, and last one `end`, after which nothing comes. Reads ahead of whoever iterates by
-   * some 128 KiB at most. Ends without an `end` at an abort. Rejects with ProcessGone, also where
-   * the process is forgotten or lost meanwhile; of one that is removed the end may be seen.
+   * kept any more, and last one `end`, after which nothing comes. Reads ahead of whoever iterates
+   * by some 128 KiB at most. Ends without an `end` at an abort. Rejects with ProcessGone, also
+   * where the process is forgotten or lost meanwhile; of one that is removed the end may be seen.
    */
   output(
     id: InstanceId,

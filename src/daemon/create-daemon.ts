@@ -50,6 +50,8 @@ import { findPoolByKey, createPool } from '../operations/pools/create-pool.ts';
 import { debug } from '../operations/debug/debug.ts';
 import { deleteSandbox } from '../operations/sandboxes/delete-sandbox.ts';
 import { execInSandbox } from '../operations/sandboxes/exec-in-sandbox.ts';
+import { processOperations } from '../operations/processes/processes.ts';
+import { runningSandboxes } from '../operations/processes/running-sandboxes.ts';
 import { followEvents } from '../operations/sandboxes/follow-events.ts';
 import { getSandbox } from '../operations/sandboxes/get-sandbox.ts';
 import { grantPools } from '../operations/pools/grant-pools.ts';
@@ -443,6 +445,12 @@ const operationsOf = (
     deleteSandbox: deleteSandbox(common),
     setIdleTimeout: setIdleTimeout(common),
     execInSandbox: execInSandbox({ ...common, claimEnv }),
+    ...processOperations({
+      sandboxes: runningSandboxes({ supervisor, clock, claimEnv }),
+      driver,
+      clock,
+      newId: v7,
+    }),
     sandboxLogs: sandboxLogs({ ...common, history }),
     followSandboxLogs: followSandboxLogs({ ...common, history }),
     sandboxEvents: sandboxEvents({ ...common, history, events }),

@@ -62,6 +62,9 @@ export const tooManyCommands = (
     { retryAfter: 1 },
   );
 
+export const tooManyProcesses = (why: string): Refusal =>
+  new Refusal('TOO_MANY_PROCESSES', `${why}; end or delete one first`, { retryAfter: 5 });
+
 export const tooManyStreams = (
   who: 'the sandbox has' | 'you have' | 'the replica has',
   limit: number,

@@ -13,6 +13,7 @@ export type RefusalCode =
   | 'POOL_NOT_OWNED'
   | 'POOL_NOT_FOUND'
   | 'SANDBOX_NOT_FOUND'
+  | 'PROCESS_NOT_FOUND'
   | 'SANDBOX_TEMPLATE_NOT_FOUND'
   | 'API_KEY_NOT_FOUND'
   | 'NOT_FOUND'
@@ -25,6 +26,8 @@ export type RefusalCode =
   | 'ALREADY_EXISTS'
   | 'CONFLICT'
   | 'SANDBOX_NOT_RUNNING'
+  | 'PROCESS_ENDED'
+  | 'INPUT_CLOSED'
   | 'ALREADY_GLOBAL'
   | 'TEMPLATE_IN_USE'
   | 'ENV_HAS_RUNNING_SANDBOXES'
@@ -34,6 +37,7 @@ export type RefusalCode =
   | 'QUOTA_EXCEEDED'
   | 'TOO_MANY_TERMINALS'
   | 'TOO_MANY_COMMANDS'
+  | 'TOO_MANY_PROCESSES'
   | 'TOO_MANY_STREAMS'
   | 'TOO_MANY_WAITING'
   | 'TOO_MANY_CONNECTIONS'
@@ -235,6 +239,25 @@ export const claimEnvUnreadable = (): Refusal =>
     "the variables of the sandbox's claim can not be opened: nothing is run without them; " +
       'delete the sandbox and claim another',
   );
+
+/** Another's, an unknown one and one that is forgotten have the same answer. */
+export const processNotFound = (): Refusal =>
+  new Refusal('PROCESS_NOT_FOUND', 'no such process in the sandbox, or it is forgotten');
+
+export const processEnded = (): Refusal =>
+  new Refusal('PROCESS_ENDED', 'the process has ended; its output can still be read');
+
+/** `why`: it was started without, it was closed, or the process ended. */
+export const inputClosed = (why: string): Refusal => new Refusal('INPUT_CLOSED', why);
+
+export const inputNotTaken = (): Refusal =>
+  new Refusal(
+    'CONFLICT',
+    'the process does not read its input, and too much waits for it; nothing of this was taken',
+  );
+
+export const processesNotProvided = (why: string): Refusal =>
+  new Refusal('FEATURE_DISABLED', why, { detail: { field: 'processes' } });
 
 /** Another container than the first, which the sandbox outlives. */
 export const containerNotRunning = (container: string): Refusal =>

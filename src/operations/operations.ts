@@ -4,6 +4,7 @@ import type { LogLevels } from './debug/log-levels.ts';
 import type { DebugOperations } from './debug/debug-operations.ts';
 import type { KeyOperations } from './keys/key-operations.ts';
 import type { SandboxOperations } from './sandboxes/sandbox-operations.ts';
+import type { ProcessOperations } from './processes/process-operations.ts';
 import type { PoolOperations } from './pools/pool-operations.ts';
 import type { EnvOperations } from './envs/env-operations.ts';
 import type { TemplateOperations } from './templates/template-operations.ts';
@@ -17,6 +18,7 @@ export interface Operations
     DebugOperations,
     KeyOperations,
     SandboxOperations,
+    ProcessOperations,
     PoolOperations,
     EnvOperations,
     TemplateOperations {

@@ -29,6 +29,10 @@ const ROWS: Readonly<Record<string, readonly (readonly [path: string, name: stri
     ['src/operations/sandboxes/exec-in-sandbox.ts', 'MOST_COMMANDS'],
     ['src/embedded/spawner/session.ts', 'CHANNEL_LIMIT'],
   ],
+  'readers of processes': [
+    ['src/operations/processes/follow-process.ts', 'MOST_READERS_OF_TENANT'],
+    ['src/operations/processes/follow-process.ts', 'MOST_READERS'],
+  ],
   'terminal tokens': [
     ['src/contracts/tokens.ts', 'MAX_TOKENS_OF_TENANT'],
     ['src/contracts/tokens.ts', 'MAX_TOKENS_OF_SANDBOX'],

@@ -186,7 +186,7 @@ describe('docs/api.md', () => {
 
     expect(Object.fromEntries(led)).to.deep.equal({
       'GET /sandboxes/{sandboxId}/is_ready': 'GET /sandboxes/{sandboxId}',
-      'POST /sandboxes/{sandboxId}/exec': 'POST /sandboxes/{sandboxId}/exec-token',
+      'POST /sandboxes/{sandboxId}/exec': 'POST /sandboxes/{sandboxId}/processes',
       'POST /sandboxpools/{name}/sync-template': 'PUT /sandboxpools/{name}',
     });
   });

@@ -62,7 +62,7 @@ describe('the catalogue over HTTP', () => {
         multiCluster: false,
         terminal: true,
         exec: true,
-        processes: false,
+        processes: true,
         logs: true,
         quotas: true,
         compatibleApi: false,

@@ -103,7 +103,7 @@ describe('a deprecated operation', () => {
 
       expect(headers['deprecation']).to.match(/^@\d+$/);
       expect(headers['link']).to.equal(
-        '</sandboxes/0190d4a5-7b1e-7c3a-9f00-000000000001/exec-token>; rel="successor-version"',
+        '</sandboxes/0190d4a5-7b1e-7c3a-9f00-000000000001/processes>; rel="successor-version"',
       );
       expect(headers['sunset']).to.equal(sunset);
       expect((await server.tenant.get('/sandboxes')).headers).not.to.have.any.keys(

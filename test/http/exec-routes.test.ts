@@ -70,7 +70,9 @@ describe('inside a sandbox, over HTTP', () => {
       for (const path of [`/sandboxes/${id}/exec`, `/sandboxes/${uuidV7(77)}/exec`]) {
         const answer = await server.tenant.post(path, { command: 'true' });
         expect(answer.headers.deprecation).to.match(/^@[0-9]+$/);
-        expect(answer.headers.link).to.equal(`<${path}-token>; rel="successor-version"`);
+        expect(answer.headers.link).to.equal(
+          `<${path.replace(/exec$/, 'processes')}>; rel="successor-version"`,
+        );
       }
     });
 

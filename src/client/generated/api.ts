@@ -1,4 +1,21 @@
 /** Written by script/client-types.ts from the OpenAPI document. What each operation takes and answers, and where it is. */
+export type ProcessEvent =
+  | ProcessEnvelope1
+  | {
+      data: string;
+      /**
+       * Given where the bytes are not UTF-8: then `data` is base64.
+       */
+      encoding?: 'base64';
+    }
+  | {
+      bytes?: number;
+    }
+  | {
+      error: string;
+      errorCode: string;
+    };
+
 /**
  * Each operation by its operationId.
  */
@@ -175,6 +192,129 @@ export interface Operations {
       follow?: boolean;
     };
     answer: SandboxLogs;
+  };
+  /**
+   * Start a process, and read it at once or later
+   */
+  startProcess: {
+    params: {
+      /**
+       * A sandbox of the caller's, by the id that its claim answered.
+       */
+      sandboxId: string;
+    };
+    query?: {
+      /**
+       * Have the process wait for this reader, by back-pressure, in place of dropping what it does not read in time.
+       */
+      pace?: boolean;
+    };
+    body: StartProcessBody;
+    answer: ProcessEnvelope;
+  };
+  /**
+   * List the processes of a sandbox
+   */
+  listProcesses: {
+    params: {
+      /**
+       * A sandbox of the caller's, by the id that its claim answered.
+       */
+      sandboxId: string;
+    };
+    answer: ProcessList;
+  };
+  /**
+   * Show one process
+   */
+  getProcess: {
+    params: {
+      /**
+       * A sandbox of the caller's, by the id that its claim answered.
+       */
+      sandboxId: string;
+      /**
+       * A process of the sandbox, by the id that its start answered.
+       */
+      processId: string;
+    };
+    answer: ProcessEnvelope;
+  };
+  /**
+   * Kill a process, and forget it
+   */
+  deleteProcess: {
+    params: {
+      /**
+       * A sandbox of the caller's, by the id that its claim answered.
+       */
+      sandboxId: string;
+      /**
+       * A process of the sandbox, by the id that its start answered.
+       */
+      processId: string;
+    };
+    answer: ProcessDeletion;
+  };
+  /**
+   * Read what a process printed and prints
+   */
+  followProcess: {
+    params: {
+      /**
+       * A sandbox of the caller's, by the id that its claim answered.
+       */
+      sandboxId: string;
+      /**
+       * A process of the sandbox, by the id that its start answered.
+       */
+      processId: string;
+    };
+    query?: {
+      /**
+       * Go on behind the event of this id; `latest`: with what comes from now on. Left out: from the beginning. `Last-Event-ID` wins over it.
+       */
+      from?: string;
+      /**
+       * Have the process wait for this reader, by back-pressure, in place of dropping what it does not read in time.
+       */
+      pace?: boolean;
+    };
+    answer: ProcessEvent;
+  };
+  /**
+   * Give a process input, or its end
+   */
+  writeToProcess: {
+    params: {
+      /**
+       * A sandbox of the caller's, by the id that its claim answered.
+       */
+      sandboxId: string;
+      /**
+       * A process of the sandbox, by the id that its start answered.
+       */
+      processId: string;
+    };
+    body?: WriteToProcessBody;
+    answer: ProcessEnvelope;
+  };
+  /**
+   * Signal a process
+   */
+  signalProcess: {
+    params: {
+      /**
+       * A sandbox of the caller's, by the id that its claim answered.
+       */
+      sandboxId: string;
+      /**
+       * A process of the sandbox, by the id that its start answered.
+       */
+      processId: string;
+    };
+    body: SignalProcessBody;
+    answer: ProcessEnvelope;
   };
   /**
    * List what happened to a sandbox
@@ -1474,6 +1614,118 @@ export interface SandboxLogs {
    * Older lines were asked for than are here: more than `tailLines`, more than 1 MiB, or no longer kept.
    */
   truncated: boolean;
+}
+export interface StartProcessBody {
+  /**
+   * A text is run by `/bin/sh -c`, an array as it stands, without a shell.
+   */
+  command: string | string[];
+  /**
+   * An absolute path; else the template's `workingDir`.
+   */
+  cwd?: string;
+  /**
+   * At most 128 variables, over those of the template. Names hold letters, digits and underscores.
+   */
+  env?: {
+    [k: string]: string;
+  };
+  /**
+   * Run it on a terminal. It prints to `stdout` alone then.
+   */
+  tty?: boolean;
+  /**
+   * Columns of the terminal; 80 where it is left out.
+   */
+  cols?: number;
+  /**
+   * Rows of the terminal; 24 where it is left out.
+   */
+  rows?: number;
+  /**
+   * Keep its input open. Without it, it reads the end of file at once. A terminal’s is always open.
+   */
+  stdin?: boolean;
+  /**
+   * Kill its process group after so long; `exitCode` is 124 then. Left out: never.
+   */
+  timeoutSeconds?: number;
+  /**
+   * A word of the caller’s own, which is shown with it.
+   */
+  tag?: string;
+  /**
+   * The container's name; left out, the first one's.
+   */
+  container?: string;
+}
+export interface ProcessEnvelope {
+  process: Process;
+}
+export interface Process {
+  processId: string;
+  /**
+   * Its number within the sandbox.
+   */
+  pid: number;
+  /**
+   * The program and its arguments.
+   */
+  command: string[];
+  status: 'Running' | 'Exited';
+  /**
+   * Of one that ended: its own, 128 + n after signal n, 127 not found, 126 not executable, 124 timed out.
+   */
+  exitCode?: number;
+  /**
+   * What its `exitCode` says that ended it, such as `KILL`.
+   */
+  signal?: string;
+  startedAt: string;
+  endedAt?: string;
+  tag?: string;
+  /**
+   * It has a terminal.
+   */
+  tty: boolean;
+  /**
+   * It takes input.
+   */
+  stdin: boolean;
+}
+export interface ProcessList {
+  items: Process[];
+  total: number;
+}
+export interface ProcessDeletion {
+  processId: string;
+  status: 'deleted';
+}
+/**
+ * `start` and `end`.
+ */
+export interface ProcessEnvelope1 {
+  process: Process;
+}
+export interface WriteToProcessBody {
+  /**
+   * At most 64 KiB, as text or as `encoding` says.
+   */
+  data?: string;
+  /**
+   * Of `data`; `utf8` where it is left out.
+   */
+  encoding?: 'utf8' | 'base64';
+  /**
+   * Nothing comes behind it: the process reads the end.
+   */
+  close?: boolean;
+}
+export interface SignalProcessBody {
+  /**
+   * Sent to its process group, or to the foreground of its terminal.
+   */
+  signal: 'HUP' | 'INT' | 'QUIT' | 'KILL' | 'USR1' | 'USR2' | 'TERM' | 'CONT' | 'TSTP' | 'WINCH';
 }
 export interface EventList {
   /**
@@ -4883,6 +5135,13 @@ export const OPERATIONS = {
   createExecToken: { method: 'POST', path: '/sandboxes/{sandboxId}/exec-token' },
   setIdleTimeout: { method: 'PUT', path: '/sandboxes/{sandboxId}/idle-timeout' },
   getSandboxLogs: { method: 'GET', path: '/sandboxes/{sandboxId}/logs' },
+  startProcess: { method: 'POST', path: '/sandboxes/{sandboxId}/processes' },
+  listProcesses: { method: 'GET', path: '/sandboxes/{sandboxId}/processes' },
+  getProcess: { method: 'GET', path: '/sandboxes/{sandboxId}/processes/{processId}' },
+  deleteProcess: { method: 'DELETE', path: '/sandboxes/{sandboxId}/processes/{processId}' },
+  followProcess: { method: 'GET', path: '/sandboxes/{sandboxId}/processes/{processId}/output' },
+  writeToProcess: { method: 'POST', path: '/sandboxes/{sandboxId}/processes/{processId}/stdin' },
+  signalProcess: { method: 'POST', path: '/sandboxes/{sandboxId}/processes/{processId}/signal' },
   listSandboxEvents: { method: 'GET', path: '/sandboxes/{sandboxId}/events' },
   listPoolEvents: { method: 'GET', path: '/sandboxpools/{name}/events' },
   followEvents: { method: 'GET', path: '/events' },

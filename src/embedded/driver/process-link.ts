@@ -34,7 +34,7 @@ interface Waiting {
   readonly fail: (error: unknown) => void;
 }
 
-/** What goes over the link to the spawner about processes. */
+/** Carries calls and readings of processes over the link to the spawner. */
 export class ProcessLink {
   readonly #deps: ProcessLinkDeps;
   readonly #calls = new Map<number, Waiting>();

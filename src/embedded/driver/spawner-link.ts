@@ -394,23 +394,12 @@ export class SpawnerLink {
     this.#attaching.delete(channel);
   }
 
-  #exited({
-    channel,
-    exitCode,
-    timedOut,
-    truncated,
-    durationMs,
-  }: Extract<SpawnerMessage, { type: 'exited' }>): void {
+  #exited(message: Extract<SpawnerMessage, { type: 'exited' }>): void {
+    const { type: _exited, channel, ...end } = message;
     const running = this.#running.get(channel);
-    running?.settle({
-      stdout: running.stdout.takeAll(),
-      stderr: running.stderr.takeAll(),
-      exitCode,
-      timedOut,
-      truncated,
-      durationMs,
-    });
-    this.#terminals.get(channel)?.exited(exitCode);
+    const [stdout, stderr] = [running?.stdout.takeAll(), running?.stderr.takeAll()];
+    if (stdout && stderr) running?.settle({ stdout, stderr, ...end });
+    this.#terminals.get(channel)?.exited(end.exitCode);
   }
 
   #lose(): void {

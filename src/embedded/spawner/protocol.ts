@@ -17,7 +17,7 @@ export const PROTOCOL = 11;
 
 /** Bytes that may be under way on a channel, each way, beyond what was granted. */
 export const WINDOW = 256 << 10;
-/** The same for readings of processes, of which there are many more. */
+/** Bounds the same of readings of processes, of which there are many more. */
 export const READ_WINDOW = 128 << 10;
 
 export interface SpawnerConfig {

@@ -15,6 +15,7 @@ import {
   groupNotFound,
   idempotencyInFlight,
   idempotencyKeyReused,
+  inputClosed,
   invalidApiKey,
   invalidArgument,
   invalidToken,
@@ -25,6 +26,8 @@ import {
   poolBeingDeleted,
   poolNotOwned,
   poolToClaimNotFound,
+  processEnded,
+  processNotFound,
   Refusal,
   sandboxNotFound,
   sandboxNotRunning,
@@ -36,6 +39,7 @@ import {
   sandboxQuotaExceeded,
   tooManyCommands,
   tooManyConnections,
+  tooManyProcesses,
   tooManyStreams,
   tooManyTerminals,
   tooManyWaiting,
@@ -217,6 +221,14 @@ const DETAILS: Readonly<Record<ErrorCode, Omit<ErrorNote, 'when'>>> = {
   },
   SANDBOX_NOT_RUNNING: {
     example: said(sandboxNotRunning('Stopping')),
+  },
+  PROCESS_NOT_FOUND: { example: said(processNotFound()) },
+  PROCESS_ENDED: { example: said(processEnded()) },
+  INPUT_CLOSED: {
+    example: said(inputClosed('the process takes no input, or no more')),
+  },
+  TOO_MANY_PROCESSES: {
+    example: said(tooManyProcesses('the sandbox has 64 processes, which is the most')),
   },
   PAYLOAD_TOO_LARGE: {
     example: said(new Refusal('PAYLOAD_TOO_LARGE', 'the body is larger than 1048576 bytes')),

@@ -67,7 +67,7 @@ const ownResponse = (row: Route, { status, errors, components }: Own): JsonSchem
       : { anyOf: [answer, ...errors.map((code) => errorSchema(code, components))] };
   const example = loadExamples()[row.operationId];
   const content = { schema, ...(example?.status === status ? { example: example.answer } : {}) };
-  const others = status === 200 ? (row.alsoAs ?? []) : [];
+  const others = status === 200 || status === 201 ? (row.alsoAs ?? []) : [];
   return {
     description: DESCRIPTION[status] ?? 'Not now.',
     headers: headerRefs(headersOf(row, status)),

@@ -32,6 +32,7 @@ import { debugActorRoutes } from '../resources/debug/actor-routes.ts';
 import { debugRoutes } from '../resources/debug/routes.ts';
 import { healthRoutes } from '../resources/health/routes.ts';
 import { logLevelRoutes } from '../resources/debug/log-level-routes.ts';
+import { processRoutes } from '../resources/processes/routes.ts';
 import { logRoutes } from '../resources/sandboxes/log-routes.ts';
 import { poolRoutes } from '../resources/pools/routes.ts';
 import { quotaRoutes } from '../resources/quotas/routes.ts';
@@ -74,6 +75,7 @@ export const routesOf = (
   ...sandboxRoutes(operations),
   ...execRoutes(operations),
   ...logRoutes(operations),
+  ...processRoutes(operations),
   ...eventRoutes(operations).map(inNamespace),
   ...[
     ...poolRoutes(operations, previews),

@@ -18,9 +18,13 @@ export class EventStream {
   /** Called once, however the stream ends. */
   readonly closed: () => void;
 
-  constructor(events: EventStream['events'], closed: () => void) {
+  /** 201 in the answer to what makes something. */
+  readonly status: 200 | 201;
+
+  constructor(events: EventStream['events'], closed: () => void, status: 200 | 201 = 200) {
     this.events = events;
     this.closed = closed;
+    this.status = status;
   }
 }
 
@@ -70,10 +74,10 @@ export class EventStreams {
     this.#open.add(controller);
     if (response.destroyed) controller.abort();
     else response.once('close', () => controller.abort());
-    context.status = 200;
+    context.status = stream.status;
     context.respond = false;
     response.shouldKeepAlive = false;
-    response.writeHead(200, {
+    response.writeHead(stream.status, {
       'Content-Type': 'text/event-stream; charset=utf-8',
       'Cache-Control': 'no-store',
       'X-Accel-Buffering': 'no',

@@ -33,15 +33,17 @@ export const execInSandbox = (deps: {
   readonly claimEnv: Pick<ClaimEnv, 'over'>;
 }): Operations['execInSandbox'] => {
   const commands = new KeyedSemaphore(MOST_COMMANDS_OF_TENANT);
+  const ofSandbox = new KeyedSemaphore(MOST_COMMANDS);
   return async (caller, sandboxId, request, signal) => {
     const { supervisor, driver, clock, claimEnv } = deps;
     const snapshot = await runningSandbox(supervisor, caller, sandboxId);
     requireContainer(snapshot, request.container);
     const env = claimEnv.over(snapshot.context.record, request.env);
-    if (snapshot.context.working >= MOST_COMMANDS)
-      throw tooManyCommands('the sandbox has', MOST_COMMANDS);
-    if (!commands.acquire(tenantKey(caller)))
+    if (!ofSandbox.acquire(sandboxId)) throw tooManyCommands('the sandbox has', MOST_COMMANDS);
+    if (!commands.acquire(tenantKey(caller))) {
+      ofSandbox.release(sandboxId);
       throw tooManyCommands('you have', MOST_COMMANDS_OF_TENANT);
+    }
     supervisor.send(sandboxId, { type: 'WORK_BEGAN', now: clock.now() });
     try {
       return await driver.exec(sandboxId, { ...request, ...(env ? { env } : {}) }, signal);
@@ -50,6 +52,7 @@ export const execInSandbox = (deps: {
       if (error instanceof ContainerGone) throw containerNotRunning(request.container ?? '');
       throw error;
     } finally {
+      ofSandbox.release(sandboxId);
       commands.release(tenantKey(caller));
       supervisor.send(sandboxId, { type: 'WORK_ENDED', now: clock.now() });
     }
@@ -70,7 +73,11 @@ export const running = (snapshot: SandboxSnapshot): SandboxSnapshot => {
   return snapshot;
 };
 
-const requireContainer = ({ context }: SandboxSnapshot, container: string | undefined): void => {
+/** Refuses a container that the sandbox does not have. */
+export const requireContainer = (
+  { context }: SandboxSnapshot,
+  container: string | undefined,
+): void => {
   const names = Object.keys(context.record?.containerImages ?? {});
   if (container !== undefined && !names.includes(container))
     throw invalidArgument('container', 'no such container', names);

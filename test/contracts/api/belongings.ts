@@ -38,6 +38,8 @@ export interface Belongings {
   readonly member: string;
   readonly running: string;
   readonly idle: string;
+  /** Of the running one; known to nobody where there are no processes. */
+  readonly processId: string;
   readonly finished: string;
   readonly keyId: string;
   readonly keyName: string;
@@ -72,12 +74,15 @@ export const belongingsOf = async (
   const key = (await ask().post('/api-keys', { name: aName('key') })).json;
   const { namespace } = (await ask().get(`/sandboxpools/${pool}`)).json.template ?? {};
   const { env, member } = await anEnvOf(service, ask);
+  const started = await ask().post(`/sandboxes/${running}/processes`, { command: 'sleep 1000' });
+  const { process } = started.json as { readonly process?: { readonly processId: string } };
   return {
     pool,
     env,
     member,
     running,
     finished,
+    processId: process?.processId ?? 'none',
     idle: String(idle?.['sandboxId']),
     keyId: key.keyId ?? '',
     keyName: key.name ?? '',

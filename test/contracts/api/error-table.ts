@@ -685,12 +685,16 @@ const expectRetry = (
 
 const BODIES: Readonly<Record<string, object>> = {
   execInSandbox: { command: 'true' },
+  startProcess: { command: 'true' },
+  writeToProcess: { data: 'x' },
+  signalProcess: { signal: 'TERM' },
   setIdleTimeout: { idleTimeout: '5m' },
   createTemplate: { crdJson: '{}' },
   createApiKeyForTenant: { team: 'x', user: 'y' },
 };
 const SOMETHING: Readonly<Record<string, string>> = {
   sandboxId: uuidV7(),
+  processId: 'none',
   name: 'none',
   keyId: 'AAAAAAAAAAAAAAAA',
   namespace: 'none',

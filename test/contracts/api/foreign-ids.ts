@@ -445,6 +445,9 @@ const plain = (documented: DocumentedOperation): GeneratedRequest => {
 
 const NEEDED: Readonly<Record<string, object>> = {
   execInSandbox: { command: 'true' },
+  startProcess: { command: 'true' },
+  writeToProcess: { data: 'x' },
+  signalProcess: { signal: 'TERM' },
   setIdleTimeout: { idleTimeout: '5m' },
   updatePool: { replicas: 0 },
   replaceEnv: { templateRef: { name: 'default' } },
@@ -489,6 +492,14 @@ const pairsFor = (
       ),
     );
   const [keyNamespace = '', shortName = ''] = owned.keyName.split('/');
+  if (path.includes('{processId}'))
+    return ['', 'local.'].map((before) =>
+      pair(
+        `${before}process`,
+        { sandboxId: before + owned.running, processId: owned.processId },
+        { sandboxId: before + uuidV7(), processId: other(owned.processId) },
+      ),
+    );
   if (path.includes('{sandboxId}'))
     return (['running', 'idle', 'finished'] as const).flatMap((kind) =>
       both(kind, 'sandboxId', owned[kind], uuidV7(), 'local.'),

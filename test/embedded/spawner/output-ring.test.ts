@@ -5,7 +5,10 @@ import {
   SEGMENT_BYTES,
 } from '../../../src/embedded/spawner/processes/output-ring.ts';
 import { MemoryShares } from '../../../src/embedded/spawner/processes/memory-shares.ts';
-import { KEPT_OUTPUT_BYTES } from '../../../src/model/process.ts';
+import * as bounds from '../../../src/embedded/spawner/processes/bounds.ts';
+import * as model from '../../../src/model/process.ts';
+
+const { KEPT_OUTPUT_BYTES } = bounds;
 
 describe('the ring of what a process printed', () => {
   const aRing = (bounds?: { readonly tenant: number; readonly all: number }) => {
@@ -36,6 +39,10 @@ describe('the ring of what a process printed', () => {
       else pieces.push([piece.stream, String(piece.bytes)]);
     }
   };
+
+  it('and its process have the bounds of the contract', () => {
+    expect(model).to.include(bounds);
+  });
 
   it('gives back both streams in the order in which they came, from any position', () => {
     const { ring } = aRing();

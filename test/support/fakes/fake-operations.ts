@@ -1,4 +1,5 @@
 import { hasPairs } from '../../../src/model/claim-terms.ts';
+import { v7 } from 'uuid';
 import { firstConditions } from '../../../src/machines/pool/conditions.ts';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -39,7 +40,6 @@ import {
   type Role,
   type Tenant,
 } from '../../../src/model/tenant.ts';
-import { NoProcesses } from '../../../src/contracts/processes.ts';
 import { RecentAuditRing } from '../../../src/audit/recent-audit-ring.ts';
 import { ApiKeyMirror, mintApiKey } from '../../../src/operations/keys/api-keys.ts';
 import { authentication } from '../../../src/operations/keys/authenticate.ts';
@@ -49,6 +49,7 @@ import {
   deleteTemplate,
   updateTemplate,
 } from '../../../src/operations/templates/change-templates.ts';
+import { processOperations } from '../../../src/operations/processes/processes.ts';
 import {
   createApiKey,
   createApiKeyForTenant,
@@ -76,6 +77,7 @@ import { FakeDebug } from './fake-debug.ts';
 import { fakeEnvs } from './fake-envs.ts';
 import { MemoryApiKeys } from './memory-api-keys.ts';
 import { MemoryTemplates } from './memory-templates.ts';
+import { FakeProcesses } from './fake-processes.ts';
 import { MemoryLogs } from './memory-logs.ts';
 import { MemoryQuotas } from './memory-quotas.ts';
 import { MemoryHistory } from './memory-records.ts';
@@ -317,6 +319,29 @@ export class FakeOperations extends FakeDebug implements Operations {
     gathered?.(ran.stderr);
     return ran;
   };
+
+  readonly processes = new FakeProcesses({ now: () => this.clock.now() });
+  readonly #processes = processOperations({
+    sandboxes: {
+      require: async (caller, sandboxId) => {
+        const { status } = this.#sandbox(caller, sandboxId);
+        if (status !== 'Running') throw sandboxNotRunning(status);
+        return { envOver: (own) => own };
+      },
+      active: () => undefined,
+      busy: () => () => undefined,
+    },
+    driver: { processes: this.processes },
+    clock: this.clock,
+    newId: v7,
+  });
+  readonly startProcess = this.#processes.startProcess;
+  readonly listProcesses = this.#processes.listProcesses;
+  readonly getProcess = this.#processes.getProcess;
+  readonly followProcess = this.#processes.followProcess;
+  readonly writeToProcess = this.#processes.writeToProcess;
+  readonly signalProcess = this.#processes.signalProcess;
+  readonly deleteProcess = this.#processes.deleteProcess;
 
   readonly sandboxLogs: Operations['sandboxLogs'] = async (
     caller,
@@ -619,7 +644,7 @@ export class FakeOperations extends FakeDebug implements Operations {
     instanceTypes: { provided: true, get: () => undefined, list: () => this.types },
     clock: this.clock,
     clusterId: 'local',
-    driver: { processes: new NoProcesses('no') },
+    driver: { processes: this.processes },
     volumes: { provided: true, list: async (namespace) => this.volumes.get(namespace) ?? [] },
   });
   readonly listInstanceTypes = this.#catalogue.listInstanceTypes;

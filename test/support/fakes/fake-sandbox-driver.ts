@@ -17,7 +17,6 @@ import {
   type Terminal,
   type TerminalRequest,
 } from '../../../src/contracts/sandbox-driver.ts';
-import { NO_PROCESSES_HINT, NoProcesses } from '../../../src/contracts/processes.ts';
 import { refuseKubernetesFields } from '../../../src/embedded/driver/check-definition.ts';
 import type { InstanceRecords } from '../../../src/embedded/store/instance-records.ts';
 import type { InstanceId, Revision } from '../../../src/model/identifiers.ts';
@@ -32,6 +31,7 @@ import type {
   Vitals,
 } from '../../../src/model/sandbox.ts';
 import type { InstanceDefinition } from '../../../src/model/templates/template.ts';
+import { FakeProcesses } from './fake-processes.ts';
 import { MemoryInstanceRecords } from './memory-instance-records.ts';
 import { MemoryLogs } from './memory-logs.ts';
 
@@ -75,7 +75,7 @@ export interface FakeDriverOptions {
  * `echo-server PORT` takes connections; what others print is told by `logged`.
  */
 export class FakeSandboxDriver implements SandboxDriver {
-  readonly processes = new NoProcesses(NO_PROCESSES_HINT);
+  readonly processes = new FakeProcesses({ mustRun: (id) => this.#mustRun(id) });
   readonly records: InstanceRecords & Pick<MemoryInstanceRecords, 'failNext'>;
   /** Every call, as `operation id`, in order. */
   readonly calls: string[] = [];

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { eventually } from './eventually.ts';
 
 export interface ReadEvent {
@@ -31,8 +31,28 @@ export class EventReader {
     path: string,
     headers: Readonly<Record<string, string>>,
   ): Promise<EventReader> {
-    const request = httpRequest({ host: '127.0.0.1', port, path, headers, agent: false });
-    request.end();
+    return await EventReader.#opened({ host: '127.0.0.1', port, path, headers, agent: false });
+  }
+
+  /** The answer to a POST. */
+  static async post(
+    port: number,
+    path: string,
+    {
+      headers,
+      body,
+    }: { readonly headers: Readonly<Record<string, string>>; readonly body: object },
+  ): Promise<EventReader> {
+    const all = { Accept: 'text/event-stream', 'Content-Type': 'application/json', ...headers };
+    return await EventReader.#opened(
+      { method: 'POST', host: '127.0.0.1', port, path, headers: all, agent: false },
+      JSON.stringify(body),
+    );
+  }
+
+  static async #opened(options: RequestOptions, body = ''): Promise<EventReader> {
+    const request = httpRequest(options);
+    request.end(body);
     const [response]: IncomingMessage[] = await once(request, 'response');
     if (!response) throw new Error('no answer');
     return new EventReader(response);

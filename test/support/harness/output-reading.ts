@@ -11,7 +11,7 @@ export class OutputReading {
   #gate: Promise<void> | undefined;
   #open: () => void = () => undefined;
   #stopAt = Number.POSITIVE_INFINITY;
-  #failure: unknown;
+  #failure: Error | undefined;
   #isOver = false;
 
   constructor(output: (signal: AbortSignal) => AsyncIterable<ProcessOutput>) {
@@ -60,7 +60,7 @@ export class OutputReading {
   /** The fact at the end; rejects with what the reading fails with. */
   async end(): Promise<ProcessFact> {
     await this.#when(() => this.#isOver, 'its output ends');
-    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#failure) throw this.#failure;
     const last = this.#seen.at(-1);
     if (last?.kind !== 'end') throw new Error('the output ended without an end');
     return last.fact;
@@ -84,7 +84,7 @@ export class OutputReading {
         await this.#gate;
       }
     } catch (error) {
-      this.#failure = error;
+      this.#failure = error instanceof Error ? error : new Error(String(error));
     } finally {
       this.#isOver = true;
       this.#tell();

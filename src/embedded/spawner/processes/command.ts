@@ -10,13 +10,13 @@ import type { ProcessStart } from './process-messages.ts';
 
 export interface CommandEvents {
   output(stream: OutputStream, bytes: Buffer): void;
-  /** What the launcher told of the start, once: up to the moment when the program runs or never will. */
+  /** Once the program runs or never will: what the launcher told of that. */
   started(told: string): void;
   /** Once, after the last output. */
   exited(exitCode: number): void;
 }
 
-/** What a process of a sandbox hangs on: a launcher and its pipes, or its terminal. */
+/** Holds a process of a sandbox: its launcher and pipes, or its terminal. */
 export interface Command {
   pause(): void;
   resume(): void;

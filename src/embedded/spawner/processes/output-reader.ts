@@ -1,8 +1,16 @@
 import { MAX_CHUNK } from '../frames.ts';
 import { READ_WINDOW } from '../protocol.ts';
-import type { OutputStream } from './output-ring.ts';
+import type { OutputRing, OutputStream } from './output-ring.ts';
 import type { ProcessRefusal } from './process-messages.ts';
-import type { SandboxProcess } from './sandbox-process.ts';
+
+/** Is read: a process with its kept output. */
+export interface ReadProcess {
+  readonly ring: OutputRing;
+  readonly isLive: boolean;
+  leave(reader: OutputReader): void;
+  /** The reader moved. */
+  look(): void;
+}
 
 export interface ReaderEvents {
   /** Returns false while the daemon reads too slowly: nothing more until `resume`. */
@@ -18,7 +26,7 @@ export interface ReaderEvents {
 /** One reading of a process's output: as much as the daemon granted, in order. */
 export class OutputReader {
   readonly paces: boolean;
-  readonly #process: SandboxProcess;
+  readonly #process: ReadProcess;
   readonly #events: ReaderEvents;
   readonly #cursor: { position: number };
   #credit = READ_WINDOW;
@@ -26,7 +34,7 @@ export class OutputReader {
   #isOver = false;
 
   constructor(
-    process: SandboxProcess,
+    process: ReadProcess,
     { from, pace }: { readonly from?: string | undefined; readonly pace: boolean },
     events: ReaderEvents,
   ) {

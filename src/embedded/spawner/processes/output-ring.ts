@@ -1,4 +1,4 @@
-import { KEPT_OUTPUT_BYTES } from '../../../model/process.ts';
+import { KEPT_OUTPUT_BYTES } from './bounds.ts';
 
 export type OutputStream = 'stdout' | 'stderr';
 

@@ -25,7 +25,7 @@ interface PendingWrite {
   readonly processId: string;
 }
 
-/** What one daemon asks of processes, for as long as it is connected. They outlive it. */
+/** Answers one daemon's calls about processes while it is connected. They outlive it. */
 export class ProcessDesk {
   readonly #processes: Processes;
   readonly #link: DeskLink;

@@ -1,6 +1,6 @@
 import type { ProcessFact, ProcessId, ProcessSignal } from '../../../model/process.ts';
 
-/** What the daemon asks of the processes of one sandbox; each is answered once. */
+/** Asks something of the processes of one sandbox; each call is answered once. */
 export type ProcessCall =
   | { readonly act: 'start'; readonly order: ProcessStart }
   | { readonly act: 'list' }
@@ -70,7 +70,7 @@ export type ProcessSpawnerMessage =
       readonly facts: readonly ProcessFact[];
     }
   | { readonly type: 'process-refused'; readonly request: number; readonly refusal: ProcessRefusal }
-  /** What comes on the channel from now on begins at this position. */
+  /** Says at which position the bytes begin that come on the channel from now on. */
   | { readonly type: 'process-position'; readonly channel: number; readonly position: number }
   /** So many bytes are not kept any more, in this place. */
   | { readonly type: 'process-dropped'; readonly channel: number; readonly bytes: number }

@@ -1,11 +1,7 @@
-import {
-  ENDED_FOR_MS,
-  ENDED_PROCESSES,
-  LIVE_PROCESSES,
-  type ProcessFact,
-} from '../../../model/process.ts';
+import type { ProcessFact } from '../../../model/process.ts';
 import type { JoinPlace } from '../sandbox/instance.ts';
 import { publicMessage } from '../public-message.ts';
+import { ENDED_FOR_MS, ENDED_PROCESSES, LIVE_PROCESSES } from './bounds.ts';
 import type { CommandDeps } from './command.ts';
 import { MemoryShares } from './memory-shares.ts';
 import { FIRST_BYTES } from './output-ring.ts';

@@ -1,7 +1,8 @@
-import { INPUT_BYTES, type ProcessFact, type ProcessSignal } from '../../../model/process.ts';
+import type { ProcessFact, ProcessSignal } from '../../../model/process.ts';
 import { KILL_ALL, LAUNCHER_SIGNALS } from '../launcher-signals.ts';
 import type { JoinPlace } from '../sandbox/instance.ts';
 import { SurplusTurns } from '../surplus-turns.ts';
+import { INPUT_BYTES } from './bounds.ts';
 import { beginCommand, type Command, type CommandDeps } from './command.ts';
 import { OutputRing, type OutputStream, type RingMemory } from './output-ring.ts';
 import type { OutputReader } from './output-reader.ts';
@@ -218,7 +219,7 @@ export class SandboxProcess {
     else if (this.#end === undefined) this.#countSurplus();
   }
 
-  /** What nobody waits for is read when it is its turn. */
+  /** Has output that nobody waits for read when it is its turn. */
   #countSurplus(): void {
     this.#surplus -= 1;
     if (this.#surplus > 0 || this.#waitsForTurn) return;

@@ -31,7 +31,7 @@ export const execRoutes = (operations: Operations): readonly Route[] => [
     deprecated: {
       since: DEPRECATED_SINCE,
       method: 'POST',
-      successor: '/sandboxes/{sandboxId}/exec-token',
+      successor: '/sandboxes/{sandboxId}/processes',
     },
     handle: async ({ caller, params, body, signal, room }) => {
       const { command, timeoutSeconds, ...rest } = body;

@@ -1,0 +1,11 @@
+import type { Clock } from '../../contracts/clock.ts';
+import type { SandboxDriver } from '../../contracts/sandbox-driver.ts';
+import type { RunningSandboxes } from './running-sandboxes.ts';
+
+/** Names the parts that the operations of processes need. */
+export interface ProcessDeps {
+  readonly sandboxes: RunningSandboxes;
+  readonly driver: Pick<SandboxDriver, 'processes'>;
+  readonly clock: Clock;
+  readonly newId: () => string;
+}
