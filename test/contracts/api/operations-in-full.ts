@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { v7 as uuidV7 } from 'uuid';
 import { documentedOperations, operationAt } from '../../support/harness/documented-answers.ts';
-import { EventReader } from '../../support/harness/event-reader.ts';
+import { EventReader, type ReadEvent } from '../../support/harness/event-reader.ts';
 import { eventually } from '../../support/harness/eventually.ts';
 import type { HttpAnswer, HttpAsk, HttpClient } from '../../support/harness/http-client.ts';
 import { untilAnswered } from '../../support/harness/until-answered.ts';
@@ -113,6 +113,7 @@ const EVENT = [
   'team',
   'user',
 ];
+const PROCESS = ['processId', 'pid', 'command', 'status', 'startedAt', 'tag', 'tty', 'stdin'];
 const GATES = [
   'volumes',
   'instanceType',
@@ -331,6 +332,41 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
         await ask().post(`/sandboxes/${id}/exec`, { command: ['/bin/rm', '-f', broken] });
         await ask().delete(`/sandboxpools/${probed}?force=true`);
       }
+    });
+
+    it('processes: started, listed, shown, given input, read, signalled and deleted', async () => {
+      const at = `/sandboxes/${await claimedFrom(ask, pool)}/processes`;
+      const body = { command: ['cat'], stdin: true, tag: 'mine' };
+      const made = fieldsOf(await does(ask(), `POST ${at}`, body, 201))['process'] as Fields;
+      expect(made)
+        .to.have.all.keys(PROCESS)
+        .and.include({ status: 'Running', tag: 'mine', tty: false, stdin: true });
+      const one = `${at}/${String(made['processId'])}`;
+      const list = fieldsOf(await does(ask(), `GET ${at}`));
+      expect(list).to.deep.equal({ items: [made], total: 1 });
+      expect(fieldsOf(await does(ask(), `GET ${one}`))).to.deep.equal({ process: made });
+      await does(ask(), `POST ${one}/stdin`, { data: 'hello' });
+      const reader = await EventReader.open(service().ports[0] ?? 0, `${one}/output`, {
+        'SERVICE-API-KEY': tenant.key,
+      });
+      carriedOut.add('followProcess');
+      const printed = (events: readonly ReadEvent[]): string =>
+        events.map(({ event, data }) => (event === 'stdout' ? String(data['data']) : '')).join('');
+      await reader.read().until((events) => printed(events) === 'hello', 'it prints', 30_000);
+      await does(ask(), `POST ${one}/signal`, { signal: 'TERM' });
+      const events = await reader.until(
+        (seen) => seen.at(-1)?.event === 'end',
+        'it has ended',
+        30_000,
+      );
+      expect(events.at(-1)?.data['process'])
+        .to.have.all.keys([...PROCESS, 'exitCode', 'signal', 'endedAt'])
+        .and.include({ status: 'Exited', exitCode: 143, signal: 'TERM' });
+      reader.close();
+      expect(fieldsOf(await does(ask(), `DELETE ${one}`))).to.deep.equal({
+        processId: made['processId'],
+        status: 'deleted',
+      });
     });
 
     it('pools: made of a template, shown, listed, changed, synced and deleted', async () => {
