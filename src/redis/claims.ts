@@ -72,6 +72,9 @@ export class RedisClaims implements Claims {
 
   async joinWaiting(pool: WaitedPool): Promise<WaitingPlace> {
     const { link, replica } = this.#deps;
+    // So a flood of claims that are refused is none of Redis'.
+    if (this.#waitingHere(pool) >= MAX_WAITING_OF_POOL)
+      throw tooManyWaiting('for this pool', MAX_WAITING_OF_POOL);
     const id = randomUUID();
     const waiter: Waiter = { member: `${id}|${replica}`, at: '', state: 'waits', isUnsure: false };
     this.#ownOf(pool).waiters.set(id, waiter);
@@ -90,6 +93,14 @@ export class RedisClaims implements Claims {
       this.#ownOf(pool); // it may have come all the same
       throw error;
     }
+  }
+
+  /** Counts those of this replica that have a place in the order. */
+  #waitingHere({ uid }: WaitedPool): number {
+    let count = 0;
+    for (const { at, state } of this.#pools.get(uid)?.waiters.values() ?? [])
+      if (at !== '' && state !== 'admitted') count += 1;
+    return count;
   }
 
   async leaveWaiting(place: WaitingPlace): Promise<void> {

@@ -10,6 +10,7 @@ import { ALICE } from '../support/builders/instance-orders.ts';
 import { onRedis } from '../support/harness/on-redis.ts';
 import { FEW_BYTES } from '../support/fakes/a-coordination.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';
+import { rejection } from '../support/harness/rejection.ts';
 import { runs } from '../support/harness/runs.ts';
 
 const NAMES = ['r1', 'r2', 'r3'] as const;
@@ -105,6 +106,27 @@ describe('claims that wait on several replicas', function () {
       'admitted',
       'admitted',
     ]);
+  });
+
+  it('are 256 of a pool at most, which a replica that has them all says without Redis', async () => {
+    const [r1, r2] = replicas;
+    const asked: string[] = [];
+    const run = link.run.bind(link);
+    link.run = (...call) => {
+      asked.push(call[0]);
+      return run(...call);
+    };
+    const places: WaitingPlace[] = [];
+    for (let n = 0; n < 256; n += 1) places.push(await r1.joinWaiting(pool));
+    expect(asked.splice(0)).to.have.length(256);
+
+    expect(await rejection(r1.joinWaiting(pool))).to.include({ code: 'TOO_MANY_WAITING' });
+    expect(asked).to.deep.equal([]);
+    expect(await rejection(r2.joinWaiting(pool))).to.include({ code: 'TOO_MANY_WAITING' });
+    expect(asked).to.deep.equal(['join_waiting']);
+    for (const place of places.slice(0, 1)) await r1.leaveWaiting(place);
+    await r1.joinWaiting(pool);
+    expect(await rejection(r1.joinWaiting(pool))).to.include({ code: 'TOO_MANY_WAITING' });
   });
 
   it('are skipped while their replica is dead, and have their place again when it is back', async () => {
