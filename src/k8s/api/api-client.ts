@@ -132,7 +132,7 @@ export interface ApiServerDeps {
 }
 
 /**
- * Connections of each lane. Of claims and background one namespace has at most seven in eight, see
+ * Connections of each lane. Of claims and background one namespace has at most seven in eight, or half, see
  * ConnectionPermits.
  */
 const CONNECTIONS: Readonly<Record<LaneName, number>> = { claims: 36, background: 18, watches: 64 };

@@ -3,6 +3,8 @@ import { NotSent } from './api-errors.ts';
 
 /** One in eight is not for a namespace that has all the others. */
 const KEPT_FOR_OTHERS = 8;
+/** Milliseconds for which a namespace that asked counts as one that asks. */
+const ASKS_MS = 1_000;
 
 /** The permit of a request that may be sent now. */
 export interface ConnectionPermit {
@@ -14,21 +16,30 @@ export interface ConnectionPermit {
 /**
  * At most `most` at once; others wait their turn, at most `mostWaiting` of them, half of those of
  * one namespace. Namespaces that wait have one turn each, and none has all of them: however much is
- * asked for in one, another's next request waits for one answer.
+ * asked for in one, another's next request waits for one answer. While several ask, one has half:
+ * what it has under way is before the others' at the API server, too.
  */
 export class ConnectionPermits {
   readonly #slots: FairSlots;
   readonly #most: number;
+  readonly #now: () => number;
   readonly #mostWaiting: number;
   readonly #untilCalm = new Set<() => void>();
   #taken = 0;
+  #askedLast = { namespace: '', at: Number.NEGATIVE_INFINITY };
+  #severalUntil = Number.NEGATIVE_INFINITY;
 
-  constructor(most: number, mostWaiting: number) {
+  /** `now`: milliseconds of a clock that never goes back. */
+  constructor(most: number, mostWaiting: number, now = () => performance.now()) {
     this.#most = most;
+    this.#now = now;
     this.#mostWaiting = mostWaiting;
     this.#slots = new FairSlots({
       most: () => most,
-      mostOfTenant: () => most - Math.floor(most / KEPT_FOR_OTHERS),
+      mostOfTenant: () =>
+        now() < this.#severalUntil
+          ? Math.ceil(most / 2)
+          : most - Math.floor(most / KEPT_FOR_OTHERS),
       mostWaiting,
       mostWaitingOfTenant: Math.ceil(mostWaiting / 2),
     });
@@ -40,6 +51,7 @@ export class ConnectionPermits {
    */
   async acquire(namespace: string, patienceMs: number): Promise<ConnectionPermit> {
     const began = performance.now();
+    this.#asks(namespace, this.#now());
     return await new Promise<ConnectionPermit>((resolve, reject) => {
       const timer = setTimeout(() => {
         takeBack?.();
@@ -59,6 +71,13 @@ export class ConnectionPermits {
         ),
       );
     });
+  }
+
+  #asks(namespace: string, at: number): void {
+    if (namespace === '') return;
+    const { namespace: before, at: beforeAt } = this.#askedLast;
+    if (namespace !== before && at - beforeAt < ASKS_MS) this.#severalUntil = at + ASKS_MS;
+    this.#askedLast = { namespace, at };
   }
 
   /** Resolves once fewer than half are taken, or after `withinMs`. */
