@@ -132,8 +132,8 @@ export interface ApiServerDeps {
 }
 
 /**
- * Connections of each lane. Of claims and background one namespace has at most seven in eight, or half, see
- * ConnectionPermits.
+ * Connections of each lane. Of claims and background one namespace has at most seven in eight, or
+ * half: see ConnectionPermits.
  */
 const CONNECTIONS: Readonly<Record<LaneName, number>> = { claims: 36, background: 18, watches: 64 };
 /** The most requests that wait for a connection, a lane. */
