@@ -73,7 +73,7 @@ import { logLevels } from '../operations/debug/log-levels.ts';
 import { openEndpoint } from '../operations/sandboxes/open-endpoint.ts';
 import type { Operations, Readiness } from '../operations/operations.ts';
 import { poolEvents } from '../operations/pools/pool-events.ts';
-import { PoolRenewal, renewedPool } from '../operations/pools/pool-renewal.ts';
+import { PoolRenewal } from '../operations/pools/pool-renewal.ts';
 import { deletePool, getPool, listPools } from '../operations/pools/pools.ts';
 import { promoteApiKey } from '../operations/keys/promote-api-key.ts';
 import { quotaDefaults, QuotaLimits } from '../operations/pools/quota-limits.ts';
@@ -192,7 +192,6 @@ export const createDaemon = async (
     supervisor,
     quotaLimits,
     ...rendering,
-    renewed: renewedPool({ log, ...rendering }),
     clusterId: config.clusterId,
     newUid: () => idAt(clock.now()),
   });

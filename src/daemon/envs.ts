@@ -8,7 +8,6 @@ import type { Supervisor } from '../actors/sandbox/supervisor.ts';
 import type { Assembly } from './assembly.ts';
 import type { Log } from '../contracts/log.ts';
 import type { Metrics } from '../contracts/metrics.ts';
-import type { PoolRecord } from '../model/pools/pool.ts';
 import type { ScalingDecision } from '../model/envs/scaling-decision.ts';
 import {
   deleteGroup,
@@ -52,7 +51,6 @@ export interface EnvPartsDeps extends PoolRenderingDeps {
   readonly quotaLimits: QuotaLimits;
   readonly clusterId: string;
   readonly newUid: () => string;
-  readonly renewed: (record: PoolRecord) => Promise<PoolRecord>;
 }
 
 /** The parts of a daemon that see to envs. They lead as the supervisor does, beside it. */

@@ -33,21 +33,20 @@ import {
 import { poolViewOf } from '../pools/find-pool.ts';
 import { makePool, type MakePoolDeps } from '../pools/make-pool.ts';
 import { requireRoom } from '../sandboxes/reservations.ts';
-import {
-  memberDraft,
-  memberPool,
-  reconcileMemberPool,
-  withoutMember,
-  type ReconcileDeps,
-} from './member-pool.ts';
+import { memberDraft, memberPool, reconcileMemberPool, withoutMember } from './member-pool.ts';
 import type { Operations } from '../operations.ts';
 import { renderSource } from '../pools/pool-rendering.ts';
+import type { WriteRenewedDeps } from '../pools/pool-renewal.ts';
 import { scaleOf } from '../pools/pool-scale.ts';
 import { viewOfPool } from '../claims/start-hindrance.ts';
 import { changePool, type UpdatePoolDeps } from '../pools/update-pool.ts';
 
 export interface EnvMembersDeps
-  extends EnvsDeps, Omit<MakePoolDeps, 'supervisor'>, ReconcileDeps, Omit<UpdatePoolDeps, 'envs'> {
+  extends
+    EnvsDeps,
+    Omit<MakePoolDeps, 'supervisor'>,
+    WriteRenewedDeps,
+    Omit<UpdatePoolDeps, 'envs'> {
   readonly supervisor: Supervisor;
   readonly driver: EnvsDeps['driver'];
   readonly templates: EnvsDeps['templates'];

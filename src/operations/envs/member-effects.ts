@@ -8,15 +8,11 @@ import type { PoolRecord } from '../../model/pools/pool.ts';
 import { Refusal } from '../../model/refusals.ts';
 import { envFieldOf } from './envs.ts';
 import { makePool, type MakePoolDeps } from '../pools/make-pool.ts';
-import {
-  memberDraft,
-  reconcileMemberPool,
-  withoutMember,
-  type ReconcileDeps,
-} from './member-pool.ts';
+import { memberDraft, reconcileMemberPool, withoutMember } from './member-pool.ts';
+import type { WriteRenewedDeps } from '../pools/pool-renewal.ts';
 import { renderSource, type PoolRenderingDeps } from '../pools/pool-rendering.ts';
 
-export interface MemberEffectsDeps extends ReconcileDeps, MakePoolDeps, PoolRenderingDeps {
+export interface MemberEffectsDeps extends WriteRenewedDeps, MakePoolDeps, PoolRenderingDeps {
   readonly supervisor: Supervisor;
   readonly envs: EnvMirror;
   readonly newUid: () => string;

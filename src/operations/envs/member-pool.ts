@@ -6,13 +6,7 @@ import { withSpec, matchesSpec, memberPoolPart } from '../../model/envs/env-rend
 import { CLOSED_BREAKER, type PoolRecord } from '../../model/pools/pool.ts';
 import type { RenderedPool } from '../../model/pools/render-pool.ts';
 import type { PoolDraft } from '../pools/make-pool.ts';
-import { Resizing, withinQuota, type ResizingDeps } from '../sandboxes/reservations.ts';
-
-export interface ReconcileDeps extends ResizingDeps {
-  readonly supervisor: Pick<Supervisor, 'pools'>;
-  /** The pool as its template and its source have it now. */
-  readonly renewed: (record: PoolRecord) => Promise<PoolRecord>;
-}
+import { writeRenewed, type WriteRenewedDeps } from '../pools/pool-renewal.ts';
 
 /** A pool as its env makes it. */
 export const memberDraft = (
@@ -69,7 +63,7 @@ export const withoutMember = (
 
 /** The member's pool, also where another replica made it a moment ago. */
 export const memberPool = async (
-  { supervisor }: Pick<ReconcileDeps, 'supervisor'>,
+  { supervisor }: Pick<WriteRenewedDeps, 'supervisor'>,
   env: Pick<EnvRecord, 'uid' | 'owner'>,
   name: string,
 ): Promise<PoolSnapshot | undefined> => {
@@ -85,38 +79,17 @@ export const memberPool = async (
  * its instances are started from.
  */
 export const reconcileMemberPool = async (
-  deps: ReconcileDeps,
+  deps: WriteRenewedDeps,
   env: EnvRecord,
   name: string,
 ): Promise<PoolRecord | undefined> => {
-  const { supervisor, renewed } = deps;
   const member = env.members.find((each) => each.name === name);
-  const uid = supervisor.pools.index.uidOf(env.owner.namespace, name);
+  const uid = deps.supervisor.pools.index.uidOf(env.owner.namespace, name);
   if (!member || uid === undefined) return undefined;
   const part = memberPoolPart(env, member);
-  const resizing = new Resizing(deps, { uid, owner: env.owner });
-  try {
-    const record = await supervisor.pools.change(
-      uid,
-      async (current) => {
-        if (
-          current.env?.uid !== env.uid ||
-          current.deleting !== false ||
-          matchesSpec(current, part)
-        )
-          return current;
-        const asked = withSpec(current, part);
-        return await withinQuota(resizing, current, {
-          next: await renewed(asked),
-          otherwise: asked,
-        });
-      },
-      resizing.permitted,
-    );
-    if (record) await resizing.landed(record);
-    return record;
-  } catch (error) {
-    await resizing.failed(error);
-    throw error;
-  }
+  return await writeRenewed(deps, { uid, owner: env.owner }, (current) =>
+    current.env?.uid !== env.uid || current.deleting !== false || matchesSpec(current, part)
+      ? undefined
+      : withSpec(current, part),
+  );
 };

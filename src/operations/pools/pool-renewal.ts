@@ -13,7 +13,11 @@ interface RenewingDeps extends PoolRenderingDeps {
   readonly log: Log;
 }
 
-export interface PoolRenewalDeps extends RenewingDeps, ResizingDeps {
+export interface WriteRenewedDeps extends RenewingDeps, ResizingDeps {
+  readonly supervisor: Pick<Supervisor, 'pools'>;
+}
+
+export interface PoolRenewalDeps extends WriteRenewedDeps {
   readonly supervisor: Supervisor;
   readonly clock: Clock;
 }
@@ -99,23 +103,12 @@ export class PoolRenewal {
     const { supervisor, log } = this.#deps;
     const before = supervisor.pools.get(uid)?.record;
     if (!before) return;
-    const resizing = new Resizing(this.#deps, before);
     try {
-      const record = await supervisor.pools.change(
-        uid,
-        async (current) =>
-          this.#leads(uid)
-            ? await withinQuota(resizing, current, {
-                next: await renewedPool(this.#deps)(current),
-                otherwise: current,
-              })
-            : current,
-        resizing.permitted,
+      const record = await writeRenewed(this.#deps, before, (current) =>
+        this.#leads(uid) ? current : undefined,
       );
-      if (record) await resizing.landed(record);
       if (record?.unresolved) this.#tryAgain(uid, UNRESOLVED_AGAIN_MS);
     } catch (error) {
-      await resizing.failed(error);
       log.warn({ entity: 'pool', uid, error }, 'a pool could not be rendered or written');
       this.#tryAgain(uid, AGAIN_MS);
     }
@@ -134,6 +127,37 @@ export class PoolRenewal {
     );
   }
 }
+
+/**
+ * Writes a pool as `asked` has it, rendered anew where it is outdated: the one writer of what a
+ * pool is renewed to. Within its owner's quota, else it keeps what its instances are started from,
+ * and says so. Leaves it alone where `asked` gives undefined. Returns the pool as it stands then;
+ * undefined where there is none.
+ */
+export const writeRenewed = async (
+  deps: WriteRenewedDeps,
+  pool: Pick<PoolRecord, 'uid' | 'owner'>,
+  asked: (current: PoolRecord) => PoolRecord | undefined,
+): Promise<PoolRecord | undefined> => {
+  const resizing = new Resizing(deps, pool);
+  try {
+    const record = await deps.supervisor.pools.change(
+      pool.uid,
+      async (current) => {
+        const otherwise = asked(current);
+        if (!otherwise) return current;
+        const next = isOutdated(deps, otherwise) ? await renewed(deps, otherwise) : otherwise;
+        return await withinQuota(resizing, current, { next, otherwise });
+      },
+      resizing.permitted,
+    );
+    if (record) await resizing.landed(record);
+    return record;
+  } catch (error) {
+    await resizing.failed(error);
+    throw error;
+  }
+};
 
 /**
  * Not where its owner wants to be asked (`autoUpdate: false`), and never back to an older version
@@ -161,15 +185,7 @@ const isOutdated = (
   return ahead > 0 || (unresolved !== undefined && ahead === 0);
 };
 
-/**
- * The record as its template and its owner have it now; the very same where that changes nothing,
- * and where its owner wants to be asked.
- */
-export const renewedPool =
-  (deps: RenewingDeps) =>
-  async (record: PoolRecord): Promise<PoolRecord> =>
-    isOutdated(deps, record) ? await renewed(deps, record) : record;
-
+/** Returns the record as its template and its owner have it now; the same where that is nothing new. */
 const renewed = async (deps: RenewingDeps, record: PoolRecord): Promise<PoolRecord> => {
   const { source, owner } = record;
   try {

@@ -8,7 +8,7 @@ import { SandboxTemplateSchema } from '../../../src/model/templates/template.ts'
 import { claimSandbox } from '../../../src/operations/claims/claim-sandbox.ts';
 import { groupMembers } from '../../../src/operations/envs/group-members.ts';
 import { instanceTypes } from '../../../src/operations/templates/instance-types.ts';
-import { PoolRenewal, renewedPool } from '../../../src/operations/pools/pool-renewal.ts';
+import { PoolRenewal } from '../../../src/operations/pools/pool-renewal.ts';
 import { deletePool } from '../../../src/operations/pools/pools.ts';
 import { QuotaLimits } from '../../../src/operations/pools/quota-limits.ts';
 import { syncPool } from '../../../src/operations/pools/sync-pool.ts';
@@ -105,7 +105,6 @@ export const anEnvWorld = async (options: EnvWorldOptions = {}) => {
     quotaLimits,
     clusterId: 'local',
     newUid: () => `u${(serial += 1)}`,
-    renewed: renewedPool({ ...rendering, log: quietLog }),
   });
   beside.parts = parts;
   const renewal = new PoolRenewal({

@@ -3,7 +3,6 @@ import { openEnvs, type EnvParts } from '../../../src/daemon/envs.ts';
 import { VolumeDirectories } from '../../../src/embedded/driver/volume-directories.ts';
 import { claimSandbox } from '../../../src/operations/claims/claim-sandbox.ts';
 import { instanceTypes } from '../../../src/operations/templates/instance-types.ts';
-import { renewedPool } from '../../../src/operations/pools/pool-renewal.ts';
 import { QuotaLimits } from '../../../src/operations/pools/quota-limits.ts';
 import { TemplateCatalog } from '../../../src/operations/templates/template-catalog.ts';
 import { aCoordination } from '../fakes/a-coordination.ts';
@@ -95,7 +94,6 @@ export const anEnvReplica = async (shared: Awaited<ReturnType<typeof envStores>>
     quotaLimits,
     clusterId: 'local',
     newUid: shared.newUid,
-    renewed: renewedPool({ ...rendering, log: quietLog }),
   });
   beside.parts = parts;
   await mirror.start();
