@@ -334,6 +334,6 @@ export class MemberHost {
   }
 }
 
-/** What the member is, as logs and metrics spell it. */
+/** Names what the member is, as logs and metrics spell it. */
 const wordOf = ({ status, context }: Snapshot): string =>
   status === 'done' ? 'gone' : memberStateOf(context).toLowerCase();

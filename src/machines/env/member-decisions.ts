@@ -25,7 +25,7 @@ export const isSynced = ({ env, member, pool }: MemberFact): boolean =>
   pool !== undefined &&
   matchesSpec(pool, memberPoolPart(env, member));
 
-/** What a member is for its owner. */
+/** Tells what a member is for its owner. */
 export const memberStateOf = (context: MemberContext): MemberState => {
   const { fact, trouble, now } = context;
   if (isLeaving(fact)) return 'Draining';

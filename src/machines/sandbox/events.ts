@@ -136,7 +136,7 @@ export interface SandboxContext {
 export type SandboxTag =
   /** It was launched, and has never been ready. */
   | 'awaited'
-  /** What runs of it is not ready now. */
+  /** It is not ready now, though it may run. */
   | 'notReady'
   /** Its record may still be there as if nothing were. */
   | 'endUnderWay'

@@ -185,7 +185,7 @@ const isOutdated = (
   return ahead > 0 || (unresolved !== undefined && ahead === 0);
 };
 
-/** Returns the record as its template and its owner have it now; the same where that is nothing new. */
+/** Returns the record as its template and its owner have it; the same where nothing is new. */
 const renewed = async (deps: RenewingDeps, record: PoolRecord): Promise<PoolRecord> => {
   const { source, owner } = record;
   try {
