@@ -73,6 +73,18 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async ({ action }) => (await import('./commands/cp.ts')).cpLeaf(action),
   },
   {
+    name: 'pause',
+    summary: 'Has sandboxes stand still: they keep their memory, and their idle timeout stops',
+    load: async ({ serviceAction }) =>
+      (await import('./commands/pause.ts')).pauseLeaf(serviceAction),
+  },
+  {
+    name: 'resume',
+    summary: 'Has paused sandboxes go on where they stood still',
+    load: async ({ serviceAction }) =>
+      (await import('./commands/pause.ts')).resumeLeaf(serviceAction),
+  },
+  {
     name: 'wait',
     summary: 'Waits until a sandbox runs or has ended, or a pool is ready',
     load: async ({ serviceAction }) => (await import('./commands/wait.ts')).waitLeaf(serviceAction),

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { StateCalls } from './state-calls.ts';
 import { DebugCalls } from './debug-calls.ts';
 import { EnvCalls } from './env-calls.ts';
 import { asConnectionFailure, HttpExchanges } from './http-exchange.ts';
@@ -100,6 +101,7 @@ export class SandpoolClient {
     (id, input, options) => this.#opened(id, input, options),
   );
   readonly envs = new EnvCalls((id, input, options) => this.#call(id, input, options));
+  readonly states = new StateCalls((id, input, options) => this.#call(id, input, options));
 
   constructor(options: SandpoolClientOptions) {
     this.#server = new URL(options.server);
@@ -133,9 +135,8 @@ export class SandpoolClient {
     idleTimeout: string,
     options?: CallOptions,
   ): Promise<Sandbox> {
-    return (
-      await this.#call('setIdleTimeout', { params: { sandboxId }, body: { idleTimeout } }, options)
-    ).sandbox;
+    const body = { idleTimeout };
+    return (await this.#call('setIdleTimeout', { params: { sandboxId }, body }, options)).sandbox;
   }
 
   async exec(sandboxId: string, request: ExecRequest, options?: CallOptions): Promise<ExecResult> {

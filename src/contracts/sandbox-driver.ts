@@ -1,3 +1,4 @@
+import type { ClaimChange } from '../model/claim-change.ts';
 import type { Duplex } from 'node:stream';
 import type { InstanceId, Revision } from '../model/identifiers.ts';
 import type { LaunchOrder, Claim, End, InstanceFact, InstanceRecord } from '../model/sandbox.ts';
@@ -197,13 +198,13 @@ export interface SandboxDriver {
    */
   claim(seen: InstanceRecord, claim: Claim, permitted?: () => boolean): Promise<InstanceRecord>;
   /**
-   * Changes the idle timeout of a claimed record. Rejects with RecordConflict or OutcomeUnknown.
+   * Changes the idle timeout of a claimed record, or pauses the instance or has it go on. Nothing of
+   * a paused one runs, and its memory is kept, across restarts of whoever runs it; `release` ends it
+   * as any other. Resolves once that is so, and durable. Rejects with RecordConflict or
+   * OutcomeUnknown; a pause also with InstanceGone, with NotJoinable where it can't be done now, and
+   * with DefinitionRefused where it can't be done here. Repeating it is safe.
    */
-  amend(
-    id: InstanceId,
-    change: { readonly idleTimeoutMs: number },
-    seen: Revision,
-  ): Promise<InstanceRecord>;
+  amend(id: InstanceId, change: ClaimChange, seen: Revision): Promise<InstanceRecord>;
   /**
    * Moves the revision of an unclaimed record and changes nothing else: what was sent before, and
    * has not landed, never does. Rejects with RecordConflict or OutcomeUnknown.
@@ -321,6 +322,8 @@ export interface ProbeOutcome {
 export interface DriverDescription {
   /** `cgroup-v2`, `cgroup-v1`, `prlimit`, `none` or `pod`; `unknown` while there are problems. */
   readonly isolation: string;
+  /** Whether instances can be paused here; unknown while there are problems. */
+  readonly pauses: boolean;
   /** How many of what it has at hand or under way, for whoever looks inside. */
   readonly work?: Readonly<Record<string, number>>;
   readonly warnings: readonly string[];

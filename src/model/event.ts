@@ -12,6 +12,7 @@ export type LifecycleEvent =
   /** It is alive and can't be claimed. */
   | { readonly reason: 'Unhealthy'; readonly why: string }
   | { readonly reason: 'Claimed' }
+  | { readonly reason: 'Paused' | 'Resumed' }
   | { readonly reason: 'IdleTimeoutChanged'; readonly idleTimeoutMs: number }
   /** A container beside the first has ended by itself; the sandbox goes on. */
   | { readonly reason: 'ContainerEnded'; readonly container: string; readonly how: string }
@@ -96,6 +97,10 @@ export const eventMessageOf = (event: EventRecord): string => {
       return wordsOfEnded({ [event.container]: event.how });
     case 'Claimed':
       return `claimed by ${event.owner.team}/${event.owner.user}`;
+    case 'Paused':
+      return 'it stands still, with what it has in memory';
+    case 'Resumed':
+      return 'it goes on';
     case 'IdleTimeoutChanged':
       return event.idleTimeoutMs === 0
         ? 'its idle timeout was switched off'

@@ -259,6 +259,16 @@ export const inputNotTaken = (): Refusal =>
 export const processesNotProvided = (why: string): Refusal =>
   new Refusal('FEATURE_DISABLED', why, { detail: { field: 'processes' } });
 
+/** It runs again once it is asked to, or by itself where its claim says so. */
+export const sandboxPaused = (): Refusal =>
+  new Refusal('SANDBOX_NOT_RUNNING', 'the sandbox is paused', {
+    detail: {
+      hint:
+        'resume it with PUT /v1/sandboxes/{sandboxId}/state {"state":"running"}, or claim ' +
+        'with "autoResume": true, so that such a call does',
+    },
+  });
+
 /** Another container than the first, which the sandbox outlives. */
 export const containerNotRunning = (container: string): Refusal =>
   new Refusal(

@@ -54,6 +54,10 @@ export interface Claim {
   readonly metadata?: TextPairs;
   /** Variables of what is run in it: see ClaimEnv. */
   readonly sealedEnv?: string;
+  /** A call that needs it running ends its pause; else such a call is refused. */
+  readonly autoResume?: true;
+  /** Since when it is paused; absent: it runs. While it is, its idle timeout stands still. */
+  readonly pausedAt?: number;
 }
 
 export interface End {

@@ -35,6 +35,8 @@ export interface SandboxView {
   readonly idleExpiresAt: number | undefined;
   /** Comes from its claim, while it lives. */
   readonly metadata?: TextPairs;
+  /** It is Running, and stands still. */
+  readonly paused?: true;
 }
 
 /** `direct`: shown by its own address on this machine, and not by a URL under the daemon. */
@@ -87,6 +89,7 @@ export type FeatureGates = Readonly<
     | 'exec'
     | 'processes'
     | 'logs'
+    | 'pause'
     | 'quotas'
     | 'compatibleApi'
     | 'console',

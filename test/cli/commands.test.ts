@@ -113,6 +113,18 @@ describe('the commands about the service', () => {
       }
     });
 
+    it('pause and resume say how each sandbox is now', async () => {
+      const [first, second] = [await claimed(), await claimed()];
+      const paused = await sandpool('pause', first, second);
+      expect([paused.code, paused.stdout]).to.deep.equal([
+        0,
+        `${first} paused\n${second} paused\n`,
+      ]);
+      expect((await sandpool('sandboxes', 'get', first)).stdout).to.include('Running, paused');
+      expect((await sandpool('resume', first)).stdout).to.equal(`${first} running\n`);
+      expect((await sandpool('sandboxes', 'get', first)).stdout).to.not.include('paused');
+    });
+
     it('list shows an aligned table', async () => {
       const [first, second] = [await claimed(), await claimed()];
       const { stdout, code } = await sandpool('sandboxes', 'list');

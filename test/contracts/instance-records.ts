@@ -58,7 +58,7 @@ export const instanceRecordsSuite = (
       await refused(
         records.claim({ ...anOrder(undefined, id).record, revision: '1', state: 'idle' }, aClaim()),
       );
-      await refused(records.amend(id, 1, '1'));
+      await refused(records.amend(id, { idleTimeoutMs: 1 }, '1'));
       await refused(records.retire(id, '1'));
       expect(await records.release(id, { reason: 'deleted', exitCode: null })).to.equal(undefined);
       await records.forget(id);
@@ -88,7 +88,7 @@ export const instanceRecordsSuite = (
       const claim = aClaim({ metadata: { job: '42', 'ä"': '' }, sealedEnv: 'c2VhbGVk' });
 
       const record = await records.claim(await born(), claim);
-      const amended = await records.amend(record.id, 9, record.revision);
+      const amended = await records.amend(record.id, { idleTimeoutMs: 9 }, record.revision);
       const ended = await records.release(record.id, { reason: 'deleted', exitCode: null });
 
       expect(record.claim).to.deep.equal(claim);
@@ -160,14 +160,14 @@ export const instanceRecordsSuite = (
     it('amends the idle timeout of a claimed record at its revision', async () => {
       const mine = await claimed();
 
-      const record = await records.amend(mine.id, 90_000, mine.revision);
+      const record = await records.amend(mine.id, { idleTimeoutMs: 90_000 }, mine.revision);
 
       expect(record).to.deep.equal({
         ...mine,
         revision: record.revision,
         claim: { ...mine.claim, idleTimeoutMs: 90_000 },
       });
-      await refused(records.amend(mine.id, 1, mine.revision));
+      await refused(records.amend(mine.id, { idleTimeoutMs: 1 }, mine.revision));
       expect((await records.read(mine.id))?.record).to.deep.equal(record);
     });
 
@@ -184,13 +184,30 @@ export const instanceRecordsSuite = (
       expect((await records.claim(record, aClaim())).state).to.equal('claimed');
     });
 
+    it('keeps since when a claimed record is paused, until it goes on, beside all else', async () => {
+      const claim = aClaim({ metadata: { job: '42' }, autoResume: true });
+      const mine = await records.claim(await born(), claim);
+
+      const paused = await records.amend(mine.id, { pausedAt: 1_700_000_009_000 }, mine.revision);
+      const longer = await records.amend(mine.id, { idleTimeoutMs: 7 }, paused.revision);
+      expect(longer.claim).to.deep.equal({
+        ...claim,
+        idleTimeoutMs: 7,
+        pausedAt: 1_700_000_009_000,
+      });
+      expect((await records.read(mine.id))?.record).to.deep.equal(longer);
+      await refused(records.amend(mine.id, { pausedAt: null }, mine.revision));
+      const goesOn = await records.amend(mine.id, { pausedAt: null }, longer.revision);
+      expect(goesOn.claim).to.deep.equal({ ...claim, idleTimeoutMs: 7 });
+    });
+
     it('refuses to amend what is not claimed', async () => {
       const idle = await born();
       const mine = await claimed();
       const ending = await records.release(mine.id, { reason: 'deleted', exitCode: null });
 
-      await refused(records.amend(idle.id, 1, idle.revision));
-      await refused(records.amend(mine.id, 1, ending?.revision ?? ''));
+      await refused(records.amend(idle.id, { idleTimeoutMs: 1 }, idle.revision));
+      await refused(records.amend(mine.id, { idleTimeoutMs: 1 }, ending?.revision ?? ''));
     });
 
     it('retires an idle record for good, and never a claimed one', async () => {
@@ -206,7 +223,7 @@ export const instanceRecordsSuite = (
 
     it('releases a claimed record whatever its revision, and keeps the claim', async () => {
       const mine = await claimed();
-      await records.amend(mine.id, 5, mine.revision);
+      await records.amend(mine.id, { idleTimeoutMs: 5 }, mine.revision);
 
       const record = await records.release(mine.id, { reason: 'idle-timeout', exitCode: 137 });
 

@@ -63,6 +63,7 @@ describe('the catalogue over HTTP', () => {
         terminal: true,
         exec: true,
         processes: true,
+        pause: true,
         logs: true,
         quotas: true,
         compatibleApi: false,

@@ -1,6 +1,7 @@
 import { isOurDoing } from '../../machines/sandbox/arithmetic.ts';
 import type { SandboxContext, SandboxEvent } from '../../machines/sandbox/events.ts';
 import { failureOf } from '../../machines/sandbox/knowledge.ts';
+import type { Claim } from '../../model/sandbox.ts';
 import type { EventRecord, LifecycleEvent } from '../../model/event.ts';
 
 /** Describes what an actor showed before an event, or shows after it. */
@@ -43,7 +44,7 @@ export const lifecycleEventsOf = (
     );
   if (before.state !== 'running' && after.state === 'running') found.push({ reason: 'Claimed' });
   if (event.type === 'AMENDED' && is.record?.claim)
-    found.push({ reason: 'IdleTimeoutChanged', idleTimeoutMs: is.record.claim.idleTimeoutMs });
+    found.push(changeOf(was.record?.claim, is.record.claim));
   if (before.state !== 'stopping' && after.state === 'stopping' && end) {
     if (before.state === 'starting' && end.reason !== 'retired' && !isOurDoing(end))
       return [...found, { reason: 'Failed', end, why: failureOf(is, event) }];
@@ -55,6 +56,12 @@ export const lifecycleEventsOf = (
       end: end ?? { reason: 'lost', exitCode: is.gone.exitCode },
     });
   return found;
+};
+
+const changeOf = (before: Claim | undefined, after: Claim): LifecycleEvent => {
+  if (before?.pausedAt === after.pausedAt)
+    return { reason: 'IdleTimeoutChanged', idleTimeoutMs: after.idleTimeoutMs };
+  return { reason: after.pausedAt === undefined ? 'Resumed' : 'Paused' };
 };
 
 /** As an event of that instance: at the moment that its record will show, where it does. */
@@ -103,6 +110,8 @@ const momentOf = (
 export const isKept = ({ reason }: LifecycleEvent, { record }: SandboxContext): boolean =>
   record?.claim !== undefined &&
   (reason === 'IdleTimeoutChanged' ||
+    reason === 'Paused' ||
+    reason === 'Resumed' ||
     reason === 'Unhealthy' ||
     reason === 'Ready' ||
     reason === 'Killing' ||
@@ -124,6 +133,8 @@ export const keyOf = (
     case 'Ready':
     case 'Unhealthy':
       return since === undefined || since === known?.since ? undefined : `${id}/${reason}/${since}`;
+    case 'Paused':
+    case 'Resumed':
     case 'IdleTimeoutChanged':
       return `${id}/${reason}/${record?.revision ?? ''}`;
     default:

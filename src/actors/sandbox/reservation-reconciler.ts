@@ -4,6 +4,7 @@ import type {
   Reservation,
   ReconciledReservation,
 } from '../../contracts/coordination/quotas.ts';
+import type { Coordination } from '../../contracts/coordination.ts';
 import type { Log } from '../../contracts/log.ts';
 import type { InstanceId, Revision } from '../../model/identifiers.ts';
 import { amountsOfPool, QUOTA_RESOURCES, type QuotaResource } from '../../model/quota.ts';
@@ -11,6 +12,7 @@ import type { InstanceRecord } from '../../model/sandbox.ts';
 import { shardOf } from '../../model/shards.ts';
 import { sameTenant, tenantKey, type Tenant } from '../../model/tenant.ts';
 import type { PoolHost } from '../pool/pool-host.ts';
+import type { SandboxHost } from './sandbox-host.ts';
 import type { SandboxIndex } from './sandbox-index.ts';
 import type { SandboxSnapshot } from './sandbox-snapshot.ts';
 
@@ -274,3 +276,14 @@ export const shownAmounts =
       }),
     );
   };
+
+/** Has the quotas count the claims that there are. */
+export const restoreClaims = async (
+  actors: SandboxHost['actors'],
+  coordination: Pick<Coordination, 'restore'>,
+): Promise<void> => {
+  for (const id of actors.keys()) {
+    const claim = actors.snapshot(id)?.context.record?.claim;
+    if (claim) await coordination.restore(claim.owner, 'sandboxes', { name: id, amount: 1 });
+  }
+};

@@ -1,4 +1,3 @@
-import type { Coordination } from '../../contracts/coordination.ts';
 import type { SandboxEvent } from '../../machines/sandbox/events.ts';
 import type { InstanceId } from '../../model/identifiers.ts';
 import type { InstanceRecord } from '../../model/sandbox.ts';
@@ -11,9 +10,15 @@ import { PoolHost } from '../pool/pool-host.ts';
 import { EventRecorder } from './event-recorder.ts';
 import { IdleInstances } from './idle-instances.ts';
 import { OwnBuckets } from './idle-set.ts';
-import { recordedAmounts, ReservationReconciler, shownAmounts } from './reservation-reconciler.ts';
+import {
+  recordedAmounts,
+  ReservationReconciler,
+  restoreClaims,
+  shownAmounts,
+} from './reservation-reconciler.ts';
 import { RetirementLimiter } from './retirement-limiter.ts';
 import { SandboxHost } from './sandbox-host.ts';
+import { SandboxPauses } from './sandbox-pauses.ts';
 import { SandboxIndex } from './sandbox-index.ts';
 import type { SandboxSnapshot } from './sandbox-snapshot.ts';
 import { SandboxTruth } from './sandbox-truth.ts';
@@ -32,6 +37,7 @@ export class Supervisor {
   readonly runtime: ActorRuntime;
   readonly pools: PoolHost;
   readonly idle: IdleInstances;
+  readonly pauses: SandboxPauses;
   readonly #deps: SupervisorDeps;
   readonly #sandboxes: SandboxHost;
   readonly #waiters: Waiters;
@@ -55,6 +61,12 @@ export class Supervisor {
     this.#sandboxes = this.#sandboxHost(retirements);
     this.idle = this.#idleInstances();
     this.pools = this.#poolHost(retirements);
+    this.pauses = new SandboxPauses({
+      ...deps,
+      sandbox: (id) => this.sandbox(id),
+      send: (id, event) => this.send(id, event),
+      refresh: (id, namespace) => this.refresh(id, namespace, 'never'),
+    });
     this.#takeover = this.#takeoverOf(retirements);
     this.#leadership = this.#leadershipOf();
     this.#reconciler = this.#reconcilerOf();
@@ -336,14 +348,3 @@ export class Supervisor {
     });
   }
 }
-
-/** Has the quotas count the claims that there are. */
-const restoreClaims = async (
-  actors: SandboxHost['actors'],
-  coordination: Pick<Coordination, 'restore'>,
-): Promise<void> => {
-  for (const id of actors.keys()) {
-    const claim = actors.snapshot(id)?.context.record?.claim;
-    if (claim) await coordination.restore(claim.owner, 'sandboxes', { name: id, amount: 1 });
-  }
-};

@@ -102,6 +102,7 @@ const createLeaf = (action: ServiceAction): Command =>
       durationText,
     )
     .addOption(waitOption())
+    .option('--auto-resume', 'calls that need it running end a pause of it')
     .option(
       '--metadata <key=value>',
       'what to say of it, shown to all who see it and found by lists; repeatable',
@@ -116,6 +117,7 @@ const createLeaf = (action: ServiceAction): Command =>
           options: OutputOptions &
             VariableOptions & {
               readonly pool: string;
+              readonly autoResume?: boolean;
               readonly metadata?: Readonly<Record<string, string>>;
               readonly idleTimeout?: string;
               readonly wait?: number;
@@ -128,6 +130,7 @@ const createLeaf = (action: ServiceAction): Command =>
               waitTimeoutSeconds: options.wait,
               env: await variablesOf(context, options),
               metadata: options.metadata,
+              autoResume: options.autoResume,
             }),
           });
           await show(context, options, { value: sandbox, text: () => `${sandbox.sandboxId}\n` });

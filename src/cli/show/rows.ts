@@ -110,7 +110,7 @@ export const templateFields = (template: Template): string =>
 export const sandboxFields = (sandbox: Sandbox): string =>
   fields([
     ['sandbox', sandbox.sandboxId],
-    ['status', sandbox.status],
+    ['status', sandbox.paused ? `${sandbox.status}, paused` : sandbox.status],
     ['pool', sandbox.poolName],
     ['namespace', sandbox.namespace],
     ['owner', `${sandbox.team}/${sandbox.user}`],

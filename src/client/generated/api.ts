@@ -147,6 +147,19 @@ export interface Operations {
     answer: ExecToken;
   };
   /**
+   * Pause a sandbox, or have it go on
+   */
+  setSandboxState: {
+    params: {
+      /**
+       * A sandbox of the caller's, by the id that its claim answered.
+       */
+      sandboxId: string;
+    };
+    body: SetSandboxStateBody;
+    answer: SandboxEnvelope;
+  };
+  /**
    * Set how long the sandbox may sit idle
    */
   setIdleTimeout: {
@@ -1286,6 +1299,10 @@ export interface ClaimSandboxBody {
    */
   waitTimeoutSeconds?: number;
   /**
+   * A call that needs the sandbox running ends its pause. Left out or false: such a call is 409.
+   */
+  autoResume?: boolean;
+  /**
    * Variables of commands and terminals in the sandbox, over those of the template: at most 128, of 64 KiB together. The main process runs already, and does not have them. They are kept sealed, and never shown.
    */
   env?: {
@@ -1336,6 +1353,10 @@ export interface Sandbox {
   metadata?: {
     [k: string]: string;
   };
+  /**
+   * It is Running, and stands still. Absent where it goes on.
+   */
+  paused?: true;
 }
 export interface SandboxPage {
   items: SandboxRecord[];
@@ -1390,6 +1411,10 @@ export interface SandboxRecord {
   metadata?: {
     [k: string]: string;
   };
+  /**
+   * It is Running, and stands still. Absent where it goes on.
+   */
+  paused?: true;
   /**
    * When its main process started.
    */
@@ -1458,6 +1483,10 @@ export interface SandboxWithEndpoints {
   metadata?: {
     [k: string]: string;
   };
+  /**
+   * It is Running, and stands still. Absent where it goes on.
+   */
+  paused?: true;
   /**
    * Endpoint name to URL, under this API; the key is needed there too. Empty where the template names none.
    */
@@ -1550,6 +1579,12 @@ export interface ExecToken {
    */
   token: string;
 }
+export interface SetSandboxStateBody {
+  /**
+   * `paused`: all of it stands still, and keeps its memory. `running`: it goes on.
+   */
+  state: 'paused' | 'running';
+}
 export interface SetIdleTimeoutBody {
   /**
    * End it after so long without activity; `"0"`, `0` and null are never.
@@ -1593,6 +1628,10 @@ export interface SandboxWithIdleTimeout {
   metadata?: {
     [k: string]: string;
   };
+  /**
+   * It is Running, and stands still. Absent where it goes on.
+   */
+  paused?: true;
   /**
    * `0s` is never.
    */
@@ -1741,7 +1780,7 @@ export interface Event {
   time: string;
   type: 'Normal' | 'Warning';
   /**
-   * One word for programs: `Created`, `Started`, `Unhealthy`, `Ready`, `Claimed`, `IdleTimeoutChanged`, `ContainerEnded`, `Killing`, `Failed`, `Completed`; of a pool `Created`, `Filled`, `Emptied`, `Resized`, `Changed`, `RolledOut`, `StartFailed`, `BackOff`, `Recovered`, `Deleting`, `Deleted`. There may be more some day.
+   * One word for programs: `Created`, `Started`, `Unhealthy`, `Ready`, `Claimed`, `IdleTimeoutChanged`, `Paused`, `Resumed`, `ContainerEnded`, `Killing`, `Failed`, `Completed`; of a pool `Created`, `Filled`, `Emptied`, `Resized`, `Changed`, `RolledOut`, `StartFailed`, `BackOff`, `Recovered`, `Deleting`, `Deleted`. There may be more some day.
    */
   reason: string;
   /**
@@ -4564,6 +4603,10 @@ export interface FeatureGates {
   terminal: boolean;
   exec: boolean;
   /**
+   * `PUT /sandboxes/{sandboxId}/state` pauses sandboxes.
+   */
+  pause: boolean;
+  /**
    * `/sandboxes/{sandboxId}/processes` runs processes.
    */
   processes: boolean;
@@ -5133,6 +5176,7 @@ export const OPERATIONS = {
   isReady: { method: 'GET', path: '/sandboxes/{sandboxId}/is_ready' },
   execInSandbox: { method: 'POST', path: '/sandboxes/{sandboxId}/exec' },
   createExecToken: { method: 'POST', path: '/sandboxes/{sandboxId}/exec-token' },
+  setSandboxState: { method: 'PUT', path: '/sandboxes/{sandboxId}/state' },
   setIdleTimeout: { method: 'PUT', path: '/sandboxes/{sandboxId}/idle-timeout' },
   getSandboxLogs: { method: 'GET', path: '/sandboxes/{sandboxId}/logs' },
   startProcess: { method: 'POST', path: '/sandboxes/{sandboxId}/processes' },

@@ -18,6 +18,7 @@ import {
   type Terminal,
   type TerminalRequest,
 } from '../../contracts/sandbox-driver.ts';
+import type { ClaimChange } from '../../model/claim-change.ts';
 import type { InstanceId, Revision } from '../../model/identifiers.ts';
 import type {
   LaunchOrder,
@@ -36,6 +37,7 @@ import type { InstanceRecords } from '../store/instance-records.ts';
 import { EmbeddedFiles } from './files/embedded-files.ts';
 import { LaunchTurns } from './launch-turns.ts';
 import { LogFiles } from './log-files.ts';
+import { Pauses } from './pauses.ts';
 import { Ports } from './ports.ts';
 import { EmbeddedProcesses } from './processes.ts';
 import {
@@ -113,6 +115,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
   readonly #logs: LogFiles;
   readonly #images: Images;
   readonly #ports: Ports;
+  readonly #pauses: Pauses;
   readonly #known = new Map<InstanceId, Known>();
   readonly #ending = new Set<Promise<void>>();
   #report: (fact: InstanceFact) => void = () => {};
@@ -143,6 +146,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     });
     this.files = new EmbeddedFiles(options.clock, this.#client);
     this.#ports = new Ports((id) => this.#client.socketTo({ type: 'forward', id }));
+    this.#pauses = new Pauses({ records: options.records, client: this.#client, log: options.log });
   }
 
   describe(): DriverDescription {
@@ -152,6 +156,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
       : 'the spawner is away';
     return {
       isolation: hello?.isolation ?? 'unknown',
+      pauses: hello?.freezes ?? false,
       warnings: hello?.warnings ?? [],
       problems: hello && !silent ? [] : [problem],
       work: { instances: this.#known.size, ending: this.#ending.size },
@@ -165,6 +170,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     checkPrograms(this.#options);
     const all = await this.#records.all();
     for (const { record } of all) {
+      this.#pauses.know(record);
       this.#known.set(record.id, {
         vitals: { kind: 'starting' },
         reported: false,
@@ -237,12 +243,8 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     return this.#records.claim(seen, claim);
   }
 
-  amend(
-    id: InstanceId,
-    change: { readonly idleTimeoutMs: number },
-    seen: Revision,
-  ): Promise<InstanceRecord> {
-    return this.#records.amend(id, change.idleTimeoutMs, seen);
+  amend(id: InstanceId, change: ClaimChange, seen: Revision): Promise<InstanceRecord> {
+    return this.#pauses.amend(id, change, seen);
   }
 
   bump(id: InstanceId, seen: Revision): Promise<InstanceRecord> {
@@ -283,7 +285,6 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
   idle(): Promise<readonly InstanceFact[]> {
     return Promise.resolve([]);
   }
-
   findClaimByKey(): Promise<readonly InstanceFact[]> {
     return Promise.resolve([]);
   }
@@ -401,6 +402,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
   #reconcile(instances: readonly InstanceReport[]): void {
     const listed = new Map(instances.map((report) => [report.id, report.vitals]));
     for (const { id, image } of instances) this.#holdImage(id, image);
+    this.#pauses.reconcile(instances);
     for (const [id, known] of this.#known) {
       const vitals =
         listed.get(id) ??
@@ -466,6 +468,7 @@ export class EmbeddedSandboxDriver implements SandboxDriver {
     this.#known.delete(id);
     this.#ports.forget(id);
     this.files.forget(id);
+    this.#pauses.forget(id);
     const reported = this.#records.read(id).then(
       (stored) => this.#report({ id, record: stored?.record, vitals }),
       (error: unknown) =>

@@ -114,6 +114,11 @@ export class SpawnerClient {
     this.#link?.kill(id);
   }
 
+  /** Resolves once it stands still, or goes on. Rejects with InstanceGone or NotJoinable. */
+  async freeze(id: string, frozen: boolean): Promise<void> {
+    await (await this.#connected(PATIENCE_MS)).freeze(id, frozen);
+  }
+
   /** Rejects with SpawnerLost where none answers in time: then nothing was run. */
   async exec(id: string, request: ExecRequest, signal: AbortSignal): Promise<ExecOutcome> {
     const link = await this.#connected(Math.min(request.timeoutMs, PATIENCE_MS));

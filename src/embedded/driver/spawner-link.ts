@@ -82,6 +82,9 @@ const EXEC_GRACE_MS = 15_000;
 /** Milliseconds past its deadline that a command is waited for while the spawner is silent. */
 const SILENT_GRACE_MS = 500;
 
+/** What it answers to a question about one sandbox. */
+type SandboxAnswer = Extract<SpawnerMessage, { type: 'forwarded' | 'probed' | 'frozen' }>;
+
 /** One connection to a spawner. What is open on it fails when it is lost. */
 export class SpawnerLink {
   readonly #socket: Socket;
@@ -98,13 +101,9 @@ export class SpawnerLink {
     number,
     { settle: (outcome: 'under-way' | 'full') => void; fail: (error: Error) => void }
   >();
-  readonly #forwards = new Map<
+  readonly #asked = new Map<
     number,
-    { settle: (socket: string) => void; fail: (error: Error) => void }
-  >();
-  readonly #probes = new Map<
-    number,
-    { settle: (reports: readonly ProbeReport[]) => void; fail: (error: Error) => void }
+    { settle: (answer: SandboxAnswer) => void; fail: (error: Error) => void }
   >();
   readonly #running = new Map<number, Running>();
   readonly #attaching = new Map<number, Attaching>();
@@ -183,20 +182,27 @@ export class SpawnerLink {
    * The socket that leads to the sandbox's ports or files. Rejects with InstanceGone or
    * NotJoinable.
    */
-  socketTo(order: Omit<SocketOrder, 'request'>): Promise<string> {
-    return new Promise((settle, fail) => {
-      const request = this.#number();
-      this.#forwards.set(request, { settle, fail });
-      this.#send({ ...order, request });
-    });
+  async socketTo(order: Omit<SocketOrder, 'request'>): Promise<string> {
+    const answer = await this.#ask((request) => ({ ...order, request }));
+    return answer.type === 'forwarded' ? answer.socket : '';
   }
 
   /** Rejects with InstanceGone. */
-  probe(id: string): Promise<readonly ProbeReport[]> {
+  async probe(id: string): Promise<readonly ProbeReport[]> {
+    const answer = await this.#ask((request) => ({ type: 'probe', request, id }));
+    return answer.type === 'probed' ? answer.reports : [];
+  }
+
+  /** Resolves once it stands still, or goes on. Rejects with InstanceGone or NotJoinable. */
+  async freeze(id: string, frozen: boolean): Promise<void> {
+    await this.#ask((request) => ({ type: 'freeze', request, id, frozen }));
+  }
+
+  #ask(order: (request: number) => DaemonMessage): Promise<SandboxAnswer> {
     return new Promise((settle, fail) => {
       const request = this.#number();
-      this.#probes.set(request, { settle, fail });
-      this.#send({ type: 'probe', request, id });
+      this.#asked.set(request, { settle, fail });
+      this.#send(order(request));
     });
   }
 
@@ -337,12 +343,10 @@ export class SpawnerLink {
         this.#starts.delete(message.request);
         return;
       case 'forwarded':
-        this.#forwards.get(message.request)?.settle(message.socket);
-        this.#forwards.delete(message.request);
-        return;
       case 'probed':
-        this.#probes.get(message.request)?.settle(message.reports);
-        this.#probes.delete(message.request);
+      case 'frozen':
+        this.#asked.get(message.request)?.settle(message);
+        this.#asked.delete(message.request);
         return;
       case 'unreachable':
         return this.#unreachable(message);
@@ -379,10 +383,8 @@ export class SpawnerLink {
 
   #unreachable({ request, gone, reason }: Extract<SpawnerMessage, { type: 'unreachable' }>): void {
     const error = gone ? new InstanceGone(reason) : new NotJoinable(reason);
-    for (const waiting of [this.#forwards, this.#probes]) {
-      waiting.get(request)?.fail(error);
-      waiting.delete(request);
-    }
+    this.#asked.get(request)?.fail(error);
+    this.#asked.delete(request);
   }
 
   #refused({ channel, gone, reason }: Extract<SpawnerMessage, { type: 'refused' }>): void {
@@ -412,8 +414,7 @@ export class SpawnerLink {
     for (const waiting of [
       ...this.#lists.values(),
       ...this.#starts.values(),
-      ...this.#forwards.values(),
-      ...this.#probes.values(),
+      ...this.#asked.values(),
       ...this.#running.values(),
       ...this.#attaching.values(),
     ])
@@ -423,8 +424,7 @@ export class SpawnerLink {
     for (const map of [
       this.#lists,
       this.#starts,
-      this.#forwards,
-      this.#probes,
+      this.#asked,
       this.#running,
       this.#attaching,
       this.#terminals,

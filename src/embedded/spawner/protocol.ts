@@ -55,6 +55,13 @@ export type DaemonMessage =
   | ({ readonly type: 'exec'; readonly channel: number; readonly id: string } & ExecOrder)
   | ({ readonly type: 'attach'; readonly channel: number; readonly id: string } & TerminalOrder)
   | SocketOrder
+  /** Has all of the sandbox stand still, or go on. */
+  | {
+      readonly type: 'freeze';
+      readonly request: number;
+      readonly id: string;
+      readonly frozen: boolean;
+    }
   /** Run the instance's readiness probes, now. */
   | { readonly type: 'probe'; readonly request: number; readonly id: string }
   | {
@@ -136,6 +143,8 @@ export type SpawnerMessage =
       readonly protocol: number;
       readonly pid: number;
       readonly isolation: IsolationLevel;
+      /** Sandboxes can be frozen. */
+      readonly freezes: boolean;
       readonly warnings: readonly string[];
     }
   /** The hello could not be accepted; the connection ends. */
@@ -152,7 +161,8 @@ export type SpawnerMessage =
   /** The socket that a `forward` or `files` asked for, as long as the agent behind it lives. */
   | { readonly type: 'forwarded'; readonly request: number; readonly socket: string }
   | { readonly type: 'probed'; readonly request: number; readonly reports: readonly ProbeReport[] }
-  /** To a `forward`, a `files` or a `probe`. */
+  | { readonly type: 'frozen'; readonly request: number }
+  /** To a `forward`, a `files`, a `probe` or a `freeze`. */
   | {
       readonly type: 'unreachable';
       readonly request: number;
@@ -189,6 +199,7 @@ export interface InstanceReport {
   readonly vitals: Vitals;
   /** The key of the sandbox's image; absent for `host`. */
   readonly image?: string;
+  readonly frozen?: true;
 }
 
 /** Short and stable: what names this data folder outside of it. */

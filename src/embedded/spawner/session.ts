@@ -132,6 +132,8 @@ export class Session {
         return void this.#lead(message, this.#deps.fileAgents);
       case 'probe':
         return void this.#probe(message);
+      case 'freeze':
+        return void this.#freeze(message);
       case 'exec':
         return this.#exec(message);
       case 'attach':
@@ -194,6 +196,23 @@ export class Session {
         reason: 'the sandbox is not running',
       });
     this.send({ type: 'probed', request, reports: await this.#deps.readiness.check(id) });
+  }
+
+  async #freeze({
+    request,
+    id,
+    frozen,
+  }: Extract<DaemonMessage, { type: 'freeze' }>): Promise<void> {
+    try {
+      const isThere = await this.#deps.instances.freeze(id, frozen);
+      this.send(
+        isThere
+          ? { type: 'frozen', request }
+          : { type: 'unreachable', request, gone: true, reason: 'the sandbox is not running' },
+      );
+    } catch (error) {
+      this.send({ type: 'unreachable', request, gone: false, reason: publicMessage(error) });
+    }
   }
 
   #exec(message: Extract<DaemonMessage, { type: 'exec' }>): void {

@@ -117,6 +117,7 @@ export class Spawner {
       run: (id, tenant, probe) => probes.run(id, tenant, probe),
       report: (id, vitals) => this.#report(id, vitals),
       noteReady: (id) => this.#noteReady(id),
+      isFrozen: (id) => this.#instances.isFrozen(id),
       later: (milliseconds, act) => {
         const timer = setTimeout(act, milliseconds);
         return () => clearTimeout(timer);
@@ -200,6 +201,7 @@ export class Spawner {
       protocol: PROTOCOL,
       pid: process.pid,
       isolation: isBare(hello.config) ? ('none' as const) : this.#cgroups.level,
+      freezes: this.#cgroups.freezes,
     };
     if (hello.protocol !== PROTOCOL) return { ...answer, warnings: [] };
     this.#settling = this.#settling

@@ -5,7 +5,7 @@
  */
 
 const INSTANCE = `id, revision, state, owner_namespace, owner_team, owner_user, claimed_at,
-  idle_timeout_ms, max_lifetime_ms, end_reason, exit_code, birth, mark, claim_terms`;
+  idle_timeout_ms, max_lifetime_ms, end_reason, exit_code, birth, mark, claim_terms, paused_at`;
 const NEXT_REVISION = '(SELECT last + 1 FROM record_revision)';
 
 /**
@@ -94,6 +94,8 @@ export const STATEMENTS = {
     max_lifetime_ms = ?, mark = ?, claim_terms = ?
     WHERE id = ? AND revision = ? AND state = 'idle' RETURNING revision`,
   'instances.amend': `UPDATE instances SET idle_timeout_ms = ?, revision = revision + 1
+    WHERE id = ? AND revision = ? AND state = 'claimed' RETURNING ${INSTANCE}`,
+  'instances.pause': `UPDATE instances SET paused_at = ?, revision = revision + 1
     WHERE id = ? AND revision = ? AND state = 'claimed' RETURNING ${INSTANCE}`,
   'instances.bump': `UPDATE instances SET revision = revision + 1
     WHERE id = ? AND revision = ? AND state = 'idle' RETURNING ${INSTANCE}`,

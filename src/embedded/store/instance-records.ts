@@ -1,3 +1,4 @@
+import type { ClaimChange } from '../../model/claim-change.ts';
 import type { InstanceId, Revision } from '../../model/identifiers.ts';
 import type { Claim, End, InstanceRecord } from '../../model/sandbox.ts';
 import type { InstanceDefinition } from '../../model/templates/template.ts';
@@ -18,7 +19,7 @@ export interface InstanceRecords {
   ): Promise<InstanceRecord>;
   /** idle → claimed, if at the revision of `seen`. */
   claim(seen: InstanceRecord, claim: Claim): Promise<InstanceRecord>;
-  amend(id: InstanceId, idleTimeoutMs: number, seen: Revision): Promise<InstanceRecord>;
+  amend(id: InstanceId, change: ClaimChange, seen: Revision): Promise<InstanceRecord>;
   /** Moves the revision, if idle and at `seen`. */
   bump(id: InstanceId, seen: Revision): Promise<InstanceRecord>;
   /** Deletes it if idle and at `seen`. */

@@ -58,8 +58,13 @@ export const sqliteInstanceRecords = (database: Database): InstanceRecords => ({
     );
     return { ...seen, revision, state: 'claimed', claim };
   },
-  amend: async (id, idleTimeoutMs, seen) =>
-    onlyRecord(await database.run('instances.amend', idleTimeoutMs, id, revisionNumber(seen)), id),
+  amend: async (id, change, seen) => {
+    const [statement, value] =
+      'pausedAt' in change
+        ? (['instances.pause', change.pausedAt] as const)
+        : (['instances.amend', change.idleTimeoutMs] as const);
+    return onlyRecord(await database.run(statement, value, id, revisionNumber(seen)), id);
+  },
   bump: async (id, seen) =>
     onlyRecord(await database.run('instances.bump', id, revisionNumber(seen)), id),
   retire: async (id, seen) => {
@@ -106,10 +111,12 @@ const storedOf = ([seq, ...columns]: Row): {
 });
 
 /** Describes what few claims have, as their column keeps it. */
-type ClaimTerms = Pick<Claim, 'metadata' | 'sealedEnv'>;
+type ClaimTerms = Pick<Claim, 'metadata' | 'sealedEnv' | 'autoResume'>;
 
-const termsText = ({ metadata, sealedEnv }: ClaimTerms): string | null =>
-  metadata || sealedEnv !== undefined ? JSON.stringify({ metadata, sealedEnv }) : null;
+const termsText = ({ metadata, sealedEnv, autoResume }: ClaimTerms): string | null =>
+  metadata || sealedEnv !== undefined || autoResume
+    ? JSON.stringify({ metadata, sealedEnv, autoResume })
+    : null;
 
 /** Describes what the record was born with, as its column keeps it. */
 type NewRecord = Omit<InstanceRecord, 'id' | 'revision' | 'state' | 'claim' | 'end'>;
@@ -129,6 +136,7 @@ const recordOf = ([
   launchOrder,
   marked,
   terms,
+  pausedAt,
 ]: Row): InstanceRecord => {
   const mark = typeof marked === 'string' ? parseFingerprint(marked) : undefined;
   const claim: Claim | undefined =
@@ -141,6 +149,7 @@ const recordOf = ([
           maxLifetimeMs: Number(maxLifetimeMs),
           ...(mark ? { mark } : {}),
           ...(typeof terms === 'string' ? (JSON.parse(terms) as ClaimTerms) : {}),
+          ...(typeof pausedAt === 'number' ? { pausedAt } : {}),
         };
   const end: End | undefined =
     reason === null

@@ -220,6 +220,7 @@ const DETAILS: Readonly<Record<ErrorCode, Omit<ErrorNote, 'when'>>> = {
     example: said(new Refusal('RATE_LIMITED', 'too many rejected keys from this address')),
   },
   SANDBOX_NOT_RUNNING: {
+    detail: z.object({ hint: z.string() }).optional(),
     example: said(sandboxNotRunning('Stopping')),
   },
   PROCESS_NOT_FOUND: { example: said(processNotFound()) },

@@ -23,6 +23,7 @@ import {
 } from '../../contracts/sandbox-driver.ts';
 import type { Volumes } from '../../contracts/volumes.ts';
 import { podNameOf, type InstanceId, type Revision } from '../../model/identifiers.ts';
+import { changedClaim, type ClaimChange } from '../../model/claim-change.ts';
 import type { LaunchOrder, Claim, End, InstanceFact, InstanceRecord } from '../../model/sandbox.ts';
 import type { InstanceDefinition } from '../../model/templates/template.ts';
 import type { ApiClient, ApiServer } from '../api/api-client.ts';
@@ -180,6 +181,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
   describe(): DriverDescription {
     return {
       isolation: 'pod',
+      pauses: false,
       warnings: [],
       problems: this.#reflectors.problems(),
       work: { looks: this.#looking.size },
@@ -246,15 +248,12 @@ export class KubernetesSandboxDriver implements SandboxDriver {
     );
   }
 
-  async amend(
-    id: InstanceId,
-    { idleTimeoutMs }: { readonly idleTimeoutMs: number },
-    revision: Revision,
-  ): Promise<InstanceRecord> {
-    const { stored } = this.#seen(id, revision);
+  async amend(id: InstanceId, change: ClaimChange, seen: Revision): Promise<InstanceRecord> {
+    if (!('idleTimeoutMs' in change)) throw new DefinitionRefused('Pods can not be paused');
+    const { stored } = this.#seen(id, seen);
     const { claim } = stored.record;
     if (!claim) throw new RecordConflict('it is not claimed');
-    return await this.#rewrite({ ...stored.record, claim: { ...claim, idleTimeoutMs } }, stored);
+    return await this.#rewrite({ ...stored.record, claim: changedClaim(claim, change) }, stored);
   }
 
   async bump(id: InstanceId, revision: Revision): Promise<InstanceRecord> {

@@ -3,7 +3,7 @@ import { sameTenant } from '../tenant.ts';
 
 /**
  * When the sandbox runs out, and why; undefined where it never does. A command under way holds off
- * the idle timeout.
+ * the idle timeout, and so does a pause.
  */
 export const expiryOf = (
   claim: Claim,
@@ -11,7 +11,7 @@ export const expiryOf = (
   working: number,
 ): { readonly at: number; readonly reason: EndReason } | undefined => {
   const idleAt =
-    claim.idleTimeoutMs > 0 && working === 0
+    claim.idleTimeoutMs > 0 && working === 0 && claim.pausedAt === undefined
       ? activeAt + claim.idleTimeoutMs
       : Number.POSITIVE_INFINITY;
   const lifeAt =

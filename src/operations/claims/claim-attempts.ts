@@ -117,6 +117,7 @@ export class ClaimAttempts implements AsyncDisposable {
       idleTimeoutMs: request.idleTimeoutMs ?? idleTimeoutMs,
       maxLifetimeMs,
       mark: this.#mark,
+      ...(request.autoResume ? { autoResume: true as const } : {}),
       ...(request.metadata ? { metadata: request.metadata } : {}),
       ...(request.env
         ? { sealedEnv: this.#deps.claimEnv.seal(instance.id, owner, request.env) }

@@ -59,13 +59,16 @@ export const execInSandbox = (deps: {
   };
 };
 
-/** The caller's sandbox, Running; 409 in any other state. */
+/**
+ * Returns the caller's sandbox, Running, and awake where it was paused and may wake by itself; 409
+ * else.
+ */
 export const runningSandbox = async (
   supervisor: Supervisor,
   caller: Parameters<Operations['execInSandbox']>[0],
   sandboxId: string,
 ): Promise<SandboxSnapshot> => {
-  return running(await findSandbox(supervisor, caller, sandboxId));
+  return await supervisor.pauses.awake(running(await findSandbox(supervisor, caller, sandboxId)));
 };
 
 export const running = (snapshot: SandboxSnapshot): SandboxSnapshot => {

@@ -38,6 +38,7 @@ export const isReady =
       endpoints: Object.fromEntries(names.map((name) => [name, { ready, message }])),
     });
     if (status !== 'Running' && status !== 'Idle') return all(false, `the sandbox is ${status}`);
+    if (context.record?.claim?.pausedAt !== undefined) return all(false, 'the sandbox is paused');
     let outcomes: readonly ProbeOutcome[];
     try {
       const told = await within(clock, driver.probe(sandboxId));

@@ -77,10 +77,11 @@ export const openEndpoint = ({
 
   return (caller, sandboxId, name) => {
     const shown = shownRunning(supervisor, caller, sandboxId);
-    if (shown) return open(caller, { context: shown.context, sandboxId, name });
-    return findSandbox(supervisor, caller, sandboxId).then((found) =>
-      open(caller, { context: running(found).context, sandboxId, name }),
-    );
+    if (shown && shown.context.record?.claim?.pausedAt === undefined)
+      return open(caller, { context: shown.context, sandboxId, name });
+    return findSandbox(supervisor, caller, sandboxId)
+      .then((found) => supervisor.pauses.awake(running(found)))
+      .then(({ context }) => open(caller, { context, sandboxId, name }));
   };
 };
 

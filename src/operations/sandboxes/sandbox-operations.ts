@@ -51,6 +51,12 @@ export interface SandboxOperations {
     sandboxId: string,
     change: { readonly idleTimeoutMs: number; readonly ifMatch?: IfMatch | undefined },
   ) => Promise<SandboxView>;
+  /** Durable, and so, when it resolves. */
+  readonly setSandboxState: (
+    caller: Caller,
+    sandboxId: string,
+    state: 'paused' | 'running',
+  ) => Promise<SandboxView>;
   readonly execInSandbox: (
     caller: Caller,
     sandboxId: string,
@@ -110,6 +116,8 @@ export interface ClaimRequest {
   /** Variables of what is run in the sandbox; kept sealed, and never shown. */
   readonly env?: TextPairs;
   readonly metadata?: TextPairs;
+  /** A call that needs the sandbox running ends its pause. */
+  readonly autoResume?: boolean;
   /** Told what each step took. */
   readonly step?: OnStep;
 }

@@ -33,6 +33,7 @@ export const viewOf = ({ context, status }: SandboxSnapshot, now: number): Sandb
     idleTimeoutMs: claim?.idleTimeoutMs ?? 0,
     idleExpiresAt: expiry?.at,
     ...(claim?.metadata ? { metadata: claim.metadata } : {}),
+    ...(claim?.pausedAt !== undefined && status === 'Running' ? { paused: true as const } : {}),
   };
 };
 

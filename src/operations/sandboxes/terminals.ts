@@ -71,6 +71,7 @@ export const openTerminal = (deps: OpeningDeps): Operations['openTerminal'] => {
     const sandbox = await currentSandbox(supervisor, sandboxId, key.namespace);
     const status = sandbox?.status ?? 'Completed';
     if (status !== 'Running') throw sandboxNotRunning(status);
+    if (sandbox) await supervisor.pauses.awake(sandbox);
     const env = claimEnv.over(sandbox?.context.record);
     const tenant = tenantKey(key);
     if (!ofTenants.acquire(tenant)) throw tooManyTerminals('you have', deps.mostOfTenant);

@@ -7,7 +7,7 @@ import type { Operations } from '../operations.ts';
 export interface CatalogueDeps {
   readonly instanceTypes: InstanceTypes;
   readonly volumes: Volumes;
-  readonly driver: Pick<SandboxDriver, 'processes'>;
+  readonly driver: Pick<SandboxDriver, 'processes' | 'describe'>;
   readonly clock: Clock;
   readonly clusterId: string;
 }
@@ -39,6 +39,7 @@ export const catalogue = ({
     exec: true,
     processes: driver.processes.provided,
     logs: true,
+    pause: driver.describe().pauses,
     quotas: true,
     compatibleApi: false,
     console: false,

@@ -19,7 +19,7 @@ export const claimTermsSuite = (name: string, service: () => RunningService): vo
       await untilAnswered(201, () =>
         tenant.ask().post('/sandboxpools', {
           name: pool,
-          replicas: 3,
+          replicas: 5,
           template: aTemplateOf(service()),
         }),
       );
@@ -87,6 +87,50 @@ export const claimTermsSuite = (name: string, service: () => RunningService): vo
       expect([theirs.status, theirs.json.total]).to.deep.equal([200, 0]);
       const all = await clients.admin.get(`/sandboxes?all&metadata.job=${job}-2`);
       expect(all.json.total).to.equal(1);
+    });
+
+    it('pauses one, which a call wakes where its claim says so; or is 501 where the gate is false', async () => {
+      const [sleeper, waker] = [
+        idOf(await claimed({ metadata: { job } })),
+        idOf(await claimed({ autoResume: true })),
+      ];
+      const gates = JSON.parse((await tenant.ask().get('/feature-gates')).text) as {
+        readonly pause: boolean;
+      };
+      const setState = (id: string, state: unknown) =>
+        tenant.ask().put(`/sandboxes/${id}/state`, { state });
+      expect((await setState(sleeper, 'asleep')).json.detail?.['field']).to.equal('state');
+      expect((await setState(sleeper, 'running')).status, 'as it is').to.equal(200);
+      const paused = await setState(sleeper, 'paused');
+      if (!gates.pause) {
+        expect([paused.status, paused.json.errorCode]).to.deep.equal([501, 'FEATURE_DISABLED']);
+        return;
+      }
+      expect([paused.status, paused.json.sandbox?.['paused']]).to.deep.equal([200, true]);
+      expect((await setState(waker, 'paused')).status).to.equal(200);
+      const [listed] = JSON.parse(
+        (await tenant.ask().get(`/sandboxes?metadata.job=${job}&phase=Running`)).text,
+      ).items as readonly { readonly paused?: boolean; readonly status: string }[];
+      expect(listed).to.deep.include({ status: 'Running', paused: true });
+      for (const [method, path, body] of [
+        ['POST', 'exec', { command: 'true' }],
+        ['POST', 'exec-token', undefined],
+        ['GET', 'endpoints/web/', undefined],
+      ] as const) {
+        const path_ = `/sandboxes/${sleeper}/${path}`;
+        const { status, json } = await tenant.ask().send(method, path_, body ? { body } : {});
+        expect([status, json.errorCode], path).to.deep.equal([409, 'SANDBOX_NOT_RUNNING']);
+        expect(json.detail?.['hint'], path).to.include('autoResume');
+      }
+      expect(await printed(waker, 'echo awake')).to.equal('awake\n');
+      expect((await tenant.ask().get(`/sandboxes/${waker}`)).json.sandbox).to.not.have.property(
+        'paused',
+      );
+      expect((await tenant.ask().delete(`/sandboxes/${sleeper}`)).status).to.equal(200);
+      await eventually(
+        async () => (await setState(sleeper, 'running')).status === 404,
+        'a paused one is gone once it is deleted',
+      );
     });
 
     it('answers a repetition under its key alike, and refuses other terms under it', async () => {

@@ -427,6 +427,7 @@ export const errorTableSuite = (name: string, service: () => RunningService): vo
           await ask().post(`${path}/exec`, { command: 'true' }),
           await ask().post(`${path}/exec-token`),
           await ask().put(`${path}/idle-timeout`, { idleTimeout: '5m' }),
+          await ask().put(`${path}/state`, { state: 'running' }),
         ]) {
           expect([answer.status, bodyOf(answer)]).to.deep.equal([
             409,
@@ -689,6 +690,7 @@ const BODIES: Readonly<Record<string, object>> = {
   writeToProcess: { data: 'x' },
   signalProcess: { signal: 'TERM' },
   setIdleTimeout: { idleTimeout: '5m' },
+  setSandboxState: { state: 'running' },
   createTemplate: { crdJson: '{}' },
   createApiKeyForTenant: { team: 'x', user: 'y' },
 };

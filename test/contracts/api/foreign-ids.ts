@@ -449,6 +449,7 @@ const NEEDED: Readonly<Record<string, object>> = {
   writeToProcess: { data: 'x' },
   signalProcess: { signal: 'TERM' },
   setIdleTimeout: { idleTimeout: '5m' },
+  setSandboxState: { state: 'running' },
   updatePool: { replicas: 0 },
   replaceEnv: { templateRef: { name: 'default' } },
 };

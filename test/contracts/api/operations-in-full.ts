@@ -124,6 +124,7 @@ const GATES = [
   'terminal',
   'exec',
   'processes',
+  'pause',
   'logs',
   'quotas',
   'compatibleApi',
@@ -262,6 +263,9 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
           .to.have.all.keys([...SANDBOX, 'idleTimeout', 'idleExpiresAt'])
           .and.include({ idleTimeout: '30m' });
       }
+      expect(
+        (await does(ask(), `PUT /sandboxes/${id}/state`, { state: 'running' })).json.sandbox,
+      ).to.have.all.keys(SANDBOX);
       expect(
         (await does(ask(), `PUT /sandboxes/${id}/idle-timeout`, { idleTimeout: '0' })).json.sandbox,
       ).to.have.all.keys([...SANDBOX, 'idleTimeout']);

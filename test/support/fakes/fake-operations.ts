@@ -197,6 +197,8 @@ export class FakeOperations extends FakeDebug implements Operations {
 
   /** How long each claim would wait. */
   readonly waits: number[] = [];
+  /** As a driver describes itself. */
+  readonly described = { isolation: 'fake', pauses: true, warnings: [], problems: [] };
   /** The variables that each claim gave. */
   readonly claimedEnv: (Readonly<Record<string, string>> | undefined)[] = [];
 
@@ -285,6 +287,14 @@ export class FakeOperations extends FakeDebug implements Operations {
     };
     this.sandboxes.set(sandboxId, view);
     return { ...view, status: 'Stopping' };
+  };
+
+  readonly setSandboxState: Operations['setSandboxState'] = async (caller, sandboxId, state) => {
+    this.#fail();
+    const { paused: _before, ...before } = this.#sandbox(caller, sandboxId);
+    const view = { ...before, ...(state === 'paused' ? { paused: true as const } : {}) };
+    this.sandboxes.set(sandboxId, view);
+    return view;
   };
 
   readonly setIdleTimeout: Operations['setIdleTimeout'] = async (
@@ -644,7 +654,7 @@ export class FakeOperations extends FakeDebug implements Operations {
     instanceTypes: { provided: true, get: () => undefined, list: () => this.types },
     clock: this.clock,
     clusterId: 'local',
-    driver: { processes: this.processes },
+    driver: { processes: this.processes, describe: () => this.described },
     volumes: { provided: true, list: async (namespace) => this.volumes.get(namespace) ?? [] },
   });
   readonly listInstanceTypes = this.#catalogue.listInstanceTypes;

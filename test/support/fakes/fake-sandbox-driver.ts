@@ -1,3 +1,4 @@
+import type { ClaimChange } from '../../../src/model/claim-change.ts';
 import { Duplex, PassThrough } from 'node:stream';
 import { noFiles, type SandboxFiles } from '../../../src/contracts/files.ts';
 import {
@@ -79,7 +80,12 @@ export class FakeSandboxDriver implements SandboxDriver {
   readonly records: InstanceRecords & Pick<MemoryInstanceRecords, 'failNext'>;
   /** Every call, as `operation id`, in order. */
   readonly calls: string[] = [];
-  description: DriverDescription = { isolation: 'fake', warnings: [], problems: [] };
+  description: DriverDescription = {
+    isolation: 'fake',
+    pauses: true,
+    warnings: [],
+    problems: [],
+  };
   onExec: (id: InstanceId, request: ExecRequest) => Promise<Partial<ExecOutcome>> = async (
     _id,
     request,
@@ -271,13 +277,9 @@ export class FakeSandboxDriver implements SandboxDriver {
     return this.#written(await this.records.claim(seen, claim));
   }
 
-  async amend(
-    id: InstanceId,
-    change: { readonly idleTimeoutMs: number },
-    seen: Revision,
-  ): Promise<InstanceRecord> {
+  async amend(id: InstanceId, change: ClaimChange, seen: Revision): Promise<InstanceRecord> {
     await this.#enter('amend', id);
-    return this.#written(await this.records.amend(id, change.idleTimeoutMs, seen));
+    return this.#written(await this.records.amend(id, change, seen));
   }
 
   async bump(id: InstanceId, seen: Revision): Promise<InstanceRecord> {

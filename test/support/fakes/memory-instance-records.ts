@@ -1,3 +1,4 @@
+import { changedClaim, type ClaimChange } from '../../../src/model/claim-change.ts';
 import { OutcomeUnknown, RecordConflict } from '../../../src/contracts/sandbox-driver.ts';
 import type {
   InstanceRecords,
@@ -54,11 +55,11 @@ export class MemoryInstanceRecords implements InstanceRecords {
     });
   }
 
-  async amend(id: InstanceId, idleTimeoutMs: number, seen: Revision): Promise<InstanceRecord> {
+  async amend(id: InstanceId, change: ClaimChange, seen: Revision): Promise<InstanceRecord> {
     return this.#write('amend', () => {
       const { record, definition } = this.#at(id, seen, 'claimed');
       if (!record.claim) throw new RecordConflict(`${id} has no claim`);
-      return this.#put({ ...record, claim: { ...record.claim, idleTimeoutMs } }, definition);
+      return this.#put({ ...record, claim: changedClaim(record.claim, change) }, definition);
     });
   }
 

@@ -21,6 +21,8 @@ export interface ReadinessDeps {
   readonly report: (id: string, vitals: Vitals) => void;
   /** It is ready for the first time; to be remembered for the next spawner. */
   readonly noteReady: (id: string) => void;
+  /** It stands still, and would answer no probe: then none is run, and it stays as it was. */
+  readonly isFrozen?: (id: string) => boolean;
   /** Returns how to call it off. */
   readonly later: (milliseconds: number, act: () => void) => () => void;
   /** 0 to 1. */
@@ -207,10 +209,13 @@ class ProbedInstance {
   }
 
   async #probe(state: ProbeState): Promise<void> {
-    const failure = await this.#deps.run(state.named.probe);
+    const isFrozen = (): boolean => this.#deps.isFrozen?.(this.#id) === true;
+    const failure = isFrozen() ? undefined : await this.#deps.run(state.named.probe);
     if (this.#over) return;
-    count(state, failure);
-    this.#tell();
+    if (!isFrozen()) {
+      count(state, failure);
+      this.#tell();
+    }
     state.callOff = this.#deps.later(this.#pauseOf(state), () => void this.#probe(state));
   }
 

@@ -14,6 +14,7 @@ import {
   WEIGHT,
   writeWherePresent,
 } from './cgroup-folders.ts';
+import { canFreeze } from './freezer.ts';
 
 export interface Limits {
   readonly memoryBytes: number;
@@ -30,6 +31,8 @@ export type IsolationLevel = 'cgroup-v2' | 'cgroup-v1' | 'prlimit' | 'none';
 export interface Cgroups {
   readonly level: IsolationLevel;
   readonly warnings: readonly string[];
+  /** What is in the folders can be frozen. */
+  readonly freezes: boolean;
   /**
    * Makes the instance's folders with their limits, below its tenant's, and answers them. What runs
    * there weighs as one that starts until `endStart`. May be repeated.
@@ -43,6 +46,8 @@ export interface Cgroups {
 
 const ROOT = '/sys/fs/cgroup';
 const V1_CONTROLLERS = ['memory', 'pids', 'cpu'] as const;
+/** v1's hierarchy for what stands still; v2 has that in each folder. */
+const FREEZER = 'freezer';
 /** The part of the machine's process numbers that all sandboxes together get at most. */
 const PIDS_SHARE = 3 / 4;
 /** The part of the machine's memory that all sandboxes together get at most. */
@@ -77,6 +82,7 @@ export const findCgroups = (name: string): Cgroups => {
       warnings: [
         'no cgroup can be made here: memory and processes are limited only roughly, cpu is not',
       ],
+      freezes: false,
       create: () => [],
       all: () => new Map(),
       remove: () => {},
@@ -123,6 +129,7 @@ const unified = (own: ReadonlyMap<string, string>, name: string): Cgroups | unde
       (controller) =>
         `cgroup v2 has no ${controller} controller here: ${controller} is not limited`,
     ),
+    freezes: canFreeze([base]),
     create: (id, tenant, limits) => {
       const shared = makeFolder(base, folderOf(tenant));
       enableControllers(shared);
@@ -166,7 +173,7 @@ const enableControllers = (folder: string): void => {
 
 const split = (own: ReadonlyMap<string, string>, name: string): Cgroups | undefined => {
   const bases = new Map<string, string>();
-  for (const controller of V1_CONTROLLERS) {
+  for (const controller of [...V1_CONTROLLERS, FREEZER]) {
     const path = own.get(controller);
     if (path === undefined) continue;
     const parent = join(ROOT, controller, path);
@@ -200,6 +207,7 @@ const split = (own: ReadonlyMap<string, string>, name: string): Cgroups | undefi
         ? []
         : [`this kernel has no ${SOCKETS}: what sandboxes' sockets hold is not limited`]),
     ],
+    freezes: bases.has(FREEZER),
     create: (id, tenant, limits) =>
       [...bases].map(([controller, base]) => {
         const shared = makeFolder(base, folderOf(tenant));
@@ -209,7 +217,7 @@ const split = (own: ReadonlyMap<string, string>, name: string): Cgroups | undefi
           limitMemory(folder, limits.memoryBytes);
         } else if (controller === 'pids')
           writeFileSync(join(folder, 'pids.max'), String(limits.processes));
-        else {
+        else if (controller === 'cpu') {
           writeFileSync(join(folder, 'cpu.cfs_quota_us'), cpuQuota(limits.cpuCores));
           weigh(folder, WEIGHT.starting);
         }

@@ -1,5 +1,6 @@
 import { FairSlots } from '../../../lib/fair-slots.ts';
 import { removeHome } from './bare-homes.ts';
+import { freeze, isFrozen, thaw } from './freezer.ts';
 import { Instance, type InstanceDeps, type JoinPlace } from './instance.ts';
 import { isAlive } from './process-identity.ts';
 import type { InstanceReport, StartTerms } from '../protocol.ts';
@@ -25,6 +26,8 @@ export class Instances {
   readonly #readiness: Readiness;
   readonly #instances = new Map<string, Instance>();
   readonly #waiting = new Map<string, Waiting>();
+  /** The cgroups of those that stand still. */
+  readonly #frozen = new Map<string, readonly string[]>();
   readonly #turns: FairSlots;
 
   constructor(options: {
@@ -65,28 +68,32 @@ export class Instances {
         if (note.probes)
           this.#readiness.expect(id, { tenant: note.tenant ?? '', probes: note.probes, wasReady });
         this.#keep(Instance.adopt(note, running, this.#reporting()));
+        if (isFrozen(note.cgroups)) this.#frozen.set(id, note.cgroups);
         if (note.probes)
           this.#readiness.take(id, { kind: 'available', startedAt: running.startedAt });
-      } else if (note.bootId === deps.bootId) swept.push(Instance.sweep(note, running, deps));
-      else swept.push(deps.notes.remove(id));
+      } else if (note.bootId === deps.bootId) {
+        thaw(note.cgroups);
+        swept.push(Instance.sweep(note, running, deps));
+      } else swept.push(deps.notes.remove(id));
     }
     await Promise.all(swept);
     // A note that was torn named no cgroup.
     for (const [id, cgroups] of deps.cgroups.all()) {
-      if (!this.#instances.has(id))
-        await Instance.sweep(
-          {
-            id,
-            bootId: deps.bootId,
-            outer: NOBODY,
-            uid: NOBODY.pid,
-            cgroups,
-            env: {},
-            workingDir: '',
-          },
-          undefined,
-          deps,
-        );
+      if (this.#instances.has(id)) continue;
+      thaw(cgroups);
+      await Instance.sweep(
+        {
+          id,
+          bootId: deps.bootId,
+          outer: NOBODY,
+          uid: NOBODY.pid,
+          cgroups,
+          env: {},
+          workingDir: '',
+        },
+        undefined,
+        deps,
+      );
     }
     for (const home of deps.homes.others(new Set(this.#instances.keys()))) {
       await removeHome(home).catch((error: unknown) =>
@@ -132,12 +139,37 @@ export class Instances {
     }
     const instance = this.#instances.get(id);
     instance?.kill();
+    thaw(this.#frozen.get(id) ?? []); // v1 ends nothing that is frozen
     return instance !== undefined;
   }
 
   /** Finds the place in which commands join the instance; undefined unless it runs. */
   placeOf(id: string): JoinPlace | undefined {
     return this.#instances.get(id)?.place;
+  }
+
+  /**
+   * Has all of an instance stand still, or go on. Resolves once that is so; false unless it runs.
+   * Rejects where it can't be done, and then it runs.
+   */
+  async freeze(id: string, frozen: boolean): Promise<boolean> {
+    const cgroups = this.placeOf(id)?.cgroups;
+    if (!cgroups) return false;
+    if (frozen) {
+      this.#frozen.set(id, cgroups);
+      await freeze(cgroups).catch((error: unknown) => {
+        this.#frozen.delete(id);
+        throw error;
+      });
+    } else {
+      thaw(cgroups);
+      this.#frozen.delete(id);
+    }
+    return true;
+  }
+
+  isFrozen(id: string): boolean {
+    return this.#frozen.has(id);
   }
 
   list(): readonly InstanceReport[] {
@@ -152,6 +184,7 @@ export class Instances {
         id,
         vitals: this.#readiness.vitalsOf(id) ?? vitals,
         ...(image === undefined ? {} : { image }),
+        ...(this.#frozen.has(id) ? { frozen: true as const } : {}),
       })),
     ];
   }
@@ -166,7 +199,10 @@ export class Instances {
 
   #keep(instance: Instance): void {
     this.#instances.set(instance.id, instance);
-    void instance.reclaimed.then(() => this.#instances.delete(instance.id));
+    void instance.reclaimed.then(() => {
+      this.#instances.delete(instance.id);
+      this.#frozen.delete(instance.id);
+    });
   }
 
   #reporting(): InstanceDeps {

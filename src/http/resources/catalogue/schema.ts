@@ -46,6 +46,7 @@ export const FeatureGates = z
     multiCluster: z.boolean(),
     terminal: z.boolean(),
     exec: z.boolean(),
+    pause: z.boolean().describe('`PUT /sandboxes/{sandboxId}/state` pauses sandboxes.'),
     processes: z.boolean().describe('`/sandboxes/{sandboxId}/processes` runs processes.'),
     logs: z.boolean(),
     quotas: z.boolean(),

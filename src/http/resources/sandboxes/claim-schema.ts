@@ -65,6 +65,9 @@ export const ClaimBody = z
       'Wait for so long for an instance where none is idle, first come first served. Left ' +
         'out or 0: the answer comes at once.',
     ),
+    autoResume: maybe(z.boolean()).describe(
+      'A call that needs the sandbox running ends its pause. Left out or false: such a call is 409.',
+    ),
     env: maybe(
       variables(MOST_VARIABLE_BYTES).refine(
         (env) => bytesOfPairs(env) <= MOST_VARIABLE_BYTES,

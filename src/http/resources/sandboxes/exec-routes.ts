@@ -3,7 +3,12 @@ import { endedWhilePrinting } from '../../../model/limit-refusals.ts';
 import { invalidArgument, Refusal } from '../../../model/refusals.ts';
 import type { AnswerRoom } from '../../../operations/sandboxes/answer-budget.ts';
 import type { Operations } from '../../../operations/operations.ts';
-import { EXEC_OUTPUT_LIMIT, presentExecOutcome, presentIdleTimeout } from './presenter.ts';
+import {
+  EXEC_OUTPUT_LIMIT,
+  presentExecOutcome,
+  presentIdleTimeout,
+  presentSandbox,
+} from './presenter.ts';
 import { DEPRECATED_SINCE, ok, route, secret, versioned, type Route } from '../../router/route.ts';
 import {
   ExecBody,
@@ -11,7 +16,9 @@ import {
   ExecToken,
   IdleTimeoutBody,
   IdleTimeoutEnvelope,
+  SandboxEnvelope,
   SandboxPath,
+  SandboxStateBody,
 } from './schema.ts';
 
 /** Makes the routes for what is done inside a running sandbox, and how long it may sit idle. */
@@ -63,6 +70,21 @@ export const execRoutes = (operations: Operations): readonly Route[] => [
     refusals: ['SANDBOX_NOT_FOUND', 'SANDBOX_NOT_RUNNING', 'UNAVAILABLE'],
     handle: async ({ caller, params }) =>
       secret(ok({ token: await operations.createExecToken(caller, params.sandboxId) })),
+  }),
+  route({
+    operationId: 'setSandboxState',
+    method: 'PUT',
+    path: '/sandboxes/{sandboxId}/state',
+    access: 'tenant',
+    summary: 'Pause a sandbox, or have it go on',
+    params: SandboxPath,
+    body: SandboxStateBody,
+    answers: { 200: SandboxEnvelope },
+    refusals: ['SANDBOX_NOT_FOUND', 'SANDBOX_NOT_RUNNING', 'FEATURE_DISABLED', 'UNAVAILABLE'],
+    handle: async ({ caller, params, body: { state } }) =>
+      ok({
+        sandbox: presentSandbox(await operations.setSandboxState(caller, params.sandboxId, state)),
+      }),
   }),
   route({
     operationId: 'setIdleTimeout',

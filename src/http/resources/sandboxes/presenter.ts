@@ -26,6 +26,7 @@ export const presentSandbox = (view: SandboxView): SandboxWire => ({
   team: view.owner.team,
   user: view.owner.user,
   ...(view.metadata ? { metadata: view.metadata } : {}),
+  ...(view.paused ? { paused: true as const } : {}),
 });
 
 /**

@@ -45,7 +45,7 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
     waits: ({ body: { waitTimeoutSeconds = 0 } }) => waitTimeoutSeconds > 0,
     handle: async ({
       caller,
-      body: { poolName, idleTimeout, waitTimeoutSeconds = 0, env, metadata },
+      body: { poolName, idleTimeout, waitTimeoutSeconds = 0, env, metadata, autoResume = false },
       opening,
       step,
       localPool,
@@ -56,6 +56,7 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
         poolName: localPool(poolName),
         waitMs: waitTimeoutSeconds * 1_000,
         ...(idleTimeout === undefined ? {} : { idleTimeoutMs: idleTimeout ?? 0 }),
+        ...(autoResume ? { autoResume } : {}),
         ...(env && Object.keys(env).length > 0 ? { env } : {}),
         ...(metadata && Object.keys(metadata).length > 0 ? { metadata } : {}),
         ...(opening ? { opening } : {}),

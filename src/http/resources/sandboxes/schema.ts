@@ -53,6 +53,12 @@ export const IdleTimeoutBody = z.object({
   ).describe('The same in seconds; 0 and null are never.'),
 });
 
+export const SandboxStateBody = z.object({
+  state: z
+    .enum(['paused', 'running'])
+    .describe('`paused`: all of it stands still, and keeps its memory. `running`: it goes on.'),
+});
+
 const argument = text(131_071);
 const argv = z
   .array(argument)
@@ -101,6 +107,10 @@ const sandboxFields = {
     .record(z.string(), z.string())
     .optional()
     .describe('As its claim said, while it lives. Absent where that said nothing.'),
+  paused: z
+    .literal(true)
+    .optional()
+    .describe('It is Running, and stands still. Absent where it goes on.'),
 };
 
 const Sandbox = z.object(sandboxFields).meta({

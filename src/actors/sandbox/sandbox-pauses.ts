@@ -1,0 +1,103 @@
+import type { Clock } from '../../contracts/clock.ts';
+import {
+  DefinitionRefused,
+  InstanceGone,
+  RecordConflict,
+  type SandboxDriver,
+} from '../../contracts/sandbox-driver.ts';
+import type { SandboxEvent } from '../../machines/sandbox/events.ts';
+import type { InstanceId } from '../../model/identifiers.ts';
+import {
+  featureDisabled,
+  sandboxNotFound,
+  sandboxNotRunning,
+  sandboxPaused,
+  unavailable,
+} from '../../model/refusals.ts';
+import type { SandboxSnapshot } from './sandbox-snapshot.ts';
+
+export interface SandboxPausesDeps {
+  readonly driver: Pick<SandboxDriver, 'amend' | 'describe'>;
+  readonly clock: Clock;
+  readonly sandbox: (id: InstanceId) => SandboxSnapshot | undefined;
+  readonly send: (id: InstanceId, event: SandboxEvent) => boolean;
+  /** Has the mirror know the record as it stands now. */
+  readonly refresh: (id: InstanceId, namespace: string) => Promise<void>;
+}
+
+const DEADLINE_MS = 5_000;
+
+/** A change that is under way, and what it makes of the sandbox. */
+interface Change {
+  readonly paused: boolean;
+  readonly done: Promise<void>;
+}
+
+/**
+ * Pauses sandboxes, has them go on, and wakes those that a call needs running. Changes of one
+ * sandbox go in turn; those who want the same at the same time share one.
+ */
+export class SandboxPauses {
+  readonly #deps: SandboxPausesDeps;
+  readonly #underWay = new Map<InstanceId, Change>();
+
+  constructor(deps: SandboxPausesDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Has the sandbox stand still, or go on; resolves once that is so, and durable. Refuses with
+   * FEATURE_DISABLED where nothing can be paused here, with SANDBOX_NOT_RUNNING where it does not
+   * run.
+   */
+  async set(id: InstanceId, paused: boolean): Promise<void> {
+    if (paused && !this.#deps.driver.describe().pauses)
+      throw featureDisabled('state', 'way to pause sandboxes');
+    for (let other = this.#underWay.get(id); other; other = this.#underWay.get(id)) {
+      if (other.paused === paused) return await other.done;
+      await other.done.catch(() => undefined);
+    }
+    const done = this.#change(id, paused).finally(() => {
+      this.#underWay.delete(id);
+    });
+    this.#underWay.set(id, { paused, done });
+    await done;
+  }
+
+  /**
+   * Returns the sandbox as it runs, for a call that needs that: one that is paused goes on where its
+   * claim says so, and is refused else.
+   */
+  async awake(snapshot: SandboxSnapshot): Promise<SandboxSnapshot> {
+    const { id, record } = snapshot.context;
+    if (record?.claim?.pausedAt === undefined) return snapshot;
+    if (!record.claim.autoResume) throw sandboxPaused();
+    await this.set(id, false);
+    const awake = this.#deps.sandbox(id);
+    if (!awake) throw sandboxNotFound();
+    return awake;
+  }
+
+  async #change(id: InstanceId, paused: boolean): Promise<void> {
+    const { driver, clock, sandbox, send, refresh } = this.#deps;
+    for (const until = clock.now() + DEADLINE_MS; ;) {
+      const { status = 'Completed', context } = sandbox(id) ?? {};
+      const record = context?.record;
+      if (status !== 'Running' || !record?.claim) throw sandboxNotRunning(status);
+      if ((record.claim.pausedAt !== undefined) === paused) return;
+      const pausedAt = paused ? clock.now() : null;
+      try {
+        const changed = await driver.amend(id, { pausedAt }, record.revision);
+        send(id, { type: 'AMENDED', record: changed, now: clock.now() });
+        return;
+      } catch (error) {
+        if (error instanceof DefinitionRefused)
+          throw featureDisabled('state', 'way to pause sandboxes');
+        if (error instanceof InstanceGone) throw sandboxNotFound();
+        await refresh(id, record.poolOwner.namespace);
+        if (!(error instanceof RecordConflict)) throw error;
+        if (clock.now() >= until) throw unavailable('the sandbox changed meanwhile; try again');
+      }
+    }
+  }
+}

@@ -1,0 +1,48 @@
+import type { Command } from 'commander';
+import type { ServiceAction } from '../action.ts';
+import { addConnectionOptions } from '../connection.ts';
+import { leaf } from '../leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../show/output.ts';
+
+/** `pause ID...`: each stands still, with what it has in memory. */
+export const pauseLeaf = (action: ServiceAction): Command =>
+  stateLeaf(action, {
+    usage: 'pause <sandbox...>',
+    summary:
+      'Has sandboxes stand still: they keep their memory, and their idle timeout stops. They ' +
+      'count against the quota as before.',
+    example: 'sandpool pause "$SANDBOX"',
+    state: 'paused',
+  });
+
+/** `resume ID...`: each goes on where it stood still. */
+export const resumeLeaf = (action: ServiceAction): Command =>
+  stateLeaf(action, {
+    usage: 'resume <sandbox...>',
+    summary: 'Has paused sandboxes go on where they stood still.',
+    example: 'sandpool resume "$SANDBOX"',
+    state: 'running',
+  });
+
+const stateLeaf = (
+  action: ServiceAction,
+  { usage, summary, example, state }: StateTerms,
+): Command =>
+  addOutputOption(addConnectionOptions(leaf({ usage, summary, examples: [example] }))).action(
+    action(async (api, context, [ids], options: OutputOptions) => {
+      for (const sandboxId of ids as readonly string[]) {
+        const sandbox = await api.states.set(sandboxId, state);
+        await show(context, options, {
+          value: sandbox,
+          text: () => `${sandbox.sandboxId} ${state}\n`,
+        });
+      }
+    }),
+  );
+
+interface StateTerms {
+  readonly usage: string;
+  readonly summary: string;
+  readonly example: string;
+  readonly state: 'paused' | 'running';
+}

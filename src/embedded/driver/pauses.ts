@@ -1,0 +1,68 @@
+import type { ClaimChange } from '../../model/claim-change.ts';
+import type { Log } from '../../contracts/log.ts';
+import { DefinitionRefused, InstanceGone } from '../../contracts/sandbox-driver.ts';
+import type { InstanceId, Revision } from '../../model/identifiers.ts';
+import type { InstanceRecord } from '../../model/sandbox.ts';
+import type { InstanceReport } from '../spawner/protocol.ts';
+import type { InstanceRecords } from '../store/instance-records.ts';
+import type { SpawnerClient } from './spawner-client.ts';
+
+export interface PausesDeps {
+  readonly records: Pick<InstanceRecords, 'amend'>;
+  readonly client: Pick<SpawnerClient, 'freeze' | 'hello'>;
+  readonly log: Log;
+}
+
+/**
+ * Which instances are paused. The record says so first; the spawner freezes and thaws after that,
+ * and is brought in line with the records whenever one connects: so a pause outlives each of them.
+ */
+export class Pauses {
+  readonly #deps: PausesDeps;
+  readonly #paused = new Set<InstanceId>();
+
+  constructor(deps: PausesDeps) {
+    this.#deps = deps;
+  }
+
+  /** Takes in a record that was found, at start. */
+  know({ id, claim }: InstanceRecord): void {
+    if (claim?.pausedAt === undefined) this.#paused.delete(id);
+    else this.#paused.add(id);
+  }
+
+  forget(id: InstanceId): void {
+    this.#paused.delete(id);
+  }
+
+  /** Changes a claim; a pause or its end has been carried out when it resolves. */
+  async amend(id: InstanceId, change: ClaimChange, seen: Revision): Promise<InstanceRecord> {
+    if ('idleTimeoutMs' in change) return await this.#deps.records.amend(id, change, seen);
+    const { records, client } = this.#deps;
+    if (client.hello?.freezes === false)
+      throw new DefinitionRefused('this machine has no freezer for sandboxes');
+    const record = await records.amend(id, change, seen);
+    this.know(record);
+    const paused = change.pausedAt !== null;
+    try {
+      await client.freeze(id, paused);
+      return record;
+    } catch (error) {
+      if (!paused || error instanceof InstanceGone) throw error;
+      // It runs on: the record says so again, unless it has moved by now.
+      this.know(await records.amend(id, { pausedAt: null }, record.revision));
+      throw error;
+    }
+  }
+
+  /** Has each instance stand still or run as its record says. */
+  reconcile(instances: readonly InstanceReport[]): void {
+    for (const { id, vitals, frozen = false } of instances) {
+      const paused = this.#paused.has(id);
+      if (vitals.kind === 'gone' || frozen === paused) continue;
+      this.#deps.client.freeze(id, paused).catch((error: unknown) => {
+        this.#deps.log.warn({ id, paused, error }, 'a sandbox is not paused as its record says');
+      });
+    }
+  }
+}

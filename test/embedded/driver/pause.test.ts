@@ -1,0 +1,111 @@
+import { expect } from 'chai';
+import { readdirSync, readFileSync } from 'node:fs';
+import type { InstanceRecord } from '../../../src/model/sandbox.ts';
+import { aClaim } from '../../support/builders/instance-orders.ts';
+import { buildLauncher } from '../../support/harness/a-spawned-driver.ts';
+import { aWatchedDriver, type WatchedDriver } from '../../support/harness/a-watched-driver.ts';
+import { eventually } from '../../support/harness/eventually.ts';
+import { skipBecause } from '../../support/harness/skip-because.ts';
+
+const TICKS = 'i=0; while :; do i=$((i+1)); echo $i > /tmp/ticks; sleep 0.01; done';
+
+describe('a paused sandbox on this machine', function () {
+  this.timeout(90_000);
+  let spawned: WatchedDriver;
+  let record: InstanceRecord;
+
+  before(async function () {
+    buildLauncher();
+    spawned = await aWatchedDriver();
+    if (!spawned.driver.describe().pauses) skipBecause(this, 'this machine has no freezer for us');
+  });
+  after(() => spawned?.close());
+
+  beforeEach(async () => {
+    const { driver } = spawned;
+    record = await driver.claim(await spawned.launched(), aClaim());
+    await spawned.sh(record.id, `setsid sh -c '${TICKS}' >/dev/null 2>&1 </dev/null &`);
+    await eventually(async () => Number(await ticks()) > 3, 'it counts');
+  });
+  afterEach(async () => {
+    await spawned.driver.release(record.id, { reason: 'deleted', exitCode: null });
+    await spawned.log.when(record.id, 'gone');
+    await spawned.driver.forget(record.id);
+  });
+
+  const ticks = (): Promise<string> => spawned.sh(record.id, 'cat /tmp/ticks');
+  const paused = async (): Promise<InstanceRecord> =>
+    await spawned.driver.amend(record.id, { pausedAt: Date.now() }, record.revision);
+  const goOn = async ({ revision }: InstanceRecord): Promise<void> => {
+    record = await spawned.driver.amend(record.id, { pausedAt: null }, revision);
+  };
+  const standsStill = (): boolean => frozenProcesses(record.id).length > 1;
+  const killSpawner = async (): Promise<void> => {
+    const killed = spawned.spawnerPid();
+    process.kill(killed, 'SIGKILL');
+    await eventually(
+      () =>
+        spawned.driver.describe().problems.length === 0 &&
+        ![0, killed].includes(spawned.spawnerPid()),
+      'there is another',
+    );
+  };
+
+  it('stands still with what it has in memory, and goes on from there', async () => {
+    const at = Number(await ticks());
+    const held = await paused();
+    expect(standsStill()).to.equal(true);
+    await goOn(held);
+    await eventually(async () => Number(await ticks()) > at + 3, 'it counts on');
+  });
+
+  it('is ended like any other', async () => {
+    await paused();
+    await spawned.driver.release(record.id, { reason: 'deleted', exitCode: null });
+    await spawned.log.when(record.id, 'gone');
+  });
+
+  it('stays so through the death of its spawner, and goes on when it is told', async () => {
+    const held = await paused();
+    await killSpawner();
+    expect(standsStill()).to.equal(true);
+    await goOn(held);
+    const at = Number(await ticks());
+    await eventually(async () => Number(await ticks()) > at, 'it counts on');
+  });
+
+  it('may be paused again, and told to go on again', async () => {
+    const once = await paused();
+    const again = await spawned.driver.amend(record.id, { pausedAt: 1 }, once.revision);
+    expect(again.claim?.pausedAt).to.equal(1);
+    await goOn(again);
+    record = await spawned.driver.amend(record.id, { pausedAt: null }, record.revision);
+    await ticks();
+  });
+});
+
+/** The processes of a sandbox whose cgroup the kernel says to be frozen. */
+const frozenProcesses = (id: string): readonly string[] =>
+  readdirSync('/proc').filter((pid) => {
+    if (!/^\d+$/.test(pid)) return false;
+    const line = contentOf(`/proc/${pid}/cgroup`)
+      .split('\n')
+      .find((one) => one.includes(id) && /^\d+:(?:freezer)?:/.test(one));
+    const folder = line?.replace(/^\d+:(freezer)?:/, (_, v1?: string) =>
+      v1 === undefined ? '/sys/fs/cgroup' : '/sys/fs/cgroup/freezer',
+    );
+    if (folder === undefined) return false;
+    return (
+      contentOf(`${folder}/freezer.state`).trim() === 'FROZEN' ||
+      /^frozen 1$/m.test(contentOf(`${folder}/cgroup.events`))
+    );
+  });
+
+/** Empty for what is gone meanwhile. */
+const contentOf = (path: string): string => {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+};

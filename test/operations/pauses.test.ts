@@ -1,0 +1,104 @@
+import { expect } from 'chai';
+import { NotJoinable } from '../../src/contracts/sandbox-driver.ts';
+import { Refusal } from '../../src/model/refusals.ts';
+import { execInSandbox } from '../../src/operations/sandboxes/exec-in-sandbox.ts';
+import { isReady } from '../../src/operations/sandboxes/is-ready.ts';
+import { openEndpoint } from '../../src/operations/sandboxes/open-endpoint.ts';
+import { setSandboxState } from '../../src/operations/sandboxes/set-sandbox-state.ts';
+import { alice, aSupervisor } from '../support/harness/a-supervisor.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { rejection } from '../support/harness/rejection.ts';
+
+const TRUE = { argv: ['true'], timeoutMs: 1_000, outputLimit: 10 };
+const IDLE_MS = 60_000;
+
+describe('a paused sandbox', () => {
+  const claimed = async (part: object = {}) => {
+    const world = await aSupervisor({ pool: { replicas: 1 } });
+    const { supervisor, pool, claim } = world;
+    await eventually(() => supervisor.pools.get(pool.uid)?.counts.idle === 1, 'one is idle');
+    const request = { poolName: 'default', idleTimeoutMs: IDLE_MS, ...part };
+    const { id } = await claim(alice, request);
+    const set = (state: 'paused' | 'running') => setSandboxState(world)(alice, id, state);
+    const exec = () => execInSandbox(world)(alice, id, TRUE, new AbortController().signal);
+    const record = async () => (await world.driver.read(id)).record;
+    return { ...world, id, set, exec, record };
+  };
+  const refused = async (call: unknown): Promise<Refusal> => {
+    const error = await rejection(Promise.resolve(call));
+    expect(error).to.be.instanceOf(Refusal);
+    return error as Refusal;
+  };
+
+  it('is Running, and says so durably until it goes on', async () => {
+    const { set, record, clock, supervisor, id } = await claimed();
+    const view = await set('paused');
+
+    expect(view).to.include({ status: 'Running', paused: true, idleExpiresAt: undefined });
+    expect((await record())?.claim?.pausedAt).to.equal(clock.now());
+    expect((await set('paused')).paused, 'again').to.equal(true);
+    const after = await set('running');
+    expect(after).to.not.have.property('paused');
+    expect((await record())?.claim).to.not.have.property('pausedAt');
+    expect(supervisor.sandbox(id)?.status).to.equal('Running');
+  });
+
+  it('does not end for want of activity, and has all of its idle timeout once it goes on', async () => {
+    const { set, clock, supervisor, id } = await claimed();
+    await set('paused');
+    clock.advance(IDLE_MS * 10);
+    await eventually(() => supervisor.sandbox(id)?.status === 'Running', 'it is there');
+    await set('running');
+    clock.advance(IDLE_MS - 1);
+    expect(supervisor.sandbox(id)?.status).to.equal('Running');
+    clock.advance(2);
+    await eventually(() => supervisor.sandbox(id)?.status !== 'Running', 'it ends');
+  });
+
+  it('is woken by a call that needs it running where its claim says so', async () => {
+    const { set, exec, record } = await claimed({ autoResume: true });
+    await set('paused');
+
+    await Promise.all([exec(), exec(), exec()]);
+    expect((await record())?.claim).to.not.have.property('pausedAt');
+  });
+
+  it('is 409 with a hint for such a call else, and is no more ready', async () => {
+    const world = await claimed();
+    await world.set('paused');
+
+    for (const call of [world.exec(), openEndpoint(world)(alice, world.id, 'web')]) {
+      const error = await refused(call);
+      expect(error.code).to.equal('SANDBOX_NOT_RUNNING');
+      expect(error.detail?.['hint']).to.include('"state":"running"');
+    }
+    expect((await isReady(world)(alice, world.id)).ready).to.equal(false);
+    expect((await world.record())?.claim?.pausedAt).to.be.a('number');
+  });
+
+  it('is not made where nothing can be paused, or it runs no more', async () => {
+    const world = await claimed();
+    world.driver.description = { ...world.driver.description, pauses: false };
+    expect((await refused(world.set('paused'))).code).to.equal('FEATURE_DISABLED');
+    expect(await world.set('running'), 'it runs already').to.not.have.property('paused');
+    world.driver.description = { ...world.driver.description, pauses: true };
+    world.driver.failNext('amend', new NotJoinable('a process of it does not stand still'));
+    expect(await rejection(world.set('paused'))).to.be.instanceOf(NotJoinable);
+    expect(await world.set('paused')).to.have.property('paused', true);
+    world.supervisor.send(world.id, { type: 'END', reason: 'deleted', now: world.clock.now() });
+    const { code } = await refused(world.set('paused'));
+    expect(['SANDBOX_NOT_RUNNING', 'SANDBOX_NOT_FOUND']).to.include(code);
+  });
+
+  it('ends where changes cross, as the last one said', async () => {
+    const { set, record } = await claimed();
+    const states = ['paused', 'running', 'paused', 'paused', 'running', 'paused'] as const;
+    await Promise.all(states.map(set));
+    const last = (await record())?.claim?.pausedAt;
+    await set('running');
+    await set('paused');
+
+    expect((await record())?.claim?.pausedAt).to.be.a('number');
+    expect(last === undefined || typeof last === 'number').to.equal(true);
+  });
+});
