@@ -198,11 +198,11 @@ export interface SandboxDriver {
    */
   claim(seen: InstanceRecord, claim: Claim, permitted?: () => boolean): Promise<InstanceRecord>;
   /**
-   * Changes the idle timeout of a claimed record, or pauses the instance or has it go on. Nothing of
-   * a paused one runs, and its memory is kept, across restarts of whoever runs it; `release` ends it
-   * as any other. Resolves once that is so, and durable. Rejects with RecordConflict or
-   * OutcomeUnknown; a pause also with InstanceGone, with NotJoinable where it can't be done now, and
-   * with DefinitionRefused where it can't be done here. Repeating it is safe.
+   * Changes the idle timeout of a claimed record, or pauses the instance or has it go on. Nothing
+   * of a paused one runs, and its memory is kept, across restarts of whoever runs it; `release`
+   * ends it as any other. Resolves once that is so, and durable. Rejects with RecordConflict or
+   * OutcomeUnknown; a pause also with InstanceGone, with NotJoinable where it can't be done now,
+   * and with DefinitionRefused where it can't be done here. Repeating it is safe.
    */
   amend(id: InstanceId, change: ClaimChange, seen: Revision): Promise<InstanceRecord>;
   /**

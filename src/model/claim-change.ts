@@ -1,6 +1,6 @@
 import type { Claim } from './sandbox.ts';
 
-/** What may be changed of a claim. `pausedAt`: since when it is paused; null ends that. */
+/** Says what to change of a claim. `pausedAt`: since when it is paused; null ends that. */
 export type ClaimChange = { readonly idleTimeoutMs: number } | { readonly pausedAt: number | null };
 
 /** Returns the claim as it is after the change. */

@@ -65,8 +65,8 @@ export class SandboxPauses {
   }
 
   /**
-   * Returns the sandbox as it runs, for a call that needs that: one that is paused goes on where its
-   * claim says so, and is refused else.
+   * Returns the sandbox as it runs, for a call that needs that: one that is paused goes on where
+   * its claim says so, and is refused else.
    */
   async awake(snapshot: SandboxSnapshot): Promise<SandboxSnapshot> {
     const { id, record } = snapshot.context;

@@ -82,7 +82,7 @@ const EXEC_GRACE_MS = 15_000;
 /** Milliseconds past its deadline that a command is waited for while the spawner is silent. */
 const SILENT_GRACE_MS = 500;
 
-/** What it answers to a question about one sandbox. */
+/** The answers to questions about one sandbox. */
 type SandboxAnswer = Extract<SpawnerMessage, { type: 'forwarded' | 'probed' | 'frozen' }>;
 
 /** One connection to a spawner. What is open on it fails when it is lost. */

@@ -165,14 +165,14 @@ streams of one tenant.`,
     'The token opens one [terminal](#terminal) in this sandbox, within 30 seconds. The ' +
     'answer is not to be cached (`Cache-Control: no-store`).',
   setSandboxState: `
-A paused sandbox is Running with \`paused: true\`: nothing of it runs, its memory and its seat in the
-quota are kept, also across restarts of the daemon. Its idle timeout stands still, and begins anew
-when it goes on; its longest lifetime does not, and DELETE ends it as any other. Commands that were
-under way stand still too, while their time runs on.
+A paused sandbox is Running with \`paused: true\`: nothing of it runs. Its memory and its seat in
+the quota are kept, also across restarts of the daemon. Its idle timeout stands still, and begins
+anew when it goes on; its longest lifetime does not, and DELETE ends it as any other. Commands that
+were under way stand still too, while their time runs on.
 
-What needs it running (a command, a process, a terminal, a file, an endpoint) has it go on where its
-claim had \`autoResume\`, and is 409 \`SANDBOX_NOT_RUNNING\` with a hint else. Where nothing can be
-paused, such as on Kubernetes, it is 501 \`FEATURE_DISABLED\`, and the gate \`pause\` is false.`,
+What needs it running (a command, a terminal, an endpoint) has it go on where its claim had
+\`autoResume\`, and is 409 \`SANDBOX_NOT_RUNNING\` with a hint else. Where nothing can be paused,
+such as on Kubernetes, it is 501 \`FEATURE_DISABLED\`, and the gate \`pause\` is false.`,
   setIdleTimeout: `
 Needs one of the two fields, not both. It counts as activity, so the time begins anew. Activity
 is also: a command under way, and bytes of a terminal either way. After a restart of the daemon

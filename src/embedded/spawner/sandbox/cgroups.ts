@@ -31,7 +31,7 @@ export type IsolationLevel = 'cgroup-v2' | 'cgroup-v1' | 'prlimit' | 'none';
 export interface Cgroups {
   readonly level: IsolationLevel;
   readonly warnings: readonly string[];
-  /** What is in the folders can be frozen. */
+  /** Whether what is in the folders can be frozen. */
   readonly freezes: boolean;
   /**
    * Makes the instance's folders with their limits, below its tenant's, and answers them. What runs

@@ -66,7 +66,8 @@ export const ClaimBody = z
         'out or 0: the answer comes at once.',
     ),
     autoResume: maybe(z.boolean()).describe(
-      'A call that needs the sandbox running ends its pause. Left out or false: such a call is 409.',
+      'A call that needs the sandbox running ends its pause. Left out or false: such a call is ' +
+        '409.',
     ),
     env: maybe(
       variables(MOST_VARIABLE_BYTES).refine(
