@@ -15,6 +15,7 @@ import { LoopTurns } from '../limits/loop-turns.ts';
 import { RefusalPace } from '../limits/refusal-pace.ts';
 import { measured } from './measured.ts';
 import { accessLog, admit, errors, requestId } from './middleware.ts';
+import { notes } from './notes.ts';
 import { pages } from './pages.ts';
 import { PoolPreviews } from '../resources/pools/previews.ts';
 import type { Route } from '../router/route.ts';
@@ -95,7 +96,6 @@ export const routesOf = (
 export const createApp = ({
   operations,
   log,
-  clock,
   stopping,
   clusterId = 'local',
   sunset,
@@ -109,9 +109,7 @@ export const createApp = ({
   const app = new Koa<RequestState>({ env: 'production' });
   app.use(requestId(log));
   app.use(traced(tracer, traceScope));
-  app.use(accessLog(log, clock));
-  app.use(measured(metrics));
-  if (audit) app.use(audited(audit));
+  app.use(notes(log, [accessLog(log), measured(metrics), ...(audit ? [audited(audit)] : [])]));
   app.use(errors(log, refusalPace));
   app.use(admit(stopping));
   const routes = routesOf(operations, new PoolPreviews({ metrics }));

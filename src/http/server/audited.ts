@@ -1,7 +1,7 @@
-import type { Next } from 'koa';
 import type { AuditSink } from '../../contracts/audit.ts';
 import { blankApiKeys } from '../../model/api-key-text.ts';
 import type { Context } from './context.ts';
+import type { Note } from './notes.ts';
 
 const WRITES: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
 
@@ -10,12 +10,8 @@ const WRITES: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
  * or whose client left. What an admin reads is counted: it shows what is other tenants'.
  */
 export const audited =
-  (audit: AuditSink) =>
-  async (
-    context: Context & { readonly params?: Readonly<Record<string, string>> },
-    next: Next,
-  ): Promise<void> => {
-    await next();
+  (audit: AuditSink): Note =>
+  (context: Context & { readonly params?: Readonly<Record<string, string>> }) => {
     const { requestId, operation, caller, asked, answered, errorCode } = context.state;
     if (operation === undefined) return;
     const params = textsOf(context.params ?? {});

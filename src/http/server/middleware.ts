@@ -1,5 +1,4 @@
 import type { Next } from 'koa';
-import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
 import { inRequest } from '../../model/request-scope.ts';
 import { invalidArgument, Refusal, unavailable } from '../../model/refusals.ts';
@@ -7,6 +6,7 @@ import { tenantKey } from '../../model/tenant.ts';
 import type { Context } from './context.ts';
 import { errorAnswer } from '../router/error-table.ts';
 import type { RefusalPace } from '../limits/refusal-pace.ts';
+import type { Note } from './notes.ts';
 import { wasCutShort } from './prepared-answer.ts';
 import { ClientGone } from '../router/request-body.ts';
 import { requestIdFrom } from './request-id.ts';
@@ -79,11 +79,10 @@ export const errors =
 
 /** One line a request: what was asked, by whom, how it went; never a query, a header or a body. */
 export const accessLog =
-  (log: Log, clock: Clock) =>
-  async (context: Context, next: Next): Promise<void> => {
-    const startedAt = clock.now();
-    await next();
+  (log: Log): Note =>
+  (context, tookMs) => {
     const { status, state } = context;
+    if (status < 400 && !log.detailed) return;
     const fields = {
       requestId: state.requestId,
       ...(state.traceId === undefined ? {} : { traceId: state.traceId }),
@@ -94,7 +93,7 @@ export const accessLog =
       ...(state.caller
         ? { keyId: state.caller.keyId, team: state.caller.team, user: state.caller.user }
         : {}),
-      durationMs: clock.now() - startedAt,
+      durationMs: Math.round(tookMs),
     };
     if (status >= 500) log.warn(fields, 'request');
     else if (status >= 400) log.info(fields, 'request');
