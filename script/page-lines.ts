@@ -68,6 +68,7 @@ export const masked = (text: string): string =>
       /"(durationMs|durationSeconds|idleReplicas|startingReplicas|stoppingReplicas|updatedReplicas|outdatedReplicas)":\d+/g,
       '"$1":N',
     )
+    .replaceAll(/"processId":"[^"]*","pid":\d+/g, '"processId":"X","pid":N')
     .replaceAll(/"pause":(true|false)/g, '"pause":X') // as the machine's cgroups have it
     .replaceAll(/"(keyId|createdBy|isolation|phase)":"[^"]*"/g, '"$1":"X"')
     .replaceAll(
