@@ -1,4 +1,4 @@
-import type { ApiServer } from '../../src/k8s/api/api-client.ts';
+import type { ApiServer } from '../../src/k8s/api/api-calls.ts';
 import { sandboxesPath } from '../../src/k8s/sandboxes/sandbox-resource.ts';
 
 /** When records appear in a namespace. */

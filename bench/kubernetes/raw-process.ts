@@ -1,5 +1,6 @@
 import { silentLog } from '../../src/contracts/log.ts';
-import { apiServer, type ApiClient } from '../../src/k8s/api/api-client.ts';
+import { apiServer } from '../../src/k8s/api/api-client.ts';
+import type { ApiClient } from '../../src/k8s/api/api-calls.ts';
 import { readClusterAccess } from '../../src/k8s/api/cluster-access.ts';
 import type { LoadOrder } from '../load-protocol.ts';
 import { until } from '../schedule.ts';

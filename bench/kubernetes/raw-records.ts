@@ -1,4 +1,4 @@
-import type { ApiClient } from '../../src/k8s/api/api-client.ts';
+import type { ApiClient } from '../../src/k8s/api/api-calls.ts';
 import {
   newSandboxObject,
   rewritten,

@@ -1,5 +1,5 @@
 import { podsPath } from '../../src/k8s/sandboxes/pod-resource.ts';
-import type { ApiServer } from '../../src/k8s/api/api-client.ts';
+import type { ApiServer } from '../../src/k8s/api/api-calls.ts';
 import { eventually } from '../../local-cluster/eventually.ts';
 
 interface SeenPod {

@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http';
-import { StateCalls } from './state-calls.ts';
 import { DebugCalls } from './debug-calls.ts';
 import { EnvCalls } from './env-calls.ts';
 import { asConnectionFailure, HttpExchanges } from './http-exchange.ts';
@@ -13,30 +12,14 @@ import {
 import { readServerEvents, type ReceivedEvent } from './server-events.ts';
 import type { TerminalConnection } from './terminal-connection.ts';
 import type {
-  AdminApiKeyRequest,
-  ApiKey,
-  ApiKeyDeletion,
-  ApiKeysDeletion,
-  Cascade,
-  DeletedKeysQuery,
-  ApiKeyPromotion,
-  ApiKeyRequest,
-  AuditPage,
-  AuditQuery,
   ClaimRequest,
-  ClusterList,
   CreatePoolRequest,
   Event,
   EventList,
   ExecRequest,
   ExecResult,
-  FeatureGates,
   FollowedEvent,
-  InstanceTypeList,
-  IssuedApiKey,
   LogEvent,
-  LogLevelReport,
-  LogLevelRequest,
   LogsQuery,
   Page,
   PageRequest,
@@ -45,20 +28,18 @@ import type {
   PoolDeletion,
   PoolFilter,
   PoolSyncPreview,
-  QuotaChange,
-  QuotaList,
   Readiness,
   Sandbox,
   SandboxDeletion,
   SandboxFilter,
   SandboxLogs,
-  SandboxStatistics,
   Template,
   TemplateChange,
   TemplateDeletion,
   TemplateRequest,
-  VolumeList,
 } from './wire.ts';
+import { StateCalls } from './state-calls.ts';
+import { AccountCalls } from './account-calls.ts';
 
 export interface SandpoolClientOptions {
   /** The daemon's address, such as `http://127.0.0.1:8080`. */
@@ -90,20 +71,21 @@ const MAX_EXEC_SECONDS = 300;
  * for an answer that says no, with ConnectionFailed where there was none. Nothing is tried again
  * here.
  */
-export class SandpoolClient {
+export class SandpoolClient extends AccountCalls {
   readonly #server: URL;
   readonly #exchanges: HttpExchanges;
   readonly #clusterId: string;
   readonly #namespace: string | undefined;
   readonly #deadlineMs: number;
   readonly debug = new DebugCalls(
-    (id, input, options) => this.#call(id, input, options),
+    (id, input, options) => this.call(id, input, options),
     (id, input, options) => this.#opened(id, input, options),
   );
-  readonly envs = new EnvCalls((id, input, options) => this.#call(id, input, options));
-  readonly states = new StateCalls((id, input, options) => this.#call(id, input, options));
+  readonly envs = new EnvCalls((id, input, options) => this.call(id, input, options));
+  readonly states = new StateCalls((id, input, options) => this.call(id, input, options));
 
   constructor(options: SandpoolClientOptions) {
+    super();
     this.#server = new URL(options.server);
     this.#exchanges = new HttpExchanges(this.#server, options.apiKey, options.onWarning);
     this.#clusterId = options.clusterId ?? 'local';
@@ -113,20 +95,19 @@ export class SandpoolClient {
 
   async claimSandbox(request: ClaimRequest, options?: CallOptions): Promise<Sandbox> {
     const deadlineMs = (request.waitTimeoutSeconds ?? 0) * 1_000 + this.#deadlineMs;
-    return (await this.#call('claimSandbox', { body: request }, { deadlineMs, ...options }))
-      .sandbox;
+    return (await this.call('claimSandbox', { body: request }, { deadlineMs, ...options })).sandbox;
   }
 
   async getSandbox(sandboxId: string, options?: CallOptions): Promise<Sandbox> {
-    return (await this.#call('getSandbox', { params: { sandboxId } }, options)).sandbox;
+    return (await this.call('getSandbox', { params: { sandboxId } }, options)).sandbox;
   }
 
   async listSandboxes(filter: SandboxFilter = {}, options?: CallOptions): Promise<Page<Sandbox>> {
-    return await this.#call('listSandboxes', { query: filter }, options);
+    return await this.call('listSandboxes', { query: filter }, options);
   }
 
   async deleteSandbox(sandboxId: string, options?: CallOptions): Promise<SandboxDeletion> {
-    return await this.#call('deleteSandbox', { params: { sandboxId } }, options);
+    return await this.call('deleteSandbox', { params: { sandboxId } }, options);
   }
 
   /** `idleTimeout` as text such as `30m`; `0` switches it off. */
@@ -135,13 +116,14 @@ export class SandpoolClient {
     idleTimeout: string,
     options?: CallOptions,
   ): Promise<Sandbox> {
-    const body = { idleTimeout };
-    return (await this.#call('setIdleTimeout', { params: { sandboxId }, body }, options)).sandbox;
+    return (
+      await this.call('setIdleTimeout', { params: { sandboxId }, body: { idleTimeout } }, options)
+    ).sandbox;
   }
 
   async exec(sandboxId: string, request: ExecRequest, options?: CallOptions): Promise<ExecResult> {
     const deadlineMs = (request.timeoutSeconds ?? MAX_EXEC_SECONDS) * 1_000 + this.#deadlineMs;
-    return await this.#call(
+    return await this.call(
       'execInSandbox',
       { params: { sandboxId }, body: request },
       { deadlineMs, ...options },
@@ -154,7 +136,7 @@ export class SandpoolClient {
     query: LogsQuery = {},
     options?: CallOptions,
   ): Promise<SandboxLogs> {
-    return await this.#call('getSandboxLogs', { params: { sandboxId }, query }, options);
+    return await this.call('getSandboxLogs', { params: { sandboxId }, query }, options);
   }
 
   /**
@@ -183,12 +165,12 @@ export class SandpoolClient {
 
   /** Lists what happened to a sandbox, the last 50 events, the oldest first. */
   async events(sandboxId: string, options?: CallOptions): Promise<EventList> {
-    return await this.#call('listSandboxEvents', { params: { sandboxId } }, options);
+    return await this.call('listSandboxEvents', { params: { sandboxId } }, options);
   }
 
   /** Lists what happened to a pool, the last 50 events, the oldest first. */
   async poolEvents(name: string, options?: CallOptions): Promise<EventList> {
-    return await this.#call('listPoolEvents', { params: { name } }, options);
+    return await this.call('listPoolEvents', { params: { name } }, options);
   }
 
   /**
@@ -209,7 +191,7 @@ export class SandpoolClient {
 
   /** A single-use token of 30 seconds. */
   async createExecToken(sandboxId: string, options?: CallOptions): Promise<string> {
-    return (await this.#call('createExecToken', { params: { sandboxId } }, options)).token;
+    return (await this.call('createExecToken', { params: { sandboxId } }, options)).token;
   }
 
   /** A shell in a Running sandbox. */
@@ -233,19 +215,19 @@ export class SandpoolClient {
   }
 
   async createPool(request: CreatePoolRequest, options?: CallOptions): Promise<Pool> {
-    return (await this.#call('createPool', { body: request }, options)).template;
+    return (await this.call('createPool', { body: request }, options)).template;
   }
 
   async getPool(name: string, options?: CallOptions): Promise<Pool> {
-    return (await this.#call('getPool', { params: { name } }, options)).template;
+    return (await this.call('getPool', { params: { name } }, options)).template;
   }
 
   async listPools(filter: PoolFilter = {}, options?: CallOptions): Promise<Page<Pool>> {
-    return await this.#call('listPools', { query: filter }, options);
+    return await this.call('listPools', { query: filter }, options);
   }
 
   async updatePool(name: string, change: PoolChange, options?: CallOptions): Promise<Pool> {
-    return (await this.#call('updatePool', { params: { name }, body: change }, options)).template;
+    return (await this.call('updatePool', { params: { name }, body: change }, options)).template;
   }
 
   /** With `force` its running sandboxes end too. */
@@ -253,7 +235,7 @@ export class SandpoolClient {
     name: string,
     { force = false, ...options }: CallOptions & { readonly force?: boolean } = {},
   ): Promise<PoolDeletion> {
-    return await this.#call(
+    return await this.call(
       'deletePool',
       { params: { name }, query: force ? { force } : {} },
       options,
@@ -262,25 +244,25 @@ export class SandpoolClient {
 
   /** Takes its template over as it is now; needed only without `autoUpdate`. */
   async syncPool(name: string, options?: CallOptions): Promise<Pool> {
-    return (await this.#call('syncPool', { params: { name } }, options)).template;
+    return (await this.call('syncPool', { params: { name } }, options)).template;
   }
 
   /** Shows what `syncPool` would apply; writes nothing. */
   async previewPoolSync(name: string, options?: CallOptions): Promise<PoolSyncPreview> {
-    return await this.#call('previewPoolSync', { params: { name } }, options);
+    return await this.call('previewPoolSync', { params: { name } }, options);
   }
 
   async listTemplates(page: PageRequest = {}, options?: CallOptions): Promise<Page<Template>> {
-    return await this.#call('listTemplates', { query: page }, options);
+    return await this.call('listTemplates', { query: page }, options);
   }
 
   async getTemplate(name: string, options?: CallOptions): Promise<Template> {
-    return (await this.#call('getTemplate', { params: { name } }, options)).template;
+    return (await this.call('getTemplate', { params: { name } }, options)).template;
   }
 
   /** Needs a key with the admin role, as the next two do. */
   async createTemplate(request: TemplateRequest, options?: CallOptions): Promise<Template> {
-    return (await this.#call('createTemplate', { body: request }, options)).template;
+    return (await this.call('createTemplate', { body: request }, options)).template;
   }
 
   async updateTemplate(
@@ -288,120 +270,17 @@ export class SandpoolClient {
     change: TemplateChange,
     options?: CallOptions,
   ): Promise<Template> {
-    return (await this.#call('updateTemplate', { params: { name }, body: change }, options))
+    return (await this.call('updateTemplate', { params: { name }, body: change }, options))
       .template;
   }
 
   async deleteTemplate(name: string, options?: CallOptions): Promise<TemplateDeletion> {
-    return await this.#call('deleteTemplate', { params: { name } }, options);
-  }
-
-  async createApiKey(request: ApiKeyRequest = {}, options?: CallOptions): Promise<IssuedApiKey> {
-    return await this.#call('createApiKey', { body: request }, options);
-  }
-
-  /** Needs a key with the admin role. */
-  async createApiKeyForTenant(
-    request: AdminApiKeyRequest,
-    options?: CallOptions,
-  ): Promise<IssuedApiKey> {
-    return await this.#call('createApiKeyForTenant', { body: request }, options);
-  }
-
-  async listApiKeys(page: PageRequest = {}, options?: CallOptions): Promise<Page<ApiKey>> {
-    return await this.#call('listApiKeys', { query: page }, options);
-  }
-
-  /** Needs a key with the admin role, as the next but one does. */
-  async listAllApiKeys(page: PageRequest = {}, options?: CallOptions): Promise<Page<ApiKey>> {
-    return await this.#call('listAllApiKeys', { query: page }, options);
-  }
-
-  /** The newest first. Needs a key with the admin role, as the next two do. */
-  async listAudit(query: AuditQuery = {}, options?: CallOptions): Promise<AuditPage> {
-    return await this.#call('listAudit', { query }, options);
-  }
-
-  async getLogLevel(options?: CallOptions): Promise<LogLevelReport> {
-    return await this.#call('getLogLevel', {}, options);
-  }
-
-  async setLogLevel(request: LogLevelRequest, options?: CallOptions): Promise<LogLevelReport> {
-    return await this.#call('setLogLevel', { body: request }, options);
-  }
-
-  async deleteApiKey(
-    keyId: string,
-    query: Cascade = {},
-    options?: CallOptions,
-  ): Promise<ApiKeyDeletion> {
-    return await this.#call('deleteApiKey', { params: { keyId }, query }, options);
-  }
-
-  /** `{namespace}/{shortName}` */
-  async deleteApiKeyByName(
-    name: string,
-    query: Cascade = {},
-    options?: CallOptions,
-  ): Promise<ApiKeyDeletion> {
-    return await this.#call('deleteApiKeyByName', { params: { name }, query }, options);
-  }
-
-  /** All keys of a user. */
-  async deleteApiKeysOf(query: DeletedKeysQuery, options?: CallOptions): Promise<ApiKeysDeletion> {
-    return await this.#call('deleteApiKeysOf', { query }, options);
-  }
-
-  /** Promotes a key to all clusters; always refused, as no worker cluster can be told yet. */
-  async promoteApiKey(name: string, options?: CallOptions): Promise<ApiKeyPromotion> {
-    return await this.#call('promoteApiKey', { params: { name } }, options);
-  }
-
-  /** Lists the caller's quotas: what the caller may have, and has. */
-  async getQuotas(options?: CallOptions): Promise<QuotaList> {
-    return await this.#call('getQuotas', {}, options);
-  }
-
-  /** Gets the quotas of any user. Needs a key with the admin role, as `setQuotasOf` does. */
-  async getQuotasOf(team: string, user: string, options?: CallOptions): Promise<QuotaList> {
-    return await this.#call('getQuotasOf', { params: { team, user } }, options);
-  }
-
-  /** Changes the quotas of any user; those that are left out stay as they are. */
-  async setQuotasOf(
-    team: string,
-    user: string,
-    change: QuotaChange,
-    options?: CallOptions,
-  ): Promise<QuotaList> {
-    return await this.#call('setQuotasOf', { params: { team, user }, body: change }, options);
-  }
-
-  async listInstanceTypes(options?: CallOptions): Promise<InstanceTypeList> {
-    return await this.#call('listInstanceTypes', {}, options);
-  }
-
-  /** Lists the volumes that `overrides.volumes` of the caller's pools may name. */
-  async listVolumes(options?: CallOptions): Promise<VolumeList> {
-    return await this.#call('listVolumes', {}, options);
-  }
-
-  async getFeatureGates(options?: CallOptions): Promise<FeatureGates> {
-    return await this.#call('getFeatureGates', {}, options);
-  }
-
-  async listClusters(options?: CallOptions): Promise<ClusterList> {
-    return await this.#call('listClusters', {}, options);
-  }
-
-  /** Needs a key with the admin role. */
-  async getSandboxStatistics(options?: CallOptions): Promise<SandboxStatistics['statistics']> {
-    return (await this.#call('getSandboxStatistics', {}, options)).statistics;
+    return await this.call('deleteTemplate', { params: { name } }, options);
   }
 
   /** Rejects with an ApiError of status 503 while the daemon is not ready. */
   async readiness(options?: CallOptions): Promise<Readiness> {
-    return await this.#call('getReadiness', {}, options);
+    return await this.call('getReadiness', {}, options);
   }
 
   /** Lets go of its idle connections. */
@@ -436,7 +315,7 @@ export class SandpoolClient {
     }
   }
 
-  async #call<K extends OperationId>(
+  protected override async call<K extends OperationId>(
     id: K,
     input: OperationInput<K>,
     { deadlineMs = this.#deadlineMs, signal }: CallOptions & { readonly deadlineMs?: number } = {},

@@ -7,22 +7,27 @@ import {
   label,
   listener,
   listenerOrNone,
-  origin,
   path,
-  redisUrl,
   sizeQuota,
   volumeDirectory,
   whole,
 } from './fields.ts';
-import { collectorUrl, httpHeader, resourceAttribute } from './tracing-forms.ts';
+import {
+  tracingSettings,
+  imagesSettings,
+  keysSettings,
+  kubernetesSettings,
+  redisSettings,
+  terminalSettings,
+  auditSettings,
+  historySettings,
+} from './sections.ts';
 
 /**
  * Every setting: its form, bounds and one sentence about it, which config/default.yaml and `serve
  * --help` repeat word for word. Defaults stand in config/default.yaml alone. Durations are text
  * here and whole milliseconds once parsed.
  */
-
-const DAY_MS = 24 * 3_600_000;
 
 export const ConfigSchema = z
   .strictObject({
@@ -41,51 +46,7 @@ export const ConfigSchema = z
           'measures nothing.',
       ),
     }),
-    tracing: z.strictObject({
-      endpoint: collectorUrl.optional().meta({
-        description:
-          'Collector of traces, by OTLP over HTTP. Unset: OTEL_EXPORTER_OTLP_ENDPOINT; ' +
-          'without it no traces are recorded.',
-      }),
-      samplePercent: whole(
-        0,
-        100,
-        'Of the requests whose client records no trace, how many are recorded, in percent.',
-      ),
-      headers: z
-        .array(httpHeader)
-        .max(32)
-        .optional()
-        .meta({
-          description:
-            'Headers for the collector, each NAME=VALUE, the value percent-encoded. Unset: ' +
-            'OTEL_EXPORTER_OTLP_HEADERS.',
-          secret: true,
-        }),
-      compression: choice(
-        ['none', 'gzip'],
-        'Of what is sent to the collector. Unset: OTEL_EXPORTER_OTLP_COMPRESSION, else none.',
-      ).optional(),
-      serviceName: z
-        .string('must be text')
-        .min(1)
-        .max(255)
-        .optional()
-        .meta({
-          description:
-            'Name of this service in traces. Unset: OTEL_SERVICE_NAME, else service.name ' +
-            'among resourceAttributes, else sandpool.',
-        }),
-      resourceAttributes: z
-        .array(resourceAttribute)
-        .max(64)
-        .optional()
-        .meta({
-          description:
-            'What each trace says of this daemon, each NAME=VALUE, percent-encoded. Unset: ' +
-            'OTEL_RESOURCE_ATTRIBUTES.',
-        }),
-    }),
+    tracing: tracingSettings,
     dataDir: path('Folder of all that the daemon keeps: database, keys, sandboxes.'),
     secretsDir: path(
       'Folder with the files pepper and admin.key, the same for every replica; read at ' +
@@ -148,48 +109,7 @@ export const ConfigSchema = z
       first: whole(1_000, 4_294_000_000, 'First host uid for sandboxes, when the daemon is root.'),
       count: whole(1, 1_000_000, 'How many host uids; at most this many sandboxes live at once.'),
     }),
-    images: z.strictObject({
-      directories: z
-        .array(
-          z
-            .string('must be text')
-            .min(1, 'must not be empty')
-            .max(4_096)
-            .refine(
-              (value) => value.startsWith('/') && !value.includes('\0'),
-              'must be absolute paths',
-            ),
-          'must be a list of absolute paths',
-        )
-        .max(16)
-        .meta({
-          description:
-            'Folders whose entries templates name as dir:NAME (a root file system) and ' +
-            'oci:NAME (an OCI image layout).',
-        }),
-      allowed: z
-        .array(
-          z
-            .string('must be text')
-            .min(1, 'must not be empty')
-            .max(512)
-            .regex(/^[!-~]+$/, 'must be printable and without spaces'),
-          'must be a list of prefixes',
-        )
-        .max(256)
-        .meta({
-          description: 'Prefixes of the images that pools may name themselves; empty: any image.',
-        }),
-      unpackedDir: path(
-        'Folder that OCI images are unpacked into; every uid must be able to pass through to it.',
-      ).optional(),
-      maxBytes: whole(1_048_576, 1_099_511_627_776, 'Bytes that one image may have unpacked.'),
-      unusedAfter: duration(
-        60_000,
-        3_650 * DAY_MS,
-        'An unpacked image that no template and no sandbox uses is removed after so long.',
-      ),
-    }),
+    images: imagesSettings,
     limits: z.strictObject({
       inlineTemplates: choice(
         ['everyone', 'nobody'],
@@ -250,53 +170,8 @@ export const ConfigSchema = z
         'Memory of the same, such as 256Gi. Unset: any amount.',
       ).optional(),
     }),
-    keys: z
-      .strictObject({
-        defaultLifetime: duration(
-          60_000,
-          3_650 * DAY_MS,
-          'How long an API key lives that was made without expiresAt.',
-        ),
-        maxLifetime: duration(60_000, 3_650 * DAY_MS, 'The longest that an API key may live.'),
-        creation: choice(
-          ['everyone', 'admins'],
-          'Who may make API keys: everyone, so that tenants make further ones of their ' +
-            'own, or admins alone.',
-        ),
-        requestsPerSecond: whole(
-          0,
-          1_000_000,
-          'Requests that one API key may send to one replica in a second; 0: as many as it likes.',
-        ),
-      })
-      .refine((group) => group.defaultLifetime <= group.maxLifetime, {
-        path: ['defaultLifetime'],
-        error: 'must not exceed keys.maxLifetime',
-      }),
-    history: z
-      .strictObject({
-        listWindow: duration(
-          0,
-          3_650 * DAY_MS,
-          'How long a finished sandbox shows in lists that do not ask for a phase.',
-        ),
-        retention: duration(60_000, 3_650 * DAY_MS, 'How long a finished sandbox is kept.'),
-        totalBytes: whole(
-          16_777_216,
-          1_125_899_906_842_624,
-          'Bytes of finished sandboxes with their events; the oldest of the user with ' +
-            'most go first.',
-        ),
-        tenantBytes: whole(
-          16_777_216,
-          1_125_899_906_842_624,
-          "What one user may have of them; beyond it the user's own oldest go.",
-        ),
-      })
-      .refine((group) => group.listWindow <= group.retention, {
-        path: ['listWindow'],
-        error: 'must not exceed history.retention',
-      }),
+    keys: keysSettings,
+    history: historySettings,
     logs: z.strictObject({
       fileBytes: whole(
         65_536,
@@ -335,34 +210,7 @@ export const ConfigSchema = z
         "What one user may have of them; beyond it the user's own oldest go.",
       ),
     }),
-    audit: z.strictObject({
-      mode: choice(
-        ['on', 'off'],
-        'Whether every write over the API is taken down: who, what, and how it went.',
-      ),
-      folder: path(
-        "Folder of the audit's files, of this daemon alone. Unset: audit in dataDir.",
-      ).optional(),
-      fileBytes: whole(
-        65_536,
-        1_073_741_824,
-        'Bytes of one file of the audit; then the next one begins.',
-      ),
-      files: whole(2, 10_000, 'Files of the audit that are kept; the oldest go.'),
-      anchor: z
-        .string('must be text')
-        .regex(
-          /^(?:syslog|(?:file|command):\/[^\0]{1,4095})$/,
-          'must be syslog, file:/PATH or command:/PATH',
-        )
-        .meta({
-          description:
-            "Where the audit's last hash is told each minute, so that a chain that was " +
-            'written anew is found: file:/PATH, syslog, or command:/PATH, a program that ' +
-            'reads it. Unset: nowhere.',
-        })
-        .optional(),
-    }),
+    audit: auditSettings,
     tls: z
       .strictObject({
         certFile: path(
@@ -403,75 +251,9 @@ export const ConfigSchema = z
           description: 'When deprecated operations are to go; told in their Sunset header.',
         }),
     }),
-    terminal: z.strictObject({
-      allowedOrigins: z.array(origin, 'must be a list of origins').max(64).meta({
-        description: 'Origins of web pages that may open terminals, besides the daemon itself.',
-      }),
-      framesPerSecond: whole(
-        10,
-        1_000_000,
-        'Frames that the client of one terminal may send in a second; one that sends more ' +
-          'is read from later.',
-      ),
-      bytesPerSecond: whole(65_536, 1_073_741_824, 'Bytes in these frames; the same.'),
-      tenantFramesPerSecond: whole(
-        10,
-        1_000_000,
-        'Frames in a second to all terminals of one tenant on one replica.',
-      ),
-      tenantBytesPerSecond: whole(65_536, 1_073_741_824, 'Bytes in these frames.'),
-    }),
-    kubernetes: z.strictObject({
-      kubeconfig: path(
-        'How the API server is reached. Unset: as the service account of the Pod that the ' +
-          'daemon runs in.',
-      ).optional(),
-      context: z
-        .string('must be text')
-        .min(1, 'must not be empty')
-        .max(253)
-        .optional()
-        .meta({ description: 'Context of the kubeconfig. Unset: its current one.' }),
-      runAsUser: whole(1, 2_147_483_647, 'User and group that everything in a sandbox runs as.'),
-      terminationGrace: duration(0, 3_600_000, 'Between the polite and the hard end of a sandbox.'),
-      sealedSince: z.iso
-        .datetime('must be a timestamp in UTC such as 2030-01-31T00:00:00Z')
-        .optional()
-        .meta({
-          description:
-            'Records made before this moment may be without a seal, as earlier versions ' +
-            'wrote them; they are sealed then. Unset: every record must have one.',
-        }),
-    }),
-    redis: z
-      .strictObject({
-        urls: z
-          .array(redisUrl, 'must be a list of URLs')
-          .max(16)
-          .meta({
-            description:
-              'Where Redis is (redis://HOST:PORT, or rediss:// with TLS): one, or some ' +
-              'nodes of a cluster.',
-          }),
-        mode: choice(['standalone', 'cluster'], 'Whether it is one Redis or a Redis cluster.'),
-        username: z
-          .string('must be text')
-          .min(1, 'must not be empty')
-          .max(128)
-          .optional()
-          .meta({ description: 'User of Redis.' }),
-        passwordFile: path('File with the password of Redis; read at the start.').optional(),
-        caFile: path(
-          'File (PEM) of who must have signed the certificate of Redis. Unset: whom Node trusts.',
-        ).optional(),
-        prefix: label(
-          'With which every key in Redis begins, so that several services can share one.',
-        ),
-      })
-      .refine((group) => group.mode === 'cluster' || group.urls.length <= 1, {
-        path: ['urls'],
-        error: 'must be one, unless redis.mode is cluster',
-      }),
+    terminal: terminalSettings,
+    kubernetes: kubernetesSettings,
+    redis: redisSettings,
     endpoints: z.strictObject({
       mode: choice(
         ['gateway', 'direct'],

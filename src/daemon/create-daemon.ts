@@ -1,94 +1,37 @@
-import { getHeapStatistics } from 'node:v8';
-import { v7 } from 'uuid';
 import { EnvMirror } from '../actors/env/env-mirror.ts';
 import { EventFeed } from '../actors/runtime/event-feed.ts';
 import { Supervisor } from '../actors/sandbox/supervisor.ts';
 import type { AuditTrail } from '../audit/audit-trail.ts';
-import type { Assembly, AssemblyTerms } from './assembly.ts';
 import type { Config } from '../config/config.ts';
 import { readInstanceTypes } from '../config/instance-types.ts';
 import { sourceTerms } from '../config/source-terms.ts';
-import type { InstanceTypes } from '../contracts/instance-types.ts';
 import type { LevelledLog } from '../contracts/log.ts';
-import type { Metrics } from '../contracts/metrics.ts';
 import { ControlServer } from '../control/control-server.ts';
 import { openAudit } from './audit.ts';
 import { openEnvs, type EnvParts } from './envs.ts';
-import { inspectedKinds } from './inspection.ts';
 import { openMetrics, registerGauges, type MetricsParts } from './metrics.ts';
 import { policyOf } from './policy.ts';
 import type { RunnableDaemon } from '../process/run-daemon.ts';
 import { makeDefaultEnv } from './default-env.ts';
 import { openTracing } from './tracing.ts';
-import { openEmbedded } from './embedded.ts';
 import { clientsOf } from '../http/limits/clients.ts';
 import { createGateway, type Gateway } from '../http/gateway/gateway.ts';
 import { createHttpServer, type HttpServer } from '../http/server/http-server.ts';
-import type { TlsIdentity } from '../http/server/listener.ts';
-import type { FrameBudgetTerms } from '../http/terminal/frame-budget.ts';
 import { KeyRates } from '../http/limits/key-rates.ts';
 import { terminalUpgrades, type TerminalUpgrades } from '../http/terminal/terminal.ts';
-import { TlsFiles } from '../http/server/tls-files.ts';
-import { WaitingServer } from '../http/server/waiting-server.ts';
-import { openKubernetes } from './kubernetes.ts';
 import { measuredDriver } from '../metrics/measured-driver.ts';
 import { renderDefinition } from '../model/pools/render-definition.ts';
-import { namespaceOf } from './namespaces.ts';
-import { AnswerBudget } from '../operations/sandboxes/answer-budget.ts';
 import { ApiKeyMirror } from '../operations/keys/api-keys.ts';
-import { authentication } from '../operations/keys/authenticate.ts';
-import { catalogue } from '../operations/templates/catalogue.ts';
-import {
-  createTemplate,
-  deleteTemplate,
-  updateTemplate,
-} from '../operations/templates/change-templates.ts';
-import { ClaimEnv } from '../operations/claims/claim-env.ts';
-import { claimSandbox } from '../operations/claims/claim-sandbox.ts';
-import { createApiKey, createApiKeyForTenant } from '../operations/keys/create-api-key.ts';
-import { findPoolByKey, createPool } from '../operations/pools/create-pool.ts';
-import { debug } from '../operations/debug/debug.ts';
-import { deleteSandbox } from '../operations/sandboxes/delete-sandbox.ts';
-import { execInSandbox } from '../operations/sandboxes/exec-in-sandbox.ts';
-import { processOperations } from '../operations/processes/processes.ts';
-import { runningSandboxes } from '../operations/processes/running-sandboxes.ts';
-import { followEvents } from '../operations/sandboxes/follow-events.ts';
-import { getSandbox } from '../operations/sandboxes/get-sandbox.ts';
 import { grantPools } from '../operations/pools/grant-pools.ts';
-import { hostNetworkWarning } from '../operations/pools/host-network.ts';
 import { instanceTypes } from '../operations/templates/instance-types.ts';
-import { isReady } from '../operations/sandboxes/is-ready.ts';
-import {
-  deleteApiKey,
-  deleteApiKeyByName,
-  deleteApiKeysOf,
-  listAllApiKeys,
-  listApiKeys,
-} from '../operations/keys/list-api-keys.ts';
-import { listAudit } from '../operations/debug/list-audit.ts';
-import { listSandboxes } from '../operations/sandboxes/list-sandboxes.ts';
-import { listShards } from '../operations/debug/list-shards.ts';
 import { loadTemplates } from '../operations/templates/load-templates.ts';
-import { logLevels } from '../operations/debug/log-levels.ts';
-import { openEndpoint } from '../operations/sandboxes/open-endpoint.ts';
-import type { Operations, Readiness } from '../operations/operations.ts';
-import { poolEvents } from '../operations/pools/pool-events.ts';
 import { PoolRenewal } from '../operations/pools/pool-renewal.ts';
-import { deletePool, getPool, listPools } from '../operations/pools/pools.ts';
-import { promoteApiKey } from '../operations/keys/promote-api-key.ts';
 import { quotaDefaults, QuotaLimits } from '../operations/pools/quota-limits.ts';
-import { getQuotas, getQuotasOf, setQuotasOf } from '../operations/pools/quotas.ts';
-import { sandboxEvents } from '../operations/sandboxes/sandbox-events.ts';
-import { followSandboxLogs, sandboxLogs } from '../operations/sandboxes/sandbox-logs.ts';
-import { sandboxStatistics } from '../operations/sandboxes/sandbox-statistics.ts';
-import { setSandboxState } from '../operations/sandboxes/set-sandbox-state.ts';
-import { setIdleTimeout } from '../operations/sandboxes/set-idle-timeout.ts';
-import { previewPoolSync, syncPool } from '../operations/pools/sync-pool.ts';
 import { TemplateCatalog } from '../operations/templates/template-catalog.ts';
-import { getTemplate, listTemplates } from '../operations/templates/templates.ts';
-import { createExecToken, openTerminal } from '../operations/sandboxes/terminals.ts';
-import { PendingRequests } from '../operations/claims/pending-requests.ts';
-import { updatePool } from '../operations/pools/update-pool.ts';
+import { answerBudget, framesOf, httpDate, openTls } from './http-terms.ts';
+import { idAt } from './ids.ts';
+import { openedAssembly } from './opened-assembly.ts';
+import { operationsOf, type OperationParts } from './operations.ts';
 
 /** Holds what the process that runs the daemon gives it. */
 export interface DaemonTerms {
@@ -357,167 +300,7 @@ export const createDaemon = async (
   };
 };
 
-interface Parts {
-  readonly parts: Assembly;
-  readonly tls: TlsFiles | undefined;
-  readonly audit: AuditTrail | undefined;
-  readonly life: { readonly stopping: boolean };
-  readonly replica: string;
-  readonly apiKeys: ApiKeyMirror;
-  readonly quotaLimits: QuotaLimits;
-  readonly templates: TemplateCatalog;
-  readonly types: InstanceTypes;
-  readonly supervisor: Supervisor;
-  readonly events: EventFeed;
-  readonly envs: EnvParts;
-  readonly metrics: Metrics;
-}
-
-const operationsOf = (
-  config: Config,
-  log: LevelledLog,
-  {
-    parts,
-    tls,
-    audit,
-    life,
-    replica,
-    apiKeys,
-    quotaLimits,
-    templates,
-    types,
-    supervisor,
-    events,
-    envs,
-    metrics,
-  }: Parts,
-): Operations => {
-  const { clock, driver, coordination, history, records, pepper } = parts;
-  const keys = {
-    apiKeys,
-    quotaLimits,
-    pepper,
-    clock,
-    coordination,
-    namespaceOf: (team: string) => namespaceOf(config.namespacePattern, team),
-    defaultLifetimeMs: config.keys.defaultLifetime,
-    maxLifetimeMs: config.keys.maxLifetime,
-    creation: config.keys.creation,
-  };
-  const pendingRequests = new PendingRequests();
-  const claimEnv = new ClaimEnv(pepper);
-  const common = { supervisor, driver, coordination, clock, quotaLimits, envs: envs.mirror };
-  const rendering = {
-    templates,
-    types,
-    volumes: parts.volumes,
-    driver,
-    terms: sourceTerms(config),
-  };
-  const syncing = { ...common, ...rendering };
-  const background = (name: string, work: Promise<void>): void => {
-    work.catch((error: unknown) => {
-      log.error({ work: name, error }, 'background work failed');
-    });
-  };
-  return {
-    ...authentication(keys),
-    createApiKey: createApiKey(keys),
-    createApiKeyForTenant: createApiKeyForTenant(keys),
-    listApiKeys: listApiKeys(keys),
-    listAllApiKeys: listAllApiKeys(keys),
-    deleteApiKey: deleteApiKey(keys),
-    deleteApiKeyByName: deleteApiKeyByName(keys),
-    deleteApiKeysOf: deleteApiKeysOf(keys),
-    promoteApiKey: promoteApiKey(keys),
-    followKey: (keyId, ended) => apiKeys.followEnd(keyId, ended),
-    claimSandbox: claimSandbox({
-      ...common,
-      claimEnv,
-      demand: envs.demand,
-      metrics,
-      pendingRequests,
-      background,
-    }),
-    pendingClaim: (mark) => pendingRequests.settled(mark),
-    getSandbox: getSandbox({ ...common, endpointMode: config.endpoints.mode }),
-    listSandboxes: listSandboxes({ ...common, history, listWindowMs: config.history.listWindow }),
-    deleteSandbox: deleteSandbox(common),
-    setIdleTimeout: setIdleTimeout(common),
-    setSandboxState: setSandboxState(common),
-    execInSandbox: execInSandbox({ ...common, claimEnv }),
-    ...processOperations({
-      sandboxes: runningSandboxes({ supervisor, clock, claimEnv }),
-      driver,
-      clock,
-      newId: v7,
-    }),
-    sandboxLogs: sandboxLogs({ ...common, history }),
-    followSandboxLogs: followSandboxLogs({ ...common, history }),
-    sandboxEvents: sandboxEvents({ ...common, history, events }),
-    poolEvents: poolEvents({ ...common, events }),
-    followEvents: followEvents({ events }),
-    createExecToken: createExecToken({ ...common, apiKeys, clusterId: config.clusterId }),
-    openTerminal: openTerminal({
-      ...common,
-      claimEnv,
-      apiKeys,
-      clusterId: config.clusterId,
-      mostOfTenant: config.limits.terminalsOfTenant,
-    }),
-    isReady: isReady(common),
-    openEndpoint: openEndpoint(common),
-    createPool: createPool({
-      ...common,
-      ...rendering,
-      pools: records.pools,
-      newUid: () => idAt(common.clock.now()),
-      pullSecrets: parts.pullSecrets,
-      background,
-    }),
-    findPoolByKey: findPoolByKey(common),
-    getPool: getPool(common),
-    listPools: listPools(common),
-    updatePool: updatePool({ ...common, ...rendering, pullSecrets: parts.pullSecrets }),
-    syncPool: syncPool(syncing),
-    previewPoolSync: previewPoolSync(syncing),
-    deletePool: deletePool(common),
-    ...envs.operations,
-    getQuotas: getQuotas(keys),
-    getQuotasOf: getQuotasOf(keys),
-    setQuotasOf: setQuotasOf(keys),
-    getTemplate: getTemplate(records),
-    listTemplates: listTemplates({ catalog: templates }),
-    createTemplate: createTemplate({ ...records, ...common }),
-    updateTemplate: updateTemplate({ ...records, ...common }),
-    deleteTemplate: deleteTemplate({ ...records, ...common }),
-    ...catalogue({
-      instanceTypes: types,
-      volumes: parts.volumes,
-      driver,
-      clock,
-      clusterId: config.clusterId,
-    }),
-    sandboxStatistics: sandboxStatistics({ supervisor, history }),
-    listAudit: listAudit({ recent: audit && parts.recentAudit }),
-    shards: listShards({ ...common, replica }),
-    ...debug({
-      ...common,
-      replica,
-      reflectors: () => parts.reflectors(),
-      kinds: inspectedKinds({ parts, supervisor, envs }),
-    }),
-    ...logLevels({ log, clock, replica }),
-    readiness: () =>
-      readinessOf(
-        parts,
-        [audit?.problem, tls?.problem, hostNetworkWarning(supervisor)],
-        life.stopping,
-      ),
-  };
-};
-
-interface Served extends Pick<Parts, 'parts' | 'supervisor' | 'events'> {
+interface Served extends Pick<OperationParts, 'parts' | 'supervisor' | 'events'> {
   readonly http: HttpServer;
   readonly terminals: TerminalUpgrades;
   readonly gateway: Gateway;
@@ -548,99 +331,6 @@ const stopAll = async ({
   return { sandboxesLeft };
 };
 
-const framesOf = (terminal: Config['terminal']): FrameBudgetTerms => ({
-  connection: { frames: terminal.framesPerSecond, bytes: terminal.bytesPerSecond },
-  tenant: { frames: terminal.tenantFramesPerSecond, bytes: terminal.tenantBytesPerSecond },
-});
-
-const answerBudget = (
-  { answers: { memoryPercent, tenantPercent } }: Config,
-  metrics: Metrics,
-): AnswerBudget =>
-  new AnswerBudget({
-    mostBytes: Math.floor((getHeapStatistics().heap_size_limit * memoryPercent) / 100),
-    tenantPercent,
-    metrics,
-  });
-
-/** Throws where a file can't be read. */
-const openTls = ({ certFile, keyFile }: Config['tls'], log: LevelledLog): TlsFiles | undefined =>
-  certFile === undefined || keyFile === undefined
-    ? undefined
-    : new TlsFiles({ certFile, keyFile, log });
-
-const httpDate = (timestamp: string | undefined): string | undefined =>
-  timestamp === undefined ? undefined : new Date(timestamp).toUTCString();
-
 const STOP_GRACE_MS = 3_000;
 /** The most templates whose images are made ready at the start. */
 const TEMPLATE_LIMIT = 256;
-
-const ASSEMBLIES: Readonly<
-  Record<Config['assembly'], (config: Config, terms: AssemblyTerms) => Promise<Assembly>>
-> = {
-  embedded: openEmbedded,
-  kubernetes: openKubernetes,
-};
-
-/**
- * Answers under the daemon's own address why it is not ready, for as long as the assembly waits.
- */
-const openedAssembly = async (
-  config: Config,
-  terms: Omit<AssemblyTerms, 'waits'>,
-  tls: TlsIdentity | undefined,
-): Promise<Assembly> => {
-  const { log } = terms;
-  const waiting = new WaitingServer({
-    listen: config.listen,
-    tls,
-    said: (outcome) => {
-      log.info(outcome, 'says that it waits');
-    },
-  });
-  try {
-    return await ASSEMBLIES[config.assembly](config, {
-      ...terms,
-      waits: (problem) => {
-        waiting.say(problem);
-      },
-    });
-  } finally {
-    await waiting.stop();
-  }
-};
-
-/**
- * Says whether the daemon is ready. Where only what replicas share is away that is a warning: reads
- * and deletions go on, and nobody would be sent here otherwise.
- */
-const readinessOf = (
-  { driver, coordination, problems: problemsOf, warnings: warningsOf }: Assembly,
-  problemsBeside: readonly (string | undefined)[],
-  stopping: boolean,
-): Readiness => {
-  const { isolation, problems, warnings } = driver.describe();
-  const shared = coordination.describe();
-  const all = [
-    ...(stopping ? ['the daemon is about to stop'] : []),
-    ...problems.map((problem) => `sandboxes: ${problem}`),
-    ...problemsOf(),
-  ];
-  const beside = problemsBeside.filter((problem) => problem !== undefined);
-  return {
-    ready: all.length === 0,
-    problems: all,
-    warnings: [
-      ...warnings,
-      ...warningsOf(),
-      ...beside,
-      ...shared.problems.map((problem) => `${problem}: what is new is refused until then`),
-      ...shared.warnings,
-    ],
-    isolation,
-  };
-};
-
-/** Makes an id whose time is the assembly's clock's, whatever the machine's says. */
-const idAt = (now: number): string => v7({ msecs: Math.floor(now) });

@@ -2,7 +2,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Metrics } from '../../src/contracts/metrics.ts';
 import type { TraceScope } from '../../src/contracts/tracing.ts';
 import type { AddressInfo } from 'node:net';
-import { apiServer, type ApiServer } from '../../src/k8s/api/api-client.ts';
+import { apiServer } from '../../src/k8s/api/api-client.ts';
+import type { ApiServer } from '../../src/k8s/api/api-calls.ts';
 import type { ClusterAccess } from '../../src/k8s/api/cluster-access.ts';
 import type { ServerClock } from '../../src/k8s/api/server-clock.ts';
 

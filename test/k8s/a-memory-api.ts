@@ -1,4 +1,4 @@
-import type { ApiClient, ApiServer, WatchEvent } from '../../src/k8s/api/api-client.ts';
+import type { ApiClient, ApiServer, WatchEvent } from '../../src/k8s/api/api-calls.ts';
 import { ApiRefused } from '../../src/k8s/api/api-errors.ts';
 
 export interface StoredObject {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { ServerResponse } from 'node:http';
 import { WRITE_MS } from '../../src/contracts/coordination/quotas.ts';
 import { LeaseLost, OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
-import type { ApiServer } from '../../src/k8s/api/api-client.ts';
+import type { ApiServer } from '../../src/k8s/api/api-calls.ts';
 import { ApiRefused, ApiUnreachable, NotSent } from '../../src/k8s/api/api-errors.ts';
 import type { OngoingTrace } from '../../src/contracts/tracing.ts';
 import { AsyncScope } from '../../src/lib/async-scope.ts';

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { Quotas } from '../../src/contracts/coordination/quotas.ts';
 import { LeaseLost, OutcomeUnknown } from '../../src/contracts/sandbox-driver.ts';
 import { ApiRefused } from '../../src/k8s/api/api-errors.ts';
-import type { ApiServer } from '../../src/k8s/api/api-client.ts';
+import type { ApiServer } from '../../src/k8s/api/api-calls.ts';
 import { KubernetesRecordStore } from '../../src/k8s/records/record-store.ts';
 import { readyOf, type ResourceObject } from '../../src/k8s/records/resource.ts';
 import type { PoolRecord } from '../../src/model/pools/pool.ts';

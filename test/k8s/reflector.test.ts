@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import type { ServerResponse } from 'node:http';
-import type { ApiServer } from '../../src/k8s/api/api-client.ts';
+import type { ApiServer } from '../../src/k8s/api/api-calls.ts';
 import { ApiUnreachable } from '../../src/k8s/api/api-errors.ts';
 import { Reflector, type ReflectorDeps } from '../../src/k8s/api/reflector.ts';
-import { Mirror, type MirrorChange } from '../../src/model/mirror.ts';
+import { Mirror } from '../../src/model/mirror.ts';
+import type { MirrorChange } from '../../src/model/mirror-terms.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { FaultProxy } from '../support/harness/fault-proxy.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';

@@ -1,4 +1,5 @@
-import { apiServer, type ApiServer } from '../../src/k8s/api/api-client.ts';
+import { apiServer } from '../../src/k8s/api/api-client.ts';
+import type { ApiServer } from '../../src/k8s/api/api-calls.ts';
 import { listPageOf } from '../../src/k8s/api/api-objects.ts';
 import { readClusterAccess } from '../../src/k8s/api/cluster-access.ts';
 import {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { stringify } from 'yaml';
-import type { ApiServer } from '../../src/k8s/api/api-client.ts';
+import type { ApiServer } from '../../src/k8s/api/api-calls.ts';
 import { DefinitionRefused } from '../../src/contracts/sandbox-driver.ts';
 import type { RecordChange } from '../../src/contracts/record-store.ts';
 import type {

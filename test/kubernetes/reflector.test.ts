@@ -1,9 +1,11 @@
 import { expect } from 'chai';
-import { apiServer, type ApiServer } from '../../src/k8s/api/api-client.ts';
+import { apiServer } from '../../src/k8s/api/api-client.ts';
+import type { ApiServer } from '../../src/k8s/api/api-calls.ts';
 import { identityOf } from '../../src/k8s/api/api-objects.ts';
 import { readClusterAccess, type ClusterAccess } from '../../src/k8s/api/cluster-access.ts';
 import { Reflector } from '../../src/k8s/api/reflector.ts';
-import { Mirror, type MirrorChange } from '../../src/model/mirror.ts';
+import { Mirror } from '../../src/model/mirror.ts';
+import type { MirrorChange } from '../../src/model/mirror-terms.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { FaultProxy } from '../support/harness/fault-proxy.ts';
 import { quietLog } from '../support/fakes/quiet-log.ts';

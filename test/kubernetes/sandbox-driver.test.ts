@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { RecordConflict } from '../../src/contracts/sandbox-driver.ts';
-import { apiServer, type ApiClient, type ApiServer } from '../../src/k8s/api/api-client.ts';
+import { apiServer } from '../../src/k8s/api/api-client.ts';
+import type { ApiClient, ApiServer } from '../../src/k8s/api/api-calls.ts';
 import { readClusterAccess, type ClusterAccess } from '../../src/k8s/api/cluster-access.ts';
 import { KubernetesSandboxDriver } from '../../src/k8s/sandboxes/sandbox-driver.ts';
 import type { PodStreams } from '../../src/k8s/sandboxes/instance-access.ts';

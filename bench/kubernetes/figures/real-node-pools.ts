@@ -1,7 +1,8 @@
 import { eventually } from '../../../local-cluster/eventually.ts';
 import { realNodeImage } from '../../../local-cluster/real-node.ts';
 import { silentLog } from '../../../src/contracts/log.ts';
-import { apiServer, type ApiServer } from '../../../src/k8s/api/api-client.ts';
+import { apiServer } from '../../../src/k8s/api/api-client.ts';
+import type { ApiServer } from '../../../src/k8s/api/api-calls.ts';
 import { readClusterAccess } from '../../../src/k8s/api/cluster-access.ts';
 import { inPairs, type Figure } from '../../figure.ts';
 import { pause } from '../../process-facts.ts';

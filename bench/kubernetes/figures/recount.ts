@@ -7,7 +7,7 @@ import { startRedis } from '../../../local-cluster/redis-server.ts';
 import type { Coordination } from '../../../src/contracts/coordination.ts';
 import { silentLog } from '../../../src/contracts/log.ts';
 import { systemClock } from '../../../src/embedded/system-clock.ts';
-import type { ApiClient, ApiServer, ListQuery } from '../../../src/k8s/api/api-client.ts';
+import type { ApiClient, ApiServer, ListQuery } from '../../../src/k8s/api/api-calls.ts';
 import { poolResource } from '../../../src/k8s/records/pool-resource.ts';
 import { ResourceRecords } from '../../../src/k8s/records/resource-records.ts';
 import { API_VERSION } from '../../../src/k8s/records/resource.ts';

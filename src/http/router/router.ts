@@ -7,7 +7,7 @@ import type { ArrivingBodies } from '../server/arriving-bodies.ts';
 import type { Clients } from '../limits/clients.ts';
 import type { Context, RequestState } from '../server/context.ts';
 import type { CostlyRequest, CostlyTurns } from '../limits/costly-turns.ts';
-import { entityTag, namesView, revisionsOf } from './entity-tag.ts';
+import { entityTag, revisionsOf } from './entity-tag.ts';
 import { EventStream, type EventStreams, type FollowKey } from '../server/event-streams.ts';
 import {
   answerOnce,
@@ -19,7 +19,7 @@ import {
 import type { InFlightGate } from '../limits/in-flight-gate.ts';
 import { localName } from './local-names.ts';
 import type { LoopTurns } from '../limits/loop-turns.ts';
-import { LONG_BYTES, LongAnswer } from '../server/long-answer.ts';
+import { LongAnswer } from '../server/long-answer.ts';
 import { PlainText } from '../server/plain-text.ts';
 import { NoFields } from '../resources/common-schema.ts';
 import { mapParametersOf, readQuery } from './query.ts';
@@ -30,6 +30,7 @@ import { unknownFieldWarnings, unknownQueryWarnings } from './unknown-fields.ts'
 import type { KeyRates } from '../limits/key-rates.ts';
 import type { UnreadAnswers } from '../limits/unread-answers.ts';
 import { check } from './validation.ts';
+import { tagView, give, givePieces, givePlainly, written } from './answer-writing.ts';
 
 export interface RouterDeps extends IdempotencyDeps {
   readonly clients: Clients;
@@ -154,74 +155,6 @@ const answerRow = async (
   if (answer.revision !== undefined) tagView(context, entityTag(answer.revision, text));
 };
 
-/** Says which view this is; a GET that knows it already gets no body. */
-const tagView = (context: Context, tag: string): void => {
-  context.set('ETag', tag);
-  if (
-    (context.method !== 'GET' && context.method !== 'HEAD') ||
-    !namesView(context.req.headers['if-none-match'], tag)
-  )
-    return;
-  context.body = null;
-  context.status = 304;
-  context.remove('Content-Type');
-};
-
-interface TextAnswer {
-  readonly status: number;
-  readonly headers: Answer['headers'];
-  readonly text: string;
-}
-
-const give = (
-  context: Context,
-  { status, headers, text }: TextAnswer,
-  room: () => AnswerRoom,
-): void => {
-  count(context, Buffer.byteLength(text), room);
-  context.status = status;
-  for (const name in headers) context.set(name, headers[name] ?? '');
-  context.set('Content-Type', 'application/json; charset=utf-8');
-  context.body = text;
-};
-
-/** Takes room for a long answer; refuses none where something may have been done. */
-const count = ({ method }: Context, bytes: number, room: () => AnswerRoom): void => {
-  if (bytes <= LONG_BYTES) return;
-  if (method === 'GET' || method === 'HEAD') room().hold(bytes);
-  else room().owe(bytes);
-};
-
-/** Most listeners of a response, to which what is piped into it listens too: above Node's 10. */
-const PIPED_LISTENERS = 20;
-
-/** The operation that made it has taken room for it. */
-const givePieces = (
-  context: Context,
-  { status, headers, body }: Answer & { readonly body: LongAnswer },
-  unread: UnreadAnswers,
-): void => {
-  context.status = status;
-  for (const name in headers) context.set(name, headers[name] ?? '');
-  context.set('Content-Type', 'application/json; charset=utf-8');
-  context.res.setMaxListeners(PIPED_LISTENERS);
-  context.body = body.stream();
-  unread.watch(context.res);
-};
-
-const givePlainly = (
-  context: Context,
-  { bytes, mediaType }: PlainText,
-  room: () => AnswerRoom,
-): void => {
-  count(context, bytes.length, room);
-  context.status = 200;
-  context.set('Content-Type', `${mediaType}; charset=utf-8`);
-  // What a tenant printed is never taken for a page.
-  context.set('X-Content-Type-Options', 'nosniff');
-  context.body = bytes;
-};
-
 type Request = Parameters<Route['handle']>[0];
 
 /** Gives the one parameter of a query that says what a path names. */
@@ -279,13 +212,6 @@ const carryOut = (
     : gate.pass({ operation: row.operationId, tenant: tenantKey(request.caller) }, () =>
         row.handle(request),
       );
-
-const written = ({ status, body, headers = {}, secret = false }: Answer): WrittenAnswer => ({
-  status,
-  headers,
-  text: JSON.stringify(body),
-  secret,
-});
 
 const withoutBase = (path: string): string => path.slice(askedBase(path).length);
 
@@ -377,6 +303,7 @@ const negotiation = (context: Context): Pick<Request, 'header' | 'accepts'> => (
     return typeof liked === 'string' ? liked : first;
   },
 });
+
 /** As the client sees this daemon, and under `/v1` where it asked there. */
 const baseOf = ({ req, path }: Context, clients: Clients): string =>
   clients.base(req) + askedBase(path);

@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Metrics } from '../../contracts/metrics.ts';
 import type { MirrorReport } from '../../contracts/mirror-report.ts';
-import type { ApiClient, WatchEvent } from './api-client.ts';
+import type { ApiClient, WatchEvent } from './api-calls.ts';
 import type { Log } from '../../contracts/log.ts';
-import type { Mirror, Version } from '../../model/mirror.ts';
+import type { Mirror } from '../../model/mirror.ts';
+import type { Version } from '../../model/mirror-terms.ts';
 import { ApiRefused, ApiUnreachable, notFound } from './api-errors.ts';
 import {
   identityOf,

@@ -1,5 +1,5 @@
 import type { Log } from '../../contracts/log.ts';
-import type { ApiClient } from './api-client.ts';
+import type { ApiClient } from './api-calls.ts';
 import { ApiRefused } from './api-errors.ts';
 
 export interface UntilAnsweringDeps {

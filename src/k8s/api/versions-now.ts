@@ -1,5 +1,5 @@
 import type { Mirror } from '../../model/mirror.ts';
-import type { ApiClient } from './api-client.ts';
+import type { ApiClient } from './api-calls.ts';
 import { identityOf, listPageOf, resourceVersionOf } from './api-objects.ts';
 import { compareVersions } from './resource-version.ts';
 

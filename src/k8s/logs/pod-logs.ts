@@ -7,7 +7,7 @@ import {
   type LogRequest,
   type LogTail,
 } from '../../contracts/sandbox-driver.ts';
-import type { ApiClient } from '../api/api-client.ts';
+import type { ApiClient } from '../api/api-calls.ts';
 import { ApiRefused, isAbsent } from '../api/api-errors.ts';
 import { cleaned } from '../sandboxes/cleaned-message.ts';
 import {

@@ -1,6 +1,6 @@
 import type { PullSecretOwner, PullSecrets } from '../../contracts/pull-secrets.ts';
 import type { RegistryCredentials } from '../../model/pools/pool-source.ts';
-import type { ApiClient } from '../api/api-client.ts';
+import type { ApiClient } from '../api/api-calls.ts';
 import { asRefusal, isAbsent, isRefused } from '../api/api-errors.ts';
 import { ENV_LABEL } from './env-resource.ts';
 import { API_VERSION, objectPath, type ResourceObject } from './resource.ts';

@@ -10,7 +10,7 @@ import type { PoolRecord } from '../../model/pools/pool.ts';
 import type { UserQuota } from '../../model/quota.ts';
 import type { SourceTerms } from '../../model/pools/source-terms.ts';
 import type { InstanceDefinition, TemplateRecord } from '../../model/templates/template.ts';
-import type { ApiServer } from '../api/api-client.ts';
+import type { ApiServer } from '../api/api-calls.ts';
 import { apiKeyResource } from './api-key-resource.ts';
 import { envResource } from './env-resource.ts';
 import { poolResource } from './pool-resource.ts';

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Denial, Grant } from '../../contracts/grants.ts';
 import type { Log } from '../../contracts/log.ts';
 import { LeaseLost } from '../../contracts/sandbox-driver.ts';
-import type { ApiClient } from '../api/api-client.ts';
+import type { ApiClient } from '../api/api-calls.ts';
 import { isRefused } from '../api/api-errors.ts';
 import {
   objectPath,

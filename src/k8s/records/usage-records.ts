@@ -7,7 +7,7 @@ import {
   type QuotaResource,
 } from '../../model/quota.ts';
 import { tenantKey, type Tenant } from '../../model/tenant.ts';
-import type { ApiClient, ListQuery } from '../api/api-client.ts';
+import type { ApiClient, ListQuery } from '../api/api-calls.ts';
 import { listPageOf } from '../api/api-objects.ts';
 import type { ResourceRecords } from './resource-records.ts';
 import {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../contracts/clock.ts';
 import type { Volume, Volumes } from '../../contracts/volumes.ts';
 import { SharedReads } from '../../lib/shared-reads.ts';
-import type { ApiClient } from '../api/api-client.ts';
+import type { ApiClient } from '../api/api-calls.ts';
 import { asRefusal } from '../api/api-errors.ts';
 import { listPageOf } from '../api/api-objects.ts';
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../../contracts/clock.ts';
 import type { Log } from '../../contracts/log.ts';
 import { ConnectionPermits } from '../api/connection-permits.ts';
-import type { ApiClient } from '../api/api-client.ts';
+import type { ApiClient } from '../api/api-calls.ts';
 import { versionOf } from '../api/api-objects.ts';
 import { notFound } from '../api/api-errors.ts';
 import type { InstanceMirror } from './instance-mirror.ts';

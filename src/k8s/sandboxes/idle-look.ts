@@ -1,7 +1,7 @@
 import type { Clock } from '../../contracts/clock.ts';
 import type { InstanceFact } from '../../model/sandbox.ts';
 import { SharedReads } from '../../lib/shared-reads.ts';
-import type { ApiClient } from '../api/api-client.ts';
+import type { ApiClient } from '../api/api-calls.ts';
 import { listPageOf } from '../api/api-objects.ts';
 import type { InstanceMirror } from './instance-mirror.ts';
 import {

@@ -14,7 +14,7 @@ import {
   type TerminalRequest,
 } from '../../contracts/sandbox-driver.ts';
 import { podNameOf, type InstanceId } from '../../model/identifiers.ts';
-import type { ApiClient } from '../api/api-client.ts';
+import type { ApiClient } from '../api/api-calls.ts';
 import { InstanceProcesses } from './instance-processes.ts';
 import type { InstanceMirror } from './instance-mirror.ts';
 import { unjoinable, type PodTarget } from './pod-presence.ts';

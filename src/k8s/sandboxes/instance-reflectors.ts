@@ -4,7 +4,7 @@ import type { MirrorReport } from '../../contracts/mirror-report.ts';
 import type { Metrics } from '../../contracts/metrics.ts';
 import { Mirror } from '../../model/mirror.ts';
 import { SharedReads } from '../../lib/shared-reads.ts';
-import type { ApiServer } from '../api/api-client.ts';
+import type { ApiServer } from '../api/api-calls.ts';
 import type { InstanceMirror } from './instance-mirror.ts';
 import { NODES_PATH, storedNodeOf, UNKNOWN_NODE, type StoredNode } from './node-resource.ts';
 import { podsPath, storedPodOf, type StoredPod } from './pod-resource.ts';

@@ -3,7 +3,7 @@ import { FairSlots } from '../../lib/fair-slots.ts';
 import { podNameOf } from '../../model/identifiers.ts';
 import type { LaunchOrder, InstanceRecord } from '../../model/sandbox.ts';
 import { tenantKey, type Tenant } from '../../model/tenant.ts';
-import type { ApiClient } from '../api/api-client.ts';
+import type { ApiClient } from '../api/api-calls.ts';
 import { ApiRefused, ApiUnreachable, isAbsent, isRefused, NotSent } from '../api/api-errors.ts';
 import { cleaned } from './cleaned-message.ts';
 import type { InstanceMirror } from './instance-mirror.ts';

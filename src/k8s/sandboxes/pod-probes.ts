@@ -10,7 +10,7 @@ import {
   type PortConnection,
   type ProbeOutcome,
 } from '../../contracts/sandbox-driver.ts';
-import type { ApiClient } from '../api/api-client.ts';
+import type { ApiClient } from '../api/api-calls.ts';
 import { isAbsent } from '../api/api-errors.ts';
 import { cleaned } from './cleaned-message.ts';
 import { unjoinable, type PodTarget } from './pod-presence.ts';

@@ -26,7 +26,7 @@ import { podNameOf, type InstanceId, type Revision } from '../../model/identifie
 import { changedClaim, type ClaimChange } from '../../model/claim-change.ts';
 import type { LaunchOrder, Claim, End, InstanceFact, InstanceRecord } from '../../model/sandbox.ts';
 import type { InstanceDefinition } from '../../model/templates/template.ts';
-import type { ApiClient, ApiServer } from '../api/api-client.ts';
+import type { ApiClient, ApiServer } from '../api/api-calls.ts';
 import { isAbsent, isRefused, notFound } from '../api/api-errors.ts';
 import { DoubtedPods } from './doubted-pods.ts';
 import { PodCreator } from './pod-creator.ts';

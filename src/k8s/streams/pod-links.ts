@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../../contracts/log.ts';
-import type { ApiClient } from '../api/api-client.ts';
+import type { ApiClient } from '../api/api-calls.ts';
 import { ChannelSocket, type ChannelSocketTerms, type Subprotocol } from './channel-socket.ts';
 import type { ClusterAccess } from '../api/cluster-access.ts';
 import type { PodTarget } from '../sandboxes/pod-presence.ts';

@@ -1,4 +1,5 @@
-import { apiServer, type ApiServer } from '../../../src/k8s/api/api-client.ts';
+import { apiServer } from '../../../src/k8s/api/api-client.ts';
+import type { ApiServer } from '../../../src/k8s/api/api-calls.ts';
 import { BoundVolumes } from '../../../src/k8s/sandboxes/bound-volumes.ts';
 import { readClusterAccess } from '../../../src/k8s/api/cluster-access.ts';
 import { PodStreams } from '../../../src/k8s/streams/pod-streams.ts';

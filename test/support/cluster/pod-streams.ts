@@ -1,5 +1,6 @@
 import type { ExecOutcome, ExecRequest } from '../../../src/contracts/sandbox-driver.ts';
-import { apiServer, type ApiServer } from '../../../src/k8s/api/api-client.ts';
+import { apiServer } from '../../../src/k8s/api/api-client.ts';
+import type { ApiServer } from '../../../src/k8s/api/api-calls.ts';
 import { readClusterAccess, type ClusterAccess } from '../../../src/k8s/api/cluster-access.ts';
 import type { PodTarget } from '../../../src/k8s/sandboxes/pod-presence.ts';
 import { PodStreams } from '../../../src/k8s/streams/pod-streams.ts';

@@ -1,0 +1,142 @@
+import type {
+  CallOptions,
+  OperationAnswer,
+  OperationId,
+  OperationInput,
+} from './operation-request.ts';
+import type {
+  AdminApiKeyRequest,
+  ApiKey,
+  ApiKeyDeletion,
+  ApiKeysDeletion,
+  Cascade,
+  DeletedKeysQuery,
+  ApiKeyPromotion,
+  ApiKeyRequest,
+  AuditPage,
+  AuditQuery,
+  ClusterList,
+  FeatureGates,
+  InstanceTypeList,
+  IssuedApiKey,
+  LogLevelReport,
+  LogLevelRequest,
+  Page,
+  PageRequest,
+  QuotaChange,
+  QuotaList,
+  SandboxStatistics,
+  VolumeList,
+} from './wire.ts';
+
+/** Calls the operations on keys, quotas, the audit, the log, and on what a deployment offers. */
+export abstract class AccountCalls {
+  protected abstract call<K extends OperationId>(
+    id: K,
+    input: OperationInput<K>,
+    options?: CallOptions,
+  ): Promise<OperationAnswer<K>>;
+
+  async createApiKey(request: ApiKeyRequest = {}, options?: CallOptions): Promise<IssuedApiKey> {
+    return await this.call('createApiKey', { body: request }, options);
+  }
+
+  /** Needs a key with the admin role. */
+  async createApiKeyForTenant(
+    request: AdminApiKeyRequest,
+    options?: CallOptions,
+  ): Promise<IssuedApiKey> {
+    return await this.call('createApiKeyForTenant', { body: request }, options);
+  }
+
+  async listApiKeys(page: PageRequest = {}, options?: CallOptions): Promise<Page<ApiKey>> {
+    return await this.call('listApiKeys', { query: page }, options);
+  }
+
+  /** Needs a key with the admin role, as the next but one does. */
+  async listAllApiKeys(page: PageRequest = {}, options?: CallOptions): Promise<Page<ApiKey>> {
+    return await this.call('listAllApiKeys', { query: page }, options);
+  }
+
+  /** The newest first. Needs a key with the admin role, as the next two do. */
+  async listAudit(query: AuditQuery = {}, options?: CallOptions): Promise<AuditPage> {
+    return await this.call('listAudit', { query }, options);
+  }
+
+  async getLogLevel(options?: CallOptions): Promise<LogLevelReport> {
+    return await this.call('getLogLevel', {}, options);
+  }
+
+  async setLogLevel(request: LogLevelRequest, options?: CallOptions): Promise<LogLevelReport> {
+    return await this.call('setLogLevel', { body: request }, options);
+  }
+
+  async deleteApiKey(
+    keyId: string,
+    query: Cascade = {},
+    options?: CallOptions,
+  ): Promise<ApiKeyDeletion> {
+    return await this.call('deleteApiKey', { params: { keyId }, query }, options);
+  }
+
+  /** `{namespace}/{shortName}` */
+  async deleteApiKeyByName(
+    name: string,
+    query: Cascade = {},
+    options?: CallOptions,
+  ): Promise<ApiKeyDeletion> {
+    return await this.call('deleteApiKeyByName', { params: { name }, query }, options);
+  }
+
+  /** All keys of a user. */
+  async deleteApiKeysOf(query: DeletedKeysQuery, options?: CallOptions): Promise<ApiKeysDeletion> {
+    return await this.call('deleteApiKeysOf', { query }, options);
+  }
+
+  /** Promotes a key to all clusters; always refused, as no worker cluster can be told yet. */
+  async promoteApiKey(name: string, options?: CallOptions): Promise<ApiKeyPromotion> {
+    return await this.call('promoteApiKey', { params: { name } }, options);
+  }
+
+  /** Lists the caller's quotas: what the caller may have, and has. */
+  async getQuotas(options?: CallOptions): Promise<QuotaList> {
+    return await this.call('getQuotas', {}, options);
+  }
+
+  /** Gets the quotas of any user. Needs a key with the admin role, as `setQuotasOf` does. */
+  async getQuotasOf(team: string, user: string, options?: CallOptions): Promise<QuotaList> {
+    return await this.call('getQuotasOf', { params: { team, user } }, options);
+  }
+
+  /** Changes the quotas of any user; those that are left out stay as they are. */
+  async setQuotasOf(
+    team: string,
+    user: string,
+    change: QuotaChange,
+    options?: CallOptions,
+  ): Promise<QuotaList> {
+    return await this.call('setQuotasOf', { params: { team, user }, body: change }, options);
+  }
+
+  async listInstanceTypes(options?: CallOptions): Promise<InstanceTypeList> {
+    return await this.call('listInstanceTypes', {}, options);
+  }
+
+  /** Lists the volumes that `overrides.volumes` of the caller's pools may name. */
+  async listVolumes(options?: CallOptions): Promise<VolumeList> {
+    return await this.call('listVolumes', {}, options);
+  }
+
+  async getFeatureGates(options?: CallOptions): Promise<FeatureGates> {
+    return await this.call('getFeatureGates', {}, options);
+  }
+
+  async listClusters(options?: CallOptions): Promise<ClusterList> {
+    return await this.call('listClusters', {}, options);
+  }
+
+  /** Needs a key with the admin role. */
+  async getSandboxStatistics(options?: CallOptions): Promise<SandboxStatistics['statistics']> {
+    return (await this.call('getSandboxStatistics', {}, options)).statistics;
+  }
+}

@@ -1,0 +1,226 @@
+import type { EventFeed } from '../actors/runtime/event-feed.ts';
+import type { Supervisor } from '../actors/sandbox/supervisor.ts';
+import type { AuditTrail } from '../audit/audit-trail.ts';
+import type { Assembly } from './assembly.ts';
+import type { Config } from '../config/config.ts';
+import { sourceTerms } from '../config/source-terms.ts';
+import type { InstanceTypes } from '../contracts/instance-types.ts';
+import type { LevelledLog } from '../contracts/log.ts';
+import type { Metrics } from '../contracts/metrics.ts';
+import type { EnvParts } from './envs.ts';
+import { inspectedKinds } from './inspection.ts';
+import type { TlsFiles } from '../http/server/tls-files.ts';
+import { namespaceOf } from './namespaces.ts';
+import type { ApiKeyMirror } from '../operations/keys/api-keys.ts';
+import {
+  createTemplate,
+  deleteTemplate,
+  updateTemplate,
+} from '../operations/templates/change-templates.ts';
+import { authentication } from '../operations/keys/authenticate.ts';
+import { catalogue } from '../operations/templates/catalogue.ts';
+import { debug } from '../operations/debug/debug.ts';
+import { logLevels } from '../operations/debug/log-levels.ts';
+import { v7 } from 'uuid';
+import { processOperations } from '../operations/processes/processes.ts';
+import { runningSandboxes } from '../operations/processes/running-sandboxes.ts';
+import { ClaimEnv } from '../operations/claims/claim-env.ts';
+import { claimSandbox } from '../operations/claims/claim-sandbox.ts';
+import { createApiKey, createApiKeyForTenant } from '../operations/keys/create-api-key.ts';
+import { findPoolByKey, createPool } from '../operations/pools/create-pool.ts';
+import { deleteSandbox } from '../operations/sandboxes/delete-sandbox.ts';
+import { execInSandbox } from '../operations/sandboxes/exec-in-sandbox.ts';
+import { followEvents } from '../operations/sandboxes/follow-events.ts';
+import { getSandbox } from '../operations/sandboxes/get-sandbox.ts';
+import { hostNetworkWarning } from '../operations/pools/host-network.ts';
+import { isReady } from '../operations/sandboxes/is-ready.ts';
+import {
+  deleteApiKey,
+  deleteApiKeyByName,
+  deleteApiKeysOf,
+  listAllApiKeys,
+  listApiKeys,
+} from '../operations/keys/list-api-keys.ts';
+import { listAudit } from '../operations/debug/list-audit.ts';
+import { listSandboxes } from '../operations/sandboxes/list-sandboxes.ts';
+import { listShards } from '../operations/debug/list-shards.ts';
+import { openEndpoint } from '../operations/sandboxes/open-endpoint.ts';
+import type { Operations } from '../operations/operations.ts';
+import { poolEvents } from '../operations/pools/pool-events.ts';
+import { deletePool, getPool, listPools } from '../operations/pools/pools.ts';
+import { promoteApiKey } from '../operations/keys/promote-api-key.ts';
+import type { QuotaLimits } from '../operations/pools/quota-limits.ts';
+import { getQuotas, getQuotasOf, setQuotasOf } from '../operations/pools/quotas.ts';
+import { sandboxEvents } from '../operations/sandboxes/sandbox-events.ts';
+import { followSandboxLogs, sandboxLogs } from '../operations/sandboxes/sandbox-logs.ts';
+import { sandboxStatistics } from '../operations/sandboxes/sandbox-statistics.ts';
+import { setIdleTimeout } from '../operations/sandboxes/set-idle-timeout.ts';
+import { previewPoolSync, syncPool } from '../operations/pools/sync-pool.ts';
+import type { TemplateCatalog } from '../operations/templates/template-catalog.ts';
+import { getTemplate, listTemplates } from '../operations/templates/templates.ts';
+import { createExecToken, openTerminal } from '../operations/sandboxes/terminals.ts';
+import { PendingRequests } from '../operations/claims/pending-requests.ts';
+import { updatePool } from '../operations/pools/update-pool.ts';
+import { idAt } from './ids.ts';
+import { readinessOf } from './readiness.ts';
+
+/** The parts of a daemon that operations are made of. */
+export interface OperationParts {
+  readonly parts: Assembly;
+  readonly tls: TlsFiles | undefined;
+  readonly audit: AuditTrail | undefined;
+  readonly life: { readonly stopping: boolean };
+  readonly replica: string;
+  readonly apiKeys: ApiKeyMirror;
+  readonly quotaLimits: QuotaLimits;
+  readonly templates: TemplateCatalog;
+  readonly types: InstanceTypes;
+  readonly supervisor: Supervisor;
+  readonly events: EventFeed;
+  readonly envs: EnvParts;
+  readonly metrics: Metrics;
+}
+
+/** Makes every operation of the daemon from its parts. */
+export const operationsOf = (
+  config: Config,
+  log: LevelledLog,
+  {
+    parts,
+    tls,
+    audit,
+    life,
+    replica,
+    apiKeys,
+    quotaLimits,
+    templates,
+    types,
+    supervisor,
+    events,
+    envs,
+    metrics,
+  }: OperationParts,
+): Operations => {
+  const { clock, driver, coordination, history, records, pepper } = parts;
+  const keys = {
+    apiKeys,
+    quotaLimits,
+    pepper,
+    clock,
+    coordination,
+    namespaceOf: (team: string) => namespaceOf(config.namespacePattern, team),
+    defaultLifetimeMs: config.keys.defaultLifetime,
+    maxLifetimeMs: config.keys.maxLifetime,
+    creation: config.keys.creation,
+  };
+  const pendingRequests = new PendingRequests();
+  const claimEnv = new ClaimEnv(pepper);
+  const common = { supervisor, driver, coordination, clock, quotaLimits, envs: envs.mirror };
+  const rendering = {
+    templates,
+    types,
+    volumes: parts.volumes,
+    driver,
+    terms: sourceTerms(config),
+  };
+  const syncing = { ...common, ...rendering };
+  const background = (name: string, work: Promise<void>): void => {
+    work.catch((error: unknown) => {
+      log.error({ work: name, error }, 'background work failed');
+    });
+  };
+  return {
+    ...authentication(keys),
+    createApiKey: createApiKey(keys),
+    createApiKeyForTenant: createApiKeyForTenant(keys),
+    listApiKeys: listApiKeys(keys),
+    listAllApiKeys: listAllApiKeys(keys),
+    deleteApiKey: deleteApiKey(keys),
+    deleteApiKeyByName: deleteApiKeyByName(keys),
+    deleteApiKeysOf: deleteApiKeysOf(keys),
+    promoteApiKey: promoteApiKey(keys),
+    followKey: (keyId, ended) => apiKeys.followEnd(keyId, ended),
+    claimSandbox: claimSandbox({
+      ...common,
+      claimEnv,
+      demand: envs.demand,
+      metrics,
+      pendingRequests,
+      background,
+    }),
+    pendingClaim: (mark) => pendingRequests.settled(mark),
+    getSandbox: getSandbox({ ...common, endpointMode: config.endpoints.mode }),
+    listSandboxes: listSandboxes({ ...common, history, listWindowMs: config.history.listWindow }),
+    deleteSandbox: deleteSandbox(common),
+    setIdleTimeout: setIdleTimeout(common),
+    execInSandbox: execInSandbox({ ...common, claimEnv }),
+    ...processOperations({
+      sandboxes: runningSandboxes({ supervisor, clock, claimEnv }),
+      driver,
+      clock,
+      newId: v7,
+    }),
+    sandboxLogs: sandboxLogs({ ...common, history }),
+    followSandboxLogs: followSandboxLogs({ ...common, history }),
+    sandboxEvents: sandboxEvents({ ...common, history, events }),
+    poolEvents: poolEvents({ ...common, events }),
+    followEvents: followEvents({ events }),
+    createExecToken: createExecToken({ ...common, apiKeys, clusterId: config.clusterId }),
+    openTerminal: openTerminal({
+      ...common,
+      claimEnv,
+      apiKeys,
+      clusterId: config.clusterId,
+      mostOfTenant: config.limits.terminalsOfTenant,
+    }),
+    isReady: isReady(common),
+    openEndpoint: openEndpoint(common),
+    createPool: createPool({
+      ...common,
+      ...rendering,
+      pools: records.pools,
+      newUid: () => idAt(common.clock.now()),
+      pullSecrets: parts.pullSecrets,
+      background,
+    }),
+    findPoolByKey: findPoolByKey(common),
+    getPool: getPool(common),
+    listPools: listPools(common),
+    updatePool: updatePool({ ...common, ...rendering, pullSecrets: parts.pullSecrets }),
+    syncPool: syncPool(syncing),
+    previewPoolSync: previewPoolSync(syncing),
+    deletePool: deletePool(common),
+    ...envs.operations,
+    getQuotas: getQuotas(keys),
+    getQuotasOf: getQuotasOf(keys),
+    setQuotasOf: setQuotasOf(keys),
+    getTemplate: getTemplate(records),
+    listTemplates: listTemplates({ catalog: templates }),
+    createTemplate: createTemplate({ ...records, ...common }),
+    updateTemplate: updateTemplate({ ...records, ...common }),
+    deleteTemplate: deleteTemplate({ ...records, ...common }),
+    ...catalogue({
+      instanceTypes: types,
+      volumes: parts.volumes,
+      driver,
+      clock,
+      clusterId: config.clusterId,
+    }),
+    sandboxStatistics: sandboxStatistics({ supervisor, history }),
+    listAudit: listAudit({ recent: audit && parts.recentAudit }),
+    shards: listShards({ ...common, replica }),
+    ...debug({
+      ...common,
+      replica,
+      reflectors: () => parts.reflectors(),
+      kinds: inspectedKinds({ parts, supervisor, envs }),
+    }),
+    ...logLevels({ log, clock, replica }),
+    readiness: () =>
+      readinessOf(
+        parts,
+        [audit?.problem, tls?.problem, hostNetworkWarning(supervisor)],
+        life.stopping,
+      ),
+  };
+};

@@ -1,0 +1,33 @@
+import type { Assembly } from './assembly.ts';
+import type { Readiness } from '../operations/operations.ts';
+
+/**
+ * Says whether the daemon is ready. Where only what replicas share is away that is a warning: reads
+ * and deletions go on, and nobody would be sent here otherwise.
+ */
+export const readinessOf = (
+  { driver, coordination, problems: problemsOf, warnings: warningsOf }: Assembly,
+  problemsBeside: readonly (string | undefined)[],
+  stopping: boolean,
+): Readiness => {
+  const { isolation, problems, warnings } = driver.describe();
+  const shared = coordination.describe();
+  const all = [
+    ...(stopping ? ['the daemon is about to stop'] : []),
+    ...problems.map((problem) => `sandboxes: ${problem}`),
+    ...problemsOf(),
+  ];
+  const beside = problemsBeside.filter((problem) => problem !== undefined);
+  return {
+    ready: all.length === 0,
+    problems: all,
+    warnings: [
+      ...warnings,
+      ...warningsOf(),
+      ...beside,
+      ...shared.problems.map((problem) => `${problem}: what is new is refused until then`),
+      ...shared.warnings,
+    ],
+    isolation,
+  };
+};

@@ -1,0 +1,120 @@
+import { podNameOf } from '../../model/identifiers.ts';
+import type { Version } from '../../model/mirror-terms.ts';
+import type { End, Gone, InstanceRecord, Vitals } from '../../model/sandbox.ts';
+import type { StoredPod } from './pod-resource.ts';
+import { keyOf } from '../api/api-objects.ts';
+import type { StoredSandbox } from './sandbox-resource.ts';
+
+export interface Entry {
+  sandbox?: StoredSandbox;
+  pod?: StoredPod;
+  /** Its own Pod was there, and is certainly no more. */
+  podGone?: Gone;
+  /** The sandbox's end as its Pod's end tells it, where that is known. */
+  podEnd?: End;
+  /** When it was first seen ready; what is not ready after that is unavailable. */
+  startedAt?: number;
+  /** The facts that were last reported. */
+  shown?: {
+    readonly revision: string | undefined;
+    readonly state: InstanceRecord['state'] | undefined;
+    readonly kind: Vitals['kind'];
+    readonly reason: string | undefined;
+    readonly remains: boolean;
+  };
+}
+
+export const sandboxVersionOf = (stored: StoredSandbox): Version<StoredSandbox> => {
+  const {
+    id,
+    revision,
+    poolOwner: { namespace },
+  } = stored.record;
+  return {
+    key: keyOf({ namespace, name: podNameOf(id) }),
+    uid: stored.uid,
+    revision,
+    record: stored,
+  };
+};
+
+export const podVersionOf = (pod: StoredPod): Version<StoredPod> => ({
+  key: keyOf({ namespace: pod.namespace, name: podNameOf(pod.id) }),
+  uid: pod.uid,
+  revision: pod.revision,
+  record: pod,
+});
+
+/** Record and own Pod are both known: what is still to be listed can't belie it. */
+export const isWhole = (entry: Entry): boolean =>
+  entry.sandbox !== undefined && ownPodOf(entry) !== undefined;
+
+export const DELETED_POD = {
+  kind: 'gone',
+  exitCode: null,
+  reason: 'its Pod was deleted',
+  removed: true,
+} as const;
+
+/** The end of a sandbox once its Pod is no more: nothing remains of it that has yet to end. */
+export const withoutRemains = (gone: Gone): Gone => {
+  const { remains: _remains, endsBy: _endsBy, ...rest } = gone;
+  return rest;
+};
+
+/** API servers sort the names of a map; the template's first container is the first of the Pod. */
+export const inOrder = (record: InstanceRecord, pod: StoredPod | undefined): InstanceRecord => {
+  const names = pod?.containers;
+  const images = record.containerImages;
+  if (!names || names.join() === Object.keys(images).join()) return record;
+  return {
+    ...record,
+    containerImages: Object.fromEntries(
+      names.flatMap((name) => (images[name] === undefined ? [] : [[name, images[name]]])),
+    ),
+  };
+};
+
+export const NO_POD: Vitals = {
+  kind: 'starting',
+  reason: 'its Pod is not there yet',
+  unlaunched: true,
+};
+
+export const NEITHER: Vitals = {
+  kind: 'gone',
+  exitCode: null,
+  reason: 'neither its record nor its Pod is there',
+};
+
+export const isOwn = (pod: StoredPod, sandbox: StoredSandbox | undefined): boolean =>
+  !sandbox ||
+  (pod.ownerUid === sandbox.uid && (sandbox.podUid === undefined || sandbox.podUid === pod.uid));
+
+export const ownPodOf = ({ pod, sandbox }: Entry): StoredPod | undefined =>
+  pod && isOwn(pod, sandbox) ? pod : undefined;
+
+/**
+ * Claimed, and ended or told to end: its own end stands first, then what that of its Pod says.
+ * Unclaimed, and deleted but for somebody's finalizer: dead, never free.
+ */
+export const recordOf = (
+  sandbox: StoredSandbox | undefined,
+  podEnd: End | undefined,
+): InstanceRecord | undefined => {
+  if (!sandbox) return undefined;
+  const { record, terminating } = sandbox;
+  if (!record.claim) return terminating ? undefined : record;
+  const end = record.end ?? podEnd ?? (terminating ? DELETED : undefined);
+  return end ? { ...record, state: 'ending', end } : record;
+};
+
+const DELETED: End = { reason: 'deleted', exitCode: null };
+
+/** Undefined where it is not told to end, and of a main process that ended by itself. */
+export const endOf = ({ vitals, endsBy, disruption }: StoredPod): End | undefined => {
+  const exitCode = vitals.kind === 'gone' ? vitals.exitCode : null;
+  if (disruption !== undefined && (endsBy !== undefined || vitals.kind === 'gone'))
+    return { reason: 'killed', exitCode };
+  return endsBy !== undefined && vitals.kind !== 'gone' ? DELETED : undefined;
+};

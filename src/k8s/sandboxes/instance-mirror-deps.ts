@@ -1,0 +1,17 @@
+import { type InstanceId } from '../../model/identifiers.ts';
+import type { InstanceFact } from '../../model/sandbox.ts';
+import type { LaterSandbox } from './later-sandbox.ts';
+
+export interface InstanceMirrorDeps {
+  readonly report: (fact: InstanceFact) => void;
+  /** A claimed record has no Pod here: only an uncached look tells whether there is none. */
+  readonly missesPod: (id: InstanceId) => void;
+  /** Says why what runs on the node can't be relied on; undefined where it can. */
+  readonly nodeTrouble: (nodeName: string) => string | undefined;
+  /** Says why what is idle on the node is not to be handed out; undefined where it may be. */
+  readonly idleTrouble?: (nodeName: string) => string | undefined;
+  /** Nothing can be in the Pod any more. */
+  readonly podGone?: (uid: string) => void;
+  /** A later version's record is at the key; undefined: none is there, or no more. */
+  readonly laterSandbox?: (key: string, record: LaterSandbox | undefined) => void;
+}
