@@ -54,6 +54,7 @@ import { getQuotas, getQuotasOf, setQuotasOf } from '../operations/pools/quotas.
 import { sandboxEvents } from '../operations/sandboxes/sandbox-events.ts';
 import { followSandboxLogs, sandboxLogs } from '../operations/sandboxes/sandbox-logs.ts';
 import { sandboxStatistics } from '../operations/sandboxes/sandbox-statistics.ts';
+import { setSandboxState } from '../operations/sandboxes/set-sandbox-state.ts';
 import { setIdleTimeout } from '../operations/sandboxes/set-idle-timeout.ts';
 import { previewPoolSync, syncPool } from '../operations/pools/sync-pool.ts';
 import type { TemplateCatalog } from '../operations/templates/template-catalog.ts';
@@ -153,6 +154,7 @@ export const operationsOf = (
     listSandboxes: listSandboxes({ ...common, history, listWindowMs: config.history.listWindow }),
     deleteSandbox: deleteSandbox(common),
     setIdleTimeout: setIdleTimeout(common),
+    setSandboxState: setSandboxState(common),
     execInSandbox: execInSandbox({ ...common, claimEnv }),
     ...processOperations({
       sandboxes: runningSandboxes({ supervisor, clock, claimEnv }),

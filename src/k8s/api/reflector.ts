@@ -1,8 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Metrics } from '../../contracts/metrics.ts';
 import type { MirrorReport } from '../../contracts/mirror-report.ts';
-import type { ApiClient, WatchEvent } from './api-calls.ts';
-import type { Log } from '../../contracts/log.ts';
+import type { WatchEvent } from './api-calls.ts';
 import type { Mirror } from '../../model/mirror.ts';
 import type { Version } from '../../model/mirror-terms.ts';
 import { ApiRefused, ApiUnreachable, notFound } from './api-errors.ts';
@@ -13,47 +11,25 @@ import {
   versionOf,
   type ListPage,
 } from './api-objects.ts';
+import { TIMINGS } from './reflector-timings.ts';
 import { compareVersions } from './resource-version.ts';
 import { Slices } from './slices.ts';
-import { TIMINGS, type ReflectorTimings } from './reflector-timings.ts';
+import type { ReflectorTimings } from './reflector-timings.ts';
 import { Waiters } from './reflector-waiters.ts';
 import { checked, isOlder, isShown, versionsNow } from './versions-now.ts';
-
-export interface ReflectorDeps<T> {
-  /** The path of the collection, such as `/api/v1/pods`. */
-  readonly path: string;
-  /** Is told what the lists and watches tell. */
-  readonly mirror: Mirror<T>;
-  /**
-   * Picks what is kept of an object; undefined: nothing, as if it were not there. What it throws
-   * counts as no change.
-   */
-  readonly trim: (object: unknown) => T | undefined;
-  readonly log: Log;
-  readonly api: Pick<ApiClient, 'list' | 'get'>;
-  /** For the watch, on a connection of its own. */
-  readonly watches: ApiClient;
-  readonly labelSelector?: string;
-  /** Objects a page. */
-  readonly pageSize?: number;
-  /** Objects of a collection that is compared to catch up with it. */
-  readonly mostCompared?: number;
-  readonly timings?: Partial<ReflectorTimings>;
-  /** From 0 up to 1. */
-  readonly random?: () => number;
-  readonly metrics?: Metrics | undefined;
-}
-
-export interface ReflectorCounters {
-  lists: number;
-  /** Lists after the first. */
-  relists: number;
-  /** Watches that ended otherwise than by their time. */
-  restarts: number;
-  events: number;
-  /** Objects that could not be trimmed, changes whose report threw. */
-  mishaps: number;
-}
+import {
+  type ReflectorDeps,
+  type ReflectorCounters,
+  PAGE_SIZE,
+  MOST_COMPARED,
+  PATIENCE_MS,
+  SLICE_MS,
+  SHORT_WATCH_SECONDS,
+  ENDS_AT_ONCE_MS,
+  EARLY_MS,
+  CALM_MS,
+  FORGOTTEN,
+} from './reflector-terms.ts';
 
 /**
  * Follows one kind of the API server's objects for ever: lists it in pages, watches from the list's
@@ -460,17 +436,3 @@ export class Reflector<T> {
     return this.revision !== '' && !this.#listDue && compareVersions(this.revision, revision) >= 0;
   }
 }
-
-const [PAGE_SIZE, MOST_COMPARED] = [250, 2_000];
-/** An event that is on its way comes sooner. */
-const PATIENCE_MS = 250;
-const SLICE_MS = 8;
-/** Bookmarks come two seconds before a watch's end. */
-const SHORT_WATCH_SECONDS = 3;
-const ENDS_AT_ONCE_MS = 500;
-/** A watch that ends so much before its time was ended by something else. */
-const EARLY_MS = 1_500;
-/** After so long a watch its end is no failure in a row. */
-const CALM_MS = 10_000;
-/** HTTP 410, reason `Expired`. */
-const FORGOTTEN = 410;

@@ -1,6 +1,9 @@
 import type { ProcessOutput } from '../../model/process.ts';
 
-/** What follows is no output as `start.sh` writes it: cut short for want of room, or spoilt. */
+/**
+ * Says that what follows is no output as `start.sh` writes it: cut short for want of room, or
+ * spoilt.
+ */
 export class FramesSpoilt extends Error {
   override readonly name = 'FramesSpoilt';
 }
@@ -13,7 +16,7 @@ export type OutputFrame =
   | { readonly kind: 'ended'; readonly line: string };
 
 const NEWLINE = 10;
-/** Of a head; a record is longer. */
+/** Bounds a head in bytes; a record is longer. */
 const LONGEST_HEAD = 64;
 const LONGEST_RECORD = 1 << 20;
 const LONGEST_PIECE = 64 << 10;

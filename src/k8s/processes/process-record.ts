@@ -7,8 +7,8 @@ const BEFORE_ID = 'p';
 export const folderNameOf = (processId: ProcessId): string => `${BEFORE_ID}${processId}`;
 
 /**
- * What the container keeps of a process as it was told: one line of JSON. Whoever is in the sandbox
- * can write it, so that it is read like any other input.
+ * Returns what the container keeps of a process as it was told: one line of JSON. Whoever is in the
+ * sandbox can write it, so that it is read like any other input.
  */
 export const toldOf = (order: ProcessOrder, startedAt: number): string =>
   JSON.stringify({

@@ -2,7 +2,9 @@ import { readScript, type PodScript } from '../streams/pod-script.ts';
 
 const FOLDER = new URL('scripts/', import.meta.url);
 
-/** What is done about processes in containers; each script says what it reads and prints. */
+/**
+ * Describes what is done about processes in containers; each script says what it reads and prints.
+ */
 export interface ProcessScripts {
   readonly start: PodScript;
   readonly list: PodScript;

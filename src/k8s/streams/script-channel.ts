@@ -94,7 +94,7 @@ export class ScriptChannel {
     return this.#exitCode;
   }
 
-  /** What it said of its troubles, for the daemon's own log. */
+  /** Returns what it said of its troubles, for the daemon's own log. */
   get errors(): string {
     return this.#errors;
   }
