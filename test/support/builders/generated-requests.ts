@@ -211,16 +211,24 @@ const request = (documented: DocumentedOperation, good: Good, dice: Dice): Gener
 };
 
 const queryText = (good: Good['query'], valid: boolean, dice: Dice): string => {
-  const pairs = Object.entries(good).map(([name, value]): [string, string] => [
-    encodeURIComponent(name),
-    valid || dice.chance(0.5) ? encodeURIComponent(String(value)) : oddValue(dice),
-  ]);
+  const pairs = Object.entries(good)
+    .flatMap(parametersOf)
+    .map(([name, value]): [string, string] => [
+      encodeURIComponent(name),
+      valid || dice.chance(0.5) ? encodeURIComponent(String(value)) : oddValue(dice),
+    ]);
   if (!valid && dice.chance(0.2)) pairs.push([hostileSegment(dice), hostileSegment(dice)]);
   if (!valid && pairs[0] && dice.chance(0.1)) pairs.push(pairs[0]);
   return pairs.length === 0
     ? ''
     : `?${pairs.map(([name, value]) => `${name}=${value}`).join(valid ? '&' : dice.pick(['&', '&', '&', '&&', ';']))}`;
 };
+
+/** One of a name, or one for each pair of a map: `style: deepObject`. */
+const parametersOf = ([name, value]: [string, unknown]): readonly (readonly [string, unknown])[] =>
+  isObject(value)
+    ? Object.entries(value).map(([key, each]) => [`${name}[${key}]`, each] as const)
+    : [[name, value]];
 
 const oddValue = (dice: Dice): string =>
   dice.chance(0.5)

@@ -50,7 +50,7 @@ export const metadata = z
   )
   .meta({
     maxProperties: MOST_METADATA,
-    propertyNames: { type: 'string', minLength: 1, maxLength: 256 },
+    propertyNames: { type: 'string', pattern: METADATA_KEY.source },
   });
 
 /** `poolName` is required, which the operation's row says in words of its own. */
