@@ -22,6 +22,27 @@ describe('finding the daemon and the key', () => {
     ).to.equal(0);
   });
 
+  it('says in time that the key ends, beside what was asked for', async () => {
+    const DAY = 24 * 3_600_000;
+    const { operations } = daemon;
+    operations.clock.time = Date.now() - 30 * DAY;
+    const ending = join(daemon.dataDir, 'ending.key');
+    writeFileSync(ending, await operations.key('default', 'default', 'user', 40 * DAY), {
+      mode: 0o600,
+    });
+    operations.clock.time = Date.now();
+    const env = { SANDPOOL_DATA_DIR: daemon.dataDir };
+    const { code, stdout, stderr } = await cliHere([...LIST, '--key-file', ending], env);
+
+    expect(stderr).to.match(
+      /^sandpool: this API key ends at \d{4}-\S+Z; make another one in time\n$/,
+    );
+    expect({ code, stdout }).to.deep.include({
+      code: 0,
+      stdout: (await cliHere(LIST, env)).stdout,
+    });
+  });
+
   it('takes the address from --server, SANDPOOL_SERVER before the data folder', async () => {
     rmSync(join(daemon.dataDir, 'daemon.json'));
     expect(

@@ -48,7 +48,7 @@ describe('what pools of a daemon may name', function () {
     ).to.equal(201);
   });
 
-  it("is the host's network by a stored template alone, with a warning of readiness", async () => {
+  it("is the host's network by a stored template alone, with a warning of readiness and doctor", async () => {
     expect(await refusal({ template: HOST_NETWORK })).to.deep.equal([
       400,
       'INVALID_ARGUMENT',
@@ -73,6 +73,7 @@ describe('what pools of a daemon may name', function () {
     expect(JSON.stringify((await daemon.client().get('/readyz')).json)).to.include(
       'a pool has network: host',
     );
+    expect((await daemon.cli(['doctor'])).stdout).to.match(/^warning .*a pool has network: host/m);
   });
 
   it('is no template of its own where these are switched off; what is there already goes on', async () => {

@@ -141,6 +141,18 @@ describe('the catalogue of metrics', () => {
     }
   });
 
+  it('names nobody: no user, team, key or sandbox, and namespaces of pools alone', () => {
+    const named = all.flatMap(([name, { labels }]) =>
+      labels
+        .filter((label) => /tenant|user|team|owner|key|sandbox|namespace|address/.test(label))
+        .map((label) => `${name} ${label}`),
+    );
+
+    expect(named.filter((each) => !/^sandpool_pool_\w+ pool_namespace$/.test(each))).to.deep.equal(
+      [],
+    );
+  });
+
   it('has room for 3,000 series, and cannot have more', () => {
     const most = all.reduce((sum, [, { labels, most: combinations, buckets, stays }]) => {
       const alike = buckets ? buckets.length + 3 : 1;
