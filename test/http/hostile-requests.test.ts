@@ -31,7 +31,13 @@ const TEMPLATE = (name: string): string =>
 const knownTo = ({ path }: DocumentedOperation, known: Known): Known =>
   path.startsWith('/admin/api-keys/')
     ? { ...known, path: { ...known.path, name: ['team-blue/spare-11', 'team-blue/spare-12'] } }
-    : known;
+    : path.endsWith('/output')
+      ? { ...known, path: { ...known.path, processId: [ENDED] } } // a living one's has no end
+      : known;
+
+/** Processes of the sandbox: one that has ended, and some that read their input. */
+const ENDED = 'ended';
+const LIVING = ['one', 'two', 'three', 'four'] as const;
 
 describe('requests made from the document', function () {
   this.timeout(120_000); // for one operation, also of the long run: TEST_RUNS=4
@@ -66,11 +72,13 @@ describe('requests made from the document', function () {
     await server.admin.post('/admin/sandbox-templates', { crdJson: TEMPLATE('shells') });
     await server.tenant.post('/envs', { name: 'shells', templateRef: { name: 'default' } });
     await server.tenant.post('/envs/shells/sandboxpools', { name: 'shells' });
+    await startProcesses(sandboxId);
     env = server.operations.envs.get('team-blue/shells');
     template = server.operations.templates.records.get('shells');
     known = {
       path: {
         sandboxId: [sandboxId, `local.${sandboxId}`],
+        processId: LIVING,
         name: ['shells', 'local::shells'],
         keyId: ['none', ...spare.slice(0, 10)],
         namespace: ['team-blue'],
@@ -100,8 +108,21 @@ describe('requests made from the document', function () {
     server.log.length = 0;
   });
 
+  const startProcesses = async (sandboxId: string): Promise<void> => {
+    const { processes } = server.operations;
+    for (const { processId } of await processes.list(sandboxId))
+      await processes.remove(sandboxId, processId);
+    for (const processId of [ENDED, ...LIVING])
+      await processes.start(sandboxId, {
+        processId,
+        tenant: 'team-blue',
+        argv: [processId === ENDED ? 'echo' : 'cat'],
+        stdin: true,
+      });
+  };
+
   /** What a run of requests took away from the next is there again. */
-  const restore = (): void => {
+  const restore = async (): Promise<void> => {
     const { pools, sandboxes, templates, envs } = server.operations;
     envs.clear();
     if (env) envs.set('team-blue/shells', env);
@@ -114,6 +135,7 @@ describe('requests made from the document', function () {
     pools.set('team-blue/shells', { ...pool, deleting: false, replicas: 5_000 });
     sandboxes.clear();
     sandboxes.set(sandbox.id, { ...sandbox, status: 'Running' });
+    await startProcesses(sandbox.id);
   };
 
   const sendAll = async (
@@ -127,7 +149,7 @@ describe('requests made from the document', function () {
         const { method, target, headers, raw } = request;
         const client =
           /^\/admin\/|[?&]namespace=/.test(target) || next % 4 === 0 ? server.admin : server.tenant;
-        if (next % 50 === 0) restore();
+        if (next % 50 === 0) await restore();
         try {
           const answer = await client.send(
             method,
@@ -164,7 +186,7 @@ describe('requests made from the document', function () {
       for (let n = 1; good === 0 && n < MOST_ROUNDS; n += 1) good = await round(n);
       // no worker is connected
       if (!documented.path.endsWith('/promote')) expect(good, 'some are good').to.be.greaterThan(0);
-      restore();
+      await restore();
     });
   }
 

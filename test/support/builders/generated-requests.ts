@@ -83,6 +83,8 @@ const BEYOND_SCHEMA: Readonly<Record<string, readonly string[]>> = {
   listSandboxes: ['poolName'], // no image after `//`
   getSandboxLogs: ['container'], // the one that there is
   execInSandbox: ['container'],
+  startProcess: ['cols', 'rows', 'container'], // with `tty` alone
+  writeToProcess: ['data'], // base64 where `encoding` says so; left out with `close` alone
   createPool: POOL_SOURCE,
   updatePool: POOL_SOURCE,
   createEnv: ['overrides'],
