@@ -42,6 +42,16 @@ const hardOfHearing = (api: ApiServer, hears: (path: string) => boolean): ApiSer
 });
 
 const NO_STREAMS: PodStreams = {
+  files: {
+    stat: unused,
+    open: unused,
+    write: unused,
+    remove: unused,
+    list: unused,
+    move: unused,
+    mkdir: unused,
+    watch: unused,
+  },
   processes: {
     start: unused,
     list: unused,

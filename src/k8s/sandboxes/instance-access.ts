@@ -15,6 +15,7 @@ import {
 } from '../../contracts/sandbox-driver.ts';
 import { podNameOf, type InstanceId } from '../../model/identifiers.ts';
 import type { ApiClient } from '../api/api-calls.ts';
+import { InstanceFiles } from './instance-files.ts';
 import { InstanceProcesses } from './instance-processes.ts';
 import type { InstanceMirror } from './instance-mirror.ts';
 import { unjoinable, type PodTarget } from './pod-presence.ts';
@@ -25,7 +26,8 @@ import type { SilentNodes } from './silent-nodes.ts';
 /**
  * The ways into a Pod; `PodStreams` of pod-streams.ts. The driver tells it what ends, and stops it.
  */
-export type PodStreams = Omit<Pick<RealPodStreams, keyof RealPodStreams>, 'processes'> & {
+export type PodStreams = Omit<Pick<RealPodStreams, keyof RealPodStreams>, 'processes' | 'files'> & {
+  readonly files: Pick<RealPodStreams['files'], keyof RealPodStreams['files']>;
   readonly processes: Pick<RealPodStreams['processes'], keyof RealPodStreams['processes']>;
 };
 
@@ -45,12 +47,17 @@ export interface InstanceAccessDeps {
  */
 export class InstanceAccess {
   readonly processes: InstanceProcesses;
+  readonly files: InstanceFiles;
   readonly #deps: InstanceAccessDeps;
   readonly #probes: PodProbes;
 
   constructor(deps: InstanceAccessDeps) {
     this.#deps = deps;
     this.#probes = new PodProbes(deps);
+    this.files = new InstanceFiles({
+      enter: (id, container, way) => this.#enter(id, container, way),
+      files: deps.streams.files,
+    });
     this.processes = new InstanceProcesses({
       enter: (id, way) => this.enterAny(id, way),
       processes: deps.streams.processes,

@@ -1,5 +1,4 @@
 import type { Clock } from '../../contracts/clock.ts';
-import { noFiles } from '../../contracts/files.ts';
 import type { Log } from '../../contracts/log.ts';
 import type { Metrics } from '../../contracts/metrics.ts';
 import type { MirrorReport } from '../../contracts/mirror-report.ts';
@@ -34,7 +33,6 @@ import { checkVolumes } from './check-volumes.ts';
 import { IdleLook } from './idle-look.ts';
 import { imageFaultOf } from './image-reference.ts';
 import { InstanceAccess, type PodStreams } from './instance-access.ts';
-import type { InstanceProcesses } from './instance-processes.ts';
 import { InstanceMirror } from './instance-mirror.ts';
 import { listPageOf } from '../api/api-objects.ts';
 import { InstanceReflectors } from './instance-reflectors.ts';
@@ -89,8 +87,8 @@ const MOST_OF_REQUEST = 4;
  * it; the API server decides who was first.
  */
 export class KubernetesSandboxDriver implements SandboxDriver {
-  readonly files = noFiles('files of Pods are not served; use a command, such as tar');
-  readonly processes: InstanceProcesses;
+  readonly files: InstanceAccess['files'];
+  readonly processes: InstanceAccess['processes'];
   readonly #deps: KubernetesDriverDeps;
   /** For what a request waits for. */
   readonly #soon: ApiClient;
@@ -155,6 +153,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
       read: (id) => this.read(id),
     });
     this.processes = this.#access.processes;
+    this.files = this.#access.files;
     this.#removal = new PodRemoval({
       soon: this.#soon,
       background: this.#background,

@@ -26,8 +26,15 @@ const LIMIT = 64 << 10;
 export const askPod = async (
   links: PodLinks,
   target: PodTarget,
+  question: PodQuestion,
+): Promise<string> => (await askPodBytes(links, target, question)).toString('utf8');
+
+/** As `askPod`, where the answer need not be text. */
+export const askPodBytes = async (
+  links: PodLinks,
+  target: PodTarget,
   { script, input, withinMs = WITHIN_MS, limit = LIMIT, signal }: PodQuestion,
-): Promise<string> => {
+): Promise<Buffer> => {
   signal?.throwIfAborted();
   const channel = await ScriptChannel.open(links, target, script, input);
   channel.endInput();
@@ -60,5 +67,5 @@ export const askPod = async (
     channel.close();
   }
   if (late) throw late;
-  return Buffer.concat(pieces).toString('utf8');
+  return Buffer.concat(pieces);
 };

@@ -8,6 +8,7 @@ import type {
   Terminal,
   TerminalRequest,
 } from '../../contracts/sandbox-driver.ts';
+import { PodFiles } from '../files/pod-files.ts';
 import { PodProcesses } from '../processes/pod-processes.ts';
 import { PodPorts } from './pod-dial.ts';
 import { execInPod } from './pod-exec.ts';
@@ -30,6 +31,8 @@ export interface PodStreamsDeps
 export class PodStreams {
   /** As `ProcessDriver`. */
   readonly processes: PodProcesses;
+  /** As `SandboxFiles`. */
+  readonly files: PodFiles;
   readonly #links: PodLinks;
   readonly #logs: PodLogs;
   readonly #ports: PodPorts;
@@ -38,6 +41,7 @@ export class PodStreams {
     const agent = `sandpool/${version}`;
     this.#links = new PodLinks({ ...deps, agent });
     this.processes = new PodProcesses(this.#links);
+    this.files = new PodFiles(this.#links);
     this.#ports = new PodPorts(this.#links);
     this.#logs = new PodLogs({ ...deps, agent });
   }

@@ -1,0 +1,62 @@
+import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
+import type { ScriptChannel } from '../streams/script-channel.ts';
+
+const NEWLINE = 10;
+
+/** Reads what a script prints, piece by piece, as its reader asks for it. */
+export class ChannelReader {
+  readonly #pieces: AsyncIterator<Buffer>;
+  #rest: Buffer = Buffer.alloc(0);
+
+  constructor(channel: ScriptChannel) {
+    this.#pieces = (channel.output as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
+  }
+
+  /** The next piece, however long; undefined at the end. */
+  async piece(): Promise<Buffer | undefined> {
+    const rest = this.#rest;
+    this.#rest = Buffer.alloc(0);
+    if (rest.length > 0) return rest;
+    const { done, value } = await this.#pieces.next();
+    return done === true ? undefined : value;
+  }
+
+  /** The next line, without its end; what is left at the end is one too. */
+  async line(limit = 64 << 10): Promise<string> {
+    return (await this.until(Buffer.of(NEWLINE), limit)).toString('utf8');
+  }
+
+  /** All up to the mark, which is read too. Rejects with OutcomeUnknown beyond so many bytes. */
+  async until(mark: Buffer, limit: number): Promise<Buffer> {
+    let gathered: Buffer = Buffer.alloc(0);
+    for (;;) {
+      const piece = await this.piece();
+      if (piece === undefined) return gathered;
+      const from = Math.max(gathered.length - mark.length + 1, 0);
+      gathered = gathered.length === 0 ? piece : Buffer.concat([gathered, piece]);
+      const at = gathered.indexOf(mark, from);
+      if (at >= 0) {
+        this.#rest = gathered.subarray(at + mark.length);
+        return gathered.subarray(0, at);
+      }
+      if (gathered.length > limit) throw new OutcomeUnknown('the sandbox answers more than it may');
+    }
+  }
+
+  /** All that comes until the end. */
+  async all(limit: number): Promise<Buffer> {
+    const pieces: Buffer[] = [];
+    let length = 0;
+    for (let piece = await this.piece(); piece; piece = await this.piece()) {
+      pieces.push(piece);
+      length += piece.length;
+      if (length > limit) throw new OutcomeUnknown('the sandbox answers more than it may');
+    }
+    return Buffer.concat(pieces);
+  }
+
+  /** Reads no more. */
+  async leave(): Promise<void> {
+    await this.#pieces.return?.();
+  }
+}

@@ -1,0 +1,133 @@
+import { createHash } from 'node:crypto';
+import {
+  FileRefused,
+  type FileEntry,
+  type FilePage,
+  type ListRequest,
+} from '../../contracts/files.ts';
+import { scriptLines } from '../streams/pod-script.ts';
+import type { ScriptChannel } from '../streams/script-channel.ts';
+import { ChannelReader } from './channel-reader.ts';
+import { refusalIn } from './file-refusals.ts';
+import { textInput, type PodPlace } from './file-scripts.ts';
+import { readStats } from './file-stats.ts';
+
+const NAME_BYTES = 8 << 10;
+/** Bounds what is told of 10,000 names, in bytes. */
+const ANSWER_BYTES = 64 << 20;
+/** Names that are gathered beyond a page until the largest are dropped. */
+const SLACK = 1_000;
+const CURSOR = /^(\d{1,2}) ([0-9a-f]{16}) (.+)$/s;
+
+interface Listing extends PodPlace {
+  readonly request: ListRequest;
+  readonly signal: AbortSignal;
+}
+
+type Open = (script: 'list' | 'links', input: Buffer) => Promise<ScriptChannel>;
+
+/**
+ * Lists a folder in the order of the bytes of its names: a page is what comes next behind the last
+ * of the page before. All names are looked at for each page; few are kept.
+ */
+export const listFolder = async (
+  open: Open,
+  { path, request, signal }: Listing,
+): Promise<FilePage> => {
+  const after = request.cursor === undefined ? '' : readCursor(request.cursor, path, request);
+  const channel = await open('list', Buffer.concat([scriptLines(request.depth), textInput(path)]));
+  const abort = (): void => {
+    channel.close({ kill: true });
+  };
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    const reader = new ChannelReader(channel);
+    const first = await reader.line();
+    if (first !== 'folder')
+      throw refusalIn(first) ?? new FileRefused('denied', 'it can not be read');
+    const names = await nextNames(reader, after, request.limit + 1);
+    const page = names.slice(0, request.limit);
+    void channel.write(Buffer.from(page.map((name) => `${name}\0`).join(''), 'latin1'));
+    channel.endInput();
+    const stats = readStats(page, (await reader.all(ANSWER_BYTES)).toString('latin1'));
+    const links = await linksOf(
+      open,
+      path,
+      page.filter((name) => stats.get(name)?.kind === 'link'),
+    );
+    const entries = page.flatMap((name): readonly FileEntry[] => {
+      const stat = stats.get(name);
+      const target = links.get(name);
+      if (!stat) return [];
+      return [{ path: below(name), stat: target === undefined ? stat : { ...stat, target } }];
+    });
+    const last = page.at(-1);
+    if (names.length <= page.length || last === undefined) return { entries };
+    return { entries, next: writeCursor(last, path, request) };
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error;
+  } finally {
+    signal.removeEventListener('abort', abort);
+    channel.close();
+  }
+};
+
+/** The first names behind one, in order. */
+const nextNames = async (
+  reader: ChannelReader,
+  after: string,
+  count: number,
+): Promise<readonly string[]> => {
+  let kept: string[] = [];
+  const shorten = (): void => {
+    kept = kept.sort(inOrder).slice(0, count);
+  };
+  for (;;) {
+    const name = (await reader.until(Buffer.of(0), NAME_BYTES)).toString('latin1');
+    if (name === '') break;
+    if (name > after) kept.push(name);
+    if (kept.length > count + SLACK) shorten();
+  }
+  shorten();
+  return kept;
+};
+
+const linksOf = async (
+  open: Open,
+  folder: Buffer,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, Buffer>> => {
+  if (names.length === 0) return new Map();
+  const input = [
+    textInput(folder),
+    Buffer.from(names.map((each) => `${each}\0`).join(''), 'latin1'),
+  ];
+  const channel = await open('links', Buffer.concat(input));
+  channel.endInput();
+  try {
+    const answer = await new ChannelReader(channel).all(ANSWER_BYTES);
+    const targets = answer.toString('latin1').split('\0');
+    return new Map(names.map((name, at) => [name, Buffer.from(targets[at] ?? '', 'latin1')]));
+  } finally {
+    channel.close();
+  }
+};
+
+const inOrder = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** Without the `./` that find begins with. */
+const below = (name: string): Buffer => Buffer.from(name.slice(2), 'latin1');
+
+const hashOf = (path: Buffer): string =>
+  createHash('sha256').update(path).digest('hex').slice(0, 16);
+
+const writeCursor = (last: string, path: Buffer, { depth }: ListRequest): string =>
+  Buffer.from(`${depth} ${hashOf(path)} ${last}`, 'latin1').toString('base64url');
+
+const readCursor = (cursor: string, path: Buffer, { depth }: ListRequest): string => {
+  const [, ofDepth, ofPath, last] =
+    CURSOR.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
+  if (last === undefined || Number(ofDepth) !== depth || ofPath !== hashOf(path))
+    throw new FileRefused('bad-cursor', 'the cursor is none that was answered for this path');
+  return last;
+};

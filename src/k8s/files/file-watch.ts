@@ -1,0 +1,109 @@
+import { randomBytes } from 'node:crypto';
+import type { FileEvent, FileStat, WatchRequest } from '../../contracts/files.ts';
+import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
+import { scriptLines } from '../streams/pod-script.ts';
+import type { ScriptChannel } from '../streams/script-channel.ts';
+import { ChannelReader } from './channel-reader.ts';
+import { refusalIn } from './file-refusals.ts';
+import { textInput, type PodPlace } from './file-scripts.ts';
+import { readStats } from './file-stats.ts';
+
+const NUL = Buffer.of(0);
+const BOTH_NUL = Buffer.of(0, 0);
+/** Bytes of names, and of what is told of them, at one look. */
+const LOOK_BYTES = 16 << 20;
+const BATCH = 256;
+/** Folders below one another that are looked at. */
+const DEPTH = 64;
+
+interface Watching extends PodPlace {
+  readonly request: WatchRequest;
+  readonly signal: AbortSignal;
+}
+
+type Look = ReadonlyMap<string, FileStat>;
+
+/**
+ * Watches a folder by looking at it each second: what was made and removed between two looks is not
+ * told of. Resolves after the first.
+ */
+export const watchFolder = async (
+  open: (input: Buffer) => Promise<ScriptChannel>,
+  { path, request, signal }: Watching,
+): Promise<AsyncIterable<readonly FileEvent[]>> => {
+  const id = randomBytes(8).toString('hex');
+  const channel = await open(
+    Buffer.concat([scriptLines(id, request.recursive ? DEPTH : 1), textInput(path)]),
+  );
+  const leave = (): void => {
+    channel.close();
+  };
+  signal.addEventListener('abort', leave, { once: true });
+  if (signal.aborted) leave();
+  const reader = new ChannelReader(channel);
+  try {
+    const first = await reader.line();
+    if (first !== 'folder') throw refusalIn(first) ?? new OutcomeUnknown('it can not be watched');
+    const look = await readLook(reader);
+    return changes(reader, look, () => {
+      signal.removeEventListener('abort', leave);
+      leave();
+    });
+  } catch (error) {
+    leave();
+    throw signal.aborted ? signal.reason : error;
+  }
+};
+
+async function* changes(
+  reader: ChannelReader,
+  first: Look | undefined,
+  leave: () => void,
+): AsyncGenerator<readonly FileEvent[], void, undefined> {
+  try {
+    let before = first;
+    while (before) {
+      const now = await readLook(reader);
+      const events = now ? [...between(before, now)] : [GONE];
+      for (let at = 0; at < events.length; at += BATCH) yield events.slice(at, at + BATCH);
+      before = now;
+    }
+    if (!first) yield [GONE];
+  } finally {
+    leave();
+  }
+}
+
+const GONE: FileEvent = { type: 'gone', path: Buffer.alloc(0), isFolder: true };
+
+/** How the folder stands; undefined where it is gone. */
+const readLook = async (reader: ChannelReader): Promise<Look | undefined> => {
+  const names: string[] = [];
+  for (;;) {
+    const name = (await reader.until(NUL, LOOK_BYTES)).toString('latin1');
+    if (name === '') break;
+    names.push(name);
+  }
+  const told = (await reader.until(BOTH_NUL, LOOK_BYTES)).toString('latin1');
+  if (told === 'gone') return undefined;
+  return readStats(names, told);
+};
+
+function* between(before: Look, now: Look): Iterable<FileEvent> {
+  for (const [name, stat] of before)
+    if (now.get(name)?.kind !== stat.kind) yield event('removed', name, stat);
+  for (const [name, stat] of now) {
+    const old = before.get(name);
+    if (old?.kind !== stat.kind) yield event('created', name, stat);
+    else if (stat.kind !== 'folder' && (old.size !== stat.size || old.mtimeNs !== stat.mtimeNs))
+      yield event('changed', name, stat);
+    else if (old.mode !== stat.mode || old.uid !== stat.uid || old.gid !== stat.gid)
+      yield event('attributes', name, stat);
+  }
+}
+
+const event = (type: FileEvent['type'], name: string, { kind }: FileStat): FileEvent => ({
+  type,
+  path: Buffer.from(name.slice(2), 'latin1'),
+  isFolder: kind === 'folder',
+});

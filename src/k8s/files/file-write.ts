@@ -1,0 +1,116 @@
+import { randomBytes } from 'node:crypto';
+import { Writable, type Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { WriteRequest, WrittenFile } from '../../contracts/files.ts';
+import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
+import { scriptLines } from '../streams/pod-script.ts';
+import type { ScriptChannel } from '../streams/script-channel.ts';
+import { ChannelReader } from './channel-reader.ts';
+import { refusalIn } from './file-refusals.ts';
+import { textInput, type PodPlace } from './file-scripts.ts';
+import { readStat, versionWord } from './file-stats.ts';
+
+/** Until what was written in vain has been removed. */
+const REMOVED_WITHIN_MS = 5_000;
+const ANSWER_BYTES = 8 << 10;
+
+interface Writing extends PodPlace {
+  readonly content: Readable;
+  readonly request: WriteRequest;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Writes a file. A word that both sides alone know ends the content: content without it was cut
+ * off, and is thrown away, whoever cut it.
+ */
+export const writeFile = async (
+  open: (input: Buffer) => Promise<ScriptChannel>,
+  { target, path, content, request, signal }: Writing,
+): Promise<WrittenFile> => {
+  const end = randomBytes(16).toString('hex');
+  const input = [textInput(path), optionLines(request, end, `.sandpool-${target.uid}-files`)];
+  const channel = await open(Buffer.concat(input));
+  const reader = new ChannelReader(channel);
+  const abort = (): void => {
+    content.destroy(signal.reason instanceof Error ? signal.reason : new Error('called off'));
+  };
+  signal.addEventListener('abort', abort, { once: true });
+  if (signal.aborted) abort();
+  try {
+    const ready = await reader.line();
+    if (ready !== 'ready') throw refusalIn(ready) ?? unsaid();
+    const answer = reader.all(ANSWER_BYTES);
+    let isAnswered = false;
+    const answered = answer
+      .catch(() => undefined)
+      .then(() => {
+        isAnswered = true;
+        // Whoever gives the content may have nothing to give for long.
+        if (!content.readableEnded) content.destroy();
+      });
+    try {
+      await pipeline(content, sinkInto(channel, answered));
+      if (!isAnswered) await channel.write(Buffer.from(end));
+    } catch (error) {
+      if (!isAnswered) {
+        await endInVain(channel, answered);
+        throw error;
+      }
+    }
+    channel.endInput();
+    return writtenIn((await answer).toString('latin1'));
+  } finally {
+    signal.removeEventListener('abort', abort);
+    channel.close();
+  }
+};
+
+const sinkInto = (channel: ScriptChannel, answered: Promise<void>): Writable =>
+  new Writable({
+    highWaterMark: 64 << 10,
+    write: (piece: Buffer, _encoding, done) => {
+      void Promise.race([channel.write(piece), answered]).then(() => {
+        done();
+      });
+    },
+  });
+
+const endInVain = async (channel: ScriptChannel, answered: Promise<void>): Promise<void> => {
+  channel.endInput();
+  let timer: NodeJS.Timeout | undefined;
+  await Promise.race([
+    answered,
+    new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, REMOVED_WITHIN_MS);
+    }),
+  ]);
+  clearTimeout(timer);
+};
+
+const optionLines = (
+  { overwrite, parents, mode, ifMatch }: WriteRequest,
+  end: string,
+  lock: string,
+): Buffer =>
+  scriptLines(
+    randomBytes(8).toString('hex'),
+    overwrite ? 'yes' : 'no',
+    parents ? 'yes' : 'no',
+    mode === undefined ? '-' : mode.toString(8),
+    ifMatch === undefined ? '-' : ifMatch === 'any' ? 'any' : ifMatch.map(versionWord).join(' '),
+    end,
+    lock,
+  );
+
+const writtenIn = (answer: string): WrittenFile => {
+  const refusal = refusalIn(answer);
+  if (refusal) throw refusal;
+  const [word, line = ''] = answer.split('\n');
+  const read = readStat(line);
+  if (!read) throw unsaid();
+  return { stat: read.stat, created: word === 'made' };
+};
+
+const unsaid = (): OutcomeUnknown =>
+  new OutcomeUnknown('the sandbox does not say whether the file was written');

@@ -1,0 +1,11 @@
+# Lists a folder. Input: the depth, the name, and once it has printed all names, each before a NUL, and an
+# empty one, those that are wanted likewise. Prints for each of these what it is, and its name.
+IFS= read -r depth || exit 125
+read_text
+must stat -L -c %s -- "$text"
+[ -d "$text" ] || refuse 'Not a directory'
+cd -- "$text" 2>/dev/null || refuse 'Permission denied'
+echo folder
+find . -mindepth 1 -maxdepth "$depth" ! -name '.sandpool-*.part' -print0 2>/dev/null
+printf '\0'
+exec xargs -0 stat -c "$FORMAT %n" --

@@ -1,0 +1,115 @@
+import type { Readable } from 'node:stream';
+import {
+  FileRefused,
+  type FileEvent,
+  type FilePage,
+  type FilePlace,
+  type FileStat,
+  type FolderRequest,
+  type ListRequest,
+  type MoveRequest,
+  type OpenedFile,
+  type OpenRequest,
+  type SandboxFiles,
+  type WatchRequest,
+  type WriteRequest,
+  type WrittenFile,
+  type WrittenTree,
+} from '../../contracts/files.ts';
+import type { InstanceId } from '../../model/identifiers.ts';
+import type { PodPlace } from '../files/file-scripts.ts';
+import type { PodFiles } from '../files/pod-files.ts';
+import type { PodTarget } from './pod-presence.ts';
+
+export interface InstanceFilesDeps {
+  /** Goes a way into the Pod's container. */
+  readonly enter: <T>(
+    id: InstanceId,
+    container: string | undefined,
+    way: (pod: PodTarget) => Promise<T>,
+  ) => Promise<T>;
+  readonly files: Pick<PodFiles, keyof PodFiles>;
+}
+
+const NO_ARCHIVES =
+  'folders of Pods are not given or taken as archives yet; run tar in the sandbox, or copy files';
+
+/** The files in the Pods of instances. */
+export class InstanceFiles implements SandboxFiles {
+  readonly provided = true;
+  readonly #deps: InstanceFilesDeps;
+
+  constructor(deps: InstanceFilesDeps) {
+    this.#deps = deps;
+  }
+
+  stat(place: FilePlace, signal: AbortSignal): Promise<FileStat> {
+    return this.#at(place, signal, (at) => this.#deps.files.stat(at, signal));
+  }
+
+  open(place: FilePlace, request: OpenRequest, signal: AbortSignal): Promise<OpenedFile> {
+    return this.#at(place, signal, (at) => this.#deps.files.open(at, request, signal));
+  }
+
+  async write(
+    place: FilePlace,
+    content: Readable,
+    request: WriteRequest,
+    signal: AbortSignal,
+  ): Promise<WrittenFile> {
+    try {
+      return await this.#at(place, signal, (at) =>
+        this.#deps.files.write(at, content, { request, signal }),
+      );
+    } catch (error) {
+      content.on('error', () => undefined).destroy();
+      throw error;
+    }
+  }
+
+  remove(
+    place: FilePlace,
+    request: { readonly recursive: boolean },
+    signal: AbortSignal,
+  ): Promise<void> {
+    return this.#at(place, signal, (at) => this.#deps.files.remove(at, request, signal));
+  }
+
+  list(place: FilePlace, request: ListRequest, signal: AbortSignal): Promise<FilePage> {
+    return this.#at(place, signal, (at) => this.#deps.files.list(at, request, signal));
+  }
+
+  move(place: FilePlace, request: MoveRequest, signal: AbortSignal): Promise<FileStat> {
+    return this.#at(place, signal, (at) => this.#deps.files.move(at, request, signal));
+  }
+
+  mkdir(place: FilePlace, request: FolderRequest, signal: AbortSignal): Promise<WrittenFile> {
+    return this.#at(place, signal, (at) => this.#deps.files.mkdir(at, request, signal));
+  }
+
+  watch(
+    place: FilePlace,
+    request: WatchRequest,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<readonly FileEvent[]>> {
+    return this.#at(place, signal, (at) => this.#deps.files.watch(at, request, signal));
+  }
+
+  readTree(): Promise<Readable> {
+    return Promise.reject(new FileRefused('unsupported', NO_ARCHIVES));
+  }
+
+  writeTree(_place: FilePlace, archive: Readable): Promise<WrittenTree> {
+    archive.destroy();
+    return Promise.reject(new FileRefused('unsupported', NO_ARCHIVES));
+  }
+
+  async #at<T>(
+    { id, container, path }: FilePlace,
+    signal: AbortSignal,
+    way: (place: PodPlace) => Promise<T>,
+  ): Promise<T> {
+    signal.throwIfAborted();
+    return await this.#deps.enter(id, container, (target) => way({ target, path }));
+  }
+}
