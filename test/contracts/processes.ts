@@ -19,11 +19,14 @@ import {
 import { eventually } from '../support/harness/eventually.ts';
 import { OutputReading } from '../support/harness/output-reading.ts';
 import { rejection } from '../support/harness/rejection.ts';
+import { skipBecause } from '../support/harness/skip-because.ts';
 
 export interface ProcessesUnderTest {
   readonly processes: ProcessDriver;
   /** An instance that runs, with a shell and the usual programs. */
   instance(): Promise<string>;
+  /** Why its instances can give no process a terminal. */
+  readonly withoutTerminal?: string;
   close(): Promise<void>;
 }
 
@@ -231,7 +234,8 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       );
     });
 
-    it('have a terminal of the size that was asked for, and another when it changes', async () => {
+    it('have a terminal of the size that was asked for, and another when it changes', async function () {
+      if (under.withoutTerminal !== undefined) skipBecause(this, under.withoutTerminal);
       const fact = await start('stty size; read line; stty size', {
         tty: { cols: 91, rows: 31 },
       });

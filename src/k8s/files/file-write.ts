@@ -66,15 +66,18 @@ export const writeFile = async (
   }
 };
 
-const sinkInto = (channel: ScriptChannel, answered: Promise<void>): Writable =>
-  new Writable({
+const sinkInto = (channel: ScriptChannel, answered: Promise<void>): Writable => {
+  const handOver = async (piece: Buffer, done: () => void): Promise<void> => {
+    await Promise.race([channel.write(piece), answered]);
+    done();
+  };
+  return new Writable({
     highWaterMark: 64 << 10,
     write: (piece: Buffer, _encoding, done) => {
-      void Promise.race([channel.write(piece), answered]).then(() => {
-        done();
-      });
+      void handOver(piece, done);
     },
   });
+};
 
 const endInVain = async (channel: ScriptChannel, answered: Promise<void>): Promise<void> => {
   channel.endInput();

@@ -1,0 +1,16 @@
+import { processesSuite } from '../contracts/processes.ts';
+import { PodDriver } from '../support/cluster/a-pod-driver.ts';
+import { onTheControlPlane } from '../support/cluster/shared-cluster.ts';
+
+describe('on simulated nodes', () => {
+  const cluster = onTheControlPlane();
+
+  processesSuite('Pods', async () => {
+    const pods = await PodDriver.alone(cluster());
+    return {
+      processes: pods.driver.processes,
+      instance: async () => (await pods.claimed()).id,
+      close: () => pods.close(),
+    };
+  });
+});
