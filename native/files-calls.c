@@ -77,8 +77,9 @@ enum problem call_read(struct call *call) {
   while (!problem && at < (off_t)end) {
     off_t left = (off_t)end - at;
     ssize_t sent = sendfile(call->socket, file, &at, left < PIECE ? (size_t)left : PIECE);
+    if (sent < 0 && errno == EINTR) continue;
     /* A file that became shorter: the end of the connection tells. */
-    if (sent <= 0 && errno != EINTR) problem = GONE;
+    if (sent <= 0) problem = GONE;
   }
   close(file);
   return problem;
@@ -194,48 +195,54 @@ enum problem call_mkdir(struct call *call) {
   return problem;
 }
 
-/* Removes what is in the folder where the trail stands, as long as there are no folders in it; `below` is the first. */
-static enum problem empty_folder(struct call *call, const struct trail *trail, char below[NAME_MAX + 1], bool *empty) {
-  enum { BATCH = 1024 };
-  *empty = false;
-  for (;;) {
-    struct names names;
-    enum problem problem = read_names(trail->folder, NULL, BATCH, &names);
-    if (problem) return problem;
-    *empty = names.count == 0;
-    below[0] = 0;
-    for (size_t i = 0; i < names.count && !problem && !below[0]; i++) {
-      if (unlinkat(trail->folder, names.items[i], 0) == 0 || errno == ENOENT) problem = still_wanted(call);
-      else if (errno == EISDIR || errno == EPERM) strcpy(below, names.items[i]);
-      else problem = problem_of(errno);
-    }
-    free_names(&names);
-    if (problem || *empty || below[0]) return problem;
-  }
+/* Removes the name, whatever it is; `full`: it is a folder that has something in it. */
+static enum problem remove_name(int folder, const char *name, bool *full) {
+  *full = false;
+  if (unlinkat(folder, name, 0) == 0 || errno == ENOENT) return DONE;
+  if (errno != EISDIR && errno != EPERM) return problem_of(errno);
+  if (unlinkat(folder, name, AT_REMOVEDIR) == 0 || errno == ENOENT) return DONE;
+  *full = errno == ENOTEMPTY || errno == EEXIST;
+  if (*full) return DONE;
+  return errno == ENOTDIR ? DENIED : problem_of(errno); /* it could not be unlinked either */
 }
 
+/* Names are read some at a time, in the order of the folder, and each is read once: what was read is gone when more is. */
 static enum problem remove_tree(struct call *call, const struct place *place) {
+  enum { BATCH = 1024 };
   struct trail trail;
+  struct names names = {0};
+  size_t next = 0;
   int folder = open_safely(place->parent, place->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, 0);
   if (folder < 0) return problem_of(errno);
   enum problem problem = begin_trail(&trail, folder);
   while (!problem) {
-    char below[NAME_MAX + 1];
-    bool empty;
-    problem = empty_folder(call, &trail, below, &empty);
-    if (problem) break;
-    if (!empty) {
-      problem = descend(&trail, below, NULL, 0);
-      if (problem == NOT_A_FOLDER) problem = DENIED; /* it could not be unlinked either */
+    if (next < names.count) {
+      const char *name = names.items[next++];
+      bool full;
+      problem = still_wanted(call);
+      if (!problem) problem = remove_name(trail.folder, name, &full);
+      if (problem || !full) continue;
+      problem = descend(&trail, name, &names, next);
+      if (problem == NOT_FOUND) problem = DONE;
+      else if (!problem) {
+        names = (struct names){0};
+        next = 0;
+      }
       continue;
     }
+    free_names(&names);
+    next = 0;
+    problem = read_some_names(trail.folder, BATCH, &names);
+    if (problem || names.count) continue;
     if (trail.depth == 0) break;
     char *left;
-    problem = ascend(&trail, NULL, NULL, &left);
+    problem = ascend(&trail, &names, &next, &left);
     if (problem) break;
+    trail.steps[trail.depth].names = (struct names){0};
     if (unlinkat(trail.folder, left, AT_REMOVEDIR) < 0 && errno != ENOENT) problem = problem_of(errno);
     free(left);
   }
+  free_names(&names);
   end_trail(&trail);
   if (!problem && unlinkat(place->parent, place->name, AT_REMOVEDIR) < 0) problem = problem_of(errno);
   return problem;

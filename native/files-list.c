@@ -9,11 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_DEPTH = 16, MOST_ENTRIES = 10000, MOST_BYTES = 4 * 1024 * 1024 };
+enum { MOST_DEPTH = 16, MOST_ENTRIES = 10000, MOST_BYTES = 1024 * 1024 };
 
 struct listing {
   struct call *call;
-  size_t limit, given, bytes, length;
+  size_t limit, given, length;
+  size_t above, bytes; /* of the path of what is listed, which stands before each entry's for the client; of paths and targets */
   bool more;
   char path[PATH_BYTES]; /* of the folder that is being read, `length` of them */
   char last[PATH_BYTES]; /* that was given */
@@ -26,7 +27,7 @@ static enum problem give(struct listing *listing, int folder, const char *name, 
   size_t size = put_stat(text, found, listing->path, link ? target : NULL);
   strcpy(listing->last, listing->path);
   listing->given++;
-  listing->bytes += size;
+  listing->bytes += listing->above + strlen(listing->path) + (link ? strlen(target) : 0);
   return gather(listing->call, text, size);
 }
 
@@ -87,6 +88,7 @@ enum problem call_list(struct call *call) {
   else {
     listing->call = call;
     listing->limit = (size_t)limit;
+    listing->above = path ? strlen(path) : 0;
     problem = send_frame(call, 'H', NULL, 0);
     if (!problem) problem = list_folder(listing, folder, (unsigned)depth, asked(call, "cursor"));
     if (!problem) problem = flush_out(call);

@@ -36,41 +36,63 @@ static void keep_first(struct names *names, size_t most) {
   while (most && names->count > most) free(names->items[--names->count]);
 }
 
-enum problem read_names(int folder, const char *from, size_t most, struct names *names) {
-  *names = (struct names){0};
+static DIR *open_names(int folder) {
   int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *stream = own < 0 ? NULL : fdopendir(own);
-  if (!stream) {
-    enum problem problem = problem_of(errno);
-    if (own >= 0) close(own);
-    return problem;
-  }
-  enum problem problem = DONE;
-  bool bounded = false; /* what is behind the last of the kept ones is not wanted */
+  if (stream || own < 0) return stream;
+  int error = errno;
+  close(own);
+  errno = error;
+  return NULL;
+}
+
+/* NULL at the end, and where it fails. */
+static const char *next_name(DIR *stream, enum problem *problem) {
   for (;;) {
     errno = 0;
     const struct dirent *entry = readdir(stream);
     if (!entry) {
-      if (errno) problem = problem_of(errno);
-      break;
+      *problem = problem_of(errno);
+      return NULL;
     }
-    const char *name = entry->d_name;
-    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
-    if (from && strcmp(name, from) < 0) continue;
-    if (bounded && strcmp(name, names->items[most - 1]) > 0) continue;
-    if (!add_name(names, name)) {
-      problem = TOO_MANY;
-      break;
-    }
-    if (most && names->count >= 2 * most) {
-      keep_first(names, most);
-      bounded = true;
-    }
+    if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) return entry->d_name;
   }
+}
+
+static enum problem names_read(DIR *stream, enum problem problem, struct names *names) {
   closedir(stream);
   if (problem) free_names(names);
-  else if (names->count) keep_first(names, most);
   return problem;
+}
+
+enum problem read_names(int folder, const char *from, size_t most, struct names *names) {
+  *names = (struct names){0};
+  DIR *stream = open_names(folder);
+  if (!stream) return problem_of(errno);
+  enum problem problem = DONE;
+  bool bounded = false; /* what is behind the last of the kept ones is not wanted */
+  const char *name;
+  while (!problem && (name = next_name(stream, &problem))) {
+    if (from && strcmp(name, from) < 0) continue;
+    if (bounded && strcmp(name, names->items[most - 1]) > 0) continue;
+    if (!add_name(names, name)) problem = TOO_MANY;
+    if (problem || !most || names->count < 2 * most) continue;
+    keep_first(names, most);
+    bounded = true;
+  }
+  if (!problem && names->count) keep_first(names, most);
+  return names_read(stream, problem, names);
+}
+
+enum problem read_some_names(int folder, size_t most, struct names *names) {
+  *names = (struct names){0};
+  DIR *stream = open_names(folder);
+  if (!stream) return problem_of(errno);
+  enum problem problem = DONE;
+  const char *name;
+  while (!problem && names->count < most && (name = next_name(stream, &problem)))
+    if (!add_name(names, name)) problem = TOO_MANY;
+  return names_read(stream, problem, names);
 }
 
 enum problem begin_trail(struct trail *trail, int folder) {

@@ -49,30 +49,8 @@ static enum problem say(struct watch *watch, char type, bool folder, const char 
   return flush_out(watch->call);
 }
 
-static enum problem add(struct watch *watch, int folder, const char *path, bool tell);
-
-/* What is in a folder that is new, which came before it was watched. */
-static enum problem add_below(struct watch *watch, int folder, const char *path, bool tell) {
-  struct names names;
-  enum problem problem = read_names(folder, NULL, 0, &names);
-  if (problem) return problem == GONE ? GONE : DONE;
-  for (size_t i = 0; i < names.count && !problem; i++) {
-    char below[PATH_BYTES];
-    struct stat found;
-    if (snprintf(below, sizeof below, "%s%s%s", path, *path ? "/" : "", names.items[i]) >= (int)sizeof below) continue;
-    if (fstatat(folder, names.items[i], &found, AT_SYMLINK_NOFOLLOW) < 0) continue;
-    if (tell) problem = say(watch, 'c', S_ISDIR(found.st_mode), below);
-    if (problem || !S_ISDIR(found.st_mode)) continue;
-    int entered = open_safely(folder, names.items[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, RESOLVE_NO_XDEV);
-    if (entered < 0) continue;
-    problem = add(watch, entered, below, tell);
-    close(entered);
-  }
-  free_names(&names);
-  return problem;
-}
-
-static enum problem add(struct watch *watch, int folder, const char *path, bool tell) {
+/* Watches one folder. */
+static enum problem add(struct watch *watch, int folder, const char *path) {
   char own[40];
   if (watch->count == MOST_FOLDERS) {
     watch->crowded = true;
@@ -89,7 +67,48 @@ static enum problem add(struct watch *watch, int folder, const char *path, bool 
   char *copy = strdup(path);
   if (!copy) return TOO_MANY;
   watch->folders[watch->count++] = (struct watched){descriptor, copy};
-  return watch->recursive ? add_below(watch, folder, path, tell) : DONE;
+  return DONE;
+}
+
+static int open_below(int root, const char *path) {
+  return open_safely(root, *path ? path : ".", O_RDONLY | O_DIRECTORY, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
+}
+
+/* Watches the folders in this one, and tells of what is in it, which came before it was watched. */
+static enum problem add_inner(struct watch *watch, int folder, const char *path, bool tell) {
+  struct names names;
+  if (read_names(folder, NULL, 0, &names)) return DONE;
+  enum problem problem = DONE;
+  for (size_t i = 0; i < names.count && !problem; i++) {
+    char below[PATH_BYTES];
+    struct stat found;
+    if (snprintf(below, sizeof below, "%s%s%s", path, *path ? "/" : "", names.items[i]) >= (int)sizeof below) continue;
+    if (fstatat(folder, names.items[i], &found, AT_SYMLINK_NOFOLLOW) < 0) continue;
+    problem = tell ? say(watch, 'c', S_ISDIR(found.st_mode), below) : still_wanted(watch->call);
+    if (problem || !S_ISDIR(found.st_mode)) continue;
+    int inner = open_safely(folder, names.items[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, RESOLVE_NO_XDEV);
+    if (inner < 0) continue;
+    problem = add(watch, inner, below);
+    close(inner);
+  }
+  free_names(&names);
+  return problem;
+}
+
+/* A folder at this path below the root, with all below it; one after another, however deep. */
+static enum problem add_tree(struct watch *watch, int root, const char *path, bool tell) {
+  int folder = open_below(root, path);
+  if (folder < 0) return *path ? DONE : problem_of(errno); /* gone again */
+  size_t next = watch->count;
+  enum problem problem = add(watch, folder, path);
+  close(folder);
+  for (; watch->recursive && next < watch->count && !problem; next++) {
+    folder = open_below(root, watch->folders[next].path);
+    if (folder < 0) continue;
+    problem = add_inner(watch, folder, watch->folders[next].path, tell);
+    close(folder);
+  }
+  return problem;
 }
 
 static void drop(struct watch *watch, size_t at) {
@@ -109,17 +128,12 @@ static void drop_tree(struct watch *watch, const char *path) {
 }
 
 static enum problem entered(struct watch *watch, const char *path) {
-  char below[PATH_BYTES];
-  strcpy(below, path);
-  int root, folder = -1;
+  int root;
   struct stat found;
   if (open_folder(watch->place, &root)) return DONE;
-  if (fstat(root, &found) == 0 && found.st_dev == watch->device && found.st_ino == watch->inode)
-    folder = open_safely(root, below, O_RDONLY | O_DIRECTORY, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
+  bool same = fstat(root, &found) == 0 && found.st_dev == watch->device && found.st_ino == watch->inode;
+  enum problem problem = same ? add_tree(watch, root, path, true) : DONE;
   close(root);
-  if (folder < 0) return DONE; /* gone again */
-  enum problem problem = add(watch, folder, path, true);
-  close(folder);
   return problem;
 }
 
@@ -200,7 +214,7 @@ static enum problem begin(struct watch *watch) {
   watch->inode = found.st_ino;
   watch->notify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
   if (watch->notify < 0) problem = TOO_MANY;
-  if (!problem) problem = add(watch, root, "", false);
+  if (!problem) problem = add_tree(watch, root, "", false);
   close(root);
   if (problem || !watch->crowded) return problem;
   snprintf(watch->call->detail, sizeof watch->call->detail, "there are more folders than can be watched at one time (%d)", MOST_FOLDERS);

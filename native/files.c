@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { MOST_CALLS = 64, STACK_BYTES = 512 * 1024, SILENCE_SECONDS = 600 };
+enum { MOST_CALLS = 64, STACK_BYTES = 512 * 1024, SILENCE_SECONDS = 600, SHORTAGE_MS = 50 };
 
 static atomic_int calls;
 
@@ -59,7 +59,11 @@ static void turn_away(int socket) {
 
 static void welcome(int listener, const pthread_attr_t *attributes) {
   int socket = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-  if (socket < 0) return;
+  if (socket < 0) {
+    /* Without a descriptor left for it, it goes on waiting, and would be told of again at once. */
+    poll(NULL, 0, SHORTAGE_MS);
+    return;
+  }
   struct call *call = atomic_load(&calls) < MOST_CALLS ? calloc(1, sizeof *call) : NULL;
   if (!call) return turn_away(socket);
   call->socket = socket;

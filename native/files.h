@@ -127,6 +127,8 @@ struct names {
  * beginning and stays open.
  */
 enum problem read_names(int folder, const char *from, size_t most, struct names *names);
+/* Some names in a folder, at most so many, in no order; none: it is empty. */
+enum problem read_some_names(int folder, size_t most, struct names *names);
 void free_names(struct names *names);
 
 /* A way down a tree, however deep, with one folder open: the one where it stands. */

@@ -111,4 +111,14 @@ describe('the variables of a terminal in a Pod', () => {
       expect([head.pid, rest]).to.deep.equal(['12', '$ first']);
     }
   });
+
+  it('are not waited for without end where the shell of an image is none', () => {
+    const head = new TerminalHead('ready-1');
+    const noise = Buffer.alloc(1 << 20, 'x');
+    const listen = (): void => {
+      for (let times = 0; times < 1_000; times += 1) head.push(noise);
+    };
+
+    expect(listen).to.throw('something else');
+  });
 });

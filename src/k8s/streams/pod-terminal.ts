@@ -197,7 +197,13 @@ class PodTerminal implements Terminal {
 
   /** Variables are sent once the script reads them: before that, whatever reads may take them. */
   #readHead(bytes: Buffer): void {
-    const first = this.#head.push(bytes);
+    if (this.#over) return;
+    let first: Buffer | undefined;
+    try {
+      first = this.#head.push(bytes);
+    } catch (error) {
+      return this.#notBegun(new NotJoinable('no terminal could be opened', { cause: error }));
+    }
     if (this.#head.pid !== undefined && this.#order) {
       this.#socket.send(STDIN, this.#order, () => undefined);
       this.#order = undefined;

@@ -43,6 +43,7 @@ const escaped = (piece: string): string =>
  */
 export class TerminalHead {
   readonly #until: string | undefined;
+  #left = MOST_HEAD;
   #line = '';
   #pid: string | undefined;
   #isOver = false;
@@ -61,8 +62,13 @@ export class TerminalHead {
     return this.#isOver;
   }
 
-  /** Returns what comes after the head, once that is over. */
+  /**
+   * Returns what comes after the head, once that is over. Throws where that takes longer than any
+   * shell needs: whose image it is says what /bin/sh is.
+   */
   push(bytes: Buffer): Buffer | undefined {
+    this.#left -= bytes.length;
+    if (this.#left < 0) throw new Error('the shell says something else than it was told to');
     let at = 0;
     while (!this.#isOver) {
       const end = bytes.indexOf(NEWLINE, at);
@@ -83,4 +89,6 @@ export class TerminalHead {
   }
 }
 
+/** Most bytes before the output of a terminal: its variables, echoed in escapes, are 512 KiB. */
+const MOST_HEAD = 2 << 20;
 const NEWLINE = 10;

@@ -5,6 +5,15 @@ import { skipBecause } from '../../support/harness/skip-because.ts';
 import { never, problemOf, type Place } from './place.ts';
 
 export const writing = (begin: () => Promise<Place>): void => {
+  it('takes content that has empty pieces', async () => {
+    const place = await begin();
+    const pieces = ['', 'one', '', '', 'two', ''].map((text) => Buffer.from(text));
+
+    await place.put('file', Readable.from(pieces));
+
+    expect(String(await place.get('file'))).to.equal('onetwo');
+  });
+
   it('makes a file, and says so', async () => {
     const place = await begin();
 

@@ -157,6 +157,56 @@ describe("the agent for a sandbox's files", function () {
     expect(await failed).to.be.instanceOf(OutcomeUnknown);
   });
 
+  it('removes a folder of sixteen thousand folders and files', async () => {
+    const made = await place.under.sh(
+      'cd; mkdir wide; cd wide; seq 1 8000 | xargs -n 1000 mkdir; seq 8001 16000 | xargs -n 1000 touch; ls | wc -l',
+    );
+
+    await place.files.remove(place.at('wide'), { recursive: true }, new AbortController().signal);
+
+    expect(made).to.equal('16000\n');
+    expect(await place.under.sh('cd; ls -A')).to.equal('');
+  });
+
+  it('watches folders that are hundreds deep, and goes on', async () => {
+    const made = await place.under.sh(
+      'cd; mkdir deep; cd deep; i=0; while [ $i -lt 900 ]; do mkdir a && cd a || break; i=$((i+1)); done; echo $i',
+    );
+    const pid = await agent();
+    const leaving = new AbortController();
+    const events = await place.files.watch(place.at('deep'), { recursive: true }, leaving.signal);
+    const path = `${'a/'.repeat(900)}file`;
+
+    await place.under.sh(`cd deep; for i in $(seq 1 30); do cd ${'a/'.repeat(30)}; done; : >file`);
+
+    const told: string[] = [];
+    for await (const batch of events) {
+      told.push(...batch.map((event) => String(event.path)));
+      if (told.includes(path)) break;
+    }
+    leaving.abort();
+    expect(made).to.equal('900\n');
+    expect(await agent()).to.equal(pid);
+  });
+
+  it('lists no more at a time than a mebibyte of paths, each with the one of its folder', async () => {
+    const folder = Array.from({ length: 15 }, () => 'n'.repeat(250)).join('/');
+    await place.under.sh(
+      `cd; for i in $(seq 1 15); do n=$(printf 'n%.0s' $(seq 1 250)); mkdir $n; cd $n; done; seq 1 2000 | xargs touch`,
+    );
+    const whole = place.at(folder).path.length;
+
+    const page = await place.files.list(
+      place.at(folder),
+      { depth: 1, limit: 10_000 },
+      new AbortController().signal,
+    );
+
+    const bytes = page.entries.map(({ path }) => whole + path.length);
+    expect(bytes.reduce((sum, each) => sum + each, 0)).to.be.within(1 << 20, (1 << 20) + 8_192);
+    expect(await place.list(folder, { limit: 10_000 })).to.have.length(2_000);
+  });
+
   it('is gone with its sandbox, and calls with it', async () => {
     await agent();
     const { content, flows } = anEndless();

@@ -18,7 +18,10 @@ export interface AgentCallTerms {
   readonly tokens: readonly (string | Buffer)[];
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Says from the head how many bytes of content follow it; absent where they come in frames. */
+  /**
+   * Says from the head how many bytes of content follow it, and throws where the head is none;
+   * absent where they come in frames.
+   */
   readonly rawBytes?: (head: Buffer) => number;
 }
 
@@ -118,6 +121,7 @@ export class AgentCall {
         this.#socket.off('drain', goOn);
       };
       const pass = (chunk: Buffer): void => {
+        if (chunk.length === 0) return; // its length would say that all has come
         this.#socket.cork();
         this.#socket.write(lengthOf(chunk.length));
         if (!this.#socket.write(chunk)) content.pause();
@@ -152,10 +156,15 @@ export class AgentCall {
   #take(type: 'H' | 'E' | 'X', payload: Buffer): void {
     if (type === 'X') return this.#fail(refusalOf(payload));
     if (type === 'E') return this.#succeed(payload);
+    let rawBytes: number | undefined;
+    try {
+      rawBytes = this.#terms.rawBytes?.(payload);
+    } catch (error) {
+      return this.#fail(error);
+    }
     this.#headed = true;
     this.#head.resolve(payload);
-    const { rawBytes } = this.#terms;
-    if (rawBytes) this.#frames.raw(rawBytes(payload));
+    if (rawBytes !== undefined) this.#frames.raw(rawBytes);
   }
 
   readonly #abort = (): void => this.#fail(this.#terms.signal.reason);

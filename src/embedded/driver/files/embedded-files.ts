@@ -27,6 +27,8 @@ import type { SpawnerClient } from '../spawner-client.ts';
 /** An agent ends when it was not used for a minute, which may be the moment when it is asked. */
 const MOST_AGENTS = 3;
 const EVENTS_AT_ONCE = 256;
+/** Bytes of a page of a list; agents send less than half of it. */
+const MOST_PAGE = 4 << 20;
 
 type Tokens = readonly (string | Buffer)[];
 
@@ -38,7 +40,7 @@ export class EmbeddedFiles implements SandboxFiles {
   readonly provided = true;
   readonly #clock: Clock;
   readonly #spawner: Pick<SpawnerClient, 'socketTo'>;
-  readonly #sockets = new Map<InstanceId, string>();
+  readonly #agents = new Map<InstanceId, KnownAgent>();
 
   constructor(clock: Clock, spawner: Pick<SpawnerClient, 'socketTo'>) {
     this.#clock = clock;
@@ -47,7 +49,7 @@ export class EmbeddedFiles implements SandboxFiles {
 
   /** It is no more. */
   forget(id: InstanceId): void {
-    this.#sockets.delete(id);
+    this.#agents.delete(id);
   }
 
   async stat(place: FilePlace, signal: AbortSignal): Promise<FileStat> {
@@ -120,7 +122,12 @@ export class EmbeddedFiles implements SandboxFiles {
       { signal },
     );
     const pieces: Buffer[] = [];
-    call.content.on('data', (piece: Buffer) => pieces.push(piece));
+    let bytes = 0;
+    call.content.on('data', (piece: Buffer) => {
+      bytes += piece.length;
+      if (bytes > MOST_PAGE) call.content.destroy();
+      else pieces.push(piece);
+    });
     const last = await call.answer();
     if (!call.content.readableEnded) await once(call.content, 'end');
     const reader = new StatReader(Buffer.concat(pieces));
@@ -204,26 +211,35 @@ export class EmbeddedFiles implements SandboxFiles {
         await call.head();
         return call;
       } catch (error) {
-        if (error instanceof AgentSilent || error instanceof AgentAway) this.#leave(place.id, path);
+        if (error instanceof AgentSilent) this.#distrust(place.id, path);
         if (!(error instanceof AgentAway)) throw error;
+        if (this.#agents.get(place.id)?.path === path) this.#agents.delete(place.id);
         stale = path;
       }
     }
     throw new NotJoinable('the agent for its files ends again and again');
   }
 
-  #leave(id: InstanceId, path: string): void {
-    if (this.#sockets.get(id) === path) this.#sockets.delete(id);
+  /** It may have been stopped alone, and never go on: the next call has another in its place. */
+  #distrust(id: InstanceId, path: string): void {
+    if (this.#agents.get(id)?.path === path) this.#agents.set(id, { path, silent: true });
   }
 
   async #socketOf(id: InstanceId, stale: string | undefined): Promise<string> {
-    const known = this.#sockets.get(id);
-    if (known !== undefined && known !== stale) return known;
-    const order = { type: 'files' as const, id, ...(stale === undefined ? {} : { stale }) };
+    const known = this.#agents.get(id);
+    if (known && !known.silent && known.path !== stale) return known.path;
+    const unwanted = known?.silent === true ? known.path : stale;
+    const order = { type: 'files' as const, id, ...(unwanted ? { stale: unwanted } : {}) };
     const path = await this.#spawner.socketTo(order);
-    this.#sockets.set(id, path);
+    this.#agents.set(id, { path, silent: false });
     return path;
   }
+}
+
+interface KnownAgent {
+  readonly path: string;
+  /** It took a connection, and no request. */
+  readonly silent: boolean;
 }
 
 async function* eventsOf(content: Readable): AsyncGenerator<readonly FileEvent[], void, undefined> {

@@ -1,0 +1,98 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { NotJoinable, OutcomeUnknown } from '../../../src/contracts/sandbox-driver.ts';
+import { EmbeddedFiles } from '../../../src/embedded/driver/files/embedded-files.ts';
+import { TestClock } from '../../support/fakes/test-clock.ts';
+import { rejection } from '../../support/harness/rejection.ts';
+
+const never = new AbortController().signal;
+const place = { id: 'a', path: Buffer.from('/') };
+
+/** A frame of an agent, see native/README.md. */
+const frame = (type: string, payload: Buffer): Buffer => {
+  const head = Buffer.alloc(5);
+  head.write(type, 'latin1');
+  head.writeUInt32BE(payload.length, 1);
+  return Buffer.concat([head, payload]);
+};
+const TAKEN = Buffer.from([0]);
+const aStat = Buffer.concat([Buffer.from('d'), Buffer.alloc(28 + 4)]);
+
+describe('files by an agent that is not what it should be', () => {
+  let folder: string;
+  let servers: Server[];
+  let clock: TestClock;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'sandpool-test-'));
+    servers = [];
+    clock = new TestClock();
+  });
+  afterEach(() => {
+    for (const server of servers) server.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  /** Agents that do that with their connections, in turn. */
+  const agents = (...acts: readonly ((socket: Socket) => void)[]) => {
+    const asked: (string | undefined)[] = [];
+    const spawner = {
+      socketTo: async ({ stale }: { readonly stale?: string }): Promise<string> => {
+        asked.push(stale);
+        const path = join(folder, String(asked.length));
+        const act = acts[asked.length - 1];
+        const server = createServer((socket) => {
+          socket.on('error', () => {});
+          act?.(socket);
+        });
+        servers.push(server);
+        await new Promise<void>((resolve) => server.listen(path, resolve));
+        return path;
+      },
+    };
+    return { files: new EmbeddedFiles(clock, spawner), asked };
+  };
+
+  it('asks for another one once one took a connection and said nothing', async () => {
+    let connected: () => void = () => {};
+    const waits = new Promise<void>((resolve) => {
+      connected = resolve;
+    });
+    const { files, asked } = agents(
+      () => connected(),
+      (socket) => socket.write(Buffer.concat([TAKEN, frame('E', aStat)])),
+    );
+    const silent = rejection(files.stat(place, never));
+    await waits;
+    clock.advance(60_000);
+
+    expect(await silent).to.be.instanceOf(NotJoinable);
+    expect((await files.stat(place, never)).kind).to.equal('folder');
+    expect(asked).to.deep.equal([undefined, join(folder, '1')]);
+  });
+
+  it('fails the call whose head says nothing', async () => {
+    const { files } = agents((socket) =>
+      socket.write(Buffer.concat([TAKEN, frame('H', Buffer.from('f'))])),
+    );
+
+    expect(await rejection(files.open(place, {}, never))).to.be.instanceOf(OutcomeUnknown);
+  });
+
+  it('takes no page of a list that has no end', async () => {
+    const endless = frame('D', Buffer.alloc(1 << 20));
+    const { files } = agents((socket) => {
+      const more = (): void => {
+        while (!socket.destroyed && socket.write(endless)) continue;
+      };
+      socket.on('drain', more);
+      socket.write(Buffer.concat([TAKEN, frame('H', Buffer.alloc(0))]));
+      more();
+    });
+    const listed = files.list(place, { depth: 1, limit: 10 }, never);
+
+    expect(await rejection(listed)).to.be.instanceOf(OutcomeUnknown);
+  });
+});
