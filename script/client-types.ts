@@ -118,7 +118,9 @@ const successOf = (operation: Json): Json => {
 const schemaIn = (holder: unknown): Json | undefined => {
   const content = isJson(holder) ? holder['content'] : undefined;
   const media = isJson(content)
-    ? (content['application/json'] ?? content['text/event-stream'])
+    ? (content['application/json'] ??
+      content['text/event-stream'] ??
+      content['application/octet-stream'])
     : undefined;
   return isJson(media) && isJson(media['schema']) ? media['schema'] : undefined;
 };

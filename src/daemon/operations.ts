@@ -31,6 +31,8 @@ import { findPoolByKey, createPool } from '../operations/pools/create-pool.ts';
 import { deleteSandbox } from '../operations/sandboxes/delete-sandbox.ts';
 import { execInSandbox } from '../operations/sandboxes/exec-in-sandbox.ts';
 import { followEvents } from '../operations/sandboxes/follow-events.ts';
+import { fileOperations } from '../operations/files/files.ts';
+import { filesInSandboxes } from '../operations/files/files-in-sandboxes.ts';
 import { getSandbox } from '../operations/sandboxes/get-sandbox.ts';
 import { hostNetworkWarning } from '../operations/pools/host-network.ts';
 import { isReady } from '../operations/sandboxes/is-ready.ts';
@@ -201,6 +203,7 @@ export const operationsOf = (
     createTemplate: createTemplate({ ...records, ...common }),
     updateTemplate: updateTemplate({ ...records, ...common }),
     deleteTemplate: deleteTemplate({ ...records, ...common }),
+    ...fileOperations(filesInSandboxes({ supervisor, driver, clock })),
     ...catalogue({
       instanceTypes: types,
       volumes: parts.volumes,

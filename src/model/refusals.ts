@@ -22,6 +22,7 @@ export type RefusalCode =
   | 'AUTOSCALING_GROUP_NOT_FOUND'
   | 'CLUSTER_NOT_FOUND'
   | 'LOGS_GONE'
+  | 'FILE_NOT_FOUND'
   | 'ENDPOINT_NOT_FOUND'
   | 'ALREADY_EXISTS'
   | 'CONFLICT'
@@ -51,8 +52,10 @@ export type RefusalCode =
   | 'IDEMPOTENCY_IN_FLIGHT'
   | 'RATE_LIMITED'
   | 'PAYLOAD_TOO_LARGE'
+  | 'RANGE_NOT_SATISFIABLE'
   | 'UNSUPPORTED_MEDIA_TYPE'
-  | 'INTERNAL';
+  | 'INTERNAL'
+  | 'NO_SPACE';
 
 export interface RefusalOptions {
   readonly detail?: Readonly<Record<string, unknown>>;

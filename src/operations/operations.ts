@@ -2,6 +2,7 @@ import type { Caller } from '../model/tenant.ts';
 import type { AuditList, AuditRequest } from './debug/audit-view.ts';
 import type { LogLevels } from './debug/log-levels.ts';
 import type { DebugOperations } from './debug/debug-operations.ts';
+import type { FileOperations } from './files/file-operations.ts';
 import type { KeyOperations } from './keys/key-operations.ts';
 import type { SandboxOperations } from './sandboxes/sandbox-operations.ts';
 import type { ProcessOperations } from './processes/process-operations.ts';
@@ -16,6 +17,7 @@ import type { TemplateOperations } from './templates/template-operations.ts';
 export interface Operations
   extends
     DebugOperations,
+    FileOperations,
     KeyOperations,
     SandboxOperations,
     ProcessOperations,

@@ -87,6 +87,7 @@ export type FeatureGates = Readonly<
     | 'multiCluster'
     | 'terminal'
     | 'exec'
+    | 'files'
     | 'processes'
     | 'logs'
     | 'pause'

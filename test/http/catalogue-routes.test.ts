@@ -62,6 +62,7 @@ describe('the catalogue over HTTP', () => {
         multiCluster: false,
         terminal: true,
         exec: true,
+        files: true,
         processes: true,
         pause: true,
         logs: true,

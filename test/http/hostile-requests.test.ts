@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { expect } from 'chai';
 import type { EnvRecord } from '../../src/model/envs/env.ts';
 import type { TemplateRecord } from '../../src/model/templates/template.ts';
@@ -73,6 +74,7 @@ describe('requests made from the document', function () {
     await server.tenant.post('/envs', { name: 'shells', templateRef: { name: 'default' } });
     await server.tenant.post('/envs/shells/sandboxpools', { name: 'shells' });
     await startProcesses(sandboxId);
+    await aFile(sandboxId);
     env = server.operations.envs.get('team-blue/shells');
     template = server.operations.templates.records.get('shells');
     known = {
@@ -95,6 +97,9 @@ describe('requests made from the document', function () {
         templateRef: [{ name: 'default' }],
         crdJson: [TEMPLATE('shells'), TEMPLATE('another')],
         expiresAt: ['2026-09-01T00:00:00Z', '2026-03-02T00:00:00.5Z'],
+        path: ['/tmp', '/tmp/file', '/tmp/another'],
+        from: ['/tmp/file'],
+        to: ['/tmp/moved'],
       },
     };
   });
@@ -119,6 +124,17 @@ describe('requests made from the document', function () {
         argv: [processId === ENDED ? 'echo' : 'cat'],
         stdin: true,
       });
+  };
+
+  const aFile = async (id: string): Promise<void> => {
+    for (const path of ['/tmp', '/tmp/file']) {
+      const place = { id, path: Buffer.from(path) };
+      const { files } = server.operations;
+      const request = { overwrite: true, parents: true };
+      const { signal } = new AbortController();
+      if (path === '/tmp') await files.mkdir(place, { parents: true }, signal);
+      else await files.write(place, Readable.from(['x']), request, signal).catch(() => undefined);
+    }
   };
 
   /** What a run of requests took away from the next is there again. */
@@ -150,6 +166,7 @@ describe('requests made from the document', function () {
         const client =
           /^\/admin\/|[?&]namespace=/.test(target) || next % 4 === 0 ? server.admin : server.tenant;
         if (next % 50 === 0) await restore();
+        if (next % 10 === 0) await aFile(known.path['sandboxId']?.[0] ?? '');
         try {
           const answer = await client.send(
             method,

@@ -15,6 +15,7 @@ export type ProcessEvent =
       error: string;
       errorCode: string;
     };
+export type FileContent = string;
 
 /**
  * Each operation by its operationId.
@@ -328,6 +329,195 @@ export interface Operations {
     };
     body: SignalProcessBody;
     answer: ProcessEnvelope;
+  };
+  /**
+   * Read a file, or a folder as an archive
+   */
+  readFile: {
+    params: {
+      /**
+       * A sandbox of the caller's, by the id that its claim answered.
+       */
+      sandboxId: string;
+    };
+    query?: {
+      /**
+       * Absolute, at most 4,095 bytes, without a part `..`.
+       */
+      path: string;
+      /**
+       * `path` is base64 of its bytes, for names that are not UTF-8.
+       */
+      base64?: boolean;
+      /**
+       * Absent: the first container.
+       */
+      container?: string;
+    };
+    answer: FileContent;
+  };
+  /**
+   * Write a file, or unpack an archive into a folder
+   */
+  writeFile: {
+    params: {
+      /**
+       * A sandbox of the caller's, by the id that its claim answered.
+       */
+      sandboxId: string;
+    };
+    query?: {
+      /**
+       * Absolute, at most 4,095 bytes, without a part `..`.
+       */
+      path: string;
+      /**
+       * `path` is base64 of its bytes, for names that are not UTF-8.
+       */
+      base64?: boolean;
+      /**
+       * Absent: the first container.
+       */
+      container?: string;
+      /**
+       * Permission bits in octal. Absent: those of the file that is replaced, else 0644.
+       */
+      mode?: string;
+      /**
+       * `false`: 409 where something of that name is there.
+       */
+      overwrite?: boolean;
+      /**
+       * Make the folders that are missing above it.
+       */
+      parents?: boolean;
+    };
+    body: string;
+    answer: WriteFileAnswer;
+  };
+  /**
+   * Remove a file or a folder
+   */
+  removeFile: {
+    params: {
+      /**
+       * A sandbox of the caller's, by the id that its claim answered.
+       */
+      sandboxId: string;
+    };
+    query?: {
+      /**
+       * Absolute, at most 4,095 bytes, without a part `..`.
+       */
+      path: string;
+      /**
+       * `path` is base64 of its bytes, for names that are not UTF-8.
+       */
+      base64?: boolean;
+      /**
+       * Absent: the first container.
+       */
+      container?: string;
+      /**
+       * A folder with all that is in it.
+       */
+      recursive?: boolean;
+    };
+    answer: RemoveFileAnswer;
+  };
+  /**
+   * List a folder
+   */
+  listFiles: {
+    params: {
+      /**
+       * A sandbox of the caller's, by the id that its claim answered.
+       */
+      sandboxId: string;
+    };
+    query?: {
+      /**
+       * Absolute, at most 4,095 bytes, without a part `..`.
+       */
+      path: string;
+      /**
+       * `path` is base64 of its bytes, for names that are not UTF-8.
+       */
+      base64?: boolean;
+      /**
+       * Absent: the first container.
+       */
+      container?: string;
+      /**
+       * 1: what is in the folder itself.
+       */
+      depth?: number;
+      /**
+       * Entries at most.
+       */
+      limit?: number;
+      /**
+       * Where to go on: the `nextCursor` of the page before.
+       */
+      cursor?: string;
+    };
+    answer: FileList;
+  };
+  /**
+   * Rename a file or a folder
+   */
+  moveFile: {
+    params: {
+      /**
+       * A sandbox of the caller's, by the id that its claim answered.
+       */
+      sandboxId: string;
+    };
+    body: MoveFileBody;
+    answer: MoveFileAnswer;
+  };
+  /**
+   * Make a folder
+   */
+  makeFolder: {
+    params: {
+      /**
+       * A sandbox of the caller's, by the id that its claim answered.
+       */
+      sandboxId: string;
+    };
+    body: MakeFolderBody;
+    answer: MakeFolderAnswer;
+  };
+  /**
+   * Follow what changes in a folder
+   */
+  watchFiles: {
+    params: {
+      /**
+       * A sandbox of the caller's, by the id that its claim answered.
+       */
+      sandboxId: string;
+    };
+    query?: {
+      /**
+       * Absolute, at most 4,095 bytes, without a part `..`.
+       */
+      path: string;
+      /**
+       * `path` is base64 of its bytes, for names that are not UTF-8.
+       */
+      base64?: boolean;
+      /**
+       * Absent: the first container.
+       */
+      container?: string;
+      /**
+       * What is below as well, at most 1,024 folders.
+       */
+      recursive?: boolean;
+    };
+    answer: FileEvent;
   };
   /**
    * List what happened to a sandbox
@@ -1765,6 +1955,160 @@ export interface SignalProcessBody {
    * Sent to its process group, or to the foreground of its terminal.
    */
   signal: 'HUP' | 'INT' | 'QUIT' | 'KILL' | 'USR1' | 'USR2' | 'TERM' | 'CONT' | 'TSTP' | 'WINCH';
+}
+export interface WriteFileAnswer {
+  file?: FileInfo;
+  /**
+   * What was unpacked, where the body was an archive.
+   */
+  archive?: {
+    entries: number;
+    /**
+     * Of files.
+     */
+    bytes: number;
+  };
+}
+/**
+ * The file that was written.
+ */
+export interface FileInfo {
+  /**
+   * Absolute.
+   */
+  path: string;
+  /**
+   * The path is no UTF-8: it is given as base64 of its bytes.
+   */
+  base64?: true;
+  kind: 'File' | 'Folder' | 'Link' | 'Other';
+  size: number;
+  /**
+   * Permission bits in octal, such as `0644`.
+   */
+  mode: string;
+  uid: number;
+  gid: number;
+  modifiedAt: string;
+  /**
+   * Of a file: what `GET` answers as its `ETag`.
+   */
+  etag?: string;
+  /**
+   * What a link says.
+   */
+  target?: string;
+  /**
+   * `target` is base64 of its bytes.
+   */
+  targetBase64?: true;
+}
+export interface RemoveFileAnswer {
+  path: string;
+  status: 'deleted';
+}
+export interface FileList {
+  items: FileInfo1[];
+  /**
+   * Absent at the end.
+   */
+  nextCursor?: string;
+}
+export interface FileInfo1 {
+  /**
+   * Absolute.
+   */
+  path: string;
+  /**
+   * The path is no UTF-8: it is given as base64 of its bytes.
+   */
+  base64?: true;
+  kind: 'File' | 'Folder' | 'Link' | 'Other';
+  size: number;
+  /**
+   * Permission bits in octal, such as `0644`.
+   */
+  mode: string;
+  uid: number;
+  gid: number;
+  modifiedAt: string;
+  /**
+   * Of a file: what `GET` answers as its `ETag`.
+   */
+  etag?: string;
+  /**
+   * What a link says.
+   */
+  target?: string;
+  /**
+   * `target` is base64 of its bytes.
+   */
+  targetBase64?: true;
+}
+export interface MoveFileBody {
+  /**
+   * Absolute, at most 4,095 bytes, without a part `..`.
+   */
+  from: string;
+  /**
+   * Likewise. The name itself, not a folder to move it into.
+   */
+  to: string;
+  /**
+   * Replace what is there. Absent: no.
+   */
+  overwrite?: boolean;
+  /**
+   * Paths are base64 of their bytes.
+   */
+  base64?: boolean;
+  /**
+   * Absent: the first container.
+   */
+  container?: string;
+}
+export interface MoveFileAnswer {
+  file: FileInfo1;
+}
+export interface MakeFolderBody {
+  /**
+   * Absolute, at most 4,095 bytes, without a part `..`.
+   */
+  path: string;
+  /**
+   * Permission bits in octal. Absent: 0755.
+   */
+  mode?: string;
+  /**
+   * Make those above too, and take a folder that is there.
+   */
+  parents?: boolean;
+  /**
+   * Paths are base64 of their bytes.
+   */
+  base64?: boolean;
+  /**
+   * Absent: the first container.
+   */
+  container?: string;
+}
+export interface MakeFolderAnswer {
+  file: FileInfo1;
+}
+export interface FileEvent {
+  /**
+   * `overflow`: some were missed, look anew. `gone`: the folder is no more.
+   */
+  type: 'created' | 'changed' | 'removed' | 'attributes' | 'overflow' | 'gone';
+  /**
+   * Below the folder; empty for itself.
+   */
+  path: string;
+  /**
+   * `path` is base64 of its bytes.
+   */
+  base64?: true;
+  isFolder: boolean;
 }
 export interface EventList {
   /**
@@ -4607,6 +4951,10 @@ export interface FeatureGates {
    */
   pause: boolean;
   /**
+   * `GET /sandboxes/{sandboxId}/files` and what is beside it.
+   */
+  files: boolean;
+  /**
    * `/sandboxes/{sandboxId}/processes` runs processes.
    */
   processes: boolean;
@@ -5186,6 +5534,13 @@ export const OPERATIONS = {
   followProcess: { method: 'GET', path: '/sandboxes/{sandboxId}/processes/{processId}/output' },
   writeToProcess: { method: 'POST', path: '/sandboxes/{sandboxId}/processes/{processId}/stdin' },
   signalProcess: { method: 'POST', path: '/sandboxes/{sandboxId}/processes/{processId}/signal' },
+  readFile: { method: 'GET', path: '/sandboxes/{sandboxId}/files' },
+  writeFile: { method: 'PUT', path: '/sandboxes/{sandboxId}/files' },
+  removeFile: { method: 'DELETE', path: '/sandboxes/{sandboxId}/files' },
+  listFiles: { method: 'GET', path: '/sandboxes/{sandboxId}/files/list' },
+  moveFile: { method: 'POST', path: '/sandboxes/{sandboxId}/files/move' },
+  makeFolder: { method: 'POST', path: '/sandboxes/{sandboxId}/files/mkdir' },
+  watchFiles: { method: 'GET', path: '/sandboxes/{sandboxId}/files/watch' },
   listSandboxEvents: { method: 'GET', path: '/sandboxes/{sandboxId}/events' },
   listPoolEvents: { method: 'GET', path: '/sandboxpools/{name}/events' },
   followEvents: { method: 'GET', path: '/events' },

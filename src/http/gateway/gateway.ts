@@ -9,6 +9,7 @@ import { Refusal, unavailable } from '../../model/refusals.ts';
 import type { Caller } from '../../model/tenant.ts';
 import type { OpenEndpoint } from '../../operations/sandboxes/sandbox-operations.ts';
 import type { Operations } from '../../operations/operations.ts';
+import { unhurried } from '../server/unhurried.ts';
 import type { Clients } from '../limits/clients.ts';
 import { errorAnswer } from '../router/error-table.ts';
 import { exchange } from './exchange.ts';
@@ -49,10 +50,6 @@ export interface Gateway {
   /** Lets go of connections that are kept. */
   readonly stop: () => void;
 }
-
-/** Bodies of requests to endpoints may take longer than those of the API. */
-const unhurried = new WeakSet<Duplex>();
-export const isUnhurried = (socket: Duplex): boolean => unhurried.has(socket);
 
 export const createGateway = (deps: GatewayDeps): Gateway => {
   const agent = new GatewayAgent();

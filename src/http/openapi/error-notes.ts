@@ -1,3 +1,4 @@
+import { fileNotFound, noSpace, rangeNotSatisfiable } from '../../model/file-refusals.ts';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import {
@@ -155,6 +156,9 @@ const DETAILS: Readonly<Record<ErrorCode, Omit<ErrorNote, 'when'>>> = {
       ),
     ),
   },
+  FILE_NOT_FOUND: {
+    example: said(fileNotFound()),
+  },
   METHOD_NOT_ALLOWED: {
     example: said(new Refusal('METHOD_NOT_ALLOWED', 'PATCH is not possible here')),
   },
@@ -199,7 +203,13 @@ const DETAILS: Readonly<Record<ErrorCode, Omit<ErrorNote, 'when'>>> = {
     detail: z.object({ hint: z.string() }).optional(),
   },
   CONFLICT: {
-    detail: z.object({ env: z.string(), member: z.string() }).optional(),
+    detail: z
+      .object({
+        env: z.string().optional(),
+        member: z.string().optional(),
+        hint: z.string().optional(),
+      })
+      .optional(),
     example: said(poolBeingDeleted()),
   },
   ALREADY_GLOBAL: {
@@ -233,6 +243,14 @@ const DETAILS: Readonly<Record<ErrorCode, Omit<ErrorNote, 'when'>>> = {
   },
   PAYLOAD_TOO_LARGE: {
     example: said(new Refusal('PAYLOAD_TOO_LARGE', 'the body is larger than 1048576 bytes')),
+  },
+  RANGE_NOT_SATISFIABLE: {
+    detail: z.object({ size: z.int() }),
+    example: said(rangeNotSatisfiable(1_024)),
+  },
+  NO_SPACE: {
+    detail: z.object({ hint: z.string() }),
+    example: said(noSpace()),
   },
   UNSUPPORTED_MEDIA_TYPE: {
     example: said(
@@ -286,7 +304,7 @@ const DETAILS: Readonly<Record<ErrorCode, Omit<ErrorNote, 'when'>>> = {
     example: saidAtTheEdge('REQUEST_HEADERS_TOO_LARGE', 'the headers are larger than 16384 bytes'),
   },
   FEATURE_DISABLED: {
-    detail: z.object({ field: z.string() }),
+    detail: z.object({ field: z.string().optional(), hint: z.string().optional() }),
     example: said(featureDisabled('instanceType', 'instance types')),
   },
   INTERNAL: {

@@ -154,6 +154,29 @@ same cause is told once. Kept for as long as there is a pool of that name, and f
 \`history.retention\` after; of one owner those of the 100 pools that something happened to last.
 Whoever may claim from a pool may read them, and of an earlier pool of that name its owner.
 Admins see those of any.`,
+  readFile: `
+The bytes of a file, with \`ETag\`, \`Accept-Ranges\` and \`X-File-Mode\`; \`Range\`,
+\`If-Range\`, \`If-None-Match\` and \`If-Match\` are heeded. Who reads has the file that was
+opened, also when another takes its name meanwhile. With \`Accept: application/x-tar\` a folder
+with all below it as an archive; with both types whichever is there, as \`Content-Type\` says.
+What is cut off is no whole answer: the connection ends early. Devices, fifos and sockets are
+never opened.`,
+  writeFile: `
+The body, of any length, takes the place of the file at once when all of it has come: a reader
+sees the old file or the new one, and a body that is cut off changes nothing. \`If-Match\`
+replaces only the version of that \`ETag\`; \`If-None-Match: *\` (412) and \`overwrite=false\`
+(409) replace nothing. With \`Content-Type: application/x-tar\` the body is unpacked into the
+folder \`path\`, which is made where it is missing; of an archive with a bad entry what came
+before it stays. A refusal may come before all of the body was sent: read it, and stop sending.`,
+  removeFile: 'A link is removed, and not what it leads to.',
+  listFiles: `
+Links are shown and not followed. In the order of the names' bytes; what is there all the while
+is shown once, however many pages there are. Names that are not UTF-8 are base64, and say so.`,
+  moveFile: 'Within one file system. Without `overwrite` 409 where something is there.',
+  makeFolder: '201 where it was made; with `parents` 200 where it was there.',
+  watchFiles: `
+From now on, as long as the folder is there. A file that is renamed is \`removed\` and
+\`created\`. It does not keep the sandbox from being idle.`,
   followEvents: `
 Server-Sent Events of the caller's own sandboxes, unclaimed instances and pools, from now on;
 each message's \`data\` is one event as below. A client that comes again with \`Last-Event-ID\`

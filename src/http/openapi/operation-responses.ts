@@ -33,7 +33,7 @@ export const responsesOf = (row: Route, components: Components): Json => {
       }),
     );
   }
-  if (row.versioned && row.method === 'GET') {
+  if (row.method === 'GET' && (row.versioned || isContent(row))) {
     responses.set(304, {
       description: 'The view that `If-None-Match` names is still the same.',
       headers: headerRefs(['X-Request-Id', 'ETag']),
@@ -72,13 +72,20 @@ const ownResponse = (row: Route, { status, errors, components }: Own): JsonSchem
     description: DESCRIPTION[status] ?? 'Not now.',
     headers: headerRefs(headersOf(row, status)),
     content: {
-      [status === 200 ? (row.onlyAs ?? 'application/json') : 'application/json']: content,
+      [status < 300 ? (row.onlyAs ?? 'application/json') : 'application/json']: content,
       ...Object.fromEntries(others.map((type) => [type, { schema: { type: 'string' } }])),
     },
   };
 };
 
-const DESCRIPTION: Readonly<Record<number, string>> = { 200: 'Done.', 201: 'Made.' };
+/** It answers bytes, with an entity tag of their own. */
+const isContent = ({ onlyAs }: Route): boolean => onlyAs === 'application/octet-stream';
+
+const DESCRIPTION: Readonly<Record<number, string>> = {
+  200: 'Done.',
+  201: 'Made.',
+  206: 'The part that `Range` names.',
+};
 
 const headersOf = (row: Route, status: number): readonly string[] => [
   'X-Request-Id',

@@ -18,6 +18,7 @@ export const operationOf = (row: Route, components: Components): Json => {
     ...(row.deprecated ? { deprecated: true } : {}),
     security: SECURITY[row.access],
     parameters: parametersOf(row, components),
+    ...(row.bodyAs ? { requestBody: streamedBody(row.bodyAs) } : {}),
     ...(row.body
       ? {
           requestBody: {
@@ -34,6 +35,12 @@ export const operationOf = (row: Route, components: Components): Json => {
     responses: responsesOf(row, components),
   };
 };
+
+/** Bytes of any length; the schema says no more of them. */
+const streamedBody = (types: readonly string[]): Json => ({
+  required: true,
+  content: Object.fromEntries(types.map((type) => [type, { schema: { type: 'string' } }])),
+});
 
 /** The tag of each first part of a path, `/admin` left out. */
 export const TAGS: Readonly<

@@ -38,6 +38,7 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   AUTOSCALING_GROUP_NOT_FOUND: 404,
   CLUSTER_NOT_FOUND: 404,
   LOGS_GONE: 404,
+  FILE_NOT_FOUND: 404,
   ENDPOINT_NOT_FOUND: 404,
   METHOD_NOT_ALLOWED: 405,
   REQUEST_TIMEOUT: 408,
@@ -53,6 +54,7 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   PRECONDITION_FAILED: 412,
   PAYLOAD_TOO_LARGE: 413,
   UNSUPPORTED_MEDIA_TYPE: 415,
+  RANGE_NOT_SATISFIABLE: 416,
   IDEMPOTENCY_KEY_REUSED: 422,
   POOL_EXHAUSTED: 429,
   QUOTA_EXCEEDED: 429,
@@ -71,6 +73,7 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   UNAVAILABLE: 503,
   CLUSTER_UNAVAILABLE: 503,
   ENDPOINT_TIMEOUT: 504,
+  NO_SPACE: 507,
 };
 
 /** The body of every error (docs/api.md, errors). */
@@ -142,11 +145,13 @@ export const errorAnswer = (error: unknown, requestId: string): ErrorAnswer => {
   const { code, message, detail, retryAfter } = refusal;
   // A missing key has a null detail; elsewhere an absent one is left out.
   const shown = code === 'API_KEY_REQUIRED' ? null : detail;
-  return answer(
+  const told = answer(
     code,
     { error: message, errorCode: code, ...(shown === undefined ? {} : { detail: shown }) },
     retryAfter,
   );
+  if (code !== 'RANGE_NOT_SATISFIABLE') return told;
+  return { ...told, headers: { 'Content-Range': `bytes */${Number(detail?.['size'] ?? 0)}` } };
 };
 
 export const edgeAnswer = (code: EdgeCode, message: string): ErrorAnswer =>

@@ -47,7 +47,22 @@ export const readQuery = (
     if (query.has(name)) throw invalidArgument(name.slice(0, 256), 'is given more than once');
     query.set(name, value);
   }
+  // Bytes that are no UTF-8 read as this sign, which can also be meant.
+  if (text.includes('%') && [...query.values()].some((value) => value.includes('\uFFFD')))
+    refuseNoUtf8(text);
   return maps.size === 0 ? Object.fromEntries(query) : gathered(query, maps);
+};
+
+const refuseNoUtf8 = (text: string): void => {
+  for (const pair of text.split('&')) {
+    const [name = '', value = ''] = pair.split('=', 2);
+    try {
+      decodeURIComponent(value);
+    } catch {
+      const [first = name] = new URLSearchParams(name).keys();
+      throw invalidArgument(first.slice(0, 256), 'must be UTF-8, percent-encoded');
+    }
+  }
 };
 
 const gathered = (

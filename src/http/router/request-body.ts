@@ -61,7 +61,8 @@ export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined ||
   (headers['content-length'] !== undefined && headers['content-length'] !== '0');
 
-const checkEncoding = ({ headers }: IncomingMessage): void => {
+/** Refuses a body that is encoded, or framed in a way that is not known. */
+export const checkEncoding = ({ headers }: IncomingMessage): void => {
   const content = headers['content-encoding'];
   if (content !== undefined && content.toLowerCase() !== 'identity')
     throw unsupported('the body must not be encoded (Content-Encoding)');

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { z } from 'zod';
 import type { Revision } from '../../model/identifiers.ts';
 import type { OnStep } from '../../contracts/tracing.ts';
@@ -9,6 +10,9 @@ import type { Caller } from '../../model/tenant.ts';
 import type { AnswerRoom } from '../../operations/sandboxes/answer-budget.ts';
 import type { IdempotentRequest } from '../../operations/claims/idempotent-request.ts';
 import type { NameKind } from './local-names.ts';
+
+/** Types of bodies that are passed on as they come. */
+export type ContentType = 'application/octet-stream' | 'application/x-tar';
 
 /** Who may call: anyone, any good key, a key with the admin role. */
 export type Access = 'open' | 'tenant' | 'admin';
@@ -42,7 +46,10 @@ export interface Deprecation {
 
 export interface Answer {
   readonly status: number;
-  /** Sent as JSON, unless it is a PlainText or an EventStream; a LongAnswer piece by piece. */
+  /**
+   * Sent as JSON, unless it is a PlainText, an EventStream or a StreamedAnswer; a LongAnswer piece
+   * by piece.
+   */
   readonly body: object;
   readonly headers?: Readonly<Record<string, string>>;
   /** Revision of the one object that it shows: makes its ETag. */
@@ -76,6 +83,8 @@ export interface RouteRequest<A extends Access, B, Q, P> {
   readonly header: (name: string) => string | undefined;
   /** The one of these types that the client likes best; the first where it likes none. */
   readonly accepts: (first: string, ...others: readonly string[]) => string;
+  /** The body of a row that has `bodyAs`, as it comes; read by one. */
+  readonly content: () => Readable;
   /** Tells what a part of it took; where it is recorded. */
   readonly step: OnStep | undefined;
   /** Fingerprint of a POST with an Idempotency-Key, for the record that it writes. */
@@ -104,17 +113,23 @@ export interface RouteSpec<A extends Access, B, Q, P> {
   readonly access: A;
   readonly summary: string;
   readonly body?: z.ZodType<B>;
+  /**
+   * Its body is no JSON but a stream of any length, of one of these types; the first is also what
+   * an untyped one is. `content` reads it.
+   */
+  readonly bodyAs?: readonly ContentType[];
   readonly query?: z.ZodType<Q>;
   readonly params?: PathParams<P>;
   readonly answers: Readonly<Record<number, z.ZodType>>;
   /** Its 200 is no JSON but this; `answers` says what one event's data is. */
-  readonly onlyAs?: 'text/event-stream';
+  readonly onlyAs?: 'text/event-stream' | ContentType;
   /** Returns what its 200 may be instead of JSON. */
   readonly alsoAs?: readonly (
     | 'text/plain'
     | 'text/event-stream'
     | 'text/vnd.mermaid'
     | 'image/svg+xml'
+    | ContentType
   )[];
   /** The refusals of its own; those of keys and of malformed requests go without saying. */
   readonly refusals: readonly RefusalCode[];

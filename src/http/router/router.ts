@@ -1,7 +1,8 @@
 import Router from '@koa/router';
 import { adminRequired, invalidApiKey } from '../../model/refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
-import type { AnswerBudget, AnswerRoom } from '../../operations/sandboxes/answer-budget.ts';
+import type { AnswerBudget } from '../../operations/sandboxes/answer-budget.ts';
+import { roomOf } from './answer-room.ts';
 import { BASES } from './bases.ts';
 import type { ArrivingBodies } from '../server/arriving-bodies.ts';
 import type { Clients } from '../limits/clients.ts';
@@ -21,6 +22,8 @@ import { localName } from './local-names.ts';
 import type { LoopTurns } from '../limits/loop-turns.ts';
 import { LongAnswer } from '../server/long-answer.ts';
 import { PlainText } from '../server/plain-text.ts';
+import { giveStream, StreamedAnswer } from '../server/streamed-answer.ts';
+import { streamedBody, thenLinger } from './streamed-body.ts';
 import { NoFields } from '../resources/common-schema.ts';
 import { mapParametersOf, readQuery } from './query.ts';
 import { wasCutShort } from '../server/prepared-answer.ts';
@@ -122,6 +125,7 @@ const answerRow = async (
     step: context.state.step,
     signal: () => abortOf(context, caller && ((ended) => deps.clients.followKey(caller, ended))),
     base: () => baseOf(context, deps.clients),
+    content: () => streamedBody(context.req, context.res),
     room: roomOf(context, deps.answers, caller),
     localPool: (poolName) =>
       localName('pool', poolName, { clusterId: deps.clusterId, field: 'poolName' }),
@@ -140,13 +144,17 @@ const answerRow = async (
     context.state.answered = marked.text;
     return give(context, marked, request.room);
   }
-  const answer = await carryOut(row, deps, request);
+  const answer = row.bodyAs
+    ? await thenLinger(context, () => carryOut(row, deps, request))
+    : await carryOut(row, deps, request);
   work?.working();
   context.state.answered = answer.body;
   if (answer.body instanceof EventStream)
     return deps.streams.open(context, answer.body, (ended) =>
       caller ? deps.clients.followKey(caller, ended) : () => undefined,
     );
+  if (answer.body instanceof StreamedAnswer)
+    return giveStream(context, { ...answer, body: answer.body }, deps.unread);
   if (answer.body instanceof PlainText) return givePlainly(context, answer.body, request.room);
   if (answer.body instanceof LongAnswer && answer.body.isLong)
     return givePieces(context, { ...answer, body: answer.body }, deps.unread);
@@ -311,24 +319,6 @@ const baseOf = ({ req, path }: Context, clients: Clients): string =>
 /** `/v1` where the client asked there, else nothing. */
 const askedBase = (path: string): string =>
   BASES.find((base) => base !== '' && path.startsWith(`${base}/`)) ?? '';
-
-const roomOf = (
-  { res }: Context,
-  answers: AnswerBudget,
-  caller: Caller | undefined,
-): (() => AnswerRoom) => {
-  let room: AnswerRoom | undefined;
-  return () => {
-    if (room) return room;
-    const taken = (room = answers.room(caller ? tenantKey(caller) : ''));
-    if (res.destroyed) taken.release();
-    else
-      res.once('close', () => {
-        taken.release();
-      });
-    return taken;
-  };
-};
 
 const abortOf = ({ res }: Context, followKey: FollowKey | undefined): AbortSignal => {
   const controller = new AbortController();

@@ -31,6 +31,7 @@ import { eventRoutes } from '../resources/events/routes.ts';
 import { execRoutes } from '../resources/sandboxes/exec-routes.ts';
 import { debugActorRoutes } from '../resources/debug/actor-routes.ts';
 import { debugRoutes } from '../resources/debug/routes.ts';
+import { fileRoutes } from '../resources/files/routes.ts';
 import { healthRoutes } from '../resources/health/routes.ts';
 import { logLevelRoutes } from '../resources/debug/log-level-routes.ts';
 import { processRoutes } from '../resources/processes/routes.ts';
@@ -77,6 +78,7 @@ export const routesOf = (
   ...execRoutes(operations),
   ...logRoutes(operations),
   ...processRoutes(operations),
+  ...fileRoutes(operations),
   ...eventRoutes(operations).map(inNamespace),
   ...[
     ...poolRoutes(operations, previews),

@@ -15,7 +15,8 @@ import { clientsOf, type Clients } from '../limits/clients.ts';
 import { ConnectionShares } from '../limits/connection-shares.ts';
 import { edgeAnswer, errorAnswer, type ErrorAnswer } from '../router/error-table.ts';
 import { EventStreams } from './event-streams.ts';
-import { isUnhurried, type Gateway } from '../gateway/gateway.ts';
+import type { Gateway } from '../gateway/gateway.ts';
+import { unhurried } from './unhurried.ts';
 import { InFlightGate } from '../limits/in-flight-gate.ts';
 import {
   createListener,
@@ -264,7 +265,7 @@ const restoreRequest = (request: IncomingMessage, socket: Duplex, head: Buffer):
  * way, nothing may be written in between.
  */
 const refuseBytes = (error: NodeJS.ErrnoException, socket: Duplex, inFlight: InFlight): void => {
-  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && isUnhurried(socket)) return;
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && unhurried.has(socket)) return;
   const pending = inFlight.of(socket);
   if (
     error.code === 'ECONNRESET' ||

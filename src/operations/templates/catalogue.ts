@@ -7,7 +7,7 @@ import type { Operations } from '../operations.ts';
 export interface CatalogueDeps {
   readonly instanceTypes: InstanceTypes;
   readonly volumes: Volumes;
-  readonly driver: Pick<SandboxDriver, 'processes' | 'describe'>;
+  readonly driver: Pick<SandboxDriver, 'files' | 'processes' | 'describe'>;
   readonly clock: Clock;
   readonly clusterId: string;
 }
@@ -37,6 +37,7 @@ export const catalogue = ({
     multiCluster: false,
     terminal: true,
     exec: true,
+    files: driver.files.provided,
     processes: driver.processes.provided,
     logs: true,
     pause: driver.describe().pauses,

@@ -684,7 +684,16 @@ const expectRetry = (
   expect(headers['retry-after']).to.match(/^[1-9]\d*$/);
 };
 
+const QUERIES: Readonly<Record<string, string>> = Object.fromEntries(
+  ['readFile', 'writeFile', 'removeFile', 'listFiles', 'watchFiles'].map((id) => [
+    id,
+    '?path=%2Ftmp',
+  ]),
+);
+
 const BODIES: Readonly<Record<string, object>> = {
+  moveFile: { from: '/tmp/a', to: '/tmp/b' },
+  makeFolder: { path: '/tmp/folder' },
   execInSandbox: { command: 'true' },
   startProcess: { command: 'true' },
   writeToProcess: { data: 'x' },
@@ -716,9 +725,12 @@ const sendTo = (
   headers: Readonly<Record<string, string>> = {},
   ids: Readonly<Record<string, string>> = {},
 ): Promise<HttpAnswer> => {
-  const target = path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
-    encodeURIComponent(ids[name] ?? SOMETHING[name] ?? ''),
-  );
+  const query = QUERIES[String(operation['operationId'])] ?? '';
+  const target = path
+    .replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+      encodeURIComponent(ids[name] ?? SOMETHING[name] ?? ''),
+    )
+    .concat(query);
   const body = operation['requestBody']
     ? (BODIES[String(operation['operationId'])] ?? {})
     : undefined;

@@ -434,16 +434,25 @@ const plain = (documented: DocumentedOperation): GeneratedRequest => {
     NEEDED[operationIdOf(documented)] ?? (documented.operation['requestBody'] ? {} : undefined);
   return {
     method: documented.method,
-    target: documented.path.replaceAll(/\{(\w+)\}/g, (_, parameter: string) =>
-      placeholder(parameter),
-    ),
+    target: documented.path
+      .replaceAll(/\{(\w+)\}/g, (_, parameter: string) => placeholder(parameter))
+      .concat(NEEDED_QUERY[operationIdOf(documented)] ?? ''),
     headers: {},
     raw: body && Buffer.from(JSON.stringify(body)),
     kind: 'valid',
   };
 };
 
+const NEEDED_QUERY: Readonly<Record<string, string>> = Object.fromEntries(
+  ['readFile', 'writeFile', 'removeFile', 'listFiles', 'watchFiles'].map((id) => [
+    id,
+    '?path=%2Ftmp',
+  ]),
+);
+
 const NEEDED: Readonly<Record<string, object>> = {
+  moveFile: { from: '/tmp/a', to: '/tmp/b' },
+  makeFolder: { path: '/tmp/folder' },
   execInSandbox: { command: 'true' },
   startProcess: { command: 'true' },
   writeToProcess: { data: 'x' },

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { v7 as uuidV7 } from 'uuid';
 import { documentedOperations, operationAt } from '../../support/harness/documented-answers.ts';
+import { filesInFull } from './files-in-full.ts';
 import { EventReader, type ReadEvent } from '../../support/harness/event-reader.ts';
 import { eventually } from '../../support/harness/eventually.ts';
 import type { HttpAnswer, HttpAsk, HttpClient } from '../../support/harness/http-client.ts';
@@ -123,6 +124,7 @@ const GATES = [
   'multiCluster',
   'terminal',
   'exec',
+  'files',
   'processes',
   'pause',
   'logs',
@@ -296,6 +298,17 @@ export const operationsInFullSuite = (name: string, service: () => RunningServic
         30_000,
       );
       carriedOut.add('followEvents');
+      await does(ask(), `DELETE /sandboxes/${id}`);
+    });
+
+    it('files of a sandbox, or that there are none', async () => {
+      await filled(ask, pool, 2);
+      const id = await claimedFrom(ask, pool);
+      const { files } = fieldsOf(await does(ask(), 'GET /feature-gates'));
+      await filesInFull(files === true, `/sandboxes/${id}/files`, (line, { body, good }) =>
+        does(ask(), line, body, files === true ? good : 501),
+      );
+      for (const operation of ['readFile', 'watchFiles']) carriedOut.add(operation);
       await does(ask(), `DELETE /sandboxes/${id}`);
     });
 

@@ -96,6 +96,14 @@ const BEYOND_SCHEMA: Readonly<Record<string, readonly string[]>> = {
   createTemplate: ['crdJson'], // a document of its own
   updateTemplate: ['crdJson'],
   setQuotasOf: ['cpu', 'memory'], // at most the highest limit
+  // which names a sandbox can have says no pattern that also fits their base64
+  readFile: ['path'],
+  writeFile: ['path', 'If-None-Match'],
+  removeFile: ['path'],
+  listFiles: ['path', 'cursor'],
+  moveFile: ['from', 'to'],
+  makeFolder: ['path'],
+  watchFiles: ['path'],
 };
 
 /**

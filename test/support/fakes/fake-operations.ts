@@ -40,6 +40,8 @@ import {
   type Role,
   type Tenant,
 } from '../../../src/model/tenant.ts';
+import { fileOperations } from '../../../src/operations/files/files.ts';
+import { MemoryFiles } from './memory-files.ts';
 import { RecentAuditRing } from '../../../src/audit/recent-audit-ring.ts';
 import { ApiKeyMirror, mintApiKey } from '../../../src/operations/keys/api-keys.ts';
 import { authentication } from '../../../src/operations/keys/authenticate.ts';
@@ -313,6 +315,24 @@ export class FakeOperations extends FakeDebug implements Operations {
     this.sandboxes.set(sandboxId, view);
     return view;
   };
+
+  readonly files = new MemoryFiles();
+  readonly #files = fileOperations({
+    files: this.files,
+    requireRunning: async (caller, sandboxId) => {
+      const view = this.#sandbox(caller, sandboxId);
+      if (view.status !== 'Running') throw sandboxNotRunning(view.status);
+    },
+    begin: () => () => {},
+  });
+  readonly openFile = this.#files.openFile;
+  readonly writeFile = this.#files.writeFile;
+  readonly unpackFiles = this.#files.unpackFiles;
+  readonly removeFile = this.#files.removeFile;
+  readonly listFiles = this.#files.listFiles;
+  readonly moveFile = this.#files.moveFile;
+  readonly makeFolder = this.#files.makeFolder;
+  readonly watchFiles = this.#files.watchFiles;
 
   readonly execInSandbox: Operations['execInSandbox'] = async (
     caller,
@@ -654,7 +674,7 @@ export class FakeOperations extends FakeDebug implements Operations {
     instanceTypes: { provided: true, get: () => undefined, list: () => this.types },
     clock: this.clock,
     clusterId: 'local',
-    driver: { processes: this.processes, describe: () => this.described },
+    driver: { processes: this.processes, files: this.files, describe: () => this.described },
     volumes: { provided: true, list: async (namespace) => this.volumes.get(namespace) ?? [] },
   });
   readonly listInstanceTypes = this.#catalogue.listInstanceTypes;

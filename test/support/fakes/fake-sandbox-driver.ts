@@ -1,6 +1,6 @@
 import type { ClaimChange } from '../../../src/model/claim-change.ts';
 import { Duplex, PassThrough } from 'node:stream';
-import { noFiles, type SandboxFiles } from '../../../src/contracts/files.ts';
+import type { SandboxFiles } from '../../../src/contracts/files.ts';
 import {
   DefinitionRefused,
   InstanceGone,
@@ -34,6 +34,7 @@ import type {
 import type { InstanceDefinition } from '../../../src/model/templates/template.ts';
 import { FakeProcesses } from './fake-processes.ts';
 import { MemoryInstanceRecords } from './memory-instance-records.ts';
+import { MemoryFiles } from './memory-files.ts';
 import { MemoryLogs } from './memory-logs.ts';
 
 type Operation =
@@ -99,7 +100,7 @@ export class FakeSandboxDriver implements SandboxDriver {
   /** What probes show. */
   probes: (id: InstanceId) => readonly ProbeOutcome[] = () => [];
   readonly logged = new MemoryLogs();
-  files: SandboxFiles = noFiles('the fake has none');
+  files: SandboxFiles = new MemoryFiles((id) => this.#mustRun(id));
 
   readonly #options: FakeDriverOptions;
   readonly #now: () => number;

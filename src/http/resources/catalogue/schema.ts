@@ -47,6 +47,7 @@ export const FeatureGates = z
     terminal: z.boolean(),
     exec: z.boolean(),
     pause: z.boolean().describe('`PUT /sandboxes/{sandboxId}/state` pauses sandboxes.'),
+    files: z.boolean().describe('`GET /sandboxes/{sandboxId}/files` and what is beside it.'),
     processes: z.boolean().describe('`/sandboxes/{sandboxId}/processes` runs processes.'),
     logs: z.boolean(),
     quotas: z.boolean(),

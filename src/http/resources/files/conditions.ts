@@ -1,0 +1,57 @@
+import type { ByteRange, FileVersion } from '../../../contracts/files.ts';
+import { fileChanged } from '../../../model/file-refusals.ts';
+import { invalidArgument } from '../../../model/refusals.ts';
+import { fileTag, versionsOf } from './presenter.ts';
+
+type Header = (name: string) => string | undefined;
+
+/**
+ * Reads `Range` (RFC 9110, 14.2): one range of bytes. Several, or another unit, count as none, as
+ * they may.
+ */
+export const rangeOf = (header: string | undefined): ByteRange | undefined => {
+  const [, first = '', last = ''] =
+    /^bytes=[ \t]*(\d{0,15})-(\d{0,15})[ \t]*$/.exec(header ?? '') ?? [];
+  if (first === '') return last === '' || Number(last) === 0 ? undefined : { suffix: Number(last) };
+  if (last === '') return { start: Number(first) };
+  return Number(last) < Number(first) ? undefined : { start: Number(first), end: Number(last) };
+};
+
+/**
+ * Says whether a file that is to be read is not to be sent, since the client has it
+ * (`If-None-Match`). Throws PRECONDITION_FAILED where `If-Match` names another version.
+ */
+export const isKnown = (version: FileVersion, header: Header): boolean => {
+  const match = header('if-match');
+  const tag = fileTag(version);
+  if (match !== undefined && !names(match, tag)) throw fileChanged();
+  const known = header('if-none-match');
+  return known !== undefined && names(known.replaceAll('W/', ''), tag);
+};
+
+/** A range of another version than `If-Range` names is not what the client wants. */
+export const wantsRange = (version: FileVersion, header: Header): boolean => {
+  const condition = header('if-range');
+  return condition === undefined || condition.trim() === fileTag(version);
+};
+
+const names = (header: string, tag: string): boolean =>
+  header.trim() === '*' || header.split(',').some((each) => each.trim() === tag);
+
+/** The conditions of a PUT: what may be replaced, and what is answered where it may not. */
+export const writeConditions = (
+  header: Header,
+  overwrite: boolean,
+): {
+  readonly overwrite: 'allowed' | 'refused' | 'condition';
+  readonly ifMatch?: readonly FileVersion[] | 'any';
+} => {
+  const match = header('if-match');
+  const none = header('if-none-match');
+  if (none !== undefined && none.trim() !== '*')
+    throw invalidArgument('If-None-Match', 'of a PUT can only be *');
+  return {
+    overwrite: none === undefined ? (overwrite ? 'allowed' : 'refused') : 'condition',
+    ...(match === undefined ? {} : { ifMatch: versionsOf(match) }),
+  };
+};

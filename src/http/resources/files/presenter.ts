@@ -1,0 +1,80 @@
+import { isUtf8 } from 'node:buffer';
+import type {
+  FileEvent,
+  FileKind,
+  FilePage,
+  FileStat,
+  FileVersion,
+} from '../../../contracts/files.ts';
+import type { ServerEvent } from '../../server/event-streams.ts';
+import { timestampOf } from '../timestamp.ts';
+import type { FileEventWire, FileInfoWire, FileListWire } from './schema.ts';
+
+const KINDS: Readonly<Record<FileKind, FileInfoWire['kind']>> = {
+  file: 'File',
+  folder: 'Folder',
+  link: 'Link',
+  other: 'Other',
+};
+
+/** The entity tag of a file: its size and the time of its last change. */
+export const fileTag = ({ size, mtimeNs }: FileVersion): string =>
+  `"${size.toString(16)}-${BigInt.asUintN(64, mtimeNs).toString(16)}"`;
+
+/** Reads `If-Match`: a tag that is none of ours matches nothing. */
+export const versionsOf = (header: string): readonly FileVersion[] | 'any' => {
+  if (header.trim() === '*') return 'any';
+  return [...header.matchAll(/"([0-9a-f]{1,14})-([0-9a-f]{1,16})"/g)].map(
+    ([, size = '', time = '']) => ({
+      size: Number.parseInt(size, 16),
+      mtimeNs: BigInt.asIntN(64, BigInt(`0x${time}`)),
+    }),
+  );
+};
+
+export const presentFile = (path: Buffer, stat: FileStat): FileInfoWire => ({
+  ...textOf(path),
+  kind: KINDS[stat.kind],
+  size: stat.size,
+  mode: stat.mode.toString(8).padStart(4, '0'),
+  uid: stat.uid,
+  gid: stat.gid,
+  modifiedAt: timestampOf(boundedMs(stat.mtimeNs)),
+  ...(stat.kind === 'file' ? { etag: fileTag(stat) } : {}),
+  ...(stat.target ? targetOf(stat.target) : {}),
+});
+
+export const presentFiles = (folder: Buffer, { entries, next }: FilePage): FileListWire => {
+  const above = folder.at(-1) === SLASH ? folder : Buffer.concat([folder, Buffer.from([SLASH])]);
+  return {
+    items: entries.map(({ path, stat }) => presentFile(Buffer.concat([above, path]), stat)),
+    ...(next === undefined ? {} : { nextCursor: next }),
+  };
+};
+
+/** One event each, in order. */
+export async function* presentFileEvents(
+  batches: AsyncIterable<readonly FileEvent[]>,
+): AsyncGenerator<ServerEvent, void, undefined> {
+  for await (const batch of batches)
+    for (const { type, path, isFolder } of batch) {
+      const data: FileEventWire = { type, ...textOf(path), isFolder };
+      yield { event: type, data };
+    }
+}
+
+const SLASH = 0x2f;
+
+const textOf = (path: Buffer): { readonly path: string; readonly base64?: true } =>
+  isUtf8(path) ? { path: path.toString() } : { path: path.toString('base64'), base64: true };
+
+const targetOf = (target: Buffer): { readonly target: string; readonly targetBase64?: true } =>
+  isUtf8(target)
+    ? { target: target.toString() }
+    : { target: target.toString('base64'), targetBase64: true };
+
+/** A file's time may be any; years of four digits are shown as they are, others as the nearest. */
+const boundedMs = (ns: bigint): number => {
+  const ms = Number(ns / 1_000_000n);
+  return Math.min(Math.max(ms, -62_135_596_800_000), 253_402_300_799_999);
+};
