@@ -23,7 +23,8 @@ export type Access = 'open' | 'tenant' | 'admin';
  */
 export interface PathParams<P> {
   readonly schema: z.ZodType<P>;
-  readonly otherwise: () => Refusal;
+  /** Makes the refusal of values that the schema does not take. */
+  readonly otherwise: (given: Readonly<Record<string, string>>) => Refusal;
   /** Parameters that may name their cluster before them; the schema sees the local part. */
   readonly names?: Readonly<Record<string, NameKind>>;
 }

@@ -282,7 +282,7 @@ const paramsOf = (
       field: name,
     });
   const result = params.schema.safeParse(local);
-  if (!result.success) throw params.otherwise();
+  if (!result.success) throw params.otherwise(local);
   return result.data;
 };
 

@@ -19,7 +19,8 @@ export const ProcessPath: PathParams<{ sandboxId: string; processId: string }> =
       .refine((id) => PROCESS_ID.test(id))
       .describe('A process of the sandbox, by the id that its start answered.'),
   }),
-  otherwise: processNotFound,
+  otherwise: ({ sandboxId = '' }) =>
+    isInstanceId(sandboxId) ? processNotFound() : sandboxNotFound(),
   names: { sandboxId: 'sandbox' },
 };
 
