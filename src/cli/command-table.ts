@@ -29,6 +29,23 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async ({ action }) => (await import('./commands/exec.ts')).execLeaf(action),
   },
   {
+    name: 'ps',
+    summary: 'Lists the processes of a sandbox',
+    load: async ({ serviceAction }) =>
+      (await import('./commands/processes.ts')).psLeaf(serviceAction),
+  },
+  {
+    name: 'attach',
+    summary: 'Prints what a process of a sandbox prints',
+    load: async ({ action }) => (await import('./commands/processes.ts')).attachLeaf(action),
+  },
+  {
+    name: 'kill',
+    summary: 'Signals a process of a sandbox',
+    load: async ({ serviceAction }) =>
+      (await import('./commands/processes.ts')).killLeaf(serviceAction),
+  },
+  {
     name: 'shell',
     summary: 'Opens a shell in a sandbox',
     load: async ({ action }) => (await import('./commands/shell.ts')).shellLeaf(action),

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { DebugCalls } from './debug-calls.ts';
+import { ProcessCalls } from './process-calls.ts';
 import { EnvCalls } from './env-calls.ts';
 import { asConnectionFailure, HttpExchanges } from './http-exchange.ts';
 import {
@@ -78,11 +79,15 @@ export class SandpoolClient extends AccountCalls {
   readonly #namespace: string | undefined;
   readonly #deadlineMs: number;
   readonly debug = new DebugCalls(
-    (id, input, options) => this.call(id, input, options),
-    (id, input, options) => this.#opened(id, input, options),
+    (...call) => this.call(...call),
+    (...call) => this.#opened(...call),
   );
-  readonly envs = new EnvCalls((id, input, options) => this.call(id, input, options));
-  readonly states = new StateCalls((id, input, options) => this.call(id, input, options));
+  readonly processes = new ProcessCalls(
+    (...call) => this.call(...call),
+    (...call) => this.#opened(...call),
+  );
+  readonly envs = new EnvCalls((...call) => this.call(...call));
+  readonly states = new StateCalls((...call) => this.call(...call));
 
   constructor(options: SandpoolClientOptions) {
     super();
@@ -293,14 +298,9 @@ export class SandpoolClient extends AccountCalls {
     input: OperationInput<K>,
     { signal, lastEventId }: FollowOptions,
   ): Promise<AsyncGenerator<ReceivedEvent, void, undefined>> {
-    const exchange = {
-      ...operationRequest(id, input),
-      deadlineMs: this.#deadlineMs,
-      signal,
-      accept: 'text/event-stream',
-      lastEventId,
-    };
-    return this.#received(await this.#exchanges.open(exchange), signal);
+    const asked = operationRequest(id, input);
+    const more = { deadlineMs: this.#deadlineMs, signal, accept: 'text/event-stream', lastEventId };
+    return this.#received(await this.#exchanges.open({ ...asked, ...more }), signal);
   }
 
   async *#received(

@@ -1,3 +1,4 @@
+import { NoProcesses, type ProcessDriver } from '../../src/contracts/processes.ts';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -51,9 +52,14 @@ export interface CliDaemon {
 
 export const aCliDaemon = async ({
   replicas = 2,
-}: { readonly replicas?: number } = {}): Promise<CliDaemon> => {
+  processes = new NoProcesses('there are none here'),
+}: {
+  readonly replicas?: number;
+  readonly processes?: ProcessDriver;
+} = {}): Promise<CliDaemon> => {
   const operations = new FakeOperations();
   operations.runExec = runHere;
+  operations.processes = processes;
   const [tenant, admin] = [
     await operations.key('default', 'default'),
     await operations.key('ops', 'root', 'admin'),

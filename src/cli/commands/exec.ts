@@ -1,10 +1,21 @@
 import type { Command } from 'commander';
+import { ApiError } from '../../client/api-error.ts';
+import type { ProcessRequest } from '../../client/process-calls.ts';
 import { withInterrupts } from '../borrowed-sandbox.ts';
 import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts';
+import { print, say } from '../context.ts';
+import { CliFailure } from '../failure.ts';
 import { leaf, SANDPOOL_FAILED } from '../leaf.ts';
 import type { Action } from '../action.ts';
 import { addCommandOptions } from './run.ts';
-import { type CommandOptions, commandWords, runCommand } from './run-command.ts';
+import { type CommandOptions, type CommandRun, commandWords, runCommand } from './run-command.ts';
+import { streamProcess } from './stream-process.ts';
+
+interface ExecOptions extends ConnectionOptions, CommandOptions {
+  readonly detach?: boolean;
+}
+
+const TIMED_OUT = 124;
 
 /** `exec SANDBOX -- CMD`: in a sandbox that is there and stays. */
 export const execLeaf = (action: Action): Command =>
@@ -20,34 +31,63 @@ export const execLeaf = (action: Action): Command =>
           examples: [
             'sandpool exec 0190d4a5-7b1e-7c3a-9f00-1234567890ab -- ls -l /',
             'sandpool exec -t "$SANDBOX" -- vi notes',
+            'sandpool exec --detach "$SANDBOX" -- make all',
           ],
         }),
       ),
-    ),
+    ).option('--detach', 'leave it running, and print its id for sandpool attach'),
   ).action(
-    action(
-      SANDPOOL_FAILED,
-      async (context, [sandboxId, words], options: ConnectionOptions & CommandOptions) => {
-        const argv = commandWords(words as readonly string[]);
-        const api = await connect(options, context);
-        try {
-          return await withInterrupts(
-            async (signal) =>
-              await runCommand({
-                api,
-                context,
-                sandboxId: sandboxId as string,
-                argv,
-                options,
-                signal,
-              }),
-          );
-        } finally {
-          api.close();
-        }
-      },
-    ),
+    action(SANDPOOL_FAILED, async (context, [sandboxId, words], options: ExecOptions) => {
+      const argv = commandWords(words as readonly string[]);
+      const api = await connect(options, context);
+      try {
+        const run = { api, context, sandboxId: sandboxId as string, argv, options };
+        if (options.detach) return await startAndLeave(run);
+        return await withInterrupts(async (signal) => await execCommand({ ...run, signal }));
+      } finally {
+        api.close();
+      }
+    }),
   );
+
+const startAndLeave = async (run: Omit<CommandRun, 'signal'>): Promise<number> => {
+  if (run.options.tty || run.options.interactive)
+    throw new CliFailure('what is detached has no terminal and no input', [
+      'leave out -t and -i, and look at it with sandpool attach',
+    ]);
+  const { processId } = await run.api.processes.start(run.sandboxId, requestOf(run));
+  await print(run.context.stdout, `${processId}\n`);
+  return 0;
+};
+
+/** Prints as it comes what the command prints; where there are no processes, at its end. */
+const execCommand = async (run: CommandRun): Promise<number> => {
+  if (run.options.tty) return await runCommand(run);
+  const { api, context, sandboxId, options, signal } = run;
+  try {
+    const request = { ...requestOf(run), stdin: options.interactive ?? false };
+    const exitCode = await streamProcess({
+      api,
+      context,
+      sandboxId,
+      input: options.interactive ?? false,
+      interrupts: signal,
+      events: (leaving) => api.processes.run(sandboxId, request, { signal: leaving }),
+    });
+    if (options.timeout !== undefined && exitCode === TIMED_OUT)
+      await say(context, `the command was ended after ${options.timeout} s`);
+    return exitCode;
+  } catch (error) {
+    if (error instanceof ApiError && error.errorCode === 'FEATURE_DISABLED')
+      return await runCommand(run);
+    throw error;
+  }
+};
+
+const requestOf = ({ argv, options }: Omit<CommandRun, 'signal'>): ProcessRequest => ({
+  command: argv,
+  ...(options.timeout === undefined ? {} : { timeoutSeconds: options.timeout }),
+});
 
 /**
  * Options may also stand between the sandbox and the command: commander leaves all that follows the

@@ -1,5 +1,6 @@
 import { hasPairs } from '../../../src/model/claim-terms.ts';
 import { v7 } from 'uuid';
+import type { ProcessDriver } from '../../../src/contracts/processes.ts';
 import { firstConditions } from '../../../src/machines/pool/conditions.ts';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -350,7 +351,7 @@ export class FakeOperations extends FakeDebug implements Operations {
     return ran;
   };
 
-  readonly processes = new FakeProcesses({ now: () => this.clock.now() });
+  processes: ProcessDriver = new FakeProcesses({ now: () => this.clock.now() });
   readonly #processes = processOperations({
     sandboxes: {
       require: async (caller, sandboxId) => {
@@ -361,7 +362,7 @@ export class FakeOperations extends FakeDebug implements Operations {
       active: () => undefined,
       busy: () => () => undefined,
     },
-    driver: { processes: this.processes },
+    driver: processesOf(() => this.processes),
     clock: this.clock,
     newId: v7,
   });
@@ -811,4 +812,11 @@ const pageOf = <T>(all: readonly T[], { limit, offset }: PageRequest): Page<T> =
   total: all.length,
   limit,
   offset,
+});
+
+/** Those that there are when they are asked: a test may put others in their place. */
+const processesOf = (processes: () => ProcessDriver): { readonly processes: ProcessDriver } => ({
+  get processes() {
+    return processes();
+  },
 });

@@ -1,0 +1,111 @@
+import { type Command, Option } from 'commander';
+import type { SandboxProcess } from '../../client/process-calls.ts';
+import { PROCESS_SIGNALS, type ProcessSignal } from '../../model/process.ts';
+import type { Action, ServiceAction } from '../action.ts';
+import { withInterrupts } from '../borrowed-sandbox.ts';
+import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts';
+import { print } from '../context.ts';
+import { leaf, SANDPOOL_FAILED } from '../leaf.ts';
+import { addOutputOption, type OutputOptions, show } from '../show/output.ts';
+import { table } from '../show/table.ts';
+import { printable } from '../terminal/printable.ts';
+import { streamProcess } from './stream-process.ts';
+
+interface KillOptions {
+  readonly signal: ProcessSignal;
+}
+
+/** `ps SANDBOX`: lists what runs in it, and what has ended. */
+export const psLeaf = (action: ServiceAction): Command =>
+  addOutputOption(
+    addConnectionOptions(
+      leaf({
+        usage: 'ps <sandbox>',
+        summary: 'Lists the processes of a sandbox. Those that ended a while ago too.',
+        examples: ['sandpool ps "$SANDBOX"'],
+      }),
+    ),
+  ).action(
+    action(async (api, context, [sandboxId], options: OutputOptions) => {
+      const items = await api.processes.list(String(sandboxId));
+      await show(context, options, { value: { items }, text: () => processTable(items) });
+    }),
+  );
+
+/** `attach SANDBOX PROCESS`: prints what it printed and prints. */
+export const attachLeaf = (action: Action): Command =>
+  addConnectionOptions(
+    leaf({
+      usage: 'attach <sandbox> <process>',
+      summary:
+        'Prints what a process of a sandbox prints. Begins with what is kept, the last 1 MiB, ' +
+        'and ends with its exit code. What interrupts this command interrupts the process too.',
+      usageExit: SANDPOOL_FAILED,
+      examples: ['sandpool attach "$SANDBOX" "$PROCESS"'],
+    }),
+  )
+    .option('-i, --interactive', 'hand the standard input on, to its end')
+    .action(
+      action(
+        SANDPOOL_FAILED,
+        async (
+          context,
+          [sandbox, id],
+          options: ConnectionOptions & { readonly interactive?: boolean },
+        ) => {
+          const [sandboxId, processId] = [String(sandbox), String(id)];
+          const api = await connect(options, context);
+          try {
+            return await withInterrupts(
+              async (interrupts) =>
+                await streamProcess({
+                  api,
+                  context,
+                  sandboxId,
+                  processId,
+                  input: options.interactive ?? false,
+                  interrupts,
+                  events: (signal) => api.processes.follow(sandboxId, processId, { signal }),
+                }),
+            );
+          } finally {
+            api.close();
+          }
+        },
+      ),
+    );
+
+/** `kill SANDBOX PROCESS`: signals it. */
+export const killLeaf = (action: ServiceAction): Command =>
+  addConnectionOptions(
+    leaf({
+      usage: 'kill <sandbox> <process>',
+      summary: 'Signals a process of a sandbox. All of its group gets the signal.',
+      examples: [
+        'sandpool kill "$SANDBOX" "$PROCESS"',
+        'sandpool kill --signal KILL "$SANDBOX" "$PROCESS"',
+      ],
+    }),
+  )
+    .addOption(
+      new Option('--signal <name>', 'the signal to send').choices(PROCESS_SIGNALS).default('TERM'),
+    )
+    .action(
+      action(async (api, context, [sandboxId, processId], options: KillOptions) => {
+        await api.processes.signal(String(sandboxId), String(processId), options.signal);
+        await print(context.stdout, `${String(processId)} signalled\n`);
+      }),
+    );
+
+const processTable = (processes: readonly SandboxProcess[]): string =>
+  table(
+    ['PROCESS', 'PID', 'STATUS', 'STARTED', 'TAG', 'COMMAND'],
+    processes.map(({ processId, pid, status, exitCode, startedAt, tag, command }) => [
+      processId,
+      String(pid),
+      status === 'Exited' ? `Exited (${exitCode ?? '?'})` : status,
+      startedAt.slice(0, 19),
+      printable(tag ?? '-'),
+      printable(command.join(' ')).slice(0, 60),
+    ]),
+  );

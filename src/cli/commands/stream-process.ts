@@ -1,0 +1,127 @@
+import type { Writable } from 'node:stream';
+import type { ProcessEvent, ProcessSignal } from '../../client/process-calls.ts';
+import type { SandpoolClient } from '../../client/sandpool-client.ts';
+import { type CliContext, say } from '../context.ts';
+import { CliFailure } from '../failure.ts';
+import { Interrupted } from '../terminal/interrupts.ts';
+
+/** Longest input of one call. */
+const INPUT_BYTES = 64 << 10;
+/** From a signal that is passed on to the end of whatever ignores it. */
+const STUBBORN_MS = 3_000;
+
+const SIGNALS: Readonly<Record<number, ProcessSignal>> = {
+  129: 'HUP',
+  130: 'INT',
+  131: 'QUIT',
+  143: 'TERM',
+};
+
+export interface Streaming {
+  readonly api: SandpoolClient;
+  readonly context: CliContext;
+  readonly sandboxId: string;
+  /** Reads the process; aborts with the signal given to it. */
+  readonly events: (signal: AbortSignal) => AsyncIterable<ProcessEvent>;
+  /** Known before its first event, where it runs already. */
+  readonly processId?: string;
+  /** Hands the standard input on. */
+  readonly input: boolean;
+  /** Aborts with what reached this command, which is passed on to the process. */
+  readonly interrupts: AbortSignal;
+}
+
+/**
+ * Prints what a process prints as it comes, passes signals on to it, and resolves with its exit
+ * code once it ended. One that ignores a signal for 3 s is killed.
+ */
+export const streamProcess = async (streaming: Streaming): Promise<number> => {
+  const { context, interrupts } = streaming;
+  const leaving = new AbortController();
+  const life = { processId: streaming.processId, input: streaming.input };
+  const pass = passingOn(streaming, life, leaving);
+  if (interrupts.aborted) pass.interrupted();
+  else interrupts.addEventListener('abort', pass.interrupted, { once: true });
+  try {
+    for await (const event of streaming.events(leaving.signal)) {
+      if (event.type === 'start') life.processId = event.process.processId;
+      if (life.processId !== undefined && life.input) {
+        life.input = false;
+        void handOn(streaming, life.processId, leaving.signal);
+      }
+      if (event.type === 'end') return event.process.exitCode ?? 0;
+      await told(event, context);
+    }
+    throw new CliFailure('the process can not be followed to its end', []);
+  } catch (error) {
+    if (!interrupts.aborted) throw error;
+    await pass.kill();
+    throw interrupts.reason;
+  } finally {
+    interrupts.removeEventListener('abort', pass.interrupted);
+    pass.dispose();
+    leaving.abort();
+  }
+};
+
+const told = async (event: ProcessEvent, context: CliContext): Promise<void> => {
+  if (event.type === 'stdout') await put(context.stdout, event.bytes);
+  else if (event.type === 'stderr') await put(context.stderr, event.bytes);
+  else if (event.type === 'dropped')
+    await say(context, `${event.bytes ?? 'some'} bytes of its output are no longer kept`);
+  else if (event.type === 'error') throw new CliFailure(event.error, []);
+};
+
+const passingOn = (
+  { api, sandboxId, interrupts }: Streaming,
+  life: { readonly processId: string | undefined },
+  leaving: AbortController,
+) => {
+  let timer: NodeJS.Timeout | undefined;
+  const interrupted = (): void => {
+    timer = setTimeout(() => leaving.abort(interrupts.reason), STUBBORN_MS);
+    const { reason } = interrupts;
+    const name = reason instanceof Interrupted ? SIGNALS[reason.exitCode] : undefined;
+    if (life.processId === undefined) return leaving.abort(reason);
+    api.processes
+      .signal(sandboxId, life.processId, name ?? 'TERM')
+      .catch(() => leaving.abort(reason));
+  };
+  const kill = async (): Promise<void> => {
+    if (life.processId !== undefined)
+      await api.processes.signal(sandboxId, life.processId, 'KILL').catch(() => undefined);
+  };
+  return { interrupted, kill, dispose: () => clearTimeout(timer) };
+};
+
+/** Never rejects: a process that takes no more input is none the worse for it. */
+const handOn = async (
+  { api, context: { stdin }, sandboxId }: Streaming,
+  processId: string,
+  signal: AbortSignal,
+): Promise<void> => {
+  const stop = (): void => {
+    stdin.destroy();
+  };
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    for await (const chunk of stdin as AsyncIterable<Buffer>)
+      for (let at = 0; at < chunk.length; at += INPUT_BYTES)
+        await api.processes.write(sandboxId, processId, {
+          bytes: chunk.subarray(at, at + INPUT_BYTES),
+          last: false,
+        });
+    await api.processes.write(sandboxId, processId, { bytes: Buffer.alloc(0), last: true });
+  } catch {
+    stdin.destroy();
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+};
+
+/** Resolves once the bytes were handed on; a reader that has left is no fault of ours. */
+const put = async (stream: Writable, bytes: Buffer): Promise<void> => {
+  await new Promise<void>((resolve) => {
+    stream.write(bytes, () => resolve());
+  });
+};
