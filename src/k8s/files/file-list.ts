@@ -13,9 +13,15 @@ import { textInput, type PodPlace } from './file-scripts.ts';
 import { readStats } from './file-stats.ts';
 
 const NAME_BYTES = 8 << 10;
-/** Bounds what is told of 10,000 names, in bytes. */
-const ANSWER_BYTES = 64 << 20;
-/** Names that are gathered beyond a page until the largest are dropped. */
+/** Bytes of the paths of a page, each with that of its folder, which answers have before it. */
+const PAGE_BYTES = 1 << 20;
+/** Bounds what is told of a page's names, in bytes. */
+const ANSWER_BYTES = 4 << 20;
+/** Bytes of names that are looked at for one page. */
+const LOOK_BYTES = 64 << 20;
+/** Bounds what its links say. */
+const LINK_BYTES = 8 << 20;
+/** Names, and their bytes, that are gathered beyond a page until the largest are dropped. */
 const SLACK = 1_000;
 const CURSOR = /^(\d{1,2}) ([0-9a-f]{16}) (.+)$/s;
 
@@ -45,8 +51,11 @@ export const listFolder = async (
     const first = await reader.line();
     if (first !== 'folder')
       throw refusalIn(first) ?? new FileRefused('denied', 'it can not be read');
-    const names = await nextNames(reader, after, request.limit + 1);
-    const page = names.slice(0, request.limit);
+    const { page, more } = await nextNames(reader, {
+      after,
+      most: request.limit,
+      above: path.length,
+    });
     void channel.write(Buffer.from(page.map((name) => `${name}\0`).join(''), 'latin1'));
     channel.endInput();
     const stats = readStats(page, (await reader.all(ANSWER_BYTES)).toString('latin1'));
@@ -62,7 +71,7 @@ export const listFolder = async (
       return [{ path: below(name), stat: target === undefined ? stat : { ...stat, target } }];
     });
     const last = page.at(-1);
-    if (names.length <= page.length || last === undefined) return { entries };
+    if (!more || last === undefined) return { entries };
     return { entries, next: writeCursor(last, path, request) };
   } catch (error) {
     throw signal.aborted ? signal.reason : error;
@@ -72,24 +81,44 @@ export const listFolder = async (
   }
 };
 
-/** The first names behind one, in order. */
+interface Wanted {
+  readonly after: string;
+  readonly most: number;
+  /** Bytes that stand before each of them. */
+  readonly above: number;
+}
+
+/** The first names behind one, in order, and whether there are others behind them. */
 const nextNames = async (
   reader: ChannelReader,
-  after: string,
-  count: number,
-): Promise<readonly string[]> => {
+  { after, most, above }: Wanted,
+): Promise<{ readonly page: readonly string[]; readonly more: boolean }> => {
   let kept: string[] = [];
+  let bytes = 0;
+  let looked = 0;
+  let more = false;
   const shorten = (): void => {
-    kept = kept.sort(inOrder).slice(0, count);
+    kept.sort(inOrder);
+    bytes = 0;
+    let end = 0;
+    for (; end < kept.length && end < most && bytes < PAGE_BYTES; end += 1)
+      bytes += above + (kept[end]?.length ?? 0);
+    more ||= end < kept.length;
+    kept = kept.slice(0, end);
   };
   for (;;) {
     const name = (await reader.until(Buffer.of(0), NAME_BYTES)).toString('latin1');
     if (name === '') break;
-    if (name > after) kept.push(name);
-    if (kept.length > count + SLACK) shorten();
+    looked += name.length;
+    if (looked > LOOK_BYTES)
+      throw new FileRefused('too-many', 'there is too much below it to list');
+    if (name <= after) continue;
+    kept.push(name);
+    bytes += above + name.length;
+    if (kept.length > most + SLACK || bytes > 3 * PAGE_BYTES) shorten();
   }
   shorten();
-  return kept;
+  return { page: kept, more };
 };
 
 const linksOf = async (
@@ -105,7 +134,7 @@ const linksOf = async (
   const channel = await open('links', Buffer.concat(input));
   channel.endInput();
   try {
-    const answer = await new ChannelReader(channel).all(ANSWER_BYTES);
+    const answer = await new ChannelReader(channel).all(LINK_BYTES);
     const targets = answer.toString('latin1').split('\0');
     return new Map(names.map((name, at) => [name, Buffer.from(targets[at] ?? '', 'latin1')]));
   } finally {

@@ -1,5 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import type { FileEvent, FileStat, WatchRequest } from '../../contracts/files.ts';
+import {
+  FileRefused,
+  type FileEvent,
+  type FileStat,
+  type WatchRequest,
+} from '../../contracts/files.ts';
 import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
 import { scriptLines } from '../streams/pod-script.ts';
 import type { ScriptChannel } from '../streams/script-channel.ts';
@@ -10,8 +15,10 @@ import { readStats } from './file-stats.ts';
 
 const NUL = Buffer.of(0);
 const BOTH_NUL = Buffer.of(0, 0);
-/** Bytes of names, and of what is told of them, at one look. */
-const LOOK_BYTES = 16 << 20;
+/** Names of one look, and bytes of them, and of what is told of them. */
+const MOST_NAMES = 10_000;
+const NAMES_BYTES = 1 << 20;
+const LOOK_BYTES = 4 << 20;
 const BATCH = 256;
 /** Folders below one another that are looked at. */
 const DEPTH = 64;
@@ -79,10 +86,14 @@ const GONE: FileEvent = { type: 'gone', path: Buffer.alloc(0), isFolder: true };
 /** How the folder stands; undefined where it is gone. */
 const readLook = async (reader: ChannelReader): Promise<Look | undefined> => {
   const names: string[] = [];
+  let bytes = 0;
   for (;;) {
-    const name = (await reader.until(NUL, LOOK_BYTES)).toString('latin1');
+    const name = (await reader.until(NUL, NAMES_BYTES)).toString('latin1');
     if (name === '') break;
     names.push(name);
+    bytes += name.length;
+    if (names.length > MOST_NAMES || bytes > NAMES_BYTES)
+      throw new FileRefused('too-many', `it has more than ${MOST_NAMES} files, or very long names`);
   }
   const told = (await reader.until(BOTH_NUL, LOOK_BYTES)).toString('latin1');
   if (told === 'gone') return undefined;

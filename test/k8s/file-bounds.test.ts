@@ -1,0 +1,87 @@
+import { PassThrough } from 'node:stream';
+import { expect } from 'chai';
+import { FileRefused } from '../../src/contracts/files.ts';
+import { listFolder } from '../../src/k8s/files/file-list.ts';
+import { watchFolder } from '../../src/k8s/files/file-watch.ts';
+import type { PodTarget } from '../../src/k8s/sandboxes/pod-presence.ts';
+import type { ScriptChannel } from '../../src/k8s/streams/script-channel.ts';
+import { rejection } from '../support/harness/rejection.ts';
+
+const STAT = '81a4 1 1700000000 0 0 2023-11-14 22:13:20.000000000 +0000';
+const never = new AbortController().signal;
+const target = {} as PodTarget;
+
+/** A container that says it has these names in a folder, and of each that it is a file. */
+const aContainer = (names: Iterable<string>): ScriptChannel => {
+  const output = new PassThrough({ highWaterMark: 1 << 30 });
+  output.write('folder\n');
+  let said = '';
+  for (const name of names) {
+    said += `./${name}\0`;
+    if (said.length > 1 << 16) {
+      output.write(said);
+      said = '';
+    }
+  }
+  output.write(`${said}\0`);
+  let wanted = '';
+  const channel: Pick<ScriptChannel, 'output' | 'write' | 'endInput' | 'close'> = {
+    output,
+    write: async (bytes) => {
+      wanted += bytes.toString('latin1');
+    },
+    endInput: () => {
+      const lines = wanted.split('\0').filter((name) => name !== '');
+      output.end(lines.map((name) => `${STAT} ${name}\n`).join(''));
+    },
+    close: () => {},
+  };
+  return channel as ScriptChannel;
+};
+
+function* numbered(count: number, tail = ''): Generator<string> {
+  for (let at = 0; at < count; at += 1) yield `${String(at).padStart(7, '0')}${tail}`;
+}
+
+describe('what a container says of its folders', () => {
+  it('fills pages of a mebibyte of paths at most, each with the one of its folder', async () => {
+    const path = Buffer.from(`/${'p'.repeat(3_990)}`);
+    const request = { depth: 1, limit: 10_000 };
+    const seen: string[] = [];
+    let pages = 0;
+    let cursor: string | undefined;
+    do {
+      const page = await listFolder(async () => aContainer(numbered(1_000)), {
+        target,
+        path,
+        request: { ...request, ...(cursor === undefined ? {} : { cursor }) },
+        signal: never,
+      });
+      const bytes = page.entries.map((entry) => path.length + entry.path.length);
+      expect(bytes.reduce((sum, each) => sum + each, 0)).to.be.below((1 << 20) + 5_000);
+      seen.push(...page.entries.map((entry) => String(entry.path)));
+      pages += 1;
+      cursor = page.next;
+    } while (cursor !== undefined);
+
+    expect(seen).to.deep.equal([...numbered(1_000)]);
+    expect(pages).to.equal(4);
+  });
+
+  it('is not listened to without end', async () => {
+    const place = { target, path: Buffer.from('/'), signal: never };
+    const listed = listFolder(async () => aContainer(numbered(400_000, 'n'.repeat(200))), {
+      ...place,
+      request: { depth: 1, limit: 10 },
+    });
+    const watched = watchFolder(async () => aContainer(numbered(20_000)), {
+      ...place,
+      request: { recursive: false },
+    });
+
+    for (const call of [listed, watched]) {
+      const error = await rejection(call);
+      expect(error).to.be.instanceOf(FileRefused).with.property('problem', 'too-many');
+    }
+  });
+});
