@@ -39,8 +39,8 @@ describe('on a real node', () => {
 
     const pause = realOrder(pods(), { image: realNodeImage('pause'), given: { command: [] } });
     const bare = await pods().claimed(pause);
-    for (const call of [processes.start(bare.id, order), processes.list(bare.id)])
-      expect(await rejection(call))
+    for (const call of [() => processes.start(bare.id, order), () => processes.list(bare.id)])
+      expect(await rejection(call()))
         .to.be.instanceOf(ProcessesNotProvided)
         .with.property('message')
         .that.includes('/bin/sh');

@@ -222,6 +222,8 @@ launch() {
     (exec <err 3>&- 4>&- 5<&- 6>&-; move_output e) &
     err=$!
     export SANDPOOL_ORIGIN SANDPOOL_TTY SANDPOOL_COLS SANDPOOL_ROWS
+    # A shell such as bash gives it a group without that program too.
+    [ "$session" ] || set -m
     $session /bin/sh -c "$child" sh <"$input" >out 2>err 4>&- 6>&- 7>&- 9>&- &
   fi
   pid=$!
