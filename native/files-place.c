@@ -133,10 +133,17 @@ enum problem open_file(const char *path, int *file, struct stat *found) {
   return problem;
 }
 
+static const char SPARE[] = ".sandpool-";
+
+bool is_spare_name(const char *name) {
+  const size_t front = sizeof SPARE - 1, length = strlen(name);
+  return length == front + 24 && memcmp(name, SPARE, front) == 0 && strspn(name + front, "0123456789abcdef") == 24;
+}
+
 void spare_name(char name[40]) {
   unsigned char random[12];
   if (getrandom(random, sizeof random, 0) != sizeof random) memset(random, 0x5a, sizeof random);
-  size_t at = (size_t)sprintf(name, ".sandpool-");
+  size_t at = (size_t)sprintf(name, "%s", SPARE);
   for (size_t i = 0; i < sizeof random; i++) at += (size_t)sprintf(name + at, "%02x", random[i]);
 }
 

@@ -82,6 +82,7 @@ static enum problem add_inner(struct watch *watch, int folder, const char *path,
   for (size_t i = 0; i < names.count && !problem; i++) {
     char below[PATH_BYTES];
     struct stat found;
+    if (is_spare_name(names.items[i])) continue;
     if (snprintf(below, sizeof below, "%s%s%s", path, *path ? "/" : "", names.items[i]) >= (int)sizeof below) continue;
     if (fstatat(folder, names.items[i], &found, AT_SYMLINK_NOFOLLOW) < 0) continue;
     problem = tell ? say(watch, 'c', S_ISDIR(found.st_mode), below) : still_wanted(watch->call);
@@ -154,6 +155,7 @@ static enum problem take_event(struct watch *watch, const struct inotify_event *
   }
   char path[PATH_BYTES];
   const char *name = event->len ? event->name : "";
+  if (is_spare_name(name)) return DONE; /* it is what this program itself writes, on its way */
   if (snprintf(path, sizeof path, "%s%s%s", folder, own || !*name ? "" : "/", name) >= (int)sizeof path) return DONE;
   if (event->mask & (IN_CREATE | IN_MOVED_TO)) {
     enum problem problem = say(watch, 'c', is_folder, path);

@@ -113,7 +113,9 @@ enum problem place_draft(struct draft *draft, const char *name, bool replace);
 /* Closes it, and removes it where it was not placed. */
 void leave_draft(struct draft *draft);
 enum problem write_whole(int file, const char *bytes, size_t size);
+/* A name that nothing has yet, for what gets its own at the next moment. */
 void spare_name(char name[40]);
+bool is_spare_name(const char *name);
 
 /* files-walk.c */
 

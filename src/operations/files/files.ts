@@ -6,6 +6,7 @@ import {
   type OpenedFile,
   type SandboxFiles,
 } from '../../contracts/files.ts';
+import { OutcomeUnknown } from '../../contracts/sandbox-driver.ts';
 import { KeyedSemaphore } from '../../lib/keyed-semaphore.ts';
 import { fileChanged, noFilesHere, tooManyFiles } from '../../model/file-refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
@@ -81,7 +82,7 @@ export const fileOperations = (deps: FileDeps): FileOperations => {
         return {
           events: async function* (signal) {
             signal.addEventListener('abort', end, { once: true });
-            if (!signal.aborted) yield* batches;
+            if (!signal.aborted) yield* untilLost(batches);
           },
           close: end,
         };
@@ -92,6 +93,18 @@ export const fileOperations = (deps: FileDeps): FileOperations => {
     },
   };
 };
+
+/**
+ * Ends where what is watched can be followed no further: its sandbox has ended, or the way to it
+ * was lost. Whoever watches looks anew.
+ */
+async function* untilLost<T>(batches: AsyncIterable<T>): AsyncGenerator<T, void, undefined> {
+  try {
+    yield* batches;
+  } catch (error) {
+    if (!(error instanceof OutcomeUnknown || error instanceof FileRefused)) throw error;
+  }
+}
 
 const placeOf = ({ sandboxId, container, path }: FileTarget): FilePlace => ({
   id: sandboxId,

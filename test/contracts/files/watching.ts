@@ -9,6 +9,7 @@ export const watching = (begin: () => Promise<Place>): void => {
     const watched = await follow(place, 'watched', { recursive: false });
 
     await place.put('watched/new', 'content');
+    await place.put('watched/new', 'other content');
     await watched.until((event) => shown(event) === 'created new');
     await place.under.sh(`cd ${place.under.folder}/watched; echo more >>old; echo >below/unseen`);
     await watched.until((event) => shown(event) === 'changed old');
@@ -20,6 +21,7 @@ export const watching = (begin: () => Promise<Place>): void => {
     await watched.ended();
 
     expect(watched.seen.at(-1)?.type).to.equal('gone');
+    expect(watched.seen.map(shown).filter((event) => event.includes('.sandpool'))).to.be.empty;
   });
 
   it('tells what changes in a whole tree, in new folders too', async () => {
