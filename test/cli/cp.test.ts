@@ -165,6 +165,8 @@ describe('sandpool cp', function () {
     symlinkSync('../kept', join(there, 'src/sub/inside'));
     symlinkSync('nothing', join(there, 'src/dangling'));
     symlinkSync('../../etc', join(there, 'src/sub/up'));
+    symlinkSync('..', join(there, 'src/sub/top'));
+    symlinkSync('sub/top/..', join(there, 'src/climbing'));
     symlinkSync('/etc/hostname', join(there, 'src/absolute'));
     expect(spawnSync('mkfifo', [join(there, 'src/pipe')]).status).to.equal(0);
     const end = await sandpool('cp', `${id}:${there}/src`, join(here, 'back'));
@@ -172,6 +174,7 @@ describe('sandpool cp', function () {
       0,
       [
         'sandpool: left out absolute, which is a link out of the folder, to /etc/hostname',
+        'sandpool: left out climbing, which is a link out of the folder, to sub/top/..',
         'sandpool: left out pipe, which is neither a file, a folder nor a link',
         'sandpool: left out sub/up, which is a link out of the folder, to ../../etc',
       ],

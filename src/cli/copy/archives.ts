@@ -89,8 +89,16 @@ const whyLeftOut = (path: string, { type, linkpath = '' }: Entry): string | unde
     : undefined;
 };
 
+/** A `..` behind a name may climb from wherever another link leads. */
+const climbsBehindName = (linkpath: string): boolean => {
+  const parts = linkpath.split('/').filter((part) => part !== '' && part !== '.');
+  const first = parts.findIndex((part) => part !== '..');
+  return first >= 0 && parts.includes('..', first);
+};
+
 const leadsOut = (path: string, linkpath: string): boolean =>
   posix.isAbsolute(linkpath) ||
+  climbsBehindName(linkpath) ||
   /^\.\.(\/|$)/.test(posix.normalize(posix.join(posix.dirname(path), linkpath)));
 
 const KEPT: ReadonlySet<string> = new Set([
