@@ -1,4 +1,4 @@
-import { PassThrough } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import { expect } from 'chai';
 import { FileRefused } from '../../src/contracts/files.ts';
 import { listFolder } from '../../src/k8s/files/file-list.ts';
@@ -83,5 +83,37 @@ describe('what a container says of its folders', () => {
       const error = await rejection(call);
       expect(error).to.be.instanceOf(FileRefused).with.property('problem', 'too-many');
     }
+  });
+
+  it('is read once a second, however often it says how a folder stands', async () => {
+    let looks = 0;
+    let rests = 0;
+    const output = Readable.from(
+      (function* () {
+        yield Buffer.from('folder\n');
+        for (looks = 1; ; looks += 1) yield Buffer.from(`./${looks}\0\0${STAT} ./${looks}\n\0\0`);
+      })(),
+      { highWaterMark: 1 },
+    );
+    const leaving = new AbortController();
+    const events = await watchFolder(
+      async () => ({ output, close: () => output.destroy() }) as unknown as ScriptChannel,
+      {
+        target,
+        path: Buffer.from('/'),
+        request: { recursive: false },
+        signal: leaving.signal,
+        // Nobody rests more than three times.
+        rest: () => ((rests += 1) <= 3 ? Promise.resolve() : new Promise(() => {})),
+      },
+    );
+    const reading = events[Symbol.asyncIterator]();
+    for (let look = 0; look < 3; look += 1) await reading.next();
+    void reading.next().catch(() => {});
+    await new Promise(setImmediate);
+
+    expect(rests).to.equal(4);
+    expect(looks).to.be.at.most(6);
+    leaving.abort();
   });
 });

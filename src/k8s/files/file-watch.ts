@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import {
   FileRefused,
   type FileEvent,
@@ -20,12 +21,16 @@ const MOST_NAMES = 10_000;
 const NAMES_BYTES = 1 << 20;
 const LOOK_BYTES = 4 << 20;
 const BATCH = 256;
+/** Looks are read so far apart: what runs there may say more of them than it was told to. */
+const REST_MS = 900;
 /** Folders below one another that are looked at. */
 const DEPTH = 64;
 
 interface Watching extends PodPlace {
   readonly request: WatchRequest;
   readonly signal: AbortSignal;
+  /** Waits between two looks. */
+  readonly rest?: (milliseconds: number) => Promise<unknown>;
 }
 
 type Look = ReadonlyMap<string, FileStat>;
@@ -36,7 +41,7 @@ type Look = ReadonlyMap<string, FileStat>;
  */
 export const watchFolder = async (
   open: (input: Buffer) => Promise<ScriptChannel>,
-  { path, request, signal }: Watching,
+  { path, request, signal, rest = setTimeout }: Watching,
 ): Promise<AsyncIterable<readonly FileEvent[]>> => {
   const id = randomBytes(8).toString('hex');
   const channel = await open(
@@ -52,7 +57,11 @@ export const watchFolder = async (
     const first = await reader.line();
     if (first !== 'folder') throw refusalIn(first) ?? new OutcomeUnknown('it can not be watched');
     const look = await readLook(reader);
-    return changes(reader, look, () => {
+    const next = async (): Promise<Look | undefined> => {
+      await rest(REST_MS);
+      return await readLook(reader);
+    };
+    return changes(look, next, () => {
       signal.removeEventListener('abort', leave);
       leave();
     });
@@ -63,14 +72,14 @@ export const watchFolder = async (
 };
 
 async function* changes(
-  reader: ChannelReader,
   first: Look | undefined,
+  next: () => Promise<Look | undefined>,
   leave: () => void,
 ): AsyncGenerator<readonly FileEvent[], void, undefined> {
   try {
     let before = first;
     while (before) {
-      const now = await readLook(reader);
+      const now = await next();
       const events = now ? [...between(before, now)] : [GONE];
       for (let at = 0; at < events.length; at += BATCH) yield events.slice(at, at + BATCH);
       before = now;
