@@ -26,6 +26,7 @@ const FILE = fileURLToPath(new URL('../src/http/openapi/examples.json', import.m
 interface Exchange {
   readonly method: string;
   readonly path: string;
+  /** Its body, where that is JSON. */
   readonly request: string;
   readonly status: number;
   readonly type: string;
@@ -80,7 +81,7 @@ const relay = async (
   exchanges.push({
     method,
     path,
-    request: sent.toString(),
+    request: headers['content-type']?.startsWith('application/json') ? sent.toString() : '',
     status: answer.statusCode ?? 0,
     type: answer.headers['content-type'] ?? '',
     answer: withoutSecrets(body.toString()),

@@ -69,6 +69,8 @@ export const masked = (text: string): string =>
       '"$1":N',
     )
     .replaceAll(/"processId":"[^"]*","pid":\d+/g, '"processId":"X","pid":N')
+    .replaceAll(/"etag":"(?:[^"\\]|\\.)*"/g, '"etag":"X"')
+    .replaceAll(/("kind":"Folder","size"):\d+/g, '$1:N') // as the file system has it
     .replaceAll(/"pause":(true|false)/g, '"pause":X') // as the machine's cgroups have it
     .replaceAll(/"(keyId|createdBy|isolation|phase)":"[^"]*"/g, '"$1":"X"')
     .replaceAll(

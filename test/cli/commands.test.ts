@@ -76,7 +76,7 @@ describe('the commands about the service', () => {
         A: '1=2',
         B: '"as it stands" #=',
         C: '',
-        HOME: '/tmp',
+        HOME: tmpdir(),
       });
       const id = end.stdout.trim();
       expect((await sandpool('sandboxes', 'get', id)).stdout).to.match(/metadata job: +42\n/);

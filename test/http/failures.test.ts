@@ -142,6 +142,9 @@ const KNOWN: Known = {
     idleTimeout: ['30m'],
     crdJson: [TEMPLATE],
     expiresAt: ['2026-09-01T00:00:00Z'],
+    path: ['/tmp/a'],
+    from: ['/tmp/a'],
+    to: ['/tmp/b'],
   },
 };
 

@@ -80,10 +80,10 @@ const BEYOND_SCHEMA: Readonly<Record<string, readonly string[]>> = {
   getQueues: ['replica'],
   getDriver: ['replica'],
   getReflectors: ['replica'],
-  listSandboxes: ['poolName'], // no image after `//`
+  listSandboxes: ['poolName', 'phase'], // no image after `//`; none that finished by metadata
   getSandboxLogs: ['container'], // the one that there is
   execInSandbox: ['container'],
-  startProcess: ['cols', 'rows', 'container'], // with `tty` alone
+  startProcess: ['cols', 'rows', 'container', 'cwd'], // with `tty` alone; a folder that there is
   writeToProcess: ['data'], // base64 where `encoding` says so; left out with `close` alone
   createPool: POOL_SOURCE,
   updatePool: POOL_SOURCE,

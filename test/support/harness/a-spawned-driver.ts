@@ -124,10 +124,19 @@ const endAll = async (folder: string): Promise<void> => {
     const ids = existsSync(folder) ? readdirSync(folder) : [];
     for (const id of ids) {
       const { running } = readNote(join(folder, id), id);
-      if (running && isAlive(running.init)) process.kill(running.init.pid, 'SIGKILL');
+      if (running && isAlive(running.init)) kill(running.init.pid);
     }
     return ids.length === 0;
   }, 'all sandboxes are gone');
+};
+
+/** Kills it, unless it has ended by now. */
+const kill = (pid: number): void => {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
 };
 
 /** Nothing of the instance runs any more. */
