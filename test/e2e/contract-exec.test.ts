@@ -47,7 +47,7 @@ describe('the contract: commands, tokens and idle timeouts', () => {
     expect(durationMs).to.be.a('number').within(0, 20_000);
     expect(answer.headers['deprecation']).to.match(/^@\d+$/);
     expect(answer.headers['link']).to.equal(
-      `</sandboxes/${id}/exec-token>; rel="successor-version"`,
+      `</sandboxes/${id}/processes>; rel="successor-version"`,
     );
   });
 
