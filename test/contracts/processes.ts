@@ -108,6 +108,17 @@ export const processesSuite = (name: string, open: () => Promise<ProcessesUnderT
       expect(reading.text('stdout')).to.equal(`/usr of mine ${fact.pid}\n`);
     });
 
+    it('are known by the words with which they were started', async () => {
+      const words = ['one\ntwo\\n', 'a "b" \\ $c é', '', '-n'];
+      const argv = ['/bin/sh', '-c', 'printf "<%s>" "$@"', 'sh', ...words];
+      const fact = await start('', { argv, tag: 'x\\y' });
+      const reading = read(fact);
+
+      expect(await reading.end()).to.deep.include({ argv, tag: 'x\\y' });
+      expect(reading.text('stdout')).to.equal(words.map((word) => `<${word}>`).join(''));
+      expect(await under.processes.find(id, fact.processId)).to.deep.include({ argv });
+    });
+
     it('are started once for each id, however often that is asked', async () => {
       const processId = v7();
       const facts = await Promise.all([1, 2, 3].map(() => start('exec sleep 1000', { processId })));

@@ -43,6 +43,13 @@ describe('the scripts of processes', function () {
     await eventually(() => run('list', '') === '', 'nothing is left');
   });
 
+  it('keep what they are told of a process as it is, also what echo would change', () => {
+    const told = JSON.stringify({ argv: ['printf', 'a\nb\\n\\c \\0101\t"'], tag: '-n' });
+    const lines = scriptLines('told', 'no', 'no', '-', 64, told, 80, 24);
+    expect(run('start', lines, execOrder({ argv: ['true'], token: '' }))).to.match(/^started/);
+    expect(run('list', 'told').replace(/^told \w(?: \S+){5} /, '')).to.equal(told);
+  });
+
   it('tell a process whose launcher was killed from one that runs', async () => {
     expect(start('orphan', ['sh', '-c', 'kill -9 $PPID; exec sleep 0.5'])).to.match(
       /^started \d+$/,

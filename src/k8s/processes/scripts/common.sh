@@ -81,5 +81,6 @@ describe() {
   inner= now=
   { read -r inner <inner; } 2>/dev/null
   IFS=' ' read -r now _ </proc/uptime
-  echo "$1 $status ${inner:-$pid} $started $ended $now $code $told"
+  # Some shells' echo would take what follows a backslash for an order.
+  printf '%s\n' "$1 $status ${inner:-$pid} $started $ended $now $code $told"
 }

@@ -273,7 +273,7 @@ await_movers() {
 
 IFS= read -r id && IFS= read -r stdin && IFS= read -r tty && IFS= read -r seconds && IFS= read -r most &&
   IFS= read -r told && IFS= read -r cols && IFS= read -r rows || exit 125
-for tool in mkfifo dd wc cat mv rm mkdir sleep; do
+for tool in mkfifo dd wc cat mv rm mkdir sleep printf; do
   command -v "$tool" >/dev/null || { echo "lacking $tool"; exit; }
 done
 session=
@@ -320,7 +320,7 @@ until look_around; do :; done
 [ -d "$id" ] && { echo exists; exit; }
 [ "$live" -lt "$most" ] || { echo full; exit; }
 mkdir "$id" 2>/dev/null || { [ -d "$id" ] && echo exists || echo 'lacking room in the memory of the sandbox'; exit; }
-cd "$id" && echo "$now" >born && echo "$told" >told && mkfifo out err lock room wake in go && [ -s told ] || {
+cd "$id" && echo "$now" >born && printf '%s\n' "$told" >told && mkfifo out err lock room wake in go && [ -s told ] || {
   cd .. && rm -rf "./$id"
   echo 'lacking room in the memory of the sandbox'
   exit
