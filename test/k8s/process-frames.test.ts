@@ -61,6 +61,18 @@ describe('the output of a process in a Pod', () => {
     ]);
   });
 
+  it('is spoilt by heads without end that say nothing new', () => {
+    const heads = Buffer.from('s 0 0\n'.repeat(10_000));
+    const frames = new OutputFrames(0);
+    let given = 0;
+    expect(() => {
+      for (; given < 100 * heads.length; given += heads.length) [...frames.push(heads)];
+    }).to.throw(FramesSpoilt);
+    const whole = Buffer.from(`o 0 ${4 << 20}\n`);
+    const piece = Buffer.alloc(64 << 10);
+    expect(read([whole, ...Array.from({ length: 64 }, () => piece)])).to.have.length(64);
+  });
+
   it('is spoilt by what is no head, however long that is', () => {
     for (const spoilt of ['x 1 2\n', 'o 1\n', `${'9'.repeat(100)}`, 'o -1 2\n'])
       expect(() => read([Buffer.from(spoilt)])).to.throw(FramesSpoilt);

@@ -41,6 +41,14 @@ describe('the record of a process in a Pod', () => {
     expect(fact).to.not.have.property('endedAt');
   });
 
+  it('has no moment that is none, and no code, whatever the sandbox has written', () => {
+    for (const ended of ['9'.repeat(400), '9'.repeat(20), '.', '1.2.3'])
+      expect(readProcess(`pa-1 E 7 1 ${ended} 3 0 ${told}`), ended)
+        .to.include({ status: 'Exited', exitCode: 0 })
+        .and.not.have.property('endedAt');
+    expect(readProcess(`pa-1 E 7 1 2 3 - ${told}`)).to.include({ exitCode: 137 });
+  });
+
   it('is nothing where the sandbox has written something else', () => {
     for (const line of [
       '',

@@ -20,6 +20,8 @@ const NEWLINE = 10;
 const LONGEST_HEAD = 64;
 const LONGEST_RECORD = 1 << 20;
 const LONGEST_PIECE = 64 << 10;
+/** Bytes in which nothing new is; a segment that is read to a position in it has fewer. */
+const MOST_IN_VAIN = 2 << 20;
 const HEAD = /^([soe]) (\d{1,15}) (\d{1,15})$/;
 const AT = /^at (\d{1,15})$/;
 
@@ -36,6 +38,7 @@ export class OutputFrames {
   #at = 0;
   #left = 0;
   #isEnding = false;
+  #inVain = 0;
 
   /** Absent: from where the script says that it begins. */
   constructor(position?: number) {
@@ -44,6 +47,15 @@ export class OutputFrames {
 
   /** Throws FramesSpoilt. */
   *push(bytes: Buffer): Iterable<OutputFrame> {
+    this.#inVain += bytes.length;
+    if (this.#inVain > MOST_IN_VAIN) throw new FramesSpoilt('nothing of it is output');
+    for (const frame of this.#read(bytes)) {
+      this.#inVain = 0;
+      yield frame;
+    }
+  }
+
+  *#read(bytes: Buffer): Iterable<OutputFrame> {
     let rest = bytes;
     while (rest.length > 0) {
       if (this.#left > 0) {

@@ -39,15 +39,15 @@ export const readProcess = (line: string): ProcessFact | undefined => {
   };
   if (status === 'R') return { ...fact, status: 'Running' };
   // One that nobody waited for was killed with whoever would have.
-  const exitCode = status === 'E' ? Number(code) : KILLED;
+  const exitCode = status === 'E' && code !== '-' ? Number(code) : KILLED;
   const signal = signalOf(exitCode);
-  const ranMs = Math.round(1_000 * (Number(ended) - Number(started)));
+  const endedAt = startedAt + Math.round(1_000 * (Number(ended) - Number(started)));
   return {
     ...fact,
     status: 'Exited',
     exitCode,
     ...(signal === undefined ? {} : { signal }),
-    ...(status === 'E' && ranMs >= 0 ? { endedAt: startedAt + ranMs } : {}),
+    ...(status === 'E' && endedAt >= startedAt && endedAt < LATEST ? { endedAt } : {}),
   };
 };
 
