@@ -13,6 +13,7 @@ import {
 } from '../../contracts/processes.ts';
 import { ENDED_PROCESSES, INPUT_BYTES, LIVE_PROCESSES } from '../../model/process.ts';
 import type { ProcessFact, ProcessId, ProcessOutput, ProcessSignal } from '../../model/process.ts';
+import { cleaned } from '../sandboxes/cleaned-message.ts';
 import type { PodTarget } from '../sandboxes/pod-presence.ts';
 import { askPod } from '../streams/ask-pod.ts';
 import { execOrder } from '../streams/exec-scripts.ts';
@@ -21,6 +22,7 @@ import { scriptLines } from '../streams/pod-script.ts';
 import { NoShell } from '../streams/script-channel.ts';
 import { findProcess, followOutput, type ProcessPlace } from './process-output.ts';
 import { begunAs, folderNameOf, readProcess, toldOf } from './process-record.ts';
+import { PodTurns } from './pod-turns.ts';
 import { processScripts } from './process-scripts.ts';
 
 /** Until the record of a process that another call has begun is there, and how often it is read. */
@@ -30,6 +32,8 @@ const READ_EVERY_MS = 50;
 const FAILED_WITHIN_MS = 3_000;
 /** Bytes of a sandbox's list; a process's arguments may be long. */
 const LONGEST_LIST = 16 << 20;
+/** Lines of it; the sandbox can write more than there are processes. */
+const MOST_LISTED = 2 * (LIVE_PROCESSES + ENDED_PROCESSES);
 
 interface Starting {
   readonly target: PodTarget;
@@ -49,7 +53,7 @@ interface Starting {
 export class PodProcesses {
   readonly #links: PodLinks;
   /** Where starts and inputs of a Pod or process wait for the ones before them. */
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #turns = new PodTurns();
 
   constructor(links: PodLinks) {
     this.#links = links;
@@ -63,7 +67,7 @@ export class PodProcesses {
   ): Promise<ProcessFact> {
     const target = targets.find(({ container }) => container === order.container) ?? targets[0];
     if (!target) return Promise.reject(new NotJoinable('the sandbox has no container yet'));
-    return this.#inTurn(`start ${target.uid}`, () =>
+    return this.#turns.take(`start ${target.uid}`, () =>
       this.#start({ target, order, startedAt, others: targets.filter((each) => each !== target) }),
     );
   }
@@ -76,7 +80,7 @@ export class PodProcesses {
         input: scriptLines(roomOf(target), ''),
         limit: LONGEST_LIST,
       });
-      return answer.split('\n').flatMap((line) => readProcess(line) ?? []);
+      return answer.split('\n', MOST_LISTED).flatMap((line) => readProcess(line) ?? []);
     });
     return withoutForgotten(lists.flat()).sort((a, b) => b.startedAt - a.startedAt);
   }
@@ -105,14 +109,13 @@ export class PodProcesses {
   ): Promise<void> {
     if (bytes.length > INPUT_BYTES) throw new Error(`more than ${INPUT_BYTES} bytes of input`);
     const place = await this.#place(targets, processId);
-    await this.#inTurn(`write ${place.target.uid} ${processId}`, () =>
-      this.#write(place, bytes, signal),
-    );
+    const write = (): Promise<void> => this.#write(place, bytes, signal);
+    await this.#turns.take(inputOf(place), write, signal);
   }
 
   async closeInput(targets: readonly PodTarget[], processId: ProcessId): Promise<void> {
     const place = await this.#place(targets, processId);
-    await this.#inTurn(`write ${place.target.uid} ${processId}`, () => this.#act(place, 'eof'));
+    await this.#turns.take(inputOf(place), () => this.#act(place, 'eof'));
   }
 
   async resize(
@@ -167,10 +170,10 @@ export class PodProcesses {
     { order, startedAt }: Pick<Starting, 'order' | 'startedAt'>,
   ): Promise<ProcessFact> {
     const [word, ...more] = answer.split(' ');
-    const why = more.join(' ');
+    const why = cleaned(more.join(' '));
     switch (word) {
       case 'started':
-        return begunAs({ processId: order.processId, pid: Number(why) }, toldOf(order, startedAt));
+        return begunAs({ processId: order.processId, pid: pidIn(why) }, toldOf(order, startedAt));
       case 'exists':
         return await this.#recorded(place, RECORD_WITHIN_MS, () => true);
       case 'late':
@@ -281,17 +284,6 @@ export class PodProcesses {
     if (failed.length > 0 && failed.length === answers.length) throw asProvided(failed[0]);
     return answers.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
   }
-
-  async #inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#turns.get(key);
-    const mine = (before ?? Promise.resolve()).then(work, work);
-    this.#turns.set(key, mine);
-    try {
-      return await mine;
-    } finally {
-      if (this.#turns.get(key) === mine) this.#turns.delete(key);
-    }
-  }
 }
 
 /** Whoever writes sets deadlines of his own. */
@@ -314,6 +306,11 @@ const placeOf = (target: PodTarget, processId: ProcessId): ProcessPlace => ({
   room: roomOf(target),
   folder: folderNameOf(processId),
 });
+
+const inputOf = ({ target, folder }: ProcessPlace): string => `write ${target.uid} ${folder}`;
+
+/** 0 where the sandbox says something else. */
+const pidIn = (text: string): number => (/^\d{1,10}$/.test(text) ? Number(text) : 0);
 
 const asProvided = (error: unknown): unknown =>
   error instanceof NoShell
