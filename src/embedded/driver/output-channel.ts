@@ -1,5 +1,5 @@
 import type { ProcessFact, ProcessOutput } from '../../model/process.ts';
-import { READ_WINDOW } from '../spawner/protocol.ts';
+import { PIECE_BYTES, READ_WINDOW } from '../spawner/protocol.ts';
 
 /** Bytes that have to be consumed before they are granted again. */
 const GRANT = READ_WINDOW / 4;
@@ -61,7 +61,7 @@ export class OutputChannel {
         if (next) {
           yield next;
           if (next.kind === 'end') return;
-          if (next.kind === 'bytes') this.#consume(next.bytes.length);
+          this.#consume(PIECE_BYTES + (next.kind === 'bytes' ? next.bytes.length : 0));
         } else if (this.#failure) throw this.#failure;
         else if (this.#isOver) return;
         else await this.#something();

@@ -13,12 +13,14 @@ import type { ProcessDaemonMessage, ProcessSpawnerMessage } from './processes/pr
  * version, so that a spawner left by another version can be told to go. Bytes of commands and
  * terminals travel as frames of their own, on the channel that the daemon chose.
  */
-export const PROTOCOL = 11;
+export const PROTOCOL = 12;
 
 /** Bytes that may be under way on a channel, each way, beyond what was granted. */
 export const WINDOW = 256 << 10;
 /** Bounds the same of readings of processes, of which there are many more. */
 export const READ_WINDOW = 128 << 10;
+/** Counts for each piece of these beside its bytes: pieces of one byte take memory, too. */
+export const PIECE_BYTES = 256;
 
 export interface SpawnerConfig {
   readonly launcherPath: string;

@@ -8,10 +8,12 @@ export type ReadSurplus = (chunks: number) => void;
 /**
  * Shares out the reading of what commands print beyond what is kept. It has to be read, or the
  * command would never end; but a command that prints without end must not take the time of starts
- * and of other commands. Streams read in turn, 128 MiB a second together.
+ * and of other commands. Streams read in turn, 128 MiB a second together: tenant by tenant, and
+ * those of one in their order.
  */
 export class SurplusTurns {
-  readonly #waiting: ReadSurplus[] = [];
+  /** By tenant; who waits longest for a turn is first. No tenant is in it with nothing. */
+  readonly #waiting = new Map<string, ReadSurplus[]>();
   readonly #later: (turn: () => void) => void;
   #isTurnDue = false;
 
@@ -20,21 +22,36 @@ export class SurplusTurns {
     this.#later = later;
   }
 
-  wait(read: ReadSurplus): void {
-    this.#waiting.push(read);
+  wait(read: ReadSurplus, tenant = ''): void {
+    const own = this.#waiting.get(tenant);
+    if (own) own.push(read);
+    else this.#waiting.set(tenant, [read]);
     this.#turnLater();
   }
 
   #turnLater(): void {
-    if (this.#isTurnDue || this.#waiting.length === 0) return;
+    if (this.#isTurnDue || this.#waiting.size === 0) return;
     this.#isTurnDue = true;
     this.#later(this.#turn);
   }
 
   readonly #turn = (): void => {
     this.#isTurnDue = false;
-    const next = this.#waiting.splice(0, CHUNKS_PER_TURN);
+    const next = this.#next();
     for (const read of next) read(Math.floor(CHUNKS_PER_TURN / next.length));
     this.#turnLater();
   };
+
+  #next(): readonly ReadSurplus[] {
+    const next: ReadSurplus[] = [];
+    while (next.length < CHUNKS_PER_TURN) {
+      const [first] = this.#waiting;
+      if (!first) break;
+      const [tenant, own] = first;
+      next.push(...own.splice(0, 1));
+      this.#waiting.delete(tenant);
+      if (own.length > 0) this.#waiting.set(tenant, own);
+    }
+    return next;
+  }
 }

@@ -39,4 +39,12 @@ describe('turns in which surplus output is read', () => {
     }
     expect([...read.values()]).to.deep.equal(Array.from({ length: 40 }, () => 10));
   });
+
+  it('come to each tenant, however many streams another has', () => {
+    const read: string[] = [];
+    for (let stream = 0; stream < 1_000; stream += 1) turns.wait(() => read.push('many'), 'many');
+    turns.wait(() => read.push('one'), 'one');
+    nextTurn();
+    expect(read).to.include('one').and.have.length(CHUNKS_PER_TURN);
+  });
 });

@@ -22,6 +22,7 @@ export interface Command {
   resume(): void;
   /** Calls back once the process has taken it, or never will. */
   write(bytes: Buffer, done: (taken: boolean) => void): void;
+  /** Not of a terminal's, which has a character for it. */
   endInput(): void;
   resize(cols: number, rows: number): void;
   /** To the launcher, as native/README.md has it. */
@@ -37,6 +38,12 @@ export interface CommandDeps {
 
 /** From the command's end to the end of pipes that its background children hold open. */
 const DRAIN_MS = 100;
+/**
+ * Bounds what is read of a command that has ended: more than its pipes can hold was printed by
+ * others, and so is what comes after so many milliseconds in which it was read.
+ */
+const LAST_BYTES = 1 << 20;
+const LAST_MS = 1_000;
 const COULD_NOT_JOIN = 125;
 
 const orderOf = (place: JoinPlace, start: ProcessStart): Buffer =>
@@ -90,6 +97,9 @@ class PipedCommand implements Command {
   #isPaused = false;
   #isOver = false;
   #patience: NodeJS.Timeout | undefined;
+  #lastBytes = LAST_BYTES;
+  #lastMs = LAST_MS;
+  #readSince = 0;
 
   constructor(child: ChildProcess, order: Buffer, events: CommandEvents) {
     this.#child = child;
@@ -108,6 +118,7 @@ class PipedCommand implements Command {
     if (this.#isPaused) return;
     this.#isPaused = true;
     clearTimeout(this.#patience);
+    if (this.#exitCode !== undefined) this.#lastMs -= performance.now() - this.#readSince;
     this.#child.stdout?.pause();
     this.#child.stderr?.pause();
   }
@@ -142,7 +153,11 @@ class PipedCommand implements Command {
 
   #follow(stream: Readable | null, name: OutputStream): void {
     stream?.on('data', (bytes: Buffer) => {
-      if (!this.#isOver) this.#events.output(name, bytes);
+      if (this.#isOver) return;
+      this.#events.output(name, bytes);
+      if (this.#exitCode === undefined) return;
+      this.#lastBytes -= bytes.length;
+      if (this.#lastBytes < 0) this.#tell();
     });
     stream?.on('error', () => {});
     stream?.once('close', () => {
@@ -160,6 +175,8 @@ class PipedCommand implements Command {
 
   #awaitPipes(): void {
     clearTimeout(this.#patience);
+    if (this.#lastMs < 0) return this.#tell();
+    this.#readSince = performance.now();
     this.#patience = setTimeout(() => this.#tell(), DRAIN_MS);
   }
 
@@ -227,10 +244,7 @@ class TerminalCommand implements Command {
     this.#pty.write(bytes);
   }
 
-  /** Types the character that stands for the end. */
-  endInput(): void {
-    this.write(Buffer.from([4]), () => {});
-  }
+  endInput(): void {}
 
   resize(cols: number, rows: number): void {
     this.#pty.resize(cols, rows);

@@ -1,5 +1,5 @@
 import { MAX_CHUNK } from '../frames.ts';
-import { READ_WINDOW } from '../protocol.ts';
+import { PIECE_BYTES, READ_WINDOW } from '../protocol.ts';
 import type { OutputRing, OutputStream } from './output-ring.ts';
 import type { ProcessRefusal } from './process-messages.ts';
 
@@ -77,12 +77,14 @@ export class OutputReader {
     const { ring } = this.#process;
     while (!this.#isOver && !this.#isBlocked && this.#credit > 0) {
       if (this.#cursor.position < ring.start) {
+        this.#credit -= PIECE_BYTES;
         this.#events.dropped(ring.start - this.#cursor.position);
         this.#cursor.position = ring.start;
+        continue;
       }
       const piece = ring.read(this.#cursor, Math.min(MAX_CHUNK, this.#credit));
       if (!piece) return this.#endIfOver();
-      this.#credit -= piece.bytes.length;
+      this.#credit -= piece.bytes.length + PIECE_BYTES;
       if (!this.#events.output(piece.stream, piece.bytes)) this.#isBlocked = true;
     }
   }

@@ -8,8 +8,11 @@ import { FIRST_BYTES } from './output-ring.ts';
 import { CallRefused, type ProcessStart } from './process-messages.ts';
 import { SandboxProcess } from './sandbox-process.ts';
 
-/** Live ones of all sandboxes, so that descriptors do not run out. */
+/** Live ones of all sandboxes, so that descriptors do not run out, and of one tenant. */
 const MOST_LIVE = 4_096;
+const MOST_LIVE_OF_TENANT = 1_024;
+/** Bytes of the commands of one sandbox's processes, which are told in one list. */
+const MOST_COMMAND_BYTES = 4 << 20;
 
 export interface ProcessesDeps extends CommandDeps {
   readonly placeOf: (id: string) => JoinPlace | undefined;
@@ -27,6 +30,9 @@ export class Processes {
   readonly #deps: ProcessesDeps;
   readonly #shares: MemoryShares;
   readonly #ofInstance = new Map<string, Map<string, SandboxProcess>>();
+  /** Calls off the time at which one that ended is forgotten. */
+  readonly #forgetting = new Map<SandboxProcess, () => void>();
+  readonly #liveOf = new Map<string, number>();
   #live = 0;
 
   constructor(deps: ProcessesDeps) {
@@ -88,7 +94,8 @@ export class Processes {
 
   #begin(id: string, order: ProcessStart): SandboxProcess {
     const place = this.#placeOf(id);
-    this.#requireRoom(id, order.tenant);
+    const commandBytes = bytesOf(order);
+    this.#requireRoom(id, order.tenant, commandBytes);
     const { tenant } = order;
     const memory = {
       take: (bytes: number) => this.#shares.take(tenant, bytes) === undefined,
@@ -101,50 +108,61 @@ export class Processes {
         launcherPath: this.#deps.launcherPath,
         now: this.#deps.now,
         memory,
+        commandBytes,
         ended: () => this.#ended(id, process),
       });
     } catch (error) {
-      this.#shares.release(tenant, FIRST_BYTES);
+      this.#shares.release(tenant, FIRST_BYTES + commandBytes);
       throw new CallRefused({ kind: 'not-joinable', message: publicMessage(error) });
     }
     const known = this.#ofInstance.get(id) ?? new Map<string, SandboxProcess>();
     this.#ofInstance.set(id, known.set(order.processId, process));
-    this.#live += 1;
+    this.#countLive(tenant, 1);
     return process;
   }
 
   /** Takes the memory that each has. What ended longest ago makes room for what starts. */
-  #requireRoom(id: string, tenant: string): void {
-    const known = [...(this.#ofInstance.get(id)?.values() ?? [])];
-    if (known.filter(({ isLive }) => isLive).length >= LIVE_PROCESSES)
-      throw new CallRefused({
-        kind: 'full',
-        of: 'sandbox',
-        message: `the sandbox has ${LIVE_PROCESSES} processes, which is the most`,
-      });
+  #requireRoom(id: string, tenant: string, commandBytes: number): void {
+    const live = [...(this.#ofInstance.get(id)?.values() ?? [])].filter(({ isLive }) => isLive);
+    if (live.length >= LIVE_PROCESSES)
+      throw full('sandbox', `the sandbox has ${LIVE_PROCESSES} processes, which is the most`);
+    if (sumOf(live) + commandBytes > MOST_COMMAND_BYTES)
+      throw full('sandbox', 'the commands of its processes are as long together as they may be');
+    if ((this.#liveOf.get(tenant) ?? 0) >= MOST_LIVE_OF_TENANT)
+      throw full('tenant', `you have ${MOST_LIVE_OF_TENANT} processes, which is the most`);
     if (this.#live >= MOST_LIVE)
-      throw new CallRefused({
-        kind: 'full',
-        of: 'machine',
-        message: 'the machine runs as many processes for sandboxes as it may',
-      });
-    const met = this.#shares.take(tenant, FIRST_BYTES);
-    if (met)
-      throw new CallRefused({
-        kind: 'full',
-        of: met,
-        message: 'what processes printed takes as much memory as it may',
-      });
+      throw full('machine', 'the machine runs as many processes for sandboxes as it may');
+    const met = this.#shares.take(tenant, FIRST_BYTES + commandBytes);
+    if (met) throw full(met, 'what processes printed takes as much memory as it may');
+    const ended = this.#endedOf(id);
+    while (ended.length > 0 && sumOf([...live, ...ended]) + commandBytes > MOST_COMMAND_BYTES)
+      for (const oldest of ended.splice(0, 1)) this.#drop(id, oldest);
+  }
+
+  #countLive(tenant: string, more: 1 | -1): void {
+    this.#live += more;
+    const own = (this.#liveOf.get(tenant) ?? 0) + more;
+    if (own > 0) this.#liveOf.set(tenant, own);
+    else this.#liveOf.delete(tenant);
+  }
+
+  /** The one that ended longest ago is first. */
+  #endedOf(id: string): SandboxProcess[] {
+    return [...(this.#ofInstance.get(id)?.values() ?? [])]
+      .filter(({ isLive }) => !isLive)
+      .sort((one, other) => (one.endedAt ?? 0) - (other.endedAt ?? 0));
   }
 
   #ended(id: string, process: SandboxProcess): void {
-    this.#live -= 1;
-    const ended = [...(this.#ofInstance.get(id)?.values() ?? [])]
-      .filter(({ isLive }) => !isLive)
-      .sort((one, other) => (one.endedAt ?? 0) - (other.endedAt ?? 0));
+    this.#countLive(process.order.tenant, -1);
+    const ended = this.#endedOf(id);
     for (const oldest of ended.slice(0, Math.max(0, ended.length - ENDED_PROCESSES)))
       this.#drop(id, oldest);
-    this.#deps.later(ENDED_FOR_MS, () => this.#drop(id, process));
+    if (this.#ofInstance.get(id)?.get(process.order.processId) === process)
+      this.#forgetting.set(
+        process,
+        this.#deps.later(ENDED_FOR_MS, () => this.#drop(id, process)),
+      );
   }
 
   #drop(id: string, process: SandboxProcess): void {
@@ -152,6 +170,8 @@ export class Processes {
     if (known?.get(process.order.processId) !== process) return;
     known.delete(process.order.processId);
     if (known.size === 0) this.#ofInstance.delete(id);
+    this.#forgetting.get(process)?.();
+    this.#forgetting.delete(process);
     process.forget();
   }
 
@@ -162,3 +182,13 @@ export class Processes {
     return place;
   }
 }
+
+/** Returns how many bytes are told of a command. */
+const bytesOf = ({ argv, tag }: ProcessStart): number =>
+  Buffer.byteLength(JSON.stringify({ argv, tag }));
+
+const sumOf = (processes: readonly SandboxProcess[]): number =>
+  processes.reduce((sum, { commandBytes }) => sum + commandBytes, 0);
+
+const full = (of: 'sandbox' | 'tenant' | 'machine', message: string): CallRefused =>
+  new CallRefused({ kind: 'full', of, message });

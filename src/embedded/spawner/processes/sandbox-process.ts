@@ -7,6 +7,7 @@ import { beginCommand, type Command, type CommandDeps } from './command.ts';
 import { OutputRing, type OutputStream, type RingMemory } from './output-ring.ts';
 import type { OutputReader } from './output-reader.ts';
 import { CallRefused, type ProcessStart } from './process-messages.ts';
+import { signalOf } from './signal-names.ts';
 
 /** A start that took so long stands still, such as in a sandbox that is frozen. */
 const START_DEADLINE_MS = 20_000;
@@ -16,6 +17,8 @@ const STUBBORN_MS = 2_000;
 export const PACE_BYTES = 256 << 10;
 /** Writes of input that wait until the process reads. */
 const MOST_WRITES = 64;
+/** Counts for a write that is shorter: so that there are as many at most before the process. */
+const LEAST_WRITE = INPUT_BYTES / MOST_WRITES;
 const TIMED_OUT = 124;
 const COULD_NOT_JOIN = 125;
 /** The longest time that a timer takes. */
@@ -27,6 +30,8 @@ const SURPLUS = new SurplusTurns();
 export interface ProcessDeps extends CommandDeps {
   readonly now: () => number;
   readonly memory: RingMemory;
+  /** Are taken of the memory for what is told of its command. */
+  readonly commandBytes: number;
   /** Once: it has ended. */
   readonly ended: () => void;
 }
@@ -38,7 +43,9 @@ interface Write {
 
 /** One process of a sandbox, from its start until it is forgotten. */
 export class SandboxProcess {
-  readonly order: ProcessStart;
+  /** Without its variables, which are spent. */
+  readonly order: Omit<ProcessStart, 'env'>;
+  readonly commandBytes: number;
   readonly ring: OutputRing;
   /** Settles once the program runs or never will; rejects with CallRefused. */
   readonly started: Promise<void>;
@@ -67,7 +74,9 @@ export class SandboxProcess {
 
   /** Throws where it can't be ordered or started. */
   constructor(place: JoinPlace, order: ProcessStart, deps: ProcessDeps) {
-    this.order = order;
+    const { env: _spent, ...kept } = order;
+    this.order = kept;
+    this.commandBytes = deps.commandBytes;
     this.#deps = deps;
     this.ring = new OutputRing(deps.memory);
     this.#isInputOpen = order.stdin || order.tty !== undefined;
@@ -134,16 +143,13 @@ export class SandboxProcess {
     this.#readers.clear();
     this.#isForgotten = true;
     this.ring.clear();
+    this.#deps.memory.release(this.commandBytes);
   }
 
   /** Resolves once the process has the input, or will have it next. Rejects with CallRefused. */
   write(bytes: Buffer, signal: AbortSignal): Promise<void> {
     this.#requireInput();
-    if (this.#writes.length >= MOST_WRITES)
-      throw new CallRefused({
-        kind: 'not-joinable',
-        message: 'the process reads no input, and too much waits for it',
-      });
+    this.#requirePlace();
     return new Promise((resolve, reject) => {
       const write: Write = {
         bytes,
@@ -164,9 +170,11 @@ export class SandboxProcess {
   closeInput(): void {
     if (this.#hasEndedInput && this.isLive) return;
     this.#requireInput();
-    this.#hasEndedInput = this.order.tty === undefined;
-    if (this.order.tty === undefined) this.#isInputOpen = false;
-    this.#writes.push({ bytes: END_OF_INPUT, settle: () => {} });
+    const isTerminal = this.order.tty !== undefined;
+    if (isTerminal) this.#requirePlace();
+    this.#hasEndedInput = !isTerminal;
+    this.#isInputOpen = isTerminal;
+    this.#writes.push({ bytes: isTerminal ? END_CHARACTER : END_OF_INPUT, settle: () => {} });
     this.#feed();
   }
 
@@ -229,7 +237,7 @@ export class SandboxProcess {
       this.#waitsForTurn = false;
       this.#surplus = chunks;
       this.look();
-    });
+    }, this.order.tenant);
   }
 
   #feed(): void {
@@ -240,7 +248,7 @@ export class SandboxProcess {
         this.#command.endInput();
         continue;
       }
-      const { length } = next.bytes;
+      const length = Math.max(next.bytes.length, LEAST_WRITE);
       this.#inHand += length;
       next.settle();
       this.#command.write(next.bytes, () => {
@@ -309,29 +317,19 @@ export class SandboxProcess {
   #requireInput(): void {
     if (!this.#isInputOpen) throw inputClosed();
   }
+
+  #requirePlace(): void {
+    if (this.#writes.length >= MOST_WRITES)
+      throw new CallRefused({
+        kind: 'not-joinable',
+        message: 'the process reads no input, and too much waits for it',
+      });
+  }
 }
 
 const END_OF_INPUT = Buffer.alloc(0);
+/** Stands for the end, on a terminal. */
+const END_CHARACTER = Buffer.of(4);
 
 const inputClosed = (): CallRefused =>
   new CallRefused({ kind: 'input-closed', message: 'the process takes no input, or no more' });
-
-const NAMES: Readonly<Record<number, string>> = {
-  1: 'HUP',
-  2: 'INT',
-  3: 'QUIT',
-  4: 'ILL',
-  6: 'ABRT',
-  7: 'BUS',
-  8: 'FPE',
-  9: 'KILL',
-  10: 'USR1',
-  11: 'SEGV',
-  12: 'USR2',
-  13: 'PIPE',
-  14: 'ALRM',
-  15: 'TERM',
-  31: 'SYS',
-};
-
-const signalOf = (exitCode: number): string | undefined => NAMES[exitCode - 128];

@@ -1,0 +1,20 @@
+const NAMES: Readonly<Record<number, string>> = {
+  1: 'HUP',
+  2: 'INT',
+  3: 'QUIT',
+  4: 'ILL',
+  6: 'ABRT',
+  7: 'BUS',
+  8: 'FPE',
+  9: 'KILL',
+  10: 'USR1',
+  11: 'SEGV',
+  12: 'USR2',
+  13: 'PIPE',
+  14: 'ALRM',
+  15: 'TERM',
+  31: 'SYS',
+};
+
+/** Names the signal that an exit code says; undefined where it says none. */
+export const signalOf = (exitCode: number): string | undefined => NAMES[exitCode - 128];

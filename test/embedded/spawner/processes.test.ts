@@ -1,0 +1,184 @@
+import { expect } from 'chai';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { LauncherPool } from '../../../src/embedded/spawner/launcher-pool.ts';
+import { INPUT_BYTES } from '../../../src/embedded/spawner/processes/bounds.ts';
+import { MemoryShares } from '../../../src/embedded/spawner/processes/memory-shares.ts';
+import { Processes } from '../../../src/embedded/spawner/processes/processes.ts';
+import {
+  CallRefused,
+  type ProcessStart,
+} from '../../../src/embedded/spawner/processes/process-messages.ts';
+import type { SandboxProcess } from '../../../src/embedded/spawner/processes/sandbox-process.ts';
+import { eventually } from '../../support/harness/eventually.ts';
+import { rejection } from '../../support/harness/rejection.ts';
+
+/** Keeps none waiting. */
+class Launchers extends LauncherPool {
+  readonly #path: string;
+
+  constructor(path: string) {
+    super(() => path);
+    this.#path = path;
+  }
+
+  override take({ withInput }: { readonly withInput: boolean }): ChildProcess {
+    return spawn(this.#path, { stdio: [withInput ? 'pipe' : 'ignore', 'pipe', 'pipe', 'pipe'] });
+  }
+}
+
+/** Says that the program runs, as the launcher does, and runs it without any sandbox. */
+const launcherOf = (program: string): string =>
+  `#!/bin/sh\ncat <&3 >/dev/null\necho 'pid 7' >&3\nexec 3>&-\n${program}\n`;
+
+describe('processes of the spawner', function () {
+  this.timeout(20_000);
+  let folder: string;
+  let shares: MemoryShares;
+  let processes: Processes;
+  /** What is to be done later, and was not called off. */
+  let due: Set<() => void>;
+  let count = 0;
+
+  const run = (
+    program: string,
+    bounds?: { readonly tenant: number; readonly all: number },
+  ): void => {
+    const file = join(folder, 'launcher');
+    writeFileSync(file, launcherOf(program));
+    chmodSync(file, 0o755);
+    shares = new MemoryShares(bounds);
+    due = new Set();
+    processes = new Processes({
+      launchers: new Launchers(file),
+      launcherPath: () => file,
+      placeOf: () => ({
+        init: { pid: 1, startTime: '1' },
+        user: undefined,
+        cgroups: [],
+        env: {},
+        workingDir: '/',
+        bare: { home: folder, uid: process.getuid?.() ?? 0 },
+      }),
+      now: () => 1_000,
+      later: (_milliseconds, act) => {
+        due.add(act);
+        return () => due.delete(act);
+      },
+      shares,
+    });
+  };
+  const start = async (id: string, part: Partial<ProcessStart> = {}) => {
+    const processId = `p${(count += 1)}`;
+    const order = { processId, tenant: 'blue', argv: ['true'], stdin: false, ...part };
+    await processes.start(id, order);
+    return processes.get(id, processId);
+  };
+  const refusalOf = async (call: Promise<unknown>) => {
+    const error = await rejection(call);
+    expect(error).to.be.instanceOf(CallRefused);
+    return (error as CallRefused).refusal;
+  };
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'sandpool-processes-'));
+  });
+  afterEach(() => {
+    processes.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  for (const [what, left] of [
+    ['floods', 'yes'],
+    ['drips', 'while echo x; do sleep 0.005; done'],
+  ] as const)
+    it(`end though what they left behind ${what} their output, and can be removed`, async () => {
+      run(`(${left}) &\nexit 3`);
+      const ended = await start('box');
+      await ended.over;
+      expect(ended.fact).to.include({ status: 'Exited', exitCode: 3 });
+
+      const removed = await start('box');
+      await processes.remove('box', removed.order.processId);
+      expect(processes.list('box').map(({ processId }) => processId)).to.deep.equal([
+        ended.order.processId,
+      ]);
+    });
+
+  it('keep nothing of one that is removed, not even for later', async () => {
+    run('exit 0');
+    for (let round = 0; round < 3; round += 1) {
+      const one = await start('box');
+      await one.over;
+      expect(due.size).to.equal(1);
+      await processes.remove('box', one.order.processId);
+      expect(due.size).to.equal(0);
+    }
+    expect(shares.take('blue', 256 << 20)).to.equal(undefined);
+  });
+
+  it('count what their commands take as memory of the tenant', async () => {
+    run('exec sleep 1000', { tenant: 64 << 10, all: 1 << 20 });
+    const long = { argv: ['true', 'x'.repeat(20 << 10)] };
+    await start('box', long);
+    await start('other', long);
+
+    expect(await refusalOf(start('third', long))).to.include({ kind: 'full', of: 'tenant' });
+    await start('third');
+    processes.forget('box');
+    await start('third', long);
+  });
+
+  it('have commands that one list holds: what ended goes, what lives is refused more', async () => {
+    run('exec sleep 1000');
+    const long = { argv: Array.from({ length: 15 }, () => 'x'.repeat(100_000)) };
+    const first = await start('box', long);
+    await start('box', long);
+
+    expect(await refusalOf(start('box', long))).to.include({ kind: 'full', of: 'sandbox' });
+    first.kill();
+    await first.over;
+    const third = await start('box', long);
+    const known = processes.list('box').map(({ processId }) => processId);
+    expect(known).to.have.length(2).and.include(third.order.processId);
+  });
+
+  it('keep no variables once they run', async () => {
+    run('exec sleep 1000');
+    const { order } = await start('box', { env: { KEY: 'of mine' } });
+    expect(order).to.not.have.property('env');
+  });
+
+  /** Gives it pieces until it takes no more, and the kernel neither. */
+  const fill = async (deaf: SandboxProcess, piece: Buffer): Promise<number> => {
+    let refused: unknown;
+    let pieces = 0;
+    await eventually(() => {
+      for (let given = 0; given < 200 && refused === undefined; given += 1)
+        try {
+          deaf.write(piece, new AbortController().signal).catch(() => undefined);
+          pieces += 1;
+        } catch (error) {
+          refused = error;
+        }
+      return refused !== undefined;
+    }, 'it is full');
+    expect(refused).to.be.instanceOf(CallRefused);
+    return pieces;
+  };
+
+  it('hold so many short inputs for a process that reads none, and refuse more', async () => {
+    run('exec sleep 1000');
+    const taken = await fill(await start('box', { stdin: true }), Buffer.from('x'));
+    expect(taken, 'with what the kernel holds').to.be.below(INPUT_BYTES / 2);
+  });
+
+  it('hold as many ends of input for a terminal that is not read', async () => {
+    run('stty raw -echo <&4\nexec sleep 1000');
+    const deaf = await start('box', { tty: { cols: 80, rows: 24 } });
+    await fill(deaf, Buffer.alloc(64 << 10, 'x'));
+    expect(() => deaf.closeInput()).to.throw(CallRefused);
+  });
+});
