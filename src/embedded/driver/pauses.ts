@@ -1,14 +1,17 @@
 import type { ClaimChange } from '../../model/claim-change.ts';
 import type { Log } from '../../contracts/log.ts';
-import { DefinitionRefused, InstanceGone } from '../../contracts/sandbox-driver.ts';
+import { DefinitionRefused, InstanceGone, RecordConflict } from '../../contracts/sandbox-driver.ts';
 import type { InstanceId, Revision } from '../../model/identifiers.ts';
 import type { InstanceRecord } from '../../model/sandbox.ts';
 import type { InstanceReport } from '../spawner/protocol.ts';
 import type { InstanceRecords } from '../store/instance-records.ts';
 import type { SpawnerClient } from './spawner-client.ts';
 
+/** Changes that may cross one that is taken back. */
+const MOST_TRIES = 5;
+
 export interface PausesDeps {
-  readonly records: Pick<InstanceRecords, 'amend'>;
+  readonly records: Pick<InstanceRecords, 'amend' | 'read'>;
   readonly client: Pick<SpawnerClient, 'freeze' | 'hello'>;
   readonly log: Log;
 }
@@ -49,9 +52,23 @@ export class Pauses {
       return record;
     } catch (error) {
       if (!paused || error instanceof InstanceGone) throw error;
-      // It runs on: the record says so again, unless it has moved by now.
-      this.know(await records.amend(id, { pausedAt: null }, record.revision));
+      await this.#takeBack(record);
       throw error;
+    }
+  }
+
+  /** It runs on: the record says so again, also where it has moved by now. */
+  async #takeBack(record: InstanceRecord): Promise<void> {
+    const { records } = this.#deps;
+    const pausedAt = record.claim?.pausedAt;
+    for (let now: InstanceRecord | undefined = record, tries = 0; now; tries += 1) {
+      if (pausedAt === undefined || now.claim?.pausedAt !== pausedAt) return;
+      try {
+        return this.know(await records.amend(now.id, { pausedAt: null }, now.revision));
+      } catch (error) {
+        if (!(error instanceof RecordConflict) || tries === MOST_TRIES) throw error;
+        now = (await records.read(now.id))?.record;
+      }
     }
   }
 
