@@ -44,7 +44,10 @@ export const streamProcess = async (streaming: Streaming): Promise<number> => {
   else interrupts.addEventListener('abort', pass.interrupted, { once: true });
   try {
     for await (const event of streaming.events(leaving.signal)) {
-      if (event.type === 'start') life.processId = event.process.processId;
+      if (event.type === 'start') {
+        life.processId = event.process.processId;
+        if (interrupts.aborted) pass.interrupted();
+      }
       if (life.processId !== undefined && life.input) {
         life.input = false;
         void handOn(streaming, life.processId, leaving.signal);
@@ -79,10 +82,10 @@ const passingOn = (
 ) => {
   let timer: NodeJS.Timeout | undefined;
   const interrupted = (): void => {
-    timer = setTimeout(() => leaving.abort(interrupts.reason), STUBBORN_MS);
+    timer ??= setTimeout(() => leaving.abort(interrupts.reason), STUBBORN_MS);
     const { reason } = interrupts;
     const name = reason instanceof Interrupted ? SIGNALS[reason.exitCode] : undefined;
-    if (life.processId === undefined) return leaving.abort(reason);
+    if (life.processId === undefined) return; // it may run already: it is told once it is known
     api.processes
       .signal(sandboxId, life.processId, name ?? 'TERM')
       .catch(() => leaving.abort(reason));

@@ -1,0 +1,40 @@
+import { expect } from 'chai';
+import type { SandboxProcess } from '../../src/client/process-calls.ts';
+import { streamProcess, type Streaming } from '../../src/cli/commands/stream-process.ts';
+import { Interrupted } from '../../src/cli/terminal/interrupts.ts';
+
+describe('a process that the command line follows', () => {
+  it('is told of an interrupt that came before it was known', async () => {
+    const interrupts = new AbortController();
+    const signals: string[] = [];
+    let tell = (): void => {};
+    const told = new Promise<void>((resolve) => {
+      tell = resolve;
+    });
+    const process = { processId: 'p', exitCode: 130 } as SandboxProcess;
+    const streaming = {
+      api: {
+        processes: {
+          signal: async (_sandbox: string, processId: string, name: string) => {
+            signals.push(`${processId} ${name}`);
+            tell();
+          },
+        },
+      },
+      context: {},
+      sandboxId: 's',
+      input: false,
+      interrupts: interrupts.signal,
+      events: async function* events(leaving: AbortSignal) {
+        interrupts.abort(new Interrupted('SIGINT'));
+        leaving.throwIfAborted();
+        yield { type: 'start', process } as const;
+        await told;
+        yield { type: 'end', process } as const;
+      },
+    };
+
+    expect(await streamProcess(streaming as unknown as Streaming)).to.equal(130);
+    expect(signals).to.deep.equal(['p INT']);
+  });
+});
