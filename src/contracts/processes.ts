@@ -99,7 +99,8 @@ export interface OutputRequest {
  * Every method rejects with InstanceGone where the instance isn't there, with NotJoinable where
  * nothing could be run in it now, with OutcomeUnknown where it may have taken effect or may yet,
  * and with ProcessesNotProvided where `provided` is false. Each answers within some 30 s, also of
- * an instance that is frozen or a node that hangs.
+ * an instance that is frozen or a node that hangs; a start that waits for others of its instance,
+ * within another 60 s.
  *
  * Deliberately absent: waiting for an end without reading (a reader that begins at `latest` does
  * it), tenants' rights, and whether the instance counts as active.

@@ -62,6 +62,14 @@ export const tooManyCommands = (
     { retryAfter: 1 },
   );
 
+export const tooManyCalls = (who: 'the sandbox has' | 'you have', limit: number): Refusal =>
+  new Refusal(
+    'TOO_MANY_COMMANDS',
+    `${who} ${limit} starts and inputs of processes under way, which is the most; ` +
+      'wait for one to be answered',
+    { retryAfter: 1 },
+  );
+
 export const tooManyProcesses = (why: string): Refusal =>
   new Refusal('TOO_MANY_PROCESSES', `${why}; end or delete one first`, { retryAfter: 5 });
 

@@ -29,6 +29,15 @@ const ROWS: Readonly<Record<string, readonly (readonly [path: string, name: stri
     ['src/operations/sandboxes/exec-in-sandbox.ts', 'MOST_COMMANDS'],
     ['src/embedded/spawner/session.ts', 'CHANNEL_LIMIT'],
   ],
+  'live processes on one machine': [
+    ['src/embedded/spawner/processes/processes.ts', 'MOST_LIVE_OF_TENANT'],
+    ['src/embedded/spawner/processes/bounds.ts', 'LIVE_PROCESSES'],
+    ['src/embedded/spawner/processes/processes.ts', 'MOST_LIVE'],
+  ],
+  'starts and inputs of processes': [
+    ['src/operations/processes/calls-under-way.ts', 'MOST_CALLS_OF_TENANT'],
+    ['src/operations/processes/calls-under-way.ts', 'MOST_CALLS'],
+  ],
   'readers of processes': [
     ['src/operations/processes/follow-process.ts', 'MOST_READERS_OF_TENANT'],
     ['src/operations/processes/follow-process.ts', 'MOST_READERS'],

@@ -134,6 +134,24 @@ describe('processes over HTTP', () => {
     expect(events.map(({ event }) => event)).to.deep.equal(['start', 'stdout', 'end']);
   });
 
+  it('tells what it started also where that can not be read', async () => {
+    const sleep = await start({ command: 'sleep 1' });
+    const path = `${at}/${sleep}/output`;
+    const readers = await Promise.all(
+      Array.from({ length: 64 }, () => EventReader.open(server.port, path, headers())),
+    );
+    const answer = await EventReader.post(server.port, at, {
+      headers: headers(),
+      body: { command: 'sleep 1' },
+    });
+    const { status, events } = await wholly(answer);
+    for (const reader of readers) reader.close();
+
+    expect([status, events.map(({ event }) => event)]).to.deep.equal([201, ['start', 'error']]);
+    expect(events.at(-1)?.data['errorCode']).to.equal('TOO_MANY_STREAMS');
+    expect((await server.tenant.get(at)).json.total).to.equal(2);
+  });
+
   it('ends a stream with an error where its process is deleted', async () => {
     const sleep = await start({ command: 'sleep 1' });
     const reader = (await EventReader.open(server.port, `${at}/${sleep}/output`, headers())).read();

@@ -100,7 +100,8 @@ program runs. It belongs to nobody's connection: it goes on until it ends, is de
 sandbox ends. What it prints is kept, the last 1 MiB, and can be read meanwhile and afterwards. With
 \`Accept: text/event-stream\` the answer is its output at once, as
 \`GET …/output\` has it, behind an event \`start\` with the process; a client that leaves ends
-nothing.
+nothing. Where it runs, but can't be read now, an event \`error\` follows, such as one with
+\`TOO_MANY_STREAMS\`.
 
 At most 64 of a sandbox live at a time; one that ended is known for 10 minutes, or until 64 others
 have ended. Under one \`Idempotency-Key\` the same process is meant, however often it is asked for:

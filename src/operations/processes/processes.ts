@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto';
 import type { ProcessOrder } from '../../contracts/processes.ts';
 import { inputNotTaken } from '../../model/refusals.ts';
 import { tenantKey, type Caller } from '../../model/tenant.ts';
+import { callsUnderWay, type CallsUnderWay } from './calls-under-way.ts';
 import { followProcess } from './follow-process.ts';
-import type { ProcessOperations, StartProcessRequest } from './process-operations.ts';
+import type { ProcessInput, ProcessOperations, StartProcessRequest } from './process-operations.ts';
 import { asked, foundProcess } from './process-refusals.ts';
 import type { ProcessDeps } from './process-deps.ts';
 
@@ -14,9 +15,12 @@ const INPUT_PATIENCE_MS = 20_000;
  * Starts processes in the caller's running sandbox, shows and signals them, gives them input and
  * removes them (operations under `/sandboxes/{sandboxId}/processes`).
  */
-export const processOperations = (deps: ProcessDeps): ProcessOperations => ({
+export const processOperations = (
+  deps: ProcessDeps,
+  calls: CallsUnderWay = callsUnderWay(),
+): ProcessOperations => ({
   followProcess: followProcess(deps),
-  startProcess: startProcess(deps),
+  startProcess: startProcess(deps, calls),
   listProcesses: async (caller, sandboxId) => {
     await deps.sandboxes.require(caller, sandboxId);
     return await asked(deps.driver.processes.list(sandboxId));
@@ -25,7 +29,7 @@ export const processOperations = (deps: ProcessDeps): ProcessOperations => ({
     await deps.sandboxes.require(caller, sandboxId);
     return await foundProcess(deps.driver, sandboxId, processId);
   },
-  writeToProcess: writeToProcess(deps),
+  writeToProcess: writeToProcess(deps, calls),
   signalProcess: async (caller, sandboxId, { processId, name }) => {
     await deps.sandboxes.require(caller, sandboxId);
     deps.sandboxes.active(sandboxId);
@@ -42,16 +46,14 @@ export const processOperations = (deps: ProcessDeps): ProcessOperations => ({
 
 /** Resolves once the program runs (operation `POST /sandboxes/{sandboxId}/processes`). */
 const startProcess =
-  (deps: ProcessDeps): ProcessOperations['startProcess'] =>
+  (deps: ProcessDeps, calls: CallsUnderWay): ProcessOperations['startProcess'] =>
   async (caller, sandboxId, request) => {
     const sandbox = await deps.sandboxes.require(caller, sandboxId, request.container);
     const env = sandbox.envOver(request.env);
     deps.sandboxes.active(sandboxId);
-    return await asked(
-      deps.driver.processes.start(
-        sandboxId,
-        orderOf(deps, caller, { sandboxId, request: { ...request, env } }),
-      ),
+    const order = orderOf(deps, caller, { sandboxId, request: { ...request, env } });
+    return await calls({ tenant: order.tenant, sandboxId }, () =>
+      asked(deps.driver.processes.start(sandboxId, order)),
     );
   };
 
@@ -82,22 +84,28 @@ const idOfKey = (key: string): string =>
 
 /** Input is taken whole or not at all (operation `POST …/processes/{processId}/stdin`). */
 const writeToProcess =
-  (deps: ProcessDeps): ProcessOperations['writeToProcess'] =>
-  async (caller, sandboxId, { processId, bytes, last }) => {
+  (deps: ProcessDeps, calls: CallsUnderWay): ProcessOperations['writeToProcess'] =>
+  async (caller, sandboxId, input) => {
     await deps.sandboxes.require(caller, sandboxId);
     deps.sandboxes.active(sandboxId);
-    const { clock, driver } = deps;
-    const controller = new AbortController();
-    const callOff = clock.at(clock.now() + INPUT_PATIENCE_MS, () =>
-      controller.abort(inputNotTaken()),
-    );
-    try {
-      const { processes } = driver;
-      if (bytes.length > 0)
-        await asked(processes.write(sandboxId, processId, bytes, controller.signal));
-      if (last) await asked(processes.closeInput(sandboxId, processId));
-    } finally {
-      callOff();
-    }
-    return await foundProcess(deps.driver, sandboxId, processId);
+    await calls({ tenant: tenantKey(caller), sandboxId }, () => handOver(deps, sandboxId, input));
+    return await foundProcess(deps.driver, sandboxId, input.processId);
   };
+
+const handOver = async (
+  { clock, driver: { processes } }: ProcessDeps,
+  sandboxId: string,
+  { processId, bytes, last }: ProcessInput,
+): Promise<void> => {
+  const controller = new AbortController();
+  const callOff = clock.at(clock.now() + INPUT_PATIENCE_MS, () =>
+    controller.abort(inputNotTaken()),
+  );
+  try {
+    if (bytes.length > 0)
+      await asked(processes.write(sandboxId, processId, bytes, controller.signal));
+    if (last) await asked(processes.closeInput(sandboxId, processId));
+  } finally {
+    callOff();
+  }
+};

@@ -3,7 +3,7 @@ import { invalidArgument } from '../../../model/refusals.ts';
 import type { Operations } from '../../../operations/operations.ts';
 import type { StartProcessRequest } from '../../../operations/processes/process-operations.ts';
 import { created, ok, route, type Route } from '../../router/route.ts';
-import { presentOutput, presentProcess } from './presenter.ts';
+import { presentOutput, presentProcess, unreadable } from './presenter.ts';
 import {
   OutputQuery,
   ProcessBody,
@@ -42,7 +42,7 @@ export const processRoutes = (operations: Operations): readonly Route[] => [
     alsoAs: ['text/event-stream'],
     idempotencyKey: 'ignored',
     waits: true,
-    refusals: [...OF_SANDBOX, 'TOO_MANY_PROCESSES', 'TOO_MANY_STREAMS'],
+    refusals: [...OF_SANDBOX, 'TOO_MANY_PROCESSES', 'TOO_MANY_COMMANDS'],
     handle: async ({ caller, params: { sandboxId }, body, query, header, accepts }) => {
       const fact = await operations.startProcess(
         caller,
@@ -51,11 +51,14 @@ export const processRoutes = (operations: Operations): readonly Route[] => [
       );
       if (accepts('application/json', 'text/event-stream') === 'application/json')
         return created({ process: presentProcess(fact) });
-      const follow = await operations.followProcess(caller, sandboxId, {
-        processId: fact.processId,
-        pace: query.pace ?? false,
-        from: header('last-event-id'),
-      });
+      // It runs: whoever can't read it now is told its id all the same.
+      const follow = await operations
+        .followProcess(caller, sandboxId, {
+          processId: fact.processId,
+          pace: query.pace ?? false,
+          from: header('last-event-id'),
+        })
+        .catch((error: unknown) => unreadable(fact, error));
       return created(presentOutput({ ...follow, fact }, 'start'));
     },
   }),
@@ -119,7 +122,7 @@ export const processRoutes = (operations: Operations): readonly Route[] => [
     answers: { 200: ProcessEnvelope },
     idempotencyKey: 'ignored',
     waits: true,
-    refusals: [...OF_PROCESS, 'INPUT_CLOSED', 'CONFLICT'],
+    refusals: [...OF_PROCESS, 'INPUT_CLOSED', 'CONFLICT', 'TOO_MANY_COMMANDS'],
     handle: async ({ caller, params: { sandboxId, processId }, body }) => {
       const bytes = inputOf(body.data ?? '', body.encoding ?? 'utf8');
       const last = body.close ?? false;
