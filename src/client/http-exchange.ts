@@ -1,5 +1,12 @@
-import { Agent as HttpAgent, type IncomingMessage, request as httpRequest } from 'node:http';
+import {
+  Agent as HttpAgent,
+  type ClientRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request as httpRequest,
+} from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { Readable } from 'node:stream';
 import { apiErrorFrom, ConnectionFailed } from './api-error.ts';
 
 export interface Exchange {
@@ -15,12 +22,30 @@ export interface Exchange {
   readonly lastEventId?: string | undefined;
 }
 
+/** A body that is sent as it comes, of any length. */
+export interface Upload {
+  readonly content: AsyncIterable<Buffer>;
+  readonly contentType: string;
+}
+
+/** An answer of any length. Whoever has it reads `bytes` or calls `close`. */
+export interface Download {
+  readonly headers: IncomingHttpHeaders;
+  /**
+   * Read no faster than they are taken. Throws ConnectionFailed where the answer is cut off, or
+   * stands still for longer than the deadline.
+   */
+  readonly bytes: AsyncIterable<Buffer>;
+  readonly close: () => void;
+}
+
 /** The most of an answer that is read, in bytes. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /**
- * JSON over HTTP, one answer a call. Node's own client and not fetch, which gives up on answers
- * that take 300 s, as a command may. Follows no redirect, so the key goes nowhere else.
+ * JSON over HTTP, one answer a call, and files of any length. Node's own client and not fetch,
+ * which gives up on answers that take 300 s, as a command may. Follows no redirect, so the key goes
+ * nowhere else.
  */
 export class HttpExchanges {
   readonly #server: URL;
@@ -48,20 +73,9 @@ export class HttpExchanges {
     const deadline = AbortSignal.timeout(exchange.deadlineMs);
     const signal = exchange.signal ? AbortSignal.any([exchange.signal, deadline]) : deadline;
     try {
-      const response = await this.#send(exchange, signal);
-      const text = await readAll(response);
-      for (const warning of warningsIn(response.headers.warning)) this.#warn(warning);
-      const status = response.statusCode ?? 0;
-      if (status < 200 || status > 299) throw apiErrorFrom(status, response.headers, text);
-      return parsed(text, this.#server);
+      return await this.#parsed(await responseTo(this.#request(exchange, signal)));
     } catch (error) {
-      exchange.signal?.throwIfAborted();
-      if (deadline.aborted)
-        throw new ConnectionFailed(
-          `no answer from ${this.#server.origin} within ${exchange.deadlineMs / 1_000} s`,
-          'DEADLINE',
-        );
-      throw asConnectionFailure(error, this.#server);
+      throw this.#failure(error, exchange, deadline);
     }
   }
 
@@ -74,21 +88,58 @@ export class HttpExchanges {
       ? AbortSignal.any([exchange.signal, deadline.signal])
       : deadline.signal;
     try {
-      const response = await this.#send(exchange, signal);
+      const response = await responseTo(this.#request(exchange, signal));
       const status = response.statusCode ?? 0;
       if (status < 200 || status > 299)
         throw apiErrorFrom(status, response.headers, await readAll(response));
       return response;
     } catch (error) {
-      exchange.signal?.throwIfAborted();
-      if (deadline.signal.aborted)
-        throw new ConnectionFailed(
-          `no answer from ${this.#server.origin} within ${exchange.deadlineMs / 1_000} s`,
-          'DEADLINE',
-        );
-      throw asConnectionFailure(error, this.#server);
+      throw this.#failure(error, exchange, deadline.signal);
     } finally {
       clearTimeout(timer);
+    }
+  }
+
+  /** Opens an answer of any length. The deadline is for its silences. Rejects as `call` does. */
+  async download(exchange: Exchange): Promise<Download> {
+    const response = await this.open(exchange);
+    return {
+      headers: response.headers,
+      bytes: this.#bytesOf(response, exchange),
+      close: () => void response.destroy(),
+    };
+  }
+
+  /**
+   * Sends a body of any length no faster than it is taken, and stops where the answer comes first.
+   * The deadline is for silences of the service alone. Rejects as `call` does, and with what
+   * reading the content throws.
+   */
+  async upload({ content, contentType, ...exchange }: Exchange & Upload): Promise<unknown> {
+    exchange.signal?.throwIfAborted();
+    const stalled = new AbortController();
+    const signal = exchange.signal
+      ? AbortSignal.any([exchange.signal, stalled.signal])
+      : stalled.signal;
+    const request = this.#request(exchange, signal, contentType);
+    const answer = responseTo(request);
+    const watch = watchSilence(request, exchange.deadlineMs, () => stalled.abort());
+    const source = Readable.from(content, { objectMode: false });
+    let fault: Error | undefined;
+    source.on('error', (error: Error) => {
+      fault ??= error;
+      request.destroy(error);
+    });
+    request.once('response', () => void source.unpipe(request));
+    source.pipe(request);
+    try {
+      return await this.#parsed(await answer);
+    } catch (error) {
+      throw fault ?? this.#failure(error, exchange, stalled.signal);
+    } finally {
+      clearInterval(watch);
+      source.destroy();
+      if (!request.writableEnded) request.destroy();
     }
   }
 
@@ -96,35 +147,100 @@ export class HttpExchanges {
     this.#agent.destroy();
   }
 
-  #send(
+  #request(
     { method, path, body, accept = 'application/json', lastEventId }: Exchange,
     signal: AbortSignal,
-  ): Promise<IncomingMessage> {
+    streamedType?: string,
+  ): ClientRequest {
     const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
     const send = this.#server.protocol === 'https:' ? httpsRequest : httpRequest;
-    return new Promise((resolve, reject) => {
-      const request = send(
-        new URL(`${this.#server.href.replace(/\/+$/, '')}${path}`),
-        {
-          method,
-          signal,
-          agent: this.#agent,
-          headers: {
-            accept,
-            'SERVICE-API-KEY': this.#apiKey,
-            ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
-            ...(bytes
-              ? { 'content-type': 'application/json', 'content-length': bytes.length }
-              : {}),
-          },
-        },
-        resolve,
-      );
-      request.on('error', reject);
-      request.end(bytes);
+    const request = send(new URL(`${this.#server.href.replace(/\/+$/, '')}${path}`), {
+      method,
+      signal,
+      agent: this.#agent,
+      headers: {
+        accept,
+        'SERVICE-API-KEY': this.#apiKey,
+        ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
+        ...(bytes ? { 'content-type': 'application/json', 'content-length': bytes.length } : {}),
+        ...(streamedType === undefined ? {} : { 'content-type': streamedType }),
+      },
     });
+    if (streamedType === undefined) request.end(bytes);
+    return request;
+  }
+
+  async #parsed(response: IncomingMessage): Promise<unknown> {
+    const text = await readAll(response);
+    for (const warning of warningsIn(response.headers.warning)) this.#warn(warning);
+    const status = response.statusCode ?? 0;
+    if (status < 200 || status > 299) throw apiErrorFrom(status, response.headers, text);
+    return parsed(text, this.#server);
+  }
+
+  async *#bytesOf(
+    response: IncomingMessage,
+    { deadlineMs, signal }: Exchange,
+  ): AsyncGenerator<Buffer, void, undefined> {
+    const { origin } = this.#server;
+    const stall = (): void => {
+      const text = `${origin} has sent nothing for ${deadlineMs / 1_000} s`;
+      response.destroy(new ConnectionFailed(text, 'DEADLINE'));
+    };
+    let timer = setTimeout(stall, deadlineMs);
+    try {
+      for await (const piece of response as AsyncIterable<Buffer>) {
+        clearTimeout(timer);
+        yield piece;
+        timer = setTimeout(stall, deadlineMs);
+      }
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (error instanceof ConnectionFailed) throw error;
+      const code = error instanceof Error && 'code' in error ? String(error.code) : 'CUT';
+      throw new ConnectionFailed(`the connection to ${origin} broke`, code, { cause: error });
+    } finally {
+      clearTimeout(timer);
+      response.destroy();
+    }
+  }
+
+  #failure(error: unknown, exchange: Exchange, deadline: AbortSignal): Error {
+    exchange.signal?.throwIfAborted();
+    if (!deadline.aborted) return asConnectionFailure(error, this.#server);
+    return new ConnectionFailed(
+      `no answer from ${this.#server.origin} within ${exchange.deadlineMs / 1_000} s`,
+      'DEADLINE',
+    );
   }
 }
+
+const responseTo = (request: ClientRequest): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    request.once('response', resolve).on('error', reject);
+  });
+
+/**
+ * Calls `stall` once the service has neither taken nor answered anything for so long, though
+ * something waits for it.
+ */
+const watchSilence = (
+  request: ClientRequest,
+  deadlineMs: number,
+  stall: () => void,
+): NodeJS.Timeout => {
+  let written = -1;
+  let since = performance.now();
+  const look = (): void => {
+    const waits = request.writableNeedDrain || request.writableEnded || request.socket === null;
+    const now = request.socket?.bytesWritten ?? 0;
+    if (!waits || now !== written) {
+      written = now;
+      since = performance.now();
+    } else if (performance.now() - since >= deadlineMs) stall();
+  };
+  return setInterval(look, Math.max(10, Math.min(1_000, deadlineMs / 4)));
+};
 
 /** A network error as ConnectionFailed; anything else as it is. */
 export const asConnectionFailure = (error: unknown, server: URL): Error => {

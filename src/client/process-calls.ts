@@ -56,19 +56,34 @@ export class ProcessCalls {
     yield* eventsOf(await this.#open('startProcess', input, options));
   }
 
-  /** Yields what the process printed from the event on, and prints until its end. */
+  /**
+   * Yields what the process printed from the event on, and prints until its end. It waits for a
+   * slow reader, or with `loose` goes on, and says what it dropped.
+   */
   async *follow(
     sandboxId: string,
     processId: string,
-    { from, ...options }: CallOptions & { readonly from?: string } = {},
+    {
+      from,
+      loose = false,
+      ...options
+    }: CallOptions & { readonly from?: string; readonly loose?: boolean } = {},
   ): AsyncGenerator<ProcessEvent, void, undefined> {
-    const query = { pace: true as const, ...(from === undefined ? {} : { from }) };
+    const query = {
+      ...(loose ? {} : { pace: true as const }),
+      ...(from === undefined ? {} : { from }),
+    };
     const input = { params: { sandboxId, processId }, query };
     yield* eventsOf(await this.#open('followProcess', input, options));
   }
 
   async list(sandboxId: string, options?: CallOptions): Promise<readonly SandboxProcess[]> {
     return (await this.#call('listProcesses', { params: { sandboxId } }, options)).items;
+  }
+
+  async get(sandboxId: string, processId: string, options?: CallOptions): Promise<SandboxProcess> {
+    const input = { params: { sandboxId, processId } };
+    return (await this.#call('getProcess', input, options)).process;
   }
 
   /** At most 64 KiB; `last`: nothing comes behind it. */

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { DebugCalls } from './debug-calls.ts';
 import { ProcessCalls } from './process-calls.ts';
 import { EnvCalls } from './env-calls.ts';
+import { FileCalls } from './file-calls.ts';
 import { asConnectionFailure, HttpExchanges } from './http-exchange.ts';
 import {
   type CallOptions,
@@ -88,11 +89,13 @@ export class SandpoolClient extends AccountCalls {
   );
   readonly envs = new EnvCalls((...call) => this.call(...call));
   readonly states = new StateCalls((...call) => this.call(...call));
+  readonly files: FileCalls;
 
   constructor(options: SandpoolClientOptions) {
     super();
     this.#server = new URL(options.server);
     this.#exchanges = new HttpExchanges(this.#server, options.apiKey, options.onWarning);
+    this.files = new FileCalls((...call) => this.call(...call), this.#exchanges);
     this.#clusterId = options.clusterId ?? 'local';
     this.#namespace = options.namespace;
     this.#deadlineMs = options.deadlineMs ?? DEADLINE_MS;
