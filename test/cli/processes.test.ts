@@ -1,4 +1,7 @@
 import { expect } from 'chai';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { SandpoolClient } from '../../src/client/sandpool-client.ts';
 import { FakeProcesses } from '../support/fakes/fake-processes.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { aCliDaemon, cli, startCli, type CliDaemon } from './cli-support.ts';
@@ -15,6 +18,11 @@ describe('processes on the command line', function () {
     sandbox = (await cli(['sandboxes', 'create'], env)).stdout.trim();
   });
   after(() => daemon.close());
+  const daemonApi = (): SandpoolClient =>
+    new SandpoolClient({
+      server: daemon.url,
+      apiKey: readFileSync(join(daemon.dataDir, 'keys/tenant.key'), 'utf8').trim(),
+    });
 
   it('exec prints both streams, hands input on, and ends with the exit code', async () => {
     const echoed = await cli(['exec', sandbox, '--', 'echo', 'hi'], env);
@@ -49,5 +57,57 @@ describe('processes on the command line', function () {
       1,
       'sandpool: the process has ended; its output can still be read (PROCESS_ENDED)\n',
     ]);
+  });
+
+  it('logs prints what a process printed, and with -f what it prints to its end', async () => {
+    const started = (...words: readonly string[]): Promise<string> =>
+      cli(['exec', '--detach', sandbox, '--', ...words], env).then(({ stdout }) => stdout.trim());
+    const echo = await started('echo', 'hi');
+    const sleep = await started('sleep', '63');
+
+    expect(await cli(['logs', sandbox, '--process', echo], env)).to.deep.equal({
+      code: 0,
+      stdout: 'hi\n',
+      stderr: '',
+    });
+    const unfinished = await cli(['logs', sandbox, '--process', sleep], env);
+    expect([unfinished.code, unfinished.stderr]).to.deep.equal([
+      1,
+      'sandpool: the process runs: there is more to come\n' +
+        `  follow it: sandpool logs -f ${sandbox} --process ${sleep}\n`,
+    ]);
+    const following = startCli(['logs', '-f', sandbox, '--process', sleep], env);
+    await cli(['kill', sandbox, sleep], env);
+    expect((await following.ended).code).to.equal(0);
+    const tail = await cli(['logs', sandbox, '--process', echo, '--tail', '3'], env);
+    expect(tail.stderr).to.equal('sandpool: --tail is not for the output of a process\n');
+  });
+
+  it('who stops reading the output of a process ends nothing', async () => {
+    const { processId: id } = await daemonApi().processes.start(sandbox, {
+      command: ['cat'],
+      stdin: true,
+    });
+    const following = startCli(['logs', '-f', sandbox, '--process', id], env);
+    const write = (text: string): Promise<void> =>
+      daemonApi().processes.write(sandbox, id, { bytes: Buffer.from(text), last: false });
+    await write('first\n');
+    await eventually(() => following.text.stdout === 'first\n', 'the output is shown', 20_000);
+    following.child.kill('SIGINT');
+
+    expect((await following.ended).code).to.equal(130);
+    expect((await daemonApi().processes.get(sandbox, id)).status).to.equal('Running');
+  });
+
+  it('completes processes of the sandbox that the line names', async () => {
+    const id = (await cli(['exec', '--detach', sandbox, '--', 'sleep', '64'], env)).stdout.trim();
+    for (const words of [
+      ['kill', sandbox, ''],
+      ['logs', '-f', sandbox, '--process', ''],
+      ['attach', sandbox, id.slice(0, 20)],
+    ]) {
+      const { stdout } = await cli(['__complete', '--', ...words], env);
+      expect(stdout, words.join(' ')).to.include(`${id}\tRunning: sleep 64\n`);
+    }
   });
 });

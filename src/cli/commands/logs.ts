@@ -7,8 +7,11 @@ import { withInterrupts } from '../borrowed-sandbox.ts';
 import { addConnectionOptions, connect, type ConnectionOptions } from '../connection.ts';
 import { type CliContext, print, say } from '../context.ts';
 import { followed } from '../terminal/following.ts';
+import type { SandpoolClient } from '../../client/sandpool-client.ts';
+import { CliFailure } from '../failure.ts';
 import { omitUndefined } from '../omit-undefined.ts';
 import { leaf } from '../leaf.ts';
+import { printEvent } from './stream-process.ts';
 
 interface LogsOptions extends ConnectionOptions {
   readonly follow?: boolean;
@@ -16,6 +19,7 @@ interface LogsOptions extends ConnectionOptions {
   readonly tail?: number;
   readonly timestamps?: boolean;
   readonly container?: string;
+  readonly process?: string;
 }
 
 /** `logs SANDBOX`: what it printed, and with `-f` what it prints. */
@@ -25,11 +29,14 @@ export const logsLeaf = (action: Action): Command =>
       usage: 'logs <sandbox>',
       summary:
         'Prints what a sandbox’s main process has printed; also of one that has ended, ' +
-        'for as long as it is kept. With -f it goes on until the sandbox ends.',
+        'for as long as it is kept. With -f it goes on until the sandbox ends. With --process ' +
+        'what a process of it printed, the last 1 MiB, and with -f what it prints to its end; ' +
+        'who stops reading ends nothing.',
       examples: [
         'sandpool logs "$SANDBOX"',
         'sandpool logs -f --tail 10 "$SANDBOX"',
         'sandpool logs --since 5m --timestamps "$SANDBOX"',
+        'sandpool logs -f "$SANDBOX" --process "$PROCESS"',
       ],
     }),
   )
@@ -38,8 +45,10 @@ export const logsLeaf = (action: Action): Command =>
     .option('--tail <n>', 'so many lines of its end; 200 unless told', wholeNumber(1, 10_000))
     .option('--timestamps', 'with the time of each line')
     .option('--container <name>', 'of this container, where there are several')
+    .option('--process <id>', 'of this process, which sandpool exec --detach or ps named')
     .action(
       action(1, async (context, [sandbox], options: LogsOptions) => {
+        checkProcess(options);
         const api = await connect(options, context);
         const query: LogsQuery = omitUndefined({
           tailLines: options.tail,
@@ -52,7 +61,13 @@ export const logsLeaf = (action: Action): Command =>
         });
         try {
           return await withInterrupts(async (signal) => {
-            if (options.follow) {
+            if (options.process !== undefined)
+              await printProcess(
+                { api, context, signal, follow: options.follow ?? false },
+                String(sandbox),
+                options.process,
+              );
+            else if (options.follow) {
               const open = (lastEventId: string | undefined) =>
                 api.followLogs(String(sandbox), query, {
                   signal,
@@ -72,6 +87,46 @@ export const logsLeaf = (action: Action): Command =>
         }
       }),
     );
+
+/** A process keeps bytes, and neither lines nor their times. */
+const checkProcess = (options: LogsOptions): void => {
+  if (options.process === undefined) return;
+  for (const name of ['since', 'tail', 'timestamps', 'container'] as const)
+    if (options[name] !== undefined)
+      throw new CliFailure(`--${name} is not for the output of a process`);
+};
+
+const printProcess = async (
+  {
+    api,
+    context,
+    signal,
+    follow,
+  }: {
+    readonly api: SandpoolClient;
+    readonly context: CliContext;
+    readonly signal: AbortSignal;
+    readonly follow: boolean;
+  },
+  sandboxId: string,
+  processId: string,
+): Promise<void> => {
+  const { status } = await api.processes.get(sandboxId, processId, { signal });
+  if (status === 'Running' && !follow)
+    throw new CliFailure('the process runs: there is more to come', [
+      `follow it: sandpool logs -f ${sandboxId} --process ${processId}`,
+    ]);
+  const open = (from: string | undefined) =>
+    api.processes.follow(sandboxId, processId, {
+      signal,
+      loose: true,
+      ...omitUndefined({ from }),
+    });
+  for await (const event of followed({ open, signal })) {
+    if (event.type === 'end' || context.stdout.destroyed) return;
+    await printEvent(event, context);
+  }
+};
 
 type Item =
   ReturnType<Awaited<ReturnType<typeof connect>>['followLogs']> extends AsyncGenerator<infer T>

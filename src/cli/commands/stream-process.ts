@@ -53,7 +53,7 @@ export const streamProcess = async (streaming: Streaming): Promise<number> => {
         void handOn(streaming, life.processId, leaving.signal);
       }
       if (event.type === 'end') return event.process.exitCode ?? 0;
-      await told(event, context);
+      await printEvent(event, context);
     }
     throw new CliFailure('the process can not be followed to its end', []);
   } catch (error) {
@@ -67,7 +67,8 @@ export const streamProcess = async (streaming: Streaming): Promise<number> => {
   }
 };
 
-const told = async (event: ProcessEvent, context: CliContext): Promise<void> => {
+/** Prints what a process printed, each stream to its own, and says what is missing. */
+export const printEvent = async (event: ProcessEvent, context: CliContext): Promise<void> => {
   if (event.type === 'stdout') await put(context.stdout, event.bytes);
   else if (event.type === 'stderr') await put(context.stderr, event.bytes);
   else if (event.type === 'dropped')

@@ -25,11 +25,12 @@ export const complete = async (
     root,
     before[0] === 'help' ? before.slice(1) : before,
   );
+  const namesOf: LiveNames = (kind, of = operands[0]) => names(kind, of);
   const attached = /^(--[^=]+)=(.*)$/.exec(current);
   const own = attached && optionOf(command, attached[1] ?? '');
   if (attached && own)
-    return prefixed(await valuesOf(own, attached[2] ?? '', names), `${attached[1] ?? ''}=`);
-  if (awaiting) return await valuesOf(awaiting, current, names);
+    return prefixed(await valuesOf(own, attached[2] ?? '', namesOf), `${attached[1] ?? ''}=`);
+  if (awaiting) return await valuesOf(awaiting, current, namesOf);
   if (!ended && current.startsWith('-')) return fitting(optionsOf(command), current);
   if (!ended && operands.length === 0 && command.commands.length > 0)
     return fitting(commandsOf(command), current);
@@ -127,6 +128,8 @@ const operandOf = async (
       return fitting(await names('member', first), current);
     case 'group':
       return fitting(await names('group', first), current);
+    case 'process':
+      return fitting(await names('process', first), current);
     case 'template':
       return fitting(await names('template'), current);
     case 'key':
@@ -177,6 +180,7 @@ const VALUE_KINDS: Readonly<Record<string, NameKind>> = {
   '--pool': 'pool',
   '--template': 'template',
   '--instance-type': 'instance-type',
+  '--process': 'process',
 };
 
 const fitting = (candidates: readonly Candidate[], current: string): Completion => ({

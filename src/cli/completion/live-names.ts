@@ -16,10 +16,12 @@ export type NameKind =
   | 'group'
   | 'key'
   | 'template'
-  | 'instance-type';
+  | 'instance-type'
+  | 'process';
 
 /**
- * The names of what there is now, members and groups of the env `of`; none where the daemon is
+ * The names of what there is now, members and groups of the env `of`, processes of the sandbox
+ * `of`; none where the daemon is
  * away, slow, or says no. Never rejects.
  */
 export type LiveNames = (kind: NameKind, of?: string) => Promise<readonly Candidate[]>;
@@ -94,6 +96,13 @@ const ASK: Readonly<
       word: name,
       about: showName,
     })),
+  process: async (api, signal, of) =>
+    (await api.processes.list(of, { signal }))
+      .slice(0, MOST)
+      .map(({ processId, status, command }) => ({
+        word: processId,
+        about: `${status}: ${command.join(' ')}`,
+      })),
 };
 
 const connectionIn = (words: readonly string[]): ConnectionOptions => {
