@@ -11,6 +11,8 @@ import { runCommandLine } from '../../src/cli/program.ts';
 import type { ExecOutcome, ExecRequest } from '../../src/contracts/sandbox-driver.ts';
 import { writePidFile } from '../../src/process/pid-file.ts';
 import { systemClock } from '../../src/embedded/system-clock.ts';
+import type { SandboxFiles } from '../../src/contracts/files.ts';
+import { fileOperations } from '../../src/operations/files/files.ts';
 import { createHttpServer } from '../../src/http/server/http-server.ts';
 import { terminalUpgrades } from '../../src/http/terminal/terminal.ts';
 import type {
@@ -47,19 +49,35 @@ export interface CliDaemon {
   /** Sandboxes that nobody gave back. */
   readonly left: () => readonly string[];
   readonly stopTerminals: () => Promise<void>;
+  /** Breaks the connections off, as a way that is lost does. */
+  readonly cut: () => void;
   readonly close: () => Promise<void>;
 }
 
 export const aCliDaemon = async ({
   replicas = 2,
   processes = new NoProcesses('there are none here'),
+  files,
 }: {
   readonly replicas?: number;
   readonly processes?: ProcessDriver;
+  /** In place of files in memory. */
+  readonly files?: SandboxFiles;
 } = {}): Promise<CliDaemon> => {
   const operations = new FakeOperations();
   operations.runExec = runHere;
   operations.processes = processes;
+  if (files)
+    Object.assign(
+      operations,
+      fileOperations({
+        files,
+        requireRunning: async (caller, sandboxId) => {
+          await operations.getSandbox(caller, sandboxId);
+        },
+        begin: () => () => {},
+      }),
+    );
   const [tenant, admin] = [
     await operations.key('default', 'default'),
     await operations.key('ops', 'root', 'admin'),
@@ -101,6 +119,7 @@ export const aCliDaemon = async ({
         .filter(({ status }) => status === 'Running')
         .map(({ id }) => id),
     stopTerminals: upgrades.stop,
+    cut: () => http.server.closeAllConnections(),
     close: async () => {
       await upgrades.stop();
       for (const { pty } of terminals) kill(pty);

@@ -107,6 +107,23 @@ describe('the command line on a real daemon', function () {
       expect(readFileSync(join(folder, copy)).equals(bytes)).to.equal(true);
     expect(readlinkSync(join(folder, 'back/link'))).to.equal('a b/data');
     expect((await daemon.cli(['exec', id, '--', 'ls', '-A', '/tmp'])).stdout).to.equal('tree\n');
+    await daemon.cli(['exec', id, '--', 'mkfifo', '/tmp/tree/pipe']);
+    await daemon.cli(['exec', id, '--', 'ln', '-s', '/etc/hostname', '/tmp/tree/out']);
+    const again = await daemon.cli(['cp', '-r', `${id}:/tmp/tree`, join(folder, 'again')]);
+    expect([again.code, again.stdout, again.stderr.trim().split('\n').sort()]).to.deep.equal([
+      0,
+      '',
+      [
+        'sandpool: left out out, which is a link out of the folder, to /etc/hostname',
+        'sandpool: left out pipe, which is neither a file, a folder nor a link',
+      ],
+    ]);
+    expect((await daemon.cli(['cp', join(folder, 'again'), `${id}:/tmp/deep/er`])).stderr).to.equal(
+      '',
+    );
+    expect((await daemon.cli(['exec', id, '--', 'ls', '/tmp/deep/er'])).stdout).to.equal(
+      'a b\nlink\n',
+    );
     await giveBack(client, id);
   });
 
@@ -122,9 +139,10 @@ describe('the command line on a real daemon', function () {
     writeFileSync(join(folder, 'large'), Buffer.alloc(12 * 2 ** 20));
     const end = await daemon.cli(['cp', join(folder, 'large'), `${id}:/tmp/large`]);
     expect(end.code).to.equal(1);
-    expect(end.stderr).to.match(
-      /^sandpool: the sandbox says: .*No space left on device\n {2}what a sandbox writes lies in its memory/,
-    );
+    expect(end.stderr)
+      .to.match(/^sandpool: there is no room left in the sandbox; what was there is as it was/)
+      .and.match(/\n {2}most of what a sandbox can write to is in its memory/)
+      .and.include('\n  /tmp/large in the sandbox is as it was before\n');
     expect((await daemon.cli(['exec', id, '--', 'ls', '-A', '/tmp'])).stdout).to.equal('');
     await giveBack(client, id);
   });

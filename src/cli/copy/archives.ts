@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { basename, posix, resolve } from 'node:path';
 import { Readable, type Writable } from 'node:stream';
 import type { LeftOut } from './left-out.ts';
-import { FILE_MODE, type Source, unusable } from './local-files.ts';
+import { type Source, unusable } from './local-files.ts';
 
 const NO_FILE = 'is neither a file, a folder nor a link';
 
@@ -12,7 +12,7 @@ export const folderSource = (path: string, leftOut: LeftOut): Source => ({
   bytes: archiveOf(path, leftOut),
   name: basename(resolve(path)),
   size: undefined,
-  mode: FILE_MODE,
+  mode: undefined,
 });
 
 async function* archiveOf(path: string, leftOut: LeftOut): AsyncGenerator<Buffer, void, undefined> {

@@ -4,6 +4,7 @@ import { chmod, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { ConnectionFailed } from '../../client/api-error.ts';
 import { CliFailure } from '../failure.ts';
 
 /**
@@ -14,10 +15,9 @@ export interface Source {
   readonly bytes: AsyncIterable<Buffer>;
   readonly name: string | undefined;
   readonly size: number | undefined;
-  readonly mode: number;
+  /** Permission bits; undefined where it has none of its own. */
+  readonly mode: number | undefined;
 }
-
-export const FILE_MODE = 0o644;
 
 export const isFolderHere = async (path: string): Promise<boolean | undefined> =>
   await stat(path).then(
@@ -42,14 +42,19 @@ export const fileSource = async (path: string): Promise<Source> => {
   };
 };
 
-/** No more of it than its size says: it may grow meanwhile. */
+/** No more of it than its size says: it may grow meanwhile. Throws where it is less by now. */
 async function* bytesOf(
   path: string,
   size: number | undefined,
 ): AsyncGenerator<Buffer, void, undefined> {
   try {
     const bounds = size === undefined ? {} : { end: size - 1 };
-    for await (const chunk of createReadStream(path, bounds)) yield Buffer.from(chunk);
+    let left = size ?? 0;
+    for await (const chunk of createReadStream(path, bounds)) {
+      left -= chunk.length;
+      yield Buffer.from(chunk);
+    }
+    if (left > 0) throw new CliFailure(`${path} became shorter while it was copied`);
   } catch (error) {
     throw unusable(path, error);
   }
@@ -59,7 +64,7 @@ export const streamSource = (stdin: Readable): Source => ({
   bytes: stdin,
   name: undefined,
   size: undefined,
-  mode: FILE_MODE,
+  mode: undefined,
 });
 
 /** Writes a file whole or not at all. */
@@ -110,6 +115,9 @@ export const unusable = (path: string, error: unknown): Error => {
 };
 
 const codeOf = (error: unknown): string | undefined =>
-  error instanceof Error && 'code' in error && typeof error.code === 'string'
+  error instanceof Error &&
+  !(error instanceof ConnectionFailed) &&
+  'code' in error &&
+  typeof error.code === 'string'
     ? error.code
     : undefined;

@@ -1,0 +1,112 @@
+import { basename, join } from 'node:path';
+import type { ReadContent } from '../../client/file-calls.ts';
+import { say } from '../context.ts';
+import { CliFailure, explain } from '../failure.ts';
+import { unpackHere } from './archives.ts';
+import { packByCommand } from './folders-by-command.ts';
+import { isFolderHere, writeFileHere, writeStream } from './local-files.ts';
+import { noteMissing } from './missing-entries.ts';
+import type { Place } from './place.ts';
+import { isFolderThere, lacksArchives, type SandboxPlace, saysNo } from './sandbox-place.ts';
+import { type Copy, Transfer } from './transfer.ts';
+
+/** Copies a file or a folder of a sandbox to here, or to the standard output. */
+export const download = async (copy: Copy, from: SandboxPlace, to: Place): Promise<void> => {
+  const content = await openThere(from);
+  if (content === undefined) return await downloadPacked(copy, from, to);
+  try {
+    if (content.kind === 'file') return await downloadFile(copy, { from, content }, to);
+    const folder = await downloadFolder(copy, { from, content }, to);
+    if (folder !== undefined) await askWhatIsMissing(copy, from, folder);
+  } finally {
+    content.close();
+  }
+};
+
+/** The copy is there, whether this can be answered or not. */
+const askWhatIsMissing = async (copy: Copy, from: SandboxPlace, folder: string): Promise<void> => {
+  try {
+    await noteMissing(from, folder, copy.leftOut);
+  } catch (error) {
+    from.signal.throwIfAborted();
+    copy.progress.end();
+    await say(
+      copy.context,
+      `${folder} is copied; whether something was left out could not be asked`,
+      ...explain(error),
+    );
+  }
+};
+
+interface Opened {
+  readonly from: SandboxPlace;
+  readonly content: ReadContent;
+}
+
+/** Undefined for a folder of which the service makes no archive. */
+const openThere = async (from: SandboxPlace): Promise<ReadContent | undefined> => {
+  const { api, sandboxId, path, signal } = from;
+  try {
+    return await api.files.read(sandboxId, path, { as: ['file', 'folder'], signal });
+  } catch (error) {
+    if (lacksArchives(error) && (await isFolderThere(from))) return undefined;
+    if (saysNo(error, 'FILE_NOT_FOUND'))
+      throw new CliFailure(`there is no ${path} in the sandbox`, [], { cause: error });
+    if (saysNo(error, 'CONFLICT'))
+      throw new CliFailure(`${path} is neither a file nor a folder`, [], { cause: error });
+    throw error;
+  }
+};
+
+const downloadFile = async (copy: Copy, { from, content }: Opened, to: Place): Promise<void> => {
+  const { size, mode = 0o644, bytes } = content;
+  if (size === 0 && /^\/(proc|sys)\//.test(from.path))
+    throw new CliFailure(`${from.path} is made by the kernel as it is read`, [
+      `show it by a command: sandpool exec ${from.sandboxId} -- cat ${from.path}`,
+    ]);
+  const name = basename(from.path);
+  const path =
+    to.kind !== 'here' ? '' : (await isFolderHere(to.path)) ? join(to.path, name) : to.path;
+  const after = (): string =>
+    to.kind === 'here' ? `${path} is as it was before` : 'what was written is its beginning alone';
+  const transfer = new Transfer({ ...copy, name, size, after });
+  await transfer.run(() =>
+    to.kind === 'here'
+      ? writeFileHere(path, transfer.through(bytes), mode & 0o777)
+      : writeStream(copy.context.stdout, transfer.through(bytes)),
+  );
+};
+
+/** Returns the folder here; undefined for the standard output. */
+const downloadFolder = async (
+  copy: Copy,
+  { from, content: { bytes, size } }: Opened,
+  to: Place,
+): Promise<string | undefined> => {
+  const name = basename(from.path);
+  const isThere = to.kind === 'here' ? await isFolderHere(to.path) : undefined;
+  if (to.kind === 'here' && isThere === false)
+    throw new CliFailure(`${to.path} is a file, and ${from.path} a folder`);
+  const folder = to.kind !== 'here' ? undefined : isThere ? join(to.path, name) : to.path;
+  const after = (): string =>
+    folder === undefined
+      ? 'what was written is its beginning alone'
+      : `what arrived of it stays in ${folder}, the last file perhaps in part`;
+  const transfer = new Transfer({ ...copy, name, size, after });
+  await transfer.run(() =>
+    folder === undefined
+      ? writeStream(copy.context.stdout, transfer.through(bytes))
+      : unpackHere(folder, transfer.through(bytes), copy.leftOut),
+  );
+  return folder;
+};
+
+const downloadPacked = async (copy: Copy, from: SandboxPlace, to: Place): Promise<void> => {
+  const { content, discard } = await packByCommand(from);
+  try {
+    await downloadFolder(copy, { from, content }, to);
+  } finally {
+    content.close();
+    await discard();
+  }
+};

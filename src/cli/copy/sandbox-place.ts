@@ -1,0 +1,70 @@
+import { posix } from 'node:path';
+import { ApiError } from '../../client/api-error.ts';
+import type { SandpoolClient } from '../../client/sandpool-client.ts';
+import { CliFailure } from '../failure.ts';
+
+/** One end of a copy, in a sandbox. */
+export interface SandboxPlace {
+  readonly api: SandpoolClient;
+  readonly sandboxId: string;
+  /** Absolute, without a part `..`; a slash at its end stays. */
+  readonly path: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Finds where a path in a sandbox is. One that is not absolute begins where commands begin, which a
+ * shell in the sandbox is asked. A part `..` takes the part before it away, as in a shell.
+ */
+export const sandboxPlace = async (
+  api: SandpoolClient,
+  { sandboxId, path }: { readonly sandboxId: string; readonly path: string },
+  signal: AbortSignal,
+): Promise<SandboxPlace> => {
+  const absolute = posix.isAbsolute(path)
+    ? path
+    : `${await homeOf(api, sandboxId, signal)}/${path}`;
+  return { api, sandboxId, path: posix.normalize(absolute), signal };
+};
+
+/** Whether there is a folder; undefined where there is nothing. */
+export const isFolderThere = async ({
+  api,
+  sandboxId,
+  path,
+  signal,
+}: SandboxPlace): Promise<boolean | undefined> => {
+  try {
+    await api.files.list(sandboxId, path, { limit: 1, signal });
+    return true;
+  } catch (error) {
+    if (saysNo(error, 'FILE_NOT_FOUND')) return undefined;
+    if (saysNo(error, 'CONFLICT')) return false;
+    throw error;
+  }
+};
+
+export const saysNo = (error: unknown, errorCode: string): error is ApiError =>
+  error instanceof ApiError && error.errorCode === errorCode;
+
+/** The service has files and no archives, which a Transfer may have told of already. */
+export const lacksArchives = (error: unknown): boolean =>
+  saysNo(error, 'FEATURE_DISABLED') ||
+  (error instanceof CliFailure && saysNo(error.cause, 'FEATURE_DISABLED'));
+
+const HOME_SECONDS = 60;
+
+const homeOf = async (
+  api: SandpoolClient,
+  sandboxId: string,
+  signal: AbortSignal,
+): Promise<string> => {
+  const request = { command: ['/bin/sh', '-c', 'pwd'], timeoutSeconds: HOME_SECONDS };
+  const { exitCode, stdout } = await api.exec(sandboxId, request, { signal });
+  const home = stdout.replace(/\n$/, '');
+  if (exitCode !== 0 || !posix.isAbsolute(home))
+    throw new CliFailure('no shell in the sandbox says where a path without / begins', [
+      `name it from the root, such as ${sandboxId}:/tmp/note`,
+    ]);
+  return home;
+};

@@ -1,0 +1,93 @@
+import { ApiError } from '../../client/api-error.ts';
+import { type CliContext, say } from '../context.ts';
+import { CliFailure, explain } from '../failure.ts';
+import { Interrupted } from '../terminal/interrupts.ts';
+import type { LeftOut } from './left-out.ts';
+import { byteProgress, type Progress } from '../terminal/progress.ts';
+
+/** Smaller copies are over before anybody has read a line about them. */
+const SHOWN_FROM_BYTES = 1_000_000;
+const BAR_WIDTH = 24;
+
+/** Holds what all parts of one command share. */
+export interface Copy {
+  readonly context: CliContext;
+  readonly progress: Progress;
+  readonly leftOut: LeftOut;
+}
+
+export interface TransferTerms extends Pick<Copy, 'context' | 'progress'> {
+  readonly name: string;
+  /** Bytes, where they are known before. */
+  readonly size: number | undefined;
+  /** Says how the target is where the copy breaks off; `whole`: all of it was handed over. */
+  readonly after: (whole: boolean) => string;
+}
+
+/** Counts the bytes of one copy, shows them, and says where it broke off. */
+export class Transfer {
+  readonly #terms: TransferTerms;
+  #done = 0;
+  #whole = false;
+
+  constructor(terms: TransferTerms) {
+    this.#terms = terms;
+  }
+
+  /** Hands the bytes on as they are taken. */
+  async *through(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
+    for await (const piece of bytes) {
+      yield piece;
+      this.#done += piece.length;
+      this.#show();
+    }
+    this.#whole = true;
+  }
+
+  /**
+   * Carries the copy out. What breaks it off is told with how far it came, how the target is, and
+   * that nothing is resumed.
+   */
+  async run<T>(copy: () => Promise<T>): Promise<T> {
+    const { context, progress, after } = this.#terms;
+    try {
+      return await copy();
+    } catch (error) {
+      // What fails once all was handed over broke nothing off.
+      if (this.#done === 0 || (this.#whole && error instanceof CliFailure)) throw error;
+      progress.end();
+      if (error instanceof Interrupted) {
+        await say(context, this.#where(), after(this.#whole), NOT_RESUMED);
+        throw error;
+      }
+      const [message = '', ...hints] = explain(error);
+      const options = { cause: error };
+      if (error instanceof ApiError)
+        throw new CliFailure(message, [...hints, after(false)], options);
+      throw new CliFailure(
+        `${this.#where()}: ${message}`,
+        [...hints, after(this.#whole), NOT_RESUMED],
+        options,
+      );
+    }
+  }
+
+  #where(): string {
+    const { name, size } = this.#terms;
+    return `the copy of ${name} broke off after ${byteProgress(this.#done, size)}`;
+  }
+
+  #show(): void {
+    const { progress, name, size } = this.#terms;
+    if ((size ?? this.#done) < SHOWN_FROM_BYTES) return;
+    const bar = size === undefined ? '' : `  ${barOf(this.#done / size)}`;
+    progress.tell(`${name}: ${byteProgress(this.#done, size)}${bar}`);
+  }
+}
+
+const NOT_RESUMED = 'a copy is not resumed: the next one begins anew';
+
+const barOf = (part: number): string => {
+  const full = Math.round(Math.min(1, part) * BAR_WIDTH);
+  return `[${'#'.repeat(full)}${'-'.repeat(BAR_WIDTH - full)}]`;
+};

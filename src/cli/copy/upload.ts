@@ -1,0 +1,86 @@
+import { posix } from 'node:path';
+import { CliFailure } from '../failure.ts';
+import { folderSource } from './archives.ts';
+import { unpackByCommand } from './folders-by-command.ts';
+import { fileSource, isFolderHere, type Source, streamSource } from './local-files.ts';
+import type { Place } from './place.ts';
+import { isFolderThere, lacksArchives, type SandboxPlace, saysNo } from './sandbox-place.ts';
+import { type Copy, Transfer } from './transfer.ts';
+
+/** Copies a file, a folder or the standard input into a sandbox. */
+export const upload = async (copy: Copy, from: Place, to: SandboxPlace): Promise<void> => {
+  if (from.kind === 'here' && (await isFolderHere(from.path)))
+    return await uploadFolder(copy, () => folderSource(from.path, copy.leftOut), to);
+  if (from.kind === 'here') return await uploadFile(copy, await fileSource(from.path), to);
+  try {
+    await uploadFile(copy, streamSource(copy.context.stdin), to);
+  } finally {
+    copy.context.stdin.destroy(); // whoever writes into it learns that nobody reads on
+  }
+};
+
+const uploadFile = async (copy: Copy, source: Source, to: SandboxPlace): Promise<void> => {
+  const path = await fileTarget(to, source.name);
+  const transfer = new Transfer({
+    ...copy,
+    name: source.name ?? 'the input',
+    size: source.size,
+    after: (whole) =>
+      whole
+        ? `${path} is as it was before, or all of the copy is there`
+        : `${path} in the sandbox is as it was before`,
+  });
+  const content = transfer.through(source.bytes);
+  const { mode } = source;
+  try {
+    await transfer.run(() =>
+      to.api.files.write(to.sandboxId, { path, content }, { mode, signal: to.signal }),
+    );
+  } catch (error) {
+    throw withoutFolder(error, path);
+  }
+};
+
+/** The path itself, or the file's name in it where it is a folder. */
+const fileTarget = async (to: SandboxPlace, name: string | undefined): Promise<string> => {
+  if (await isFolderThere(to)) {
+    if (name === undefined) throw new CliFailure(`${to.path} is a folder: name the file`);
+    return posix.join(to.path, name);
+  }
+  if (to.path.endsWith('/')) throw new CliFailure(`there is no folder ${to.path} in the sandbox`);
+  return to.path;
+};
+
+/** Into a folder of its name where the target is one already, else as the target. */
+const uploadFolder = async (copy: Copy, source: () => Source, to: SandboxPlace): Promise<void> => {
+  const { name = '' } = source();
+  const isThere = await isFolderThere(to);
+  if (isThere === false)
+    throw new CliFailure(`${to.path} in the sandbox is a file, and ${name} a folder`);
+  const path = isThere ? posix.join(to.path, name) : to.path;
+  const { api, sandboxId, signal } = to;
+  const folder = { ...to, path };
+  if ((await isFolderThere(folder)) === undefined)
+    await api.files.mkdir(sandboxId, path, { parents: true, signal });
+  const transferred = async (send: (bytes: AsyncIterable<Buffer>) => Promise<unknown>) => {
+    const { bytes, size } = source();
+    const after = (): string => `what arrived of it stays in ${path} in the sandbox`;
+    const transfer = new Transfer({ ...copy, name, size, after });
+    await transfer.run(() => send(transfer.through(bytes)));
+  };
+  try {
+    await transferred((archive) =>
+      api.files.unpack(sandboxId, { folder: path, archive }, { signal }),
+    );
+  } catch (error) {
+    if (!lacksArchives(error)) throw error;
+    copy.leftOut.forget();
+    await transferred((archive) => unpackByCommand(folder, archive));
+  }
+};
+
+const withoutFolder = (error: unknown, path: string): unknown =>
+  saysNo(error, 'FILE_NOT_FOUND') ||
+  (error instanceof CliFailure && saysNo(error.cause, 'FILE_NOT_FOUND'))
+    ? new CliFailure(`there is no folder ${posix.dirname(path)} in the sandbox`)
+    : error;

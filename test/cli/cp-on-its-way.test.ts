@@ -1,0 +1,183 @@
+import { expect } from 'chai';
+import { randomBytes } from 'node:crypto';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { create } from 'tar';
+import { FileRefused } from '../../src/contracts/files.ts';
+import { eventually } from '../support/harness/eventually.ts';
+import { localFolderFiles } from '../support/fakes/local-folder-files.ts';
+import {
+  aCliDaemon,
+  cliHere,
+  startCliInTerminal,
+  type CliDaemon,
+  type CliEnd,
+} from './cli-support.ts';
+
+describe('sandpool cp, on its way', function () {
+  this.timeout(90_000);
+  const files = localFolderFiles();
+  let daemon: CliDaemon;
+  let sandpool: (...args: readonly string[]) => Promise<CliEnd>;
+  let here: string;
+  /** Files of this daemon's sandboxes are this machine's: a folder stands for the sandbox's. */
+  let there: string;
+  let id: string;
+  before(async () => {
+    daemon = await aCliDaemon({ files });
+    sandpool = (...args) => cliHere(args, { SANDPOOL_DATA_DIR: daemon.dataDir });
+    id = (await sandpool('sandboxes', 'create')).stdout.trim();
+  });
+  after(() => daemon.close());
+  beforeEach(() => {
+    here = mkdtempSync(join(tmpdir(), 'sandpool-here-'));
+    there = mkdtempSync(join(tmpdir(), 'sandpool-there-'));
+  });
+  afterEach(() => {
+    for (const folder of [here, there])
+      rmSync(folder, { recursive: true, maxRetries: 10, retryDelay: 20 });
+  });
+
+  const QUIET = { code: 0, stdout: '', stderr: '' };
+
+  it('leaves a file in the sandbox as it was where the copy breaks off, and says so', async () => {
+    writeFileSync(join(here, 'a'), Buffer.alloc(30_000_000)); // more than buffers on the way hold
+    writeFileSync(join(there, 'a'), 'old');
+    const { write } = files;
+    files.write = async (_place, content) => {
+      for await (const _ of content) break;
+      throw new FileRefused('no-space', 'full');
+    };
+    const full = await sandpool('cp', join(here, 'a'), `${id}:${there}/a`);
+    files.write = async (place, content, request, signal) => {
+      daemon.cut();
+      return await write(place, content, request, signal);
+    };
+    const cut = await sandpool('cp', join(here, 'a'), `${id}:${there}/a`);
+    files.write = write;
+
+    expect([full.code, full.stderr.replace(/, request \S+/, '').split('\n')]).to.deep.equal([
+      1,
+      [
+        'sandpool: there is no room left in the sandbox; what was there is as it was (NO_SPACE)',
+        '  most of what a sandbox can write to is in its memory; remove something',
+        `  ${there}/a in the sandbox is as it was before`,
+        '',
+      ],
+    ]);
+    expect(cut.code).to.equal(1);
+    expect(cut.stderr)
+      .to.match(
+        /^sandpool: the copy of a broke off after .* of 28\.6 MiB, \d+ %: no connection to /,
+      )
+      .and.include(`\n  ${there}/a in the sandbox is as it was before\n`)
+      .and.match(/\n {2}a copy is not resumed: the next one begins anew\n$/);
+    await eventually(() => readdirSync(there).length === 1, 'nothing is left behind there');
+    expect(readFileSync(join(there, 'a'), 'utf8')).to.equal('old');
+  });
+
+  it('leaves a file here as it was where the copy breaks off, and says so', async () => {
+    writeFileSync(join(here, 'a'), 'old');
+    writeFileSync(join(there, 'a'), Buffer.alloc(3_000_000));
+    const { open } = files;
+    files.open = async (...args) => {
+      const opened = await open(...args);
+      const cut = async function* () {
+        let left = 1_000_000;
+        for await (const piece of opened.content as AsyncIterable<Buffer>) {
+          yield piece;
+          left -= piece.length;
+          if (left < 0) throw new Error('the way is lost');
+        }
+      };
+      return { ...opened, content: Readable.from(cut(), { objectMode: false }) };
+    };
+    const end = await sandpool('cp', `${id}:${there}/a`, join(here, 'a'));
+    const piped = await sandpool('cp', `${id}:${there}/a`, '-');
+    files.open = open;
+
+    expect([end.code, end.stderr.split('\n').slice(1)]).to.deep.equal([
+      1,
+      [`  ${here}/a is as it was before`, '  a copy is not resumed: the next one begins anew', ''],
+    ]);
+    expect(end.stderr).to.match(
+      /^sandpool: the copy of a broke off after .* of 2\.9 MiB, \d+ %: the connection to \S+ broke\n/,
+    );
+    expect(piped.stderr).to.include('what was written is its beginning alone');
+    expect(readdirSync(here)).to.deep.equal(['a']);
+    expect(readFileSync(join(here, 'a'), 'utf8')).to.equal('old');
+  });
+
+  it('has folders packed by the sandbox’s own tar where the service makes no archives', async () => {
+    mkdirSync(join(here, 'src/sub'), { recursive: true });
+    writeFileSync(join(here, 'src/sub/a'), randomBytes(300_000), { mode: 0o750 });
+    symlinkSync('sub/a', join(here, 'src/link'));
+    const { readTree, writeTree } = files;
+    files.readTree = async () => {
+      throw new FileRefused('unsupported', 'there are no archives');
+    };
+    files.writeTree = async (_place, archive) => {
+      archive.destroy();
+      throw new FileRefused('unsupported', 'there are no archives');
+    };
+    const ends = [
+      await sandpool('cp', '-r', join(here, 'src'), `${id}:${there}/deep/er/copy`),
+      await sandpool('cp', '-r', `${id}:${there}/deep/er/copy`, join(here, 'back')),
+    ];
+    Object.assign(files, { readTree, writeTree });
+
+    expect(ends).to.deep.equal([QUIET, QUIET]);
+    expect(
+      readFileSync(join(here, 'back/sub/a')).equals(readFileSync(join(here, 'src/sub/a'))),
+    ).to.equal(true);
+    expect(statSync(join(there, 'deep/er/copy/sub/a')).mode & 0o777).to.equal(0o750);
+    expect(readlinkSync(join(here, 'back/link'))).to.equal('sub/a');
+    expect(readdirSync(tmpdir()).filter((name) => name.startsWith('.sandpool-cp-'))).to.deep.equal(
+      [],
+    );
+  });
+
+  it('says which files of a folder are not in its archive', async () => {
+    mkdirSync(join(there, 'src'));
+    for (const name of ['kept', 'secret']) writeFileSync(join(there, 'src', name), name);
+    const { readTree } = files;
+    files.readTree = async () =>
+      Readable.from(create({ cwd: join(there, 'src'), portable: true }, ['./kept']), {
+        objectMode: false,
+      });
+    const end = await sandpool('cp', `${id}:${there}/src`, join(here, 'back'));
+    files.readTree = readTree;
+
+    expect(end).to.deep.equal({
+      ...QUIET,
+      stderr: 'sandpool: left out secret, which can’t be read there, or came meanwhile\n',
+    });
+  });
+
+  it('shows on a terminal how far it is', async () => {
+    writeFileSync(join(here, 'big'), randomBytes(2_000_000));
+    const copying = startCliInTerminal(['cp', join(here, 'big'), `${id}:${there}/big`], {
+      SANDPOOL_DATA_DIR: daemon.dataDir,
+    });
+    expect(await copying.ended).to.equal(0);
+    expect(copying.output()).to.match(/big: \d+(\.\d)? KiB of 1\.9 MiB, \d+ % {2}\[#*-*\]/);
+    writeFileSync(join(here, 'small'), randomBytes(900_000));
+    const small = startCliInTerminal(['cp', join(here, 'small'), `${id}:${there}/small`], {
+      SANDPOOL_DATA_DIR: daemon.dataDir,
+    });
+    expect(await small.ended).to.equal(0);
+    expect(small.output()).not.to.include('small:');
+  });
+});
