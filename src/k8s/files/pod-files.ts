@@ -95,6 +95,8 @@ export class PodFiles {
     content: Readable,
     { request, signal }: { readonly request: WriteRequest; readonly signal: AbortSignal },
   ): Promise<WrittenFile> {
+    // It may fail, or be called off, while nobody reads it yet: whoever gave it is told by this.
+    content.on('error', () => undefined);
     try {
       return await writeFile((input) => this.#open('write', place.target, input, signal), {
         ...place,
@@ -103,7 +105,7 @@ export class PodFiles {
         signal,
       });
     } catch (error) {
-      content.on('error', () => undefined).destroy();
+      content.destroy();
       throw signal.aborted ? signal.reason : error;
     }
   }

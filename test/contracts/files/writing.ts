@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { setImmediate as turnOver } from 'node:timers/promises';
 import { expect } from 'chai';
 import { rejection } from '../../support/harness/rejection.ts';
 import { skipBecause } from '../../support/harness/skip-because.ts';
@@ -118,6 +119,21 @@ export const writing = (begin: () => Promise<Place>): void => {
     expect(endless.destroyed).to.equal(true);
     expect(String(await place.get('file'))).to.equal('old');
     expect(await place.under.sh(`ls -A ${place.under.folder}`)).to.equal('file\n');
+  });
+
+  it('is called off before anything of it was read, and nobody else hears of that', async () => {
+    const place = await begin();
+    for (const turns of [0, 1, 4, 16, 64]) {
+      const leaving = new AbortController();
+      const silent = new Readable({ read: () => undefined });
+      const failed = rejection(place.put('file', silent, {}, leaving.signal));
+      for (let turn = 0; turn < turns; turn += 1) await turnOver();
+      leaving.abort(new Error('enough'));
+
+      expect((await failed).message).to.equal('enough');
+      expect(silent.destroyed).to.equal(true);
+    }
+    expect(await place.under.sh(`ls -A ${place.under.folder}`)).to.equal('');
   });
 
   it('refuses to replace what is no file, and a place that is not there', async () => {
