@@ -199,6 +199,11 @@ export interface WrittenTree {
 export interface SandboxFiles {
   /** False: each call rejects with `unsupported`. The feature gate `files`. */
   readonly provided: boolean;
+  /**
+   * Has the way to an instance's files made ready for calls that come at once, as far as that takes
+   * time here. Changes nothing in it that anybody would see; never throws, and may be repeated.
+   */
+  prepare(id: InstanceId): void;
   /** The last link is not followed. */
   stat(place: FilePlace, signal: AbortSignal): Promise<FileStat>;
   /** Refuses what is no regular file, with `bad-range` a range that begins behind its end. */
@@ -261,6 +266,7 @@ export const noFiles = (why: string): SandboxFiles => {
   const refuse = (): Promise<never> => Promise.reject(new FileRefused('unsupported', why));
   return {
     provided: false,
+    prepare: () => {},
     stat: refuse,
     open: refuse,
     write: (_place, content) => {

@@ -71,9 +71,9 @@ export const METRICS = {
   sandpool_claim_step_seconds: histogram(
     'How long each step of a claim took: find (the pool and an idle instance), wait (for ' +
       'one, in line), admit (its turn and quota), write (the conditional update of the ' +
-      'record).',
+      'record), files (those that the claim brings).',
     ['step'],
-    { buckets: CLAIM_SECONDS, most: 4 },
+    { buckets: CLAIM_SECONDS, most: 5 },
   ),
   sandpool_claims_waiting: gauge('Claims that wait for an instance on this replica.', []),
 

@@ -6,6 +6,19 @@ export const MOST_VARIABLE_BYTES = 64 << 10;
 export const MOST_METADATA = 64;
 export const MOST_METADATA_BYTES = 4 << 10;
 
+/** Most files that a claim brings with it, and most bytes of their content. */
+export const MOST_FILES = 16;
+export const MOST_FILE_BYTES = 256 << 10;
+
+/** A file that is in the sandbox before its claim is answered. */
+export interface ClaimFile {
+  /** Bytes that `filePathOf` has let pass. */
+  readonly path: Buffer;
+  readonly content: Buffer;
+  /** Permission bits. Absent: those of the file that is replaced, else 0o644. */
+  readonly mode?: number;
+}
+
 /** Names a variable, as every shell takes it. */
 export const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 

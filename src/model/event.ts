@@ -146,6 +146,7 @@ export const eventMessageOf = (event: EventRecord): string => {
 };
 
 const FAULTS: ReadonlySet<EndReason> = new Set([
+  'claim-failed',
   'exited',
   'oom-killed',
   'killed',
@@ -160,6 +161,7 @@ const CAUSES: Readonly<Record<EndReason, string>> = {
   'force-deleted': 'its pool was deleted by force',
   'idle-timeout': 'nothing happened in it for its idle timeout',
   'max-lifetime': 'it reached its longest lifetime',
+  'claim-failed': 'a file of its claim could not be written',
   exited: 'its main process ended',
   'oom-killed': 'its main process needed more memory than its limit',
   killed: 'its main process was killed',

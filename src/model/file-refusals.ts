@@ -40,3 +40,10 @@ export const tooManyFiles = (
     `${who} ${limit} requests for files under way, which is the most; wait for one to end`,
     { retryAfter: 1 },
   );
+
+export const tooMuchOfClaims = (mib: number): Refusal =>
+  new Refusal(
+    'TOO_MANY_WAITING',
+    `the files of your claims that are under way would take more than ${mib} MiB; wait for one`,
+    { retryAfter: 1 },
+  );

@@ -16,14 +16,15 @@ export const SANDBOX_STATUSES = [
 export type SandboxStatus = (typeof SANDBOX_STATUSES)[number];
 
 /**
- * Why an instance ended. `deleted`, `force-deleted`, `idle-timeout`, `max-lifetime`: ended by us;
- * the rest died or never lived.
+ * Why an instance ended. `deleted`, `force-deleted`, `idle-timeout`, `max-lifetime`, `claim-failed`
+ * (a file of its claim could not be written): ended by us; the rest died or never lived.
  */
 export const END_REASONS = [
   'deleted',
   'force-deleted',
   'idle-timeout',
   'max-lifetime',
+  'claim-failed',
   'exited',
   'oom-killed',
   'killed',

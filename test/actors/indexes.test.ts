@@ -227,6 +227,35 @@ describe('the index of sandboxes', () => {
     expect(index.dismissable('p', 'r1', 10)).to.deep.equal(['taken']);
   });
 
+  it('finds no claim by its key that was given back, and the later one whichever is told first', () => {
+    const base = {
+      poolUid: 'p',
+      poolName: 'p',
+      updateRevision: 'r1',
+      owner: { namespace: 'n', team: 't', user: 'u' },
+      createdAt: 1,
+      claimedAt: 2,
+      availableAt: undefined,
+    };
+    const first = { ...base, id: 'first', status: 'Running' as const, mark: 'key' };
+    const givenBack = { ...first, status: 'Stopping' as const, mark: undefined };
+    const later = { ...first, id: 'later' };
+    const found = (...told: readonly Placement[]): string | undefined => {
+      const index = new SandboxIndex();
+      for (const placement of told) index.place(placement);
+      index.remove('first');
+      return index.findByIdempotencyKey('key');
+    };
+
+    expect(found(first, givenBack)).to.equal(undefined);
+    for (const told of [
+      [first, givenBack, later],
+      [first, later, givenBack],
+      [later, givenBack],
+    ])
+      expect(found(...told)).to.equal('later');
+  });
+
   it('holds one that a claim acquired until that releases it, wherever it moves', () => {
     const base = {
       status: 'Idle' as const,

@@ -85,6 +85,44 @@ describe('the commands about the service', () => {
       expect(stdout).to.include(id).and.include('"total": 1');
     });
 
+    it('create brings files, with the permissions that they have here', async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'sandpool-cli-'));
+      const [script, bytes] = [join(folder, 'run:me'), join(folder, 'bytes')];
+      writeFileSync(script, '#!/bin/sh\n', { mode: 0o700 });
+      writeFileSync(bytes, Buffer.from([0, 255]), { mode: 0o644 });
+      const end = await sandpool(
+        ...['sandboxes', 'create', '--file', `${script}:/tmp/run`],
+        ...['--file', `${bytes}:/tmp/a:/b`],
+      );
+      rmSync(folder, { recursive: true });
+
+      expect(end.stderr).to.equal('');
+      expect(daemon().operations.claimedFiles.at(-1)).to.deep.equal([
+        { path: Buffer.from('/tmp/run'), content: Buffer.from('#!/bin/sh\n'), mode: 0o700 },
+        { path: Buffer.from('/tmp/a:/b'), content: Buffer.from([0, 255]), mode: 0o644 },
+      ]);
+    });
+
+    it('create says which file it can not bring', async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'sandpool-cli-'));
+      const large = join(folder, 'large');
+      writeFileSync(large, Buffer.alloc((256 << 10) + 1));
+      const many = Array.from({ length: 17 }, () => ['--file', `${folder}/x:/x`]).flat();
+      for (const [args, said] of [
+        [['--file', 'no-path'], 'there is no absolute path behind a colon'],
+        [['--file', ':/tmp/a'], 'there is no absolute path behind a colon'],
+        [['--file', `${folder}:/tmp/a`], 'is a folder'],
+        [['--file', `${folder}/no:/tmp/a`], 'does not exist'],
+        [['--file', `${large}:/tmp/a`], '256 KiB together'],
+        [many, '16 is the most'],
+      ] as const) {
+        const { stderr, code } = await sandpool('sandboxes', 'create', ...args);
+        expect([code, stderr.includes(said)], stderr).to.deep.equal([1, true]);
+      }
+      rmSync(folder, { recursive: true });
+      expect(daemon().operations.claimedFiles).to.have.length(0);
+    });
+
     it('create says what is wrong with a variable, and not what it holds', async () => {
       const folder = mkdtempSync(join(tmpdir(), 'sandpool-cli-'));
       const file = join(folder, 'secrets.env');

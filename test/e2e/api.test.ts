@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { autoscalingSuite } from '../contracts/api/autoscaling.ts';
+import { claimFilesSuite } from '../contracts/api/claim-files.ts';
 import { claimTermsSuite } from '../contracts/api/claim-terms.ts';
 import { entityTagsSuite } from '../contracts/api/entity-tags.ts';
 import { commandLineSuite } from '../contracts/api/command-line.ts';
@@ -61,4 +62,5 @@ describe('the whole API of the embedded daemon', function () {
   hostileServiceSuite('one daemon', service);
   commandLineSuite('one daemon', service);
   claimTermsSuite('one daemon', service);
+  claimFilesSuite('one daemon', service);
 });

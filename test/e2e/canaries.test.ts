@@ -35,8 +35,9 @@ describe('secrets that are planted', function () {
     'malformed header',
     'registry password',
     'refused claim env',
+    'refused claim file',
   );
-  const inside = planted('template env', 'exec env', 'claim env');
+  const inside = planted('template env', 'exec env', 'claim env', 'claim file');
   const host = planted('environment of the daemon');
   const secrets = new Map<string, string>();
   const answers: HttpAnswer[] = [];
@@ -85,6 +86,7 @@ describe('secrets that are planted', function () {
         poolName: 'default',
         env: { PLANTED_AT_THE_CLAIM: inside['claim env'] },
         metadata: { job: 'canary' },
+        files: [{ path: '/tmp/planted', content: inside['claim file'] }],
       }),
     );
     id = claimed.json.sandbox?.sandboxId ?? '';
@@ -130,6 +132,12 @@ describe('secrets that are planted', function () {
       client.post('/sandboxes', {
         poolName: 'default',
         env: { 'NO NAME': sent['refused claim env'] },
+      }),
+    );
+    await heard(
+      client.post('/sandboxes', {
+        poolName: 'default',
+        files: [{ path: 'planted', content: sent['refused claim file'] }],
       }),
     );
     await heard(client.get(`/sandboxes/${id}`));
@@ -193,7 +201,7 @@ describe('secrets that are planted', function () {
       .map(([name]) => name);
 
   it('are all there to be found', async () => {
-    expect(secrets.size).to.equal(23);
+    expect(secrets.size).to.equal(25);
     for (const [name, secret] of secrets) expect(secret.length, name).to.be.greaterThan(15);
     expect(
       (await run(client, id, 'echo $PLANTED')).stdout,
@@ -203,6 +211,10 @@ describe('secrets that are planted', function () {
       (await run(client, id, 'echo $PLANTED_AT_THE_CLAIM')).stdout,
       'the one of the claim is, too',
     ).to.equal(`${inside['claim env']}\n`);
+    expect(
+      (await run(client, id, 'cat /tmp/planted')).stdout,
+      'and so is the file that it brought',
+    ).to.equal(inside['claim file']);
   });
 
   it('show in no log line, at its most talkative', async () => {
@@ -219,7 +231,7 @@ describe('secrets that are planted', function () {
 
   it('show in no answer, refusals included', () => {
     expect(answers.map(({ status }) => status)).to.deep.equal([
-      201, 200, 401, 404, 400, 400, 400, 200, 200, 201, 200,
+      201, 200, 401, 404, 400, 400, 400, 400, 200, 200, 201, 200,
     ]);
     expect(
       missing(answers.map(({ headers, text }) => JSON.stringify(headers) + text).join('\n')),

@@ -46,6 +46,7 @@ const aWorld = async () => {
   await supervisor.start();
   const claim = claimSandbox({
     supervisor,
+    driver,
     claimEnv: testClaimEnv,
     coordination,
     clock,

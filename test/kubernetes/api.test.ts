@@ -1,4 +1,5 @@
 import { autoscalingSuite } from '../contracts/api/autoscaling.ts';
+import { claimFilesSuite } from '../contracts/api/claim-files.ts';
 import { claimTermsSuite } from '../contracts/api/claim-terms.ts';
 import { entityTagsSuite } from '../contracts/api/entity-tags.ts';
 import { commandLineSuite } from '../contracts/api/command-line.ts';
@@ -43,4 +44,5 @@ describe('the whole API of three replicas', function () {
   hostileServiceSuite('three replicas', service);
   commandLineSuite('three replicas', service);
   claimTermsSuite('three replicas', service);
+  claimFilesSuite('three replicas', service);
 });

@@ -185,6 +185,7 @@ describe('an end', () => {
       'force-deleted',
       'idle-timeout',
       'max-lifetime',
+      'claim-failed',
     ]);
     expect(isOurDoing(undefined)).to.equal(false);
   });

@@ -794,6 +794,12 @@ describe('a sandbox that another replica is to end', () => {
     expect(sandbox.last).to.deep.include({ type: 'release', asked: true });
   });
 
+  it('is ended here at once where a claim of this replica is given back', () => {
+    const { last } = running().send({ ...END, reason: 'claim-failed' });
+    const end = { reason: 'claim-failed', exitCode: null };
+    expect(last).to.deep.equal({ type: 'release', end, asked: true });
+  });
+
   it('leaves history and record to the leader', () => {
     const sandbox = running().send(
       END,

@@ -71,6 +71,7 @@ export const aClaimWorld = async () => {
   const work = new Set<Promise<void>>();
   const claim = claimSandbox({
     supervisor,
+    driver,
     claimEnv: testClaimEnv,
     coordination: slow,
     clock,

@@ -1,5 +1,5 @@
 import { hasPairs, type TextPairs } from '../../model/claim-terms.ts';
-import type { Claim, InstanceRecord, SandboxStatus } from '../../model/sandbox.ts';
+import type { Claim, End, InstanceRecord, SandboxStatus } from '../../model/sandbox.ts';
 import type { PoolCounts } from '../../model/pools/pool.ts';
 import { sameTenant, type Tenant } from '../../model/tenant.ts';
 
@@ -21,7 +21,10 @@ export interface Placement {
    * or its node is in trouble.
    */
   readonly unreadyAt?: number | undefined;
-  /** The key of the request that claimed it, where that had one. */
+  /**
+   * The key of the request that claimed it, where that had one; absent once its claim was given
+   * back: then the request has claimed nothing.
+   */
   readonly mark?: string | undefined;
   /** Comes from its claim. */
   readonly metadata?: TextPairs | undefined;
@@ -67,9 +70,13 @@ export const placementOf = (
   record: Pick<
     InstanceRecord,
     'id' | 'poolUid' | 'poolName' | 'poolOwner' | 'createdAt' | 'updateRevision'
-  > & { readonly claim?: Claim },
+  > & { readonly claim?: Claim; readonly end?: End },
   status: SandboxStatus,
-  { availableAt, unreadyAt }: Pick<Placement, 'availableAt' | 'unreadyAt'>,
+  {
+    availableAt,
+    unreadyAt,
+    end,
+  }: Pick<Placement, 'availableAt' | 'unreadyAt'> & { readonly end?: End | undefined },
 ): Placement => ({
   id: record.id,
   status,
@@ -79,7 +86,7 @@ export const placementOf = (
   owner: record.claim?.owner ?? record.poolOwner,
   createdAt: record.createdAt,
   claimedAt: record.claim?.claimedAt,
-  mark: record.claim?.mark?.key,
+  mark: (end ?? record.end)?.reason === 'claim-failed' ? undefined : record.claim?.mark?.key,
   metadata: record.claim?.metadata,
   availableAt,
   unreadyAt,

@@ -51,6 +51,7 @@ export class SandboxIndex {
     if (before && samePlace(before, next)) return before;
     this.#placements.set(next.id, next);
     if (next.mark !== undefined) this.#byFingerprint.set(next.mark, next.id);
+    else this.#forgetMark(before);
     if (before) this.#removeFromPool(before);
     this.#addToPool(next);
     this.#lists.move(before, next);
@@ -62,8 +63,7 @@ export class SandboxIndex {
     const before = this.#placements.get(id);
     if (!before) return undefined;
     this.#placements.delete(id);
-    if (before.mark !== undefined && this.#byFingerprint.get(before.mark) === id)
-      this.#byFingerprint.delete(before.mark);
+    this.#forgetMark(before);
     this.#removeFromPool(before);
     this.#lists.move(before, undefined);
     this.#recount(before, undefined);
@@ -206,7 +206,10 @@ export class SandboxIndex {
     return this.#placements.get(newest)?.claimedAt ?? 0;
   }
 
-  /** Finds what a request with an Idempotency-Key claimed, as long as it lives. */
+  /**
+   * Finds what a request with an Idempotency-Key claimed, as long as it lives and was not given
+   * back.
+   */
   findByIdempotencyKey(mark: string): string | undefined {
     return this.#byFingerprint.get(mark);
   }
@@ -232,6 +235,11 @@ export class SandboxIndex {
       return total > 0 ? [[status, total] as const] : [];
     });
     return { byStatus: new Map(byStatus), byNamespace: new Map(this.#byNamespace) };
+  }
+
+  #forgetMark(before: Placement | undefined): void {
+    if (before?.mark !== undefined && this.#byFingerprint.get(before.mark) === before.id)
+      this.#byFingerprint.delete(before.mark);
   }
 
   #addToPool(placement: Placement): void {

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { SANDBOX_STATUSES, type SandboxStatus } from '../../model/sandbox.ts';
 import { durationText, nameAndValue, waitOption } from '../arguments.ts';
+import { claimFiles, filePair } from '../claim-files.ts';
 import { addConnectionOptions } from '../connection.ts';
 import { omitUndefined } from '../omit-undefined.ts';
 import { group, leaf } from '../leaf.ts';
@@ -90,6 +91,7 @@ const createLeaf = (action: ServiceAction): Command =>
             'SANDBOX=$(sandpool sandboxes create)',
             'sandpool sandboxes create --pool default --idle-timeout 10m -o json',
             'sandpool sandboxes create --env STAGE=test --env-file secrets.env --metadata job=42',
+            'sandpool sandboxes create --file job.py:/home/sandbox/job.py',
           ],
         }),
       ),
@@ -108,6 +110,11 @@ const createLeaf = (action: ServiceAction): Command =>
       'what to say of it, shown to all who see it and found by lists; repeatable',
       nameAndValue,
     )
+    .option(
+      '--file <local:remote>',
+      'a file from here that is in it at once, with its mode; - is standard input; repeatable',
+      filePair,
+    )
     .action(
       action(
         async (
@@ -121,6 +128,7 @@ const createLeaf = (action: ServiceAction): Command =>
               readonly metadata?: Readonly<Record<string, string>>;
               readonly idleTimeout?: string;
               readonly wait?: number;
+              readonly file?: ReturnType<typeof filePair>;
             },
         ) => {
           const sandbox = await api.claimSandbox({
@@ -130,6 +138,7 @@ const createLeaf = (action: ServiceAction): Command =>
               waitTimeoutSeconds: options.wait,
               env: await variablesOf(context, options),
               metadata: options.metadata,
+              files: await claimFiles(context, options.file),
               autoResume: options.autoResume,
             }),
           });

@@ -1504,6 +1504,29 @@ export interface ClaimSandboxBody {
   metadata?: {
     [k: string]: string;
   };
+  /**
+   * Files that are in the sandbox before the answer: at most 16, of 256 KiB together. Folders that are missing above them are made. Where one can not be written the claim is given back, and `detail.field` names it.
+   *
+   * @maxItems 16
+   */
+  files?: {
+    /**
+     * Absolute, at most 4,095 bytes, without a part `..`.
+     */
+    path: string;
+    /**
+     * What is in it: text, or what `encoding` says.
+     */
+    content: string;
+    /**
+     * `base64`: `content` is base64 of the bytes, with its padding. Left out: `utf8`.
+     */
+    encoding?: 'utf8' | 'base64';
+    /**
+     * Permission bits in octal. Left out: those of the file that is replaced, else 0644.
+     */
+    mode?: string;
+  }[];
 }
 export interface SandboxEnvelope {
   sandbox: Sandbox;
@@ -1565,11 +1588,12 @@ export interface SandboxPage {
 }
 /**
  * A sandbox in a list, with its times and its end. End reasons: `deleted` by its owner or an
- * admin · `force-deleted` with its pool · `idle-timeout` · `max-lifetime` · `exited` its
- * main process ended, of several containers the first one's · `oom-killed` that needed more
- * memory than its limit, as far as the cluster tells · `killed` the cluster ended it, such as by
- * an eviction · `lost` it was found dead, its exit code unknown · `start-failed`,
- * `start-timeout`, `container-ended`, `retired`: unclaimed ones.
+ * admin · `force-deleted` with its pool · `idle-timeout` · `max-lifetime` · `claim-failed` a
+ * file of its claim could not be written · `exited` its main process ended, of several containers
+ * the first one's · `oom-killed` that needed more memory than its limit, as far as the cluster
+ * tells · `killed` the cluster ended it, such as by an eviction · `lost` it was found dead, its
+ * exit code unknown · `start-failed`, `start-timeout`, `container-ended`, `retired`:
+ * unclaimed ones.
  */
 export interface SandboxRecord {
   /**

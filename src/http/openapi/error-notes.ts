@@ -68,8 +68,14 @@ const saidAtTheEdge = (code: EdgeCode, message: string): ErrorBody =>
   edgeAnswer(code, message).body;
 const EXAMPLE_REQUEST_ID = '9a3c1d52-5a0e-4d0b-8a6e-1f2f3a4b5c6d';
 
+/** Where a file of a claim could not be written: which one, and what became of the claim. */
+const ofClaimFile = {
+  field: z.string().optional(),
+  hint: z.string().optional(),
+  sandboxId: z.string().optional(),
+};
 const fieldDetail = z
-  .object({ field: z.string(), allowed: z.array(z.string()).optional() })
+  .object({ ...ofClaimFile, field: z.string(), allowed: z.array(z.string()).optional() })
   .optional();
 const poolChoice = z.object({
   name: z.string(),
@@ -114,6 +120,7 @@ const DETAILS: Readonly<Record<ErrorCode, Omit<ErrorNote, 'when'>>> = {
     example: said(adminRequired()),
   },
   FORBIDDEN: {
+    detail: z.object(ofClaimFile).optional(),
     example: said(new Refusal('FORBIDDEN', 'terminals are not open to pages of this origin')),
   },
   POOL_NOT_OWNED: {
@@ -157,6 +164,7 @@ const DETAILS: Readonly<Record<ErrorCode, Omit<ErrorNote, 'when'>>> = {
     ),
   },
   FILE_NOT_FOUND: {
+    detail: z.object(ofClaimFile).optional(),
     example: said(fileNotFound()),
   },
   METHOD_NOT_ALLOWED: {
@@ -207,7 +215,7 @@ const DETAILS: Readonly<Record<ErrorCode, Omit<ErrorNote, 'when'>>> = {
       .object({
         env: z.string().optional(),
         member: z.string().optional(),
-        hint: z.string().optional(),
+        ...ofClaimFile,
       })
       .optional(),
     example: said(poolBeingDeleted()),
@@ -249,7 +257,7 @@ const DETAILS: Readonly<Record<ErrorCode, Omit<ErrorNote, 'when'>>> = {
     example: said(rangeNotSatisfiable(1_024)),
   },
   NO_SPACE: {
-    detail: z.object({ hint: z.string() }),
+    detail: z.object({ ...ofClaimFile, hint: z.string() }),
     example: said(noSpace()),
   },
   UNSUPPORTED_MEDIA_TYPE: {
@@ -304,7 +312,7 @@ const DETAILS: Readonly<Record<ErrorCode, Omit<ErrorNote, 'when'>>> = {
     example: saidAtTheEdge('REQUEST_HEADERS_TOO_LARGE', 'the headers are larger than 16384 bytes'),
   },
   FEATURE_DISABLED: {
-    detail: z.object({ field: z.string().optional(), hint: z.string().optional() }),
+    detail: z.object(ofClaimFile),
     example: said(featureDisabled('instanceType', 'instance types')),
   },
   INTERNAL: {
@@ -315,6 +323,7 @@ const DETAILS: Readonly<Record<ErrorCode, Omit<ErrorNote, 'when'>>> = {
     example: said(noWorkerConnected()),
   },
   UNAVAILABLE: {
+    detail: z.object(ofClaimFile).optional(),
     example: said(unavailable('the daemon is stopping')),
   },
 };

@@ -62,6 +62,11 @@ have landed: list your sandboxes before you repeat it.
 sealed on disk; commands and terminals have them, the main process, which runs already, does not.
 A repetition under an \`Idempotency-Key\` must have them alike.
 
+\`files\` are written all at once before the answer, as \`PUT …/files\` with \`parents\` does. Where
+one can't be, within 20 s, the claim is given back and the error names it in \`detail.field\`. A
+repetition under an \`Idempotency-Key\` then claims anew. One that finds the claim of a request
+without an answer writes them again; where that fails \`detail.sandboxId\` names the sandbox.
+
 With \`waitTimeoutSeconds\` the claim waits for an instance, and then for as long as a claim may
 take: first come first served, over all replicas. One that doesn't wait counts as last, and is
 refused where those who wait take all. The quota is looked at when an instance is there. It ends

@@ -43,6 +43,9 @@ export class InstanceFiles implements SandboxFiles {
     this.#deps = deps;
   }
 
+  /** Does nothing: each call opens a channel of its own, by which its script comes. */
+  prepare(): void {}
+
   stat(place: FilePlace, signal: AbortSignal): Promise<FileStat> {
     return this.#at(place, signal, (at) => this.#deps.files.stat(at, signal));
   }

@@ -473,6 +473,7 @@ export class KubernetesSandboxDriver implements SandboxDriver {
         await this.#rewrite({ ...stored.record, end }, stored);
         return;
       } catch (error) {
+        if (isRefused(error, 422)) return; // by an older definition, which lacks the reason
         if (!(error instanceof RecordConflict) || attempt === MOST_ATTEMPTS) throw error;
         await this.#readIn(stored.record.poolOwner.namespace, id);
       }

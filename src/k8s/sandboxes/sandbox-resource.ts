@@ -39,8 +39,8 @@ const BUMPED_ANNOTATION = 'sandpool.dev/bumped-from';
 export const FORMAT = 1;
 
 /**
- * A `Sandbox` whose claim says more than an earlier version would keep when it writes the record:
- * metadata, or variables for what is run in it.
+ * A `Sandbox` that says more than an earlier version would keep when it writes the record: its
+ * claim has metadata, or variables for what is run in it, or was given back.
  */
 export const DESCRIBED_FORMAT = 2;
 
@@ -201,7 +201,7 @@ const sealedIfLater = (
 export const requestLabel = (key: string): string => `m${key}m`;
 
 const specOf = (record: InstanceRecord, podUid: string | undefined): SandboxSpec => ({
-  format: record.claim && saysMore(record.claim) ? DESCRIBED_FORMAT : FORMAT,
+  format: saysMore(record) ? DESCRIBED_FORMAT : FORMAT,
   state: record.claim ? 'claimed' : 'idle',
   poolUid: record.poolUid,
   poolName: record.poolName,
@@ -218,8 +218,8 @@ const specOf = (record: InstanceRecord, podUid: string | undefined): SandboxSpec
   claim: record.claim && claimSpec(record.claim),
 });
 
-const saysMore = ({ metadata, sealedEnv }: Claim): boolean =>
-  metadata !== undefined || sealedEnv !== undefined;
+const saysMore = ({ claim, end }: InstanceRecord): boolean =>
+  claim?.metadata !== undefined || claim?.sealedEnv !== undefined || end?.reason === 'claim-failed';
 
 const endSpec = ({ reason, exitCode }: End): NonNullable<SandboxSpec['end']> => ({
   reason,

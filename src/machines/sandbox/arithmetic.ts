@@ -37,6 +37,7 @@ const OUR_DOING: ReadonlySet<EndReason> = new Set([
   'force-deleted',
   'idle-timeout',
   'max-lifetime',
+  'claim-failed',
 ]);
 
 /** It was told to end, or ran out; not merely retired, and not dead by itself. */

@@ -145,9 +145,13 @@ export const mayNoteEnd = (context: SandboxContext, event: SandboxEvent): boolea
   !context.end ||
   (event.type === 'END' && !isOurDoing(context.end) && !context.record?.end && !context.gone);
 
-/** A tenant's request of this replica: it is told to be deleted, or its own claim is settled. */
+/**
+ * A tenant's request of this replica: it is told to be deleted, or its own claim is settled or
+ * given back.
+ */
 export const isAsked = (context: SandboxContext, event: SandboxEvent): boolean =>
-  (event.type === 'END' && event.reason === 'deleted') || context.claiming !== undefined;
+  (event.type === 'END' && (event.reason === 'deleted' || event.reason === 'claim-failed')) ||
+  context.claiming !== undefined;
 
 export const endOf = (context: SandboxContext, event: SandboxEvent): End => {
   if (event.type === 'END' || event.type === 'EXPIRED')

@@ -10,6 +10,7 @@ import type { ClaimRequest } from '../sandboxes/sandbox-operations.ts';
 import type { QuotaLimits } from '../pools/quota-limits.ts';
 import type { SandboxView } from '../views.ts';
 import type { ClaimEnv } from './claim-env.ts';
+import type { ClaimFiles } from './claim-files.ts';
 import { ClaimCandidates, type Candidate } from './claim-candidates.ts';
 import type { claimSteps } from './claim-measures.ts';
 import { writeClaim, type ClaimWriteDeps } from './claim-write.ts';
@@ -23,6 +24,7 @@ export interface ClaimAttemptsDeps extends ClaimWriteDeps {
   readonly quotaLimits: Pick<QuotaLimits, 'of'>;
   readonly waitingLimit: WaitingClaimLimit;
   readonly claimEnv: Pick<ClaimEnv, 'seal'>;
+  readonly claimFiles: Pick<ClaimFiles, 'prepare'>;
 }
 
 export interface AttemptsOf {
@@ -123,6 +125,7 @@ export class ClaimAttempts implements AsyncDisposable {
         ? { sealedEnv: this.#deps.claimEnv.seal(instance.id, owner, request.env) }
         : {}),
     };
+    if (request.files) this.#deps.claimFiles.prepare(instance.id);
     const outcome = await step('write', () =>
       writeClaim(this.#deps, { instance, attempt: this.#attempt, claim, until }),
     );

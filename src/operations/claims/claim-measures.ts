@@ -6,9 +6,9 @@ import type { Operations } from '../operations.ts';
 
 /**
  * `find`: the pool and an idle instance of it. `wait`: in line for one. `admit`: its turn and its
- * quota. `write`: the update of the record.
+ * quota. `write`: the update of the record. `files`: those that the claim brings.
  */
-export type ClaimStep = 'find' | 'wait' | 'admit' | 'write';
+export type ClaimStep = 'find' | 'wait' | 'admit' | 'write' | 'files';
 
 /**
  * Times a step, whether it goes well or not. One whose name shows in the end alone is asked for it

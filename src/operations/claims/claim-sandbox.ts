@@ -9,6 +9,7 @@ import { sameTenant, type Tenant } from '../../model/tenant.ts';
 import type { Operations } from '../operations.ts';
 import type { SandboxView } from '../views.ts';
 import { ClaimAttempts, type AttemptsOf, type ClaimAttemptsDeps } from './claim-attempts.ts';
+import { ClaimFiles, type ClaimFilesDeps } from './claim-files.ts';
 import { claimSteps, measuredClaims } from './claim-measures.ts';
 import { claimablePool } from './claimable-pool.ts';
 import { openAndFind } from './earlier-claim.ts';
@@ -16,7 +17,8 @@ import { mayBeClaimedUnder } from './find-claim-by-key.ts';
 import { hindranceOf } from './start-hindrance.ts';
 import { WaitingClaimLimit } from './waiting-claim-limit.ts';
 
-export interface ClaimSandboxDeps extends Omit<ClaimAttemptsDeps, 'waitingLimit'> {
+export interface ClaimSandboxDeps
+  extends Omit<ClaimAttemptsDeps, 'waitingLimit' | 'claimFiles'>, ClaimFilesDeps {
   /** Hears what claims lack; nobody where it is absent. */
   readonly demand?: ClaimDemand;
   readonly metrics?: Metrics;
@@ -24,21 +26,47 @@ export interface ClaimSandboxDeps extends Omit<ClaimAttemptsDeps, 'waitingLimit'
 
 export type ClaimDemand = Pick<PoolDemand, 'waits' | 'refused' | 'served'>;
 
+/** `earlier`: of a request under the same key. */
+interface Claimed {
+  readonly of: 'this' | 'earlier';
+  readonly sandbox: SandboxView;
+}
+
+type Claims = (...of: Parameters<Operations['claimSandbox']>) => Promise<Claimed>;
+type Deps = ClaimSandboxDeps & ClaimAttemptsDeps;
+
 /**
  * Claims one idle instance of a pool of the caller's or of one shared with the caller (operation
  * `POST /sandboxes`), where it waits the first one that nobody else waits longer for. What it
- * returns is durable.
+ * returns is durable, and has the files of the request.
  */
 export const claimSandbox = (deps: ClaimSandboxDeps): Operations['claimSandbox'] => {
-  const claim = claimOne({ ...deps, waitingLimit: new WaitingClaimLimit() });
+  const claimFiles = new ClaimFiles(deps);
+  const claim = claimUnderKey({ ...deps, claimFiles, waitingLimit: new WaitingClaimLimit() });
   return measuredClaims(async (caller, request, signal) => {
+    const { files, step } = request;
+    if (!files) return (await claim(caller, request, signal)).sandbox;
+    using _ = claimFiles.hold(caller, files);
+    const { of, sandbox } = await claim(caller, request, signal);
+    await claimSteps(deps.metrics, step)('files', () =>
+      of === 'this'
+        ? claimFiles.write(sandbox.id, files, request.opening?.mark ?? request.mark)
+        : claimFiles.writeAgain(sandbox.id, files, caller.namespace),
+    );
+    return sandbox;
+  }, deps.metrics);
+};
+
+const claimUnderKey = (deps: Deps): Claims => {
+  const claim = claimOne(deps);
+  return async (caller, request, signal) => {
     const { opening } = request;
     if (!opening) return await claim(caller, request, signal);
     // One that waits is in flight meanwhile; else it is opened by the admission, unless something
     // of an earlier one is known.
     const early = (request.waitMs ?? 0) > 0 || mayBeClaimedUnder(deps, opening.mark);
     const found = early ? await openAndFind(deps, caller, opening) : undefined;
-    if (found) return found;
+    if (found) return { of: 'earlier', sandbox: found };
     try {
       return await claim(caller, request, signal);
     } catch (error) {
@@ -47,14 +75,14 @@ export const claimSandbox = (deps: ClaimSandboxDeps): Operations['claimSandbox']
         opening.isOpen || error instanceof RequestNotNew
           ? undefined
           : await openAndFind(deps, caller, opening);
-      if (earlier) return earlier;
+      if (earlier) return { of: 'earlier', sandbox: earlier };
       throw error;
     }
-  }, deps.metrics);
+  };
 };
 
 const claimOne =
-  (deps: ClaimSandboxDeps & ClaimAttemptsDeps): Operations['claimSandbox'] =>
+  (deps: Deps): Claims =>
   async (caller, request, signal) => {
     const { supervisor, coordination } = deps;
     const pool = await claimablePool(supervisor, caller, request.poolName);
@@ -65,7 +93,7 @@ const claimOne =
       supervisor.reconcileLater(owner); // nobody else reconciles one without pools
       await coordination.whenKnown(owner);
     }
-    const view = await tryEach(deps, {
+    const found = await tryEach(deps, {
       pool: pool.record,
       owner,
       request,
@@ -75,18 +103,13 @@ const claimOne =
         demand?.waits(uid, caller.keyId);
       },
     });
-    if (view.of === 'this') demand?.served(uid, caller.keyId);
-    if (view.of !== 'none') return view.sandbox;
+    if (found?.of === 'this') demand?.served(uid, caller.keyId);
+    if (found) return found;
     demand?.refused(uid, caller.keyId);
     throw exhausted(supervisor, supervisor.pools.get(uid) ?? pool, owner);
   };
 
-/** `earlier`: of a request under the same key. */
-type Found =
-  | { readonly of: 'this' | 'earlier'; readonly sandbox: SandboxView }
-  | { readonly of: 'none' };
-
-const tryEach = async (deps: ClaimAttemptsDeps, of: AttemptsOf): Promise<Found> => {
+const tryEach = async (deps: ClaimAttemptsDeps, of: AttemptsOf): Promise<Claimed | undefined> => {
   await using attempts = new ClaimAttempts(deps, of);
   for (let next = await attempts.next(); next; next = await attempts.next()) {
     using _ = next.instance;
@@ -97,7 +120,7 @@ const tryEach = async (deps: ClaimAttemptsDeps, of: AttemptsOf): Promise<Found> 
     const sandbox = await attempts.write(next, askedAt);
     if (sandbox) return { of: 'this', sandbox };
   }
-  return { of: 'none' };
+  return undefined;
 };
 
 const exhausted = (supervisor: Supervisor, pool: PoolSnapshot, caller: Tenant): Refusal => {

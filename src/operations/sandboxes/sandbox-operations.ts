@@ -8,7 +8,7 @@ import type {
   Terminal,
 } from '../../contracts/sandbox-driver.ts';
 import type { EventBatch, EventRecord } from '../../model/event.ts';
-import type { TextPairs } from '../../model/claim-terms.ts';
+import type { ClaimFile, TextPairs } from '../../model/claim-terms.ts';
 import type { IfMatch } from '../../model/if-match.ts';
 import type { RequestFingerprint } from '../../model/request-fingerprint.ts';
 import type { SandboxStatus } from '../../model/sandbox.ts';
@@ -26,7 +26,8 @@ import type {
 export interface SandboxOperations {
   /**
    * Claims one idle instance of a pool for the caller. The returned sandbox is durable. An abort of
-   * `signal` ends a claim that waits, with its reason.
+   * `signal` ends a claim that waits, with its reason. Where a file of the claim can't be written
+   * its sandbox ends, and the Refusal names the field.
    */
   readonly claimSandbox: (
     caller: Caller,
@@ -116,6 +117,8 @@ export interface ClaimRequest {
   /** Variables of what is run in the sandbox; kept sealed, and never shown. */
   readonly env?: TextPairs;
   readonly metadata?: TextPairs;
+  /** Are in the sandbox when the claim resolves; else it is given back. See ClaimFiles. */
+  readonly files?: readonly ClaimFile[];
   /** A call that needs the sandbox running ends its pause. */
   readonly autoResume?: boolean;
   /** Told what each step took. */

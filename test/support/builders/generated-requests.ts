@@ -71,7 +71,7 @@ const POOL_SOURCE = [
  */
 const BEYOND_SCHEMA: Readonly<Record<string, readonly string[]>> = {
   setIdleTimeout: ['idleTimeout', 'idleTimeoutSeconds'], // exactly one of the two
-  claimSandbox: ['idleTimeout', 'poolName'], // at most ten years; no image after `//`
+  claimSandbox: ['idleTimeout', 'poolName', 'files'], // at most ten years; no image after `//`; paths
   createApiKey: ['expiresAt'], // neither past nor too far
   createApiKeyForTenant: ['expiresAt'],
   listActors: ['cursor'], // of an earlier page
@@ -123,7 +123,9 @@ export const contradiction = (
     ...(/%2F.*[?&]namespace=/i.test(target) ? ['namespace'] : []),
   ];
   const named = String(json.detail?.['field']);
-  return status === 400 && beyond.some((field) => named === field || named.startsWith(`${field}.`))
+  const within = (field: string): boolean =>
+    named === field || named.startsWith(`${field}.`) || named.startsWith(`${field}[`);
+  return status === 400 && beyond.some(within)
     ? undefined
     : `the document allows ${target} ${String(raw)}, answered ${text}`;
 };

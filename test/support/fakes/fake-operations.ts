@@ -1,4 +1,4 @@
-import { hasPairs } from '../../../src/model/claim-terms.ts';
+import { hasPairs, type ClaimFile } from '../../../src/model/claim-terms.ts';
 import { v7 } from 'uuid';
 import type { ProcessDriver } from '../../../src/contracts/processes.ts';
 import { firstConditions } from '../../../src/machines/pool/conditions.ts';
@@ -205,12 +205,16 @@ export class FakeOperations extends FakeDebug implements Operations {
   /** The variables that each claim gave. */
   readonly claimedEnv: (Readonly<Record<string, string>> | undefined)[] = [];
 
+  /** The files that each claim brought. */
+  readonly claimedFiles: (readonly ClaimFile[] | undefined)[] = [];
+
   readonly claimSandbox: Operations['claimSandbox'] = async (
     caller,
-    { poolName, idleTimeoutMs = 1_800_000, waitMs = 0, opening, env, metadata },
+    { poolName, idleTimeoutMs = 1_800_000, waitMs = 0, opening, env, metadata, files },
   ) => {
     this.waits.push(waitMs);
     this.claimedEnv.push(env);
+    this.claimedFiles.push(files);
     await opening?.open();
     this.#fail();
     const pool = this.pools.get(`${caller.namespace}/${poolName}`);

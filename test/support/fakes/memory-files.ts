@@ -31,6 +31,13 @@ export class MemoryFiles implements SandboxFiles {
     this.#running = running;
   }
 
+  /** Which instances calls were made ready for. */
+  readonly prepared: string[] = [];
+
+  prepare = (id: string): void => {
+    this.prepared.push(id);
+  };
+
   stat = async (place: FilePlace): Promise<FileStat> => this.#at(place).stat;
 
   open: SandboxFiles['open'] = async (place, { range }) => {

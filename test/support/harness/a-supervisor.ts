@@ -66,6 +66,7 @@ export const aSupervisor = async (
   const pendingRequests = new PendingRequests();
   const claim = claimSandbox({
     supervisor,
+    driver,
     claimEnv: testClaimEnv,
     coordination,
     clock,

@@ -100,6 +100,7 @@ export const anEnvReplica = async (shared: Awaited<ReturnType<typeof envStores>>
   await parts.start();
   const claim = claimSandbox({
     supervisor,
+    driver,
     claimEnv: testClaimEnv,
     coordination,
     clock,

@@ -101,6 +101,7 @@ export const aReplica = async (
   const pendingRequests = new PendingRequests();
   const claim = claimSandbox({
     supervisor,
+    driver,
     claimEnv: testClaimEnv,
     coordination,
     clock,

@@ -47,6 +47,12 @@ export class EmbeddedFiles implements SandboxFiles {
     this.#spawner = spawner;
   }
 
+  /** Has its agent started, which takes longer than what is asked of it. */
+  prepare(id: InstanceId): void {
+    // Where it fails, the call that needs it is told.
+    this.#socketOf(id, undefined).catch(() => {});
+  }
+
   /** It is no more. */
   forget(id: InstanceId): void {
     this.#agents.delete(id);

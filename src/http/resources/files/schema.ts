@@ -4,15 +4,16 @@ import { flag, maybe, name, queryInteger, timestamp } from '../common-schema.ts'
 /** As long as a path of 4,095 bytes is as base64; which bytes it may have is looked at later. */
 const LONGEST_PATH = 5_460;
 
-const pathText = z.string().meta({ minLength: 1, maxLength: LONGEST_PATH });
+export const pathText = z.string().meta({ minLength: 1, maxLength: LONGEST_PATH });
 const base64 = maybe(flag).describe('`path` is base64 of its bytes, for names that are not UTF-8.');
 const container = maybe(name).describe('Absent: the first container.');
-const PATH = 'Absolute, at most 4,095 bytes, without a part `..`.';
+export const PATH = 'Absolute, at most 4,095 bytes, without a part `..`.';
 
 const target = { path: pathText.describe(PATH), base64, container };
 
 const MODE_PATTERN = '^0?[0-7]{3,4}$';
-const mode = z
+/** Permission bits in octal. */
+export const mode = z
   .string()
   .regex(new RegExp(MODE_PATTERN), 'must be permission bits in octal, such as 644 or 0755')
   .transform((text) => Number.parseInt(text, 8));

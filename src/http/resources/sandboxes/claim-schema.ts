@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import {
   bytesOfPairs,
+  MOST_FILES,
   MOST_METADATA,
   MOST_METADATA_BYTES,
   MOST_VARIABLE_BYTES,
@@ -8,6 +9,7 @@ import {
   VARIABLE_NAME,
 } from '../../../model/claim-terms.ts';
 import { duration, MAX_REFERENCE, maybe, text } from '../common-schema.ts';
+import { mode, PATH, pathText } from '../files/schema.ts';
 
 export const IDLE_TIMEOUT = 'End it after so long without activity; `"0"`, `0` and null are never.';
 export const idleTimeout = z.union([duration, z.literal(0), z.null()], {
@@ -53,6 +55,24 @@ export const metadata = z
     propertyNames: { type: 'string', pattern: METADATA_KEY.source },
   });
 
+/** As long as base64 of 256 KiB is; how many bytes it has is looked at later. */
+const LONGEST_CONTENT = 349_528;
+
+const claimFile = z.object({
+  path: pathText.describe(PATH),
+  content: z
+    .string()
+    .meta({ maxLength: LONGEST_CONTENT })
+    .describe('What is in it: text, or what `encoding` says.'),
+  encoding: maybe(z.enum(['utf8', 'base64'])).describe(
+    '`base64`: `content` is base64 of the bytes, with its padding. Left out: `utf8`.',
+  ),
+  mode: maybe(mode).describe(
+    'Permission bits in octal. Left out: those of the file that is replaced, else 0644.',
+  ),
+});
+export type ClaimFileBody = z.infer<typeof claimFile>;
+
 /** `poolName` is required, which the operation's row says in words of its own. */
 export const ClaimBody = z
   .object({
@@ -82,6 +102,11 @@ export const ClaimBody = z
     metadata: maybe(metadata).describe(
       'What the claim says of its sandbox, by which lists find it: at most 64 pairs, of 4 KiB ' +
         'together. Shown to whoever sees the sandbox: no place for secrets.',
+    ),
+    files: maybe(z.array(claimFile).max(MOST_FILES)).describe(
+      'Files that are in the sandbox before the answer: at most 16, of 256 KiB together. Folders ' +
+        'that are missing above them are made. Where one can not be written the claim is given ' +
+        'back, and `detail.field` names it.',
     ),
   })
   .meta({ required: ['poolName'] });

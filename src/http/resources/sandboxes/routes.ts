@@ -19,6 +19,7 @@ import {
   SandboxPath,
   SandboxReadinessReport,
 } from './schema.ts';
+import { claimFilesOf } from './claim-files.ts';
 import { ClaimBody } from './claim-schema.ts';
 
 export const sandboxRoutes = (operations: Operations): readonly Route[] => [
@@ -39,13 +40,27 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
       'TOO_MANY_WAITING',
       'QUOTA_EXCEEDED',
       'UNAVAILABLE',
+      // Of its files.
+      'FILE_NOT_FOUND',
+      'FORBIDDEN',
+      'NO_SPACE',
+      'FEATURE_DISABLED',
+      'SANDBOX_NOT_RUNNING',
     ],
     opensItself: true,
     pendingOutcome: (mark) => operations.pendingClaim(mark),
     waits: ({ body: { waitTimeoutSeconds = 0 } }) => waitTimeoutSeconds > 0,
     handle: async ({
       caller,
-      body: { poolName, idleTimeout, waitTimeoutSeconds = 0, env, metadata, autoResume = false },
+      body: {
+        poolName,
+        idleTimeout,
+        waitTimeoutSeconds = 0,
+        env,
+        metadata,
+        files = [],
+        autoResume = false,
+      },
       opening,
       step,
       localPool,
@@ -59,6 +74,7 @@ export const sandboxRoutes = (operations: Operations): readonly Route[] => [
         ...(autoResume ? { autoResume } : {}),
         ...(env && Object.keys(env).length > 0 ? { env } : {}),
         ...(metadata && Object.keys(metadata).length > 0 ? { metadata } : {}),
+        ...(files.length > 0 ? { files: claimFilesOf(files) } : {}),
         ...(opening ? { opening } : {}),
         ...(step ? { step } : {}),
       };

@@ -142,11 +142,12 @@ const SandboxRecord = z
     id: 'SandboxRecord',
     description: `
 A sandbox in a list, with its times and its end. End reasons: \`deleted\` by its owner or an
-admin · \`force-deleted\` with its pool · \`idle-timeout\` · \`max-lifetime\` · \`exited\` its
-main process ended, of several containers the first one's · \`oom-killed\` that needed more
-memory than its limit, as far as the cluster tells · \`killed\` the cluster ended it, such as by
-an eviction · \`lost\` it was found dead, its exit code unknown · \`start-failed\`,
-\`start-timeout\`, \`container-ended\`, \`retired\`: unclaimed ones.`.trim(),
+admin · \`force-deleted\` with its pool · \`idle-timeout\` · \`max-lifetime\` · \`claim-failed\` a
+file of its claim could not be written · \`exited\` its main process ended, of several containers
+the first one's · \`oom-killed\` that needed more memory than its limit, as far as the cluster
+tells · \`killed\` the cluster ended it, such as by an eviction · \`lost\` it was found dead, its
+exit code unknown · \`start-failed\`, \`start-timeout\`, \`container-ended\`, \`retired\`:
+unclaimed ones.`.trim(),
   });
 
 const SandboxWithIdleTimeout = z

@@ -1,0 +1,104 @@
+import { expect } from 'chai';
+import { aServer, type TestServer } from './a-server.ts';
+
+const aFile = (part: object = {}): object => ({ path: '/tmp/a', content: 'x', ...part });
+const base64 = (bytes: number): object => ({
+  content: Buffer.alloc(bytes, 7).toString('base64'),
+  encoding: 'base64',
+});
+
+describe('files of a claim, over HTTP', () => {
+  let server: TestServer;
+  beforeEach(async () => {
+    server = await aServer();
+    await server.tenant.post('/sandboxpools', {
+      name: 'shells',
+      templateName: 'default',
+      replicas: 9,
+    });
+  });
+  afterEach(() => server.stop());
+
+  const claim = (files: unknown, headers: Readonly<Record<string, string>> = {}) =>
+    server.tenant.post('/sandboxes', { poolName: 'shells', files }, { headers });
+
+  it('are taken as text or base64, with bits or without', async () => {
+    const answer = await claim([
+      aFile({ content: 'ä\0\n' }),
+      aFile({ path: '/tmp/b', content: '/w==', encoding: 'base64', mode: '0755' }),
+      aFile({ path: '/tmp/ä', content: '', encoding: 'utf8', mode: '600' }),
+    ]);
+
+    expect(answer.status, answer.text).to.equal(201);
+    expect(server.operations.claimedFiles.at(-1)).to.deep.equal([
+      { path: Buffer.from('/tmp/a'), content: Buffer.from('ä\0\n') },
+      { path: Buffer.from('/tmp/b'), content: Buffer.from([0xff]), mode: 0o755 },
+      { path: Buffer.from('/tmp/ä'), content: Buffer.alloc(0), mode: 0o600 },
+    ]);
+  });
+
+  it('are taken at their bounds: 16, and 256 KiB together', async () => {
+    const many = Array.from({ length: 16 }, (_, at) =>
+      aFile({ path: `/tmp/${at}`, ...base64(16 << 10) }),
+    );
+    expect((await claim(many)).status).to.equal(201);
+    expect((await claim([aFile(base64(256 << 10))])).status).to.equal(201);
+    expect((await claim([aFile({ content: 'x'.repeat(256 << 10) })])).status).to.equal(201);
+  });
+
+  it('are as if they were left out where there are none', async () => {
+    expect((await claim([])).status).to.equal(201);
+    expect(server.operations.claimedFiles.at(-1)).to.equal(undefined);
+  });
+
+  it('are refused beyond their bounds, by name, and nothing of them is repeated or logged', async () => {
+    const secret = 'canary-of-a-file';
+    for (const [files, field] of [
+      [Array.from({ length: 17 }, (_, at) => aFile({ path: `/tmp/${at}` })), 'files'],
+      [[aFile(base64((256 << 10) + 1))], 'files'],
+      [[aFile({ content: 'x'.repeat((256 << 10) + 1) })], 'files'],
+      [[aFile(base64(1)), aFile({ path: '/tmp/b', ...base64(256 << 10) })], 'files'],
+      [[aFile({ content: 'ä'.repeat((128 << 10) + 1) })], 'files'],
+      [[aFile(), aFile({ path: '/tmp/../etc/a' })], 'files[1].path'],
+      [[aFile({ path: '/..' })], 'files[0].path'],
+      [[aFile({ path: '/tmp/a\0b' })], 'files[0].path'],
+      [[aFile({ path: 'tmp/a' })], 'files[0].path'],
+      [[aFile({ path: '' })], 'files[0].path'],
+      [[aFile({ path: `/${'x'.repeat(256)}` })], 'files[0].path'],
+      [[aFile({ path: '/x'.repeat(2_500) })], 'files[0].path'],
+      [[aFile({ path: undefined })], 'files[0].path'],
+      [[aFile({ path: 7 })], 'files[0].path'],
+      [[aFile(), aFile({ path: '/tmp/b' }), aFile({ path: '/tmp/./b' })], 'files[2].path'],
+      [[aFile({ content: `${secret}!`, encoding: 'base64' })], 'files[0].content'],
+      [[aFile({ content: 'YQ', encoding: 'base64' })], 'files[0].content'],
+      [[aFile({ content: 'YQ==\n', encoding: 'base64' })], 'files[0].content'],
+      [[aFile({ content: { length: secret } })], 'files[0].content'],
+      [[aFile({ content: null })], 'files[0].content'],
+      [[aFile({ content: undefined })], 'files[0].content'],
+      [[aFile({ content: secret, encoding: 'latin1' })], 'files[0].encoding'],
+      [[aFile({ content: secret, mode: '888' })], 'files[0].mode'],
+      [[aFile({ content: secret, mode: 420 })], 'files[0].mode'],
+      [[secret], 'files[0]'],
+      [{ '/tmp/a': secret }, 'files'],
+      [secret, 'files'],
+      [null, 'files'],
+    ] as const) {
+      const answer = await claim(files);
+      const name = JSON.stringify(files).slice(0, 80);
+      expect([answer.status, answer.json.detail?.['field']], name).to.deep.equal([400, field]);
+      expect(answer.text + JSON.stringify(server.log)).to.not.include(secret);
+    }
+    expect(server.operations.claimedFiles).to.have.length(0);
+  });
+
+  it('are a part of what a repetition under an Idempotency-Key must have alike', async () => {
+    const headers = { 'Idempotency-Key': 'one' };
+    const first = await claim([aFile({ content: 'canary' })], headers);
+    const again = await claim([aFile({ content: 'canary' })], headers);
+    const other = await claim([aFile({ content: 'other' })], headers);
+
+    expect([again.status, again.text]).to.deep.equal([201, first.text]);
+    expect(again.headers['idempotency-replayed']).to.equal('true');
+    expect([other.status, other.json.errorCode]).to.deep.equal([422, 'IDEMPOTENCY_KEY_REUSED']);
+  });
+});
