@@ -47,7 +47,9 @@ export const claimFiles = async (
       path: remote,
       content: Buffer.concat(pieces).toString('base64'),
       encoding: 'base64',
-      mode: `0${source.mode.toString(8).padStart(3, '0')}`,
+      ...(source.mode === undefined
+        ? {}
+        : { mode: `0${source.mode.toString(8).padStart(3, '0')}` }),
     });
   }
   return files;

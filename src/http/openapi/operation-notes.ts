@@ -1,7 +1,4 @@
-/**
- * Says what each operation does and promises, by its operationId: for the document and the API
- * page.
- */
+/** Says what each operation does and promises, by its operationId: for document and API page. */
 export const OPERATION_NOTES: Readonly<Record<string, string>> = {
   getHealth: 'Answers as soon as the process takes requests. It looks at nothing.',
   getReadiness:
