@@ -14,8 +14,10 @@ find_group() {
   [ "${6:-0}" -gt 0 ] && group=$6
 }
 
+# Written so that dash, bash and busybox mean the same: after `--` busybox sends it and says that it
+# failed.
 send() {
-  kill -s "$1" -- "-$2" 2>/dev/null || kill -s "$1" "$2" 2>/dev/null
+  kill "-$1" "-$2" 2>/dev/null || kill "-$1" "$2" 2>/dev/null
 }
 
 # Waits a tenth of a second, or a whole one where that can't be.

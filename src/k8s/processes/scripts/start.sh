@@ -178,7 +178,7 @@ end_by_time() {
   wait "$sleeper"
   : >timedout
   read -r pid 2>/dev/null <inner || pid=$2
-  kill -s KILL -- "-$pid" || kill -s KILL "$pid"
+  kill -KILL "-$pid" || kill -KILL "$pid"
 }
 
 write_record() {
