@@ -1,9 +1,4 @@
-import type {
-  CallOptions,
-  OperationAnswer,
-  OperationId,
-  OperationInput,
-} from './operation-request.ts';
+import type { Call, CallOptions, OperationId, OperationInput } from './operation-request.ts';
 import type { ReceivedEvent } from './server-events.ts';
 import type {
   ActorKind,
@@ -15,11 +10,6 @@ import type {
   ShardReport,
 } from './wire.ts';
 
-type Call = <K extends OperationId>(
-  id: K,
-  input: OperationInput<K>,
-  options?: CallOptions,
-) => Promise<OperationAnswer<K>>;
 type Open = <K extends OperationId>(
   id: K,
   input: OperationInput<K>,

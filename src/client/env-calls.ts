@@ -1,9 +1,4 @@
-import type {
-  CallOptions,
-  OperationAnswer,
-  OperationId,
-  OperationInput,
-} from './operation-request.ts';
+import type { Call, CallOptions } from './operation-request.ts';
 import type {
   AddMemberRequest,
   AutoscalingGroupChange,
@@ -24,12 +19,6 @@ import type {
   Page,
   ScalingDecisionList,
 } from './wire.ts';
-
-type Call = <K extends OperationId>(
-  id: K,
-  input: OperationInput<K>,
-  options?: CallOptions,
-) => Promise<OperationAnswer<K>>;
 
 /**
  * The operations of envs, their members and their autoscaling groups, as SandpoolClient has the

@@ -62,3 +62,10 @@ const queryText = (query: object): string => {
     .flatMap(([name, value]) => parametersOf(name, value));
   return given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`;
 };
+
+/** Carries out one operation; what groups of calls by noun are made with. */
+export type Call = <K extends OperationId>(
+  id: K,
+  input: OperationInput<K>,
+  options?: CallOptions,
+) => Promise<OperationAnswer<K>>;

@@ -1,4 +1,5 @@
 import type {
+  Call,
   CallOptions,
   OperationAnswer,
   OperationId,
@@ -6,11 +7,6 @@ import type {
 } from './operation-request.ts';
 import type { ReceivedEvent } from './server-events.ts';
 
-type Call = <K extends OperationId>(
-  id: K,
-  input: OperationInput<K>,
-  options?: CallOptions,
-) => Promise<OperationAnswer<K>>;
 type Open = <K extends OperationId>(
   id: K,
   input: OperationInput<K>,

@@ -1,16 +1,5 @@
-import type {
-  CallOptions,
-  OperationAnswer,
-  OperationId,
-  OperationInput,
-} from './operation-request.ts';
+import type { Call, CallOptions } from './operation-request.ts';
 import type { Sandbox } from './wire.ts';
-
-type Call = <K extends OperationId>(
-  id: K,
-  input: OperationInput<K>,
-  options?: CallOptions,
-) => Promise<OperationAnswer<K>>;
 
 /** Pauses sandboxes, and has them go on. */
 export class StateCalls {

@@ -1,3 +1,4 @@
+import { signalOf } from '../../lib/signal-names.ts';
 import type { ProcessOrder } from '../../contracts/processes.ts';
 import type { ProcessFact, ProcessId } from '../../model/process.ts';
 
@@ -40,7 +41,7 @@ export const readProcess = (line: string): ProcessFact | undefined => {
   if (status === 'R') return { ...fact, status: 'Running' };
   // One that nobody waited for was killed with whoever would have.
   const exitCode = status === 'E' && code !== '-' ? Number(code) : KILLED;
-  const signal = signalOf(exitCode);
+  const signal = exitCode === TIMED_OUT ? undefined : signalOf(exitCode);
   const endedAt = startedAt + Math.round(1_000 * (Number(ended) - Number(started)));
   return {
     ...fact,
@@ -94,28 +95,3 @@ const readTold = (text: string): Told | undefined => {
 
 /** The last moment that a Date has. */
 const LATEST = 8.64e15;
-
-/** By their numbers on Linux, as shells answer them beyond 128. */
-const SIGNALS: Readonly<Record<number, string>> = {
-  1: 'HUP',
-  2: 'INT',
-  3: 'QUIT',
-  4: 'ILL',
-  5: 'TRAP',
-  6: 'ABRT',
-  7: 'BUS',
-  8: 'FPE',
-  9: 'KILL',
-  10: 'USR1',
-  11: 'SEGV',
-  12: 'USR2',
-  13: 'PIPE',
-  14: 'ALRM',
-  15: 'TERM',
-  24: 'XCPU',
-  25: 'XFSZ',
-  31: 'SYS',
-};
-
-const signalOf = (exitCode: number): string | undefined =>
-  exitCode === TIMED_OUT ? undefined : SIGNALS[exitCode - 128];

@@ -7,7 +7,7 @@ import { beginCommand, type Command, type CommandDeps } from './command.ts';
 import { OutputRing, type OutputStream, type RingMemory } from './output-ring.ts';
 import type { OutputReader } from './output-reader.ts';
 import { CallRefused, type ProcessStart } from './process-messages.ts';
-import { signalOf } from './signal-names.ts';
+import { signalOf } from '../../../lib/signal-names.ts';
 
 /** A start that took so long stands still, such as in a sandbox that is frozen. */
 const START_DEADLINE_MS = 20_000;

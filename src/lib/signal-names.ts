@@ -1,8 +1,10 @@
+/** By their numbers on Linux, as shells return them beyond 128. */
 const NAMES: Readonly<Record<number, string>> = {
   1: 'HUP',
   2: 'INT',
   3: 'QUIT',
   4: 'ILL',
+  5: 'TRAP',
   6: 'ABRT',
   7: 'BUS',
   8: 'FPE',
@@ -13,6 +15,8 @@ const NAMES: Readonly<Record<number, string>> = {
   13: 'PIPE',
   14: 'ALRM',
   15: 'TERM',
+  24: 'XCPU',
+  25: 'XFSZ',
   31: 'SYS',
 };
 
