@@ -55,4 +55,4 @@ const BILLION = 1_000_000_000n;
 
 /** A version as write.sh compares it. */
 export const versionWord = ({ size, mtimeNs }: Pick<FileStat, 'size' | 'mtimeNs'>): string =>
-  `${size}:${mtimeNs / BILLION}.${mtimeNs % BILLION}`;
+  `${size}:${mtimeNs / BILLION}.${String(mtimeNs % BILLION).padStart(9, '0')}`;

@@ -84,6 +84,19 @@ export const writing = (begin: () => Promise<Place>): void => {
     expect(String(await place.get('file'))).to.equal('fourth');
   });
 
+  it('knows a version whose time has few nanoseconds, or none', async () => {
+    const place = await begin();
+    await place.put('file', 'first');
+    const file = `${place.under.folder}/file`;
+    for (const time of ['2001-02-03 04:05:06.000000789', '2001-02-03 04:05:06']) {
+      // The touch of busybox takes no part of a second.
+      await place.under.sh(`touch -d '${time}' ${file} || touch -d '${time.slice(0, 19)}' ${file}`);
+      const stat = await place.files.stat(place.at('file'), never);
+
+      await place.put('file', 'next', { ifMatch: [stat] });
+    }
+  });
+
   it('leaves all as it was where the content fails', async () => {
     const place = await begin();
     await place.put('file', 'old');

@@ -1,7 +1,7 @@
 # Writes a file beside its name and renames it. Input: the name, an id of the writing, `yes` where what
 # is there is replaced, `yes` where folders above are made, permission bits or `-`, which versions are
-# replaced (`-` for all, `any`, or `SIZE SECONDS.NANOSECONDS` each in a word, after a number of them), what
-# ends the content, the name of the lock; once it has printed `ready` the content, and its end.
+# replaced (`-` for all, `any`, or words `SIZE:SECONDS.NANOSECONDS` with nine digits behind the point),
+# what ends the content, the name of the lock; once it has printed `ready` the content, and its end.
 # Prints `made` or `replaced`, and what the file is. Content without its end is thrown away.
 read_text
 IFS= read -r id && IFS= read -r overwrite && IFS= read -r parents && IFS= read -r mode &&
@@ -39,7 +39,7 @@ if [ "$versions" != - ]; then
   [ "$there" ] || fail 'it has changed'
   set -- $there
   nanos=${7#*.}
-  [ "$nanos" != "$7" ] || nanos=0
+  [ "$nanos" != "$7" ] || nanos=000000000
   case " $versions " in ' any ' | *" $2:$3.$nanos "*) ;; *) fail 'it has changed' ;; esac
 fi
 [ ! -d "$real" ] || fail 'Is a directory'
