@@ -93,8 +93,14 @@ interface Started {
 
 /** The suites that start daemons, also on the default ports, and wait for facts of theirs. */
 const OF_DAEMONS = new Set(['e2e']);
-/** What of e2e asks one daemon, and neither measures nor kills it; it runs last. */
-const CONTRACT = { suite: 'contract', files: join('e2e', 'contract-') };
+/**
+ * What of e2e asks one daemon, and neither measures nor kills it, or mostly waits: suites of the
+ * other lane, which run last.
+ */
+const CALM_SUITES: readonly { readonly name: string; readonly files: string }[] = [
+  { name: 'contract', files: join('e2e', 'contract-') },
+  { name: 'alerts', files: join('e2e', 'alert-drills') },
+];
 const FLAGS = new Set(['--nodes', '--in-turn', '--daemons', '--others', '--list']);
 
 /**
@@ -203,9 +209,11 @@ const suitesOf = (folder: string): readonly Suite[] => {
   const add = (name: string, file: string): void => {
     suites.set(name, [...(suites.get(name) ?? []), join(folder, file)]);
   };
-  const isOfContract = (file: string): boolean => file.startsWith(CONTRACT.files);
-  for (const file of files) if (!isOfContract(file)) add(file.split(sep)[0] ?? '', file);
-  for (const file of files.filter(isOfContract)) add(CONTRACT.suite, file);
+  const calm = (file: string): string | undefined =>
+    CALM_SUITES.find((suite) => file.startsWith(suite.files))?.name;
+  for (const file of files) if (calm(file) === undefined) add(file.split(sep)[0] ?? '', file);
+  for (const { name, files: own } of CALM_SUITES)
+    for (const file of files.filter((each) => each.startsWith(own))) add(name, file);
   return [...suites].map(([name, own]) => ({ name, files: own }));
 };
 

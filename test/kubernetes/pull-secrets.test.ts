@@ -62,50 +62,66 @@ describe('registry passwords of a pool', function () {
   const secrets = async (): Promise<string> =>
     await controlPlane().kubectl('get', 'secrets', '-n', namespace, '-o', 'name');
 
-  it('go where the replica died that was about to make the pool', async () => {
-    const owner = { namespace, team: 'white', user: 'wim' };
-    const died = await aRedisCoordination(redis.settings, { replica: 'replica-that-died' });
-    await known(() => died.coordination.used(owner));
-    expect(
-      await died.coordination.reserve(owner, 'pools', { name: UNMADE, amount: 1, limit: 10 }),
-    ).to.equal(true);
-    await died.stop();
-    const name = await leave(UNMADE);
-
-    await eventually(async () => !(await secrets()).includes(name), 'the Secret is gone', 180_000);
-  });
-
-  it('go where the replica died that was about to make an env, and stay with one that it made', async () => {
-    const owner = { namespace, team: 'white', user: 'wim' };
+  describe('whose replica died before it made what they are for', () => {
+    const owner = { namespace: '', team: 'white', user: 'wim' };
     const registries = [{ registry: 'r.example', username: 'u', password: 'p' }];
-    await untilAnswered(201, () =>
-      tenant.post('/envs', {
-        name: 'made',
-        templateRef: { name: 'env-of-secrets' },
-        overrides: { imagePullSecret: { registries } },
-      }),
-    );
-    const {
-      resolved: { uid: made },
-    } = JSON.parse(
-      await controlPlane().kubectl('get', 'sbe', 'made', '-n', namespace, '-o', 'json'),
-    ) as { resolved: { uid: string } };
-    const died = await aRedisCoordination(redis.settings, { replica: 'replica-that-died-too' });
-    await known(() => died.coordination.used(owner));
-    for (const name of [UNMADE_ENV, made])
-      expect(
-        await died.coordination.reserve(owner, 'pools', { name, amount: 0, limit: 0 }),
-      ).to.equal(true);
-    const left = await leave(UNMADE_ENV);
+    let died: Awaited<ReturnType<typeof aRedisCoordination>>;
+    let made: string;
+    let ofPool: string;
+    let ofEnv: string;
 
-    await eventually(async () => !(await secrets()).includes(left), 'the Secret is gone', 180_000);
-    await eventually(
-      async () => (await died.coordination.unreconciled(owner, 'pools', 0)).length === 0,
-      'both are settled',
-      60_000,
-    );
-    expect(await secrets()).to.include(`sandpool-pull-${made}`);
-    await died.stop();
+    /** All are left before the first is waited for, since what is young is left alone for long. */
+    before(async () => {
+      owner.namespace = namespace;
+      await untilAnswered(201, () =>
+        tenant.post('/envs', {
+          name: 'made',
+          templateRef: { name: 'env-of-secrets' },
+          overrides: { imagePullSecret: { registries } },
+        }),
+      );
+      const env = JSON.parse(
+        await controlPlane().kubectl('get', 'sbe', 'made', '-n', namespace, '-o', 'json'),
+      ) as { resolved: { uid: string } };
+      made = env.resolved.uid;
+      died = await aRedisCoordination(redis.settings, { replica: 'replica-that-died' });
+      await known(() => died.coordination.used(owner));
+      for (const [name, amount, limit] of [
+        [UNMADE, 1, 10],
+        [UNMADE_ENV, 0, 0],
+        [made, 0, 0],
+      ] as const)
+        expect(await died.coordination.reserve(owner, 'pools', { name, amount, limit })).to.equal(
+          true,
+        );
+      ofPool = await leave(UNMADE);
+      ofEnv = await leave(UNMADE_ENV);
+    });
+    after(async () => {
+      await died?.stop();
+    });
+
+    it('go with a pool that was not made', async () => {
+      await eventually(
+        async () => !(await secrets()).includes(ofPool),
+        'the Secret is gone',
+        180_000,
+      );
+    });
+
+    it('go with an env that was not made, and stay with one that was', async () => {
+      await eventually(
+        async () => !(await secrets()).includes(ofEnv),
+        'the Secret is gone',
+        180_000,
+      );
+      await eventually(
+        async () => (await died.coordination.unreconciled(owner, 'pools', 0)).length === 0,
+        'both are settled',
+        60_000,
+      );
+      expect(await secrets()).to.include(`sandpool-pull-${made}`);
+    });
   });
 
   it('go with a pool to whose object they were never tied', async () => {
