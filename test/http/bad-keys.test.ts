@@ -61,6 +61,20 @@ describe('rejected API keys', () => {
     expect((await server.anyone.get('/sandboxes', { key: unknown })).status).to.equal(401);
   });
 
+  it('are remembered here of the 10,000 addresses that must wait', async () => {
+    const clock = new TestClock();
+    const badKeys = new BadKeys({
+      clock,
+      limits: { countWithin: async () => ({ within: false, retryAfterMs: 5_000 }) },
+    });
+    const address = (n: number): string => `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`;
+    for (let n = 0; n < 10_000; n += 1) await badKeys.note(address(n));
+    expect(badKeys.waitOf(address(0))).to.equal(5);
+    await badKeys.note(address(10_000));
+
+    expect([badKeys.waitOf(address(0)), badKeys.waitOf(address(1))]).to.deep.equal([0, 5]);
+  });
+
   it('are counted by the address that a trusted proxy forwards for', async () => {
     const behind = await aServer({ trustedProxies: ['127.0.0.1'] });
     const ask = async (address: string) =>

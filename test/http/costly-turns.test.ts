@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { CostlyTurns } from '../../src/http/limits/costly-turns.ts';
-import { MOST_PREVIEWS_WAITING } from '../../src/http/resources/pools/previews.ts';
+import { MOST_PREVIEWS_WAITING, PoolPreviews } from '../../src/http/resources/pools/previews.ts';
 import { aPool } from '../support/builders/a-pool.ts';
 import { within } from '../support/harness/a-daemon.ts';
 import { FakeOperations } from '../support/fakes/fake-operations.ts';
@@ -122,6 +122,20 @@ describe('costly requests', () => {
     expect(turns.request('quiet', 'createPool').begin()).to.equal(undefined);
   });
 
+  it('are known of the 10,000 tenants whose requests were costly last', async () => {
+    const { turns, ask } = someTurns();
+    const isKnown = (): boolean => turns.request('first', 'createPool').isWatched;
+    await ask('first');
+    await new Promise(setImmediate);
+    expect(isKnown()).to.equal(true);
+    for (let n = 0; n < 10_000; n += 1) {
+      await ask(`tenant-${n}`);
+      await new Promise(setImmediate);
+    }
+
+    expect(isKnown()).to.equal(false);
+  });
+
   it('let a request of somebody else pass that came after them', async () => {
     let time = 0;
     const operations = new FakeOperations();
@@ -202,5 +216,38 @@ describe('a flood of previews', () => {
     for (const { headers, json } of answers.filter(({ status }) => status !== 200))
       expect([headers['retry-after'], json.errorCode]).to.deep.equal(['1', 'RATE_LIMITED']);
     await server.stop();
+  });
+
+  it('of many tenants is refused past 128 that wait', async () => {
+    const previews = new PoolPreviews({ holdMs: 1 });
+    let letGo: () => void = () => {};
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    const view = { record: { ...aPool({ name: 'p' }), revision: '1' }, spec: { containers: [] }, version: 'v1' };
+    let begun = 0;
+    const ask = async (user: string): Promise<string> => {
+      try {
+        await previews.show({ namespace: 'team-blue', team: 'blue', user }, async () => {
+          begun += 1;
+          await held;
+          return view;
+        });
+        return 'shown';
+      } catch (error) {
+        return error instanceof Error && 'code' in error ? String(error.code) : String(error);
+      }
+    };
+
+    const asked = ['one', 'two'].map(ask);
+    for (let at = 0; at < 8; at += 1)
+      for (let n = 0; n < 17; n += 1) asked.push(ask(`waiting-${n}`));
+    const refused = asked.slice(2 + 128);
+    expect(await Promise.all(refused)).to.deep.equal(refused.map(() => 'RATE_LIMITED'));
+    expect(begun).to.equal(2);
+    letGo();
+
+    const answers = await Promise.all(asked);
+    expect(answers.filter((answer) => answer === 'shown')).to.have.length(2 + 128);
   });
 });

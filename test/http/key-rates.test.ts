@@ -41,6 +41,16 @@ describe('the rate of an API key', () => {
     rates.count(key, third);
   });
 
+  it('is kept for the 10,000 keys that asked last', () => {
+    const rates = new KeyRates(1, () => 0);
+    const isCounted = (keyId: string): boolean => rates.countEarly({ keyId }, {});
+    expect([isCounted('first'), isCounted('first')]).to.deep.equal([true, false]);
+    for (let n = 1; n < 10_000; n += 1) isCounted(`key-${n}`);
+    expect(isCounted('first')).to.equal(false);
+    for (let n = 0; n < 10_000; n += 1) isCounted(`other-${n}`);
+    expect(isCounted('first')).to.equal(true);
+  });
+
   it('takes no turn of the other keys of its user with what is one too many', async () => {
     const keyRates = new KeyRates(3, () => 0);
     const waiting: number[] = [];

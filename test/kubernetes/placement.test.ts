@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
 import { aPodTemplate } from '../../local-cluster/replicas.ts';
 import { eventually } from '../support/harness/eventually.ts';
 import { HttpClient } from '../support/harness/http-client.ts';
@@ -174,6 +176,33 @@ describe('where the Pods of an admin’s template run', function () {
       );
     });
   }
+
+  it('is in gVisor by what the page on Kubernetes has to copy', async () => {
+    const page = readFileSync(new URL('../../docs/kubernetes.md', import.meta.url), 'utf8');
+    const [, section = ''] = page.split('### Every sandbox in gVisor or Kata\n');
+    const [runtimeClass, template] = [...section.matchAll(/```yaml\n(.*?)```/gs)].map(
+      ([, block = '']) => parse(block) as { readonly metadata: { readonly name: string } },
+    );
+    await controlPlane().kubectl('label', 'node', node, 'sandpool.dev/runtime=gvisor');
+    await controlPlane().kubectl('taint', 'node', node, 'sandpool.dev/sandboxes=only:NoSchedule');
+    await controlPlane().kubectl('taint', 'node', node, `${TAINT}:NoSchedule-`);
+    try {
+      await controlPlane().apply([runtimeClass!, template!]);
+      await untilAnswered(201, () =>
+        client.post('/sandboxpools', { name: 'copied', templateName: 'isolated', replicas: 1 }),
+      );
+
+      expect(await claimed('copied')).to.deep.include({
+        nodeName: node,
+        runtimeClassName: 'gvisor',
+      });
+    } finally {
+      await controlPlane().kubectl('delete', 'runtimeclass', 'gvisor', '--ignore-not-found');
+      await controlPlane().kubectl('label', 'node', node, 'sandpool.dev/runtime-');
+      await controlPlane().kubectl('taint', 'node', node, 'sandpool.dev/sandboxes:NoSchedule-');
+      await controlPlane().kubectl('taint', 'node', node, `${TAINT}=sandboxes:NoSchedule`);
+    }
+  });
 
   it('is nothing that a tenant says', async () => {
     const template = {

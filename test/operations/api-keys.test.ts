@@ -164,6 +164,21 @@ describe('API keys', () => {
     expect(mirror.list(TENANT, { offset: 0, limit: 10 }).total).to.equal(1);
   });
 
+  it('are at most 100,000 in all', async () => {
+    const { record } = minted(10_000);
+    for (let n = 0; n < 100_000; n += 1) {
+      const tenant = { user: `user-${n % 101}`, keyId: `key-${n}`, shortName: `k${n}` };
+      store.records.set(tenant.keyId, { ...record, ...tenant, revision: '1' });
+    }
+    await mirror.start();
+    const [first] = store.records.values();
+
+    expect(await rejection(mirror.create(minted().record))).to.include({ code: 'CONFLICT' });
+    await mirror.remove(first!);
+    await mirror.create(minted().record);
+    expect(await rejection(mirror.create(minted().record))).to.include({ code: 'CONFLICT' });
+  });
+
   it('are at most 1,000 a user, and expired ones make room', async () => {
     for (let n = 0; n < 1_000; n += 1) await mirror.create(minted(n === 0 ? 1 : 1_000).record);
     const refusal = await rejection(mirror.create(minted().record));
